@@ -1,0 +1,217 @@
+using System.Collections.Concurrent;
+using System.Diagnostics;
+using RedKite.Net.Interop;
+
+namespace RedKite.Net;
+
+/// <summary>
+/// One thread that waits for its connections, receives, lets the handler execute, and sends. Whoever else wants something
+/// of a connection posts it here.
+/// </summary>
+public sealed class EventLoop : IDisposable
+{
+    // One receive's worth: enough for a pipeline of 64 values of a kilobyte.
+    private const int ReceiveBytes = 64 * 1024;
+
+    private readonly byte[] _receiveBuffer = GC.AllocateUninitializedArray<byte>(ReceiveBytes, pinned: true);
+    private readonly ConcurrentQueue<Action> _mailbox = new();
+    private readonly List<Connection> _closing = [];
+    private readonly HashSet<Connection> _connections = [];
+    private readonly Thread _thread;
+    private int _posted;
+    private int _connectionCount;
+    private volatile bool _stopping;
+
+    /// <param name="name">The thread's name.</param>
+    /// <param name="useSockets">Whether to use the runtime's sockets although epoll is there.</param>
+    public EventLoop(string name, bool useSockets)
+    {
+        Transport = useSockets || !OperatingSystem.IsLinux() ? new SocketsTransport() : new EpollTransport();
+        _thread = new Thread(Run) { Name = name, IsBackground = true };
+    }
+
+    /// <summary>What is done with the loop's connections; set before the start.</summary>
+    public IConnectionHandler Handler { get; set; } = null!;
+
+    /// <summary>Chooses the loop that gets a connection that arrives here; set before the start.</summary>
+    public Func<EventLoop>? Chooser { get; set; }
+
+    /// <summary>Connections that the loop has or is about to get.</summary>
+    public int ConnectionCount => Volatile.Read(ref _connectionCount);
+
+    /// <summary>The loop's connections; on its own thread alone.</summary>
+    public IReadOnlyCollection<Connection> Connections => _connections;
+
+    /// <summary>How often accepting failed because the process has too many files open.</summary>
+    public long AcceptFailures { get; private set; }
+
+    /// <summary>What let the loop end before its time, if anything did.</summary>
+    public Exception? Failure { get; private set; }
+
+    /// <summary>Called when the loop ends because something threw: a broken invariant.</summary>
+    public Action<Exception>? Crashed { get; set; }
+
+    internal Transport Transport { get; }
+
+    /// <summary>Starts the thread.</summary>
+    public void Start() => _thread.Start();
+
+    /// <summary>Accepts a listener's connections here. On the loop's thread or before the start.</summary>
+    public void Listen(ListeningSocket listener) => Transport.Listen(listener);
+
+    /// <summary>Accepts no more. On the loop's thread.</summary>
+    public void StopListening() => Transport.StopListening();
+
+    /// <summary>Runs something on the loop's thread, soon. From any thread.</summary>
+    public void Post(Action action)
+    {
+        _mailbox.Enqueue(action);
+        if (Interlocked.Exchange(ref _posted, 1) == 0) Transport.Wake();
+    }
+
+    /// <summary>Whether the caller is the loop's own thread.</summary>
+    public bool IsCurrent => Thread.CurrentThread == _thread;
+
+    /// <summary>Ends the loop: its connections are closed, its thread is waited for (unless it is the caller).</summary>
+    public void Stop()
+    {
+        _stopping = true;
+        Transport.Wake();
+        if (_thread.IsAlive && !IsCurrent) _thread.Join();
+    }
+
+    /// <summary>Frees the loop's system resources after <see cref="Stop"/>.</summary>
+    public void Dispose() => Transport.Dispose();
+
+    internal void Woke() => Handler.Woke();
+
+    internal void AcceptFailed() => AcceptFailures++;
+
+    /// <summary>A connection arrived: it goes to the loop that the chooser names.</summary>
+    internal void Accepted(Connection connection)
+    {
+        EventLoop owner = Chooser?.Invoke() ?? this;
+        Interlocked.Increment(ref owner._connectionCount);
+        if (owner == this) Adopt(connection);
+        else owner.Post(() => owner.Adopt(connection));
+    }
+
+    internal void Readable(Connection connection)
+    {
+        if (!connection.IsReading) return;
+        if (connection.Input is not null)
+        {
+            ReceiveMore(connection, connection.Input);
+            return;
+        }
+
+        int received = Transport.Receive(connection, _receiveBuffer);
+        if (received <= 0)
+        {
+            if (received != Transport.WouldBlock) connection.Close();
+            return;
+        }
+
+        int consumed = Handler.Received(connection, _receiveBuffer.AsSpan(0, received));
+        if (consumed == received || connection.IsClosing) return;
+        connection.Input = new ByteQueue(Math.Max(4096, received - consumed));
+        connection.Input.Append(_receiveBuffer.AsSpan(consumed, received - consumed));
+    }
+
+    /// <summary>Hands in again what was not consumed before.</summary>
+    internal void Resume(Connection connection) => Post(() =>
+    {
+        if (connection is { IsReading: true, Input: not null }) Consume(connection, connection.Input);
+    });
+
+    internal void Closing(Connection connection) => _closing.Add(connection);
+
+    private void ReceiveMore(Connection connection, ByteQueue input)
+    {
+        // At most twice what is there: a client cannot make us reserve what it only announces.
+        long expected = Math.Min(Handler.BytesExpected(connection) - input.Length, Math.Max(input.Length, ReceiveBytes));
+        Span<byte> room = input.Reserve((int)Math.Clamp(expected, 16 * 1024, 64 << 20));
+        int received = Transport.Receive(connection, room);
+        if (received <= 0)
+        {
+            if (received != Transport.WouldBlock) connection.Close();
+            return;
+        }
+
+        input.Commit(received);
+        Consume(connection, input);
+    }
+
+    private void Consume(Connection connection, ByteQueue input)
+    {
+        int consumed = Handler.Received(connection, input.Bytes);
+        if (connection.IsClosing) return;
+        input.Consume(consumed);
+        if (input.Length > 0) return;
+        input.Dispose();
+        connection.Input = null;
+    }
+
+    private void Run()
+    {
+        try
+        {
+            int timeoutMs = Handler.Tick();
+            long next = Stopwatch.GetTimestamp() + (timeoutMs * Stopwatch.Frequency / 1000);
+            while (!_stopping)
+            {
+                long left = next - Stopwatch.GetTimestamp();
+                timeoutMs = left <= 0 ? 0 : (int)((left * 1000 / Stopwatch.Frequency) + 1);
+                Transport.Wait(timeoutMs, this);
+                if (Volatile.Read(ref _posted) != 0) EmptyMailbox();
+                EndClosing();
+                if (Stopwatch.GetTimestamp() < next) continue;
+                timeoutMs = Handler.Tick();
+                next = Stopwatch.GetTimestamp() + (timeoutMs * Stopwatch.Frequency / 1000);
+            }
+        }
+#pragma warning disable CA1031 // Whatever it is: the loop cannot go on, and the owner decides what that means.
+        catch (Exception failure)
+#pragma warning restore CA1031
+        {
+            Failure = failure;
+            Crashed?.Invoke(failure);
+        }
+        finally
+        {
+            EmptyMailbox();
+            foreach (Connection connection in _connections) connection.Close();
+            EndClosing();
+        }
+    }
+
+    private void EmptyMailbox()
+    {
+        Interlocked.Exchange(ref _posted, 0);
+        while (_mailbox.TryDequeue(out Action? action)) action();
+    }
+
+    private void Adopt(Connection connection)
+    {
+        connection.Loop = this;
+        _connections.Add(connection);
+        Transport.Register(connection);
+        Handler.Opened(connection);
+    }
+
+    private void EndClosing()
+    {
+        // Closed ones may close others.
+        for (int i = 0; i < _closing.Count; i++)
+        {
+            Connection connection = _closing[i];
+            _connections.Remove(connection);
+            Interlocked.Decrement(ref _connectionCount);
+            Handler.Closed(connection);
+            Transport.Close(connection);
+            connection.ReleaseBuffers();
+        }
+
+        _closing.Clear();
+    }
+}

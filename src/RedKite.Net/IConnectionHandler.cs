@@ -1,0 +1,30 @@
+namespace RedKite.Net;
+
+/// <summary>What the server does with a loop's connections. One instance belongs to one loop and runs on its thread alone.</summary>
+public interface IConnectionHandler
+{
+    /// <summary>The loop woke up: time may be read once for everything that is ready.</summary>
+    void Woke();
+
+    /// <summary>A connection now belongs to this loop. It may be refused with a farewell and <see cref="Connection.CloseAfterSend"/>.</summary>
+    void Opened(Connection connection);
+
+    /// <summary>
+    /// Bytes arrived: all that has not been consumed yet, from its start. Replies go out through <see cref="Connection.Send"/>.
+    /// </summary>
+    /// <returns>How many bytes are done with; the rest comes again with what follows.</returns>
+    int Received(Connection connection, Span<byte> input);
+
+    /// <summary>How many more bytes the connection's unfinished request probably needs: a hint for its buffer.</summary>
+    long BytesExpected(Connection connection);
+
+    /// <summary>Part of a reply could not be sent and waits.</summary>
+    void OutputWaits(Connection connection);
+
+    /// <summary>The connection is gone, whoever ended it.</summary>
+    void Closed(Connection connection);
+
+    /// <summary>Regular work.</summary>
+    /// <returns>Milliseconds after which it should be called again at the latest.</returns>
+    int Tick();
+}

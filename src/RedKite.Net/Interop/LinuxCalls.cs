@@ -1,0 +1,81 @@
+using System.Runtime.InteropServices;
+
+namespace RedKite.Net.Interop;
+
+/// <summary>
+/// The system calls of the epoll transport. All signatures are blittable, so a call is a jump and a GC transition. Errors
+/// are read with <see cref="Marshal.GetLastSystemError"/> right after the call: the runtime keeps errno as it returns.
+/// </summary>
+internal static unsafe partial class LinuxCalls
+{
+    internal const int EpollIn = 1;
+    internal const int EpollOut = 4;
+    internal const int EpollError = 8;
+    internal const int EpollHangUp = 0x10;
+
+    internal const int EpollAdd = 1;
+    internal const int EpollDelete = 2;
+    internal const int EpollModify = 3;
+
+    internal const int Interrupted = 4;      // EINTR
+    internal const int WouldBlock = 11;      // EAGAIN
+    internal const int TooManyFiles = 24;    // EMFILE
+    internal const int FileTableFull = 23;   // ENFILE
+
+    internal const int NonBlocking = 0x800;  // O_NONBLOCK, SOCK_NONBLOCK, EFD_NONBLOCK
+    internal const int CloseOnExec = 0x80000;
+    internal const int NoSignal = 0x4000;    // MSG_NOSIGNAL
+
+    /// <summary>struct epoll_event is packed on x64 and x86 alone.</summary>
+    internal static readonly int EventBytes = IsPacked ? 12 : 16;
+
+    internal static readonly int EventDataOffset = IsPacked ? 4 : 8;
+
+    private static bool IsPacked => RuntimeInformation.ProcessArchitecture is Architecture.X64 or Architecture.X86;
+
+    internal static void EpollControl(int epoll, int operation, int descriptor, int events)
+    {
+        byte* value = stackalloc byte[16];
+        *(int*)value = events;
+        *(long*)(value + EventDataOffset) = descriptor;
+        _ = epoll_ctl(epoll, operation, descriptor, value);
+    }
+
+    internal static void SetOption(int descriptor, int level, int option, int value) => _ = setsockopt(descriptor, level, option, &value, sizeof(int));
+
+    [LibraryImport("libc")]
+    internal static partial int epoll_create1(int flags);
+
+    [LibraryImport("libc")]
+    internal static partial int epoll_ctl(int epoll, int operation, int descriptor, byte* value);
+
+    [LibraryImport("libc")]
+    internal static partial int epoll_wait(int epoll, byte* events, int eventsMax, int timeoutMs);
+
+    [LibraryImport("libc")]
+    internal static partial int accept4(int listener, byte* address, int* addressBytes, int flags);
+
+    [LibraryImport("libc")]
+    internal static partial int getsockname(int descriptor, byte* address, int* addressBytes);
+
+    [LibraryImport("libc")]
+    internal static partial nint recv(int descriptor, byte* buffer, nint bytes, int flags);
+
+    [LibraryImport("libc")]
+    internal static partial nint send(int descriptor, byte* buffer, nint bytes, int flags);
+
+    [LibraryImport("libc")]
+    internal static partial int close(int descriptor);
+
+    [LibraryImport("libc")]
+    internal static partial int eventfd(uint value, int flags);
+
+    [LibraryImport("libc")]
+    internal static partial nint read(int descriptor, byte* buffer, nint bytes);
+
+    [LibraryImport("libc")]
+    internal static partial nint write(int descriptor, byte* buffer, nint bytes);
+
+    [LibraryImport("libc")]
+    private static partial int setsockopt(int descriptor, int level, int option, int* value, int valueBytes);
+}

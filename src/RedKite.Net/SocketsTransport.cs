@@ -1,0 +1,248 @@
+using System.Collections.Concurrent;
+using System.Net.Sockets;
+
+namespace RedKite.Net;
+
+/// <summary>
+/// The transport for Windows, macOS and tests: the runtime's sockets. They tell through the thread pool that a connection
+/// is ready (an empty receive completes, or a queued send does); receiving, executing and sending stay on the loop.
+/// </summary>
+internal sealed class SocketsTransport : Transport
+{
+    private const int SendChunkBytes = 64 * 1024;
+
+    private readonly SemaphoreSlim _signal = new(0);
+    private readonly ConcurrentQueue<(Connection Connection, bool Write)> _ready = new();
+    private readonly ConcurrentQueue<(Socket Socket, ListeningSocket Listener)> _accepted = new();
+    private readonly List<ListeningSocket> _listeners = [];
+    private int _signaled;
+    private volatile bool _listening = true;
+
+    internal override void Listen(ListeningSocket listener)
+    {
+        _listeners.Add(listener);
+        var arguments = new SocketAsyncEventArgs { UserToken = listener };
+        arguments.Completed += (_, done) => AcceptNext(listener, done, completed: true);
+        AcceptNext(listener, arguments, completed: false);
+    }
+
+    internal override void StopListening()
+    {
+        _listening = false;
+        _listeners.Clear();
+        while (_accepted.TryDequeue(out (Socket Socket, ListeningSocket) accepted)) accepted.Socket.Dispose();
+    }
+
+    internal override void Wait(int timeoutMs, EventLoop loop)
+    {
+        if (_ready.IsEmpty && _accepted.IsEmpty) _signal.Wait(timeoutMs);
+        Interlocked.Exchange(ref _signaled, 0);
+        loop.Woke();
+        while (_accepted.TryDequeue(out (Socket Socket, ListeningSocket Listener) accepted)) Accept(accepted.Socket, accepted.Listener, loop);
+
+        // As many as are there now: what becomes ready meanwhile has its turn after the loop's other work.
+        for (int left = _ready.Count; left > 0 && _ready.TryDequeue(out (Connection Connection, bool Write) ready); left--)
+        {
+            var state = (State)ready.Connection.TransportState!;
+            if (ready.Write)
+            {
+                SendCompleted(ready.Connection, state);
+                continue;
+            }
+
+            state.Receiving = false;
+            loop.Readable(ready.Connection);
+            ArmReceive(ready.Connection, state);
+        }
+    }
+
+    internal override void Wake() => Signal();
+
+    internal override void Register(Connection connection)
+    {
+        var state = new State(connection, this);
+        connection.TransportState = state;
+        ArmReceive(connection, state);
+    }
+
+    internal override void SetKeepAlive(Connection connection, int seconds)
+    {
+        if (connection.RemoteAddress.IsUnix) return;
+        Socket socket = connection.Socket!;
+        socket.SetSocketOption(SocketOptionLevel.Socket, SocketOptionName.KeepAlive, true);
+        socket.SetSocketOption(SocketOptionLevel.Tcp, SocketOptionName.TcpKeepAliveTime, seconds);
+        socket.SetSocketOption(SocketOptionLevel.Tcp, SocketOptionName.TcpKeepAliveInterval, Math.Max(1, seconds / 3));
+        socket.SetSocketOption(SocketOptionLevel.Tcp, SocketOptionName.TcpKeepAliveRetryCount, 3);
+    }
+
+    internal override int Receive(Connection connection, Span<byte> buffer)
+    {
+        int received = connection.Socket!.Receive(buffer, SocketFlags.None, out SocketError error);
+        return error == SocketError.Success ? received : Result(error);
+    }
+
+    internal override int Send(Connection connection, ReadOnlySpan<byte> bytes)
+    {
+        // A queued send is under way: order demands that everything waits behind it.
+        if (((State)connection.TransportState!).Sending) return WouldBlock;
+        int sent = connection.Socket!.Send(bytes, SocketFlags.None, out SocketError error);
+        return error == SocketError.Success ? sent : Result(error);
+    }
+
+    internal override void SetInterest(Connection connection, bool read, bool write)
+    {
+        var state = (State)connection.TransportState!;
+        if (read) ArmReceive(connection, state);
+        if (write) ArmSend(connection, state);
+    }
+
+    internal override void Close(Connection connection)
+    {
+        // Its operations end with an error; their completions find the connection closing.
+        try
+        {
+            connection.Socket!.Shutdown(SocketShutdown.Both);
+        }
+        catch (SocketException)
+        {
+            // The peer was faster.
+        }
+
+        connection.Socket!.Dispose();
+    }
+
+    public override void Dispose()
+    {
+        _listening = false;
+        _signal.Dispose();
+    }
+
+    private static int Result(SocketError error) =>
+        error is SocketError.WouldBlock or SocketError.IOPending or SocketError.Interrupted ? WouldBlock : Failed;
+
+    private void ArmReceive(Connection connection, State state)
+    {
+        if (state.Receiving || !connection.IsReading) return;
+        state.Receiving = true;
+        try
+        {
+            if (!connection.Socket!.ReceiveAsync(state.Receive)) Ready(connection, write: false);
+        }
+        catch (ObjectDisposedException)
+        {
+            connection.Close();
+        }
+    }
+
+    // The runtime tells no writability, so it gets the head of the queue to send.
+    private static void ArmSend(Connection connection, State state)
+    {
+        if (state.Sending || connection.IsClosing || connection.Output is not { Length: > 0 } output) return;
+        state.Sending = true;
+        byte[] chunk = state.Chunk ??= new byte[SendChunkBytes];
+        int bytes = (int)Math.Min(output.Length, chunk.Length);
+        output.Bytes[..bytes].CopyTo(chunk);
+        state.Send.SetBuffer(chunk, 0, bytes);
+        if (!connection.Socket!.SendAsync(state.Send)) state.Transport.Ready(connection, write: true);
+    }
+
+    private static void SendCompleted(Connection connection, State state)
+    {
+        state.Sending = false;
+        if (connection.IsClosing) return;
+        if (state.Send.SocketError != SocketError.Success)
+        {
+            connection.Close();
+            return;
+        }
+
+        connection.Output!.Consume(state.Send.BytesTransferred);
+        connection.Flush();
+        if (connection.Output is null) state.Chunk = null;
+        else ArmSend(connection, state);
+    }
+
+    private void AcceptNext(ListeningSocket listener, SocketAsyncEventArgs arguments, bool completed)
+    {
+        while (_listening)
+        {
+            if (completed && arguments is { SocketError: SocketError.Success, AcceptSocket: { } socket })
+            {
+                _accepted.Enqueue((socket, listener));
+                Signal();
+            }
+
+            arguments.AcceptSocket = null;
+            try
+            {
+                if (listener.Socket.AcceptAsync(arguments)) return;
+            }
+            catch (ObjectDisposedException)
+            {
+                return; // The listener was closed.
+            }
+
+            completed = true;
+        }
+
+        arguments.Dispose();
+    }
+
+    private static void Accept(Socket socket, ListeningSocket listener, EventLoop loop)
+    {
+        try
+        {
+            socket.Blocking = false;
+            PeerAddress remote = listener.UnixPath is null ? PeerAddress.From(socket.RemoteEndPoint, null) : PeerAddress.Unix(listener.UnixPath);
+            PeerAddress local = listener.UnixPath is null ? PeerAddress.From(socket.LocalEndPoint, null) : PeerAddress.Unix(listener.UnixPath);
+            if (!remote.IsUnix) socket.NoDelay = true;
+            loop.Accepted(new Connection((int)socket.Handle, socket, remote, local));
+        }
+        catch (SocketException)
+        {
+            socket.Dispose(); // The peer was gone before it was looked at.
+        }
+    }
+
+    private void Ready(Connection connection, bool write)
+    {
+        _ready.Enqueue((connection, write));
+        Signal();
+    }
+
+    private void Signal()
+    {
+        if (Interlocked.Exchange(ref _signaled, 1) != 0) return;
+        try
+        {
+            _signal.Release();
+        }
+        catch (ObjectDisposedException)
+        {
+            // A completion that arrived after the loop's end.
+        }
+    }
+
+    private sealed class State
+    {
+        internal State(Connection connection, SocketsTransport transport)
+        {
+            Transport = transport;
+            Receive.SetBuffer(Array.Empty<byte>(), 0, 0);
+            Receive.Completed += (_, _) => transport.Ready(connection, write: false);
+            Send.Completed += (_, _) => transport.Ready(connection, write: true);
+        }
+
+        internal SocketsTransport Transport { get; }
+
+        internal SocketAsyncEventArgs Receive { get; } = new();
+
+        internal SocketAsyncEventArgs Send { get; } = new();
+
+        internal bool Receiving { get; set; }
+
+        internal bool Sending { get; set; }
+
+        internal byte[]? Chunk { get; set; }
+    }
+}

@@ -1,0 +1,45 @@
+namespace RedKite.Net;
+
+/// <summary>
+/// What an event loop asks of the system: wait for connections that are ready, receive, send. Two of them exist: epoll on
+/// Linux, and the runtime's sockets everywhere. All calls but <see cref="Wake"/> come from the loop's own thread.
+/// </summary>
+internal abstract class Transport : IDisposable
+{
+    /// <summary>The result of a receive or send that would have to wait.</summary>
+    internal const int WouldBlock = -1;
+
+    /// <summary>The result of a receive or send on a connection that is broken.</summary>
+    internal const int Failed = -2;
+
+    /// <summary>Hands connections that arrive at a listener to <see cref="EventLoop.Accepted"/>.</summary>
+    internal abstract void Listen(ListeningSocket listener);
+
+    internal abstract void StopListening();
+
+    /// <summary>
+    /// Waits for at most <paramref name="timeoutMs"/>, calls <see cref="EventLoop.Woke"/>, then
+    /// <see cref="EventLoop.Readable"/> or <see cref="Connection.Flush"/> for every connection that is ready.
+    /// </summary>
+    internal abstract void Wait(int timeoutMs, EventLoop loop);
+
+    /// <summary>Ends a wait early. From any thread.</summary>
+    internal abstract void Wake();
+
+    internal abstract void Register(Connection connection);
+
+    internal abstract void SetKeepAlive(Connection connection, int seconds);
+
+    /// <summary>Bytes received, 0 at the peer's end, or <see cref="WouldBlock"/> or <see cref="Failed"/>.</summary>
+    internal abstract int Receive(Connection connection, Span<byte> buffer);
+
+    /// <summary>Bytes sent (perhaps fewer than given), or <see cref="WouldBlock"/> or <see cref="Failed"/>.</summary>
+    internal abstract int Send(Connection connection, ReadOnlySpan<byte> bytes);
+
+    /// <summary>Says what a connection is to be woken for.</summary>
+    internal abstract void SetInterest(Connection connection, bool read, bool write);
+
+    internal abstract void Close(Connection connection);
+
+    public abstract void Dispose();
+}

@@ -1,0 +1,275 @@
+using System.Diagnostics;
+using System.Globalization;
+using System.Runtime.CompilerServices;
+using System.Text;
+
+namespace RedKite.Protocol;
+
+/// <summary>
+/// Writes replies, RESP2 or RESP3 as the client asked, into one growing buffer that its owner sends and clears. The
+/// buffer is pinned from the start, so that a send needs no pinning of its own.
+/// </summary>
+public sealed class ReplyWriter
+{
+    private const int InitialBytes = 64 * 1024;
+
+    // A buffer that one reply blew up is not kept for the small ones.
+    private const int KeptBytesMax = 1024 * 1024;
+
+    private readonly int _bytesMax;
+    private byte[] _buffer = GC.AllocateUninitializedArray<byte>(InitialBytes, pinned: true);
+    private int _length;
+
+    /// <param name="bytesMax">How large the replies of one command may get; beyond, <see cref="Overflowed"/> is set and nothing is kept.</param>
+    public ReplyWriter(int bytesMax = 1 << 30) => _bytesMax = bytesMax;
+
+    /// <summary>Whether replies have RESP3's types.</summary>
+    public bool Resp3 { get; set; }
+
+    /// <summary>Bytes written since the last clear.</summary>
+    public int Length => _length;
+
+    /// <summary>What was written.</summary>
+    public ReadOnlySpan<byte> Written => _buffer.AsSpan(0, _length);
+
+    /// <summary>What was written, as memory of the pinned buffer.</summary>
+    public ReadOnlyMemory<byte> WrittenMemory => _buffer.AsMemory(0, _length);
+
+    /// <summary>Errors written since this writer began.</summary>
+    public long Errors { get; private set; }
+
+    /// <summary>The last error's text, up to its end or its first 64 bytes: its first word is the class that INFO counts.</summary>
+    public string LastErrorCode { get; private set; } = "";
+
+    /// <summary>Whether a reply grew beyond the limit. The client is to be closed.</summary>
+    public bool Overflowed { get; private set; }
+
+    /// <summary>Forgets what was written.</summary>
+    public void Clear()
+    {
+        _length = 0;
+        Overflowed = false;
+        if (_buffer.Length > KeptBytesMax) _buffer = GC.AllocateUninitializedArray<byte>(InitialBytes, pinned: true);
+    }
+
+    /// <summary>Takes back everything written after a length noted before.</summary>
+    public void Truncate(int length)
+    {
+        Debug.Assert(length <= _length, "A writer is cut back, not extended.");
+        _length = length;
+    }
+
+    /// <summary>+OK</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    public void Ok() => Raw("+OK\r\n"u8);
+
+    /// <summary>A simple string, which must have no line ends.</summary>
+    public void SimpleString(ReadOnlySpan<byte> text) => Line((byte)'+', text);
+
+    /// <summary>An error: its class in capitals, a space, the text. Line ends become spaces.</summary>
+    public void Error(ReadOnlySpan<byte> text)
+    {
+        Errors++;
+        int codeEnd = text.IndexOf((byte)' ');
+        LastErrorCode = CodeName(codeEnd < 0 ? text : text[..codeEnd]);
+        int start = _length;
+        Line((byte)'-', text);
+        if (_length == start) return;
+        Span<byte> written = _buffer.AsSpan(start, text.Length + 1);
+        written.Replace((byte)'\r', (byte)' ');
+        written.Replace((byte)'\n', (byte)' ');
+    }
+
+    /// <summary>An error whose text is put together; its characters are bytes (Latin-1), so that binary arguments survive.</summary>
+    public void Error(string text) => Error(Encoding.Latin1.GetBytes(text));
+
+    /// <summary>An integer.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    public void Integer(long value) => Number((byte)':', value);
+
+    /// <summary>A bulk string.</summary>
+    public void Bulk(ReadOnlySpan<byte> value) => value.CopyTo(BulkSpan(value.Length));
+
+    /// <summary>A bulk string that the caller fills in at once: what it must write is given back.</summary>
+    public Span<byte> BulkSpan(int length)
+    {
+        if (!EnsureRoom(length + 32L)) return new byte[length];
+        Number((byte)'$', length);
+        Span<byte> value = _buffer.AsSpan(_length, length);
+        _buffer[_length + length] = (byte)'\r';
+        _buffer[_length + length + 1] = (byte)'\n';
+        _length += length + 2;
+        return value;
+    }
+
+    /// <summary>A bulk string of Latin-1 text.</summary>
+    public void Bulk(string value)
+    {
+        Span<byte> destination = BulkSpan(value.Length);
+        Encoding.Latin1.GetBytes(value, destination);
+    }
+
+    /// <summary>A bulk string of an integer's digits.</summary>
+    public void BulkInteger(long value)
+    {
+        Span<byte> digits = stackalloc byte[RespNumber.Int64TextMax];
+        Bulk(digits[..RespNumber.Format(value, digits)]);
+    }
+
+    /// <summary>The null of a missing value.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    public void Null()
+    {
+        if (Resp3) Raw("_\r\n"u8);
+        else Raw("$-1\r\n"u8);
+    }
+
+    /// <summary>The null of a missing array.</summary>
+    public void NullArray()
+    {
+        if (Resp3) Raw("_\r\n"u8);
+        else Raw("*-1\r\n"u8);
+    }
+
+    /// <summary>An array of so many replies, which follow.</summary>
+    public void Array(int count) => Number((byte)'*', count);
+
+    /// <summary>A map of so many pairs, which follow; RESP2 has a flat array.</summary>
+    public void Map(int pairs)
+    {
+        if (Resp3) Number((byte)'%', pairs);
+        else Number((byte)'*', pairs * 2L);
+    }
+
+    /// <summary>A set of so many replies, which follow; RESP2 has an array.</summary>
+    public void Set(int count) => Number(Resp3 ? (byte)'~' : (byte)'*', count);
+
+    /// <summary>An out-of-band message of so many replies, which follow; RESP2 has an array.</summary>
+    public void Push(int count) => Number(Resp3 ? (byte)'>' : (byte)'*', count);
+
+    /// <summary>A boolean; RESP2 has 1 or 0.</summary>
+    public void Boolean(bool value)
+    {
+        if (Resp3) Raw(value ? "#t\r\n"u8 : "#f\r\n"u8);
+        else Integer(value ? 1 : 0);
+    }
+
+    /// <summary>A floating-point number with up to 17 significant digits; RESP2 has a bulk string.</summary>
+    public void Double(double value)
+    {
+        string text = double.IsPositiveInfinity(value) ? "inf"
+            : double.IsNegativeInfinity(value) ? "-inf"
+            : double.IsNaN(value) ? "nan"
+            : DoubleText(value);
+        Span<byte> bytes = stackalloc byte[text.Length];
+        Encoding.Latin1.GetBytes(text, bytes);
+        if (Resp3) Line((byte)',', bytes);
+        else Bulk(bytes);
+    }
+
+    /// <summary>Text with a three-letter format ("txt", "mkd"); RESP2 has a bulk string.</summary>
+    public void Verbatim(ReadOnlySpan<byte> format, ReadOnlySpan<byte> text)
+    {
+        if (!Resp3)
+        {
+            Bulk(text);
+            return;
+        }
+
+        if (!EnsureRoom(text.Length + 40L)) return;
+        Number((byte)'=', text.Length + 4);
+        Raw(format);
+        Raw(":"u8);
+        Raw(text);
+        Raw("\r\n"u8);
+    }
+
+    /// <summary>Bytes that are protocol already.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    public void Raw(ReadOnlySpan<byte> bytes)
+    {
+        if (bytes.Length > _buffer.Length - _length && !EnsureRoom(bytes.Length)) return;
+        bytes.CopyTo(_buffer.AsSpan(_length));
+        _length += bytes.Length;
+    }
+
+    // C's %.17g, then the shortest text that reads back the same where that is shorter, as Redis prints doubles.
+    internal static string DoubleText(double value)
+    {
+        if (value == Math.Floor(value) && Math.Abs(value) < 1e17) return ((long)value == 0 && double.IsNegative(value)) ? "-0" : ((long)value).ToString(CultureInfo.InvariantCulture);
+        string text = value.ToString("R", CultureInfo.InvariantCulture);
+        int exponent = text.IndexOf('E', StringComparison.Ordinal);
+        if (exponent < 0) return text;
+        string sign = text[exponent + 1] == '-' ? "-" : "+";
+        string digits = text[(exponent + 2)..].PadLeft(2, '0');
+        return text[..exponent] + "e" + sign + digits;
+    }
+
+    private void Line(byte type, ReadOnlySpan<byte> text)
+    {
+        if (!EnsureRoom(text.Length + 3L)) return;
+        _buffer[_length] = type;
+        text.CopyTo(_buffer.AsSpan(_length + 1));
+        _length += text.Length + 1;
+        _buffer[_length++] = (byte)'\r';
+        _buffer[_length++] = (byte)'\n';
+    }
+
+    private void Number(byte type, long value)
+    {
+        if (_buffer.Length - _length < 32 && !EnsureRoom(32)) return;
+        Span<byte> at = _buffer.AsSpan(_length, 32);
+        at[0] = type;
+        int digits;
+        if ((ulong)value < 10)
+        {
+            at[1] = (byte)('0' + value);
+            digits = 1;
+        }
+        else if ((ulong)value < 1000)
+        {
+            digits = value < 100 ? 2 : 3;
+            var left = (uint)value;
+            for (int i = digits; i > 0; i--, left /= 10) at[i] = (byte)('0' + (left % 10));
+        }
+        else
+        {
+            digits = RespNumber.Format(value, at[1..]);
+        }
+
+        at[digits + 1] = (byte)'\r';
+        at[digits + 2] = (byte)'\n';
+        _length += digits + 3;
+    }
+
+    private bool EnsureRoom(long bytes)
+    {
+        if (_buffer.Length - _length >= bytes) return true;
+        return Grow(bytes);
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private bool Grow(long bytes)
+    {
+        long needed = _length + bytes;
+        if (Overflowed || needed > _bytesMax)
+        {
+            Overflowed = true;
+            _length = 0;
+            return bytes <= _buffer.Length;
+        }
+
+        long doubled = Math.Min(_buffer.Length * 2L, _bytesMax);
+        byte[] larger = GC.AllocateUninitializedArray<byte>((int)Math.Max(needed, doubled), pinned: true);
+        _buffer.AsSpan(0, _length).CopyTo(larger);
+        _buffer = larger;
+        return true;
+    }
+
+    private static string CodeName(ReadOnlySpan<byte> code)
+    {
+        if (code.SequenceEqual("ERR"u8)) return "ERR";
+        if (code.SequenceEqual("WRONGTYPE"u8)) return "WRONGTYPE";
+        return Encoding.Latin1.GetString(code[..Math.Min(code.Length, 64)]);
+    }
+}

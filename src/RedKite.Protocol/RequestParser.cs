@@ -1,0 +1,312 @@
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
+
+namespace RedKite.Protocol;
+
+/// <summary>Where an argument lies in the input.</summary>
+public readonly record struct ArgumentSlice(int Start, int Length);
+
+/// <summary>How far a parse got.</summary>
+public enum ParseStatus
+{
+    /// <summary>A whole request was read.</summary>
+    Complete,
+
+    /// <summary>The input ends inside a request; what was read of it is remembered.</summary>
+    Incomplete,
+
+    /// <summary>The input breaks the protocol, or a limit: the connection gets the error and is closed.</summary>
+    Error,
+}
+
+/// <summary>What a client may send at most; smaller for one that has not authenticated.</summary>
+public readonly record struct RequestLimits(long BulkBytesMax, bool Authenticated)
+{
+    /// <summary>The longest line: an inline request, or a count.</summary>
+    public const int LineBytesMax = 64 * 1024;
+
+    /// <summary>Arguments of one request before authentication.</summary>
+    public const int UnauthenticatedArgumentsMax = 10;
+
+    /// <summary>Bytes of one argument before authentication.</summary>
+    public const int UnauthenticatedBulkBytesMax = 16384;
+}
+
+/// <summary>
+/// What is known of a request whose end has not arrived, so that a long one is not read from its start again with every
+/// piece. Positions are relative to the request's first byte.
+/// </summary>
+public struct PartialRequest
+{
+    internal int Announced;   // arguments that the request said it has; 0 = nothing known yet
+    internal int Position;    // where the next argument's header starts
+    internal ArgumentSlice[]? Arguments;
+    internal int Count;
+
+    /// <summary>Bytes that the next argument needs altogether, where they are known: a hint for the buffer's size.</summary>
+    public long BytesExpected { get; internal set; }
+}
+
+/// <summary>
+/// Reads requests: RESP arrays of bulk strings, and inline ones. It copies nothing: arguments are slices of the input, of
+/// which an inline request's are unquoted in place. The checks and texts follow Redis: a bulk string's closing CRLF is
+/// skipped unread, as there.
+/// </summary>
+public sealed class RequestParser
+{
+    private ArgumentSlice[] _arguments = new ArgumentSlice[256];
+    private int _count;
+
+    /// <summary>The error of the last parse, as a whole reply without its type byte and line end.</summary>
+    public string ErrorText { get; private set; } = "";
+
+    /// <summary>Forgets the arguments of the requests read so far.</summary>
+    public void Clear()
+    {
+        _count = 0;
+        if (_arguments.Length > 64 * 1024) _arguments = new ArgumentSlice[256];
+    }
+
+    /// <summary>The arguments of a request that <see cref="Parse"/> completed since the last <see cref="Clear"/>.</summary>
+    public ReadOnlySpan<ArgumentSlice> Arguments(int first, int count) => _arguments.AsSpan(first, count);
+
+    /// <summary>All arguments read since the last <see cref="Clear"/>.</summary>
+    public ReadOnlySpan<ArgumentSlice> AllArguments => _arguments.AsSpan(0, _count);
+
+    /// <summary>Reads one request from <paramref name="position"/>, which moves behind it when it is whole.</summary>
+    /// <param name="input">The bytes received; an inline request's are unquoted in place.</param>
+    /// <param name="position">Where the request starts.</param>
+    /// <param name="limits">What this client may send.</param>
+    /// <param name="partial">What an earlier call learned of this request; kept by the caller for each connection.</param>
+    /// <param name="first">Index of the first argument.</param>
+    /// <param name="count">Number of arguments; 0 for an empty request, which is to be skipped.</param>
+    public ParseStatus Parse(Span<byte> input, ref int position, in RequestLimits limits, ref PartialRequest partial, out int first, out int count)
+    {
+        first = _count;
+        count = 0;
+        int start = position;
+        int at = start;
+        int announced;
+        if (partial.Announced != 0)
+        {
+            announced = partial.Announced;
+            at = start + partial.Position;
+            Restore(ref partial, start);
+        }
+        else
+        {
+            if (start >= input.Length) return ParseStatus.Incomplete;
+            if (input[start] != '*') return ParseInline(input, ref position, out count);
+            ParseStatus header = ReadLength(input, ref at, "too big mbulk count string", "invalid multibulk length", out long length);
+            if (header != ParseStatus.Complete) return header;
+            if (length > int.MaxValue) return Fail("invalid multibulk length");
+            if (length > RequestLimits.UnauthenticatedArgumentsMax && !limits.Authenticated) return Fail("unauthenticated multibulk length");
+            if (length <= 0)
+            {
+                position = at;
+                return ParseStatus.Complete;
+            }
+
+            announced = (int)length;
+        }
+
+        while (_count - first < announced)
+        {
+            int headerAt = at;
+            if (at >= input.Length) return Suspend(ref partial, first, start, headerAt, announced, 0);
+            if (input[at] != '$') return Fail($"expected '$', got '{Printable(input[at])}'");
+            ParseStatus header = ReadLength(input, ref at, "too big bulk count string", "invalid bulk length", out long length);
+            if (header == ParseStatus.Incomplete) return Suspend(ref partial, first, start, headerAt, announced, 0);
+            if (header == ParseStatus.Error) return header;
+            if (length < 0 || length > limits.BulkBytesMax) return Fail("invalid bulk length");
+            if (length > RequestLimits.UnauthenticatedBulkBytesMax && !limits.Authenticated) return Fail("unauthenticated bulk length");
+            if (length + 2 > input.Length - at) return Suspend(ref partial, first, start, headerAt, announced, at - start + length + 2);
+            Add(new ArgumentSlice(at, (int)length));
+            at += (int)length + 2;
+        }
+
+        count = announced;
+        position = at;
+        return ParseStatus.Complete;
+    }
+
+    // '*' or '$' was seen at the position; the number runs up to a carriage return, whose line feed is skipped unread.
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private ParseStatus ReadLength(ReadOnlySpan<byte> input, ref int at, string tooLong, string invalid, out long length)
+    {
+        // The common case: one to four digits, then CR LF, all of it here.
+        ref byte text = ref Unsafe.Add(ref MemoryMarshal.GetReference(input), at + 1);
+        int left = input.Length - at - 1;
+        if (left >= 6)
+        {
+            uint value = text - (uint)'0';
+            if (value is <= 9 and > 0)
+            {
+                for (int i = 1; i <= 4; i++)
+                {
+                    uint next = Unsafe.Add(ref text, i);
+                    if (next == '\r')
+                    {
+                        at += i + 3;
+                        length = value;
+                        return ParseStatus.Complete;
+                    }
+
+                    next -= '0';
+                    if (next > 9) break;
+                    value = (value * 10) + next;
+                }
+            }
+        }
+
+        return ReadLengthSlow(input, ref at, tooLong, invalid, out length);
+    }
+
+    private ParseStatus ReadLengthSlow(ReadOnlySpan<byte> input, ref int at, string tooLong, string invalid, out long length)
+    {
+        length = 0;
+        ReadOnlySpan<byte> rest = input[at..];
+        int end = rest.IndexOf((byte)'\r');
+        if (end < 0) return rest.Length > RequestLimits.LineBytesMax ? Fail(tooLong) : ParseStatus.Incomplete;
+        if (end + 1 >= rest.Length) return ParseStatus.Incomplete;
+        if (!RespNumber.TryParseInt64(rest[1..end], out length)) return Fail(invalid);
+        at += end + 2;
+        return ParseStatus.Complete;
+    }
+
+    private ParseStatus ParseInline(Span<byte> input, ref int position, out int count)
+    {
+        count = 0;
+        Span<byte> rest = input[position..];
+        int end = rest.IndexOf((byte)'\n');
+        if (end < 0) return rest.Length > RequestLimits.LineBytesMax ? Fail("too big inline request") : ParseStatus.Incomplete;
+        int length = end > 0 && rest[end - 1] == '\r' ? end - 1 : end;
+        int first = _count;
+        if (!SplitInline(rest[..length], position))
+        {
+            _count = first;
+            return Fail("unbalanced quotes in request");
+        }
+
+        count = _count - first;
+        position += end + 1;
+        return ParseStatus.Complete;
+    }
+
+    // Words apart by blanks; "..." with escapes and '...' with \' may hold anything, and must end before a blank.
+    private bool SplitInline(Span<byte> line, int offset)
+    {
+        int at = 0;
+        while (true)
+        {
+            while (at < line.Length && IsBlank(line[at])) at++;
+            if (at == line.Length || line[at] == 0) return true;
+            int start = at, written = at;
+            byte quote = 0;
+            while (true)
+            {
+                // A NUL ends the line, as for a C string.
+                byte c = at < line.Length ? line[at] : (byte)0;
+                if (quote == 0)
+                {
+                    if (c == 0 || IsBlank(c)) break;
+                    if (c is (byte)'"' or (byte)'\'') quote = c;
+                    else line[written++] = c;
+                    at++;
+                    continue;
+                }
+
+                if (c == 0) return false;
+                if (quote == '"' && c == '\\' && at + 3 < line.Length && line[at + 1] == 'x'
+                    && char.IsAsciiHexDigit((char)line[at + 2]) && char.IsAsciiHexDigit((char)line[at + 3]))
+                {
+                    line[written++] = (byte)((HexValue(line[at + 2]) << 4) | HexValue(line[at + 3]));
+                    at += 4;
+                }
+                else if (quote == '"' && c == '\\' && at + 1 < line.Length)
+                {
+                    line[written++] = Unescape(line[at + 1]);
+                    at += 2;
+                }
+                else if (quote == '\'' && c == '\\' && at + 1 < line.Length && line[at + 1] == '\'')
+                {
+                    line[written++] = (byte)'\'';
+                    at += 2;
+                }
+                else if (c == quote)
+                {
+                    at++;
+                    if (at < line.Length && line[at] != 0 && !IsBlank(line[at])) return false;
+                    break;
+                }
+                else
+                {
+                    line[written++] = c;
+                    at++;
+                }
+            }
+
+            Add(new ArgumentSlice(offset + start, written - start));
+        }
+    }
+
+    private static bool IsBlank(byte c) => c is (byte)' ' or (>= 9 and <= 13);
+
+    private static byte Unescape(byte c) => c switch
+    {
+        (byte)'n' => (byte)'\n',
+        (byte)'r' => (byte)'\r',
+        (byte)'t' => (byte)'\t',
+        (byte)'b' => (byte)'\b',
+        (byte)'a' => 7,
+        _ => c,
+    };
+
+    private static int HexValue(byte c) => c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10;
+
+    private static char Printable(byte c) => c is (byte)'\r' or (byte)'\n' ? ' ' : (char)c;
+
+    private void Add(ArgumentSlice argument)
+    {
+        if (_count == _arguments.Length) Array.Resize(ref _arguments, _count * 2);
+        _arguments[_count++] = argument;
+    }
+
+    private ParseStatus Suspend(ref PartialRequest partial, int first, int start, int at, int announced, long expected)
+    {
+        int count = _count - first;
+        if (partial.Arguments is null || partial.Arguments.Length < count)
+        {
+            Array.Resize(ref partial.Arguments, Math.Max(8, count * 2));
+        }
+
+        for (int i = partial.Count; i < count; i++)
+        {
+            ArgumentSlice argument = _arguments[first + i];
+            partial.Arguments[i] = argument with { Start = argument.Start - start };
+        }
+
+        partial.Count = count;
+        partial.Announced = announced;
+        partial.Position = at - start;
+        partial.BytesExpected = expected;
+        _count = first;
+        return ParseStatus.Incomplete;
+    }
+
+    private void Restore(ref PartialRequest partial, int start)
+    {
+        while (_arguments.Length < _count + partial.Count) Array.Resize(ref _arguments, _arguments.Length * 2);
+        for (int i = 0; i < partial.Count; i++)
+        {
+            ArgumentSlice argument = partial.Arguments![i];
+            _arguments[_count++] = argument with { Start = argument.Start + start };
+        }
+    }
+
+    private ParseStatus Fail(string text)
+    {
+        ErrorText = "ERR Protocol error: " + text;
+        return ParseStatus.Error;
+    }
+}

@@ -1,0 +1,103 @@
+using System.Diagnostics;
+
+namespace RedKite.Store.Keyspace;
+
+/// <summary>
+/// One loop's share of the background work: frees what FLUSHALL set aside and removes keys whose time has come, though
+/// nobody touches them. It works in short slices under one stripe's lock at a time, and stops at a deadline.
+/// </summary>
+/// <remarks>
+/// There is no index of expiries. A segment knows the earliest one that it may hold, so a round looks at every
+/// segment's header (a million keys have about 1,400) and searches only those that are due. A timer wheel or heap
+/// costs 8 to 24 bytes for each key that expires and a cache miss or two for each write.
+/// </remarks>
+internal sealed class BackgroundSweep
+{
+    // A slice under the lock: about 10 microseconds when every entry is freed.
+    private const int HeadersPerSlice = 32;
+
+    private readonly Keyspace _keyspace;
+    private readonly int _firstStripe;
+    private readonly int _step;
+    private int _stripe;
+    private int _database;
+    private uint _prefix;
+    private bool _inRound;
+
+    /// <summary>A sweep over the stripes <paramref name="firstStripe"/>, + <paramref name="step"/>, ...</summary>
+    internal BackgroundSweep(Keyspace keyspace, int firstStripe, int step)
+    {
+        _keyspace = keyspace;
+        _firstStripe = firstStripe;
+        _step = step;
+    }
+
+    /// <summary>Rounds that came to their end.</summary>
+    internal long Rounds { get; private set; }
+
+    /// <summary>Works until the deadline (a <see cref="Stopwatch"/> time) or until the round ends.</summary>
+    /// <returns>Whether work is left, so that the caller should come back soon.</returns>
+    internal bool Run(long nowMs, long deadline, bool expire)
+    {
+        if (FreeDropped(deadline)) return true;
+        if (!expire) return false;
+        if (!_inRound) BeginRound();
+        while (_inRound)
+        {
+            ExpireSlice(nowMs);
+            if (Stopwatch.GetTimestamp() >= deadline) return _inRound;
+        }
+
+        return false;
+    }
+
+    private bool FreeDropped(long deadline)
+    {
+        for (int i = _firstStripe; i < _keyspace.Stripes.Length; i += _step)
+        {
+            Stripe stripe = _keyspace.Stripes[i];
+            while (stripe.HasDropped)
+            {
+                stripe.Enter();
+                stripe.FreeDroppedSegment();
+                stripe.Exit();
+                if (Stopwatch.GetTimestamp() >= deadline) return true;
+            }
+        }
+
+        return false;
+    }
+
+    private void BeginRound()
+    {
+        _stripe = _firstStripe;
+        _database = 0;
+        _prefix = 0;
+        _inRound = _stripe < _keyspace.Stripes.Length;
+    }
+
+    private void ExpireSlice(long nowMs)
+    {
+        Stripe stripe = _keyspace.Stripes[_stripe];
+        var result = default(ExpiryResult);
+        stripe.Enter();
+        Table? table = _keyspace.Databases[_database].TableIn(_stripe);
+        bool more = table is { Expiring: > 0 };
+        for (int i = 0; more && i < HeadersPerSlice && result.SegmentsSearched == 0; i++)
+        {
+            more = table!.ExpireSegment(ref _prefix, nowMs, ref result);
+        }
+
+        stripe.ExpiredKeys += result.Expired;
+        stripe.Exit();
+        if (more) return;
+
+        _prefix = 0;
+        if (++_database < _keyspace.Databases.Length) return;
+        _database = 0;
+        _stripe += _step;
+        if (_stripe < _keyspace.Stripes.Length) return;
+        _inRound = false;
+        Rounds++;
+    }
+}

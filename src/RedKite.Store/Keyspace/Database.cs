@@ -1,0 +1,215 @@
+using System.Runtime.CompilerServices;
+using RedKite.Store.Memory;
+
+namespace RedKite.Store.Keyspace;
+
+/// <summary>
+/// One numbered database: a table for each stripe in which it has keys. Every call that names a key is made with that
+/// key's stripe locked; those over all keys say what they need.
+/// </summary>
+internal sealed unsafe class Database
+{
+    internal const long NoExpiry = -1;
+
+    private readonly Keyspace _keyspace;
+    private Table?[] _tables;
+
+    internal Database(Keyspace keyspace, int index)
+    {
+        _keyspace = keyspace;
+        Index = index;
+        _tables = new Table?[keyspace.Stripes.Length];
+    }
+
+    internal int Index { get; }
+
+    /// <summary>Keys in the database, expired ones that nobody has removed yet included. Needs no lock.</summary>
+    internal long Count
+    {
+        get
+        {
+            long count = 0;
+            foreach (Table? table in _tables) count += table?.Count ?? 0;
+            return count;
+        }
+    }
+
+    /// <summary>Keys that have an expiry. Needs no lock.</summary>
+    internal long Expiring
+    {
+        get
+        {
+            long count = 0;
+            foreach (Table? table in _tables) count += table?.Expiring ?? 0;
+            return count;
+        }
+    }
+
+    /// <summary>Finds a key that is alive. One whose time has come is removed here, so that nobody ever sees it.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal Entry Find(ReadOnlySpan<byte> key, ulong hash, long nowMs)
+    {
+        Table? table = _tables[_keyspace.StripeOf(hash)];
+        if (table is null) return default;
+        if (!table.TryFind(key, hash, out EntryPosition position)) return default;
+        if (EntryBlock.Expires(position.Entry) && EntryBlock.Expiry(position.Entry) <= nowMs)
+        {
+            Expire(table, position);
+            return default;
+        }
+
+        return new Entry(position);
+    }
+
+    /// <summary>
+    /// Makes a key hold a string of <paramref name="valueLength"/> bytes, which the caller fills in; what the key held is gone.
+    /// </summary>
+    /// <param name="existing">What <see cref="Find"/> gave for the key, just before.</param>
+    internal Entry WriteString(
+        ReadOnlySpan<byte> key, ulong hash, Entry existing, int valueLength, ValueEncoding encoding, long expiryMs, uint accessClock)
+    {
+        Stripe stripe = _keyspace.Stripes[_keyspace.StripeOf(hash)];
+        bool expires = expiryMs != NoExpiry;
+        long bytes = EntryBlock.BytesFor(key.Length, valueLength, expires);
+        byte* old = existing.Exists ? existing.Position.Entry : null;
+        bool inPlace = old != null && EntryBlock.Capacity(old) == BlockSize.RoundUp(bytes);
+        byte* block = inPlace ? old : stripe.Arena.Allocate(bytes);
+        byte* oldKeyStart = inPlace ? EntryBlock.KeyStart(old) : null;
+
+        bool hadExpiry = old != null && EntryBlock.Expires(old);
+        if (old != null && !inPlace) _tables[_keyspace.StripeOf(hash)]!.FreeEntry(old);
+        EntryBlock.Initialize(block, ValueType.String, encoding, accessClock, key.Length, valueLength, expires);
+        if (expires) EntryBlock.WriteExpiry(block, expiryMs);
+        byte* keyStart = EntryBlock.KeyStart(block);
+        if (keyStart != oldKeyStart) key.CopyTo(new Span<byte>(keyStart, key.Length));
+
+        if (old == null) return new Entry(TableOf(hash, stripe).Add(hash, block));
+        if (inPlace && !expires && !hadExpiry) return existing;
+        EntryPosition position = existing.Position;
+        _tables[_keyspace.StripeOf(hash)]!.Replace(ref position, block);
+        return new Entry(position);
+    }
+
+    /// <summary>Changes a string's length; its first bytes stay, what is new is undefined. The rest of the entry stays.</summary>
+    internal Entry ResizeString(Entry entry, int valueLength)
+    {
+        byte* block = entry.Position.Entry;
+        int keyLength = EntryBlock.KeyLength(block);
+        bool expires = EntryBlock.Expires(block);
+        long bytes = EntryBlock.Bytes(block);
+        long newBytes = EntryBlock.BytesFor(keyLength, valueLength, expires);
+        Table table = _tables[_keyspace.StripeOf(entry.Position.Hash)]!;
+        EntryPosition position = entry.Position;
+        if (EntryBlock.IsLong(block) == EntryBlock.IsLong(keyLength, valueLength))
+        {
+            byte* resized = table.Arena.Reallocate(block, bytes, newBytes);
+            EntryBlock.WriteValueLength(resized, valueLength);
+            if (resized != block) table.Replace(ref position, resized);
+            return new Entry(position);
+        }
+
+        byte* moved = table.Arena.Allocate(newBytes);
+        EntryBlock.Initialize(moved, EntryBlock.Type(block), EntryBlock.Encoding(block), EntryBlock.AccessClock(block), keyLength, valueLength, expires);
+        if (expires) EntryBlock.WriteExpiry(moved, EntryBlock.Expiry(block));
+        EntryBlock.Key(block).CopyTo(new Span<byte>(EntryBlock.KeyStart(moved), keyLength));
+        Span<byte> value = EntryBlock.Value(block);
+        value[..Math.Min(value.Length, valueLength)].CopyTo(EntryBlock.Value(moved));
+        table.Arena.Free(block, bytes);
+        table.Replace(ref position, moved);
+        return new Entry(position);
+    }
+
+    /// <summary>Sets, changes or (with <see cref="NoExpiry"/>) takes away a key's expiry.</summary>
+    internal Entry WriteExpiry(Entry entry, long expiryMs)
+    {
+        byte* block = entry.Position.Entry;
+        bool expires = expiryMs != NoExpiry;
+        if (!expires && !EntryBlock.Expires(block)) return entry;
+        Table table = _tables[_keyspace.StripeOf(entry.Position.Hash)]!;
+        EntryPosition position = entry.Position;
+        if (EntryBlock.Expires(block) != expires && !EntryBlock.IsLong(block))
+        {
+            // The short form has no room for an expiry until it needs one.
+            byte* moved = table.Arena.Allocate(EntryBlock.BytesFor(EntryBlock.KeyLength(block), EntryBlock.ValueLength(block), expires));
+            EntryBlock.Initialize(
+                moved, EntryBlock.Type(block), EntryBlock.Encoding(block), EntryBlock.AccessClock(block),
+                EntryBlock.KeyLength(block), EntryBlock.ValueLength(block), expires);
+            EntryBlock.Key(block).CopyTo(new Span<byte>(EntryBlock.KeyStart(moved), EntryBlock.KeyLength(block)));
+            EntryBlock.Value(block).CopyTo(EntryBlock.Value(moved));
+            table.Arena.Free(block, EntryBlock.Bytes(block));
+            block = moved;
+        }
+        else
+        {
+            EntryBlock.MarkExpires(block, expires);
+        }
+
+        if (expires) EntryBlock.WriteExpiry(block, expiryMs);
+        table.Replace(ref position, block);
+        return new Entry(position);
+    }
+
+    /// <summary>
+    /// Gives a copy of an entry's value, type, encoding and expiry to another key, here or in another database, in place
+    /// of what that key held. Both stripes are locked.
+    /// </summary>
+    internal static void Copy(Entry source, Database target, ReadOnlySpan<byte> key, ulong hash, Entry existing)
+    {
+        // Only strings so far, whose whole value is in the block.
+        ReadOnlySpan<byte> value = source.Value;
+        Entry copy = target.WriteString(key, hash, existing, value.Length, source.Encoding, source.ExpiryMs, source.AccessClock);
+        value.CopyTo(copy.Value);
+    }
+
+    /// <summary>Removes a key with its value.</summary>
+    internal void Remove(Entry entry)
+    {
+        Table table = _tables[_keyspace.StripeOf(entry.Position.Hash)]!;
+        table.Remove(entry.Position);
+        table.FreeEntry(entry.Position.Entry);
+    }
+
+    /// <summary>Asks for a key's bucket ahead of time. Needs no lock.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal void PrefetchBucket(ulong hash) => _tables[_keyspace.StripeOf(hash)]?.PrefetchBucket(hash);
+
+    /// <summary>Asks for a key's entry ahead of time, once its bucket has arrived. Needs no lock.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal void PrefetchEntry(ulong hash) => _tables[_keyspace.StripeOf(hash)]?.PrefetchEntry(hash);
+
+    /// <summary>The table of a stripe, or null when the database has no keys there.</summary>
+    internal Table? TableIn(int stripe) => _tables[stripe];
+
+    /// <summary>Empties the database: its tables are set aside and freed in slices. All stripes are locked.</summary>
+    internal void Clear()
+    {
+        for (int i = 0; i < _tables.Length; i++)
+        {
+            if (_tables[i] is not { Count: > 0 } table) continue;
+            _tables[i] = null;
+            _keyspace.Stripes[i].Drop(table);
+        }
+    }
+
+    /// <summary>Exchanges the contents of two databases. All stripes are locked.</summary>
+    internal void SwapWith(Database other) => (_tables, other._tables) = (other._tables, _tables);
+
+    /// <summary>Frees everything at the keyspace's end.</summary>
+    internal void Dispose()
+    {
+        Clear();
+        foreach (Table? table in _tables) table?.Dispose();
+        Array.Clear(_tables);
+    }
+
+    private Table TableOf(ulong hash, Stripe stripe) => _tables[_keyspace.StripeOf(hash)] ??= stripe.NewTable();
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private void Expire(Table table, in EntryPosition position)
+    {
+        // In place: a Find never moves other entries, so a command may hold several at a time.
+        table.RemoveInPlace(position);
+        table.FreeEntry(position.Entry);
+        _keyspace.Stripes[_keyspace.StripeOf(position.Hash)].ExpiredKeys++;
+    }
+}

@@ -1,0 +1,43 @@
+namespace RedKite.Store.Keyspace;
+
+/// <summary>
+/// A key's entry as a command sees it. It points into the store: valid while the stripe's lock is held and until the
+/// entry is written, resized or removed through <see cref="Database"/>, which give the entry back as it is then.
+/// </summary>
+internal readonly unsafe ref struct Entry
+{
+    private readonly EntryPosition _position;
+
+    internal Entry(scoped in EntryPosition position) => _position = position;
+
+    internal bool Exists => _position.Entry != null;
+
+    internal ValueType Type => EntryBlock.Type(_position.Entry);
+
+    internal ValueEncoding Encoding => EntryBlock.Encoding(_position.Entry);
+
+    internal ReadOnlySpan<byte> Key => EntryBlock.Key(_position.Entry);
+
+    /// <summary>A string's bytes. May be written in place, with the same length; the encoding must stay true.</summary>
+    internal Span<byte> Value => EntryBlock.Value(_position.Entry);
+
+    internal bool Expires => EntryBlock.Expires(_position.Entry);
+
+    /// <summary>When the key expires, in Unix milliseconds, or <see cref="Database.NoExpiry"/>.</summary>
+    internal long ExpiryMs => EntryBlock.Expires(_position.Entry) ? EntryBlock.Expiry(_position.Entry) : Database.NoExpiry;
+
+    /// <summary>The 24 bits of the access clock: what they mean is the eviction policy's.</summary>
+    internal uint AccessClock => EntryBlock.AccessClock(_position.Entry);
+
+    /// <summary>Bytes that the entry takes in its arena.</summary>
+    internal long MemoryBytes => EntryBlock.Capacity(_position.Entry);
+
+    internal EntryPosition Position => _position;
+
+    internal void SetAccessClock(uint clock) => EntryBlock.SetAccessClock(_position.Entry, clock);
+
+    internal void SetEncoding(ValueEncoding encoding) => EntryBlock.SetEncoding(_position.Entry, encoding);
+
+    /// <summary>An entry whose block a table enumeration gave.</summary>
+    internal static Entry FromBlock(nint block) => new(new EntryPosition(null, null, 0, (byte*)block, 0));
+}

@@ -1,0 +1,101 @@
+using System.Runtime.CompilerServices;
+using RedKite.Store.Memory;
+
+namespace RedKite.Store.Keyspace;
+
+/// <summary>
+/// The bytes of an entry: one block that holds a key's header, expiry, name and (for a string) value.
+/// <code>
+///  0  u32  type (4 bits) | encoding (4) | access clock (24)
+///  4  u8   flags: 1 = has an expiry, 2 = long form
+///  short form (key up to 255 bytes, value up to 65,535):
+///  5  u8   key length
+///  6  u16  value length
+///  8  i64  expiry, only with flag 1
+///  long form:
+///  8  u32  key length
+/// 12  u32  value length
+/// 16  i64  expiry, always reserved, so that setting one never moves a large value
+///  then the key's bytes, then the value's
+/// </code>
+/// The block's capacity is the class of the bytes in use, so a value may grow in place up to it.
+/// </summary>
+internal static unsafe class EntryBlock
+{
+    internal const byte HasExpiry = 1;
+    internal const byte LongForm = 2;
+
+    private const int LongDataOffset = 24;
+
+    internal static bool IsLong(int keyLength, long valueLength) => keyLength > byte.MaxValue || valueLength > ushort.MaxValue;
+
+    internal static long BytesFor(int keyLength, long valueLength, bool expires) =>
+        (IsLong(keyLength, valueLength) ? LongDataOffset : expires ? 16 : 8) + keyLength + valueLength;
+
+    internal static void Initialize(byte* block, ValueType type, ValueEncoding encoding, uint accessClock, int keyLength, int valueLength, bool expires)
+    {
+        *(uint*)block = (uint)type | ((uint)encoding << 4) | (accessClock << 8);
+        byte flags = expires ? HasExpiry : (byte)0;
+        if (IsLong(keyLength, valueLength))
+        {
+            *(uint*)(block + 4) = (byte)(flags | LongForm);
+            *(int*)(block + 8) = keyLength;
+            *(int*)(block + 12) = valueLength;
+            return;
+        }
+
+        *(uint*)(block + 4) = flags | ((uint)keyLength << 8) | ((uint)valueLength << 16);
+    }
+
+    internal static ValueType Type(byte* block) => (ValueType)(block[0] & 15);
+
+    internal static ValueEncoding Encoding(byte* block) => (ValueEncoding)(block[0] >> 4);
+
+    internal static void SetEncoding(byte* block, ValueEncoding encoding) => block[0] = (byte)((block[0] & 15) | ((int)encoding << 4));
+
+    internal static uint AccessClock(byte* block) => *(uint*)block >> 8;
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal static void SetAccessClock(byte* block, uint clock)
+    {
+        // Compared first: a line that is only read stays clean, and the clock ticks once a second.
+        if (*(uint*)block >> 8 != clock) *(uint*)block = (*(uint*)block & 0xFF) | (clock << 8);
+    }
+
+    internal static bool Expires(byte* block) => (block[4] & HasExpiry) != 0;
+
+    /// <summary>Marks an entry whose form has room for an expiry either way.</summary>
+    internal static void MarkExpires(byte* block, bool expires) => block[4] = (byte)((block[4] & ~HasExpiry) | (expires ? HasExpiry : 0));
+
+    internal static bool IsLong(byte* block) => (block[4] & LongForm) != 0;
+
+    internal static long Expiry(byte* block) => *(long*)(block + (IsLong(block) ? 16 : 8));
+
+    internal static void WriteExpiry(byte* block, long expiryMs) => *(long*)(block + (IsLong(block) ? 16 : 8)) = expiryMs;
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal static int KeyLength(byte* block) => IsLong(block) ? *(int*)(block + 8) : block[5];
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal static int ValueLength(byte* block) => IsLong(block) ? *(int*)(block + 12) : *(ushort*)(block + 6);
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal static byte* KeyStart(byte* block) => block + (IsLong(block) ? LongDataOffset : 8 + ((block[4] & HasExpiry) << 3));
+
+    internal static ReadOnlySpan<byte> Key(byte* block) => new(KeyStart(block), KeyLength(block));
+
+    internal static byte* ValueStart(byte* block) => KeyStart(block) + KeyLength(block);
+
+    internal static Span<byte> Value(byte* block) => new(ValueStart(block), ValueLength(block));
+
+    /// <summary>Writes another value length of the same form (long or short).</summary>
+    internal static void WriteValueLength(byte* block, int valueLength)
+    {
+        if (IsLong(block)) *(int*)(block + 12) = valueLength;
+        else *(ushort*)(block + 6) = (ushort)valueLength;
+    }
+
+    internal static long Bytes(byte* block) => BytesFor(KeyLength(block), ValueLength(block), Expires(block));
+
+    internal static long Capacity(byte* block) => BlockSize.RoundUp(Bytes(block));
+}

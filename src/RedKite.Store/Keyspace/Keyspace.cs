@@ -1,0 +1,105 @@
+using System.Numerics;
+using System.Runtime.CompilerServices;
+using RedKite.Store.Memory;
+
+namespace RedKite.Store.Keyspace;
+
+/// <summary>
+/// All databases of a server, cut into stripes by the keys' hash. Whoever touches a key holds its stripe's lock;
+/// several stripes are locked in ascending order, so that no two commands can wait for each other.
+/// </summary>
+internal sealed class Keyspace : IDisposable
+{
+    /// <summary>A set of stripes is one 64-bit mask.</summary>
+    internal const int StripesMax = 64;
+
+    private readonly SlabSource _source = new();
+    private readonly KeyHasher _hasher = new();
+    private readonly Database[] _databases;
+
+    /// <param name="stripes">A power of two, at most <see cref="StripesMax"/>.</param>
+    /// <param name="databases">How many numbered databases there are.</param>
+    /// <param name="guarded">Whether memory comes from the guarded arena of the tests.</param>
+    internal Keyspace(int stripes, int databases, bool guarded = false)
+    {
+        ArgumentOutOfRangeException.ThrowIfGreaterThan(stripes, StripesMax);
+        if (!BitOperations.IsPow2(stripes)) throw new ArgumentException("The number of stripes is a power of two.", nameof(stripes));
+        Stripes = new Stripe[stripes];
+        for (int i = 0; i < stripes; i++) Stripes[i] = new Stripe(_source, _hasher, guarded);
+        AllStripes = stripes == StripesMax ? ulong.MaxValue : (1UL << stripes) - 1;
+        _databases = new Database[databases];
+        for (int i = 0; i < databases; i++) _databases[i] = new Database(this, i);
+    }
+
+    internal Stripe[] Stripes { get; }
+
+    /// <summary>The mask that names every stripe.</summary>
+    internal ulong AllStripes { get; }
+
+    internal ReadOnlySpan<Database> Databases => _databases;
+
+    /// <summary>Bytes of everything that is stored: entries, values and tables.</summary>
+    internal long UsedBytes
+    {
+        get
+        {
+            long bytes = 0;
+            foreach (Stripe stripe in Stripes) bytes += stripe.UsedBytes;
+            return bytes;
+        }
+    }
+
+    /// <summary>Bytes that the store has taken from the system, free room included.</summary>
+    internal long HeldBytes
+    {
+        get
+        {
+            long bytes = _source.HeldBytes;
+            foreach (Stripe stripe in Stripes) bytes += stripe.Arena.LargeBytes;
+            return bytes;
+        }
+    }
+
+    internal long ExpiredKeys
+    {
+        get
+        {
+            long count = 0;
+            foreach (Stripe stripe in Stripes) count += stripe.ExpiredKeys;
+            return count;
+        }
+    }
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal ulong Hash(ReadOnlySpan<byte> key) => _hasher.Hash(key);
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal int StripeOf(ulong hash) => (int)(hash >> 8) & (Stripes.Length - 1);
+
+    /// <summary>Locks the stripes of a mask, in ascending order.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal void Enter(ulong stripes)
+    {
+        for (; stripes != 0; stripes &= stripes - 1) Stripes[BitOperations.TrailingZeroCount(stripes)].Enter();
+    }
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal void Exit(ulong stripes)
+    {
+        for (; stripes != 0; stripes &= stripes - 1) Stripes[BitOperations.TrailingZeroCount(stripes)].Exit();
+    }
+
+    /// <summary>Checks every red zone and poisoned block of a guarded keyspace.</summary>
+    internal void CheckGuards()
+    {
+        foreach (Stripe stripe in Stripes) stripe.Guard?.Check();
+    }
+
+    /// <summary>Frees everything. Nobody may use the keyspace any more.</summary>
+    public void Dispose()
+    {
+        foreach (Database database in _databases) database.Dispose();
+        foreach (Stripe stripe in Stripes) stripe.Dispose();
+        _source.Dispose();
+    }
+}

@@ -1,0 +1,68 @@
+using System.Runtime.CompilerServices;
+using RedKite.Store.Memory;
+
+namespace RedKite.Store.Keyspace;
+
+/// <summary>
+/// One part of the keyspace: a lock, an arena, and the memory of its tables. Everything here but the lock itself is
+/// used with the lock held.
+/// </summary>
+internal sealed unsafe class Stripe : IDisposable
+{
+    private readonly KeyHasher _hasher;
+    private readonly Queue<(Table Table, uint Prefix)> _dropped = new();
+    private StripeLock _lock;
+
+    internal Stripe(SlabSource source, KeyHasher hasher, bool guarded)
+    {
+        _hasher = hasher;
+        Guard = guarded ? new ArenaGuard() : null;
+        Arena = new Arena(source, Guard);
+        Segments = new SegmentPool(source);
+    }
+
+    internal Arena Arena { get; }
+
+    internal ArenaGuard? Guard { get; }
+
+    internal SegmentPool Segments { get; }
+
+    /// <summary>Keys that were removed because their time had come.</summary>
+    internal long ExpiredKeys { get; set; }
+
+    internal long UsedBytes => Arena.UsedBytes + Segments.UsedBytes;
+
+    internal long LockWaits => _lock.Contended;
+
+    internal bool HasDropped => _dropped.Count > 0;
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal void Enter() => _lock.Enter();
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal void Exit() => _lock.Exit();
+
+    internal Table NewTable() => new(Arena, Segments, _hasher);
+
+    /// <summary>Takes over a table that no database has any more; it is freed in slices.</summary>
+    internal void Drop(Table table) => _dropped.Enqueue((table, 0));
+
+    /// <summary>Frees one segment of what was dropped; false when nothing is left.</summary>
+    internal bool FreeDroppedSegment()
+    {
+        if (!_dropped.TryDequeue(out (Table Table, uint Prefix) dropped)) return false;
+        if (dropped.Table.FreeSegment(ref dropped.Prefix)) _dropped.Enqueue(dropped);
+        else dropped.Table.Dispose();
+        return _dropped.Count > 0;
+    }
+
+    public void Dispose()
+    {
+        while (FreeDroppedSegment())
+        {
+        }
+
+        Segments.Dispose();
+        Arena.Dispose();
+    }
+}

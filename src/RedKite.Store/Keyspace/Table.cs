@@ -1,0 +1,422 @@
+using System.Numerics;
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
+using System.Runtime.Intrinsics.X86;
+using RedKite.Store.Memory;
+
+namespace RedKite.Store.Keyspace;
+
+/// <summary>
+/// The keys of one database in one stripe: extendible hashing over 8 KiB segments. A full segment splits into two, so
+/// growth never costs more than a thousand entries at once; there is no rehash of the whole.
+/// </summary>
+/// <remarks>
+/// The directory maps the upper bits of a hash's prefix to a segment. The prefix is the hash's upper half, bent a
+/// little: x + x(1-x)/4 holds more keys at one end than at the other, so that segments fill and split at different
+/// times. Without the bend all segments are half empty together just after the number of keys passes a power of two.
+///
+/// Directories and segments come from the stripe's pool, whose memory stays mapped: <see cref="PrefetchBucket"/> and
+/// <see cref="PrefetchEntry"/> read both without the stripe's lock, and what they read may be out of date but must not fault.
+/// </remarks>
+internal sealed unsafe class Table : IDisposable
+{
+    private const int DepthMax = 30;
+
+    // Two neighbours join again when they fill less than this together, well below what a split leaves behind.
+    private const int JoinBelow = Segment.EntriesMax / 3;
+
+    private readonly Arena _arena;
+    private readonly SegmentPool _pool;
+    private readonly KeyHasher _hasher;
+    private nuint* _directory; // [0]: depth; then 2^depth segments
+
+    internal Table(Arena arena, SegmentPool pool, KeyHasher hasher)
+    {
+        _arena = arena;
+        _pool = pool;
+        _hasher = hasher;
+        byte* first = pool.Take();
+        Segment.Initialize(first, prefix: 0, depth: 0);
+        Segments = 1;
+        _directory = pool.TakeDirectory(depth: 0);
+        _directory[1] = (nuint)first;
+    }
+
+    internal long Count { get; private set; }
+
+    internal long Expiring { get; private set; }
+
+    internal int Segments { get; private set; }
+
+    internal Arena Arena => _arena;
+
+    /// <summary>Finds a key's entry. The caller decides what an expired one means.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal bool TryFind(ReadOnlySpan<byte> key, ulong hash, out EntryPosition position)
+    {
+        byte tag = Segment.Tag(hash);
+        int index = Segment.Home(hash);
+        byte* segment = SegmentOf(hash);
+        ref byte keyStart = ref MemoryMarshal.GetReference(key);
+        while (true)
+        {
+            byte* bucket = Segment.Bucket(segment, index);
+            for (uint matches = Segment.Matches(bucket, tag); matches != 0; matches &= matches - 1)
+            {
+                int slot = BitOperations.TrailingZeroCount(matches);
+                byte* entry = Segment.Entry(bucket, slot);
+                if (EntryBlock.Key(entry).SequenceEqual(key))
+                {
+                    position = new EntryPosition(segment, bucket, slot, entry, hash);
+                    return true;
+                }
+            }
+
+            if (!Segment.IsPassed(bucket)) break;
+            index = Segment.Next(index);
+            if (index == Segment.Home(hash)) break; // every bucket was passed once
+        }
+
+        position = new EntryPosition(null, null, 0, null, hash);
+        return false;
+    }
+
+    /// <summary>Adds an entry whose key is not in the table.</summary>
+    internal EntryPosition Add(ulong hash, byte* entry)
+    {
+        byte* segment = SegmentOf(hash);
+        while (Segment.Of(segment)->Count >= Segment.EntriesMax)
+        {
+            Split(segment);
+            segment = SegmentOf(hash);
+        }
+
+        Segment.Add(segment, hash, entry, out byte* bucket, out int slot);
+        Count++;
+        if (EntryBlock.Expires(entry)) Expiring++;
+        return new EntryPosition(segment, bucket, slot, entry, hash);
+    }
+
+    /// <summary>Takes an entry out; its block is the caller's then. Other entries may move to another segment.</summary>
+    internal void Remove(in EntryPosition position)
+    {
+        RemoveInPlace(position);
+        JoinIfSparse(position.Segment);
+    }
+
+    /// <summary>Takes an entry out and leaves all others where they are.</summary>
+    internal void RemoveInPlace(in EntryPosition position)
+    {
+        Segment.Remove(position.Segment, position.Hash, position.Bucket, position.Slot);
+        Count--;
+        if (EntryBlock.Expires(position.Entry)) Expiring--;
+    }
+
+    /// <summary>Puts another block of the same key in an entry's place, or the same one after its expiry changed.</summary>
+    internal void Replace(ref EntryPosition position, byte* entry)
+    {
+        Segment.Header* header = Segment.Of(position.Segment);
+        bool expired = (Segment.Slot(position.Bucket, position.Slot) & 1) != 0;
+        bool expires = EntryBlock.Expires(entry);
+        int change = (expires ? 1 : 0) - (expired ? 1 : 0);
+        header->Expiring += change;
+        Expiring += change;
+        if (expires)
+        {
+            long expiry = EntryBlock.Expiry(entry);
+            if (expiry < header->EarliestExpiry) header->EarliestExpiry = expiry;
+        }
+
+        Segment.WriteSlot(position.Bucket, position.Slot, (nuint)entry | (expires ? (nuint)1 : 0));
+        position = position.At(entry);
+    }
+
+    /// <summary>Asks for the line of a key's home bucket. Needs no lock.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal void PrefetchBucket(ulong hash)
+    {
+        if (Sse.IsSupported) Sse.Prefetch0(Segment.Bucket(SegmentOf(hash), Segment.Home(hash)));
+    }
+
+    /// <summary>Asks for the first lines of the entry that a key probably has. Needs no lock.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal void PrefetchEntry(ulong hash)
+    {
+        if (!Sse.IsSupported) return;
+        byte* bucket = Segment.Bucket(SegmentOf(hash), Segment.Home(hash));
+        uint matches = Segment.Matches(bucket, Segment.Tag(hash));
+        if (matches == 0) return;
+        byte* entry = Segment.Entry(bucket, BitOperations.TrailingZeroCount(matches));
+        Sse.Prefetch0(entry);
+        Sse.Prefetch0(entry + 64);
+    }
+
+    /// <summary>
+    /// The entries of one home bucket in hash order, for SCAN: <paramref name="cursor"/> moves to the next one.
+    /// Whatever splits and joins meanwhile, a key that stays is seen: a split leaves a key's home bucket as it was and
+    /// puts both halves in prefix order, and a cursor that is deeper than its segment starts that segment again.
+    /// </summary>
+    /// <returns>False when the table ends after this bucket.</returns>
+    internal bool NextBucket(ref TableCursor cursor, List<nint> entries)
+    {
+        byte* segment = SegmentOfPrefix(cursor.Prefix);
+        Segment.Header* header = Segment.Of(segment);
+        int home = header->Depth < cursor.Depth ? 0 : cursor.Bucket;
+        if (header->Count > 0) CollectHome(segment, home, entries);
+        if (home + 1 < Segment.Buckets)
+        {
+            cursor = new TableCursor(cursor.Prefix, header->Depth, home + 1);
+            return true;
+        }
+
+        ulong next = (ulong)header->Prefix + (1UL << (32 - header->Depth));
+        cursor = new TableCursor((uint)next, header->Depth, 0);
+        return next <= uint.MaxValue;
+    }
+
+    /// <summary>Every entry of the segment that holds <paramref name="prefix"/>; the prefix moves to the next segment.</summary>
+    /// <returns>False when it was the last segment.</returns>
+    internal bool NextSegment(ref uint prefix, List<nint> entries)
+    {
+        byte* segment = SegmentOfPrefix(prefix);
+        for (int index = 0; index < Segment.Buckets; index++)
+        {
+            byte* bucket = Segment.Bucket(segment, index);
+            for (uint occupied = Segment.Occupied(bucket); occupied != 0; occupied &= occupied - 1)
+            {
+                entries.Add((nint)Segment.Entry(bucket, BitOperations.TrailingZeroCount(occupied)));
+            }
+        }
+
+        return Advance(segment, ref prefix);
+    }
+
+    /// <summary>An entry drawn at random, or null when the draw hit an empty place.</summary>
+    internal byte* Draw(Random random)
+    {
+        byte* segment = SegmentOf((ulong)random.NextInt64(long.MinValue, long.MaxValue));
+        if (Segment.Of(segment)->Count == 0) return null;
+        byte* bucket = Segment.Bucket(segment, random.Next(Segment.Buckets));
+        int slot = random.Next(Segment.SlotsPerBucket);
+        return bucket[slot] == 0 ? null : Segment.Entry(bucket, slot);
+    }
+
+    /// <summary>
+    /// Removes what has expired from the segment that holds <paramref name="prefix"/> and moves on to the next one.
+    /// A segment whose earliest expiry lies ahead costs one look at its header.
+    /// </summary>
+    /// <returns>False when it was the last segment.</returns>
+    internal bool ExpireSegment(ref uint prefix, long nowMs, ref ExpiryResult result)
+    {
+        byte* segment = SegmentOfPrefix(prefix);
+        bool more = Advance(segment, ref prefix);
+        if (Segment.Of(segment)->EarliestExpiry > nowMs) return more;
+
+        result.SegmentsSearched++;
+        long earliest = long.MaxValue;
+        for (int index = 0; index < Segment.Buckets; index++)
+        {
+            if (Sse.IsSupported && index + 2 < Segment.Buckets) PrefetchExpiring(Segment.Bucket(segment, index + 2));
+            byte* bucket = Segment.Bucket(segment, index);
+            for (uint occupied = Segment.Occupied(bucket); occupied != 0; occupied &= occupied - 1)
+            {
+                int slot = BitOperations.TrailingZeroCount(occupied);
+                nuint address = Segment.Slot(bucket, slot);
+                if ((address & 1) == 0) continue;
+                var entry = (byte*)(address & ~(nuint)1);
+                long expiry = EntryBlock.Expiry(entry);
+                if (expiry > nowMs)
+                {
+                    earliest = Math.Min(earliest, expiry);
+                    continue;
+                }
+
+                RemoveInPlace(new EntryPosition(segment, bucket, slot, entry, _hasher.Hash(EntryBlock.Key(entry))));
+                result.Expired++;
+                FreeEntry(entry);
+            }
+        }
+
+        Segment.Of(segment)->EarliestExpiry = earliest;
+        JoinIfSparse(segment);
+        return more;
+    }
+
+    /// <summary>Frees the entries of one segment of a table that nobody reads any more; false when it was the last.</summary>
+    internal bool FreeSegment(ref uint prefix)
+    {
+        byte* segment = SegmentOfPrefix(prefix);
+        for (int index = 0; index < Segment.Buckets; index++)
+        {
+            if (Sse.IsSupported && index + 2 < Segment.Buckets) PrefetchAll(Segment.Bucket(segment, index + 2));
+            byte* bucket = Segment.Bucket(segment, index);
+            for (uint occupied = Segment.Occupied(bucket); occupied != 0; occupied &= occupied - 1)
+            {
+                FreeEntry(Segment.Entry(bucket, BitOperations.TrailingZeroCount(occupied)));
+            }
+        }
+
+        Segment.Initialize(segment, Segment.Of(segment)->Prefix, Segment.Of(segment)->Depth);
+        return Advance(segment, ref prefix);
+    }
+
+    /// <summary>Frees an entry that is in no table any more, with all that its value holds.</summary>
+    internal void FreeEntry(byte* entry) => _arena.Free(entry, EntryBlock.Bytes(entry));
+
+    /// <summary>Gives the segments and directories back. The entries must have been freed or belong to an arena that ends too.</summary>
+    public void Dispose()
+    {
+        uint prefix = 0;
+        bool more;
+        do
+        {
+            byte* segment = SegmentOfPrefix(prefix);
+            more = Advance(segment, ref prefix);
+            _pool.Return(segment);
+        }
+        while (more);
+
+        _pool.ReturnDirectory(_directory);
+        Count = Expiring = Segments = 0;
+    }
+
+    // x + x(1-x)/4 in 32-bit fixed point, see the remarks above.
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private static uint Prefix(ulong hash)
+    {
+        var x = (uint)(hash >> 32);
+        return x + (uint)(((ulong)x * ~x) >> 34);
+    }
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private byte* SegmentOf(ulong hash) => SegmentOfPrefix(Prefix(hash));
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private byte* SegmentOfPrefix(uint prefix)
+    {
+        nuint* directory = _directory; // read once: depth and segments always belong together
+        return (byte*)directory[1 + ((ulong)prefix >> (32 - (int)directory[0]))];
+    }
+
+    private void CollectHome(byte* segment, int home, List<nint> entries)
+    {
+        int index = home;
+        do
+        {
+            byte* bucket = Segment.Bucket(segment, index);
+            for (uint occupied = Segment.Occupied(bucket); occupied != 0; occupied &= occupied - 1)
+            {
+                byte* entry = Segment.Entry(bucket, BitOperations.TrailingZeroCount(occupied));
+                if (Segment.Home(_hasher.Hash(EntryBlock.Key(entry))) == home) entries.Add((nint)entry);
+            }
+
+            if (!Segment.IsPassed(bucket)) return;
+            index = Segment.Next(index);
+        }
+        while (index != home);
+    }
+
+    private static bool Advance(byte* segment, ref uint prefix)
+    {
+        Segment.Header* header = Segment.Of(segment);
+        ulong next = (ulong)header->Prefix + (1UL << (32 - header->Depth));
+        prefix = (uint)next;
+        return next <= uint.MaxValue;
+    }
+
+    private void Split(byte* segment)
+    {
+        Segment.Header* header = Segment.Of(segment);
+        int depth = header->Depth + 1;
+        if (depth > (int)_directory[0]) DoubleDirectory();
+
+        uint upperPrefix = header->Prefix | (1u << (32 - depth));
+        byte* upper = _pool.Take();
+        Segment.Initialize(upper, upperPrefix, depth);
+        byte* old = _pool.Scratch;
+        Buffer.MemoryCopy(segment, old, Segment.Bytes, Segment.Bytes);
+        Segment.Initialize(segment, header->Prefix, depth);
+        Segments++;
+
+        for (int index = 0; index < Segment.Buckets; index++)
+        {
+            if (Sse.IsSupported && index + 2 < Segment.Buckets) PrefetchAll(Segment.Bucket(old, index + 2));
+            byte* bucket = Segment.Bucket(old, index);
+            for (uint occupied = Segment.Occupied(bucket); occupied != 0; occupied &= occupied - 1)
+            {
+                byte* entry = Segment.Entry(bucket, BitOperations.TrailingZeroCount(occupied));
+                ulong hash = _hasher.Hash(EntryBlock.Key(entry));
+                Segment.Add(Prefix(hash) >= upperPrefix ? upper : segment, hash, entry, out _, out _);
+            }
+        }
+
+        Point(upper);
+    }
+
+    private void JoinIfSparse(byte* segment)
+    {
+        Segment.Header* header = Segment.Of(segment);
+        if (header->Count > JoinBelow / 2 || header->Depth == 0) return;
+        uint half = 1u << (32 - header->Depth);
+        byte* buddy = SegmentOfPrefix(header->Prefix ^ half);
+        Segment.Header* buddyHeader = Segment.Of(buddy);
+        if (buddyHeader->Depth != header->Depth || buddyHeader->Count + header->Count > JoinBelow) return;
+
+        bool isLower = (header->Prefix & half) == 0;
+        byte* lower = isLower ? segment : buddy;
+        byte* upper = isLower ? buddy : segment;
+        for (int index = 0; index < Segment.Buckets; index++)
+        {
+            byte* bucket = Segment.Bucket(upper, index);
+            for (uint occupied = Segment.Occupied(bucket); occupied != 0; occupied &= occupied - 1)
+            {
+                byte* entry = Segment.Entry(bucket, BitOperations.TrailingZeroCount(occupied));
+                Segment.Add(lower, _hasher.Hash(EntryBlock.Key(entry)), entry, out _, out _);
+            }
+        }
+
+        Segment.Of(lower)->Depth--;
+        Point(lower);
+        _pool.Return(upper);
+        Segments--;
+    }
+
+    // Makes every directory entry of a segment's prefix range point to it.
+    private void Point(byte* segment)
+    {
+        Segment.Header* header = Segment.Of(segment);
+        var depth = (int)_directory[0];
+        nuint first = 1 + (nuint)((ulong)header->Prefix >> (32 - depth));
+        nuint count = (nuint)1 << (depth - header->Depth);
+        for (nuint i = 0; i < count; i++) _directory[first + i] = (nuint)segment;
+    }
+
+    private void DoubleDirectory()
+    {
+        nuint* old = _directory;
+        var depth = (int)old[0] + 1;
+        if (depth > DepthMax) throw new InvalidOperationException("A table's directory is at its largest.");
+        nuint* wider = _pool.TakeDirectory(depth);
+        for (nuint i = 0; i < (nuint)1 << (depth - 1); i++) wider[1 + (2 * i)] = wider[2 + (2 * i)] = old[1 + i];
+        Thread.MemoryBarrier(); // a prefetch on another thread sees the new directory filled
+        _directory = wider;
+        _pool.ReturnDirectory(old);
+    }
+
+    private static void PrefetchExpiring(byte* bucket)
+    {
+        for (uint occupied = Segment.Occupied(bucket); occupied != 0; occupied &= occupied - 1)
+        {
+            nuint address = Segment.Slot(bucket, BitOperations.TrailingZeroCount(occupied));
+            if ((address & 1) != 0) Sse.Prefetch0((byte*)address);
+        }
+    }
+
+    private static void PrefetchAll(byte* bucket)
+    {
+        for (uint occupied = Segment.Occupied(bucket); occupied != 0; occupied &= occupied - 1)
+        {
+            Sse.Prefetch0(Segment.Entry(bucket, BitOperations.TrailingZeroCount(occupied)));
+        }
+    }
+}

@@ -1,0 +1,195 @@
+using System.Diagnostics;
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
+
+namespace RedKite.Store.Memory;
+
+/// <summary>
+/// The unmanaged memory of one stripe: size-classed slabs for blocks of up to 4 KiB, the system for larger ones.
+/// Not thread-safe: every call is made under the stripe's lock. The owner of a block remembers its size.
+/// </summary>
+/// <remarks>
+/// A slab: a 64-byte header, then blocks of one class. Blocks are carved one after the other as they are needed
+/// (untouched pages stay unmapped) and freed ones are linked through their first eight bytes. A slab with no block in
+/// use goes back to the source. One free list for each class was rejected: it cannot give memory back.
+/// </remarks>
+internal sealed unsafe class Arena : IDisposable
+{
+    private const int SlabHeaderBytes = 64;
+
+    // What the system's allocator keeps in front of a block, for the accounting.
+    private const int LargeOverheadBytes = 16;
+
+    private readonly SlabSource _source;
+    private readonly Slab** _open; // for each class, the slabs that have room
+    private readonly ArenaGuard? _guard;
+    private long _blockBytes;
+    private long _largeBytes;
+    private long _slabs;
+
+    internal Arena(SlabSource source, ArenaGuard? guard = null)
+    {
+        _source = source;
+        _guard = guard;
+        _open = (Slab**)NativeMemory.AllocZeroed((nuint)BlockSize.ClassCount, (nuint)sizeof(Slab*));
+    }
+
+    /// <summary>Bytes of all blocks in use, rounded to their classes.</summary>
+    internal long UsedBytes => _blockBytes + _largeBytes;
+
+    internal long LargeBytes => _largeBytes;
+
+    /// <summary>Bytes of the slabs and large blocks that this arena holds, free room included.</summary>
+    internal long HeldBytes => (_slabs * SlabSource.SlabBytes) + _largeBytes;
+
+    /// <summary>A block of at least <paramref name="bytes"/>, aligned to 8, with undefined content.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal byte* Allocate(long bytes)
+    {
+        if (_guard is not null) return _guard.Allocate(bytes, ref _largeBytes);
+        if (bytes > BlockSize.SlabBlockMax) return AllocateLarge(bytes);
+
+        int sizeClass = BlockSize.ClassOf((int)bytes);
+        Slab* slab = _open[sizeClass];
+        if (slab == null || slab->Free == null) return AllocateSlow(sizeClass);
+
+        // The common case once data has been freed: the class's first slab has a free block.
+        byte* block = slab->Free;
+        slab->Free = *(byte**)block;
+        slab->Used++;
+        _blockBytes += slab->BlockBytes;
+        if (slab->Free == null && slab->Next == slab->End) Unlink(slab, sizeClass);
+        return block;
+    }
+
+    /// <summary>Frees a block; <paramref name="bytes"/> is what it was allocated with (or anything of the same class).</summary>
+    internal void Free(byte* block, long bytes)
+    {
+        if (_guard is not null)
+        {
+            _guard.Free(block, bytes, ref _largeBytes);
+            return;
+        }
+
+        if (bytes > BlockSize.SlabBlockMax)
+        {
+            _largeBytes -= BlockSize.RoundUp(bytes) + LargeOverheadBytes;
+            NativeMemory.Free(block);
+            return;
+        }
+
+        var slab = (Slab*)((nuint)block & ~(nuint)(SlabSource.SlabBytes - 1));
+        int sizeClass = slab->SizeClass;
+        Debug.Assert(sizeClass == BlockSize.ClassOf((int)bytes), "A block is freed with the size that it was allocated with.");
+        bool wasFull = slab->Free == null && slab->Next == slab->End;
+        *(byte**)block = slab->Free;
+        slab->Free = block;
+        slab->Used--;
+        _blockBytes -= slab->BlockBytes;
+        if (wasFull) Link(slab, sizeClass);
+
+        // The last slab with room stays, so that a class in use does not go to the source and back for each block.
+        if (slab->Used == 0 && (slab->NextOpen != null || slab->PreviousOpen != null))
+        {
+            Unlink(slab, sizeClass);
+            _slabs--;
+            _source.Return((byte*)slab);
+        }
+    }
+
+    /// <summary>Moves a block to one of another size; the first bytes that fit in both are kept.</summary>
+    internal byte* Reallocate(byte* block, long bytes, long newBytes)
+    {
+        if (BlockSize.RoundUp(bytes) == BlockSize.RoundUp(newBytes)) return block;
+        if (_guard is null && bytes > BlockSize.SlabBlockMax && newBytes > BlockSize.SlabBlockMax)
+        {
+            // The system moves large blocks by remapping their pages, which copies nothing.
+            _largeBytes += BlockSize.RoundUp(newBytes) - BlockSize.RoundUp(bytes);
+            return (byte*)NativeMemory.Realloc(block, (nuint)BlockSize.RoundUp(newBytes));
+        }
+
+        byte* moved = Allocate(newBytes);
+        long kept = Math.Min(bytes, newBytes);
+        Buffer.MemoryCopy(block, moved, kept, kept);
+        Free(block, bytes);
+        return moved;
+    }
+
+    public void Dispose()
+    {
+        _guard?.Dispose();
+        NativeMemory.Free(_open); // The slabs go with their source.
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private byte* AllocateLarge(long bytes)
+    {
+        long rounded = BlockSize.RoundUp(bytes);
+        var block = (byte*)NativeMemory.Alloc((nuint)rounded);
+        _largeBytes += rounded + LargeOverheadBytes;
+        return block;
+    }
+
+    private byte* AllocateSlow(int sizeClass)
+    {
+        Slab* slab = _open[sizeClass];
+        if (slab == null)
+        {
+            slab = NewSlab(sizeClass);
+            Link(slab, sizeClass);
+        }
+
+        byte* block = slab->Next;
+        slab->Next += slab->BlockBytes;
+        slab->Used++;
+        _blockBytes += slab->BlockBytes;
+        if (slab->Next == slab->End) Unlink(slab, sizeClass);
+        return block;
+    }
+
+    private Slab* NewSlab(int sizeClass)
+    {
+        var slab = (Slab*)_source.Take();
+        int blockBytes = BlockSize.BytesOfClass(sizeClass);
+        int blocks = (SlabSource.SlabBytes - SlabHeaderBytes) / blockBytes;
+        slab->NextOpen = slab->PreviousOpen = null;
+        slab->Free = null;
+        slab->Next = (byte*)slab + SlabHeaderBytes;
+        slab->End = slab->Next + (blocks * blockBytes);
+        slab->Used = 0;
+        slab->BlockBytes = blockBytes;
+        slab->SizeClass = sizeClass;
+        _slabs++;
+        return slab;
+    }
+
+    private void Link(Slab* slab, int sizeClass)
+    {
+        Slab* first = _open[sizeClass];
+        slab->PreviousOpen = null;
+        slab->NextOpen = first;
+        if (first != null) first->PreviousOpen = slab;
+        _open[sizeClass] = slab;
+    }
+
+    private void Unlink(Slab* slab, int sizeClass)
+    {
+        if (slab->PreviousOpen != null) slab->PreviousOpen->NextOpen = slab->NextOpen;
+        else _open[sizeClass] = slab->NextOpen;
+        if (slab->NextOpen != null) slab->NextOpen->PreviousOpen = slab->PreviousOpen;
+        slab->NextOpen = slab->PreviousOpen = null;
+    }
+
+    [StructLayout(LayoutKind.Sequential)]
+    private struct Slab
+    {
+        public Slab* NextOpen;
+        public Slab* PreviousOpen;
+        public byte* Free;   // blocks that were used and freed
+        public byte* Next;   // the first block that was never used
+        public byte* End;
+        public int Used;
+        public int BlockBytes;
+        public int SizeClass;
+    }
+}

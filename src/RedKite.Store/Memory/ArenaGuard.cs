@@ -1,0 +1,94 @@
+using System.Runtime.InteropServices;
+
+namespace RedKite.Store.Memory;
+
+/// <summary>
+/// The guarded arena of the tests: every block is the system's, between two red zones, poisoned when it is freed and
+/// kept in quarantine for a while. A write outside a block, a write after free, a second free, a free with another
+/// size, and a block that was never freed are all found and thrown.
+/// </summary>
+internal sealed unsafe class ArenaGuard : IDisposable
+{
+    private const int RedZoneBytes = 64;
+    private const byte RedZone = 0xA5;
+    private const byte Fresh = 0xCD;
+    private const byte Poison = 0xDD;
+    private const int QuarantineBlocks = 1024;
+
+    private readonly Dictionary<nint, long> _live = [];
+    private readonly Queue<(nint Block, long Bytes)> _quarantine = new();
+
+    internal int LiveBlocks => _live.Count;
+
+    internal byte* Allocate(long bytes, ref long usedBytes)
+    {
+        long rounded = BlockSize.RoundUp(bytes);
+        var whole = (byte*)NativeMemory.Alloc((nuint)(rounded + (2 * RedZoneBytes)));
+        byte* block = whole + RedZoneBytes;
+        new Span<byte>(whole, RedZoneBytes).Fill(RedZone);
+        new Span<byte>(block + rounded, RedZoneBytes).Fill(RedZone);
+        Fill(block, rounded, Fresh);
+        _live.Add((nint)block, rounded);
+        usedBytes += rounded;
+        return block;
+    }
+
+    internal void Free(byte* block, long bytes, ref long usedBytes)
+    {
+        long rounded = BlockSize.RoundUp(bytes);
+        if (!_live.Remove((nint)block, out long allocated)) throw new InvalidOperationException("A block was freed that is not in use.");
+        if (allocated != rounded) throw new InvalidOperationException($"A block of {allocated} bytes was freed as one of {rounded}.");
+        CheckRedZones(block, rounded);
+        Fill(block, rounded, Poison);
+        usedBytes -= rounded;
+        _quarantine.Enqueue(((nint)block, rounded));
+        if (_quarantine.Count > QuarantineBlocks) Release(_quarantine.Dequeue());
+    }
+
+    /// <summary>Checks every live block's red zones and every quarantined block's poison.</summary>
+    internal void Check()
+    {
+        foreach ((nint block, long bytes) in _live) CheckRedZones((byte*)block, bytes);
+        foreach ((nint block, long bytes) in _quarantine) CheckPoison((byte*)block, bytes);
+    }
+
+    /// <summary>Ends the arena; a block that is still in use is a leak and is thrown.</summary>
+    public void Dispose()
+    {
+        int leaked = _live.Count;
+        foreach ((nint block, long bytes) in _live)
+        {
+            CheckRedZones((byte*)block, bytes);
+            NativeMemory.Free((byte*)block - RedZoneBytes);
+        }
+
+        _live.Clear();
+        while (_quarantine.TryDequeue(out (nint, long) freed)) Release(freed);
+        if (leaked > 0) throw new InvalidOperationException($"{leaked} blocks were never freed.");
+    }
+
+    private static void Release((nint Block, long Bytes) freed)
+    {
+        CheckPoison((byte*)freed.Block, freed.Bytes);
+        NativeMemory.Free((byte*)freed.Block - RedZoneBytes);
+    }
+
+    private static void CheckRedZones(byte* block, long bytes)
+    {
+        if (new ReadOnlySpan<byte>(block - RedZoneBytes, RedZoneBytes).ContainsAnyExcept(RedZone))
+            throw new InvalidOperationException($"Something wrote before a block of {bytes} bytes.");
+        if (new ReadOnlySpan<byte>(block + bytes, RedZoneBytes).ContainsAnyExcept(RedZone))
+            throw new InvalidOperationException($"Something wrote behind a block of {bytes} bytes.");
+    }
+
+    private static void CheckPoison(byte* block, long bytes)
+    {
+        CheckRedZones(block, bytes);
+        for (long i = 0; i < bytes; i++)
+        {
+            if (block[i] != Poison) throw new InvalidOperationException($"Something wrote to a freed block of {bytes} bytes, at {i}.");
+        }
+    }
+
+    private static void Fill(byte* block, long bytes, byte value) => NativeMemory.Fill(block, (nuint)bytes, value);
+}

@@ -1,0 +1,62 @@
+using System.Runtime.InteropServices;
+
+namespace RedKite.Store.Memory;
+
+/// <summary>
+/// What the store asks of the operating system: address ranges that stay mapped, their pages given back and taken anew.
+/// On Linux this is mmap and madvise; elsewhere aligned blocks of the C runtime, whose pages are never given back early.
+/// </summary>
+internal static unsafe partial class SystemMemory
+{
+    private const int ProtReadWrite = 1 | 2;
+    private const int MapPrivateAnonymousNoReserve = 0x02 | 0x20 | 0x4000;
+    private const int AdviseDontNeed = 4;
+    private const int AdviseHugePage = 14;
+    private const int HugePageBytes = 2 << 20;
+
+    /// <summary>Maps <paramref name="bytes"/> of zeroed memory, aligned to 2 MiB.</summary>
+    internal static byte* Map(nuint bytes, bool hugePages)
+    {
+        if (!OperatingSystem.IsLinux())
+        {
+            var block = (byte*)NativeMemory.AlignedAlloc(bytes, HugePageBytes);
+            NativeMemory.Clear(block, bytes);
+            return block;
+        }
+
+        nint mapped = mmap(0, bytes + HugePageBytes, ProtReadWrite, MapPrivateAnonymousNoReserve, -1, 0);
+        if (mapped == -1) throw new InsufficientMemoryException($"The system refused {bytes} bytes of memory.");
+        nint aligned = (mapped + HugePageBytes - 1) & ~(nint)(HugePageBytes - 1);
+
+        // The slack on both sides goes back at once, so that Unmap needs no more than the aligned address.
+        nint head = aligned - mapped;
+        if (head > 0) _ = munmap(mapped, (nuint)head);
+        if (HugePageBytes - head > 0) _ = munmap(aligned + (nint)bytes, (nuint)(HugePageBytes - head));
+
+        // Huge pages save a page walk for each random lookup once the data outgrows the TLB's reach.
+        if (hugePages) _ = madvise(aligned, bytes, AdviseHugePage);
+        return (byte*)aligned;
+    }
+
+    /// <summary>Ends a mapping made by <see cref="Map"/>.</summary>
+    internal static void Unmap(byte* address, nuint bytes)
+    {
+        if (OperatingSystem.IsLinux()) _ = munmap((nint)address, bytes);
+        else NativeMemory.AlignedFree(address);
+    }
+
+    /// <summary>Gives the pages back but keeps the range mapped: it reads as zero when it is touched again.</summary>
+    internal static void Discard(byte* address, nuint bytes)
+    {
+        if (OperatingSystem.IsLinux()) _ = madvise((nint)address, bytes, AdviseDontNeed);
+    }
+
+    [LibraryImport("libc", SetLastError = false)]
+    private static partial nint mmap(nint address, nuint length, int protection, int flags, int fileDescriptor, nint offset);
+
+    [LibraryImport("libc", SetLastError = false)]
+    private static partial int munmap(nint address, nuint length);
+
+    [LibraryImport("libc", SetLastError = false)]
+    private static partial int madvise(nint address, nuint length, int advice);
+}
