@@ -1,0 +1,197 @@
+using System.IO.Enumeration;
+using RedKite.Server.Commands;
+
+namespace RedKite.Server.Config;
+
+/// <summary>
+/// Reads redis.conf syntax into a <see cref="Configuration"/>: the file, then standard input, then the arguments'
+/// lines; of a directive that comes again the last one counts. Anything wrong throws a <see cref="ConfigException"/>.
+/// </summary>
+/// <remarks>
+/// A line is blank, a comment ('#' first), or a directive and its words. "include" reads files in its place; its path
+/// is relative to the process's directory and may have wildcards, and wildcards that match nothing are no error.
+/// </remarks>
+internal sealed class ConfigFile
+{
+    private const int IncludeDepthMax = 16;
+
+    private readonly Configuration _configuration;
+    private readonly HashSet<Setting> _accumulated = [];
+    private int _includeDepth;
+
+    private ConfigFile(Configuration configuration) => _configuration = configuration;
+
+    /// <summary>Reads everything that the command line names. The server can start afterwards.</summary>
+    internal static void Load(Configuration configuration, CommandLine commandLine, Stream standardInput)
+    {
+        ConfigFile reader = new(configuration);
+        if (commandLine.FilePath is { } path)
+        {
+            configuration.FilePath = Path.GetFullPath(path);
+            reader.ReadFile(path, path);
+        }
+
+        if (commandLine.ReadsStandardInput)
+        {
+            using MemoryStream copy = new();
+            standardInput.CopyTo(copy);
+            reader.ReadLines("standard input", SplitLines(copy.ToArray()));
+        }
+
+        foreach (string line in commandLine.Lines)
+        {
+            reader.ReadLine(line, "arguments");
+        }
+    }
+
+    /// <summary>The lines of a file's bytes as setting text, without line ends.</summary>
+    internal static string[] SplitLines(byte[] bytes)
+    {
+        string text = SettingText.FromBytes(bytes);
+        if (text.EndsWith('\n')) text = text[..^1];
+        return text.Length == 0 ? [] : text.Split('\n');
+    }
+
+    private void ReadFile(string path, string where)
+    {
+        byte[] bytes;
+        try
+        {
+            bytes = File.ReadAllBytes(path);
+        }
+        catch (Exception exception) when (exception is IOException or UnauthorizedAccessException or ArgumentException)
+        {
+            string prefix = where == path ? "" : where + ": ";
+            string reason = exception is FileNotFoundException or DirectoryNotFoundException
+                ? "no such file"
+                : exception.Message.ReplaceLineEndings(" ");
+            throw new ConfigException($"{prefix}can't open the configuration file {ConfigLine.Show(SettingText.FromNative(path))}: {reason}", exception);
+        }
+
+        ReadLines(path, SplitLines(bytes));
+    }
+
+    private void ReadLines(string source, string[] lines)
+    {
+        for (int i = 0; i < lines.Length; i++)
+        {
+            ReadLine(lines[i], $"{source}:{i + 1}");
+        }
+    }
+
+    private void ReadLine(string line, string where)
+    {
+        line = line.Trim(' ', '\t', '\r', '\n');
+        if (line.Length == 0 || line[0] == '#') return;
+        if (!ConfigLine.TrySplit(line, out List<string> words))
+            throw new ConfigException($"{where}: unbalanced quotes: a quote must be closed, and followed by a space or the line's end");
+
+        string name = words[0].ToLowerInvariant();
+        words.RemoveAt(0);
+        if (SettingTable.Find(name) is { } row)
+        {
+            LoadSetting(row, name, words, where);
+        }
+        else
+        {
+            ReadDirective(name, words, where);
+        }
+    }
+
+    private void LoadSetting(Setting row, string name, List<string> words, string where)
+    {
+        if (_configuration.Load(row, words, _accumulated) is not { } error) return;
+
+        string value = row.Has(SettingFlags.Sensitive) ? "" : string.Concat(words.Select(word => " " + ConfigLine.Show(word)));
+        bool counted = row.Has(SettingFlags.MultipleArguments) || words.Count == 1;
+        string allowed = row.Expected is null ? error : $"expected {row.Expected}";
+        throw new ConfigException($"{where}: {name}{value}: {(counted ? allowed : "expected one value")}");
+    }
+
+    // The directives that are not settings: they have no value that CONFIG GET could answer.
+    private void ReadDirective(string name, List<string> words, string where)
+    {
+        switch (name)
+        {
+            case "include":
+                Expect(words.Count == 1, name, where, "one path");
+                Include(SettingText.ToNative(words[0]), where);
+                break;
+            case "rename-command":
+                Expect(words.Count == 2, name, where, "a command and its new name (\"\" removes the command)");
+                _configuration.RenamedCommands.Add(new RenamedCommand(words[0], words[1], where));
+                break;
+            case "user":
+                Expect(words.Count >= 1, name, where, "a name and its rules");
+                _configuration.Users.Add(new UserDirective(words, where));
+                break;
+            case "loadmodule":
+                throw new ConfigException($"{where}: loadmodule: modules are not supported");
+
+            // Names that Redis still accepts and ignores.
+            case "list-max-ziplist-entries" or "list-max-ziplist-value" or "lua-replicate-commands":
+                Expect(words.Count == 1, name, where, "one value");
+                break;
+            default:
+                throw new ConfigException($"{where}: {ConfigLine.Show(name)[1..^1]}: no such directive; --help and the documentation list those there are");
+        }
+    }
+
+    private static void Expect(bool condition, string name, string where, string allowed)
+    {
+        if (!condition) throw new ConfigException($"{where}: {name}: expected {allowed}");
+    }
+
+    private void Include(string path, string where)
+    {
+        if (_includeDepth == IncludeDepthMax)
+            throw new ConfigException($"{where}: include {ConfigLine.Show(SettingText.FromNative(path))}: files include each other more than {IncludeDepthMax} deep");
+
+        _includeDepth++;
+        foreach (string file in path.IndexOfAny(['*', '?', '[']) < 0 ? [path] : ExpandWildcards(path))
+        {
+            ReadFile(file, where);
+        }
+
+        _includeDepth--;
+    }
+
+    // One path component after the other, so that wildcards may stand in directories too. Sorted bytewise, as glob(3).
+    private static List<string> ExpandWildcards(string path)
+    {
+        string root = Path.GetPathRoot(path) ?? "";
+        List<string> found = [root];
+        string[] components = path[root.Length..].Split(Path.DirectorySeparatorChar, StringSplitOptions.RemoveEmptyEntries);
+        for (int i = 0; i < components.Length; i++)
+        {
+            string component = components[i];
+            bool isLast = i == components.Length - 1;
+            found = component.IndexOfAny(['*', '?', '[']) < 0
+                ? [.. found.Select(directory => Path.Combine(directory, component)).Where(isLast ? File.Exists : Directory.Exists)]
+                : [.. found.SelectMany(directory => Matching(directory, component, isLast))];
+        }
+
+        found.Sort(StringComparer.Ordinal);
+        return found;
+    }
+
+    private static List<string> Matching(string directory, string pattern, bool files)
+    {
+        byte[] bytes = SettingText.ToBytes(SettingText.FromNative(pattern));
+        FileSystemEnumerable<string> entries = new(
+            directory.Length == 0 ? "." : directory,
+            (ref FileSystemEntry entry) => entry.FileName.ToString())
+        {
+            ShouldIncludePredicate = (ref FileSystemEntry entry) => entry.IsDirectory != files,
+        };
+
+        // A leading dot must be written out, as in a shell.
+        return
+        [
+            .. entries
+                .Where(name => name[0] != '.' || pattern[0] == '.')
+                .Where(name => GlobPattern.IsMatch(bytes, SettingText.ToBytes(SettingText.FromNative(name))))
+                .Select(name => Path.Combine(directory, name)),
+        ];
+    }
+}

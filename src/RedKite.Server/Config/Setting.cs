@@ -1,0 +1,265 @@
+using System.Globalization;
+
+namespace RedKite.Server.Config;
+
+[Flags]
+internal enum SettingFlags
+{
+    None = 0,
+
+    /// <summary>CONFIG SET is refused: the value is read once, when the server starts.</summary>
+    Immutable = 1,
+
+    /// <summary>CONFIG SET is refused unless enable-protected-configs allows it.</summary>
+    Protected = 2,
+
+    /// <summary>The value is a secret: it appears in no log and no error message.</summary>
+    Sensitive = 4,
+
+    /// <summary>CONFIG GET shows it only by its exact name.</summary>
+    Hidden = 8,
+
+    /// <summary>The value is a list of words: CONFIG SET splits its one argument at spaces.</summary>
+    MultipleArguments = 16,
+
+    /// <summary>Several lines of the file add up; the first one replaces the default.</summary>
+    Accumulates = 32,
+}
+
+/// <summary>How a value is written to a rewritten file; how it is parsed is the row's parser.</summary>
+internal enum SettingKind
+{
+    Plain,
+    Memory,
+    Text,
+    Lines,
+}
+
+/// <summary>
+/// Reads a value. Returns null and the canonical text (what CONFIG GET answers), or the error text of Redis.
+/// </summary>
+/// <param name="words">The words of the value; exactly one unless the row takes several.</param>
+/// <param name="current">The canonical text that the value replaces or adds to.</param>
+/// <param name="canonical">The new canonical text.</param>
+internal delegate string? SettingParser(ReadOnlySpan<string> words, string current, out string canonical);
+
+/// <summary>
+/// One row of the table of settings: the only declaration of a setting. The canonical text is the exchange format of
+/// its value: the parser makes it, <see cref="Write"/> puts it into <see cref="Settings"/> (a typed property, or the
+/// remembered texts if no code reads the value), <see cref="Read"/> gives it back.
+/// </summary>
+internal sealed class Setting
+{
+    private Setting(string name, string? alias, SettingFlags flags, SettingKind kind, string defaultText, SettingParser parse)
+    {
+        Name = name;
+        Alias = alias;
+        Flags = flags;
+        Kind = kind;
+        DefaultText = defaultText;
+        Parse = parse;
+        Read = settings => settings.Remembered[name];
+        Write = (settings, text) => settings.Remembered[name] = text;
+    }
+
+    internal string Name { get; }
+
+    internal string? Alias { get; }
+
+    internal SettingFlags Flags { get; }
+
+    internal SettingKind Kind { get; }
+
+    internal string DefaultText { get; }
+
+    internal SettingParser Parse { get; }
+
+    internal Func<Settings, string> Read { get; private init; }
+
+    internal Action<Settings, string> Write { get; private init; }
+
+    /// <summary>What is allowed, for the message about a bad line; null: the parser's error text says it.</summary>
+    internal string? Expected { get; private init; }
+
+    /// <summary>The values of the lines that a rewritten file has for this setting (kind Lines).</summary>
+    internal Func<string, IEnumerable<string>>? ToLines { get; private init; }
+
+    /// <summary>A rewritten file always states the value, even the default.</summary>
+    internal bool AlwaysRewritten { get; private init; }
+
+    internal bool Has(SettingFlags flag) => (Flags & flag) != 0;
+
+    internal static Setting Flag(
+        string name, bool defaultValue, Func<Settings, bool>? get = null, Action<Settings, bool>? set = null,
+        string? alias = null, SettingFlags flags = SettingFlags.None)
+    {
+        Setting row = new(name, alias, flags, SettingKind.Plain, YesOrNo(defaultValue), ParseFlag) { Expected = "yes or no" };
+        return get is null || set is null ? row : row.With(s => YesOrNo(get(s)), (s, text) => set(s, text == "yes"));
+    }
+
+    internal static Setting Integer(
+        string name, long minimum, long maximum, long defaultValue,
+        Func<Settings, long>? get = null, Action<Settings, long>? set = null,
+        string? alias = null, SettingFlags flags = SettingFlags.None)
+    {
+        string? Parse(ReadOnlySpan<string> words, string current, out string canonical)
+        {
+            canonical = words[0];
+            if (!TryParseInteger(words[0], out long value)) return "argument couldn't be parsed into an integer";
+            return value < minimum || value > maximum ? OutOfRange(Digits(minimum), Digits(maximum)) : null;
+        }
+
+        Setting row = new(name, alias, flags, SettingKind.Plain, Digits(defaultValue), Parse)
+        {
+            Expected = $"an integer from {Digits(minimum)} to {Digits(maximum)}",
+        };
+        return get is null || set is null
+            ? row
+            : row.With(s => Digits(get(s)), (s, text) => set(s, long.Parse(text, CultureInfo.InvariantCulture)));
+    }
+
+    /// <summary>A file mode in octal digits, 0 to 777.</summary>
+    internal static Setting Octal(string name, Func<Settings, int> get, Action<Settings, int> set, SettingFlags flags)
+    {
+        static string? Parse(ReadOnlySpan<string> words, string current, out string canonical)
+        {
+            canonical = words[0];
+            bool octal = canonical.Length is > 0 and < 20 && canonical.AsSpan().IndexOfAnyExceptInRange('0', '7') < 0;
+            if (!octal) return "argument couldn't be parsed as an octal number";
+            canonical = canonical.TrimStart('0');
+            if (canonical.Length == 0) canonical = "0";
+            return canonical.Length > 3 ? OutOfRange("0", "777") : null;
+        }
+
+        return new Setting(name, null, flags, SettingKind.Plain, "0", Parse) { Expected = "an octal number from 0 to 777" }
+            .With(s => Convert.ToString(get(s), 8), (s, text) => set(s, Convert.ToInt32(text, 8)));
+    }
+
+    internal static Setting Memory(
+        string name, ulong minimum, ulong maximum, ulong defaultValue,
+        Func<Settings, ulong>? get = null, Action<Settings, ulong>? set = null,
+        string? alias = null, SettingFlags flags = SettingFlags.None)
+    {
+        string? Parse(ReadOnlySpan<string> words, string current, out string canonical)
+        {
+            bool parsed = MemorySize.TryParse(words[0], out ulong bytes);
+            canonical = bytes.ToString(CultureInfo.InvariantCulture);
+            if (!parsed) return "argument must be a memory value";
+            return bytes < minimum || bytes > maximum ? OutOfRange($"{minimum}", $"{maximum}") : null;
+        }
+
+        string defaultText = defaultValue.ToString(CultureInfo.InvariantCulture);
+        Setting row = new(name, alias, flags, SettingKind.Memory, defaultText, Parse)
+        {
+            Expected = $"a size from {minimum} to {maximum} bytes, with b, k, kb, m, mb, g or gb",
+        };
+        return get is null || set is null
+            ? row
+            : row.With(
+                s => get(s).ToString(CultureInfo.InvariantCulture),
+                (s, text) => set(s, ulong.Parse(text, CultureInfo.InvariantCulture)));
+    }
+
+    /// <summary>A size, or a share of maxmemory in percent (kept as a negative number, 5% is -5).</summary>
+    internal static Setting MemoryOrPercent(string name, Func<Settings, long> get, Action<Settings, long> set) =>
+        new Setting(name, null, SettingFlags.None, SettingKind.Memory, "0", SettingParsers.MemoryOrPercent)
+        {
+            Expected = "a size in bytes, with b, k, kb, m, mb, g or gb, or a percentage from 0% to 100%",
+        }.With(
+            s => get(s) < 0 ? Digits(-get(s)) + "%" : Digits(get(s)),
+            (s, text) => set(s, text.EndsWith('%')
+                ? -long.Parse(text.AsSpan(0, text.Length - 1), CultureInfo.InvariantCulture)
+                : long.Parse(text, CultureInfo.InvariantCulture)));
+
+    /// <summary>
+    /// One of several words; the typed value is the word's index. <paramref name="sameAs"/>: a word that means the same
+    /// as another and is answered as that.
+    /// </summary>
+    internal static Setting Choice(
+        string name, string[] choices, string defaultText,
+        Func<Settings, int>? get = null, Action<Settings, int>? set = null,
+        SettingFlags flags = SettingFlags.None, (string Word, string Answered)? sameAs = null)
+    {
+        string? Parse(ReadOnlySpan<string> words, string current, out string canonical)
+        {
+            int index = IndexOfWord(choices, words[0]);
+            canonical = index < 0 ? "" : choices[index];
+            if (sameAs is { } same && canonical == same.Word) canonical = same.Answered;
+            return index < 0 ? NotAChoice(choices) : null;
+        }
+
+        Setting row = new(name, null, flags, SettingKind.Plain, defaultText, Parse)
+        {
+            Expected = $"one of {string.Join(", ", choices)}",
+        };
+        return get is null || set is null
+            ? row
+            : row.With(s => choices[get(s)], (s, text) => set(s, Array.IndexOf(choices, text)));
+    }
+
+    internal static Setting Text(
+        string name, string defaultText, Func<Settings, string>? get = null, Action<Settings, string>? set = null,
+        string? alias = null, SettingFlags flags = SettingFlags.None, SettingParser? parse = null)
+    {
+        Setting row = new(name, alias, flags, SettingKind.Text, defaultText, parse ?? SettingParsers.AnyText);
+        return get is null || set is null ? row : row.With(get, set);
+    }
+
+    /// <summary>A path: the typed value is the operating system's string, the text its bytes.</summary>
+    internal static Setting FilePath(
+        string name, string defaultText, Func<Settings, string> get, Action<Settings, string> set,
+        SettingFlags flags = SettingFlags.None, SettingParser? parse = null, bool alwaysRewritten = false) =>
+        new Setting(name, null, flags, SettingKind.Text, defaultText, parse ?? SettingParsers.AnyText)
+        {
+            AlwaysRewritten = alwaysRewritten,
+        }.With(s => SettingText.FromNative(get(s)), (s, text) => set(s, SettingText.ToNative(text)));
+
+    /// <summary>A setting with a grammar of its own. Without <paramref name="toLines"/> it is one plain line.</summary>
+    internal static Setting Special(
+        string name, string defaultText, SettingParser parse,
+        Func<Settings, string>? get = null, Action<Settings, string>? set = null,
+        string? alias = null, SettingFlags flags = SettingFlags.None,
+        Func<string, IEnumerable<string>>? toLines = null, bool alwaysRewritten = false)
+    {
+        Setting row = new(name, alias, flags, toLines is null ? SettingKind.Plain : SettingKind.Lines, defaultText, parse)
+        {
+            ToLines = toLines,
+            AlwaysRewritten = alwaysRewritten,
+        };
+        return get is null || set is null ? row : row.With(get, set);
+    }
+
+    /// <summary>Digits with an optional minus and nothing else: no plus, no leading zero, no space.</summary>
+    internal static bool TryParseInteger(string text, out long value) =>
+        long.TryParse(text, NumberStyles.AllowLeadingSign, CultureInfo.InvariantCulture, out value) && Digits(value) == text;
+
+    internal static string NotAChoice(string[] choices) =>
+        $"argument(s) must be one of the following: {string.Join(", ", choices)}";
+
+    internal static int IndexOfWord(string[] choices, string word) =>
+        Array.FindIndex(choices, choice => choice.Equals(word, StringComparison.OrdinalIgnoreCase));
+
+    private Setting With(Func<Settings, string> read, Action<Settings, string> write) =>
+        new(Name, Alias, Flags, Kind, DefaultText, Parse)
+        {
+            Read = read,
+            Write = write,
+            Expected = Expected,
+            ToLines = ToLines,
+            AlwaysRewritten = AlwaysRewritten,
+        };
+
+    private static string? ParseFlag(ReadOnlySpan<string> words, string current, out string canonical)
+    {
+        bool yes = words[0].Equals("yes", StringComparison.OrdinalIgnoreCase);
+        canonical = YesOrNo(yes);
+        return yes || words[0].Equals("no", StringComparison.OrdinalIgnoreCase) ? null : "argument must be 'yes' or 'no'";
+    }
+
+    private static string OutOfRange(string minimum, string maximum) =>
+        $"argument must be between {minimum} and {maximum} inclusive";
+
+    private static string YesOrNo(bool value) => value ? "yes" : "no";
+
+    private static string Digits(long value) => value.ToString(CultureInfo.InvariantCulture);
+}

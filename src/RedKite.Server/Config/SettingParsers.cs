@@ -1,0 +1,276 @@
+using System.Globalization;
+using System.Text.RegularExpressions;
+
+namespace RedKite.Server.Config;
+
+/// <summary>The parsers of settings with a grammar of their own, and of text with a rule. Error texts are Redis's.</summary>
+internal static partial class SettingParsers
+{
+    private const int BindAddressesMax = 16;
+    private const int HostNameLengthMax = 255;
+    private const string KeyspaceEventClasses = "g$lshzxetd";
+    private const string KeyspaceEventCharacters = "Ag$lshzxeKEtmdn";
+
+    private static readonly string[] ShutdownOptions = ["default", "save", "nosave", "now", "force"];
+    private static readonly string[] ClientClasses = ["normal", "slave", "pubsub"];
+
+    internal static string? AnyText(ReadOnlySpan<string> words, string current, out string canonical)
+    {
+        canonical = words[0];
+        return null;
+    }
+
+    /// <summary>Pairs of seconds and changes; <paramref name="current"/> is what earlier lines of the file gave.</summary>
+    internal static string? SavePoints(ReadOnlySpan<string> words, string current, out string canonical)
+    {
+        canonical = "";
+        const string Invalid = "Invalid save parameters";
+        if (words.Length % 2 != 0) return Invalid;
+        if (words.Length == 0) return null;
+
+        List<string> numbers = current.Length == 0 ? [] : [current];
+        for (int i = 0; i < words.Length; i += 2)
+        {
+            bool parsed = TryParseLenient(words[i], out long seconds) & TryParseLenient(words[i + 1], out long changes);
+            if (!parsed || seconds < 1 || changes < 0 || changes > int.MaxValue) return Invalid;
+            numbers.Add(string.Create(CultureInfo.InvariantCulture, $"{seconds} {changes}"));
+        }
+
+        canonical = string.Join(' ', numbers);
+        return null;
+    }
+
+    internal static IEnumerable<string> SavePointLines(string canonical)
+    {
+        string[] words = SplitWords(canonical);
+        return words.Length == 0 ? ["\"\""] : Enumerable.Range(0, words.Length / 2).Select(i => $"{words[2 * i]} {words[(2 * i) + 1]}");
+    }
+
+    /// <summary>Groups of class, hard bytes, soft bytes, soft seconds; classes that are not named stay as they are.</summary>
+    internal static string? OutputBufferLimits(ReadOnlySpan<string> words, string current, out string canonical)
+    {
+        canonical = current;
+        if (words.Length % 4 != 0) return "Wrong number of arguments in buffer limit configuration.";
+
+        string[] limits = SplitWords(current);
+        for (int i = 0; i < words.Length; i += 4)
+        {
+            string name = words[i].ToLowerInvariant();
+            int index = Array.IndexOf(ClientClasses, name == "replica" ? "slave" : name);
+            if (index < 0) return "Invalid client class specified in buffer limit configuration.";
+
+            bool parsed = MemorySize.TryParse(words[i + 1], out ulong hardBytes)
+                & MemorySize.TryParse(words[i + 2], out ulong softBytes)
+                & TryParseLenient(words[i + 3], out long softSeconds);
+            if (!parsed || softSeconds < 0 || softSeconds > int.MaxValue)
+                return "Error in hard, soft or soft_seconds setting in buffer limit configuration.";
+            limits[(4 * index) + 1] = hardBytes.ToString(CultureInfo.InvariantCulture);
+            limits[(4 * index) + 2] = softBytes.ToString(CultureInfo.InvariantCulture);
+            limits[(4 * index) + 3] = softSeconds.ToString(CultureInfo.InvariantCulture);
+        }
+
+        canonical = string.Join(' ', limits);
+        return null;
+    }
+
+    internal static IEnumerable<string> OutputBufferLimitLines(string canonical)
+    {
+        string[] words = SplitWords(canonical);
+        for (int i = 0; i < words.Length; i += 4)
+        {
+            string hard = MemorySize.Format(ulong.Parse(words[i + 1], CultureInfo.InvariantCulture));
+            string soft = MemorySize.Format(ulong.Parse(words[i + 2], CultureInfo.InvariantCulture));
+            yield return $"{(words[i] == "slave" ? "replica" : words[i])} {hard} {soft} {words[i + 3]}";
+        }
+    }
+
+    internal static string? OutOfMemoryScores(ReadOnlySpan<string> words, string current, out string canonical)
+    {
+        canonical = "";
+        if (words.Length != 3) return "wrong number of arguments";
+
+        long[] scores = new long[3];
+        for (int i = 0; i < 3; i++)
+        {
+            if (!TryParseLenient(words[i], out scores[i]) || scores[i] is < -2000 or > 2000)
+                return "Invalid oom-score-adj-values, elements must be between -2000 and 2000.";
+        }
+
+        canonical = string.Create(CultureInfo.InvariantCulture, $"{scores[0]} {scores[1]} {scores[2]}");
+        return null;
+    }
+
+    /// <summary>Event classes in Redis's order; all classes together are 'A', and then 'n' is not shown.</summary>
+    internal static string? KeyspaceEvents(ReadOnlySpan<string> words, string current, out string canonical)
+    {
+        string given = words[0];
+        canonical = "";
+        if (!given.All(KeyspaceEventCharacters.Contains))
+            return $"Invalid event class character. Use '{KeyspaceEventCharacters}'.";
+
+        bool all = given.Contains('A') || KeyspaceEventClasses.All(given.Contains);
+        canonical = (all ? "A" : Only(given, KeyspaceEventClasses + "n")) + Only(given, "KEm");
+        return null;
+
+        static string Only(string given, string order) => string.Concat(order.Where(given.Contains));
+    }
+
+    internal static string? Percentiles(ReadOnlySpan<string> words, string current, out string canonical)
+    {
+        canonical = "";
+        List<string> percentiles = [];
+        foreach (string word in words)
+        {
+            double percentile;
+            if (word.TrimStart('+', '-').Equals("inf", StringComparison.OrdinalIgnoreCase))
+            {
+                percentile = double.PositiveInfinity;
+            }
+            else if (!double.TryParse(word, NumberStyles.AllowLeadingSign | NumberStyles.AllowDecimalPoint | NumberStyles.AllowExponent, CultureInfo.InvariantCulture, out percentile)
+                || double.IsNaN(percentile))
+            {
+                return "Invalid latency-tracking-info-percentiles parameters";
+            }
+
+            if (percentile is < 0 or > 100)
+                return "latency-tracking-info-percentiles parameters should sit between [0.0,100.0]";
+            percentiles.Add(percentile.ToString("0.######", CultureInfo.InvariantCulture));
+        }
+
+        canonical = string.Join(' ', percentiles);
+        return null;
+    }
+
+    internal static IEnumerable<string> PercentileLines(string canonical) => [canonical.Length == 0 ? "\"\"" : canonical];
+
+    internal static string? BindAddresses(ReadOnlySpan<string> words, string current, out string canonical)
+    {
+        canonical = string.Join(' ', words.ToArray());
+        return words.Length > BindAddressesMax ? "Too many bind addresses specified." : null;
+    }
+
+    internal static IEnumerable<string> BindLines(string canonical) => [canonical.Length == 0 ? "\"\"" : canonical];
+
+    /// <summary>"HOST PORT", or nothing after "no one".</summary>
+    internal static string? ReplicaOf(ReadOnlySpan<string> words, string current, out string canonical)
+    {
+        canonical = "";
+        if (words.Length != 2) return "wrong number of arguments";
+        if (words[0].Equals("no", StringComparison.OrdinalIgnoreCase) && words[1].Equals("one", StringComparison.OrdinalIgnoreCase))
+            return null;
+        if (!TryParseLenient(words[1], out long port) || port is < 0 or > 65535) return "Invalid master port";
+
+        canonical = string.Create(CultureInfo.InvariantCulture, $"{words[0]} {port}");
+        return null;
+    }
+
+    internal static IEnumerable<string> ReplicaOfLines(string canonical) => canonical.Length == 0 ? [] : [canonical];
+
+    internal static string? ShutdownOnSignal(ReadOnlySpan<string> words, string current, out string canonical)
+    {
+        canonical = "";
+        HashSet<int> given = [];
+        foreach (string word in words)
+        {
+            given.Add(Setting.IndexOfWord(ShutdownOptions, word));
+        }
+
+        if (given.Count == 0 || given.Contains(-1)) return Setting.NotAChoice(ShutdownOptions);
+        if (given.Contains(1) && given.Contains(2)) return "shutdown options SAVE and NOSAVE can't be used simultaneously";
+
+        given.Remove(0);
+        canonical = given.Count == 0 ? ShutdownOptions[0] : string.Join(' ', given.Order().Select(i => ShutdownOptions[i]));
+        return null;
+    }
+
+    internal static string? MemoryOrPercent(ReadOnlySpan<string> words, string current, out string canonical)
+    {
+        string given = words[0];
+        canonical = "";
+        long number;
+        if (given.EndsWith('%'))
+        {
+            if (!Setting.TryParseInteger(given[..^1], out number) || number < 0) return "argument must be a memory or percent value";
+            number = -number;
+        }
+        else
+        {
+            // A size above the signed range wraps into the percentages, as in Redis.
+            if (!MemorySize.TryParse(given, out ulong bytes)) return "argument must be a memory or percent value";
+            number = unchecked((long)bytes);
+        }
+
+        if (number < -100) return "percentage argument must be less or equal to 100";
+        canonical = string.Create(CultureInfo.InvariantCulture, $"{Math.Abs(number)}{(number < 0 ? "%" : "")}");
+        return null;
+    }
+
+    /// <summary>The directory, absolute. The process's own directory never changes: it may hold several servers.</summary>
+    internal static string? ExistingDirectory(ReadOnlySpan<string> words, string current, out string canonical)
+    {
+        string path = SettingText.ToNative(words[0]);
+        canonical = words[0];
+        if (path.Length == 0 || path.Contains('\0')) return "No such file or directory";
+
+        path = Path.TrimEndingDirectorySeparator(Path.GetFullPath(path));
+        canonical = SettingText.FromNative(path);
+        if (Directory.Exists(path)) return null;
+        return File.Exists(path) ? "Not a directory" : "No such file or directory";
+    }
+
+    internal static string? DumpFileName(ReadOnlySpan<string> words, string current, out string canonical)
+    {
+        canonical = words[0];
+        return HasSeparator(canonical) ? "dbfilename can't be a path, just a filename" : null;
+    }
+
+    internal static string? AppendFileName(ReadOnlySpan<string> words, string current, out string canonical)
+    {
+        canonical = words[0];
+        if (canonical.Length == 0) return "appendfilename can't be empty";
+        return HasSeparator(canonical) ? "appendfilename can't be a path, just a filename" : null;
+    }
+
+    internal static string? AppendDirectoryName(ReadOnlySpan<string> words, string current, out string canonical)
+    {
+        canonical = words[0];
+        if (canonical.Length == 0) return "appenddirname can't be empty";
+        return HasSeparator(canonical) ? "appenddirname can't be a path, just a dirname" : null;
+    }
+
+    internal static string? HostName(ReadOnlySpan<string> words, string current, out string canonical)
+    {
+        canonical = words[0];
+        if (canonical.Length > HostNameLengthMax) return "Hostnames must be less than 256 characters";
+        return canonical.All(c => char.IsAsciiLetterOrDigit(c) || c is '-' or '.')
+            ? null
+            : "Hostnames may only contain alphanumeric characters, hyphens or dots";
+    }
+
+    internal static string? ProcessTitle(ReadOnlySpan<string> words, string current, out string canonical)
+    {
+        canonical = words[0];
+        return ProcessTitleTemplate().IsMatch(canonical) ? null : "template format is invalid or contains unknown variables";
+    }
+
+    /// <summary>Refused with the words of a server whose allocator cannot do it: RedKite's arenas do not move blocks.</summary>
+    internal static string? ActiveDefragmentation(ReadOnlySpan<string> words, string current, out string canonical)
+    {
+        canonical = "no";
+        if (words[0].Equals("no", StringComparison.OrdinalIgnoreCase)) return null;
+        return words[0].Equals("yes", StringComparison.OrdinalIgnoreCase)
+            ? "Active defragmentation cannot be enabled: it requires a Redis server compiled with a modified Jemalloc like the one shipped by default with the Redis source distribution"
+            : "argument must be 'yes' or 'no'";
+    }
+
+    internal static string[] SplitWords(string canonical) => canonical.Split(' ', StringSplitOptions.RemoveEmptyEntries);
+
+    private static bool HasSeparator(string name) => name.Contains('/') || name.Contains('\\');
+
+    // As C's strtoll to the end of the text: leading spaces, a plus and leading zeros are allowed here.
+    private static bool TryParseLenient(string text, out long value) =>
+        long.TryParse(text, NumberStyles.AllowLeadingSign | NumberStyles.AllowLeadingWhite, CultureInfo.InvariantCulture, out value);
+
+    [GeneratedRegex(@"\A(?:[^{]|\{(?:title|listen-addr|server-mode|port|tls-port|unixsocket|config-file)\})+\z")]
+    private static partial Regex ProcessTitleTemplate();
+}

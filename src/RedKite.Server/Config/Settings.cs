@@ -1,0 +1,195 @@
+namespace RedKite.Server.Config;
+
+public enum LogLevel
+{
+    Debug,
+    Verbose,
+    Notice,
+    Warning,
+}
+
+public enum TransportChoice
+{
+    Auto,
+    Epoll,
+    Sockets,
+}
+
+/// <summary>Who may use a guarded command: nobody, everybody, or connections from this machine.</summary>
+public enum ProtectedAccess
+{
+    No,
+    Yes,
+    Local,
+}
+
+public enum MaxMemoryPolicy
+{
+    VolatileLru,
+    VolatileLfu,
+    VolatileRandom,
+    VolatileTtl,
+    AllKeysLru,
+    AllKeysLfu,
+    AllKeysRandom,
+    NoEviction,
+}
+
+public enum AppendFsync
+{
+    EverySecond,
+    Always,
+    No,
+}
+
+/// <summary>Snapshot after <paramref name="Seconds"/> if at least <paramref name="Changes"/> keys changed.</summary>
+public sealed record SavePoint(long Seconds, int Changes);
+
+/// <summary>
+/// When a client that reads too slowly is closed; 0 is no limit. A class, not a struct: other threads read it while
+/// CONFIG SET replaces it, and a reference is replaced whole.
+/// </summary>
+public sealed record ClientOutputBufferLimit(ulong HardBytes, ulong SoftBytes, int SoftSeconds);
+
+/// <summary>
+/// The settings of one server. Code reads the typed properties, from any thread and without a lock: each is one
+/// machine word or a reference to something immutable. Settings that no code reads are kept as text, so that CONFIG GET
+/// answers them. Names, defaults, ranges and parsing are in <see cref="SettingTable"/>: the constructor takes the
+/// defaults from there.
+/// </summary>
+/// <remarks>Strings are setting texts (see <see cref="SettingText"/>: Latin-1, one character a byte), except paths.</remarks>
+public sealed class Settings
+{
+    /// <summary>Every setting at its default.</summary>
+    public Settings()
+    {
+        foreach (Setting row in SettingTable.Rows)
+        {
+            row.Write(this, row.DefaultText);
+        }
+    }
+
+    /// <summary>The canonical texts of settings without a property. Guarded by <see cref="Configuration"/>.</summary>
+    internal Dictionary<string, string> Remembered { get; } = [];
+
+    // Listening. "-::*" is an address that may fail to bind; "*" is every IPv4 address.
+    public IReadOnlyList<string> Bind { get; set; } = [];
+    public int Port { get; set; }
+    public string UnixSocketPath { get; set; } = "";
+
+    /// <summary>The mode of the socket's file (0 to 0x1ff, octal 777); 0 leaves what the system gives.</summary>
+    public int UnixSocketMode { get; set; }
+
+    public bool ProtectedMode { get; set; }
+    public int TcpBacklog { get; set; }
+    public int TcpKeepAliveSeconds { get; set; }
+
+    /// <summary>The number of event loops; 0 is one a core.</summary>
+    public int Loops { get; set; }
+
+    public TransportChoice Transport { get; set; }
+
+    // Clients.
+    /// <summary>The password of the default user, one character a byte; empty: none is asked for.</summary>
+    public string RequirePass { get; set; } = "";
+
+    public long MaxClients { get; set; }
+
+    /// <summary>Idle clients are closed after this many seconds; 0: never.</summary>
+    public int TimeoutSeconds { get; set; }
+
+    public long ProtoMaxBulkLength { get; set; }
+    public long ClientQueryBufferLimit { get; set; }
+    public ClientOutputBufferLimit NormalClientLimit { get; set; } = new(0, 0, 0);
+    public ClientOutputBufferLimit ReplicaClientLimit { get; set; } = new(0, 0, 0);
+    public ClientOutputBufferLimit PubSubClientLimit { get; set; } = new(0, 0, 0);
+
+    /// <summary>Bytes for all clients together; negative: percent of maxmemory; 0: no limit.</summary>
+    public long MaxMemoryClients { get; set; }
+
+    public long TrackingTableMaxKeys { get; set; }
+
+    // The process.
+    public string DirectoryPath { get; set; } = "";
+    public LogLevel LogLevel { get; set; }
+
+    /// <summary>The log's path; empty: standard output.</summary>
+    public string LogFilePath { get; set; } = "";
+
+    public string PidFilePath { get; set; } = "";
+    public bool SetProcessTitle { get; set; }
+    public string ProcessTitleTemplate { get; set; } = "";
+    public string ShutdownOnSigint { get; set; } = "";
+    public string ShutdownOnSigterm { get; set; } = "";
+    public int ShutdownTimeoutSeconds { get; set; }
+    public ProtectedAccess EnableDebugCommand { get; set; }
+    public ProtectedAccess EnableProtectedConfigs { get; set; }
+    public ProtectedAccess EnableModuleCommand { get; set; }
+    public bool HideUserDataFromLog { get; set; }
+
+    // The keyspace.
+    public int Databases { get; set; }
+    public int Hz { get; set; }
+    public bool DynamicHz { get; set; }
+    public int ActiveExpireEffort { get; set; }
+    public ulong MaxMemoryBytes { get; set; }
+    public MaxMemoryPolicy MaxMemoryPolicy { get; set; }
+    public int MaxMemorySamples { get; set; }
+    public int LfuLogFactor { get; set; }
+    public int LfuDecayMinutes { get; set; }
+    public bool LazyFreeLazyEviction { get; set; }
+    public bool LazyFreeLazyExpire { get; set; }
+    public bool LazyFreeLazyServerDel { get; set; }
+    public bool LazyFreeLazyUserDel { get; set; }
+    public bool LazyFreeLazyUserFlush { get; set; }
+
+    /// <summary>The event classes in canonical form, e.g. "AKE"; empty: no notifications.</summary>
+    public string NotifyKeyspaceEvents { get; set; } = "";
+
+    // Encodings.
+    public long HashMaxListpackEntries { get; set; }
+    public long HashMaxListpackValueBytes { get; set; }
+    public long SetMaxIntsetEntries { get; set; }
+    public long SetMaxListpackEntries { get; set; }
+    public long SetMaxListpackValueBytes { get; set; }
+    public long SortedSetMaxListpackEntries { get; set; }
+    public long SortedSetMaxListpackValueBytes { get; set; }
+
+    /// <summary>Entries of a list node if positive; -1 to -5: 4, 8, 16, 32, 64 KiB.</summary>
+    public int ListMaxListpackSize { get; set; }
+
+    public int ListCompressDepth { get; set; }
+    public long HyperLogLogSparseMaxBytes { get; set; }
+    public long StreamNodeMaxBytes { get; set; }
+    public long StreamNodeMaxEntries { get; set; }
+
+    // Knowing itself.
+    /// <summary>Commands slower than this are logged; 0: all; -1: none.</summary>
+    public long SlowLogSlowerThanMicroseconds { get; set; }
+
+    public long SlowLogMaxLength { get; set; }
+    public long AclLogMaxLength { get; set; }
+    public bool LatencyTracking { get; set; }
+    public IReadOnlyList<double> LatencyTrackingPercentiles { get; set; } = [];
+    public long LatencyMonitorThresholdMs { get; set; }
+    public long BusyReplyThresholdMs { get; set; }
+
+    // Durability.
+    public IReadOnlyList<SavePoint> SavePoints { get; set; } = [];
+    public string DumpFileName { get; set; } = "";
+    public bool RdbCompression { get; set; }
+    public bool RdbChecksum { get; set; }
+    public bool AppendOnly { get; set; }
+    public AppendFsync AppendFsync { get; set; }
+    public string AppendFileName { get; set; } = "";
+    public string AppendDirectoryName { get; set; } = "";
+    public bool AofLoadTruncated { get; set; }
+    public bool AofUseRdbPreamble { get; set; }
+
+    // Access control and copies.
+    public string AclFilePath { get; set; } = "";
+    public bool AclPubSubDefaultsToAllChannels { get; set; }
+
+    /// <summary>"HOST PORT" of the server to copy; empty: none.</summary>
+    public string ReplicaOf { get; set; } = "";
+}

@@ -1,0 +1,164 @@
+using System.Diagnostics;
+using System.Globalization;
+using System.Net;
+using System.Net.Sockets;
+using System.Text;
+
+namespace RedKite.Server.Tests;
+
+/// <summary>
+/// A real redis-server on a free loopback port with a folder of its own, to compare replies with. Tests that use it
+/// are skipped, and say so, where redis-server is not installed. Strings are Latin-1, one character a byte.
+/// </summary>
+public sealed class Oracle : IDisposable
+{
+    private static readonly TimeSpan StartLimit = TimeSpan.FromSeconds(10);
+
+    private readonly Process _process;
+    private readonly TcpClient _client;
+    private readonly BufferedStream _stream;
+
+    public Oracle(params string[] arguments)
+    {
+        Folder = Directory.CreateTempSubdirectory("redkite-oracle-").FullName;
+        Port = FreePort();
+        _process = Start([.. arguments, "--port", Port.ToString(CultureInfo.InvariantCulture), "--bind", "127.0.0.1", "--dir", Folder, "--logfile", "log"]);
+        _client = Connect();
+        _stream = new BufferedStream(_client.GetStream());
+    }
+
+    public string Folder { get; }
+
+    public int Port { get; }
+
+    /// <summary>The server's exit code and last output line for arguments with which it does not start.</summary>
+    public static string Refusal(params string[] arguments)
+    {
+        using Process process = Start([.. arguments, "--port", "0"]);
+        if (!process.WaitForExit(TimeSpan.FromSeconds(2)))
+        {
+            process.Kill();
+            process.WaitForExit();
+            return "";
+        }
+
+        return process.StandardOutput.ReadToEnd() + process.StandardError.ReadToEnd();
+    }
+
+    /// <summary>A string, a long as digits, null, or a list of these; an error with its leading '-'.</summary>
+    public object? Run(params string[] words)
+    {
+        StringBuilder command = new();
+        command.Append(CultureInfo.InvariantCulture, $"*{words.Length}\r\n");
+        foreach (string word in words)
+        {
+            command.Append(CultureInfo.InvariantCulture, $"${word.Length}\r\n{word}\r\n");
+        }
+
+        _stream.Write(Encoding.Latin1.GetBytes(command.ToString()));
+        _stream.Flush();
+        return ReadReply();
+    }
+
+    public string RunText(params string[] words) => (string)Run(words)!;
+
+    public List<string> RunList(params string[] words) => ((List<object?>)Run(words)!).ConvertAll(item => (string)item!);
+
+    public void Dispose()
+    {
+        _stream?.Dispose();
+        _client?.Dispose();
+        if (!_process.HasExited) _process.Kill();
+        _process.WaitForExit();
+        _process.Dispose();
+        Directory.Delete(Folder, recursive: true);
+    }
+
+    public static int FreePort()
+    {
+        using Socket socket = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+        socket.Bind(new IPEndPoint(IPAddress.Loopback, 0));
+        return ((IPEndPoint)socket.LocalEndPoint!).Port;
+    }
+
+    private static Process Start(string[] arguments)
+    {
+        try
+        {
+            return Process.Start(new ProcessStartInfo("redis-server", arguments)
+            {
+                RedirectStandardOutput = true,
+                RedirectStandardError = true,
+                WorkingDirectory = Path.GetTempPath(),
+            })!;
+        }
+        catch (System.ComponentModel.Win32Exception)
+        {
+            Assert.Skip("redis-server is not installed here");
+            throw;
+        }
+    }
+
+    private TcpClient Connect()
+    {
+        long started = Stopwatch.GetTimestamp();
+        while (true)
+        {
+            try
+            {
+                return new TcpClient("127.0.0.1", Port);
+            }
+            catch (SocketException) when (!_process.HasExited && Stopwatch.GetElapsedTime(started) < StartLimit)
+            {
+                Thread.Sleep(10);
+            }
+            catch (SocketException)
+            {
+                string output = _process.HasExited ? _process.StandardOutput.ReadToEnd() + _process.StandardError.ReadToEnd() : "";
+                Dispose();
+                throw new InvalidOperationException("redis-server did not start: " + output);
+            }
+        }
+    }
+
+    private object? ReadReply()
+    {
+        string line = ReadLine();
+        switch (line[0])
+        {
+            case '+' or ':':
+                return line[1..];
+            case '-':
+                return line;
+            case '$':
+                int length = int.Parse(line.AsSpan(1), CultureInfo.InvariantCulture);
+                if (length < 0) return null;
+                byte[] bytes = new byte[length + 2];
+                _stream.ReadExactly(bytes);
+                return Encoding.Latin1.GetString(bytes, 0, length);
+            case '*':
+                int count = int.Parse(line.AsSpan(1), CultureInfo.InvariantCulture);
+                List<object?> items = [];
+                for (int i = 0; i < count; i++)
+                {
+                    items.Add(ReadReply());
+                }
+
+                return items;
+            default:
+                throw new InvalidOperationException("not a reply: " + line);
+        }
+    }
+
+    private string ReadLine()
+    {
+        StringBuilder line = new();
+        for (int next = _stream.ReadByte(); next != '\n'; next = _stream.ReadByte())
+        {
+            if (next < 0) throw new EndOfStreamException();
+            line.Append((char)next);
+        }
+
+        return line.ToString().TrimEnd('\r');
+    }
+}
