@@ -1,1 +1,2 @@
+// The redkite program: arguments, signals, composition.
 return 0;

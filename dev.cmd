@@ -1,0 +1,79 @@
+@echo off
+rem The verbs of ./dev for Windows. The tests need what ./dev installs on Debian only for the suites that say so.
+setlocal enabledelayedexpansion
+cd /d "%~dp0"
+set DOTNET_NOLOGO=1
+set DOTNET_CLI_TELEMETRY_OPTOUT=1
+set MSBUILDDISABLENODEREUSE=1
+
+set verb=%~1
+if "%verb%"=="" set verb=help
+set arguments=
+shift /1
+:more
+if "%~1"=="" goto dispatch
+set arguments=%arguments% %1
+shift /1
+goto more
+
+:dispatch
+if /i "%verb%"=="run" goto run
+if /i "%verb%"=="test" goto test
+if /i "%verb%"=="bench" goto bench
+if /i "%verb%"=="fmt" goto fmt
+if /i "%verb%"=="fuzz" goto fuzz
+if /i "%verb%"=="help" goto help
+echo dev: unknown verb '%verb%'; 'dev help' lists the verbs 1>&2
+exit /b 2
+
+:help
+echo usage: dev ^<verb^> [arguments]
+echo.
+echo   run [arguments]    build in Release and run the server with these arguments
+echo   test [suite...]    build, check the formatting, run the suites (all of them, or those named: dev test Store Repo)
+echo   bench [arguments]  measure: 'dev bench all --write-readme' fills in the README's figures
+echo   fmt                rewrite the sources in the repository's format
+echo   fuzz [seconds]     run the fuzz suite for longer than 'dev test' does (default 60 seconds a test)
+echo   help               this list
+exit /b 0
+
+:run
+dotnet build src\RedKite.Host\RedKite.Host.csproj -c Release -v quiet 1>&2 || exit /b 1
+dotnet artifacts\bin\RedKite.Host\release\redkite.dll%arguments%
+exit /b %errorlevel%
+
+:bench
+dotnet run -c Release --project bench\Figures --%arguments%
+exit /b %errorlevel%
+
+:fmt
+dotnet format whitespace RedKite.slnx || exit /b 1
+dotnet format style RedKite.slnx
+exit /b %errorlevel%
+
+:fuzz
+set REDKITE_FUZZ_SECONDS=%arguments: =%
+if "%REDKITE_FUZZ_SECONDS%"=="" set REDKITE_FUZZ_SECONDS=60
+set arguments= Fuzz
+goto test
+
+:test
+if exist artifacts\test-results rmdir /s /q artifacts\test-results
+mkdir artifacts\test-results
+dotnet build RedKite.slnx -c Release -v quiet || (echo 0 passed, 1 failed& exit /b 1)
+set failures=0
+dotnet format whitespace . --folder --verify-no-changes --include src tests bench || set /a failures+=1
+if "%arguments%"=="" (
+    for /d %%p in (tests\*.Tests) do call :suite %%~nxp
+) else (
+    for %%s in (%arguments%) do call :suite RedKite.%%s.Tests
+)
+rem The counts are in the result files, which each suite writes last.
+powershell -NoProfile -Command "$p=0; $f=%failures%; $s=0; foreach ($r in Get-ChildItem artifacts/test-results/*.xml) { $a=([xml](Get-Content -Raw $r)).assemblies.assembly; $p+=[int]$a.passed; $f+=[int]$a.failed+[int]$a.errors; $s+=[int]$a.skipped+[int]$a.'not-run' }; if ($p+$f -eq 0) { $f=1 }; if ($s) { \"$p passed, $f failed, $s skipped\" } else { \"$p passed, $f failed\" }; exit [int]($f -gt 0)"
+exit /b %errorlevel%
+
+:suite
+dotnet artifacts\bin\%1\release\%1.dll -noColor -noLogo -xml artifacts\test-results\%1.xml
+rem A suite that left no result file crashed.
+if not exist artifacts\test-results\%1.xml set /a failures+=1
+exit /b 0

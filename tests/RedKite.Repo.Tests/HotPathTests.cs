@@ -1,0 +1,64 @@
+using System.Text.RegularExpressions;
+
+namespace RedKite.Repo.Tests;
+
+/// <summary>
+/// The store and the protocol run once for each command or more often: no LINQ, no tasks. Their projects take the two
+/// namespaces out of the implicit usings, so that the compiler refuses the extension methods as well.
+/// </summary>
+public class HotPathTests
+{
+    private static readonly string[] HotProjects = ["src/RedKite.Store", "src/RedKite.Protocol"];
+    private static readonly string[] ForbiddenNamespaces = ["System.Linq", "System.Threading.Tasks"];
+
+    private static readonly Regex ForbiddenCode = new(@"\bSystem\.Linq\b|\bSystem\.Threading\.Tasks\b|\basync\b|\bawait\b");
+
+    [Fact]
+    public void Hot_paths_use_neither_linq_nor_tasks()
+    {
+        Repository.AssertNone(HotProjects
+            .SelectMany(folder => Repository.Files(folder, ".cs"))
+            .SelectMany(path => CodeViolations(path, Repository.Read(path))));
+    }
+
+    [Fact]
+    public void Hot_projects_take_both_out_of_the_implicit_usings()
+    {
+        Repository.AssertNone(HotProjects
+            .SelectMany(folder => Repository.Files(folder, ".csproj"))
+            .SelectMany(path => UsingViolations(path, Repository.Read(path))));
+    }
+
+    [Theory]
+    [InlineData("using System.Linq;", 1)]
+    [InlineData("return System.Linq.Enumerable.Empty<int>();", 1)]
+    [InlineData("internal async Task Run()\n{\n    await Stop();\n}", 2)]
+    [InlineData("// an async file system, read through System.Linq", 0)]
+    public void Linq_and_tasks_are_found(string source, int violations)
+    {
+        Assert.Equal(violations, CodeViolations("A.cs", source).Count());
+    }
+
+    [Fact]
+    public void An_implicit_using_that_stays_is_found()
+    {
+        Assert.Single(UsingViolations("A.csproj", """<Project><ItemGroup><Using Remove="System.Linq" /></ItemGroup></Project>"""));
+    }
+
+    private static IEnumerable<string> CodeViolations(string path, string source)
+    {
+        string[] lines = CSharpText.CodeOnly(source).Split('\n');
+        for (int index = 0; index < lines.Length; index++)
+        {
+            Match match = ForbiddenCode.Match(lines[index]);
+            if (match.Success) yield return $"{path}:{index + 1}: {match.Value} on the hot path";
+        }
+    }
+
+    private static IEnumerable<string> UsingViolations(string path, string project)
+    {
+        return ForbiddenNamespaces
+            .Where(name => !project.Contains($"<Using Remove=\"{name}\" />", StringComparison.Ordinal))
+            .Select(name => $"{path}: {name} is still an implicit using");
+    }
+}

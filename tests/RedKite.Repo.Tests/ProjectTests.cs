@@ -1,0 +1,130 @@
+using System.Xml.Linq;
+
+namespace RedKite.Repo.Tests;
+
+/// <summary>Which projects there are, and what each may refer to.</summary>
+public class ProjectTests
+{
+    private static readonly Dictionary<string, string[]> AllowedReferences = new()
+    {
+        ["RedKite.Host"] = ["RedKite.Dashboard", "RedKite.Hosting", "RedKite.Scripting", "RedKite.Server"],
+        ["RedKite.Dashboard"] = ["RedKite.Server"],
+        ["RedKite.Hosting"] = ["RedKite.Server"],
+        ["RedKite.Scripting"] = ["RedKite.Server"],
+        ["RedKite.Server"] = ["RedKite.Net", "RedKite.Protocol", "RedKite.Persistence", "RedKite.Store"],
+        ["RedKite.Persistence"] = ["RedKite.Protocol", "RedKite.Store"],
+        ["RedKite.Net"] = [],
+        ["RedKite.Protocol"] = [],
+        ["RedKite.Store"] = [],
+    };
+
+    // The bottom of the graph is the base library and nothing else.
+    private static readonly string[] ProjectsWithoutPackages =
+        ["RedKite.Net", "RedKite.Persistence", "RedKite.Protocol", "RedKite.Server", "RedKite.Store"];
+
+    // Suites about more than one project.
+    private static readonly string[] CrossCuttingSuites = ["Differential", "EndToEnd", "Fuzz", "Repo"];
+
+    [Fact]
+    public void References_point_down_the_graph()
+    {
+        Repository.AssertNone(Repository.Files("src", ".csproj")
+            .SelectMany(path => ReferenceViolations(path, Repository.Read(path))));
+    }
+
+    [Theory]
+    [InlineData("src/RedKite.Store/RedKite.Store.csproj", "ProjectReference", "../RedKite.Net/RedKite.Net.csproj")]
+    [InlineData("src/RedKite.Protocol/RedKite.Protocol.csproj", "ProjectReference", "..\\RedKite.Store\\RedKite.Store.csproj")]
+    [InlineData("src/RedKite.Server/RedKite.Server.csproj", "PackageReference", "Some.Package")]
+    [InlineData("src/RedKite.Unknown/RedKite.Unknown.csproj", "ProjectReference", "../RedKite.Store/RedKite.Store.csproj")]
+    public void A_reference_that_points_elsewhere_is_found(string path, string element, string include)
+    {
+        Assert.Single(ReferenceViolations(path, ProjectWith(element, include)));
+    }
+
+    [Fact]
+    public void A_reference_down_the_graph_is_allowed()
+    {
+        string project = ProjectWith("ProjectReference", "../RedKite.Store/RedKite.Store.csproj");
+        Assert.Empty(ReferenceViolations("src/RedKite.Server/RedKite.Server.csproj", project));
+    }
+
+    [Fact]
+    public void Every_project_is_in_the_solution()
+    {
+        Repository.AssertNone(SolutionViolations(Repository.Read("RedKite.slnx"), Repository.Files("", ".csproj")));
+    }
+
+    [Fact]
+    public void A_project_outside_the_solution_is_found()
+    {
+        const string solution = """<Solution><Project Path="src/A/A.csproj" /></Solution>""";
+        Assert.Equal(["src/B/B.csproj is not in RedKite.slnx"], SolutionViolations(solution, ["src/A/A.csproj", "src/B/B.csproj"]));
+    }
+
+    [Fact]
+    public void Every_test_project_mirrors_a_project()
+    {
+        string[] projects = [.. Repository.Files("src", ".csproj").Select(Name)];
+        Repository.AssertNone(MirrorViolations(Repository.Files("tests", ".csproj").Select(Name), projects));
+    }
+
+    [Theory]
+    [InlineData("RedKite.Stores.Tests", 1)]
+    [InlineData("RedKite.StoreTests", 1)]
+    [InlineData("RedKite.Store.Tests", 0)]
+    [InlineData("RedKite.Fuzz.Tests", 0)]
+    public void A_test_project_that_mirrors_nothing_is_found(string testProject, int violations)
+    {
+        Assert.Equal(violations, MirrorViolations([testProject], ["RedKite.Store"]).Count());
+    }
+
+    private static IEnumerable<string> ReferenceViolations(string path, string project)
+    {
+        string name = Name(path);
+        if (!AllowedReferences.TryGetValue(name, out string[]? allowed))
+        {
+            yield return $"{path}: the project is not in the allowed graph";
+            yield break;
+        }
+
+        foreach (string reference in Includes(project, "ProjectReference").Select(Name).Where(to => !allowed.Contains(to)))
+        {
+            yield return $"{path}: {name} must not refer to {reference}";
+        }
+
+        if (!ProjectsWithoutPackages.Contains(name)) yield break;
+        foreach (string package in Includes(project, "PackageReference"))
+        {
+            yield return $"{path}: {name} uses the base library alone, not {package}";
+        }
+    }
+
+    private static IEnumerable<string> SolutionViolations(string solution, IEnumerable<string> projects)
+    {
+        string[] listed = [.. XDocument.Parse(solution).Descendants("Project").Select(project => (string)project.Attribute("Path")!)];
+        return projects.Where(path => !listed.Contains(path)).Select(path => $"{path} is not in RedKite.slnx");
+    }
+
+    private static IEnumerable<string> MirrorViolations(IEnumerable<string> testProjects, string[] projects)
+    {
+        string[] allowed =
+        [
+            .. projects.Select(name => $"{name}.Tests"),
+            .. CrossCuttingSuites.Select(suite => $"RedKite.{suite}.Tests"),
+        ];
+        return testProjects.Where(name => !allowed.Contains(name)).Select(name => $"{name} mirrors no project under src");
+    }
+
+    private static IEnumerable<string> Includes(string project, string element)
+    {
+        return XDocument.Parse(project).Descendants(element).Select(reference => (string?)reference.Attribute("Include") ?? "");
+    }
+
+    private static string Name(string path) => Path.GetFileNameWithoutExtension(path.Replace('\\', '/'));
+
+    private static string ProjectWith(string element, string include)
+    {
+        return $"""<Project Sdk="Microsoft.NET.Sdk"><ItemGroup><{element} Include="{include}" /></ItemGroup></Project>""";
+    }
+}
