@@ -1,0 +1,61 @@
+using System.Runtime.InteropServices;
+using RedKite.Figures;
+using RedKite.Figures.Scenarios;
+
+// Makes the figures that RedKite is held to: each scenario starts its servers, measures, prints its tables beside their
+// targets and ends the servers. Options.Usage is the manual.
+
+Dictionary<string, Func<Options, Report>> scenarios = new()
+{
+    ["cpu"] = CpuScenario.Run,
+    ["loops"] = LoopsScenario.Run,
+    ["cache"] = CacheScenario.Run,
+    ["memory"] = MemoryScenario.Run,
+    ["growth"] = GrowthScenario.Run,
+    ["idle"] = IdleScenario.Run,
+};
+
+if (args.Contains("--help") || args.Contains("-h"))
+{
+    Console.WriteLine(Options.Usage);
+    return 0;
+}
+
+// An interrupted run ends as a finished one does: through ProcessExit, which ends the servers.
+using PosixSignalRegistration interrupt = PosixSignalRegistration.Create(PosixSignal.SIGINT, context =>
+{
+    context.Cancel = true;
+    Environment.Exit(130);
+});
+
+try
+{
+    Options options = Options.Parse(args, scenarios.Keys);
+    if (options.WriteReadme) ReadmeSection.EnsureWritable(Repository.Readme);
+    if (options.Build && options.RedKiteCommand is null && options.Servers.Contains("redkite")) Repository.BuildHost();
+
+    Console.WriteLine(Machine.Description);
+    List<Report> reports = [];
+    foreach (string name in options.Scenarios)
+    {
+        Report report = scenarios[name](options);
+        reports.Add(report);
+        Console.WriteLine();
+        Console.Write(report.ToText());
+        if (options.JsonFile is { } file) File.AppendAllText(file, report.ToJson(options) + Environment.NewLine);
+    }
+
+    if (options.WriteReadme) ReadmeSection.Write(Repository.Readme, reports, options);
+    return 0;
+}
+catch (FormatException wrongArgument)
+{
+    Console.Error.WriteLine(wrongArgument.Message);
+    Console.Error.WriteLine(Options.Usage);
+    return 1;
+}
+catch (CannotMeasureException cannot)
+{
+    Console.Error.WriteLine(cannot.Message);
+    return 2;
+}

@@ -1,0 +1,52 @@
+using System.Globalization;
+using System.Text;
+using System.Text.Json.Nodes;
+
+namespace RedKite.Figures;
+
+/// <summary>What one scenario found: how it measured, its tables, and its targets.</summary>
+internal sealed class Report(string scenario, string method)
+{
+    internal List<string> Notes { get; } = [];
+    internal List<Table> Tables { get; } = [];
+    internal List<Target> Targets { get; } = [];
+
+    internal string ToText()
+    {
+        var text = new StringBuilder().AppendLine($"== {scenario}").AppendLine(method);
+        foreach (string note in Notes) text.AppendLine($"note: {note}");
+        foreach (Table table in ShownTables()) text.AppendLine().Append(table.ToText());
+        return text.ToString();
+    }
+
+    internal string ToMarkdown()
+    {
+        var text = new StringBuilder().AppendLine($"### {scenario}").AppendLine().AppendLine(method);
+        foreach (string note in Notes) text.AppendLine().AppendLine($"Note: {note}");
+        foreach (Table table in ShownTables())
+        {
+            text.AppendLine().AppendLine($"{char.ToUpperInvariant(table.Title[0])}{table.Title[1..]}:").AppendLine().Append(table.ToMarkdown());
+        }
+
+        return text.ToString();
+    }
+
+    /// <summary>One line, so that a file of them grows by appending.</summary>
+    internal string ToJson(Options options) => new JsonObject
+    {
+        ["scenario"] = scenario,
+        ["date"] = DateTime.UtcNow.ToString("yyyy-MM-dd'T'HH:mm:ss'Z'", CultureInfo.InvariantCulture),
+        ["machine"] = Machine.Description,
+        ["command"] = options.CommandLine,
+        ["method"] = method,
+        ["notes"] = new JsonArray([.. Notes.Select(note => (JsonNode)note)]),
+        ["tables"] = new JsonArray([.. Tables.Select(table => (JsonNode)table.ToJson())]),
+        ["targets"] = new JsonArray([.. Targets.Select(target => (JsonNode)target.ToJson())]),
+    }.ToJsonString();
+
+    private IEnumerable<Table> ShownTables()
+    {
+        IEnumerable<Table> measured = Tables.Where(table => !table.IsEmpty);
+        return Targets.Count > 0 ? measured.Append(Target.ToTable(Targets)) : measured;
+    }
+}

@@ -1,0 +1,37 @@
+namespace RedKite.Figures;
+
+/// <summary>What one round of load cost a server.</summary>
+internal readonly record struct Round(double CpuNs, double UserNs, LoadResult Load, double? HitShare);
+
+/// <summary>
+/// The measurement that the scenarios share: the servers take turns, a round each, so that whatever the machine does
+/// besides falls on all of them alike; one round before these is not counted and warms each server up.
+/// </summary>
+internal static class RoundsByTurns
+{
+    /// <summary>Each server's rounds, in the order in which they were made: rounds of the same number are neighbours in time.</summary>
+    internal static Dictionary<ServerUnderTest, Round[]> Measure(
+        IReadOnlyList<ServerUnderTest> servers, LoadGenerator load, Workload workload, int pipeline, int rounds)
+    {
+        Dictionary<ServerUnderTest, Round[]> measured = servers.ToDictionary(server => server, _ => new Round[rounds]);
+        foreach (ServerUnderTest server in servers) load.Run(server.Port, workload, pipeline);
+        for (int round = 0; round < rounds; round++)
+        {
+            Console.Error.WriteLine($"pipeline {pipeline}: round {round + 1} of {rounds}");
+            foreach (ServerUnderTest server in servers) measured[server][round] = MeasureRound(server, load, workload, pipeline);
+        }
+
+        return measured;
+    }
+
+    private static Round MeasureRound(ServerUnderTest server, LoadGenerator load, Workload workload, int pipeline)
+    {
+        (long Hits, long Lookups)? lookupsBefore = Lookups.Read(server);
+        CpuClock before = server.Cpu;
+        LoadResult result = load.Run(server.Port, workload, pipeline);
+        CpuClock used = server.Cpu - before;
+        return new Round(
+            1e9 * used.TotalSeconds / result.Operations, 1e9 * used.UserSeconds / result.Operations,
+            result, Lookups.HitShare(lookupsBefore, Lookups.Read(server)));
+    }
+}

@@ -1,0 +1,86 @@
+namespace RedKite.Figures.Scenarios;
+
+/// <summary>
+/// How much of a lookup is waiting for memory: the same GETs cost more user-mode time when the keys no longer fit the
+/// processor's caches, and prefetching for a whole batch is what keeps that small.
+/// </summary>
+internal static class CacheScenario
+{
+    private const int ManyKeys = 5_000_000;
+    private const int FewKeys = 10_000;
+    private const int ValueBytes = 32;
+    private const int Pipeline = 64;
+    private const double ManyByFewMost = 1.6;
+
+    // The warm-up round, which also tells how long a counted round has to be.
+    private const long WarmUpGets = 2_000_000;
+    private const long RoundGetsMax = 200_000_000;
+
+    internal static Report Run(Options options)
+    {
+        int manyKeys = options.Keys ?? ManyKeys;
+        int valueBytes = options.ValueBytes ?? ValueBytes;
+        var load = new LoadGenerator(Machine.LoadCpus);
+        var report = new Report("cache", $"User-mode CPU for each GET at pipeline {Pipeline} with {manyKeys:N0} keys against {FewKeys:N0}, all hits, "
+            + $"{valueBytes}-byte values: the median of {options.Rounds} rounds by turns, each at least about {options.UserSeconds} s of user-mode CPU "
+            + "long, because the kernel samples the mode that a thread is in. redis-benchmark "
+            + $"with {options.Clients} connections on core {Machine.LoadCpus}, servers (RedKite with one loop) on core {Machine.ServerCpus}.");
+        var table = new Table("user-mode CPU", new("server"), new("keys", "N0"), new("user ns/GET", "F1"), new("cpu ns/GET", "F1"),
+            new("lowest user", "F1"), new("highest user", "F1"), new("hits", "P1"), new("user, many / few", "F2"));
+        report.Tables.Add(table);
+
+        List<ServerKind> kinds = ServerKind.Available(options, report);
+        using var few = new ServerGroup(kinds.Select(kind => ServerUnderTest.Start(kind)));
+        using var many = new ServerGroup(kinds.Select(kind => ServerUnderTest.Start(kind)));
+        foreach (ServerUnderTest server in few) KeyLoader.Load(server, KeyForm.RedisBenchmark, FewKeys, valueBytes);
+        foreach (ServerUnderTest server in many) KeyLoader.Load(server, KeyForm.RedisBenchmark, manyKeys, valueBytes);
+
+        for (int i = 0; i < kinds.Count; i++)
+        {
+            Console.Error.WriteLine($"{kinds[i].Name}: measuring GETs");
+            (GetRound[] fewRounds, GetRound[] manyRounds) = MeasureByTurns(few[i], many[i], manyKeys, load, options);
+            double ratio = Median.OfRatios(manyRounds.Select(round => round.UserNs), fewRounds.Select(round => round.UserNs));
+            AddRow(table, kinds[i].Name, FewKeys, fewRounds, ratio: null);
+            AddRow(table, kinds[i].Name, manyKeys, manyRounds, ratio);
+            if (kinds[i].Name == "redkite") report.Targets.Add(Target.AtMost(ManyByFewMost, "RedKite's user-mode CPU, many keys / few", ratio));
+        }
+
+        return report;
+    }
+
+    private readonly record struct GetRound(double UserNs, double CpuNs, double? HitShare);
+
+    private static (GetRound[] Few, GetRound[] Many) MeasureByTurns(
+        ServerUnderTest few, ServerUnderTest many, int manyKeys, LoadGenerator load, Options options)
+    {
+        // The second warm-up round runs compiled code, so its speed is the one to plan by.
+        Measure(few, FewKeys, WarmUpGets);
+        double userNs = Measure(few, FewKeys, WarmUpGets).UserNs;
+        Measure(many, manyKeys, WarmUpGets);
+        long gets = Math.Clamp((long)(options.UserSeconds * 1e9 / Math.Max(userNs, 1)), WarmUpGets, RoundGetsMax);
+
+        var fewRounds = new GetRound[options.Rounds];
+        var manyRounds = new GetRound[options.Rounds];
+        for (int round = 0; round < options.Rounds; round++)
+        {
+            fewRounds[round] = Measure(few, FewKeys, gets);
+            manyRounds[round] = Measure(many, manyKeys, gets);
+        }
+
+        return (fewRounds, manyRounds);
+
+        GetRound Measure(ServerUnderTest server, int keys, long count)
+        {
+            (long Hits, long Lookups)? lookupsBefore = Lookups.Read(server);
+            CpuClock before = server.Cpu;
+            load.RunGets(server.Port, keys, options.Clients, Pipeline, count);
+            CpuClock used = server.Cpu - before;
+            return new GetRound(1e9 * used.UserSeconds / count, 1e9 * used.TotalSeconds / count, Lookups.HitShare(lookupsBefore, Lookups.Read(server)));
+        }
+    }
+
+    private static void AddRow(Table table, string name, int keys, GetRound[] rounds, double? ratio) =>
+        table.Add(
+            name, keys, Median.Of(rounds.Select(round => round.UserNs)), Median.Of(rounds.Select(round => round.CpuNs)),
+            rounds.Min(round => round.UserNs), rounds.Max(round => round.UserNs), Median.OfKnown(rounds.Select(round => round.HitShare)), ratio);
+}

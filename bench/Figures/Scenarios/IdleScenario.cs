@@ -1,0 +1,93 @@
+using System.Globalization;
+using System.Net;
+using System.Net.Sockets;
+
+namespace RedKite.Figures.Scenarios;
+
+/// <summary>What connections cost that do nothing: memory for each, and CPU for the operations of those that work.</summary>
+internal static class IdleScenario
+{
+    private const int Keys = 1_000_000;
+    private const int ValueBytes = 256;
+    private const int Pipeline = 16;
+    private const double BytesAConnectionMost = 2048;
+
+    // Open files beside the connections: the runtime's own, the load's, the listeners.
+    private const int DescriptorsBeside = 2000;
+
+    internal static Report Run(Options options)
+    {
+        int descriptors = options.Connections + DescriptorsBeside;
+        RaiseOwnDescriptorLimit(descriptors);
+        var load = new LoadGenerator(Machine.LoadCpus);
+        var report = new Report("idle", $"Growth of the resident set for each of {options.Connections:N0} connections that have sent one PING and then "
+            + $"nothing, and CPU for each operation beside them against a second server without them: pipeline {Pipeline}, the median of "
+            + $"{options.Rounds} rounds by turns, {load.Name} with {options.Clients} connections on core {Machine.LoadCpus}, servers (RedKite with "
+            + $"one loop) on core {Machine.ServerCpus}, {options.Keys ?? Keys:N0} keys, {options.ValueBytes ?? ValueBytes}-byte values, SET:GET 1:10.");
+        var table = new Table("idle connections", new("server"), new("RSS bytes/connection"), new("cpu ns/op without"),
+            new("cpu ns/op beside"), new("beside / without", "F2"));
+        report.Tables.Add(table);
+
+        var workload = new Workload(options.Keys ?? Keys, options.ValueBytes ?? ValueBytes, options.Clients, options.Seconds);
+        foreach (ServerKind kind in ServerKind.Available(options, report))
+        {
+            using ServerUnderTest without = ServerUnderTest.Start(kind, $"{kind.Name} without", descriptorsMax: descriptors);
+            using ServerUnderTest beside = ServerUnderTest.Start(kind, $"{kind.Name} beside", descriptorsMax: descriptors);
+            KeyLoader.WarmUp(beside, workload.ValueBytes);
+            long before = beside.ResidentBytes;
+            using var idle = new IdleConnections(beside, options.Connections);
+            double bytes = (double)(beside.ResidentBytes - before) / options.Connections;
+
+            Dictionary<ServerUnderTest, Round[]> measured = RoundsByTurns.Measure([without, beside], load, workload, Pipeline, options.Rounds);
+            double[] cpuWithout = [.. measured[without].Select(round => round.CpuNs)];
+            double[] cpuBeside = [.. measured[beside].Select(round => round.CpuNs)];
+            table.Add(kind.Name, bytes, Median.Of(cpuWithout), Median.Of(cpuBeside), Median.OfRatios(cpuBeside, cpuWithout));
+            if (kind.Name == "redkite") report.Targets.Add(Target.AtMost(BytesAConnectionMost, "RedKite's RSS bytes a connection", bytes));
+        }
+
+        return report;
+    }
+
+    private static void RaiseOwnDescriptorLimit(int descriptors)
+    {
+        string limits = File.ReadLines("/proc/self/limits").First(line => line.StartsWith("Max open files", StringComparison.Ordinal));
+        string soft = limits["Max open files".Length..].Split(' ', StringSplitOptions.RemoveEmptyEntries)[0];
+        if (soft == "unlimited" || int.Parse(soft, CultureInfo.InvariantCulture) >= descriptors) return;
+        ExternalProgram.Run("prlimit", [$"--pid={Environment.ProcessId}", $"--nofile={descriptors}:{descriptors}"]);
+    }
+
+    private sealed class IdleConnections : IDisposable
+    {
+        private readonly List<Socket> _sockets = [];
+
+        internal IdleConnections(ServerUnderTest server, int count)
+        {
+            Console.Error.WriteLine($"{server.Name}: opening {count} connections");
+            try
+            {
+                for (int i = 0; i < count; i++) Open(server);
+            }
+            catch
+            {
+                Dispose();
+                throw;
+            }
+        }
+
+        public void Dispose()
+        {
+            foreach (Socket socket in _sockets) socket.Dispose();
+        }
+
+        private void Open(ServerUnderTest server)
+        {
+            var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+            _sockets.Add(socket);
+            socket.Connect(IPAddress.Loopback, server.Port);
+            socket.Send("*1\r\n$4\r\nPING\r\n"u8);
+            Span<byte> reply = stackalloc byte[64];
+            int bytes = socket.Receive(reply);
+            if (!reply[..bytes].SequenceEqual("+PONG\r\n"u8)) throw new CannotMeasureException($"{server.Name} did not answer connection {_sockets.Count}");
+        }
+    }
+}

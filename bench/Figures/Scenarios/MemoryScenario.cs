@@ -1,0 +1,47 @@
+namespace RedKite.Figures.Scenarios;
+
+/// <summary>What a small string costs in memory, and whether used_memory tells the truth about it.</summary>
+internal static class MemoryScenario
+{
+    private const int Keys = 5_000_000;
+    private const int ValueBytes = 32;
+    private const double BytesAKeyMost = 72;
+    private const double UsedMemoryErrorMost = 0.03;
+
+    internal static Report Run(Options options)
+    {
+        int keys = options.Keys ?? Keys;
+        int valueBytes = options.ValueBytes ?? ValueBytes;
+        var report = new Report("memory", $"Growth of the resident set while {keys:N0} strings are loaded, with 15-byte keys and {valueBytes}-byte values, "
+            + "after a warm-up that leaves no data behind; used_memory from INFO over the same time.");
+        var table = new Table("memory for each key", new("server"), new("RSS bytes/key", "F1"), new("used_memory bytes/key", "F1"), new("used_memory off by", "P1"));
+        report.Tables.Add(table);
+
+        foreach (ServerKind kind in ServerKind.Available(options, report))
+        {
+            using ServerUnderTest server = ServerUnderTest.Start(kind);
+            KeyLoader.WarmUp(server, valueBytes);
+            (long Resident, long Used) before = Read(server);
+            KeyLoader.Load(server, KeyForm.Memory, keys, valueBytes);
+            (long Resident, long Used) after = Read(server);
+
+            double resident = (double)(after.Resident - before.Resident) / keys;
+            double used = (double)(after.Used - before.Used) / keys;
+            double error = Math.Abs(used / resident - 1);
+            table.Add(kind.Name, resident, used, error);
+            if (kind.Name != "redkite") continue;
+            report.Targets.Add(Target.AtMost(BytesAKeyMost, "RedKite's RSS bytes a key", resident));
+            report.Targets.Add(Target.AtMost(100 * UsedMemoryErrorMost, "RedKite's used_memory off by, %", 100 * error));
+        }
+
+        return report;
+    }
+
+    private static (long Resident, long Used) Read(ServerUnderTest server)
+    {
+        Thread.Sleep(500); // A server that frees or grows behind its replies gets the time to.
+        using RespConnection connection = server.Connect();
+        long used = connection.ReadInfo("memory", "used_memory") ?? throw new CannotMeasureException($"{server.Name}: INFO has no used_memory");
+        return (server.ResidentBytes, used);
+    }
+}

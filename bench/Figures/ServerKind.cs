@@ -1,0 +1,37 @@
+namespace RedKite.Figures;
+
+/// <summary>How one of the measured programs is started. Nothing that it holds outlives the measurement.</summary>
+/// <param name="Name">The name in tables.</param>
+/// <param name="Command">A shell command line, with {port}, {dir} and {loops} to be filled in.</param>
+internal sealed record ServerKind(string Name, string Command)
+{
+    private const string RedisArguments = "--port {port} --bind 127.0.0.1 --dir {dir} --save '' --appendonly no --maxclients 20000";
+
+    internal string Fill(int port, string folder, int loops) => Command
+        .Replace("{port}", port.ToString(System.Globalization.CultureInfo.InvariantCulture), StringComparison.Ordinal)
+        .Replace("{dir}", $"'{folder}'", StringComparison.Ordinal)
+        .Replace("{loops}", loops.ToString(System.Globalization.CultureInfo.InvariantCulture), StringComparison.Ordinal);
+
+    internal static ServerKind RedKite(Options options) =>
+        new("redkite", options.RedKiteCommand ?? $"'{Repository.HostProgram}' {RedisArguments} --loops {{loops}}");
+
+    /// <summary>The servers that were asked for and that this machine has; a note in the report for each that it has not.</summary>
+    internal static List<ServerKind> Available(Options options, Report report, bool withFloor = false)
+    {
+        List<ServerKind> kinds = [];
+        if (options.Servers.Contains("redkite")) kinds.Add(RedKite(options));
+        if (options.Servers.Contains("redis"))
+        {
+            if (ExternalProgram.Find("redis-server") is { } redis) kinds.Add(new ServerKind("redis", $"'{redis}' {RedisArguments}"));
+            else report.Notes.Add("redis-server is not on PATH: its rows are left out");
+        }
+
+        if (withFloor && options.Servers.Contains("floor"))
+        {
+            if (Repository.BuildFloor() is { } floor) kinds.Add(new ServerKind("floor", $"'{floor}' {{port}}"));
+            else report.Notes.Add("there is no C compiler (cc): the floor's rows are left out");
+        }
+
+        return kinds;
+    }
+}

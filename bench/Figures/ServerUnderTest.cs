@@ -1,0 +1,108 @@
+using System.Diagnostics;
+using System.Globalization;
+using System.Net;
+using System.Net.Sockets;
+
+namespace RedKite.Figures;
+
+/// <summary>
+/// One running server: started on a free port in a folder of its own and pinned to its cores; on disposal, and at the
+/// latest when this program ends, it is killed by its process id and its folder is deleted. Killing loses nothing, since
+/// it holds only what a scenario put there.
+/// </summary>
+internal sealed class ServerUnderTest : IDisposable
+{
+    private static readonly TimeSpan StartTimeout = TimeSpan.FromSeconds(30);
+
+    private readonly Process _process;
+    private readonly string _folder;
+    private bool _disposed;
+
+    private ServerUnderTest(string name, int port, string folder, Process process)
+    {
+        Name = name;
+        Port = port;
+        _folder = folder;
+        _process = process;
+        AppDomain.CurrentDomain.ProcessExit += OnProgramExit;
+    }
+
+    internal string Name { get; }
+
+    internal int Port { get; }
+
+    internal int ProcessId => _process.Id;
+
+    internal CpuClock Cpu => CpuClock.Read(ProcessId);
+
+    internal long ResidentBytes => ResidentMemory.ReadBytes(ProcessId);
+
+    /// <param name="name">The name in tables, where it differs from the kind's.</param>
+    /// <param name="descriptorsMax">The limit of open files to start it with, where the machine's own is too low.</param>
+    /// <exception cref="CannotMeasureException">It does not answer; the message holds the end of what it printed.</exception>
+    internal static ServerUnderTest Start(
+        ServerKind kind, string? name = null, int loops = 1, string cpus = Machine.ServerCpus, int? descriptorsMax = null)
+    {
+        int port = FindFreePort();
+        string folder = Directory.CreateTempSubdirectory("redkite-figures-").FullName;
+        string limit = descriptorsMax is { } files ? string.Create(CultureInfo.InvariantCulture, $"prlimit --nofile={files}:{files} ") : "";
+        // Each program replaces the one before it (exec), so the process id that is measured is the server's.
+        string command = $"exec {limit}taskset -c {cpus} {kind.Fill(port, folder, loops)} >'{folder}/output' 2>&1 </dev/null";
+        Process process = Process.Start("/bin/sh", ["-c", command]);
+
+        var server = new ServerUnderTest(name ?? kind.Name, port, folder, process);
+        if (server.WaitUntilItAnswers()) return server;
+
+        string output = server.ReadOutputTail();
+        server.Dispose();
+        throw new CannotMeasureException($"{kind.Name} did not start ({command}): {output}");
+    }
+
+    internal RespConnection Connect() => new(Port);
+
+    public void Dispose()
+    {
+        if (_disposed) return;
+        _disposed = true;
+        AppDomain.CurrentDomain.ProcessExit -= OnProgramExit;
+        _process.Kill();
+        _process.WaitForExit();
+        _process.Dispose();
+        Directory.Delete(_folder, recursive: true);
+    }
+
+    private void OnProgramExit(object? sender, EventArgs arguments) => Dispose();
+
+    private bool WaitUntilItAnswers()
+    {
+        var waiting = Stopwatch.StartNew();
+        while (waiting.Elapsed < StartTimeout && !_process.HasExited)
+        {
+            try
+            {
+                using RespConnection connection = Connect();
+                connection.Run("PING");
+                return true;
+            }
+            catch (Exception notYet) when (notYet is SocketException or IOException)
+            {
+                Thread.Sleep(20);
+            }
+        }
+
+        return false;
+    }
+
+    private string ReadOutputTail()
+    {
+        string output = File.ReadAllText(Path.Combine(_folder, "output")).TrimEnd();
+        return output.Length > 2000 ? output[^2000..] : output;
+    }
+
+    private static int FindFreePort()
+    {
+        using var listener = new TcpListener(IPAddress.Loopback, 0);
+        listener.Start();
+        return ((IPEndPoint)listener.LocalEndpoint).Port;
+    }
+}
