@@ -1,0 +1,193 @@
+using System.Collections.Concurrent;
+using System.Diagnostics;
+using System.Globalization;
+using System.Net;
+using System.Net.Sockets;
+
+namespace RedKite.Testing;
+
+/// <summary>
+/// A server in a process of its own, on a free port of loopback and in a temporary folder. Disposing ends the process and
+/// removes the folder; whatever is still running when the test program exits is ended then.
+/// </summary>
+public sealed class ServerProcess : IDisposable
+{
+    private const int StartTimeoutMs = 20_000;
+    private const int StartAttempts = 3;
+    private const int OutputLinesMax = 2_000;
+
+    private static readonly ConcurrentDictionary<int, Process> Running = new();
+
+    private readonly Process _process;
+    private readonly ConcurrentQueue<string> _output = new();
+
+    static ServerProcess() => AppDomain.CurrentDomain.ProcessExit += (_, _) =>
+    {
+        foreach (Process process in Running.Values) End(process);
+    };
+
+    private ServerProcess(ServerProgram program, int port, string[] options)
+    {
+        Program = program;
+        Port = port;
+        Folder = Directory.CreateTempSubdirectory("redkite-test-").FullName;
+        List<string> words = CommandLine.SplitText(program.CommandLine.Replace("{port}", port.ToString(CultureInfo.InvariantCulture), StringComparison.Ordinal));
+        words.AddRange(options.Select(option => option.Replace("{folder}", Folder, StringComparison.Ordinal)));
+        ProcessStartInfo start = new(words[0], words.Skip(1))
+        {
+            WorkingDirectory = Folder,
+            RedirectStandardOutput = true,
+            RedirectStandardError = true,
+            RedirectStandardInput = true,
+        };
+        _process = new Process { StartInfo = start };
+        _process.OutputDataReceived += (_, line) => Keep(line.Data);
+        _process.ErrorDataReceived += (_, line) => Keep(line.Data);
+        _process.Start();
+        Running[_process.Id] = _process;
+        _process.BeginOutputReadLine();
+        _process.BeginErrorReadLine();
+        _process.StandardInput.Close();
+    }
+
+    public ServerProgram Program { get; }
+
+    public int Port { get; }
+
+    /// <summary>The working folder of the process; gone after Dispose. Options may name it as <c>{folder}</c>.</summary>
+    public string Folder { get; }
+
+    public int Id => _process.Id;
+
+    public bool HasExited => _process.HasExited;
+
+    /// <summary>Lines of standard output and standard error, as they came.</summary>
+    public IReadOnlyList<string> Output => [.. _output];
+
+    /// <summary>Resident memory of the process in bytes.</summary>
+    public long ResidentBytes
+    {
+        get
+        {
+            string line = File.ReadLines($"/proc/{_process.Id}/status").First(l => l.StartsWith("VmRSS:", StringComparison.Ordinal));
+            return long.Parse(line.AsSpan(6).TrimEnd("kB").Trim(), CultureInfo.InvariantCulture) * 1024;
+        }
+    }
+
+    /// <summary>Starts a server and returns when it answers commands.</summary>
+    /// <exception cref="InvalidOperationException">It exited or stayed silent; the message has its output.</exception>
+    public static ServerProcess Start(ServerProgram program, params string[] options)
+    {
+        for (int attempt = 1; ; attempt++)
+        {
+            ServerProcess server = new(program, FreePort(), options);
+            if (server.WaitUntilAnswers()) return server;
+
+            string output = string.Join('\n', server.Output);
+            string state = server.HasExited ? $"exited with code {server._process.ExitCode}" : "does not answer";
+            server.Dispose();
+            // Between finding a free port and using it another process can take it.
+            if (attempt < StartAttempts && output.Contains("already in use", StringComparison.OrdinalIgnoreCase)) continue;
+            throw new InvalidOperationException($"{program.Name} {state}.\nCommand line: {program.CommandLine} {string.Join(' ', options)}\n{output}");
+        }
+    }
+
+    /// <summary>Starts a program that is expected to exit by itself, or to be looked at before it answers.</summary>
+    public static ServerProcess StartUnchecked(ServerProgram program, int port, params string[] options) => new(program, port, options);
+
+    /// <summary>A port of loopback that was free a moment ago.</summary>
+    public static int FreePort()
+    {
+        using TcpListener listener = new(IPAddress.Loopback, 0);
+        listener.Start();
+        return ((IPEndPoint)listener.LocalEndpoint).Port;
+    }
+
+    public RespConnection Connect() => RespConnection.Connect(Port);
+
+    /// <summary>Sends a signal by its name, such as TERM.</summary>
+    public void Signal(string name)
+    {
+        using Process kill = Process.Start("kill", ["-" + name, _process.Id.ToString(CultureInfo.InvariantCulture)]);
+        kill.WaitForExit();
+    }
+
+    /// <summary>Waits for the process to end and returns its exit code; null if it still runs after the time given.</summary>
+    public int? WaitForExit(int timeoutMs)
+    {
+        if (!_process.WaitForExit(timeoutMs)) return null;
+        _process.WaitForExit();   // without a time it also waits for the last lines of output
+        return _process.ExitCode;
+    }
+
+    /// <summary>Waits for a line of output that contains the text.</summary>
+    public bool WaitForOutput(string text, int timeoutMs)
+    {
+        Stopwatch clock = Stopwatch.StartNew();
+        while (clock.ElapsedMilliseconds < timeoutMs)
+        {
+            if (_output.Any(line => line.Contains(text, StringComparison.Ordinal))) return true;
+            Thread.Sleep(10);
+        }
+
+        return false;
+    }
+
+    public void Dispose()
+    {
+        End(_process);
+        Running.TryRemove(_process.Id, out _);
+        _process.Dispose();
+        try
+        {
+            Directory.Delete(Folder, recursive: true);
+        }
+        catch (DirectoryNotFoundException)
+        {
+            // The server under test removed it itself.
+        }
+    }
+
+    private bool WaitUntilAnswers()
+    {
+        Stopwatch clock = Stopwatch.StartNew();
+        while (clock.ElapsedMilliseconds < StartTimeoutMs && !_process.HasExited)
+        {
+            try
+            {
+                using RespConnection connection = RespConnection.Connect(Port, timeoutMs: 2_000);
+                RespValue reply = connection.Run("PING");
+                if (!reply.IsClosed && !reply.IsTimeout) return true;
+            }
+            catch (SocketException)
+            {
+                // Not listening yet.
+            }
+
+            Thread.Sleep(20);
+        }
+
+        if (_process.HasExited) _process.WaitForExit();
+        return false;
+    }
+
+    private void Keep(string? line)
+    {
+        if (line is null) return;
+        _output.Enqueue(line);
+        if (_output.Count > OutputLinesMax) _output.TryDequeue(out _);
+    }
+
+    private static void End(Process process)
+    {
+        try
+        {
+            process.Kill(entireProcessTree: true);
+            process.WaitForExit(5_000);
+        }
+        catch (InvalidOperationException)
+        {
+            // It has ended already.
+        }
+    }
+}

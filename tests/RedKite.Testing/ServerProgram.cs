@@ -1,0 +1,32 @@
+namespace RedKite.Testing;
+
+/// <summary>
+/// A server that tests can start: a command line in which <c>{port}</c> stands for the port. REDKITE_TEST_SERVER replaces the
+/// system under test by another command line, for example <c>redis-server --port {port} --save ""</c>, which is
+/// how the tests themselves are tested.
+/// </summary>
+public sealed record ServerProgram(string Name, string CommandLine, bool IsRedKite)
+{
+    private const string OverrideVariable = "REDKITE_TEST_SERVER";
+
+    /// <summary>Redis itself, whose replies are the truth that RedKite is compared with.</summary>
+    public static ServerProgram Oracle { get; } = new("redis-server", "redis-server --port {port} --save \"\"", IsRedKite: false);
+
+    /// <summary>RedKite as built beside the tests, or what REDKITE_TEST_SERVER says.</summary>
+    public static ServerProgram UnderTest { get; } = FindUnderTest();
+
+    /// <summary>The transports that the system under test has; one unnamed transport if it is not RedKite.</summary>
+    public static IReadOnlyList<string> Transports { get; } = UnderTest.IsRedKite ? ["epoll", "sockets"] : ["default"];
+
+    /// <summary>The options that choose a transport, none for a program that knows no transports.</summary>
+    public static string[] TransportOptions(string transport) => transport == "default" ? [] : ["--transport", transport];
+
+    private static ServerProgram FindUnderTest()
+    {
+        string? given = Environment.GetEnvironmentVariable(OverrideVariable);
+        if (!string.IsNullOrWhiteSpace(given)) return new("server under test", given, IsRedKite: false);
+
+        string program = Path.Combine(RepositoryRoot.Path, "artifacts", "bin", "RedKite.Host", RepositoryRoot.Configuration, "redkite.dll");
+        return new("redkite", $"dotnet \"{program}\" --port {{port}} --save \"\"", IsRedKite: true);
+    }
+}
