@@ -78,7 +78,7 @@ internal sealed unsafe class Database
 
         bool hadExpiry = old != null && EntryBlock.Expires(old);
         if (old != null && !inPlace) _tables[_keyspace.StripeOf(hash)]!.FreeEntry(old);
-        EntryBlock.Initialize(block, ValueType.String, encoding, accessClock, key.Length, valueLength, expires);
+        EntryBlock.Initialize(block, DataType.String, encoding, accessClock, key.Length, valueLength, expires);
         if (expires) EntryBlock.WriteExpiry(block, expiryMs);
         byte* keyStart = EntryBlock.KeyStart(block);
         if (keyStart != oldKeyStart) key.CopyTo(new Span<byte>(keyStart, key.Length));

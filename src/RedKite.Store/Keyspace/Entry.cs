@@ -12,7 +12,7 @@ internal readonly unsafe ref struct Entry
 
     internal bool Exists => _position.Entry != null;
 
-    internal ValueType Type => EntryBlock.Type(_position.Entry);
+    internal DataType Type => EntryBlock.Type(_position.Entry);
 
     internal ValueEncoding Encoding => EntryBlock.Encoding(_position.Entry);
 

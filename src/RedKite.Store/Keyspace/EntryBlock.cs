@@ -32,7 +32,7 @@ internal static unsafe class EntryBlock
     internal static long BytesFor(int keyLength, long valueLength, bool expires) =>
         (IsLong(keyLength, valueLength) ? LongDataOffset : expires ? 16 : 8) + keyLength + valueLength;
 
-    internal static void Initialize(byte* block, ValueType type, ValueEncoding encoding, uint accessClock, int keyLength, int valueLength, bool expires)
+    internal static void Initialize(byte* block, DataType type, ValueEncoding encoding, uint accessClock, int keyLength, int valueLength, bool expires)
     {
         *(uint*)block = (uint)type | ((uint)encoding << 4) | (accessClock << 8);
         byte flags = expires ? HasExpiry : (byte)0;
@@ -47,7 +47,7 @@ internal static unsafe class EntryBlock
         *(uint*)(block + 4) = flags | ((uint)keyLength << 8) | ((uint)valueLength << 16);
     }
 
-    internal static ValueType Type(byte* block) => (ValueType)(block[0] & 15);
+    internal static DataType Type(byte* block) => (DataType)(block[0] & 15);
 
     internal static ValueEncoding Encoding(byte* block) => (ValueEncoding)(block[0] >> 4);
 

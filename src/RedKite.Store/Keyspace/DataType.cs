@@ -1,7 +1,7 @@
 namespace RedKite.Store.Keyspace;
 
 /// <summary>The type of a key's value, numbered as in Redis's RDB format and module interface.</summary>
-public enum ValueType
+public enum DataType
 {
     String = 0,
     List = 1,

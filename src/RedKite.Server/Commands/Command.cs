@@ -1,0 +1,100 @@
+namespace RedKite.Server.Commands;
+
+/// <summary>Executes one command. The keys that its row names are locked; everything is parsed before anything changes.</summary>
+internal delegate void CommandHandler(ref CommandContext cmd);
+
+/// <summary>
+/// What COMMAND DOCS tells. <paramref name="Syntax"/> is the command line as documentation writes it, without the
+/// command's name; the arguments of COMMAND DOCS are read from it (see CommandSyntax).
+/// </summary>
+internal sealed record CommandDoc(string Since, string Complexity, string Summary, string Syntax = "");
+
+/// <summary>
+/// One row of a family's table, and all that the server knows of the command: routing, locking, COMMAND INFO, DOCS and
+/// GETKEYS, access categories and statistics read it.
+/// </summary>
+internal sealed class Command
+{
+    /// <param name="name">In capitals, as documentation writes it.</param>
+    /// <param name="arity">Arguments with the name; negative: at least so many.</param>
+    internal Command(string name, int arity, CommandFlags flags, KeySpec[] keys, CommandHandler handler, CommandDoc doc, Command[]? subcommands = null)
+    {
+#pragma warning disable CA1308 // Redis writes command names in lower case wherever it lists them.
+        Name = name.ToLowerInvariant();
+#pragma warning restore CA1308
+        FullName = Name;
+        Arity = arity;
+        Flags = flags;
+        Keys = keys;
+        Handler = handler;
+        Doc = doc;
+        Subcommands = subcommands ?? [];
+        foreach (Command subcommand in Subcommands)
+        {
+            subcommand.Parent = this;
+            subcommand.FullName = Name + "|" + subcommand.Name;
+        }
+
+        HasOneKey = keys is [{ CountAt: 0 } only] && only.First == only.Last && subcommands is null;
+        FirstKey = keys.Length > 0 ? keys[0].First : 0;
+    }
+
+    internal string Name { get; }
+
+    /// <summary>"get", or "client|list" for a subcommand.</summary>
+    internal string FullName { get; private set; }
+
+    internal int Arity { get; }
+
+    internal CommandFlags Flags { get; }
+
+    internal KeySpec[] Keys { get; }
+
+    internal CommandHandler Handler { get; }
+
+    internal CommandDoc Doc { get; }
+
+    internal Command[] Subcommands { get; }
+
+    internal Command? Parent { get; private set; }
+
+    /// <summary>The family's group, as COMMAND DOCS names it, and its access category.</summary>
+    internal CommandFamily Family { get; set; } = null!;
+
+    /// <summary>The command's place in every table of statistics.</summary>
+    internal int Index { get; set; }
+
+    /// <summary>Whether the command has exactly one key, at a fixed place: the path of nearly every request.</summary>
+    internal bool HasOneKey { get; }
+
+    /// <summary>The first key's argument; 0 for a command without keys.</summary>
+    internal int FirstKey { get; }
+
+    internal bool Is(CommandFlags flags) => (Flags & flags) != 0;
+
+    internal bool Accepts(int argumentCount) => Arity >= 0 ? argumentCount == Arity : argumentCount >= -Arity;
+}
+
+/// <summary>A family of commands: the table in one file.</summary>
+internal sealed class CommandFamily
+{
+    /// <param name="group">As COMMAND DOCS names it: string, generic, connection, server, ...</param>
+    /// <param name="category">The access category without its at-sign: string, keyspace, connection, ...; empty: none.</param>
+    internal CommandFamily(string group, string category, Command[] commands)
+    {
+        Group = group;
+        Category = category;
+        Commands = commands;
+        foreach (Command command in commands)
+        {
+            command.Family = this;
+            foreach (Command subcommand in command.Subcommands) subcommand.Family = this;
+        }
+    }
+
+    internal string Group { get; }
+
+    internal string Category { get; }
+
+    internal Command[] Commands { get; }
+}

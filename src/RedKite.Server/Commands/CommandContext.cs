@@ -1,0 +1,186 @@
+using System.Runtime.CompilerServices;
+using System.Text;
+using RedKite.Protocol;
+using RedKite.Server.Execution;
+using RedKite.Server.Sessions;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Commands;
+
+/// <summary>
+/// What a handler has: its arguments, the reply, the client's session and database. Keys that the command's row names are
+/// locked. It knows nothing of sockets and locks.
+/// </summary>
+/// <remarks>
+/// An <see cref="Entry"/> that was found stays true until the handler writes, resizes or removes another key; then it
+/// is found again. Finding never moves other entries.
+/// </remarks>
+internal ref struct CommandContext
+{
+    private readonly CommandExecutor _executor;
+    private Span<byte> _input;
+    private ReadOnlySpan<ArgumentSlice> _arguments;
+    private ulong _firstKeyHash;
+
+    internal CommandContext(CommandExecutor executor, Session session, Span<byte> input)
+    {
+        _executor = executor;
+        Session = session;
+        _input = input;
+        Reply = executor.Reply;
+        Database = executor.Server.Keyspace.Databases[session.DatabaseIndex];
+        Command = null!;
+    }
+
+    internal ReplyWriter Reply { get; }
+
+    internal Session Session { get; }
+
+    /// <summary>The client's selected database.</summary>
+    internal Database Database { get; private set; }
+
+    /// <summary>The row of the command, or of the subcommand, that executes.</summary>
+    internal Command Command { get; private set; }
+
+    internal readonly RedKiteServer Server => _executor.Server;
+
+    /// <summary>The time of this command, in Unix milliseconds. It does not change while it executes.</summary>
+    internal readonly long NowMs => _executor.NowMs;
+
+    /// <summary>What the command counts: keyspace hits and misses and the like.</summary>
+    internal readonly Metrics.ExecutorMetrics Metrics => _executor.Metrics;
+
+    /// <summary>Number of arguments, the command's name included.</summary>
+    internal readonly int Count => _arguments.Length;
+
+    /// <summary>An argument; 0 is the command's name, 1 a container's subcommand.</summary>
+    internal readonly ReadOnlySpan<byte> this[int index]
+    {
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        get
+        {
+            ArgumentSlice argument = _arguments[index];
+            return _input.Slice(argument.Start, argument.Length);
+        }
+    }
+
+    /// <summary>The command's first key.</summary>
+    internal readonly ReadOnlySpan<byte> Key
+    {
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        get => this[Command.FirstKey];
+    }
+
+    /// <summary>An argument as text, one character a byte.</summary>
+    internal readonly string Text(int index) => Encoding.Latin1.GetString(this[index]);
+
+    /// <summary>Whether an argument is a word, in whatever case.</summary>
+    internal readonly bool Is(int index, ReadOnlySpan<byte> word) => Ascii.EqualsIgnoreCase(this[index], word);
+
+    internal void Begin(Command command, ReadOnlySpan<ArgumentSlice> arguments, ulong firstKeyHash)
+    {
+        Command = command;
+        _arguments = arguments;
+        _firstKeyHash = firstKeyHash;
+    }
+
+    /// <summary>The hash of a key, which was computed before where it is the command's first one.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal readonly ulong HashOf(int argument) =>
+        argument == Command.FirstKey ? _firstKeyHash : _executor.Server.Keyspace.Hash(this[argument]);
+
+    /// <summary>Looks a key up to read its value: counts a hit or miss and notes the access.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal readonly Entry Find(int argument)
+    {
+        Entry entry = Database.Find(this[argument], HashOf(argument), NowMs);
+        if (!entry.Exists)
+        {
+            Metrics.KeyspaceMisses++;
+            return entry;
+        }
+
+        Metrics.KeyspaceHits++;
+        Touch(entry);
+        return entry;
+    }
+
+    /// <summary>Looks a key up that is about to change: notes the access but counts no hit or miss.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal readonly Entry FindToWrite(int argument)
+    {
+        Entry entry = Database.Find(this[argument], HashOf(argument), NowMs);
+        if (entry.Exists) Touch(entry);
+        return entry;
+    }
+
+    /// <summary>Looks a key up without a trace: no hit, no miss, no access.</summary>
+    internal readonly Entry Peek(int argument) => Database.Find(this[argument], HashOf(argument), NowMs);
+
+    /// <summary>Looks a key up in another database without a trace.</summary>
+    internal readonly Entry PeekIn(Database database, int argument) => database.Find(this[argument], HashOf(argument), NowMs);
+
+    /// <summary>Finds the first key's string, or replies null or WRONGTYPE.</summary>
+    internal readonly bool FindStringOrReplyNull(int argument, out Entry entry)
+    {
+        entry = Find(argument);
+        if (!entry.Exists)
+        {
+            Reply.Null();
+            return false;
+        }
+
+        return IsTypeOrReply(entry, DataType.String);
+    }
+
+    /// <summary>Whether an entry is missing or of a type; otherwise replies WRONGTYPE.</summary>
+    internal readonly bool IsTypeOrReply(Entry entry, DataType type)
+    {
+        if (!entry.Exists || entry.Type == type) return true;
+        Reply.Error("WRONGTYPE Operation against a key holding the wrong kind of value"u8);
+        return false;
+    }
+
+    /// <summary>Makes a key hold a string; what it held is gone. Copies the value.</summary>
+    internal readonly Entry WriteString(int argument, Entry existing, ReadOnlySpan<byte> value, long expiryMs)
+    {
+        Entry entry = Database.WriteString(
+            this[argument], HashOf(argument), existing, value.Length, StringEncoding.Of(value), expiryMs, _executor.NewAccessClock);
+        value.CopyTo(entry.Value);
+        return entry;
+    }
+
+    /// <summary>The access clock of an entry that is written now.</summary>
+    internal readonly uint NewAccessClock => _executor.NewAccessClock;
+
+    /// <summary>Reads an integer argument, or replies that it is none.</summary>
+    internal readonly bool TryIntegerOrReply(int argument, out long value)
+    {
+        if (RespNumber.TryParseInt64(this[argument], out value)) return true;
+        Reply.Error("ERR value is not an integer or out of range"u8);
+        return false;
+    }
+
+    /// <summary>Says that the command changed so many things. This one call feeds all that follows from a change.</summary>
+    internal readonly void Changed(long changes = 1) => Metrics.Changes += changes;
+
+    /// <summary>Replies that the arguments fit no form of the command.</summary>
+    internal readonly void ReplySyntaxError() => Reply.Error("ERR syntax error"u8);
+
+    /// <summary>Selects another database for the rest of the session.</summary>
+    internal void Select(int index)
+    {
+        Session.DatabaseIndex = index;
+        Database = Server.Keyspace.Databases[index];
+    }
+
+    /// <summary>Reads the clock again, after a command that took its time.</summary>
+    internal readonly void RefreshTime() => _executor.ReadTime();
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private readonly void Touch(Entry entry)
+    {
+        if (_executor.TouchesByClock) entry.SetAccessClock(_executor.NewAccessClock);
+        else _executor.TouchSlow(Session, entry);
+    }
+}

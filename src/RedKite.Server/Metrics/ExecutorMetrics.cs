@@ -1,0 +1,73 @@
+namespace RedKite.Server.Metrics;
+
+/// <summary>
+/// What one executor counts. It alone writes; INFO and its kin sum over all executors, reading while they count.
+/// Histograms come into being with a command's first call.
+/// </summary>
+internal sealed class ExecutorMetrics
+{
+    private readonly CommandMetrics?[] _commands;
+
+    internal ExecutorMetrics(int commandCount) => _commands = new CommandMetrics?[commandCount];
+
+    internal long KeyspaceHits { get; set; }
+
+    internal long KeyspaceMisses { get; set; }
+
+    /// <summary>Changes to the keyspace: what INFO calls rdb_changes_since_last_save.</summary>
+    internal long Changes { get; set; }
+
+    internal long CommandsProcessed { get; set; }
+
+    internal long BytesReceived { get; set; }
+
+    internal long BytesSent { get; set; }
+
+    internal long ErrorReplies { get; set; }
+
+    internal long UnexpectedErrorReplies { get; set; }
+
+    /// <summary>Errors by their class; under its own lock, errors are rare.</summary>
+    internal Dictionary<string, long> ErrorsByClass { get; } = new(StringComparer.Ordinal);
+
+    internal CommandMetrics Of(int command) => _commands[command] ?? Begin(command);
+
+    internal CommandMetrics? Peek(int command) => Volatile.Read(ref _commands[command]);
+
+    /// <summary>CONFIG RESETSTAT. From any thread: a count or two that come in meanwhile may survive it.</summary>
+    internal void Reset()
+    {
+        KeyspaceHits = KeyspaceMisses = CommandsProcessed = BytesReceived = BytesSent = ErrorReplies = UnexpectedErrorReplies = 0;
+        foreach (CommandMetrics? command in _commands) command?.Reset();
+        lock (ErrorsByClass) ErrorsByClass.Clear();
+    }
+
+    private CommandMetrics Begin(int command)
+    {
+        var metrics = new CommandMetrics();
+        Volatile.Write(ref _commands[command], metrics);
+        return metrics;
+    }
+}
+
+/// <summary>One command's counts in one executor.</summary>
+internal sealed class CommandMetrics
+{
+    internal long Calls { get; set; }
+
+    internal long TotalNs { get; set; }
+
+    /// <summary>Calls refused before they executed: wrong number of arguments, no authentication, ...</summary>
+    internal long Rejected { get; set; }
+
+    /// <summary>Calls that executed and replied an error.</summary>
+    internal long Failed { get; set; }
+
+    internal LatencyHistogram Latency { get; } = new();
+
+    internal void Reset()
+    {
+        Calls = TotalNs = Rejected = Failed = 0;
+        Latency.Clear();
+    }
+}
