@@ -18,6 +18,9 @@ public static class GlobPattern
     /// <param name="ignoreCase">Compare ASCII letters without case; an escaped byte inside a class stays exact.</param>
     public static bool IsMatch(ReadOnlySpan<byte> pattern, ReadOnlySpan<byte> text, bool ignoreCase = false)
     {
+        // In Redis no pattern but the empty one matches the empty text, except that KEYS and SCAN take "*" as everything.
+        if (text.IsEmpty) return pattern.IsEmpty || pattern.SequenceEqual("*"u8);
+
         int patternIndex = 0;
         int textIndex = 0;
         int retryPatternIndex = -1;

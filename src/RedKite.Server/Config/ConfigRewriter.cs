@@ -28,7 +28,7 @@ internal static class ConfigRewriter
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
         {
-            File.Delete(temporaryPath);
+            if (File.Exists(temporaryPath)) File.Delete(temporaryPath);
             return $"Rewriting config file: {exception.Message.ReplaceLineEndings(" ")}";
         }
     }
@@ -43,13 +43,13 @@ internal static class ConfigRewriter
         Settings defaults = new();
         foreach (Setting row in SettingTable.Rows)
         {
-            string current = row.Read(settings);
-            bool isStated = linesOf.ContainsKey(row.Name) || row.AlwaysRewritten || current != row.Read(defaults);
-            IEnumerable<string> wanted = isStated ? Render(row, current) : [];
-            Place(row.Name, wanted.Select(value => $"{row.Name} {value}"), lines, linesOf);
+            // What is the default anyway takes a line that the file has, and gets none of its own.
+            List<string> free = row.AlwaysRewritten ? [] : [.. Render(row, row.Read(defaults))];
+            IEnumerable<string> wanted = Render(row, row.Read(settings));
+            Place(row.Name, wanted.Select(value => ($"{row.Name} {value}", !free.Contains(value))), lines, linesOf);
         }
 
-        if (users is not null) Place("user", users.Select(user => $"user {user}"), lines, linesOf);
+        if (users is not null) Place("user", users.Select(user => ($"user {user}", true)), lines, linesOf);
         return Join(lines);
     }
 
@@ -87,10 +87,10 @@ internal static class ConfigRewriter
         _ => [current],
     };
 
-    private static void Place(string name, IEnumerable<string> wanted, List<string?> lines, Dictionary<string, Queue<int>> linesOf)
+    private static void Place(string name, IEnumerable<(string Line, bool Needed)> wanted, List<string?> lines, Dictionary<string, Queue<int>> linesOf)
     {
         Queue<int> free = linesOf.GetValueOrDefault(name) ?? [];
-        foreach (string line in wanted)
+        foreach ((string line, bool needed) in wanted)
         {
             if (free.TryDequeue(out int index))
             {
@@ -98,7 +98,13 @@ internal static class ConfigRewriter
                 continue;
             }
 
-            if (!lines.Contains(Marker)) lines.Add(Marker);
+            if (!needed) continue;
+            if (!lines.Contains(Marker))
+            {
+                if (lines.Count > 0) lines.Add("");
+                lines.Add(Marker);
+            }
+
             lines.Add(line);
         }
 

@@ -2,6 +2,8 @@ using System.Globalization;
 
 namespace RedKite.Server.Config;
 
+// A row of the table of settings: its shape, and one factory for each kind of value.
+
 [Flags]
 internal enum SettingFlags
 {

@@ -247,10 +247,14 @@ internal static partial class SettingParsers
             : "Hostnames may only contain alphanumeric characters, hyphens or dots";
     }
 
+    /// <summary>Known variables only, "{{" for a brace, and something left to show in a server that has no title yet.</summary>
     internal static string? ProcessTitle(ReadOnlySpan<string> words, string current, out string canonical)
     {
         canonical = words[0];
-        return ProcessTitleTemplate().IsMatch(canonical) ? null : "template format is invalid or contains unknown variables";
+        string shown = canonical.Replace("{{", "(", StringComparison.Ordinal);
+        bool known = ProcessTitleTemplate().IsMatch(shown);
+        shown = shown.Replace("{title}", "", StringComparison.Ordinal).Replace("{server-mode}", "", StringComparison.Ordinal);
+        return known && shown.Trim(' ').Length > 0 ? null : "template format is invalid or contains unknown variables";
     }
 
     /// <summary>Refused with the words of a server whose allocator cannot do it: RedKite's arenas do not move blocks.</summary>
@@ -267,9 +271,11 @@ internal static partial class SettingParsers
 
     private static bool HasSeparator(string name) => name.Contains('/') || name.Contains('\\');
 
-    // As C's strtoll to the end of the text: leading spaces, a plus and leading zeros are allowed here.
+    // As C's strtoll to the end of the text: leading spaces, a plus, leading zeros and no digits at all are allowed here.
     private static bool TryParseLenient(string text, out long value) =>
-        long.TryParse(text, NumberStyles.AllowLeadingSign | NumberStyles.AllowLeadingWhite, CultureInfo.InvariantCulture, out value);
+        text.Length == 0
+            ? (value = 0) == 0
+            : long.TryParse(text, NumberStyles.AllowLeadingSign | NumberStyles.AllowLeadingWhite, CultureInfo.InvariantCulture, out value);
 
     [GeneratedRegex(@"\A(?:[^{]|\{(?:title|listen-addr|server-mode|port|tls-port|unixsocket|config-file)\})+\z")]
     private static partial Regex ProcessTitleTemplate();

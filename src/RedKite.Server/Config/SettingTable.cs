@@ -84,7 +84,7 @@ internal static class SettingTable
 
         // The keyspace
         Integer("databases", 1, int.MaxValue, 16, s => s.Databases, (s, v) => s.Databases = (int)v, flags: Immutable),
-        Integer("hz", 0, int.MaxValue, 10, s => s.Hz, (s, v) => s.Hz = (int)v),
+        Integer("hz", 0, int.MaxValue, 10, s => s.Hz, (s, v) => s.Hz = (int)Math.Clamp(v, 1, 500)),
         Flag("dynamic-hz", true, s => s.DynamicHz, (s, v) => s.DynamicHz = v),
         Integer("active-expire-effort", 1, 10, 1, s => s.ActiveExpireEffort, (s, v) => s.ActiveExpireEffort = (int)v),
         Memory("maxmemory", 0, ulong.MaxValue, 0, s => s.MaxMemoryBytes, (s, v) => s.MaxMemoryBytes = v),

@@ -1,5 +1,7 @@
 namespace RedKite.Server.Config;
 
+// The settings of one server as code reads them, and the types of their values.
+
 public enum LogLevel
 {
     Debug,

@@ -1,0 +1,170 @@
+using System.Text;
+using RedKite.Server.Config;
+
+namespace RedKite.Server.Tests.Config;
+
+public sealed class ConfigFileTests : IDisposable
+{
+    private readonly string _folder = Directory.CreateTempSubdirectory("redkite-config-").FullName;
+
+    public void Dispose() => Directory.Delete(_folder, recursive: true);
+
+    // The whole reply to CONFIG GET * is compared, so each line is also checked for what it must leave alone.
+    [Theory]
+    [InlineData("timeout 5")]
+    [InlineData("  TimeOut\t 5  \r")]
+    [InlineData("timeout \"5\"")]
+    [InlineData("timeout '5'")]
+    [InlineData("\"timeout\" 5")]
+    [InlineData("# timeout 5")]
+    [InlineData("requirepass \"a b\\x41\\n\\\"\\q\"")]
+    [InlineData("requirepass 'it\\'s \\n'")]
+    [InlineData("requirepass a\"b c\"")]
+    [InlineData("requirepass \xff\xfe\xe9")]
+    [InlineData("requirepass \"\\xff\\x00\\xfg\"")]
+    [InlineData("requirepass #a")]
+    [InlineData("masteruser \"\"")]
+    [InlineData("save 60 1")]
+    [InlineData("save 60 1\nsave 30 2")]
+    [InlineData("save \"60 1 30 2\"")]
+    [InlineData("save 60 1 30 2")]
+    [InlineData("save \"\"")]
+    [InlineData("save 60 1\nsave \"\"\nsave 5 5")]
+    [InlineData("save \"\"\nsave \"\"")]
+    [InlineData("client-output-buffer-limit replica 1mb 2mb 3\nclient-output-buffer-limit normal 5 6 7")]
+    [InlineData("client-output-buffer-limit \"normal 1 2 3\"")]
+    [InlineData("maxmemory 1GB")]
+    [InlineData("maxmemory-clients 5%")]
+    [InlineData("unixsocketperm 0700")]
+    [InlineData("databases 3\nio-threads 2\nenable-protected-configs local\nenable-debug-command yes")]
+    [InlineData("slaveof no one")]
+    [InlineData("hash-max-ziplist-entries 3")]
+    [InlineData("list-max-ziplist-entries 3")]
+    [InlineData("lua-replicate-commands yes")]
+    [InlineData("oom-score-adj-values 1 2 3")]
+    [InlineData("shutdown-on-sigterm save now")]
+    [InlineData("latency-tracking-info-percentiles 1 2.5")]
+    [InlineData("latency-tracking-info-percentiles \"\"")]
+    [InlineData("notify-keyspace-events KExm")]
+    [InlineData("hz 1000\ndynamic-hz NO")]
+    [InlineData("rename-command GET HOLE\nrename-command SET \"\"")]
+    [InlineData("include inner-*.conf.none")]
+    [InlineData("proc-title-template \"{title} {port}\"")]
+    [InlineData("timeout 5\n\n\n\nhz 20\n")]
+    public void Lines_mean_what_they_mean_to_redis(string lines)
+    {
+        string path = WriteFile("redis.conf", lines);
+        using Oracle oracle = new(path);
+        Configuration configuration = Load(path);
+
+        // The server may have been given a password that the connection would need.
+        string password = configuration.Settings.RequirePass;
+        if (password.Length > 0) Assert.Equal("OK", oracle.RunText("AUTH", password));
+
+        List<string> expected = [.. oracle.RunList("CONFIG", "GET", "*").Chunk(2).Where(pair => pair[0] is not ("port" or "bind" or "dir" or "logfile")).Select(pair => $"{pair[0]}={pair[1]}")];
+        List<string> actual = expected.ConvertAll(pair => pair[..pair.IndexOf('=')]).ConvertAll(name => $"{name}={configuration.Get(name)}");
+        Assert.Equal(expected.Order(), actual.Order());
+    }
+
+    [Theory]
+    [InlineData("timeout 5 # seconds", "redis.conf:1: timeout '5' '#' 'seconds': expected one value")]
+    [InlineData("timeout", "redis.conf:1: timeout: expected one value")]
+    [InlineData("\n\nmaxclients abc", "redis.conf:3: maxclients 'abc': expected an integer from 1 to 4294967295")]
+    [InlineData("maxmemory 1.5gb", "redis.conf:1: maxmemory '1.5gb': expected a size from 0 to 18446744073709551615 bytes, with b, k, kb, m, mb, g or gb")]
+    [InlineData("appendonly maybe", "redis.conf:1: appendonly 'maybe': expected yes or no")]
+    [InlineData("loglevel loud", "redis.conf:1: loglevel 'loud': expected one of debug, verbose, notice, warning")]
+    [InlineData("unixsocketperm 888", "redis.conf:1: unixsocketperm '888': expected an octal number from 0 to 777")]
+    [InlineData("save 60", "redis.conf:1: save '60': Invalid save parameters")]
+    [InlineData("timeout \"5", "redis.conf:1: unbalanced quotes: a quote must be closed, and followed by a space or the line's end")]
+    [InlineData("timeout \"5\"6", "redis.conf:1: unbalanced quotes: a quote must be closed, and followed by a space or the line's end")]
+    [InlineData("dir /does/not/exist", "redis.conf:1: dir '/does/not/exist': No such file or directory")]
+    [InlineData("no-such \x01thing", "redis.conf:1: no-such: no such directive; --help and the documentation list those there are")]
+    [InlineData("requirepass secret more", "redis.conf:1: requirepass: expected one value")]
+    [InlineData("replicaof a 99999", "redis.conf:1: replicaof 'a' '99999': Invalid master port")]
+    [InlineData("appenddirname a/b", "redis.conf:1: appenddirname 'a/b': appenddirname can't be a path, just a dirname")]
+    [InlineData("appendfilename \"\"", "redis.conf:1: appendfilename '': appendfilename can't be empty")]
+    [InlineData("rename-command GET", "redis.conf:1: rename-command: expected a command and its new name (\"\" removes the command)")]
+    [InlineData("timeout '\\n'", "redis.conf:1: timeout '\\\\n': expected an integer from 0 to 2147483647")]
+    [InlineData("include none.conf", "redis.conf:1: can't open the configuration file 'none.conf': no such file")]
+    public void Bad_lines_are_refused_by_both_and_named_in_one_line(string lines, string message)
+    {
+        string path = WriteFile("redis.conf", lines);
+
+        string refusal = Oracle.Refusal(path);
+        Assert.True(refusal.Contains("FATAL CONFIG FILE ERROR", StringComparison.Ordinal) || refusal.Contains("Fatal error", StringComparison.Ordinal), refusal);
+
+        ConfigException exception = Assert.Throws<ConfigException>(() => Load(path));
+        Assert.Equal(message, exception.Message.Replace(path, "redis.conf", StringComparison.Ordinal));
+    }
+
+    [Fact]
+    public void Modules_are_refused_in_one_line()
+    {
+        string path = WriteFile("redis.conf", "loadmodule /x.so");
+        Assert.Equal($"{path}:1: loadmodule: modules are not supported", Assert.Throws<ConfigException>(() => Load(path)).Message);
+    }
+
+    [Fact]
+    public void Missing_file_is_named()
+    {
+        string path = Path.Combine(_folder, "none.conf");
+        Assert.Equal($"can't open the configuration file '{path}': no such file", Assert.Throws<ConfigException>(() => Load(path)).Message);
+    }
+
+    [Fact]
+    public void Included_files_stand_where_they_are_included_and_wildcards_are_sorted()
+    {
+        WriteFile("b.part", "hz 30\ntimeout 3");
+        WriteFile("a.part", "hz 20\nmaxclients 77");
+        WriteFile(".c.part", "hz 90");
+        string path = WriteFile("redis.conf", $"timeout 1\ninclude {_folder}/*.part\nmaxclients 78");
+
+        Settings settings = Load(path).Settings;
+
+        Assert.Equal((30, 3, 78), (settings.Hz, settings.TimeoutSeconds, settings.MaxClients));
+    }
+
+    [Fact]
+    public void Files_that_include_each_other_end_with_an_error()
+    {
+        string path = Path.Combine(_folder, "redis.conf");
+        WriteFile("redis.conf", $"include {path}");
+        Assert.Contains("more than 16 deep", Assert.Throws<ConfigException>(() => Load(path)).Message, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void Renamed_commands_and_users_are_handed_on_with_their_place()
+    {
+        string path = WriteFile("redis.conf", "rename-command GET HOLE\nuser alice on >p~ss ~*");
+        Configuration configuration = Load(path);
+
+        Assert.Equal([new RenamedCommand("GET", "HOLE", path + ":1")], configuration.RenamedCommands);
+        Assert.Equal(["alice", "on", ">p~ss", "~*"], Assert.Single(configuration.Users).Words);
+    }
+
+    [Fact]
+    public void Standard_input_and_arguments_follow_the_file()
+    {
+        string path = WriteFile("redis.conf", "timeout 1\nhz 20\nmaxclients 3");
+        Configuration configuration = new(new Settings());
+        using MemoryStream input = new("timeout 2\nhz 30\n"u8.ToArray());
+
+        ConfigFile.Load(configuration, CommandLine.Parse([path, "--timeout", "4", "-"]), input);
+
+        Assert.Equal((4, 30, 3L), (configuration.Settings.TimeoutSeconds, configuration.Settings.Hz, configuration.Settings.MaxClients));
+    }
+
+    private static Configuration Load(string path)
+    {
+        Configuration configuration = new(new Settings());
+        ConfigFile.Load(configuration, CommandLine.Parse([path]), Stream.Null);
+        return configuration;
+    }
+
+    private string WriteFile(string name, string text)
+    {
+        string path = Path.Combine(_folder, name);
+        File.WriteAllBytes(path, Encoding.Latin1.GetBytes(text));
+        return path;
+    }
+}
