@@ -1,0 +1,254 @@
+using System.Diagnostics;
+using RedKite.Protocol;
+using RedKite.Server.Commands;
+using RedKite.Server.Metrics;
+using RedKite.Server.Sessions;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Execution;
+
+/// <summary>
+/// Executes requests on the thread that read them: parse a batch, prefetch its keys, then for each command lock, execute,
+/// unlock, and count. One executor belongs to one loop, or to one in-process caller at a time.
+/// </summary>
+/// <remarks>
+/// Commands that are fast are not timed one by one: a run of them in one batch shares the time that the run took, so that
+/// always-on metrics cost two clock reads a batch.
+/// </remarks>
+internal sealed class CommandExecutor
+{
+    // Measured in the design: looking keys up in batches of 64 hides the memory's latency; more gains nothing.
+    private const int BatchMax = 64;
+
+    // Replies are sent when a batch of this size is waiting, so that a long pipeline does not pile them up.
+    private const int ReplyBytesToSend = 256 * 1024;
+
+    private readonly Keyspace _keyspace;
+    private readonly CommandTable _commands;
+    private readonly RequestParser _parser = new();
+    private readonly Request[] _requests = new Request[BatchMax];
+    private readonly SlowPath _slowPath;
+    private long _runStart;
+    private int _runFirst;
+
+    internal CommandExecutor(RedKiteServer server)
+    {
+        Server = server;
+        _keyspace = server.Keyspace;
+        _commands = server.Commands;
+        Metrics = new ExecutorMetrics(server.Commands.All.Count);
+        _slowPath = new SlowPath(this);
+        ReadTime();
+    }
+
+    internal RedKiteServer Server { get; }
+
+    internal ReplyWriter Reply { get; } = new();
+
+    internal ExecutorMetrics Metrics { get; }
+
+    /// <summary>The time that commands go by, in Unix milliseconds.</summary>
+    internal long NowMs { get; private set; }
+
+    /// <summary>The access clock of what is touched now.</summary>
+    internal uint NewAccessClock { get; private set; }
+
+    /// <summary>Whether an access only sets the clock: no LFU counter, and the client did not ask for no trace.</summary>
+    internal bool TouchesByClock { get; private set; }
+
+    /// <summary>Reads the clock: once for everything that a loop found ready.</summary>
+    internal void ReadTime()
+    {
+        NowMs = Server.Clock.NowMs;
+        NewAccessClock = Server.CountsFrequency ? AccessClock.NewLfu(NowMs) : AccessClock.Lru(NowMs);
+    }
+
+    /// <summary>
+    /// Executes every whole request of the input. Replies are in <see cref="Reply"/>; the connection, if there is one, is
+    /// sent what has piled up on the way.
+    /// </summary>
+    /// <returns>How many bytes are done with.</returns>
+    internal int Run(Session session, Span<byte> input)
+    {
+        Reply.Resp3 = session.Resp3;
+        session.LastInteractionMs = NowMs;
+        NoteTouchMode(session);
+        var cmd = new CommandContext(this, session, input);
+        int position = 0;
+        while (true)
+        {
+            if (Server.Pause.HoldsEverything(session, NowMs)) return position;
+            int count = ReadBatch(session, input, ref position, out ParseStatus status);
+            if (count > 0)
+            {
+                int done = ExecuteBatch(ref cmd, session, count);
+                if (done < count || session.ClosesAfterReply) return done == 0 ? _requests[0].Start : _requests[done - 1].End;
+            }
+
+            if (status == ParseStatus.Error)
+            {
+                Reply.Error(_parser.ErrorText);
+                _slowPath.NoteError(null);
+                session.ClosesAfterReply = true;
+                return position;
+            }
+
+            if (status == ParseStatus.Incomplete) return position;
+            if (Reply.Length >= ReplyBytesToSend && session.Connection is { } connection)
+            {
+                SendReplies(session, connection);
+                if (connection.IsClosing) return position;
+            }
+        }
+    }
+
+    /// <summary>Sends what was replied so far.</summary>
+    internal void SendReplies(Session session, Net.Connection connection)
+    {
+        session.BytesSent += Reply.Length;
+        Metrics.BytesSent += Reply.Length;
+        connection.Send(Reply.Written);
+        if (Reply.Overflowed) connection.Close();
+        Reply.Clear();
+    }
+
+    /// <summary>Notes an access where that takes more than setting the clock.</summary>
+    internal void TouchSlow(Session session, Entry entry)
+    {
+        if (session.NoTouch) return;
+        entry.SetAccessClock(AccessClock.TouchLfu(entry.AccessClock, NowMs, Server.Settings.LfuDecayMinutes, Server.Settings.LfuLogFactor));
+    }
+
+    /// <summary>After a command that may have changed how accesses are noted.</summary>
+    internal void NoteTouchMode(Session session) => TouchesByClock = !session.NoTouch && !Server.CountsFrequency;
+
+    // Reads up to a batch of whole requests. An inline request is a batch of its own: unquoting changes the input, so it
+    // must not be read twice.
+    private int ReadBatch(Session session, Span<byte> input, ref int position, out ParseStatus status)
+    {
+        _parser.Clear();
+        var limits = new RequestLimits(Server.Settings.ProtoMaxBulkLength, session.Authenticated);
+        int batchMax = session.Authenticated ? BatchMax : 1; // AUTH changes the limits of what follows it
+        int count = 0;
+        status = ParseStatus.Complete;
+        while (count < batchMax)
+        {
+            if (count > 0 && position < input.Length && input[position] != '*') return count;
+            int start = position;
+            status = _parser.Parse(input, ref position, limits, ref session.Partial, out int first, out int arguments);
+            if (status != ParseStatus.Complete) return count;
+            session.Partial = default;
+            if (arguments == 0) continue;
+
+            bool inline = input[start] != '*';
+            ref Request request = ref _requests[count++];
+            request.First = first;
+            request.Count = arguments;
+            request.Start = start;
+            request.End = position;
+            ReadOnlySpan<ArgumentSlice> slices = _parser.Arguments(first, arguments);
+            Command? command = _commands.Find(input.Slice(slices[0].Start, slices[0].Length));
+            request.Command = command;
+            request.Hash = 0;
+            if (command is not null && command.FirstKey > 0 && command.FirstKey < arguments)
+            {
+                ArgumentSlice key = slices[command.FirstKey];
+                request.Hash = _keyspace.Hash(input.Slice(key.Start, key.Length));
+            }
+
+            if (inline) return count;
+        }
+
+        return count;
+    }
+
+    private int ExecuteBatch(ref CommandContext cmd, Session session, int count)
+    {
+        if (count > 1) Prefetch(cmd.Database, count);
+        bool timesEach = Server.TimesEachCommand;
+        _runStart = Stopwatch.GetTimestamp();
+        _runFirst = 0;
+        int i = 0;
+        while (i < count)
+        {
+            ref Request request = ref _requests[i];
+            Command? command = request.Command;
+            if (command is not null && command.HasOneKey && !session.NeedsAttention && !timesEach
+                && command.Is(CommandFlags.Fast) && command.Accepts(request.Count) && !Server.Pause.IsActive)
+            {
+                cmd.Begin(command, _parser.Arguments(request.First, request.Count), request.Hash);
+                long errors = Reply.Errors;
+                Stripe stripe = _keyspace.Stripes[_keyspace.StripeOf(request.Hash)];
+                stripe.Enter();
+                command.Handler(ref cmd);
+                stripe.Exit();
+                if (Reply.Errors != errors) _slowPath.NoteError(command);
+                i++;
+                continue;
+            }
+
+            long now = EndRun(cmd, i);
+            if (!_slowPath.Execute(ref cmd, ref request, _parser.Arguments(request.First, request.Count), now)) break;
+            i++;
+            _runFirst = i;
+            _runStart = Stopwatch.GetTimestamp();
+            if (session.ClosesAfterReply || Reply.Overflowed) break;
+        }
+
+        EndRun(cmd, i);
+        session.CommandsProcessed += i;
+        Metrics.CommandsProcessed += i;
+        if (i > _runFirst) session.LastCommand = _requests[i - 1].Command;
+        return i;
+    }
+
+    // Two passes ahead of the execution: every key's bucket, then every key's entry, so that the lookups do not wait for
+    // memory one after the other.
+    private void Prefetch(Database database, int count)
+    {
+        for (int i = 0; i < count; i++)
+        {
+            if (_requests[i].Hash != 0) database.PrefetchBucket(_requests[i].Hash);
+        }
+
+        for (int i = 0; i < count; i++)
+        {
+            if (_requests[i].Hash != 0) database.PrefetchEntry(_requests[i].Hash);
+        }
+    }
+
+    // Shares the time since the run's start among its commands; returns the time now.
+    private long EndRun(scoped in CommandContext cmd, int end)
+    {
+        long now = Stopwatch.GetTimestamp();
+        int length = end - _runFirst;
+        if (length == 0) return now;
+        long each = Server.TicksToNs(now - _runStart) / length;
+        int i = _runFirst;
+        while (i < end)
+        {
+            Command command = _requests[i].Command!;
+            int same = i + 1;
+            while (same < end && _requests[same].Command == command) same++;
+            CommandMetrics metrics = Metrics.Of(command.Index);
+            metrics.Calls += same - i;
+            metrics.TotalNs += each * (same - i);
+            if (Server.TracksLatency) metrics.Latency.Record(each, same - i);
+            i = same;
+        }
+
+        if (each >= Server.SlowLog.ThresholdNs && length == 1) _slowPath.NoteSlow(cmd, each);
+        return now;
+    }
+
+    /// <summary>A request of the current batch.</summary>
+    internal struct Request
+    {
+        internal Command? Command;
+        internal int First;
+        internal int Count;
+        internal int Start;
+        internal int End;
+        internal ulong Hash;
+    }
+}

@@ -1,0 +1,188 @@
+using System.Diagnostics;
+using System.Text;
+using RedKite.Protocol;
+using RedKite.Server.Commands;
+using RedKite.Server.Metrics;
+using RedKite.Server.Sessions;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Execution;
+
+/// <summary>
+/// Executes what the executor's short path does not: every check in Redis's order, subcommands, commands over several
+/// keys or whole databases, those that are timed one by one, and clients in a special state.
+/// </summary>
+internal sealed class SlowPath(CommandExecutor executor)
+{
+    private const int ArgumentsShownBytesMax = 128;
+
+    private readonly RedKiteServer _server = executor.Server;
+    private readonly Keyspace _keyspace = executor.Server.Keyspace;
+
+    private ReplyWriter Reply => executor.Reply;
+
+    /// <summary>Executes one request that starts at <paramref name="start"/> on the clock.</summary>
+    /// <returns>False when it must wait: nothing was done.</returns>
+    internal bool Execute(ref CommandContext cmd, ref CommandExecutor.Request request, ReadOnlySpan<ArgumentSlice> arguments, long start)
+    {
+        Session session = cmd.Session;
+        ReplyMode replies = session.ReplyMode;
+        int length = Reply.Length;
+        Command? command = request.Command;
+        cmd.Begin(command!, arguments, request.Hash);
+        if (Resolve(ref cmd, ref command) && IsAllowed(cmd, command!))
+        {
+            if (_server.Pause.Holds(session, command!, executor.NowMs)) return false;
+            ExecuteLocked(ref cmd, command!, arguments, request.Hash, start);
+        }
+
+        if (replies != ReplyMode.On) DropReply(session, replies, length);
+        return true;
+    }
+
+    /// <summary>Counts the error that was just replied, by its class, and for its command if it got as far as that.</summary>
+    internal void NoteError(Command? failed)
+    {
+        ExecutorMetrics metrics = executor.Metrics;
+        metrics.ErrorReplies++;
+        lock (metrics.ErrorsByClass)
+        {
+            metrics.ErrorsByClass.TryGetValue(Reply.LastErrorCode, out long count);
+            metrics.ErrorsByClass[Reply.LastErrorCode] = count + 1;
+        }
+
+        if (failed is not null) metrics.Of(failed.Index).Failed++;
+    }
+
+    /// <summary>Keeps a slow command for SLOWLOG.</summary>
+    internal void NoteSlow(scoped in CommandContext cmd, long ns)
+    {
+        if (!cmd.Command.Is(CommandFlags.SkipSlowLog)) _server.SlowLog.Add(cmd, executor.NowMs, ns);
+    }
+
+    // Finds the subcommand and checks the number of arguments, or replies what is wrong.
+    private bool Resolve(ref CommandContext cmd, ref Command? command)
+    {
+        if (command is null)
+        {
+            if (CutsCrossProtocolAttack(cmd)) return false;
+            Reject(null, UnknownCommand(cmd));
+            return false;
+        }
+
+        if (command.Subcommands.Length > 0 && cmd.Count > 1)
+        {
+            Command? subcommand = CommandTable.FindSubcommand(command, cmd[1]);
+            if (subcommand is null)
+            {
+                string name = Shown(cmd[1]);
+                Reject(null, $"ERR unknown subcommand '{name}'. Try {command.Name.ToUpperInvariant()} HELP.");
+                return false;
+            }
+
+            command = subcommand;
+        }
+
+        if (!command.Accepts(cmd.Count))
+        {
+            Reject(command, $"ERR wrong number of arguments for '{command.FullName}' command");
+            return false;
+        }
+
+        return true;
+    }
+
+    private bool IsAllowed(scoped in CommandContext cmd, Command command)
+    {
+        if (!cmd.Session.Authenticated && !command.Is(CommandFlags.NoAuth))
+        {
+            Reject(command, "NOAUTH Authentication required.");
+            return false;
+        }
+
+        if (command.Is(CommandFlags.Protected) && !_server.AllowsProtected(command, cmd.Session))
+        {
+            string name = command.Name.ToUpperInvariant();
+            string setting = "enable-" + (command.Parent ?? command).Name + "-command";
+            Reject(command, $"ERR {name} command not allowed. If the {setting} option is set to \"local\", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server.");
+            return false;
+        }
+
+        return true;
+    }
+
+    private void ExecuteLocked(ref CommandContext cmd, Command command, ReadOnlySpan<ArgumentSlice> arguments, ulong firstKeyHash, long start)
+    {
+        if (command.Parent is not null && command.FirstKey > 0) firstKeyHash = _keyspace.Hash(cmd[command.FirstKey]);
+        cmd.Begin(command, arguments, firstKeyHash);
+        long errors = Reply.Errors;
+        ulong stripes = StripesOf(cmd, command);
+        _keyspace.Enter(stripes);
+        command.Handler(ref cmd);
+        _keyspace.Exit(stripes);
+        executor.NoteTouchMode(cmd.Session);
+
+        long ns = RedKiteServer.TicksToNs(Stopwatch.GetTimestamp() - start);
+        CommandMetrics metrics = executor.Metrics.Of(command.Index);
+        metrics.Calls++;
+        metrics.TotalNs += ns;
+        if (_server.TracksLatency) metrics.Latency.Record(ns, 1);
+        if (Reply.Errors != errors) NoteError(command);
+        if (ns >= _server.SlowLog.ThresholdNs) NoteSlow(cmd, ns);
+        cmd.Session.LastCommand = command;
+    }
+
+    private ulong StripesOf(scoped in CommandContext cmd, Command command)
+    {
+        if (command.Is(CommandFlags.AllStripes)) return _keyspace.AllStripes;
+        ulong stripes = 0;
+        foreach (KeySpec keys in command.Keys)
+        {
+            int end = keys.End(cmd.Count);
+            for (int i = keys.First; i < end; i += keys.Step) stripes |= 1UL << _keyspace.StripeOf(_keyspace.Hash(cmd[i]));
+        }
+
+        return stripes;
+    }
+
+    private void DropReply(Session session, ReplyMode mode, int length)
+    {
+        // CLIENT REPLY ON answers although replies were off.
+        if (mode == ReplyMode.Off && session.ReplyMode == ReplyMode.On) return;
+        if (length < Reply.Length) Reply.Truncate(length);
+        if (mode == ReplyMode.SkipNext && session.ReplyMode == ReplyMode.SkipNext) session.ReplyMode = ReplyMode.On;
+    }
+
+    private void Reject(Command? command, string error)
+    {
+        Reply.Error(error);
+        NoteError(null);
+        if (command is not null) executor.Metrics.Of(command.Index).Rejected++;
+    }
+
+    // A web page can make a browser send HTTP here; its first words end the connection before its body is executed.
+    private bool CutsCrossProtocolAttack(scoped in CommandContext cmd)
+    {
+        if (!cmd.Is(0, "POST"u8) && !cmd.Is(0, "HOST:"u8)) return false;
+        _server.Log.Warning("Possible SECURITY ATTACK detected: a client sends HTTP (POST or Host:). This is probably somebody using cross-protocol scripting. Connection closed.");
+        cmd.Session.ClosesAfterReply = true;
+        return true;
+    }
+
+    private static string UnknownCommand(scoped in CommandContext cmd)
+    {
+        var text = new StringBuilder("ERR unknown command '").Append(Shown(cmd[0])).Append("', with args beginning with: ");
+        int shown = 0;
+        for (int i = 1; i < cmd.Count && shown < ArgumentsShownBytesMax; i++)
+        {
+            ReadOnlySpan<byte> argument = cmd[i];
+            string part = Encoding.Latin1.GetString(argument[..Math.Min(argument.Length, ArgumentsShownBytesMax - shown)]);
+            text.Append('\'').Append(part).Append("' ");
+            shown += part.Length + 3;
+        }
+
+        return text.ToString();
+    }
+
+    private static string Shown(ReadOnlySpan<byte> name) => Encoding.Latin1.GetString(name[..Math.Min(name.Length, ArgumentsShownBytesMax)]);
+}

@@ -1,0 +1,37 @@
+using System.Collections.Concurrent;
+using RedKite.Net;
+
+namespace RedKite.Server.Sessions;
+
+/// <summary>Every connected client by its id, for the commands that look at or end other clients.</summary>
+internal sealed class ClientRegistry
+{
+    private readonly ConcurrentDictionary<long, Session> _sessions = new();
+    private long _lastId;
+    private int _count;
+
+    /// <summary>Connected clients.</summary>
+    internal int Count => Volatile.Read(ref _count);
+
+    /// <summary>All clients, by id.</summary>
+    internal IEnumerable<Session> InOrder => _sessions.Values.OrderBy(session => session.Id);
+
+    internal Session Add(Connection? connection, long nowMs, bool authenticated)
+    {
+        var session = new Session(Interlocked.Increment(ref _lastId), connection, nowMs, authenticated);
+        if (connection is null) return session; // Callers in the process are not listed.
+        _sessions[session.Id] = session;
+        Interlocked.Increment(ref _count);
+        return session;
+    }
+
+    internal void Remove(Session session)
+    {
+        if (_sessions.TryRemove(session.Id, out _)) Interlocked.Decrement(ref _count);
+    }
+
+    internal Session? Find(long id) => _sessions.GetValueOrDefault(id);
+
+    /// <summary>Ends another client from whatever thread.</summary>
+    internal static void Kill(Session session) => session.Connection?.Loop.Post(session.Connection.Close);
+}

@@ -1,0 +1,168 @@
+using System.Diagnostics;
+using RedKite.Net;
+using RedKite.Server.Config;
+using RedKite.Server.Execution;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Sessions;
+
+/// <summary>
+/// One event loop's side of the server: turns its connections into sessions, gives what they send to the loop's executor,
+/// enforces the limits of buffers and time, and does the loop's share of background work.
+/// </summary>
+internal sealed class SessionLoop : IConnectionHandler
+{
+    // Background work while clients wait: at most 300 microseconds at a time, at most a quarter of the core or so.
+    private const long BusySliceMicroseconds = 300;
+    private const long IdleSliceMicroseconds = 1000;
+    private const int SweepEveryMs = 200;
+
+    private readonly RedKiteServer _server;
+    private readonly EventLoop _loop;
+    private readonly BackgroundSweep _sweep;
+    private readonly bool _isFirst;
+    private long _commandsAtLastSweep;
+    private long _nextSweepMs;
+    private long _nextSecondMs;
+
+    internal SessionLoop(RedKiteServer server, EventLoop loop, int index, int loops)
+    {
+        _server = server;
+        _loop = loop;
+        _isFirst = index == 0;
+        Executor = server.NewExecutor();
+        _sweep = new BackgroundSweep(server.Keyspace, index, loops);
+    }
+
+    internal CommandExecutor Executor { get; }
+
+    private static Session SessionOf(Connection connection) => (Session)connection.State!;
+
+    public void Woke() => Executor.ReadTime();
+
+    public void Opened(Connection connection)
+    {
+        Settings settings = _server.Settings;
+        Session session = _server.Clients.Add(connection, Executor.NowMs, authenticated: settings.RequirePass.Length == 0);
+        connection.State = session;
+        if (_server.Clients.Count > settings.MaxClients)
+        {
+            Interlocked.Increment(ref _server.Stats.ConnectionsRejected);
+            Refuse(connection, "-ERR max number of clients reached\r\n"u8);
+            return;
+        }
+
+        if (settings.ProtectedMode && settings.RequirePass.Length == 0 && !connection.RemoteAddress.IsLoopback)
+        {
+            Interlocked.Increment(ref _server.Stats.ConnectionsRejected);
+            Refuse(connection, "-DENIED RedKite is running in protected mode because protected mode is enabled and no password is set for the default user. In this mode connections are only accepted from the loopback interface. To connect from elsewhere, set a password (requirepass), or turn the mode off from this machine with 'CONFIG SET protected-mode no' after making sure that the server cannot be reached from the internet.\r\n"u8);
+            return;
+        }
+
+        Interlocked.Increment(ref _server.Stats.ConnectionsReceived);
+        if (settings.TcpKeepAliveSeconds > 0) connection.SetKeepAlive(settings.TcpKeepAliveSeconds);
+    }
+
+    public int Received(Connection connection, Span<byte> input)
+    {
+        Session session = SessionOf(connection);
+        long before = session.Partial.SeenBytes;
+        session.BytesReceived += input.Length - before;
+        Executor.Metrics.BytesReceived += input.Length - before;
+        int consumed = Executor.Run(session, input);
+        session.Partial.SeenBytes = input.Length - consumed;
+        if (Executor.Reply.Length > 0 || Executor.Reply.Overflowed) Executor.SendReplies(session, connection);
+        if (session.ClosesAfterReply)
+        {
+            connection.CloseAfterSend();
+        }
+        else if (session.IsPaused)
+        {
+            connection.SetReading(false);
+        }
+        else if (input.Length - consumed > _server.Settings.ClientQueryBufferLimit)
+        {
+            Interlocked.Increment(ref _server.Stats.QueryBufferDisconnections);
+            _server.Log.Warning($"Closing client that reached max query buffer length: id={session.Id} addr={connection.RemoteAddress}");
+            connection.Close();
+        }
+
+        return consumed;
+    }
+
+    public long BytesExpected(Connection connection) => SessionOf(connection).Partial.BytesExpected;
+
+    public void OutputWaits(Connection connection)
+    {
+        Session session = SessionOf(connection);
+        ClientOutputBufferLimit limit = _server.Settings.NormalClientLimit;
+        var waiting = (ulong)connection.OutputBytes;
+        bool overSoft = limit.SoftBytes > 0 && waiting > limit.SoftBytes;
+        if (!overSoft) session.OverSoftLimitSinceMs = 0;
+        else if (session.OverSoftLimitSinceMs == 0) session.OverSoftLimitSinceMs = Executor.NowMs;
+        bool tooLong = overSoft && Executor.NowMs - session.OverSoftLimitSinceMs > limit.SoftSeconds * 1000L;
+        if (!tooLong && (limit.HardBytes == 0 || waiting <= limit.HardBytes)) return;
+
+        Interlocked.Increment(ref _server.Stats.OutputBufferDisconnections);
+        _server.Log.Warning($"Client id={session.Id} addr={connection.RemoteAddress} closed for overcoming of output buffer limits.");
+        connection.Close();
+    }
+
+    public void Closed(Connection connection) => _server.Clients.Remove(SessionOf(connection));
+
+    public int Tick()
+    {
+        Executor.ReadTime();
+        long nowMs = Executor.NowMs;
+        if (_server.Pause.HasEnded(nowMs)) ResumePaused();
+        if (nowMs >= _nextSecondMs)
+        {
+            _nextSecondMs = nowMs + 1000;
+            LookAtClients(nowMs);
+        }
+
+        if (_isFirst) _server.SampleRates(nowMs);
+        int restMs = Math.Clamp(1000 / Math.Max(1, _server.Settings.Hz), 1, 100);
+        return Sweep(nowMs) ? 1 : restMs;
+    }
+
+    /// <summary>Lets clients that CLIENT PAUSE held go on. On the loop's thread.</summary>
+    internal void ResumePaused()
+    {
+        foreach (Connection connection in _loop.Connections)
+        {
+            Session session = SessionOf(connection);
+            if (!session.IsPaused) continue;
+            session.IsPaused = false;
+            connection.SetReading(true);
+        }
+    }
+
+    private bool Sweep(long nowMs)
+    {
+        if (nowMs < _nextSweepMs && nowMs >= _nextSweepMs - SweepEveryMs) return false;
+        bool idle = Executor.Metrics.CommandsProcessed == _commandsAtLastSweep;
+        _commandsAtLastSweep = Executor.Metrics.CommandsProcessed;
+        long slice = (idle ? IdleSliceMicroseconds : BusySliceMicroseconds) * (9 + _server.Settings.ActiveExpireEffort) / 10;
+        long deadline = Stopwatch.GetTimestamp() + (slice * Stopwatch.Frequency / 1_000_000);
+        if (_sweep.Run(nowMs, deadline, _server.ExpiresActively)) return true;
+        _nextSweepMs = nowMs + SweepEveryMs;
+        return false;
+    }
+
+    private void LookAtClients(long nowMs)
+    {
+        long timeoutMs = _server.Settings.TimeoutSeconds * 1000L;
+        foreach (Connection connection in _loop.Connections)
+        {
+            if (connection.OutputBytes > 0) OutputWaits(connection);
+            if (timeoutMs > 0 && nowMs - SessionOf(connection).LastInteractionMs > timeoutMs) connection.Close();
+        }
+    }
+
+    private static void Refuse(Connection connection, ReadOnlySpan<byte> farewell)
+    {
+        connection.Send(farewell);
+        connection.CloseAfterSend();
+    }
+}
