@@ -62,7 +62,7 @@ if exist artifacts\test-results rmdir /s /q artifacts\test-results
 mkdir artifacts\test-results
 dotnet build RedKite.slnx -c Release -v quiet || (echo 0 passed, 1 failed& exit /b 1)
 set failures=0
-dotnet format whitespace . --folder --verify-no-changes --include src tests bench || set /a failures+=1
+dotnet format whitespace . --folder --verify-no-changes --include src/ tests/ bench/ || set /a failures+=1
 if "%arguments%"=="" (
     for /d %%p in (tests\*.Tests) do call :suite %%~nxp
 ) else (

@@ -25,6 +25,9 @@ public class ProjectTests
     // Suites about more than one project.
     private static readonly string[] CrossCuttingSuites = ["Differential", "EndToEnd", "Fuzz", "Repo"];
 
+    // What suites share: server processes, a client, transcripts.
+    private const string TestSupport = "RedKite.Testing";
+
     [Fact]
     public void References_point_down_the_graph()
     {
@@ -110,6 +113,7 @@ public class ProjectTests
     {
         string[] allowed =
         [
+            TestSupport,
             .. projects.Select(name => $"{name}.Tests"),
             .. CrossCuttingSuites.Select(suite => $"RedKite.{suite}.Tests"),
         ];
