@@ -86,6 +86,11 @@ internal sealed record Options
             };
         }
 
+        if (options is { WriteReadme: true, RedKiteCommand: not null })
+        {
+            throw new FormatException("--write-readme is for RedKite's own figures: it does not go with --redkite-command");
+        }
+
         bool all = scenarios.Count == 0 || scenarios.Contains("all");
         return options with { Scenarios = all ? [.. scenarioNames] : scenarios };
 

@@ -21,12 +21,11 @@ if (args.Contains("--help") || args.Contains("-h"))
     return 0;
 }
 
-// An interrupted run ends as a finished one does: through ProcessExit, which ends the servers.
-using PosixSignalRegistration interrupt = PosixSignalRegistration.Create(PosixSignal.SIGINT, context =>
-{
-    context.Cancel = true;
-    Environment.Exit(130);
-});
+// A run that is interrupted ends as a finished one does, through ProcessExit, which ends the servers: left to itself, the
+// runtime ends at these signals without raising it.
+using PosixSignalRegistration interrupt = PosixSignalRegistration.Create(PosixSignal.SIGINT, context => End(context, 130));
+using PosixSignalRegistration terminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, context => End(context, 143));
+using PosixSignalRegistration hangUp = PosixSignalRegistration.Create(PosixSignal.SIGHUP, context => End(context, 129));
 
 try
 {
@@ -39,6 +38,7 @@ try
     foreach (string name in options.Scenarios)
     {
         Report report = scenarios[name](options);
+        if (options.RedKiteCommand is { } standIn) report.Notes.Add($"not RedKite: its rows were measured with this command: {standIn}");
         reports.Add(report);
         Console.WriteLine();
         Console.Write(report.ToText());
@@ -58,4 +58,10 @@ catch (CannotMeasureException cannot)
 {
     Console.Error.WriteLine(cannot.Message);
     return 2;
+}
+
+static void End(PosixSignalContext context, int status)
+{
+    context.Cancel = true;
+    Environment.Exit(status);
 }

@@ -16,7 +16,7 @@ internal sealed class ServerUnderTest : IDisposable
 
     private readonly Process _process;
     private readonly string _folder;
-    private bool _disposed;
+    private int _disposals;
 
     private ServerUnderTest(string name, int port, string folder, Process process)
     {
@@ -62,8 +62,8 @@ internal sealed class ServerUnderTest : IDisposable
 
     public void Dispose()
     {
-        if (_disposed) return;
-        _disposed = true;
+        // An interrupted run gets here from the signal's thread and from its own at once.
+        if (Interlocked.Exchange(ref _disposals, 1) != 0) return;
         AppDomain.CurrentDomain.ProcessExit -= OnProgramExit;
         _process.Kill();
         _process.WaitForExit();
