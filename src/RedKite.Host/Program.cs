@@ -1,2 +1,68 @@
-// The redkite program: arguments, signals, composition.
-return 0;
+using System.Runtime.InteropServices;
+using RedKite.Server;
+using RedKite.Server.Config;
+
+namespace RedKite.Host;
+
+/// <summary>The <c>redkite</c> program: arguments, signals, composition. Exit status 1: the configuration or an address cannot be used.</summary>
+internal static class Program
+{
+    private static async Task<int> Main(string[] arguments)
+    {
+        CommandLine commandLine = CommandLine.Parse(arguments);
+        if (commandLine.AsksForVersion)
+        {
+            Console.WriteLine($"RedKite v={ServerVersion.Text} redis_version={ServerVersion.Redis}");
+            return 0;
+        }
+
+        if (commandLine.AsksForHelp)
+        {
+            Console.WriteLine(Usage);
+            return 0;
+        }
+
+        try
+        {
+            return await RunAsync(commandLine).ConfigureAwait(false);
+        }
+        catch (ConfigException failure)
+        {
+            await Console.Error.WriteLineAsync(failure.Message).ConfigureAwait(false);
+            return 1;
+        }
+    }
+
+    private const string Usage = """
+        Usage: redkite [FILE | -] [--directive value ...]
+
+        FILE is a redis.conf file; - reads one from standard input. Directives are redis.conf's.
+          redkite
+          redkite --port 7000 --loops 2
+          redkite /etc/redkite.conf --loglevel verbose
+          redkite --version | --help
+        """;
+
+    private static async Task<int> RunAsync(CommandLine commandLine)
+    {
+        var configuration = new Configuration(new Settings());
+        ConfigFile.Load(configuration, commandLine, Console.OpenStandardInput());
+        var server = new RedKiteServer(configuration, TimeProvider.System, log: null);
+        server.Start();
+
+        using PosixSignalRegistration terminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, End);
+        using PosixSignalRegistration interrupt = PosixSignalRegistration.Create(PosixSignal.SIGINT, End);
+        foreach (string line in server.Banner()) server.Log.Notice(line);
+        await server.Stopped.ConfigureAwait(false);
+        server.Log.Notice("Stopped.");
+        if (server.Failure is not null) Environment.FailFast("RedKite stopped because of a bug.", server.Failure);
+        return 0;
+
+        void End(PosixSignalContext signal)
+        {
+            signal.Cancel = true; // The process ends by itself once the server has stopped.
+            server.Log.Warning($"Received {signal.Signal}, stopping.");
+            _ = server.StopAsync();
+        }
+    }
+}

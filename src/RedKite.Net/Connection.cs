@@ -47,6 +47,9 @@ public sealed class Connection
     /// <summary>Memory of the connection's buffers. A snapshot when read by another thread.</summary>
     public long BufferBytes => (Input?.Capacity ?? 0) + (Output?.Capacity ?? 0);
 
+    /// <summary>Bytes received so far.</summary>
+    public long BytesReceived { get; internal set; }
+
     internal Socket? Socket { get; }
 
     internal ByteQueue? Input { get; set; }

@@ -112,6 +112,7 @@ public sealed class EventLoop : IDisposable
             return;
         }
 
+        connection.BytesReceived += received;
         int consumed = Handler.Received(connection, _receiveBuffer.AsSpan(0, received));
         if (consumed == received || connection.IsClosing) return;
         connection.Input = new ByteQueue(Math.Max(4096, received - consumed));
@@ -139,6 +140,7 @@ public sealed class EventLoop : IDisposable
         }
 
         input.Commit(received);
+        connection.BytesReceived += received;
         Consume(connection, input);
     }
 

@@ -62,6 +62,9 @@ public sealed class ListeningSocket : IDisposable
         }
     }
 
+    /// <inheritdoc/>
+    public override string ToString() => UnixPath ?? Socket.LocalEndPoint?.ToString() ?? "";
+
     /// <summary>Stops listening; a Unix socket's path goes too.</summary>
     public void Dispose()
     {

@@ -18,7 +18,7 @@ namespace RedKite.Server.Commands;
 internal ref struct CommandContext
 {
     private readonly CommandExecutor _executor;
-    private Span<byte> _input;
+    private readonly Span<byte> _input;
     private ReadOnlySpan<ArgumentSlice> _arguments;
     private ulong _firstKeyHash;
 

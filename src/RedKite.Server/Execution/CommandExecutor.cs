@@ -223,7 +223,7 @@ internal sealed class CommandExecutor
         long now = Stopwatch.GetTimestamp();
         int length = end - _runFirst;
         if (length == 0) return now;
-        long each = Server.TicksToNs(now - _runStart) / length;
+        long each = RedKiteServer.TicksToNs(now - _runStart) / length;
         int i = _runFirst;
         while (i < end)
         {

@@ -66,11 +66,9 @@ internal sealed class SessionLoop : IConnectionHandler
     public int Received(Connection connection, Span<byte> input)
     {
         Session session = SessionOf(connection);
-        long before = session.Partial.SeenBytes;
-        session.BytesReceived += input.Length - before;
-        Executor.Metrics.BytesReceived += input.Length - before;
+        Executor.Metrics.BytesReceived += connection.BytesReceived - session.BytesReceived;
+        session.BytesReceived = connection.BytesReceived;
         int consumed = Executor.Run(session, input);
-        session.Partial.SeenBytes = input.Length - consumed;
         if (Executor.Reply.Length > 0 || Executor.Reply.Overflowed) Executor.SendReplies(session, connection);
         if (session.ClosesAfterReply)
         {

@@ -1,0 +1,18 @@
+namespace RedKite.Server.Commands;
+
+/// <summary>Every family of commands; a new one is added here.</summary>
+internal static class CommandFamilies
+{
+    internal static readonly CommandFamily[] All =
+    [
+        StringCommands.Family,
+        KeyCommands.Family,
+        ConnectionCommands.Family,
+        ClientCommands.Family,
+        ServerCommands.Family,
+        ConfigCommands.Family,
+        IntrospectionCommands.Family,
+        DiagnosticsCommands.Family,
+        MemoryCommands.Family,
+    ];
+}

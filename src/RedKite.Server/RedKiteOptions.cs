@@ -1,0 +1,23 @@
+namespace RedKite.Server;
+
+/// <summary>
+/// How a server in this process is started. The settings are redis.conf's directives; nothing is read from files unless
+/// <see cref="ConfigFile"/> says so.
+/// </summary>
+public sealed class RedKiteOptions
+{
+    /// <summary>The TCP port on the loopback interface; 0 takes a free one (see <see cref="RedKiteServer.Port"/>).</summary>
+    public int Port { get; set; } = 6379;
+
+    /// <summary>Further directives by name, e.g. <c>["requirepass"] = "secret"</c>; they win over the file's.</summary>
+    public IDictionary<string, string> Settings { get; } = new Dictionary<string, string>(StringComparer.OrdinalIgnoreCase);
+
+    /// <summary>A redis.conf file to read first.</summary>
+    public string? ConfigFile { get; set; }
+
+    /// <summary>The clock that keys expire by; a test may hand in its own.</summary>
+    public TimeProvider TimeProvider { get; set; } = TimeProvider.System;
+
+    /// <summary>Where log lines go; null: nowhere.</summary>
+    public Action<string>? Log { get; set; }
+}

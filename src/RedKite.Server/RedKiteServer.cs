@@ -1,0 +1,321 @@
+using System.Collections.Concurrent;
+using System.Diagnostics;
+using System.Net;
+using System.Net.Sockets;
+using RedKite.Net;
+using RedKite.Server.Commands;
+using RedKite.Server.Config;
+using RedKite.Server.Execution;
+using RedKite.Server.Metrics;
+using RedKite.Server.Sessions;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server;
+
+/// <summary>
+/// A RedKite server in this process: event loops on the network, and commands executed without a socket. Several can live
+/// side by side; they share nothing.
+/// </summary>
+public sealed class RedKiteServer : IAsyncDisposable
+{
+    // With one loop there is nobody to share with but callers in the process: one stripe, and the best locality.
+    private const int StripesWithSeveralLoops = 64;
+
+    private static readonly double NsPerTick = 1e9 / Stopwatch.Frequency;
+
+    private readonly List<EventLoop> _loops = [];
+    private readonly List<SessionLoop> _sessionLoops = [];
+    private readonly List<ListeningSocket> _listeners = [];
+    private readonly List<CommandExecutor> _executors = [];
+    private readonly ConcurrentBag<InProcessClient> _idleClients = [];
+    private readonly TaskCompletionSource _stopped = new(TaskCreationOptions.RunContinuationsAsynchronously);
+    private int _stopping;
+
+    internal RedKiteServer(Configuration configuration, TimeProvider timeProvider, Action<string>? log)
+    {
+        Configuration = configuration;
+        Settings = configuration.Settings;
+        Clock = new ServerClock(timeProvider);
+        StartedMs = Clock.NowMs;
+        Log = new ServerLog(Settings, log);
+        Commands = new CommandTable(CommandFamilies.All);
+        foreach (RenamedCommand renamed in configuration.RenamedCommands)
+        {
+            if (!Commands.Rename(renamed.Name, renamed.NewName)) throw new ConfigException($"{renamed.Where}: rename-command '{renamed.Name}': there is no such command, or the new name is taken");
+        }
+
+        LoopCount = Settings.Loops == 0 ? Environment.ProcessorCount : Settings.Loops;
+        Keyspace = new Keyspace(LoopCount == 1 ? 1 : StripesWithSeveralLoops, Settings.Databases);
+        ApplySettings();
+    }
+
+    /// <summary>The TCP port; 0 when the server listens on none.</summary>
+    public int Port { get; private set; }
+
+    /// <summary>Ends when the server has stopped, by <see cref="StopAsync"/> or by the SHUTDOWN command.</summary>
+    public Task Stopped => _stopped.Task;
+
+    /// <summary>What broke the server, if something did: a bug, never a client's doing.</summary>
+    public Exception? Failure { get; private set; }
+
+    internal Configuration Configuration { get; }
+
+    internal Settings Settings { get; }
+
+    internal CommandTable Commands { get; }
+
+    internal Keyspace Keyspace { get; }
+
+    internal ServerClock Clock { get; }
+
+    internal ServerLog Log { get; }
+
+    internal ClientRegistry Clients { get; } = new();
+
+    internal ClientPause Pause { get; } = new();
+
+    internal SlowLog SlowLog { get; } = new();
+
+    internal ServerMetrics Stats { get; } = new();
+
+    internal long StartedMs { get; }
+
+    internal int LoopCount { get; }
+
+    /// <summary>A random name of this run, as Redis has it.</summary>
+    internal string RunId { get; } = Convert.ToHexStringLower(System.Security.Cryptography.RandomNumberGenerator.GetBytes(20));
+
+    /// <summary>DEBUG SET-ACTIVE-EXPIRE.</summary>
+    internal bool ExpiresActively { get; set; } = true;
+
+    /// <summary>Whether an LFU policy is set, so that accesses are counted.</summary>
+    internal bool CountsFrequency { get; private set; }
+
+    /// <summary>Whether every command is timed by itself, because the slow log wants to know of short ones.</summary>
+    internal bool TimesEachCommand { get; private set; }
+
+    /// <summary>latency-tracking.</summary>
+    internal bool TracksLatency { get; private set; } = true;
+
+    /// <summary>The transport in use.</summary>
+    internal bool UsesSockets => Settings.Transport == TransportChoice.Sockets || !OperatingSystem.IsLinux();
+
+    internal IReadOnlyList<ListeningSocket> Listeners => _listeners;
+
+    /// <summary>Everything that executes commands; a copy.</summary>
+    internal CommandExecutor[] Executors
+    {
+        get
+        {
+            lock (_executors) return [.. _executors];
+        }
+    }
+
+    /// <summary>Starts a server.</summary>
+    /// <exception cref="ConfigException">A directive is unknown or has a bad value, or an address cannot be listened on; one line says which.</exception>
+    public static Task<RedKiteServer> StartAsync(RedKiteOptions? options = null)
+    {
+        options ??= new RedKiteOptions();
+        var arguments = new List<string>();
+        if (options.ConfigFile is not null) arguments.Add(options.ConfigFile);
+        if (options.ConfigFile is null || options.Port != 6379) arguments.AddRange(["--port", options.Port.ToString(System.Globalization.CultureInfo.InvariantCulture)]);
+        foreach ((string name, string value) in options.Settings) arguments.AddRange(["--" + name, value]);
+
+        var configuration = new Configuration(new Settings());
+        ConfigFile.Load(configuration, CommandLine.Parse(arguments), Stream.Null);
+        var server = new RedKiteServer(configuration, options.TimeProvider, options.Log ?? (_ => { }));
+        server.Start();
+        return Task.FromResult(server);
+    }
+
+    /// <summary>A client in this process: its own selected database and state, no socket. From any thread, one call at a time.</summary>
+    public InProcessClient CreateClient() => new(this);
+
+    /// <summary>Executes one command in this process, in database 0. From any thread.</summary>
+    public RedKiteReply Execute(params ReadOnlySpan<string> arguments)
+    {
+        if (!_idleClients.TryTake(out InProcessClient? client)) client = CreateClient();
+        RedKiteReply reply = client.Execute(arguments);
+        client.Reset();
+        _idleClients.Add(client);
+        return reply;
+    }
+
+    /// <summary>Stops the server: no new connections, the loops end, the memory is freed.</summary>
+    public Task StopAsync()
+    {
+        if (Interlocked.Exchange(ref _stopping, 1) == 0) _ = Task.Run(Stop);
+        return Stopped;
+    }
+
+    /// <inheritdoc/>
+    public async ValueTask DisposeAsync() => await StopAsync().ConfigureAwait(false);
+
+    internal static long TicksToNs(long ticks) => NsPerTick == 1 ? ticks : (long)(ticks * NsPerTick);
+
+    internal void Start()
+    {
+        try
+        {
+            Listen();
+        }
+        catch
+        {
+            foreach (ListeningSocket listener in _listeners) listener.Dispose();
+            Keyspace.Dispose();
+            throw;
+        }
+
+        for (int i = 0; i < LoopCount; i++)
+        {
+            var loop = new EventLoop($"loop-{i}", UsesSockets) { Chooser = LeastLoaded, Crashed = Crashed };
+            var sessions = new SessionLoop(this, loop, i, LoopCount);
+            loop.Handler = sessions;
+            _loops.Add(loop);
+            _sessionLoops.Add(sessions);
+        }
+
+        foreach (ListeningSocket listener in _listeners) _loops[0].Listen(listener);
+        foreach (EventLoop loop in _loops) loop.Start();
+    }
+
+    /// <summary>What a starting server says of itself.</summary>
+    internal IEnumerable<string> Banner()
+    {
+        yield return $"RedKite {ServerVersion.Text} (Redis {ServerVersion.Redis}), pid {Environment.ProcessId}, {LoopCount} event loops, {(UsesSockets ? "sockets" : "epoll")}";
+        foreach (ListeningSocket listener in _listeners) yield return $"Listening on {listener}";
+        yield return "Ready to accept connections";
+    }
+
+    internal CommandExecutor NewExecutor()
+    {
+        var executor = new CommandExecutor(this);
+        lock (_executors) _executors.Add(executor);
+        return executor;
+    }
+
+    /// <summary>CLIENT UNPAUSE, or a pause that was cut short.</summary>
+    internal void EndPause()
+    {
+        Pause.End();
+        for (int i = 0; i < _loops.Count; i++) _loops[i].Post(_sessionLoops[i].ResumePaused);
+    }
+
+    /// <summary>Whether DEBUG and the like may be used by a client, which the configuration decides.</summary>
+    internal bool AllowsProtected(Command command, Session session)
+    {
+        ProtectedAccess access = (command.Parent ?? command).Name == "module" ? Settings.EnableModuleCommand : Settings.EnableDebugCommand;
+        return access == ProtectedAccess.Yes
+            || (access == ProtectedAccess.Local && (session.Connection is null || session.Connection.RemoteAddress.IsLoopback));
+    }
+
+    internal void SampleRates(long nowMs)
+    {
+        long commands = 0, received = 0, sent = 0;
+        foreach (CommandExecutor executor in Executors)
+        {
+            commands += executor.Metrics.CommandsProcessed;
+            received += executor.Metrics.BytesReceived;
+            sent += executor.Metrics.BytesSent;
+        }
+
+        Stats.Sample(nowMs, commands, received, sent);
+    }
+
+    private void ApplySettings()
+    {
+        Apply("slowlog-log-slower-than", () =>
+        {
+            long microseconds = Settings.SlowLogSlowerThanMicroseconds;
+            SlowLog.ThresholdNs = microseconds < 0 ? long.MaxValue : microseconds * 1000;
+            TimesEachCommand = microseconds is >= 0 and < 1000;
+        });
+        Apply("slowlog-max-len", () => SlowLog.MaxLength = Settings.SlowLogMaxLength);
+        Apply("latency-tracking", () => TracksLatency = Settings.LatencyTracking);
+        Apply("maxmemory-policy", () => CountsFrequency = Settings.MaxMemoryPolicy is MaxMemoryPolicy.AllKeysLfu or MaxMemoryPolicy.VolatileLfu);
+
+        void Apply(string name, Action apply)
+        {
+            apply();
+            Configuration.OnChange(name, () =>
+            {
+                apply();
+                return null;
+            });
+        }
+    }
+
+    private void Listen()
+    {
+        if (Settings.Port != 0 || Settings.Bind.Count > 0 && Settings.UnixSocketPath.Length == 0) ListenOnTcp();
+        if (Settings.UnixSocketPath.Length == 0) return;
+        string path = Path.Combine(Settings.DirectoryPath, Settings.UnixSocketPath);
+        try
+        {
+            _listeners.Add(ListeningSocket.Unix(path, Settings.UnixSocketMode, Settings.TcpBacklog));
+        }
+        catch (Exception failure) when (failure is SocketException or IOException or UnauthorizedAccessException)
+        {
+            throw new ConfigException($"cannot listen on the Unix socket {path}: {failure.Message}", failure);
+        }
+    }
+
+    private void ListenOnTcp()
+    {
+        int port = Settings.Port;
+        foreach (string bind in Settings.Bind)
+        {
+            bool optional = bind.StartsWith('-');
+            string name = optional ? bind[1..] : bind;
+            try
+            {
+                IPAddress address = name switch
+                {
+                    "*" => IPAddress.Any,
+                    "::*" => IPAddress.IPv6Any,
+                    _ => IPAddress.TryParse(name, out IPAddress? parsed) ? parsed : Dns.GetHostAddresses(name)[0],
+                };
+                ListeningSocket listener = ListeningSocket.Tcp(address, port, Settings.TcpBacklog);
+                _listeners.Add(listener);
+                port = listener.Port; // all addresses share one port, also where the system chose it
+                Port = port;
+            }
+            catch (SocketException failure)
+            {
+                if (optional && failure.SocketErrorCode is SocketError.AddressNotAvailable or SocketError.AddressFamilyNotSupported or SocketError.ProtocolNotSupported) continue;
+                string why = failure.SocketErrorCode == SocketError.AddressAlreadyInUse ? "the port is in use" : failure.Message;
+                throw new ConfigException($"cannot listen on {name}:{port}: {why}", failure);
+            }
+        }
+
+        if (_listeners.Count == 0) throw new ConfigException($"cannot listen on port {port}: none of the addresses of 'bind' could be used");
+    }
+
+    private EventLoop LeastLoaded()
+    {
+        EventLoop least = _loops[0];
+        foreach (EventLoop loop in _loops)
+        {
+            if (loop.ConnectionCount < least.ConnectionCount) least = loop;
+        }
+
+        return least;
+    }
+
+    private void Crashed(Exception failure)
+    {
+        Failure = failure;
+        Log.Warning($"A loop ended because of a bug: {failure}");
+        _ = StopAsync();
+    }
+
+    private void Stop()
+    {
+        foreach (EventLoop loop in _loops) loop.Post(loop.StopListening);
+        foreach (EventLoop loop in _loops) loop.Stop();
+        foreach (EventLoop loop in _loops) loop.Dispose();
+        foreach (ListeningSocket listener in _listeners) listener.Dispose();
+        Keyspace.Dispose();
+        _stopped.TrySetResult();
+    }
+}
