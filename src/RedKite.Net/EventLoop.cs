@@ -158,18 +158,13 @@ public sealed class EventLoop : IDisposable
     {
         try
         {
-            int timeoutMs = Handler.Tick();
-            long next = Stopwatch.GetTimestamp() + (timeoutMs * Stopwatch.Frequency / 1000);
+            long nextTick = Tick();
             while (!_stopping)
             {
-                long left = next - Stopwatch.GetTimestamp();
-                timeoutMs = left <= 0 ? 0 : (int)((left * 1000 / Stopwatch.Frequency) + 1);
-                Transport.Wait(timeoutMs, this);
+                Transport.Wait(this);
                 if (Volatile.Read(ref _posted) != 0) EmptyMailbox();
                 EndClosing();
-                if (Stopwatch.GetTimestamp() < next) continue;
-                timeoutMs = Handler.Tick();
-                next = Stopwatch.GetTimestamp() + (timeoutMs * Stopwatch.Frequency / 1000);
+                if (Stopwatch.GetTimestamp() >= nextTick) nextTick = Tick();
             }
         }
 #pragma warning disable CA1031 // Whatever it is: the loop cannot go on, and the owner decides what that means.
@@ -185,6 +180,17 @@ public sealed class EventLoop : IDisposable
             foreach (Connection connection in _connections) connection.Close();
             EndClosing();
         }
+    }
+
+    // Returns the time of the next one.
+    private long Tick()
+    {
+        int milliseconds = Math.Max(1, Handler.Tick());
+
+        // Read before the timer is set: a timer that fires must never find that it is too early.
+        long now = Stopwatch.GetTimestamp();
+        Transport.SetTimer(milliseconds);
+        return now + (milliseconds * Stopwatch.Frequency / 1000);
     }
 
     private void EmptyMailbox()

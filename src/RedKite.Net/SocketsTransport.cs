@@ -15,6 +15,7 @@ internal sealed class SocketsTransport : Transport
     private readonly ConcurrentQueue<(Connection Connection, bool Write)> _ready = new();
     private readonly ConcurrentQueue<(Socket Socket, ListeningSocket Listener)> _accepted = new();
     private readonly List<ListeningSocket> _listeners = [];
+    private long _timerDue;
     private int _signaled;
     private volatile bool _listening = true;
 
@@ -33,9 +34,11 @@ internal sealed class SocketsTransport : Transport
         while (_accepted.TryDequeue(out (Socket Socket, ListeningSocket) accepted)) accepted.Socket.Dispose();
     }
 
-    internal override void Wait(int timeoutMs, EventLoop loop)
+    internal override void SetTimer(int milliseconds) => _timerDue = Environment.TickCount64 + milliseconds;
+
+    internal override void Wait(EventLoop loop)
     {
-        if (_ready.IsEmpty && _accepted.IsEmpty) _signal.Wait(timeoutMs);
+        if (_ready.IsEmpty && _accepted.IsEmpty) _signal.Wait((int)Math.Clamp(_timerDue - Environment.TickCount64, 0, int.MaxValue));
         Interlocked.Exchange(ref _signaled, 0);
         loop.Woke();
         while (_accepted.TryDequeue(out (Socket Socket, ListeningSocket Listener) accepted)) Accept(accepted.Socket, accepted.Listener, loop);

@@ -18,10 +18,13 @@ internal abstract class Transport : IDisposable
     internal abstract void StopListening();
 
     /// <summary>
-    /// Waits for at most <paramref name="timeoutMs"/>, calls <see cref="EventLoop.Woke"/>, then
+    /// Waits until something is ready or the timer fires, calls <see cref="EventLoop.Woke"/>, then
     /// <see cref="EventLoop.Readable"/> or <see cref="Connection.Flush"/> for every connection that is ready.
     /// </summary>
-    internal abstract void Wait(int timeoutMs, EventLoop loop);
+    internal abstract void Wait(EventLoop loop);
+
+    /// <summary>Makes a wait end after so many milliseconds (at least one), once.</summary>
+    internal abstract void SetTimer(int milliseconds);
 
     /// <summary>Ends a wait early. From any thread.</summary>
     internal abstract void Wake();

@@ -20,9 +20,11 @@ internal sealed unsafe class EpollTransport : Transport
     private const int TcpKeepCount = 6;
     private const int AddressBytesMax = 128;
     private const int AcceptsPerWake = 64;
+    private const int ClockMonotonic = 1;
 
     private readonly int _epoll;
     private readonly int _wake;
+    private readonly int _timer;
     private readonly byte* _events;
     private readonly Dictionary<int, ListeningSocket> _listeners = [];
     private Connection?[] _connections = new Connection?[256]; // by descriptor
@@ -31,9 +33,11 @@ internal sealed unsafe class EpollTransport : Transport
     {
         _epoll = LinuxCalls.epoll_create1(LinuxCalls.CloseOnExec);
         _wake = LinuxCalls.eventfd(0, LinuxCalls.NonBlocking | LinuxCalls.CloseOnExec);
-        if (_epoll < 0 || _wake < 0) throw new SocketException(Marshal.GetLastSystemError());
+        _timer = LinuxCalls.timerfd_create(ClockMonotonic, LinuxCalls.NonBlocking | LinuxCalls.CloseOnExec);
+        if (_epoll < 0 || _wake < 0 || _timer < 0) throw new SocketException(Marshal.GetLastSystemError());
         _events = (byte*)NativeMemory.Alloc(EventsMax * 16);
         LinuxCalls.EpollControl(_epoll, LinuxCalls.EpollAdd, _wake, LinuxCalls.EpollIn);
+        LinuxCalls.EpollControl(_epoll, LinuxCalls.EpollAdd, _timer, LinuxCalls.EpollIn);
     }
 
     internal override void Listen(ListeningSocket listener)
@@ -50,9 +54,20 @@ internal sealed unsafe class EpollTransport : Transport
         _listeners.Clear();
     }
 
-    internal override void Wait(int timeoutMs, EventLoop loop)
+    // A timer of its own, not epoll_wait's timeout: that one is set and cancelled with every wait, which on a virtual
+    // machine costs an exit to the hypervisor each time (measured: 50 of 160 ns for each operation at pipeline 64).
+    internal override void SetTimer(int milliseconds)
     {
-        int ready = LinuxCalls.epoll_wait(_epoll, _events, EventsMax, timeoutMs);
+        nint* value = stackalloc nint[4];
+        value[0] = value[1] = 0;
+        value[2] = milliseconds / 1000;
+        value[3] = (milliseconds % 1000) * 1_000_000;
+        _ = LinuxCalls.timerfd_settime(_timer, 0, value, null);
+    }
+
+    internal override void Wait(EventLoop loop)
+    {
+        int ready = LinuxCalls.epoll_wait(_epoll, _events, EventsMax, timeoutMs: -1);
         loop.Woke();
         for (int i = 0; i < ready; i++)
         {
@@ -68,10 +83,10 @@ internal sealed unsafe class EpollTransport : Transport
                     else if ((events & (LinuxCalls.EpollError | LinuxCalls.EpollHangUp)) != 0) connection.Close();
                 }
             }
-            else if (descriptor == _wake)
+            else if (descriptor == _wake || descriptor == _timer)
             {
                 ulong value;
-                _ = LinuxCalls.read(_wake, (byte*)&value, sizeof(ulong));
+                _ = LinuxCalls.read(descriptor, (byte*)&value, sizeof(ulong));
             }
             else if (_listeners.TryGetValue(descriptor, out ListeningSocket? listener))
             {
@@ -138,6 +153,7 @@ internal sealed unsafe class EpollTransport : Transport
     public override void Dispose()
     {
         _ = LinuxCalls.close(_wake);
+        _ = LinuxCalls.close(_timer);
         _ = LinuxCalls.close(_epoll);
         NativeMemory.Free(_events);
     }

@@ -71,6 +71,13 @@ internal static unsafe partial class LinuxCalls
     internal static partial int eventfd(uint value, int flags);
 
     [LibraryImport("libc")]
+    internal static partial int timerfd_create(int clock, int flags);
+
+    /// <summary>The new value: interval seconds and nanoseconds, then first expiry seconds and nanoseconds.</summary>
+    [LibraryImport("libc")]
+    internal static partial int timerfd_settime(int timer, int flags, nint* value, nint* oldValue);
+
+    [LibraryImport("libc")]
     internal static partial nint read(int descriptor, byte* buffer, nint bytes);
 
     [LibraryImport("libc")]
