@@ -1,5 +1,4 @@
 using System.Collections.Concurrent;
-using System.Diagnostics;
 using RedKite.Net.Interop;
 
 namespace RedKite.Net;
@@ -18,6 +17,7 @@ public sealed class EventLoop : IDisposable
     private readonly List<Connection> _closing = [];
     private readonly HashSet<Connection> _connections = [];
     private readonly Thread _thread;
+    private bool _tickIsDue;
     private int _posted;
     private int _connectionCount;
     private volatile bool _stopping;
@@ -26,7 +26,7 @@ public sealed class EventLoop : IDisposable
     /// <param name="useSockets">Whether to use the runtime's sockets although epoll is there.</param>
     public EventLoop(string name, bool useSockets)
     {
-        Transport = useSockets || !OperatingSystem.IsLinux() ? new SocketsTransport() : new EpollTransport();
+        Transport = useSockets || !LinuxCalls.IsSupported ? new SocketsTransport() : new EpollTransport();
         _thread = new Thread(Run) { Name = name, IsBackground = true };
     }
 
@@ -44,6 +44,9 @@ public sealed class EventLoop : IDisposable
 
     /// <summary>How often accepting failed because the process has too many files open.</summary>
     public long AcceptFailures { get; private set; }
+
+    /// <summary>Whether epoll can be used here.</summary>
+    public static bool EpollIsSupported => LinuxCalls.IsSupported;
 
     /// <summary>What let the loop end before its time, if anything did.</summary>
     public Exception? Failure { get; private set; }
@@ -83,7 +86,7 @@ public sealed class EventLoop : IDisposable
     /// <summary>Frees the loop's system resources after <see cref="Stop"/>.</summary>
     public void Dispose() => Transport.Dispose();
 
-    internal void Woke() => Handler.Woke();
+    internal void TimerFired() => _tickIsDue = true;
 
     internal void AcceptFailed() => AcceptFailures++;
 
@@ -158,13 +161,13 @@ public sealed class EventLoop : IDisposable
     {
         try
         {
-            long nextTick = Tick();
+            Tick();
             while (!_stopping)
             {
                 Transport.Wait(this);
                 if (Volatile.Read(ref _posted) != 0) EmptyMailbox();
-                EndClosing();
-                if (Stopwatch.GetTimestamp() >= nextTick) nextTick = Tick();
+                if (_closing.Count > 0) EndClosing();
+                if (_tickIsDue) Tick();
             }
         }
 #pragma warning disable CA1031 // Whatever it is: the loop cannot go on, and the owner decides what that means.
@@ -182,15 +185,10 @@ public sealed class EventLoop : IDisposable
         }
     }
 
-    // Returns the time of the next one.
-    private long Tick()
+    private void Tick()
     {
-        int milliseconds = Math.Max(1, Handler.Tick());
-
-        // Read before the timer is set: a timer that fires must never find that it is too early.
-        long now = Stopwatch.GetTimestamp();
-        Transport.SetTimer(milliseconds);
-        return now + (milliseconds * Stopwatch.Frequency / 1000);
+        _tickIsDue = false;
+        Transport.SetTimer(Math.Max(1, Handler.Tick()));
     }
 
     private void EmptyMailbox()

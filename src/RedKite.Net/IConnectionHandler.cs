@@ -3,9 +3,6 @@ namespace RedKite.Net;
 /// <summary>What the server does with a loop's connections. One instance belongs to one loop and runs on its thread alone.</summary>
 public interface IConnectionHandler
 {
-    /// <summary>The loop woke up: time may be read once for everything that is ready.</summary>
-    void Woke();
-
     /// <summary>A connection now belongs to this loop. It may be refused with a farewell and <see cref="Connection.CloseAfterSend"/>.</summary>
     void Opened(Connection connection);
 

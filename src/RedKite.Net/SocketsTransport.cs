@@ -40,7 +40,7 @@ internal sealed class SocketsTransport : Transport
     {
         if (_ready.IsEmpty && _accepted.IsEmpty) _signal.Wait((int)Math.Clamp(_timerDue - Environment.TickCount64, 0, int.MaxValue));
         Interlocked.Exchange(ref _signaled, 0);
-        loop.Woke();
+        if (Environment.TickCount64 >= _timerDue) loop.TimerFired();
         while (_accepted.TryDequeue(out (Socket Socket, ListeningSocket Listener) accepted)) Accept(accepted.Socket, accepted.Listener, loop);
 
         // As many as are there now: what becomes ready meanwhile has its turn after the loop's other work.

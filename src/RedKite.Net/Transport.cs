@@ -18,8 +18,8 @@ internal abstract class Transport : IDisposable
     internal abstract void StopListening();
 
     /// <summary>
-    /// Waits until something is ready or the timer fires, calls <see cref="EventLoop.Woke"/>, then
-    /// <see cref="EventLoop.Readable"/> or <see cref="Connection.Flush"/> for every connection that is ready.
+    /// Waits until something is ready; calls <see cref="EventLoop.Readable"/> or <see cref="Connection.Flush"/> for every
+    /// connection that is, and <see cref="EventLoop.TimerFired"/>.
     /// </summary>
     internal abstract void Wait(EventLoop loop);
 

@@ -43,6 +43,9 @@ public struct PartialRequest
     internal ArgumentSlice[]? Arguments;
     internal int Count;
 
+    /// <summary>Whether part of a request was read.</summary>
+    public readonly bool IsBegun => Announced != 0;
+
     /// <summary>Bytes that the next argument needs altogether, where they are known: a hint for the buffer's size.</summary>
     public long BytesExpected { get; internal set; }
 }

@@ -98,7 +98,7 @@ public sealed class RedKiteServer : IAsyncDisposable
     internal bool TracksLatency { get; private set; } = true;
 
     /// <summary>The transport in use.</summary>
-    internal bool UsesSockets => Settings.Transport == TransportChoice.Sockets || !OperatingSystem.IsLinux();
+    internal bool UsesSockets => Settings.Transport == TransportChoice.Sockets || !EventLoop.EpollIsSupported;
 
     internal IReadOnlyList<ListeningSocket> Listeners => _listeners;
 

@@ -67,8 +67,7 @@ internal sealed unsafe class EpollTransport : Transport
 
     internal override void Wait(EventLoop loop)
     {
-        int ready = LinuxCalls.epoll_wait(_epoll, _events, EventsMax, timeoutMs: -1);
-        loop.Woke();
+        int ready = LinuxCalls.EpollWait(_epoll, _events, EventsMax);
         for (int i = 0; i < ready; i++)
         {
             byte* entry = _events + (i * LinuxCalls.EventBytes);
@@ -87,6 +86,7 @@ internal sealed unsafe class EpollTransport : Transport
             {
                 ulong value;
                 _ = LinuxCalls.read(descriptor, (byte*)&value, sizeof(ulong));
+                if (descriptor == _timer) loop.TimerFired();
             }
             else if (_listeners.TryGetValue(descriptor, out ListeningSocket? listener))
             {
@@ -123,7 +123,7 @@ internal sealed unsafe class EpollTransport : Transport
     {
         fixed (byte* start = buffer)
         {
-            nint received = LinuxCalls.recv(connection.Descriptor, start, buffer.Length, 0);
+            nint received = LinuxCalls.Receive(connection.Descriptor, start, buffer.Length);
             return received >= 0 ? (int)received : Failure();
         }
     }
@@ -132,7 +132,7 @@ internal sealed unsafe class EpollTransport : Transport
     {
         fixed (byte* start = bytes)
         {
-            nint sent = LinuxCalls.send(connection.Descriptor, start, bytes.Length, LinuxCalls.NoSignal);
+            nint sent = LinuxCalls.Send(connection.Descriptor, start, bytes.Length);
             return sent >= 0 ? (int)sent : Failure();
         }
     }

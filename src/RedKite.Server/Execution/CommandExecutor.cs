@@ -56,12 +56,8 @@ internal sealed class CommandExecutor
     /// <summary>Whether an access only sets the clock: no LFU counter, and the client did not ask for no trace.</summary>
     internal bool TouchesByClock { get; private set; }
 
-    /// <summary>Reads the clock: once for everything that a loop found ready.</summary>
-    internal void ReadTime()
-    {
-        NowMs = Server.Clock.NowMs;
-        NewAccessClock = Server.CountsFrequency ? AccessClock.NewLfu(NowMs) : AccessClock.Lru(NowMs);
-    }
+    /// <summary>Reads the clock.</summary>
+    internal void ReadTime() => SetTime(Stopwatch.GetTimestamp());
 
     /// <summary>
     /// Executes every whole request of the input. Replies are in <see cref="Reply"/>; the connection, if there is one, is
@@ -71,7 +67,6 @@ internal sealed class CommandExecutor
     internal int Run(Session session, Span<byte> input)
     {
         Reply.Resp3 = session.Resp3;
-        session.LastInteractionMs = NowMs;
         NoteTouchMode(session);
         var cmd = new CommandContext(this, session, input);
         int position = 0;
@@ -128,6 +123,7 @@ internal sealed class CommandExecutor
     {
         _parser.Clear();
         var limits = new RequestLimits(Server.Settings.ProtoMaxBulkLength, session.Authenticated);
+        Database database = _keyspace.Databases[session.DatabaseIndex];
         int batchMax = session.Authenticated ? BatchMax : 1; // AUTH changes the limits of what follows it
         int count = 0;
         status = ParseStatus.Complete;
@@ -137,7 +133,7 @@ internal sealed class CommandExecutor
             int start = position;
             status = _parser.Parse(input, ref position, limits, ref session.Partial, out int first, out int arguments);
             if (status != ParseStatus.Complete) return count;
-            session.Partial = default;
+            if (session.Partial.IsBegun) session.Partial = default;
             if (arguments == 0) continue;
 
             bool inline = input[start] != '*';
@@ -150,10 +146,13 @@ internal sealed class CommandExecutor
             Command? command = _commands.Find(input.Slice(slices[0].Start, slices[0].Length));
             request.Command = command;
             request.Hash = 0;
+            request.Bucket = 0;
             if (command is not null && command.FirstKey > 0 && command.FirstKey < arguments)
             {
                 ArgumentSlice key = slices[command.FirstKey];
-                request.Hash = _keyspace.Hash(input.Slice(key.Start, key.Length));
+                ulong hash = _keyspace.Hash(input.Slice(key.Start, key.Length));
+                request.Hash = hash;
+                request.Bucket = database.PrefetchBucket(hash);
             }
 
             if (inline) return count;
@@ -164,37 +163,46 @@ internal sealed class CommandExecutor
 
     private int ExecuteBatch(ref CommandContext cmd, Session session, int count)
     {
-        if (count > 1) Prefetch(cmd.Database, count);
-        bool timesEach = Server.TimesEachCommand;
-        _runStart = Stopwatch.GetTimestamp();
-        _runFirst = 0;
+        if (count > 1) PrefetchEntries(count);
+        BeginRun(first: 0, Stopwatch.GetTimestamp());
+        session.LastInteractionMs = NowMs;
+        bool isPlain = IsPlain(session);
+        Stripe? held = null;
         int i = 0;
         while (i < count)
         {
             ref Request request = ref _requests[i];
             Command? command = request.Command;
-            if (command is not null && command.HasOneKey && !session.NeedsAttention && !timesEach
-                && command.Is(CommandFlags.Fast) && command.Accepts(request.Count) && !Server.Pause.IsActive)
+            if (isPlain && command is { IsShort: true } && command.Accepts(request.Count))
             {
+                // One lock serves neighbours of the same stripe; with a single loop, the whole run.
+                Stripe stripe = _keyspace.Stripes[_keyspace.StripeOf(request.Hash)];
+                if (stripe != held)
+                {
+                    held?.Exit();
+                    stripe.Enter();
+                    held = stripe;
+                }
+
                 cmd.Begin(command, _parser.Arguments(request.First, request.Count), request.Hash);
                 long errors = Reply.Errors;
-                Stripe stripe = _keyspace.Stripes[_keyspace.StripeOf(request.Hash)];
-                stripe.Enter();
                 command.Handler(ref cmd);
-                stripe.Exit();
                 if (Reply.Errors != errors) _slowPath.NoteError(command);
                 i++;
                 continue;
             }
 
+            held?.Exit();
+            held = null;
             long now = EndRun(cmd, i);
             if (!_slowPath.Execute(ref cmd, ref request, _parser.Arguments(request.First, request.Count), now)) break;
             i++;
-            _runFirst = i;
-            _runStart = Stopwatch.GetTimestamp();
+            BeginRun(i, Stopwatch.GetTimestamp());
+            isPlain = IsPlain(session);
             if (session.ClosesAfterReply || Reply.Overflowed) break;
         }
 
+        held?.Exit();
         EndRun(cmd, i);
         session.CommandsProcessed += i;
         Metrics.CommandsProcessed += i;
@@ -202,19 +210,31 @@ internal sealed class CommandExecutor
         return i;
     }
 
-    // Two passes ahead of the execution: every key's bucket, then every key's entry, so that the lookups do not wait for
-    // memory one after the other.
-    private void Prefetch(Database database, int count)
+    // Whether nothing about the client or the server asks for the long way.
+    private bool IsPlain(Session session) => !session.NeedsAttention && !Server.TimesEachCommand && !Server.Pause.IsActive;
+
+    // The second of two passes ahead of the execution: every key's bucket was asked for while the batch was read; now,
+    // when the buckets have come, every key's entry is. So lookups do not wait for memory one after the other.
+    private void PrefetchEntries(int count)
     {
         for (int i = 0; i < count; i++)
         {
-            if (_requests[i].Hash != 0) database.PrefetchBucket(_requests[i].Hash);
+            if (_requests[i].Bucket != 0) Database.PrefetchEntry(_requests[i].Bucket, _requests[i].Hash);
         }
+    }
 
-        for (int i = 0; i < count; i++)
-        {
-            if (_requests[i].Hash != 0) database.PrefetchEntry(_requests[i].Hash);
-        }
+    // A run of short commands shares two readings of the clock, and the time that commands go by is the first of them.
+    private void BeginRun(int first, long timestamp)
+    {
+        _runFirst = first;
+        _runStart = timestamp;
+        SetTime(timestamp);
+    }
+
+    private void SetTime(long timestamp)
+    {
+        NowMs = Server.Clock.MsAt(timestamp);
+        NewAccessClock = Server.CountsFrequency ? AccessClock.NewLfu(NowMs) : AccessClock.Lru(NowMs);
     }
 
     // Shares the time since the run's start among its commands; returns the time now.
@@ -250,5 +270,6 @@ internal sealed class CommandExecutor
         internal int Start;
         internal int End;
         internal ulong Hash;
+        internal nint Bucket; // where the key's entry would be, as far as it was known without a lock
     }
 }

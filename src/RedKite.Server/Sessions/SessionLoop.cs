@@ -38,10 +38,9 @@ internal sealed class SessionLoop : IConnectionHandler
 
     private static Session SessionOf(Connection connection) => (Session)connection.State!;
 
-    public void Woke() => Executor.ReadTime();
-
     public void Opened(Connection connection)
     {
+        Executor.ReadTime();
         Settings settings = _server.Settings;
         Session session = _server.Clients.Add(connection, Executor.NowMs, authenticated: settings.RequirePass.Length == 0);
         connection.State = session;
@@ -110,6 +109,7 @@ internal sealed class SessionLoop : IConnectionHandler
 
     public int Tick()
     {
+        if (_isFirst) _server.Clock.Anchor();
         Executor.ReadTime();
         long nowMs = Executor.NowMs;
         if (_server.Pause.HasEnded(nowMs)) ResumePaused();

@@ -169,13 +169,17 @@ internal sealed unsafe class Database
         table.FreeEntry(entry.Position.Entry);
     }
 
-    /// <summary>Asks for a key's bucket ahead of time. Needs no lock.</summary>
+    /// <summary>Asks for a key's bucket ahead of time; 0 when there is none. Needs no lock.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    internal void PrefetchBucket(ulong hash) => _tables[_keyspace.StripeOf(hash)]?.PrefetchBucket(hash);
+    internal nint PrefetchBucket(ulong hash)
+    {
+        Table? table = _tables[_keyspace.StripeOf(hash)];
+        return table is null ? 0 : (nint)table.PrefetchBucket(hash);
+    }
 
-    /// <summary>Asks for a key's entry ahead of time, once its bucket has arrived. Needs no lock.</summary>
+    /// <summary>Asks for the entry that a key probably has, once its bucket has arrived. Needs no lock.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    internal void PrefetchEntry(ulong hash) => _tables[_keyspace.StripeOf(hash)]?.PrefetchEntry(hash);
+    internal static void PrefetchEntry(nint bucket, ulong hash) => Table.PrefetchEntry((byte*)bucket, hash);
 
     /// <summary>The table of a stripe, or null when the database has no keys there.</summary>
     internal Table? TableIn(int stripe) => _tables[stripe];

@@ -27,41 +27,38 @@ internal sealed class KeyHasher
         _third = words[2] | 1;
     }
 
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal ulong Hash(ReadOnlySpan<byte> key)
     {
         ref byte start = ref MemoryMarshal.GetReference(key);
         int length = key.Length;
-        ulong a, b, seed = _third;
-        if (length <= 16)
-        {
-            if (length >= 8)
-            {
-                a = Read8(ref start, 0);
-                b = Read8(ref start, length - 8);
-            }
-            else if (length >= 4)
-            {
-                a = Read4(ref start, 0);
-                b = Read4(ref start, length - 4);
-            }
-            else
-            {
-                a = length == 0 ? 0 : ((ulong)start << 16) | ((ulong)Unsafe.Add(ref start, length >> 1) << 8) | Unsafe.Add(ref start, length - 1);
-                b = 0;
-            }
-        }
-        else
-        {
-            int at = 0;
-            for (; length - at > 16; at += 16)
-            {
-                seed = Fold(Read8(ref start, at) ^ _first, Read8(ref start, at + 8) ^ seed);
-            }
+        return (uint)(length - 8) <= 8
+            ? Finish(Read8(ref start, 0), Read8(ref start, length - 8), _third, length)
+            : HashOtherLengths(ref start, length);
+    }
 
-            a = Read8(ref start, length - 16);
-            b = Read8(ref start, length - 8);
+    private ulong HashOtherLengths(ref byte start, int length)
+    {
+        if (length < 4)
+        {
+            ulong bytes = length == 0 ? 0 : ((ulong)start << 16) | ((ulong)Unsafe.Add(ref start, length >> 1) << 8) | Unsafe.Add(ref start, length - 1);
+            return Finish(bytes, 0, _third, length);
         }
 
+        if (length < 8) return Finish(Read4(ref start, 0), Read4(ref start, length - 4), _third, length);
+
+        ulong seed = _third;
+        for (int at = 0; length - at > 16; at += 16)
+        {
+            seed = Fold(Read8(ref start, at) ^ _first, Read8(ref start, at + 8) ^ seed);
+        }
+
+        return Finish(Read8(ref start, length - 16), Read8(ref start, length - 8), seed, length);
+    }
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private ulong Finish(ulong a, ulong b, ulong seed, int length)
+    {
         ulong mixed = Fold(a ^ _first, b ^ seed);
         return Fold(mixed ^ _second, (ulong)length ^ _third ^ (mixed >> 32));
     }

@@ -131,19 +131,23 @@ internal sealed unsafe class Table : IDisposable
         position = position.At(entry);
     }
 
-    /// <summary>Asks for the line of a key's home bucket. Needs no lock.</summary>
+    /// <summary>Asks for the line of a key's home bucket, and says where it is. Needs no lock.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    internal void PrefetchBucket(ulong hash)
+    internal byte* PrefetchBucket(ulong hash)
     {
-        if (Sse.IsSupported) Sse.Prefetch0(Segment.Bucket(SegmentOf(hash), Segment.Home(hash)));
+        byte* bucket = Segment.Bucket(SegmentOf(hash), Segment.Home(hash));
+        if (Sse.IsSupported) Sse.Prefetch0(bucket);
+        return bucket;
     }
 
-    /// <summary>Asks for the first lines of the entry that a key probably has. Needs no lock.</summary>
+    /// <summary>
+    /// Asks for the first lines of the entry that a key probably has. Needs no lock: a bucket that has moved meanwhile is
+    /// still mapped, and a wrong address is only asked for, never read.
+    /// </summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    internal void PrefetchEntry(ulong hash)
+    internal static void PrefetchEntry(byte* bucket, ulong hash)
     {
         if (!Sse.IsSupported) return;
-        byte* bucket = Segment.Bucket(SegmentOf(hash), Segment.Home(hash));
         uint matches = Segment.Matches(bucket, Segment.Tag(hash));
         if (matches == 0) return;
         byte* entry = Segment.Entry(bucket, BitOperations.TrailingZeroCount(matches));
