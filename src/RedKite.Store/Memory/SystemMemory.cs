@@ -14,8 +14,8 @@ internal static unsafe partial class SystemMemory
     private const int AdviseHugePage = 14;
     private const int HugePageBytes = 2 << 20;
 
-    /// <summary>Maps <paramref name="bytes"/> of zeroed memory, aligned to 2 MiB.</summary>
-    internal static byte* Map(nuint bytes, bool hugePages)
+    /// <summary>Maps <paramref name="bytes"/> of zeroed memory, aligned to 2 MiB. Its pages come with their first touch.</summary>
+    internal static byte* Map(nuint bytes)
     {
         if (!OperatingSystem.IsLinux())
         {
@@ -32,10 +32,14 @@ internal static unsafe partial class SystemMemory
         nint head = aligned - mapped;
         if (head > 0) _ = munmap(mapped, (nuint)head);
         if (HugePageBytes - head > 0) _ = munmap(aligned + (nint)bytes, (nuint)(HugePageBytes - head));
-
-        // Huge pages save a page walk for each random lookup once the data outgrows the TLB's reach.
-        if (hugePages) _ = madvise(aligned, bytes, AdviseHugePage);
         return (byte*)aligned;
+    }
+
+    /// <summary>Has the pages of a range made now, huge ones where the system has them.</summary>
+    internal static void TouchHugePage(byte* address, nuint bytes)
+    {
+        if (OperatingSystem.IsLinux()) _ = madvise((nint)address, bytes, AdviseHugePage);
+        for (nuint at = 0; at < bytes; at += 4096) Volatile.Write(ref address[at], 0);
     }
 
     /// <summary>Ends a mapping made by <see cref="Map"/>.</summary>
