@@ -1,0 +1,53 @@
+using System.Diagnostics;
+using System.Globalization;
+using System.Text;
+using RedKite.Testing;
+
+namespace RedKite.Differential.Tests.Streams;
+
+/// <summary>Runs the stream of a seed and, if the servers differ, writes a report that is enough to mend the fault.</summary>
+internal static class StreamTest
+{
+    public const string SeedVariable = "REDKITE_SEED";
+    public const string StepsVariable = "REDKITE_STEPS";
+
+    private const int LastCommands = 20;
+    private const int StepsDefault = 12_000;
+
+    public static int? Seed => Read(SeedVariable);
+
+    public static int Steps => Read(StepsVariable) ?? StepsDefault;
+
+    /// <summary>Null if all replies were the same or allowed to differ, otherwise the report.</summary>
+    public static string? Run(ServerPair pair, int seed, int count, IReadOnlyList<CommandFamily> families)
+    {
+        List<Step> steps = StreamGenerator.Generate(seed, count, families);
+        return StreamRunner.Run(pair, steps, seed) is { } difference ? Report(pair, seed, count, steps, difference) : null;
+    }
+
+    private static string Report(ServerPair pair, int seed, int count, List<Step> steps, Difference difference)
+    {
+        StringBuilder report = new();
+        report.Append(CultureInfo.InvariantCulture, $"Step {difference.StepIndex} of seed {seed} differs. Replay: {SeedVariable}={seed} {StepsVariable}={count}\n");
+        AppendDifference(report, difference);
+        if (pair.Subject.Server.HasExited)
+        {
+            report.Append("The server under test has exited. Its last output:\n").AppendJoin('\n', pair.Subject.Server.Output.TakeLast(LastCommands));
+            return report.ToString();
+        }
+
+        report.Append("Last commands:\n").AppendJoin('\n', steps.Take(difference.StepIndex + 1).TakeLast(LastCommands)).Append('\n');
+        Stopwatch clock = Stopwatch.StartNew();
+        (List<Step> smallest, Difference smallestDifference) = Shrinker.Shrink(steps, difference, candidate => StreamRunner.Run(pair, candidate, seed));
+        report.Append(CultureInfo.InvariantCulture, $"Smallest transcript found in {clock.ElapsedMilliseconds} ms ({smallest.Count} steps):\n");
+        report.AppendJoin('\n', smallest).Append('\n');
+        AppendDifference(report, smallestDifference);
+        return report.ToString();
+    }
+
+    private static void AppendDifference(StringBuilder report, Difference difference) => report.Append(
+        CultureInfo.InvariantCulture, $"  command: {CommandLine.Format(difference.Command)}\n  oracle:  {difference.Oracle}\n  subject: {difference.Subject}\n");
+
+    private static int? Read(string variable) =>
+        int.TryParse(Environment.GetEnvironmentVariable(variable), NumberStyles.AllowLeadingSign, CultureInfo.InvariantCulture, out int value) ? value : null;
+}
