@@ -35,11 +35,13 @@ internal static partial class AllowedDifferences
         new("CLIENT", "ID", c => Both(c, v => v.IsInteger && v.Number > 0), "each server has its own client ids"),
         new("CLIENT", "INFO", c => SameClientLines(c, exactly: 1), "addresses, ages and buffer sizes are each server's own; fields of later versions come in between"),
         new("CLIENT", "LIST", c => SameClientLines(c, exactly: null), "addresses, ages and buffer sizes are each server's own; fields of later versions come in between"),
+        new("COMMAND", "", c => (c.Command.Length == 1 || (c.Command.Length == 2 && c.Word(1) == "INFO")) && SameCommands(c.Oracle, c.Subject), "the order of commands is not specified; RedKite has commands of later versions"),
         new("COMMAND", "COUNT", c => Both(c, v => v.IsInteger && v.Number > 0), "RedKite has commands of later versions and not all modules' ones"),
         new("COMMAND", "LIST", c => Both(c, v => v.Marker == '*' && v.Items.All(name => CommandName().IsMatch(name.Text))), "RedKite has commands of later versions"),
         new("COMMAND", "INFO", SameCommandInfo, "flags, categories, tips and subcommands have no order; later versions add subcommands"),
         new("COMMAND", "DOCS", SameCommandDocs, "summaries are RedKite's own words"),
         new("CONFIG", "GET", c => SamePairs(c.Oracle, c.Subject), "parameters that match a pattern have no order"),
+        new("CONFIG", "GET", c => c.Command.Any(word => word is [(byte)'*']) && SameCommonPairs(c.Oracle, c.Subject), "neither has all parameters of the other; those in common have the same values"),
         new("SLOWLOG", "GET", c => Both(c, v => v.Marker == '*' && v.Items.All(entry => entry.Items.Count == 6)), "which commands were slow is chance"),
         new("SLOWLOG", "LEN", c => Both(c, v => v.IsInteger && v.Number >= 0), "which commands were slow is chance"),
         new("LATENCY", "HISTOGRAM", SameHistogramShape, "latencies are each server's own"),
@@ -116,8 +118,14 @@ internal static partial class AllowedDifferences
             if (Sorted(oracle.Items[i]) != Sorted(subject.Items[i])) return false;
         }
 
-        return oracle.Items[9].Items.All(child =>
-            subject.Items[9].Items.FirstOrDefault(other => other.Items[0].Equals(child.Items[0])) is { } match && SameCommandEntry(child, match));
+        return SameCommands(oracle.Items[9], subject.Items[9]);
+    }
+
+    // Every command of the oracle, whatever else there is.
+    private static bool SameCommands(RespValue oracle, RespValue subject)
+    {
+        ILookup<string, RespValue> given = subject.Items.ToLookup(entry => entry.Items.Count == 0 ? "" : entry.Items[0].Text);
+        return oracle.Items.All(entry => given[entry.Items[0].Text].FirstOrDefault() is { } match && SameCommandEntry(entry, match));
     }
 
     private static bool SameCommandDocs(Comparison c)
@@ -139,6 +147,14 @@ internal static partial class AllowedDifferences
     private static bool SamePairs(RespValue oracle, RespValue subject) =>
         oracle.Marker == subject.Marker && oracle.IsAggregate
         && oracle.Items.Chunk(2).Select(pair => $"{pair[0]} {pair[1]}").Order().SequenceEqual(subject.Items.Chunk(2).Select(pair => $"{pair[0]} {pair[1]}").Order());
+
+    // Where a server runs is its own; everything else that both know must be the same.
+    private static bool SameCommonPairs(RespValue oracle, RespValue subject)
+    {
+        string[] own = ["port", "dir", "logfile", "pidfile", "unixsocket", "maxclients", "proc-title-template", "locale-collate"];
+        return oracle.Marker == subject.Marker && oracle.Items.Chunk(2).All(pair =>
+            own.Contains(pair[0].Text) || subject[pair[0].Text] is not { } value || value.Equals(pair[1]));
+    }
 
     private static bool SameHistogramShape(Comparison c) =>
         c.Oracle.Marker == c.Subject.Marker && Both(c, v => v.IsAggregate && v.Items.Count % 2 == 0

@@ -24,7 +24,7 @@ internal static class KeyspaceComparison
         {
             Comparison comparison = new(command, oracle.Run(command), subject.Run(command));
             bool same = comparison.Oracle.Equals(comparison.Subject) || AllowedDifferences.Allow(comparison);
-            return same ? null : new Difference(stepIndex, command, comparison.Oracle.ToString(), comparison.Subject.ToString());
+            return same ? null : Difference.Of(stepIndex, comparison);
         }
 
         for (int database = 0; database < ServerPair.Databases; database++)

@@ -11,12 +11,12 @@ internal sealed class ServerPair : IDisposable
 {
     public const int Databases = 16;
 
-    private ServerPair(string[] options)
+    private ServerPair(ServerProgram subject, string[] options)
     {
         Oracle = new Side(ServerProgram.Oracle, options);
         try
         {
-            Subject = new Side(ServerProgram.UnderTest, options);
+            Subject = new Side(subject, options);
         }
         catch
         {
@@ -29,7 +29,10 @@ internal sealed class ServerPair : IDisposable
 
     public Side Subject { get; }
 
-    public static ServerPair Start(params string[] options) => new([.. options]);
+    public static ServerPair Start(params string[] options) => new(ServerProgram.UnderTest, options);
+
+    /// <summary>The oracle beside a second subject, for tests of the comparison itself.</summary>
+    public static ServerPair StartTwins(ServerProgram subject, params string[] options) => new(subject, options);
 
     /// <summary>Makes both servers as good as new: no keys, the configuration of the start, empty logs.</summary>
     public void Reset()

@@ -20,8 +20,11 @@ internal readonly record struct Argument(byte[] Bytes)
 /// </summary>
 internal sealed record Episode(IReadOnlyList<byte[][]> Commands)
 {
-    /// <summary>How long both servers are left alone afterwards.</summary>
-    public int WaitAfterMs { get; init; }
+    /// <summary>How long both servers are left alone after the commands.</summary>
+    public int WaitMs { get; init; }
+
+    /// <summary>What follows the wait.</summary>
+    public IReadOnlyList<byte[][]> CommandsAfterWait { get; init; } = [];
 
     /// <summary>The connection is given up afterwards, because the commands close it.</summary>
     public bool ClosesConnection { get; init; }
@@ -30,8 +33,9 @@ internal sealed record Episode(IReadOnlyList<byte[][]> Commands)
 
     public Episode Then(params Argument[] words) => this with { Commands = [.. Commands, [.. words.Select(word => word.Bytes)]] };
 
-    public Episode Then(Episode next) =>
-        new([.. Commands, .. next.Commands]) { WaitAfterMs = next.WaitAfterMs, ClosesConnection = next.ClosesConnection };
+    public Episode Then(Episode next) => next with { Commands = [.. Commands, .. next.Commands] };
+
+    public Episode ThenWait(int waitMs, params Argument[] words) => this with { WaitMs = waitMs, CommandsAfterWait = Of(words).Commands };
 }
 
 /// <summary>An episode at its place in a stream.</summary>
@@ -41,8 +45,8 @@ internal sealed record Step(int Connection, Episode Episode, bool EndsBatch)
 {
     public override string ToString()
     {
-        IEnumerable<string> lines = Episode.Commands.Select(command => $"[{Connection}] {CommandLine.Format(command)}");
-        string wait = Episode.WaitAfterMs > 0 ? $"\n    (wait {Episode.WaitAfterMs} ms)" : "";
-        return string.Join('\n', lines) + wait;
+        IEnumerable<string> Lines(IReadOnlyList<byte[][]> commands) => commands.Select(command => $"[{Connection}] {CommandLine.Format(command)}");
+        IEnumerable<string> wait = Episode.WaitMs > 0 ? [$"    (wait {Episode.WaitMs} ms)"] : [];
+        return string.Join('\n', [.. Lines(Episode.Commands), .. wait, .. Lines(Episode.CommandsAfterWait)]);
     }
 }

@@ -27,7 +27,7 @@ internal static class StreamGenerator
             {
                 Episode episode = PickTemplate(templates, draw.Below(totalWeight)).Draw(draw);
                 if (draw.Chance(DamagePercent)) episode = Damage(episode, draw);
-                bool ends = i == batch || episode.WaitAfterMs > 0 || episode.ClosesConnection;
+                bool ends = i == batch || episode.WaitMs > 0 || episode.ClosesConnection;
                 steps.Add(new Step(connection, episode, ends));
                 if (ends) break;
             }

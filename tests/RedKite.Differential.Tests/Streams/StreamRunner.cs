@@ -6,10 +6,10 @@ namespace RedKite.Differential.Tests.Streams;
 /// Sends a stream to both servers, cut into chunks at random places, and compares each reply byte by byte. Batches go one
 /// after the other, so that the order of commands of several connections is the same on both sides.
 /// </summary>
-internal sealed class StreamRunner(ServerPair pair, int chunkSeed)
+internal sealed class StreamRunner(ServerPair pair, int chunkSeed, int chunksMax)
 {
     private const int ReplyTimeoutMs = 10_000;
-    private const int ChunksMax = 4;
+    private const int ChunksMaxDefault = 4;
 
     private readonly RespConnection?[] _oracle = new RespConnection?[StreamGenerator.Connections];
     private readonly RespConnection?[] _subject = new RespConnection?[StreamGenerator.Connections];
@@ -18,10 +18,10 @@ internal sealed class StreamRunner(ServerPair pair, int chunkSeed)
     public static long CommandsSent { get; private set; }
 
     /// <summary>Runs a stream on fresh servers; null if there is no difference that is not allowed.</summary>
-    public static Difference? Run(ServerPair pair, IReadOnlyList<Step> steps, int chunkSeed)
+    public static Difference? Run(ServerPair pair, IReadOnlyList<Step> steps, int chunkSeed, int chunksMax = ChunksMaxDefault)
     {
         pair.Reset();
-        StreamRunner runner = new(pair, chunkSeed);
+        StreamRunner runner = new(pair, chunkSeed, chunksMax);
         try
         {
             return runner.RunSteps(steps) ?? KeyspaceComparison.Compare(pair, steps.Count);
@@ -39,63 +39,58 @@ internal sealed class StreamRunner(ServerPair pair, int chunkSeed)
         {
             int last = first;
             while (!steps[last].EndsBatch && last + 1 < steps.Count && steps[last + 1].Connection == steps[first].Connection) last++;
-            if (RunBatch(steps, first, last, chunks) is { } difference) return difference;
-            if (steps[last].Episode.WaitAfterMs > 0) Thread.Sleep(steps[last].Episode.WaitAfterMs);
+
+            Episode end = steps[last].Episode;
+            IEnumerable<(int, byte[][])> batch = Enumerable.Range(first, last - first + 1).SelectMany(i => steps[i].Episode.Commands.Select(command => (i, command)));
+            if (Exchange(steps[first].Connection, [.. batch], chunks) is { } difference) return difference;
+            if (end.WaitMs > 0)
+            {
+                Thread.Sleep(end.WaitMs);
+                if (Exchange(steps[first].Connection, [.. end.CommandsAfterWait.Select(command => (last, command))], chunks) is { } later) return later;
+            }
+
+            if (end.ClosesConnection && Close(steps[first].Connection, last, end.Commands[^1]) is { } open) return open;
             first = last + 1;
         }
 
         return null;
     }
 
-    private Difference? RunBatch(IReadOnlyList<Step> steps, int first, int last, Random chunks)
+    // One batch on one connection of both servers.
+    private Difference? Exchange(int connection, List<(int Step, byte[][] Command)> commands, Random chunks)
     {
-        int connection = steps[first].Connection;
         RespConnection oracle = _oracle[connection] ??= RespConnection.Connect(pair.Oracle.Port, ReplyTimeoutMs);
         RespConnection subject = _subject[connection] ??= RespConnection.Connect(pair.Subject.Port, ReplyTimeoutMs);
 
-        using MemoryStream bytes = new();
-        for (int i = first; i <= last; i++)
-        {
-            foreach (byte[][] command in steps[i].Episode.Commands) bytes.Write(CommandLine.Encode(command));
-        }
-
-        List<Range> pieces = Split((int)bytes.Length, chunks);
+        byte[] bytes = [.. commands.SelectMany(command => CommandLine.Encode(command.Command))];
+        List<Range> pieces = Split(bytes.Length, chunks);
         foreach (RespConnection side in (RespConnection[])[oracle, subject])
         {
-            foreach (Range piece in pieces) side.Send(bytes.GetBuffer().AsSpan(0, (int)bytes.Length)[piece]);
+            foreach (Range piece in pieces) side.Send(bytes.AsSpan(piece));
         }
 
-        for (int i = first; i <= last; i++)
+        foreach ((int step, byte[][] command) in commands)
         {
-            foreach (byte[][] command in steps[i].Episode.Commands)
-            {
-                CommandsSent++;
-                Comparison comparison = new(command, oracle.Read(), subject.Read());
-                bool same = oracle.LastBytes.SequenceEqual(subject.LastBytes) && comparison.Oracle.Equals(comparison.Subject);
-                if (!same && !AllowedDifferences.Allow(comparison))
-                    return new Difference(i, command, comparison.Oracle.ToString(), comparison.Subject.ToString());
-                if (comparison.Subject.IsTimeout) return new Difference(i, command, "neither server replied", "");
-            }
+            CommandsSent++;
+            Comparison comparison = new(command, oracle.Read(), subject.Read());
+            bool same = oracle.LastBytes.SequenceEqual(subject.LastBytes) && comparison.Oracle.Equals(comparison.Subject);
+            if (!same && !AllowedDifferences.Allow(comparison)) return Difference.Of(step, comparison);
+            if (comparison.Subject.IsTimeout) return new Difference(step, command, "(neither server replied)", "");
         }
 
-        return EndBatch(steps, last, connection, oracle, subject);
+        (int lastStep, byte[][] lastCommand) = commands[^1];
+        if (!oracle.Pushes.SequenceEqual(subject.Pushes))
+            return new Difference(lastStep, lastCommand, "pushed " + string.Join(' ', oracle.Pushes), "pushed " + string.Join(' ', subject.Pushes));
+        oracle.Pushes.Clear();
+        subject.Pushes.Clear();
+        return null;
     }
 
-    private Difference? EndBatch(IReadOnlyList<Step> steps, int last, int connection, RespConnection oracle, RespConnection subject)
+    private Difference? Close(int connection, int step, byte[][] command)
     {
-        byte[][] command = steps[last].Episode.Commands[^1];
-        if (oracle.Pushes.Count + subject.Pushes.Count > 0)
-        {
-            bool same = oracle.Pushes.SequenceEqual(subject.Pushes);
-            if (!same) return new Difference(last, command, "pushed " + string.Join(' ', oracle.Pushes), "pushed " + string.Join(' ', subject.Pushes));
-            oracle.Pushes.Clear();
-            subject.Pushes.Clear();
-        }
-
-        if (!steps[last].Episode.ClosesConnection) return null;
-        (string oracleEnd, string subjectEnd) = (oracle.Read().ToString(), subject.Read().ToString());
+        (string oracle, string subject) = ($"then {_oracle[connection]!.Read()}", $"then {_subject[connection]!.Read()}");
         Disconnect(connection);
-        return oracleEnd == subjectEnd ? null : new Difference(last, command, "then " + oracleEnd, "then " + subjectEnd);
+        return oracle == subject ? null : new Difference(step, command, oracle, subject);
     }
 
     private void Disconnect(int connection)
@@ -106,9 +101,9 @@ internal sealed class StreamRunner(ServerPair pair, int chunkSeed)
         _subject[connection] = null;
     }
 
-    private static List<Range> Split(int length, Random random)
+    private List<Range> Split(int length, Random random)
     {
-        int[] cuts = [0, .. Enumerable.Range(0, random.Next(ChunksMax)).Select(_ => random.Next(length)).Order(), length];
+        int[] cuts = [0, .. Enumerable.Range(0, random.Next(chunksMax)).Select(_ => random.Next(length)).Order(), length];
         return [.. cuts.Zip(cuts.Skip(1), (from, to) => from..to).Where(piece => piece.Start.Value < piece.End.Value)];
     }
 }

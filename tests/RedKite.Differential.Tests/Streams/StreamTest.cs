@@ -1,7 +1,6 @@
 using System.Diagnostics;
 using System.Globalization;
 using System.Text;
-using RedKite.Testing;
 
 namespace RedKite.Differential.Tests.Streams;
 
@@ -12,7 +11,8 @@ internal static class StreamTest
     public const string StepsVariable = "REDKITE_STEPS";
 
     private const int LastCommands = 20;
-    private const int StepsDefault = 12_000;
+    private const int LineMax = 200;
+    private const int StepsDefault = 20_000;
 
     public static int? Seed => Read(SeedVariable);
 
@@ -29,24 +29,23 @@ internal static class StreamTest
     {
         StringBuilder report = new();
         report.Append(CultureInfo.InvariantCulture, $"Step {difference.StepIndex} of seed {seed} differs. Replay: {SeedVariable}={seed} {StepsVariable}={count}\n");
-        AppendDifference(report, difference);
+        report.Append(difference);
         if (pair.Subject.Server.HasExited)
         {
             report.Append("The server under test has exited. Its last output:\n").AppendJoin('\n', pair.Subject.Server.Output.TakeLast(LastCommands));
             return report.ToString();
         }
 
-        report.Append("Last commands:\n").AppendJoin('\n', steps.Take(difference.StepIndex + 1).TakeLast(LastCommands)).Append('\n');
+        report.Append("Last commands:\n").AppendJoin('\n', steps.Take(difference.StepIndex + 1).TakeLast(LastCommands).Select(step => Shorten(step.ToString()))).Append('\n');
         Stopwatch clock = Stopwatch.StartNew();
         (List<Step> smallest, Difference smallestDifference) = Shrinker.Shrink(steps, difference, candidate => StreamRunner.Run(pair, candidate, seed));
         report.Append(CultureInfo.InvariantCulture, $"Smallest transcript found in {clock.ElapsedMilliseconds} ms ({smallest.Count} steps):\n");
         report.AppendJoin('\n', smallest).Append('\n');
-        AppendDifference(report, smallestDifference);
+        report.Append(smallestDifference);
         return report.ToString();
     }
 
-    private static void AppendDifference(StringBuilder report, Difference difference) => report.Append(
-        CultureInfo.InvariantCulture, $"  command: {CommandLine.Format(difference.Command)}\n  oracle:  {difference.Oracle}\n  subject: {difference.Subject}\n");
+    private static string Shorten(string line) => line.Length <= LineMax ? line : $"{line.AsSpan(0, LineMax)}... ({line.Length} characters)";
 
     private static int? Read(string variable) =>
         int.TryParse(Environment.GetEnvironmentVariable(variable), NumberStyles.AllowLeadingSign, CultureInfo.InvariantCulture, out int value) ? value : null;
