@@ -123,14 +123,14 @@ public sealed class CanaryTests(CanaryTests.Servers servers) : IClassFixture<Can
     private Difference? RunSpoiled(IReadOnlyList<Step> steps, Func<byte[], byte[]>? onRequest = null, Func<byte[], byte[]>? onReply = null)
     {
         using SpoilingProxy proxy = new(servers.Pair.Subject.Server.Port, onRequest, onReply);
-        servers.Pair.Subject.Port = proxy.Port;
+        servers.Pair.Subject.UseProxy(proxy.Port);
         try
         {
             return StreamRunner.Run(servers.Pair, steps, Seed, chunksMax: 1);
         }
         finally
         {
-            servers.Pair.Subject.Port = servers.Pair.Subject.Server.Port;
+            servers.Pair.Subject.UseProxy(null);
         }
     }
 

@@ -48,34 +48,37 @@ internal sealed class ServerPair : IDisposable
     }
 
     /// <summary>One of the two servers.</summary>
-    internal sealed class Side : IDisposable
+    internal sealed class Side(ServerProgram program, string[] options) : IDisposable
     {
-        public Side(ServerProgram program, string[] options)
-        {
-            Server = ServerProcess.Start(program, options);
-            Port = Server.Port;
-            Control = RespConnection.Connect(Port);
-        }
+        private int? _proxyPort;
+        private RespConnection? _control;
 
-        public ServerProcess Server { get; }
+        public ServerProcess Server { get; private set; } = ServerProcess.Start(program, options);
 
         /// <summary>Where streams connect to: the server, or a proxy before it that spoils what passes.</summary>
-        public int Port { get; set; }
+        public int Port => _proxyPort ?? Server.Port;
 
-        public RespConnection Control { get; private set; }
+        public RespConnection Control => _control ??= RespConnection.Connect(Server.Port);
+
+        public void UseProxy(int? port) => _proxyPort = port;
 
         public void Reset()
         {
-            Control.Dispose();
-            Control = RespConnection.Connect(Server.Port);
-            Control.Run("CLIENT UNPAUSE");
-            foreach (string command in ServerGenerator.Restore) Control.Run(command);
-            foreach (string command in (string[])["FLUSHALL", "SLOWLOG RESET", "LATENCY RESET"]) Control.Run(command);
+            // A stream that crashes a server must not spoil those after it, and can be shrunk too.
+            if (Server.HasExited)
+            {
+                Server.Dispose();
+                Server = ServerProcess.Start(program, options);
+            }
+
+            _control?.Dispose();
+            _control = null;
+            foreach (string command in (string[])["CLIENT UNPAUSE", .. ServerGenerator.Restore, "FLUSHALL", "SLOWLOG RESET", "LATENCY RESET"]) Control.Run(command);
         }
 
         public void Dispose()
         {
-            Control.Dispose();
+            _control?.Dispose();
             Server.Dispose();
         }
     }

@@ -6,15 +6,22 @@ namespace RedKite.Differential.Tests.Streams;
 /// </summary>
 internal static class Shrinker
 {
-    private static readonly TimeSpan TimeMax = TimeSpan.FromSeconds(20);
+    // Several streams may fail in one run, and a suite has a time limit.
+    private static readonly TimeSpan TimeMax = TimeSpan.FromSeconds(8);
 
     /// <summary>Returns the smallest stream found and its difference. Steps after the failing one are dropped first.</summary>
+    /// <remarks>A candidate fails if the same command differs: removing commands can bring up other differences.</remarks>
     public static (List<Step> Steps, Difference Difference) Shrink(IReadOnlyList<Step> steps, Difference difference, Func<IReadOnlyList<Step>, Difference?> run)
     {
+        bool atEnd = difference.StepIndex == steps.Count;
+        Difference? Fails(List<Step> candidate) =>
+            run(candidate) is { } found && atEnd == (found.StepIndex == candidate.Count)
+            && found.Command[0].AsSpan().SequenceEqual(difference.Command[0]) ? found : null;
+
         DateTime deadline = DateTime.UtcNow + TimeMax;
         List<Step> smallest = [.. steps.Take(difference.StepIndex + 1)];
         List<Step> unpipelined = [.. smallest.Select(step => step with { EndsBatch = true })];
-        if (run(unpipelined) is { } alsoFails) (smallest, difference) = (unpipelined, alsoFails);
+        if (Fails(unpipelined) is { } alsoFails) (smallest, difference) = (unpipelined, alsoFails);
 
         for (int part = Math.Max(1, smallest.Count / 2); ;)
         {
@@ -26,7 +33,7 @@ internal static class Shrinker
                 int from = Math.Max(0, start);
                 int count = Math.Min(part, start + part - from);
                 List<Step> candidate = [.. smallest.Take(from), .. smallest.Skip(from + count)];
-                if (candidate.Count == 0 || run(candidate) is not { } fails) continue;
+                if (Fails(candidate) is not { } fails) continue;
                 (smallest, difference, removed) = ([.. candidate.Take(fails.StepIndex + 1)], fails, true);
             }
 

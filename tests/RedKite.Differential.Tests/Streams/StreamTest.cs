@@ -11,6 +11,7 @@ internal static class StreamTest
     public const string StepsVariable = "REDKITE_STEPS";
 
     private const int LastCommands = 20;
+    private const int ExitWaitMs = 200;   // a crash takes a moment between the closed socket and the end
     private const int LineMax = 200;
     private const int StepsDefault = 20_000;
 
@@ -30,10 +31,10 @@ internal static class StreamTest
         StringBuilder report = new();
         report.Append(CultureInfo.InvariantCulture, $"Step {difference.StepIndex} of seed {seed} differs. Replay: {SeedVariable}={seed} {StepsVariable}={count}\n");
         report.Append(difference);
-        if (pair.Subject.Server.HasExited)
+        if (pair.Subject.Server.WaitForExit(ExitWaitMs) is { } exitCode)
         {
-            report.Append("The server under test has exited. Its last output:\n").AppendJoin('\n', pair.Subject.Server.Output.TakeLast(LastCommands));
-            return report.ToString();
+            report.Append(CultureInfo.InvariantCulture, $"The server under test has exited with code {exitCode}. Its last output:\n");
+            report.AppendJoin('\n', pair.Subject.Server.Output.TakeLast(LastCommands)).Append('\n');
         }
 
         report.Append("Last commands:\n").AppendJoin('\n', steps.Take(difference.StepIndex + 1).TakeLast(LastCommands).Select(step => Shorten(step.ToString()))).Append('\n');
