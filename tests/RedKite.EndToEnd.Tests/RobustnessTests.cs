@@ -74,7 +74,7 @@ public sealed class RobustnessTests
         for (int i = 0; i < connections.Count; i++) connections[i].Send(Pipeline[(i + 1)..]);
         foreach (RespConnection connection in connections)
         {
-            (byte[] bytes, bool closed) = connection.ReadUntilQuiet(50, PipelineReplies.Length, timeoutMs: 10_000);
+            (byte[] bytes, bool closed) = connection.ReadUntilQuiet(2, PipelineReplies.Length, timeoutMs: 10_000);
             Assert.False(closed);
             // Each connection increments the same counter.
             Assert.Equal(PipelineReplies, Regex.Replace(Encoding.Latin1.GetString(bytes), ":[0-9]+", ":n"));

@@ -13,7 +13,8 @@ public sealed class StackExchangeRedisTests(RunningServers servers)
     [MemberData(nameof(Transports))]
     public async Task Strings_and_keys(string transport)
     {
-        using ConnectionMultiplexer multiplexer = await Connect(servers.On(transport));
+        using Client client = await Client.Connect(servers.On(transport));
+        ConnectionMultiplexer multiplexer = client.Multiplexer;
         IDatabase database = multiplexer.GetDatabase();
         Assert.True(await database.StringSetAsync("k", "v"));
         Assert.Equal("v", (string?)await database.StringGetAsync("k"));
@@ -44,7 +45,8 @@ public sealed class StackExchangeRedisTests(RunningServers servers)
     [MemberData(nameof(Transports))]
     public async Task Many_requests_share_one_connection(string transport)
     {
-        using ConnectionMultiplexer multiplexer = await Connect(servers.On(transport));
+        using Client client = await Client.Connect(servers.On(transport));
+        ConnectionMultiplexer multiplexer = client.Multiplexer;
         IDatabase database = multiplexer.GetDatabase(4);
         Task<bool>[] writes = [.. Enumerable.Range(0, 5_000).Select(i => database.StringSetAsync($"key:{i}", i))];
         await Task.WhenAll(writes);
@@ -56,13 +58,14 @@ public sealed class StackExchangeRedisTests(RunningServers servers)
     [MemberData(nameof(Transports))]
     public async Task Server_commands(string transport)
     {
-        using ConnectionMultiplexer multiplexer = await Connect(servers.On(transport));
+        using Client client = await Client.Connect(servers.On(transport));
+        ConnectionMultiplexer multiplexer = client.Multiplexer;
         IServer server = multiplexer.GetServer(multiplexer.GetEndPoints()[0]);
         IDatabase database = multiplexer.GetDatabase();
         for (int i = 0; i < 300; i++) await database.StringSetAsync($"key:{i}", i);
         Assert.Equal(300, await server.DatabaseSizeAsync());
         Assert.Equal(300, server.Keys(pageSize: 20).Distinct().Count());
-        Assert.Contains(await server.ClientListAsync(), client => client.Name == "redkite-tests");
+        Assert.Contains(await server.ClientListAsync(), listed => listed.Name == "redkite-tests");
         Assert.Contains(await server.InfoAsync("server"), section => section.Key == "Server");
         Assert.True(await server.PingAsync() < TimeSpan.FromSeconds(5));
         Assert.True(Math.Abs((await server.TimeAsync() - DateTime.UtcNow).TotalSeconds) < 10);
@@ -70,6 +73,16 @@ public sealed class StackExchangeRedisTests(RunningServers servers)
         Assert.Equal(0, await server.DatabaseSizeAsync());
     }
 
-    private static Task<ConnectionMultiplexer> Connect(ServerProcess server) =>
-        ConnectionMultiplexer.ConnectAsync($"127.0.0.1:{server.Port},allowAdmin=true,name=redkite-tests,connectTimeout=10000,syncTimeout=10000");
+    private sealed record Client(ConnectionMultiplexer Multiplexer) : IDisposable
+    {
+        public static async Task<Client> Connect(ServerProcess server) =>
+            new(await ConnectionMultiplexer.ConnectAsync($"127.0.0.1:{server.Port},allowAdmin=true,name=redkite-tests,connectTimeout=10000,syncTimeout=10000"));
+
+        // Left to itself this version waits for its whole syncTimeout.
+        public void Dispose()
+        {
+            Multiplexer.Close(allowCommandsToComplete: false);
+            Multiplexer.Dispose();
+        }
+    }
 }

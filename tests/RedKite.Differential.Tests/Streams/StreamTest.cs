@@ -10,6 +10,9 @@ internal static class StreamTest
     public const string SeedVariable = "REDKITE_SEED";
     public const string StepsVariable = "REDKITE_STEPS";
 
+    /// <summary>Names of commands, separated by commas: only their templates are drawn, for work on a few of them.</summary>
+    public const string CommandsVariable = "REDKITE_COMMANDS";
+
     private const int LastCommands = 20;
     private const int ExitWaitMs = 200;   // a crash takes a moment between the closed socket and the end
     private const int LineMax = 200;
@@ -22,8 +25,19 @@ internal static class StreamTest
     /// <summary>Null if all replies were the same or allowed to differ, otherwise the report.</summary>
     public static string? Run(ServerPair pair, int seed, int count, IReadOnlyList<CommandFamily> families)
     {
+        families = OnlyChosen(families);
+        if (families.Count == 0) return null;
         List<Step> steps = StreamGenerator.Generate(seed, count, families);
         return StreamRunner.Run(pair, steps, seed) is { } difference ? Report(pair, seed, count, steps, difference) : null;
+    }
+
+    private static IReadOnlyList<CommandFamily> OnlyChosen(IReadOnlyList<CommandFamily> families)
+    {
+        if (Environment.GetEnvironmentVariable(CommandsVariable) is not { Length: > 0 } chosen) return families;
+        string[] names = chosen.ToUpperInvariant().Split(',');
+        return [.. families
+            .Select(family => family with { Templates = [.. family.Templates.Where(template => names.Contains(template.Name.Split(' ')[0]))] })
+            .Where(family => family.Templates.Length > 0)];
     }
 
     private static string Report(ServerPair pair, int seed, int count, List<Step> steps, Difference difference)
