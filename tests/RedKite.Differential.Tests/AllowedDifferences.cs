@@ -86,7 +86,14 @@ internal static partial class AllowedDifferences
         string[] oracle = c.Oracle.Text.Split('\n', StringSplitOptions.RemoveEmptyEntries);
         string[] subject = c.Subject.Text.Split('\n', StringSplitOptions.RemoveEmptyEntries);
         if (oracle.Length == 0 || subject.Length != oracle.Length || (exactly is { } count && subject.Length != count)) return false;
-        return oracle.Zip(subject).All(lines => SameClientLine(lines.First, lines.Second));
+        List<string> unmatched = [.. subject];
+        return oracle.All(line => unmatched.FindIndex(other => SameClientLine(line, other)) is >= 0 and int found && RemoveAt(unmatched, found));
+
+        static bool RemoveAt(List<string> lines, int index)
+        {
+            lines.RemoveAt(index);
+            return true;
+        }
     }
 
     private static bool SameClientLine(string oracle, string subject)

@@ -11,14 +11,18 @@ namespace RedKite.Differential.Tests;
 /// </summary>
 public sealed class StreamTests(StreamTests.Servers servers, ITestOutputHelper output) : IClassFixture<StreamTests.Servers>
 {
+    private const int StepCount = 20_000;
+    private const int FamilyStepCount = 8_000;
+
     public static TheoryData<int> Seeds => StreamTest.Seed is { } seed ? [seed] : [1, 2, 3, 4, 5, Random.Shared.Next(1_000_000, int.MaxValue)];
 
     [Theory(Timeout = 120_000)]
     [MemberData(nameof(Seeds))]
     public async Task Streams_of_all_families_get_the_replies_of_Redis(int seed)
     {
-        output.WriteLine($"{StreamTest.SeedVariable}={seed} {StreamTest.StepsVariable}={StreamTest.Steps}");
-        string? report = await Task.Run(() => StreamTest.Run(servers.Pair, seed, StreamTest.Steps, CommandTable.Families), TestContext.Current.CancellationToken);
+        int count = StreamTest.StepsOr(StepCount);
+        output.WriteLine($"{StreamTest.SeedVariable}={seed} {StreamTest.StepsVariable}={count}");
+        string? report = await Task.Run(() => StreamTest.Run(servers.Pair, seed, count, CommandTable.Families), TestContext.Current.CancellationToken);
         Assert.True(report is null, report);
     }
 
@@ -28,7 +32,7 @@ public sealed class StreamTests(StreamTests.Servers servers, ITestOutputHelper o
     {
         int seed = StreamTest.Seed ?? 7;
         CommandFamily[] families = [.. CommandTable.Families.Where(candidate => candidate.Name == family)];
-        string? report = await Task.Run(() => StreamTest.Run(servers.Pair, seed, StreamTest.Steps / 2, families), TestContext.Current.CancellationToken);
+        string? report = await Task.Run(() => StreamTest.Run(servers.Pair, seed, StreamTest.StepsOr(FamilyStepCount), families), TestContext.Current.CancellationToken);
         Assert.True(report is null, report);
     }
 

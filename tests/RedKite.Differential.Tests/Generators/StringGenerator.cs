@@ -9,7 +9,7 @@ internal static class StringGenerator
     [
         new("SET", 60, Set),
         new("SET", 8, d => Episode.Of("SET", Draw.LongKey, d.LongValue())),
-        new("SET past", 3, SetInThePast),
+        new("SET in the past", 3, SetInThePast),
         new("SETNX", 6, d => Episode.Of("SETNX", d.Key(), d.Value())),
         new("SETEX", 5, d => Episode.Of("SETEX", d.Key(), d.Expiry(1000), d.Value())),
         new("PSETEX", 5, d => Episode.Of("PSETEX", d.Key(), d.Expiry(1), d.Value())),
@@ -31,9 +31,9 @@ internal static class StringGenerator
         new("DECR", 8, d => Episode.Of("DECR", d.Key())),
         new("INCRBY", 10, d => Episode.Of("INCRBY", d.Key(), d.Integer())),
         new("DECRBY", 10, d => Episode.Of("DECRBY", d.Key(), d.Integer())),
-        new("SET number", 12, d => Episode.Of("SET", d.Key(), d.Integer()).Then(d.Chance(50) ? "INCR" : "DECR", d.Key())),
+        new("INCR of a number", 12, d => Episode.Of("SET", d.Key(), d.Integer()).Then(d.Chance(50) ? "INCR" : "DECR", d.Key())),
         new("INCRBYFLOAT", 14, d => Episode.Of("INCRBYFLOAT", d.Key(), d.Float())),
-        new("SET float", 10, SetAndIncrementFloat),
+        new("INCRBYFLOAT of a number", 10, SetAndIncrementFloat),
         new("LCS", 10, Lcs),
     ]);
 

@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using RedKite.Differential.Tests.Generators;
 using RedKite.Testing;
 
@@ -10,6 +11,8 @@ namespace RedKite.Differential.Tests.Streams;
 internal sealed class ServerPair : IDisposable
 {
     public const int Databases = 16;
+
+    private const int SettleMs = 1_000;
 
     private ServerPair(ServerProgram subject, string[] options)
     {
@@ -74,6 +77,18 @@ internal sealed class ServerPair : IDisposable
             _control?.Dispose();
             _control = null;
             foreach (string command in (string[])["CLIENT UNPAUSE", .. ServerGenerator.Restore, "FLUSHALL", "SLOWLOG RESET", "LATENCY RESET"]) Control.Run(command);
+            WaitUntilAlone();
+        }
+
+        // Connections of the stream before may not have been noticed as closed, and CLIENT LIST would show them.
+        private void WaitUntilAlone()
+        {
+            Stopwatch clock = Stopwatch.StartNew();
+            while (clock.ElapsedMilliseconds < SettleMs && Control.Run("INFO clients") is { IsString: true } info
+                   && !info.Text.Contains("connected_clients:1\r\n", StringComparison.Ordinal))
+            {
+                Thread.Sleep(1);
+            }
         }
 
         public void Dispose()

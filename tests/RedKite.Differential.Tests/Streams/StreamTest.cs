@@ -10,17 +10,15 @@ internal static class StreamTest
     public const string SeedVariable = "REDKITE_SEED";
     public const string StepsVariable = "REDKITE_STEPS";
 
-    /// <summary>Names of commands, separated by commas: only their templates are drawn, for work on a few of them.</summary>
+    /// <summary>Names of commands, separated by commas: only their templates are drawn, for work on a few of them; OBJECT means all its subcommands.</summary>
     public const string CommandsVariable = "REDKITE_COMMANDS";
 
     private const int LastCommands = 20;
     private const int ExitWaitMs = 200;   // a crash takes a moment between the closed socket and the end
     private const int LineMax = 200;
-    private const int StepsDefault = 20_000;
-
     public static int? Seed => Read(SeedVariable);
 
-    public static int Steps => Read(StepsVariable) ?? StepsDefault;
+    public static int StepsOr(int usual) => Read(StepsVariable) ?? usual;
 
     /// <summary>Null if all replies were the same or allowed to differ, otherwise the report.</summary>
     public static string? Run(ServerPair pair, int seed, int count, IReadOnlyList<CommandFamily> families)

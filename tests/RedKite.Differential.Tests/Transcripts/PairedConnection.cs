@@ -1,3 +1,4 @@
+using System.Text;
 using RedKite.Differential.Tests.Streams;
 using RedKite.Testing;
 
@@ -67,9 +68,8 @@ internal sealed class PairedConnection : IDisposable
         SendBytes(bytes);
         (byte[] Bytes, bool Closed) oracle = _oracle.ReadUntilQuiet(QuietMs);
         (byte[] Bytes, bool Closed) subject = _subject.ReadUntilQuiet(QuietMs / 2, oracle.Bytes.Length, oracle.Closed);
-        Assert.Equal(
-            (CommandLine.Format(oracle.Bytes), oracle.Closed ? "closed" : "open"),
-            (CommandLine.Format(subject.Bytes), subject.Closed ? "closed" : "open"));
+        string Shown((byte[] Bytes, bool Closed) side) => $"{CommandLine.Format(side.Bytes)} and {(side.Closed ? "closed" : "open")}";
+        if (Shown(oracle) != Shown(subject)) Assert.Fail("The replies differ.\n" + new Difference(0, [Encoding.Latin1.GetBytes(bytes)], Shown(oracle), Shown(subject)));
         return subject;
     }
 
