@@ -16,6 +16,8 @@ internal static class StreamTest
     private const int LastCommands = 20;
     private const int ExitWaitMs = 200;   // a crash takes a moment between the closed socket and the end
     private const int LineMax = 200;
+    private const int ShownStepsMax = 100;   // a crash by chance cannot be shrunk
+    private const int OutputLines = 60;      // room for a stack trace
     public static int? Seed => Read(SeedVariable);
 
     public static int StepsOr(int usual) => Read(StepsVariable) ?? usual;
@@ -46,14 +48,15 @@ internal static class StreamTest
         if (pair.Subject.Server.WaitForExit(ExitWaitMs) is { } exitCode)
         {
             report.Append(CultureInfo.InvariantCulture, $"The server under test has exited with code {exitCode}. Its last output:\n");
-            report.AppendJoin('\n', pair.Subject.Server.Output.TakeLast(LastCommands)).Append('\n');
+            report.AppendJoin('\n', pair.Subject.Server.Output.TakeLast(OutputLines)).Append('\n');
         }
 
         report.Append("Last commands:\n").AppendJoin('\n', steps.Take(difference.StepIndex + 1).TakeLast(LastCommands).Select(step => Shorten(step.ToString()))).Append('\n');
         Stopwatch clock = Stopwatch.StartNew();
         (List<Step> smallest, Difference smallestDifference) = Shrinker.Shrink(steps, difference, candidate => StreamRunner.Run(pair, candidate, seed));
         report.Append(CultureInfo.InvariantCulture, $"Smallest transcript found in {clock.ElapsedMilliseconds} ms ({smallest.Count} steps):\n");
-        report.AppendJoin('\n', smallest).Append('\n');
+        if (smallest.Count > ShownStepsMax) report.Append(CultureInfo.InvariantCulture, $"(the last {ShownStepsMax} of them)\n");
+        report.AppendJoin('\n', smallest.TakeLast(ShownStepsMax)).Append('\n');
         report.Append(smallestDifference);
         return report.ToString();
     }
