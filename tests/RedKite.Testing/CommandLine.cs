@@ -45,11 +45,16 @@ public static class CommandLine
     /// <summary>One word: bare if it needs no quotes, otherwise double-quoted with escapes.</summary>
     public static string Format(ReadOnlySpan<byte> word)
     {
-        StringBuilder text = new();
-        bool bare = word.Length > 0;
-        foreach (byte b in word)
+        bool bare = word.Length > 0 && word.IndexOfAnyExceptInRange((byte)33, (byte)126) < 0 && word.IndexOfAny("\"'\\"u8) < 0;
+        return bare ? Escape(word) : $"\"{Escape(word)}\"";
+    }
+
+    /// <summary>The escapes that stand between double quotes.</summary>
+    public static string Escape(ReadOnlySpan<byte> bytes)
+    {
+        StringBuilder text = new(bytes.Length);
+        foreach (byte b in bytes)
         {
-            bare &= b > 32 && b < 127 && b != '"' && b != '\'' && b != '\\';
             text.Append(b switch
             {
                 (byte)'"' => "\\\"",
@@ -62,7 +67,7 @@ public static class CommandLine
             });
         }
 
-        return bare ? text.ToString() : $"\"{text}\"";
+        return text.ToString();
     }
 
     private static byte[] ReadWord(string line, ref int at)

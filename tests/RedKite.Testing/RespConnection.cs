@@ -29,10 +29,13 @@ public sealed class RespConnection : IDisposable
     /// <summary>Push messages that came while waiting for replies, oldest first.</summary>
     public List<RespValue> Pushes { get; } = [];
 
-    public static RespConnection Connect(int port, int timeoutMs = DefaultTimeoutMs)
+    /// <summary>Connects to a port of loopback.</summary>
+    public static RespConnection Connect(int port, int timeoutMs = DefaultTimeoutMs) => Connect(new IPEndPoint(IPAddress.Loopback, port), timeoutMs);
+
+    public static RespConnection Connect(IPEndPoint server, int timeoutMs = DefaultTimeoutMs)
     {
         Socket socket = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
-        return Open(socket, new IPEndPoint(IPAddress.Loopback, port), timeoutMs);
+        return Open(socket, server, timeoutMs);
     }
 
     public static RespConnection ConnectUnix(string path, int timeoutMs = DefaultTimeoutMs) =>

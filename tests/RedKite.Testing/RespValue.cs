@@ -97,7 +97,7 @@ public sealed class RespValue : IEquatable<RespValue>
         MalformedMarker => $"(not RESP: {Text})",
         _ when IsNull => $"{Marker}(null)",
         _ when IsAggregate => $"{Marker}[{string.Join(' ', Items)}]",
-        '+' or '-' or ':' or ',' or '#' or '(' => Marker + Text,
+        '+' or '-' or ':' or ',' or '#' or '(' => Marker + CommandLine.Escape(Payload),
         _ => Marker + CommandLine.Format(Payload),
     };
 }

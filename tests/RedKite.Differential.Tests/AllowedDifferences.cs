@@ -1,0 +1,213 @@
+using System.Globalization;
+using System.Text.RegularExpressions;
+using RedKite.Differential.Tests.Streams;
+using RedKite.Testing;
+
+namespace RedKite.Differential.Tests;
+
+/// <summary>
+/// Every difference between RedKite and the oracle that is not a fault, each a row with its reason. A row sees only replies
+/// that differ, and still checks what can be checked: its predicate tells the whole of what is allowed.
+/// </summary>
+internal static partial class AllowedDifferences
+{
+    // Two servers execute a command this far apart at most, on a machine that does other work too.
+    private const long ClockDistanceMs = 3_000;
+
+    private static readonly Row[] Rows =
+    [
+        new("TTL", "", c => Near(c, ClockDistanceMs / 1000), "time passes between the two servers"),
+        new("PTTL", "", c => Near(c, ClockDistanceMs), "time passes between the two servers"),
+        new("EXPIRETIME", "", c => Near(c, ClockDistanceMs / 1000), "a relative expiry starts when each server executes it"),
+        new("PEXPIRETIME", "", c => Near(c, ClockDistanceMs), "a relative expiry starts when each server executes it"),
+        new("TIME", "", SimilarTime, "time passes between the two servers"),
+        new("KEYS", "", c => SameElements(c.Oracle, c.Subject), "the order of keys is not specified"),
+        new("SCAN", "", SameScan, "the order of keys is not specified"),
+        new("RANDOMKEY", "", c => Both(c, v => v.Marker == '$' && !v.IsNull), "any key will do, but none only if there is none"),
+        new("OBJECT", "IDLETIME", c => Near(c, ClockDistanceMs / 1000), "time passes between the two servers"),
+        new("OBJECT", "FREQ", c => Both(c, v => v.IsInteger && v.Number is >= 0 and <= 255), "the access counter is probabilistic"),
+        new("OBJECT", "REFCOUNT", c => c.Subject.IsInteger && c.Subject.Number == 1 && c.Oracle.IsInteger, "Redis shares small integers; RedKite has no shared values"),
+        new("MEMORY", "USAGE", c => Both(c, v => v.IsInteger && v.Number > 0), "sizes in memory are each server's own"),
+        new("MEMORY", "DOCTOR", c => Both(c, v => v.IsString), "prose about each server's own memory"),
+        new("DEBUG", "OBJECT", c => Both(c, v => v.Marker == '+' && DebugObject().IsMatch(v.Text)), "addresses and sizes in memory are each server's own"),
+        new("LOLWUT", "", c => Both(c, v => v.IsString && LolwutEnd().IsMatch(v.Text)), "the drawing is free, its last line tells the version"),
+        new("HELLO", "", SameHello, "each server has its own version and client ids"),
+        new("CLIENT", "ID", c => Both(c, v => v.IsInteger && v.Number > 0), "each server has its own client ids"),
+        new("CLIENT", "INFO", c => SameClientLines(c, exactly: 1), "addresses, ages and buffer sizes are each server's own; fields of later versions come in between"),
+        new("CLIENT", "LIST", c => SameClientLines(c, exactly: null), "addresses, ages and buffer sizes are each server's own; fields of later versions come in between"),
+        new("COMMAND", "", c => (c.Command.Length == 1 || (c.Command.Length == 2 && c.Word(1) == "INFO")) && SameCommands(c.Oracle, c.Subject), "the order of commands is not specified; RedKite has commands of later versions"),
+        new("COMMAND", "COUNT", c => Both(c, v => v.IsInteger && v.Number > 0), "RedKite has commands of later versions and not all modules' ones"),
+        new("COMMAND", "LIST", c => Both(c, v => v.Marker == '*' && v.Items.All(name => CommandName().IsMatch(name.Text))), "RedKite has commands of later versions"),
+        new("COMMAND", "INFO", SameCommandInfo, "flags, categories, tips and subcommands have no order; later versions add subcommands"),
+        new("COMMAND", "DOCS", SameCommandDocs, "summaries are RedKite's own words"),
+        new("CONFIG", "GET", c => SamePairs(c.Oracle, c.Subject), "parameters that match a pattern have no order"),
+        new("CONFIG", "GET", c => c.Command.Any(word => word is [(byte)'*']) && SameCommonPairs(c.Oracle, c.Subject), "neither has all parameters of the other; those in common have the same values"),
+        new("SLOWLOG", "GET", c => Both(c, v => v.Marker == '*' && v.Items.All(entry => entry.Items.Count == 6)), "which commands were slow is chance"),
+        new("SLOWLOG", "LEN", c => Both(c, v => v.IsInteger && v.Number >= 0), "which commands were slow is chance"),
+        new("LATENCY", "HISTOGRAM", SameHistogramShape, "latencies are each server's own"),
+        .. ((string[])["CLIENT", "OBJECT", "MEMORY", "CONFIG", "COMMAND", "SLOWLOG", "LATENCY", "DEBUG"])
+            .Select(command => new Row(command, "HELP", SameHelp, "explanations are RedKite's own words; later versions add subcommands")),
+    ];
+
+    /// <summary>Whether a row allows these two different replies.</summary>
+    public static bool Allow(Comparison comparison) => Rows.Any(row => row.Matches(comparison) && row.Accepts(comparison));
+
+    private static bool Both(Comparison c, Func<RespValue, bool> predicate) => predicate(c.Oracle) && predicate(c.Subject);
+
+    // Negative replies mean that there is no key or no expiry, and must be the same.
+    private static bool Near(Comparison c, long distance) =>
+        Both(c, v => v.IsInteger && v.Number >= 0) && Math.Abs(c.Oracle.Number - c.Subject.Number) <= distance;
+
+    private static bool SimilarTime(Comparison c) =>
+        Both(c, v => v.Marker == '*' && v.Items.Count == 2 && v.Items.All(item => item.Marker == '$' && UnsignedNumber().IsMatch(item.Text)))
+        && Math.Abs(Number(c.Oracle.Items[0]) - Number(c.Subject.Items[0])) <= ClockDistanceMs / 1000
+        && Number(c.Subject.Items[1]) < 1_000_000;
+
+    private static bool SameScan(Comparison c)
+    {
+        if (!Both(c, v => v.Marker == '*' && v.Items.Count == 2 && v.Items[0].Marker == '$' && UnsignedNumber().IsMatch(v.Items[0].Text) && v.Items[1].Marker == '*'))
+            return false;
+        bool whole = c.Word(1) == "0" && Both(c, v => v.Items[0].Text == "0");
+        return !whole || SameElements(c.Oracle.Items[1], c.Subject.Items[1]);
+    }
+
+    private static bool SameHello(Comparison c)
+    {
+        if (!Both(c, v => v.Marker is '%' or '*' && v.Items.Count == 14 && v["id"] is { IsInteger: true } && v["version"] is { } version && Version().IsMatch(version.Text)))
+            return false;
+        return c.Oracle.Marker == c.Subject.Marker && Enumerable.Range(0, 14).All(i =>
+            c.Oracle.Items[i].Equals(c.Subject.Items[i]) || (i % 2 == 1 && c.Oracle.Items[i - 1].Text is "id" or "version"));
+    }
+
+    // The oracle's fields must all be there in its order, and those that tell the connection's state must be equal.
+    private static bool SameClientLines(Comparison c, int? exactly)
+    {
+        if (!Both(c, v => v.Marker is '$' or '=' && !v.IsNull) || c.Oracle.Marker != c.Subject.Marker) return false;
+        string[] oracle = c.Oracle.Text.Split('\n', StringSplitOptions.RemoveEmptyEntries);
+        string[] subject = c.Subject.Text.Split('\n', StringSplitOptions.RemoveEmptyEntries);
+        if (oracle.Length == 0 || subject.Length != oracle.Length || (exactly is { } count && subject.Length != count)) return false;
+        List<string> unmatched = [.. subject];
+        return oracle.All(line => unmatched.FindIndex(other => SameClientLine(line, other)) is >= 0 and int found && RemoveAt(unmatched, found));
+
+        static bool RemoveAt(List<string> lines, int index)
+        {
+            lines.RemoveAt(index);
+            return true;
+        }
+    }
+
+    private static bool SameClientLine(string oracle, string subject)
+    {
+        string[] state = ["name", "db", "flags", "sub", "psub", "ssub", "multi", "user", "redir", "resp"];
+        List<string[]> given = [.. subject.Split(' ').Select(field => field.Split('=', 2))];
+        int at = 0;
+        foreach (string[] field in oracle.Split(' ').Select(field => field.Split('=', 2)))
+        {
+            int found = given.FindIndex(at, candidate => candidate[0] == field[0] && candidate.Length == field.Length);
+            if (found < 0 || (state.Contains(field[0]) && given[found][1] != field[1])) return false;
+            at = found + 1;
+        }
+
+        return true;
+    }
+
+    private static bool SameCommandInfo(Comparison c) =>
+        Both(c, v => v.Marker == '*') && c.Oracle.Items.Count == c.Subject.Items.Count
+        && c.Oracle.Items.Zip(c.Subject.Items).All(pair => SameCommandEntry(pair.First, pair.Second));
+
+    // Name, arity and key positions in order; sets of flags, categories, tips and key specifications; then subcommands by name.
+    private static bool SameCommandEntry(RespValue oracle, RespValue subject)
+    {
+        if (oracle.IsNull || subject.IsNull) return oracle.Equals(subject);
+        if (oracle.Items.Count != 10 || subject.Items.Count != 10) return false;
+        for (int i = 0; i < 9; i++)
+        {
+            if (Sorted(oracle.Items[i]) != Sorted(subject.Items[i])) return false;
+        }
+
+        return SameCommands(oracle.Items[9], subject.Items[9]);
+    }
+
+    // Every command of the oracle, whatever else there is.
+    private static bool SameCommands(RespValue oracle, RespValue subject)
+    {
+        ILookup<string, RespValue> given = subject.Items.ToLookup(entry => entry.Items.Count == 0 ? "" : entry.Items[0].Text);
+        return oracle.Items.All(entry => given[entry.Items[0].Text].FirstOrDefault() is { } match && SameCommandEntry(entry, match));
+    }
+
+    private static bool SameCommandDocs(Comparison c)
+    {
+        if (c.Oracle.Marker != c.Subject.Marker || !SameElements(Names(c.Oracle), Names(c.Subject))) return false;
+        for (int i = 0; i < c.Oracle.Items.Count; i += 2)
+        {
+            RespValue oracle = c.Oracle.Items[i + 1];
+            RespValue? subject = c.Subject[c.Oracle.Items[i].Text];
+            if (subject?["summary"] is not { Marker: '$', IsNull: false }) return false;
+            if (!Equals(oracle["since"], subject["since"]) || !Equals(oracle["group"], subject["group"])) return false;
+        }
+
+        return true;
+
+        static RespValue Names(RespValue map) => RespValue.Aggregate('*', [.. map.Items.Where((_, i) => i % 2 == 0)]);
+    }
+
+    private static bool SamePairs(RespValue oracle, RespValue subject) =>
+        oracle.Marker == subject.Marker && oracle.IsAggregate
+        && oracle.Items.Chunk(2).Select(pair => $"{pair[0]} {pair[1]}").Order().SequenceEqual(subject.Items.Chunk(2).Select(pair => $"{pair[0]} {pair[1]}").Order());
+
+    // Where a server runs is its own; everything else that both know must be the same.
+    private static bool SameCommonPairs(RespValue oracle, RespValue subject)
+    {
+        string[] own = ["port", "dir", "logfile", "pidfile", "unixsocket", "maxclients", "proc-title-template", "locale-collate"];
+        return oracle.Marker == subject.Marker && oracle.Items.Chunk(2).All(pair =>
+            own.Contains(pair[0].Text) || subject[pair[0].Text] is not { } value || value.Equals(pair[1]));
+    }
+
+    private static bool SameHistogramShape(Comparison c) =>
+        c.Oracle.Marker == c.Subject.Marker && Both(c, v => v.IsAggregate && v.Items.Count % 2 == 0
+        && v.Items.Chunk(2).All(pair => CommandName().IsMatch(pair[0].Text) && pair[1]["calls"] is { IsInteger: true } && pair[1]["histogram_usec"] is { IsAggregate: true }));
+
+    // A heading that is exact, then the subcommands with their explanations indented.
+    private static bool SameHelp(Comparison c)
+    {
+        if (!Both(c, v => v.Marker == '*' && v.Items.Count > 2 && v.Items.All(line => line.Marker == '+'))) return false;
+        HashSet<string> subject = [.. Subcommands(c.Subject)];
+        return c.Oracle.Items[0].Equals(c.Subject.Items[0]) && Subcommands(c.Oracle).All(subject.Contains);
+
+        static IEnumerable<string> Subcommands(RespValue help) =>
+            help.Items.Skip(1).Select(line => line.Text).Where(line => !line.StartsWith(' ')).Select(line => line.Split(' ')[0]);
+    }
+
+    private static bool SameElements(RespValue oracle, RespValue subject) =>
+        oracle.Marker == subject.Marker && oracle.IsAggregate
+        && oracle.Items.Select(item => item.ToString()).Order().SequenceEqual(subject.Items.Select(item => item.ToString()).Order());
+
+    private static string Sorted(RespValue value) =>
+        value.IsAggregate ? $"{value.Marker}[{string.Join(' ', value.Items.Select(Sorted).Order())}]" : value.ToString();
+
+    private static long Number(RespValue bulk) => long.Parse(bulk.Text, CultureInfo.InvariantCulture);
+
+    [GeneratedRegex("^[0-9]{1,20}$")]
+    private static partial Regex UnsignedNumber();
+
+    [GeneratedRegex(@"^[0-9]+\.[0-9]+\.[0-9]+$")]
+    private static partial Regex Version();
+
+    [GeneratedRegex(@"^[a-z0-9_.|-]+$")]
+    private static partial Regex CommandName();
+
+    [GeneratedRegex(@"^Value at:0x[0-9a-f]+ refcount:[0-9]+ encoding:[a-z]+ serializedlength:[0-9]+ lru:[0-9]+ lru_seconds_idle:[0-9]+")]
+    private static partial Regex DebugObject();
+
+    [GeneratedRegex(@"Redis ver\. [0-9]+\.[0-9]+\.[0-9]+\n$")]
+    private static partial Regex LolwutEnd();
+
+    /// <param name="Command">The command's name in upper case.</param>
+    /// <param name="Subcommand">Its first argument in upper case; empty for any.</param>
+    /// <param name="Accepts">What is still demanded of the two replies.</param>
+    /// <param name="Reason">Why they may differ at all.</param>
+    private sealed record Row(string Command, string Subcommand, Func<Comparison, bool> Accepts, string Reason)
+    {
+        public bool Matches(Comparison c) => c.Name == Command && (Subcommand.Length == 0 || c.Word(1) == Subcommand);
+    }
+}

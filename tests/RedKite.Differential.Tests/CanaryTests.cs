@@ -1,0 +1,148 @@
+using System.Text;
+using RedKite.Differential.Tests.Generators;
+using RedKite.Differential.Tests.Streams;
+using RedKite.Testing;
+
+namespace RedKite.Differential.Tests;
+
+/// <summary>
+/// Proves that the comparison can fail. Here the oracle plays both parts, so that every difference found was put in:
+/// these tests say nothing about RedKite and hold before it can do anything.
+/// </summary>
+public sealed class CanaryTests(CanaryTests.Servers servers) : IClassFixture<CanaryTests.Servers>
+{
+    private const int Seed = 11;
+    private const int StepCount = 400;
+
+    private static readonly List<Step> WriteAndRead =
+    [
+        Lone(Episode.Of("SET", "k", "v")),
+        Lone(Episode.Of("SET", "other", "w")),
+        Lone(Episode.Of("PING")),
+    ];
+
+    [Fact]
+    public void The_oracle_does_not_differ_from_itself() =>
+        Assert.Null(StreamTest.Run(servers.Pair, Seed, 4 * StepCount, CommandTable.Families));
+
+    [Fact]
+    public void One_flipped_byte_in_one_reply_is_found()
+    {
+        int replies = 0;
+        Difference? difference = RunSpoiled(StreamGenerator.Generate(Seed, StepCount, [StringGenerator.Family]), onReply: bytes =>
+        {
+            if (++replies == 40) bytes[^3] ^= 1;
+            return bytes;
+        });
+        Assert.NotNull(difference);
+    }
+
+    [Fact]
+    public void One_dropped_write_is_found_in_the_keyspace()
+    {
+        // SET becomes a command that also replies OK and writes nothing.
+        Difference? difference = RunSpoiled(WriteAndRead, onRequest: bytes => Replace(bytes, "$3\r\nSET\r\n$1\r\nk\r\n", "$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n"));
+        Assert.Equal(WriteAndRead.Count, difference?.StepIndex);
+    }
+
+    [Fact]
+    public void A_write_to_another_database_is_found_in_the_keyspace()
+    {
+        List<Step> steps = [Lone(Episode.Of("SELECT", "1")), .. WriteAndRead];
+        Difference? difference = RunSpoiled(steps, onRequest: bytes => Replace(bytes, "SELECT\r\n$1\r\n1", "SELECT\r\n$1\r\n2"));
+        Assert.Equal(steps.Count, difference?.StepIndex);
+    }
+
+    [Fact]
+    public void A_lost_expiry_is_found_in_the_keyspace()
+    {
+        List<Step> steps = [.. WriteAndRead, Lone(Episode.Of("EXPIRE", "k", "5000"))];
+        Difference? difference = RunSpoiled(steps, onRequest: bytes => Replace(bytes, "EXPIRE\r\n$1\r\nk\r\n$4\r\n5000", "EXISTS\r\n$1\r\nk\r\n$4\r\nnone"));
+        Assert.Equal(steps.Count, difference?.StepIndex);
+    }
+
+    [Fact]
+    public void An_error_text_with_another_word_is_found()
+    {
+        Difference? difference = RunSpoiled([Lone(Episode.Of("SET", "k"))], onReply: bytes => Replace(bytes, "wrong number", "wrong amount"));
+        Assert.Equal(0, difference?.StepIndex);
+    }
+
+    [Fact]
+    public void An_error_code_in_the_place_of_another_is_found()
+    {
+        Difference? difference = RunSpoiled([Lone(Episode.Of("NOSUCH"))], onReply: bytes => Replace(bytes, "-ERR", "-BAD"));
+        Assert.Equal(0, difference?.StepIndex);
+    }
+
+    [Fact]
+    public void A_simple_string_in_the_place_of_a_bulk_string_is_found()
+    {
+        Difference? difference = RunSpoiled([Lone(Episode.Of("ECHO", "x"))], onReply: bytes => Replace(bytes, "$1\r\nx", "+x"));
+        Assert.Equal(0, difference?.StepIndex);
+    }
+
+    [Fact]
+    public void A_null_of_the_other_protocol_is_found()
+    {
+        Difference? difference = RunSpoiled([Lone(Episode.Of("HELLO", "3")), Lone(Episode.Of("GET", "none"))], onReply: bytes => Replace(bytes, "_\r\n", "$-1\r\n"));
+        Assert.Equal(1, difference?.StepIndex);
+    }
+
+    [Fact]
+    public void An_allowed_difference_that_goes_too_far_is_found()
+    {
+        List<Step> steps = [Lone(Episode.Of("SETEX", "k", "5000", "v")), Lone(Episode.Of("TTL", "k"))];
+        Assert.Equal(1, RunSpoiled(steps, onReply: bytes => Replace(bytes, ":5000", ":5009"))?.StepIndex);
+    }
+
+    [Fact]
+    public void A_key_that_keys_does_not_list_is_found()
+    {
+        List<Step> steps = [.. WriteAndRead, Lone(Episode.Of("KEYS", "*"))];
+        Assert.Equal(steps.Count - 1, RunSpoiled(steps, onReply: bytes => Replace(bytes, "$5\r\nother\r\n", "$5\r\nOTHER\r\n"))?.StepIndex);
+    }
+
+    [Fact]
+    public void A_failing_stream_shrinks_to_the_commands_that_matter()
+    {
+        List<Step> steps = StreamGenerator.Generate(Seed, StepCount, [KeyGenerator.Family]);
+        steps.Insert(100, Lone(Episode.Of("SELECT", "9")));
+        steps.Insert(101, Lone(Episode.Of("SET", "needle", "1")));
+        steps.Insert(250, Lone(Episode.Of("SELECT", "9")));
+        steps.Insert(251, Lone(Episode.Of("INCRBY", "needle", "41")));
+        Func<byte[], byte[]> fault = bytes => Replace(bytes, ":42\r\n", ":43\r\n");
+        Difference difference = RunSpoiled(steps, onReply: fault)!;
+
+        (List<Step> smallest, Difference last) = Shrinker.Shrink(steps, difference, candidate => RunSpoiled(candidate, onReply: fault));
+
+        Assert.InRange(smallest.Count, 1, 4);
+        Assert.Equal("INCRBY", Encoding.ASCII.GetString(last.Command[0]));
+    }
+
+    private Difference? RunSpoiled(IReadOnlyList<Step> steps, Func<byte[], byte[]>? onRequest = null, Func<byte[], byte[]>? onReply = null)
+    {
+        using SpoilingProxy proxy = new(servers.Pair.Subject.Server.Port, onRequest, onReply);
+        servers.Pair.Subject.UseProxy(proxy.Port);
+        try
+        {
+            return StreamRunner.Run(servers.Pair, steps, Seed, chunksMax: 1);
+        }
+        finally
+        {
+            servers.Pair.Subject.UseProxy(null);
+        }
+    }
+
+    private static Step Lone(Episode episode) => new(0, episode, EndsBatch: true);
+
+    private static byte[] Replace(byte[] bytes, string from, string to) =>
+        Encoding.Latin1.GetBytes(Encoding.Latin1.GetString(bytes).Replace(from, to, StringComparison.Ordinal));
+
+    public sealed class Servers : IDisposable
+    {
+        internal ServerPair Pair { get; } = ServerPair.StartTwins(ServerProgram.Oracle, "--enable-debug-command", "yes");
+
+        public void Dispose() => Pair.Dispose();
+    }
+}

@@ -1,0 +1,21 @@
+using RedKite.Differential.Tests.Generators;
+
+namespace RedKite.Differential.Tests.Streams;
+
+/// <summary>How one command is drawn: its name for reports, how often relative to the others, and its arguments.</summary>
+internal sealed record CommandTemplate(string Name, int Weight, Func<Draw, Episode> Draw);
+
+/// <summary>The templates of one family of commands, in that family's file.</summary>
+internal sealed record CommandFamily(string Name, CommandTemplate[] Templates);
+
+/// <summary>All families. A new family is a file in Generators and a row here.</summary>
+internal static class CommandTable
+{
+    public static readonly CommandFamily[] Families =
+    [
+        StringGenerator.Family,
+        KeyGenerator.Family,
+        ConnectionGenerator.Family,
+        ServerGenerator.Family,
+    ];
+}

@@ -1,0 +1,73 @@
+using RedKite.Testing;
+
+namespace RedKite.Differential.Tests.Streams;
+
+/// <summary>
+/// Compares what both servers hold after a stream: in every database the keys, and for each key its type, encoding, expiry
+/// and value. It also holds the system under test to itself: a scan in small steps finds what KEYS finds.
+/// </summary>
+internal static class KeyspaceComparison
+{
+    private const int ScanStepsMax = 10_000;
+
+    // By type: the questions whose replies are a key's value, each in an order that does not depend on the encoding.
+    private static readonly Dictionary<string, string[]> ValueCommands = new()
+    {
+        ["string"] = ["GET"],
+    };
+
+    public static Difference? Compare(ServerPair pair, int stepIndex)
+    {
+        RespConnection oracle = pair.Oracle.Control;
+        RespConnection subject = pair.Subject.Control;
+        Difference? Ask(params byte[][] command)
+        {
+            Comparison comparison = new(command, oracle.Run(command), subject.Run(command));
+            bool same = comparison.Oracle.Equals(comparison.Subject) || AllowedDifferences.Allow(comparison);
+            return same ? null : Difference.Of(stepIndex, comparison);
+        }
+
+        for (int database = 0; database < ServerPair.Databases; database++)
+        {
+            if ((Ask(CommandLine.Split($"SELECT {database}")) ?? Ask("KEYS"u8.ToArray(), "*"u8.ToArray())) is { } difference) return difference;
+            if (Ask("DBSIZE"u8.ToArray()) is { } size) return size;
+
+            RespValue keys = subject.Run("KEYS *");
+            foreach (RespValue key in keys.Items)
+            {
+                string type = subject.Run("TYPE"u8.ToArray(), key.Payload!).Text;
+                byte[][][] questions =
+                [
+                    ["TYPE"u8.ToArray(), key.Payload!],
+                    ["OBJECT"u8.ToArray(), "ENCODING"u8.ToArray(), key.Payload!],
+                    ["PEXPIRETIME"u8.ToArray(), key.Payload!],
+                    .. ValueCommands.GetValueOrDefault(type, []).Select(command => (byte[][])[.. CommandLine.Split(command), key.Payload!]),
+                ];
+                foreach (byte[][] question in questions)
+                {
+                    if (Ask(question) is { } differs) return differs;
+                }
+            }
+
+            if (CompareScan(subject, keys) is { } missed) return new Difference(stepIndex, CommandLine.Split("SCAN 0 COUNT 3"), keys.ToString(), missed);
+        }
+
+        return null;
+    }
+
+    private static string? CompareScan(RespConnection subject, RespValue keys)
+    {
+        HashSet<string> found = [];
+        string cursor = "0";
+        for (int steps = 0; steps < ScanStepsMax; steps++)
+        {
+            RespValue reply = subject.Run($"SCAN {cursor} COUNT 3");
+            if (reply.Items.Count != 2) return reply.ToString();
+            found.UnionWith(reply.Items[1].Items.Select(key => key.Text));
+            cursor = reply.Items[0].Text;
+            if (cursor == "0") return found.SetEquals(keys.Items.Select(key => key.Text)) ? null : "scan found " + string.Join(' ', found);
+        }
+
+        return $"the scan did not end within {ScanStepsMax} steps";
+    }
+}

@@ -1,0 +1,66 @@
+using System.Text;
+
+namespace RedKite.Differential.Tests.Streams;
+
+/// <summary>
+/// Turns a seed into a stream: episodes of all families by weight, spread over connections and batches. The same seed and
+/// count always give the same stream.
+/// </summary>
+internal static class StreamGenerator
+{
+    public const int Connections = 3;
+
+    private const int DamagePercent = 4;
+    private const int BatchStepsMax = 24;
+
+    public static List<Step> Generate(int seed, int count, IReadOnlyList<CommandFamily> families)
+    {
+        Draw draw = new(seed);
+        CommandTemplate[] templates = [.. families.SelectMany(family => family.Templates)];
+        int totalWeight = templates.Sum(template => template.Weight);
+        List<Step> steps = new(count);
+        while (steps.Count < count)
+        {
+            int connection = draw.Below(Connections);
+            int batch = draw.Chance(50) ? 1 : 1 + draw.Below(BatchStepsMax);
+            for (int i = 1; i <= batch; i++)
+            {
+                Episode episode = PickTemplate(templates, draw.Below(totalWeight)).Draw(draw);
+                if (draw.Chance(DamagePercent)) episode = Damage(episode, draw);
+                bool ends = i == batch || episode.WaitMs > 0 || episode.ClosesConnection;
+                steps.Add(new Step(connection, episode, ends));
+                if (ends) break;
+            }
+        }
+
+        return steps;
+    }
+
+    private static CommandTemplate PickTemplate(CommandTemplate[] templates, int ticket)
+    {
+        foreach (CommandTemplate template in templates)
+        {
+            ticket -= template.Weight;
+            if (ticket < 0) return template;
+        }
+
+        throw new InvalidOperationException("The ticket exceeds the sum of the weights.");
+    }
+
+    // An argument too few, too many or replaced, or a name in other letters. Replacements are never a valid short expiry.
+    private static Episode Damage(Episode episode, Draw draw)
+    {
+        // DEBUG can sleep for as long as it is told.
+        if (episode.Commands.Count > 1 || episode.ClosesConnection || episode.Commands[0][0].AsSpan().SequenceEqual("DEBUG"u8)) return episode;
+        List<byte[]> words = [.. episode.Commands[0]];
+        switch (draw.Below(4))
+        {
+            case 0 when words.Count > 1: words.RemoveAt(words.Count - 1); break;
+            case 1: words.Add(draw.Junk().Bytes); break;
+            case 2 when words.Count > 1: words[1 + draw.Below(words.Count - 1)] = draw.Junk().Bytes; break;
+            default: words[0] = Encoding.UTF8.GetBytes(draw.ChangeCase(Encoding.UTF8.GetString(words[0]))); break;
+        }
+
+        return new Episode([[.. words]]);
+    }
+}

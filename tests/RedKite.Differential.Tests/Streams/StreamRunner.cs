@@ -1,0 +1,109 @@
+using RedKite.Testing;
+
+namespace RedKite.Differential.Tests.Streams;
+
+/// <summary>
+/// Sends a stream to both servers, cut into chunks at random places, and compares each reply byte by byte. Batches go one
+/// after the other, so that the order of commands of several connections is the same on both sides.
+/// </summary>
+internal sealed class StreamRunner(ServerPair pair, int chunkSeed, int chunksMax)
+{
+    private const int ReplyTimeoutMs = 10_000;
+    private const int ChunksMaxDefault = 4;
+
+    private readonly RespConnection?[] _oracle = new RespConnection?[StreamGenerator.Connections];
+    private readonly RespConnection?[] _subject = new RespConnection?[StreamGenerator.Connections];
+
+    /// <summary>How many commands were sent by all runners, for the report of a run.</summary>
+    public static long CommandsSent { get; private set; }
+
+    /// <summary>Runs a stream on fresh servers; null if there is no difference that is not allowed.</summary>
+    public static Difference? Run(ServerPair pair, IReadOnlyList<Step> steps, int chunkSeed, int chunksMax = ChunksMaxDefault)
+    {
+        pair.Reset();
+        StreamRunner runner = new(pair, chunkSeed, chunksMax);
+        try
+        {
+            return runner.RunSteps(steps) ?? KeyspaceComparison.Compare(pair, steps.Count);
+        }
+        finally
+        {
+            for (int i = 0; i < StreamGenerator.Connections; i++) runner.Disconnect(i);
+        }
+    }
+
+    private Difference? RunSteps(IReadOnlyList<Step> steps)
+    {
+        Random chunks = new(chunkSeed);
+        for (int first = 0; first < steps.Count;)
+        {
+            int last = first;
+            while (!steps[last].EndsBatch && last + 1 < steps.Count && steps[last + 1].Connection == steps[first].Connection) last++;
+
+            Episode end = steps[last].Episode;
+            IEnumerable<(int, byte[][])> batch = Enumerable.Range(first, last - first + 1).SelectMany(i => steps[i].Episode.Commands.Select(command => (i, command)));
+            if (Exchange(steps[first].Connection, [.. batch], chunks) is { } difference) return difference;
+            if (end.WaitMs > 0)
+            {
+                Thread.Sleep(end.WaitMs);
+                if (Exchange(steps[first].Connection, [.. end.CommandsAfterWait.Select(command => (last, command))], chunks) is { } later) return later;
+            }
+
+            if (end.ClosesConnection && Close(steps[first].Connection, last, end.Commands[^1]) is { } open) return open;
+            first = last + 1;
+        }
+
+        return null;
+    }
+
+    // One batch on one connection of both servers.
+    private Difference? Exchange(int connection, List<(int Step, byte[][] Command)> commands, Random chunks)
+    {
+        RespConnection oracle = _oracle[connection] ??= RespConnection.Connect(pair.Oracle.Port, ReplyTimeoutMs);
+        RespConnection subject = _subject[connection] ??= RespConnection.Connect(pair.Subject.Port, ReplyTimeoutMs);
+
+        byte[] bytes = [.. commands.SelectMany(command => CommandLine.Encode(command.Command))];
+        List<Range> pieces = Split(bytes.Length, chunks);
+        foreach (RespConnection side in (RespConnection[])[oracle, subject])
+        {
+            foreach (Range piece in pieces) side.Send(bytes.AsSpan(piece));
+        }
+
+        foreach ((int step, byte[][] command) in commands)
+        {
+            CommandsSent++;
+            Comparison comparison = new(command, oracle.Read(), subject.Read());
+            bool same = oracle.LastBytes.SequenceEqual(subject.LastBytes) && comparison.Oracle.Equals(comparison.Subject);
+            if (!same && !AllowedDifferences.Allow(comparison)) return Difference.Of(step, comparison);
+            if (comparison.Subject.IsTimeout) return new Difference(step, command, "(neither server replied)", "");
+        }
+
+        (int lastStep, byte[][] lastCommand) = commands[^1];
+        if (!oracle.Pushes.SequenceEqual(subject.Pushes))
+            return new Difference(lastStep, lastCommand, "pushed " + string.Join(' ', oracle.Pushes), "pushed " + string.Join(' ', subject.Pushes));
+        oracle.Pushes.Clear();
+        subject.Pushes.Clear();
+        return null;
+    }
+
+    private Difference? Close(int connection, int step, byte[][] command)
+    {
+        (string oracle, string subject) = ($"then {_oracle[connection]!.Read()}", $"then {_subject[connection]!.Read()}");
+        Disconnect(connection);
+        return oracle == subject ? null : new Difference(step, command, oracle, subject);
+    }
+
+    private void Disconnect(int connection)
+    {
+        _oracle[connection]?.Dispose();
+        _subject[connection]?.Dispose();
+        _oracle[connection] = null;
+        _subject[connection] = null;
+    }
+
+    private List<Range> Split(int length, Random random)
+    {
+        int[] cuts = [0, .. Enumerable.Range(0, random.Next(chunksMax)).Select(_ => random.Next(length)).Order(), length];
+        return [.. cuts.Zip(cuts.Skip(1), (from, to) => from..to).Where(piece => piece.Start.Value < piece.End.Value)];
+    }
+}

@@ -1,0 +1,68 @@
+using System.Diagnostics;
+using System.Globalization;
+using System.Text;
+
+namespace RedKite.Differential.Tests.Streams;
+
+/// <summary>Runs the stream of a seed and, if the servers differ, writes a report that is enough to mend the fault.</summary>
+internal static class StreamTest
+{
+    public const string SeedVariable = "REDKITE_SEED";
+    public const string StepsVariable = "REDKITE_STEPS";
+
+    /// <summary>Names of commands, separated by commas: only their templates are drawn, for work on a few of them; OBJECT means all its subcommands.</summary>
+    public const string CommandsVariable = "REDKITE_COMMANDS";
+
+    private const int LastCommands = 20;
+    private const int ExitWaitMs = 200;   // a crash takes a moment between the closed socket and the end
+    private const int LineMax = 200;
+    private const int ShownStepsMax = 100;   // a crash by chance cannot be shrunk
+    private const int OutputLines = 60;      // room for a stack trace
+    public static int? Seed => Read(SeedVariable);
+
+    public static int StepsOr(int usual) => Read(StepsVariable) ?? usual;
+
+    /// <summary>Null if all replies were the same or allowed to differ, otherwise the report.</summary>
+    public static string? Run(ServerPair pair, int seed, int count, IReadOnlyList<CommandFamily> families)
+    {
+        families = OnlyChosen(families);
+        if (families.Count == 0) return null;
+        List<Step> steps = StreamGenerator.Generate(seed, count, families);
+        return StreamRunner.Run(pair, steps, seed) is { } difference ? Report(pair, seed, count, steps, difference) : null;
+    }
+
+    private static IReadOnlyList<CommandFamily> OnlyChosen(IReadOnlyList<CommandFamily> families)
+    {
+        if (Environment.GetEnvironmentVariable(CommandsVariable) is not { Length: > 0 } chosen) return families;
+        string[] names = chosen.ToUpperInvariant().Split(',');
+        return [.. families
+            .Select(family => family with { Templates = [.. family.Templates.Where(template => names.Contains(template.Name.Split(' ')[0]))] })
+            .Where(family => family.Templates.Length > 0)];
+    }
+
+    private static string Report(ServerPair pair, int seed, int count, List<Step> steps, Difference difference)
+    {
+        StringBuilder report = new();
+        report.Append(CultureInfo.InvariantCulture, $"Step {difference.StepIndex} of seed {seed} differs. Replay: {SeedVariable}={seed} {StepsVariable}={count}\n");
+        report.Append(difference);
+        if (pair.Subject.Server.WaitForExit(ExitWaitMs) is { } exitCode)
+        {
+            report.Append(CultureInfo.InvariantCulture, $"The server under test has exited with code {exitCode}. Its last output:\n");
+            report.AppendJoin('\n', pair.Subject.Server.Output.TakeLast(OutputLines)).Append('\n');
+        }
+
+        report.Append("Last commands:\n").AppendJoin('\n', steps.Take(difference.StepIndex + 1).TakeLast(LastCommands).Select(step => Shorten(step.ToString()))).Append('\n');
+        Stopwatch clock = Stopwatch.StartNew();
+        (List<Step> smallest, Difference smallestDifference) = Shrinker.Shrink(steps, difference, candidate => StreamRunner.Run(pair, candidate, seed));
+        report.Append(CultureInfo.InvariantCulture, $"Smallest transcript found in {clock.ElapsedMilliseconds} ms ({smallest.Count} steps):\n");
+        if (smallest.Count > ShownStepsMax) report.Append(CultureInfo.InvariantCulture, $"(the last {ShownStepsMax} of them)\n");
+        report.AppendJoin('\n', smallest.TakeLast(ShownStepsMax)).Append('\n');
+        report.Append(smallestDifference);
+        return report.ToString();
+    }
+
+    private static string Shorten(string line) => line.Length <= LineMax ? line : $"{line.AsSpan(0, LineMax)}... ({line.Length} characters)";
+
+    private static int? Read(string variable) =>
+        int.TryParse(Environment.GetEnvironmentVariable(variable), NumberStyles.AllowLeadingSign, CultureInfo.InvariantCulture, out int value) ? value : null;
+}

@@ -1,0 +1,219 @@
+using RedKite.Testing;
+
+namespace RedKite.Differential.Tests.Transcripts;
+
+/// <summary>CLIENT subcommands that take several connections or say nothing.</summary>
+[Collection(TranscriptCollection.Name)]
+public sealed class ClientTests(TranscriptServers servers) : TranscriptTests(servers)
+{
+    [Theory]
+    [InlineData("CLIENT REPLY OFF\r\nPING\r\nSET k v\r\nCLIENT REPLY ON\r\nGET k\r\n")]
+    [InlineData("CLIENT REPLY SKIP\r\nPING\r\nPING x\r\n")]
+    [InlineData("CLIENT REPLY SKIP\r\nCLIENT REPLY SKIP\r\nPING 1\r\nPING 2\r\n")]
+    [InlineData("CLIENT REPLY OFF\r\nCLIENT REPLY SKIP\r\nPING 1\r\nPING 2\r\nCLIENT REPLY ON\r\n")]
+    [InlineData("CLIENT REPLY OFF\r\nNOSUCH\r\nGET\r\nCLIENT REPLY NOSUCH\r\nCLIENT REPLY ON\r\n")]
+    [InlineData("CLIENT REPLY ON\r\nCLIENT REPLY\r\nCLIENT REPLY ON ON\r\nclient reply off\r\nPING\r\n")]
+    [InlineData("CLIENT REPLY OFF\r\nRESET\r\nPING\r\n")]
+    [InlineData("CLIENT REPLY OFF\r\nHELLO 3\r\nCLIENT REPLY ON\r\nGET none\r\n")]
+    [InlineData("CLIENT REPLY OFF\r\n*1\r\nPING\r\n")]
+    [InlineData("CLIENT REPLY OFF\r\nQUIT\r\n")]
+    public void Replies_can_be_turned_off(string bytes) => Open().Raw(bytes);
+
+    [Fact]
+    public void Pausing_writes_holds_writes_and_lets_reads_pass()
+    {
+        PairedConnection admin = Open();
+        PairedConnection writer = Open();
+        admin.Run("SET k old").IsOk();
+        admin.Run("CLIENT PAUSE 100000 WRITE").IsOk();
+        writer.Run("GET k").IsBulk("old");
+        writer.Send("SET k new");
+        writer.IsSilent();
+        admin.Run("GET k").IsBulk("old");
+        admin.Run("CLIENT UNPAUSE").IsOk();
+        writer.Read("SET k new").IsOk();
+        admin.Run("GET k").IsBulk("new");
+    }
+
+    [Fact]
+    public void Pausing_all_holds_reads_too_and_ends_by_itself()
+    {
+        PairedConnection admin = Open();
+        PairedConnection reader = Open();
+        admin.Run("CLIENT PAUSE 300").IsOk();
+        reader.Send("PING");
+        reader.IsSilent();
+        reader.Read("PING").IsSimple("PONG");
+    }
+
+    [Fact]
+    public void A_pause_is_not_shortened_by_a_shorter_one()
+    {
+        PairedConnection admin = Open();
+        PairedConnection writer = Open();
+        admin.Run("CLIENT PAUSE 100000 WRITE").IsOk();
+        admin.Run("CLIENT PAUSE 1 WRITE").IsOk();
+        Thread.Sleep(20);
+        writer.Send("SET k v");
+        writer.IsSilent();
+        admin.Run("CLIENT UNPAUSE").IsOk();
+        writer.Read("SET k v").IsOk();
+    }
+
+    [Theory]
+    [InlineData("CLIENT PAUSE")]
+    [InlineData("CLIENT PAUSE abc")]
+    [InlineData("CLIENT PAUSE -1")]
+    [InlineData("CLIENT PAUSE 1 NOSUCH")]
+    [InlineData("CLIENT PAUSE 1 WRITE x")]
+    [InlineData("CLIENT PAUSE 9223372036854775807")]
+    [InlineData("CLIENT UNPAUSE x")]
+    public void Wrong_pauses_are_refused(string command) => Open().Run(command);
+
+    [Fact]
+    public void Killing_by_address_replies_ok_and_closes()
+    {
+        PairedConnection admin = Open();
+        PairedConnection victim = Open();
+        admin.Run(victim, facts => $"CLIENT KILL {facts.Address}").IsOk();
+        victim.Read().IsClosed();
+    }
+
+    [Theory]
+    [InlineData("ID {0}")]
+    [InlineData("ADDR {1}")]
+    [InlineData("ID {0} SKIPME no")]
+    [InlineData("ID {0} TYPE normal USER default")]
+    [InlineData("id {0} addr {1} skipme YES")]
+    public void Killing_by_filters_replies_the_count(string filters)
+    {
+        PairedConnection admin = Open();
+        PairedConnection victim = Open();
+        admin.Run(victim, facts => "CLIENT KILL " + string.Format(System.Globalization.CultureInfo.InvariantCulture, filters, facts.Id, facts.Address)).IsInteger(1);
+        victim.Read().IsClosed();
+        admin.Run("PING").IsSimple("PONG");
+    }
+
+    [Fact]
+    public void Killing_oneself_replies_before_the_close()
+    {
+        PairedConnection connection = Open();
+        connection.Run(connection, facts => $"CLIENT KILL ID {facts.Id}").IsInteger(0);
+        connection.Run(connection, facts => $"CLIENT KILL ID {facts.Id} SKIPME no").IsInteger(1);
+        connection.Read().IsClosed();
+        PairedConnection other = Open();
+        other.Run(other, facts => $"CLIENT KILL {facts.Address}").IsOk();
+        other.Read().IsClosed();
+    }
+
+    [Theory]
+    [InlineData("CLIENT KILL")]
+    [InlineData("CLIENT KILL nonsense")]
+    [InlineData("CLIENT KILL ID")]
+    [InlineData("CLIENT KILL ID abc")]
+    [InlineData("CLIENT KILL ID 0")]
+    [InlineData("CLIENT KILL ID -5")]
+    [InlineData("CLIENT KILL TYPE nosuch")]
+    [InlineData("CLIENT KILL USER nosuch")]
+    [InlineData("CLIENT KILL SKIPME yes")]
+    [InlineData("CLIENT KILL SKIPME maybe")]
+    [InlineData("CLIENT KILL ADDR 1.2.3.4:5 SKIPME")]
+    [InlineData("CLIENT KILL NOSUCH 1")]
+    [InlineData("CLIENT KILL ID 999999 ADDR 1.2.3.4:5 LADDR 1.2.3.4:5")]
+    public void Kills_that_meet_nobody(string command)
+    {
+        PairedConnection connection = Open();
+        connection.Run(command);
+        connection.Run("PING").IsSimple("PONG");
+    }
+
+    [Fact]
+    public void The_list_shows_each_connection_with_its_state()
+    {
+        PairedConnection first = Open();
+        PairedConnection second = Open();
+        first.Run("CLIENT SETNAME first").IsOk();
+        second.Run("HELLO 3 SETNAME second");
+        second.Run("SELECT 3").IsOk();
+        first.Run("CLIENT LIST");
+        first.Run(second, facts => $"CLIENT LIST ID {facts.Id}");
+        second.Run("CLIENT INFO");
+        first.Run("CLIENT LIST TYPE normal");
+        first.Run("CLIENT LIST TYPE pubsub").IsBulk("");
+        first.Run("CLIENT LIST ID 999999").IsBulk("");
+        first.Run("CLIENT NO-EVICT on").IsOk();
+        first.Run("CLIENT INFO");
+    }
+
+    [Fact]
+    public void Reset_clears_the_state_of_a_connection()
+    {
+        PairedConnection connection = Open();
+        connection.Run("HELLO 3 SETNAME name");
+        connection.Run("SELECT 5").IsOk();
+        connection.Run("SET k v").IsOk();
+        connection.Run("CLIENT NO-EVICT on").IsOk();
+        connection.Run("RESET").IsSimple("RESET");
+        connection.Run("CLIENT GETNAME").IsNull();
+        connection.Run("GET k").IsNull();
+        connection.Run("CLIENT INFO");
+    }
+
+    [Theory]
+    [InlineData("CLIENT TRACKINGINFO")]
+    [InlineData("CLIENT GETREDIR")]
+    [InlineData("CLIENT CACHING YES")]
+    [InlineData("CLIENT UNBLOCK 999999")]
+    [InlineData("CLIENT UNBLOCK 999999 ERROR")]
+    [InlineData("CLIENT UNBLOCK abc")]
+    [InlineData("CLIENT UNBLOCK 1 NOSUCH")]
+    [InlineData("CLIENT NO-EVICT")]
+    [InlineData("CLIENT NO-EVICT maybe")]
+    [InlineData("CLIENT")]
+    [InlineData("CLIENT NOSUCH")]
+    [InlineData("CLIENT ID x")]
+    [InlineData("CLIENT GETNAME x")]
+    [InlineData("CLIENT SETNAME")]
+    [InlineData("CLIENT SETNAME \"\"")]
+    [InlineData("CLIENT SETNAME \"a b\"")]
+    [InlineData("CLIENT SETNAME \"a\\nb\"")]
+    [InlineData("CLIENT SETNAME \"\\x7f\"")]
+    [InlineData("CLIENT LIST NOSUCH")]
+    [InlineData("CLIENT LIST TYPE nosuch")]
+    [InlineData("CLIENT LIST ID abc")]
+    public void Single_subcommands_in_both_protocols(string command)
+    {
+        PairedConnection connection = Open();
+        connection.Run(command);
+        connection.Run("HELLO 3");
+        connection.Run(command);
+    }
+
+    // What Redis has since 7.2 and 7.4; the oracle is older, so the replies are stated here.
+    [Fact]
+    public void Later_subcommands_reply_as_Redis_7_4_does()
+    {
+        Assert.SkipUnless(ServerProgram.UnderTest.IsRedKite, "the oracle is older than these subcommands");
+        using RespConnection connection = RespConnection.Connect(Pair.Subject.Port);
+        connection.Run("CLIENT NO-TOUCH ON").IsOk();
+        connection.Run("CLIENT NO-TOUCH off").IsOk();
+        connection.Run("CLIENT NO-TOUCH maybe").IsError("ERR syntax error");
+        connection.Run("CLIENT SETINFO LIB-NAME kite").IsOk();
+        connection.Run("CLIENT SETINFO lib-ver 1.2.3").IsOk();
+        connection.Run("CLIENT SETINFO lib-ver \"1 2\"").IsError("ERR lib-ver cannot contain spaces, newlines or special characters.");
+        connection.Run("CLIENT SETINFO nosuch x").IsError("ERR Unrecognized option 'nosuch'");
+        Assert.EndsWith("lib-name=kite lib-ver=1.2.3\n", connection.Run("CLIENT INFO").Text, StringComparison.Ordinal);
+        connection.Run("CLIENT KILL MAXAGE 100000").IsInteger(0);
+    }
+
+    [Fact]
+    public void The_fields_of_a_client_line_are_those_of_Redis_7_4_in_its_order()
+    {
+        Assert.SkipUnless(ServerProgram.UnderTest.IsRedKite, "the oracle is older than some of these fields");
+        using RespConnection connection = RespConnection.Connect(Pair.Subject.Port);
+        string names = string.Join(' ', connection.Run("CLIENT INFO").Text.TrimEnd('\n').Split(' ').Select(field => field.Split('=')[0]));
+        Assert.Equal(
+            "id addr laddr fd name age idle flags db sub psub ssub multi watch qbuf qbuf-free argv-mem multi-mem rbs rbp obl oll omem tot-mem events cmd user redir resp lib-name lib-ver",
+            names);
+    }
+}

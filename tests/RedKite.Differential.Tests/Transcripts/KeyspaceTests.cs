@@ -1,0 +1,120 @@
+using RedKite.Testing;
+
+namespace RedKite.Differential.Tests.Transcripts;
+
+/// <summary>What streams cannot reach: guarantees that hold over many calls, and keys that have expired but are still there.</summary>
+[Collection(TranscriptCollection.Name)]
+public sealed class KeyspaceTests(TranscriptServers servers) : TranscriptTests(servers)
+{
+    private const int StableKeys = 500;
+
+    [Theory]
+    [InlineData(0, 0)]
+    [InlineData(200, 0)]
+    [InlineData(0, 200)]
+    [InlineData(100, 100)]
+    public void A_scan_returns_every_key_that_was_there_throughout(int addedPerCall, int removedPerCall)
+    {
+        using RespConnection connection = RespConnection.Connect(Pair.Subject.Port);
+        for (int i = 0; i < StableKeys; i++) connection.Run($"SET stable:{i} {i}").IsOk();
+        const int transient = 20_000;
+        for (int i = 0; i < transient && removedPerCall > 0; i++) connection.SendCommand($"SET transient:{i} x");
+        for (int i = 0; i < transient && removedPerCall > 0; i++) connection.Read().IsOk();
+
+        HashSet<string> found = [];
+        string cursor = "0";
+        int added = 0, removed = 0;
+        do
+        {
+            RespValue reply = connection.Run($"SCAN {cursor} COUNT 50");
+            cursor = reply.Items[0].Text;
+            found.UnionWith(reply.Items[1].Items.Select(key => key.Text));
+            for (int i = 0; i < addedPerCall; i++) connection.Run($"SET added:{added++} x").IsOk();
+            for (int i = 0; i < removedPerCall && removed < transient; i++) connection.Run($"DEL transient:{removed++}").IsInteger(1);
+            Assert.True(added < 200_000, "the scan does not end");
+        }
+        while (cursor != "0");
+
+        Assert.Equal(StableKeys, found.Count(key => key.StartsWith("stable:", StringComparison.Ordinal)));
+    }
+
+    [Fact]
+    public void Randomkey_returns_keys_that_exist_and_all_of_them_in_time()
+    {
+        using RespConnection connection = RespConnection.Connect(Pair.Subject.Port);
+        for (int i = 0; i < 8; i++) connection.Run($"SET {i} x").IsOk();
+        HashSet<string> found = [.. Enumerable.Range(0, 1_000).Select(_ => connection.Run("RANDOMKEY").Text)];
+        Assert.Equal(["0", "1", "2", "3", "4", "5", "6", "7"], found.Order());
+    }
+
+    [Theory]
+    [InlineData("GET gone")]
+    [InlineData("MGET gone kept")]
+    [InlineData("EXISTS gone")]
+    [InlineData("TYPE gone")]
+    [InlineData("TTL gone")]
+    [InlineData("PTTL gone")]
+    [InlineData("EXPIRETIME gone")]
+    [InlineData("STRLEN gone")]
+    [InlineData("KEYS *")]
+    [InlineData("SCAN 0 COUNT 1000")]
+    [InlineData("RANDOMKEY")]
+    [InlineData("DEL gone")]
+    [InlineData("UNLINK gone")]
+    [InlineData("TOUCH gone")]
+    [InlineData("OBJECT ENCODING gone")]
+    [InlineData("RENAME gone other")]
+    [InlineData("COPY gone other")]
+    [InlineData("COPY kept gone")]
+    [InlineData("RENAMENX kept gone")]
+    [InlineData("MOVE gone 1")]
+    [InlineData("SETNX gone new")]
+    [InlineData("SET gone new XX")]
+    [InlineData("SET gone new NX GET")]
+    [InlineData("SET gone new KEEPTTL")]
+    [InlineData("MSETNX gone a other b")]
+    [InlineData("GETSET gone new")]
+    [InlineData("GETDEL gone")]
+    [InlineData("GETEX gone PERSIST")]
+    [InlineData("APPEND gone x")]
+    [InlineData("INCR gone")]
+    [InlineData("SETRANGE gone 2 x")]
+    [InlineData("EXPIRE gone 100")]
+    [InlineData("PERSIST gone")]
+    [InlineData("LCS gone kept")]
+    public void An_expired_key_is_visible_to_nobody(string command)
+    {
+        PairedConnection connection = Open();
+        connection.Run("DEBUG SET-ACTIVE-EXPIRE 0").IsOk();
+        connection.Run("SET kept v").IsOk();
+        connection.Run("SET gone 1 PX 5").IsOk();
+        Thread.Sleep(15);
+        connection.Run(command);
+        connection.Run("EXISTS gone");
+        connection.Run("GET gone");
+        connection.Run("TTL gone");
+        connection.Run("DBSIZE");
+    }
+
+    [Fact]
+    public void Expired_keys_go_away_without_being_asked_for()
+    {
+        PairedConnection connection = Open();
+        for (int i = 0; i < 100; i++) connection.Run($"SET gone:{i} x PX 5").IsOk();
+        connection.Run("SET kept v").IsOk();
+        Thread.Sleep(1_500);
+        connection.Run("DBSIZE").IsInteger(1);
+    }
+
+    [Fact]
+    public void Access_frequencies_need_their_policy()
+    {
+        PairedConnection connection = Open();
+        connection.Run("SET k v").IsOk();
+        connection.Run("OBJECT FREQ k");
+        connection.Run("CONFIG SET maxmemory-policy allkeys-lfu").IsOk();
+        connection.Run("OBJECT IDLETIME k");
+        connection.Run("OBJECT FREQ k");
+        connection.Run("OBJECT FREQ none");
+    }
+}

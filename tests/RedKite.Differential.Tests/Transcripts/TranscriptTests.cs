@@ -1,0 +1,45 @@
+using RedKite.Differential.Tests.Streams;
+
+namespace RedKite.Differential.Tests.Transcripts;
+
+/// <summary>One pair of servers for all transcripts that need no options of their own, emptied before each.</summary>
+public sealed class TranscriptServers : IDisposable
+{
+    internal ServerPair Pair { get; } = ServerPair.Start("--enable-debug-command", "yes");
+
+    public void Dispose() => Pair.Dispose();
+}
+
+[CollectionDefinition(Name)]
+public sealed class TranscriptCollection : ICollectionFixture<TranscriptServers>
+{
+    public const string Name = "transcripts";
+}
+
+/// <summary>What transcripts written by hand share: servers and connections that end with the test.</summary>
+public abstract class TranscriptTests : IDisposable
+{
+    private readonly ServerPair _pair;
+    private readonly List<PairedConnection> _connections = [];
+
+    protected TranscriptTests(TranscriptServers servers)
+    {
+        _pair = servers.Pair;
+        _pair.Reset();
+    }
+
+    internal ServerPair Pair => _pair;
+
+    public void Dispose()
+    {
+        foreach (PairedConnection connection in _connections) connection.Dispose();
+        GC.SuppressFinalize(this);
+    }
+
+    internal PairedConnection Open()
+    {
+        PairedConnection connection = new(_pair);
+        _connections.Add(connection);
+        return connection;
+    }
+}

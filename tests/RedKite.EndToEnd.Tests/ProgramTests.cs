@@ -1,0 +1,202 @@
+using System.Globalization;
+using System.Net;
+using System.Net.NetworkInformation;
+using System.Net.Sockets;
+using RedKite.Testing;
+
+namespace RedKite.EndToEnd.Tests;
+
+/// <summary>The program as whoever operates it sees it: start, refusals to start, signals, files and sockets.</summary>
+public sealed class ProgramTests
+{
+    private const int ExitTimeoutMs = 10_000;
+
+    public static TheoryData<string> Transports => RunningServers.Transports;
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void The_start_tells_version_port_and_readiness(string transport)
+    {
+        using ServerProcess server = Start(transport);
+        Assert.True(server.WaitForOutput("Ready to accept connections", 5_000), string.Join('\n', server.Output));
+        string output = string.Join('\n', server.Output);
+        Assert.Contains(server.Port.ToString(CultureInfo.InvariantCulture), output, StringComparison.Ordinal);
+        if (ServerProgram.UnderTest.IsRedKite) Assert.Contains("RedKite", output, StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData("--nosuch-option", "1")]
+    [InlineData("--port", "abc")]
+    [InlineData("--port", "70000")]
+    [InlineData("--maxmemory", "lots")]
+    [InlineData("--maxmemory-policy", "nosuch")]
+    [InlineData("--databases", "0")]
+    [InlineData("--transport", "carrier-pigeon")]
+    public void A_wrong_option_ends_the_start_with_one_line_that_names_it(string option, string value)
+    {
+        Assert.SkipUnless(ServerProgram.UnderTest.IsRedKite, "Redis says it in several lines");
+        using ServerProcess server = ServerProcess.StartUnchecked(ServerProgram.UnderTest, ServerProcess.FreePort(), option, value);
+        Assert.Equal(1, server.WaitForExit(ExitTimeoutMs));
+        string line = Assert.Single(server.Output);
+        Assert.Contains(option.TrimStart('-'), line, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void A_missing_configuration_file_ends_the_start_with_one_line()
+    {
+        Assert.SkipUnless(ServerProgram.UnderTest.IsRedKite, "Redis takes the file as the first argument alone");
+        ServerProgram program = ServerProgram.UnderTest with { CommandLine = ServerProgram.UnderTest.CommandLine.Replace("--port", "nosuchfile.conf --port", StringComparison.Ordinal) };
+        using ServerProcess server = ServerProcess.StartUnchecked(program, ServerProcess.FreePort());
+        Assert.Equal(1, server.WaitForExit(ExitTimeoutMs));
+        Assert.Contains("nosuchfile.conf", Assert.Single(server.Output), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void A_port_in_use_ends_the_start()
+    {
+        using TcpListener taken = new(IPAddress.Any, 0);
+        taken.Start();
+        int port = ((IPEndPoint)taken.LocalEndpoint).Port;
+        using ServerProcess server = ServerProcess.StartUnchecked(ServerProgram.UnderTest, port);
+        Assert.Equal(1, server.WaitForExit(ExitTimeoutMs));
+        if (!ServerProgram.UnderTest.IsRedKite) return;
+        Assert.Contains(port.ToString(CultureInfo.InvariantCulture), Assert.Single(server.Output), StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void A_terminating_signal_closes_connections_and_exits_with_0(string transport) => EndsWith(transport, server => server.Signal("TERM"));
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void An_interrupting_signal_closes_connections_and_exits_with_0(string transport) => EndsWith(transport, server => server.Signal("INT"));
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void Shutdown_closes_connections_without_a_reply_and_exits_with_0(string transport) => EndsWith(transport, server =>
+    {
+        using RespConnection connection = server.Connect();
+        connection.Run("SHUTDOWN NOSAVE").IsClosed();
+    });
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void Nothing_after_shutdown_is_executed(string transport)
+    {
+        using ServerProcess server = Start(transport);
+        using RespConnection connection = server.Connect();
+        connection.Send("SHUTDOWN\r\nPING\r\n");
+        connection.Read().IsClosed();
+        Assert.Equal(0, server.WaitForExit(ExitTimeoutMs));
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void Shutdown_with_wrong_arguments_is_refused(string transport)
+    {
+        using ServerProcess server = Start(transport);
+        using RespConnection connection = server.Connect();
+        connection.Run("SHUTDOWN NOSUCH").IsError("ERR syntax error");
+        connection.Run("SHUTDOWN SAVE NOSAVE").IsError("ERR syntax error");
+        connection.Run("SHUTDOWN ABORT").IsError("ERR No shutdown in progress.");
+        connection.Run("PING").IsSimple("PONG");
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void A_unix_socket_is_served_and_removed(string transport)
+    {
+        using ServerProcess server = Start(transport, "--unixsocket", "{folder}/s.sock", "--unixsocketperm", "700");
+        string path = Path.Combine(server.Folder, "s.sock");
+        using (RespConnection connection = RespConnection.ConnectUnix(path))
+        {
+            connection.Run("SET k v").IsOk();
+            Assert.Contains($" laddr={path}:0 ", connection.Run("CLIENT INFO").Text, StringComparison.Ordinal);
+        }
+
+        if (!OperatingSystem.IsWindows()) Assert.Equal(UnixFileMode.UserRead | UnixFileMode.UserWrite | UnixFileMode.UserExecute, File.GetUnixFileMode(path));
+        using (RespConnection tcp = server.Connect()) tcp.Run("GET k").IsBulk("v");
+        server.Signal("TERM");
+        Assert.Equal(0, server.WaitForExit(ExitTimeoutMs));
+        Assert.False(File.Exists(path));
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void A_log_file_takes_what_would_be_printed(string transport)
+    {
+        using ServerProcess server = Start(transport, "--logfile", "{folder}/server.log");
+        string path = Path.Combine(server.Folder, "server.log");
+        Assert.Contains("Ready to accept connections", File.ReadAllText(path), StringComparison.Ordinal);
+        Assert.Empty(server.Output);
+        server.Signal("TERM");
+        Assert.Equal(0, server.WaitForExit(ExitTimeoutMs));
+        Assert.Empty(server.Output);
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void A_process_id_file_exists_while_the_server_runs(string transport)
+    {
+        using ServerProcess server = Start(transport, "--pidfile", "{folder}/server.pid");
+        string path = Path.Combine(server.Folder, "server.pid");
+        Assert.Equal(server.Id.ToString(CultureInfo.InvariantCulture), File.ReadAllText(path).Trim());
+        server.Signal("TERM");
+        Assert.Equal(0, server.WaitForExit(ExitTimeoutMs));
+        Assert.False(File.Exists(path));
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void Protected_mode_refuses_other_machines_until_there_is_a_password(string transport)
+    {
+        // The machine's own other address: the server sees a peer that is not loopback, though nothing leaves the machine.
+        IPAddress? own = NetworkInterface.GetAllNetworkInterfaces()
+            .Where(network => network.OperationalStatus == OperationalStatus.Up)
+            .SelectMany(network => network.GetIPProperties().UnicastAddresses)
+            .Select(address => address.Address)
+            .FirstOrDefault(address => address.AddressFamily == AddressFamily.InterNetwork && !IPAddress.IsLoopback(address));
+        Assert.SkipWhen(own is null, "the machine has no address but loopback");
+
+        using ServerProcess server = Start(transport, "--bind", "0.0.0.0");
+        using (RespConnection refused = RespConnection.Connect(new IPEndPoint(own!, server.Port)))
+        {
+            RespValue reply = refused.Read();
+            Assert.True(reply.IsError, reply.ToString());
+            Assert.StartsWith("DENIED ", reply.Text, StringComparison.Ordinal);
+            refused.Read().IsClosed();
+        }
+
+        using RespConnection local = server.Connect();
+        local.Run("CONFIG SET protected-mode no").IsOk();
+        using (RespConnection accepted = RespConnection.Connect(new IPEndPoint(own!, server.Port))) accepted.Run("PING").IsSimple("PONG");
+        local.Run("CONFIG SET protected-mode yes").IsOk();
+        local.Run("CONFIG SET requirepass secret").IsOk();
+        using RespConnection authenticated = RespConnection.Connect(new IPEndPoint(own!, server.Port));
+        authenticated.Run("AUTH secret").IsOk();
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void An_idle_connection_is_closed_after_the_timeout(string transport)
+    {
+        using ServerProcess server = Start(transport, "--timeout", "1");
+        using RespConnection idle = server.Connect();
+        idle.Run("PING").IsSimple("PONG");
+        idle.Read().IsClosed();
+    }
+
+    private static ServerProcess Start(string transport, params string[] options) =>
+        ServerProcess.Start(ServerProgram.UnderTest, [.. ServerProgram.TransportOptions(transport), .. options]);
+
+    private static void EndsWith(string transport, Action<ServerProcess> end)
+    {
+        using ServerProcess server = Start(transport);
+        using RespConnection idle = server.Connect();
+        idle.Run("SET k v").IsOk();
+        end(server);
+        Assert.Equal(0, server.WaitForExit(ExitTimeoutMs));
+        idle.Read().IsClosed();
+        Assert.Throws<SocketException>(() => server.Connect());
+    }
+}

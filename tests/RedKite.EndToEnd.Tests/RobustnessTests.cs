@@ -1,0 +1,258 @@
+using System.Diagnostics;
+using System.Globalization;
+using System.Text;
+using System.Text.RegularExpressions;
+using RedKite.Testing;
+
+namespace RedKite.EndToEnd.Tests;
+
+/// <summary>Clients that are many, cut off, slow or greedy: each server here is its own, and must serve others as before.</summary>
+public sealed class RobustnessTests
+{
+    private const int SettleTimeoutMs = 10_000;
+    private const int Megabyte = 1024 * 1024;
+
+    private const string Pipeline =
+        "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$5\r\na\r\nbc\r\n*2\r\n$4\r\nINCR\r\n$1\r\nn\r\nPING\r\n*2\r\n$3\r\nGET\r\n$1\r\nk\r\nECHO \"x y\"\r\n*1\r\n$3\r\nGET\r\n";
+
+    private const string PipelineReplies =
+        "+OK\r\n:n\r\n+PONG\r\n$5\r\na\r\nbc\r\n$3\r\nx y\r\n-ERR wrong number of arguments for 'get' command\r\n";
+
+    public static TheoryData<string> Transports => RunningServers.Transports;
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void Two_thousand_connections_are_served_at_once(string transport)
+    {
+        const int count = 2_000;
+        using ServerProcess server = Start(transport);
+        using RespConnection watcher = server.Connect();
+        List<RespConnection> connections = [];
+        try
+        {
+            for (int i = 0; i < count; i++) connections.Add(server.Connect());
+            foreach (RespConnection connection in connections) connection.SendCommand("INCR counter");
+            Assert.Equal(Enumerable.Range(1, count).Select(i => (long)i), connections.Select(connection => connection.Read().Number).Order());
+            Assert.Equal(count + 1, Info(watcher, "connected_clients"));
+        }
+        finally
+        {
+            foreach (RespConnection connection in connections) connection.Dispose();
+        }
+
+        Eventually(() => Info(watcher, "connected_clients") == 1, "all connections are gone");
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void Connections_cut_at_any_byte_leave_nothing_behind(string transport)
+    {
+        using ServerProcess server = Start(transport);
+        using RespConnection watcher = server.Connect();
+        for (int cut = 0; cut <= Pipeline.Length; cut++)
+        {
+            RespConnection connection = server.Connect();
+            connection.Send(Pipeline[..cut]);
+            if (cut % 2 == 0) connection.Dispose();
+            else connection.Reset();
+        }
+
+        Eventually(() => Info(watcher, "connected_clients") == 1, "all connections are gone");
+        watcher.Run("PING").IsSimple("PONG");
+        watcher.Run("GET k").IsBulk("a\r\nbc");
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void Pipelines_split_at_any_byte_get_the_same_replies(string transport)
+    {
+        using ServerProcess server = Start(transport);
+        List<RespConnection> connections = [];
+        for (int split = 1; split < Pipeline.Length; split++) connections.Add(server.Connect());
+        for (int i = 0; i < connections.Count; i++) connections[i].Send(Pipeline[..(i + 1)]);
+        Thread.Sleep(100);   // the first parts are read before the second ones come
+        for (int i = 0; i < connections.Count; i++) connections[i].Send(Pipeline[(i + 1)..]);
+        foreach (RespConnection connection in connections)
+        {
+            (byte[] bytes, bool closed) = connection.ReadUntilQuiet(2, PipelineReplies.Length, timeoutMs: 10_000);
+            Assert.False(closed);
+            // Each connection increments the same counter.
+            Assert.Equal(PipelineReplies, Regex.Replace(Encoding.Latin1.GetString(bytes), ":[0-9]+", ":n"));
+            connection.Dispose();
+        }
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void A_slow_reader_gets_everything_and_holds_up_nobody(string transport)
+    {
+        const int valueBytes = 100_000, requests = 500;
+        using ServerProcess server = Start(transport);
+        using RespConnection quick = server.Connect();
+        string value = new('v', valueBytes);
+        quick.Run($"SET big {value}").IsOk();
+
+        using RespConnection slow = server.Connect();
+        for (int i = 0; i < requests; i++) slow.SendCommand("GET big");
+        for (int i = 0; i < requests; i++)
+        {
+            if (i % 50 == 0)
+            {
+                Thread.Sleep(20);
+                Stopwatch clock = Stopwatch.StartNew();
+                quick.Run($"SET other {i}").IsOk();
+                Assert.True(clock.ElapsedMilliseconds < 1_000, $"another client waited {clock.ElapsedMilliseconds} ms");
+            }
+
+            slow.Read().IsBulk(value);
+        }
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void Memory_of_unread_replies_returns(string transport)
+    {
+        const int valueBytes = Megabyte, requests = 150;
+        using ServerProcess server = Start(transport);
+        using RespConnection watcher = server.Connect();
+        watcher.Run($"SET big {new string('v', valueBytes)}").IsOk();
+        long usedBefore = Info(watcher, "used_memory"), residentBefore = server.ResidentBytes;
+
+        RespConnection greedy = server.Connect();
+        for (int i = 0; i < requests; i++) greedy.SendCommand("GET big");
+        Eventually(() => Info(watcher, "used_memory") > usedBefore + (long)requests * valueBytes / 2, "unread replies are counted");
+        greedy.Reset();
+
+        Eventually(() => Info(watcher, "used_memory") < usedBefore + (8 * Megabyte), "used_memory is back");
+        Eventually(() => server.ResidentBytes < residentBefore + (long)requests * valueBytes / 2, "resident memory is back");
+        Eventually(() => Info(watcher, "connected_clients") == 1, "the connection is gone");
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void A_query_above_its_limit_closes_the_connection_and_is_counted(string transport)
+    {
+        using ServerProcess server = Start(transport, "--client-query-buffer-limit", "1mb");
+        using RespConnection watcher = server.Connect();
+        using RespConnection greedy = server.Connect();
+        // Small arguments of one command, which must be kept until the last has come.
+        greedy.Send("*1000000\r\n");
+        string arguments = string.Concat(Enumerable.Repeat("$10\r\n0123456789\r\n", 1_000));
+        for (int i = 0; i < 50; i++) greedy.Send("$40000\r\n" + new string('x', 40_000) + "\r\n");
+        for (int i = 0; i < 100; i++) greedy.Send(arguments);
+        greedy.Send("$2000000\r\n" + new string('y', 1_900_000));
+        greedy.Read().IsClosed();
+        Counted(watcher, "client_query_buffer_limit_disconnections");
+        watcher.Run("PING").IsSimple("PONG");
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void Replies_above_their_limit_close_the_connection_and_are_counted(string transport)
+    {
+        using ServerProcess server = Start(transport);
+        using RespConnection watcher = server.Connect();
+        watcher.Run("CONFIG SET client-output-buffer-limit \"normal 4mb 0 0\"").IsOk();
+        watcher.Run($"SET big {new string('v', Megabyte)}").IsOk();
+        using RespConnection greedy = server.Connect();
+        for (int i = 0; i < 100; i++) greedy.SendCommand("GET big");
+        Eventually(() => Info(watcher, "connected_clients") == 1, "the connection is gone");
+        Counted(watcher, "client_output_buffer_limit_disconnections");
+
+        int replies = 0;
+        RespValue last = greedy.Read();
+        for (; last.IsString; last = greedy.Read()) replies++;
+        Assert.InRange(replies, 0, 99);
+        Assert.False(last.IsTimeout);
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void A_soft_limit_of_replies_holds_only_after_its_time(string transport)
+    {
+        using ServerProcess server = Start(transport);
+        using RespConnection watcher = server.Connect();
+        watcher.Run("CONFIG SET client-output-buffer-limit \"normal 0 1mb 1\"").IsOk();
+        watcher.Run($"SET big {new string('v', Megabyte)}").IsOk();
+        using RespConnection greedy = server.Connect();
+        for (int i = 0; i < 60; i++) greedy.SendCommand("GET big");
+        Thread.Sleep(300);
+        Assert.Equal(2, Info(watcher, "connected_clients"));
+        Eventually(() => Info(watcher, "connected_clients") == 1, "the connection is gone");
+        Counted(watcher, "client_output_buffer_limit_disconnections");
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void A_very_long_pipeline_is_answered_in_order(string transport)
+    {
+        const int commands = 200_000;
+        using ServerProcess server = Start(transport);
+        using RespConnection connection = server.Connect();
+        Thread sender = new(() => connection.Send(string.Concat(Enumerable.Range(0, commands).Select(i => $"ECHO {i}\r\n"))));
+        sender.Start();
+        for (int i = 0; i < commands; i++) connection.Read().IsBulk(i.ToString(CultureInfo.InvariantCulture));
+        sender.Join();
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void A_large_value_goes_both_ways_unchanged(string transport)
+    {
+        using ServerProcess server = Start(transport);
+        using RespConnection connection = server.Connect();
+        byte[] value = new byte[64 * Megabyte];
+        new Random(1).NextBytes(value);
+        connection.Run("SET"u8.ToArray(), "k"u8.ToArray(), value).IsOk();
+        Assert.True(connection.Run("GET k").Payload.AsSpan().SequenceEqual(value));
+        connection.Run("STRLEN k").IsInteger(value.Length);
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void Connections_that_come_and_go_leave_no_memory_behind(string transport)
+    {
+        using ServerProcess server = Start(transport);
+        using RespConnection watcher = server.Connect();
+        ComeAndGo(server, 500);
+        Eventually(() => Info(watcher, "connected_clients") == 1, "the connections are gone");
+        long before = Info(watcher, "used_memory");
+        ComeAndGo(server, 3_000);
+        Eventually(() => Info(watcher, "connected_clients") == 1, "the connections are gone");
+        Eventually(() => Info(watcher, "used_memory") < before + Megabyte, "used_memory is back");
+    }
+
+    private static void ComeAndGo(ServerProcess server, int count)
+    {
+        for (int i = 0; i < count; i++)
+        {
+            using RespConnection connection = server.Connect();
+            connection.Run("PING").IsSimple("PONG");
+        }
+    }
+
+    private static ServerProcess Start(string transport, params string[] options) =>
+        ServerProcess.Start(ServerProgram.UnderTest, [.. ServerProgram.TransportOptions(transport), .. options]);
+
+    private static void Counted(RespConnection watcher, string field)
+    {
+        // Redis counts them since 7.2.
+        if (ServerProgram.UnderTest.IsRedKite) Assert.Equal(1, Info(watcher, field));
+    }
+
+    private static long Info(RespConnection connection, string field)
+    {
+        string line = connection.Run("INFO everything").Text.Split("\r\n").First(line => line.StartsWith(field + ":", StringComparison.Ordinal));
+        return long.Parse(line.AsSpan(field.Length + 1), CultureInfo.InvariantCulture);
+    }
+
+    private static void Eventually(Func<bool> condition, string what)
+    {
+        Stopwatch clock = Stopwatch.StartNew();
+        while (!condition())
+        {
+            Assert.True(clock.ElapsedMilliseconds < SettleTimeoutMs, $"not within {SettleTimeoutMs} ms: {what}");
+            Thread.Sleep(20);
+        }
+    }
+}

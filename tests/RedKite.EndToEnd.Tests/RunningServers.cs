@@ -1,0 +1,36 @@
+using System.Collections.Concurrent;
+using RedKite.Testing;
+
+[assembly: CollectionBehavior(DisableTestParallelization = true)]
+
+namespace RedKite.EndToEnd.Tests;
+
+/// <summary>One server for each transport, started when it is first asked for and shared by all tests.</summary>
+public sealed class RunningServers : IDisposable
+{
+    private readonly ConcurrentDictionary<string, ServerProcess> _servers = new();
+
+    /// <summary>Every test that talks to a server does so on each of its transports.</summary>
+    public static TheoryData<string> Transports => [.. ServerProgram.Transports];
+
+    /// <summary>The server of a transport, emptied. One that a test has ended is replaced.</summary>
+    public ServerProcess On(string transport)
+    {
+        if (_servers.TryGetValue(transport, out ServerProcess? running) && running.HasExited && _servers.TryRemove(transport, out _)) running.Dispose();
+        ServerProcess server = _servers.GetOrAdd(transport, name => ServerProcess.Start(ServerProgram.UnderTest, ServerProgram.TransportOptions(name)));
+        using RespConnection connection = server.Connect();
+        connection.Run("FLUSHALL").IsOk();
+        return server;
+    }
+
+    public void Dispose()
+    {
+        foreach (ServerProcess server in _servers.Values) server.Dispose();
+    }
+}
+
+[CollectionDefinition(Name)]
+public sealed class RunningServersCollection : ICollectionFixture<RunningServers>
+{
+    public const string Name = "servers";
+}
