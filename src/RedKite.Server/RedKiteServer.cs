@@ -27,6 +27,7 @@ public sealed class RedKiteServer : IAsyncDisposable
     private readonly List<SessionLoop> _sessionLoops = [];
     private readonly List<ListeningSocket> _listeners = [];
     private readonly List<CommandExecutor> _executors = [];
+    private readonly List<InProcessClient> _clients = [];
     private readonly ConcurrentBag<InProcessClient> _idleClients = [];
     private readonly TaskCompletionSource _stopped = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private int _stopping;
@@ -129,7 +130,17 @@ public sealed class RedKiteServer : IAsyncDisposable
     }
 
     /// <summary>A client in this process: its own selected database and state, no socket. From any thread, one call at a time.</summary>
-    public InProcessClient CreateClient() => new(this);
+    public InProcessClient CreateClient()
+    {
+        var client = new InProcessClient(this);
+        lock (_clients)
+        {
+            ObjectDisposedException.ThrowIf(_stopping != 0, this);
+            _clients.Add(client);
+        }
+
+        return client;
+    }
 
     /// <summary>Executes one command in this process, in database 0. From any thread.</summary>
     public RedKiteReply Execute(params ReadOnlySpan<string> arguments)
@@ -315,7 +326,21 @@ public sealed class RedKiteServer : IAsyncDisposable
         foreach (EventLoop loop in _loops) loop.Stop();
         foreach (EventLoop loop in _loops) loop.Dispose();
         foreach (ListeningSocket listener in _listeners) listener.Dispose();
-        Keyspace.Dispose();
+
+        // A loop that broke may have left a stripe locked and its memory half changed: that is not touched again.
+        if (Failure is null)
+        {
+            EndInProcessClients();
+            Keyspace.Dispose();
+        }
+
         _stopped.TrySetResult();
+    }
+
+    private void EndInProcessClients()
+    {
+        InProcessClient[] clients;
+        lock (_clients) clients = [.. _clients];
+        foreach (InProcessClient client in clients) client.End();
     }
 }

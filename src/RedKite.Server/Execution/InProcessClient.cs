@@ -7,7 +7,8 @@ namespace RedKite.Server.Execution;
 
 /// <summary>
 /// A client in the server's own process: it executes commands on the calling thread, without a socket, with a selected
-/// database of its own. From any thread, one call at a time (further callers wait).
+/// database of its own. From any thread, one call at a time (further callers wait). Once the server has stopped, calls
+/// throw <see cref="ObjectDisposedException"/>.
 /// </summary>
 public sealed class InProcessClient
 {
@@ -16,6 +17,7 @@ public sealed class InProcessClient
     private readonly Lock _calling = new();
     private readonly ArrayBufferWriter<byte> _request = new(256);
     private Session _session;
+    private bool _ended;
 
     internal InProcessClient(RedKiteServer server)
     {
@@ -29,6 +31,7 @@ public sealed class InProcessClient
     {
         lock (_calling)
         {
+            ObjectDisposedException.ThrowIf(_ended, _server);
             BeginRequest(arguments.Length);
             foreach (string argument in arguments)
             {
@@ -48,6 +51,7 @@ public sealed class InProcessClient
     {
         lock (_calling)
         {
+            ObjectDisposedException.ThrowIf(_ended, _server);
             BeginRequest(arguments.Length);
             foreach (ReadOnlyMemory<byte> argument in arguments)
             {
@@ -69,12 +73,19 @@ public sealed class InProcessClient
     {
         lock (_calling)
         {
+            ObjectDisposedException.ThrowIf(_ended, _server);
             _executor.ReadTime();
             int consumed = _executor.Run(_session, request);
             replies.Write(_executor.Reply.Written);
             _executor.Reply.Clear();
             return consumed;
         }
+    }
+
+    /// <summary>The server ends: waits for a call that is under way; later ones throw.</summary>
+    internal void End()
+    {
+        lock (_calling) _ended = true;
     }
 
     /// <summary>Forgets the selected database and everything else that commands set for this client.</summary>
