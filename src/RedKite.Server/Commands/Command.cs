@@ -36,7 +36,7 @@ internal sealed class Command
         }
 
         HasOneKey = keys is [{ CountAt: 0 } only] && only.First == only.Last && subcommands is null;
-        IsShort = HasOneKey && (flags & (CommandFlags.Fast | CommandFlags.AllStripes | CommandFlags.Protected)) == CommandFlags.Fast;
+        IsShort = HasOneKey && Is(CommandFlags.Fast | CommandFlags.Brief) && !Is(CommandFlags.AllStripes | CommandFlags.Protected);
         FirstKey = keys.Length > 0 ? keys[0].First : 0;
     }
 
@@ -68,7 +68,7 @@ internal sealed class Command
     /// <summary>Whether the command has exactly one key, at a fixed place: the path of nearly every request.</summary>
     internal bool HasOneKey { get; }
 
-    /// <summary>Whether the executor's short path may take it: fast, one key, nothing to check but the number of arguments.</summary>
+    /// <summary>Whether the executor's short path may take it: fast or brief, one key, nothing to check but the number of arguments.</summary>
     internal bool IsShort { get; }
 
     /// <summary>The first key's argument; 0 for a command without keys.</summary>

@@ -142,10 +142,15 @@ internal ref struct CommandContext
     }
 
     /// <summary>Makes a key hold a string; what it held is gone. Copies the value.</summary>
-    internal readonly Entry WriteString(int argument, Entry existing, ReadOnlySpan<byte> value, long expiryMs)
+    internal readonly Entry WriteString(int argument, Entry existing, ReadOnlySpan<byte> value, long expiryMs) =>
+        WriteString(argument, existing, value, StringEncoding.Of(value), expiryMs);
+
+    /// <summary>Makes a key hold a string of this encoding; what it held is gone. Copies the value.</summary>
+    internal readonly Entry WriteString(int argument, Entry existing, ReadOnlySpan<byte> value, ValueEncoding encoding, long expiryMs)
     {
-        Entry entry = Database.WriteString(
-            this[argument], HashOf(argument), existing, value.Length, StringEncoding.Of(value), expiryMs, _executor.NewAccessClock);
+        // Where accesses are counted, a key that gets another value keeps its count.
+        uint clock = !_executor.TouchesByClock && existing.Exists && Server.CountsFrequency ? existing.AccessClock : _executor.NewAccessClock;
+        Entry entry = Database.WriteString(this[argument], HashOf(argument), existing, value.Length, encoding, expiryMs, clock);
         value.CopyTo(entry.Value);
         return entry;
     }

@@ -6,6 +6,7 @@ internal static class CommandFamilies
     internal static readonly CommandFamily[] All =
     [
         StringCommands.Family,
+        CounterCommands.Family,
         KeyCommands.Family,
         ConnectionCommands.Family,
         ClientCommands.Family,
