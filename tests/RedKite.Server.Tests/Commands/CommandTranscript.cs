@@ -1,0 +1,75 @@
+using System.Buffers;
+using System.Text;
+using RedKite.Server.Execution;
+using RedKite.Store.Keyspace;
+using RedKite.Testing;
+
+namespace RedKite.Server.Tests.Commands;
+
+/// <summary>A server in this process with one client of it, and a clock that stands still until a test moves it.</summary>
+public sealed class CommandTranscript : IAsyncLifetime
+{
+    private readonly StandingClock _clock = new();
+    private RedKiteServer _server = null!;
+    private InProcessClient _client = null!;
+
+    /// <summary>The clock's time in Unix milliseconds.</summary>
+    internal long NowMs => _clock.GetUtcNow().ToUnixTimeMilliseconds();
+
+    internal InProcessClient Client => _client;
+
+    public async ValueTask InitializeAsync()
+    {
+        _server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["loops"] = "1" }, TimeProvider = _clock });
+        _client = _server.CreateClient();
+    }
+
+    public async ValueTask DisposeAsync() => await _server.DisposeAsync();
+
+    /// <summary>Runs a command written as in redis-cli and returns its reply.</summary>
+    internal RespValue Run(string line)
+    {
+        var replies = new ArrayBufferWriter<byte>();
+        byte[] request = CommandLine.Encode(CommandLine.Split(line));
+        Assert.Equal(request.Length, _client.Execute(request, replies));
+        int at = 0;
+        var reader = new RespReader((buffer, offset) =>
+        {
+            int count = Math.Min(buffer.Length - offset, replies.WrittenCount - at);
+            replies.WrittenSpan.Slice(at, count).CopyTo(buffer.AsSpan(offset));
+            at += count;
+            return count;
+        });
+        RespValue reply = reader.Read();
+        Assert.True(at == replies.WrittenCount && !reader.HasUnread, "One command has one reply.");
+        return reply;
+    }
+
+    internal void Advance(long ms) => _clock.Advance(ms);
+
+    /// <summary>What OBJECT ENCODING would tell of a key; null for a missing one.</summary>
+    internal ValueEncoding? EncodingOf(string key) => Look<ValueEncoding?>(key, entry => entry.Encoding);
+
+    /// <summary>When a key expires, or null where it does not or is missing.</summary>
+    internal long? ExpiryOf(string key) => Look<long?>(key, entry => entry.Expires ? entry.ExpiryMs : null);
+
+    private T? Look<T>(string key, Func<Entry, T> look)
+    {
+        byte[] bytes = Encoding.Latin1.GetBytes(key);
+        ulong hash = _server.Keyspace.Hash(bytes);
+        _server.Keyspace.Enter(_server.Keyspace.AllStripes);
+        Entry entry = _server.Keyspace.Databases[0].Find(bytes, hash, NowMs);
+        T? result = entry.Exists ? look(entry) : default;
+        _server.Keyspace.Exit(_server.Keyspace.AllStripes);
+        return result;
+    }
+
+    private sealed class StandingClock : TimeProvider
+    {
+        private DateTimeOffset _now = DateTimeOffset.FromUnixTimeMilliseconds(1_800_000_000_000);
+
+        public override DateTimeOffset GetUtcNow() => _now;
+
+        public void Advance(long ms) => _now = _now.AddMilliseconds(ms);
+    }
+}
