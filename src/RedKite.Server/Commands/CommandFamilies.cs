@@ -7,6 +7,9 @@ internal static class CommandFamilies
     [
         StringCommands.Family,
         KeyCommands.Family,
+        ExpiryCommands.Family,
+        ScanCommands.Family,
+        ObjectCommands.Family,
         ConnectionCommands.Family,
         ClientCommands.Family,
         ServerCommands.Family,
