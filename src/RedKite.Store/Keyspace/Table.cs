@@ -384,14 +384,22 @@ internal sealed unsafe class Table : IDisposable
         Point(upper);
     }
 
+    // Joins go on upwards: a table that empties from one end to the other has no later removal to join the rest.
     private void JoinIfSparse(byte* segment)
     {
+        while (TryJoin(ref segment))
+        {
+        }
+    }
+
+    private bool TryJoin(ref byte* segment)
+    {
         Segment.Header* header = Segment.Of(segment);
-        if (header->Count > JoinBelow / 2 || header->Depth == 0) return;
+        if (header->Count > JoinBelow / 2 || header->Depth == 0) return false;
         uint half = 1u << (32 - header->Depth);
         byte* buddy = SegmentOfPrefix(header->Prefix ^ half);
         Segment.Header* buddyHeader = Segment.Of(buddy);
-        if (buddyHeader->Depth != header->Depth || buddyHeader->Count + header->Count > JoinBelow) return;
+        if (buddyHeader->Depth != header->Depth || buddyHeader->Count + header->Count > JoinBelow) return false;
 
         bool isLower = (header->Prefix & half) == 0;
         byte* lower = isLower ? segment : buddy;
@@ -410,6 +418,8 @@ internal sealed unsafe class Table : IDisposable
         Point(lower);
         _pool.Return(upper);
         Segments--;
+        segment = lower;
+        return true;
     }
 
     // Makes every directory entry of a segment's prefix range point to it.

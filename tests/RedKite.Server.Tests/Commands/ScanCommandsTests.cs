@@ -1,4 +1,5 @@
 using System.Globalization;
+using RedKite.Server.Execution;
 
 namespace RedKite.Server.Tests.Commands;
 
