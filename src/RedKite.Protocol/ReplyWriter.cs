@@ -16,6 +16,9 @@ public sealed class ReplyWriter
     // A buffer that one reply blew up is not kept for the small ones.
     private const int KeptBytesMax = 1024 * 1024;
 
+    // The head of a reply, array lengths and a cursor, has less than this.
+    private const int HeadBytesMax = 128;
+
     private readonly int _bytesMax;
     private byte[] _buffer = GC.AllocateUninitializedArray<byte>(InitialBytes, pinned: true);
     private int _length;
@@ -182,6 +185,21 @@ public sealed class ReplyWriter
         Raw(":"u8);
         Raw(text);
         Raw("\r\n"u8);
+    }
+
+    /// <summary>
+    /// Puts what was written after <paramref name="end"/> in front of what was written between <paramref name="start"/> and
+    /// there: the head of an array whose length is known once its elements are written. Copies the head twice and moves the rest.
+    /// </summary>
+    public void MoveToFront(int start, int end)
+    {
+        if (Overflowed) return;
+        int headBytes = _length - end;
+        Span<byte> head = stackalloc byte[HeadBytesMax];
+        head = head[..headBytes];
+        _buffer.AsSpan(end, headBytes).CopyTo(head);
+        _buffer.AsSpan(start, end - start).CopyTo(_buffer.AsSpan(start + headBytes));
+        head.CopyTo(_buffer.AsSpan(start));
     }
 
     /// <summary>Bytes that are protocol already.</summary>

@@ -105,6 +105,15 @@ internal ref struct CommandContext
         return entry;
     }
 
+    /// <summary>Looks a key up to tell something about it: counts a hit or miss but notes no access.</summary>
+    internal readonly Entry Inspect(int argument)
+    {
+        Entry entry = Database.Find(this[argument], HashOf(argument), NowMs);
+        if (entry.Exists) Metrics.KeyspaceHits++;
+        else Metrics.KeyspaceMisses++;
+        return entry;
+    }
+
     /// <summary>Looks a key up that is about to change: notes the access but counts no hit or miss.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal readonly Entry FindToWrite(int argument)
@@ -171,6 +180,20 @@ internal ref struct CommandContext
 
     /// <summary>Replies that the arguments fit no form of the command.</summary>
     internal readonly void ReplySyntaxError() => Reply.Error("ERR syntax error"u8);
+
+    /// <summary>
+    /// Locks a stripe for a command that walks over a database without naming keys, unless it is locked for the command
+    /// already (inside a transaction or script). One at a time, and given back by <see cref="ExitStripe"/>.
+    /// </summary>
+    internal readonly void EnterStripe(int stripe)
+    {
+        if ((_executor.HeldStripes >> stripe & 1) == 0) Server.Keyspace.Stripes[stripe].Enter();
+    }
+
+    internal readonly void ExitStripe(int stripe)
+    {
+        if ((_executor.HeldStripes >> stripe & 1) == 0) Server.Keyspace.Stripes[stripe].Exit();
+    }
 
     /// <summary>Selects another database for the rest of the session.</summary>
     internal void Select(int index)

@@ -56,6 +56,9 @@ internal sealed class CommandExecutor
     /// <summary>Whether an access only sets the clock: no LFU counter, and the client did not ask for no trace.</summary>
     internal bool TouchesByClock { get; private set; }
 
+    /// <summary>The stripes that are locked for the command that executes, on the path that locks several.</summary>
+    internal ulong HeldStripes { get; set; }
+
     /// <summary>Reads the clock.</summary>
     internal void ReadTime() => SetTime(Stopwatch.GetTimestamp());
 

@@ -118,7 +118,9 @@ internal sealed class SlowPath(CommandExecutor executor)
         long errors = Reply.Errors;
         ulong stripes = StripesOf(cmd, command);
         _keyspace.Enter(stripes);
+        executor.HeldStripes = stripes;
         command.Handler(ref cmd);
+        executor.HeldStripes = 0;
         _keyspace.Exit(stripes);
         executor.NoteTouchMode(cmd.Session);
 

@@ -153,12 +153,83 @@ internal sealed unsafe class Database
     /// Gives a copy of an entry's value, type, encoding and expiry to another key, here or in another database, in place
     /// of what that key held. Both stripes are locked.
     /// </summary>
-    internal static void Copy(Entry source, Database target, ReadOnlySpan<byte> key, ulong hash, Entry existing)
+    internal static void Copy(Entry source, Database target, ReadOnlySpan<byte> key, ulong hash, Entry existing, uint accessClock)
     {
         // Only strings so far, whose whole value is in the block.
         ReadOnlySpan<byte> value = source.Value;
-        Entry copy = target.WriteString(key, hash, existing, value.Length, source.Encoding, source.ExpiryMs, source.AccessClock);
+        Entry copy = target.WriteString(key, hash, existing, value.Length, source.Encoding, source.ExpiryMs, accessClock);
         value.CopyTo(copy.Value);
+    }
+
+    /// <summary>
+    /// Gives an entry another key, with all that it has, in place of what that key held. Both stripes are locked. The
+    /// key is part of the block, so the block is written anew.
+    /// </summary>
+    internal void Rename(Entry source, ReadOnlySpan<byte> key, ulong hash, Entry existing)
+    {
+        ulong sourceHash = source.Position.Hash;
+        ReadOnlySpan<byte> sourceKey = source.Key;
+        Copy(source, this, key, hash, existing, source.AccessClock);
+
+        // Adding the copy may have moved the source's slot, though not its block.
+        _tables[_keyspace.StripeOf(sourceHash)]!.TryFind(sourceKey, sourceHash, out EntryPosition position);
+        Remove(new Entry(position));
+    }
+
+    /// <summary>Hands an entry over to another database that does not have its key: the same stripe, so the same block.</summary>
+    internal void MoveTo(Database target, Entry entry)
+    {
+        EntryPosition position = entry.Position;
+        int stripe = _keyspace.StripeOf(position.Hash);
+        _tables[stripe]!.Remove(position);
+        target.TableOf(position.Hash, _keyspace.Stripes[stripe]).Add(position.Hash, position.Entry);
+    }
+
+    /// <summary>A stripe drawn at random, each as likely as it has keys; -1 when the database is empty. Needs no lock.</summary>
+    internal int DrawStripe(Random random)
+    {
+        long count = Count;
+        if (count == 0) return -1;
+        long left = random.NextInt64(count);
+        for (int i = 0; i < _tables.Length; i++)
+        {
+            left -= _tables[i]?.Count ?? 0;
+            if (left < 0) return i;
+        }
+
+        return 0; // keys went while they were counted
+    }
+
+    /// <summary>
+    /// A living entry of a stripe, drawn at random, or none if the stripe is empty or the draw hit one whose time had come;
+    /// then all such entries of its segment are removed, so that draws which miss are few. The stripe is locked.
+    /// </summary>
+    internal Entry Draw(int stripe, Random random, long nowMs)
+    {
+        Table? table = _tables[stripe];
+        if (table is null) return default;
+        byte* block = table.Draw(random);
+        if (block == null) return default;
+        if (!EntryBlock.Expires(block) || EntryBlock.Expiry(block) > nowMs) return Entry.FromBlock((nint)block);
+
+        var result = default(ExpiryResult);
+        uint prefix = table.PrefixOf(_keyspace.Hash(EntryBlock.Key(block)));
+        table.ExpireSegment(ref prefix, nowMs, ref result);
+        _keyspace.Stripes[stripe].ExpiredKeys += result.Expired;
+        return default;
+    }
+
+    /// <summary>Removes every entry of a stripe whose time has come. The stripe is locked.</summary>
+    internal void ExpireStripe(int stripe, long nowMs)
+    {
+        if (_tables[stripe] is not { Expiring: > 0 } table) return;
+        var result = default(ExpiryResult);
+        uint prefix = 0;
+        while (table.ExpireSegment(ref prefix, nowMs, ref result))
+        {
+        }
+
+        _keyspace.Stripes[stripe].ExpiredKeys += result.Expired;
     }
 
     /// <summary>Removes a key with its value.</summary>

@@ -159,6 +159,7 @@ internal sealed unsafe class Table : IDisposable
     /// The entries of one home bucket in hash order, for SCAN: <paramref name="cursor"/> moves to the next one.
     /// Whatever splits and joins meanwhile, a key that stays is seen: a split leaves a key's home bucket as it was and
     /// puts both halves in prefix order, and a cursor that is deeper than its segment starts that segment again.
+    /// An empty segment is one step. Any cursor is harmless, also one that a client made up.
     /// </summary>
     /// <returns>False when the table ends after this bucket.</returns>
     internal bool NextBucket(ref TableCursor cursor, List<nint> entries)
@@ -166,8 +167,8 @@ internal sealed unsafe class Table : IDisposable
         byte* segment = SegmentOfPrefix(cursor.Prefix);
         Segment.Header* header = Segment.Of(segment);
         int home = header->Depth < cursor.Depth ? 0 : cursor.Bucket;
-        if (header->Count > 0) CollectHome(segment, home, entries);
-        if (home + 1 < Segment.Buckets)
+        if (header->Count > 0 && home < Segment.Buckets) CollectHome(segment, home, entries);
+        if (header->Count > 0 && home + 1 < Segment.Buckets)
         {
             cursor = new TableCursor(cursor.Prefix, header->Depth, home + 1);
             return true;
@@ -195,15 +196,41 @@ internal sealed unsafe class Table : IDisposable
         return Advance(segment, ref prefix);
     }
 
-    /// <summary>An entry drawn at random, or null when the draw hit an empty place.</summary>
+    /// <summary>
+    /// An entry drawn at random; null only when the table is empty. A segment is drawn by a random hash, then one of its
+    /// entries by number: hashes are spread evenly, so every key has the same chance but for the chance differences in how
+    /// full segments are. Drawing slots until one is taken would be exact, but has no bound in a table that has emptied.
+    /// </summary>
     internal byte* Draw(Random random)
     {
+        if (Count == 0) return null;
         byte* segment = SegmentOf((ulong)random.NextInt64(long.MinValue, long.MaxValue));
-        if (Segment.Of(segment)->Count == 0) return null;
-        byte* bucket = Segment.Bucket(segment, random.Next(Segment.Buckets));
-        int slot = random.Next(Segment.SlotsPerBucket);
-        return bucket[slot] == 0 ? null : Segment.Entry(bucket, slot);
+        while (Segment.Of(segment)->Count == 0)
+        {
+            uint prefix = 0;
+            Advance(segment, ref prefix);
+            segment = SegmentOfPrefix(prefix);
+        }
+
+        int left = random.Next(Segment.Of(segment)->Count);
+        for (int index = 0; ; index++)
+        {
+            byte* bucket = Segment.Bucket(segment, index);
+            uint occupied = Segment.Occupied(bucket);
+            int here = BitOperations.PopCount(occupied);
+            if (left >= here)
+            {
+                left -= here;
+                continue;
+            }
+
+            for (; left > 0; left--) occupied &= occupied - 1;
+            return Segment.Entry(bucket, BitOperations.TrailingZeroCount(occupied));
+        }
     }
+
+    /// <summary>The segment's first prefix in which a hash belongs, for <see cref="ExpireSegment"/>.</summary>
+    internal uint PrefixOf(ulong hash) => Segment.Of(SegmentOf(hash))->Prefix;
 
     /// <summary>
     /// Removes what has expired from the segment that holds <paramref name="prefix"/> and moves on to the next one.
@@ -357,14 +384,22 @@ internal sealed unsafe class Table : IDisposable
         Point(upper);
     }
 
+    // Joins go on upwards: a table that empties from one end to the other has no later removal to join the rest.
     private void JoinIfSparse(byte* segment)
     {
+        while (TryJoin(ref segment))
+        {
+        }
+    }
+
+    private bool TryJoin(ref byte* segment)
+    {
         Segment.Header* header = Segment.Of(segment);
-        if (header->Count > JoinBelow / 2 || header->Depth == 0) return;
+        if (header->Count > JoinBelow / 2 || header->Depth == 0) return false;
         uint half = 1u << (32 - header->Depth);
         byte* buddy = SegmentOfPrefix(header->Prefix ^ half);
         Segment.Header* buddyHeader = Segment.Of(buddy);
-        if (buddyHeader->Depth != header->Depth || buddyHeader->Count + header->Count > JoinBelow) return;
+        if (buddyHeader->Depth != header->Depth || buddyHeader->Count + header->Count > JoinBelow) return false;
 
         bool isLower = (header->Prefix & half) == 0;
         byte* lower = isLower ? segment : buddy;
@@ -383,6 +418,8 @@ internal sealed unsafe class Table : IDisposable
         Point(lower);
         _pool.Return(upper);
         Segments--;
+        segment = lower;
+        return true;
     }
 
     // Makes every directory entry of a segment's prefix range point to it.

@@ -1,0 +1,79 @@
+using System.Buffers;
+using System.Diagnostics;
+using System.Text;
+using RedKite.Server.Execution;
+
+namespace RedKite.Server.Tests;
+
+/// <summary>Keys that nobody touches go when their time has come, in good time and with their memory.</summary>
+public abstract class ActiveExpiryTests : TranscriptTests
+{
+    private const int Keys = 1_000_000;
+
+    // About a second; the machine that runs the tests may be slow and busy.
+    private static readonly TimeSpan Patience = TimeSpan.FromSeconds(10);
+
+    [Fact]
+    public void A_million_keys_go_without_being_touched_and_give_their_memory_back()
+    {
+        Run("SET stays 1").IsOk();
+        long before = Server.Keyspace.UsedBytes;
+        Fill();
+        long filled = Server.Keyspace.UsedBytes;
+        Assert.True(filled - before > Keys * 40L);
+        Thread.Sleep(500);
+        Assert.Equal(Keys + 1, Server.Keyspace.Databases[0].Count);
+
+        Clock.Advance(60_000);
+        var clock = Stopwatch.StartNew();
+        while (Server.Keyspace.Databases[0].Count > 1 && clock.Elapsed < Patience) Thread.Sleep(10);
+        TestContext.Current.TestOutputHelper?.WriteLine($"a million keys expired in {clock.ElapsedMilliseconds} ms");
+
+        Assert.Equal(1, Server.Keyspace.Databases[0].Count);
+        Assert.Equal(0, Server.Keyspace.Databases[0].Expiring);
+        Assert.Equal(Keys, Server.Keyspace.ExpiredKeys);
+        Run("GET stays").IsText("1");
+
+        // Only the directories keep the size that they had.
+        Assert.InRange(Server.Keyspace.UsedBytes - before, 0, (filled - before) / 100);
+    }
+
+    [Fact]
+    public void Nothing_goes_while_active_expiry_is_off()
+    {
+        Server.ExpiresActively = false;
+        Run("SET a 1").IsOk();
+        Run("PEXPIRE a 10").IsInteger(1);
+        Clock.Advance(60_000);
+        Thread.Sleep(600);
+        Assert.Equal(1, Server.Keyspace.Databases[0].Count);
+        Server.ExpiresActively = true;
+        Clock.Advance(1000);
+        var clock = Stopwatch.StartNew();
+        while (Server.Keyspace.Databases[0].Count > 0 && clock.Elapsed < Patience) Thread.Sleep(10);
+        Assert.Equal(0, Server.Keyspace.Databases[0].Count);
+    }
+
+    private void Fill()
+    {
+        const int Batch = 1000;
+        InProcessClient client = Server.CreateClient();
+        var replies = new ArrayBufferWriter<byte>();
+        var text = new StringBuilder();
+        for (int i = 0; i < Keys; i += Batch)
+        {
+            text.Clear();
+            replies.ResetWrittenCount();
+            for (int k = i; k < i + Batch; k++) text.Append(System.Globalization.CultureInfo.InvariantCulture, $"SET key:{k:D10} value-of-the-key\r\nPEXPIRE key:{k:D10} {10_000 + (k % 50_000)}\r\n");
+            byte[] request = Encoding.ASCII.GetBytes(text.ToString());
+            Assert.Equal(request.Length, client.Execute(request, replies));
+        }
+    }
+
+    public sealed class WithOneStripe : ActiveExpiryTests;
+
+    public sealed class WithManyStripes : ActiveExpiryTests
+    {
+        protected override int Loops => 2;
+    }
+}

@@ -1,0 +1,87 @@
+using System.Globalization;
+using RedKite.Server.Execution;
+
+namespace RedKite.Server.Tests;
+
+/// <summary>
+/// A test that reads as a transcript: a server in this process, with a clock that only the test moves, and one client of it.
+/// </summary>
+public abstract class TranscriptTests : IAsyncLifetime
+{
+    private InProcessClient _client = null!;
+
+    /// <summary>The server's clock. It starts at a round second.</summary>
+    protected ManualClock Clock { get; } = new();
+
+    protected RedKiteServer Server { get; private set; } = null!;
+
+    /// <summary>One loop has one stripe; several have 64.</summary>
+    protected virtual int Loops => 1;
+
+    public virtual async ValueTask InitializeAsync()
+    {
+        var options = new RedKiteOptions { Port = 0, TimeProvider = Clock };
+        options.Settings["loops"] = Loops.ToString(CultureInfo.InvariantCulture);
+        Server = await RedKiteServer.StartAsync(options);
+        _client = Server.CreateClient();
+    }
+
+    public virtual async ValueTask DisposeAsync()
+    {
+        await Server.DisposeAsync();
+        Assert.Null(Server.Failure);
+        GC.SuppressFinalize(this);
+    }
+
+    /// <summary>Executes a line, its arguments separated by single blanks; '' is the empty argument.</summary>
+    protected RedKiteReply Run(string line)
+    {
+        string[] words = line.Split(' ');
+        for (int i = 0; i < words.Length; i++)
+        {
+            if (words[i] == "''") words[i] = "";
+        }
+
+        return _client.Execute(words);
+    }
+}
+
+/// <summary>A clock that a test holds in its hands.</summary>
+public sealed class ManualClock : TimeProvider
+{
+    private long _nowMs = 1_800_000_000_000;
+
+    public long NowMs => Interlocked.Read(ref _nowMs);
+
+    public override DateTimeOffset GetUtcNow() => DateTimeOffset.FromUnixTimeMilliseconds(NowMs);
+
+    public void Advance(long milliseconds) => Interlocked.Add(ref _nowMs, milliseconds);
+}
+
+/// <summary>Statements about replies of a server in this process.</summary>
+public static class InProcessReplyAssertions
+{
+    public static void IsOk(this RedKiteReply reply) => Is(reply, ReplyKind.Status, "OK");
+
+    public static void IsStatus(this RedKiteReply reply, string text) => Is(reply, ReplyKind.Status, text);
+
+    public static void IsText(this RedKiteReply reply, string text) => Is(reply, ReplyKind.Text, text);
+
+    public static void IsInteger(this RedKiteReply reply, long value) => Is(reply, ReplyKind.Integer, value.ToString(CultureInfo.InvariantCulture));
+
+    public static void IsError(this RedKiteReply reply, string text) => Is(reply, ReplyKind.Error, text);
+
+    public static void IsNil(this RedKiteReply reply) => Assert.Equal(ReplyKind.Null, reply.Kind);
+
+    /// <summary>An array of these texts in any order.</summary>
+    public static void IsBag(this RedKiteReply reply, params string[] texts)
+    {
+        Assert.Equal(ReplyKind.Array, reply.Kind);
+        Assert.Equal(texts.Order(StringComparer.Ordinal), reply.Items.Select(item => item.Text!).Order(StringComparer.Ordinal));
+    }
+
+    private static void Is(RedKiteReply reply, ReplyKind kind, string text)
+    {
+        Assert.Equal((kind, text), (reply.Kind, reply.Text));
+    }
+}
