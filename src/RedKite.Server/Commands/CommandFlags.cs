@@ -27,6 +27,7 @@ internal enum CommandFlags
     OnlySentinel = 1 << 19,
     MovableKeys = 1 << 20,
     Protected = 1 << 21,
+    NoMandatoryKeys = 1 << 22,
 
     /// <summary>Runs with every stripe locked, because it works on whole databases.</summary>
     AllStripes = 1 << 28,
