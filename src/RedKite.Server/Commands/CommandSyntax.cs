@@ -12,12 +12,13 @@ namespace RedKite.Server.Commands;
 /// NX                   a word in capitals, or one without letters: a token
 /// name:ALPHA           a token whose name is not the token in lower case
 /// ""                   the empty token
-/// EX seconds           a token before an argument belongs to it; before several, they are a block
+/// EX seconds           a token before an argument belongs to it; before several, they are a block with the token;
+///                      &lt;EX seconds&gt; value keeps them apart
 /// [NX | XX]            optional, here one of two tokens
 /// &lt;EX seconds | PERSIST&gt;  one of them is needed
 /// condition:[NX | XX]  the name of a choice or block, which else is made of the names in it
 /// key [key ...]        several times; [GET pattern [GET pattern ...]] with the token each time
-/// [key ...]            any number of times
+/// [key ...]            any number of times; &lt;IDS | USER name ...&gt; at least once
 /// key value [key value ...]   a block several times
 /// GET@6.2.0  [NX | XX]@2.6.12 since when there is such an argument; name@!6.2.0 since when it is deprecated
 /// </code>
