@@ -20,6 +20,7 @@ namespace RedKite.Server.Commands;
 /// key [key ...]        several times; [GET pattern [GET pattern ...]] with the token each time
 /// [key ...]            any number of times; &lt;IDS | USER name ...&gt; at least once
 /// key value [key value ...]   a block several times
+/// (name ...)           a block, even of a single argument
 /// GET@6.2.0  [NX | XX]@2.6.12 since when there is such an argument; name@!6.2.0 since when it is deprecated
 /// </code>
 /// </summary>
@@ -116,13 +117,13 @@ internal sealed class CommandSyntax
 
     private CommandArgument ReadGroup(string label)
     {
-        bool optional = _words[_at++] == "[";
+        string opening = _words[_at++];
         bool multiple = false;
         var alternatives = new List<CommandArgument>();
         while (true)
         {
             CommandArgument[] sequence = ReadSequence();
-            alternatives.Add(sequence.Length == 1 ? sequence[0] : Block(sequence));
+            alternatives.Add(sequence.Length == 1 && opening != "(" ? sequence[0] : Block(sequence));
             if (Next() is "|") continue;
             _at--;
             if (_words[_at] == Ellipsis)
@@ -135,7 +136,7 @@ internal sealed class CommandSyntax
         }
 
         string closing = Next();
-        if (closing.Length == 0 || closing[0] is not (']' or '>')) throw new FormatException($"a bracket is open: '{string.Join(' ', _words)}'");
+        if (closing.Length == 0 || closing[0] is not (']' or '>' or ')')) throw new FormatException($"a bracket is open: '{string.Join(' ', _words)}'");
         (_, string since, string deprecatedSince) = Versions(closing);
         CommandArgument group = alternatives.Count == 1
             ? alternatives[0]
@@ -143,7 +144,7 @@ internal sealed class CommandSyntax
         return group with
         {
             Name = label.Length > 0 ? label : group.Name,
-            IsOptional = optional || group.IsOptional,
+            IsOptional = opening == "[" || group.IsOptional,
             IsMultiple = multiple || group.IsMultiple,
             Since = since.Length > 0 ? since : group.Since,
             DeprecatedSince = deprecatedSince.Length > 0 ? deprecatedSince : group.DeprecatedSince,
@@ -199,9 +200,9 @@ internal sealed class CommandSyntax
     {
         if (_at >= _words.Count) return false;
         string word = _words[_at];
-        if (word.EndsWith(':')) return _words[_at + 1] == "<";
+        if (word.EndsWith(':')) return _words[_at + 1] is "<" or "(";
         string bare = Bare(word);
-        return word == "<" || (word != "[" && !IsEnd(word) && !IsToken(bare[(bare.LastIndexOf(':') + 1)..]));
+        return word is "<" or "(" || (word != "[" && !IsEnd(word) && !IsToken(bare[(bare.LastIndexOf(':') + 1)..]));
     }
 
     private string Next() => _at < _words.Count ? _words[_at++] : throw new FormatException($"a bracket is open: '{string.Join(' ', _words)}'");
@@ -211,9 +212,9 @@ internal sealed class CommandSyntax
 
     private static string JoinedName(IReadOnlyList<CommandArgument> arguments) => string.Join('_', arguments.Select(argument => argument.Name));
 
-    private static bool IsOpening(string word) => word is "[" or "<";
+    private static bool IsOpening(string word) => word is "[" or "<" or "(";
 
-    private static bool IsEnd(string word) => word is "|" or Ellipsis || word.StartsWith(']') || word.StartsWith('>');
+    private static bool IsEnd(string word) => word is "|" or Ellipsis || (word.Length > 0 && word[0] is ']' or '>' or ')');
 
     private static bool IsToken(string word) => word == "\"\"" || (word.Length > 0 && !word.Any(char.IsLower));
 
@@ -237,19 +238,19 @@ internal sealed class CommandSyntax
             int start = 0;
             for (int i = 0; i < part.Length; i++)
             {
-                if (part[i] is '[' or '<' or '|')
+                if (part[i] is '[' or '<' or '(' or '|')
                 {
                     if (i > start) words.Add(part[start..i]);
                     words.Add(part[i].ToString());
                     start = i + 1;
                 }
-                else if (part[i] is ']' or '>')
+                else if (part[i] is ']' or '>' or ')')
                 {
                     if (i > start) words.Add(part[start..i]);
                     start = i;
                     if (i + 1 < part.Length && part[i + 1] == '@')
                     {
-                        while (i + 1 < part.Length && part[i + 1] is not (']' or '>')) i++;
+                        while (i + 1 < part.Length && part[i + 1] is not (']' or '>' or ')')) i++;
                     }
 
                     words.Add(part[start..(i + 1)]);

@@ -26,6 +26,7 @@ public class CommandSyntaxTests
     [InlineData("data:<key value [key value ...]>", "data:Block*(key:Key#0 value:String)")]
     [InlineData("[GET pattern [GET pattern ...]]", "pattern:Pattern=GET?**")]
     [InlineData("[WEIGHTS weight [weight ...]]", "weight:Integer=WEIGHTS?*")]
+    [InlineData("(name ...) [ID id:(name [name ...])]", "name:Block*(name:String) id:Block=ID?(name:String*)")]
     [InlineData("filter:<A | B b ...>", "filter:OneOf*(a:PureToken=A b:String=B)")]
     [InlineData("[GET]@6.2.0 <EX seconds@2.6.12 | name@!3.0.0>", "get:PureToken=GET?@6.2.0 seconds_name:OneOf(seconds:Integer=EX@2.6.12 name:String@!3.0.0)")]
     [InlineData("key_or_empty:<key | empty:\"\">", "key_or_empty:OneOf(key:Key#0 empty:PureToken=)")]
