@@ -1,3 +1,5 @@
+using RedKite.Server.Acl;
+
 namespace RedKite.Server.Commands;
 
 /// <summary>Executes one command. The keys that its row names are locked; everything is parsed before anything changes.</summary>
@@ -5,9 +7,19 @@ internal delegate void CommandHandler(ref CommandContext cmd);
 
 /// <summary>
 /// What COMMAND DOCS tells. <paramref name="Syntax"/> is the command line as documentation writes it, without the
-/// command's name; the arguments of COMMAND DOCS are read from it (see CommandSyntax).
+/// command's name; the arguments of COMMAND DOCS are read from it (see <see cref="CommandSyntax"/>).
 /// </summary>
-internal sealed record CommandDoc(string Since, string Complexity, string Summary, string Syntax = "");
+internal sealed record CommandDoc(string Since, string Complexity, string Summary, string Syntax = "")
+{
+    /// <summary>The version that deprecated the command; empty: it is not deprecated.</summary>
+    internal string DeprecatedSince { get; init; } = "";
+
+    /// <summary>What to use instead of a deprecated command.</summary>
+    internal string ReplacedBy { get; init; } = "";
+
+    /// <summary>Meant for servers and their developers, not for applications.</summary>
+    internal bool IsSystemCommand { get; init; }
+}
 
 /// <summary>
 /// One row of a family's table, and all that the server knows of the command: routing, locking, COMMAND INFO, DOCS and
@@ -15,6 +27,8 @@ internal sealed record CommandDoc(string Since, string Complexity, string Summar
 /// </summary>
 internal sealed class Command
 {
+    private CommandArgument[]? _arguments;
+
     /// <param name="name">In capitals, as documentation writes it.</param>
     /// <param name="arity">Arguments with the name; negative: at least so many.</param>
     internal Command(string name, int arity, CommandFlags flags, KeySpec[] keys, CommandHandler handler, CommandDoc doc, Command[]? subcommands = null)
@@ -35,9 +49,11 @@ internal sealed class Command
             subcommand.FullName = Name + "|" + subcommand.Name;
         }
 
-        HasOneKey = keys is [{ CountAt: 0 } only] && only.First == only.Last && subcommands is null;
+        KeyRange = KeyRange.Of(keys, out bool moves);
+        if (moves) Flags |= CommandFlags.MovableKeys;
+        HasOneKey = keys is [{ IsOneKey: true }] && subcommands is null;
         IsShort = HasOneKey && Is(CommandFlags.Fast | CommandFlags.Brief) && !Is(CommandFlags.AllStripes | CommandFlags.Protected);
-        FirstKey = keys.Length > 0 ? keys[0].First : 0;
+        FirstKey = KeyRange.First;
     }
 
     internal string Name { get; }
@@ -62,6 +78,18 @@ internal sealed class Command
     /// <summary>The family's group, as COMMAND DOCS names it, and its access category.</summary>
     internal CommandFamily Family { get; set; } = null!;
 
+    /// <summary>Access categories beyond those that the family and the flags imply.</summary>
+    internal AclCategory Categories { get; init; }
+
+    /// <summary>All access categories.</summary>
+    internal AclCategory AllCategories => AclCategories.Of(this);
+
+    /// <summary>Hints for clients and proxies, as COMMAND INFO tells them: "nondeterministic_output", "request_policy:multi_shard", ...</summary>
+    internal string[] Tips { get; init; } = [];
+
+    /// <summary>The arguments, as the syntax in the documentation says.</summary>
+    internal CommandArgument[] Arguments => _arguments ??= CommandSyntax.Parse(Doc.Syntax, Keys.Length);
+
     /// <summary>The command's place in every table of statistics.</summary>
     internal int Index { get; set; }
 
@@ -71,7 +99,10 @@ internal sealed class Command
     /// <summary>Whether the executor's short path may take it: fast or brief, one key, nothing to check but the number of arguments.</summary>
     internal bool IsShort { get; }
 
-    /// <summary>The first key's argument; 0 for a command without keys.</summary>
+    /// <summary>The keys at fixed places that follow on each other, as COMMAND INFO tells them for old clients.</summary>
+    internal KeyRange KeyRange { get; }
+
+    /// <summary>The first key's argument; 0 for a command without keys at fixed places.</summary>
     internal int FirstKey { get; }
 
     internal bool Is(CommandFlags flags) => (Flags & flags) != 0;

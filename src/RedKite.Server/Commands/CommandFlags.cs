@@ -27,6 +27,7 @@ internal enum CommandFlags
     OnlySentinel = 1 << 19,
     MovableKeys = 1 << 20,
     Protected = 1 << 21,
+    NoMandatoryKeys = 1 << 22,
 
     /// <summary>
     /// As quick as a fast command although COMMAND INFO does not call it fast (SET is the one that matters): takes the

@@ -34,6 +34,9 @@ internal sealed class CommandTable
     /// <summary>Every command that can be called, without subcommands.</summary>
     internal IReadOnlyList<Command> Named => _named;
 
+    /// <summary>The commands that COMMAND tells of.</summary>
+    internal IReadOnlyList<Command> Listed => [.. _named.Where(command => !command.Is(CommandFlags.Hidden))];
+
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal Command? Find(ReadOnlySpan<byte> name)
     {

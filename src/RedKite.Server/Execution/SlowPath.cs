@@ -138,12 +138,8 @@ internal sealed class SlowPath(CommandExecutor executor)
     {
         if (command.Is(CommandFlags.AllStripes)) return _keyspace.AllStripes;
         ulong stripes = 0;
-        foreach (KeySpec keys in command.Keys)
-        {
-            int end = keys.End(cmd.Count);
-            for (int i = keys.First; i < end; i += keys.Step) stripes |= 1UL << _keyspace.StripeOf(_keyspace.Hash(cmd[i]));
-        }
-
+        var keys = new KeyExtraction(command);
+        while (keys.MoveNext(cmd)) stripes |= 1UL << _keyspace.StripeOf(_keyspace.Hash(cmd[keys.Argument]));
         return stripes;
     }
 

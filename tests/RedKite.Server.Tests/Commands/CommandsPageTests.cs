@@ -1,0 +1,45 @@
+using System.Text;
+using RedKite.Server.Commands;
+using RedKite.Testing;
+
+namespace RedKite.Server.Tests.Commands;
+
+/// <summary>Keeps docs/commands.md the table of all commands. Run with REDKITE_WRITE_DOCS=1 to write it anew.</summary>
+public class CommandsPageTests
+{
+    private const string WriteVariable = "REDKITE_WRITE_DOCS";
+
+    private static readonly string PagePath = Path.Combine(RepositoryRoot.Path, "docs", "commands.md");
+
+    [Fact]
+    public void The_page_lists_every_command()
+    {
+        string page = Page();
+        if (Environment.GetEnvironmentVariable(WriteVariable) == "1") File.WriteAllText(PagePath, page);
+        Assert.Equal(page, File.ReadAllText(PagePath));
+    }
+
+    private static string Page()
+    {
+        Command[] commands = [.. CommandFamilies.All
+            .SelectMany(family => family.Commands)
+            .SelectMany(command => command.Subcommands.Prepend(command))
+            .Where(command => !command.Is(CommandFlags.Hidden))
+            .OrderBy(command => command.FullName, StringComparer.Ordinal)];
+        var page = new StringBuilder();
+        page.Append("# Commands\n\n");
+        page.Append("Every command that RedKite has, generated from the rows of the command tables: `REDKITE_WRITE_DOCS=1` before the\n");
+        page.Append("server's tests writes this page anew. Arity counts the name; a negative one is a minimum. Flags are those of\n");
+        page.Append("COMMAND INFO, and the version is the Redis that had the command first. COMMAND DOCS tells more.\n\n");
+        page.Append("| Command | Group | Arity | Flags | Since |\n");
+        page.Append("|---|---|---|---|---|\n");
+        foreach (Command command in commands)
+        {
+            string name = command.FullName.ToUpperInvariant().Replace('|', ' ');
+            string flags = string.Join(' ', CommandInfo.NamesOf(command.Flags));
+            page.Append($"| {name} | {command.Family.Group} | {command.Arity} | {flags} | {command.Doc.Since} |\n");
+        }
+
+        return page.ToString();
+    }
+}

@@ -1,0 +1,139 @@
+using RedKite.Protocol;
+using RedKite.Server.Commands;
+using RedKite.Testing;
+
+namespace RedKite.Server.Tests.Commands;
+
+/// <summary>
+/// Compares what COMMAND INFO and COMMAND DOCS tell of every command with what Redis 7.0 tells, types included. Where
+/// RedKite follows a newer Redis the difference stands in a table with its reason; an entry that is not needed fails too.
+/// </summary>
+public sealed class IntrospectionOracleTests
+{
+    // Commands and subcommands that Redis 7.0 does not have.
+    private static readonly Dictionary<string, string> Newer = new()
+    {
+        ["client|no-touch"] = "since 7.2",
+        ["client|setinfo"] = "since 7.2",
+    };
+
+    // Subcommands of Redis 7.0 that RedKite does not have.
+    private static readonly Dictionary<string, string> Missing = new()
+    {
+    };
+
+    // What differs, as "command what", and why.
+    private static readonly Dictionary<string, string> Allowed = new()
+    {
+    };
+
+    [Fact]
+    public void Every_command_tells_what_redis_tells()
+    {
+        using Oracle oracle = new();
+        using RespConnection redis = RespConnection.Connect(oracle.Port);
+        redis.Run("HELLO 3");
+        var differences = new Dictionary<string, string>();
+        foreach (Command command in CommandFamilies.All.SelectMany(family => family.Commands))
+        {
+            CompareInfo(command, redis.Run($"COMMAND INFO {command.Name}").Items[0], differences);
+            if (redis.Run($"COMMAND DOCS {command.Name}")[command.Name] is { } docs) CompareDocs(command, docs, differences);
+        }
+
+        string[] unexpected = [.. differences.Where(difference => !IsAllowed(difference.Key)).Select(difference => $"{difference.Key}: {difference.Value}")];
+        Assert.True(unexpected.Length == 0, string.Join('\n', unexpected.Order(StringComparer.Ordinal)));
+        string[] stale = [.. Newer.Keys.Concat(Missing.Keys).Concat(Allowed.Keys).Where(name => !differences.Keys.Any(key => key == name || key == name + " new" || key == name + " missing"))];
+        Assert.True(stale.Length == 0, "Allowed but not different: " + string.Join(", ", stale));
+    }
+
+    private static bool IsAllowed(string difference)
+    {
+        if (Allowed.ContainsKey(difference)) return true;
+        string name = difference.Split(' ')[0];
+        return (difference.EndsWith(" new", StringComparison.Ordinal) && Newer.ContainsKey(name))
+            || (difference.EndsWith(" missing", StringComparison.Ordinal) && Missing.ContainsKey(name));
+    }
+
+    private static void CompareInfo(Command command, RespValue redis, Dictionary<string, string> differences)
+    {
+        if (redis.IsNull)
+        {
+            differences.Add($"{command.FullName} new", "Redis 7.0 has no such command");
+            return;
+        }
+
+        RespValue own = Reply(reply => CommandInfo.Write(reply, command));
+        string[] parts = ["name", "arity", "flags", "first-key", "last-key", "step", "categories", "tips"];
+        for (int i = 0; i < parts.Length; i++) Note(command, parts[i], own.Items[i].ToString(), redis.Items[i].ToString(), differences);
+        string[] ownKeys = [.. own.Items[8].Items.Select(WithoutNotes)];
+        Note(command, "keys", string.Join('\n', ownKeys), string.Join('\n', redis.Items[8].Items.Select(WithoutNotes)), differences);
+
+        Dictionary<string, RespValue> subcommands = redis.Items[9].Items.ToDictionary(subcommand => subcommand.Items[0].Text);
+        foreach (Command subcommand in command.Subcommands)
+        {
+            CompareInfo(subcommand, subcommands.GetValueOrDefault(subcommand.FullName, RespValue.Null('_')), differences);
+            subcommands.Remove(subcommand.FullName);
+        }
+
+        foreach (string missing in subcommands.Keys) differences.Add($"{missing} missing", "Redis 7.0 has it");
+    }
+
+    private static void CompareDocs(Command command, RespValue redis, Dictionary<string, string> differences)
+    {
+        RespValue own = Reply(reply => CommandDocumentation.Write(reply, command));
+        foreach (string part in (string[])["since", "group", "complexity", "doc_flags", "deprecated_since", "replaced_by", "arguments"])
+        {
+            Note(command, part, ArgumentText(own[part]), ArgumentText(redis[part]), differences);
+        }
+
+        foreach (Command subcommand in command.Subcommands)
+        {
+            if (redis["subcommands"]?[subcommand.FullName] is { } documented) CompareDocs(subcommand, documented, differences);
+        }
+    }
+
+    private static void Note(Command command, string part, string own, string redis, Dictionary<string, string> differences)
+    {
+        if (own != redis) differences.Add($"{command.FullName} {part}", $"\n    {own}\n    {redis} (Redis)");
+    }
+
+    // Notes are sentences, which RedKite says in its own words; both must have one.
+    private static string WithoutNotes(RespValue keys)
+    {
+        if (keys["notes"] is not { } notes) return keys.ToString();
+        RespValue without = RespValue.Aggregate(keys.Marker, [.. keys.Items.Where(item => !ReferenceEquals(item, notes))]);
+        return without.ToString();
+    }
+
+    // Redis has the texts to display since 7.2; they are the arguments' names.
+    private static string ArgumentText(RespValue? value)
+    {
+        if (value is null) return "(none)";
+        if (!value.IsAggregate) return value.ToString();
+        var items = new List<RespValue>();
+        for (int i = 0; i < value.Items.Count; i++)
+        {
+            if (value.Marker == '%' && value.Items[i].Text == "display_text") i++;
+            else items.Add(value.Items[i]);
+        }
+
+        return $"{value.Marker}[{string.Join(' ', items.Select(ArgumentText))}]";
+    }
+
+    private static RespValue Reply(Action<ReplyWriter> write)
+    {
+        var reply = new ReplyWriter { Resp3 = true };
+        write(reply);
+        byte[] bytes = reply.Written.ToArray();
+        int read = 0;
+        return new RespReader(Receive).Read();
+
+        int Receive(byte[] buffer, int offset)
+        {
+            int count = Math.Min(buffer.Length - offset, bytes.Length - read);
+            bytes.AsSpan(read, count).CopyTo(buffer.AsSpan(offset));
+            read += count;
+            return count;
+        }
+    }
+}
