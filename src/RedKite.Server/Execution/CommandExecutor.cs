@@ -142,7 +142,18 @@ internal sealed class CommandExecutor
             status = _parser.Parse(input, ref position, limits, ref session.Partial, out int first, out int arguments);
             if (status != ParseStatus.Complete) return count;
             if (session.Partial.IsBegun) session.Partial = default;
-            if (arguments == 0) continue;
+            if (arguments == 0)
+            {
+                // An empty request counts for CLIENT REPLY SKIP, so what stands before it is executed first.
+                if (count > 0)
+                {
+                    position = start;
+                    return count;
+                }
+
+                if (session.ReplyMode == ReplyMode.SkipNext) session.ReplyMode = ReplyMode.On;
+                continue;
+            }
 
             bool inline = input[start] != '*';
             ref Request request = ref _requests[count++];
