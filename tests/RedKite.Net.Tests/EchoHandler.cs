@@ -22,10 +22,6 @@ internal sealed class EchoHandler : IConnectionHandler
     /// <summary>A request is so many bytes; shorter input waits for the rest.</summary>
     internal int RequestBytes { get; init; } = 1;
 
-    public void Woke()
-    {
-    }
-
     public void Opened(Connection connection)
     {
         Interlocked.Increment(ref OpenedCount);
