@@ -41,6 +41,7 @@ public class ConnectionLimitsTests : NetworkTests
         using RespConnection idle = RespConnection.Connect(server.Port);
         using RespConnection busy = RespConnection.Connect(server.Port);
         idle.Run("PING").IsSimple("PONG");
+        busy.Run("PING").IsSimple("PONG");
         for (int i = 0; i < 40 && server.Clients.Count == 2; i++)
         {
             busy.Run("PING").IsSimple("PONG");
