@@ -39,10 +39,13 @@ public sealed class Connection
     public bool IsClosing { get; private set; }
 
     /// <summary>Bytes of unfinished requests. A snapshot when read by another thread.</summary>
-    public long InputBytes => Input?.Length ?? 0;
+    public long InputBytes => Math.Max(0, Input?.Length ?? 0);
 
     /// <summary>Bytes of replies that the peer has not taken. A snapshot when read by another thread.</summary>
-    public long OutputBytes => Output?.Length ?? 0;
+    public long OutputBytes => Math.Max(0, Output?.Length ?? 0);
+
+    /// <summary>Memory of the replies that the peer has not taken. A snapshot when read by another thread.</summary>
+    public long OutputCapacityBytes => Output?.Capacity ?? 0;
 
     /// <summary>Memory of the connection's buffers. A snapshot when read by another thread.</summary>
     public long BufferBytes => (Input?.Capacity ?? 0) + (Output?.Capacity ?? 0);

@@ -12,6 +12,9 @@ public sealed class EventLoop : IDisposable
     // One receive's worth: enough for a pipeline of 64 values of a kilobyte.
     private const int ReceiveBytes = 64 * 1024;
 
+    // At the end of a connection: what a pipelining client had sent behind its QUIT, but no endless stream.
+    private const int ReceivesDiscardedMax = 64;
+
     private readonly byte[] _receiveBuffer = GC.AllocateUninitializedArray<byte>(ReceiveBytes, pinned: true);
     private readonly ConcurrentQueue<Action> _mailbox = new();
     private readonly List<Connection> _closing = [];
@@ -205,6 +208,14 @@ public sealed class EventLoop : IDisposable
         Handler.Opened(connection);
     }
 
+    // A socket that is closed with unread input is reset, and what the system still had to send for it is lost.
+    private void DiscardInput(Connection connection)
+    {
+        for (int left = ReceivesDiscardedMax; left > 0 && Transport.Receive(connection, _receiveBuffer) > 0; left--)
+        {
+        }
+    }
+
     private void EndClosing()
     {
         // Closed ones may close others.
@@ -214,6 +225,7 @@ public sealed class EventLoop : IDisposable
             _connections.Remove(connection);
             Interlocked.Decrement(ref _connectionCount);
             Handler.Closed(connection);
+            if (connection.ClosesAfterSend) DiscardInput(connection);
             Transport.Close(connection);
             connection.ReleaseBuffers();
         }

@@ -20,6 +20,8 @@ public sealed class ListeningSocket : IDisposable
 
     internal Socket Socket { get; }
 
+    internal bool IsListening { get; private set; } = true;
+
     /// <summary>Listens on an address and port.</summary>
     /// <exception cref="SocketException">The address cannot be bound.</exception>
     public static ListeningSocket Tcp(IPAddress address, int port, int backlog)
@@ -68,6 +70,7 @@ public sealed class ListeningSocket : IDisposable
     /// <summary>Stops listening; a Unix socket's path goes too.</summary>
     public void Dispose()
     {
+        IsListening = false;
         Socket.Dispose();
         if (UnixPath is not null) File.Delete(UnixPath);
     }

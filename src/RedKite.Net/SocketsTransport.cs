@@ -9,6 +9,7 @@ namespace RedKite.Net;
 /// </summary>
 internal sealed class SocketsTransport : Transport
 {
+    private const int AcceptRetryMs = 10;
     private const int SendChunkBytes = 64 * 1024;
 
     private readonly SemaphoreSlim _signal = new(0);
@@ -17,6 +18,7 @@ internal sealed class SocketsTransport : Transport
     private readonly List<ListeningSocket> _listeners = [];
     private long _timerDue;
     private int _signaled;
+    private int _acceptFailures;
     private volatile bool _listening = true;
 
     internal override void Listen(ListeningSocket listener)
@@ -38,9 +40,12 @@ internal sealed class SocketsTransport : Transport
 
     internal override void Wait(EventLoop loop)
     {
-        if (_ready.IsEmpty && _accepted.IsEmpty) _signal.Wait((int)Math.Clamp(_timerDue - Environment.TickCount64, 0, int.MaxValue));
+        // Also without a wait: signals that were not consumed would pile up, and each would end a later wait at once.
+        bool idle = _ready.IsEmpty && _accepted.IsEmpty;
+        _signal.Wait(idle ? (int)Math.Clamp(_timerDue - Environment.TickCount64, 0, int.MaxValue) : 0);
         Interlocked.Exchange(ref _signaled, 0);
         if (Environment.TickCount64 >= _timerDue) loop.TimerFired();
+        for (int failures = Interlocked.Exchange(ref _acceptFailures, 0); failures > 0; failures--) loop.AcceptFailed();
         while (_accepted.TryDequeue(out (Socket Socket, ListeningSocket Listener) accepted)) Accept(accepted.Socket, accepted.Listener, loop);
 
         // As many as are there now: what becomes ready meanwhile has its turn after the loop's other work.
@@ -72,10 +77,17 @@ internal sealed class SocketsTransport : Transport
     {
         if (connection.RemoteAddress.IsUnix) return;
         Socket socket = connection.Socket!;
-        socket.SetSocketOption(SocketOptionLevel.Socket, SocketOptionName.KeepAlive, true);
-        socket.SetSocketOption(SocketOptionLevel.Tcp, SocketOptionName.TcpKeepAliveTime, seconds);
-        socket.SetSocketOption(SocketOptionLevel.Tcp, SocketOptionName.TcpKeepAliveInterval, Math.Max(1, seconds / 3));
-        socket.SetSocketOption(SocketOptionLevel.Tcp, SocketOptionName.TcpKeepAliveRetryCount, 3);
+        try
+        {
+            socket.SetSocketOption(SocketOptionLevel.Socket, SocketOptionName.KeepAlive, true);
+            socket.SetSocketOption(SocketOptionLevel.Tcp, SocketOptionName.TcpKeepAliveTime, seconds);
+            socket.SetSocketOption(SocketOptionLevel.Tcp, SocketOptionName.TcpKeepAliveInterval, Math.Max(1, seconds / 3));
+            socket.SetSocketOption(SocketOptionLevel.Tcp, SocketOptionName.TcpKeepAliveRetryCount, 3);
+        }
+        catch (SocketException)
+        {
+            // The peer is gone already, which some systems tell here; receiving will tell it too.
+        }
     }
 
     internal override int Receive(Connection connection, Span<byte> buffer)
@@ -116,7 +128,7 @@ internal sealed class SocketsTransport : Transport
 
     public override void Dispose()
     {
-        _listening = false;
+        StopListening();
         _signal.Dispose();
     }
 
@@ -174,6 +186,15 @@ internal sealed class SocketsTransport : Transport
                 _accepted.Enqueue((socket, listener));
                 Signal();
             }
+            else if (completed)
+            {
+                Interlocked.Increment(ref _acceptFailures);
+                Signal();
+                if (!listener.IsListening) return;
+
+                // Too many open files, most likely: trying again at once would spin until one is closed.
+                Thread.Sleep(AcceptRetryMs);
+            }
 
             arguments.AcceptSocket = null;
             try
@@ -188,6 +209,7 @@ internal sealed class SocketsTransport : Transport
             completed = true;
         }
 
+        arguments.AcceptSocket?.Dispose(); // It came when nobody listened any more.
         arguments.Dispose();
     }
 

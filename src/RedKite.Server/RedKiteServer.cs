@@ -212,6 +212,9 @@ public sealed class RedKiteServer : IAsyncDisposable
         for (int i = 0; i < _loops.Count; i++) _loops[i].Post(_sessionLoops[i].ResumePaused);
     }
 
+    /// <summary>Whether a client must log in before it may do anything else. Removing the password frees everybody.</summary>
+    internal bool RequiresLogin(Session session) => !session.Authenticated && Settings.RequirePass.Length > 0;
+
     /// <summary>Whether DEBUG and the like may be used by a client, which the configuration decides.</summary>
     internal bool AllowsProtected(Command command, Session session)
     {

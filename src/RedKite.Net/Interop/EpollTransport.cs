@@ -1,6 +1,7 @@
 using System.Net;
 using System.Net.Sockets;
 using System.Runtime.InteropServices;
+using Microsoft.Win32.SafeHandles;
 
 namespace RedKite.Net.Interop;
 
@@ -23,6 +24,7 @@ internal sealed unsafe class EpollTransport : Transport
     private const int ClockMonotonic = 1;
 
     private readonly int _epoll;
+    private readonly SafeFileHandle _wakeHandle; // counts its users: a late wake cannot hit another file's descriptor
     private readonly int _wake;
     private readonly int _timer;
     private readonly byte* _events;
@@ -35,6 +37,7 @@ internal sealed unsafe class EpollTransport : Transport
         _wake = LinuxCalls.eventfd(0, LinuxCalls.NonBlocking | LinuxCalls.CloseOnExec);
         _timer = LinuxCalls.timerfd_create(ClockMonotonic, LinuxCalls.NonBlocking | LinuxCalls.CloseOnExec);
         if (_epoll < 0 || _wake < 0 || _timer < 0) throw new SocketException(Marshal.GetLastSystemError());
+        _wakeHandle = new SafeFileHandle(_wake, ownsHandle: true);
         _events = (byte*)NativeMemory.Alloc(EventsMax * 16);
         LinuxCalls.EpollControl(_epoll, LinuxCalls.EpollAdd, _wake, LinuxCalls.EpollIn);
         LinuxCalls.EpollControl(_epoll, LinuxCalls.EpollAdd, _timer, LinuxCalls.EpollIn);
@@ -97,8 +100,21 @@ internal sealed unsafe class EpollTransport : Transport
 
     internal override void Wake()
     {
-        ulong one = 1;
-        _ = LinuxCalls.write(_wake, (byte*)&one, sizeof(ulong));
+        bool held = false;
+        try
+        {
+            _wakeHandle.DangerousAddRef(ref held);
+            ulong one = 1;
+            _ = LinuxCalls.write(_wake, (byte*)&one, sizeof(ulong));
+        }
+        catch (ObjectDisposedException)
+        {
+            // A message to a loop that has ended.
+        }
+        finally
+        {
+            if (held) _wakeHandle.DangerousRelease();
+        }
     }
 
     internal override void Register(Connection connection)
@@ -152,7 +168,7 @@ internal sealed unsafe class EpollTransport : Transport
 
     public override void Dispose()
     {
-        _ = LinuxCalls.close(_wake);
+        _wakeHandle.Dispose();
         _ = LinuxCalls.close(_timer);
         _ = LinuxCalls.close(_epoll);
         NativeMemory.Free(_events);

@@ -21,6 +21,7 @@ internal ref struct CommandContext
     private readonly Span<byte> _input;
     private ReadOnlySpan<ArgumentSlice> _arguments;
     private ulong _firstKeyHash;
+    private ulong _redacted; // a bit an argument; the last one stands for all from there on
 
     internal CommandContext(CommandExecutor executor, Session session, Span<byte> input)
     {
@@ -82,7 +83,14 @@ internal ref struct CommandContext
         Command = command;
         _arguments = arguments;
         _firstKeyHash = firstKeyHash;
+        _redacted = 0;
     }
+
+    /// <summary>Marks an argument as a secret, which no log shows.</summary>
+    internal void Redact(int argument) => _redacted |= 1UL << Math.Min(argument, 63);
+
+    /// <summary>Whether a log must not show the argument.</summary>
+    internal readonly bool IsRedacted(int argument) => (_redacted & (1UL << Math.Min(argument, 63))) != 0;
 
     /// <summary>The hash of a key, which was computed before where it is the command's first one.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]

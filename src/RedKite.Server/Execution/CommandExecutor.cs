@@ -30,6 +30,7 @@ internal sealed class CommandExecutor
     private readonly SlowPath _slowPath;
     private long _runStart;
     private int _runFirst;
+    private byte[] _inlineLine = []; // the batch's inline request as it came, if it has quotes
 
     internal CommandExecutor(RedKiteServer server)
     {
@@ -75,19 +76,20 @@ internal sealed class CommandExecutor
         int position = 0;
         while (true)
         {
-            if (Server.Pause.HoldsEverything(session, NowMs)) return position;
             int count = ReadBatch(session, input, ref position, out ParseStatus status);
             if (count > 0)
             {
                 int done = ExecuteBatch(ref cmd, session, count);
-                if (done < count || session.ClosesAfterReply) return done == 0 ? _requests[0].Start : _requests[done - 1].End;
+                if (done < count || session.ClosesAfterReply) return Rewind(session, input, done);
             }
 
             if (status == ParseStatus.Error)
             {
+                int length = Reply.Length;
                 Reply.Error(_parser.ErrorText);
+                if (session.ReplyMode != ReplyMode.On) Reply.Truncate(length);
                 _slowPath.NoteError(null);
-                session.ClosesAfterReply = true;
+                session.CloseAfterReply();
                 return position;
             }
 
@@ -125,19 +127,33 @@ internal sealed class CommandExecutor
     private int ReadBatch(Session session, Span<byte> input, ref int position, out ParseStatus status)
     {
         _parser.Clear();
-        var limits = new RequestLimits(Server.Settings.ProtoMaxBulkLength, session.Authenticated);
+        _inlineLine = [];
+        bool trusted = session.Authenticated || !Server.RequiresLogin(session);
+        var limits = new RequestLimits(Server.Settings.ProtoMaxBulkLength, trusted);
         Database database = _keyspace.Databases[session.DatabaseIndex];
-        int batchMax = session.Authenticated ? BatchMax : 1; // AUTH changes the limits of what follows it
+        int batchMax = trusted ? BatchMax : 1; // AUTH changes the limits of what follows it
         int count = 0;
         status = ParseStatus.Complete;
         while (count < batchMax)
         {
             if (count > 0 && position < input.Length && input[position] != '*') return count;
             int start = position;
+            if (count == 0 && position < input.Length && input[position] != '*') KeepInlineLine(input[position..]);
             status = _parser.Parse(input, ref position, limits, ref session.Partial, out int first, out int arguments);
             if (status != ParseStatus.Complete) return count;
             if (session.Partial.IsBegun) session.Partial = default;
-            if (arguments == 0) continue;
+            if (arguments == 0)
+            {
+                // An empty request counts for CLIENT REPLY SKIP, so what stands before it is executed first.
+                if (count > 0)
+                {
+                    position = start;
+                    return count;
+                }
+
+                if (session.ReplyMode == ReplyMode.SkipNext) session.ReplyMode = ReplyMode.On;
+                continue;
+            }
 
             bool inline = input[start] != '*';
             ref Request request = ref _requests[count++];
@@ -162,6 +178,22 @@ internal sealed class CommandExecutor
         }
 
         return count;
+    }
+
+    // Unquoting changes the line in place, but CLIENT PAUSE may make it be read again.
+    private void KeepInlineLine(ReadOnlySpan<byte> input)
+    {
+        int end = input.IndexOf((byte)'\n');
+        if (end > 0 && input[..end].IndexOfAny((byte)'"', (byte)'\'') >= 0) _inlineLine = input[..end].ToArray();
+    }
+
+    // Back to the first request that was not executed. What is known of a partial one behind it would be misread there.
+    private int Rewind(Session session, Span<byte> input, int done)
+    {
+        session.Partial = default;
+        int end = done == 0 ? _requests[0].Start : _requests[done - 1].End;
+        if (session.IsPaused) _inlineLine.CopyTo(input[end..]);
+        return end;
     }
 
     private int ExecuteBatch(ref CommandContext cmd, Session session, int count)

@@ -27,16 +27,22 @@ internal sealed class SlowPath(CommandExecutor executor)
     {
         Session session = cmd.Session;
         ReplyMode replies = session.ReplyMode;
+        if (replies == ReplyMode.SkipNext) session.ReplyMode = ReplyMode.SkipThis;
         int length = Reply.Length;
         Command? command = request.Command;
         cmd.Begin(command!, arguments, request.Hash);
         if (Resolve(ref cmd, ref command) && IsAllowed(cmd, command!))
         {
-            if (_server.Pause.Holds(session, command!, executor.NowMs)) return false;
+            if (_server.Pause.Holds(session, command!, executor.NowMs))
+            {
+                session.ReplyMode = replies;
+                return false;
+            }
+
             ExecuteLocked(ref cmd, command!, arguments, request.Hash, start);
         }
 
-        if (replies != ReplyMode.On) DropReply(session, replies, length);
+        if (replies != ReplyMode.On) DropReply(session, length);
         return true;
     }
 
@@ -94,17 +100,16 @@ internal sealed class SlowPath(CommandExecutor executor)
 
     private bool IsAllowed(scoped in CommandContext cmd, Command command)
     {
-        if (!cmd.Session.Authenticated && !command.Is(CommandFlags.NoAuth))
+        if (command.Is(CommandFlags.Protected) && !_server.AllowsProtected(command, cmd.Session))
         {
-            Reject(command, "NOAUTH Authentication required.");
+            string name = (command.Parent ?? command).Name;
+            Reject(command, $"ERR {name.ToUpperInvariant()} command not allowed. If the enable-{name}-command option is set to \"local\", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server.");
             return false;
         }
 
-        if (command.Is(CommandFlags.Protected) && !_server.AllowsProtected(command, cmd.Session))
+        if (_server.RequiresLogin(cmd.Session) && !command.Is(CommandFlags.NoAuth))
         {
-            string name = command.Name.ToUpperInvariant();
-            string setting = "enable-" + (command.Parent ?? command).Name + "-command";
-            Reject(command, $"ERR {name} command not allowed. If the {setting} option is set to \"local\", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server.");
+            Reject(command, "NOAUTH Authentication required.");
             return false;
         }
 
@@ -115,6 +120,7 @@ internal sealed class SlowPath(CommandExecutor executor)
     {
         if (command.Parent is not null && command.FirstKey > 0) firstKeyHash = _keyspace.Hash(cmd[command.FirstKey]);
         cmd.Begin(command, arguments, firstKeyHash);
+        cmd.Session.LastCommand = command; // before it executes: CLIENT LIST shows itself
         long errors = Reply.Errors;
         ulong stripes = StripesOf(cmd, command);
         _keyspace.Enter(stripes);
@@ -131,7 +137,6 @@ internal sealed class SlowPath(CommandExecutor executor)
         if (_server.TracksLatency) metrics.Latency.Record(ns, 1);
         if (Reply.Errors != errors) NoteError(command);
         if (ns >= _server.SlowLog.ThresholdNs) NoteSlow(cmd, ns);
-        cmd.Session.LastCommand = command;
     }
 
     private ulong StripesOf(scoped in CommandContext cmd, Command command)
@@ -143,12 +148,12 @@ internal sealed class SlowPath(CommandExecutor executor)
         return stripes;
     }
 
-    private void DropReply(Session session, ReplyMode mode, int length)
+    private void DropReply(Session session, int length)
     {
-        // CLIENT REPLY ON answers although replies were off.
-        if (mode == ReplyMode.Off && session.ReplyMode == ReplyMode.On) return;
+        // A command that turns replies on is answered.
+        if (session.ReplyMode == ReplyMode.On) return;
         if (length < Reply.Length) Reply.Truncate(length);
-        if (mode == ReplyMode.SkipNext && session.ReplyMode == ReplyMode.SkipNext) session.ReplyMode = ReplyMode.On;
+        if (session.ReplyMode == ReplyMode.SkipThis) session.ReplyMode = ReplyMode.On;
     }
 
     private void Reject(Command? command, string error)
@@ -163,7 +168,7 @@ internal sealed class SlowPath(CommandExecutor executor)
     {
         if (!cmd.Is(0, "POST"u8) && !cmd.Is(0, "HOST:"u8)) return false;
         _server.Log.Warning("Possible SECURITY ATTACK detected: a client sends HTTP (POST or Host:). This is probably somebody using cross-protocol scripting. Connection closed.");
-        cmd.Session.ClosesAfterReply = true;
+        cmd.Session.CloseAfterReply();
         return true;
     }
 
@@ -174,7 +179,7 @@ internal sealed class SlowPath(CommandExecutor executor)
         for (int i = 1; i < cmd.Count && shown < ArgumentsShownBytesMax; i++)
         {
             ReadOnlySpan<byte> argument = cmd[i];
-            string part = Encoding.Latin1.GetString(argument[..Math.Min(argument.Length, ArgumentsShownBytesMax - shown)]);
+            string part = Printable(argument, ArgumentsShownBytesMax - shown);
             text.Append('\'').Append(part).Append("' ");
             shown += part.Length + 3;
         }
@@ -182,5 +187,13 @@ internal sealed class SlowPath(CommandExecutor executor)
         return text.ToString();
     }
 
-    private static string Shown(ReadOnlySpan<byte> name) => Encoding.Latin1.GetString(name[..Math.Min(name.Length, ArgumentsShownBytesMax)]);
+    private static string Shown(ReadOnlySpan<byte> name) => Printable(name, ArgumentsShownBytesMax);
+
+    // A NUL ends the text, as for a C string.
+    private static string Printable(ReadOnlySpan<byte> text, int bytesMax)
+    {
+        int end = text.IndexOf((byte)0);
+        if (end < 0) end = text.Length;
+        return Encoding.Latin1.GetString(text[..Math.Min(end, bytesMax)]);
+    }
 }

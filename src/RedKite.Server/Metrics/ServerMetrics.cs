@@ -19,6 +19,9 @@ internal sealed class ServerMetrics
     internal long QueryBufferDisconnections;
     internal long OutputBufferDisconnections;
 
+    /// <summary>Failed logins: acl_access_denied_auth.</summary>
+    internal long AuthenticationsDenied;
+
     /// <summary>Means over the last samples: operations, bytes in and bytes out in a second.</summary>
     internal (double Commands, double Received, double Sent) Rates => (Mean(_commands), Mean(_received), Mean(_sent));
 
@@ -39,7 +42,7 @@ internal sealed class ServerMetrics
 
     internal void Reset()
     {
-        ConnectionsReceived = ConnectionsRejected = QueryBufferDisconnections = OutputBufferDisconnections = 0;
+        ConnectionsReceived = ConnectionsRejected = QueryBufferDisconnections = OutputBufferDisconnections = AuthenticationsDenied = 0;
         Array.Clear(_commands);
         Array.Clear(_received);
         Array.Clear(_sent);

@@ -37,7 +37,7 @@ internal sealed class SlowLog
         {
             arguments[i] = i == shown - 1 && cmd.Count > ArgumentsMax
                 ? Text($"... ({cmd.Count - shown + 1} more arguments)")
-                : Shortened(cmd[i]);
+                : cmd.IsRedacted(i) ? Text("(redacted)") : Shortened(cmd[i]);
         }
 
         string address = cmd.Session.Connection?.RemoteAddress.ToString() ?? "";

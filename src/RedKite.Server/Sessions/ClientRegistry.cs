@@ -32,6 +32,14 @@ internal sealed class ClientRegistry
 
     internal Session? Find(long id) => _sessions.GetValueOrDefault(id);
 
-    /// <summary>Ends another client from whatever thread.</summary>
-    internal static void Kill(Session session) => session.Connection?.Loop.Post(session.Connection.Close);
+    /// <summary>Ends another client from whatever thread. From now on it is listed no more.</summary>
+    internal void Kill(Session session)
+    {
+        Remove(session);
+        Connection connection = session.Connection!;
+
+        // On its own loop it executes nothing more; on another, what it sent before may still be executed.
+        if (connection.Loop.IsCurrent) connection.Close();
+        else connection.Loop.Post(connection.Close);
+    }
 }

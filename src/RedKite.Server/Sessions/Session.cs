@@ -12,6 +12,9 @@ internal enum ReplyMode
 
     /// <summary>Not the next command's.</summary>
     SkipNext,
+
+    /// <summary>Not that of the command that executes.</summary>
+    SkipThis,
 }
 
 /// <summary>
@@ -35,6 +38,15 @@ internal sealed class Session
 
     /// <summary>The connection; null for a caller in the process.</summary>
     internal Connection? Connection { get; }
+
+    /// <summary>The client's end, as CLIENT LIST and KILL write it.</summary>
+    internal string Address => Connection?.RemoteAddress.ToString() ?? "?:0";
+
+    /// <summary>The server's end, as CLIENT LIST and KILL write it.</summary>
+    internal string LocalAddress => Connection?.LocalAddress.ToString() ?? "?:0";
+
+    /// <summary>What CLIENT LIST and KILL take the client for.</summary>
+    internal ClientType Type { get; set; }
 
     internal long CreatedMs { get; }
 
@@ -90,7 +102,7 @@ internal sealed class Session
     }
 
     /// <summary>The connection is to end once the replies so far are sent.</summary>
-    internal bool ClosesAfterReply { get; set; }
+    internal bool ClosesAfterReply { get; private set; }
 
     /// <summary>CLIENT PAUSE holds this client's next command.</summary>
     internal bool IsPaused { get; set; }
@@ -99,6 +111,19 @@ internal sealed class Session
     internal long OverSoftLimitSinceMs { get; set; }
 
     internal PartialRequest Partial;
+
+    /// <summary>Ends the connection once the replies so far are sent. A caller in the process has none to end.</summary>
+    internal void CloseAfterReply() => ClosesAfterReply = Connection is not null;
+
+    /// <summary>What RESET does besides the database and the protocol. The library's name stays: it is still the same.</summary>
+    internal void Reset(bool authenticated)
+    {
+        User = "default";
+        Authenticated = authenticated;
+        Name = "";
+        NoEvict = NoTouch = false;
+        if (ReplyMode != ReplyMode.SkipThis) ReplyMode = ReplyMode.On;
+    }
 
     private void UpdateAttention() => NeedsAttention = !_authenticated || _replyMode != ReplyMode.On;
 }

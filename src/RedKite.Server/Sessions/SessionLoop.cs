@@ -24,6 +24,7 @@ internal sealed class SessionLoop : IConnectionHandler
     private long _commandsAtLastSweep;
     private long _nextSweepMs;
     private long _nextSecondMs;
+    private bool _holdsClients;
 
     internal SessionLoop(RedKiteServer server, EventLoop loop, int index, int loops)
     {
@@ -46,14 +47,12 @@ internal sealed class SessionLoop : IConnectionHandler
         connection.State = session;
         if (_server.Clients.Count > settings.MaxClients)
         {
-            Interlocked.Increment(ref _server.Stats.ConnectionsRejected);
             Refuse(connection, "-ERR max number of clients reached\r\n"u8);
             return;
         }
 
         if (settings.ProtectedMode && settings.RequirePass.Length == 0 && !connection.RemoteAddress.IsLoopback)
         {
-            Interlocked.Increment(ref _server.Stats.ConnectionsRejected);
             Refuse(connection, "-DENIED RedKite is running in protected mode because protected mode is enabled and no password is set for the default user. In this mode connections are only accepted from the loopback interface. To connect from elsewhere, set a password (requirepass), or turn the mode off from this machine with 'CONFIG SET protected-mode no' after making sure that the server cannot be reached from the internet.\r\n"u8);
             return;
         }
@@ -75,6 +74,7 @@ internal sealed class SessionLoop : IConnectionHandler
         }
         else if (session.IsPaused)
         {
+            _holdsClients = true;
             connection.SetReading(false);
         }
         else if (input.Length - consumed > _server.Settings.ClientQueryBufferLimit)
@@ -112,7 +112,7 @@ internal sealed class SessionLoop : IConnectionHandler
         if (_isFirst) _server.Clock.Anchor();
         Executor.ReadTime();
         long nowMs = Executor.NowMs;
-        if (_server.Pause.HasEnded(nowMs)) ResumePaused();
+        if (_holdsClients && _server.Pause.HasEnded(nowMs)) ResumePaused();
         if (nowMs >= _nextSecondMs)
         {
             _nextSecondMs = nowMs + 1000;
@@ -127,6 +127,7 @@ internal sealed class SessionLoop : IConnectionHandler
     /// <summary>Lets clients that CLIENT PAUSE held go on. On the loop's thread.</summary>
     internal void ResumePaused()
     {
+        _holdsClients = false;
         foreach (Connection connection in _loop.Connections)
         {
             Session session = SessionOf(connection);
@@ -154,12 +155,16 @@ internal sealed class SessionLoop : IConnectionHandler
         foreach (Connection connection in _loop.Connections)
         {
             if (connection.OutputBytes > 0) OutputWaits(connection);
-            if (timeoutMs > 0 && nowMs - SessionOf(connection).LastInteractionMs > timeoutMs) connection.Close();
+            Session session = SessionOf(connection);
+            if (timeoutMs > 0 && !session.IsPaused && nowMs - session.LastInteractionMs > timeoutMs) connection.Close();
         }
     }
 
-    private static void Refuse(Connection connection, ReadOnlySpan<byte> farewell)
+    // Not listed and not counted while its farewell is on the way.
+    private void Refuse(Connection connection, ReadOnlySpan<byte> farewell)
     {
+        Interlocked.Increment(ref _server.Stats.ConnectionsRejected);
+        _server.Clients.Remove(SessionOf(connection));
         connection.Send(farewell);
         connection.CloseAfterSend();
     }

@@ -1,0 +1,35 @@
+namespace RedKite.Server.Sessions;
+
+/// <summary>The kinds of clients that CLIENT LIST and KILL tell apart.</summary>
+internal enum ClientType
+{
+    Normal,
+    Replica,
+    PubSub,
+    Master,
+}
+
+/// <summary>Which clients CLIENT KILL means: those that pass every condition that is set.</summary>
+internal struct ClientFilter
+{
+    internal long? Id;
+    internal ClientType? Type;
+    internal string? Address;
+    internal string? LocalAddress;
+    internal string? User;
+
+    /// <summary>Connected for at least so many seconds.</summary>
+    internal long? AgeSecondsMin;
+
+    /// <summary>Not the client that asks.</summary>
+    internal bool SkipsCaller;
+
+    internal readonly bool Matches(Session session, Session caller, long nowMs) =>
+        (Id is null || session.Id == Id)
+        && (Type is null || session.Type == Type)
+        && (User is null || session.User == User)
+        && (Address is null || session.Address == Address)
+        && (LocalAddress is null || session.LocalAddress == LocalAddress)
+        && (AgeSecondsMin is null || (nowMs / 1000) - (session.CreatedMs / 1000) >= AgeSecondsMin)
+        && !(SkipsCaller && session == caller);
+}

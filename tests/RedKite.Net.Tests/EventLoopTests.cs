@@ -1,0 +1,266 @@
+using System.Net;
+using System.Net.Sockets;
+
+namespace RedKite.Net.Tests;
+
+/// <summary>The loop and its connections over both transports, with real sockets on loopback.</summary>
+public class EventLoopTests
+{
+    public static TheoryData<string> Transports => OperatingSystem.IsLinux() ? ["epoll", "sockets"] : ["sockets"];
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void A_large_echo_to_a_slow_reader_loses_and_reorders_nothing(string transport)
+    {
+        using EchoServer server = new(transport, new EchoHandler());
+        using Socket client = server.Connect(receiveBufferBytes: 8 * 1024);
+        byte[] sent = EchoServer.Pattern(16 << 20, seed: 1);
+        Thread sending = new(() => client.Send(sent));
+        sending.Start();
+
+        // Nothing is read until megabytes wait in the server.
+        EchoServer.WaitFor(() => server.Handler.OutputWaitsBytesMax > 4 << 20, "output that waits");
+        byte[] received = new byte[sent.Length];
+        int read = 0;
+        while (read < received.Length)
+        {
+            int count = client.Receive(received, read, Math.Min(received.Length - read, 300_000), SocketFlags.None);
+            Assert.True(count > 0, $"the connection ended after {read} bytes");
+            read += count;
+            if (read < 2 << 20) Thread.Sleep(1);
+        }
+
+        sending.Join();
+        Assert.True(sent.AsSpan().SequenceEqual(received), "the bytes differ");
+        EchoServer.RunOn(server.Loops[0], () => Assert.Equal(0, Assert.Single(server.Loops[0].Connections).BufferBytes));
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void Requests_in_pieces_are_put_together(string transport)
+    {
+        const int RequestBytes = 1_000_003;
+        using EchoServer server = new(transport, new EchoHandler { RequestBytes = RequestBytes });
+        using Socket client = server.Connect();
+        byte[] request = EchoServer.Pattern(RequestBytes, seed: 2);
+        client.Send(request, 0, 10, SocketFlags.None);
+        Thread.Sleep(20);
+        client.Send(request, 10, 500_000, SocketFlags.None);
+        Thread.Sleep(20);
+        Assert.Equal(0, client.Available);
+        client.Send(request, 500_010, RequestBytes - 500_010, SocketFlags.None);
+        Assert.True(request.AsSpan().SequenceEqual(EchoServer.ReadAll(client, RequestBytes)));
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void Close_after_send_delivers_everything_although_more_input_came(string transport)
+    {
+        byte[] greeting = EchoServer.Pattern(8 << 20, seed: 3);
+        using EchoServer server = new(transport, new EchoHandler { TakesOrders = true, Greeting = greeting });
+        using Socket client = server.Connect(receiveBufferBytes: 8 * 1024);
+        client.Send("abcQ"u8);
+        client.Send(new byte[100_000]);
+        byte[] received = EchoServer.ReadAll(client, greeting.Length + 100);
+        Assert.Equal(greeting.Length + 3, received.Length);
+        Assert.True(greeting.AsSpan().SequenceEqual(received.AsSpan(0, greeting.Length)));
+        Assert.True("abc"u8.SequenceEqual(received.AsSpan(greeting.Length)));
+        EchoServer.WaitFor(() => server.Handler.ClosedCount == 1, "the handler is told");
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void A_short_farewell_arrives_before_the_end(string transport)
+    {
+        using EchoServer server = new(transport, new EchoHandler { TakesOrders = true });
+        for (int i = 0; i < 100; i++)
+        {
+            using Socket client = server.Connect();
+            client.Send("byeQ and more that nobody reads"u8);
+            Assert.Equal("bye"u8.ToArray(), EchoServer.ReadAll(client, 10));
+        }
+
+        EchoServer.WaitFor(() => server.Handler.ClosedCount == 100, "all are closed");
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void Reading_resumes_with_the_input_that_was_left_over(string transport)
+    {
+        using EchoServer server = new(transport, new EchoHandler { TakesOrders = true });
+        using Socket client = server.Connect();
+        client.Send("oneP"u8);
+        client.Send("two"u8);
+        Assert.Equal("one"u8.ToArray(), EchoServer.ReadAll(client, 3));
+        client.Send("three"u8);
+        Thread.Sleep(100);
+        Assert.Equal(0, client.Available);
+        EchoServer.RunOn(server.Loops[0], server.Handler.ResumePaused);
+        Assert.Equal("twothree"u8.ToArray(), EchoServer.ReadAll(client, 8));
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void Reading_resumes_although_nothing_more_is_sent(string transport)
+    {
+        using EchoServer server = new(transport, new EchoHandler { TakesOrders = true });
+        using Socket client = server.Connect();
+        client.Send("Prest"u8);
+        Thread.Sleep(50);
+        EchoServer.RunOn(server.Loops[0], server.Handler.ResumePaused);
+        Assert.Equal("rest"u8.ToArray(), EchoServer.ReadAll(client, 4));
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void Connections_that_are_cut_are_closed_and_harm_nobody(string transport)
+    {
+        using EchoServer server = new(transport, new EchoHandler { Greeting = new byte[100_000] });
+        using Socket witness = server.Connect();
+        Assert.Equal(100_000, EchoServer.ReadAll(witness, 100_000).Length);
+        for (int i = 0; i < 50; i++)
+        {
+            Socket client = server.Connect(receiveBufferBytes: 4096);
+            client.Send(new byte[50_000]);
+
+            // By turns: with a reset, with unread replies, in an orderly way.
+            if (i % 3 == 0) client.LingerState = new LingerOption(enable: true, seconds: 0);
+            if (i % 3 == 2) client.Shutdown(SocketShutdown.Send);
+            client.Dispose();
+        }
+
+        EchoServer.WaitFor(() => server.Handler.ClosedCount == 50, "all are closed");
+        Assert.Equal(1, server.Loops[0].ConnectionCount);
+        witness.Send("x"u8);
+        Assert.Equal("x"u8.ToArray(), EchoServer.ReadAll(witness, 1));
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void A_cut_connection_with_queued_output_is_closed(string transport)
+    {
+        using EchoServer server = new(transport, new EchoHandler { Greeting = new byte[16 << 20] });
+        Socket client = server.Connect(receiveBufferBytes: 4096);
+        EchoServer.WaitFor(() => server.Handler.OpenedCount == 1, "the greeting waits");
+        client.LingerState = new LingerOption(enable: true, seconds: 0);
+        client.Dispose();
+        EchoServer.WaitFor(() => server.Handler.ClosedCount == 1, "it is closed");
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void A_thousand_connections_are_served_by_two_loops(string transport)
+    {
+        const int Count = 1000;
+        using EchoServer server = new(transport, new EchoHandler(), loops: 2);
+        var clients = new List<Socket>();
+        try
+        {
+            for (int i = 0; i < Count; i++) clients.Add(server.Connect());
+            for (int i = 0; i < Count; i++) clients[i].Send(BitConverter.GetBytes(i));
+            for (int i = 0; i < Count; i++) Assert.Equal(BitConverter.GetBytes(i), EchoServer.ReadAll(clients[i], 4));
+            Assert.Equal(Count / 2, server.Loops[0].ConnectionCount);
+            Assert.Equal(Count / 2, server.Loops[1].ConnectionCount);
+        }
+        finally
+        {
+            foreach (Socket client in clients) client.Dispose();
+        }
+
+        EchoServer.WaitFor(() => server.Loops.TrueForAll(loop => loop.ConnectionCount == 0), "all are closed");
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void What_other_threads_post_runs_once_and_in_order(string transport)
+    {
+        const int Threads = 4, Each = 20_000;
+        using EchoServer server = new(transport, new EchoHandler());
+        EventLoop loop = server.Loops[0];
+        int[] last = new int[Threads];
+        int outOfOrder = 0, elsewhere = 0, total = 0;
+        var threads = Enumerable.Range(0, Threads).Select(thread => new Thread(() =>
+        {
+            for (int i = 1; i <= Each; i++)
+            {
+                int number = i;
+                loop.Post(() =>
+                {
+                    if (!loop.IsCurrent) elsewhere++;
+                    if (last[thread] != number - 1) outOfOrder++;
+                    last[thread] = number;
+                    Volatile.Write(ref total, total + 1);
+                });
+            }
+        })).ToList();
+        threads.ForEach(thread => thread.Start());
+        threads.ForEach(thread => thread.Join());
+        EchoServer.WaitFor(() => Volatile.Read(ref total) == Threads * Each, "every message has run");
+        Assert.Equal((0, 0), (outOfOrder, elsewhere));
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void A_loop_stops_with_open_connections_and_queued_output(string transport)
+    {
+        EchoServer server = new(transport, new EchoHandler { Greeting = new byte[4 << 20] });
+        List<Socket> clients = [.. Enumerable.Range(0, 20).Select(_ => server.Connect())];
+        EchoServer.WaitFor(() => server.Handler.OpenedCount == 20, "all are open");
+        server.Dispose();
+        Assert.Equal(20, server.Handler.ClosedCount);
+        foreach (Socket client in clients)
+        {
+            try
+            {
+                Assert.True(EchoServer.ReadAll(client, 5 << 20).Length < 5 << 20);
+            }
+            catch (SocketException reset)
+            {
+                Assert.Equal(SocketError.ConnectionReset, reset.SocketErrorCode);
+            }
+
+            client.Dispose();
+        }
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void A_message_to_a_loop_that_has_ended_does_nothing(string transport)
+    {
+        EchoServer server = new(transport, new EchoHandler());
+        server.Dispose();
+        bool ran = false;
+        server.Loops[0].Post(() => ran = true);
+        Assert.False(ran);
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void An_idle_loop_ticks_and_sleeps(string transport)
+    {
+        using EchoServer server = new(transport, new EchoHandler());
+        Thread.Sleep(50);
+        int before = Volatile.Read(ref server.Handler.TickCount);
+        Thread.Sleep(300);
+        Assert.InRange(Volatile.Read(ref server.Handler.TickCount) - before, 3, 31);
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void A_loop_whose_handler_throws_tells_why_and_closes_its_connections(string transport)
+    {
+        using ListeningSocket listener = ListeningSocket.Tcp(IPAddress.Loopback, 0, 10);
+        Exception? told = null;
+        using EventLoop loop = new("failing", transport == "sockets") { Handler = new EchoHandler(), Crashed = failure => told = failure };
+        loop.Listen(listener);
+        loop.Start();
+        using Socket client = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { ReceiveTimeout = 10_000 };
+        client.Connect(IPAddress.Loopback, listener.Port);
+        EchoServer.WaitFor(() => loop.ConnectionCount == 1, "the connection is open");
+        loop.Post(() => throw new InvalidOperationException("broken"));
+        Assert.Empty(EchoServer.ReadAll(client, 1));
+        loop.Stop();
+        Assert.Equal("broken", told?.Message);
+        Assert.Same(told, loop.Failure);
+    }
+}

@@ -1,0 +1,37 @@
+using System.Diagnostics;
+using RedKite.Testing;
+
+namespace RedKite.Server.Tests;
+
+/// <summary>Tests over real sockets: a server with two loops in this process, on a free port, with either transport.</summary>
+public abstract class NetworkTests
+{
+    public static TheoryData<string> Transports => OperatingSystem.IsLinux() ? ["epoll", "sockets"] : ["sockets"];
+
+    /// <summary>Starts a server; further settings are pairs of a name and a value.</summary>
+    internal static async Task<RedKiteServer> StartAsync(string transport, params (string Name, string Value)[] settings)
+    {
+        var options = new RedKiteOptions { Port = 0 };
+        options.Settings["loops"] = "2";
+        options.Settings["transport"] = transport;
+        foreach ((string name, string value) in settings) options.Settings[name] = value;
+        return await RedKiteServer.StartAsync(options);
+    }
+
+    /// <summary>CONFIG SET.</summary>
+    internal static void Set(RedKiteServer server, string name, string value) =>
+        Assert.Null(server.Configuration.Set([new(name, value)]));
+
+    internal static void WaitFor(Func<bool> condition, string what)
+    {
+        Stopwatch clock = Stopwatch.StartNew();
+        while (!condition())
+        {
+            Assert.True(clock.ElapsedMilliseconds < 10_000, $"in vain: {what}");
+            Thread.Sleep(5);
+        }
+    }
+
+    /// <summary>The id that the server knows a connection by.</summary>
+    internal static long IdOf(RespConnection connection) => connection.Run("CLIENT ID").Number;
+}

@@ -1,0 +1,111 @@
+using System.Net;
+using System.Net.NetworkInformation;
+using System.Net.Sockets;
+using RedKite.Testing;
+
+namespace RedKite.Server.Tests.Sessions;
+
+/// <summary>Who may connect, and for how long: maxclients, timeout, protected mode, over both transports.</summary>
+public class ConnectionLimitsTests : NetworkTests
+{
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public async Task A_connection_beyond_maxclients_is_told_and_closed(string transport)
+    {
+        await using RedKiteServer server = await StartAsync(transport, ("maxclients", "3"));
+        List<RespConnection> clients = [.. Enumerable.Range(0, 3).Select(_ => RespConnection.Connect(server.Port))];
+        clients.ForEach(client => client.Run("PING").IsSimple("PONG"));
+        for (int i = 0; i < 5; i++)
+        {
+            using RespConnection refused = RespConnection.Connect(server.Port);
+            refused.Read().IsError("ERR max number of clients reached");
+            refused.Read().IsClosed();
+        }
+
+        Assert.Equal(5, server.Stats.ConnectionsRejected);
+        Assert.Equal(3, server.Stats.ConnectionsReceived);
+        Assert.Equal(3, clients[0].Run("CLIENT LIST").Text.Count(c => c == '\n'));
+
+        clients[2].Dispose();
+        WaitFor(() => server.Clients.Count == 2, "one has left");
+        using RespConnection next = RespConnection.Connect(server.Port);
+        next.Run("PING").IsSimple("PONG");
+        clients.ForEach(client => client.Dispose());
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public async Task An_idle_connection_is_closed_and_a_busy_or_paused_one_is_not(string transport)
+    {
+        await using RedKiteServer server = await StartAsync(transport, ("timeout", "1"));
+        using RespConnection idle = RespConnection.Connect(server.Port);
+        using RespConnection busy = RespConnection.Connect(server.Port);
+        idle.Run("PING").IsSimple("PONG");
+        busy.Run("PING").IsSimple("PONG");
+        for (int i = 0; i < 40 && server.Clients.Count == 2; i++)
+        {
+            busy.Run("PING").IsSimple("PONG");
+            Thread.Sleep(100);
+        }
+
+        idle.Read().IsClosed();
+        busy.Run("CLIENT PAUSE 3000").IsOk();
+        busy.Run("PING").IsSimple("PONG");   // waits for three seconds
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public async Task Protected_mode_refuses_other_machines_unless_there_is_a_password(string transport)
+    {
+        IPAddress? own = OwnAddress();
+        if (own is null) Assert.Skip("this machine has no address but loopback's");
+        await using RedKiteServer server = await StartAsync(transport, ("bind", own.ToString()));
+        var address = new IPEndPoint(own, server.Port);
+        using (RespConnection refused = RespConnection.Connect(address))
+        {
+            RespValue farewell = refused.Read();
+            Assert.True(farewell.IsError, farewell.ToString());
+            Assert.StartsWith("DENIED RedKite is running in protected mode", farewell.Text, StringComparison.Ordinal);
+            refused.Read().IsClosed();
+        }
+
+        Assert.Equal(1, server.Stats.ConnectionsRejected);
+        Set(server, "requirepass", "secret");
+        using RespConnection accepted = RespConnection.Connect(address);
+        accepted.Run("PING").IsError("NOAUTH Authentication required.");
+        Set(server, "requirepass", "");
+        Set(server, "protected-mode", "no");
+        using RespConnection open = RespConnection.Connect(address);
+        open.Run("PING").IsSimple("PONG");
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public async Task A_client_that_reads_too_slowly_is_closed(string transport)
+    {
+        await using RedKiteServer server = await StartAsync(transport, ("client-output-buffer-limit", "normal 1000000 0 0"));
+        using RespConnection slow = RespConnection.Connect(server.Port);
+        slow.Run("SET k " + new string('v', 100_000)).IsOk();
+        slow.Send(string.Concat(Enumerable.Repeat("*2\r\n$3\r\nGET\r\n$1\r\nk\r\n", 400)));
+        WaitFor(() => server.Clients.Count == 0, "it is closed");
+        Assert.Equal(1, server.Stats.OutputBufferDisconnections);
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public async Task A_request_beyond_the_query_buffer_limit_ends_the_connection(string transport)
+    {
+        await using RedKiteServer server = await StartAsync(transport, ("client-query-buffer-limit", "1mb"));
+        using RespConnection large = RespConnection.Connect(server.Port);
+        large.Send("*2\r\n$4\r\nECHO\r\n$4000000\r\n" + new string('x', 3_000_000));
+        Assert.True(large.Read().IsClosed);
+        Assert.Equal(1, server.Stats.QueryBufferDisconnections);
+    }
+
+    // Traffic to it stays inside the machine.
+    private static IPAddress? OwnAddress() => NetworkInterface.GetAllNetworkInterfaces()
+        .Where(network => network.OperationalStatus == OperationalStatus.Up)
+        .SelectMany(network => network.GetIPProperties().UnicastAddresses)
+        .Select(unicast => unicast.Address)
+        .FirstOrDefault(address => address.AddressFamily == AddressFamily.InterNetwork && !IPAddress.IsLoopback(address));
+}
