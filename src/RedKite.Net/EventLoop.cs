@@ -51,6 +51,9 @@ public sealed class EventLoop : IDisposable
     /// <summary>Whether epoll can be used here.</summary>
     public static bool EpollIsSupported => LinuxCalls.IsSupported;
 
+    /// <summary>How often the loop waited and worked.</summary>
+    public long Cycles { get; private set; }
+
     /// <summary>What let the loop end before its time, if anything did.</summary>
     public Exception? Failure { get; private set; }
 
@@ -67,6 +70,9 @@ public sealed class EventLoop : IDisposable
 
     /// <summary>Accepts no more. On the loop's thread.</summary>
     public void StopListening() => Transport.StopListening();
+
+    /// <summary>Accepts no more at one listener, which may be closed already. On the loop's thread.</summary>
+    public void StopListening(ListeningSocket listener) => Transport.StopListening(listener);
 
     /// <summary>Runs something on the loop's thread, soon. From any thread.</summary>
     public void Post(Action action)
@@ -168,6 +174,7 @@ public sealed class EventLoop : IDisposable
             while (!_stopping)
             {
                 Transport.Wait(this);
+                Cycles++;
                 if (Volatile.Read(ref _posted) != 0) EmptyMailbox();
                 if (_closing.Count > 0) EndClosing();
                 if (_tickIsDue) Tick();

@@ -18,6 +18,9 @@ public sealed class ListeningSocket : IDisposable
     /// <summary>The path of a Unix socket.</summary>
     public string? UnixPath { get; }
 
+    /// <summary>Whether it was disposed.</summary>
+    public bool IsClosed => Socket.SafeHandle.IsClosed;
+
     internal Socket Socket { get; }
 
     internal bool IsListening { get; private set; } = true;

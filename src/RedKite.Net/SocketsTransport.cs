@@ -36,6 +36,12 @@ internal sealed class SocketsTransport : Transport
         while (_accepted.TryDequeue(out (Socket Socket, ListeningSocket) accepted)) accepted.Socket.Dispose();
     }
 
+    internal override void StopListening(ListeningSocket listener)
+    {
+        _listeners.Remove(listener);
+        listener.Dispose(); // which ends its pending accept
+    }
+
     internal override void SetTimer(int milliseconds) => _timerDue = Environment.TickCount64 + milliseconds;
 
     internal override void Wait(EventLoop loop)

@@ -17,6 +17,9 @@ internal abstract class Transport : IDisposable
 
     internal abstract void StopListening();
 
+    /// <summary>Forgets one listener, which may be closed already.</summary>
+    internal abstract void StopListening(ListeningSocket listener);
+
     /// <summary>
     /// Waits until something is ready; calls <see cref="EventLoop.Readable"/> or <see cref="Connection.Flush"/> for every
     /// connection that is, and <see cref="EventLoop.TimerFired"/>.

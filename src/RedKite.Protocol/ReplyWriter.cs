@@ -73,7 +73,7 @@ public sealed class ReplyWriter
     public void Error(ReadOnlySpan<byte> text)
     {
         Errors++;
-        int codeEnd = text.IndexOf((byte)' ');
+        int codeEnd = text.IndexOfAny(" \r\n"u8);
         LastErrorCode = CodeName(codeEnd < 0 ? text : text[..codeEnd]);
         int start = _length;
         Line((byte)'-', text);

@@ -1,7 +1,5 @@
 using System.Collections.Concurrent;
 using System.Diagnostics;
-using System.Net;
-using System.Net.Sockets;
 using RedKite.Net;
 using RedKite.Server.Commands;
 using RedKite.Server.Config;
@@ -25,7 +23,7 @@ public sealed class RedKiteServer : IAsyncDisposable
 
     private readonly List<EventLoop> _loops = [];
     private readonly List<SessionLoop> _sessionLoops = [];
-    private readonly List<ListeningSocket> _listeners = [];
+    private readonly Endpoints _endpoints;
     private readonly List<CommandExecutor> _executors = [];
     private readonly List<InProcessClient> _clients = [];
     private readonly ConcurrentBag<InProcessClient> _idleClients = [];
@@ -36,6 +34,7 @@ public sealed class RedKiteServer : IAsyncDisposable
     {
         Configuration = configuration;
         Settings = configuration.Settings;
+        _endpoints = new Endpoints(Settings);
         Clock = new ServerClock(timeProvider);
         StartedMs = Clock.NowMs;
         Log = new ServerLog(Settings, log);
@@ -51,7 +50,7 @@ public sealed class RedKiteServer : IAsyncDisposable
     }
 
     /// <summary>The TCP port; 0 when the server listens on none.</summary>
-    public int Port { get; private set; }
+    public int Port => _endpoints.Port;
 
     /// <summary>Ends when the server has stopped, by <see cref="StopAsync"/> or by the SHUTDOWN command.</summary>
     public Task Stopped => _stopped.Task;
@@ -77,6 +76,8 @@ public sealed class RedKiteServer : IAsyncDisposable
 
     internal SlowLog SlowLog { get; } = new();
 
+    internal LatencyMonitor LatencyMonitor { get; } = new();
+
     internal ServerMetrics Stats { get; } = new();
 
     internal long StartedMs { get; }
@@ -84,7 +85,10 @@ public sealed class RedKiteServer : IAsyncDisposable
     internal int LoopCount { get; }
 
     /// <summary>A random name of this run, as Redis has it.</summary>
-    internal string RunId { get; } = Convert.ToHexStringLower(System.Security.Cryptography.RandomNumberGenerator.GetBytes(20));
+    internal string RunId { get; } = NewId();
+
+    /// <summary>The name of the data's history, which replicas would follow.</summary>
+    internal string ReplicationId { get; private set; } = NewId();
 
     /// <summary>DEBUG SET-ACTIVE-EXPIRE.</summary>
     internal bool ExpiresActively { get; set; } = true;
@@ -101,7 +105,9 @@ public sealed class RedKiteServer : IAsyncDisposable
     /// <summary>The transport in use.</summary>
     internal bool UsesSockets => Settings.Transport == TransportChoice.Sockets || !EventLoop.EpollIsSupported;
 
-    internal IReadOnlyList<ListeningSocket> Listeners => _listeners;
+    internal Endpoints Endpoints => _endpoints;
+
+    internal IReadOnlyList<SessionLoop> SessionLoops => _sessionLoops;
 
     /// <summary>Everything that executes commands; a copy.</summary>
     internal CommandExecutor[] Executors
@@ -168,15 +174,16 @@ public sealed class RedKiteServer : IAsyncDisposable
     {
         try
         {
-            Listen();
+            _endpoints.Open();
         }
         catch
         {
-            foreach (ListeningSocket listener in _listeners) listener.Dispose();
+            _endpoints.Dispose();
             Keyspace.Dispose();
             throw;
         }
 
+        Stats.StartupBytes = Keyspace.UsedBytes;
         for (int i = 0; i < LoopCount; i++)
         {
             var loop = new EventLoop($"loop-{i}", UsesSockets) { Chooser = LeastLoaded, Crashed = Crashed };
@@ -186,7 +193,7 @@ public sealed class RedKiteServer : IAsyncDisposable
             _sessionLoops.Add(sessions);
         }
 
-        foreach (ListeningSocket listener in _listeners) _loops[0].Listen(listener);
+        foreach (ListeningSocket listener in _endpoints.Sockets) _loops[0].Listen(listener);
         foreach (EventLoop loop in _loops) loop.Start();
     }
 
@@ -194,7 +201,7 @@ public sealed class RedKiteServer : IAsyncDisposable
     internal IEnumerable<string> Banner()
     {
         yield return $"RedKite {ServerVersion.Text} (Redis {ServerVersion.Redis}), pid {Environment.ProcessId}, {LoopCount} event loops, {(UsesSockets ? "sockets" : "epoll")}";
-        foreach (ListeningSocket listener in _listeners) yield return $"Listening on {listener}";
+        foreach (ListeningSocket listener in _endpoints.Sockets) yield return $"Listening on {listener}";
         yield return "Ready to accept connections";
     }
 
@@ -225,16 +232,19 @@ public sealed class RedKiteServer : IAsyncDisposable
 
     internal void SampleRates(long nowMs)
     {
-        long commands = 0, received = 0, sent = 0;
-        foreach (CommandExecutor executor in Executors)
-        {
-            commands += executor.Metrics.CommandsProcessed;
-            received += executor.Metrics.BytesReceived;
-            sent += executor.Metrics.BytesSent;
-        }
-
-        Stats.Sample(nowMs, commands, received, sent);
+        ServerTotals totals = ServerTotals.Of(this);
+        Stats.Sample(nowMs, totals, Keyspace.UsedBytes + totals.BufferBytes);
     }
+
+    /// <summary>CONFIG RESETSTAT.</summary>
+    internal void ResetStatistics()
+    {
+        foreach (CommandExecutor executor in Executors) executor.Metrics.Reset();
+        Stats.Reset(ServerTotals.Of(this), Keyspace.ExpiredKeys);
+    }
+
+    /// <summary>DEBUG CHANGE-REPL-ID.</summary>
+    internal void ChangeReplicationId() => ReplicationId = NewId();
 
     private void ApplySettings()
     {
@@ -244,9 +254,20 @@ public sealed class RedKiteServer : IAsyncDisposable
             SlowLog.ThresholdNs = microseconds < 0 ? long.MaxValue : microseconds * 1000;
             TimesEachCommand = microseconds is >= 0 and < 1000;
         });
+        Apply("latency-monitor-threshold", () => LatencyMonitor.SetThreshold(Settings.LatencyMonitorThresholdMs));
         Apply("slowlog-max-len", () => SlowLog.MaxLength = Settings.SlowLogMaxLength);
         Apply("latency-tracking", () => TracksLatency = Settings.LatencyTracking);
         Apply("maxmemory-policy", () => CountsFrequency = Settings.MaxMemoryPolicy is MaxMemoryPolicy.AllKeysLfu or MaxMemoryPolicy.VolatileLfu);
+
+        Configuration.OnChange("port", () => ReopenTcp("Unable to listen on this port. Check server logs."));
+        Configuration.OnChange("bind", () => ReopenTcp("Failed to bind to specified addresses."));
+        Configuration.OnChange("requirepass", () =>
+        {
+            // Clients that are in stay in; with no password any more, those that had not given it are let in too.
+            if (Settings.RequirePass.Length > 0) return null;
+            for (int i = 0; i < _loops.Count; i++) _loops[i].Post(_sessionLoops[i].AuthenticateAll);
+            return null;
+        });
 
         void Apply(string name, Action apply)
         {
@@ -259,51 +280,15 @@ public sealed class RedKiteServer : IAsyncDisposable
         }
     }
 
-    private void Listen()
+    private string? ReopenTcp(string error)
     {
-        if (Settings.Port != 0 || Settings.Bind.Count > 0 && Settings.UnixSocketPath.Length == 0) ListenOnTcp();
-        if (Settings.UnixSocketPath.Length == 0) return;
-        string path = Path.Combine(Settings.DirectoryPath, Settings.UnixSocketPath);
-        try
-        {
-            _listeners.Add(ListeningSocket.Unix(path, Settings.UnixSocketMode, Settings.TcpBacklog));
-        }
-        catch (Exception failure) when (failure is SocketException or IOException or UnauthorizedAccessException)
-        {
-            throw new ConfigException($"cannot listen on the Unix socket {path}: {failure.Message}", failure);
-        }
+        if (_loops.Count == 0) return null; // not started yet
+        if (_endpoints.ReopenTcp(_loops[0]) is not { } failure) return null;
+        Log.Warning(failure);
+        return error;
     }
 
-    private void ListenOnTcp()
-    {
-        int port = Settings.Port;
-        foreach (string bind in Settings.Bind)
-        {
-            bool optional = bind.StartsWith('-');
-            string name = optional ? bind[1..] : bind;
-            try
-            {
-                IPAddress address = name switch
-                {
-                    "*" => IPAddress.Any,
-                    "::*" => IPAddress.IPv6Any,
-                    _ => IPAddress.TryParse(name, out IPAddress? parsed) ? parsed : Dns.GetHostAddresses(name)[0],
-                };
-                ListeningSocket listener = ListeningSocket.Tcp(address, port, Settings.TcpBacklog);
-                _listeners.Add(listener);
-                port = listener.Port; // all addresses share one port, also where the system chose it
-                Port = port;
-            }
-            catch (SocketException failure)
-            {
-                if (optional && failure.SocketErrorCode is SocketError.AddressNotAvailable or SocketError.AddressFamilyNotSupported or SocketError.ProtocolNotSupported) continue;
-                string why = failure.SocketErrorCode == SocketError.AddressAlreadyInUse ? "the port is in use" : failure.Message;
-                throw new ConfigException($"cannot listen on {name}:{port}: {why}", failure);
-            }
-        }
-
-        if (_listeners.Count == 0) throw new ConfigException($"cannot listen on port {port}: none of the addresses of 'bind' could be used");
-    }
+    private static string NewId() => Convert.ToHexStringLower(System.Security.Cryptography.RandomNumberGenerator.GetBytes(20));
 
     private EventLoop LeastLoaded()
     {
@@ -328,7 +313,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         foreach (EventLoop loop in _loops) loop.Post(loop.StopListening);
         foreach (EventLoop loop in _loops) loop.Stop();
         foreach (EventLoop loop in _loops) loop.Dispose();
-        foreach (ListeningSocket listener in _listeners) listener.Dispose();
+        _endpoints.Dispose();
 
         // A loop that broke may have left a stripe locked and its memory half changed: that is not touched again.
         if (Failure is null)

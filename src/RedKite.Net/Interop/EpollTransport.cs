@@ -47,7 +47,7 @@ internal sealed unsafe class EpollTransport : Transport
     {
         listener.Socket.Blocking = false;
         var descriptor = (int)listener.Socket.Handle;
-        _listeners.Add(descriptor, listener);
+        _listeners[descriptor] = listener; // in place of one that was closed and had the same number
         LinuxCalls.EpollControl(_epoll, LinuxCalls.EpollAdd, descriptor, LinuxCalls.EpollIn);
     }
 
@@ -55,6 +55,19 @@ internal sealed unsafe class EpollTransport : Transport
     {
         foreach (int descriptor in _listeners.Keys) LinuxCalls.EpollControl(_epoll, LinuxCalls.EpollDelete, descriptor, 0);
         _listeners.Clear();
+    }
+
+    internal override void StopListening(ListeningSocket listener)
+    {
+        foreach ((int descriptor, ListeningSocket known) in _listeners)
+        {
+            if (known != listener) continue;
+
+            // A closed one's number may belong to a connection by now; closing has ended its epoll entry.
+            if (!listener.IsClosed) LinuxCalls.EpollControl(_epoll, LinuxCalls.EpollDelete, descriptor, 0);
+            _listeners.Remove(descriptor);
+            return;
+        }
     }
 
     // A timer of its own, not epoll_wait's timeout: that one is set and cancelled with every wait, which on a virtual

@@ -13,6 +13,7 @@ internal static class CommandFamilies
         ObjectCommands.Family,
         ConnectionCommands.Family,
         ClientCommands.Family,
+        ServerCommands.KeyspaceFamily,
         ServerCommands.Family,
         ConfigCommands.Family,
         IntrospectionCommands.Family,

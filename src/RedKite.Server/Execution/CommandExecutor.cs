@@ -107,6 +107,7 @@ internal sealed class CommandExecutor
     {
         session.BytesSent += Reply.Length;
         Metrics.BytesSent += Reply.Length;
+        Metrics.Writes++;
         connection.Send(Reply.Written);
         if (Reply.Overflowed) connection.Close();
         Reply.Clear();
@@ -240,7 +241,6 @@ internal sealed class CommandExecutor
         held?.Exit();
         EndRun(cmd, i);
         session.CommandsProcessed += i;
-        Metrics.CommandsProcessed += i;
         if (i > _runFirst) session.LastCommand = _requests[i - 1].Command;
         return i;
     }
@@ -292,7 +292,9 @@ internal sealed class CommandExecutor
             i = same;
         }
 
+        Metrics.CommandsProcessed += length;
         if (each >= Server.SlowLog.ThresholdNs && length == 1) _slowPath.NoteSlow(cmd, each);
+        if (each >= Server.LatencyMonitor.ThresholdNs) Server.LatencyMonitor.AddCommand(cmd.Command, NowMs, each);
         return now;
     }
 

@@ -49,15 +49,8 @@ internal sealed class SlowPath(CommandExecutor executor)
     /// <summary>Counts the error that was just replied, by its class, and for its command if it got as far as that.</summary>
     internal void NoteError(Command? failed)
     {
-        ExecutorMetrics metrics = executor.Metrics;
-        metrics.ErrorReplies++;
-        lock (metrics.ErrorsByClass)
-        {
-            metrics.ErrorsByClass.TryGetValue(Reply.LastErrorCode, out long count);
-            metrics.ErrorsByClass[Reply.LastErrorCode] = count + 1;
-        }
-
-        if (failed is not null) metrics.Of(failed.Index).Failed++;
+        executor.Metrics.CountError(Reply.LastErrorCode);
+        if (failed is not null) executor.Metrics.Of(failed.Index).Failed++;
     }
 
     /// <summary>Keeps a slow command for SLOWLOG.</summary>
@@ -134,9 +127,11 @@ internal sealed class SlowPath(CommandExecutor executor)
         CommandMetrics metrics = executor.Metrics.Of(command.Index);
         metrics.Calls++;
         metrics.TotalNs += ns;
+        executor.Metrics.CommandsProcessed++;
         if (_server.TracksLatency) metrics.Latency.Record(ns, 1);
         if (Reply.Errors != errors) NoteError(command);
         if (ns >= _server.SlowLog.ThresholdNs) NoteSlow(cmd, ns);
+        if (ns >= _server.LatencyMonitor.ThresholdNs) _server.LatencyMonitor.AddCommand(command, executor.NowMs, ns);
     }
 
     private ulong StripesOf(scoped in CommandContext cmd, Command command)

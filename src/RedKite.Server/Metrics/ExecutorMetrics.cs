@@ -6,6 +6,8 @@ namespace RedKite.Server.Metrics;
 /// </summary>
 internal sealed class ExecutorMetrics
 {
+    private const int ErrorClassesMax = 128;
+
     private readonly CommandMetrics?[] _commands;
 
     internal ExecutorMetrics(int commandCount) => _commands = new CommandMetrics?[commandCount];
@@ -23,12 +25,45 @@ internal sealed class ExecutorMetrics
 
     internal long BytesSent { get; set; }
 
+    /// <summary>Receives and sends on connections.</summary>
+    internal long Reads { get; set; }
+
+    internal long Writes { get; set; }
+
+    /// <summary>Stopwatch ticks of background work, and how often it had to stop before it was done.</summary>
+    internal long SweepTicks { get; set; }
+
+    internal long SweepsCut { get; set; }
+
     internal long ErrorReplies { get; set; }
 
     internal long UnexpectedErrorReplies { get; set; }
 
     /// <summary>Errors by their class; under its own lock, errors are rare.</summary>
     internal Dictionary<string, long> ErrorsByClass { get; } = new(StringComparer.Ordinal);
+
+    /// <summary>Counts an error reply by its class. Classes beyond a limit share one count: scripts can make them up.</summary>
+    internal void CountError(string errorClass)
+    {
+        ErrorReplies++;
+        lock (ErrorsByClass)
+        {
+            if (!ErrorsByClass.ContainsKey(errorClass) && ErrorsByClass.Count >= ErrorClassesMax) errorClass = "ERRORSTATS_OVERFLOW";
+            ErrorsByClass.TryGetValue(errorClass, out long count);
+            ErrorsByClass[errorClass] = count + 1;
+        }
+    }
+
+    /// <summary>Nanoseconds of all commands.</summary>
+    internal long CommandNs
+    {
+        get
+        {
+            long ns = 0;
+            foreach (CommandMetrics? command in _commands) ns += command?.TotalNs ?? 0;
+            return ns;
+        }
+    }
 
     internal CommandMetrics Of(int command) => _commands[command] ?? Begin(command);
 
@@ -37,7 +72,7 @@ internal sealed class ExecutorMetrics
     /// <summary>CONFIG RESETSTAT. From any thread: a count or two that come in meanwhile may survive it.</summary>
     internal void Reset()
     {
-        KeyspaceHits = KeyspaceMisses = CommandsProcessed = BytesReceived = BytesSent = ErrorReplies = UnexpectedErrorReplies = 0;
+        KeyspaceHits = KeyspaceMisses = CommandsProcessed = BytesReceived = BytesSent = Reads = Writes = SweepTicks = SweepsCut = ErrorReplies = UnexpectedErrorReplies = 0;
         foreach (CommandMetrics? command in _commands) command?.Reset();
         lock (ErrorsByClass) ErrorsByClass.Clear();
     }

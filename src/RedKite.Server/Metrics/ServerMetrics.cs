@@ -3,16 +3,11 @@ namespace RedKite.Server.Metrics;
 /// <summary>What the server counts besides its commands, and the rates of the last moments. Counted with interlocked adds: all rare.</summary>
 internal sealed class ServerMetrics
 {
-    private const int Samples = 16;
-
-    private readonly double[] _commands = new double[Samples];
-    private readonly double[] _received = new double[Samples];
-    private readonly double[] _sent = new double[Samples];
-    private int _next;
-    private long _lastCommands;
-    private long _lastReceived;
-    private long _lastSent;
-    private long _lastMs;
+    private readonly RateWindow _commands = new();
+    private readonly RateWindow _received = new();
+    private readonly RateWindow _sent = new();
+    private readonly RateWindow _cycles = new();
+    private long _peakBytes;
 
     internal long ConnectionsReceived;
     internal long ConnectionsRejected;
@@ -23,35 +18,54 @@ internal sealed class ServerMetrics
     internal long AuthenticationsDenied;
 
     /// <summary>Means over the last samples: operations, bytes in and bytes out in a second.</summary>
-    internal (double Commands, double Received, double Sent) Rates => (Mean(_commands), Mean(_received), Mean(_sent));
+    internal (double Commands, double Received, double Sent) Rates => (_commands.Mean, _received.Mean, _sent.Mean);
+
+    /// <summary>Mean over the last samples: rounds of all loops in a second.</summary>
+    internal double LoopCyclesPerSecond => _cycles.Mean;
+
+    /// <summary>Memory in use when the server had started.</summary>
+    internal long StartupBytes { get; set; }
+
+    /// <summary>The most memory that was ever in use when somebody looked.</summary>
+    internal long PeakBytes => Volatile.Read(ref _peakBytes);
+
+    /// <summary>What was counted at the last reset, of the totals that are never set back themselves.</summary>
+    internal long ExpiredKeysAtReset { get; private set; }
+
+    internal long LoopCyclesAtReset { get; private set; }
 
     /// <summary>Takes a sample of the totals; called ten times a second or so by one loop.</summary>
-    internal void Sample(long nowMs, long commands, long received, long sent)
+    internal void Sample(long nowMs, in ServerTotals totals, long usedBytes)
     {
-        double seconds = (nowMs - _lastMs) / 1000.0;
-        if (_lastMs != 0 && seconds > 0)
-        {
-            _commands[_next] = Math.Max(0, commands - _lastCommands) / seconds;
-            _received[_next] = Math.Max(0, received - _lastReceived) / seconds;
-            _sent[_next] = Math.Max(0, sent - _lastSent) / seconds;
-            _next = (_next + 1) % Samples;
-        }
-
-        (_lastCommands, _lastReceived, _lastSent, _lastMs) = (commands, received, sent, nowMs);
+        double seconds = nowMs / 1000.0;
+        _commands.Add(totals.Commands, seconds);
+        _received.Add(totals.BytesReceived, seconds);
+        _sent.Add(totals.BytesSent, seconds);
+        _cycles.Add(totals.LoopCycles, seconds);
+        NoteUsedBytes(usedBytes);
     }
 
-    internal void Reset()
+    /// <summary>Looks whether memory in use has never been higher. From any thread.</summary>
+    internal void NoteUsedBytes(long bytes)
+    {
+        long peak = PeakBytes;
+        while (bytes > peak)
+        {
+            long seen = Interlocked.CompareExchange(ref _peakBytes, bytes, peak);
+            if (seen == peak) return;
+            peak = seen;
+        }
+    }
+
+    /// <summary>CONFIG RESETSTAT. The memory's peak stays, as in Redis.</summary>
+    internal void Reset(in ServerTotals totals, long expiredKeys)
     {
         ConnectionsReceived = ConnectionsRejected = QueryBufferDisconnections = OutputBufferDisconnections = AuthenticationsDenied = 0;
-        Array.Clear(_commands);
-        Array.Clear(_received);
-        Array.Clear(_sent);
-    }
-
-    private static double Mean(double[] samples)
-    {
-        double sum = 0;
-        foreach (double sample in samples) sum += sample;
-        return sum / samples.Length;
+        ExpiredKeysAtReset = expiredKeys;
+        LoopCyclesAtReset = totals.LoopCycles;
+        _commands.Clear();
+        _received.Clear();
+        _sent.Clear();
+        _cycles.Clear();
     }
 }

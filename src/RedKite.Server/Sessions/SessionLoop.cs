@@ -2,6 +2,7 @@ using System.Diagnostics;
 using RedKite.Net;
 using RedKite.Server.Config;
 using RedKite.Server.Execution;
+using RedKite.Server.Metrics;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Sessions;
@@ -37,6 +38,10 @@ internal sealed class SessionLoop : IConnectionHandler
 
     internal CommandExecutor Executor { get; }
 
+    internal EventLoop Loop => _loop;
+
+    internal BufferWatch Buffers { get; } = new();
+
     private static Session SessionOf(Connection connection) => (Session)connection.State!;
 
     public void Opened(Connection connection)
@@ -66,6 +71,7 @@ internal sealed class SessionLoop : IConnectionHandler
         Session session = SessionOf(connection);
         Executor.Metrics.BytesReceived += connection.BytesReceived - session.BytesReceived;
         session.BytesReceived = connection.BytesReceived;
+        Executor.Metrics.Reads++;
         int consumed = Executor.Run(session, input);
         if (Executor.Reply.Length > 0 || Executor.Reply.Overflowed) Executor.SendReplies(session, connection);
         if (session.ClosesAfterReply)
@@ -137,14 +143,27 @@ internal sealed class SessionLoop : IConnectionHandler
         }
     }
 
+    /// <summary>A password is no longer asked for: clients that have not given it may go on without. On the loop's thread.</summary>
+    internal void AuthenticateAll()
+    {
+        foreach (Connection connection in _loop.Connections) SessionOf(connection).Authenticated = true;
+    }
+
     private bool Sweep(long nowMs)
     {
         if (nowMs < _nextSweepMs && nowMs >= _nextSweepMs - SweepEveryMs) return false;
         bool idle = Executor.Metrics.CommandsProcessed == _commandsAtLastSweep;
         _commandsAtLastSweep = Executor.Metrics.CommandsProcessed;
         long slice = (idle ? IdleSliceMicroseconds : BusySliceMicroseconds) * (9 + _server.Settings.ActiveExpireEffort) / 10;
-        long deadline = Stopwatch.GetTimestamp() + (slice * Stopwatch.Frequency / 1_000_000);
-        if (_sweep.Run(nowMs, deadline, _server.ExpiresActively)) return true;
+        long start = Stopwatch.GetTimestamp();
+        bool cut = _sweep.Run(nowMs, start + (slice * Stopwatch.Frequency / 1_000_000), _server.ExpiresActively);
+        Executor.Metrics.SweepTicks += Stopwatch.GetTimestamp() - start;
+        if (cut)
+        {
+            Executor.Metrics.SweepsCut++;
+            return true;
+        }
+
         _nextSweepMs = nowMs + SweepEveryMs;
         return false;
     }
@@ -152,12 +171,16 @@ internal sealed class SessionLoop : IConnectionHandler
     private void LookAtClients(long nowMs)
     {
         long timeoutMs = _server.Settings.TimeoutSeconds * 1000L;
+        Buffers.Begin();
         foreach (Connection connection in _loop.Connections)
         {
+            Buffers.Note(connection);
             if (connection.OutputBytes > 0) OutputWaits(connection);
             Session session = SessionOf(connection);
             if (timeoutMs > 0 && !session.IsPaused && nowMs - session.LastInteractionMs > timeoutMs) connection.Close();
         }
+
+        Buffers.End();
     }
 
     // Not listed and not counted while its farewell is on the way.

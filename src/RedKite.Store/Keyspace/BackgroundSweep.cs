@@ -16,6 +16,9 @@ internal sealed class BackgroundSweep
     // A slice under the lock: about 10 microseconds when every entry is freed.
     private const int HeadersPerSlice = 32;
 
+    // Spreads the places that are sampled over all prefixes, one round after the other.
+    private const long SamplingStep = 2_654_435_761;
+
     private readonly Keyspace _keyspace;
     private readonly int _firstStripe;
     private readonly int _step;
@@ -83,6 +86,7 @@ internal sealed class BackgroundSweep
         stripe.Enter();
         Table? table = _keyspace.Databases[_database].TableIn(_stripe);
         bool more = table is { Expiring: > 0 };
+        if (more && _prefix == 0) table!.SampleExpiries((uint)(nowMs * SamplingStep), nowMs);
         for (int i = 0; more && i < HeadersPerSlice && result.SegmentsSearched == 0; i++)
         {
             more = table!.ExpireSegment(ref _prefix, nowMs, ref result);

@@ -45,6 +45,46 @@ internal sealed unsafe class Database
         }
     }
 
+    /// <summary>Bytes of the tables, without their directories and entries. Needs no lock.</summary>
+    internal long TableBytes
+    {
+        get
+        {
+            long segments = 0;
+            foreach (Table? table in _tables) segments += table?.Segments ?? 0;
+            return segments * Segment.Bytes;
+        }
+    }
+
+    /// <summary>How long keys with an expiry have left on average: an estimate from samples. Needs no lock.</summary>
+    internal long AverageTtlMs
+    {
+        get
+        {
+            double sum = 0;
+            long keys = 0;
+            foreach (Table? table in _tables)
+            {
+                if (table is not { Expiring: > 0, AverageTtlMs: > 0 }) continue;
+                sum += (double)table.AverageTtlMs * table.Expiring;
+                keys += table.Expiring;
+            }
+
+            return keys == 0 ? 0 : (long)(sum / keys);
+        }
+    }
+
+    /// <summary>How many keys are past their expiry and still there: an estimate from samples. Needs no lock.</summary>
+    internal double StaleKeys
+    {
+        get
+        {
+            double keys = 0;
+            foreach (Table? table in _tables) keys += (table?.StaleShare ?? 0) * (table?.Expiring ?? 0);
+            return keys;
+        }
+    }
+
     /// <summary>Finds a key that is alive. One whose time has come is removed here, so that nobody ever sees it.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal Entry Find(ReadOnlySpan<byte> key, ulong hash, long nowMs)

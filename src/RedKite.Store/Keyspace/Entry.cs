@@ -32,6 +32,9 @@ internal readonly unsafe ref struct Entry
     /// <summary>Bytes that the entry takes in its arena.</summary>
     internal long MemoryBytes => EntryBlock.Capacity(_position.Entry);
 
+    /// <summary>Where the entry's block is: for showing, never for access.</summary>
+    internal nint Address => (nint)_position.Entry;
+
     internal EntryPosition Position => _position;
 
     internal void SetAccessClock(uint clock) => EntryBlock.SetAccessClock(_position.Entry, clock);

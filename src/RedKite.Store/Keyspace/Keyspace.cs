@@ -60,6 +60,17 @@ internal sealed class Keyspace : IDisposable
         }
     }
 
+    /// <summary>Bytes of the tables: what finding the entries costs, without the entries.</summary>
+    internal long TableBytes
+    {
+        get
+        {
+            long bytes = 0;
+            foreach (Stripe stripe in Stripes) bytes += stripe.Segments.UsedBytes;
+            return bytes;
+        }
+    }
+
     internal long ExpiredKeys
     {
         get
@@ -87,6 +98,22 @@ internal sealed class Keyspace : IDisposable
     internal void Exit(ulong stripes)
     {
         for (; stripes != 0; stripes &= stripes - 1) Stripes[BitOperations.TrailingZeroCount(stripes)].Exit();
+    }
+
+    /// <summary>
+    /// Gives memory that is kept for reuse back to the system. Takes one stripe's lock after the other; call it with none held.
+    /// </summary>
+    internal void ReleaseFreeMemory()
+    {
+        foreach (Stripe stripe in Stripes)
+        {
+            stripe.Enter();
+            stripe.Segments.ReleaseKept();
+            stripe.Exit();
+        }
+
+        _source.ReleaseKept();
+        SystemMemory.TrimHeap();
     }
 
     /// <summary>Checks every red zone and poisoned block of a guarded keyspace.</summary>

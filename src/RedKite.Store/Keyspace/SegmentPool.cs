@@ -60,6 +60,16 @@ internal sealed unsafe class SegmentPool : IDisposable
         _discarded.Push((nint)segment);
     }
 
+    /// <summary>Gives the pages of every free segment back.</summary>
+    internal void ReleaseKept()
+    {
+        while (_kept.TryPop(out nint segment))
+        {
+            SystemMemory.Discard((byte*)segment, Segment.Bytes);
+            _discarded.Push(segment);
+        }
+    }
+
     /// <summary>A directory: its depth, then 2^depth segments, undefined yet.</summary>
     internal nuint* TakeDirectory(int depth)
     {

@@ -48,6 +48,12 @@ internal sealed unsafe class Table : IDisposable
 
     internal int Segments { get; private set; }
 
+    /// <summary>How long keys with an expiry have left on average, by the samples so far; 0: none was taken.</summary>
+    internal long AverageTtlMs { get; private set; }
+
+    /// <summary>Which share of the keys with an expiry was past it and still there, by the samples so far.</summary>
+    internal double StaleShare { get; private set; }
+
     internal Arena Arena => _arena;
 
     /// <summary>Finds a key's entry. The caller decides what an expired one means.</summary>
@@ -271,6 +277,40 @@ internal sealed unsafe class Table : IDisposable
         Segment.Of(segment)->EarliestExpiry = earliest;
         JoinIfSparse(segment);
         return more;
+    }
+
+    /// <summary>Looks at a few entries that expire, from the segment that holds <paramref name="prefix"/>, for INFO's estimates.</summary>
+    internal void SampleExpiries(uint prefix, long nowMs)
+    {
+        const int SamplesMax = 16;
+        const double Weight = 0.25; // of a new sample: a second of rounds forgets the old ones
+
+        byte* segment = SegmentOfPrefix(prefix);
+        if (Segment.Of(segment)->Expiring == 0) return;
+        long left = 0;
+        int alive = 0, stale = 0;
+        var first = (int)(prefix % Segment.Buckets);
+        for (int i = 0; i < Segment.Buckets && alive + stale < SamplesMax; i++)
+        {
+            byte* bucket = Segment.Bucket(segment, (first + i) % Segment.Buckets);
+            for (uint occupied = Segment.Occupied(bucket); occupied != 0; occupied &= occupied - 1)
+            {
+                nuint address = Segment.Slot(bucket, BitOperations.TrailingZeroCount(occupied));
+                if ((address & 1) == 0) continue;
+                long expiry = EntryBlock.Expiry((byte*)(address & ~(nuint)1));
+                if (expiry <= nowMs)
+                {
+                    stale++;
+                    continue;
+                }
+
+                alive++;
+                left += (expiry - nowMs - left) / alive; // a running mean: a sum of far expiries could overflow
+            }
+        }
+
+        if (alive > 0) AverageTtlMs = AverageTtlMs == 0 ? left : AverageTtlMs + (long)((left - AverageTtlMs) * Weight);
+        if (alive + stale > 0) StaleShare += (((double)stale / (alive + stale)) - StaleShare) * Weight;
     }
 
     /// <summary>Frees the entries of one segment of a table that nobody reads any more; false when it was the last.</summary>

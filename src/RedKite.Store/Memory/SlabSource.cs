@@ -70,6 +70,20 @@ internal sealed unsafe class SlabSource : IDisposable
         }
     }
 
+    /// <summary>Gives the pages of every free slab back.</summary>
+    internal void ReleaseKept()
+    {
+        lock (_lock)
+        {
+            while (_kept.TryPop(out nint slab))
+            {
+                SystemMemory.Discard((byte*)slab, SlabBytes);
+                _heldBytes -= SlabBytes;
+                _discarded.Push(slab);
+            }
+        }
+    }
+
     public void Dispose()
     {
         while (_preparing) Thread.Yield(); // Its touch would hit an unmapped page.

@@ -55,6 +55,20 @@ internal static unsafe partial class SystemMemory
         if (OperatingSystem.IsLinux()) _ = madvise((nint)address, bytes, AdviseDontNeed);
     }
 
+    /// <summary>Lets the C runtime's heap, which holds the large blocks, give its free pages back, where it can.</summary>
+    internal static void TrimHeap()
+    {
+        if (!OperatingSystem.IsLinux()) return;
+        try
+        {
+            _ = malloc_trim(0);
+        }
+        catch (EntryPointNotFoundException)
+        {
+            // musl has no such call: its heap gives pages back by itself.
+        }
+    }
+
     [LibraryImport("libc", SetLastError = false)]
     private static partial nint mmap(nint address, nuint length, int protection, int flags, int fileDescriptor, nint offset);
 
@@ -63,4 +77,7 @@ internal static unsafe partial class SystemMemory
 
     [LibraryImport("libc", SetLastError = false)]
     private static partial int madvise(nint address, nuint length, int advice);
+
+    [LibraryImport("libc", SetLastError = false)]
+    private static partial int malloc_trim(nuint pad);
 }

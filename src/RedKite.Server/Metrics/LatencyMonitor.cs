@@ -1,0 +1,91 @@
+using RedKite.Server.Commands;
+
+namespace RedKite.Server.Metrics;
+
+/// <summary>The longest time that something took in one second.</summary>
+internal readonly record struct LatencySample(long UnixSeconds, long Ms);
+
+/// <summary>What is kept of one class of events.</summary>
+internal sealed record LatencyEvent(string Name, LatencySample[] Samples, long WorstMs)
+{
+    internal LatencySample Latest => Samples[^1];
+}
+
+/// <summary>
+/// LATENCY's record of what took longer than latency-monitor-threshold: for each class of events the last samples, at most
+/// one a second. Shared by all executors under a lock: such events are rare.
+/// </summary>
+internal sealed class LatencyMonitor
+{
+    private const int SamplesMax = 160;
+
+    private readonly Lock _lock = new();
+    private readonly SortedDictionary<string, (Queue<LatencySample> Samples, LatencySample Last, long WorstMs)> _events = new(StringComparer.Ordinal);
+
+    /// <summary>What is recorded; nothing while the monitor is off.</summary>
+    internal long ThresholdNs { get; private set; } = long.MaxValue;
+
+    internal bool IsOn => ThresholdNs != long.MaxValue;
+
+    /// <summary>All events, by name; a copy.</summary>
+    internal LatencyEvent[] Events
+    {
+        get
+        {
+            lock (_lock) return [.. _events.Select(entry => Copy(entry.Key, entry.Value))];
+        }
+    }
+
+    internal void SetThreshold(long ms) => ThresholdNs = ms == 0 ? long.MaxValue : ms * 1_000_000;
+
+    /// <summary>A command took long: fast commands, which never should, are a class of their own.</summary>
+    internal void AddCommand(Command command, long nowMs, long ns) =>
+        Add(command.Is(CommandFlags.Fast) ? "fast-command" : "command", nowMs, ns);
+
+    internal void Add(string name, long nowMs, long ns)
+    {
+        var sample = new LatencySample(nowMs / 1000, ns / 1_000_000);
+        lock (_lock)
+        {
+            if (!_events.TryGetValue(name, out (Queue<LatencySample> Samples, LatencySample Last, long WorstMs) known)) known.Samples = new Queue<LatencySample>();
+            known.WorstMs = Math.Max(known.WorstMs, sample.Ms);
+            if (known.Last.UnixSeconds == sample.UnixSeconds)
+            {
+                known.Last = sample with { Ms = Math.Max(sample.Ms, known.Last.Ms) };
+            }
+            else
+            {
+                if (known.Last.UnixSeconds != 0) known.Samples.Enqueue(known.Last);
+                if (known.Samples.Count == SamplesMax) known.Samples.Dequeue();
+                known.Last = sample;
+            }
+
+            _events[name] = known;
+        }
+    }
+
+    internal LatencyEvent? Find(string name)
+    {
+        lock (_lock) return _events.TryGetValue(name, out (Queue<LatencySample>, LatencySample, long) known) ? Copy(name, known) : null;
+    }
+
+    /// <summary>Forgets one class of events; false when there is none of that name.</summary>
+    internal bool Reset(string name)
+    {
+        lock (_lock) return _events.Remove(name);
+    }
+
+    /// <summary>Forgets everything; returns how many classes there were.</summary>
+    internal int ResetAll()
+    {
+        lock (_lock)
+        {
+            int count = _events.Count;
+            _events.Clear();
+            return count;
+        }
+    }
+
+    private static LatencyEvent Copy(string name, (Queue<LatencySample> Samples, LatencySample Last, long WorstMs) known) =>
+        new(name, [.. known.Samples, known.Last], known.WorstMs);
+}

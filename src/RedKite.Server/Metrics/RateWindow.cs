@@ -1,0 +1,38 @@
+namespace RedKite.Server.Metrics;
+
+/// <summary>The rate at which a total grows: the mean over the last samples.</summary>
+internal sealed class RateWindow
+{
+    private const int Samples = 16;
+
+    private readonly double[] _samples = new double[Samples];
+    private int _next;
+    private long _lastTotal;
+    private double _lastSeconds;
+    private bool _began;
+
+    internal double Mean
+    {
+        get
+        {
+            double sum = 0;
+            foreach (double sample in _samples) sum += sample;
+            return sum / Samples;
+        }
+    }
+
+    /// <summary>Takes a sample of the total at a time.</summary>
+    internal void Add(long total, double seconds)
+    {
+        if (_began)
+        {
+            double elapsed = seconds - _lastSeconds;
+            _samples[_next] = elapsed > 0 ? Math.Max(0, total - _lastTotal) / elapsed : 0;
+            _next = (_next + 1) % Samples;
+        }
+
+        (_lastTotal, _lastSeconds, _began) = (total, seconds, true);
+    }
+
+    internal void Clear() => Array.Clear(_samples);
+}

@@ -1,0 +1,79 @@
+using RedKite.Server.Execution;
+using RedKite.Server.Sessions;
+
+namespace RedKite.Server.Metrics;
+
+/// <summary>Sums over everything that executes commands and over the loops, read while they count.</summary>
+internal readonly record struct ServerTotals
+{
+    internal long Commands { get; private init; }
+
+    internal long BytesReceived { get; private init; }
+
+    internal long BytesSent { get; private init; }
+
+    internal long KeyspaceHits { get; private init; }
+
+    internal long KeyspaceMisses { get; private init; }
+
+    internal long Changes { get; private init; }
+
+    internal long ErrorReplies { get; private init; }
+
+    internal long UnexpectedErrorReplies { get; private init; }
+
+    internal long Reads { get; private init; }
+
+    internal long Writes { get; private init; }
+
+    internal long SweepTicks { get; private init; }
+
+    internal long SweepsCut { get; private init; }
+
+    /// <summary>Bytes of the connections' buffers, as each loop counted them within the last second.</summary>
+    internal long BufferBytes { get; private init; }
+
+    internal long RecentInputBytesMax { get; private init; }
+
+    internal long RecentOutputBytesMax { get; private init; }
+
+    /// <summary>Since the start: RESETSTAT takes note of them instead of setting them back.</summary>
+    internal long LoopCycles { get; private init; }
+
+    internal static ServerTotals Of(RedKiteServer server)
+    {
+        var sum = default(ServerTotals);
+        foreach (CommandExecutor executor in server.Executors)
+        {
+            ExecutorMetrics metrics = executor.Metrics;
+            sum = sum with
+            {
+                Commands = sum.Commands + metrics.CommandsProcessed,
+                BytesReceived = sum.BytesReceived + metrics.BytesReceived,
+                BytesSent = sum.BytesSent + metrics.BytesSent,
+                KeyspaceHits = sum.KeyspaceHits + metrics.KeyspaceHits,
+                KeyspaceMisses = sum.KeyspaceMisses + metrics.KeyspaceMisses,
+                Changes = sum.Changes + metrics.Changes,
+                ErrorReplies = sum.ErrorReplies + metrics.ErrorReplies,
+                UnexpectedErrorReplies = sum.UnexpectedErrorReplies + metrics.UnexpectedErrorReplies,
+                Reads = sum.Reads + metrics.Reads,
+                Writes = sum.Writes + metrics.Writes,
+                SweepTicks = sum.SweepTicks + metrics.SweepTicks,
+                SweepsCut = sum.SweepsCut + metrics.SweepsCut,
+            };
+        }
+
+        foreach (SessionLoop loop in server.SessionLoops)
+        {
+            sum = sum with
+            {
+                BufferBytes = sum.BufferBytes + loop.Buffers.Bytes,
+                RecentInputBytesMax = Math.Max(sum.RecentInputBytesMax, loop.Buffers.RecentInputBytesMax),
+                RecentOutputBytesMax = Math.Max(sum.RecentOutputBytesMax, loop.Buffers.RecentOutputBytesMax),
+                LoopCycles = sum.LoopCycles + loop.Loop.Cycles,
+            };
+        }
+
+        return sum;
+    }
+}
