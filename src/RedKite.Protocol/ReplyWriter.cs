@@ -1,5 +1,4 @@
 using System.Diagnostics;
-using System.Globalization;
 using System.Runtime.CompilerServices;
 using System.Text;
 
@@ -75,10 +74,8 @@ public sealed class ReplyWriter
         Errors++;
         int codeEnd = text.IndexOfAny(" \r\n"u8);
         LastErrorCode = CodeName(codeEnd < 0 ? text : text[..codeEnd]);
-        int start = _length;
-        Line((byte)'-', text);
-        if (_length == start) return;
-        Span<byte> written = _buffer.AsSpan(start, text.Length + 1);
+        if (!Line((byte)'-', text)) return;
+        Span<byte> written = _buffer.AsSpan(_length - text.Length - 2, text.Length);
         written.Replace((byte)'\r', (byte)' ');
         written.Replace((byte)'\n', (byte)' ');
     }
@@ -157,17 +154,13 @@ public sealed class ReplyWriter
         else Integer(value ? 1 : 0);
     }
 
-    /// <summary>A floating-point number with up to 17 significant digits; RESP2 has a bulk string.</summary>
+    /// <summary>A floating-point number in its shortest form (see <see cref="RespDouble"/>); RESP2 has a bulk string.</summary>
     public void Double(double value)
     {
-        string text = double.IsPositiveInfinity(value) ? "inf"
-            : double.IsNegativeInfinity(value) ? "-inf"
-            : double.IsNaN(value) ? "nan"
-            : DoubleText(value);
-        Span<byte> bytes = stackalloc byte[text.Length];
-        Encoding.Latin1.GetBytes(text, bytes);
-        if (Resp3) Line((byte)',', bytes);
-        else Bulk(bytes);
+        Span<byte> text = stackalloc byte[RespDouble.TextMax];
+        text = text[..RespDouble.Format(value, text)];
+        if (Resp3) Line((byte)',', text);
+        else Bulk(text);
     }
 
     /// <summary>Text with a three-letter format ("txt", "mkd"); RESP2 has a bulk string.</summary>
@@ -211,26 +204,15 @@ public sealed class ReplyWriter
         _length += bytes.Length;
     }
 
-    // C's %.17g, then the shortest text that reads back the same where that is shorter, as Redis prints doubles.
-    internal static string DoubleText(double value)
+    private bool Line(byte type, ReadOnlySpan<byte> text)
     {
-        if (value == Math.Floor(value) && Math.Abs(value) < 1e17) return ((long)value == 0 && double.IsNegative(value)) ? "-0" : ((long)value).ToString(CultureInfo.InvariantCulture);
-        string text = value.ToString("R", CultureInfo.InvariantCulture);
-        int exponent = text.IndexOf('E', StringComparison.Ordinal);
-        if (exponent < 0) return text;
-        string sign = text[exponent + 1] == '-' ? "-" : "+";
-        string digits = text[(exponent + 2)..].PadLeft(2, '0');
-        return text[..exponent] + "e" + sign + digits;
-    }
-
-    private void Line(byte type, ReadOnlySpan<byte> text)
-    {
-        if (!EnsureRoom(text.Length + 3L)) return;
+        if (!EnsureRoom(text.Length + 3L)) return false;
         _buffer[_length] = type;
         text.CopyTo(_buffer.AsSpan(_length + 1));
         _length += text.Length + 1;
         _buffer[_length++] = (byte)'\r';
         _buffer[_length++] = (byte)'\n';
+        return true;
     }
 
     private void Number(byte type, long value)

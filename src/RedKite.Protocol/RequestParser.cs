@@ -46,8 +46,18 @@ public struct PartialRequest
     /// <summary>Whether part of a request was read.</summary>
     public readonly bool IsBegun => Announced != 0;
 
-    /// <summary>Bytes that the next argument needs altogether, where they are known: a hint for the buffer's size.</summary>
+    /// <summary>
+    /// Bytes from the request's start to the end of the argument that has not all arrived, where they are known: a hint for
+    /// the buffer's size.
+    /// </summary>
     public long BytesExpected { get; internal set; }
+
+    internal void Add(ArgumentSlice argument)
+    {
+        if (Arguments is null) Arguments = new ArgumentSlice[8];
+        else if (Count == Arguments.Length) Array.Resize(ref Arguments, Count * 2);
+        Arguments[Count++] = argument;
+    }
 }
 
 /// <summary>
@@ -87,50 +97,93 @@ public sealed class RequestParser
     {
         first = _count;
         count = 0;
+        if (partial.Announced != 0) return Resume(input, ref position, limits, ref partial, out count);
+
         int start = position;
         int at = start;
-        int announced;
-        if (partial.Announced != 0)
-        {
-            announced = partial.Announced;
-            at = start + partial.Position;
-            Restore(ref partial, start);
-        }
-        else
-        {
-            if (start >= input.Length) return ParseStatus.Incomplete;
-            if (input[start] != '*') return ParseInline(input, ref position, out count);
-            ParseStatus header = ReadLength(input, ref at, "too big mbulk count string", "invalid multibulk length", out long length);
-            if (header != ParseStatus.Complete) return header;
-            if (length > int.MaxValue) return Fail("invalid multibulk length");
-            if (length > RequestLimits.UnauthenticatedArgumentsMax && !limits.Authenticated) return Fail("unauthenticated multibulk length");
-            if (length <= 0)
-            {
-                position = at;
-                return ParseStatus.Complete;
-            }
-
-            announced = (int)length;
-        }
-
+        if (start >= input.Length) return ParseStatus.Incomplete;
+        if (input[start] != '*') return ParseInline(input, ref position, out count);
+        ParseStatus status = ReadLength(input, ref at, "too big mbulk count string", "invalid multibulk length", out long announced);
+        if (status != ParseStatus.Complete) return status;
+        if (announced > int.MaxValue) return Fail("invalid multibulk length");
+        if (announced > RequestLimits.UnauthenticatedArgumentsMax && !limits.Authenticated) return Fail("unauthenticated multibulk length");
         while (_count - first < announced)
         {
-            int headerAt = at;
-            if (at >= input.Length) return Suspend(ref partial, first, start, headerAt, announced, 0);
-            if (input[at] != '$') return Fail($"expected '$', got '{Printable(input[at])}'");
-            ParseStatus header = ReadLength(input, ref at, "too big bulk count string", "invalid bulk length", out long length);
-            if (header == ParseStatus.Incomplete) return Suspend(ref partial, first, start, headerAt, announced, 0);
-            if (header == ParseStatus.Error) return header;
-            if (length < 0 || length > limits.BulkBytesMax) return Fail("invalid bulk length");
-            if (length > RequestLimits.UnauthenticatedBulkBytesMax && !limits.Authenticated) return Fail("unauthenticated bulk length");
-            if (length + 2 > input.Length - at) return Suspend(ref partial, first, start, headerAt, announced, at - start + length + 2);
-            Add(new ArgumentSlice(at, (int)length));
-            at += (int)length + 2;
+            int header = at;
+            status = ReadArgument(input, ref at, limits, out ArgumentSlice argument, out long bytesNeeded);
+            if (status == ParseStatus.Complete)
+            {
+                Add(argument);
+                continue;
+            }
+
+            if (status == ParseStatus.Incomplete) Suspend(ref partial, first, start, header, (int)announced, bytesNeeded);
+            _count = first;
+            return status;
         }
 
-        count = announced;
+        count = _count - first;
         position = at;
         return ParseStatus.Complete;
+    }
+
+    // Goes on with a request whose first part was read before. Only what is new is looked at, and the arguments read before
+    // stay where they are until the request is whole: a request in many pieces takes no longer than in one.
+    private ParseStatus Resume(ReadOnlySpan<byte> input, ref int position, in RequestLimits limits, ref PartialRequest partial, out int count)
+    {
+        count = 0;
+        int start = position;
+        int at = start + partial.Position;
+        while (partial.Count < partial.Announced)
+        {
+            ParseStatus status = ReadArgument(input, ref at, limits, out ArgumentSlice argument, out long bytesNeeded);
+            if (status != ParseStatus.Complete)
+            {
+                partial.BytesExpected = bytesNeeded == 0 ? 0 : partial.Position + bytesNeeded;
+                return status;
+            }
+
+            partial.Add(argument with { Start = argument.Start - start });
+            partial.Position = at - start;
+        }
+
+        foreach (ArgumentSlice argument in partial.Arguments.AsSpan(0, partial.Count)) Add(argument with { Start = argument.Start + start });
+        count = partial.Count;
+        position = at;
+        partial = default;
+        return ParseStatus.Complete;
+    }
+
+    // An argument's header and its bytes. When they are not all here, bytesNeeded tells how many there are altogether, if the
+    // header says so already.
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private ParseStatus ReadArgument(ReadOnlySpan<byte> input, ref int at, in RequestLimits limits, out ArgumentSlice argument, out long bytesNeeded)
+    {
+        argument = default;
+        bytesNeeded = 0;
+        int start = at;
+        if (start >= input.Length) return ParseStatus.Incomplete;
+        if (input[start] != '$') return RefuseHeader(input[start..]);
+        ParseStatus status = ReadLength(input, ref at, "too big bulk count string", "invalid bulk length", out long length);
+        if (status != ParseStatus.Complete) return status;
+        if (length < 0 || length > limits.BulkBytesMax) return Fail("invalid bulk length");
+        if (length > RequestLimits.UnauthenticatedBulkBytesMax && !limits.Authenticated) return Fail("unauthenticated bulk length");
+        if (length + 2 > input.Length - at)
+        {
+            bytesNeeded = at - start + length + 2;
+            return ParseStatus.Incomplete;
+        }
+
+        argument = new ArgumentSlice(at, (int)length);
+        at += (int)length + 2;
+        return ParseStatus.Complete;
+    }
+
+    // A header that does not begin with '$' is told only when its line is whole, as by Redis.
+    private ParseStatus RefuseHeader(ReadOnlySpan<byte> rest)
+    {
+        ParseStatus line = FindLineEnd(rest, "too big bulk count string", out _);
+        return line == ParseStatus.Complete ? Fail($"expected '$', got '{Printable(rest[0])}'") : line;
     }
 
     // '*' or '$' was seen at the position; the number runs up to a carriage return, whose line feed is skipped unread.
@@ -169,20 +222,27 @@ public sealed class RequestParser
     {
         length = 0;
         ReadOnlySpan<byte> rest = input[at..];
-        int end = rest.IndexOf((byte)'\r');
-        if (end < 0) return rest.Length > RequestLimits.LineBytesMax ? Fail(tooLong) : ParseStatus.Incomplete;
-        if (end + 1 >= rest.Length) return ParseStatus.Incomplete;
+        ParseStatus line = FindLineEnd(rest, tooLong, out int end);
+        if (line != ParseStatus.Complete) return line;
         if (!RespNumber.TryParseInt64(rest[1..end], out length)) return Fail(invalid);
         at += end + 2;
         return ParseStatus.Complete;
+    }
+
+    // Where the line's carriage return is. A NUL hides everything behind it, as from C's string search: such a line never ends.
+    private ParseStatus FindLineEnd(ReadOnlySpan<byte> rest, string tooLong, out int end)
+    {
+        end = rest.IndexOfAny((byte)'\r', (byte)0);
+        if (end < 0 || rest[end] == 0) return rest.Length > RequestLimits.LineBytesMax ? Fail(tooLong) : ParseStatus.Incomplete;
+        return end + 1 < rest.Length ? ParseStatus.Complete : ParseStatus.Incomplete;
     }
 
     private ParseStatus ParseInline(Span<byte> input, ref int position, out int count)
     {
         count = 0;
         Span<byte> rest = input[position..];
-        int end = rest.IndexOf((byte)'\n');
-        if (end < 0) return rest.Length > RequestLimits.LineBytesMax ? Fail("too big inline request") : ParseStatus.Incomplete;
+        int end = rest.IndexOfAny((byte)'\n', (byte)0); // a NUL hides the end, see FindLineEnd
+        if (end < 0 || rest[end] == 0) return rest.Length > RequestLimits.LineBytesMax ? Fail("too big inline request") : ParseStatus.Incomplete;
         int length = end > 0 && rest[end - 1] == '\r' ? end - 1 : end;
         int first = _count;
         if (!SplitInline(rest[..length], position))
@@ -196,23 +256,23 @@ public sealed class RequestParser
         return ParseStatus.Complete;
     }
 
-    // Words apart by blanks; "..." with escapes and '...' with \' may hold anything, and must end before a blank.
+    // Words apart by blanks; "..." with escapes and '...' with \' may hold anything, and must end before a blank. Vertical tabs
+    // and form feeds are blanks between words but do not end one. There is no NUL in the line: here it stands for the end.
     private bool SplitInline(Span<byte> line, int offset)
     {
         int at = 0;
         while (true)
         {
             while (at < line.Length && IsBlank(line[at])) at++;
-            if (at == line.Length || line[at] == 0) return true;
+            if (at == line.Length) return true;
             int start = at, written = at;
             byte quote = 0;
             while (true)
             {
-                // A NUL ends the line, as for a C string.
                 byte c = at < line.Length ? line[at] : (byte)0;
                 if (quote == 0)
                 {
-                    if (c == 0 || IsBlank(c)) break;
+                    if (c is 0 or (byte)' ' or (byte)'\t' or (byte)'\r' or (byte)'\n') break;
                     if (c is (byte)'"' or (byte)'\'') quote = c;
                     else line[written++] = c;
                     at++;
@@ -239,7 +299,7 @@ public sealed class RequestParser
                 else if (c == quote)
                 {
                     at++;
-                    if (at < line.Length && line[at] != 0 && !IsBlank(line[at])) return false;
+                    if (at < line.Length && !IsBlank(line[at])) return false;
                     break;
                 }
                 else
@@ -275,36 +335,12 @@ public sealed class RequestParser
         _arguments[_count++] = argument;
     }
 
-    private ParseStatus Suspend(ref PartialRequest partial, int first, int start, int at, int announced, long expected)
+    private void Suspend(ref PartialRequest partial, int first, int start, int header, int announced, long bytesNeeded)
     {
-        int count = _count - first;
-        if (partial.Arguments is null || partial.Arguments.Length < count)
-        {
-            Array.Resize(ref partial.Arguments, Math.Max(8, count * 2));
-        }
-
-        for (int i = partial.Count; i < count; i++)
-        {
-            ArgumentSlice argument = _arguments[first + i];
-            partial.Arguments[i] = argument with { Start = argument.Start - start };
-        }
-
-        partial.Count = count;
+        foreach (ArgumentSlice argument in _arguments.AsSpan(first, _count - first)) partial.Add(argument with { Start = argument.Start - start });
         partial.Announced = announced;
-        partial.Position = at - start;
-        partial.BytesExpected = expected;
-        _count = first;
-        return ParseStatus.Incomplete;
-    }
-
-    private void Restore(ref PartialRequest partial, int start)
-    {
-        while (_arguments.Length < _count + partial.Count) Array.Resize(ref _arguments, _arguments.Length * 2);
-        for (int i = 0; i < partial.Count; i++)
-        {
-            ArgumentSlice argument = partial.Arguments![i];
-            _arguments[_count++] = argument with { Start = argument.Start + start };
-        }
+        partial.Position = header - start;
+        partial.BytesExpected = bytesNeeded == 0 ? 0 : partial.Position + bytesNeeded;
     }
 
     private ParseStatus Fail(string text)

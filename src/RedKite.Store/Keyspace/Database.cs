@@ -300,7 +300,7 @@ internal sealed unsafe class Database
     {
         for (int i = 0; i < _tables.Length; i++)
         {
-            if (_tables[i] is not { Count: > 0 } table) continue;
+            if (_tables[i] is not { } table) continue;
             _tables[i] = null;
             _keyspace.Stripes[i].Drop(table);
         }
@@ -309,13 +309,8 @@ internal sealed unsafe class Database
     /// <summary>Exchanges the contents of two databases. All stripes are locked.</summary>
     internal void SwapWith(Database other) => (_tables, other._tables) = (other._tables, _tables);
 
-    /// <summary>Frees everything at the keyspace's end.</summary>
-    internal void Dispose()
-    {
-        Clear();
-        foreach (Table? table in _tables) table?.Dispose();
-        Array.Clear(_tables);
-    }
+    /// <summary>Sets everything aside at the keyspace's end; the stripes free it.</summary>
+    internal void Dispose() => Clear();
 
     private Table TableOf(ulong hash, Stripe stripe) => _tables[_keyspace.StripeOf(hash)] ??= stripe.NewTable();
 

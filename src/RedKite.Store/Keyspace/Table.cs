@@ -1,6 +1,5 @@
 using System.Numerics;
 using System.Runtime.CompilerServices;
-using System.Runtime.InteropServices;
 using System.Runtime.Intrinsics.X86;
 using RedKite.Store.Memory;
 
@@ -63,7 +62,6 @@ internal sealed unsafe class Table : IDisposable
         byte tag = Segment.Tag(hash);
         int index = Segment.Home(hash);
         byte* segment = SegmentOf(hash);
-        ref byte keyStart = ref MemoryMarshal.GetReference(key);
         while (true)
         {
             byte* bucket = Segment.Bucket(segment, index);
@@ -424,26 +422,28 @@ internal sealed unsafe class Table : IDisposable
         Point(upper);
     }
 
-    // Joins go on upwards: a table that empties from one end to the other has no later removal to join the rest.
+    // Joins a segment with its buddy, and what results with its own: a sweep that empties one segment after the other leaves
+    // no empty ones behind.
     private void JoinIfSparse(byte* segment)
     {
-        while (TryJoin(ref segment))
+        while (true)
         {
+            Segment.Header* header = Segment.Of(segment);
+            if (header->Count > JoinBelow / 2 || header->Depth == 0) return;
+            uint half = 1u << (32 - header->Depth);
+            byte* buddy = SegmentOfPrefix(header->Prefix ^ half);
+            Segment.Header* buddyHeader = Segment.Of(buddy);
+            if (buddyHeader->Depth != header->Depth || buddyHeader->Count + header->Count > JoinBelow) return;
+
+            bool isLower = (header->Prefix & half) == 0;
+            byte* lower = isLower ? segment : buddy;
+            Join(lower, isLower ? buddy : segment);
+            segment = lower;
         }
     }
 
-    private bool TryJoin(ref byte* segment)
+    private void Join(byte* lower, byte* upper)
     {
-        Segment.Header* header = Segment.Of(segment);
-        if (header->Count > JoinBelow / 2 || header->Depth == 0) return false;
-        uint half = 1u << (32 - header->Depth);
-        byte* buddy = SegmentOfPrefix(header->Prefix ^ half);
-        Segment.Header* buddyHeader = Segment.Of(buddy);
-        if (buddyHeader->Depth != header->Depth || buddyHeader->Count + header->Count > JoinBelow) return false;
-
-        bool isLower = (header->Prefix & half) == 0;
-        byte* lower = isLower ? segment : buddy;
-        byte* upper = isLower ? buddy : segment;
         for (int index = 0; index < Segment.Buckets; index++)
         {
             byte* bucket = Segment.Bucket(upper, index);
@@ -458,8 +458,6 @@ internal sealed unsafe class Table : IDisposable
         Point(lower);
         _pool.Return(upper);
         Segments--;
-        segment = lower;
-        return true;
     }
 
     // Makes every directory entry of a segment's prefix range point to it.

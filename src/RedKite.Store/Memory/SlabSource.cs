@@ -43,13 +43,15 @@ internal sealed unsafe class SlabSource : IDisposable
         {
             if (_kept.TryPop(out nint kept)) return (byte*)kept;
 
-            _heldBytes += SlabBytes;
-            if (_discarded.TryPop(out nint discarded)) return (byte*)discarded;
-            if (_next == _end) BeginRegion();
+            if (!_discarded.TryPop(out nint slab))
+            {
+                if (_next == _end) BeginRegion();
+                slab = (nint)_next;
+                _next += SlabBytes;
+            }
 
-            byte* slab = _next;
-            _next += SlabBytes;
-            return slab;
+            _heldBytes += SlabBytes;
+            return (byte*)slab;
         }
     }
 

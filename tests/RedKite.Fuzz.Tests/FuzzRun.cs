@@ -1,0 +1,41 @@
+using System.Diagnostics;
+using System.Globalization;
+
+namespace RedKite.Fuzz.Tests;
+
+/// <summary>
+/// Rounds of one fuzz test until its time is over. Every round has a seed of its own, which a failure tells; with
+/// REDKITE_SEED the first round has that seed. REDKITE_FUZZ_SECONDS is the time of each test.
+/// </summary>
+internal static class FuzzRun
+{
+    // Three tests: a minute together.
+    private const int DefaultSeconds = 20;
+
+    internal static async Task UntilTimeIsOver(Func<int, Task> round)
+    {
+        TimeSpan limit = TimeSpan.FromSeconds(Number("REDKITE_FUZZ_SECONDS") ?? DefaultSeconds);
+        int seed = Number("REDKITE_SEED") ?? Random.Shared.Next();
+        var clock = Stopwatch.StartNew();
+        do
+        {
+            try
+            {
+                await round(seed);
+            }
+            catch (Exception failure)
+            {
+                throw new FuzzFailureException($"REDKITE_SEED={seed}: {failure.Message}", failure);
+            }
+
+            seed = unchecked((seed * 31) + 17) & int.MaxValue;
+        }
+        while (clock.Elapsed < limit);
+    }
+
+    private static int? Number(string variable) =>
+        int.TryParse(Environment.GetEnvironmentVariable(variable), CultureInfo.InvariantCulture, out int number) ? number : null;
+}
+
+/// <summary>What a round found, with the seed that repeats it.</summary>
+public sealed class FuzzFailureException(string message, Exception? failure = null) : Exception(message, failure);

@@ -1,0 +1,112 @@
+using System.Diagnostics;
+using RedKite.Server;
+using RedKite.Testing;
+
+namespace RedKite.Fuzz.Tests;
+
+/// <summary>A server in this process, and what must be true of it after every round.</summary>
+internal sealed class FuzzedServer : IAsyncDisposable
+{
+    private const int PatienceMs = 10_000;
+    private const long HeapGrowthMax = 256L << 20;
+
+    private readonly string _folder;
+    private readonly long _heapBytes = GC.GetTotalMemory(forceFullCollection: true);
+
+    private FuzzedServer(RedKiteServer server, string folder)
+    {
+        Server = server;
+        Grammar = new RequestGrammar(server.Commands);
+        _folder = folder;
+    }
+
+    internal RedKiteServer Server { get; }
+
+    internal RequestGrammar Grammar { get; }
+
+    internal static async Task<FuzzedServer> StartAsync(string transport)
+    {
+        string folder = Directory.CreateTempSubdirectory("redkite-fuzz-").FullName;
+        var options = new RedKiteOptions { Port = 0 };
+        options.Settings["dir"] = folder;
+        options.Settings["transport"] = transport;
+        options.Settings["loops"] = "2";
+        options.Settings["proto-max-bulk-len"] = "1048576"; // no command may make half a gigabyte of zeros
+        return new FuzzedServer(await RedKiteServer.StartAsync(options), folder);
+    }
+
+    /// <summary>A stream: whole requests, damaged ones, or noise.</summary>
+    internal byte[] Stream(Random random) => random.Next(5) switch
+    {
+        0 => StreamMutation.RandomBytes(random),
+        < 3 => StreamMutation.Mutate(Grammar.Stream(random, random.Next(1, 40)), random),
+        _ => Grammar.Stream(random, random.Next(1, random.Next(5) == 0 ? 400 : 40)),
+    };
+
+    /// <summary>The server is alive, answers a fresh client, has forgotten the others, and gives all memory back.</summary>
+    internal void AssertSound()
+    {
+        if (Server.Failure is { } failure) throw new FuzzFailureException($"The server broke: {failure}");
+        if (Server.Stopped.IsCompleted) throw new FuzzFailureException("The server stopped.");
+        using (RespConnection fresh = RespConnection.Connect(Server.Port, PatienceMs))
+        {
+            RespValue pong = fresh.Run("PING");
+            if (pong.ToString() != "+PONG" && !pong.Text.StartsWith("ERR unknown command", StringComparison.Ordinal)) throw new FuzzFailureException($"A fresh client's PING was answered with {pong}.");
+        }
+
+        Await(() => Server.Clients.Count == 0, () => $"{Server.Clients.Count} clients are still there after all have left.");
+    }
+
+    /// <summary>With all databases emptied, nothing is left in the store, and the managed heap has not grown for good.</summary>
+    internal void AssertMemoryReturns()
+    {
+        ulong all = Server.Keyspace.AllStripes;
+        Server.Keyspace.Enter(all);
+        foreach (Store.Keyspace.Database database in Server.Keyspace.Databases) database.Clear();
+        Server.Keyspace.Exit(all);
+        Await(() => Server.Keyspace.UsedBytes == 0, () => $"{Server.Keyspace.UsedBytes} bytes are used although every database is empty.");
+        long growth = GC.GetTotalMemory(forceFullCollection: true) - _heapBytes;
+        if (growth > HeapGrowthMax) throw new FuzzFailureException($"The managed heap grew by {growth} bytes.");
+    }
+
+    /// <summary>Whatever was received, the server sent replies; the last may be cut where the connection ended.</summary>
+    internal static void AssertReplies(byte[] received, bool mayBeCut)
+    {
+        int at = 0;
+        var reader = new RespReader((buffer, offset) =>
+        {
+            int count = Math.Min(received.Length - at, buffer.Length - offset);
+            received.AsSpan(at, count).CopyTo(buffer.AsSpan(offset));
+            at += count;
+            return count;
+        });
+        while (true)
+        {
+            RespValue reply = reader.Read();
+            if (reply.IsClosed) return;
+            if (reply.Marker != '\u0003') continue;
+            if (mayBeCut && reply.Text.StartsWith("cut by close", StringComparison.Ordinal)) return;
+            throw new FuzzFailureException($"The server sent something that is no reply: {Shown(reply.Text)}");
+        }
+    }
+
+    internal static string Shown(byte[] stream) => Shown(CommandLine.Format(stream));
+
+    public async ValueTask DisposeAsync()
+    {
+        await Server.DisposeAsync();
+        Directory.Delete(_folder, recursive: true);
+    }
+
+    private static string Shown(string text) => text.Length <= 4_000 ? text : string.Concat(text.AsSpan(0, 4_000), "...");
+
+    private static void Await(Func<bool> condition, Func<string> otherwise)
+    {
+        var clock = Stopwatch.StartNew();
+        while (!condition())
+        {
+            if (clock.ElapsedMilliseconds > PatienceMs) throw new FuzzFailureException(otherwise());
+            Thread.Sleep(1);
+        }
+    }
+}

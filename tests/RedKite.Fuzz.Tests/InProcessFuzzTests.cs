@@ -1,0 +1,67 @@
+using System.Buffers;
+using RedKite.Server;
+using RedKite.Server.Execution;
+
+namespace RedKite.Fuzz.Tests;
+
+/// <summary>The same streams without a socket: a failure comes with its stack, and each seed repeats exactly.</summary>
+public class InProcessFuzzTests
+{
+    private const int RoundsBetweenMemoryChecks = 200;
+
+    [Fact]
+    public async Task The_server_stays_sound()
+    {
+        await using FuzzedServer server = await FuzzedServer.StartAsync("epoll");
+        InProcessClient client = server.Server.CreateClient();
+        InProcessClient witness = server.Server.CreateClient();
+        int rounds = 0;
+        await FuzzRun.UntilTimeIsOver(seed =>
+        {
+            var random = new Random(seed);
+            byte[] stream = server.Stream(random);
+            try
+            {
+                Feed(client, stream, random);
+                client.Reset();
+                RedKiteReply alive = witness.Execute("SET", "alive", "yes");
+                if (alive.Text != "OK") throw new FuzzFailureException($"A well-behaved client's SET was answered with {alive}.");
+                if (++rounds % RoundsBetweenMemoryChecks == 0)
+                {
+                    server.AssertSound();
+                    server.AssertMemoryReturns();
+                }
+            }
+            catch (Exception failure)
+            {
+                throw new FuzzFailureException($"{failure.Message}\n{FuzzedServer.Shown(stream)}", failure);
+            }
+
+            return Task.CompletedTask;
+        });
+        server.AssertMemoryReturns();
+    }
+
+    // As a connection does: what was consumed leaves the buffer, what is incomplete waits for more.
+    private static void Feed(InProcessClient client, byte[] stream, Random random)
+    {
+        byte[] waiting = [];
+        int sent = 0;
+        while (sent < stream.Length)
+        {
+            int piece = Math.Min(stream.Length - sent, random.Next(5) == 0 ? random.Next(1, 4) : random.Next(1, 20_000));
+            waiting = [.. waiting, .. stream.AsSpan(sent, piece)];
+            sent += piece;
+            int consumed;
+            do
+            {
+                var replies = new ArrayBufferWriter<byte>();
+                consumed = client.Execute(waiting, replies);
+                FuzzedServer.AssertReplies(replies.WrittenSpan.ToArray(), mayBeCut: false);
+                waiting = waiting[consumed..];
+                if (replies.WrittenSpan.IndexOf("-ERR Protocol error: "u8) >= 0) return;
+            }
+            while (consumed > 0 && waiting.Length > 0);
+        }
+    }
+}

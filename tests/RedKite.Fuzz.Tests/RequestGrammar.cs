@@ -1,0 +1,85 @@
+using System.Globalization;
+using System.Text;
+using RedKite.Server.Commands;
+using RedKite.Testing;
+
+namespace RedKite.Fuzz.Tests;
+
+/// <summary>
+/// Requests made from a server's own command table: names with as many arguments as their arity wants or a few more or
+/// less; keys, numbers, patterns and the words of the command's own syntax as arguments.
+/// </summary>
+internal sealed class RequestGrammar(CommandTable commands)
+{
+    // What would end or hold the server or change what the test relies on. CONFIG SET could set a password or move the port.
+    private static readonly HashSet<string> Excluded = ["shutdown", "client|pause", "config|set", "config|rewrite", "debug|sleep", "save", "bgsave", "bgrewriteaof"];
+
+    private static readonly string[] Numbers =
+    [
+        "0", "1", "-1", "2", "10", "100", "-100", "1000000", "2147483647", "2147483648", "-2147483648", "4294967296", "9223372036854775807",
+        "-9223372036854775808", "9223372036854775808", "1.5", "-0.1", "3e5", "inf", "-inf", "nan", "1e400", "01", "+1", " 1", "0x1", "",
+    ];
+
+    private readonly Command[] _commands =
+    [
+        .. commands.All.Where(command => command.Subcommands.Length == 0 && !Excluded.Contains(command.FullName)),
+    ];
+
+    private readonly Dictionary<Command, string[]> _words = [];
+
+    /// <summary>A stream of requests, in the protocol's form or, some of them, inline.</summary>
+    internal byte[] Stream(Random random, int requests)
+    {
+        using var stream = new MemoryStream();
+        for (int i = 0; i < requests; i++)
+        {
+            byte[][] request = Request(random);
+            if (random.Next(10) == 0) stream.Write(Encoding.Latin1.GetBytes(CommandLine.Format(request) + (random.Next(2) == 0 ? "\r\n" : "\n")));
+            else stream.Write(CommandLine.Encode(request));
+        }
+
+        return stream.ToArray();
+    }
+
+    private byte[][] Request(Random random)
+    {
+        Command command = _commands[random.Next(_commands.Length)];
+        if (random.Next(100) == 0) return [.. Enumerable.Range(0, random.Next(1, 5)).Select(_ => Bytes(random))];
+
+        List<byte[]> request = [];
+        string[] names = command.FullName.Split('|');
+        foreach (string name in names) request.Add(Encoding.Latin1.GetBytes(random.Next(2) == 0 ? name : name.ToUpperInvariant()));
+        int count = Math.Abs(command.Arity);
+        if (command.Arity < 0) count += random.Next(random.Next(4) == 0 ? 12 : 4);
+        if (random.Next(20) == 0) count += random.Next(-2, 3);
+        while (request.Count < count) request.Add(Argument(command, request.Count, random));
+        return [.. request];
+    }
+
+    private byte[] Argument(Command command, int at, Random random)
+    {
+        if (at >= command.FirstKey && command.FirstKey > 0 && at <= command.FirstKey + 1 && random.Next(4) > 0) return Text($"key:{random.Next(20)}");
+        if (!_words.TryGetValue(command, out string[]? words)) _words[command] = words = WordsOf(command);
+        switch (random.Next(8))
+        {
+            case < 3 when words.Length > 0: return Text(words[random.Next(words.Length)]);
+            case < 5: return Text(Numbers[random.Next(Numbers.Length)]);
+            case 5: return Text(random.Next(-5, 2_000).ToString(CultureInfo.InvariantCulture));
+            case 6: return Text(random.Next(3) switch { 0 => "*", 1 => "key:[0-9]*", _ => "[^a-\\" });
+            default: return Bytes(random);
+        }
+    }
+
+    // The words in capitals of "key value [NX | XX] [EX seconds]".
+    private static string[] WordsOf(Command command) =>
+        [.. command.Doc.Syntax.Split(' ', '[', ']', '|', '<', '>', '(', ')').Where(word => word.Length > 1 && word.All(c => char.IsAsciiLetterUpper(c) || c == '-')).Distinct()];
+
+    private static byte[] Bytes(Random random)
+    {
+        byte[] bytes = new byte[random.Next(50) == 0 ? random.Next(70_000) : random.Next(40)];
+        random.NextBytes(bytes);
+        return bytes;
+    }
+
+    private static byte[] Text(string text) => Encoding.Latin1.GetBytes(text);
+}

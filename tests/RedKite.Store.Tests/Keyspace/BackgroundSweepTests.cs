@@ -1,0 +1,102 @@
+using System.Diagnostics;
+using System.Text;
+using RedKite.Store.Keyspace;
+using KeyStore = RedKite.Store.Keyspace.Keyspace;
+
+namespace RedKite.Store.Tests.Keyspace;
+
+public class BackgroundSweepTests
+{
+    private const long Never = long.MaxValue;
+
+    [Theory]
+    [InlineData(1, 1)]
+    [InlineData(16, 1)]
+    [InlineData(16, 3)]
+    public void Sweeps_expire_exactly_what_is_due(int stripes, int sweeps)
+    {
+        using var store = new KeyStore(stripes, 2, guarded: true);
+        const int Keys = 20_000;
+        for (int i = 0; i < Keys; i++) Write(store, store.Databases[i % 2], i, i % 4 == 0 ? Database.NoExpiry : i % 4 * 1_000);
+        BackgroundSweep[] all = [.. Enumerable.Range(0, sweeps).Select(i => new BackgroundSweep(store, i, sweeps))];
+
+        foreach (long nowMs in new long[] { 999, 1_000, 2_500, 3_000 })
+        {
+            foreach (BackgroundSweep sweep in all) Assert.False(sweep.Run(nowMs, Never, expire: true));
+            int left = Enumerable.Range(0, Keys).Count(i => i % 4 == 0 || i % 4 * 1_000 > nowMs);
+            Assert.Equal(left, store.Databases[0].Count + store.Databases[1].Count);
+            Assert.Equal(Keys - left, store.ExpiredKeys);
+        }
+
+        Assert.Equal(0, store.Databases[0].Expiring + store.Databases[1].Expiring);
+        for (int i = 0; i < Keys; i++) Assert.Equal(i % 4 == 0, Exists(store, store.Databases[i % 2], i));
+        Assert.All(all, sweep => Assert.Equal(4, sweep.Rounds));
+        store.CheckGuards();
+    }
+
+    [Fact]
+    public void Without_expiry_a_sweep_only_frees()
+    {
+        using var store = new KeyStore(2, 1, guarded: true);
+        Write(store, store.Databases[0], 1, 1_000);
+        Assert.False(new BackgroundSweep(store, 0, 1).Run(5_000, Never, expire: false));
+        Assert.Equal(1, store.Databases[0].Count);
+    }
+
+    [Fact]
+    public void Dropped_tables_are_freed_and_the_memory_is_given_back()
+    {
+        using var store = new KeyStore(4, 1);
+        long empty = store.UsedBytes;
+        for (int i = 0; i < 200_000; i++) Write(store, store.Databases[0], i, Database.NoExpiry);
+        long heldFull = store.HeldBytes;
+        store.Databases[0].Clear();
+        Assert.True(store.UsedBytes > 10_000_000);
+        Assert.False(new BackgroundSweep(store, 0, 1).Run(0, Never, expire: true));
+        Assert.Equal(empty, store.UsedBytes);
+        Assert.DoesNotContain(store.Stripes, stripe => stripe.HasDropped);
+        Assert.True(store.HeldBytes < heldFull / 2, $"{heldFull} bytes held with the keys, {store.HeldBytes} without");
+    }
+
+    [Fact]
+    public void A_sweep_stops_at_its_deadline_and_goes_on_from_there()
+    {
+        using var store = new KeyStore(4, 1);
+        for (int i = 0; i < 100_000; i++) Write(store, store.Databases[0], i, 1_000);
+        var sweep = new BackgroundSweep(store, 0, 1);
+        int calls = 0;
+        long before = store.Databases[0].Count;
+        while (sweep.Run(2_000, deadline: 0, expire: true))
+        {
+            // A deadline that is over allows one slice: one segment searched.
+            long after = store.Databases[0].Count;
+            Assert.InRange(before - after, 0, Segment.EntriesMax);
+            before = after;
+            Assert.True(++calls < 10_000);
+        }
+
+        Assert.InRange(calls, 50, 10_000);
+        Assert.Equal(0, store.Databases[0].Count);
+
+        for (int i = 0; i < 100_000; i++) Write(store, store.Databases[0], i, Database.NoExpiry);
+        store.Databases[0].Clear();
+        long start = Stopwatch.GetTimestamp();
+        calls = 1;
+        while (sweep.Run(2_000, Stopwatch.GetTimestamp() + (Stopwatch.Frequency / 10_000), expire: true)) calls++;
+        Assert.InRange(calls, 2, 10_000);
+        Assert.DoesNotContain(store.Stripes, stripe => stripe.HasDropped);
+        Assert.True(Stopwatch.GetElapsedTime(start) < TimeSpan.FromSeconds(20));
+    }
+
+    private static void Write(KeyStore store, Database database, int number, long expiryMs)
+    {
+        byte[] key = Encoding.ASCII.GetBytes($"key:{number}");
+        database.WriteString(key, store.Hash(key), default, 40, ValueEncoding.Raw, expiryMs, 0).Value.Clear();
+    }
+
+    private static bool Exists(KeyStore store, Database database, int number)
+    {
+        byte[] key = Encoding.ASCII.GetBytes($"key:{number}");
+        return database.Find(key, store.Hash(key), 0).Exists;
+    }
+}

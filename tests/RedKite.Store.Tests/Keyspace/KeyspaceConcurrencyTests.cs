@@ -1,0 +1,199 @@
+using System.Diagnostics;
+using System.Runtime.InteropServices;
+using System.Text;
+using RedKite.Store.Keyspace;
+using KeyStore = RedKite.Store.Keyspace.Keyspace;
+
+namespace RedKite.Store.Tests.Keyspace;
+
+/// <summary>
+/// Threads on one keyspace as the loops use it: keys under their stripes' locks, prefetching without any, while tables
+/// split, join, expire, are dropped and swapped. Values carry their key's number, so that a torn or foreign one is seen.
+/// </summary>
+public class KeyspaceConcurrencyTests
+{
+    private const int Batch = 16;
+
+    [Theory]
+    [InlineData(1, true, 400)]
+    [InlineData(8, true, 40_000)]
+    [InlineData(8, false, 40_000)]
+    [InlineData(64, false, 300_000)]
+    public void Nothing_breaks_while_everything_happens(int stripes, bool guarded, int keys)
+    {
+        using var store = new KeyStore(stripes, 2, guarded);
+        var clock = Stopwatch.StartNew();
+        const int Threads = 6;
+        StripeLockTests.Run(Threads, index =>
+        {
+            var random = new Random(index);
+            var sweep = new BackgroundSweep(store, index, Threads);
+            while (clock.ElapsedMilliseconds < 2_000)
+            {
+                for (int i = 0; i < 50; i++) Work(store, keys, random, clock);
+                sweep.Run(clock.ElapsedMilliseconds, Stopwatch.GetTimestamp() + (Stopwatch.Frequency / 5_000), expire: true);
+                if (random.Next(200) == 0) ChangeDatabases(store, random);
+            }
+        });
+
+        store.CheckGuards();
+        foreach (Database database in store.Databases)
+        {
+            long found = Enumerable.Range(0, keys).Count(number => Check(store, database, number));
+            long deadAlready = database.Count; // finding removed what had expired
+            Assert.Equal(found, deadAlready);
+        }
+
+        store.CheckGuards();
+    }
+
+    [Fact]
+    public void Prefetching_reads_no_memory_that_is_gone()
+    {
+        using var store = new KeyStore(1, 1);
+        Database database = store.Databases[0];
+        bool done = false;
+        StripeLockTests.Run(3, index =>
+        {
+            if (index > 0)
+            {
+                var random = new Random(index);
+                while (!Volatile.Read(ref done))
+                {
+                    ulong hash = (ulong)random.NextInt64(long.MinValue, long.MaxValue);
+                    database.PrefetchBucket(hash);
+                    database.PrefetchEntry(hash);
+                }
+
+                return;
+            }
+
+            // Grow far enough that slabs and segments give their pages back when everything is dropped.
+            for (int round = 0; round < 4; round++)
+            {
+                for (int number = 0; number < 150_000; number++)
+                {
+                    byte[] key = Encoding.ASCII.GetBytes($"key:{number}");
+                    store.Enter(1);
+                    database.WriteString(key, store.Hash(key), default, 30, ValueEncoding.Raw, Database.NoExpiry, 0).Value.Clear();
+                    store.Exit(1);
+                }
+
+                store.Enter(store.AllStripes);
+                database.Clear();
+                store.Exit(store.AllStripes);
+                new BackgroundSweep(store, 0, 1).Run(0, long.MaxValue, expire: false);
+            }
+
+            Volatile.Write(ref done, true);
+        });
+        Assert.Equal(0, database.Count);
+        Assert.Equal(0, store.UsedBytes);
+    }
+
+    [Fact]
+    public void Commands_over_several_stripes_are_atomic_and_never_wait_for_each_other()
+    {
+        using var store = new KeyStore(16, 1, guarded: true);
+        Database database = store.Databases[0];
+        byte[][] keys = [.. Enumerable.Range(0, 20).Select(number => Encoding.ASCII.GetBytes($"key:{number}"))];
+        foreach (byte[] key in keys) WriteNumber(store, database, key, 100);
+        StripeLockTests.Run(6, index =>
+        {
+            var random = new Random(index);
+            for (int i = 0; i < 5_000; i++)
+            {
+                byte[] from = keys[random.Next(keys.Length)];
+                byte[] to = keys[random.Next(keys.Length)];
+                ulong locked = i % 500 == 0 ? store.AllStripes : Mask(store, from) | Mask(store, to);
+                store.Enter(locked);
+                if (i % 500 == 0) Assert.Equal(2_000, keys.Sum(key => ReadNumber(store, database, key)));
+                long taken = ReadNumber(store, database, from);
+                if (taken > 0)
+                {
+                    WriteNumber(store, database, from, taken - 1);
+                    WriteNumber(store, database, to, ReadNumber(store, database, to) + 1);
+                }
+
+                store.Exit(locked);
+            }
+        });
+        Assert.Equal(2_000, keys.Sum(key => ReadNumber(store, database, key)));
+    }
+
+    private static void Work(KeyStore store, int keys, Random random, Stopwatch clock)
+    {
+        Span<int> numbers = stackalloc int[Batch];
+        Span<ulong> hashes = stackalloc ulong[Batch];
+        Database database = store.Databases[random.Next(2)];
+        for (int i = 0; i < Batch; i++)
+        {
+            numbers[i] = random.Next(random.Next(3) == 0 ? Math.Min(keys, 10) : keys); // some keys are everybody's
+            hashes[i] = store.Hash(Key(numbers[i]));
+        }
+
+        foreach (ulong hash in hashes) database.PrefetchBucket(hash);
+        foreach (ulong hash in hashes) database.PrefetchEntry(hash);
+        for (int i = 0; i < Batch; i++)
+        {
+            byte[] key = Key(numbers[i]);
+            ulong stripe = Mask(store, key);
+            store.Enter(stripe);
+            long nowMs = clock.ElapsedMilliseconds;
+            Entry entry = database.Find(key, hashes[i], nowMs);
+            if (entry.Exists) AssertWhole(entry, numbers[i]);
+            switch (random.Next(6))
+            {
+                case < 2:
+                    long expiry = random.Next(3) == 0 ? nowMs + random.Next(1, 300) : Database.NoExpiry;
+                    Fill(database.WriteString(key, hashes[i], entry, random.Next(0, 40) * 4, ValueEncoding.Raw, expiry, 0), numbers[i]);
+                    break;
+                case 2 when entry.Exists:
+                    Fill(database.ResizeString(entry, random.Next(0, 60) * 4), numbers[i]);
+                    break;
+                case 3 when entry.Exists:
+                    AssertWhole(database.WriteExpiry(entry, random.Next(2) == 0 ? nowMs + random.Next(1, 300) : Database.NoExpiry), numbers[i]);
+                    break;
+                case 4 when entry.Exists:
+                    database.Remove(entry);
+                    break;
+            }
+
+            store.Exit(stripe);
+        }
+    }
+
+    private static void ChangeDatabases(KeyStore store, Random random)
+    {
+        store.Enter(store.AllStripes);
+        if (random.Next(2) == 0) store.Databases[0].SwapWith(store.Databases[1]);
+        else store.Databases[random.Next(2)].Clear();
+        store.Exit(store.AllStripes);
+    }
+
+    private static bool Check(KeyStore store, Database database, int number)
+    {
+        byte[] key = Key(number);
+        Entry entry = database.Find(key, store.Hash(key), 1_000_000);
+        if (entry.Exists) AssertWhole(entry, number);
+        return entry.Exists;
+    }
+
+    private static void Fill(Entry entry, int number) => MemoryMarshal.Cast<byte, int>(entry.Value).Fill(number);
+
+    private static void AssertWhole(Entry entry, int number)
+    {
+        if (!entry.Key.SequenceEqual(Key(number))) throw new InvalidOperationException("A key was found that is another one.");
+        if (MemoryMarshal.Cast<byte, int>(entry.Value).ContainsAnyExcept(number)) throw new InvalidOperationException($"Key {number} has a foreign value.");
+    }
+
+    private static ulong Mask(KeyStore store, byte[] key) => 1UL << store.StripeOf(store.Hash(key));
+
+    private static byte[] Key(int number) => Encoding.ASCII.GetBytes($"key:{number}");
+
+    private static long ReadNumber(KeyStore store, Database database, byte[] key) =>
+        BitConverter.ToInt64(database.Find(key, store.Hash(key), 0).Value);
+
+    private static void WriteNumber(KeyStore store, Database database, byte[] key, long value) =>
+        BitConverter.TryWriteBytes(database.WriteString(key, store.Hash(key), database.Find(key, store.Hash(key), 0), 8, ValueEncoding.Raw, Database.NoExpiry, 0).Value, value);
+}

@@ -1,0 +1,312 @@
+using System.Text;
+using RedKite.Store.Keyspace;
+using RedKite.Store.Memory;
+
+namespace RedKite.Store.Tests.Keyspace;
+
+/// <summary>A table against a dictionary. Keys are numbers as text; an entry's value is the number it was written with.</summary>
+public sealed unsafe class TableTests
+{
+    private const int Many = 300_000;
+
+    [Theory]
+    [InlineData(50)]
+    [InlineData(3_000)]
+    [InlineData(20_000)]
+    public void Random_work_agrees_with_a_dictionary(int keys)
+    {
+        Randomness.Run(random =>
+        {
+            using var world = new World(guarded: true);
+            for (int step = 0; step < 60_000; step++)
+            {
+                int key = random.Next(keys);
+                // Phases of growth and of shrinking, so that segments split and join.
+                bool growing = step / 15_000 % 2 == 0;
+                switch (random.Next(10))
+                {
+                    case < 2: world.AssertFind(key); break;
+                    case < 5: world.Write(key, step, random.Next(3) == 0 ? random.Next(1_000_000) : null); break;
+                    case < 6 when growing: world.Write(key, step, null); break;
+                    case < 9 when !growing: world.Remove(key, random.Next(2) == 0); break;
+                    case 9: world.Remove(key, random.Next(2) == 0); break;
+                    default: world.AssertFind(random.Next(keys)); break;
+                }
+
+                if (step % 5_000 == 0) world.AssertAll();
+            }
+
+            world.AssertAll();
+            world.Guard!.Check();
+        });
+    }
+
+    [Fact]
+    public void Many_keys_grow_the_table_and_their_removal_shrinks_it_to_one_segment()
+    {
+        using var world = new World();
+        for (int key = 0; key < Many; key++) world.Write(key, key, null);
+        Assert.InRange(world.Table.Segments, Many / Segment.EntriesMax, Many * 2 / Segment.EntriesMax);
+        world.AssertAll();
+        long grown = world.Pool.UsedBytes;
+        int[] keys = [.. Enumerable.Range(0, Many)];
+        new Random(3).Shuffle(keys);
+        for (int i = 0; i < Many; i++)
+        {
+            world.Remove(keys[i], inPlace: false);
+            if (i % 60_000 == 0) world.AssertAll();
+        }
+
+        Assert.Equal(1, world.Table.Segments);
+        Assert.Equal(0, world.Table.Count);
+        Assert.InRange(world.Pool.UsedBytes, Segment.Bytes, Segment.Bytes + (grown / 100)); // the directory stays
+    }
+
+    [Fact]
+    public void Segments_split_at_different_times()
+    {
+        using var world = new World();
+        int mostInOneStep = 0;
+        int before = 1;
+        for (int key = 0; key < Many; key++)
+        {
+            world.Write(key, key, null);
+            if (key % 10_000 != 0) continue;
+            int segments = world.Table.Segments;
+            if (key > 50_000) mostInOneStep = Math.Max(mostInOneStep, segments - before);
+            before = segments;
+        }
+
+        // 10,000 of 50,000 or more keys: at once it would be all of them, that is a hundred and more.
+        Assert.InRange(mostInOneStep, 1, 40);
+    }
+
+    [Fact]
+    public void Scan_returns_every_key_that_stays_whatever_splits_and_joins()
+    {
+        Randomness.Run(random =>
+        {
+            for (int round = 0; round < 6; round++)
+            {
+                using var world = new World();
+                const int Staying = 3_000;
+                const int Coming = 40_000;
+                for (int key = 0; key < Staying; key++) world.Write(key, key, null);
+                bool present = random.Next(2) == 0;
+                if (present) WriteRange(world, Staying, Coming);
+
+                var seen = new HashSet<int>();
+                var entries = new List<nint>();
+                TableCursor cursor = default;
+                bool more = true;
+                long turns = 0;
+                while (more)
+                {
+                    entries.Clear();
+                    more = world.Table.NextBucket(ref cursor, entries);
+                    foreach (nint entry in entries) seen.Add(World.KeyOf(entry));
+                    Assert.True(++turns < 5_000_000, "The scan does not end.");
+                    if (random.Next(300) != 0) continue;
+                    present = !present;
+                    if (present) WriteRange(world, Staying, Coming);
+                    else RemoveRange(world, Staying, Coming);
+                }
+
+                for (int key = 0; key < Staying; key++) Assert.True(seen.Contains(key), $"Key {key} was there all the time and was not returned.");
+            }
+        });
+
+        static void WriteRange(World world, int first, int end)
+        {
+            for (int key = first; key < end; key++) world.Write(key, key, null);
+        }
+
+        static void RemoveRange(World world, int first, int end)
+        {
+            for (int key = first; key < end; key++) world.Remove(key, inPlace: false);
+        }
+    }
+
+    [Theory]
+    [InlineData(0)]
+    [InlineData(1)]
+    [InlineData(900)]
+    [InlineData(50_000)]
+    public void Without_changes_both_enumerations_return_every_key_once(int keys)
+    {
+        using var world = new World();
+        for (int key = 0; key < keys; key++) world.Write(key, key, null);
+
+        var entries = new List<nint>();
+        uint prefix = 0;
+        int segments = 1;
+        while (world.Table.NextSegment(ref prefix, entries)) segments++;
+        Assert.Equal(world.Table.Segments, segments);
+        Assert.Equal(Enumerable.Range(0, keys), entries.Select(World.KeyOf).Order());
+
+        entries.Clear();
+        TableCursor cursor = default;
+        int buckets = 1;
+        while (world.Table.NextBucket(ref cursor, entries)) buckets++;
+        Assert.Equal(segments * Segment.Buckets, buckets);
+        Assert.Equal(Enumerable.Range(0, keys), entries.Select(World.KeyOf).Order());
+    }
+
+    [Fact]
+    public void Draws_are_fair_within_reason()
+    {
+        using var world = new World();
+        const int Keys = 2_000;
+        for (int key = 0; key < Keys; key++) world.Write(key, key, null);
+        var counts = new int[Keys];
+        var random = new Random(11);
+        int hits = 0;
+        for (int i = 0; i < 1_000_000; i++)
+        {
+            byte* entry = world.Table.Draw(random);
+            if (entry == null) continue;
+            counts[World.KeyOf((nint)entry)]++;
+            hits++;
+        }
+
+        // Segments are of unlike fill, so a key's chance differs by the factor at most between the fullest and the emptiest.
+        Assert.True(hits > 250_000, $"{hits} of a million draws hit an entry");
+        double mean = hits / (double)Keys;
+        Assert.InRange(counts.Min(), mean / 4, mean);
+        Assert.InRange(counts.Max(), mean, mean * 4);
+    }
+
+    [Fact]
+    public void Expiry_removes_what_is_due_and_leaves_no_empty_segments()
+    {
+        using var world = new World(guarded: false);
+        for (int key = 0; key < 100_000; key++) world.Write(key, key, key % 100 == 0 ? null : key % 3 == 0 ? 2_000 : 1_000);
+        int segments = world.Table.Segments;
+        world.Expire(999);
+        Assert.Equal(100_000, world.Table.Count);
+        world.Expire(1_000);
+        world.AssertAll();
+        world.Expire(2_000);
+        world.AssertAll();
+        Assert.Equal(1_000, world.Table.Count);
+        Assert.Equal(0, world.Table.Expiring);
+        Assert.InRange(world.Table.Segments, 1, segments / 10);
+    }
+
+    private sealed class World : IDisposable
+    {
+        private readonly SlabSource _source = new();
+        private readonly KeyHasher _hasher = new();
+        private readonly Arena _arena;
+        private readonly Dictionary<int, (int Value, long? Expiry)> _model = [];
+
+        internal World(bool guarded = false)
+        {
+            Guard = guarded ? new ArenaGuard() : null;
+            _arena = new Arena(_source, Guard);
+            Pool = new SegmentPool(_source);
+            Table = new Table(_arena, Pool, _hasher);
+        }
+
+        internal ArenaGuard? Guard { get; }
+
+        internal SegmentPool Pool { get; }
+
+        internal Table Table { get; }
+
+        internal static int KeyOf(nint entry) => int.Parse(EntryBlock.Key((byte*)entry), System.Globalization.CultureInfo.InvariantCulture);
+
+        internal void Write(int key, int value, long? expiry)
+        {
+            byte[] name = Name(key);
+            ulong hash = _hasher.Hash(name);
+            byte* block = _arena.Allocate(EntryBlock.BytesFor(name.Length, sizeof(int), expiry.HasValue));
+            EntryBlock.Initialize(block, DataType.String, ValueEncoding.Raw, 0, name.Length, sizeof(int), expiry.HasValue);
+            if (expiry.HasValue) EntryBlock.WriteExpiry(block, expiry.Value);
+            name.CopyTo(new Span<byte>(EntryBlock.KeyStart(block), name.Length));
+            BitConverter.TryWriteBytes(EntryBlock.Value(block), value);
+            bool found = Table.TryFind(name, hash, out EntryPosition position);
+            Assert.Equal(_model.ContainsKey(key), found);
+            if (found)
+            {
+                byte* old = position.Entry;
+                Table.Replace(ref position, block);
+                Table.FreeEntry(old);
+            }
+            else
+            {
+                position = Table.Add(hash, block);
+            }
+
+            Assert.Equal((nint)block, (nint)position.Entry);
+            _model[key] = (value, expiry);
+        }
+
+        internal void Remove(int key, bool inPlace)
+        {
+            byte[] name = Name(key);
+            bool found = Table.TryFind(name, _hasher.Hash(name), out EntryPosition position);
+            Assert.Equal(_model.Remove(key), found);
+            if (!found) return;
+            if (inPlace) Table.RemoveInPlace(position);
+            else Table.Remove(position);
+            Table.FreeEntry(position.Entry);
+        }
+
+        internal void Expire(long nowMs)
+        {
+            ExpiryResult result = default;
+            uint prefix = 0;
+            while (Table.ExpireSegment(ref prefix, nowMs, ref result))
+            {
+            }
+
+            int[] due = [.. _model.Where(entry => entry.Value.Expiry <= nowMs).Select(entry => entry.Key)];
+            Assert.Equal(due.Length, result.Expired);
+            foreach (int key in due) _model.Remove(key);
+        }
+
+        internal void AssertFind(int key)
+        {
+            byte[] name = Name(key);
+            bool found = Table.TryFind(name, _hasher.Hash(name), out EntryPosition position);
+            Assert.Equal(_model.TryGetValue(key, out (int Value, long? Expiry) expected), found);
+            if (!found) return;
+            Assert.True(EntryBlock.Key(position.Entry).SequenceEqual(name));
+            Assert.Equal(expected.Value, BitConverter.ToInt32(EntryBlock.Value(position.Entry)));
+            Assert.Equal(expected.Expiry.HasValue, EntryBlock.Expires(position.Entry));
+            if (expected.Expiry.HasValue) Assert.Equal(expected.Expiry.Value, EntryBlock.Expiry(position.Entry));
+        }
+
+        internal void AssertAll()
+        {
+            Assert.Equal(_model.Count, Table.Count);
+            Assert.Equal(_model.Values.Count(value => value.Expiry.HasValue), Table.Expiring);
+            foreach (int key in _model.Keys) AssertFind(key);
+            var entries = new List<nint>();
+            uint prefix = 0;
+            while (Table.NextSegment(ref prefix, entries))
+            {
+            }
+
+            Assert.Equal(_model.Keys.Order(), entries.Select(KeyOf).Order());
+        }
+
+        public void Dispose()
+        {
+            uint prefix = 0;
+            while (Table.FreeSegment(ref prefix))
+            {
+            }
+
+            Table.Dispose();
+            Assert.Equal(0, _arena.UsedBytes);
+            Assert.Equal(0, Pool.UsedBytes);
+            Pool.Dispose();
+            _arena.Dispose();
+            _source.Dispose();
+        }
+
+        private static byte[] Name(int key) => Encoding.ASCII.GetBytes(key.ToString(System.Globalization.CultureInfo.InvariantCulture));
+    }
+}

@@ -1,0 +1,164 @@
+using RedKite.Store.Memory;
+
+namespace RedKite.Store.Tests.Memory;
+
+/// <summary>An arena against a model: a list of blocks, each with the bytes that must still be in it.</summary>
+public unsafe class ArenaTests
+{
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public void Random_work_keeps_contents_and_accounts_exactly(bool guarded)
+    {
+        Randomness.Run(random =>
+        {
+            using var source = new SlabSource();
+            using ArenaGuard? guard = guarded ? new ArenaGuard() : null;
+            var arena = new Arena(source, guard);
+            var blocks = new List<Block>();
+            for (int step = 0; step < 100_000; step++)
+            {
+                // Phases in which blocks pile up, and phases in which they go.
+                bool growing = step / 10_000 % 2 == 0;
+                int choice = random.Next(10);
+                if (blocks.Count == 0 || choice < (growing ? 5 : 2)) blocks.Add(Allocate(arena, random));
+                else if (choice < 8) Free(arena, blocks, random.Next(blocks.Count));
+                else Reallocate(arena, blocks, random.Next(blocks.Count), random);
+                if (step % 5_000 == 0)
+                {
+                    CheckAccounts(arena, blocks, guarded);
+                    guard?.Check();
+                }
+            }
+
+            CheckAccounts(arena, blocks, guarded);
+            while (blocks.Count > 0) Free(arena, blocks, blocks.Count - 1);
+            Assert.Equal(0, arena.UsedBytes);
+            Assert.Equal(0, arena.LargeBytes);
+            if (!guarded) arena.Dispose();
+        });
+    }
+
+    [Fact]
+    public void Blocks_do_not_overlap_and_are_aligned()
+    {
+        using var source = new SlabSource();
+        using var arena = new Arena(source);
+        var taken = new SortedDictionary<nint, long>();
+        for (int size = 1; size <= 6_000; size += 7)
+        {
+            for (int i = 0; i < 3; i++)
+            {
+                byte* block = arena.Allocate(size);
+                Assert.Equal(0, (nint)block & 7);
+                taken.Add((nint)block, BlockSize.RoundUp(size));
+            }
+        }
+
+        nint end = 0;
+        foreach ((nint block, long bytes) in taken)
+        {
+            Assert.True(block >= end, "Two blocks overlap.");
+            end = block + (nint)bytes;
+        }
+
+        foreach ((nint block, long bytes) in taken) arena.Free((byte*)block, bytes);
+    }
+
+    [Fact]
+    public void Slabs_return_to_the_source_when_their_blocks_are_freed()
+    {
+        using var source = new SlabSource();
+        using var arena = new Arena(source);
+        const int Count = 400_000;
+        var blocks = new nint[Count];
+        for (int i = 0; i < Count; i++) blocks[i] = (nint)arena.Allocate(72);
+        long heldFull = arena.HeldBytes;
+        Assert.InRange(heldFull, Count * 72L, Count * 73L);
+        Assert.True(source.HeldBytes >= heldFull);
+
+        new Random(1).Shuffle(blocks);
+        foreach (nint block in blocks) arena.Free((byte*)block, 72);
+        Assert.Equal(0, arena.UsedBytes);
+        Assert.Equal(SlabSource.SlabBytes, arena.HeldBytes); // a class in use keeps its last slab
+        Assert.InRange(source.HeldBytes, 0, 65L * SlabSource.SlabBytes);
+    }
+
+    [Fact]
+    public void A_class_keeps_one_empty_slab_and_uses_it_again()
+    {
+        using var source = new SlabSource();
+        using var arena = new Arena(source);
+        byte* first = arena.Allocate(100);
+        arena.Free(first, 100);
+        long held = arena.HeldBytes;
+        for (int i = 0; i < 1_000; i++)
+        {
+            byte* block = arena.Allocate(100);
+            Assert.Equal((nint)first, (nint)block);
+            arena.Free(block, 100);
+        }
+
+        Assert.Equal(held, arena.HeldBytes);
+    }
+
+    [Fact]
+    public void A_block_in_its_own_class_is_not_moved()
+    {
+        using var source = new SlabSource();
+        using var arena = new Arena(source);
+        byte* block = arena.Allocate(130);
+        Assert.Equal((nint)block, (nint)arena.Reallocate(block, 130, 144));
+        Assert.NotEqual((nint)block, (nint)(block = arena.Reallocate(block, 144, 145)));
+        arena.Free(block, 145);
+    }
+
+    private static Block Allocate(Arena arena, Random random)
+    {
+        int bytes = RandomSize(random);
+        byte[] content = random.Bytes(bytes);
+        byte* address = arena.Allocate(bytes);
+        content.CopyTo(new Span<byte>(address, bytes));
+        return new Block((nint)address, content);
+    }
+
+    private static void Free(Arena arena, List<Block> blocks, int index)
+    {
+        Block block = blocks[index];
+        Assert.True(new ReadOnlySpan<byte>((byte*)block.Address, block.Content.Length).SequenceEqual(block.Content), "A block's content changed.");
+        arena.Free((byte*)block.Address, block.Content.Length);
+        blocks[index] = blocks[^1];
+        blocks.RemoveAt(blocks.Count - 1);
+    }
+
+    private static void Reallocate(Arena arena, List<Block> blocks, int index, Random random)
+    {
+        Block block = blocks[index];
+        int bytes = RandomSize(random);
+        byte* moved = arena.Reallocate((byte*)block.Address, block.Content.Length, bytes);
+        int kept = Math.Min(bytes, block.Content.Length);
+        Assert.True(new ReadOnlySpan<byte>(moved, kept).SequenceEqual(block.Content.AsSpan(0, kept)), "Reallocation lost content.");
+        byte[] content = random.Bytes(bytes);
+        content.CopyTo(new Span<byte>(moved, bytes));
+        blocks[index] = new Block((nint)moved, content);
+    }
+
+    private static void CheckAccounts(Arena arena, List<Block> blocks, bool guarded)
+    {
+        // A large block counts 16 bytes more: what the system's allocator keeps before it.
+        long expected = blocks.Sum(block => BlockSize.RoundUp(block.Content.Length) + (!guarded && block.Content.Length > BlockSize.SlabBlockMax ? 16 : 0));
+        Assert.Equal(expected, arena.UsedBytes);
+        Assert.True(arena.HeldBytes >= arena.UsedBytes);
+    }
+
+    private static int RandomSize(Random random) => random.Next(20) switch
+    {
+        0 => random.Next(100_000),
+        1 => 0,
+        < 4 => random.Next(5_000),
+        < 10 => random.Next(600),
+        _ => random.Next(100),
+    };
+
+    private sealed record Block(nint Address, byte[] Content);
+}

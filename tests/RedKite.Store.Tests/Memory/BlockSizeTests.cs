@@ -1,0 +1,46 @@
+using FsCheck;
+using FsCheck.Fluent;
+using RedKite.Store.Memory;
+
+namespace RedKite.Store.Tests.Memory;
+
+public class BlockSizeTests
+{
+    [Fact]
+    public void Every_size_of_a_slab_rounds_up_to_its_class()
+    {
+        for (int bytes = 0; bytes <= BlockSize.SlabBlockMax; bytes++)
+        {
+            int sizeClass = BlockSize.ClassOf(bytes);
+            Assert.InRange(sizeClass, 1, BlockSize.ClassCount - 1);
+            Assert.Equal(BlockSize.RoundUp(bytes), BlockSize.BytesOfClass(sizeClass));
+        }
+    }
+
+    [Fact]
+    public void Every_class_is_its_own_size_and_they_ascend()
+    {
+        for (int sizeClass = 1; sizeClass < BlockSize.ClassCount; sizeClass++)
+        {
+            int bytes = BlockSize.BytesOfClass(sizeClass);
+            Assert.Equal(sizeClass, BlockSize.ClassOf(bytes));
+            Assert.Equal(0, bytes % 8);
+            if (sizeClass > 1) Assert.Equal(sizeClass, BlockSize.ClassOf(BlockSize.BytesOfClass(sizeClass - 1) + 1));
+        }
+
+        Assert.Equal(BlockSize.SlabBlockMax, BlockSize.BytesOfClass(BlockSize.ClassCount - 1));
+    }
+
+    [Fact]
+    public void Rounding_wastes_at_most_an_eighth_and_is_stable()
+    {
+        Prop.ForAll(ArbMap.Default.ArbFor<long>().MapFilter(value => (value & long.MaxValue) >> (int)(value & 31), value => value > 0 && value < 1L << 40), bytes =>
+        {
+            long rounded = BlockSize.RoundUp(bytes);
+            Assert.True(rounded >= bytes);
+            Assert.Equal(rounded, BlockSize.RoundUp(rounded));
+            Assert.True(rounded <= BlockSize.RoundUp(bytes + 1));
+            Assert.True(rounded - bytes < Math.Max(8, bytes / 8.0 + 1), $"{bytes} bytes take {rounded}");
+        }).Check(Config.QuickThrowOnFailure.WithMaxTest(20_000));
+    }
+}

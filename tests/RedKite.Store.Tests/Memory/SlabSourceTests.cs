@@ -1,0 +1,109 @@
+using System.Collections.Concurrent;
+using RedKite.Store.Memory;
+
+namespace RedKite.Store.Tests.Memory;
+
+public unsafe class SlabSourceTests
+{
+    private const int KeptMax = 64;
+
+    [Fact]
+    public void Slabs_are_aligned_to_their_size_zeroed_and_apart()
+    {
+        using var source = new SlabSource();
+        var slabs = new HashSet<nint>();
+        for (int i = 0; i < 300; i++)
+        {
+            byte* slab = source.Take();
+            Assert.Equal(0, (nint)slab & (SlabSource.SlabBytes - 1));
+            Assert.True(slabs.Add((nint)slab));
+            Assert.False(Slab(slab).ContainsAnyExcept((byte)0));
+            Slab(slab).Fill(0xFF);
+        }
+
+        Assert.Equal(300L * SlabSource.SlabBytes, source.HeldBytes);
+    }
+
+    [Fact]
+    public void A_returned_slab_is_taken_again()
+    {
+        using var source = new SlabSource();
+        byte* slab = source.Take();
+        source.Return(slab);
+        Assert.Equal(SlabSource.SlabBytes, source.HeldBytes); // kept for reuse
+        Assert.Equal((nint)slab, (nint)source.Take());
+        Assert.Equal(SlabSource.SlabBytes, source.HeldBytes);
+    }
+
+    [Fact]
+    public void Beyond_those_kept_slabs_give_their_pages_back_and_stay_readable()
+    {
+        const int Count = KeptMax + 100;
+        using var source = new SlabSource();
+        var slabs = new nint[Count];
+        for (int i = 0; i < Count; i++)
+        {
+            slabs[i] = (nint)source.Take();
+            Slab((byte*)slabs[i]).Fill(0xEE);
+        }
+
+        foreach (nint slab in slabs) source.Return((byte*)slab);
+        Assert.Equal((long)KeptMax * SlabSource.SlabBytes, source.HeldBytes);
+
+        // A lookup's prefetch may read a slab that was given back: it must not fault.
+        int zeroed = 0;
+        foreach (nint slab in slabs)
+        {
+            if (!Slab((byte*)slab).ContainsAnyExcept((byte)0)) zeroed++;
+        }
+
+        if (OperatingSystem.IsLinux()) Assert.Equal(Count - KeptMax, zeroed);
+        var again = new HashSet<nint>();
+        for (int i = 0; i < Count; i++) Assert.True(again.Add((nint)source.Take()));
+        Assert.Equal(slabs.Order(), again.Order());
+        Assert.Equal((long)Count * SlabSource.SlabBytes, source.HeldBytes);
+    }
+
+    [Fact]
+    public void Threads_never_hold_the_same_slab()
+    {
+        using var source = new SlabSource();
+        var failures = new ConcurrentQueue<string>();
+        var threads = new Thread[4];
+        for (int t = 0; t < threads.Length; t++)
+        {
+            byte mark = (byte)(t + 1);
+            threads[t] = new Thread(() => TakeAndReturn(source, mark, failures));
+            threads[t].Start();
+        }
+
+        foreach (Thread thread in threads) thread.Join();
+        Assert.Empty(failures);
+        Assert.InRange(source.HeldBytes, SlabSource.SlabBytes, (long)KeptMax * SlabSource.SlabBytes);
+    }
+
+    private static void TakeAndReturn(SlabSource source, byte mark, ConcurrentQueue<string> failures)
+    {
+        var random = new Random(mark);
+        var held = new List<nint>();
+        for (int i = 0; i < 2_000; i++)
+        {
+            if (held.Count < 50 && random.Next(held.Count + 10) < 10)
+            {
+                byte* slab = source.Take();
+                Slab(slab)[..64].Fill(mark);
+                held.Add((nint)slab);
+                continue;
+            }
+
+            var returned = (byte*)held[^1];
+            if (Slab(returned)[..64].ContainsAnyExcept(mark)) failures.Enqueue("Another thread wrote to a slab in use.");
+            held.RemoveAt(held.Count - 1);
+            source.Return(returned);
+        }
+
+        foreach (nint slab in held) source.Return((byte*)slab);
+    }
+
+    private static Span<byte> Slab(byte* slab) => new(slab, SlabSource.SlabBytes);
+}
