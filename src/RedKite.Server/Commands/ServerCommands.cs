@@ -149,7 +149,7 @@ internal static class ServerCommands
 
         // No reply: the client sees its connection end.
         cmd.Server.Log.Warning("User requested shutdown...");
-        cmd.Session.ClosesAfterReply = true;
+        cmd.Session.CloseAfterReply();
         _ = cmd.Server.StopAsync();
     }
 

@@ -131,7 +131,7 @@ public class DatabaseTests
             content.CopyTo(entry.Value);
             Entry existing = default;
             if (i % 3 == 0) existing = target.WriteString(copied, store.Hash(copied), default, 12, ValueEncoding.Raw, 6_000, 1);
-            Database.Copy(entry, target, copied, store.Hash(copied), existing);
+            Database.Copy(entry, target, copied, store.Hash(copied), existing, accessClock: 3);
             entry.Value.Clear();
             source.Remove(source.Find(key, store.Hash(key), 0));
             Entry found = target.Find(copied, store.Hash(copied), 0);

@@ -61,8 +61,8 @@ public class KeyspaceConcurrencyTests
                 while (!Volatile.Read(ref done))
                 {
                     ulong hash = (ulong)random.NextInt64(long.MinValue, long.MaxValue);
-                    database.PrefetchBucket(hash);
-                    database.PrefetchEntry(hash);
+                    nint bucket = database.PrefetchBucket(hash);
+                    if (bucket != 0) Database.PrefetchEntry(bucket, hash);
                 }
 
                 return;
@@ -125,6 +125,7 @@ public class KeyspaceConcurrencyTests
     {
         Span<int> numbers = stackalloc int[Batch];
         Span<ulong> hashes = stackalloc ulong[Batch];
+        Span<nint> buckets = stackalloc nint[Batch];
         Database database = store.Databases[random.Next(2)];
         for (int i = 0; i < Batch; i++)
         {
@@ -132,8 +133,12 @@ public class KeyspaceConcurrencyTests
             hashes[i] = store.Hash(Key(numbers[i]));
         }
 
-        foreach (ulong hash in hashes) database.PrefetchBucket(hash);
-        foreach (ulong hash in hashes) database.PrefetchEntry(hash);
+        for (int i = 0; i < Batch; i++) buckets[i] = database.PrefetchBucket(hashes[i]);
+        for (int i = 0; i < Batch; i++)
+        {
+            if (buckets[i] != 0) Database.PrefetchEntry(buckets[i], hashes[i]);
+        }
+
         for (int i = 0; i < Batch; i++)
         {
             byte[] key = Key(numbers[i]);
