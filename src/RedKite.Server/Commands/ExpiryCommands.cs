@@ -13,12 +13,12 @@ internal static class ExpiryCommands
 
     internal static readonly CommandFamily Family = new("generic", "keyspace",
     [
-        new("EXPIRE", -3, Write | Fast, Updated, Expire, new("1.0.0", "O(1)", "Lets a key expire in so many seconds.", "key seconds [NX | XX | GT | LT]")),
-        new("PEXPIRE", -3, Write | Fast, Updated, PExpire, new("2.6.0", "O(1)", "Lets a key expire in so many milliseconds.", "key milliseconds [NX | XX | GT | LT]")),
-        new("EXPIREAT", -3, Write | Fast, Updated, ExpireAt, new("1.2.0", "O(1)", "Lets a key expire at a Unix time in seconds.", "key unix-time-seconds [NX | XX | GT | LT]")),
-        new("PEXPIREAT", -3, Write | Fast, Updated, PExpireAt, new("2.6.0", "O(1)", "Lets a key expire at a Unix time in milliseconds.", "key unix-time-milliseconds [NX | XX | GT | LT]")),
-        new("TTL", 2, CommandFlags.ReadOnly | Fast, LookedAt, Ttl, new("1.0.0", "O(1)", "Tells in how many seconds a key expires.", "key")),
-        new("PTTL", 2, CommandFlags.ReadOnly | Fast, LookedAt, PTtl, new("2.6.0", "O(1)", "Tells in how many milliseconds a key expires.", "key")),
+        new("EXPIRE", -3, Write | Fast, Updated, Expire, new("1.0.0", "O(1)", "Lets a key expire in so many seconds.", "key seconds condition:[NX | XX | GT | LT]@7.0.0")),
+        new("PEXPIRE", -3, Write | Fast, Updated, PExpire, new("2.6.0", "O(1)", "Lets a key expire in so many milliseconds.", "key milliseconds condition:[NX | XX | GT | LT]@7.0.0")),
+        new("EXPIREAT", -3, Write | Fast, Updated, ExpireAt, new("1.2.0", "O(1)", "Lets a key expire at a Unix time in seconds.", "key unix-time-seconds condition:[NX | XX | GT | LT]@7.0.0")),
+        new("PEXPIREAT", -3, Write | Fast, Updated, PExpireAt, new("2.6.0", "O(1)", "Lets a key expire at a Unix time in milliseconds.", "key unix-time-milliseconds condition:[NX | XX | GT | LT]@7.0.0")),
+        new("TTL", 2, CommandFlags.ReadOnly | Fast, LookedAt, Ttl, new("1.0.0", "O(1)", "Tells in how many seconds a key expires.", "key")) { Tips = ["nondeterministic_output"] },
+        new("PTTL", 2, CommandFlags.ReadOnly | Fast, LookedAt, PTtl, new("2.6.0", "O(1)", "Tells in how many milliseconds a key expires.", "key")) { Tips = ["nondeterministic_output"] },
         new("EXPIRETIME", 2, CommandFlags.ReadOnly | Fast, LookedAt, ExpireTime, new("7.0.0", "O(1)", "Tells the Unix time in seconds at which a key expires.", "key")),
         new("PEXPIRETIME", 2, CommandFlags.ReadOnly | Fast, LookedAt, PExpireTime, new("7.0.0", "O(1)", "Tells the Unix time in milliseconds at which a key expires.", "key")),
         new("PERSIST", 2, Write | Fast, Updated, Persist, new("2.2.0", "O(1)", "Takes a key's expiry away.", "key")),

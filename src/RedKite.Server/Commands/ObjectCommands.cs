@@ -17,13 +17,13 @@ internal static class ObjectCommands
 
     internal static readonly CommandFamily Family = new("generic", "keyspace",
     [
-        new("OBJECT", -2, None, Keys.None, Help, new("2.2.3", "Depends on subcommand.", "Tells how values are kept.", "subcommand"),
+        new("OBJECT", -2, None, Keys.None, Help, new("2.2.3", "Depends on subcommand.", "Tells how values are kept."),
         [
-            new("ENCODING", 3, ReadOnly, LookedAt, Encoding, new("2.2.3", "O(1)", "Tells how a key's value is kept.", "key")),
-            new("FREQ", 3, ReadOnly, LookedAt, Freq, new("4.0.0", "O(1)", "Tells the access counter of a key, where an LFU policy keeps one.", "key")),
+            new("ENCODING", 3, ReadOnly, LookedAt, Encoding, new("2.2.3", "O(1)", "Tells how a key's value is kept.", "key")) { Tips = ["nondeterministic_output"] },
+            new("FREQ", 3, ReadOnly, LookedAt, Freq, new("4.0.0", "O(1)", "Tells the access counter of a key, where an LFU policy keeps one.", "key")) { Tips = ["nondeterministic_output"] },
             new("HELP", 2, Loading | Stale, Keys.None, Help, new("6.2.0", "O(1)", "Lists the subcommands.")),
-            new("IDLETIME", 3, ReadOnly, LookedAt, IdleTime, new("2.2.3", "O(1)", "Tells the seconds since the last access to a key.", "key")),
-            new("REFCOUNT", 3, ReadOnly, LookedAt, RefCount, new("2.2.3", "O(1)", "Tells how often a key's value is referred to.", "key")),
+            new("IDLETIME", 3, ReadOnly, LookedAt, IdleTime, new("2.2.3", "O(1)", "Tells the seconds since the last access to a key.", "key")) { Tips = ["nondeterministic_output"] },
+            new("REFCOUNT", 3, ReadOnly, LookedAt, RefCount, new("2.2.3", "O(1)", "Tells how often a key's value is referred to.", "key")) { Tips = ["nondeterministic_output"] },
         ]),
     ]);
 

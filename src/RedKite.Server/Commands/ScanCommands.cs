@@ -1,4 +1,5 @@
 using RedKite.Protocol;
+using RedKite.Server.Acl;
 using RedKite.Server.Commands.Options;
 using RedKite.Store.Keyspace;
 using static RedKite.Server.Commands.CommandFlags;
@@ -25,9 +26,9 @@ internal static class ScanCommands
 
     internal static readonly CommandFamily Family = new("generic", "keyspace",
     [
-        new("KEYS", 2, ReadOnly | AllStripes, Keys.None, KeysOf, new("1.0.0", "O(N) with N being the number of keys in the database, under the assumption that the key names in the database and the given pattern have limited length.", "Lists the keys that match a pattern.", "pattern")),
-        new("SCAN", -2, ReadOnly, Keys.None, Scan, new("2.8.0", "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.", "Lists keys a few at a time; the next call goes on from the cursor.", "cursor [MATCH pattern] [COUNT count] [TYPE type]")),
-        new("RANDOMKEY", 1, ReadOnly, Keys.None, RandomKey, new("1.0.0", "O(1)", "Draws a key at random.")),
+        new("KEYS", 2, ReadOnly | AllStripes, Keys.None, KeysOf, new("1.0.0", "O(N) with N being the number of keys in the database, under the assumption that the key names in the database and the given pattern have limited length.", "Lists the keys that match a pattern.", "pattern")) { Categories = AclCategory.Dangerous, Tips = ["request_policy:all_shards", "nondeterministic_output_order"] },
+        new("SCAN", -2, ReadOnly, Keys.None, Scan, new("2.8.0", "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.", "Lists keys a few at a time; the next call goes on from the cursor.", "cursor [MATCH pattern] [COUNT count] [TYPE type]@6.0.0")) { Tips = ["nondeterministic_output", "request_policy:special"] },
+        new("RANDOMKEY", 1, ReadOnly, Keys.None, RandomKey, new("1.0.0", "O(1)", "Draws a key at random.")) { Tips = ["request_policy:all_shards", "nondeterministic_output"] },
     ]);
 
     // KEYS pattern
