@@ -12,11 +12,11 @@ internal static class ConfigCommands
     [
         new("CONFIG", -2, None, Keys.None, Help, new("2.0.0", "Depends on subcommand.", "A container for commands on the server's settings."),
         [
-            new("GET", -3, Administration, Keys.None, Get, new("2.0.0", "O(N) when N is the number of configuration parameters provided", "Returns settings by name or pattern.", "parameter [parameter ...]")),
+            new("GET", -3, Administration, Keys.None, Get, new("2.0.0", "O(N) when N is the number of configuration parameters provided", "Returns settings by name or pattern.", "(parameter ...)")),
             new("HELP", 2, Loading | Stale, Keys.None, Help, new("5.0.0", "O(1)", "Lists the subcommands.")),
             new("RESETSTAT", 2, Administration, Keys.None, ResetStat, new("2.0.0", "O(1)", "Starts the statistics of INFO anew.")),
             new("REWRITE", 2, Administration, Keys.None, Rewrite, new("2.8.0", "O(1)", "Brings the configuration file up to date with the settings.")),
-            new("SET", -4, Administration, Keys.None, Set, new("2.0.0", "O(N) when N is the number of configuration parameters provided", "Changes settings.", "parameter value [parameter value ...]")),
+            new("SET", -4, Administration, Keys.None, Set, new("2.0.0", "O(N) when N is the number of configuration parameters provided", "Changes settings.", "parameter value [parameter value ...]")) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
         ]),
     ]);
 

@@ -10,10 +10,10 @@ internal static class ConnectionCommands
 {
     internal static readonly CommandFamily Family = new("connection", "connection",
     [
-        new("AUTH", -2, NoScript | Loading | Stale | Fast | NoAuth | AllowBusy | Sentinel, Keys.None, Auth, new("1.0.0", "O(N) where N is the number of passwords of the user", "Authenticates the connection.", "[username] password")),
+        new("AUTH", -2, NoScript | Loading | Stale | Fast | NoAuth | AllowBusy | Sentinel, Keys.None, Auth, new("1.0.0", "O(N) where N is the number of passwords defined for the user", "Authenticates the connection.", "[username]@6.0.0 password")),
         new("ECHO", 2, Loading | Stale | Fast, Keys.None, Echo, new("1.0.0", "O(1)", "Returns the given string.", "message")),
-        new("HELLO", -1, NoScript | Loading | Stale | Fast | NoAuth | AllowBusy | Sentinel, Keys.None, Hello, new("6.0.0", "O(1)", "Shakes hands with the server and chooses the protocol.", "[protover [AUTH username password] [SETNAME clientname]]")),
-        new("PING", -1, Fast | Sentinel, Keys.None, Ping, new("1.0.0", "O(1)", "Tells whether the connection and the server are alive.", "[message]")),
+        new("HELLO", -1, NoScript | Loading | Stale | Fast | NoAuth | AllowBusy | Sentinel, Keys.None, Hello, new("6.0.0", "O(1)", "Shakes hands with the server and chooses the protocol.", "arguments:[protover [AUTH username password] [SETNAME clientname]]")),
+        new("PING", -1, Fast | Sentinel, Keys.None, Ping, new("1.0.0", "O(1)", "Tells whether the connection and the server are alive.", "[message]")) { Tips = ["request_policy:all_shards", "response_policy:all_succeeded"] },
         new("QUIT", -1, NoScript | Loading | Stale | Fast | NoAuth | AllowBusy, Keys.None, Quit, new("1.0.0", "O(1)", "Closes the connection.")),
         new("RESET", 1, NoScript | Loading | Stale | Fast | NoAuth | AllowBusy, Keys.None, Reset, new("6.2.0", "O(1)", "Puts the connection back into the state of a new one.")),
         new("SELECT", 2, Loading | Stale | Fast, Keys.None, Select, new("1.0.0", "O(1)", "Changes the connection's database.", "index")),

@@ -17,23 +17,23 @@ internal static class DiagnosticsCommands
 
     internal static readonly CommandFamily Family = new("server", "",
     [
-        new("DEBUG", -2, Administration | Protected, Keys.None, DebugCommand.Execute, new("1.0.0", "Depends on subcommand.", "A container for commands that test the server.")),
+        new("DEBUG", -2, Administration | Protected, Keys.None, DebugCommand.Execute, new("1.0.0", "Depends on subcommand.", "A container for commands that test the server.") { IsSystemCommand = true }),
         new("LATENCY", -2, None, Keys.None, LatencyHelp, new("2.8.13", "Depends on subcommand.", "A container for commands on latency."),
         [
-            new("DOCTOR", 2, Administration, Keys.None, LatencyDoctor, new("2.8.13", "O(1)", "Tells what was slow and what can be done.")),
-            new("GRAPH", 3, Administration, Keys.None, LatencyGraph, new("2.8.13", "O(1)", "Draws the latency samples of an event.", "event")),
+            new("DOCTOR", 2, Administration, Keys.None, LatencyDoctor, new("2.8.13", "O(1)", "Tells what was slow and what can be done.")) { Tips = ["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"] },
+            new("GRAPH", 3, Administration, Keys.None, LatencyGraph, new("2.8.13", "O(1)", "Draws the latency samples of an event.", "event")) { Tips = ["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"] },
             new("HELP", 2, Loading | Stale, Keys.None, LatencyHelp, new("2.8.13", "O(1)", "Lists the subcommands.")),
-            new("HISTOGRAM", -2, Administration, Keys.None, LatencyHistogram, new("7.0.0", "O(N) where N is the number of commands with latency information being retrieved.", "Returns how long commands took, as cumulative counts.", "[command [command ...]]")),
-            new("HISTORY", 3, Administration, Keys.None, LatencyHistory, new("2.8.13", "O(1)", "Returns the latency samples of an event.", "event")),
-            new("LATEST", 2, Administration, Keys.None, LatencyLatest, new("2.8.13", "O(1)", "Returns the latest latency sample of every event.")),
-            new("RESET", -2, Administration, Keys.None, LatencyReset, new("2.8.13", "O(1)", "Forgets the latency samples of events.", "[event [event ...]]")),
+            new("HISTOGRAM", -2, Administration, Keys.None, LatencyHistogram, new("7.0.0", "O(N) where N is the number of commands with latency information being retrieved.", "Returns how long commands took, as cumulative counts.", "[command ...]")) { Tips = ["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"] },
+            new("HISTORY", 3, Administration, Keys.None, LatencyHistory, new("2.8.13", "O(1)", "Returns the latency samples of an event.", "event")) { Tips = ["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"] },
+            new("LATEST", 2, Administration, Keys.None, LatencyLatest, new("2.8.13", "O(1)", "Returns the latest latency sample of every event.")) { Tips = ["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"] },
+            new("RESET", -2, Administration, Keys.None, LatencyReset, new("2.8.13", "O(1)", "Forgets the latency samples of events.", "[event ...]")) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
         ]),
         new("SLOWLOG", -2, None, Keys.None, SlowLogHelp, new("2.2.12", "Depends on subcommand.", "A container for commands on the slow log."),
         [
-            new("GET", -2, Admin | Loading | Stale, Keys.None, SlowLogGet, new("2.2.12", "O(N) where N is the number of entries returned", "Returns the newest slow commands.", "[count]")),
+            new("GET", -2, Admin | Loading | Stale, Keys.None, SlowLogGet, new("2.2.12", "O(N) where N is the number of entries returned", "Returns the newest slow commands.", "[count]")) { Tips = ["request_policy:all_nodes", "nondeterministic_output"] },
             new("HELP", 2, Loading | Stale, Keys.None, SlowLogHelp, new("6.2.0", "O(1)", "Lists the subcommands.")),
-            new("LEN", 2, Admin | Loading | Stale, Keys.None, SlowLogLen, new("2.2.12", "O(1)", "Returns how many commands the slow log holds.")),
-            new("RESET", 2, Admin | Loading | Stale, Keys.None, SlowLogReset, new("2.2.12", "O(N) where N is the number of entries in the slowlog", "Empties the slow log.")),
+            new("LEN", 2, Admin | Loading | Stale, Keys.None, SlowLogLen, new("2.2.12", "O(1)", "Returns how many commands the slow log holds.")) { Tips = ["request_policy:all_nodes", "response_policy:agg_sum", "nondeterministic_output"] },
+            new("RESET", 2, Admin | Loading | Stale, Keys.None, SlowLogReset, new("2.2.12", "O(N) where N is the number of entries in the slowlog", "Empties the slow log.")) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
         ]),
     ]);
 

@@ -120,31 +120,23 @@ internal static class IntrospectionCommands
     private static void GetKeysAndFlags(ref CommandContext cmd) => ReplyKeys(ref cmd, withFlags: true);
 
     // COMMAND HELP
-    private static void Help(ref CommandContext cmd)
-    {
-        ReadOnlySpan<string> lines =
-        [
-            "COMMAND <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-            "(no subcommand)",
-            "    Tell everything of every command.",
-            "COUNT",
-            "    Tell how many commands this server has.",
-            "LIST",
-            "    List the names of all commands.",
-            "INFO [<command-name> ...]",
-            "    Tell arity, flags and keys of the commands named, or of all.",
-            "DOCS [<command-name> ...]",
-            "    Tell what the commands named, or all, are for and their arguments.",
-            "GETKEYS <full-command>",
-            "    Tell the keys in a command line.",
-            "GETKEYSANDFLAGS <full-command>",
-            "    Tell the keys in a command line and what is done to them.",
-            "HELP",
-            "    Print this help.",
-        ];
-        cmd.Reply.Array(lines.Length);
-        foreach (string line in lines) cmd.Reply.SimpleString(System.Text.Encoding.ASCII.GetBytes(line));
-    }
+    private static void Help(ref CommandContext cmd) => HelpReply.Write(
+        cmd.Reply,
+        "COMMAND",
+        "(no subcommand)",
+        "    Tell everything of every command.",
+        "COUNT",
+        "    Tell how many commands this server has.",
+        "LIST",
+        "    List the names of all commands.",
+        "INFO [<command-name> ...]",
+        "    Tell arity, flags and keys of the commands named, or of all.",
+        "DOCS [<command-name> ...]",
+        "    Tell what the commands named, or all, are for and their arguments.",
+        "GETKEYS <full-command>",
+        "    Tell the keys in a command line.",
+        "GETKEYSANDFLAGS <full-command>",
+        "    Tell the keys in a command line and what is done to them.");
 
     private static void ReplyKeys(ref CommandContext cmd, bool withFlags)
     {

@@ -22,11 +22,11 @@ internal static class MemoryCommands
     [
         new("MEMORY", -2, None, Keys.None, Help, new("4.0.0", "Depends on subcommand.", "A container for commands on memory."),
         [
-            new("DOCTOR", 2, None, Keys.None, Doctor, new("4.0.0", "O(1)", "Tells what is unusual about the memory in use.")),
+            new("DOCTOR", 2, None, Keys.None, Doctor, new("4.0.0", "O(1)", "Tells what is unusual about the memory in use.")) { Tips = ["nondeterministic_output", "request_policy:all_shards", "response_policy:special"] },
             new("HELP", 2, Loading | Stale, Keys.None, Help, new("4.0.0", "O(1)", "Lists the subcommands.")),
-            new("MALLOC-STATS", 2, None, Keys.None, MallocStats, new("4.0.0", "Depends on how much memory is allocated, could be slow", "Tells how the store's memory is laid out.")),
-            new("PURGE", 2, None, Keys.None, Purge, new("4.0.0", "Depends on how much memory is allocated, could be slow", "Gives free memory back to the system.")),
-            new("STATS", 2, None, Keys.None, Stats, new("4.0.0", "O(1)", "Returns figures about memory.")),
+            new("MALLOC-STATS", 2, None, Keys.None, MallocStats, new("4.0.0", "Depends on how much memory is allocated, could be slow", "Tells how the store's memory is laid out.")) { Tips = ["nondeterministic_output", "request_policy:all_shards", "response_policy:special"] },
+            new("PURGE", 2, None, Keys.None, Purge, new("4.0.0", "Depends on how much memory is allocated, could be slow", "Gives free memory back to the system.")) { Tips = ["request_policy:all_shards", "response_policy:all_succeeded"] },
+            new("STATS", 2, None, Keys.None, Stats, new("4.0.0", "O(1)", "Returns figures about memory.")) { Tips = ["nondeterministic_output", "request_policy:all_shards", "response_policy:special"] },
             new("USAGE", -3, CommandFlags.ReadOnly, Keys.One(2, KeyFlags.ReadOnly), Usage, new("4.0.0", "O(N) where N is the number of samples.", "Returns how many bytes a key and its value take.", "key [SAMPLES count]")),
         ]),
     ]);

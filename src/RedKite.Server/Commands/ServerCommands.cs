@@ -1,5 +1,6 @@
 using System.Globalization;
 using RedKite.Protocol;
+using RedKite.Server.Acl;
 using RedKite.Server.Metrics;
 using RedKite.Store.Keyspace;
 using static RedKite.Server.Commands.CommandFlags;
@@ -11,18 +12,18 @@ internal static class ServerCommands
 {
     internal static readonly CommandFamily KeyspaceFamily = new("server", "keyspace",
     [
-        new("DBSIZE", 1, CommandFlags.ReadOnly | Fast, Keys.None, DbSize, new("1.0.0", "O(1)", "Returns how many keys the selected database has.")),
-        new("FLUSHALL", -1, Write | AllStripes, Keys.None, FlushAll, new("1.0.0", "O(N) where N is the total number of keys in all databases", "Removes every key of every database.", "[ASYNC | SYNC]")),
-        new("FLUSHDB", -1, Write | AllStripes, Keys.None, FlushDb, new("1.0.0", "O(N) where N is the number of keys in the selected database", "Removes every key of the selected database.", "[ASYNC | SYNC]")),
-        new("SWAPDB", 3, Write | Fast | AllStripes, Keys.None, SwapDb, new("4.0.0", "O(N) where N is the count of clients watching or blocking on keys from both databases.", "Exchanges the contents of two databases.", "index1 index2")),
+        new("DBSIZE", 1, CommandFlags.ReadOnly | Fast, Keys.None, DbSize, new("1.0.0", "O(1)", "Returns how many keys the selected database has.")) { Tips = ["request_policy:all_shards", "response_policy:agg_sum"] },
+        new("FLUSHALL", -1, Write | AllStripes, Keys.None, FlushAll, new("1.0.0", "O(N) where N is the total number of keys in all databases", "Removes every key of every database.", "async:[ASYNC@4.0.0 | SYNC@6.2.0]")) { Categories = AclCategory.Dangerous, Tips = ["request_policy:all_shards", "response_policy:all_succeeded"] },
+        new("FLUSHDB", -1, Write | AllStripes, Keys.None, FlushDb, new("1.0.0", "O(N) where N is the number of keys in the selected database", "Removes every key of the selected database.", "async:[ASYNC@4.0.0 | SYNC@6.2.0]")) { Categories = AclCategory.Dangerous, Tips = ["request_policy:all_shards", "response_policy:all_succeeded"] },
+        new("SWAPDB", 3, Write | Fast | AllStripes, Keys.None, SwapDb, new("4.0.0", "O(N) where N is the count of clients watching or blocking on keys from both databases.", "Exchanges the contents of two databases.", "index1 index2")) { Categories = AclCategory.Dangerous },
     ]);
 
     internal static readonly CommandFamily Family = new("server", "",
     [
-        new("INFO", -1, Loading | Stale, Keys.None, Info, new("1.0.0", "O(1)", "Returns figures about the server, by sections.", "[section [section ...]]")),
+        new("INFO", -1, Loading | Stale, Keys.None, Info, new("1.0.0", "O(1)", "Returns figures about the server, by sections.", "[section ...]")) { Categories = AclCategory.Dangerous, Tips = ["nondeterministic_output", "request_policy:all_shards", "response_policy:special"] },
         new("LOLWUT", -1, CommandFlags.ReadOnly | Fast, Keys.None, LolWut, new("5.0.0", "", "Draws a picture and tells the version.", "[VERSION version]")),
-        new("SHUTDOWN", -1, Admin | NoScript | Loading | Stale | NoMulti | AllowBusy, Keys.None, Shutdown, new("1.0.0", "O(N) when saving, where N is the total number of keys in all databases when saving data, otherwise O(1)", "Ends the server.", "[NOSAVE | SAVE] [NOW] [FORCE] [ABORT]")),
-        new("TIME", 1, Loading | Stale | Fast, Keys.None, Time, new("2.6.0", "O(1)", "Returns the server's time.")),
+        new("SHUTDOWN", -1, Admin | NoScript | Loading | Stale | NoMulti | AllowBusy, Keys.None, Shutdown, new("1.0.0", "O(N) when saving, where N is the total number of keys in all databases when saving data, otherwise O(1)", "Ends the server.", "[NOSAVE | SAVE] [NOW]@7.0.0 [FORCE]@7.0.0 [ABORT]@7.0.0")),
+        new("TIME", 1, Loading | Stale | Fast, Keys.None, Time, new("2.6.0", "O(1)", "Returns the server's time.")) { Tips = ["nondeterministic_output"] },
     ]);
 
     // DBSIZE
