@@ -21,7 +21,7 @@ internal static class CounterCommands
         new("DECRBY", 3, Write | DenyOom | Fast, Keys.One(1, Counts), DecrBy,
             new("1.0.0", "O(1)", "Takes from a key's integer; a missing key counts as 0.", "key decrement")),
         new("INCRBYFLOAT", 3, Write | DenyOom | Fast, Keys.One(1, Counts), IncrByFloat,
-            new("2.6.0", "O(1)", "Adds to a key's floating-point number; a missing key counts as 0.", "key increment")),
+            new("2.6.0", "O(1)", "Adds to a key's floating-point number; a missing key counts as 0.", "key increment:double")),
     ]);
 
     // INCR key
