@@ -14,13 +14,20 @@ internal static class StringCommands
     // What an entry's 32-bit lengths hold together with its key, however large proto-max-bulk-len is.
     private const int StringBytesMax = 1 << 30;
 
+    private const string SetSyntax =
+        "key value condition:[NX | XX]@2.6.12 [GET@6.2.0] expiration:[EX@2.6.12 seconds | PX@2.6.12 milliseconds "
+        + "| EXAT@6.2.0 unix-time-seconds | PXAT@6.2.0 unix-time-milliseconds | KEEPTTL@6.0.0]";
+
+    private const string GetExSyntax = "key expiration:[EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | PERSIST]";
+
+    private const string RangeComplexity = "O(N) where N is the length of the returned string.";
+
     internal static readonly CommandFamily Family = new("string", "string",
     [
         new("GET", 2, CommandFlags.ReadOnly | Fast, Keys.One(1, KeyFlags.ReadOnly | Access), Get,
             new("1.0.0", "O(1)", "Returns a key's string.", "key")),
         new("SET", -3, Write | DenyOom | Brief, Keys.One(1, ReadWrite | Access | Update | VariableFlags, "reads and returns the old value with GET", SetKeyFlags), Set,
-            new("1.0.0", "O(1)", "Sets a key to a string, with conditions and an expiry if wished.",
-                "key value condition:[NX | XX]@2.6.12 [GET]@6.2.0 expiration:[EX seconds@2.6.12 | PX milliseconds@2.6.12 | EXAT unix-time-seconds@6.2.0 | PXAT unix-time-milliseconds@6.2.0 | KEEPTTL@6.0.0]")),
+            new("1.0.0", "O(1)", "Sets a key to a string, with conditions and an expiry if wished.", SetSyntax)),
         new("SETNX", 3, Write | DenyOom | Fast, Keys.One(1, Overwrite | Insert), SetNx,
             new("1.0.0", "O(1)", "Sets a key to a string unless the key exists.", "key value")),
         new("SETEX", 4, Write | DenyOom | Brief, Keys.One(1, Overwrite | Update), SetEx,
@@ -28,8 +35,7 @@ internal static class StringCommands
         new("PSETEX", 4, Write | DenyOom | Brief, Keys.One(1, Overwrite | Update), PSetEx,
             new("2.6.0", "O(1)", "Sets a key to a string that expires after some milliseconds.", "key milliseconds value")),
         new("GETEX", -2, Write | Fast, Keys.One(1, ReadWrite | Access | Update, "updates because it sets the expiry"), GetEx,
-            new("6.2.0", "O(1)", "Returns a key's string and sets or removes its expiry.",
-                "key expiration:[EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | PERSIST]")),
+            new("6.2.0", "O(1)", "Returns a key's string and sets or removes its expiry.", GetExSyntax)),
         new("GETDEL", 2, Write | Fast, Keys.One(1, ReadWrite | Access | Delete), GetDel,
             new("6.2.0", "O(1)", "Returns a key's string and deletes the key.", "key")),
         new("GETSET", 3, Write | DenyOom | Fast, Keys.One(1, ReadWrite | Access | Update), GetSet,
@@ -41,18 +47,18 @@ internal static class StringCommands
         new("MSETNX", -3, Write | DenyOom, Keys.Range(1, -1, 2, Overwrite | Insert), MSetNx,
             new("1.0.1", "O(N) where N is the number of keys to set.", "Sets several keys to strings if none of them exists.", "key value [key value ...]")) { Tips = ["request_policy:multi_shard", "response_policy:agg_min"] },
         new("APPEND", 3, Write | DenyOom | Fast, Keys.One(1, ReadWrite | Insert), Append,
-            new("2.0.0", "O(M) where M is the length of what is appended; O(1) for a short one.", "Appends to a key's string; creates it if need be.", "key value")),
+            new("2.0.0", "O(M) where M is the length of what is appended.", "Appends to a key's string; creates it if need be.", "key value")),
         new("STRLEN", 2, CommandFlags.ReadOnly | Fast, Keys.One(1, KeyFlags.ReadOnly), StrLen,
             new("2.2.0", "O(1)", "Returns the length of a key's string.", "key")),
         new("SETRANGE", 4, Write | DenyOom | Brief, Keys.One(1, ReadWrite | Update), SetRange,
-            new("2.2.0", "O(M) where M is the length of the value, and that of the zeros in front of it; O(1) for a short one.", "Overwrites a part of a key's string; fills with zero bytes up to there.", "key offset value")),
+            new("2.2.0", "O(M) where M is the length of the value, and of the zero bytes in front of it.", "Overwrites a part of a key's string; fills with zero bytes up to there.", "key offset value")),
         new("GETRANGE", 4, CommandFlags.ReadOnly | Brief, Keys.One(1, KeyFlags.ReadOnly | Access), GetRange,
-            new("2.4.0", "O(N) where N is the length of the returned string.", "Returns a part of a key's string.", "key start end")),
+            new("2.4.0", RangeComplexity, "Returns a part of a key's string.", "key start end")),
         new("SUBSTR", 4, CommandFlags.ReadOnly | Brief, Keys.One(1, KeyFlags.ReadOnly | Access), GetRange,
-            new("1.0.0", "O(N) where N is the length of the returned string.", "Returns a part of a key's string, under GETRANGE's old name.", "key start end") { DeprecatedSince = "2.0.0", ReplacedBy = "`GETRANGE`" }),
+            new("1.0.0", RangeComplexity, "Returns a part of a key's string, under GETRANGE's old name.", "key start end") { DeprecatedSince = "2.0.0", ReplacedBy = "`GETRANGE`" }),
         new("LCS", -3, CommandFlags.ReadOnly, Keys.Range(1, 2, 1, KeyFlags.ReadOnly | Access), LongestCommonSubsequence.Lcs,
             new("7.0.0", "O(N*M) where N and M are the lengths of s1 and s2, respectively", "Finds the longest common subsequence of two strings.",
-                "key1 key2 [LEN] [IDX] [MINMATCHLEN len] [WITHMATCHLEN]")),
+                "key1 key2 [LEN] [IDX] [MINMATCHLEN min-match-len:integer] [WITHMATCHLEN]")),
     ]);
 
     // GET key

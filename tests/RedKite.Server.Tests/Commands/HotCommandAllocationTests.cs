@@ -7,7 +7,8 @@ namespace RedKite.Server.Tests.Commands;
 public sealed class HotCommandAllocationTests : IAsyncLifetime
 {
     private const int Commands = 10_000;
-    private const int WarmingRounds = 4;
+    private const int WarmingRounds = 3;
+    private const int MeasuredRounds = 5;
 
     private readonly CommandTranscript _transcript = new();
 
@@ -36,6 +37,9 @@ public sealed class HotCommandAllocationTests : IAsyncLifetime
     [InlineData("STRLEN hit")]
     [InlineData("SETRANGE hit 2 x")]
     [InlineData("GETRANGE hit 1 2")]
+    [InlineData("EXPIRE hit 100")]
+    [InlineData("TTL hit")]
+    [InlineData("EXISTS hit miss")]
     public void Ten_thousand_pipelined_commands_allocate_nothing(string line)
     {
         _transcript.Run("MSET hit value count 1000000 float 1.5 grows x").IsOk();
@@ -44,14 +48,17 @@ public sealed class HotCommandAllocationTests : IAsyncLifetime
         for (int i = 0; i < Commands; i++) one.CopyTo(pipeline, i * one.Length);
         var replies = new ArrayBufferWriter<byte>(4 * 1024 * 1024);
 
-        long allocated = -1;
-        for (int round = 0; round <= WarmingRounds; round++)
+        // The least of several rounds: a collection that another test causes makes this thread give up the rest of its
+        // allocation buffer, which is counted as if it had been allocated. What a command allocates is there in every round.
+        long allocated = long.MaxValue;
+        for (int round = 0; round < WarmingRounds + MeasuredRounds; round++)
         {
             replies.ResetWrittenCount();
             long before = GC.GetAllocatedBytesForCurrentThread();
             int executed = _transcript.Client.Execute(pipeline, replies);
-            allocated = GC.GetAllocatedBytesForCurrentThread() - before;
+            long inRound = GC.GetAllocatedBytesForCurrentThread() - before;
             Assert.Equal(pipeline.Length, executed);
+            if (round >= WarmingRounds) allocated = Math.Min(allocated, inRound);
         }
 
         Assert.Equal(0, allocated);

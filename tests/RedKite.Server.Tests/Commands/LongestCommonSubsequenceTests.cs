@@ -21,6 +21,14 @@ public sealed class LongestCommonSubsequenceTests : IAsyncLifetime
     }
 
     [Fact]
+    public void Ranges_are_a_map_under_RESP3()
+    {
+        Run("HELLO 3");
+        Run("MSET a ohmytext b mynewtext").IsOk();
+        Assert.Equal("%[$matches *[*[*[:4 :7] *[:5 :8]] *[*[:2 :3] *[:0 :1]]] $len :6]", Run("LCS a b IDX").ToString());
+    }
+
+    [Fact]
     public void Missing_keys_are_empty_strings()
     {
         Run("LCS a b").IsBulk("");

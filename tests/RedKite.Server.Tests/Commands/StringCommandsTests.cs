@@ -24,6 +24,19 @@ public sealed class StringCommandsTests : IAsyncLifetime
         Run("GET k").IsBulk("");
     }
 
+    [Theory]
+    [InlineData("GET missing")]
+    [InlineData("SET missing v XX")]
+    [InlineData("SET missing v GET")]
+    [InlineData("GETSET missing v")]
+    [InlineData("GETDEL missing")]
+    [InlineData("GETEX missing EX 10")]
+    public void A_missing_value_is_the_null_of_RESP3(string line)
+    {
+        Run("HELLO 3");
+        Run(line).Is(RespValue.Null('_'));
+    }
+
     [Fact]
     public void Set_with_NX_or_XX_writes_only_a_missing_or_only_an_existing_key()
     {
