@@ -44,13 +44,14 @@ public sealed class HotCommandAllocationTests : IAsyncLifetime
         for (int i = 0; i < Commands; i++) one.CopyTo(pipeline, i * one.Length);
         var replies = new ArrayBufferWriter<byte>(4 * 1024 * 1024);
 
-        long allocated = -1;
+        // The least of all rounds: a collection that other tests cause counts the rest of a thread's room as allocated.
+        long allocated = long.MaxValue;
         for (int round = 0; round <= WarmingRounds; round++)
         {
             replies.ResetWrittenCount();
             long before = GC.GetAllocatedBytesForCurrentThread();
             int executed = _transcript.Client.Execute(pipeline, replies);
-            allocated = GC.GetAllocatedBytesForCurrentThread() - before;
+            allocated = Math.Min(allocated, GC.GetAllocatedBytesForCurrentThread() - before);
             Assert.Equal(pipeline.Length, executed);
         }
 
