@@ -32,9 +32,9 @@ public sealed class ListeningSocket : IDisposable
         var socket = new Socket(address.AddressFamily, SocketType.Stream, ProtocolType.Tcp);
         try
         {
-            // Elsewhere than on Windows the runtime's default lets a restarted server take its port back at once.
+            // Elsewhere than on Windows the runtime's default lets a restarted server take its port back at once. Asking for
+            // ReuseAddress there would set SO_REUSEPORT too, and two servers would share a port without knowing.
             if (OperatingSystem.IsWindows()) socket.ExclusiveAddressUse = true;
-            else socket.SetSocketOption(SocketOptionLevel.Socket, SocketOptionName.ReuseAddress, true);
             if (address.AddressFamily == AddressFamily.InterNetworkV6) socket.DualMode = false;
             socket.Bind(new IPEndPoint(address, port));
             socket.Listen(backlog);

@@ -261,13 +261,6 @@ public sealed class RedKiteServer : IAsyncDisposable
 
         Configuration.OnChange("port", () => ReopenTcp("Unable to listen on this port. Check server logs."));
         Configuration.OnChange("bind", () => ReopenTcp("Failed to bind to specified addresses."));
-        Configuration.OnChange("requirepass", () =>
-        {
-            // Clients that are in stay in; with no password any more, those that had not given it are let in too.
-            if (Settings.RequirePass.Length > 0) return null;
-            for (int i = 0; i < _loops.Count; i++) _loops[i].Post(_sessionLoops[i].AuthenticateAll);
-            return null;
-        });
 
         void Apply(string name, Action apply)
         {

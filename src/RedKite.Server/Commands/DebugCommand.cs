@@ -50,23 +50,18 @@ internal static class DebugCommand
     private static void Object(scoped in CommandContext cmd)
     {
         ulong hash = cmd.Server.Keyspace.Hash(cmd[2]);
-        Stripe stripe = cmd.Server.Keyspace.Stripes[cmd.Server.Keyspace.StripeOf(hash)];
-        stripe.Enter();
+        int stripe = cmd.Server.Keyspace.StripeOf(hash);
+        cmd.EnterStripe(stripe);
         Entry entry = cmd.Database.Find(cmd[2], hash, cmd.NowMs);
         string? line = entry.Exists ? Describe(entry, cmd.NowMs) : null;
-        stripe.Exit();
+        cmd.ExitStripe(stripe);
         if (line is null) cmd.Reply.Error("ERR no such key"u8);
         else cmd.Reply.SimpleString(Encoding.ASCII.GetBytes(line));
     }
 
     private static string Describe(Entry entry, long nowMs)
     {
-        string encoding = entry.Encoding switch
-        {
-            ValueEncoding.Integer => "int",
-            ValueEncoding.Embedded => "embstr",
-            _ => "raw",
-        };
+        string encoding = Encoding.ASCII.GetString(EncodingNames.Of(entry.Encoding));
         return string.Create(CultureInfo.InvariantCulture, $"Value at:0x{entry.Address:x} refcount:1 encoding:{encoding} serializedlength:{SerializedBytes(entry)} lru:{entry.AccessClock} lru_seconds_idle:{AccessClock.IdleSeconds(entry.AccessClock, nowMs)}");
     }
 
@@ -120,10 +115,9 @@ internal static class DebugCommand
 
     private static void AddIfMissing(scoped in CommandContext cmd, byte[] key, ReadOnlySpan<byte> value, int size)
     {
-        Keyspace keyspace = cmd.Server.Keyspace;
-        ulong hash = keyspace.Hash(key);
-        Stripe stripe = keyspace.Stripes[keyspace.StripeOf(hash)];
-        stripe.Enter();
+        ulong hash = cmd.Server.Keyspace.Hash(key);
+        int stripe = cmd.Server.Keyspace.StripeOf(hash);
+        cmd.EnterStripe(stripe);
         Entry entry = cmd.Database.Find(key, hash, cmd.NowMs);
         if (!entry.Exists)
         {
@@ -135,7 +129,7 @@ internal static class DebugCommand
             cmd.Changed();
         }
 
-        stripe.Exit();
+        cmd.ExitStripe(stripe);
     }
 
     // DEBUG QUICKLIST-PACKED-THRESHOLD size: checked, and without effect: a list's nodes are laid out by their own rules here.

@@ -30,13 +30,7 @@ internal static class ObjectCommands
     // OBJECT ENCODING key
     private static void Encoding(ref CommandContext cmd)
     {
-        if (!TryInspectOrReplyNull(ref cmd, out Entry entry)) return;
-        cmd.Reply.Bulk(entry.Encoding switch
-        {
-            ValueEncoding.Integer => "int"u8,
-            ValueEncoding.Embedded => "embstr"u8,
-            _ => "raw"u8,
-        });
+        if (TryInspectOrReplyNull(ref cmd, out Entry entry)) cmd.Reply.Bulk(EncodingNames.Of(entry.Encoding));
     }
 
     // OBJECT FREQ key

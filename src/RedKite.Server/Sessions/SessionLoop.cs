@@ -143,12 +143,6 @@ internal sealed class SessionLoop : IConnectionHandler
         }
     }
 
-    /// <summary>A password is no longer asked for: clients that have not given it may go on without. On the loop's thread.</summary>
-    internal void AuthenticateAll()
-    {
-        foreach (Connection connection in _loop.Connections) SessionOf(connection).Authenticated = true;
-    }
-
     private bool Sweep(long nowMs)
     {
         if (nowMs < _nextSweepMs && nowMs >= _nextSweepMs - SweepEveryMs) return false;

@@ -100,18 +100,9 @@ internal sealed class Keyspace : IDisposable
         for (; stripes != 0; stripes &= stripes - 1) Stripes[BitOperations.TrailingZeroCount(stripes)].Exit();
     }
 
-    /// <summary>
-    /// Gives memory that is kept for reuse back to the system. Takes one stripe's lock after the other; call it with none held.
-    /// </summary>
+    /// <summary>Gives what all stripes share and keep for reuse back to the system; each stripe's own is its segment pool's.</summary>
     internal void ReleaseFreeMemory()
     {
-        foreach (Stripe stripe in Stripes)
-        {
-            stripe.Enter();
-            stripe.Segments.ReleaseKept();
-            stripe.Exit();
-        }
-
         _source.ReleaseKept();
         SystemMemory.TrimHeap();
     }

@@ -1,0 +1,14 @@
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Commands;
+
+/// <summary>The names of encodings, as OBJECT ENCODING and DEBUG OBJECT tell them.</summary>
+internal static class EncodingNames
+{
+    internal static ReadOnlySpan<byte> Of(ValueEncoding encoding) => encoding switch
+    {
+        ValueEncoding.Integer => "int"u8,
+        ValueEncoding.Embedded => "embstr"u8,
+        _ => "raw"u8,
+    };
+}

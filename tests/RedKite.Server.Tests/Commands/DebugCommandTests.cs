@@ -1,0 +1,110 @@
+using RedKite.Testing;
+
+namespace RedKite.Server.Tests.Commands;
+
+public class DebugCommandTests
+{
+    [Fact]
+    public async Task Debug_is_refused_unless_it_is_enabled()
+    {
+        await using LiveServer server = await LiveServer.StartAsync();
+        Assert.StartsWith("ERR DEBUG command not allowed.", server.Run("DEBUG SLEEP 0").Text);
+        await using LiveServer local = await LiveServer.StartAsync("enable-debug-command", "local");
+        local.Run("DEBUG SLEEP 0").IsOk();
+    }
+
+    [Fact]
+    public async Task Object_tells_how_a_value_is_stored()
+    {
+        await using LiveServer server = await LiveServer.StartAsync("enable-debug-command", "yes");
+        server.Run("SET short b").IsOk();
+        server.Run("SET number 300").IsOk();
+        Assert.Matches("^Value at:0x[0-9a-f]+ refcount:1 encoding:embstr serializedlength:2 lru:[0-9]+ lru_seconds_idle:[01]$", server.Run("DEBUG OBJECT short").Text);
+        Assert.Contains(" encoding:int serializedlength:3 ", server.Run("DEBUG OBJECT number").Text, StringComparison.Ordinal);
+        server.Run("DEBUG OBJECT nope").IsError("ERR no such key");
+    }
+
+    [Fact]
+    public async Task Populate_adds_the_keys_that_are_missing()
+    {
+        await using LiveServer server = await LiveServer.StartAsync("enable-debug-command", "yes");
+        server.Run("SET key:1 mine").IsOk();
+        server.Run("DEBUG POPULATE 3").IsOk();
+        server.Run("GET key:1").IsBulk("mine");
+        server.Run("GET key:2").IsBulk("value:2");
+        server.Run("DEBUG POPULATE 2 other 10").IsOk();
+        server.Run("GET other:0").IsBulk("value:0\0\0\0");
+        server.Run("DBSIZE").IsInteger(5);
+        server.Run("DEBUG POPULATE x").IsError("ERR value is out of range, must be positive");
+    }
+
+    [Fact]
+    public async Task Expired_keys_stay_while_active_expiry_is_off()
+    {
+        await using LiveServer server = await LiveServer.StartAsync("enable-debug-command", "yes");
+        server.Run("DEBUG SET-ACTIVE-EXPIRE 0").IsOk();
+        server.Run("SET a 1 PX 1").IsOk();
+        await Task.Delay(600, TestContext.Current.CancellationToken);
+        server.Run("DBSIZE").IsInteger(1);
+        server.Run("DEBUG SET-ACTIVE-EXPIRE 1").IsOk();
+        RespValue size = server.Run("DBSIZE");
+        for (int i = 0; size.Number > 0 && i < 100; i++)
+        {
+            await Task.Delay(20, TestContext.Current.CancellationToken);
+            size = server.Run("DBSIZE");
+        }
+
+        size.IsInteger(0);
+    }
+
+    [Fact]
+    public async Task Protocol_replies_something_of_each_type()
+    {
+        await using LiveServer server = await LiveServer.StartAsync("enable-debug-command", "yes");
+        Expect("map", "*6\r\n:0\r\n:0\r\n:1\r\n:1\r\n:2\r\n:0\r\n");
+        Expect("double", "$5\r\n3.141\r\n");
+        Expect("true", ":1\r\n");
+        Expect("bignum", "$37\r\n1234567999999999999999999999999999999\r\n");
+        server.Run("DEBUG PROTOCOL push").IsError("ERR RESP2 is not supported by this command");
+
+        server.UseResp3();
+        Expect("map", "%3\r\n:0\r\n#f\r\n:1\r\n#t\r\n:2\r\n#f\r\n");
+        Expect("double", ",3.141\r\n");
+        Expect("set", "~3\r\n:0\r\n:1\r\n:2\r\n");
+        Expect("null", "_\r\n");
+        Expect("verbatim", "=29\r\ntxt:This is a verbatim\nstring\r\n");
+        Expect("bignum", "(1234567999999999999999999999999999999\r\n");
+        Expect("attrib", "|1\r\n$14\r\nkey-popularity\r\n*2\r\n$7\r\nkey:123\r\n:90\r\n$39\r\nSome real reply following the attribute\r\n");
+        Expect("push", ">2\r\n$16\r\nserver-cpu-usage\r\n:42\r\n$40\r\nSome real reply following the push reply\r\n");
+
+        void Expect(string type, string bytes)
+        {
+            server.Client.SendCommand("DEBUG PROTOCOL " + type);
+            (byte[] received, _) = server.Client.ReadUntilQuiet(quietMs: 20, expectedBytes: bytes.Length);
+            Assert.Equal(bytes, System.Text.Encoding.Latin1.GetString(received));
+        }
+    }
+
+    [Theory]
+    [InlineData("DEBUG foo", "ERR unknown subcommand or wrong number of arguments for 'foo'. Try DEBUG HELP.")]
+    [InlineData("DEBUG SLEEP", "ERR unknown subcommand or wrong number of arguments for 'SLEEP'. Try DEBUG HELP.")]
+    [InlineData("DEBUG ERROR \"OOPS it\\r\\nbroke\"", "OOPS it  broke")]
+    [InlineData("DEBUG QUICKLIST-PACKED-THRESHOLD 5gb", "ERR argument must be a memory value bigger than 1 and smaller than 4gb")]
+    [InlineData("DEBUG RELOAD foo", "ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options.")]
+    public async Task Errors_name_what_is_wrong(string line, string error)
+    {
+        await using LiveServer server = await LiveServer.StartAsync("enable-debug-command", "yes");
+        server.Run(line).IsError(error);
+    }
+
+    [Fact]
+    public async Task Change_repl_id_gives_another_name()
+    {
+        await using LiveServer server = await LiveServer.StartAsync("enable-debug-command", "yes");
+        string before = server.Info("replication", "master_replid");
+        server.Run("DEBUG CHANGE-REPL-ID").IsOk();
+        Assert.NotEqual(before, server.Info("replication", "master_replid"));
+        server.Run("DEBUG STRINGMATCH-LEN a* abc").IsInteger(1);
+        server.Run("DEBUG STRINGMATCH-LEN b* abc").IsInteger(0);
+    }
+}

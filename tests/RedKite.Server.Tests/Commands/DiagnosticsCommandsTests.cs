@@ -1,0 +1,75 @@
+using RedKite.Testing;
+
+namespace RedKite.Server.Tests.Commands;
+
+public class DiagnosticsCommandsTests
+{
+    [Fact]
+    public async Task The_slow_log_keeps_what_took_long_and_can_be_emptied()
+    {
+        await using LiveServer server = await LiveServer.StartAsync();
+        server.Run("CONFIG SET slowlog-log-slower-than 0").IsOk();
+        server.Run("SLOWLOG RESET").IsOk();
+        server.Run("SET key value").IsOk();
+        server.Run("CONFIG SET slowlog-log-slower-than -1").IsOk();
+        RespValue entries = server.Run("SLOWLOG GET");
+        RespValue set = entries.Items.Single(entry => entry.Items[3].Items[0].Text == "SET");
+        set.Items[3].IsArray("SET", "key", "value");
+        Assert.Equal(6, set.Items.Count);
+        Assert.Equal(server.Client.LocalEndPoint.ToString(), set.Items[4].Text);
+        server.Run("SLOWLOG LEN").IsInteger(entries.Items.Count);
+        Assert.Single(server.Run("SLOWLOG GET 1").Items);
+        server.Run("SLOWLOG RESET").IsOk();
+        server.Run("SLOWLOG GET -1").IsArray();
+        server.Run("SLOWLOG GET -2").IsError("ERR count should be greater than or equal to -1");
+        server.Run("SLOWLOG GET 1 2").IsError("ERR unknown subcommand or wrong number of arguments for 'GET'. Try SLOWLOG HELP.");
+    }
+
+    [Fact]
+    public async Task Histograms_count_calls_by_powers_of_two()
+    {
+        await using LiveServer server = await LiveServer.StartAsync("enable-debug-command", "yes");
+        server.Run("DEBUG SLEEP 0.003").IsOk();
+        server.Run("DEBUG SLEEP 0.003").IsOk();
+        server.Run("CONFIG GET hz");
+        RespValue debug = server.Run("LATENCY HISTOGRAM debug nosuch")["debug"]!;
+        Assert.Equal(2, debug["calls"]!.Number);
+        IReadOnlyList<RespValue> steps = debug["histogram_usec"]!.Items;
+        Assert.InRange(steps[0].Number, 4227, 1_000_000);
+        Assert.Equal(2, steps[^1].Number);
+        Assert.Equal("config|get", server.Run("LATENCY HISTOGRAM config").Items[0].Text);
+        server.Run("LATENCY HISTOGRAM nosuch").IsArray();
+    }
+
+    [Fact]
+    public async Task The_latency_monitor_records_slow_commands_while_it_is_on()
+    {
+        await using LiveServer server = await LiveServer.StartAsync("enable-debug-command", "yes");
+        server.Run("DEBUG SLEEP 0.003").IsOk();
+        server.Run("LATENCY LATEST").IsArray();
+        server.Run("CONFIG SET latency-monitor-threshold 200").IsOk();
+        server.Run("DEBUG SLEEP 0.3").IsOk();
+        server.Run("CONFIG SET latency-monitor-threshold 0").IsOk();
+        RespValue latest = server.Run("LATENCY LATEST").Items.Single(item => item.Items[0].Text == "command");
+        Assert.InRange(latest.Items[2].Number, 300, 5000);
+        Assert.Equal(latest.Items[2].Number, latest.Items[3].Number);
+        Assert.Equal(latest.Items[2].Number, server.Run("LATENCY HISTORY command").Items[^1].Items[1].Number);
+        Assert.StartsWith("command - high ", server.Run("LATENCY GRAPH command").Text);
+        Assert.Contains("1. command: 1 latency spikes", server.Run("LATENCY DOCTOR").Text, StringComparison.Ordinal);
+        server.Run("LATENCY RESET nosuch command").IsInteger(1);
+        server.Run("LATENCY HISTORY command").IsArray();
+        server.Run("LATENCY GRAPH command").IsError("ERR No samples available for event 'command'");
+    }
+
+    [Fact]
+    public async Task Every_container_has_help()
+    {
+        await using LiveServer server = await LiveServer.StartAsync("enable-debug-command", "yes");
+        foreach (string container in new[] { "CONFIG", "SLOWLOG", "LATENCY", "MEMORY", "DEBUG" })
+        {
+            RespValue help = server.Run(container + " HELP");
+            help.Items[0].IsSimple(container + " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:");
+            help.Items[^2].IsSimple("HELP");
+        }
+    }
+}

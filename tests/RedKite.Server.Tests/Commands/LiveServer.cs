@@ -1,0 +1,60 @@
+using RedKite.Server.Sessions;
+using RedKite.Testing;
+
+namespace RedKite.Server.Tests.Commands;
+
+/// <summary>A server in this process with a client over the network, for what a caller in the process does not see.</summary>
+public sealed class LiveServer : IAsyncDisposable
+{
+    private LiveServer(RedKiteServer server)
+    {
+        Server = server;
+        Client = RespConnection.Connect(server.Port);
+    }
+
+    internal RedKiteServer Server { get; }
+
+    public RespConnection Client { get; }
+
+    public List<string> LogLines { get; private init; } = [];
+
+    /// <param name="settings">Names and values by turns, besides a free port on the loopback interface and two loops.</param>
+    public static async Task<LiveServer> StartAsync(params string[] settings)
+    {
+        var lines = new List<string>();
+        var options = new RedKiteOptions { Port = 0, Log = line => { lock (lines) lines.Add(line); } };
+        options.Settings["bind"] = "127.0.0.1";
+        options.Settings["loops"] = "2";
+        for (int i = 0; i < settings.Length; i += 2) options.Settings[settings[i]] = settings[i + 1];
+        return new LiveServer(await RedKiteServer.StartAsync(options)) { LogLines = lines };
+    }
+
+    public RespValue Run(string line) => Client.Run(line);
+
+    /// <summary>Lets the clients of now be answered in RESP3.</summary>
+    public void UseResp3()
+    {
+        Run("DBSIZE"); // so that the client is known
+        foreach (Session session in Server.Clients.InOrder) session.Resp3 = true;
+    }
+
+    /// <summary>A field of INFO.</summary>
+    public string Info(string section, string field)
+    {
+        string start = field + ":";
+        foreach (string line in Run("INFO " + section).Text.Split("\r\n"))
+        {
+            if (line.StartsWith(start, StringComparison.Ordinal)) return line[start.Length..];
+        }
+
+        throw new TranscriptException($"INFO {section} has no {field}");
+    }
+
+    public long Number(string section, string field) => long.Parse(Info(section, field), System.Globalization.CultureInfo.InvariantCulture);
+
+    public async ValueTask DisposeAsync()
+    {
+        Client.Dispose();
+        await Server.DisposeAsync();
+    }
+}

@@ -1,0 +1,68 @@
+using RedKite.Testing;
+
+namespace RedKite.Server.Tests.Commands;
+
+public class MemoryCommandsTests
+{
+    [Fact]
+    public async Task Usage_counts_a_key_with_its_value()
+    {
+        await using LiveServer server = await LiveServer.StartAsync();
+        server.Run("SET small x").IsOk();
+        server.Run("SET large " + new string('x', 10_000)).IsOk();
+        Assert.InRange(server.Run("MEMORY USAGE small").Number, 16, 64);
+        Assert.InRange(server.Run("MEMORY USAGE large SAMPLES 0").Number, 10_000, 13_000);
+        server.Run("MEMORY USAGE nope").IsNull();
+    }
+
+    [Theory]
+    [InlineData("MEMORY USAGE a SAMPLES", "ERR syntax error")]
+    [InlineData("MEMORY USAGE a SAMPLES -1", "ERR syntax error")]
+    [InlineData("MEMORY USAGE a foo 1", "ERR syntax error")]
+    [InlineData("MEMORY USAGE nope SAMPLES x", "ERR value is not an integer or out of range")]
+    [InlineData("MEMORY USAGE", "ERR wrong number of arguments for 'memory|usage' command")]
+    public async Task Usage_checks_its_options_before_the_key(string line, string error)
+    {
+        await using LiveServer server = await LiveServer.StartAsync();
+        server.Run(line).IsError(error);
+    }
+
+    [Fact]
+    public async Task Stats_is_a_map_as_long_as_it_says()
+    {
+        await using LiveServer server = await LiveServer.StartAsync();
+        server.Run("SET a 1").IsOk();
+        server.UseResp3();
+        RespValue stats = server.Run("MEMORY STATS");
+        Assert.Equal('%', stats.Marker);
+        Assert.Equal(1, stats["keys.count"]!.Number);
+        Assert.Equal(',', stats["fragmentation"]!.Marker);
+        Assert.InRange(stats["db.0"]!["overhead.hashtable.main"]!.Number, 1, 100_000);
+        Assert.Equal("fragmentation.bytes", stats.Items[^2].Text);
+        server.Run("DBSIZE").IsInteger(1); // nothing was left over
+    }
+
+    [Fact]
+    public async Task Purge_gives_back_what_is_free()
+    {
+        await using LiveServer server = await LiveServer.StartAsync("loops", "1"); // one stripe: few slabs stay open
+        for (int i = 0; i < 2000; i++) server.Run($"SET key{i} {new string('x', 2000)}").IsOk();
+        server.Run("FLUSHALL").IsOk();
+        long held = server.Number("memory", "allocator_active");
+        for (int i = 0; i < 200 && server.Number("memory", "used_memory") > 100_000; i++) await Task.Delay(10, TestContext.Current.CancellationToken);
+        server.Run("MEMORY PURGE").IsOk();
+        Assert.InRange(server.Number("memory", "allocator_active"), 0, held / 2);
+        Assert.Contains("held from the system", server.Run("MEMORY MALLOC-STATS").Text, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task The_doctor_waits_for_data_and_then_finds_the_peak()
+    {
+        await using LiveServer server = await LiveServer.StartAsync("enable-debug-command", "yes");
+        Assert.StartsWith("So little memory", server.Run("MEMORY DOCTOR").Text);
+        server.Run("DEBUG POPULATE 28 key 1000000").IsOk();
+        Assert.StartsWith("Nothing is unusual", server.Run("MEMORY DOCTOR").Text);
+        for (int i = 0; i < 20; i++) server.Run($"DEL key:{i}").IsInteger(1);
+        Assert.Contains(" * Peak: ", server.Run("MEMORY DOCTOR").Text, StringComparison.Ordinal);
+    }
+}

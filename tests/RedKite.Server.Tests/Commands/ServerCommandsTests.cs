@@ -1,0 +1,169 @@
+using System.Diagnostics;
+using RedKite.Testing;
+
+namespace RedKite.Server.Tests.Commands;
+
+public class ServerCommandsTests
+{
+    [Fact]
+    public async Task Flushing_takes_a_database_or_all_of_them()
+    {
+        await using LiveServer server = await LiveServer.StartAsync();
+        server.Run("SET a 1").IsOk();
+        server.Run("SET b 2").IsOk();
+        server.Run("SWAPDB 0 1").IsOk();
+        server.Run("SET c 3").IsOk();
+        server.Run("DBSIZE").IsInteger(1);
+        server.Run("FLUSHDB").IsOk();
+        server.Run("DBSIZE").IsInteger(0);
+        server.Run("SWAPDB 0 1").IsOk();
+        server.Run("DBSIZE").IsInteger(2);
+        server.Run("FLUSHALL ASYNC").IsOk();
+        server.Run("DBSIZE").IsInteger(0);
+        Assert.Equal(6, server.Number("persistence", "rdb_changes_since_last_save") - 2); // three SETs, three keys gone, two swaps
+    }
+
+    [Theory]
+    [InlineData("FLUSHDB soon")]
+    [InlineData("FLUSHALL ASYNC SYNC")]
+    [InlineData("SHUTDOWN foo")]
+    [InlineData("SHUTDOWN SAVE NOSAVE")]
+    [InlineData("SHUTDOWN ABORT NOW")]
+    public async Task Words_that_fit_no_form_are_a_syntax_error(string line)
+    {
+        await using LiveServer server = await LiveServer.StartAsync();
+        server.Run(line).IsError("ERR syntax error");
+    }
+
+    [Theory]
+    [InlineData("SWAPDB a 1", "ERR invalid first DB index")]
+    [InlineData("SWAPDB 0 b", "ERR invalid second DB index")]
+    [InlineData("SWAPDB 0 3333333333333333333", "ERR invalid second DB index")]
+    [InlineData("SWAPDB 0 99", "ERR DB index is out of range")]
+    [InlineData("SWAPDB -1 0", "ERR DB index is out of range")]
+    public async Task Swapdb_names_the_index_that_is_wrong(string line, string error)
+    {
+        await using LiveServer server = await LiveServer.StartAsync();
+        server.Run(line).IsError(error);
+    }
+
+    [Fact]
+    public async Task Time_is_the_servers_seconds_and_microseconds()
+    {
+        await using LiveServer server = await LiveServer.StartAsync();
+        RespValue time = server.Run("TIME");
+        long now = DateTimeOffset.UtcNow.ToUnixTimeSeconds();
+        Assert.InRange(long.Parse(time.Items[0].Text), now - 5, now);
+        Assert.InRange(long.Parse(time.Items[1].Text), 0, 999_999);
+    }
+
+    [Fact]
+    public async Task Lolwut_ends_with_the_version_and_keeps_to_the_size_asked_for()
+    {
+        await using LiveServer server = await LiveServer.StartAsync();
+        Assert.EndsWith("Redis ver. 7.4.0\n", server.Run("LOLWUT").Text);
+        server.Run("LOLWUT VERSION 1").IsBulk("Redis ver. 7.4.0\n");
+        server.Run("LOLWUT VERSION x").IsError("ERR value is not an integer or out of range");
+        string[] lines = server.Run("LOLWUT VERSION 5 1000000 1000000").Text.Split('\n');
+        Assert.InRange(lines.Length, 60, 70);
+        Assert.All(lines, line => Assert.InRange(line.Length, 0, 160));
+    }
+
+    [Fact]
+    public async Task Shutdown_closes_without_a_reply_and_stops_the_server()
+    {
+        await using LiveServer server = await LiveServer.StartAsync();
+        server.Run("SHUTDOWN ABORT").IsError("ERR No shutdown in progress.");
+        server.Run("SHUTDOWN NOSAVE").IsClosed();
+        await server.Server.Stopped.WaitAsync(TimeSpan.FromSeconds(10), TestContext.Current.CancellationToken);
+    }
+
+    [Fact]
+    public async Task Shutdown_that_asks_for_a_save_is_refused_unless_it_is_forced()
+    {
+        await using LiveServer server = await LiveServer.StartAsync();
+        server.Run("SHUTDOWN SAVE").IsError("ERR Errors trying to SHUTDOWN. Check logs.");
+        server.Run("DBSIZE").IsInteger(0);
+        server.Run("SHUTDOWN SAVE FORCE").IsClosed();
+        await server.Server.Stopped.WaitAsync(TimeSpan.FromSeconds(10), TestContext.Current.CancellationToken);
+    }
+
+    [Fact]
+    public async Task Info_has_its_sections_in_order_and_only_those_asked_for()
+    {
+        await using LiveServer server = await LiveServer.StartAsync();
+        Assert.Equal("Server Clients Memory Persistence Stats Replication CPU Modules Errorstats Cluster Keyspace", Sections("INFO"));
+        Assert.Equal("Server Clients Memory Persistence Stats Replication CPU Modules Commandstats Errorstats Latencystats Cluster Keyspace", Sections("INFO everything"));
+        Assert.Equal("Cluster Keyspace", Sections("INFO keyspace nonsense CLUSTER"));
+        server.Run("INFO nonsense").IsBulk("");
+
+        string Sections(string line) => string.Join(' ', server.Run(line).Text.Split("\r\n").Where(text => text.StartsWith('#')).Select(text => text[2..]));
+    }
+
+    [Fact]
+    public async Task Info_counts_commands_keys_errors_and_connections()
+    {
+        await using LiveServer server = await LiveServer.StartAsync();
+        server.Run("SET a 1").IsOk();
+        server.Run("GET a").IsBulk("1");
+        server.Run("GET nope").IsNull();
+        server.Run("SET b 1 EX 1000").IsOk();
+        server.Run("GET").IsError("ERR wrong number of arguments for 'get' command");
+        server.Run("EXPIRE a x").IsError("ERR value is not an integer or out of range");
+
+        Assert.Equal(5, server.Number("stats", "total_commands_processed"));
+        Assert.Equal(1, server.Number("stats", "keyspace_hits"));
+        Assert.Equal(1, server.Number("stats", "keyspace_misses"));
+        Assert.Equal(2, server.Number("stats", "total_error_replies"));
+        Assert.Equal(1, server.Number("stats", "total_connections_received"));
+        Assert.Equal("count=2", server.Info("errorstats", "errorstat_ERR"));
+        Assert.StartsWith("calls=2,usec=", server.Info("commandstats", "cmdstat_get"));
+        Assert.EndsWith("rejected_calls=1,failed_calls=0", server.Info("commandstats", "cmdstat_get"));
+        Assert.EndsWith("rejected_calls=0,failed_calls=1", server.Info("commandstats", "cmdstat_expire"));
+        Assert.Matches(@"^p50=\d+\.\d{3},p99=\d+\.\d{3},p99\.9=\d+\.\d{3}$", server.Info("latencystats", "latency_percentiles_usec_get"));
+        Assert.StartsWith("keys=2,expires=1,avg_ttl=", server.Info("keyspace", "db0"));
+        Assert.Equal(server.Server.Port, server.Number("server", "tcp_port"));
+        Assert.Equal($"name=tcp,bind=127.0.0.1,port={server.Server.Port}", server.Info("server", "listener0"));
+        Assert.Equal("1", server.Info("clients", "connected_clients"));
+    }
+
+    [Fact]
+    public async Task Info_estimates_the_time_that_keys_have_left()
+    {
+        await using LiveServer server = await LiveServer.StartAsync();
+        for (int i = 0; i < 100; i++) server.Run($"SET key{i} x EX 1000").IsOk();
+        var clock = Stopwatch.StartNew();
+        long averageMs = 0;
+        while (averageMs == 0 && clock.Elapsed < TimeSpan.FromSeconds(10))
+        {
+            await Task.Delay(20, TestContext.Current.CancellationToken);
+            averageMs = long.Parse(server.Info("keyspace", "db0").Split("avg_ttl=")[1].Split(',')[0]);
+        }
+
+        Assert.InRange(averageMs, 980_000, 1_000_000);
+    }
+
+    [Fact]
+    public async Task Info_tells_memory_that_grows_and_shrinks_with_the_data()
+    {
+        await using LiveServer server = await LiveServer.StartAsync();
+        long before = server.Number("memory", "used_memory");
+        server.Run("SET big " + new string('x', 1_000_000)).IsOk();
+        long full = server.Number("memory", "used_memory");
+        Assert.InRange(full - before, 1_000_000, 1_100_000);
+        Assert.InRange(server.Number("memory", "used_memory_rss"), 1_000_000, long.MaxValue);
+        server.Run("DEL big").IsInteger(1);
+        Assert.InRange(full - server.Number("memory", "used_memory"), 1_000_000, 1_100_000);
+        Assert.InRange(server.Number("memory", "used_memory_peak"), full, full + 1_000_000);
+    }
+
+    [Fact]
+    public async Task Resp3_clients_get_info_as_verbatim_text()
+    {
+        await using LiveServer server = await LiveServer.StartAsync();
+        server.UseResp3();
+        RespValue info = server.Run("INFO cluster");
+        Assert.Equal('=', info.Marker);
+        Assert.EndsWith("# Cluster\r\ncluster_enabled:0\r\n", info.Text);
+    }
+}
