@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using RedKite.Server;
+using RedKite.Server.Execution;
 using RedKite.Testing;
 
 namespace RedKite.Fuzz.Tests;
@@ -31,6 +32,7 @@ internal sealed class FuzzedServer : IAsyncDisposable
         options.Settings["dir"] = folder;
         options.Settings["transport"] = transport;
         options.Settings["loops"] = "2";
+        options.Settings["enable-debug-command"] = "yes";
         options.Settings["proto-max-bulk-len"] = "1048576"; // no command may make half a gigabyte of zeros
         return new FuzzedServer(await RedKiteServer.StartAsync(options), folder);
     }
@@ -67,6 +69,14 @@ internal sealed class FuzzedServer : IAsyncDisposable
         Await(() => Server.Keyspace.UsedBytes == 0, () => $"{Server.Keyspace.UsedBytes} bytes are used although every database is empty.");
         long growth = GC.GetTotalMemory(forceFullCollection: true) - _heapBytes;
         if (growth > HeapGrowthMax) throw new FuzzFailureException($"The managed heap grew by {growth} bytes.");
+    }
+
+    /// <summary>Every command of the grammar got as far as its handler: a fuzzer that misses some proves little.</summary>
+    internal void AssertEveryCommandWasReached()
+    {
+        CommandExecutor[] executors = Server.Executors;
+        string[] missed = [.. Grammar.Commands.Where(command => executors.All(executor => executor.Metrics.Of(command.Index).Calls == 0)).Select(command => command.FullName)];
+        if (missed.Length > 0) throw new FuzzFailureException($"Never executed: {string.Join(", ", missed)}.");
     }
 
     /// <summary>Whatever was received, the server sent replies; the last may be cut where the connection ended.</summary>

@@ -8,6 +8,7 @@ namespace RedKite.Fuzz.Tests;
 public class InProcessFuzzTests
 {
     private const int RoundsBetweenMemoryChecks = 200;
+    private const int RoundsToReachEverything = 1_000;
 
     [Fact]
     public async Task The_server_stays_sound()
@@ -40,6 +41,7 @@ public class InProcessFuzzTests
             return Task.CompletedTask;
         });
         server.AssertMemoryReturns();
+        if (rounds >= RoundsToReachEverything) server.AssertEveryCommandWasReached();
     }
 
     // As a connection does: what was consumed leaves the buffer, what is incomplete waits for more.

@@ -11,8 +11,13 @@ namespace RedKite.Fuzz.Tests;
 /// </summary>
 internal sealed class RequestGrammar(CommandTable commands)
 {
-    // What would end or hold the server or change what the test relies on. CONFIG SET could set a password or move the port.
-    private static readonly HashSet<string> Excluded = ["shutdown", "client|pause", "config|set", "config|rewrite", "debug|sleep", "save", "bgsave", "bgrewriteaof"];
+    // What would end or hold the server or change what the tests rely on: CONFIG SET could set a password, RESETSTAT makes
+    // it unknown which commands were reached.
+    private static readonly HashSet<string> Excluded = ["shutdown", "client|pause", "config|set", "config|rewrite", "config|resetstat", "save", "bgsave", "bgrewriteaof"];
+
+    // DEBUG has no rows for its subcommands. SLEEP and POPULATE are left out: they do as they are told, however much that is.
+    private static readonly string[] DebugSubcommands = ["object", "protocol", "stringmatch-len", "set-active-expire", "error", "log", "change-repl-id", "reload", "help", "none"];
+    private static readonly string[] DebugProtocols = ["string", "integer", "double", "null", "array", "set", "map", "attrib", "push", "verbatim", "true", "false", "bignum"];
 
     private static readonly string[] Numbers =
     [
@@ -26,6 +31,9 @@ internal sealed class RequestGrammar(CommandTable commands)
     ];
 
     private readonly Dictionary<Command, string[]> _words = [];
+
+    /// <summary>The commands that requests are made of.</summary>
+    internal IReadOnlyList<Command> Commands => _commands;
 
     /// <summary>A stream of requests, in the protocol's form or, some of them, inline.</summary>
     internal byte[] Stream(Random random, int requests)
@@ -49,6 +57,13 @@ internal sealed class RequestGrammar(CommandTable commands)
         List<byte[]> request = [];
         string[] names = command.FullName.Split('|');
         foreach (string name in names) request.Add(Encoding.Latin1.GetBytes(random.Next(2) == 0 ? name : name.ToUpperInvariant()));
+        if (command.FullName.StartsWith("command|getkeys", StringComparison.Ordinal) && random.Next(4) > 0) return [.. request, .. Request(random)];
+        if (command.FullName == "debug")
+        {
+            request.Add(Text(Pick(DebugSubcommands, random)));
+            if (random.Next(2) == 0) return [.. request, Text(random.Next(2) == 0 ? Pick(DebugProtocols, random) : $"key:{random.Next(20)}")];
+        }
+
         int count = Math.Abs(command.Arity);
         if (command.Arity < 0) count += random.Next(random.Next(4) == 0 ? 12 : 4);
         if (random.Next(20) == 0) count += random.Next(-2, 3);
@@ -62,8 +77,8 @@ internal sealed class RequestGrammar(CommandTable commands)
         if (!_words.TryGetValue(command, out string[]? words)) _words[command] = words = WordsOf(command);
         switch (random.Next(8))
         {
-            case < 3 when words.Length > 0: return Text(words[random.Next(words.Length)]);
-            case < 5: return Text(Numbers[random.Next(Numbers.Length)]);
+            case < 3 when words.Length > 0: return Text(Pick(words, random));
+            case < 5: return Text(Pick(Numbers, random));
             case 5: return Text(random.Next(-5, 2_000).ToString(CultureInfo.InvariantCulture));
             case 6: return Text(random.Next(3) switch { 0 => "*", 1 => "key:[0-9]*", _ => "[^a-\\" });
             default: return Bytes(random);
@@ -80,6 +95,8 @@ internal sealed class RequestGrammar(CommandTable commands)
         random.NextBytes(bytes);
         return bytes;
     }
+
+    private static string Pick(string[] choices, Random random) => choices[random.Next(choices.Length)];
 
     private static byte[] Text(string text) => Encoding.Latin1.GetBytes(text);
 }

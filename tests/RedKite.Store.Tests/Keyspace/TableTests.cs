@@ -148,8 +148,27 @@ public sealed unsafe class TableTests
         TableCursor cursor = default;
         int buckets = 1;
         while (world.Table.NextBucket(ref cursor, entries)) buckets++;
-        Assert.Equal(segments * Segment.Buckets, buckets);
+        Assert.Equal(keys == 0 ? 1 : segments * Segment.Buckets, buckets); // an empty segment is one step
         Assert.Equal(Enumerable.Range(0, keys), entries.Select(World.KeyOf).Order());
+    }
+
+    [Fact]
+    public void A_cursor_that_a_client_made_up_is_harmless()
+    {
+        Randomness.Run(random =>
+        {
+            using var world = new World();
+            for (int key = 0; key < 20_000; key++) world.Write(key, key, null);
+            var entries = new List<nint>();
+            for (int i = 0; i < 100_000; i++)
+            {
+                var cursor = new TableCursor((uint)random.NextInt64(1L << 32), random.Next(34), random.Next(random.Next(2) == 0 ? 128 : 1 << 20));
+                entries.Clear();
+                world.Table.NextBucket(ref cursor, entries);
+                foreach (nint entry in entries) Assert.InRange(World.KeyOf(entry), 0, 19_999);
+                Assert.InRange(cursor.Bucket, 0, Segment.Buckets - 1);
+            }
+        });
     }
 
     [Fact]
