@@ -18,6 +18,9 @@ internal sealed class SessionLoop : IConnectionHandler
     private const long IdleSliceMicroseconds = 1000;
     private const int SweepEveryMs = 200;
 
+    // So few commands since the last slice: nobody is kept waiting.
+    private const int IdleCommandsMax = 16;
+
     private readonly RedKiteServer _server;
     private readonly EventLoop _loop;
     private readonly BackgroundSweep _sweep;
@@ -146,7 +149,7 @@ internal sealed class SessionLoop : IConnectionHandler
     private bool Sweep(long nowMs)
     {
         if (nowMs < _nextSweepMs && nowMs >= _nextSweepMs - SweepEveryMs) return false;
-        bool idle = Executor.Metrics.CommandsProcessed == _commandsAtLastSweep;
+        bool idle = Executor.Metrics.CommandsProcessed - _commandsAtLastSweep <= IdleCommandsMax;
         _commandsAtLastSweep = Executor.Metrics.CommandsProcessed;
         long slice = (idle ? IdleSliceMicroseconds : BusySliceMicroseconds) * (9 + _server.Settings.ActiveExpireEffort) / 10;
         long start = Stopwatch.GetTimestamp();
