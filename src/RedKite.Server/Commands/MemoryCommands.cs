@@ -172,7 +172,15 @@ internal static class MemoryCommands
     // MEMORY PURGE
     private static void Purge(ref CommandContext cmd)
     {
-        cmd.Server.Keyspace.ReleaseFreeMemory();
+        Keyspace keyspace = cmd.Server.Keyspace;
+        for (int stripe = 0; stripe < keyspace.Stripes.Length; stripe++)
+        {
+            cmd.EnterStripe(stripe);
+            keyspace.Stripes[stripe].Segments.ReleaseKept();
+            cmd.ExitStripe(stripe);
+        }
+
+        keyspace.ReleaseFreeMemory();
         GC.Collect(GC.MaxGeneration, GCCollectionMode.Aggressive);
         cmd.Reply.Ok();
     }
