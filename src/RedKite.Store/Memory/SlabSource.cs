@@ -125,7 +125,16 @@ internal sealed unsafe class SlabSource : IDisposable
     private void Prepare()
     {
         byte* region;
-        lock (_lock) region = CarveRegion();
+        try
+        {
+            lock (_lock) region = CarveRegion();
+        }
+        catch (InsufficientMemoryException)
+        {
+            _preparing = false; // Whoever needs the region meets the same refusal, on a thread that can tell of it.
+            return;
+        }
+
         SystemMemory.TouchHugePage(region, RegionBytes);
         lock (_lock) _ready = region;
         _preparing = false;
