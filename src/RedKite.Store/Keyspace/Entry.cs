@@ -42,5 +42,5 @@ internal readonly unsafe ref struct Entry
     internal void SetEncoding(ValueEncoding encoding) => EntryBlock.SetEncoding(_position.Entry, encoding);
 
     /// <summary>An entry whose block a table enumeration gave.</summary>
-    internal static Entry FromBlock(nint block) => new(new EntryPosition(null, null, 0, (byte*)block, 0));
+    internal static Entry FromBlock(nint block) => new(new EntryPosition(null, 0, (byte*)block, 0));
 }

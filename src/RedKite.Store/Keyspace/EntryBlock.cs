@@ -82,6 +82,7 @@ internal static unsafe class EntryBlock
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal static byte* KeyStart(byte* block) => block + (IsLong(block) ? LongDataOffset : 8 + ((block[4] & HasExpiry) << 3));
 
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal static ReadOnlySpan<byte> Key(byte* block) => new(KeyStart(block), KeyLength(block));
 
     internal static byte* ValueStart(byte* block) => KeyStart(block) + KeyLength(block);

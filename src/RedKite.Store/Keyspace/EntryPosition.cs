@@ -1,9 +1,10 @@
 namespace RedKite.Store.Keyspace;
 
 /// <summary>Where an entry is: its block and the slot that points to it. Valid until the table changes elsewhere.</summary>
-internal readonly unsafe struct EntryPosition(byte* segment, byte* bucket, int slot, byte* entry, ulong hash)
+internal readonly unsafe struct EntryPosition(byte* bucket, int slot, byte* entry, ulong hash)
 {
-    internal byte* Segment => segment;
+    /// <summary>Segments are aligned to their size.</summary>
+    internal byte* Segment => (byte*)((nuint)bucket & ~(nuint)(Store.Keyspace.Segment.Bytes - 1));
 
     internal byte* Bucket => bucket;
 
@@ -13,7 +14,7 @@ internal readonly unsafe struct EntryPosition(byte* segment, byte* bucket, int s
 
     internal ulong Hash => hash;
 
-    internal EntryPosition At(byte* moved) => new(segment, bucket, slot, moved, hash);
+    internal EntryPosition At(byte* moved) => new(bucket, slot, moved, hash);
 }
 
 /// <summary>A place in a table's hash order: see <see cref="Table.NextBucket"/>.</summary>

@@ -71,7 +71,7 @@ internal sealed unsafe class Table : IDisposable
                 byte* entry = Segment.Entry(bucket, slot);
                 if (EntryBlock.Key(entry).SequenceEqual(key))
                 {
-                    position = new EntryPosition(segment, bucket, slot, entry, hash);
+                    position = new EntryPosition(bucket, slot, entry, hash);
                     return true;
                 }
             }
@@ -81,7 +81,7 @@ internal sealed unsafe class Table : IDisposable
             if (index == Segment.Home(hash)) break; // every bucket was passed once
         }
 
-        position = new EntryPosition(null, null, 0, null, hash);
+        position = new EntryPosition(null, 0, null, hash);
         return false;
     }
 
@@ -98,7 +98,7 @@ internal sealed unsafe class Table : IDisposable
         Segment.Add(segment, hash, entry, out byte* bucket, out int slot);
         Count++;
         if (EntryBlock.Expires(entry)) Expiring++;
-        return new EntryPosition(segment, bucket, slot, entry, hash);
+        return new EntryPosition(bucket, slot, entry, hash);
     }
 
     /// <summary>Takes an entry out; its block is the caller's then. Other entries may move to another segment.</summary>
@@ -266,7 +266,7 @@ internal sealed unsafe class Table : IDisposable
                     continue;
                 }
 
-                RemoveInPlace(new EntryPosition(segment, bucket, slot, entry, _hasher.Hash(EntryBlock.Key(entry))));
+                RemoveInPlace(new EntryPosition(bucket, slot, entry, _hasher.Hash(EntryBlock.Key(entry))));
                 result.Expired++;
                 FreeEntry(entry);
             }
