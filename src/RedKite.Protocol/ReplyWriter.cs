@@ -21,6 +21,7 @@ public sealed class ReplyWriter
     private readonly int _bytesMax;
     private byte[] _buffer = GC.AllocateUninitializedArray<byte>(InitialBytes, pinned: true);
     private int _length;
+    private int _lengthMax; // of what was cleared since the last release
 
     /// <param name="bytesMax">How large the replies of one command may get; beyond, <see cref="Overflowed"/> is set and nothing is kept.</param>
     public ReplyWriter(int bytesMax = 1 << 30) => _bytesMax = bytesMax;
@@ -52,6 +53,29 @@ public sealed class ReplyWriter
         _length = 0;
         Overflowed = false;
         if (_buffer.Length > KeptBytesMax) _buffer = GC.AllocateUninitializedArray<byte>(InitialBytes, pinned: true);
+    }
+
+    /// <summary>
+    /// Forgets what was written, but keeps the room that it took for more of its kind: a new buffer for each of many large
+    /// replies would be garbage as fast as they are written. <see cref="ReleaseRoom"/> gives it back later.
+    /// </summary>
+    public void ClearAndKeepRoom()
+    {
+        _lengthMax = Math.Max(_lengthMax, _length);
+        _length = 0;
+        Overflowed = false;
+    }
+
+    /// <summary>Gives up a large buffer that nothing needed since the last call; called between replies, now and then.</summary>
+    /// <returns>The bytes given up.</returns>
+    public int ReleaseRoom()
+    {
+        int needed = _lengthMax;
+        _lengthMax = 0;
+        if (needed > KeptBytesMax || _buffer.Length <= KeptBytesMax || _length > 0) return 0;
+        int released = _buffer.Length;
+        _buffer = GC.AllocateUninitializedArray<byte>(InitialBytes, pinned: true);
+        return released;
     }
 
     /// <summary>Takes back everything written after a length noted before.</summary>

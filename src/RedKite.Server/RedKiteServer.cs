@@ -183,6 +183,7 @@ public sealed class RedKiteServer : IAsyncDisposable
             throw;
         }
 
+        PidFile.Write(this);
         Stats.StartupBytes = Keyspace.UsedBytes;
         for (int i = 0; i < LoopCount; i++)
         {
@@ -307,6 +308,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         foreach (EventLoop loop in _loops) loop.Stop();
         foreach (EventLoop loop in _loops) loop.Dispose();
         _endpoints.Dispose();
+        PidFile.Remove(this);
 
         // A loop that broke may have left a stripe locked and its memory half changed: that is not touched again.
         if (Failure is null)

@@ -22,6 +22,7 @@ internal static partial class AllowedDifferences
         new("PEXPIRETIME", "", c => Near(c, ClockDistanceMs), "a relative expiry starts when each server executes it"),
         new("TIME", "", SimilarTime, "time passes between the two servers"),
         new("KEYS", "", c => SameElements(c.Oracle, c.Subject), "the order of keys is not specified"),
+        new("SCAN", "", c => OddCursor().IsMatch(c.Word(1)) && IsCursorError(c.Oracle) != IsCursorError(c.Subject), "Redis 7.4 reads cursors anew: nothing at all and plain negative numbers are none, blanks before a number do no harm"),
         new("SCAN", "", SameScan, "the order of keys is not specified"),
         new("RANDOMKEY", "", c => Both(c, v => v.Marker == '$' && !v.IsNull), "any key will do, but none only if there is none"),
         new("OBJECT", "IDLETIME", c => Near(c, ClockDistanceMs / 1000), "time passes between the two servers"),
@@ -31,10 +32,13 @@ internal static partial class AllowedDifferences
         new("MEMORY", "DOCTOR", c => Both(c, v => v.IsString), "prose about each server's own memory"),
         new("DEBUG", "OBJECT", c => Both(c, v => v.Marker == '+' && DebugObject().IsMatch(v.Text)), "addresses and sizes in memory are each server's own"),
         new("LOLWUT", "", c => Both(c, v => v.IsString && LolwutEnd().IsMatch(v.Text)), "the drawing is free, its last line tells the version"),
+        new("HELLO", "", c => Both(c, v => v.IsError) && c.Oracle.Text.Replace("HELLO AUTH", "HELLO <proto> AUTH", StringComparison.Ordinal) == c.Subject.Text, "the hint names the protocol's version since Redis 7.2"),
         new("HELLO", "", SameHello, "each server has its own version and client ids"),
         new("CLIENT", "ID", c => Both(c, v => v.IsInteger && v.Number > 0), "each server has its own client ids"),
         new("CLIENT", "INFO", c => SameClientLines(c, exactly: 1), "addresses, ages and buffer sizes are each server's own; fields of later versions come in between"),
         new("CLIENT", "LIST", c => SameClientLines(c, exactly: null), "addresses, ages and buffer sizes are each server's own; fields of later versions come in between"),
+        new("CLIENT", "PAUSE", c => c.Word(2) == long.MaxValue.ToString(CultureInfo.InvariantCulture) && c.Oracle.Marker == '+' && c.Subject.IsError, "Redis 7.0 lets the end of the pause overflow; a time that cannot be told is refused"),
+        new("ACL", "LIST", c => Both(c, v => v.Marker == '*') && c.Oracle.ToString() == c.Subject.ToString().Replace(" sanitize-payload", "", StringComparison.Ordinal), "the default user shows sanitize-payload since Redis 7.2"),
         new("COMMAND", "", c => (c.Command.Length == 1 || (c.Command.Length == 2 && c.Word(1) == "INFO")) && SameCommands(c.Oracle, c.Subject), "the order of commands is not specified; RedKite has commands of later versions"),
         new("COMMAND", "COUNT", c => Both(c, v => v.IsInteger && v.Number > 0), "RedKite has commands of later versions and not all modules' ones"),
         new("COMMAND", "LIST", c => Both(c, v => v.Marker == '*' && v.Items.All(name => CommandName().IsMatch(name.Text))), "RedKite has commands of later versions"),
@@ -62,6 +66,8 @@ internal static partial class AllowedDifferences
         Both(c, v => v.Marker == '*' && v.Items.Count == 2 && v.Items.All(item => item.Marker == '$' && UnsignedNumber().IsMatch(item.Text)))
         && Math.Abs(Number(c.Oracle.Items[0]) - Number(c.Subject.Items[0])) <= ClockDistanceMs / 1000
         && Number(c.Subject.Items[1]) < 1_000_000;
+
+    private static bool IsCursorError(RespValue reply) => reply.IsError && reply.Text == "ERR invalid cursor";
 
     private static bool SameScan(Comparison c)
     {
@@ -186,6 +192,9 @@ internal static partial class AllowedDifferences
         value.IsAggregate ? $"{value.Marker}[{string.Join(' ', value.Items.Select(Sorted).Order())}]" : value.ToString();
 
     private static long Number(RespValue bulk) => long.Parse(bulk.Text, CultureInfo.InvariantCulture);
+
+    [GeneratedRegex("^$|^-[0-9]|^ ")]
+    private static partial Regex OddCursor();
 
     [GeneratedRegex("^[0-9]{1,20}$")]
     private static partial Regex UnsignedNumber();

@@ -155,6 +155,7 @@ public sealed class RobustnessTests
         watcher.Run("CONFIG SET client-output-buffer-limit \"normal 4mb 0 0\"").IsOk();
         watcher.Run($"SET big {new string('v', Megabyte)}").IsOk();
         using RespConnection greedy = server.Connect();
+        greedy.Run("PING").IsSimple("PONG");   // the server has it: a wait for its end cannot be over before it began
         for (int i = 0; i < 100; i++) greedy.SendCommand("GET big");
         Eventually(() => Info(watcher, "connected_clients") == 1, "the connection is gone");
         Counted(watcher, "client_output_buffer_limit_disconnections");

@@ -15,6 +15,7 @@ internal static class ClientCommands
     [
         new("CLIENT", -2, Sentinel, Keys.None, WithoutSubcommand, new("2.4.0", "Depends on subcommand.", "A container of commands about client connections."),
         [
+            new("CACHING", 3, Usual, Keys.None, Caching, new("6.0.0", "O(1)", "Says whether the keys of the next command are tracked.", "mode:<YES | NO>")),
             new("GETNAME", 2, Usual | Sentinel, Keys.None, GetName, new("2.6.9", "O(1)", "Returns the connection's name.")),
             new("GETREDIR", 2, Usual, Keys.None, GetRedirection, new("6.0.0", "O(1)", "Returns the client that this connection's invalidation messages go to.")),
             new("HELP", 2, Loading | Stale | Sentinel, Keys.None, Help, new("5.0.0", "O(1)", "Tells what the subcommands do.")),
@@ -28,6 +29,7 @@ internal static class ClientCommands
             new("REPLY", 3, Usual | Sentinel, Keys.None, ReplyTo, new("3.2.0", "O(1)", "Says which commands of this connection are answered.", "<ON | OFF | SKIP>")),
             new("SETINFO", 4, Usual | Sentinel, Keys.None, SetInfo, new("7.2.0", "O(1)", "Names the library that uses the connection.", "<LIB-NAME libname | LIB-VER libver>")),
             new("SETNAME", 3, Usual | Sentinel, Keys.None, SetName, new("2.6.9", "O(1)", "Names the connection.", "connection-name")),
+            new("TRACKING", -3, Usual, Keys.None, Tracking, new("6.0.0", "O(1). Some options may introduce additional complexity.", "Turns the tracking of the keys that this connection reads off.", "status:<ON | OFF> [REDIRECT client-id:integer] [PREFIX prefix [PREFIX prefix ...]] [BCAST] [OPTIN] [OPTOUT] [NOLOOP]")),
             new("TRACKINGINFO", 2, Usual, Keys.None, TrackingInfo, new("6.2.0", "O(1)", "Tells how the keys that this connection reads are tracked.")),
             new("UNBLOCK", -3, Admin | Usual, Keys.None, Unblock, new("5.0.0", "O(log N) where N is the number of client connections", "Ends another connection's blocking command.", "client-id [TIMEOUT | ERROR]")),
             new("UNPAUSE", 2, Admin | Usual, Keys.None, Unpause, new("6.2.0", "O(N) Where N is the number of paused clients", "Ends a pause.")),
@@ -45,6 +47,10 @@ internal static class ClientCommands
     // Never executed: CLIENT alone has too few arguments, and every other form names a subcommand.
     private static void WithoutSubcommand(ref CommandContext cmd) => cmd.ReplySyntaxError();
 
+    // CLIENT CACHING YES|NO: refused, as for every client whose keys are not tracked.
+    private static void Caching(ref CommandContext cmd) =>
+        cmd.Reply.Error("ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT mode enabled"u8);
+
     // CLIENT GETNAME
     private static void GetName(ref CommandContext cmd)
     {
@@ -61,6 +67,8 @@ internal static class ClientCommands
         string[] lines =
         [
             "CLIENT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+            "CACHING (YES|NO)",
+            "    Whether the keys of the next command are tracked.",
             "GETNAME",
             "    The name of this connection.",
             "GETREDIR",
@@ -101,6 +109,9 @@ internal static class ClientCommands
             "    Name the client library, or its version.",
             "SETNAME <name>",
             "    Name this connection.",
+            "TRACKING (ON|OFF) [REDIRECT <id>] [BCAST] [PREFIX <prefix> [...]]",
+            "         [OPTIN] [OPTOUT] [NOLOOP]",
+            "    Only OFF: keys are not tracked.",
             "TRACKINGINFO",
             "    How the keys that this connection reads are tracked.",
             "UNBLOCK <client-id> [TIMEOUT|ERROR]",
@@ -278,6 +289,35 @@ internal static class ClientCommands
         if (!IsNameOrReply(cmd, 2)) return;
         cmd.Session.Name = cmd.Text(2);
         cmd.Reply.Ok();
+    }
+
+    // CLIENT TRACKING ON|OFF [option ...]: keys are not tracked, so that turning it on is refused rather than promised.
+    private static void Tracking(ref CommandContext cmd)
+    {
+        for (int i = 3; i < cmd.Count; i++)
+        {
+            if (cmd.Is(i, "BCAST"u8) || cmd.Is(i, "OPTIN"u8) || cmd.Is(i, "OPTOUT"u8) || cmd.Is(i, "NOLOOP"u8)) continue;
+            if (i + 1 < cmd.Count && cmd.Is(i, "PREFIX"u8))
+            {
+                i++;
+            }
+            else if (i + 1 < cmd.Count && cmd.Is(i, "REDIRECT"u8))
+            {
+                if (!cmd.TryIntegerOrReply(++i, out long id)) return;
+                if (cmd.Server.Clients.Find(id) is not null) continue;
+                cmd.Reply.Error("ERR The client ID you want redirect to does not exist"u8);
+                return;
+            }
+            else
+            {
+                cmd.ReplySyntaxError();
+                return;
+            }
+        }
+
+        if (cmd.Is(2, "OFF"u8)) cmd.Reply.Ok();
+        else if (cmd.Is(2, "ON"u8)) cmd.Reply.Error("ERR RedKite does not track keys for client side caching"u8);
+        else cmd.ReplySyntaxError();
     }
 
     // CLIENT TRACKINGINFO

@@ -11,6 +11,7 @@ internal static class CommandFamilies
         ExpiryCommands.Family,
         ScanCommands.Family,
         ObjectCommands.Family,
+        AclCommands.Family,
         ConnectionCommands.Family,
         ClientCommands.Family,
         ServerCommands.KeyspaceFamily,

@@ -25,7 +25,6 @@ internal static class DebugCommand
         else if (cmd.Is(1, "SET-ACTIVE-EXPIRE"u8) && cmd.Count == 3) SetActiveExpire(cmd);
         else if (cmd.Is(1, "POPULATE"u8) && cmd.Count is >= 3 and <= 5) Populate(cmd);
         else if (cmd.Is(1, "PROTOCOL"u8) && cmd.Count == 3) Protocol(cmd);
-        else if (cmd.Is(1, "STRINGMATCH-LEN"u8) && cmd.Count == 4) cmd.Reply.Integer(GlobPattern.IsMatch(cmd[2], cmd[3]) ? 1 : 0);
         else if (cmd.Is(1, "QUICKLIST-PACKED-THRESHOLD"u8) && cmd.Count == 3) PackedThreshold(cmd);
         else if (cmd.Is(1, "CHANGE-REPL-ID"u8) && cmd.Count == 2) ChangeReplicationId(cmd);
         else if (cmd.Is(1, "ERROR"u8) && cmd.Count == 3) cmd.Reply.Error(cmd[2]);
@@ -260,7 +259,5 @@ internal static class DebugCommand
         "    Switch off (0) or on (1) that expired keys are removed although nobody",
         "    asks for them.",
         "SLEEP <seconds>",
-        "    Let the event loop of this client stand still. Decimals are allowed.",
-        "STRINGMATCH-LEN <pattern> <string>",
-        "    Reply whether <string> matches the glob <pattern>.");
+        "    Let the event loop of this client stand still. Decimals are allowed.");
 }

@@ -110,7 +110,7 @@ internal sealed class CommandExecutor
         Metrics.Writes++;
         connection.Send(Reply.Written);
         if (Reply.Overflowed) connection.Close();
-        Reply.Clear();
+        Reply.ClearAndKeepRoom();
     }
 
     /// <summary>Notes an access where that takes more than setting the clock.</summary>

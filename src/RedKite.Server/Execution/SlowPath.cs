@@ -164,6 +164,7 @@ internal sealed class SlowPath(CommandExecutor executor)
         if (!cmd.Is(0, "POST"u8) && !cmd.Is(0, "HOST:"u8)) return false;
         _server.Log.Warning("Possible SECURITY ATTACK detected: a client sends HTTP (POST or Host:). This is probably somebody using cross-protocol scripting. Connection closed.");
         cmd.Session.CloseAfterReply();
+        if (cmd.Session.ClosesAfterReply) Reply.Truncate(0); // whoever is behind it learns nothing
         return true;
     }
 

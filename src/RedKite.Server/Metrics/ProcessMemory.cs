@@ -39,7 +39,8 @@ internal static class ProcessMemory
         return GC.GetGCMemoryInfo().TotalAvailableMemoryBytes;
     }
 
-    private static Span<byte> Read(string path, Span<byte> buffer)
+    /// <summary>The beginning of a file of /proc, as far as the buffer takes it; empty when it cannot be read.</summary>
+    internal static Span<byte> Read(string path, Span<byte> buffer)
     {
         try
         {

@@ -162,13 +162,17 @@ internal static class ServerInfo
 
     private static void Cpu(RedKiteServer server, InfoText text)
     {
-        // Threads are all alike: there is no main one whose share could be told apart.
         text.Section("CPU"u8);
         (TimeSpan user, TimeSpan system) = ProcessorTime();
         text.Line("used_cpu_sys"u8, system.TotalSeconds, 6);
         text.Line("used_cpu_user"u8, user.TotalSeconds, 6);
         text.Line("used_cpu_sys_children"u8, 0, 6);
         text.Line("used_cpu_user_children"u8, 0, 6);
+
+        // Redis's main thread is the one that executes commands: here, the one that executes this one.
+        if (!ThreadTime.TryRead(out double threadUser, out double threadSystem)) return;
+        text.Line("used_cpu_sys_main_thread"u8, threadSystem, 6);
+        text.Line("used_cpu_user_main_thread"u8, threadUser, 6);
     }
 
     private static (TimeSpan User, TimeSpan System) ProcessorTime()

@@ -20,6 +20,8 @@ internal sealed class SessionLoop : IConnectionHandler
 
     // So few commands since the last slice: nobody is kept waiting.
     private const int IdleCommandsMax = 16;
+    // Less garbage than this can wait until the runtime collects it by itself.
+    private const int CollectedBytesMin = 16 * 1024 * 1024;
 
     private readonly RedKiteServer _server;
     private readonly EventLoop _loop;
@@ -72,14 +74,17 @@ internal sealed class SessionLoop : IConnectionHandler
     public int Received(Connection connection, Span<byte> input)
     {
         Session session = SessionOf(connection);
+        if (session.ClosesAfterReply) return input.Length;
         Executor.Metrics.BytesReceived += connection.BytesReceived - session.BytesReceived;
         session.BytesReceived = connection.BytesReceived;
         Executor.Metrics.Reads++;
         int consumed = Executor.Run(session, input);
-        if (Executor.Reply.Length > 0 || Executor.Reply.Overflowed) Executor.SendReplies(session, connection);
+        bool replied = Executor.Reply.Length > 0 || Executor.Reply.Overflowed;
+        if (replied) Executor.SendReplies(session, connection);
         if (session.ClosesAfterReply)
         {
-            connection.CloseAfterSend();
+            // As Redis has it, the connection ends when a reply was sent: without replies it stays, and is listened to no more.
+            if (replied || session.ReplyMode != ReplyMode.Off || connection.OutputBytes > 0) connection.CloseAfterSend();
         }
         else if (session.IsPaused)
         {
@@ -126,6 +131,7 @@ internal sealed class SessionLoop : IConnectionHandler
         {
             _nextSecondMs = nowMs + 1000;
             LookAtClients(nowMs);
+            if (Executor.Reply.ReleaseRoom() >= CollectedBytesMin) CollectGarbage();
         }
 
         if (_isFirst) _server.SampleRates(nowMs);
@@ -179,6 +185,10 @@ internal sealed class SessionLoop : IConnectionHandler
 
         Buffers.End();
     }
+
+    // A server that does nothing allocates nothing, so the runtime would keep a huge reply's memory for as long. The managed
+    // heap is small besides: this takes milliseconds, and comes at most every other second.
+    private static void CollectGarbage() => GC.Collect(GC.MaxGeneration, GCCollectionMode.Aggressive, blocking: true, compacting: true);
 
     // Not listed and not counted while its farewell is on the way.
     private void Refuse(Connection connection, ReadOnlySpan<byte> farewell)

@@ -64,7 +64,7 @@ internal sealed class SpoilingProxy : IDisposable
         {
             work();
         }
-        catch (Exception e) when (e is SocketException or ObjectDisposedException)
+        catch (Exception e) when (e is SocketException or ObjectDisposedException or InvalidOperationException)
         {
             // One end has gone: so does the thread.
         }
