@@ -20,6 +20,7 @@ internal sealed class SessionLoop : IConnectionHandler
 
     // So few commands since the last slice: nobody is kept waiting.
     private const int IdleCommandsMax = 16;
+
     // Less garbage than this can wait until the runtime collects it by itself.
     private const int CollectedBytesMin = 16 * 1024 * 1024;
 
