@@ -104,8 +104,11 @@ public sealed class ReplyWriter
         written.Replace((byte)'\n', (byte)' ');
     }
 
-    /// <summary>An error whose text is put together; its characters are bytes (Latin-1), so that binary arguments survive.</summary>
-    public void Error(string text) => Error(Encoding.Latin1.GetBytes(text));
+    /// <summary>
+    /// An error whose text is put together; its characters are bytes (Latin-1), so that binary arguments survive. Line ends
+    /// that an argument left at its end are dropped.
+    /// </summary>
+    public void Error(string text) => Error(Encoding.Latin1.GetBytes(text.TrimEnd('\r', '\n')));
 
     /// <summary>An integer.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]

@@ -33,6 +33,7 @@ internal static partial class AllowedDifferences
         new("DEBUG", "OBJECT", c => Both(c, v => v.Marker == '+' && DebugObject().IsMatch(v.Text)), "addresses and sizes in memory are each server's own"),
         new("LOLWUT", "", c => Both(c, v => v.IsString && LolwutEnd().IsMatch(v.Text)), "the drawing is free, its last line tells the version"),
         new("HELLO", "", c => Both(c, v => v.IsError) && c.Oracle.Text.Replace("HELLO AUTH", "HELLO <proto> AUTH", StringComparison.Ordinal) == c.Subject.Text, "the hint names the protocol's version since Redis 7.2"),
+        new("HELLO", "", c => Both(c, v => v.IsError) && c.Oracle.Text.StartsWith("WRONGPASS ", StringComparison.Ordinal) && (c.Subject.Text.StartsWith("ERR Syntax error in HELLO option ", StringComparison.Ordinal) || c.Subject.Text.StartsWith("ERR Client names cannot ", StringComparison.Ordinal)), "all options are read before the password is looked at since Redis 7.2"),
         new("HELLO", "", SameHello, "each server has its own version and client ids"),
         new("CLIENT", "ID", c => Both(c, v => v.IsInteger && v.Number > 0), "each server has its own client ids"),
         new("CLIENT", "INFO", c => SameClientLines(c, exactly: 1), "addresses, ages and buffer sizes are each server's own; fields of later versions come in between"),

@@ -268,13 +268,13 @@ internal static class ClientCommands
         bool isName = cmd.Is(2, "LIB-NAME"u8);
         if (!isName && !cmd.Is(2, "LIB-VER"u8))
         {
-            cmd.Reply.Error($"ERR Unrecognized option '{cmd.Text(2)}'");
+            cmd.Reply.Error($"ERR Unrecognized option '{cmd.ShownText(2)}'");
             return;
         }
 
         if (!IsPrintable(cmd[3]))
         {
-            cmd.Reply.Error($"ERR {cmd.Text(2)} cannot contain spaces, newlines or special characters.");
+            cmd.Reply.Error($"ERR {cmd.ShownText(2)} cannot contain spaces, newlines or special characters.");
             return;
         }
 
@@ -437,7 +437,7 @@ internal static class ClientCommands
         if (cmd.Is(argument, "PUBSUB"u8)) return true;
         type = ClientType.Master;
         if (cmd.Is(argument, "MASTER"u8)) return true;
-        cmd.Reply.Error($"ERR Unknown client type '{cmd.Text(argument)}'");
+        cmd.Reply.Error($"ERR Unknown client type '{cmd.ShownText(argument)}'");
         return false;
     }
 
@@ -459,7 +459,7 @@ internal static class ClientCommands
     }
 
     private static void ReplyWrongForm(scoped in CommandContext cmd) =>
-        cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.Text(1)}'. Try CLIENT HELP.");
+        cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try CLIENT HELP.");
 
     // As Redis has it: everything from ! to ~, so that the fields of CLIENT LIST stay apart.
     private static bool IsPrintable(ReadOnlySpan<byte> text) => text.IndexOfAnyExceptInRange((byte)'!', (byte)'~') < 0;

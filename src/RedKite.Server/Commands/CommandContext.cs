@@ -75,6 +75,14 @@ internal ref struct CommandContext
     /// <summary>An argument as text, one character a byte.</summary>
     internal readonly string Text(int index) => Encoding.Latin1.GetString(this[index]);
 
+    /// <summary>An argument as Redis's messages show it: a zero byte ends it.</summary>
+    internal readonly string ShownText(int index)
+    {
+        ReadOnlySpan<byte> argument = this[index];
+        int end = argument.IndexOf((byte)0);
+        return Encoding.Latin1.GetString(end < 0 ? argument : argument[..end]);
+    }
+
     /// <summary>Whether an argument is a word, in whatever case.</summary>
     internal readonly bool Is(int index, ReadOnlySpan<byte> word) => Ascii.EqualsIgnoreCase(this[index], word);
 

@@ -65,7 +65,7 @@ internal static class ConnectionCommands
             }
             else
             {
-                cmd.Reply.Error($"ERR Syntax error in HELLO option '{cmd.Text(i)}'");
+                cmd.Reply.Error($"ERR Syntax error in HELLO option '{cmd.ShownText(i)}'");
                 return;
             }
         }

@@ -30,7 +30,7 @@ internal static class DebugCommand
         else if (cmd.Is(1, "ERROR"u8) && cmd.Count == 3) cmd.Reply.Error(cmd[2]);
         else if (cmd.Is(1, "LOG"u8) && cmd.Count == 3) Log(cmd);
         else if (cmd.Is(1, "RELOAD"u8)) Reload(cmd);
-        else cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.Text(1)}'. Try DEBUG HELP.");
+        else cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try DEBUG HELP.");
     }
 
     // DEBUG SLEEP seconds: this client's loop stands still, the others go on.

@@ -43,7 +43,7 @@ internal static class DiagnosticsCommands
         long count = SlowLogShownByDefault;
         if (cmd.Count > 3)
         {
-            cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.Text(1)}'. Try SLOWLOG HELP.");
+            cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try SLOWLOG HELP.");
             return;
         }
 
@@ -201,7 +201,7 @@ internal static class DiagnosticsCommands
     {
         if (cmd.Server.LatencyMonitor.Find(cmd.Text(2)) is not { } latency)
         {
-            cmd.Reply.Error($"ERR No samples available for event '{cmd.Text(2)}'");
+            cmd.Reply.Error($"ERR No samples available for event '{cmd.ShownText(2)}'");
             return;
         }
 

@@ -128,7 +128,7 @@ internal static class ExpiryCommands
             }
             else
             {
-                cmd.Reply.Error("ERR Unsupported option " + cmd.Text(options.Position));
+                cmd.Reply.Error("ERR Unsupported option " + cmd.ShownText(options.Position));
                 return false;
             }
         }

@@ -146,7 +146,7 @@ internal sealed class Configuration(Settings settings)
         for (int i = 0; i < rows.Length; i++)
         {
             string current = rows[i].Has(SettingFlags.Accumulates) ? "" : rows[i].Read(Settings);
-            if (Parse(rows[i], [pairs[i].Value], current, out newTexts[i]) is { } error) return Failed(pairs[i].Key, error);
+            if (Parse(rows[i], [pairs[i].Value], current, out newTexts[i]) is { } error) return Failed(NameOf(pairs[i]), error);
         }
 
         string[] oldTexts = Array.ConvertAll(rows, row => row.Read(Settings));
@@ -161,11 +161,14 @@ internal sealed class Configuration(Settings settings)
             if (apply() is not { } error) continue;
             WriteAll(rows, oldTexts);
             applied.ForEach(handler => handler());
-            return Failed(pairs[i].Key, error);
+            return Failed(NameOf(pairs[i]), error);
         }
 
         return null;
     }
+
+    // As the table has it: a value is refused under the setting's own name (or alias), a name as it came.
+    private static string NameOf(KeyValuePair<string, string> pair) => pair.Key.ToLowerInvariant();
 
     private void WriteAll(Setting[] rows, string[] texts)
     {
