@@ -1,4 +1,5 @@
 using System.Runtime.InteropServices;
+using RedKite.Bench;
 using RedKite.Server;
 using RedKite.Server.Config;
 
@@ -9,6 +10,8 @@ internal static class Program
 {
     private static async Task<int> Main(string[] arguments)
     {
+        if (arguments is ["bench", .. string[] options]) return BenchProgram.Run(options, Console.Out, Console.Error);
+
         CommandLine commandLine = CommandLine.Parse(arguments);
         if (commandLine.AsksForVersion)
         {
@@ -41,6 +44,7 @@ internal static class Program
           redkite --port 7000 --loops 2
           redkite /etc/redkite.conf --loglevel verbose
           redkite --version | --help
+          redkite bench --help                  the load generator
         """;
 
     private static async Task<int> RunAsync(CommandLine commandLine)

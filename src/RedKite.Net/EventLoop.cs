@@ -1,4 +1,6 @@
 using System.Collections.Concurrent;
+using System.Net;
+using System.Net.Sockets;
 using RedKite.Net.Interop;
 
 namespace RedKite.Net;
@@ -21,6 +23,7 @@ public sealed class EventLoop : IDisposable
     private readonly HashSet<Connection> _connections = [];
     private readonly Thread _thread;
     private bool _tickIsDue;
+    private bool _tickIsSet;
     private int _posted;
     private int _connectionCount;
     private volatile bool _stopping;
@@ -67,6 +70,45 @@ public sealed class EventLoop : IDisposable
 
     /// <summary>Accepts a listener's connections here. On the loop's thread or before the start.</summary>
     public void Listen(ListeningSocket listener) => Transport.Listen(listener);
+
+    /// <summary>
+    /// Connects to a server, waiting for it, and hands the connection to this loop, whose handler it is opened with. From
+    /// any thread.
+    /// </summary>
+    /// <param name="state">What <see cref="Connection.State"/> is to hold from the start.</param>
+    /// <exception cref="SocketException">Nobody answers there.</exception>
+    public void Connect(EndPoint server, object? state)
+    {
+        string? unixPath = server is UnixDomainSocketEndPoint ? server.ToString() : null;
+        var socket = new Socket(server.AddressFamily, SocketType.Stream, unixPath is null ? ProtocolType.Tcp : ProtocolType.Unspecified);
+        try
+        {
+            if (unixPath is null) socket.NoDelay = true;
+            socket.Connect(server);
+            socket.Blocking = false;
+        }
+        catch
+        {
+            socket.Dispose();
+            throw;
+        }
+
+        var connection = new Connection(
+            (int)socket.Handle, socket, PeerAddress.From(socket.RemoteEndPoint, unixPath), PeerAddress.From(socket.LocalEndPoint, unixPath));
+        connection.State = state;
+        Interlocked.Increment(ref _connectionCount);
+        Post(() => Adopt(connection));
+    }
+
+    /// <summary>
+    /// Calls the handler's <see cref="IConnectionHandler.Tick"/> after so many microseconds (at least one), in place of
+    /// what was set before and of what the running Tick returns. On the loop's thread.
+    /// </summary>
+    public void TickAfter(long microseconds)
+    {
+        _tickIsSet = true;
+        Transport.SetTimer(Math.Max(1, microseconds));
+    }
 
     /// <summary>Accepts no more. On the loop's thread.</summary>
     public void StopListening() => Transport.StopListening();
@@ -197,8 +239,9 @@ public sealed class EventLoop : IDisposable
 
     private void Tick()
     {
-        _tickIsDue = false;
-        Transport.SetTimer(Math.Max(1, Handler.Tick()));
+        _tickIsDue = _tickIsSet = false;
+        int milliseconds = Handler.Tick();
+        if (!_tickIsSet) Transport.SetTimer(Math.Max(1, milliseconds) * 1000L);
     }
 
     private void EmptyMailbox()

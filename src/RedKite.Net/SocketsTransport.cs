@@ -42,7 +42,7 @@ internal sealed class SocketsTransport : Transport
         listener.Dispose(); // which ends its pending accept
     }
 
-    internal override void SetTimer(int milliseconds) => _timerDue = Environment.TickCount64 + milliseconds;
+    internal override void SetTimer(long microseconds) => _timerDue = Environment.TickCount64 + ((microseconds + 999) / 1000);
 
     internal override void Wait(EventLoop loop)
     {

@@ -26,8 +26,8 @@ internal abstract class Transport : IDisposable
     /// </summary>
     internal abstract void Wait(EventLoop loop);
 
-    /// <summary>Makes a wait end after so many milliseconds (at least one), once.</summary>
-    internal abstract void SetTimer(int milliseconds);
+    /// <summary>Makes a wait end after so many microseconds (at least one), once; milliseconds, rounded up, without epoll.</summary>
+    internal abstract void SetTimer(long microseconds);
 
     /// <summary>Ends a wait early. From any thread.</summary>
     internal abstract void Wake();

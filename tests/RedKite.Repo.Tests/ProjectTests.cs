@@ -7,7 +7,8 @@ public class ProjectTests
 {
     private static readonly Dictionary<string, string[]> AllowedReferences = new()
     {
-        ["RedKite.Host"] = ["RedKite.Dashboard", "RedKite.Hosting", "RedKite.Scripting", "RedKite.Server"],
+        ["RedKite.Host"] = ["RedKite.Bench", "RedKite.Dashboard", "RedKite.Hosting", "RedKite.Scripting", "RedKite.Server"],
+        ["RedKite.Bench"] = ["RedKite.Net"],
         ["RedKite.Dashboard"] = ["RedKite.Server"],
         ["RedKite.Hosting"] = ["RedKite.Server"],
         ["RedKite.Scripting"] = ["RedKite.Server"],
@@ -20,7 +21,7 @@ public class ProjectTests
 
     // The bottom of the graph is the base library and nothing else.
     private static readonly string[] ProjectsWithoutPackages =
-        ["RedKite.Net", "RedKite.Persistence", "RedKite.Protocol", "RedKite.Server", "RedKite.Store"];
+        ["RedKite.Bench", "RedKite.Net", "RedKite.Persistence", "RedKite.Protocol", "RedKite.Server", "RedKite.Store"];
 
     // Suites about more than one project.
     private static readonly string[] CrossCuttingSuites = ["Differential", "EndToEnd", "Fuzz", "Repo"];

@@ -1,0 +1,51 @@
+namespace RedKite.Bench;
+
+/// <summary>What one run, or several together, came to.</summary>
+internal sealed class BenchResult
+{
+    internal BenchResult(IReadOnlyList<CommandStatistics> rows, DateTimeOffset started, double seconds, bool isOpenLoop)
+    {
+        Rows = rows;
+        Started = started;
+        Seconds = seconds;
+        Totals = new CommandStatistics("Totals", isOpenLoop);
+        foreach (CommandStatistics row in rows) row.AddTo(Totals);
+    }
+
+    internal IReadOnlyList<CommandStatistics> Rows { get; }
+
+    internal CommandStatistics Totals { get; }
+
+    internal DateTimeOffset Started { get; }
+
+    /// <summary>From the first request to the last reply; of several runs, their sum.</summary>
+    internal double Seconds { get; }
+
+    /// <summary>Requests that were due in an open loop and could not be sent before the end.</summary>
+    internal long Unsent { get; init; }
+
+    internal string? FirstError { get; init; }
+
+    /// <summary>Whether the rows are SET and GET, shown as Sets and Gets beside memtier's row of Waits.</summary>
+    internal bool HasSetsAndGets { get; init; }
+
+    internal double PerSecond(long count) => Seconds > 0 ? count / Seconds : 0;
+
+    internal double KilobytesPerSecond(CommandStatistics row) => PerSecond(row.BytesSent + row.BytesReceived) / 1024;
+
+    internal static BenchResult Sum(IReadOnlyList<BenchResult> runs, bool isOpenLoop)
+    {
+        CommandStatistics[] rows = [.. runs[0].Rows.Select(row => new CommandStatistics(row.Name, isOpenLoop))];
+        foreach (BenchResult run in runs)
+        {
+            for (int i = 0; i < rows.Length; i++) run.Rows[i].AddTo(rows[i]);
+        }
+
+        return new BenchResult(rows, runs[0].Started, runs.Sum(run => run.Seconds), isOpenLoop)
+        {
+            Unsent = runs.Sum(run => run.Unsent),
+            FirstError = runs.Select(run => run.FirstError).FirstOrDefault(error => error is not null),
+            HasSetsAndGets = runs[0].HasSetsAndGets,
+        };
+    }
+}

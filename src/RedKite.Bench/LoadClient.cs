@@ -1,0 +1,103 @@
+using RedKite.Net;
+
+namespace RedKite.Bench;
+
+/// <summary>A request that has no reply yet.</summary>
+internal struct PendingRequest
+{
+    internal long IntendedNs;
+    internal long SentNs;
+    internal int Row;
+    internal bool CountsHits;
+}
+
+/// <summary>One connection's side of the load: its turn in the mix, its keys, what it waits for. Its loop's thread alone uses it.</summary>
+internal sealed class LoadClient
+{
+    private readonly RequestMix _mix;
+    private readonly KeySequence[] _keys; // of each request of the mix
+    private readonly PendingRequest[] _pending; // a ring
+    private int _oldest;
+    private int _turn;
+    private int _turnLeft;
+
+    /// <param name="index">The client's number among those of all threads.</param>
+    internal LoadClient(BenchOptions options, RequestMix mix, int index, ulong seed)
+    {
+        _mix = mix;
+        _keys = [.. mix.Requests.Select((request, i) => new KeySequence(request.Pattern, options, index, options.Connections, new RandomSource(seed + ((ulong)i << 40))))];
+        _pending = new PendingRequest[options.Pipeline];
+        _turnLeft = mix.Requests[0].Ratio;
+        Left = options.RequestsPerClient;
+        Index = index;
+    }
+
+    internal ReplyScanner Scanner;
+
+    internal int Index { get; }
+
+    internal Connection? Connection { get; set; }
+
+    /// <summary>In place of a connection, under TLS.</summary>
+    internal TlsLink? Tls { get; set; }
+
+    /// <summary>Replies to what is sent before the load, such as AUTH, that are still to come.</summary>
+    internal int GreetingRepliesLeft { get; set; }
+
+    /// <summary>Requests still to be sent.</summary>
+    internal long Left { get; set; }
+
+    internal bool HasFinished { get; set; }
+
+    internal int PendingCount { get; private set; }
+
+    /// <summary>When the next request is due, where requests are paced.</summary>
+    internal long DueNs { get; set; }
+
+    /// <summary>Whether it waits in its loop's queue for that.</summary>
+    internal bool IsQueued { get; set; }
+
+    /// <summary>Bytes of a reply whose end has not come.</summary>
+    internal long PartialReplyBytes { get; set; }
+
+    internal void Send(ReadOnlySpan<byte> bytes)
+    {
+        if (Tls is not null) Tls.Send(bytes);
+        else Connection!.Send(bytes);
+    }
+
+    /// <summary>Whose turn it is in the mix.</summary>
+    internal MixedRequest NextRequest(out KeySequence keys)
+    {
+        if (_turnLeft == 0)
+        {
+            _turn = _turn + 1 == _keys.Length ? 0 : _turn + 1;
+            _turnLeft = _mix.Requests[_turn].Ratio;
+        }
+
+        _turnLeft--;
+        keys = _keys[_turn];
+        return _mix.Requests[_turn];
+    }
+
+    internal void AddPending(long intendedNs, long sentNs, MixedRequest request)
+    {
+        int at = _oldest + PendingCount;
+        if (at >= _pending.Length) at -= _pending.Length;
+        ref PendingRequest pending = ref _pending[at];
+        pending.IntendedNs = intendedNs;
+        pending.SentNs = sentNs;
+        pending.Row = request.Row;
+        pending.CountsHits = request.CountsHits;
+        PendingCount++;
+        Left--;
+    }
+
+    internal ref readonly PendingRequest TakePending()
+    {
+        ref PendingRequest pending = ref _pending[_oldest];
+        if (++_oldest == _pending.Length) _oldest = 0;
+        PendingCount--;
+        return ref pending;
+    }
+}

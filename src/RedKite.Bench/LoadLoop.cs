@@ -1,0 +1,301 @@
+using System.Text;
+using RedKite.Net;
+
+namespace RedKite.Bench;
+
+/// <summary>
+/// One thread's load: an event loop and its clients. Unpaced, a client sends a batch of the pipeline's length, and the next
+/// one when the whole batch is answered: one send, one receive and one look at the clock for each batch. Paced, each
+/// client has its own times at which requests are due, and sends what is due as far as the pipeline has room.
+/// </summary>
+internal sealed class LoadLoop : IConnectionHandler
+{
+    private const int IdleTickMs = 100;
+
+    // A limited client that fell behind may catch up this far; without it, every late timer would lower the rate.
+    private const long CatchUpNsMax = 10_000_000;
+
+    // A batch of large values goes out in parts rather than being gathered whole.
+    private const int SendBytesMax = 1 << 20;
+
+    private const int ErrorCharactersMax = 200;
+
+    private readonly BenchOptions _options;
+    private readonly RequestWriter _writer;
+    private readonly RandomSource _arrivals;
+    private readonly byte[] _greeting;
+    private readonly int _greetingReplies;
+    private readonly PriorityQueue<LoadClient, long> _due = new();
+    private readonly double _intervalNs; // between the requests of one client, where they are paced
+    private readonly Action<string> _fail;
+    private readonly Action _finished;
+    private readonly Action _ready;
+    private long _startNs;
+    private long _deadlineNs = long.MaxValue;
+    private long _timerNs = long.MaxValue;
+    private int _greeted;
+    private int _finishedClients;
+    private bool _hasBegun;
+
+    /// <param name="ready">Called when every connection can take requests.</param>
+    /// <param name="finished">Called when every client has had its last reply.</param>
+    /// <param name="fail">Called with a line that says what went wrong.</param>
+    internal LoadLoop(BenchOptions options, RequestMix mix, LoadClient[] clients, int index, ulong seed, Action ready, Action finished, Action<string> fail)
+    {
+        _options = options;
+        _ready = ready;
+        _finished = finished;
+        _fail = fail;
+        Clients = clients;
+        Rows = [.. mix.Rows.Select(name => new CommandStatistics(name, options.IsOpenLoop))];
+        _arrivals = new RandomSource(~seed + (ulong)index);
+        _writer = new RequestWriter(options, new RandomSource(seed ^ ((ulong)(index + 1) << 50)));
+        (_greeting, _greetingReplies) = ServerGreeting.For(options);
+        if (options.IsPaced)
+        {
+            double rate = options.IsOpenLoop ? options.TargetRate / options.Connections : options.RateLimit;
+            _intervalNs = LoadClock.NsPerSecond / rate;
+        }
+
+        Loop = new EventLoop($"bench-{index}", useSockets: options.Transport == "sockets") { Handler = this };
+        Loop.Crashed = failure => fail(failure.ToString());
+    }
+
+    internal EventLoop Loop { get; }
+
+    internal LoadClient[] Clients { get; }
+
+    internal CommandStatistics[] Rows { get; }
+
+    /// <summary>What the first reply that was an error said.</summary>
+    internal string? FirstError { get; private set; }
+
+    /// <summary>Requests that were due in an open loop and could not be sent before the end.</summary>
+    internal long Unsent { get; private set; }
+
+    /// <summary>When the last reply came.</summary>
+    internal long LastReplyNs { get; private set; }
+
+    /// <summary>Starts the load. On the loop's thread, when it is ready.</summary>
+    internal void Begin(long startNs, long deadlineNs)
+    {
+        _startNs = startNs;
+        _deadlineNs = deadlineNs;
+        _hasBegun = true;
+        foreach (LoadClient client in Clients)
+        {
+            client.DueNs = startNs + (long)FirstDelayNs(client);
+            SendMore(client, LoadClock.NowNs());
+        }
+    }
+
+    /// <summary>Sends no more; replies that are due are still waited for. On the loop's thread.</summary>
+    internal void EndEarly()
+    {
+        _deadlineNs = Math.Min(_deadlineNs, LoadClock.NowNs());
+        FinishIdle();
+    }
+
+    public void Opened(Connection connection)
+    {
+        var client = (LoadClient)connection.State!;
+        client.Connection = connection;
+        Greet(client);
+    }
+
+    /// <summary>A client is connected, encrypted or not.</summary>
+    internal void Greet(LoadClient client)
+    {
+        client.GreetingRepliesLeft = _greetingReplies;
+        client.Send(_greeting);
+        if (_greetingReplies == 0) Greeted();
+    }
+
+    public int Received(Connection connection, Span<byte> input) => Receive((LoadClient)connection.State!, input);
+
+    public long BytesExpected(Connection connection) => 0;
+
+    public void OutputWaits(Connection connection)
+    {
+        // The transport sends the rest when the server takes it; latency counts from before.
+    }
+
+    public void Closed(Connection connection) => Lost((LoadClient)connection.State!);
+
+    internal void Lost(LoadClient client)
+    {
+        if (!client.HasFinished) _fail("the server closed a connection");
+    }
+
+    public int Tick()
+    {
+        _timerNs = long.MaxValue;
+        if (!_hasBegun) return IdleTickMs;
+        long now = LoadClock.NowNs();
+        if (now >= _deadlineNs) FinishIdle();
+        while (_due.TryPeek(out LoadClient? client, out long due) && due <= now)
+        {
+            _due.Dequeue();
+            client.IsQueued = false;
+            SendMore(client, now);
+        }
+
+        SetTimer(now);
+        return IdleTickMs;
+    }
+
+    /// <returns>How many bytes are done with.</returns>
+    internal int Receive(LoadClient client, ReadOnlySpan<byte> input)
+    {
+        int at = 0, start = 0;
+        long now = LoadClock.NowNs();
+        while (client.Scanner.TryFinish(input, ref at, out ReplyKind kind))
+        {
+            ReadOnlySpan<byte> reply = input[start..at];
+            long bytes = reply.Length + client.PartialReplyBytes;
+            client.PartialReplyBytes = 0;
+            start = at;
+            if (kind == ReplyKind.Push) continue;
+            if (client.GreetingRepliesLeft > 0)
+            {
+                if (!CheckGreeting(client, kind, reply)) return input.Length;
+                continue;
+            }
+
+            if (kind == ReplyKind.Malformed || client.PendingCount == 0)
+            {
+                _fail("the server's reply is not RESP, or nobody asked for it");
+                return input.Length;
+            }
+
+            ref readonly PendingRequest request = ref client.TakePending();
+            CommandStatistics row = Rows[request.Row];
+            row.Record(request.IntendedNs, request.SentNs, now);
+            row.BytesReceived += bytes;
+            if (kind == ReplyKind.Error) CountError(row, reply);
+            else if (request.CountsHits && kind == ReplyKind.Null) row.Misses++;
+            else if (request.CountsHits) row.Hits++;
+        }
+
+        client.PartialReplyBytes += at - start;
+        if (!_hasBegun) return at;
+        LastReplyNs = now;
+        if (client.PendingCount == 0 || _options.IsPaced) SendMore(client, now);
+        return at;
+    }
+
+    private void SendMore(LoadClient client, long now)
+    {
+        if (client.HasFinished) return;
+        if (now >= _deadlineNs) client.Left = 0;
+        if (_options.IsPaced) SendWhatIsDue(client, now);
+        else SendBatch(client, now);
+        if (client.Left == 0 && client.PendingCount == 0) Finish(client);
+    }
+
+    private void SendBatch(LoadClient client, long now)
+    {
+        for (long left = Math.Min(_options.Pipeline, client.Left); left > 0; left--) Append(client, now, now);
+        Flush(client);
+    }
+
+    private void SendWhatIsDue(LoadClient client, long now)
+    {
+        while (client.Left > 0 && client.PendingCount < _options.Pipeline && client.DueNs <= now)
+        {
+            Append(client, _options.IsOpenLoop ? client.DueNs : now, now);
+            client.DueNs += (long)NextDelayNs();
+            if (!_options.IsOpenLoop) client.DueNs = Math.Max(client.DueNs, now - CatchUpNsMax);
+        }
+
+        Flush(client);
+        if (client.IsQueued || client.Left == 0 || client.PendingCount == _options.Pipeline) return;
+        client.IsQueued = true;
+        _due.Enqueue(client, client.DueNs);
+        SetTimer(now);
+    }
+
+    private void Append(LoadClient client, long intendedNs, long sentNs)
+    {
+        MixedRequest request = client.NextRequest(out KeySequence keys);
+        Rows[request.Row].BytesSent += _writer.Append(request.Template, keys);
+        client.AddPending(intendedNs, sentNs, request);
+        if (_writer.Bytes.Length >= SendBytesMax) Flush(client);
+    }
+
+    private void Flush(LoadClient client)
+    {
+        client.Send(_writer.Bytes);
+        _writer.Clear();
+    }
+
+    // The timer is for whoever is due first; it is only ever moved forward here, as Tick clears it.
+    private void SetTimer(long now)
+    {
+        if (!_due.TryPeek(out _, out long due)) return;
+        due = Math.Min(due, Math.Max(now, _deadlineNs));
+        if (due >= _timerNs) return;
+        _timerNs = due;
+        Loop.TickAfter(Math.Min((due - now) / 1000, IdleTickMs * 1000));
+    }
+
+    private double NextDelayNs() => _options.PoissonArrival ? -Math.Log(_arrivals.Fraction()) * _intervalNs : _intervalNs;
+
+    // Evenly: clients take turns within one interval. At random: the first request is as random as the others.
+    private double FirstDelayNs(LoadClient client)
+    {
+        if (!_options.IsPaced) return 0;
+        return _options.PoissonArrival ? NextDelayNs() : _intervalNs * client.Index / _options.Connections;
+    }
+
+    private bool CheckGreeting(LoadClient client, ReplyKind kind, ReadOnlySpan<byte> reply)
+    {
+        if (kind is ReplyKind.Error or ReplyKind.Malformed)
+        {
+            _fail($"the server refused the connection: {Text(reply)}");
+            return false;
+        }
+
+        if (--client.GreetingRepliesLeft == 0) Greeted();
+        return true;
+    }
+
+    private void Greeted()
+    {
+        if (++_greeted == Clients.Length) _ready();
+    }
+
+    private void CountError(CommandStatistics row, ReadOnlySpan<byte> reply)
+    {
+        row.Errors++;
+        FirstError ??= Text(reply);
+    }
+
+    private static string Text(ReadOnlySpan<byte> reply)
+    {
+        string text = Encoding.UTF8.GetString(reply).TrimStart('-').TrimEnd();
+        return text.Length > ErrorCharactersMax ? text[..ErrorCharactersMax] : text;
+    }
+
+    // At the end of the time: clients that wait for nothing but their next turn.
+    private void FinishIdle()
+    {
+        foreach (LoadClient client in Clients)
+        {
+            if (_options.IsOpenLoop && client.Left > 0 && client.DueNs < _deadlineNs)
+            {
+                Unsent += Math.Min(client.Left, 1 + (long)((_deadlineNs - client.DueNs) / _intervalNs));
+            }
+
+            client.Left = 0;
+            if (client.PendingCount == 0) Finish(client);
+        }
+    }
+
+    private void Finish(LoadClient client)
+    {
+        if (client.HasFinished) return;
+        client.HasFinished = true;
+        if (++_finishedClients == Clients.Length) _finished();
+    }
+}
