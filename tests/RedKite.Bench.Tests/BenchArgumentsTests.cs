@@ -1,0 +1,92 @@
+namespace RedKite.Bench.Tests;
+
+/// <summary>Options: what is understood, and the one line that tells what is not.</summary>
+public class BenchArgumentsTests
+{
+    [Fact]
+    public void Defaults_are_memtiers()
+    {
+        BenchOptions options = BenchArguments.Parse([]);
+        Assert.Equal(("localhost", 6379, 50, 4, 10_000L), (options.Server, options.Port, options.Clients, options.Threads, options.RequestsPerClient));
+        Assert.Equal((1, 10, 1, 32, "memtier-", 0L, 10_000_000L), (options.SetRatio, options.GetRatio, options.Pipeline, options.DataSizeMax, options.KeyPrefix, options.KeyMinimum, options.KeyMaximum));
+    }
+
+    [Theory]
+    [InlineData("-c 7")]
+    [InlineData("-c7")]
+    [InlineData("--clients 7")]
+    [InlineData("--clients=7")]
+    public void A_value_may_be_written_in_four_ways(string line)
+    {
+        Assert.Equal(7, BenchArguments.Parse(line.Split(' ')).Clients);
+    }
+
+    [Fact]
+    public void Options_reach_their_places()
+    {
+        BenchOptions options = BenchArguments.Parse(
+            ["-s", "::1", "-p", "7", "--ratio", "3:0", "--key-pattern=Z:P", "--data-size-range", "10-20", "-a", "kite:red", "--protocol", "resp3",
+             "--print-percentiles", "90,99.99", "--target-rate", "1000", "--arrival", "poisson", "--select-db", "3"]);
+        Assert.Equal((3, 0, KeyPattern.Zipf, KeyPattern.Parallel, 10, 20), (options.SetRatio, options.GetRatio, options.SetPattern, options.GetPattern, options.DataSizeMin, options.DataSizeMax));
+        Assert.Equal(("kite", "red", 3, 3, true), (options.User, options.Password, options.Protocol, options.Database, options.PoissonArrival));
+        Assert.Equal([90, 99.99], options.Percentiles);
+    }
+
+    [Fact]
+    public void A_commands_ratio_and_pattern_are_those_that_follow_it()
+    {
+        BenchOptions options = BenchArguments.Parse(["--command", "PING", "--command", "HSET __key__ f __data__", "--command-ratio", "4", "--command-key-pattern", "S"]);
+        Assert.Equal([new BenchCommand("PING", 1, KeyPattern.Random), new BenchCommand("HSET __key__ f __data__", 4, KeyPattern.Sequential)], options.Commands);
+    }
+
+    [Theory]
+    [InlineData("R:R", 101)]
+    [InlineData("S:S", 101)]
+    [InlineData("P:P", 11)]
+    public void All_keys_means_a_request_for_each_key(string pattern, long requests)
+    {
+        BenchOptions options = BenchArguments.Parse(["-n", "allkeys", "--key-maximum", "100", "-c", "5", "-t", "2", "--key-pattern", pattern]);
+        Assert.Equal(requests, options.RequestsPerClient);
+    }
+
+    [Theory]
+    [InlineData("--colour red", "unknown option --colour")]
+    [InlineData("-z", "unknown option -z")]
+    [InlineData("stray", "unexpected argument stray")]
+    [InlineData("-c", "--clients needs a value")]
+    [InlineData("-c 0", "--clients: 0 is not a whole number from 1 to 100000")]
+    [InlineData("-c many", "--clients: many is not a whole number from 1 to 100000")]
+    [InlineData("-p 65536", "--port: 65536 is not a whole number from 1 to 65535")]
+    [InlineData("--tls=yes", "--tls takes no value")]
+    [InlineData("--ratio 1", "--ratio: 1 is not SET:GET")]
+    [InlineData("--ratio 0:0", "--ratio: one side must be above zero")]
+    [InlineData("--key-pattern R:X", "--key-pattern: X is none of R, S, P, G, Z")]
+    [InlineData("--data-size-range 9-3", "--data-size-range: 3 is not a whole number from 9 to 536870912")]
+    [InlineData("--key-minimum 5 --key-maximum 4", "--key-minimum is above --key-maximum")]
+    [InlineData("--key-median 11 --key-maximum 10", "--key-median is outside the range of keys")]
+    [InlineData("-n 5 --test-time 5", "--requests and --test-time exclude each other")]
+    [InlineData("--rate-limiting 5 --target-rate 5", "--rate-limiting and --target-rate exclude each other")]
+    [InlineData("--arrival even", "--arrival needs --target-rate")]
+    [InlineData("--command-ratio 5", "--command-ratio: there is no --command before it")]
+    [InlineData("--command ''", "--command is empty")]
+    [InlineData("--command \"x", "--command: a quote does not end: \"x")]
+    [InlineData("--protocol 4", "--protocol: 4 is none of 2, 3, redis, resp2, resp3")]
+    [InlineData("--print-percentiles 50,101", "--print-percentiles: 101 is not a number from 0 to 100")]
+    public void A_wrong_option_is_told_in_one_line(string line, string expected)
+    {
+        var output = new StringWriter();
+        var errors = new StringWriter();
+        string[] arguments = [.. line.Split(' ').Select(word => word == "''" ? "" : word)];
+        Assert.Equal(2, BenchProgram.Run(arguments, output, errors));
+        Assert.Equal($"redkite bench: {expected}{Environment.NewLine}", errors.ToString());
+        Assert.Equal("", output.ToString());
+    }
+
+    [Fact]
+    public void Help_names_every_option_that_memtier_users_know()
+    {
+        var output = new StringWriter();
+        Assert.Equal(0, BenchProgram.Run(["--help"], output, TextWriter.Null));
+        foreach (string name in (string[])["--ratio", "--pipeline", "--key-pattern", "--json-out-file", "--target-rate"]) Assert.Contains(name, output.ToString(), StringComparison.Ordinal);
+    }
+}
