@@ -15,10 +15,11 @@ internal sealed record Options
           memory   resident bytes for each of 5,000,000 string keys
           growth   the longest operation while 10,000,000 keys are loaded in process
           idle     resident bytes for each of 10,000 idle connections, and CPU beside them
+          loadgen  CPU of `redkite bench` for each operation against redis-benchmark's, at the floor
           all      every one of them
 
         options
-          --pipelines 1,16,64     depths that cpu and loops measure (idle measures 16, cache 64)
+          --pipelines 1,16,64     depths that cpu, loops and loadgen measure (idle measures 16, cache 64)
           --rounds 5              counted rounds for each server; the median is reported
           --seconds 2             length of a round of load
           --user-seconds 2        cache: user-mode CPU that a round lasts for (its clock is sampled)

@@ -13,6 +13,7 @@ Dictionary<string, Func<Options, Report>> scenarios = new()
     ["memory"] = MemoryScenario.Run,
     ["growth"] = GrowthScenario.Run,
     ["idle"] = IdleScenario.Run,
+    ["loadgen"] = LoadGeneratorScenario.Run,
 };
 
 if (args.Contains("--help") || args.Contains("-h"))

@@ -1,3 +1,5 @@
+using System.Security.Cryptography;
+using System.Security.Cryptography.X509Certificates;
 using System.Text.Json;
 using RedKite.Server;
 using RedKite.Testing;
@@ -156,6 +158,32 @@ public class BenchRunTests
     }
 
     [Fact]
+    public void An_encrypted_connection_carries_the_same_load()
+    {
+        string folder = Directory.CreateTempSubdirectory("redkite-test-").FullName;
+        try
+        {
+            string certificate = Path.Combine(folder, "certificate.pem"), key = Path.Combine(folder, "key.pem");
+            WriteCertificate(certificate, key);
+            int port = ServerProcess.FreePort();
+            using ServerProcess redis = ServerProcess.Start(
+                ServerProgram.Oracle, "--tls-port", $"{port}", "--tls-cert-file", certificate, "--tls-key-file", key, "--tls-ca-cert-file", certificate, "--tls-auth-clients", "no");
+            string[] load = ["-s", "localhost", "-p", $"{port}", "--tls", "-t", "2", "-c", "2", "-n", "500", "--pipeline", "5", "-d", "5000", "--key-maximum", "9"];
+            BenchResult result = Run([.. load, "--cacert", certificate]);
+            Assert.Equal((2000, 0), (result.Totals.Count, result.Totals.Errors));
+            Assert.Equal(2000, Run([.. load, "--tls-skip-verify"]).Totals.Count);
+
+            var errors = new StringWriter();
+            Assert.Equal(1, BenchProgram.Run(load, TextWriter.Null, errors)); // nobody vouches for the certificate
+            Assert.StartsWith($"redkite bench: cannot connect to localhost:{port}: ", errors.ToString(), StringComparison.Ordinal);
+        }
+        finally
+        {
+            Directory.Delete(folder, recursive: true);
+        }
+    }
+
+    [Fact]
     public void A_server_that_is_not_there_is_told_in_one_line()
     {
         var errors = new StringWriter();
@@ -163,6 +191,19 @@ public class BenchRunTests
         Assert.Equal(1, BenchProgram.Run(["-s", "127.0.0.1", "-p", $"{port}", "-n", "1"], TextWriter.Null, errors));
         Assert.StartsWith($"redkite bench: cannot connect to 127.0.0.1:{port}: ", errors.ToString(), StringComparison.Ordinal);
         Assert.Single(errors.ToString().Split(Environment.NewLine, StringSplitOptions.RemoveEmptyEntries));
+    }
+
+    private static void WriteCertificate(string certificatePath, string keyPath)
+    {
+        using var key = ECDsa.Create(ECCurve.NamedCurves.nistP256);
+        var request = new CertificateRequest("CN=localhost", key, HashAlgorithmName.SHA256);
+        var names = new SubjectAlternativeNameBuilder();
+        names.AddDnsName("localhost");
+        request.CertificateExtensions.Add(names.Build());
+        request.CertificateExtensions.Add(new X509BasicConstraintsExtension(certificateAuthority: true, hasPathLengthConstraint: false, 0, critical: true));
+        using X509Certificate2 certificate = request.CreateSelfSigned(DateTimeOffset.UtcNow.AddDays(-1), DateTimeOffset.UtcNow.AddDays(1));
+        File.WriteAllText(certificatePath, certificate.ExportCertificatePem());
+        File.WriteAllText(keyPath, key.ExportPkcs8PrivateKeyPem());
     }
 
     private static BenchResult Run(params string[] arguments) =>
