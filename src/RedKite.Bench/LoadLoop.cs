@@ -80,7 +80,7 @@ internal sealed class LoadLoop : IConnectionHandler
     internal void Begin(long startNs, long deadlineNs)
     {
         _startNs = startNs;
-        _deadlineNs = deadlineNs;
+        _deadlineNs = Math.Min(_deadlineNs, deadlineNs); // an interruption may have come first
         _hasBegun = true;
         foreach (LoadClient client in Clients)
         {
@@ -187,7 +187,7 @@ internal sealed class LoadLoop : IConnectionHandler
     private void SendMore(LoadClient client, long now)
     {
         if (client.HasFinished) return;
-        if (now >= _deadlineNs) client.Left = 0;
+        if (now >= _deadlineNs) EndSending(client);
         if (_options.IsPaced) SendWhatIsDue(client, now);
         else SendBatch(client, now);
         if (client.Left == 0 && client.PendingCount == 0) Finish(client);
@@ -282,14 +282,20 @@ internal sealed class LoadLoop : IConnectionHandler
     {
         foreach (LoadClient client in Clients)
         {
-            if (_options.IsOpenLoop && client.Left > 0 && client.DueNs < _deadlineNs)
-            {
-                Unsent += Math.Min(client.Left, 1 + (long)((_deadlineNs - client.DueNs) / _intervalNs));
-            }
-
-            client.Left = 0;
+            EndSending(client);
             if (client.PendingCount == 0) Finish(client);
         }
+    }
+
+    // An open loop owes what was due before the end.
+    private void EndSending(LoadClient client)
+    {
+        if (_options.IsOpenLoop && client.Left > 0 && client.DueNs < _deadlineNs)
+        {
+            Unsent += Math.Min(client.Left, 1 + (long)((_deadlineNs - 1 - client.DueNs) / _intervalNs));
+        }
+
+        client.Left = 0;
     }
 
     private void Finish(LoadClient client)

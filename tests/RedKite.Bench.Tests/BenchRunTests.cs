@@ -98,6 +98,15 @@ public class BenchRunTests
     }
 
     [Fact]
+    public void What_was_due_and_could_not_be_sent_is_told()
+    {
+        using var server = new StallingServer(stallAfterMs: 500, stallMs: 1500);
+        BenchResult result = Run("-p", $"{server.Port}", "-s", "127.0.0.1", "-t", "1", "-c", "1", "--target-rate", "500", "--test-time", "1");
+        Assert.InRange(result.Unsent, 200, 300);
+        Assert.Equal(500, result.Totals.Count + result.Unsent);
+    }
+
+    [Fact]
     public async Task The_table_and_the_file_have_memtiers_form()
     {
         await using RedKiteServer server = await StartAsync();
