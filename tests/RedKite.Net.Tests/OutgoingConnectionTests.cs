@@ -1,0 +1,66 @@
+using System.Diagnostics;
+using System.Net;
+using System.Net.Sockets;
+
+namespace RedKite.Net.Tests;
+
+/// <summary>Loops as clients: connections that they make, and ticks in microseconds.</summary>
+public class OutgoingConnectionTests
+{
+    public static TheoryData<string> Transports => EventLoopTests.Transports;
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void A_connection_that_a_loop_makes_carries_bytes_both_ways_and_ends(string transport)
+    {
+        using EchoServer server = new(transport, new EchoHandler());
+        EchoHandler handler = new() { Greeting = [1, 2, 3] };
+        using EventLoop loop = new("client", transport == "sockets") { Handler = handler };
+        loop.Start();
+        object state = new();
+        loop.Connect(new IPEndPoint(IPAddress.Loopback, server.Port), state);
+
+        // Both sides echo: the three bytes go around until one of them closes.
+        EchoServer.WaitFor(() => server.Loops[0].ConnectionCount == 1 && handler.OpenedCount == 1, "the connection is open");
+        EchoServer.RunOn(loop, () => Assert.Same(state, Assert.Single(loop.Connections).State));
+        EchoServer.WaitFor(() => server.Loops[0].Connections.Single().BytesReceived > 3000, "bytes that go around");
+        EchoServer.RunOn(loop, () => loop.Connections.Single().Close());
+        EchoServer.WaitFor(() => handler.ClosedCount == 1 && server.Handler.ClosedCount == 1, "both sides saw the end");
+        Assert.Equal(0, loop.ConnectionCount);
+        loop.Stop();
+        Assert.Null(loop.Failure);
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void Nobody_there_is_told_to_the_caller(string transport)
+    {
+        int port;
+        using (ListeningSocket gone = ListeningSocket.Tcp(IPAddress.Loopback, 0, 1)) port = gone.Port;
+        using EventLoop loop = new("client", transport == "sockets") { Handler = new EchoHandler() };
+        Assert.Throws<SocketException>(() => loop.Connect(new IPEndPoint(IPAddress.Loopback, port), state: null));
+        Assert.Equal(0, loop.ConnectionCount);
+    }
+
+    [Fact]
+    public void A_tick_may_be_asked_for_in_microseconds()
+    {
+        if (!EventLoop.EpollIsSupported) return;
+        EchoHandler handler = new();
+        using EventLoop loop = new("ticking", useSockets: false) { Handler = handler };
+        loop.Start();
+        Stopwatch clock = Stopwatch.StartNew();
+        int asked = 0;
+        while (asked < 200)
+        {
+            // Each replaces the ten milliseconds that the handler returned.
+            int before = Volatile.Read(ref handler.TickCount);
+            loop.Post(() => loop.TickAfter(100));
+            SpinWait.SpinUntil(() => Volatile.Read(ref handler.TickCount) > before, 10_000);
+            asked++;
+        }
+
+        Assert.InRange(clock.ElapsedMilliseconds, 0, 1500); // 2,000 by the handler's own ticks
+        loop.Stop();
+    }
+}
