@@ -10,7 +10,7 @@ internal static class BenchArguments
     private const int ThreadsMax = 1024;
     private const int PipelineMax = 100_000;
     private const int DataBytesMax = 512 << 20;
-    private const int HelpColumn = 34;
+    private const int HelpColumn = 41;
 
     private static readonly Row[] Rows =
     [
