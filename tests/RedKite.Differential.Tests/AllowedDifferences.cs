@@ -22,12 +22,13 @@ internal static partial class AllowedDifferences
         new("PEXPIRETIME", "", c => Near(c, ClockDistanceMs), "a relative expiry starts when each server executes it"),
         new("TIME", "", SimilarTime, "time passes between the two servers"),
         new("KEYS", "", c => SameElements(c.Oracle, c.Subject), "the order of keys is not specified"),
-        new("SCAN", "", c => OddCursor().IsMatch(c.Word(1)) && IsCursorError(c.Oracle) != IsCursorError(c.Subject), "Redis 7.4 reads cursors anew: nothing at all and plain negative numbers are none, blanks before a number do no harm"),
+        new("SCAN", "", c => OddCursor().IsMatch(c.Word(1)) && IsCursorError(c.Oracle) != IsCursorError(c.Subject), "Redis 7.4 reads cursors anew: nothing at all (which a zero byte ends) and plain negative numbers are none, blanks before a number do no harm"),
         new("SCAN", "", SameScan, "the order of keys is not specified"),
         new("RANDOMKEY", "", c => Both(c, v => v.Marker == '$' && !v.IsNull), "any key will do, but none only if there is none"),
         new("OBJECT", "IDLETIME", c => Near(c, ClockDistanceMs / 1000), "time passes between the two servers"),
+        new("OBJECT", "IDLETIME", c => Both(c, v => v.IsInteger && v.Number >= 0) && c.Subject.Number <= c.Oracle.Number, "in Redis all keys of one small integer share its clock, and setting it leaves that alone; a clock of LFU reads as a long time after a change of policy"),
         new("OBJECT", "FREQ", c => Both(c, v => v.IsInteger && v.Number is >= 0 and <= 255), "the access counter is probabilistic"),
-        new("OBJECT", "REFCOUNT", c => c.Subject.IsInteger && c.Subject.Number == 1 && c.Oracle.IsInteger, "Redis shares small integers; RedKite has no shared values"),
+        new("OBJECT", "REFCOUNT", c => Both(c, v => v.IsInteger && v.Number is 1 or int.MaxValue), "whether Redis shares a small integer depends on how it came to be, too: a copy's is its own"),
         new("MEMORY", "USAGE", c => Both(c, v => v.IsInteger && v.Number > 0), "sizes in memory are each server's own"),
         new("MEMORY", "DOCTOR", c => Both(c, v => v.IsString), "prose about each server's own memory"),
         new("DEBUG", "OBJECT", c => Both(c, v => v.Marker == '+' && DebugObject().IsMatch(v.Text)), "addresses and sizes in memory are each server's own"),
@@ -40,7 +41,7 @@ internal static partial class AllowedDifferences
         new("CLIENT", "LIST", c => SameClientLines(c, exactly: null), "addresses, ages and buffer sizes are each server's own; fields of later versions come in between"),
         new("CLIENT", "PAUSE", c => c.Word(2) == long.MaxValue.ToString(CultureInfo.InvariantCulture) && c.Oracle.Marker == '+' && c.Subject.IsError, "Redis 7.0 lets the end of the pause overflow; a time that cannot be told is refused"),
         new("ACL", "LIST", c => Both(c, v => v.Marker == '*') && c.Oracle.ToString() == c.Subject.ToString().Replace(" sanitize-payload", "", StringComparison.Ordinal), "the default user shows sanitize-payload since Redis 7.2"),
-        new("COMMAND", "", c => (c.Command.Length == 1 || (c.Command.Length == 2 && c.Word(1) == "INFO")) && SameCommands(c.Oracle, c.Subject), "the order of commands is not specified; RedKite has commands of later versions"),
+        new("COMMAND", "", c => (c.Command.Length == 1 || (c.Command.Length == 2 && c.Word(1) == "INFO")) && SameCommandsInCommon(c.Oracle, c.Subject), "the order of commands is not specified; RedKite has commands of later versions, and not those of all data types"),
         new("COMMAND", "COUNT", c => Both(c, v => v.IsInteger && v.Number > 0), "RedKite has commands of later versions and not all modules' ones"),
         new("COMMAND", "LIST", c => Both(c, v => v.Marker == '*' && v.Items.All(name => CommandName().IsMatch(name.Text))), "RedKite has commands of later versions"),
         new("COMMAND", "INFO", SameCommandInfo, "flags, categories, tips and subcommands have no order; later versions add subcommands"),
@@ -123,32 +124,59 @@ internal static partial class AllowedDifferences
         && c.Oracle.Items.Zip(c.Subject.Items).All(pair => SameCommandEntry(pair.First, pair.Second));
 
     // Name, arity and key positions in order; sets of flags, categories, tips and key specifications; then subcommands by name.
-    private static bool SameCommandEntry(RespValue oracle, RespValue subject)
+    private static bool SameCommandEntry(RespValue oracle, RespValue subject, bool inCommon = false)
     {
         if (oracle.IsNull || subject.IsNull) return oracle.Equals(subject);
         if (oracle.Items.Count != 10 || subject.Items.Count != 10) return false;
         for (int i = 0; i < 9; i++)
         {
-            if (Sorted(oracle.Items[i]) != Sorted(subject.Items[i])) return false;
+            if (Sorted(WithoutNotes(oracle.Items[i])) != Sorted(WithoutNotes(subject.Items[i]))) return false;
         }
 
-        return SameCommands(oracle.Items[9], subject.Items[9]);
+        return inCommon
+            ? oracle.Items[9].Items.Count == 0 || SameCommandsInCommon(oracle.Items[9], subject.Items[9])
+            : SameCommands(oracle.Items[9], subject.Items[9]);
+    }
+
+    // The notes of key specifications are prose, RedKite's in its own words: that there are some must be the same.
+    private static RespValue WithoutNotes(RespValue value)
+    {
+        if (!value.IsAggregate) return value;
+        bool follows = false;
+        List<RespValue> items = [];
+        foreach (RespValue item in value.Items)
+        {
+            items.Add(follows ? RespValue.Scalar('$', []) : WithoutNotes(item));
+            follows = item.Marker == '$' && item.Text == "notes";
+        }
+
+        return RespValue.Aggregate(value.Marker, [.. items]);
+    }
+
+    private static bool SameCommandsInCommon(RespValue oracle, RespValue subject)
+    {
+        HashSet<string> given = [.. subject.Items.Where(entry => !entry.IsNull).Select(entry => entry.Items[0].Text)];
+        RespValue[] common = [.. oracle.Items.Where(entry => !entry.IsNull && given.Contains(entry.Items[0].Text))];
+        return common.Length > 0 && SameCommands(RespValue.Aggregate('*', common), subject, inCommon: true);
     }
 
     // Every command of the oracle, whatever else there is.
-    private static bool SameCommands(RespValue oracle, RespValue subject)
+    private static bool SameCommands(RespValue oracle, RespValue subject, bool inCommon = false)
     {
         ILookup<string, RespValue> given = subject.Items.ToLookup(entry => entry.Items.Count == 0 ? "" : entry.Items[0].Text);
-        return oracle.Items.All(entry => given[entry.Items[0].Text].FirstOrDefault() is { } match && SameCommandEntry(entry, match));
+        return oracle.Items.All(entry => given[entry.Items[0].Text].FirstOrDefault() is { } match && SameCommandEntry(entry, match, inCommon));
     }
 
     private static bool SameCommandDocs(Comparison c)
     {
-        if (c.Oracle.Marker != c.Subject.Marker || !SameElements(Names(c.Oracle), Names(c.Subject))) return false;
+        // All of them, when none is named: then those that both have are compared.
+        bool all = c.Command.Length == 2;
+        if (c.Oracle.Marker != c.Subject.Marker || c.Subject.Items.Count == 0 || (!all && !SameElements(Names(c.Oracle), Names(c.Subject)))) return false;
         for (int i = 0; i < c.Oracle.Items.Count; i += 2)
         {
             RespValue oracle = c.Oracle.Items[i + 1];
             RespValue? subject = c.Subject[c.Oracle.Items[i].Text];
+            if (all && subject is null) continue;
             if (subject?["summary"] is not { Marker: '$', IsNull: false }) return false;
             if (!Equals(oracle["since"], subject["since"]) || !Equals(oracle["group"], subject["group"])) return false;
         }
@@ -194,7 +222,7 @@ internal static partial class AllowedDifferences
 
     private static long Number(RespValue bulk) => long.Parse(bulk.Text, CultureInfo.InvariantCulture);
 
-    [GeneratedRegex("^$|^-[0-9]|^ ")]
+    [GeneratedRegex(@"^($|\0|-[0-9]| )")]
     private static partial Regex OddCursor();
 
     [GeneratedRegex("^[0-9]{1,20}$")]

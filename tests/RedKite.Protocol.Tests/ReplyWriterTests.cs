@@ -107,6 +107,21 @@ public class ReplyWriterTests
     }
 
     [Fact]
+    public void Large_room_is_kept_while_it_is_needed_and_given_up_later()
+    {
+        var reply = new ReplyWriter();
+        reply.Bulk(new byte[3_000_000]);
+        reply.ClearAndKeepRoom();
+        Assert.Equal(0, reply.ReleaseRoom());   // it was needed since the last call, before which there was none
+        reply.Ok();
+        reply.ClearAndKeepRoom();
+        Assert.InRange(reply.ReleaseRoom(), 3_000_000, int.MaxValue);
+        Assert.Equal(0, reply.ReleaseRoom());
+        reply.Ok();
+        Assert.Equal("+OK\r\n"u8, reply.Written);
+    }
+
+    [Fact]
     public void Every_reply_fits_wherever_the_buffer_ends()
     {
         // The writer starts with 64 KiB: each form is written across that end at each offset.

@@ -411,7 +411,7 @@ internal static class ClientCommands
         {
             filter.User = cmd.Text(value);
             if (filter.User == DefaultUser.Name) return true;
-            cmd.Reply.Error($"ERR No such user '{filter.User}'");
+            cmd.Reply.Error($"ERR No such user '{cmd.ShownText(value)}'");
             return false;
         }
         else if (cmd.Is(option, "SKIPME"u8) && (cmd.Is(value, "YES"u8) || cmd.Is(value, "NO"u8)))

@@ -142,8 +142,14 @@ public class ClientCommandsTests : NetworkTests
         Pipelined("CLIENT REPLY foo|PING", "-ERR syntax error\r\n+PONG\r\n");
         client.Send("CLIENT REPLY SKIP\r\n\r\nPING x\r\n");   // an empty request counts
         client.Read().IsBulk("x");
-        client.Send("CLIENT REPLY OFF\r\n*x\r\n");
-        client.Read().IsClosed();
+
+        // As in Redis, a connection ends behind its last reply: without replies it stays, and is not listened to.
+        client.Send("CLIENT REPLY OFF\r\n*x\r\nCLIENT REPLY ON\r\n");
+        (byte[] bytes, bool closed) = client.ReadUntilQuiet(100);
+        Assert.Equal((0, false), (bytes.Length, closed));
+        client.Send("PING\r\n");
+        (bytes, closed) = client.ReadUntilQuiet(100);
+        Assert.Equal((0, false), (bytes.Length, closed));
 
         // Once as inline requests, which are executed one by one, once as arrays, which are read as one batch.
         void Pipelined(string commands, string replies)
