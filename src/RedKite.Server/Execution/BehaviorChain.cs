@@ -10,8 +10,10 @@ internal delegate void BehaviorStep(ref CommandCall call, BehaviorChain next);
 /// once when the server starts, so that a call allocates nothing at any depth.
 /// </summary>
 /// <remarks>
-/// Each step is a delegate bound to its behavior: one indirect call a behavior. An interface call from this one place to
-/// many classes goes through a lookup of the runtime; a chain of closures takes two calls a behavior and allocates.
+/// Each step is a delegate bound to its behavior: one indirect call a behavior, 2 to 3 ns. An interface call from this one
+/// place to many classes goes through a lookup of the runtime. At a depth of 40, delegates compiled from expression
+/// trees, two calls a behavior, took three times as long, and closures made for each call eight times and 3.9 KB. An
+/// exception from there takes 8 microseconds, compiled 13: most of it is the runtime's throwing (BehaviorPipelineBenchmarks).
 /// </remarks>
 public readonly struct BehaviorChain
 {
