@@ -32,6 +32,7 @@ echo.
 echo   run [arguments]    build in Release and run the server with these arguments
 echo   test [suite...]    build, check the formatting, run the suites (all of them, or those named: dev test Store Repo)
 echo   bench [arguments]  measure: 'dev bench all --write-readme' fills in the README's figures
+echo                      'dev bench micro --filter *NameLookup*' measures single mechanisms
 echo   fmt                rewrite the sources in the repository's format
 echo   fuzz [seconds]     run the fuzz suite for longer than 'dev test' does (default 60 seconds a test)
 echo   help               this list
@@ -43,6 +44,10 @@ dotnet artifacts\bin\RedKite.Host\release\redkite.dll%arguments%
 exit /b %errorlevel%
 
 :bench
+if /i "%arguments:~0,6%"==" micro" (
+    dotnet run -c Release --project bench\Microbenchmarks --%arguments:~6%
+    exit /b
+)
 dotnet run -c Release --project bench\Figures --%arguments%
 exit /b %errorlevel%
 

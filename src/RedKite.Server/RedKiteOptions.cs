@@ -18,6 +18,9 @@ public sealed class RedKiteOptions
     /// <summary>The clock that keys expire by; a test may hand in its own.</summary>
     public TimeProvider TimeProvider { get; set; } = TimeProvider.System;
 
+    /// <summary>What is wrapped around every command, the first one outermost. Read when the server starts.</summary>
+    public IList<Execution.IBehavior> Behaviors { get; } = [];
+
     /// <summary>Where log lines go; null: nowhere.</summary>
     public Action<string>? Log { get; set; }
 }

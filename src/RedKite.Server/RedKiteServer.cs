@@ -30,8 +30,9 @@ public sealed class RedKiteServer : IAsyncDisposable
     private readonly TaskCompletionSource _stopped = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private int _stopping;
 
-    internal RedKiteServer(Configuration configuration, TimeProvider timeProvider, Action<string>? log)
+    internal RedKiteServer(Configuration configuration, TimeProvider timeProvider, Action<string>? log, IReadOnlyList<IBehavior>? behaviors = null)
     {
+        if (behaviors is { Count: > 0 }) Behaviors = new BehaviorPipeline(behaviors);
         Configuration = configuration;
         Settings = configuration.Settings;
         _endpoints = new Endpoints(Settings);
@@ -96,7 +97,10 @@ public sealed class RedKiteServer : IAsyncDisposable
     /// <summary>Whether an LFU policy is set, so that accesses are counted.</summary>
     internal bool CountsFrequency { get; private set; }
 
-    /// <summary>Whether every command is timed by itself, because the slow log wants to know of short ones.</summary>
+    /// <summary>What the host wraps around every command; null: nothing.</summary>
+    internal BehaviorPipeline? Behaviors { get; }
+
+    /// <summary>Whether every command is timed by itself: the slow log wants to know of short ones, or there are behaviors.</summary>
     internal bool TimesEachCommand { get; private set; }
 
     /// <summary>latency-tracking.</summary>
@@ -130,7 +134,7 @@ public sealed class RedKiteServer : IAsyncDisposable
 
         var configuration = new Configuration(new Settings());
         ConfigFile.Load(configuration, CommandLine.Parse(arguments), Stream.Null);
-        var server = new RedKiteServer(configuration, options.TimeProvider, options.Log ?? (_ => { }));
+        var server = new RedKiteServer(configuration, options.TimeProvider, options.Log ?? (_ => { }), [.. options.Behaviors]);
         server.Start();
         return Task.FromResult(server);
     }
@@ -253,7 +257,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         {
             long microseconds = Settings.SlowLogSlowerThanMicroseconds;
             SlowLog.ThresholdNs = microseconds < 0 ? long.MaxValue : microseconds * 1000;
-            TimesEachCommand = microseconds is >= 0 and < 1000;
+            TimesEachCommand = microseconds is >= 0 and < 1000 || Behaviors is not null;
         });
         Apply("latency-monitor-threshold", () => LatencyMonitor.SetThreshold(Settings.LatencyMonitorThresholdMs));
         Apply("slowlog-max-len", () => SlowLog.MaxLength = Settings.SlowLogMaxLength);

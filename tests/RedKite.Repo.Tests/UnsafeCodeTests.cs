@@ -4,14 +4,17 @@ namespace RedKite.Repo.Tests;
 
 /// <summary>
 /// Native memory and pointers live in the store and in the network's interop alone; what they expose are spans and ref
-/// structs; only the store's own tests see its pointers. The compiler's switch is for a whole project, hence this rule for
+/// structs; only the store's own tests and microbenchmarks see its pointers. The compiler's switch is for a whole project, hence this rule for
 /// the folders.
 /// </summary>
 public class UnsafeCodeTests
 {
-    private static readonly string[] AllowedFolders = ["src/RedKite.Store/", "src/RedKite.Net/Interop/", "tests/RedKite.Store.Tests/"];
+    private static readonly string[] AllowedFolders = ["src/RedKite.Store/", "src/RedKite.Net/Interop/", "tests/RedKite.Store.Tests/", "bench/Microbenchmarks/Store/"];
     private static readonly string[] AllowedProjects =
-        ["src/RedKite.Store/RedKite.Store.csproj", "src/RedKite.Net/RedKite.Net.csproj", "tests/RedKite.Store.Tests/RedKite.Store.Tests.csproj"];
+    [
+        "src/RedKite.Store/RedKite.Store.csproj", "src/RedKite.Net/RedKite.Net.csproj", "tests/RedKite.Store.Tests/RedKite.Store.Tests.csproj",
+        "bench/Microbenchmarks/RedKite.Microbenchmarks.csproj",
+    ];
 
     // A keyword type followed by an asterisk is a pointer: types are not multiplied.
     private static readonly Regex UnsafeCode = new(

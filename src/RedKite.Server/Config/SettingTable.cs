@@ -1,5 +1,5 @@
-using System.Collections.Frozen;
 using System.Globalization;
+using RedKite.Protocol;
 using static RedKite.Server.Config.Setting;
 using static RedKite.Server.Config.SettingFlags;
 
@@ -234,13 +234,22 @@ internal static class SettingTable
         Integer("tls-session-cache-timeout", 0, int.MaxValue, 300),
     ];
 
-    private static readonly FrozenDictionary<string, Setting> ByName = Rows
-        .Select(row => KeyValuePair.Create(row.Name, row))
-        .Concat(Rows.Where(row => row.Alias is not null).Select(row => KeyValuePair.Create(row.Alias!, row)))
-        .ToFrozenDictionary(StringComparer.OrdinalIgnoreCase);
+    private static readonly NameLookup<Setting> ByName = IndexByName();
 
     /// <summary>The row of a name or an alias, in any case.</summary>
-    internal static Setting? Find(string name) => ByName.GetValueOrDefault(name);
+    internal static Setting? Find(string name) => ByName.TryGetValue(name, out Setting? row) ? row : null;
+
+    private static NameLookup<Setting> IndexByName()
+    {
+        var lookup = new NameLookup<Setting>();
+        foreach (Setting row in Rows)
+        {
+            lookup.TryAdd(row.Name, row);
+            if (row.Alias is not null) lookup.TryAdd(row.Alias, row);
+        }
+
+        return lookup;
+    }
 
     private static string ReadLimits(Settings settings)
     {

@@ -39,11 +39,38 @@ internal sealed class SlowPath(CommandExecutor executor)
                 return false;
             }
 
-            ExecuteLocked(ref cmd, command!, arguments, request.Hash, start);
+            if (_server.Behaviors is { } behaviors) behaviors.Execute(this, ref cmd, command!, arguments, request.Hash, start);
+            else ExecuteLocked(ref cmd, command!, arguments, request.Hash, start);
         }
 
         if (replies != ReplyMode.On) DropReply(session, length);
         return true;
+    }
+
+    /// <summary>Locks the stripes of the command's keys, executes its handler, unlocks, and counts.</summary>
+    internal void ExecuteLocked(ref CommandContext cmd, Command command, ReadOnlySpan<ArgumentSlice> arguments, ulong firstKeyHash, long start)
+    {
+        if (command.Parent is not null && command.FirstKey > 0) firstKeyHash = _keyspace.Hash(cmd[command.FirstKey]);
+        cmd.Begin(command, arguments, firstKeyHash);
+        cmd.Session.LastCommand = command; // before it executes: CLIENT LIST shows itself
+        long errors = Reply.Errors;
+        ulong stripes = StripesOf(cmd, command);
+        _keyspace.Enter(stripes);
+        executor.HeldStripes = stripes;
+        command.Handler(ref cmd);
+        executor.HeldStripes = 0;
+        _keyspace.Exit(stripes);
+        executor.NoteTouchMode(cmd.Session);
+
+        long ns = RedKiteServer.TicksToNs(Stopwatch.GetTimestamp() - start);
+        CommandMetrics metrics = executor.Metrics.Of(command.Index);
+        metrics.Calls++;
+        metrics.TotalNs += ns;
+        executor.Metrics.CommandsProcessed++;
+        if (_server.TracksLatency) metrics.Latency.Record(ns, 1);
+        if (Reply.Errors != errors) NoteError(command);
+        if (ns >= _server.SlowLog.ThresholdNs) NoteSlow(cmd, ns);
+        if (ns >= _server.LatencyMonitor.ThresholdNs) _server.LatencyMonitor.AddCommand(command, executor.NowMs, ns);
     }
 
     /// <summary>Counts the error that was just replied, by its class, and for its command if it got as far as that.</summary>
@@ -57,6 +84,13 @@ internal sealed class SlowPath(CommandExecutor executor)
     internal void NoteSlow(scoped in CommandContext cmd, long ns)
     {
         if (!cmd.Command.Is(CommandFlags.SkipSlowLog)) _server.SlowLog.Add(cmd, executor.NowMs, ns);
+    }
+
+    /// <summary>Counts an error that was replied instead of executing the command.</summary>
+    internal void NoteRejected(Command? command)
+    {
+        NoteError(null);
+        if (command is not null) executor.Metrics.Of(command.Index).Rejected++;
     }
 
     // Finds the subcommand and checks the number of arguments, or replies what is wrong.
@@ -109,31 +143,6 @@ internal sealed class SlowPath(CommandExecutor executor)
         return true;
     }
 
-    private void ExecuteLocked(ref CommandContext cmd, Command command, ReadOnlySpan<ArgumentSlice> arguments, ulong firstKeyHash, long start)
-    {
-        if (command.Parent is not null && command.FirstKey > 0) firstKeyHash = _keyspace.Hash(cmd[command.FirstKey]);
-        cmd.Begin(command, arguments, firstKeyHash);
-        cmd.Session.LastCommand = command; // before it executes: CLIENT LIST shows itself
-        long errors = Reply.Errors;
-        ulong stripes = StripesOf(cmd, command);
-        _keyspace.Enter(stripes);
-        executor.HeldStripes = stripes;
-        command.Handler(ref cmd);
-        executor.HeldStripes = 0;
-        _keyspace.Exit(stripes);
-        executor.NoteTouchMode(cmd.Session);
-
-        long ns = RedKiteServer.TicksToNs(Stopwatch.GetTimestamp() - start);
-        CommandMetrics metrics = executor.Metrics.Of(command.Index);
-        metrics.Calls++;
-        metrics.TotalNs += ns;
-        executor.Metrics.CommandsProcessed++;
-        if (_server.TracksLatency) metrics.Latency.Record(ns, 1);
-        if (Reply.Errors != errors) NoteError(command);
-        if (ns >= _server.SlowLog.ThresholdNs) NoteSlow(cmd, ns);
-        if (ns >= _server.LatencyMonitor.ThresholdNs) _server.LatencyMonitor.AddCommand(command, executor.NowMs, ns);
-    }
-
     private ulong StripesOf(scoped in CommandContext cmd, Command command)
     {
         if (command.Is(CommandFlags.AllStripes)) return _keyspace.AllStripes;
@@ -154,8 +163,7 @@ internal sealed class SlowPath(CommandExecutor executor)
     private void Reject(Command? command, string error)
     {
         Reply.Error(error);
-        NoteError(null);
-        if (command is not null) executor.Metrics.Of(command.Index).Rejected++;
+        NoteRejected(command);
     }
 
     // A web page can make a browser send HTTP here; its first words end the connection before its body is executed.

@@ -72,6 +72,9 @@ internal sealed class Session
 
     internal Command? LastCommand { get; set; }
 
+    /// <summary>What the host's behaviors keep of this client.</summary>
+    internal object? HostTag { get; set; }
+
     internal long BytesReceived { get; set; }
 
     internal long BytesSent { get; set; }

@@ -1,0 +1,20 @@
+using BenchmarkDotNet.Attributes;
+using RedKite.Server.Metrics;
+
+namespace RedKite.Microbenchmarks;
+
+/// <summary>A time recorded, and percentiles read; the error path is a time beyond the last bucket.</summary>
+public class LatencyHistogramBenchmarks
+{
+    private readonly LatencyHistogram _histogram = new();
+    private long _ns;
+
+    [Benchmark(Baseline = true)]
+    public void Record() => _histogram.Record(_ns = (_ns * 7919 + 1) & 0xFFFFF, 1);
+
+    [Benchmark]
+    public void RecordBeyondTheLastBucket() => _histogram.Record(long.MaxValue, 1);
+
+    [Benchmark]
+    public long Percentile() => _histogram.PercentileNs(99.9);
+}

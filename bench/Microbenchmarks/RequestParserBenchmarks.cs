@@ -1,0 +1,39 @@
+using BenchmarkDotNet.Attributes;
+using RedKite.Protocol;
+
+namespace RedKite.Microbenchmarks;
+
+/// <summary>A request as clients send it: whole, cut off, and malformed.</summary>
+public class RequestParserBenchmarks
+{
+    private readonly RequestParser _parser = new();
+    private readonly RequestLimits _limits = new(512 * 1024 * 1024, true);
+    private readonly byte[] _get = "*2\r\n$3\r\nGET\r\n$15\r\nkey:00000000001\r\n"u8.ToArray();
+    private readonly byte[] _set = "*5\r\n$3\r\nSET\r\n$15\r\nkey:00000000001\r\n$5\r\nvalue\r\n$2\r\nEX\r\n$3\r\n100\r\n"u8.ToArray();
+    private readonly byte[] _inline = "GET key:00000000001\r\n"u8.ToArray();
+    private readonly byte[] _cut = "*2\r\n$3\r\nGET\r\n$15\r\nkey:0000"u8.ToArray();
+    private readonly byte[] _malformed = "*2\r\n$3\r\nGET\r\n#15\r\nkey:00000000001\r\n"u8.ToArray();
+
+    [Benchmark(Baseline = true)]
+    public ParseStatus Get() => Parse(_get);
+
+    [Benchmark]
+    public ParseStatus SetWithExpiry() => Parse(_set);
+
+    [Benchmark]
+    public ParseStatus Inline() => Parse(_inline);
+
+    [Benchmark]
+    public ParseStatus CutOff() => Parse(_cut);
+
+    [Benchmark]
+    public ParseStatus Malformed() => Parse(_malformed);
+
+    private ParseStatus Parse(byte[] input)
+    {
+        _parser.Clear();
+        int position = 0;
+        PartialRequest partial = default;
+        return _parser.Parse(input, ref position, _limits, ref partial, out _, out _);
+    }
+}

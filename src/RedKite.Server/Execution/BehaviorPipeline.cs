@@ -1,0 +1,42 @@
+using System.Runtime.ExceptionServices;
+using RedKite.Protocol;
+using RedKite.Server.Commands;
+
+namespace RedKite.Server.Execution;
+
+/// <summary>
+/// Takes commands through the host's behaviors. Stripes are locked inside the innermost one alone, so no behavior can
+/// leave one locked.
+/// </summary>
+internal sealed class BehaviorPipeline
+{
+    private readonly BehaviorChain _chain;
+
+    internal BehaviorPipeline(IReadOnlyList<IBehavior> behaviors) => _chain = BehaviorChain.Compose(behaviors, ExecuteCommand);
+
+    internal void Execute(SlowPath path, ref CommandContext cmd, Command command, ReadOnlySpan<ArgumentSlice> arguments, ulong firstKeyHash, long start)
+    {
+        cmd.Begin(command, arguments, firstKeyHash); // with the subcommand, if there is one
+        var call = new CommandCall(path, cmd, arguments, firstKeyHash, start);
+        try
+        {
+            _chain.Invoke(ref call);
+            if (!call.HasReply) call.ReplyError("ERR a behavior ended the command without a reply"u8);
+        }
+#pragma warning disable CA1031 // Whatever a behavior throws is the host's to mend; the server goes on.
+        catch (Exception exception) when (call.Fault is null)
+#pragma warning restore CA1031
+        {
+            call.ReplyError("ERR a behavior failed, the server's log says how"u8);
+            cmd.Server.Log.Warning($"A behavior failed at '{command.FullName}': {exception}");
+        }
+
+        cmd = call.Context; // SELECT changes it
+
+        // What the handler itself throws is a bug with stripes locked: no behavior may hide it.
+        if (call.Fault is { } fault) ExceptionDispatchInfo.Throw(fault);
+        if (call.IsRejected) path.NoteRejected(command);
+    }
+
+    private void ExecuteCommand(ref CommandCall call, BehaviorChain next) => call.Execute();
+}

@@ -1,0 +1,219 @@
+using System.Buffers;
+using System.Net.Sockets;
+using System.Text;
+using RedKite.Server.Execution;
+
+namespace RedKite.Server.Tests;
+
+public sealed class BehaviorPipelineTests : IAsyncDisposable
+{
+    private readonly List<string> _log = [];
+    private RedKiteServer _server = null!;
+
+    public async ValueTask DisposeAsync() => await _server.DisposeAsync();
+
+    [Fact]
+    public async Task Behaviors_wrap_a_command_in_their_order()
+    {
+        var seen = new List<string>();
+        await Start(new Noting(seen, "a"), new Noting(seen, "b"));
+        Assert.Equal("OK", Run("SET", "k", "v").ToString());
+        Assert.Equal(["a> set k v", "b> set k v", "b< executed +OK", "a< executed +OK"], seen);
+        seen.Clear();
+        Assert.Equal("v", Run("get", "k").ToString());
+        Assert.Equal(["a> get k", "b> get k", "b< executed $1|v", "a< executed $1|v"], seen);
+    }
+
+    [Fact]
+    public async Task A_behavior_sees_errors_subcommands_and_the_client()
+    {
+        var seen = new List<string>();
+        await Start(new Noting(seen, "a"));
+        InProcessClient client = _server.CreateClient();
+        client.Execute("LPOP1");
+        client.Execute("GET");
+        Assert.Empty(seen); // what is unknown or malformed does not execute
+        client.Execute("CLIENT", "SETNAME", "kite");
+        client.Execute("SET", "k", "v");
+        client.Execute("INCR", "k");
+        client.Execute("SELECT", "3");
+        client.Execute("GET", "k");
+        Assert.Contains("a> client|setname SETNAME kite", seen);
+        Assert.Contains("a< failed -ERR value is not an integer or out of range", seen);
+        Assert.Equal("a< executed $-1", seen[^1]);
+    }
+
+    [Fact]
+    public async Task Select_keeps_its_effect_behind_behaviors()
+    {
+        await Start(new Passing());
+        InProcessClient client = _server.CreateClient();
+        var replies = new ArrayBufferWriter<byte>();
+        byte[] request = "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\n0\r\n*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\n3\r\n*2\r\n$3\r\nGET\r\n$1\r\nk\r\n*2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n*2\r\n$3\r\nGET\r\n$1\r\nk\r\n"u8.ToArray();
+        Assert.Equal(request.Length, client.Execute(request, replies));
+        Assert.Equal("+OK\r\n+OK\r\n+OK\r\n$1\r\n3\r\n+OK\r\n$1\r\n0\r\n", Encoding.ASCII.GetString(replies.WrittenSpan));
+    }
+
+    [Fact]
+    public async Task A_behavior_may_answer_itself()
+    {
+        await Start(new Answering());
+        Assert.Equal("ERR not for you", Run("GET", "error").ToString());
+        Assert.Equal(7, Run("GET", "integer").Integer);
+        Assert.Equal("raw", Run("GET", "raw").ToString());
+        Assert.Equal("instead", Run("SET", "replaced", "v").ToString());
+        Assert.Equal("v", Run("GET", "replaced").ToString());
+        Assert.Equal("ERR a behavior ended the command without a reply", Run("GET", "nothing").ToString());
+        Assert.Contains("rejected_calls=2,failed_calls=0", Run("INFO", "commandstats").ToString(), StringComparison.Ordinal);
+        Assert.Contains("errorstat_ERR:count=2", Run("INFO", "errorstats").ToString(), StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData("before")]
+    [InlineData("after")]
+    [InlineData("twice")]
+    public async Task An_exception_of_a_behavior_is_an_error_reply_and_a_line_in_the_log(string moment)
+    {
+        await Start(new Passing(), new Throwing(), new Passing());
+        for (int i = 0; i < 100; i++)
+        {
+            Assert.Equal("ERR a behavior failed, the server's log says how", Run("SET", moment, $"{i}").ToString());
+
+            // No lock is left behind: other clients and commands over everything go on.
+            Assert.Equal("OK", Run("SET", "other", "v").ToString());
+            Assert.False(Run("DBSIZE").IsError);
+        }
+
+        Assert.Equal(100, _log.Count(line => line.StartsWith("A behavior failed at 'set': System.InvalidOperationException", StringComparison.Ordinal)));
+        Assert.Equal(moment == "before" ? ReplyKind.Null : ReplyKind.Text, Run("GET", moment).Kind);
+        Assert.Null(_server.Failure);
+    }
+
+    [Fact]
+    public async Task Connections_go_through_behaviors_in_pipelines()
+    {
+        await Start(new Throwing(), new Answering());
+        using var client = new TcpClient("127.0.0.1", _server.Port);
+        NetworkStream stream = client.GetStream();
+        await stream.WriteAsync("SET k v\r\nGET k\r\nGET before\r\nGET integer\r\nGET k\r\nCLIENT REPLY SKIP\r\nGET before\r\nPING\r\n"u8.ToArray(), TestContext.Current.CancellationToken);
+        const string expected = "+OK\r\n$1\r\nv\r\n-ERR a behavior failed, the server's log says how\r\n:7\r\n$1\r\nv\r\n+PONG\r\n";
+        byte[] received = new byte[expected.Length];
+        await stream.ReadExactlyAsync(received, TestContext.Current.CancellationToken);
+        Assert.Equal(expected, Encoding.ASCII.GetString(received));
+    }
+
+    [Fact]
+    public async Task A_behavior_may_keep_a_tag_of_the_client()
+    {
+        await Start(new Throttling(3));
+        InProcessClient client = _server.CreateClient();
+        for (int i = 0; i < 3; i++) Assert.Equal("OK", client.Execute("SET", "k", "v").ToString());
+        Assert.Equal("ERR too many commands", client.Execute("SET", "k", "v").ToString());
+        Assert.Equal("v", _server.CreateClient().Execute("GET", "k").ToString());
+    }
+
+    [Theory]
+    [InlineData(1)]
+    [InlineData(40)]
+    public async Task A_command_allocates_nothing_at_any_depth(int depth)
+    {
+        await Start([.. Enumerable.Repeat<IBehavior>(new Passing(), depth)]);
+        InProcessClient client = _server.CreateClient();
+        byte[] request = [.. Enumerable.Repeat("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$5\r\nvalue\r\n*2\r\n$3\r\nGET\r\n$1\r\nk\r\n"u8.ToArray(), 1000).SelectMany(bytes => bytes)];
+        var replies = new ArrayBufferWriter<byte>(1024 * 1024);
+        long allocated = -1;
+        for (int round = 0; round < 4; round++)
+        {
+            replies.ResetWrittenCount();
+            long before = GC.GetAllocatedBytesForCurrentThread();
+            client.Execute(request, replies);
+            allocated = GC.GetAllocatedBytesForCurrentThread() - before;
+        }
+
+        Assert.Equal(0, allocated);
+    }
+
+    private RedKiteReply Run(params string[] arguments) => _server.Execute(arguments);
+
+    private async Task Start(params IBehavior[] behaviors)
+    {
+        var options = new RedKiteOptions { Port = 0, Settings = { ["loops"] = "2" }, Log = Log };
+        foreach (IBehavior behavior in behaviors) options.Behaviors.Add(behavior);
+        _server = await RedKiteServer.StartAsync(options);
+
+        void Log(string line)
+        {
+            lock (_log) _log.Add(line);
+        }
+    }
+
+    private sealed class Passing : IBehavior
+    {
+        public void Invoke(ref CommandCall call, BehaviorChain next) => next.Invoke(ref call);
+    }
+
+    private sealed class Noting(List<string> seen, string name) : IBehavior
+    {
+        public void Invoke(ref CommandCall call, BehaviorChain next)
+        {
+            var line = new StringBuilder($"{name}> {call.Name}");
+            for (int i = 1; i < call.ArgumentCount; i++) line.Append(' ').Append(Encoding.UTF8.GetString(call[i]));
+            seen.Add(line.ToString());
+            Assert.False(call.WasExecuted);
+            next.Invoke(ref call);
+            Assert.True(call.WasExecuted && call.IsInProcess && call.User == "default" && call.ClientId > 0 && call.Elapsed > TimeSpan.Zero);
+            string reply = Encoding.UTF8.GetString(call.Reply).Trim().Replace("\r\n", "|", StringComparison.Ordinal);
+            seen.Add($"{name}< {(call.RepliedError ? "failed" : "executed")} {reply}");
+        }
+    }
+
+    private sealed class Answering : IBehavior
+    {
+        public void Invoke(ref CommandCall call, BehaviorChain next)
+        {
+            switch (call.ArgumentCount < 2 ? "" : Encoding.UTF8.GetString(call[1]))
+            {
+                case "error": call.ReplyError("ERR not for you"); break;
+                case "integer":
+                    call.ReplyError("ERR forgotten"u8);
+                    call.ReplyInteger(7);
+                    break;
+                case "raw": call.ReplyRaw("$3\r\nraw\r\n"u8); break;
+                case "nothing": break;
+                case "replaced" when call.Name == "set":
+                    next.Invoke(ref call);
+                    call.ReplyBulk("instead"u8);
+                    break;
+                default: next.Invoke(ref call); break;
+            }
+        }
+    }
+
+    private sealed class Throwing : IBehavior
+    {
+        public void Invoke(ref CommandCall call, BehaviorChain next)
+        {
+            string key = call.Name == "set" || !call.IsInProcess ? Encoding.UTF8.GetString(call[call.ArgumentCount - 1 - (call.Name == "set" ? 1 : 0)]) : "";
+            if (key == "before") throw new InvalidOperationException("before");
+            next.Invoke(ref call);
+            if (key == "twice") next.Invoke(ref call);
+            if (key == "after") throw new InvalidOperationException("after");
+        }
+    }
+
+    private sealed class Throttling(int commandsMax) : IBehavior
+    {
+        public void Invoke(ref CommandCall call, BehaviorChain next)
+        {
+            int commands = (int?)call.ClientTag ?? 0;
+            if (commands == commandsMax)
+            {
+                call.ReplyError("ERR too many commands"u8);
+                return;
+            }
+
+            call.ClientTag = commands + 1;
+            next.Invoke(ref call);
+        }
+    }
+}
