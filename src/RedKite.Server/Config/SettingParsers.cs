@@ -103,7 +103,7 @@ internal static partial class SettingParsers
     /// <summary>Event classes in Redis's order; all classes together are 'A', and then 'n' is not shown.</summary>
     internal static string? KeyspaceEvents(ReadOnlySpan<string> words, string current, out string canonical)
     {
-        string given = words[0];
+        string given = words[0].Split('\0')[0]; // a C string to Redis
         canonical = "";
         if (!given.All(KeyspaceEventCharacters.Contains))
             return $"Invalid event class character. Use '{KeyspaceEventCharacters}'.";
