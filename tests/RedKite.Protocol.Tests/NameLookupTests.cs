@@ -4,6 +4,7 @@ using System.Text;
 namespace RedKite.Protocol.Tests;
 
 [SuppressMessage("Security", "CA5394", Justification = "Reproducible samples, not secrets.")]
+[Collection(nameof(MeasuresTheHeap))]
 public class NameLookupTests
 {
     [Theory]
