@@ -99,7 +99,7 @@ internal sealed class Configuration(Settings settings)
             for (int i = 0; i < rows.Length; i++)
             {
                 string name = pairs[i].Key;
-                if (SettingTable.Find(name) is not { } row) return $"Unknown option or number of arguments for CONFIG SET - '{name.Split('\0')[0]}'";
+                if (SettingTable.Find(name) is not { } row) return $"Unknown option or number of arguments for CONFIG SET - '{SettingText.UpToZero(name)}'";
                 if (row.Has(SettingFlags.Immutable)) return Failed(name, "can't set immutable config");
                 if (row.Has(SettingFlags.Protected) && !AllowsProtected(callerIsLocal)) return Failed(name, "can't set protected config");
 

@@ -11,6 +11,7 @@ internal static class MemorySize
     /// <summary>False: a sign, a fraction or an unknown unit. The product of a size and its unit wraps, as in Redis.</summary>
     internal static bool TryParse(string text, out ulong bytes)
     {
+        text = SettingText.UpToZero(text);
         bytes = 0;
         int digits = 0;
         while (digits < text.Length && char.IsAsciiDigit(text[digits]))

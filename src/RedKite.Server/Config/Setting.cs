@@ -239,7 +239,7 @@ internal sealed class Setting
         $"argument(s) must be one of the following: {string.Join(", ", choices)}";
 
     internal static int IndexOfWord(string[] choices, string word) =>
-        Array.FindIndex(choices, choice => choice.Equals(word, StringComparison.OrdinalIgnoreCase));
+        Array.FindIndex(choices, choice => choice.Equals(SettingText.UpToZero(word), StringComparison.OrdinalIgnoreCase));
 
     private Setting With(Func<Settings, string> read, Action<Settings, string> write) =>
         new(Name, Alias, Flags, Kind, DefaultText, Parse)
@@ -253,9 +253,10 @@ internal sealed class Setting
 
     private static string? ParseFlag(ReadOnlySpan<string> words, string current, out string canonical)
     {
-        bool yes = words[0].Equals("yes", StringComparison.OrdinalIgnoreCase);
+        string word = SettingText.UpToZero(words[0]);
+        bool yes = word.Equals("yes", StringComparison.OrdinalIgnoreCase);
         canonical = YesOrNo(yes);
-        return yes || words[0].Equals("no", StringComparison.OrdinalIgnoreCase) ? null : "argument must be 'yes' or 'no'";
+        return yes || word.Equals("no", StringComparison.OrdinalIgnoreCase) ? null : "argument must be 'yes' or 'no'";
     }
 
     private static string OutOfRange(string minimum, string maximum) =>

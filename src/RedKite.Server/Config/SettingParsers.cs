@@ -16,6 +16,13 @@ internal static partial class SettingParsers
 
     internal static string? AnyText(ReadOnlySpan<string> words, string current, out string canonical)
     {
+        canonical = SettingText.UpToZero(words[0]);
+        return null;
+    }
+
+    /// <summary>A password: any bytes at all.</summary>
+    internal static string? AnyBytes(ReadOnlySpan<string> words, string current, out string canonical)
+    {
         canonical = words[0];
         return null;
     }
@@ -25,8 +32,8 @@ internal static partial class SettingParsers
     {
         canonical = "";
         const string Invalid = "Invalid save parameters";
+        if (words.Length == 0 || (words.Length == 1 && SettingText.UpToZero(words[0]).Length == 0)) return null;
         if (words.Length % 2 != 0) return Invalid;
-        if (words.Length == 0) return null;
 
         List<string> numbers = current.Length == 0 ? [] : [current];
         for (int i = 0; i < words.Length; i += 2)
@@ -103,7 +110,7 @@ internal static partial class SettingParsers
     /// <summary>Event classes in Redis's order; all classes together are 'A', and then 'n' is not shown.</summary>
     internal static string? KeyspaceEvents(ReadOnlySpan<string> words, string current, out string canonical)
     {
-        string given = words[0].Split('\0')[0]; // a C string to Redis
+        string given = SettingText.UpToZero(words[0]);
         canonical = "";
         if (!given.All(KeyspaceEventCharacters.Contains))
             return $"Invalid event class character. Use '{KeyspaceEventCharacters}'.";
@@ -240,7 +247,7 @@ internal static partial class SettingParsers
 
     internal static string? HostName(ReadOnlySpan<string> words, string current, out string canonical)
     {
-        canonical = words[0];
+        canonical = SettingText.UpToZero(words[0]);
         if (canonical.Length > HostNameLengthMax) return "Hostnames must be less than 256 characters";
         return canonical.All(c => char.IsAsciiLetterOrDigit(c) || c is '-' or '.')
             ? null
@@ -250,7 +257,7 @@ internal static partial class SettingParsers
     /// <summary>Known variables only, "{{" for a brace, and something left to show in a server that has no title yet.</summary>
     internal static string? ProcessTitle(ReadOnlySpan<string> words, string current, out string canonical)
     {
-        canonical = words[0];
+        canonical = SettingText.UpToZero(words[0]);
         string shown = canonical.Replace("{{", "(", StringComparison.Ordinal);
         bool known = ProcessTitleTemplate().IsMatch(shown);
         shown = shown.Replace("{title}", "", StringComparison.Ordinal).Replace("{server-mode}", "", StringComparison.Ordinal);
@@ -261,8 +268,9 @@ internal static partial class SettingParsers
     internal static string? ActiveDefragmentation(ReadOnlySpan<string> words, string current, out string canonical)
     {
         canonical = "no";
-        if (words[0].Equals("no", StringComparison.OrdinalIgnoreCase)) return null;
-        return words[0].Equals("yes", StringComparison.OrdinalIgnoreCase)
+        string word = SettingText.UpToZero(words[0]);
+        if (word.Equals("no", StringComparison.OrdinalIgnoreCase)) return null;
+        return word.Equals("yes", StringComparison.OrdinalIgnoreCase)
             ? "Active defragmentation cannot be enabled: it requires a Redis server compiled with a modified Jemalloc like the one shipped by default with the Redis source distribution"
             : "argument must be 'yes' or 'no'";
     }
@@ -272,10 +280,13 @@ internal static partial class SettingParsers
     private static bool HasSeparator(string name) => name.Contains('/') || name.Contains('\\');
 
     // As C's strtoll to the end of the text: leading spaces, a plus, leading zeros and no digits at all are allowed here.
-    private static bool TryParseLenient(string text, out long value) =>
-        text.Length == 0
-            ? (value = 0) == 0
-            : long.TryParse(text, NumberStyles.AllowLeadingSign | NumberStyles.AllowLeadingWhite, CultureInfo.InvariantCulture, out value);
+    private static bool TryParseLenient(string text, out long value)
+    {
+        value = 0;
+        text = SettingText.UpToZero(text);
+        return text.Length == 0
+            || long.TryParse(text, NumberStyles.AllowLeadingSign | NumberStyles.AllowLeadingWhite, CultureInfo.InvariantCulture, out value);
+    }
 
     [GeneratedRegex(@"\A(?:[^{]|\{(?:title|listen-addr|server-mode|port|tls-port|unixsocket|config-file)\})+\z")]
     private static partial Regex ProcessTitleTemplate();

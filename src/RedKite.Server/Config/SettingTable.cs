@@ -37,7 +37,7 @@ internal static class SettingTable
         Integer("max-new-tls-connections-per-cycle", 1, 1000, 1),
 
         // Clients
-        Text("requirepass", "", s => s.RequirePass, (s, v) => s.RequirePass = v, flags: Sensitive),
+        Text("requirepass", "", s => s.RequirePass, (s, v) => s.RequirePass = v, flags: Sensitive, parse: SettingParsers.AnyBytes),
         Integer("maxclients", 1, uint.MaxValue, 10000, s => s.MaxClients, (s, v) => s.MaxClients = v),
         Integer("timeout", 0, int.MaxValue, 0, s => s.TimeoutSeconds, (s, v) => s.TimeoutSeconds = (int)v),
         Memory("proto-max-bulk-len", Megabyte, LongMax, 512 * Megabyte, s => (ulong)s.ProtoMaxBulkLength, (s, v) => s.ProtoMaxBulkLength = (long)v),
@@ -166,7 +166,7 @@ internal static class SettingTable
 
         // Replication
         Special("replicaof", "", SettingParsers.ReplicaOf, s => s.ReplicaOf, (s, v) => s.ReplicaOf = v, alias: "slaveof", flags: Immutable | MultipleArguments, toLines: SettingParsers.ReplicaOfLines),
-        Text("masterauth", "", flags: Sensitive),
+        Text("masterauth", "", flags: Sensitive, parse: SettingParsers.AnyBytes),
         Text("masteruser", "", flags: Sensitive),
         Flag("replica-serve-stale-data", true, alias: "slave-serve-stale-data"),
         Flag("replica-read-only", true, alias: "slave-read-only"),

@@ -18,6 +18,13 @@ internal static class SettingText
     /// <summary>The bytes that a setting text stands for.</summary>
     internal static byte[] ToBytes(string text) => Encoding.Latin1.GetBytes(text);
 
+    /// <summary>A word as Redis reads it where it takes a C string, which a zero byte ends: sizes, choices, yes and no.</summary>
+    internal static string UpToZero(string word)
+    {
+        int end = word.IndexOf('\0', StringComparison.Ordinal);
+        return end < 0 ? word : word[..end];
+    }
+
     /// <summary>The setting text of a .NET string (a path, an argument of the program).</summary>
     internal static string FromNative(string native) => Encoding.Latin1.GetString(Encoding.UTF8.GetBytes(native));
 

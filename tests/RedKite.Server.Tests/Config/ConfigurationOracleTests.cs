@@ -68,6 +68,7 @@ public class ConfigurationOracleTests
         "panic", "allchannels", "resetchannels", "ip", "hostname", "unknown-endpoint", "optional",
         "{title} x}", "{foo}", "{title", "{}", "{port} {tls-port} {unixsocket} {config-file}", "{{title}}", " ",
         "host.example-1", "host_name", "a/b",
+        "yes\0x", "1mb\0x", "5\0x", "\0x", "K\0x", "noeviction\0x",
     ];
 
     [Fact]
