@@ -23,6 +23,8 @@ internal static partial class AllowedDifferences
         new("PTTL", "", c => Near(c, ClockDistanceMs), "time passes between the two servers"),
         new("EXPIRETIME", "", c => Near(c, ClockDistanceMs / 1000), "a relative expiry starts when each server executes it"),
         new("PEXPIRETIME", "", c => Near(c, ClockDistanceMs), "a relative expiry starts when each server executes it"),
+        new("BITCOUNT", "", CheckedBeforeTheKey, "arguments are checked before the key is looked at since Redis 7.2"),
+        new("BITPOS", "", CheckedBeforeTheKey, "arguments are checked before the key is looked at since Redis 7.2"),
         new("TIME", "", SimilarTime, "time passes between the two servers"),
         new("KEYS", "", c => SameElements(c.Oracle, c.Subject), "the order of keys is not specified"),
         new("SCAN", "", c => OddCursor().IsMatch(c.Word(1)) && IsCursorError(c.Oracle) != IsCursorError(c.Subject), "Redis 7.4 reads cursors anew: nothing at all (which a zero byte ends) and plain negative numbers are none, blanks before a number do no harm"),
@@ -66,6 +68,10 @@ internal static partial class AllowedDifferences
     // Negative replies mean that there is no key or no expiry, and must be the same.
     private static bool Near(Comparison c, long distance) =>
         Both(c, v => v.IsInteger && v.Number >= 0) && Math.Abs(c.Oracle.Number - c.Subject.Number) <= distance;
+
+    private static bool CheckedBeforeTheKey(Comparison c) =>
+        c.Subject.IsError && c.Subject.Text is "ERR syntax error" or "ERR value is not an integer or out of range"
+        && (c.Oracle.IsInteger ? c.Oracle.Number is 0 or -1 : c.Oracle.Text.StartsWith("WRONGTYPE ", StringComparison.Ordinal));
 
     private static bool SimilarTime(Comparison c) =>
         Both(c, v => v.Marker == '*' && v.Items.Count == 2 && v.Items.All(item => item.Marker == '$' && UnsignedNumber().IsMatch(item.Text)))

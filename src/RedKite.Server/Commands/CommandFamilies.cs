@@ -7,6 +7,9 @@ internal static class CommandFamilies
     [
         StringCommands.Family,
         CounterCommands.Family,
+        BitmapCommands.Family,
+        BitFieldCommands.Family,
+        HyperLogLogCommands.Family,
         KeyCommands.Family,
         ExpiryCommands.Family,
         ScanCommands.Family,

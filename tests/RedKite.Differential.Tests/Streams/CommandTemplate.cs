@@ -14,6 +14,8 @@ internal static class CommandTable
     public static readonly CommandFamily[] Families =
     [
         StringGenerator.Family,
+        BitmapGenerator.Family,
+        HyperLogLogGenerator.Family,
         KeyGenerator.Family,
         ConnectionGenerator.Family,
         ServerGenerator.Family,
