@@ -110,7 +110,7 @@ internal static class CounterCommands
             return;
         }
 
-        if (entry.Value.Length != text.Length) entry = cmd.Database.ResizeString(entry, text.Length);
+        if (entry.Value.Length != text.Length) entry = cmd.Database.ResizeValue(entry, text.Length);
         text.CopyTo(entry.Value);
         entry.SetEncoding(encoding);
     }

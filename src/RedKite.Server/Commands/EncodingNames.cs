@@ -9,6 +9,13 @@ internal static class EncodingNames
     {
         ValueEncoding.Integer => "int"u8,
         ValueEncoding.Embedded => "embstr"u8,
+        ValueEncoding.ListPack => "listpack"u8,
+        ValueEncoding.ListPackEx => "listpackex"u8,
+        ValueEncoding.IntSet => "intset"u8,
+        ValueEncoding.HashTable => "hashtable"u8,
+        ValueEncoding.SkipList => "skiplist"u8,
+        ValueEncoding.QuickList => "quicklist"u8,
+        ValueEncoding.Stream => "stream"u8,
         _ => "raw"u8,
     };
 }

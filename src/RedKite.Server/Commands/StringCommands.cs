@@ -249,7 +249,7 @@ internal static class StringCommands
         int oldLength = entry.Value.Length;
         if (!IsLengthOrReply(cmd, oldLength, value.Length)) return;
 
-        entry = cmd.Database.ResizeString(entry, oldLength + value.Length);
+        entry = cmd.Database.ResizeValue(entry, oldLength + value.Length);
         value.CopyTo(entry.Value[oldLength..]);
         entry.SetEncoding(ValueEncoding.Raw);
         cmd.Changed();
@@ -289,7 +289,7 @@ internal static class StringCommands
         int start = (int)offset;
         int length = Math.Max(oldLength, start + value.Length);
         if (!entry.Exists) entry = cmd.Database.WriteString(cmd.Key, cmd.HashOf(1), entry, length, ValueEncoding.Raw, Database.NoExpiry, cmd.NewAccessClock);
-        else if (length > oldLength) entry = cmd.Database.ResizeString(entry, length);
+        else if (length > oldLength) entry = cmd.Database.ResizeValue(entry, length);
 
         Span<byte> bytes = entry.Value;
         if (start > oldLength) bytes[oldLength..start].Clear();

@@ -62,7 +62,7 @@ internal sealed class BackgroundSweep
             while (stripe.HasDropped)
             {
                 stripe.Enter();
-                stripe.FreeDroppedSegment();
+                stripe.FreeDroppedSlice();
                 stripe.Exit();
                 if (Stopwatch.GetTimestamp() >= deadline) return true;
             }

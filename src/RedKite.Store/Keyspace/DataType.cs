@@ -22,4 +22,27 @@ public enum ValueEncoding
 
     /// <summary>Any other string.</summary>
     Raw = 2,
+
+    /// <summary>A small collection, packed in the entry's block: see <see cref="Structures.PackedList"/>.</summary>
+    ListPack = 3,
+
+    /// <summary>A small set of integers, packed in the entry's block.</summary>
+    IntSet = 4,
+
+    /// <summary>A small hash some of whose fields expire, packed in the entry's block.</summary>
+    ListPackEx = 5,
+
+    // From here on the entry's block holds a ValueRoot: the value is a structure of its own in the same arena.
+
+    /// <summary>A table of a hash's fields or a set's members.</summary>
+    HashTable = 8,
+
+    /// <summary>A sorted set's table and tree; Redis has a skip list there.</summary>
+    SkipList = 9,
+
+    /// <summary>Linked packed lists.</summary>
+    QuickList = 10,
+
+    /// <summary>A stream's nodes and groups.</summary>
+    Stream = 11,
 }

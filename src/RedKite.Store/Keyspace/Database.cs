@@ -1,5 +1,6 @@
 using System.Runtime.CompilerServices;
 using RedKite.Store.Memory;
+using RedKite.Store.Values;
 
 namespace RedKite.Store.Keyspace;
 
@@ -106,19 +107,29 @@ internal sealed unsafe class Database
     /// </summary>
     /// <param name="existing">What <see cref="Find"/> gave for the key, just before.</param>
     internal Entry WriteString(
-        ReadOnlySpan<byte> key, ulong hash, Entry existing, int valueLength, ValueEncoding encoding, long expiryMs, uint accessClock)
+        ReadOnlySpan<byte> key, ulong hash, Entry existing, int valueLength, ValueEncoding encoding, long expiryMs, uint accessClock) =>
+        WriteValue(key, hash, existing, DataType.String, encoding, valueLength, expiryMs, accessClock);
+
+    /// <summary>
+    /// Makes a key hold a value of a type, of which <paramref name="valueLength"/> bytes are in the entry's block: all of
+    /// it, or a <see cref="ValueRoot"/>. The caller fills them in; what the key held is gone.
+    /// </summary>
+    /// <param name="existing">What <see cref="Find"/> gave for the key, just before.</param>
+    internal Entry WriteValue(
+        ReadOnlySpan<byte> key, ulong hash, Entry existing, DataType type, ValueEncoding encoding, int valueLength, long expiryMs, uint accessClock)
     {
         Stripe stripe = _keyspace.Stripes[_keyspace.StripeOf(hash)];
         bool expires = expiryMs != NoExpiry;
         long bytes = EntryBlock.BytesFor(key.Length, valueLength, expires);
         byte* old = existing.Exists ? existing.Position.Entry : null;
         bool inPlace = old != null && EntryBlock.Capacity(old) == BlockSize.RoundUp(bytes);
+        if (inPlace && EntryBlock.HasStructure(old)) stripe.Values.Release(old);
         byte* block = inPlace ? old : stripe.Arena.Allocate(bytes);
         byte* oldKeyStart = inPlace ? EntryBlock.KeyStart(old) : null;
 
         bool hadExpiry = old != null && EntryBlock.Expires(old);
         if (old != null && !inPlace) _tables[_keyspace.StripeOf(hash)]!.FreeEntry(old);
-        EntryBlock.Initialize(block, DataType.String, encoding, accessClock, key.Length, valueLength, expires);
+        EntryBlock.Initialize(block, type, encoding, accessClock, key.Length, valueLength, expires);
         if (expires) EntryBlock.WriteExpiry(block, expiryMs);
         byte* keyStart = EntryBlock.KeyStart(block);
         if (keyStart != oldKeyStart) key.CopyTo(new Span<byte>(keyStart, key.Length));
@@ -130,8 +141,17 @@ internal sealed unsafe class Database
         return new Entry(position);
     }
 
-    /// <summary>Changes a string's length; its first bytes stay, what is new is undefined. The rest of the entry stays.</summary>
-    internal Entry ResizeString(Entry entry, int valueLength)
+    /// <summary>The arena of an entry's stripe, where the value's structure is too.</summary>
+    internal Arena ArenaOf(Entry entry) => _keyspace.Stripes[_keyspace.StripeOf(entry.Position.Hash)].Arena;
+
+    /// <summary>The hasher of keys, fields and members.</summary>
+    internal KeyHasher Hasher => _keyspace.Hasher;
+
+    /// <summary>
+    /// Changes the length of the value in an entry's block; its first bytes stay, what is new is undefined. The rest of
+    /// the entry stays, a structure that the value refers to is the caller's affair.
+    /// </summary>
+    internal Entry ResizeValue(Entry entry, int valueLength)
     {
         byte* block = entry.Position.Entry;
         int keyLength = EntryBlock.KeyLength(block);
@@ -195,25 +215,39 @@ internal sealed unsafe class Database
     /// </summary>
     internal static void Copy(Entry source, Database target, ReadOnlySpan<byte> key, ulong hash, Entry existing, uint accessClock)
     {
-        // Only strings so far, whose whole value is in the block.
         ReadOnlySpan<byte> value = source.Value;
-        Entry copy = target.WriteString(key, hash, existing, value.Length, source.Encoding, source.ExpiryMs, accessClock);
-        value.CopyTo(copy.Value);
+        Entry copy = target.WriteValue(key, hash, existing, source.Type, source.Encoding, value.Length, source.ExpiryMs, accessClock);
+        if (source.HasStructure) copy.Root = ValueStructure.Copy(source, target.ArenaOf(copy));
+        else value.CopyTo(copy.Value);
     }
 
     /// <summary>
     /// Gives an entry another key, with all that it has, in place of what that key held. Both stripes are locked. The
-    /// key is part of the block, so the block is written anew.
+    /// key is part of the block, so the block is written anew; a structure changes hands where both keys have one arena,
+    /// and is copied otherwise.
     /// </summary>
     internal void Rename(Entry source, ReadOnlySpan<byte> key, ulong hash, Entry existing)
     {
         ulong sourceHash = source.Position.Hash;
         ReadOnlySpan<byte> sourceKey = source.Key;
-        Copy(source, this, key, hash, existing, source.AccessClock);
+        bool handsOver = source.HasStructure && _keyspace.StripeOf(sourceHash) == _keyspace.StripeOf(hash);
+        if (handsOver)
+        {
+            ReadOnlySpan<byte> root = source.Value;
+            Entry renamed = WriteValue(key, hash, existing, source.Type, source.Encoding, root.Length, source.ExpiryMs, source.AccessClock);
+            root.CopyTo(renamed.Value);
+        }
+        else
+        {
+            Copy(source, this, key, hash, existing, source.AccessClock);
+        }
 
         // Adding the copy may have moved the source's slot, though not its block.
-        _tables[_keyspace.StripeOf(sourceHash)]!.TryFind(sourceKey, sourceHash, out EntryPosition position);
-        Remove(new Entry(position));
+        Table table = _tables[_keyspace.StripeOf(sourceHash)]!;
+        table.TryFind(sourceKey, sourceHash, out EntryPosition position);
+        table.Remove(position);
+        if (handsOver) table.FreeBlock(position.Entry);
+        else table.FreeEntry(position.Entry);
     }
 
     /// <summary>Hands an entry over to another database that does not have its key: the same stripe, so the same block.</summary>

@@ -1,3 +1,5 @@
+using RedKite.Store.Values;
+
 namespace RedKite.Store.Keyspace;
 
 /// <summary>
@@ -18,8 +20,17 @@ internal readonly unsafe ref struct Entry
 
     internal ReadOnlySpan<byte> Key => EntryBlock.Key(_position.Entry);
 
-    /// <summary>A string's bytes. May be written in place, with the same length; the encoding must stay true.</summary>
+    /// <summary>
+    /// A string's bytes, a small collection's, or a <see cref="ValueRoot"/>'s. May be written in place, with the same
+    /// length; the encoding must stay true.
+    /// </summary>
     internal Span<byte> Value => EntryBlock.Value(_position.Entry);
+
+    /// <summary>Whether the value is a structure of its own, of which the block holds the root.</summary>
+    internal bool HasStructure => EntryBlock.HasStructure(_position.Entry);
+
+    /// <summary>The root of a value that is a structure of its own.</summary>
+    internal ref ValueRoot Root => ref EntryBlock.Root(_position.Entry);
 
     internal bool Expires => EntryBlock.Expires(_position.Entry);
 
@@ -29,8 +40,8 @@ internal readonly unsafe ref struct Entry
     /// <summary>The 24 bits of the access clock: what they mean is the eviction policy's.</summary>
     internal uint AccessClock => EntryBlock.AccessClock(_position.Entry);
 
-    /// <summary>Bytes that the entry takes in its arena.</summary>
-    internal long MemoryBytes => EntryBlock.Capacity(_position.Entry);
+    /// <summary>Bytes that the entry takes in its arena, its value's structure included.</summary>
+    internal long MemoryBytes => EntryBlock.Capacity(_position.Entry) + (HasStructure ? ValueStructure.Bytes(this) : 0);
 
     /// <summary>Where the entry's block is: for showing, never for access.</summary>
     internal nint Address => (nint)_position.Entry;

@@ -1,5 +1,6 @@
 using System.Runtime.CompilerServices;
 using RedKite.Store.Memory;
+using RedKite.Store.Values;
 
 namespace RedKite.Store.Keyspace;
 
@@ -52,6 +53,12 @@ internal static unsafe class EntryBlock
     internal static ValueEncoding Encoding(byte* block) => (ValueEncoding)(block[0] >> 4);
 
     internal static void SetEncoding(byte* block, ValueEncoding encoding) => block[0] = (byte)((block[0] & 15) | ((int)encoding << 4));
+
+    /// <summary>Whether the value is a structure of its own, of which the block holds the root.</summary>
+    internal static bool HasStructure(byte* block) => Encoding(block) >= ValueEncoding.HashTable;
+
+    /// <summary>The root of a value that is a structure of its own; not aligned.</summary>
+    internal static ref ValueRoot Root(byte* block) => ref Unsafe.AsRef<ValueRoot>(ValueStart(block));
 
     internal static uint AccessClock(byte* block) => *(uint*)block >> 8;
 

@@ -33,6 +33,9 @@ internal sealed class Keyspace : IDisposable
 
     internal Stripe[] Stripes { get; }
 
+    /// <summary>The hasher of keys, fields and members: keyed, so that no client can aim at a bucket.</summary>
+    internal KeyHasher Hasher => _hasher;
+
     /// <summary>The mask that names every stripe.</summary>
     internal ulong AllStripes { get; }
 

@@ -1,5 +1,6 @@
 using System.Runtime.CompilerServices;
 using RedKite.Store.Memory;
+using RedKite.Store.Values;
 
 namespace RedKite.Store.Keyspace;
 
@@ -19,6 +20,7 @@ internal sealed unsafe class Stripe : IDisposable
         Guard = guarded ? new ArenaGuard() : null;
         Arena = new Arena(source, Guard);
         Segments = new SegmentPool(source);
+        Values = new ReleasedValues(Arena);
     }
 
     internal Arena Arena { get; }
@@ -27,6 +29,9 @@ internal sealed unsafe class Stripe : IDisposable
 
     internal SegmentPool Segments { get; }
 
+    /// <summary>Values whose entries are gone and whose structures are being freed.</summary>
+    internal ReleasedValues Values { get; }
+
     /// <summary>Keys that were removed because their time had come.</summary>
     internal long ExpiredKeys { get; set; }
 
@@ -34,7 +39,7 @@ internal sealed unsafe class Stripe : IDisposable
 
     internal long LockWaits => _lock.Contended;
 
-    internal bool HasDropped => _dropped.Count > 0;
+    internal bool HasDropped => _dropped.Count > 0 || Values.AreWaiting;
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal void Enter() => _lock.Enter();
@@ -42,23 +47,30 @@ internal sealed unsafe class Stripe : IDisposable
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal void Exit() => _lock.Exit();
 
-    internal Table NewTable() => new(Arena, Segments, _hasher);
+    internal Table NewTable() => new(Arena, Segments, _hasher, Values);
 
     /// <summary>Takes over a table that no database has any more; it is freed in slices.</summary>
     internal void Drop(Table table) => _dropped.Enqueue((table, 0));
 
-    /// <summary>Frees one segment of what was dropped; false when nothing is left.</summary>
-    internal bool FreeDroppedSegment()
+    /// <summary>Frees a slice of what was dropped: of a value, or a table's segment; false when nothing is left.</summary>
+    internal bool FreeDroppedSlice()
     {
+        // Values first: freeing a segment's entries may add to them.
+        if (Values.AreWaiting)
+        {
+            Values.FreeSlice();
+            return HasDropped;
+        }
+
         if (!_dropped.TryDequeue(out (Table Table, uint Prefix) dropped)) return false;
         if (dropped.Table.FreeSegment(ref dropped.Prefix)) _dropped.Enqueue(dropped);
         else dropped.Table.Dispose();
-        return _dropped.Count > 0;
+        return HasDropped;
     }
 
     public void Dispose()
     {
-        while (FreeDroppedSegment())
+        while (FreeDroppedSlice())
         {
         }
 

@@ -2,6 +2,7 @@ using System.Numerics;
 using System.Runtime.CompilerServices;
 using System.Runtime.Intrinsics.X86;
 using RedKite.Store.Memory;
+using RedKite.Store.Values;
 
 namespace RedKite.Store.Keyspace;
 
@@ -27,11 +28,13 @@ internal sealed unsafe class Table : IDisposable
     private readonly Arena _arena;
     private readonly SegmentPool _pool;
     private readonly KeyHasher _hasher;
+    private readonly ReleasedValues _values;
     private nuint* _directory; // [0]: depth; then 2^depth segments
 
-    internal Table(Arena arena, SegmentPool pool, KeyHasher hasher)
+    internal Table(Arena arena, SegmentPool pool, KeyHasher hasher, ReleasedValues values)
     {
         _arena = arena;
+        _values = values;
         _pool = pool;
         _hasher = hasher;
         byte* first = pool.Take();
@@ -330,7 +333,14 @@ internal sealed unsafe class Table : IDisposable
     }
 
     /// <summary>Frees an entry that is in no table any more, with all that its value holds.</summary>
-    internal void FreeEntry(byte* entry) => _arena.Free(entry, EntryBlock.Bytes(entry));
+    internal void FreeEntry(byte* entry)
+    {
+        if (EntryBlock.HasStructure(entry)) _values.Release(entry);
+        FreeBlock(entry);
+    }
+
+    /// <summary>Frees the block alone of an entry that is in no table any more.</summary>
+    internal void FreeBlock(byte* entry) => _arena.Free(entry, EntryBlock.Bytes(entry));
 
     /// <summary>Gives the segments and directories back. The entries must have been freed or belong to an arena that ends too.</summary>
     public void Dispose()

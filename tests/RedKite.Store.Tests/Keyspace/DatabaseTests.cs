@@ -60,7 +60,7 @@ public class DatabaseTests
                     byte[] content = new Random(from).Bytes(from);
                     Entry entry = database.WriteString(key, hash, database.Find(key, hash, 0), from, ValueEncoding.Raw, expiry, 77);
                     content.CopyTo(entry.Value);
-                    entry = database.ResizeString(entry, to);
+                    entry = database.ResizeValue(entry, to);
                     Assert.Equal(to, entry.Value.Length);
                     Assert.True(entry.Value[..Math.Min(from, to)].SequenceEqual(content.AsSpan(0, Math.Min(from, to))));
                     entry.Value.Fill(3);
@@ -164,7 +164,7 @@ public class DatabaseTests
         Write(store, second, "key 6", Database.NoExpiry);
         foreach (Stripe stripe in store.Stripes)
         {
-            while (stripe.FreeDroppedSegment())
+            while (stripe.FreeDroppedSlice())
             {
             }
         }
@@ -230,7 +230,7 @@ public class DatabaseTests
                 model[name] = (content, expiry);
                 break;
             case 3 when entry.Exists:
-                content.CopyTo(database.ResizeString(entry, content.Length).Value);
+                content.CopyTo(database.ResizeValue(entry, content.Length).Value);
                 model[name] = (content, model[name].Expiry);
                 break;
             case 4 when entry.Exists:

@@ -154,7 +154,7 @@ public class KeyspaceConcurrencyTests
                     Fill(database.WriteString(key, hashes[i], entry, random.Next(0, 40) * 4, ValueEncoding.Raw, expiry, 0), numbers[i]);
                     break;
                 case 2 when entry.Exists:
-                    Fill(database.ResizeString(entry, random.Next(0, 60) * 4), numbers[i]);
+                    Fill(database.ResizeValue(entry, random.Next(0, 60) * 4), numbers[i]);
                     break;
                 case 3 when entry.Exists:
                     AssertWhole(database.WriteExpiry(entry, random.Next(2) == 0 ? nowMs + random.Next(1, 300) : Database.NoExpiry), numbers[i]);

@@ -1,6 +1,7 @@
 using System.Text;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Memory;
+using RedKite.Store.Values;
 
 namespace RedKite.Store.Tests.Keyspace;
 
@@ -224,7 +225,7 @@ public sealed unsafe class TableTests
             Guard = guarded ? new ArenaGuard() : null;
             _arena = new Arena(_source, Guard);
             Pool = new SegmentPool(_source);
-            Table = new Table(_arena, Pool, _hasher);
+            Table = new Table(_arena, Pool, _hasher, new ReleasedValues(_arena));
         }
 
         internal ArenaGuard? Guard { get; }
