@@ -142,7 +142,10 @@ internal sealed unsafe class Database
     }
 
     /// <summary>The arena of an entry's stripe, where the value's structure is too.</summary>
-    internal Arena ArenaOf(Entry entry) => _keyspace.Stripes[_keyspace.StripeOf(entry.Position.Hash)].Arena;
+    internal Arena ArenaOf(Entry entry) => ArenaOf(entry.Position.Hash);
+
+    /// <summary>The arena of the stripe that a key with this hash belongs to.</summary>
+    internal Arena ArenaOf(ulong hash) => _keyspace.Stripes[_keyspace.StripeOf(hash)].Arena;
 
     /// <summary>The hasher of keys, fields and members.</summary>
     internal KeyHasher Hasher => _keyspace.Hasher;

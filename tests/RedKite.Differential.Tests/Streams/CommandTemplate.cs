@@ -16,6 +16,7 @@ internal static class CommandTable
         StringGenerator.Family,
         BitmapGenerator.Family,
         HyperLogLogGenerator.Family,
+        SetGenerator.Family,
         KeyGenerator.Family,
         ConnectionGenerator.Family,
         ServerGenerator.Family,

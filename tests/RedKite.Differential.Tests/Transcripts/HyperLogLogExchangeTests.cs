@@ -61,10 +61,12 @@ public sealed class HyperLogLogExchangeTests
         for (int i = 0; i < DamagedValues; i++)
         {
             byte[] value = Damage(sound[random.Next(sound.Length)], random);
+            foreach (ServerPair.Side side in (ServerPair.Side[])[pair.Oracle, pair.Subject]) side.Control.Run("DEL k merged");
             foreach (byte[][] command in Commands(value, random))
             {
                 RespValue subject = pair.Subject.Control.Run(command);
                 Assert.False(subject.IsClosed || subject.IsTimeout, $"{CommandLine.Format(command)} ended the server: {CommandLine.Escape(value)}");
+                if (EndsInsideARun(value)) continue;
                 if (Ask(pair.Oracle, command) is { } oracle)
                 {
                     Assert.True(oracle.Equals(subject), $"value {i} {CommandLine.Escape(value)}\n{new Difference(i, command, oracle.ToString(), subject.ToString())}");
@@ -78,6 +80,15 @@ public sealed class HyperLogLogExchangeTests
         }
 
         TestContext.Current.SendDiagnosticMessage($"{DamagedValues} damaged HyperLogLogs; {crashes} ended {ServerProgram.Oracle.Name}");
+    }
+
+    // A long run of zeros without its second byte: Redis reads the byte behind the string there, which is no truth to compare with.
+    private static bool EndsInsideARun(byte[] value)
+    {
+        if (value.Length <= 16 || !value.AsSpan().StartsWith("HYLL\u0001"u8)) return false;
+        int at = 16;
+        while (at < value.Length) at += (value[at] & 0xC0) == 0x40 ? 2 : 1;
+        return at > value.Length;
     }
 
     // Null: the server is gone.
@@ -134,7 +145,7 @@ public sealed class HyperLogLogExchangeTests
 
     private static List<byte[][]> Commands(byte[] value, Random random)
     {
-        List<byte[][]> commands = [["SET"u8.ToArray(), "k"u8.ToArray(), value], CommandLine.Split("DEL merged")];
+        List<byte[][]> commands = [["SET"u8.ToArray(), "k"u8.ToArray(), value]];
         string[] choices = ["PFCOUNT k", "PFCOUNT k k", "PFMERGE merged k", "PFMERGE k", "PFDEBUG ENCODING k", "PFDEBUG TODENSE k", "PFDEBUG GETREG k", "add"];
         for (int i = 0; i < 4; i++)
         {

@@ -46,12 +46,24 @@ public sealed class HotCommandAllocationTests : IAsyncLifetime
     [InlineData("BITFIELD hit OVERFLOW SAT INCRBY i13 5 7 GET u9 #1")]
     [InlineData("PFADD distinct a b c")]
     [InlineData("PFCOUNT distinct")]
+    [InlineData("SADD members a b 3")]
+    [InlineData("SREM members nothing")]
+    [InlineData("SISMEMBER members a")]
+    [InlineData("SMEMBERS members")]
+    [InlineData("SRANDMEMBER members 2")]
+    [InlineData("SRANDMEMBER members -5")]
+    [InlineData("SMOVE members others b")]
+    [InlineData("SINTER members others")]
+    [InlineData("SUNION members others")]
+    [InlineData("SINTERSTORE result members others")]
+    [InlineData("SUNIONSTORE result members others")]
     [InlineData("EXPIRE hit 100")]
     [InlineData("TTL hit")]
     [InlineData("EXISTS hit miss")]
     public void Ten_thousand_pipelined_commands_allocate_nothing(string line)
     {
         _transcript.Run("MSET hit value count 1000000 float 1.5 grows x").IsOk();
+        _transcript.Run("SADD others a b c 1 2 3").IsInteger(6);
         byte[] one = CommandLine.Encode(CommandLine.Split(line));
         byte[] pipeline = new byte[one.Length * Commands];
         for (int i = 0; i < Commands; i++) one.CopyTo(pipeline, i * one.Length);
