@@ -5,7 +5,7 @@ namespace RedKite.Ladder;
 /// <summary>One rung: its server is started, filled with the keys, measured at each depth, and ended.</summary>
 internal static class RungMeasurement
 {
-    // Deep enough that a SET regularly arrives in two reads, as it does with the published load.
+    // Sixteen SETs with 256-byte values are more than a pipe takes in one read (4 KiB), so some of them come in two pieces.
     private const int FillingPipeline = 16;
     private const int FillingSecondsMax = 30;
     private const int WarmUpSeconds = 1;
