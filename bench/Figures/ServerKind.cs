@@ -13,7 +13,10 @@ internal sealed record ServerKind(string Name, string Command)
         .Replace("{loops}", loops.ToString(System.Globalization.CultureInfo.InvariantCulture), StringComparison.Ordinal);
 
     internal static ServerKind RedKite(Options options) =>
-        new("redkite", options.RedKiteCommand ?? $"'{Repository.HostProgram}' {RedisArguments} --loops {{loops}}");
+        options.RedKiteCommand is { } command ? new("redkite", command) : RedKite("redkite", Repository.HostProgram);
+
+    /// <summary>RedKite as a certain build made it.</summary>
+    internal static ServerKind RedKite(string name, string program) => new(name, $"'{program}' {RedisArguments} --loops {{loops}}");
 
     /// <summary>The servers that were asked for and that this machine has; a note in the report for each that it has not.</summary>
     internal static List<ServerKind> Available(Options options, Report report, bool withFloor = false)
