@@ -9,7 +9,8 @@ namespace RedKite.Compare;
 internal sealed class BaseCheckout : IDisposable
 {
     private readonly string _repository;
-    private int _disposals;
+    private readonly Lock _disposal = new();
+    private bool _isDisposed;
 
     /// <exception cref="CannotMeasureException">There is no such revision, or git failed; nothing is left behind.</exception>
     internal BaseCheckout(string repository, string revision)
@@ -46,12 +47,16 @@ internal sealed class BaseCheckout : IDisposable
 
     public void Dispose()
     {
-        // An interrupted run gets here from the signal's thread and from its own at once.
-        if (Interlocked.Exchange(ref _disposals, 1) != 0) return;
-        AppDomain.CurrentDomain.ProcessExit -= OnProgramExit;
-        Directory.Delete(Folder, recursive: true);
-        // git forgets the worktrees whose folders are gone.
-        Git("worktree", "prune");
+        // An interrupted run gets here from the signal's thread and from its own at once. The one that comes second waits for
+        // the first, since the program ends as soon as it returns: for the same reason the handler stays until all is done.
+        lock (_disposal)
+        {
+            if (_isDisposed) return;
+            _isDisposed = true;
+            if (Directory.Exists(Root)) Git("worktree", "remove", "--force", Root);
+            Directory.Delete(Folder, recursive: true);
+            AppDomain.CurrentDomain.ProcessExit -= OnProgramExit;
+        }
     }
 
     private void OnProgramExit(object? sender, EventArgs arguments) => Dispose();
