@@ -1,0 +1,11 @@
+namespace RedKite.Store.Structures;
+
+/// <summary>What a <see cref="MemberTable{TLayout}"/> has to know about the blocks of one kind: each is one arena block.</summary>
+internal unsafe interface IMemberLayout
+{
+    /// <summary>The bytes by which the table finds a block: a set's member, a hash's field.</summary>
+    static abstract ReadOnlySpan<byte> Member(byte* block);
+
+    /// <summary>The bytes that the block was allocated with.</summary>
+    static abstract long Bytes(byte* block);
+}

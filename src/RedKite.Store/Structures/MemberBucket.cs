@@ -1,0 +1,69 @@
+using System.Numerics;
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
+using System.Runtime.Intrinsics;
+using System.Runtime.Intrinsics.X86;
+
+namespace RedKite.Store.Structures;
+
+/// <summary>
+/// A bucket of a <see cref="MemberTable{TLayout}"/>: one cache line, and more of them in a chain when it is full.
+/// <code>
+///  0..7   a tag for each slot: the hash's upper eight bits, 0 = free
+///  8..55  eight 6-byte slots: a block's address; its three lowest bits are the hint
+/// 56..63  the next bucket of the chain, or null
+/// </code>
+/// Only the last bucket of a chain has free slots. The hint is three bits of the hash that the next splits ask for: see
+/// <see cref="MemberTable{TLayout}"/>.
+/// </summary>
+internal static unsafe class MemberBucket
+{
+    internal const int Bytes = 64;
+    internal const int Slots = 8;
+    internal const ulong HintMask = 7; // blocks are aligned to 8
+
+    private const int SlotsAt = 8;
+    private const int NextAt = 56;
+    private const uint SlotMask = (1 << Slots) - 1;
+
+    internal static byte Tag(ulong hash) => (byte)Math.Max((uint)(hash >> 56), 1u);
+
+    internal static void Clear(byte* bucket) => NativeMemory.Clear(bucket, Bytes);
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal static uint Matches(byte* bucket, byte tag) =>
+        Vector128.Equals(Vector128.Load(bucket), Vector128.Create(tag)).ExtractMostSignificantBits() & SlotMask;
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal static uint Occupied(byte* bucket) =>
+        ~Vector128.Equals(Vector128.Load(bucket), Vector128<byte>.Zero).ExtractMostSignificantBits() & SlotMask;
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal static byte* Next(byte* bucket) => *(byte**)(bucket + NextAt);
+
+    internal static void WriteNext(byte* bucket, byte* next) => *(byte**)(bucket + NextAt) = next;
+
+    /// <summary>A slot's address and hint.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal static ulong Slot(byte* bucket, int slot) => *(ulong*)(bucket + SlotsAt - 2 + (slot * 6)) >> 16;
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal static byte* Block(byte* bucket, int slot) => (byte*)(Slot(bucket, slot) & ~HintMask);
+
+    internal static void WriteSlot(byte* bucket, int slot, ulong value)
+    {
+        byte* at = bucket + SlotsAt + (slot * 6);
+        *(uint*)at = (uint)value;
+        *(ushort*)(at + 4) = (ushort)(value >> 32);
+    }
+
+    /// <summary>Asks for the first line of every block in the bucket.</summary>
+    internal static void PrefetchBlocks(byte* bucket)
+    {
+        if (!Sse.IsSupported) return;
+        for (uint occupied = Occupied(bucket); occupied != 0; occupied &= occupied - 1)
+        {
+            Sse.Prefetch0(Block(bucket, BitOperations.TrailingZeroCount(occupied)));
+        }
+    }
+}

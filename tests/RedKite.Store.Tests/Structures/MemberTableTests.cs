@@ -1,0 +1,223 @@
+using FsCheck;
+using FsCheck.Fluent;
+
+namespace RedKite.Store.Tests.Structures;
+
+/// <summary>A table of members against a dictionary, on the guarded arena.</summary>
+public sealed class MemberTableTests
+{
+    [Fact]
+    public void Any_work_agrees_with_a_dictionary()
+    {
+        Prop.ForAll(ArbMap.Default.ArbFor<(byte Kind, byte Members, ushort First)[]>(), steps =>
+        {
+            using var world = new MemberTableWorld();
+            foreach ((byte kind, byte members, ushort first) in steps)
+            {
+                // A step is about a run of neighbours, so that tables grow and shrink by more than a few members.
+                for (int member = first % 700; member < (first % 700) + (members % 64) + 1; member++)
+                {
+                    if (kind % 5 < 2) world.Write(member, first);
+                    else if (kind % 5 == 4) world.AssertFind(member);
+                    else world.Remove(member);
+                }
+
+                if (kind % 16 == 0) world.AssertAll();
+            }
+
+            world.AssertAll();
+            world.Check();
+        }).Check(Config.QuickThrowOnFailure.WithMaxTest(150).WithStartSize(5).WithEndSize(120));
+    }
+
+    [Theory]
+    [InlineData(60)]
+    [InlineData(2_000)]
+    [InlineData(9_000)]
+    public void Growth_and_shrinking_over_many_levels_agree_with_a_dictionary(int members)
+    {
+        Randomness.Run(random =>
+        {
+            using var world = new MemberTableWorld();
+            for (int step = 0; step < 60_000; step++)
+            {
+                bool growing = step / 15_000 % 2 == 0;
+                int member = random.Next(members);
+                if (random.Next(4) == 0) world.AssertFind(member);
+                else if (random.Next(5) == 0 != growing) world.Write(member, step);
+                else world.Remove(member);
+                if (step % 7_500 == 0) world.AssertAll();
+            }
+
+            world.AssertAll();
+            world.Check();
+        });
+    }
+
+    [Fact]
+    public void A_table_is_small_with_few_members_and_returns_to_that()
+    {
+        using var world = new MemberTableWorld();
+        long empty = world.Table.TableBytes;
+        Assert.Equal(128, empty);
+        for (int member = 0; member < 6; member++) world.Write(member, 0);
+        Assert.Equal(empty, world.Table.TableBytes);
+        for (int member = 0; member < 30_000; member++)
+        {
+            world.Write(member, 0);
+            if (member > 100) Assert.InRange((double)world.Table.TableBytes / (member + 1), 8, 19);
+        }
+
+        for (int member = 29_999; member >= 0; member--) world.Remove(member);
+        Assert.Equal(empty, world.Table.TableBytes);
+    }
+
+    [Fact]
+    public void Bytes_of_the_table_are_what_it_allocates()
+    {
+        Randomness.Run(random =>
+        {
+            using var world = new MemberTableWorld();
+            for (int step = 0; step < 20_000; step++)
+            {
+                if (random.Next(3) != 0 == (step < 10_000)) world.Write(random.Next(5_000), step);
+                else world.Remove(random.Next(5_000));
+                if (step % 100 == 0) Assert.Equal(world.UsedBytes, world.Table.MemoryBytes(samples: 0));
+            }
+        });
+    }
+
+    [Fact]
+    public void Scan_returns_every_member_that_stays_whatever_splits_and_joins()
+    {
+        Prop.ForAll(ArbMap.Default.ArbFor<(NonNegativeInt Staying, (byte Turns, byte Target)[] Phases)>(), sample =>
+        {
+            using var world = new MemberTableWorld();
+            int staying = sample.Staying.Get % 300;
+            for (int member = 0; member < staying; member++) world.Write(member, 0);
+            int coming = 0;
+            var seen = new HashSet<int>();
+            var blocks = new List<nint>();
+            ulong cursor = 0;
+            int phase = 0, turns = 0;
+            do
+            {
+                if (phase < sample.Phases.Length && ++turns >= sample.Phases[phase].Turns % 16)
+                {
+                    turns = 0;
+                    int target = sample.Phases[phase++].Target * 8;
+                    for (; coming < target; coming++) world.Write(staying + coming, 0);
+                    for (; coming > target; coming--) world.Remove(staying + coming - 1);
+                }
+
+                blocks.Clear();
+                cursor = world.Table.Scan(cursor, blocks);
+                foreach (nint block in blocks) seen.Add(MemberTableWorld.MemberOf(block));
+            }
+            while (cursor != 0);
+
+            for (int member = 0; member < staying; member++) Assert.True(seen.Contains(member), $"Member {member} was there all the time and was not returned.");
+        }).Check(Config.QuickThrowOnFailure.WithMaxTest(300).WithStartSize(3).WithEndSize(60));
+    }
+
+    [Theory]
+    [InlineData(0)]
+    [InlineData(1)]
+    [InlineData(100)]
+    [InlineData(5_000)]
+    public void Without_changes_a_scan_and_an_enumeration_return_every_member_once(int members)
+    {
+        using var world = new MemberTableWorld();
+        for (int member = 0; member < members; member++) world.Write(member, 0);
+        var blocks = new List<nint>();
+        ulong cursor = 0;
+        do cursor = world.Table.Scan(cursor, blocks);
+        while (cursor != 0);
+        Assert.Equal(Enumerable.Range(0, members), blocks.Select(MemberTableWorld.MemberOf).Order());
+        world.AssertAll();
+    }
+
+    [Fact]
+    public void A_cursor_that_a_client_made_up_is_harmless_and_its_scan_ends()
+    {
+        Randomness.Run(random =>
+        {
+            using var world = new MemberTableWorld();
+            for (int member = 0; member < 3_000; member++) world.Write(member, 0);
+            var blocks = new List<nint>();
+            for (int i = 0; i < 300; i++)
+            {
+                var cursor = (ulong)random.NextInt64(long.MinValue, long.MaxValue) >> random.Next(64);
+                int turns = 0;
+                while (cursor != 0)
+                {
+                    Assert.True(++turns < 10_000, "The scan does not end.");
+                    cursor = world.Table.Scan(cursor, blocks);
+                }
+
+                foreach (nint block in blocks) Assert.InRange(MemberTableWorld.MemberOf(block), 0, 2_999);
+                blocks.Clear();
+            }
+        });
+    }
+
+    [Theory]
+    [InlineData(1)]
+    [InlineData(7)]
+    [InlineData(150)]
+    [InlineData(1_000)]
+    public void Draws_are_fair(int members)
+    {
+        using var world = new MemberTableWorld();
+        for (int member = 0; member < members; member++) world.Write(member, 0);
+        var random = new Random(17);
+        var counts = new int[members];
+        const int Mean = 200;
+        for (int i = 0; i < members * Mean; i++) counts[MemberTableWorld.MemberOf(world.Draw(random))]++;
+
+        // Chi-square over its degrees of freedom, within five standard deviations.
+        double square = counts.Sum(count => Math.Pow(count - Mean, 2) / Mean);
+        double degrees = Math.Max(1, members - 1);
+        Assert.InRange(square, 0, degrees + (5 * Math.Sqrt(2 * degrees)));
+    }
+
+    [Fact]
+    public void A_draw_from_an_empty_table_is_none()
+    {
+        using var world = new MemberTableWorld();
+        Assert.Equal(0, world.Draw(new Random(1)));
+    }
+
+    [Fact]
+    public void Freeing_goes_in_slices_of_about_the_size_asked_for()
+    {
+        using var world = new MemberTableWorld();
+        for (int member = 0; member < 10_000; member++) world.Write(member, 0);
+        int slices = 1;
+        while (world.FreeSlice(100)) slices++;
+        Assert.InRange(slices, 100, 140);
+        Assert.Equal(0, world.UsedBytes);
+    }
+
+    [Theory]
+    [InlineData(0)]
+    [InlineData(5)]
+    [InlineData(90)]
+    [InlineData(4_000)]
+    public void A_copy_has_the_same_members_and_goes_its_own_way(int members)
+    {
+        using var world = new MemberTableWorld();
+        for (int member = 0; member < members; member++) world.Write(member, member);
+        using MemberTableWorld copy = world.Copy();
+        copy.AssertAll();
+        for (int member = 0; member < members; member++)
+        {
+            if (member % 3 == 0) world.Remove(member);
+            copy.Write(member + 1_000, member);
+        }
+
+        world.AssertAll();
+        copy.AssertAll();
+        copy.Check();
+    }
+}

@@ -1,0 +1,138 @@
+using System.Globalization;
+using System.Text;
+using RedKite.Store.Keyspace;
+using RedKite.Store.Memory;
+using RedKite.Store.Structures;
+
+namespace RedKite.Store.Tests.Structures;
+
+/// <summary>
+/// A table of members in a guarded arena of its own, beside the dictionary that it has to agree with. Members are numbers
+/// as text; a block is [length of the member][length of the padding][value][member][padding].
+/// </summary>
+internal sealed unsafe class MemberTableWorld : IDisposable
+{
+    private readonly SlabSource _source = new();
+    private readonly ArenaGuard _guard = new();
+    private readonly Arena _arena;
+    private readonly KeyHasher _hasher;
+    private readonly Dictionary<int, int> _model;
+    private bool _freed;
+
+    internal MemberTableWorld()
+    {
+        _arena = new Arena(_source, _guard);
+        _hasher = new KeyHasher();
+        _model = [];
+        Table = new MemberTable<Layout>(_arena, _hasher, MemberTable<Layout>.Create(_arena));
+    }
+
+    private MemberTableWorld(MemberTableWorld source)
+    {
+        _arena = new Arena(_source, _guard);
+        _hasher = source._hasher;
+        _model = new Dictionary<int, int>(source._model);
+        Table = new MemberTable<Layout>(_arena, _hasher, source.Table.CopyTo(_arena));
+    }
+
+    internal MemberTable<Layout> Table { get; }
+
+    internal long UsedBytes => _arena.UsedBytes;
+
+    internal static int MemberOf(nint block) => int.Parse(Layout.Member((byte*)block), CultureInfo.InvariantCulture);
+
+    internal MemberTableWorld Copy() => new(this);
+
+    /// <summary>Adds the member, or replaces its block by one of another length.</summary>
+    internal void Write(int member, int value)
+    {
+        byte[] name = Name(member);
+        ulong hash = _hasher.Hash(name);
+        int padding = value & 31;
+        byte* block = _arena.Allocate(Layout.HeaderBytes + name.Length + padding);
+        block[0] = (byte)name.Length;
+        block[1] = (byte)padding;
+        BitConverter.TryWriteBytes(new Span<byte>(block + 4, sizeof(int)), value);
+        name.CopyTo(new Span<byte>(block + Layout.HeaderBytes, name.Length));
+
+        Table.PrefetchBucket(hash);
+        Table.PrefetchBlock(hash);
+        bool found = Table.TryFind(name, hash, out MemberPosition position);
+        Assert.Equal(_model.ContainsKey(member), found);
+        if (found)
+        {
+            byte* old = position.Block;
+            position.Replace(block);
+            _arena.Free(old, Layout.Bytes(old));
+        }
+        else
+        {
+            Table.Add(hash, block);
+        }
+
+        _model[member] = value;
+    }
+
+    internal void Remove(int member)
+    {
+        byte[] name = Name(member);
+        bool found = Table.TryFind(name, _hasher.Hash(name), out MemberPosition position);
+        Assert.Equal(_model.Remove(member), found);
+        if (!found) return;
+        byte* block = Table.Remove(position);
+        Assert.Equal(member, MemberOf((nint)block));
+        _arena.Free(block, Layout.Bytes(block));
+    }
+
+    internal nint Draw(Random random) => (nint)Table.Draw(random);
+
+    internal bool FreeSlice(int blocksMax)
+    {
+        bool more = Table.FreeSlice(blocksMax);
+        _freed = !more;
+        return more;
+    }
+
+    internal void AssertFind(int member)
+    {
+        byte[] name = Name(member);
+        byte* block = Table.Find(name, _hasher.Hash(name));
+        Assert.Equal(_model.TryGetValue(member, out int value), block != null);
+        if (block != null) Assert.Equal(value, ValueOf((nint)block));
+    }
+
+    internal void AssertAll()
+    {
+        Assert.Equal(_model.Count, Table.Count);
+        foreach (int member in _model.Keys) AssertFind(member);
+        var members = new List<KeyValuePair<int, int>>();
+        foreach (nint block in Table) members.Add(new(MemberOf(block), ValueOf(block)));
+        Assert.Equal(_model.OrderBy(pair => pair.Key), members.OrderBy(pair => pair.Key));
+    }
+
+    internal void Check() => _guard.Check();
+
+    /// <summary>Frees the table in slices of any size; the guard throws if that leaves anything behind.</summary>
+    public void Dispose()
+    {
+        while (!_freed && FreeSlice(1 + (int)(Table.Count % 50)))
+        {
+        }
+
+        _arena.Dispose();
+        _source.Dispose();
+    }
+
+    private static int ValueOf(nint block) => BitConverter.ToInt32(new ReadOnlySpan<byte>((byte*)block + 4, sizeof(int)));
+
+    private static byte[] Name(int member) => Encoding.ASCII.GetBytes(member.ToString(CultureInfo.InvariantCulture));
+
+    internal readonly struct Layout : IMemberLayout
+    {
+        internal const int HeaderBytes = 8;
+
+        public static ReadOnlySpan<byte> Member(byte* block) => new(block + HeaderBytes, block[0]);
+
+        public static long Bytes(byte* block) => HeaderBytes + block[0] + block[1];
+    }
+}
