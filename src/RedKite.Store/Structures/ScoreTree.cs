@@ -63,12 +63,21 @@ internal unsafe struct ScoreTree<TSizes>
     internal void Remove(Arena arena, byte* member)
     {
         Step* path = stackalloc Step[HeightMax];
-        double score = ScoredMember.Score(member);
-        ReadOnlySpan<byte> bytes = ScoredMember.Member(member);
-        int height = Descend(new EntryBound(score, bytes, afterEqual: true), path, out ScoreTreeLeaf* leaf, out _);
-        int index = new EntryBound(score, bytes, afterEqual: false).FirstNotBefore(ScoreTreeLeaf.Scores(leaf), ScoreTreeLeaf.Members(leaf), 0, leaf->Count);
-        Debug.Assert(index < leaf->Count && ScoreTreeLeaf.Members(leaf)[index] == member, "A member is taken out that is in the tree.");
+        int height = Find(member, path, out ScoreTreeLeaf* leaf, out int index, out _);
         RemoveFromLeaf(arena, path, height, leaf, index, 1);
+    }
+
+    /// <summary>Gives a member of the tree another score. Where it stays between the same neighbours, nothing moves.</summary>
+    internal void Update(Arena arena, byte* member, double score)
+    {
+        Step* path = stackalloc Step[HeightMax];
+        int height = Find(member, path, out ScoreTreeLeaf* leaf, out int index, out _);
+        double* scores = ScoreTreeLeaf.Scores(leaf);
+        bool stays = index > 0 && index < leaf->Count - 1 && scores[index - 1] < score && score < scores[index + 1];
+        if (!stays) RemoveFromLeaf(arena, path, height, leaf, index, 1);
+        ScoredMember.SetScore(member, score);
+        if (stays) scores[index] = score;
+        else Insert(arena, member);
     }
 
     /// <summary>
@@ -101,10 +110,8 @@ internal unsafe struct ScoreTree<TSizes>
     internal readonly long RankOf(byte* member)
     {
         Step* path = stackalloc Step[HeightMax];
-        double score = ScoredMember.Score(member);
-        ReadOnlySpan<byte> bytes = ScoredMember.Member(member);
-        Descend(new EntryBound(score, bytes, afterEqual: true), path, out ScoreTreeLeaf* leaf, out long rank);
-        return rank + new EntryBound(score, bytes, afterEqual: false).FirstNotBefore(ScoreTreeLeaf.Scores(leaf), ScoreTreeLeaf.Members(leaf), 0, leaf->Count);
+        Find(member, path, out _, out int index, out long rank);
+        return rank + index;
     }
 
     /// <summary>The entry of a rank; no entry if there are not so many.</summary>
@@ -131,6 +138,17 @@ internal unsafe struct ScoreTree<TSizes>
     {
         int leavesLeft = int.MaxValue;
         FreeSlice(arena, ref leavesLeft);
+    }
+
+    // Down to an entry that is in the tree. A separator is its child's first entry, so the way goes behind an equal one.
+    private readonly int Find(byte* member, Step* path, out ScoreTreeLeaf* leaf, out int index, out long rank)
+    {
+        double score = ScoredMember.Score(member);
+        ReadOnlySpan<byte> bytes = ScoredMember.Member(member);
+        int height = Descend(new EntryBound(score, bytes, afterEqual: true), path, out leaf, out rank);
+        index = new EntryBound(score, bytes, afterEqual: false).FirstNotBefore(ScoreTreeLeaf.Scores(leaf), ScoreTreeLeaf.Members(leaf), 0, leaf->Count);
+        Debug.Assert(index < leaf->Count && ScoreTreeLeaf.Members(leaf)[index] == member, "The member is in the tree.");
+        return height;
     }
 
     // Down to the leaf in which the bound is, or at whose end. Gives the steps and the leaf's rank.

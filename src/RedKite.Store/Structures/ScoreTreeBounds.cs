@@ -6,7 +6,7 @@ namespace RedKite.Store.Structures;
 internal interface IScoreTreeBound
 {
     /// <summary>Whether the bound is after an entry.</summary>
-    bool IsAfter(double score, ReadOnlySpan<byte> member);
+    bool IsAfter(double score, scoped ReadOnlySpan<byte> member);
 
     /// <summary>The index of the first of the ordered entries from start to end that is not before the bound; end if all are.</summary>
     unsafe int FirstNotBefore(double* scores, byte** members, int start, int end);
@@ -15,7 +15,7 @@ internal interface IScoreTreeBound
 /// <summary>The place before all entries of a score, or behind them.</summary>
 internal readonly struct ScoreBound(double score, bool afterEqual) : IScoreTreeBound
 {
-    public bool IsAfter(double score1, ReadOnlySpan<byte> member) => afterEqual ? score1 <= score : score1 < score;
+    public bool IsAfter(double score1, scoped ReadOnlySpan<byte> member) => afterEqual ? score1 <= score : score1 < score;
 
     public unsafe int FirstNotBefore(double* scores, byte** members, int start, int end) =>
         afterEqual ? FirstAbove(scores, start, end, score) : FirstFrom(scores, start, end, score);
@@ -54,7 +54,7 @@ internal readonly ref struct EntryBound(double score, ReadOnlySpan<byte> member,
 {
     private readonly ReadOnlySpan<byte> _member = member;
 
-    public bool IsAfter(double score1, ReadOnlySpan<byte> member1)
+    public bool IsAfter(double score1, scoped ReadOnlySpan<byte> member1)
     {
         if (score1 != score) return score1 < score;
         int order = member1.SequenceCompareTo(_member);
@@ -78,7 +78,7 @@ internal readonly ref struct MemberBound(ReadOnlySpan<byte> member, bool afterEq
 {
     private readonly ReadOnlySpan<byte> _member = member;
 
-    public bool IsAfter(double score, ReadOnlySpan<byte> member1)
+    public bool IsAfter(double score, scoped ReadOnlySpan<byte> member1)
     {
         int order = member1.SequenceCompareTo(_member);
         return afterEqual ? order <= 0 : order < 0;

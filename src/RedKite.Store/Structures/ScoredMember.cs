@@ -10,7 +10,7 @@ namespace RedKite.Store.Structures;
 ///    then the member's bytes
 /// </code>
 /// </summary>
-internal static unsafe class ScoredMember
+internal readonly unsafe struct ScoredMember : IMemberLayout
 {
     private const int ScoreBytes = 8;
 
@@ -20,7 +20,7 @@ internal static unsafe class ScoredMember
     /// <summary>Changes the score of a block that no tree points to at the moment.</summary>
     internal static void SetScore(byte* block, double score) => *(double*)block = score;
 
-    internal static ReadOnlySpan<byte> Member(byte* block)
+    public static ReadOnlySpan<byte> Member(byte* block)
     {
         byte* at = block + ScoreBytes;
         uint length = *at++;
@@ -33,6 +33,8 @@ internal static unsafe class ScoredMember
             if (next < 0x80) return new ReadOnlySpan<byte>(at, (int)length);
         }
     }
+
+    public static long Bytes(byte* block) => BytesFor(Member(block).Length);
 
     internal static long BytesFor(int memberLength) => ScoreBytes + LengthBytes(memberLength) + (long)memberLength;
 
