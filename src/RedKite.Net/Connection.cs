@@ -106,20 +106,27 @@ public sealed class Connection
     /// <summary>Ends the connection when what waits has been sent; nothing is received any more.</summary>
     public void CloseAfterSend()
     {
-        if (Output is null)
-        {
-            Close();
-            return;
-        }
-
+        if (IsClosing) return;
         ClosesAfterSend = true;
-        SetReading(false);
+        if (Output is null) Close();
+        else SetReading(false);
     }
 
     /// <summary>Tells the system to probe a silent peer.</summary>
     public void SetKeepAlive(int seconds) => Loop.Transport.SetKeepAlive(this, seconds);
 
-    internal bool IsReading => _readInterest && !IsClosing;
+    /// <summary>Whether all was sent, and input is only read to be discarded until the peer ends its side too.</summary>
+    internal bool IsLingering { get; private set; }
+
+    internal bool IsReading => _readInterest && (!IsClosing || IsLingering);
+
+    internal void BeginLingering()
+    {
+        IsLingering = true;
+        SetInterest(read: true, write: false);
+    }
+
+    internal void EndLingering() => IsLingering = false;
 
     /// <summary>Sends what waits, as far as the peer takes it.</summary>
     internal void Flush()
@@ -130,6 +137,7 @@ public sealed class Connection
             if (sent == Transport.WouldBlock) return;
             if (sent == Transport.Failed)
             {
+                ClosesAfterSend = false; // nobody is left to read it
                 Close();
                 return;
             }

@@ -14,12 +14,17 @@ public sealed class EventLoop : IDisposable
     // One receive's worth: enough for a pipeline of 64 values of a kilobyte.
     private const int ReceiveBytes = 64 * 1024;
 
-    // At the end of a connection: what a pipelining client had sent behind its QUIT, but no endless stream.
-    private const int ReceivesDiscardedMax = 64;
+    // At the end of a connection: what a pipelining client had sent behind its QUIT, in turns, but no endless stream.
+    private const int ReceivesDiscardedMax = 16;
+
+    // How long a connection that was ended after its last reply may take to end its side, and how many may be at it.
+    private const int LingerMs = 3000;
+    private const int LingeringMax = 1024;
 
     private readonly byte[] _receiveBuffer = GC.AllocateUninitializedArray<byte>(ReceiveBytes, pinned: true);
     private readonly ConcurrentQueue<Action> _mailbox = new();
     private readonly List<Connection> _closing = [];
+    private readonly Dictionary<Connection, long> _lingering = []; // until when
     private readonly HashSet<Connection> _connections = [];
     private readonly Thread _thread;
     private bool _tickIsDue;
@@ -153,6 +158,12 @@ public sealed class EventLoop : IDisposable
     internal void Readable(Connection connection)
     {
         if (!connection.IsReading) return;
+        if (connection.IsLingering)
+        {
+            if (!DiscardInput(connection)) EndLingering(connection);
+            return;
+        }
+
         if (connection.Input is not null)
         {
             ReceiveMore(connection, connection.Input);
@@ -234,12 +245,15 @@ public sealed class EventLoop : IDisposable
             EmptyMailbox();
             foreach (Connection connection in _connections) connection.Close();
             EndClosing();
+            foreach (Connection connection in _lingering.Keys) EndLingering(connection);
         }
     }
 
     private void Tick()
     {
         _tickIsDue = _tickIsSet = false;
+        Transport.ResumeAccepting();
+        if (_lingering.Count > 0) EndOverdueLingering();
         int milliseconds = Handler.Tick();
         if (!_tickIsSet) Transport.SetTimer(Math.Max(1, milliseconds) * 1000L);
     }
@@ -258,11 +272,39 @@ public sealed class EventLoop : IDisposable
         Handler.Opened(connection);
     }
 
-    // A socket that is closed with unread input is reset, and what the system still had to send for it is lost.
-    private void DiscardInput(Connection connection)
+    // Reads what nobody wants any more; false when the peer has ended its side.
+    private bool DiscardInput(Connection connection)
     {
-        for (int left = ReceivesDiscardedMax; left > 0 && Transport.Receive(connection, _receiveBuffer) > 0; left--)
+        int received = 1;
+        for (int left = ReceivesDiscardedMax; left > 0 && received > 0; left--) received = Transport.Receive(connection, _receiveBuffer);
+        return received is > 0 or Transport.WouldBlock;
+    }
+
+    // A socket that is closed with unread input, or gets more of it, is reset, and what the system still had to send is
+    // lost. So only the sending side ends, and the input is discarded until the peer has read our end and closes.
+    private bool BeginsLingering(Connection connection)
+    {
+        if (!connection.ClosesAfterSend || _stopping || _lingering.Count >= LingeringMax) return false;
+        Transport.ShutdownSend(connection);
+        if (!DiscardInput(connection)) return false;
+        connection.BeginLingering();
+        _lingering.Add(connection, Environment.TickCount64 + LingerMs);
+        return true;
+    }
+
+    private void EndLingering(Connection connection)
+    {
+        _lingering.Remove(connection);
+        connection.EndLingering();
+        Transport.Close(connection);
+    }
+
+    private void EndOverdueLingering()
+    {
+        long now = Environment.TickCount64;
+        foreach ((Connection connection, long until) in _lingering)
         {
+            if (now >= until) EndLingering(connection); // a dictionary may lose entries while it is walked
         }
     }
 
@@ -275,9 +317,8 @@ public sealed class EventLoop : IDisposable
             _connections.Remove(connection);
             Interlocked.Decrement(ref _connectionCount);
             Handler.Closed(connection);
-            if (connection.ClosesAfterSend) DiscardInput(connection);
-            Transport.Close(connection);
             connection.ReleaseBuffers();
+            if (!BeginsLingering(connection)) Transport.Close(connection);
         }
 
         _closing.Clear();

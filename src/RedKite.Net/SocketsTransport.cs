@@ -42,6 +42,11 @@ internal sealed class SocketsTransport : Transport
         listener.Dispose(); // which ends its pending accept
     }
 
+    // Accepting waits on its own when it has failed.
+    internal override void ResumeAccepting()
+    {
+    }
+
     internal override void SetTimer(long microseconds) => _timerDue = Environment.TickCount64 + ((microseconds + 999) / 1000);
 
     internal override void Wait(EventLoop loop)
@@ -115,6 +120,18 @@ internal sealed class SocketsTransport : Transport
         var state = (State)connection.TransportState!;
         if (read) ArmReceive(connection, state);
         if (write) ArmSend(connection, state);
+    }
+
+    internal override void ShutdownSend(Connection connection)
+    {
+        try
+        {
+            connection.Socket!.Shutdown(SocketShutdown.Send);
+        }
+        catch (SocketException)
+        {
+            // The peer was faster.
+        }
     }
 
     internal override void Close(Connection connection)

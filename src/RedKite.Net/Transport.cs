@@ -17,6 +17,9 @@ internal abstract class Transport : IDisposable
 
     internal abstract void StopListening();
 
+    /// <summary>Accepts again where accepting had failed. Called regularly.</summary>
+    internal abstract void ResumeAccepting();
+
     /// <summary>Forgets one listener, which may be closed already.</summary>
     internal abstract void StopListening(ListeningSocket listener);
 
@@ -44,6 +47,9 @@ internal abstract class Transport : IDisposable
 
     /// <summary>Says what a connection is to be woken for.</summary>
     internal abstract void SetInterest(Connection connection, bool read, bool write);
+
+    /// <summary>Tells the peer that nothing more is sent.</summary>
+    internal abstract void ShutdownSend(Connection connection);
 
     internal abstract void Close(Connection connection);
 

@@ -11,6 +11,7 @@ internal sealed class EchoHandler : IConnectionHandler
     internal int OpenedCount;
     internal int ClosedCount;
     internal int TickCount;
+    internal int PausedCount;
     internal long OutputWaitsBytesMax;
 
     /// <summary>Bytes that every connection gets before anything else.</summary>
@@ -49,6 +50,7 @@ internal sealed class EchoHandler : IConnectionHandler
         if (_paused.Remove(connection)) return end + 1 + Received(connection, input[(end + 1)..]);
         connection.SetReading(false);
         _paused.Add(connection);
+        Interlocked.Increment(ref PausedCount);
         return end;
     }
 

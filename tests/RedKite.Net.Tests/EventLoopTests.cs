@@ -85,6 +85,41 @@ public class EventLoopTests
 
     [Theory]
     [MemberData(nameof(Transports))]
+    public void Input_that_goes_on_coming_does_not_cost_the_farewell(string transport)
+    {
+        byte[] greeting = EchoServer.Pattern(2 << 20, seed: 4);
+        using EchoServer server = new(transport, new EchoHandler { TakesOrders = true, Greeting = greeting });
+        using Socket client = server.Connect();
+        client.Send("Q"u8);
+        for (int i = 0; i < 20; i++)
+        {
+            client.Send("more"u8);
+            Thread.Sleep(5);
+        }
+
+        Assert.Equal(greeting, EchoServer.ReadAll(client, greeting.Length + 1));
+        Assert.Equal(1, server.Handler.ClosedCount);
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void A_peer_that_never_ends_its_side_is_cut_off(string transport)
+    {
+        using EchoServer server = new(transport, new EchoHandler { TakesOrders = true });
+        using Socket client = server.Connect();
+        client.Send("byeQ"u8);
+        Assert.Equal("bye"u8.ToArray(), EchoServer.ReadAll(client, 10));
+        EchoServer.WaitFor(() => IsCutOff(client), "the end of the server's patience");
+    }
+
+    private static bool IsCutOff(Socket client)
+    {
+        client.Send("x"u8, SocketFlags.None, out SocketError error);
+        return error != SocketError.Success;
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
     public void Reading_resumes_with_the_input_that_was_left_over(string transport)
     {
         using EchoServer server = new(transport, new EchoHandler { TakesOrders = true });
@@ -92,6 +127,7 @@ public class EventLoopTests
         client.Send("oneP"u8);
         client.Send("two"u8);
         Assert.Equal("one"u8.ToArray(), EchoServer.ReadAll(client, 3));
+        EchoServer.WaitFor(() => server.Handler.PausedCount == 1, "the reading stops");
         client.Send("three"u8);
         Thread.Sleep(100);
         Assert.Equal(0, client.Available);
@@ -106,7 +142,7 @@ public class EventLoopTests
         using EchoServer server = new(transport, new EchoHandler { TakesOrders = true });
         using Socket client = server.Connect();
         client.Send("Prest"u8);
-        Thread.Sleep(50);
+        EchoServer.WaitFor(() => server.Handler.PausedCount == 1, "the reading stops");
         EchoServer.RunOn(server.Loops[0], server.Handler.ResumePaused);
         Assert.Equal("rest"u8.ToArray(), EchoServer.ReadAll(client, 4));
     }

@@ -29,6 +29,7 @@ internal sealed unsafe class EpollTransport : Transport
     private readonly int _timer;
     private readonly byte* _events;
     private readonly Dictionary<int, ListeningSocket> _listeners = [];
+    private bool _acceptingRests;
     private Connection?[] _connections = new Connection?[256]; // by descriptor
 
     internal EpollTransport()
@@ -68,6 +69,13 @@ internal sealed unsafe class EpollTransport : Transport
             _listeners.Remove(descriptor);
             return;
         }
+    }
+
+    internal override void ResumeAccepting()
+    {
+        if (!_acceptingRests) return;
+        _acceptingRests = false;
+        foreach (int descriptor in _listeners.Keys) LinuxCalls.EpollControl(_epoll, LinuxCalls.EpollModify, descriptor, LinuxCalls.EpollIn);
     }
 
     // A timer of its own, not epoll_wait's timeout: that one is set and cancelled with every wait, which on a virtual
@@ -172,6 +180,12 @@ internal sealed unsafe class EpollTransport : Transport
         LinuxCalls.EpollControl(_epoll, LinuxCalls.EpollModify, connection.Descriptor, events);
     }
 
+    internal override void ShutdownSend(Connection connection)
+    {
+        const int Write = 1;
+        _ = LinuxCalls.shutdown(connection.Descriptor, Write);
+    }
+
     internal override void Close(Connection connection)
     {
         // Closing takes the descriptor out of the epoll set.
@@ -191,7 +205,7 @@ internal sealed unsafe class EpollTransport : Transport
     private static int Failure() =>
         Marshal.GetLastSystemError() is LinuxCalls.WouldBlock or LinuxCalls.Interrupted ? WouldBlock : Failed;
 
-    private static void Accept(int descriptor, ListeningSocket listener, EventLoop loop)
+    private void Accept(int descriptor, ListeningSocket listener, EventLoop loop)
     {
         byte* address = stackalloc byte[AddressBytesMax];
         for (int i = 0; i < AcceptsPerWake; i++)
@@ -200,7 +214,14 @@ internal sealed unsafe class EpollTransport : Transport
             int accepted = LinuxCalls.accept4(descriptor, address, &addressBytes, LinuxCalls.NonBlocking | LinuxCalls.CloseOnExec);
             if (accepted < 0)
             {
-                if (Marshal.GetLastSystemError() is LinuxCalls.TooManyFiles or LinuxCalls.FileTableFull) loop.AcceptFailed();
+                if (Marshal.GetLastSystemError() is LinuxCalls.TooManyFiles or LinuxCalls.FileTableFull)
+                {
+                    // The connection stays in the listener's queue, so that each wait would end at once until a file is closed.
+                    loop.AcceptFailed();
+                    _acceptingRests = true;
+                    LinuxCalls.EpollControl(_epoll, LinuxCalls.EpollModify, descriptor, 0);
+                }
+
                 return;
             }
 

@@ -77,6 +77,9 @@ internal static unsafe partial class LinuxCalls
     internal static partial int getsockname(int descriptor, byte* address, int* addressBytes);
 
     [LibraryImport("libc")]
+    internal static partial int shutdown(int descriptor, int how);
+
+    [LibraryImport("libc")]
     internal static partial int close(int descriptor);
 
     [LibraryImport("libc")]

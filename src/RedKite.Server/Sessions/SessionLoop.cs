@@ -144,11 +144,13 @@ internal sealed class SessionLoop : IConnectionHandler
     internal void ResumePaused()
     {
         _holdsClients = false;
+        Executor.ReadTime();
         foreach (Connection connection in _loop.Connections)
         {
             Session session = SessionOf(connection);
             if (!session.IsPaused) continue;
             session.IsPaused = false;
+            session.LastInteractionMs = Executor.NowMs; // the wait was not the client's: it does not count as idle
             connection.SetReading(true);
         }
     }
