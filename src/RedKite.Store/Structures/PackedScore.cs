@@ -50,9 +50,8 @@ internal static unsafe class PackedScore
         PackedList.Replace(list, offset, Format(score, text));
     }
 
-    // Zero with a sign is not whole: a number would lose the sign.
-    private static bool IsWhole(double score) =>
-        Math.Abs(score) <= WholeMax && score == Math.Floor(score) && !(score == 0 && double.IsNegative(score));
+    // Zero loses its sign here, as in Redis's packed sets.
+    private static bool IsWhole(double score) => Math.Abs(score) <= WholeMax && score == Math.Floor(score);
 
     private static Span<byte> Format(double score, Span<byte> text)
     {

@@ -62,10 +62,14 @@ internal unsafe ref struct SortedSetValue
     /// <summary>The key's entry.</summary>
     internal Entry Entry { get; private set; }
 
-    /// <summary>How many members there are.</summary>
-    internal readonly long Count => IsPacked ? PackedSortedSet.Count(List) : Structure.Count;
+    /// <summary>Whether the key exists. A set that does not can be read, as an empty one.</summary>
+    internal readonly bool Exists => Entry.Exists;
 
-    private readonly bool IsPacked => Entry.Encoding == ValueEncoding.ListPack;
+    /// <summary>How many members there are.</summary>
+    internal readonly long Count => !Exists ? 0 : IsPacked ? PackedSortedSet.Count(List) : Structure.Count;
+
+    /// <summary>Whether the set is small and packed, so that it can be read as a whole. It exists.</summary>
+    internal readonly bool IsPacked => Entry.Encoding == ValueEncoding.ListPack;
 
     private readonly byte* List => EntryBlock.ValueStart(Entry.Position.Entry);
 
@@ -87,6 +91,7 @@ internal unsafe ref struct SortedSetValue
     internal readonly bool TryScore(ReadOnlySpan<byte> member, out double score)
     {
         score = 0;
+        if (!Exists) return false;
         if (IsPacked)
         {
             int offset = PackedSortedSet.Find(List, member);
@@ -104,6 +109,7 @@ internal unsafe ref struct SortedSetValue
     internal readonly long RankOf(ReadOnlySpan<byte> member, out double score)
     {
         score = 0;
+        if (!Exists) return -1;
         if (IsPacked)
         {
             int offset = PackedSortedSet.Find(List, member);
@@ -122,7 +128,7 @@ internal unsafe ref struct SortedSetValue
     /// <summary>How many members are before a bound: the rank of the first one behind it.</summary>
     internal readonly long CountBefore<TBound>(scoped in TBound bound)
         where TBound : struct, IScoreTreeBound, allows ref struct =>
-        IsPacked ? PackedSortedSet.CountBefore(List, bound) : Structure.CountBefore(bound);
+        !Exists ? 0 : IsPacked ? PackedSortedSet.CountBefore(List, bound) : Structure.CountBefore(bound);
 
     /// <summary>The member of a rank.</summary>
     /// <param name="rank">From 0 on.</param>
@@ -171,15 +177,10 @@ internal unsafe ref struct SortedSetValue
     }
 
     /// <summary>
-    /// Whether the set is scanned in parts: then <paramref name="blocks"/> gets some members, which
-    /// <see cref="SortedSetMember"/> reads, and the cursor moves on, to 0 at the end. A packed set is read whole.
+    /// Adds some members of a set that is not packed to <paramref name="blocks"/>, which <see cref="SortedSetMember"/>
+    /// reads, and gives the cursor of the next, 0 after the last.
     /// </summary>
-    internal readonly bool Scan(ref ulong cursor, List<nint> blocks)
-    {
-        if (IsPacked) return false;
-        cursor = Structure.Scan(cursor, blocks);
-        return true;
-    }
+    internal readonly ulong Scan(ulong cursor, List<nint> blocks) => Structure.Scan(cursor, blocks);
 
     private static SortedSetOutcome Decide(bool exists, double current, double score, SortedSetRule rule, out double result)
     {
