@@ -65,6 +65,7 @@ internal static partial class AllowedDifferences
         .. SortedSetCommands.Select(command => new Row(command, "", SortedSetDifferences.SameNumbers, "scores have the fewest digits that read back since Redis 7.2")),
         .. ((string[])["ZRANK", "ZREVRANK"]).Select(command => new Row(command, "", c => c.Command.Length > 3 && Both(c, v => v.IsError) && c.Oracle.Text.StartsWith("ERR wrong number of arguments ", StringComparison.Ordinal), "the option WITHSCORE is there since Redis 7.2")),
         new("ZRANDMEMBER", "", SortedSetDifferences.SameDraw, "the members are drawn at random"),
+        new("ZSCAN", "", c => OddCursor().IsMatch(c.Word(2)) && IsCursorError(c.Oracle) != IsCursorError(c.Subject), "Redis 7.4 reads cursors anew, as for SCAN"),
         new("ZSCAN", "", SortedSetDifferences.SameScan, "the order of members is not specified"),
         new("SLOWLOG", "GET", c => Both(c, v => v.Marker == '*' && v.Items.All(entry => entry.Items.Count == 6)), "which commands were slow is chance"),
         new("SLOWLOG", "LEN", c => Both(c, v => v.IsInteger && v.Number >= 0), "which commands were slow is chance"),

@@ -1,7 +1,6 @@
 using System.Buffers;
 using RedKite.Protocol;
 using RedKite.Server.Commands.Options;
-using RedKite.Store.Keyspace;
 using RedKite.Store.Values;
 using static RedKite.Server.Commands.CommandFlags;
 using static RedKite.Server.Commands.KeyFlags;

@@ -81,7 +81,8 @@ internal static class GeoGenerator
         {
             int number = d.Below(Places);
             (double longitude, double latitude) = PlaceOf(number);
-            if (d.Chance(2)) words.AddRange([.. Position(d), $"elsewhere{d.Below(1_000_000)}"]);
+            if (d.Chance(2)) words.AddRange([Text((d.Below(36_000_000) / 100_000.0) - 180), Text((d.Below(17_000_000) / 100_000.0) - 85), $"elsewhere{d.Below(1_000_000)}"]);
+            else if (d.Chance(2)) words.AddRange([.. d.Pick<Argument[]>(["181", "0"], ["0", "85.06"], ["abc", "1"], ["1", ""], ["inf", "0"]), "nowhere"]);
             else words.AddRange([Text(longitude), Text(latitude), $"place{number}"]);
         }
 
