@@ -7,6 +7,13 @@ internal static class CommandFamilies
     [
         StringCommands.Family,
         CounterCommands.Family,
+        SortedSetCommands.Family,
+        SortedSetRangeCommands.Family,
+        SortedSetAlgebraCommands.Family,
+        SortedSetPopCommands.Family,
+        SortedSetScanCommands.Family,
+        GeoCommands.Family,
+        GeoSearchCommands.Family,
         KeyCommands.Family,
         ExpiryCommands.Family,
         ScanCommands.Family,
