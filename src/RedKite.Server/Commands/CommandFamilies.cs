@@ -8,6 +8,7 @@ internal static class CommandFamilies
         StringCommands.Family,
         CounterCommands.Family,
         ListCommands.Family,
+        BlockingListCommands.Family,
         KeyCommands.Family,
         ExpiryCommands.Family,
         ScanCommands.Family,

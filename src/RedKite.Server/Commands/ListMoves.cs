@@ -123,6 +123,7 @@ internal static class ListMoves
         {
             Entry entry = cmd.FindToWrite(key);
             if (!entry.Exists) continue;
+            if (entry.Type != DataType.List && cmd.IsServed) continue; // another type came while it waited for this key
             if (!cmd.IsTypeOrReply(entry, DataType.List)) return true;
             ListValue list = cmd.ListOf(entry);
             cmd.Reply.Array(2);

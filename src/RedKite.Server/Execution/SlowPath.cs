@@ -43,7 +43,12 @@ internal sealed class SlowPath(CommandExecutor executor)
             else ExecuteLocked(ref cmd, command!, arguments, request.Hash, start);
         }
 
-        if (replies != ReplyMode.On) DropReply(session, length);
+        if (replies != ReplyMode.On)
+        {
+            if (session.Waiter is { } waiter) waiter.DropsReply = true;
+            DropReply(session, length);
+        }
+
         return true;
     }
 
@@ -58,8 +63,11 @@ internal sealed class SlowPath(CommandExecutor executor)
         _keyspace.Enter(stripes);
         executor.HeldStripes = stripes;
         command.Handler(ref cmd);
+        if (_server.Waiting.Count > 0) stripes = executor.Waiters.Serve(stripes);
         executor.HeldStripes = 0;
         _keyspace.Exit(stripes);
+        executor.Waiters.Deliver();
+        if (cmd.Session.Waiter is { } waiter) RedKiteServer.WaitBegan(waiter);
         executor.NoteTouchMode(cmd.Session);
 
         long ns = RedKiteServer.TicksToNs(Stopwatch.GetTimestamp() - start);
