@@ -126,6 +126,23 @@ internal ref struct CommandContext
         return entry;
     }
 
+    /// <summary>Looks a key up to read its value that is no argument. All stripes are locked.</summary>
+    internal readonly Entry FindNamed(scoped ReadOnlySpan<byte> name)
+    {
+        Entry entry = Database.Find(name, Server.Keyspace.Hash(name), NowMs);
+        if (entry.Exists)
+        {
+            Metrics.KeyspaceHits++;
+            Touch(entry);
+        }
+        else
+        {
+            Metrics.KeyspaceMisses++;
+        }
+
+        return entry;
+    }
+
     /// <summary>Looks a key up to tell something about it: counts a hit or miss but notes no access.</summary>
     internal readonly Entry Inspect(int argument)
     {

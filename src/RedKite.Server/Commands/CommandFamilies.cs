@@ -9,6 +9,7 @@ internal static class CommandFamilies
         CounterCommands.Family,
         ListCommands.Family,
         BlockingListCommands.Family,
+        SortCommands.Family,
         KeyCommands.Family,
         ExpiryCommands.Family,
         ScanCommands.Family,

@@ -153,7 +153,7 @@ internal sealed class SlowPath(CommandExecutor executor)
 
     private ulong StripesOf(scoped in CommandContext cmd, Command command)
     {
-        if (command.Is(CommandFlags.AllStripes)) return _keyspace.AllStripes;
+        if (command.Is(CommandFlags.AllStripes) || command.NeedsAllStripes?.Invoke(cmd) == true) return _keyspace.AllStripes;
         ulong stripes = 0;
         var keys = new KeyExtraction(command);
         while (keys.MoveNext(cmd)) stripes |= 1UL << _keyspace.StripeOf(_keyspace.Hash(cmd[keys.Argument]));

@@ -15,6 +15,7 @@ internal static class CommandTable
     [
         StringGenerator.Family,
         ListGenerator.Family,
+        SortGenerator.Family,
         KeyGenerator.Family,
         ConnectionGenerator.Family,
         ServerGenerator.Family,
