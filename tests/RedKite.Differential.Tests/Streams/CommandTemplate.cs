@@ -16,6 +16,8 @@ internal static class CommandTable
         StringGenerator.Family,
         SortedSetGenerator.Family,
         GeoGenerator.Family,
+        ListGenerator.Family,
+        SortGenerator.Family,
         KeyGenerator.Family,
         ConnectionGenerator.Family,
         ServerGenerator.Family,

@@ -14,6 +14,7 @@ internal static class KeyspaceComparison
     private static readonly Dictionary<string, string[]> ValueCommands = new()
     {
         ["string"] = ["GET KEY"],
+        ["list"] = ["LRANGE KEY 0 -1"],
         ["zset"] = ["ZRANGE KEY 0 -1 WITHSCORES"],
     };
 

@@ -37,6 +37,15 @@ public sealed class HotCommandAllocationTests : IAsyncLifetime
     [InlineData("STRLEN hit")]
     [InlineData("SETRANGE hit 2 x")]
     [InlineData("GETRANGE hit 1 2")]
+    [InlineData("RPUSH list member")]
+    [InlineData("LPUSH list member")]
+    [InlineData("LPOP list")]
+    [InlineData("RPOP list 2")]
+    [InlineData("LRANGE list 0 2")]
+    [InlineData("LINDEX list -1")]
+    [InlineData("LSET list 1 other")]
+    [InlineData("LPOS list b")]
+    [InlineData("LMOVE list list LEFT RIGHT")]
     [InlineData("EXPIRE hit 100")]
     [InlineData("TTL hit")]
     [InlineData("EXISTS hit miss")]
@@ -60,6 +69,8 @@ public sealed class HotCommandAllocationTests : IAsyncLifetime
         _transcript.Run("MSET hit value count 1000000 float 1.5 grows x").IsOk();
         _transcript.Run("ZADD sorted 1 a 2 b").IsInteger(2);
         _transcript.Run("ZADD tree " + string.Join(' ', Enumerable.Range(0, 10).Select(i => $"{i} m{i}")) + " 5 " + new string('x', 65)).IsInteger(11);
+        _transcript.Run("DEL list");
+        _transcript.Run("RPUSH list a b c").IsInteger(3);
         byte[] one = CommandLine.Encode(CommandLine.Split(line));
         byte[] pipeline = new byte[one.Length * Commands];
         for (int i = 0; i < Commands; i++) one.CopyTo(pipeline, i * one.Length);
