@@ -48,12 +48,7 @@ internal static class SetAlgebraCommands
     // SINTERCARD numkeys key [key ...] [LIMIT limit]
     private static void SInterCard(ref CommandContext cmd)
     {
-        if (!RespNumber.TryParseInt64(cmd[1], out long keys) || keys < 1)
-        {
-            cmd.Reply.Error("ERR numkeys should be greater than 0"u8);
-            return;
-        }
-
+        if (!cmd.TryPositiveOrReply(1, "ERR numkeys should be greater than 0"u8, out long keys)) return;
         if (keys > cmd.Count - 2)
         {
             cmd.Reply.Error("ERR Number of keys can't be greater than number of args"u8);
@@ -70,9 +65,7 @@ internal static class SetAlgebraCommands
                 return;
             }
 
-            if (RespNumber.TryParseInt64(cmd[value], out limit) && limit >= 0) continue;
-            cmd.Reply.Error("ERR LIMIT can't be negative"u8);
-            return;
+            if (!cmd.TryCountOrReply(value, "ERR LIMIT can't be negative"u8, out limit)) return;
         }
 
         if (!SetAccess.TryReadAllOrReply(cmd, 2, (int)keys, out SetView[] rented)) return;

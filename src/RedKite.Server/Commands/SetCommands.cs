@@ -13,8 +13,6 @@ namespace RedKite.Server.Commands;
 /// </summary>
 internal static class SetCommands
 {
-    private const long ScanCountDefault = 10;
-
     // SSCAN looks at so many buckets for each member that COUNT asks for, so that a sparse table ends a call as well.
     private const long BucketsForEachMember = 10;
 
@@ -146,11 +144,11 @@ internal static class SetCommands
             return;
         }
 
-        if (!cmd.IsTypeOrReply(entry, DataType.Set) || !TryScanOptionsOrReply(cmd, out ReadOnlySpan<byte> pattern, out long count)) return;
+        if (!cmd.IsTypeOrReply(entry, DataType.Set) || !MemberScanOptions.TryParseOrReply(cmd, 3, out MemberScanOptions options)) return;
         SetView set = SetAccess.View(cmd, entry);
         ReplyWriter reply = cmd.Reply;
         int start = reply.Length;
-        int replied = set.IsTable ? ScanTable(reply, set, ref cursor, pattern, count) : ScanAll(reply, set, ref cursor, pattern);
+        int replied = set.IsTable ? ScanTable(reply, set, options, ref cursor) : ScanAll(reply, set, options, ref cursor);
         int end = reply.Length;
         reply.Array(2);
         reply.BulkInteger((long)cursor);
@@ -158,65 +156,34 @@ internal static class SetCommands
         reply.MoveToFront(start, end);
     }
 
-    private static bool TryScanOptionsOrReply(scoped in CommandContext cmd, out ReadOnlySpan<byte> pattern, out long count)
-    {
-        pattern = "*"u8;
-        count = ScanCountDefault;
-        var options = new OptionReader(cmd, first: 3);
-        while (options.More)
-        {
-            if (options.TakeWithValue("MATCH"u8, out int value))
-            {
-                pattern = cmd[value];
-                continue;
-            }
-
-            if (options.TakeWithValue("COUNT"u8, out value))
-            {
-                if (!cmd.TryIntegerOrReply(value, out count)) return false;
-                if (count >= 1) continue;
-            }
-            else if (options.Take("NOVALUES"u8))
-            {
-                cmd.Reply.Error("ERR NOVALUES option can only be used in HSCAN"u8);
-                return false;
-            }
-
-            cmd.ReplySyntaxError();
-            return false;
-        }
-
-        return true;
-    }
-
     // A small set comes whole, whatever the cursor and the count are.
-    private static int ScanAll(ReplyWriter reply, SetView set, ref ulong cursor, ReadOnlySpan<byte> pattern)
+    private static int ScanAll(ReplyWriter reply, SetView set, scoped in MemberScanOptions options, ref ulong cursor)
     {
         cursor = 0;
         int replied = 0;
         SetEnumerator members = set.Enumerate(stackalloc byte[SetEnumerator.NumberBytesMax]);
-        while (members.MoveNext()) replied += ReplyMatching(reply, members.Current, pattern);
+        while (members.MoveNext()) replied += ReplyMatching(reply, members.Current, options);
         return replied;
     }
 
-    private static int ScanTable(ReplyWriter reply, SetView set, ref ulong cursor, ReadOnlySpan<byte> pattern, long count)
+    private static int ScanTable(ReplyWriter reply, SetView set, scoped in MemberScanOptions options, ref ulong cursor)
     {
         var places = new List<nint>();
-        long bucketsLeft = count > long.MaxValue / BucketsForEachMember ? long.MaxValue : count * BucketsForEachMember;
+        long bucketsLeft = options.Count > long.MaxValue / BucketsForEachMember ? long.MaxValue : options.Count * BucketsForEachMember;
         do
         {
             cursor = set.Scan(cursor, places);
         }
-        while (cursor != 0 && places.Count < count && --bucketsLeft > 0);
+        while (cursor != 0 && places.Count < options.Count && --bucketsLeft > 0);
 
         int replied = 0;
-        foreach (nint place in places) replied += ReplyMatching(reply, SetView.MemberAt(place), pattern);
+        foreach (nint place in places) replied += ReplyMatching(reply, SetView.MemberAt(place), options);
         return replied;
     }
 
-    private static int ReplyMatching(ReplyWriter reply, ReadOnlySpan<byte> member, ReadOnlySpan<byte> pattern)
+    private static int ReplyMatching(ReplyWriter reply, ReadOnlySpan<byte> member, scoped in MemberScanOptions options)
     {
-        if (pattern is not [(byte)'*'] && !GlobPattern.IsMatch(pattern, member)) return 0;
+        if (!options.Accepts(member)) return 0;
         reply.Bulk(member);
         return 1;
     }

@@ -1,5 +1,6 @@
 using System.Buffers;
 using RedKite.Protocol;
+using RedKite.Server.Commands.Options;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Values;
 using static RedKite.Server.Commands.CommandFlags;
@@ -35,12 +36,7 @@ internal static class SetRandomCommands
             return;
         }
 
-        if (hasCount && (!RespNumber.TryParseInt64(cmd[2], out count) || count < 0))
-        {
-            cmd.Reply.Error("ERR value is out of range, must be positive"u8);
-            return;
-        }
-
+        if (hasCount && !cmd.TryCountOrReply(2, out count)) return;
         Entry entry = cmd.FindToWrite(1);
         if (!cmd.IsTypeOrReply(entry, DataType.Set)) return;
         if (!entry.Exists || count == 0)

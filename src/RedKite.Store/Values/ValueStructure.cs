@@ -1,5 +1,6 @@
 using RedKite.Store.Keyspace;
 using RedKite.Store.Memory;
+using RedKite.Store.Structures;
 
 namespace RedKite.Store.Values;
 
@@ -7,13 +8,15 @@ namespace RedKite.Store.Values;
 /// What the keyspace needs of a value's structure whatever its type: free it, copy it, tell its memory. Each switch has
 /// a line for each structure.
 /// </summary>
-internal static class ValueStructure
+internal static unsafe class ValueStructure
 {
     /// <summary>Frees at most about so many blocks of a structure; the root then refers to what is left.</summary>
     /// <returns>Whether something is left.</returns>
     internal static bool FreeSlice(Arena arena, DataType type, ValueEncoding encoding, ref ValueRoot root, int blocksMax) => (type, encoding) switch
     {
         (DataType.Set, ValueEncoding.HashTable) => SetTable.FreeSlice(arena, root, blocksMax),
+        (DataType.SortedSet, ValueEncoding.SkipList) => SortedSetStructure.FreeSlice(arena, ref root, blocksMax),
+        (DataType.List, _) => QuickList.FreeSlice(arena, ref root.Structure, blocksMax),
         _ => throw Unknown(type, encoding),
     };
 
@@ -21,6 +24,8 @@ internal static class ValueStructure
     internal static ValueRoot Copy(Entry source, Arena target) => (source.Type, source.Encoding) switch
     {
         (DataType.Set, ValueEncoding.HashTable) => SetTable.Copy(source.Root, target),
+        (DataType.SortedSet, ValueEncoding.SkipList) => SortedSetStructure.Copy(source.Root, target),
+        (DataType.List, _) => new ValueRoot { Structure = QuickList.Copy(source.Root.Structure, target) },
         _ => throw Unknown(source.Type, source.Encoding),
     };
 
@@ -28,6 +33,8 @@ internal static class ValueStructure
     internal static long Bytes(Entry entry) => (entry.Type, entry.Encoding) switch
     {
         (DataType.Set, ValueEncoding.HashTable) => SetTable.Bytes(entry.Root),
+        (DataType.SortedSet, ValueEncoding.SkipList) => SortedSetStructure.Bytes(entry.Root),
+        (DataType.List, _) => QuickList.Bytes(entry.Root.Structure),
         _ => throw Unknown(entry.Type, entry.Encoding),
     };
 

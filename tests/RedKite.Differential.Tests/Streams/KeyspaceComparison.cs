@@ -10,11 +10,13 @@ internal static class KeyspaceComparison
 {
     private const int ScanStepsMax = 10_000;
 
-    // By type: the questions whose replies are a key's value, each in an order that does not depend on the encoding.
+    // By type: the questions whose replies are the value of a key that stands for KEY, each in an order that does not depend on the encoding.
     private static readonly Dictionary<string, string[]> ValueCommands = new()
     {
-        ["string"] = ["GET"],
-        ["set"] = ["SMEMBERS"],
+        ["string"] = ["GET KEY"],
+        ["list"] = ["LRANGE KEY 0 -1"],
+        ["zset"] = ["ZRANGE KEY 0 -1 WITHSCORES"],
+        ["set"] = ["SMEMBERS KEY"],
     };
 
     public static Difference? Compare(ServerPair pair, int stepIndex)
@@ -42,7 +44,7 @@ internal static class KeyspaceComparison
                     ["TYPE"u8.ToArray(), key.Payload!],
                     ["OBJECT"u8.ToArray(), "ENCODING"u8.ToArray(), key.Payload!],
                     ["PEXPIRETIME"u8.ToArray(), key.Payload!],
-                    .. ValueCommands.GetValueOrDefault(type, []).Select(command => (byte[][])[.. CommandLine.Split(command), key.Payload!]),
+                    .. ValueCommands.GetValueOrDefault(type, []).Select(command => (byte[][])[.. CommandLine.Split(command).Select(word => word.AsSpan().SequenceEqual("KEY"u8) ? key.Payload! : word)]),
                 ];
                 foreach (byte[][] question in questions)
                 {

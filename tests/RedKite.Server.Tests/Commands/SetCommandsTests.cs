@@ -257,6 +257,23 @@ public sealed class SetCommandsTests : IAsyncLifetime
     }
 
     [Fact]
+    public void Sets_are_sorted_and_are_inputs_of_sorted_sets()
+    {
+        Run("SADD s 10 9 100").IsInteger(3);
+        Run("SADD t x 9").IsInteger(2);
+        Run("SORT s").IsArray("9", "10", "100");
+        Run("SORT s ALPHA DESC LIMIT 0 2").IsArray("9", "100");
+        Run("SORT s BY nosort STORE list").IsInteger(3);
+        Run("LRANGE list 0 -1").IsArray("10", "100", "9");
+        Assert.Equal(2, Run("SORT s BY nosort LIMIT 1 5").Items.Count);
+        Run("ZUNION 2 s t WITHSCORES").IsArray("10", "1", "100", "1", "x", "1", "9", "2");
+        Run("ZADD z 5 9 6 y").IsInteger(2);
+        Run("ZINTER 2 s z WITHSCORES").IsArray("9", "6");
+        Run("ZDIFFSTORE d 2 s z").IsInteger(2);
+        Run("ZRANGE d 0 -1").IsArray("10", "100");
+    }
+
+    [Fact]
     public void Sets_are_replied_as_sets_in_resp3()
     {
         Run("SADD s a").IsInteger(1);
