@@ -7,6 +7,7 @@ internal static class CommandFamilies
     [
         StringCommands.Family,
         CounterCommands.Family,
+        StreamCommands.Family,
         KeyCommands.Family,
         ExpiryCommands.Family,
         ScanCommands.Family,

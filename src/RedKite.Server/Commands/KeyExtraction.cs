@@ -71,6 +71,12 @@ internal struct KeyExtraction(Command command, int start = 0)
 
     private static bool FindKeyword(scoped in CommandContext cmd, KeySpec spec, int start, out int found)
     {
+        if (spec.FindsKeyword is { } rule)
+        {
+            found = rule(cmd, start);
+            return found > 0;
+        }
+
         bool backwards = spec.StartFrom < 0;
         found = backwards ? cmd.Count + spec.StartFrom : start + spec.StartFrom;
         while (found > start && found < cmd.Count)

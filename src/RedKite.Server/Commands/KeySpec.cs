@@ -21,6 +21,9 @@ internal enum KeyFlags
 /// <summary>What one request does to a key, where that depends on its arguments; the command's name is at <paramref name="start"/>.</summary>
 internal delegate KeyFlags KeyFlagsRule(scoped in CommandContext cmd, int start);
 
+/// <summary>Finds the keyword in front of a request's keys where other arguments may look like it; -1: there is none.</summary>
+internal delegate int KeywordRule(scoped in CommandContext cmd, int start);
+
 /// <summary>
 /// Where a command's keys stand: from argument <paramref name="First"/> to <paramref name="Last"/> (negative: counted from
 /// the end) in steps; or, with <paramref name="CountAt"/>, as many as that argument says from <paramref name="First"/> on.
@@ -33,6 +36,9 @@ internal sealed record KeySpec(int First, int Last, int Step, KeyFlags Flags, in
 
     /// <summary>Where the search for the keyword starts; negative: from the end, backwards.</summary>
     internal int StartFrom { get; init; }
+
+    /// <summary>Finds the keyword instead of a search for its first occurrence.</summary>
+    internal KeywordRule? FindsKeyword { get; init; }
 
     /// <summary>Only the first 1/Limit of the arguments that are left are keys (XREAD has a key and an id each); 0: all.</summary>
     internal int Limit { get; init; }

@@ -1,5 +1,6 @@
 using RedKite.Store.Keyspace;
 using RedKite.Store.Memory;
+using RedKite.Store.Structures;
 
 namespace RedKite.Store.Values;
 
@@ -7,24 +8,27 @@ namespace RedKite.Store.Values;
 /// What the keyspace needs of a value's structure whatever its type: free it, copy it, tell its memory. Each switch has
 /// a line for each structure.
 /// </summary>
-internal static class ValueStructure
+internal static unsafe class ValueStructure
 {
     /// <summary>Frees at most about so many blocks of a structure; the root then refers to what is left.</summary>
     /// <returns>Whether something is left.</returns>
     internal static bool FreeSlice(Arena arena, DataType type, ValueEncoding encoding, ref ValueRoot root, int blocksMax) => (type, encoding) switch
     {
+        (DataType.Stream, ValueEncoding.Stream) => StreamData.FreeSlice((StreamData*)root.Structure, arena, blocksMax),
         _ => throw Unknown(type, encoding),
     };
 
     /// <summary>Copies an entry's structure into an arena.</summary>
     internal static ValueRoot Copy(Entry source, Arena target) => (source.Type, source.Encoding) switch
     {
+        (DataType.Stream, ValueEncoding.Stream) => new ValueRoot { Structure = (byte*)StreamData.Copy((StreamData*)source.Root.Structure, target) },
         _ => throw Unknown(source.Type, source.Encoding),
     };
 
     /// <summary>Bytes that an entry's structure takes in its arena.</summary>
     internal static long Bytes(Entry entry) => (entry.Type, entry.Encoding) switch
     {
+        (DataType.Stream, ValueEncoding.Stream) => StreamData.Bytes((StreamData*)entry.Root.Structure),
         _ => throw Unknown(entry.Type, entry.Encoding),
     };
 

@@ -10,10 +10,14 @@ internal static class KeyspaceComparison
 {
     private const int ScanStepsMax = 10_000;
 
-    // By type: the questions whose replies are a key's value, each in an order that does not depend on the encoding.
+    private const string KeyPlace = "KEY";
+
+    // By type: the questions whose replies are a key's value, each in an order that does not depend on the encoding. The key
+    // comes last, unless its place is told.
     private static readonly Dictionary<string, string[]> ValueCommands = new()
     {
         ["string"] = ["GET"],
+        ["stream"] = ["XRANGE KEY - +", "XREVRANGE KEY + -", "XINFO STREAM KEY FULL COUNT 0"],
     };
 
     public static Difference? Compare(ServerPair pair, int stepIndex)
@@ -41,7 +45,7 @@ internal static class KeyspaceComparison
                     ["TYPE"u8.ToArray(), key.Payload!],
                     ["OBJECT"u8.ToArray(), "ENCODING"u8.ToArray(), key.Payload!],
                     ["PEXPIRETIME"u8.ToArray(), key.Payload!],
-                    .. ValueCommands.GetValueOrDefault(type, []).Select(command => (byte[][])[.. CommandLine.Split(command), key.Payload!]),
+                    .. ValueCommands.GetValueOrDefault(type, []).Select(command => Question(command, key.Payload!)),
                 ];
                 foreach (byte[][] question in questions)
                 {
@@ -53,6 +57,14 @@ internal static class KeyspaceComparison
         }
 
         return null;
+    }
+
+    private static byte[][] Question(string command, byte[] key)
+    {
+        string[] words = command.Split(' ');
+        return words.Contains(KeyPlace)
+            ? [.. words.Select(word => word == KeyPlace ? key : System.Text.Encoding.ASCII.GetBytes(word))]
+            : [.. CommandLine.Split(command), key];
     }
 
     private static string? CompareScan(RespConnection subject, RespValue keys)
