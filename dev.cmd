@@ -33,6 +33,8 @@ echo   run [arguments]    build in Release and run the server with these argumen
 echo   test [suite...]    build, check the formatting, run the suites (all of them, or those named: dev test Store Repo)
 echo   bench [arguments]  measure: 'dev bench all --write-readme' fills in the README's figures
 echo                      'dev bench micro --filter *NameLookup*' measures single mechanisms
+echo                      'dev bench profile get-p64' shows where a loaded server's time goes ^(Linux^)
+echo                      'dev bench ladder' measures how such a server gets fast, stage by stage
 echo   fmt                rewrite the sources in the repository's format
 echo   fuzz [seconds]     run the fuzz suite for longer than 'dev test' does (default 60 seconds a test)
 echo   help               this list
@@ -44,8 +46,16 @@ dotnet artifacts\bin\RedKite.Host\release\redkite.dll%arguments%
 exit /b %errorlevel%
 
 :bench
+if /i "%arguments:~0,8%"==" profile" (
+    dotnet run -c Release --project bench\Profile --%arguments:~8%
+    exit /b
+)
 if /i "%arguments:~0,6%"==" micro" (
     dotnet run -c Release --project bench\Microbenchmarks --%arguments:~6%
+    exit /b
+)
+if /i "%arguments:~0,7%"==" ladder" (
+    dotnet run -c Release --project bench\Ladder --%arguments:~7%
     exit /b
 )
 dotnet run -c Release --project bench\Figures --%arguments%

@@ -34,7 +34,8 @@ internal readonly record struct CpuClock(double UserSeconds, double TotalSeconds
     public static CpuClock operator -(CpuClock after, CpuClock before) =>
         new(after.UserSeconds - before.UserSeconds, after.TotalSeconds - before.TotalSeconds);
 
-    private static long ReadOnCpuNs(string task)
+    /// <summary>Nanoseconds that a thread, named by its folder under /proc, was on a core.</summary>
+    internal static long ReadOnCpuNs(string task)
     {
         try
         {

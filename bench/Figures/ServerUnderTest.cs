@@ -46,8 +46,9 @@ internal sealed class ServerUnderTest : IDisposable
         int port = FindFreePort();
         string folder = Directory.CreateTempSubdirectory("redkite-figures-").FullName;
         string limit = descriptorsMax is { } files ? string.Create(CultureInfo.InvariantCulture, $"prlimit --nofile={files}:{files} ") : "";
+        string pinning = ExternalProgram.Find("taskset") is null ? "" : $"taskset -c {cpus} ";
         // Each program replaces the one before it (exec), so the process id that is measured is the server's.
-        string command = $"exec {limit}taskset -c {cpus} {kind.Fill(port, folder, loops)} >'{folder}/output' 2>&1 </dev/null";
+        string command = $"exec {limit}{pinning}{kind.Fill(port, folder, loops)} >'{folder}/output' 2>&1 </dev/null";
         Process process = Process.Start("/bin/sh", ["-c", command]);
 
         var server = new ServerUnderTest(name ?? kind.Name, port, folder, process);

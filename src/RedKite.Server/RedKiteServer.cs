@@ -288,12 +288,14 @@ public sealed class RedKiteServer : IAsyncDisposable
 
     private static string NewId() => Convert.ToHexStringLower(System.Security.Cryptography.RandomNumberGenerator.GetBytes(20));
 
+    // More loops than cores only take turns on them (measured on one core: a second loop makes an operation of a deep
+    // pipeline cost 1.2 to 1.6 times as much), so the loops beyond get no connections.
     private EventLoop LeastLoaded()
     {
         EventLoop least = _loops[0];
-        foreach (EventLoop loop in _loops)
+        for (int i = 1; i < Math.Min(_loops.Count, Environment.ProcessorCount); i++)
         {
-            if (loop.ConnectionCount < least.ConnectionCount) least = loop;
+            if (_loops[i].ConnectionCount < least.ConnectionCount) least = _loops[i];
         }
 
         return least;

@@ -25,6 +25,34 @@ public class ReplyWriterTests
     }
 
     [Fact]
+    public void Bulk_strings_of_every_short_length_have_their_head_and_end()
+    {
+        var reply = new ReplyWriter();
+        var expected = new StringBuilder();
+        for (int length = 0; length <= 1_100; length++)
+        {
+            string text = new('x', length);
+            expected.Append($"${length}\r\n{text}\r\n");
+            reply.Bulk(Encoding.ASCII.GetBytes(text));
+        }
+
+        Assert.Equal(expected.ToString(), Encoding.ASCII.GetString(reply.Written));
+    }
+
+    [Fact]
+    public void Bulk_strings_at_the_end_of_the_room_are_whole()
+    {
+        for (int room = 0; room <= 40; room++)
+        {
+            var reply = new ReplyWriter();
+            int before = (64 * 1024) - room; // of a new writer's buffer
+            reply.Raw(new byte[before]);
+            reply.Bulk("twenty bytes of text"u8);
+            Assert.Equal("$20\r\ntwenty bytes of text\r\n", Encoding.ASCII.GetString(reply.Written[before..]));
+        }
+    }
+
+    [Fact]
     public void Typed_forms_follow_the_clients_protocol()
     {
         AssertForms("$-1\r\n", "_\r\n", reply => reply.Null());

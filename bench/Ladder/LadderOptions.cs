@@ -1,0 +1,78 @@
+using System.Globalization;
+
+namespace RedKite.Ladder;
+
+/// <summary>What the command line asks for. The defaults are what docs/the-ladder.md was measured with.</summary>
+internal sealed record LadderOptions
+{
+    internal const string Usage = """
+        usage: ./dev bench ladder [options]
+
+          --stages LIST           of 1 to 7, or single rungs such as 3-10, 5-busy, 6b (all of them)
+          --pipelines 1,16        depths to measure
+          --seconds 4             length of each measurement
+          --clients 50            connections of each thread of the load
+          --keys 100000           keys, all of them set before anything is measured
+          --value-bytes 256       size of values
+          --ratio 1:10            how many SETs for how many GETs
+          --server-cpus LIST      cores of the servers (Linux with taskset; 0)
+          --load-cpus LIST        cores of the load (1)
+          --load-threads 1        threads of the load
+          --markdown              print the table as Markdown
+
+        One rung alone, to look at it with other tools:
+          RedKite.Ladder serve --stage 1..6 [--port N] [--shards N] [--busy-wait] [--values strings|look-first|buffers]
+
+        Exit status: 0 measured, 1 wrong arguments, 2 something that is needed did not start.
+        """;
+
+    internal IReadOnlyList<Rung> Rungs { get; private init; } = Rung.All;
+    internal IReadOnlyList<int> Pipelines { get; private init; } = [1, 16];
+    internal int Seconds { get; private init; } = 4;
+    internal int Clients { get; private init; } = 50;
+    internal int Keys { get; private init; } = 100_000;
+    internal int ValueBytes { get; private init; } = 256;
+    internal string Ratio { get; private init; } = "1:10";
+    internal string ServerCpus { get; private init; } = "0";
+    internal string LoadCpus { get; private init; } = Environment.ProcessorCount > 1 ? "1" : "0";
+    internal int LoadThreads { get; private init; } = 1;
+    internal bool Markdown { get; private init; }
+
+    /// <summary>The arguments as they were given, for the record beside the figures.</summary>
+    internal string CommandLine { get; private init; } = "./dev bench ladder";
+
+    /// <exception cref="FormatException">An argument is not understood; the message says which.</exception>
+    internal static LadderOptions Parse(string[] arguments)
+    {
+        var options = new LadderOptions { CommandLine = string.Join(' ', ["./dev", "bench", "ladder", .. arguments]) };
+        for (int i = 0; i < arguments.Length; i++)
+        {
+            string argument = arguments[i];
+            string Value() => ++i < arguments.Length ? arguments[i] : throw new FormatException($"{argument} needs a value");
+            int Number() => WholeNumber(argument, Value());
+            options = argument switch
+            {
+                "--stages" => options with { Rungs = Rung.Select(Value()) },
+                "--pipelines" => options with { Pipelines = [.. Value().Split(',').Select(text => WholeNumber(argument, text))] },
+                "--seconds" => options with { Seconds = Number() },
+                "--clients" => options with { Clients = Number() },
+                "--keys" => options with { Keys = Number() },
+                "--value-bytes" => options with { ValueBytes = Number() },
+                "--ratio" => options with { Ratio = Value() },
+                "--server-cpus" => options with { ServerCpus = Value() },
+                "--load-cpus" => options with { LoadCpus = Value() },
+                "--load-threads" => options with { LoadThreads = Number() },
+                "--markdown" => options with { Markdown = true },
+                _ => throw new FormatException($"{argument} is not an option"),
+            };
+        }
+
+        return options;
+    }
+
+    /// <exception cref="FormatException">The text is not a whole number above zero.</exception>
+    internal static int WholeNumber(string option, string text) =>
+        int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out int number) && number > 0
+            ? number
+            : throw new FormatException($"{option}: {text} is not a whole number above zero");
+}

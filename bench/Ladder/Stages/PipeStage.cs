@@ -1,0 +1,73 @@
+using System.Buffers;
+using System.IO.Pipelines;
+using System.Text;
+
+namespace RedKite.Ladder.Stages;
+
+/// <summary>
+/// Stage 5: as stage 4, with pipes in place of text streams and arrays of bytes in place of strings. One read brings all
+/// that has come, and requests are cut out of it where it lies.
+/// </summary>
+/// <param name="waitsBusily">
+/// The mistake: what is left over of a half-read request is not marked as examined, so the pipe, which still has something
+/// that nobody has looked at, returns the same bytes again at once. Nobody awaits anything, nobody reads the socket.
+/// </param>
+internal sealed class PipeStage(int shards, bool waitsBusily) : IStage
+{
+    private readonly Shard<byte[], PipelineBatch<byte[]>.ShardPart>[] _shards = PipelineBatch<byte[]>.StartShards(shards, ByteArrayComparer.Instance);
+
+    public async Task ServeAsync(Stream client)
+    {
+        PipeReader input = PipeReader.Create(client, new StreamPipeReaderOptions(leaveOpen: true));
+        PipeWriter output = PipeWriter.Create(client, new StreamPipeWriterOptions(leaveOpen: true));
+        var batch = new PipelineBatch<byte[]>(_shards, ByteArrayComparer.Instance);
+        var request = new ByteRequest();
+        try
+        {
+            while (true)
+            {
+                ReadResult read = await input.ReadAsync();
+                ReadOnlySequence<byte> left = read.Buffer;
+                while (request.TryCut(ref left))
+                {
+                    batch.Add(ToOperation(request));
+                    if (batch.IsFull) await AnswerAsync();
+                }
+
+                await AnswerAsync();
+                if (waitsBusily) input.AdvanceTo(left.Start);
+                else input.AdvanceTo(left.Start, left.End);
+                if (read.IsCompleted) return;
+            }
+        }
+        finally
+        {
+            await AnswerAsync();
+            await input.CompleteAsync();
+            await output.CompleteAsync();
+        }
+
+        async Task AnswerAsync()
+        {
+            await batch.RunAsync();
+            foreach (Operation<byte[]> operation in batch.Operations) Reply(output, operation);
+            batch.Clear();
+            await output.FlushAsync();
+        }
+    }
+
+    private static Operation<byte[]> ToOperation(ByteRequest request) => request.Kind switch
+    {
+        CommandKind.Get => new(request.Kind, request.Key.ToArray(), Value: null),
+        CommandKind.Set => new(request.Kind, request.Key.ToArray(), request.Value.ToArray()),
+        _ => new(request.Kind, Key: null, Encoding.Latin1.GetBytes(TextCommands.AnswerOther(request.ToText()))),
+    };
+
+    private static void Reply(PipeWriter output, Operation<byte[]> operation)
+    {
+        if (operation.Kind == CommandKind.Set) output.WriteOk();
+        else if (operation.Kind == CommandKind.Other) output.Write(operation.Value);
+        else if (operation.Value is null) output.WriteNull();
+        else output.WriteBulk(operation.Value);
+    }
+}

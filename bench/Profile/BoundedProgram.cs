@@ -1,0 +1,65 @@
+using System.ComponentModel;
+using System.Diagnostics;
+using RedKite.Figures;
+
+namespace RedKite.Profile;
+
+/// <summary>Runs a program for a limited time; with its limit, or with this program, it ends with all that it started.</summary>
+internal static class BoundedProgram
+{
+    /// <returns>What it printed.</returns>
+    /// <exception cref="CannotMeasureException">It did not start, failed or took too long.</exception>
+    internal static string Run(string program, IEnumerable<string> arguments, TimeSpan limit)
+    {
+        var start = new ProcessStartInfo(program, arguments) { RedirectStandardOutput = true, RedirectStandardError = true, RedirectStandardInput = true };
+        using Process process = StartOrThrow(start);
+        void End(object? sender, EventArgs exit) => Kill(process);
+        AppDomain.CurrentDomain.ProcessExit += End;
+        try
+        {
+            process.StandardInput.Close();
+            Task<string> output = process.StandardOutput.ReadToEndAsync(), errors = process.StandardError.ReadToEndAsync();
+            if (!process.WaitForExit(limit))
+            {
+                Kill(process);
+                throw new CannotMeasureException($"{Path.GetFileName(program)} did not end within {limit.TotalSeconds:F0} s");
+            }
+
+            Task.WaitAll([output, errors], limit);
+            if (process.ExitCode == 0) return output.Result;
+            throw new CannotMeasureException($"{Path.GetFileName(program)} ended with status {process.ExitCode}: {LastLine(errors.Result, output.Result)}");
+        }
+        finally
+        {
+            AppDomain.CurrentDomain.ProcessExit -= End;
+        }
+    }
+
+    private static Process StartOrThrow(ProcessStartInfo start)
+    {
+        try
+        {
+            return Process.Start(start) ?? throw new CannotMeasureException($"{start.FileName} did not start");
+        }
+        catch (Win32Exception failure)
+        {
+            throw new CannotMeasureException($"{start.FileName} did not start: {failure.Message}");
+        }
+    }
+
+    private static void Kill(Process process)
+    {
+        try
+        {
+            process.Kill(entireProcessTree: true);
+        }
+        catch (InvalidOperationException)
+        {
+            // It has ended meanwhile.
+        }
+    }
+
+    // What a program says last is what it failed of.
+    private static string LastLine(params string[] texts) =>
+        texts.SelectMany(text => text.Split('\n', StringSplitOptions.RemoveEmptyEntries | StringSplitOptions.TrimEntries).TakeLast(1)).FirstOrDefault("");
+}

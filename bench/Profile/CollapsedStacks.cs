@@ -1,0 +1,42 @@
+using System.Globalization;
+
+namespace RedKite.Profile;
+
+/// <summary>
+/// Stacks as text that flame graphs are drawn from: a line for each different stack, <c>thread;outermost;...;innermost count</c>.
+/// </summary>
+internal static class CollapsedStacks
+{
+    internal static void Write(TextWriter output, IEnumerable<StackSample> stacks)
+    {
+        var lines = new SortedDictionary<string, long>(StringComparer.Ordinal);
+        foreach (StackSample stack in stacks)
+        {
+            string line = string.Join(';', [.. stack.Frames.Prepend(stack.Thread).Select(Clean)]);
+            lines[line] = lines.GetValueOrDefault(line) + 1;
+        }
+
+        foreach ((string line, long count) in lines) output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"{line} {count}"));
+    }
+
+    /// <summary>Reads what <see cref="Write"/> and perf's own collapsing scripts write; a stack comes as often as it counts.</summary>
+    /// <exception cref="FormatException">A line does not end with a count.</exception>
+    internal static IEnumerable<StackSample> Read(TextReader input)
+    {
+        while (input.ReadLine() is { } line)
+        {
+            if (line.Length == 0) continue;
+            int space = line.LastIndexOf(' ');
+            if (space < 0 || !long.TryParse(line.AsSpan(space + 1), NumberStyles.None, CultureInfo.InvariantCulture, out long count))
+            {
+                throw new FormatException($"not a collapsed stack: {line}");
+            }
+
+            string[] frames = line[..space].Split(';');
+            var stack = new StackSample(frames[0], ThreadState.Running, frames[1..]);
+            for (long i = 0; i < count; i++) yield return stack;
+        }
+    }
+
+    private static string Clean(string name) => name.Replace(';', ':');
+}

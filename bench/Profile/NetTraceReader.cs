@@ -1,0 +1,78 @@
+using Microsoft.Diagnostics.Tracing.Etlx;
+using Microsoft.Diagnostics.Tracing.EventPipe;
+
+namespace RedKite.Profile;
+
+/// <param name="Stacks">In the order of time.</param>
+/// <param name="MethodsCompiled">Methods that the JIT compiled while the profile ran: many mean that the server was not warm.</param>
+internal sealed record SampledProfile(IReadOnlyList<StackSample> Stacks, int MethodsCompiled);
+
+/// <summary>Reads the stacks of a .nettrace file.</summary>
+internal static class NetTraceReader
+{
+    // What stands between a method and its native call has no name: as the innermost frame it is left out.
+    private const string Unknown = "[unknown]";
+
+    /// <param name="threadNames">Names by the threads' ids, as far as they are known.</param>
+    internal static SampledProfile Read(string file, IReadOnlyDictionary<int, string> threadNames)
+    {
+        string indexed = Path.ChangeExtension(file, ".etlx"); // TraceEvent's own form, which knows the methods of addresses
+        try
+        {
+            TraceLog.CreateFromEventPipeDataFile(file, indexed);
+            using var log = new TraceLog(indexed);
+            using TraceLogEventSource source = log.Events.GetSource();
+            List<StackSample> stacks = [];
+            int compiled = 0;
+            Dictionary<CodeAddressIndex, string> names = [];
+            source.Clr.MethodLoadVerbose += method => compiled += method.IsJitted ? 1 : 0;
+            new SampleProfilerTraceEventParser(source).ThreadSample += sample =>
+            {
+                List<string> frames = Frames(sample.CallStack(), names);
+                if (frames.Count == 0) return; // a thread of the runtime's own
+                string thread = threadNames.TryGetValue(sample.ThreadID, out string? name) ? $"{name} {sample.ThreadID}" : $"thread {sample.ThreadID}";
+                stacks.Add(new StackSample(thread, StateOf(sample.Type, frames[^1]), frames));
+            };
+            source.Process();
+            return new SampledProfile(stacks, compiled);
+        }
+        finally
+        {
+            File.Delete(indexed);
+        }
+    }
+
+    private static ThreadState StateOf(ClrThreadSampleType type, string innermost)
+    {
+        if (type == ClrThreadSampleType.Managed) return ThreadState.Running;
+        return WaitingMethods.Contains(innermost) ? ThreadState.Waiting : ThreadState.InCall;
+    }
+
+    private static List<string> Frames(TraceCallStack? innermost, Dictionary<CodeAddressIndex, string> names)
+    {
+        List<string> frames = [];
+        for (TraceCallStack? at = innermost; at is not null; at = at.Caller)
+        {
+            TraceCodeAddress address = at.CodeAddress;
+            if (!names.TryGetValue(address.CodeAddressIndex, out string? name))
+            {
+                name = NameOf(address);
+                names.Add(address.CodeAddressIndex, name);
+            }
+
+            if (name != Unknown || frames.Count > 0) frames.Add(name);
+        }
+
+        frames.Reverse();
+        return frames;
+    }
+
+    // Without the arguments: overloads are one method here, as in perf's table.
+    private static string NameOf(TraceCodeAddress address)
+    {
+        string name = address.FullMethodName;
+        if (name.Length == 0) return address.ModuleName is { Length: > 0 } module ? $"[{module}]" : Unknown;
+        int arguments = name.IndexOf('(', StringComparison.Ordinal);
+        return arguments > 0 ? name[..arguments] : name;
+    }
+}

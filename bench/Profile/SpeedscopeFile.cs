@@ -1,0 +1,123 @@
+using System.Text.Json;
+
+namespace RedKite.Profile;
+
+/// <summary>
+/// Writes stacks as speedscope reads them (https://www.speedscope.app/file-format-schema.json): all names once, and for
+/// each thread its stacks in the order of time as indexes into them. Equal neighbours are one stack of a larger weight.
+/// </summary>
+internal static class SpeedscopeFile
+{
+    private const string InCallFrame = "[native call]";
+    private const string WaitingFrame = "[waiting]";
+
+    internal static void Write(Stream output, string name, IEnumerable<StackSample> stacks)
+    {
+        Dictionary<string, int> frames = [];
+        List<ThreadProfile> threads = [];
+        Dictionary<string, ThreadProfile> byName = [];
+        foreach (StackSample stack in stacks)
+        {
+            if (!byName.TryGetValue(stack.Thread, out ThreadProfile? thread))
+            {
+                thread = new ThreadProfile(stack.Thread);
+                byName.Add(stack.Thread, thread);
+                threads.Add(thread);
+            }
+
+            thread.Add([.. stack.Frames.Select(IndexOf), .. StateFrames(stack.State).Select(IndexOf)]);
+        }
+
+        using var json = new Utf8JsonWriter(output);
+        json.WriteStartObject();
+        json.WriteString("$schema", "https://www.speedscope.app/file-format-schema.json");
+        json.WriteString("name", name);
+        json.WriteString("exporter", "redkite profile");
+        json.WriteNumber("activeProfileIndex", Busiest(threads));
+        json.WriteStartObject("shared");
+        json.WriteStartArray("frames");
+        foreach (string frame in frames.Keys) // in the order of their indexes: nothing was removed
+        {
+            json.WriteStartObject();
+            json.WriteString("name", frame);
+            json.WriteEndObject();
+        }
+
+        json.WriteEndArray();
+        json.WriteEndObject();
+        json.WriteStartArray("profiles");
+        foreach (ThreadProfile thread in threads) thread.Write(json);
+        json.WriteEndArray();
+        json.WriteEndObject();
+
+        int IndexOf(string frame)
+        {
+            if (frames.TryGetValue(frame, out int index)) return index;
+            frames.Add(frame, frames.Count);
+            return frames.Count - 1;
+        }
+    }
+
+    // What the thread did is its innermost frame, so that the picture tells waiting from running too.
+    private static string[] StateFrames(ThreadState state) => state switch
+    {
+        ThreadState.InCall => [InCallFrame],
+        ThreadState.Waiting => [WaitingFrame],
+        _ => [],
+    };
+
+    private static int Busiest(List<ThreadProfile> threads)
+    {
+        int busiest = 0;
+        for (int i = 1; i < threads.Count; i++)
+        {
+            if (threads[i].Changes > threads[busiest].Changes) busiest = i;
+        }
+
+        return busiest;
+    }
+
+    private sealed class ThreadProfile(string name)
+    {
+        private readonly List<int[]> _stacks = [];
+        private readonly List<int> _weights = [];
+
+        /// <summary>How often the stack changed: a thread that works changes it all the time.</summary>
+        internal int Changes => _stacks.Count;
+
+        internal void Add(int[] stack)
+        {
+            if (_stacks.Count > 0 && _stacks[^1].AsSpan().SequenceEqual(stack))
+            {
+                _weights[^1]++;
+                return;
+            }
+
+            _stacks.Add(stack);
+            _weights.Add(1);
+        }
+
+        internal void Write(Utf8JsonWriter json)
+        {
+            json.WriteStartObject();
+            json.WriteString("type", "sampled");
+            json.WriteString("name", name);
+            json.WriteString("unit", "none");
+            json.WriteNumber("startValue", 0);
+            json.WriteNumber("endValue", _weights.Sum());
+            json.WriteStartArray("samples");
+            foreach (int[] stack in _stacks)
+            {
+                json.WriteStartArray();
+                foreach (int frame in stack) json.WriteNumberValue(frame);
+                json.WriteEndArray();
+            }
+
+            json.WriteEndArray();
+            json.WriteStartArray("weights");
+            foreach (int weight in _weights) json.WriteNumberValue(weight);
+            json.WriteEndArray();
+            json.WriteEndObject();
+        }
+    }
+}

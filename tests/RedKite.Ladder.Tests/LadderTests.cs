@@ -1,0 +1,68 @@
+using System.Net.Sockets;
+using RedKite.Testing;
+
+namespace RedKite.Ladder.Tests;
+
+/// <summary>Whole measurements, short ones.</summary>
+public class LadderTests
+{
+    private static readonly LadderOptions Short = LadderOptions.Parse(["--seconds", "1", "--pipelines", "16", "--keys", "2000", "--clients", "10", "--stages", "2"]);
+
+    [Fact]
+    public void A_rung_is_measured_and_its_server_ended()
+    {
+        var report = new LadderReport(Short);
+        RungMeasurement.Run(Short.Rungs[0], Short, report);
+
+        string[] lines = report.ToMarkdown().Split(Environment.NewLine);
+        Assert.Contains("| stage | pipeline | Ops/sec | Hits/sec | Misses/sec | Avg. Latency | p50 Latency | p99 Latency | p99.9 Latency | KB/sec | cpu ns/op |", lines);
+        string[] row = Assert.Single(lines, line => line.StartsWith("| 2 | 16 |", StringComparison.Ordinal)).Split('|', StringSplitOptions.TrimEntries);
+        Assert.All(row[3..12], (figure, column) => Assert.True(double.Parse(figure) > 0 || column == 2, string.Join(' ', row)));
+        Assert.Equal("0", row[5]); // All keys were set before: no GET misses.
+        Assert.Contains("./dev bench ladder --seconds 1", lines[0], StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void A_rung_that_hangs_is_reported_in_time()
+    {
+        LadderOptions options = LadderOptions.Parse(["--seconds", "1", "--keys", "5000", "--clients", "10", "--stages", "5-busy"]);
+        var report = new LadderReport(options);
+        RungMeasurement.Run(options.Rungs[0], options, report);
+        Assert.Contains("| 5-busy | filling |", report.ToMarkdown(), StringComparison.Ordinal);
+        Assert.Contains("5-busy: stopped answering while it was filled with keys", report.ToMarkdown(), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void A_server_is_gone_when_its_process_is_disposed()
+    {
+        StageProcess stage = RunningStages.Start("1");
+        RespConnection.Connect(stage.Port).Dispose();
+        stage.Dispose();
+        Assert.Throws<SocketException>(() => RespConnection.Connect(stage.Port));
+    }
+
+    [Fact]
+    public void Arguments_are_those_of_the_manual()
+    {
+        LadderOptions options = LadderOptions.Parse(
+            ["--stages", "1,2", "--pipelines", "1,4,30", "--seconds", "7", "--clients", "3", "--keys", "9", "--value-bytes", "8", "--ratio", "1:4", "--server-cpus", "0-3", "--load-cpus", "4-7", "--load-threads", "4", "--markdown"]);
+        Assert.Equal((2, 7, 3, 9, 8, "1:4", "0-3", "4-7", 4, true), (options.Rungs.Count, options.Seconds, options.Clients, options.Keys, options.ValueBytes, options.Ratio, options.ServerCpus, options.LoadCpus, options.LoadThreads, options.Markdown));
+        Assert.Equal([1, 4, 30], options.Pipelines);
+    }
+
+    [Theory]
+    [InlineData("--seconds", "0")]
+    [InlineData("--seconds")]
+    [InlineData("--pipelines", "1,x")]
+    [InlineData("--fast")]
+    public void Wrong_arguments_are_refused(params string[] arguments) => Assert.Throws<FormatException>(() => LadderOptions.Parse(arguments));
+
+    [Fact]
+    public void A_loads_figures_reach_the_ladder_whole()
+    {
+        var figures = new LoadFigures(12, 3.5) { HitsPerSecond = 1, P999Ms = 0.25, FirstError = "ERR" };
+        Assert.Equal(figures, LoadFigures.FromJson(figures.ToJson()));
+        LoadOptions load = new(Port: 1, Threads: 2, Clients: 3, Pipeline: 4, Keys: 5, ValueBytes: 6, "1:10", Seconds: 7, SecondsMax: 8);
+        Assert.Equal(load, LoadOptions.FromArguments(load.ToArguments()));
+    }
+}
