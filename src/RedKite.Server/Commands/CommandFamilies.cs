@@ -17,6 +17,7 @@ internal static class CommandFamilies
         ListCommands.Family,
         BlockingListCommands.Family,
         SortCommands.Family,
+        StreamCommands.Family,
         KeyCommands.Family,
         ExpiryCommands.Family,
         ScanCommands.Family,
