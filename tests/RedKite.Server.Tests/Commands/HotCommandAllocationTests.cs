@@ -59,7 +59,7 @@ public sealed class HotCommandAllocationTests : IAsyncLifetime
     [InlineData("ZRANGE sorted 0 -1")]
     [InlineData("ZRANGEBYSCORE tree (2 5 LIMIT 1 1")]
     [InlineData("ZCOUNT tree 1 3")]
-    [InlineData("ZUNION 2 sorted tree")]
+    [InlineData("ZUNION 2 sorted sorted")]
     [InlineData("ZINTERSTORE stored 2 tree tree")]
     [InlineData("ZRANDMEMBER tree 2")]
     [InlineData("GEOADD geo 13.361389 38.115556 palermo")]
