@@ -36,17 +36,18 @@ internal static class SortGenerator
     {
         List<Argument> words = [name, key];
         int options = d.Below(5);
+        bool isAlpha = d.Chance(40); // not with BY as well: elements of equal weight, or without any, have no order in Redis
         for (int i = 0; i < options; i++)
         {
             switch (d.Below(14))
             {
-                case < 2: words.AddRange([d.Word("BY"), d.Pick(Patterns)]); break;
+                case < 2 when !isAlpha: words.AddRange([d.Word("BY"), d.Pick(Patterns)]); break;
                 case < 4: words.AddRange([d.Word("LIMIT"), d.Chance(80) ? d.Below(12) - 2 : d.Integer(), d.Chance(80) ? d.Below(12) - 2 : d.Integer()]); break;
                 case < 7: words.AddRange([d.Word("GET"), d.Pick(Patterns)]); break;
                 case < 9: words.Add(d.Word("ASC", "DESC")); break;
-                case < 12: words.Add(d.Word("ALPHA")); break;
+                case < 12 when isAlpha: words.Add(d.Word("ALPHA")); break;
                 case 12 when name == "SORT": words.AddRange([d.Word("STORE"), d.Key()]); break;
-                default: words.Add(d.Chance(50) ? d.Word("BY", "GET", "LIMIT", "STORE") : d.Junk()); break;
+                default: words.Add(d.Chance(50) ? d.Word("GET", "LIMIT", "STORE") : d.Junk()); break;
             }
         }
 
