@@ -145,6 +145,9 @@ internal sealed unsafe class Database
     /// <summary>The arena of an entry's stripe, where the value's structure is too.</summary>
     internal Arena ArenaOf(Entry entry) => _keyspace.Stripes[_keyspace.StripeOf(entry.Position.Hash)].Arena;
 
+    /// <summary>The arena of the stripe in which a key with this hash is.</summary>
+    internal Arena ArenaOf(ulong hash) => _keyspace.Stripes[_keyspace.StripeOf(hash)].Arena;
+
     /// <summary>The hasher of keys, fields and members.</summary>
     internal KeyHasher Hasher => _keyspace.Hasher;
 

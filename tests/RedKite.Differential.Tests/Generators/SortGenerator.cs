@@ -16,6 +16,7 @@ internal static class SortGenerator
         new("SORT_RO", 12, d => Sort(d, "SORT_RO")),
         new("RPUSH numbers", 16, d => Episode.Of(["RPUSH", d.Key(), .. d.Several(12, () => (Argument)(d.Below(30) - 5))])),
         new("RPUSH", 4, d => Episode.Of(["RPUSH", d.Key(), .. d.Several(6, () => d.Chance(50) ? d.Float() : d.Value())])),
+        new("ZADD", 6, d => Episode.Of("ZADD", d.Key(), d.Below(9), d.Below(20), d.Below(9), d.Below(20), d.Below(9), d.Below(20))),
         new("SET weight", 12, d => Episode.Of("SET", $"w_{d.Below(12)}", d.Chance(80) ? d.Below(20) : d.Value())),
         new("SET key", 6, d => Episode.Of("SET", $"key:{d.Below(12)}", d.Chance(60) ? d.Below(20) : d.Value())),
         new("LRANGE", 8, d => Episode.Of("LRANGE", d.Key(), 0, -1)),

@@ -14,6 +14,8 @@ internal static class CommandTable
     public static readonly CommandFamily[] Families =
     [
         StringGenerator.Family,
+        SortedSetGenerator.Family,
+        GeoGenerator.Family,
         ListGenerator.Family,
         SortGenerator.Family,
         KeyGenerator.Family,

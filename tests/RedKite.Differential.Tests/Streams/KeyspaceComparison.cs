@@ -10,12 +10,12 @@ internal static class KeyspaceComparison
 {
     private const int ScanStepsMax = 10_000;
 
-    // By type: the questions whose replies are a key's value, each in an order that does not depend on the encoding. What
-    // stands behind the key is separated by a bar.
+    // By type: the questions whose replies are the value of a key that stands for KEY, each in an order that does not depend on the encoding.
     private static readonly Dictionary<string, string[]> ValueCommands = new()
     {
-        ["string"] = ["GET"],
-        ["list"] = ["LRANGE | 0 -1"],
+        ["string"] = ["GET KEY"],
+        ["list"] = ["LRANGE KEY 0 -1"],
+        ["zset"] = ["ZRANGE KEY 0 -1 WITHSCORES"],
     };
 
     public static Difference? Compare(ServerPair pair, int stepIndex)
@@ -43,7 +43,7 @@ internal static class KeyspaceComparison
                     ["TYPE"u8.ToArray(), key.Payload!],
                     ["OBJECT"u8.ToArray(), "ENCODING"u8.ToArray(), key.Payload!],
                     ["PEXPIRETIME"u8.ToArray(), key.Payload!],
-                    .. ValueCommands.GetValueOrDefault(type, []).Select(command => Question(command, key.Payload!)),
+                    .. ValueCommands.GetValueOrDefault(type, []).Select(command => (byte[][])[.. CommandLine.Split(command).Select(word => word.AsSpan().SequenceEqual("KEY"u8) ? key.Payload! : word)]),
                 ];
                 foreach (byte[][] question in questions)
                 {
@@ -55,12 +55,6 @@ internal static class KeyspaceComparison
         }
 
         return null;
-    }
-
-    private static byte[][] Question(string command, byte[] key)
-    {
-        string[] parts = command.Split('|', 2);
-        return [.. CommandLine.Split(parts[0]), key, .. parts.Length > 1 ? CommandLine.Split(parts[1]) : []];
     }
 
     private static string? CompareScan(RespConnection subject, RespValue keys)

@@ -39,6 +39,10 @@ public sealed class IntrospectionOracleTests
         ["getrange complexity"] = "in RedKite's words, without the remark on short strings",
         ["setrange complexity"] = "in RedKite's words, without the remark on short strings",
         ["substr complexity"] = "in RedKite's words, without the remark on short strings",
+        ["zrank arity"] = "WITHSCORE since 7.2",
+        ["zrank arguments"] = "WITHSCORE since 7.2",
+        ["zrevrank arity"] = "WITHSCORE since 7.2",
+        ["zrevrank arguments"] = "WITHSCORE since 7.2",
         ["lcs arguments"] = "the length has a name of its own since 7.2",
     };
 
