@@ -16,6 +16,7 @@ internal static class CommandFamilies
         GeoSearchCommands.Family,
         ListCommands.Family,
         BlockingListCommands.Family,
+        BlockingSortedSetCommands.Family,
         SortCommands.Family,
         StreamCommands.Family,
         KeyCommands.Family,

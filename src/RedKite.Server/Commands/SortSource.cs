@@ -9,7 +9,8 @@ namespace RedKite.Server.Commands;
 internal static class SortSource
 {
     /// <summary>Whether there is nothing or something that can be sorted; otherwise replies WRONGTYPE.</summary>
-    internal static bool IsSortableOrReply(scoped in CommandContext cmd, Entry entry) => cmd.IsTypeOrReply(entry, DataType.List);
+    internal static bool IsSortableOrReply(scoped in CommandContext cmd, Entry entry) =>
+        entry is { Exists: true, Type: DataType.SortedSet } || cmd.IsTypeOrReply(entry, DataType.List);
 
     /// <summary>Whether the elements are to be sorted, and not taken in their own order.</summary>
     internal static bool IsSorted(Entry entry, in SortOptions options) => entry.Exists && !options.KeepsOrder;
@@ -19,11 +20,28 @@ internal static class SortSource
     internal static void Collect(scoped in CommandContext cmd, Entry entry, in SortOptions options, SortElements elements)
     {
         if (!entry.Exists) return;
-        ListValue list = cmd.ListOf(entry);
-        (long first, long count) = (0, list.Count);
-        if (!IsSorted(entry, options)) (first, count) = SortElements.Range(options, count);
-        bool backwards = !IsSorted(entry, options) && options.Descending;
-        ListReader reader = backwards ? list.Read(list.Count - 1 - first, count, backwards: true) : list.Read(first, count);
-        while (reader.MoveNext()) elements.Add(reader.Current);
+        bool isSorted = IsSorted(entry, options);
+        bool backwards = !isSorted && options.Descending;
+        if (entry.Type == DataType.SortedSet)
+        {
+            var set = new SortedSetValue(cmd.Database, entry);
+            (long first, long count) = isSorted ? (0, set.Count) : SortElements.Range(options, set.Count);
+            Collect(set, backwards ? set.Count - 1 - first : first, count, backwards, elements);
+        }
+        else
+        {
+            ListValue list = cmd.ListOf(entry);
+            (long first, long count) = isSorted ? (0, list.Count) : SortElements.Range(options, list.Count);
+            ListReader reader = list.Read(backwards ? list.Count - 1 - first : first, count, backwards);
+            while (reader.MoveNext()) elements.Add(reader.Current);
+        }
+    }
+
+    private static void Collect(scoped in SortedSetValue set, long rank, long count, bool backwards, SortElements elements)
+    {
+        if (count == 0) return;
+        Span<byte> digits = stackalloc byte[SortedSetAccess.DigitsMax];
+        SortedSetCursor place = set.At(rank, digits);
+        for (; count > 0; count--, place.Move(backwards)) elements.Add(place.Member);
     }
 }
