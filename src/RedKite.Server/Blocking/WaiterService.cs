@@ -53,6 +53,7 @@ internal sealed class WaiterService(CommandExecutor executor)
             ulong held = 1UL << i;
             _keyspace.Enter(held);
             held = Serve(held);
+            executor.HeldStripes = 0;
             _keyspace.Exit(held);
             Deliver();
         }

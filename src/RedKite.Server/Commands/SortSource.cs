@@ -10,10 +10,10 @@ internal static class SortSource
 {
     /// <summary>Whether there is nothing or something that can be sorted; otherwise replies WRONGTYPE.</summary>
     internal static bool IsSortableOrReply(scoped in CommandContext cmd, Entry entry) =>
-        (entry.Exists && entry.Type == DataType.Set) || cmd.IsTypeOrReply(entry, DataType.List);
+        entry is { Exists: true, Type: DataType.SortedSet or DataType.Set } || cmd.IsTypeOrReply(entry, DataType.List);
 
     /// <summary>Whether the elements have no order of their own to be kept.</summary>
-    internal static bool IsUnordered(Entry entry) => entry.Exists && entry.Type == DataType.Set;
+    internal static bool IsUnordered(Entry entry) => entry is { Exists: true, Type: DataType.Set };
 
     /// <summary>Whether the elements are to be sorted, and not taken in their own order.</summary>
     internal static bool IsSorted(Entry entry, in SortOptions options) => entry.Exists && !options.KeepsOrder;
@@ -23,23 +23,39 @@ internal static class SortSource
     internal static void Collect(scoped in CommandContext cmd, Entry entry, in SortOptions options, SortElements elements)
     {
         if (!entry.Exists) return;
-        if (entry.Type == DataType.Set)
+        bool isSorted = IsSorted(entry, options);
+        bool backwards = !isSorted && options.Descending;
+        if (entry.Type == DataType.SortedSet)
         {
-            CollectMembers(SetAccess.View(cmd, entry), IsSorted(entry, options), options, elements);
-            return;
+            var set = new SortedSetValue(cmd.Database, entry);
+            (long first, long count) = isSorted ? (0, set.Count) : SortElements.Range(options, set.Count);
+            Collect(set, backwards ? set.Count - 1 - first : first, count, backwards, elements);
         }
-
-        ListValue list = cmd.ListOf(entry);
-        (long first, long count) = (0, list.Count);
-        if (!IsSorted(entry, options)) (first, count) = SortElements.Range(options, count);
-        bool backwards = !IsSorted(entry, options) && options.Descending;
-        ListReader reader = backwards ? list.Read(list.Count - 1 - first, count, backwards: true) : list.Read(first, count);
-        while (reader.MoveNext()) elements.Add(reader.Current);
+        else if (entry.Type == DataType.Set)
+        {
+            SetView set = SetAccess.View(cmd, entry);
+            (long first, long count) = isSorted ? (0, set.Count) : SortElements.Range(options, set.Count);
+            Collect(set, first, count, elements);
+        }
+        else
+        {
+            ListValue list = cmd.ListOf(entry);
+            (long first, long count) = isSorted ? (0, list.Count) : SortElements.Range(options, list.Count);
+            ListReader reader = list.Read(backwards ? list.Count - 1 - first : first, count, backwards);
+            while (reader.MoveNext()) elements.Add(reader.Current);
+        }
     }
 
-    private static void CollectMembers(SetView set, bool isSorted, in SortOptions options, SortElements elements)
+    private static void Collect(scoped in SortedSetValue set, long rank, long count, bool backwards, SortElements elements)
     {
-        (long first, long count) = isSorted ? (0, set.Count) : SortElements.Range(options, set.Count);
+        if (count == 0) return;
+        Span<byte> digits = stackalloc byte[SortedSetAccess.DigitsMax];
+        SortedSetCursor place = set.At(rank, digits);
+        for (; count > 0; count--, place.Move(backwards)) elements.Add(place.Member);
+    }
+
+    private static void Collect(SetView set, long first, long count, SortElements elements)
+    {
         SetEnumerator members = set.Enumerate(stackalloc byte[SetEnumerator.NumberBytesMax]);
         for (long i = 0; i < first + count && members.MoveNext(); i++)
         {

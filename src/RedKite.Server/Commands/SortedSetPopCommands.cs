@@ -95,6 +95,7 @@ internal static class SortedSetPopCommands
     {
         for (int i = firstKey; i < firstKey + keys; i++)
         {
+            if (cmd.IsServed && cmd.Peek(i) is { Exists: true, Type: not DataType.SortedSet }) continue; // it came while it was waited for
             if (!cmd.OpenSortedSetToWriteOrReply(i, out SortedSetValue set)) return true;
             if (!set.Exists) continue;
             count = Math.Min(count, set.Count);

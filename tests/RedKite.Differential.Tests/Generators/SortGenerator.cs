@@ -16,6 +16,7 @@ internal static class SortGenerator
         new("SORT_RO", 12, d => Sort(d, "SORT_RO")),
         new("RPUSH numbers", 16, d => Episode.Of(["RPUSH", d.Key(), .. d.Several(12, () => (Argument)(d.Below(30) - 5))])),
         new("RPUSH", 4, d => Episode.Of(["RPUSH", d.Key(), .. d.Several(6, () => d.Chance(50) ? d.Float() : d.Value())])),
+        new("ZADD", 6, d => Episode.Of("ZADD", d.Key(), d.Below(9), d.Below(20), d.Below(9), d.Below(20), d.Below(9), d.Below(20))),
         new("SET weight", 12, d => Episode.Of("SET", $"w_{d.Below(12)}", d.Chance(80) ? d.Below(20) : d.Value())),
         new("SET key", 6, d => Episode.Of("SET", $"key:{d.Below(12)}", d.Chance(60) ? d.Below(20) : d.Value())),
         new("LRANGE", 8, d => Episode.Of("LRANGE", d.Key(), 0, -1)),
@@ -36,17 +37,18 @@ internal static class SortGenerator
     {
         List<Argument> words = [name, key];
         int options = d.Below(5);
+        bool isAlpha = d.Chance(40); // not with BY as well: elements of equal weight, or without any, have no order in Redis
         for (int i = 0; i < options; i++)
         {
             switch (d.Below(14))
             {
-                case < 2: words.AddRange([d.Word("BY"), d.Pick(Patterns)]); break;
+                case < 2 when !isAlpha: words.AddRange([d.Word("BY"), d.Pick(Patterns)]); break;
                 case < 4: words.AddRange([d.Word("LIMIT"), d.Chance(80) ? d.Below(12) - 2 : d.Integer(), d.Chance(80) ? d.Below(12) - 2 : d.Integer()]); break;
                 case < 7: words.AddRange([d.Word("GET"), d.Pick(Patterns)]); break;
                 case < 9: words.Add(d.Word("ASC", "DESC")); break;
-                case < 12: words.Add(d.Word("ALPHA")); break;
+                case < 12 when isAlpha: words.Add(d.Word("ALPHA")); break;
                 case 12 when name == "SORT": words.AddRange([d.Word("STORE"), d.Key()]); break;
-                default: words.Add(d.Chance(50) ? d.Word("BY", "GET", "LIMIT", "STORE") : d.Junk()); break;
+                default: words.Add(d.Chance(50) ? d.Word("GET", "LIMIT", "STORE") : d.Junk()); break;
             }
         }
 

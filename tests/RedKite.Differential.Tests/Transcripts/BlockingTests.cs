@@ -207,6 +207,43 @@ public sealed class BlockingTests(TranscriptServers servers) : TranscriptTests(s
             A: CLIENT REPLY ON
             D: EXISTS k
             """ },
+        { "sorted sets", """
+            D: ZADD z 1 a 2 b 3 c 4 d
+            A: BZPOPMIN nosuch z 0
+            A: BZPOPMAX z 0
+            A: BZMPOP 0 2 nosuch z MAX COUNT 5
+            A waits: BZPOPMIN z y 0
+            B waits: BZPOPMAX z 0
+            C waits: BZMPOP 0 1 z MIN COUNT 2
+            E waits: BLPOP z 0
+            D: ZADD z 1 a 2.5 b 3 c 4 d 5 e
+            A gets
+            B gets
+            C gets
+            D: ZRANGE z 0 -1 WITHSCORES
+            D: DEL z
+            D: RPUSH z x
+            E gets
+            A: HELLO 3
+            A waits: BZPOPMAX z 0
+            D: SET z x
+            A gets nothing
+            D: ZUNIONSTORE z 1 nosuch
+            D: ZADD y 7 x
+            D: ZUNIONSTORE z 1 y
+            A gets
+            A: BZPOPMIN z y 0.01
+            A: BZPOPMIN z 0.01
+            A: BZMPOP 0.01 1 z MIN
+            A: BZMPOP x 1 z MIN
+            A: BZMPOP x 0 z MIN
+            A: BZMPOP -1 1 z FOO
+            A: BZPOPMIN z x
+            A: BZPOPMAX z -1
+            D: SET s x
+            A: BZPOPMIN s z 0
+            A: BZMPOP 0 2 z s MIN
+            """ },
         { "conditions of a push", """
             A waits: BLPOP k 0
             D: LPUSHX k 1
