@@ -7,6 +7,9 @@ internal static class CommandFamilies
     [
         StringCommands.Family,
         CounterCommands.Family,
+        HashCommands.Family,
+        HashScanCommands.Family,
+        FieldExpiryCommands.Family,
         KeyCommands.Family,
         ExpiryCommands.Family,
         ScanCommands.Family,

@@ -13,18 +13,21 @@ internal static class ValueStructure
     /// <returns>Whether something is left.</returns>
     internal static bool FreeSlice(Arena arena, DataType type, ValueEncoding encoding, ref ValueRoot root, int blocksMax) => (type, encoding) switch
     {
+        (DataType.Hash, ValueEncoding.HashTable) => HashTable.FreeSlice(arena, root, blocksMax),
         _ => throw Unknown(type, encoding),
     };
 
     /// <summary>Copies an entry's structure into an arena.</summary>
     internal static ValueRoot Copy(Entry source, Arena target) => (source.Type, source.Encoding) switch
     {
+        (DataType.Hash, ValueEncoding.HashTable) => HashTable.Copy(source.Root, target),
         _ => throw Unknown(source.Type, source.Encoding),
     };
 
     /// <summary>Bytes that an entry's structure takes in its arena.</summary>
     internal static long Bytes(Entry entry) => (entry.Type, entry.Encoding) switch
     {
+        (DataType.Hash, ValueEncoding.HashTable) => HashTable.Bytes(entry.Root),
         _ => throw Unknown(entry.Type, entry.Encoding),
     };
 

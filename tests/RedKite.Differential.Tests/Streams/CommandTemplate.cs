@@ -14,6 +14,7 @@ internal static class CommandTable
     public static readonly CommandFamily[] Families =
     [
         StringGenerator.Family,
+        HashGenerator.Family,
         KeyGenerator.Family,
         ConnectionGenerator.Family,
         ServerGenerator.Family,

@@ -14,6 +14,7 @@ internal static class KeyspaceComparison
     private static readonly Dictionary<string, string[]> ValueCommands = new()
     {
         ["string"] = ["GET"],
+        ["hash"] = ["HGETALL"],
     };
 
     public static Difference? Compare(ServerPair pair, int stepIndex)

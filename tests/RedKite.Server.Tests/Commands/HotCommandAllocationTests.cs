@@ -40,9 +40,25 @@ public sealed class HotCommandAllocationTests : IAsyncLifetime
     [InlineData("EXPIRE hit 100")]
     [InlineData("TTL hit")]
     [InlineData("EXISTS hit miss")]
+    [InlineData("HSET hash field other")]
+    [InlineData("HSET table f7 other")]
+    [InlineData("HGET hash field")]
+    [InlineData("HGET table f7")]
+    [InlineData("HMGET table f7 f8 nosuch")]
+    [InlineData("HEXISTS table f7")]
+    [InlineData("HINCRBY table count 1")]
+    [InlineData("HINCRBYFLOAT hash float 0.25")]
+    [InlineData("HDEL table nosuch")]
+    [InlineData("HGETALL hash")]
+    [InlineData("HRANDFIELD table 2")]
+    [InlineData("HSCAN hash 0")]
+    [InlineData("HEXPIRE table 100 FIELDS 1 f9")]
+    [InlineData("HTTL table FIELDS 1 f9")]
     public void Ten_thousand_pipelined_commands_allocate_nothing(string line)
     {
         _transcript.Run("MSET hit value count 1000000 float 1.5 grows x").IsOk();
+        _transcript.Run("HSET hash field value count 1").IsInteger(2);
+        for (int i = 0; i < 600; i++) _transcript.Run($"HSET table f{i} value").IsInteger(1);
         byte[] one = CommandLine.Encode(CommandLine.Split(line));
         byte[] pipeline = new byte[one.Length * Commands];
         for (int i = 0; i < Commands; i++) one.CopyTo(pipeline, i * one.Length);
