@@ -22,6 +22,7 @@ internal static class CommandTable
         ListGenerator.Family,
         SortGenerator.Family,
         EntryStreamGenerator.Family,
+        HashGenerator.Family,
         KeyGenerator.Family,
         ConnectionGenerator.Family,
         ServerGenerator.Family,

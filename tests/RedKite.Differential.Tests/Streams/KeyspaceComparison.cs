@@ -18,6 +18,7 @@ internal static class KeyspaceComparison
         ["zset"] = ["ZRANGE KEY 0 -1 WITHSCORES"],
         ["set"] = ["SMEMBERS KEY"],
         ["stream"] = ["XRANGE KEY - +", "XREVRANGE KEY + -", "XINFO STREAM KEY FULL COUNT 0"],
+        ["hash"] = ["HGETALL KEY"],
     };
 
     public static Difference? Compare(ServerPair pair, int stepIndex)
