@@ -15,6 +15,5 @@ internal static unsafe class SetTable
 
     internal static long Bytes(in ValueRoot root) => Table(null!, root).MemoryBytes(SizeSamples);
 
-    // What is done here hashes no member.
-    private static MemberTable<SetMember> Table(Arena arena, in ValueRoot root) => new(arena, null!, (nint)root.Structure);
+    private static MemberTable<SetMember> Table(Arena arena, in ValueRoot root) => new(arena, (nint)root.Structure);
 }
