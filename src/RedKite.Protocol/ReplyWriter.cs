@@ -24,6 +24,9 @@ public sealed class ReplyWriter
     // The head is written as eight bytes of which six may count; the line end behind the value is two more.
     private const int ShortBulkFrameBytes = 8 + 2;
 
+    // An empty bulk string.
+    private const int BulkBytesMin = 6;
+
     private readonly int _bytesMax;
     private byte[] _buffer = GC.AllocateUninitializedArray<byte>(InitialBytes, pinned: true);
     private int _length;
@@ -82,6 +85,18 @@ public sealed class ReplyWriter
         int released = _buffer.Length;
         _buffer = GC.AllocateUninitializedArray<byte>(InitialBytes, pinned: true);
         return released;
+    }
+
+    /// <summary>
+    /// Whether so many bulk strings can fit into the reply. Where they cannot, it overflows at once, before anything is
+    /// spent on it: clients may ask for counts without bounds.
+    /// </summary>
+    public bool FitsOrOverflows(long bulks)
+    {
+        if (bulks <= (_bytesMax - _length) / BulkBytesMin) return true;
+        Overflowed = true;
+        _length = 0;
+        return false;
     }
 
     /// <summary>Takes back everything written after a length noted before.</summary>

@@ -201,6 +201,18 @@ public class ReplyWriterTests
     }
 
     [Fact]
+    public void More_bulk_strings_than_can_fit_overflow_at_once()
+    {
+        var reply = new ReplyWriter(bytesMax: 600);
+        reply.Ok();
+        Assert.True(reply.FitsOrOverflows(99));
+        Assert.Equal("+OK\r\n"u8, reply.Written);
+        Assert.False(reply.FitsOrOverflows(100));
+        Assert.True(reply.Overflowed);
+        Assert.Equal(0, reply.Length);
+    }
+
+    [Fact]
     public void Replies_of_the_steady_state_allocate_nothing()
     {
         var reply = new ReplyWriter { Resp3 = true };

@@ -118,8 +118,8 @@ internal static class HashScanCommands
     // Fields drawn one by one, so that they may repeat.
     private static void ReplyDrawn(ReplyWriter reply, scoped in HashValue hash, long count, bool withValues)
     {
-        // A count beyond an integer overflows the reply long before it is reached.
-        WriteDrawnHead(reply, (int)Math.Min(count, int.MaxValue), withValues);
+        if (!reply.FitsOrOverflows(count)) return;
+        WriteDrawnHead(reply, (int)count, withValues);
         if (hash.IsTable)
         {
             for (long i = 0; i < count && !reply.Overflowed; i++) ReplyPair(reply, hash.Draw(Random.Shared), withValues);

@@ -114,8 +114,9 @@ internal static class SetRandomCommands
     // A reply that outgrows what one may be ends the draws.
     private static void DrawRepeatedly(ReplyWriter reply, SetView set, long count)
     {
+        if (!reply.FitsOrOverflows(count)) return;
         Span<byte> number = stackalloc byte[SetEnumerator.NumberBytesMax];
-        reply.Array((int)Math.Min(count, int.MaxValue));
+        reply.Array((int)count);
         for (long i = 0; i < count && !reply.Overflowed; i++) reply.Bulk(set.Draw(Random.Shared, number, out _));
     }
 

@@ -73,9 +73,10 @@ internal static class SortedSetScanCommands
         return false;
     }
 
-    // One by one, so that members may repeat. A count beyond all bounds ends when the reply is too large.
+    // One by one, so that members may repeat.
     private static void ReplyDrawn(ReplyWriter reply, scoped in SortedSetValue set, long count, bool withScores)
     {
+        if (!reply.FitsOrOverflows(count)) return;
         reply.MembersHead(count, withScores);
         long members = set.Count;
         Span<byte> digits = stackalloc byte[SortedSetAccess.DigitsMax];

@@ -30,8 +30,7 @@ internal static class SetGenerator
         new("SRANDMEMBER", 4, d => Episode.Of("SRANDMEMBER", Key(d))),
         new("SRANDMEMBER of some", 8, d => Episode.Of("SRANDMEMBER", Key(d), d.Chance(85) ? d.Below(40) - 20 : d.Pick<Argument>("-9223372036854775808", "9223372036854775807", "abc", ""))),
         new("SSCAN", 8, Scan),
-        new("SORT", 5, d => Episode.Of(["SORT", Key(d), .. d.Chance(60) ? (Argument[])["ALPHA"] : [], .. d.Chance(30) ? (Argument[])["LIMIT", d.Below(6), d.Below(6)] : []])),
-        new("SORT and store", 3, d => Episode.Of("SORT", Key(d), "BY", d.Chance(60) ? "nosort" : "w_*", "ALPHA", "STORE", "set:sorted").Then("LRANGE", "set:sorted", 0, -1)),
+        new("SORT", 6, Sort),
         new("ZUNION", 4, d => Episode.Of(d.Word("ZUNION", "ZINTER", "ZDIFF"), 3, Key(d), Key(d), Key(d), "WITHSCORES")),
         new("ZUNIONSTORE", 4, d => Episode.Of(d.Word("ZUNIONSTORE", "ZINTERSTORE"), "set:scored", 2, Key(d), "set:scored", "WEIGHTS", d.Below(5), 2)),
         new("EXPIRE", 4, d => Episode.Of("EXPIRE", Key(d), d.FarSeconds())),
@@ -74,6 +73,18 @@ internal static class SetGenerator
         if (d.Chance(40)) words.AddRange([d.Word("LIMIT"), d.Chance(80) ? d.Below(6) : d.Integer()]);
         if (d.Chance(5)) words.Add(d.Junk());
         return Episode.Of([.. words]);
+    }
+
+    // By text, without zero bytes, which end it in Redis; and of members that are all different, so that there is one order.
+    private static Episode Sort(Draw d)
+    {
+        Argument[] members = d.Several(20, () => (Argument)(d.Chance(50) ? "m" + d.Below(40) : Integer(d)));
+        Argument[] limit = d.Chance(40) ? ["LIMIT", d.Below(6), d.Below(8)] : [];
+        Episode episode = Episode.Of("DEL", "set:made").Then(["SADD", "set:made", .. members]);
+        return episode
+            .Then(["SORT", "set:made", "ALPHA", .. d.Chance(50) ? (Argument[])["DESC"] : [], .. limit])
+            .Then(["SORT", "set:made", "BY", "nosort", .. limit, "STORE", "set:sorted"])
+            .Then("LRANGE", "set:sorted", 0, -1);
     }
 
     // One member can only be drawn in one way.
