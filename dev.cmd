@@ -35,6 +35,8 @@ echo   bench [arguments]  measure: 'dev bench all --write-readme' fills in the R
 echo                      'dev bench micro --filter *NameLookup*' measures single mechanisms
 echo                      'dev bench profile get-p64' shows where a loaded server's time goes ^(Linux^)
 echo                      'dev bench ladder' measures how such a server gets fast, stage by stage
+echo                      'dev bench compare HEAD --filter *NameLookup*' says what is slower than that revision
+echo                      'dev bench record' appends figures to bench/results.ndjson, 'dev bench history' draws it
 echo   fmt                rewrite the sources in the repository's format
 echo   fuzz [seconds]     run the fuzz suite for longer than 'dev test' does (default 60 seconds a test)
 echo   help               this list
@@ -58,7 +60,19 @@ if /i "%arguments:~0,7%"==" ladder" (
     dotnet run -c Release --project bench\Ladder --%arguments:~7%
     exit /b
 )
+if /i "%arguments:~0,8%"==" compare" (
+    dotnet build bench\Compare -c Release -v quiet 1>&2 || exit /b 2
+    dotnet artifacts\bin\RedKite.Compare\release\RedKite.Compare.dll%arguments:~8%
+    exit /b
+)
+if /i "%arguments:~0,7%"==" record" goto history
+if /i "%arguments:~0,8%"==" history" goto history
 dotnet run -c Release --project bench\Figures --%arguments%
+exit /b %errorlevel%
+
+:history
+dotnet build bench\History -c Release -v quiet 1>&2 || exit /b 2
+dotnet artifacts\bin\RedKite.History\release\RedKite.History.dll%arguments%
 exit /b %errorlevel%
 
 :fmt

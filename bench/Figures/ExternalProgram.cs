@@ -1,29 +1,67 @@
+using System.ComponentModel;
 using System.Diagnostics;
 
 namespace RedKite.Figures;
 
-/// <summary>Programs that are run to their end: compilers and load generators.</summary>
+/// <summary>Programs that are run to their end, one at a time: compilers, load generators, benchmarks, git.</summary>
 internal static class ExternalProgram
 {
+    private static Process? _running;
+
     /// <summary>The program's full path on PATH, or null.</summary>
     internal static string? Find(string name) =>
         (Environment.GetEnvironmentVariable("PATH") ?? "").Split(':')
             .Select(folder => Path.Combine(folder, name))
             .FirstOrDefault(File.Exists);
 
-    /// <summary>Runs a program and waits for it.</summary>
+    /// <summary>Runs a program, in a folder if one is given, and waits for it.</summary>
+    /// <returns>What it printed on its standard output.</returns>
     /// <exception cref="CannotMeasureException">It could not be started or failed; the message holds what it said.</exception>
-    internal static void Run(string program, IEnumerable<string> arguments)
+    internal static string Run(string program, IEnumerable<string> arguments, string folder = "")
     {
-        var start = new ProcessStartInfo(program, arguments) { RedirectStandardOutput = true, RedirectStandardError = true };
-        using Process process = Process.Start(start) ?? throw new CannotMeasureException($"{program} did not start");
+        var start = new ProcessStartInfo(program, arguments)
+        {
+            RedirectStandardOutput = true,
+            RedirectStandardError = true,
+            WorkingDirectory = folder,
+        };
+        using Process process = Start(start);
+        Volatile.Write(ref _running, process);
         // Both streams are drained at once: a full pipe would stop the program.
         Task<string> errors = process.StandardError.ReadToEndAsync();
         string output = process.StandardOutput.ReadToEnd();
         process.WaitForExit();
+        Volatile.Write(ref _running, null);
         if (process.ExitCode != 0)
         {
             throw new CannotMeasureException($"{program} ended with status {process.ExitCode}: {output}{errors.Result}".TrimEnd());
+        }
+
+        return output;
+    }
+
+    /// <summary>Ends the program that another thread is waiting for, with all that it started: for a run that is interrupted.</summary>
+    internal static void EndRunning()
+    {
+        try
+        {
+            Volatile.Read(ref _running)?.Kill(entireProcessTree: true);
+        }
+        catch (InvalidOperationException)
+        {
+            // It has just ended by itself.
+        }
+    }
+
+    private static Process Start(ProcessStartInfo start)
+    {
+        try
+        {
+            return Process.Start(start) ?? throw new CannotMeasureException($"{start.FileName} did not start");
+        }
+        catch (Win32Exception notFound)
+        {
+            throw new CannotMeasureException($"{start.FileName} did not start: {notFound.Message}");
         }
     }
 }

@@ -16,6 +16,7 @@ internal sealed record Options
           growth   the longest operation while 10,000,000 keys are loaded in process
           idle     resident bytes for each of 10,000 idle connections, and CPU beside them
           loadgen  CPU of `redkite bench` for each operation against redis-benchmark's, at the floor
+          tail     latencies in an open loop at half the capacity, and the time from start to first reply
           all      every one of them
 
         options

@@ -14,6 +14,7 @@ Dictionary<string, Func<Options, Report>> scenarios = new()
     ["growth"] = GrowthScenario.Run,
     ["idle"] = IdleScenario.Run,
     ["loadgen"] = LoadGeneratorScenario.Run,
+    ["tail"] = TailScenario.Run,
 };
 
 if (args.Contains("--help") || args.Contains("-h"))

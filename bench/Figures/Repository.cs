@@ -6,9 +6,12 @@ internal static class Repository
     internal static string Root { get; } = FindRoot(AppContext.BaseDirectory) ?? FindRoot(Directory.GetCurrentDirectory())
         ?? throw new CannotMeasureException("no folder above this program or the current folder holds RedKite.slnx");
 
-    internal static string HostProgram => Path.Combine(Root, "artifacts", "bin", "RedKite.Host", "release", "redkite");
+    internal static string HostProgram => HostProgramOf(Root);
 
     internal static string Readme => Path.Combine(Root, "README.md");
+
+    /// <summary>Where a worktree of the repository has its server, once it is built.</summary>
+    internal static string HostProgramOf(string root) => Path.Combine(root, "artifacts", "bin", "RedKite.Host", "release", "redkite");
 
     internal static void BuildHost()
     {

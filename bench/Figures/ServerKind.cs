@@ -8,7 +8,7 @@ internal sealed record ServerKind(string Name, string Command)
     private const string RedisArguments = "--port {port} --bind 127.0.0.1 --dir {dir} --save '' --appendonly no --maxclients 20000";
 
     /// <summary>The command of the RedKite that was built last.</summary>
-    internal static string RedKiteCommand => $"'{Repository.HostProgram}' {RedisArguments} --loops {{loops}}";
+    internal static string RedKiteCommand => RedKite("redkite", Repository.HostProgram).Command;
 
     internal string Fill(int port, string folder, int loops) => Command
         .Replace("{port}", port.ToString(System.Globalization.CultureInfo.InvariantCulture), StringComparison.Ordinal)
@@ -16,7 +16,10 @@ internal sealed record ServerKind(string Name, string Command)
         .Replace("{loops}", loops.ToString(System.Globalization.CultureInfo.InvariantCulture), StringComparison.Ordinal);
 
     internal static ServerKind RedKite(Options options) =>
-        new("redkite", options.RedKiteCommand ?? RedKiteCommand);
+        options.RedKiteCommand is { } command ? new("redkite", command) : RedKite("redkite", Repository.HostProgram);
+
+    /// <summary>RedKite as a certain build made it.</summary>
+    internal static ServerKind RedKite(string name, string program) => new(name, $"'{program}' {RedisArguments} --loops {{loops}}");
 
     /// <summary>The servers that were asked for and that this machine has; a note in the report for each that it has not.</summary>
     internal static List<ServerKind> Available(Options options, Report report, bool withFloor = false)

@@ -95,6 +95,12 @@ public sealed class Connection
         if (reading && Input is not null) Loop.Resume(this);
     }
 
+    /// <summary>Hands in again what the handler did not consume, soon: it may be wanted now.</summary>
+    public void HandInAgain()
+    {
+        if (!IsClosing && Input is not null) Loop.Resume(this);
+    }
+
     /// <summary>Ends the connection at once.</summary>
     public void Close()
     {

@@ -1,6 +1,7 @@
 using System.Collections.Concurrent;
 using System.Diagnostics;
 using RedKite.Net;
+using RedKite.Server.Blocking;
 using RedKite.Server.Commands;
 using RedKite.Server.Config;
 using RedKite.Server.Execution;
@@ -47,6 +48,7 @@ public sealed class RedKiteServer : IAsyncDisposable
 
         LoopCount = Settings.Loops == 0 ? Environment.ProcessorCount : Settings.Loops;
         Keyspace = new Keyspace(LoopCount == 1 ? 1 : StripesWithSeveralLoops, Settings.Databases);
+        Waiting = new WaitingClients(Keyspace);
         ApplySettings();
     }
 
@@ -74,6 +76,9 @@ public sealed class RedKiteServer : IAsyncDisposable
     internal ClientRegistry Clients { get; } = new();
 
     internal ClientPause Pause { get; } = new();
+
+    /// <summary>Clients that wait for keys.</summary>
+    internal WaitingClients Waiting { get; }
 
     internal SlowLog SlowLog { get; } = new();
 
@@ -208,6 +213,12 @@ public sealed class RedKiteServer : IAsyncDisposable
         yield return $"RedKite {ServerVersion.Text} (Redis {ServerVersion.Redis}), pid {Environment.ProcessId}, {LoopCount} event loops, {(UsesSockets ? "sockets" : "epoll")}";
         foreach (ListeningSocket listener in _endpoints.Sockets) yield return $"Listening on {listener}";
         yield return "Ready to accept connections";
+    }
+
+    /// <summary>A client began to wait: its loop looks after the deadline. A caller in the process does so itself.</summary>
+    internal static void WaitBegan(Waiter waiter)
+    {
+        if (waiter.Session.Connection is { } connection) ((SessionLoop)connection.Loop.Handler).Waiting.Began(waiter);
     }
 
     internal CommandExecutor NewExecutor()

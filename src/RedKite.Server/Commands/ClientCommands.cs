@@ -21,7 +21,7 @@ internal static class ClientCommands
             new("HELP", 2, Loading | Stale | Sentinel, Keys.None, Help, new("5.0.0", "O(1)", "Tells what the subcommands do.")),
             new("ID", 2, Usual | Sentinel, Keys.None, Id, new("5.0.0", "O(1)", "Returns the connection's id.")),
             new("INFO", 2, Usual | Sentinel, Keys.None, Info, new("6.2.0", "O(1)", "Describes this connection.")) { Tips = ["nondeterministic_output"] },
-            new("KILL", -3, Admin | Usual | Sentinel, Keys.None, Kill, new("2.4.0", "O(N) where N is the number of client connections", "Closes connections.", "filter:<ip:port@!2.8.12 | new-format:<[ID client-id]@2.8.12 | [TYPE normal_master_slave_pubsub:<NORMAL | MASTER@3.2.0 | SLAVE | REPLICA@5.0.0 | PUBSUB>]@2.8.12 | [USER username] | [ADDR ip:port] | [LADDR ip:port]@6.2.0 | [SKIPME skipme:<YES | NO>] | [MAXAGE maxage:integer]@7.4.0 ...>>")),
+            new("KILL", -3, Admin | Usual | Sentinel | AllStripes, Keys.None, Kill, new("2.4.0", "O(N) where N is the number of client connections", "Closes connections.", "filter:<ip:port@!2.8.12 | new-format:<[ID client-id]@2.8.12 | [TYPE normal_master_slave_pubsub:<NORMAL | MASTER@3.2.0 | SLAVE | REPLICA@5.0.0 | PUBSUB>]@2.8.12 | [USER username] | [ADDR ip:port] | [LADDR ip:port]@6.2.0 | [SKIPME skipme:<YES | NO>] | [MAXAGE maxage:integer]@7.4.0 ...>>")),
             new("LIST", -2, Admin | Usual | Sentinel, Keys.None, List, new("2.4.0", "O(N) where N is the number of client connections", "Describes all or some connections.", "[TYPE <NORMAL | MASTER | REPLICA | PUBSUB>]@5.0.0 [ID id:(client-id [client-id ...])]@6.2.0")) { Tips = ["nondeterministic_output"] },
             new("NO-EVICT", 3, Admin | Usual | Sentinel, Keys.None, NoEvict, new("7.0.0", "O(1)", "Protects the connection from being closed when clients use too much memory.", "enabled:<ON | OFF>")),
             new("NO-TOUCH", 3, Usual, Keys.None, NoTouch, new("7.2.0", "O(1)", "Says whether this connection's commands count as accesses to keys.", "<ON | OFF>")),
@@ -31,7 +31,7 @@ internal static class ClientCommands
             new("SETNAME", 3, Usual | Sentinel, Keys.None, SetName, new("2.6.9", "O(1)", "Names the connection.", "connection-name")),
             new("TRACKING", -3, Usual, Keys.None, Tracking, new("6.0.0", "O(1). Some options may introduce additional complexity.", "Turns the tracking of the keys that this connection reads off.", "status:<ON | OFF> [REDIRECT client-id:integer] [PREFIX prefix [PREFIX prefix ...]] [BCAST] [OPTIN] [OPTOUT] [NOLOOP]")),
             new("TRACKINGINFO", 2, Usual, Keys.None, TrackingInfo, new("6.2.0", "O(1)", "Tells how the keys that this connection reads are tracked.")),
-            new("UNBLOCK", -3, Admin | Usual, Keys.None, Unblock, new("5.0.0", "O(log N) where N is the number of client connections", "Ends another connection's blocking command.", "client-id [TIMEOUT | ERROR]")),
+            new("UNBLOCK", -3, Admin | Usual | AllStripes, Keys.None, Unblock, new("5.0.0", "O(log N) where N is the number of client connections", "Ends another connection's blocking command.", "client-id [TIMEOUT | ERROR]")),
             new("UNPAUSE", 2, Admin | Usual, Keys.None, Unpause, new("6.2.0", "O(N) Where N is the number of paused clients", "Ends a pause.")),
         ]),
     ]);
@@ -147,7 +147,7 @@ internal static class ClientCommands
 
             // The caller gets its reply first.
             if (session == cmd.Session) session.CloseAfterReply();
-            else cmd.Server.Clients.Kill(session);
+            else Kill(cmd, session);
         }
 
         if (cmd.Count > 3) cmd.Reply.Integer(killed);
@@ -202,6 +202,13 @@ internal static class ClientCommands
         if (!TrySwitchOrReply(cmd, out bool on)) return;
         cmd.Session.NoTouch = on;
         cmd.Reply.Ok();
+    }
+
+    // All stripes are locked: from now on nobody serves a client that waits.
+    private static void Kill(scoped in CommandContext cmd, Session session)
+    {
+        if (session.Waiter is { } waiter) cmd.Server.Waiting.TryEndLocked(waiter);
+        cmd.Server.Clients.Kill(session);
     }
 
     // CLIENT PAUSE timeout [WRITE|ALL]
@@ -333,12 +340,24 @@ internal static class ClientCommands
         cmd.Reply.Array(0);
     }
 
-    // CLIENT UNBLOCK id [TIMEOUT|ERROR]: replies 0, as for every client that is not blocked; no command blocks.
+    // CLIENT UNBLOCK id [TIMEOUT|ERROR]. All stripes are locked, so that nobody serves the client meanwhile.
     private static void Unblock(ref CommandContext cmd)
     {
-        if (cmd.Count > 4) ReplyWrongForm(cmd);
-        else if (cmd.Count == 4 && !cmd.Is(3, "TIMEOUT"u8) && !cmd.Is(3, "ERROR"u8)) cmd.Reply.Error("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR"u8);
-        else if (cmd.TryIntegerOrReply(2, out _)) cmd.Reply.Integer(0);
+        if (cmd.Count > 4)
+        {
+            ReplyWrongForm(cmd);
+            return;
+        }
+
+        bool asError = cmd.Count == 4 && cmd.Is(3, "ERROR"u8);
+        if (cmd.Count == 4 && !asError && !cmd.Is(3, "TIMEOUT"u8))
+        {
+            cmd.Reply.Error("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR"u8);
+            return;
+        }
+
+        if (!cmd.TryIntegerOrReply(2, out long id)) return;
+        cmd.Reply.Integer(cmd.Unblock(id, asError) ? 1 : 0);
     }
 
     // CLIENT UNPAUSE

@@ -5,6 +5,9 @@ namespace RedKite.Server.Commands;
 /// <summary>Executes one command. The keys that its row names are locked; everything is parsed before anything changes.</summary>
 internal delegate void CommandHandler(ref CommandContext cmd);
 
+/// <summary>Whether one request needs every stripe.</summary>
+internal delegate bool StripesRule(scoped in CommandContext cmd);
+
 /// <summary>
 /// What COMMAND DOCS tells. <paramref name="Syntax"/> is the command line as documentation writes it, without the
 /// command's name; the arguments of COMMAND DOCS are read from it (see <see cref="CommandSyntax"/>).
@@ -83,6 +86,9 @@ internal sealed class Command
 
     /// <summary>All access categories.</summary>
     internal AclCategory AllCategories => AclCategories.Of(this);
+
+    /// <summary>Whether a request uses keys that its arguments do not name, so that every stripe is locked for it; null: none does.</summary>
+    internal StripesRule? NeedsAllStripes { get; init; }
 
     /// <summary>Hints for clients and proxies, as COMMAND INFO tells them: "nondeterministic_output", "request_policy:multi_shard", ...</summary>
     internal string[] Tips { get; init; } = [];

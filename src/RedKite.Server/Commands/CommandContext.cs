@@ -24,11 +24,16 @@ internal ref struct CommandContext
     private ulong _redacted; // a bit an argument; the last one stands for all from there on
 
     internal CommandContext(CommandExecutor executor, Session session, Span<byte> input)
+        : this(executor, session, input, executor.Reply)
+    {
+    }
+
+    internal CommandContext(CommandExecutor executor, Session session, Span<byte> input, ReplyWriter reply)
     {
         _executor = executor;
         Session = session;
         _input = input;
-        Reply = executor.Reply;
+        Reply = reply;
         Database = executor.Server.Keyspace.Databases[session.DatabaseIndex];
         Command = null!;
     }
@@ -121,6 +126,23 @@ internal ref struct CommandContext
         return entry;
     }
 
+    /// <summary>Looks a key up to read its value that is no argument. All stripes are locked.</summary>
+    internal readonly Entry FindNamed(scoped ReadOnlySpan<byte> name)
+    {
+        Entry entry = Database.Find(name, Server.Keyspace.Hash(name), NowMs);
+        if (entry.Exists)
+        {
+            Metrics.KeyspaceHits++;
+            Touch(entry);
+        }
+        else
+        {
+            Metrics.KeyspaceMisses++;
+        }
+
+        return entry;
+    }
+
     /// <summary>Looks a key up to tell something about it: counts a hit or miss but notes no access.</summary>
     internal readonly Entry Inspect(int argument)
     {
@@ -193,6 +215,41 @@ internal ref struct CommandContext
 
     /// <summary>Says that the command changed so many things. This one call feeds all that follows from a change.</summary>
     internal readonly void Changed(long changes = 1) => Metrics.Changes += changes;
+
+    /// <summary>
+    /// Says that an existing key got something to read that it had not, for who waits for it. Needed where a value only
+    /// grew (a stream); that a key came to hold a value of a type is known by itself.
+    /// </summary>
+    internal readonly void SignalReady(int argument)
+    {
+        ulong hash = HashOf(argument);
+        Server.Keyspace.Stripes[Server.Keyspace.StripeOf(hash)].NoteTouched(Database.Index, hash);
+    }
+
+    /// <summary>Whether the client waited, and this is the command's execution because a key may be readable now.</summary>
+    internal readonly bool IsServed => _executor.Waiters.IsServing;
+
+    /// <summary>
+    /// Lets the client wait until one of the keys that the command reads holds a value of a type; then the command is
+    /// executed anew. Nothing is to be replied now.
+    /// </summary>
+    /// <param name="type">The type of value that is waited for.</param>
+    /// <param name="deadlineMs">When the wait ends, as <see cref="Blocking.TimeoutArgument"/> gives it.</param>
+    /// <param name="wakesWhenGone">Whether the command is executed as well when a key is gone or holds another type.</param>
+    /// <returns>False where nothing may wait (in a transaction or script): to be answered as if the time were over.</returns>
+    internal readonly bool WaitForKeys(DataType type, long deadlineMs, bool wakesWhenGone = false)
+    {
+        if (_executor.DeniesBlocking) return false;
+        if (!IsServed) _executor.Waiters.Begin(this, type, deadlineMs, wakesWhenGone);
+        return true;
+    }
+
+    /// <summary>Gives an argument another value for the executions to come, after <see cref="WaitForKeys"/>.</summary>
+    internal readonly void ReplaceAwaitingArgument(int argument, ReadOnlySpan<byte> value) => Session.Waiter?.ReplaceArgument(argument, value);
+
+    /// <summary>Ends another client's wait. All stripes are locked.</summary>
+    internal readonly bool Unblock(long clientId, bool asError) =>
+        Server.Clients.Find(clientId) is { Waiter: { } waiter } && _executor.Waiters.TryUnblock(waiter, asError);
 
     /// <summary>Replies that the arguments fit no form of the command.</summary>
     internal readonly void ReplySyntaxError() => Reply.Error("ERR syntax error"u8);

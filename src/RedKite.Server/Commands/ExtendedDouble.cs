@@ -87,6 +87,23 @@ internal readonly struct ExtendedDouble
         return TryParseDecimal(negative, rest, out value);
     }
 
+    /// <summary>The number times a thousand, rounded to the format and then up to an integer; false when that needs more than 64 bits.</summary>
+    internal bool TryThousandfold(out long value)
+    {
+        value = 0;
+        if (_notFinite) return false;
+        if (_mantissa == 0) return true;
+        ExtendedDouble product = Round(_negative, (UInt128)_mantissa * 1000, _exponent);
+        if (product._exponent > 0) return false; // the mantissa's highest bit is set: 2^64 and more
+        int shift = Math.Min(-product._exponent, 64);
+        ulong whole = shift == 64 ? 0 : product._mantissa >> shift;
+        bool hasRest = shift == 64 || (whole << shift) != product._mantissa;
+        if (hasRest && !_negative) whole++;
+        if (whole > long.MaxValue) return false;
+        value = _negative ? -(long)whole : (long)whole;
+        return true;
+    }
+
     public static ExtendedDouble operator +(ExtendedDouble a, ExtendedDouble b)
     {
         if (a._notFinite || b._notFinite) return NotFinite;

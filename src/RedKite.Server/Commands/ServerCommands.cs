@@ -57,6 +57,7 @@ internal static class ServerCommands
     {
         cmd.Changed(database.Count);
         database.Clear();
+        cmd.Server.Waiting.TouchAll(database);
     }
 
     // SWAPDB index1 index2
@@ -82,6 +83,8 @@ internal static class ServerCommands
         }
 
         if (first != second) databases[first].SwapWith(databases[second]);
+        cmd.Server.Waiting.TouchAll(databases[first]);
+        cmd.Server.Waiting.TouchAll(databases[second]);
         cmd.Changed();
         cmd.Reply.Ok();
     }

@@ -1,5 +1,7 @@
 using System.Diagnostics;
+using System.Runtime.CompilerServices;
 using RedKite.Protocol;
+using RedKite.Server.Blocking;
 using RedKite.Server.Commands;
 using RedKite.Server.Metrics;
 using RedKite.Server.Sessions;
@@ -39,6 +41,7 @@ internal sealed class CommandExecutor
         _commands = server.Commands;
         Metrics = new ExecutorMetrics(server.Commands.All.Count);
         _slowPath = new SlowPath(this);
+        Waiters = new WaiterService(this);
         ReadTime();
     }
 
@@ -47,6 +50,12 @@ internal sealed class CommandExecutor
     internal ReplyWriter Reply { get; } = new();
 
     internal ExecutorMetrics Metrics { get; }
+
+    /// <summary>Lets clients wait, and serves those whose keys this executor's commands made readable.</summary>
+    internal WaiterService Waiters { get; }
+
+    /// <summary>Whether commands execute where none may wait.</summary>
+    internal bool DeniesBlocking { get; set; }
 
     /// <summary>The time that commands go by, in Unix milliseconds.</summary>
     internal long NowMs { get; private set; }
@@ -80,7 +89,7 @@ internal sealed class CommandExecutor
             if (count > 0)
             {
                 int done = ExecuteBatch(ref cmd, session, count);
-                if (done < count || session.ClosesAfterReply) return Rewind(session, input, done);
+                if (done < count || session.ClosesAfterReply || session.Waiter is not null) return Rewind(session, input, done);
             }
 
             if (status == ParseStatus.Error)
@@ -118,6 +127,13 @@ internal sealed class CommandExecutor
     {
         if (session.NoTouch) return;
         entry.SetAccessClock(AccessClock.TouchLfu(entry.AccessClock, NowMs, Server.Settings.LfuDecayMinutes, Server.Settings.LfuLogFactor));
+    }
+
+    /// <summary>Counts an error that a command replied elsewhere than in <see cref="Reply"/>.</summary>
+    internal void CountError(Command command, ReplyWriter reply)
+    {
+        Metrics.CountError(reply.LastErrorCode);
+        Metrics.Of(command.Index).Failed++;
     }
 
     /// <summary>After a command that may have changed how accesses are noted.</summary>
@@ -224,6 +240,12 @@ internal sealed class CommandExecutor
                 long errors = Reply.Errors;
                 command.Handler(ref cmd);
                 if (Reply.Errors != errors) _slowPath.NoteError(command);
+                if (stripe.HasTouched)
+                {
+                    ServeWaiters(1UL << _keyspace.StripeOf(request.Hash), session);
+                    held = null;
+                }
+
                 i++;
                 continue;
             }
@@ -235,7 +257,7 @@ internal sealed class CommandExecutor
             i++;
             BeginRun(i, Stopwatch.GetTimestamp());
             isPlain = IsPlain(session);
-            if (session.ClosesAfterReply || Reply.Overflowed) break;
+            if (session.ClosesAfterReply || Reply.Overflowed || session.Waiter is not null) break;
         }
 
         held?.Exit();
@@ -243,6 +265,17 @@ internal sealed class CommandExecutor
         session.CommandsProcessed += i;
         if (i > _runFirst) session.LastCommand = _requests[i - 1].Command;
         return i;
+    }
+
+    // A command of the short path touched keys that clients wait for. Its stripe is given back.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private void ServeWaiters(ulong held, Session session)
+    {
+        held = Waiters.Serve(held);
+        HeldStripes = 0;
+        _keyspace.Exit(held);
+        NoteTouchMode(session);
+        Waiters.Deliver();
     }
 
     // Whether nothing about the client or the server asks for the long way.

@@ -1,6 +1,7 @@
 using System.Buffers;
 using System.Globalization;
 using System.Text;
+using RedKite.Server.Blocking;
 using RedKite.Server.Sessions;
 
 namespace RedKite.Server.Execution;
@@ -12,12 +13,15 @@ namespace RedKite.Server.Execution;
 /// </summary>
 public sealed class InProcessClient
 {
+    // A test's clock and the server's end are looked at so often.
+    private const int SleepMsMax = 100;
+
     private readonly RedKiteServer _server;
     private readonly CommandExecutor _executor;
     private readonly Lock _calling = new();
     private readonly ArrayBufferWriter<byte> _request = new(256);
     private Session _session;
-    private bool _ended;
+    private volatile bool _ended;
 
     internal InProcessClient(RedKiteServer server)
     {
@@ -74,10 +78,18 @@ public sealed class InProcessClient
         lock (_calling)
         {
             ObjectDisposedException.ThrowIf(_ended, _server);
-            _executor.ReadTime();
-            int consumed = _executor.Run(_session, request);
-            replies.Write(_executor.Reply.Written);
-            _executor.Reply.Clear();
+            int consumed = 0;
+            bool waited;
+            do
+            {
+                _executor.ReadTime();
+                consumed += _executor.Run(_session, request[consumed..]);
+                waited = Wait();
+                replies.Write(_executor.Reply.Written);
+                _executor.Reply.Clear();
+            }
+            while (waited);
+
             return consumed;
         }
     }
@@ -85,13 +97,33 @@ public sealed class InProcessClient
     /// <summary>The server ends: waits for a call that is under way; later ones throw.</summary>
     internal void End()
     {
-        lock (_calling) _ended = true;
+        _ended = true;
+        lock (_calling)
+        {
+        }
     }
 
     /// <summary>Forgets the selected database and everything else that commands set for this client.</summary>
     internal void Reset() => _session = NewSession();
 
     private Session NewSession() => _server.Clients.Add(null, _server.Clock.NowMs, authenticated: true);
+
+    // Sleeps while the command that was executed last waits for a key, and adds its reply; false when it does not wait.
+    private bool Wait()
+    {
+        if (_session.Waiter is not { } waiter) return false;
+        while (!waiter.Sleep((int)Math.Clamp(waiter.DeadlineMs - _executor.NowMs, 1, SleepMsMax)))
+        {
+            _executor.ReadTime();
+            if ((_ended || waiter.DeadlineMs <= _executor.NowMs) && _server.Waiting.TryEnd(waiter)) break;
+        }
+
+        _session.Waiter = null;
+        waiter.Dispose();
+        ObjectDisposedException.ThrowIf(_ended, _server);
+        if (!waiter.DropsReply) _executor.Reply.Raw(waiter.Reply ?? WaitingSessions.NothingCame(_session.Resp3));
+        return true;
+    }
 
     private void BeginRequest(int count)
     {
@@ -107,6 +139,7 @@ public sealed class InProcessClient
         _executor.ReadTime();
         byte[] request = _request.WrittenSpan.ToArray();
         _executor.Run(_session, request);
+        Wait();
         RedKiteReply reply = RedKiteReply.Parse(_executor.Reply.Written);
         _executor.Reply.Clear();
         return reply;

@@ -43,7 +43,12 @@ internal sealed class SlowPath(CommandExecutor executor)
             else ExecuteLocked(ref cmd, command!, arguments, request.Hash, start);
         }
 
-        if (replies != ReplyMode.On) DropReply(session, length);
+        if (replies != ReplyMode.On)
+        {
+            if (session.Waiter is { } waiter) waiter.DropsReply = true;
+            DropReply(session, length);
+        }
+
         return true;
     }
 
@@ -58,8 +63,11 @@ internal sealed class SlowPath(CommandExecutor executor)
         _keyspace.Enter(stripes);
         executor.HeldStripes = stripes;
         command.Handler(ref cmd);
+        if (_server.Waiting.Count > 0) stripes = executor.Waiters.Serve(stripes);
         executor.HeldStripes = 0;
         _keyspace.Exit(stripes);
+        executor.Waiters.Deliver();
+        if (cmd.Session.Waiter is { } waiter) RedKiteServer.WaitBegan(waiter);
         executor.NoteTouchMode(cmd.Session);
 
         long ns = RedKiteServer.TicksToNs(Stopwatch.GetTimestamp() - start);
@@ -145,7 +153,7 @@ internal sealed class SlowPath(CommandExecutor executor)
 
     private ulong StripesOf(scoped in CommandContext cmd, Command command)
     {
-        if (command.Is(CommandFlags.AllStripes)) return _keyspace.AllStripes;
+        if (command.Is(CommandFlags.AllStripes) || command.NeedsAllStripes?.Invoke(cmd) == true) return _keyspace.AllStripes;
         ulong stripes = 0;
         var keys = new KeyExtraction(command);
         while (keys.MoveNext(cmd)) stripes |= 1UL << _keyspace.StripeOf(_keyspace.Hash(cmd[keys.Argument]));

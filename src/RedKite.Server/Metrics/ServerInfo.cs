@@ -99,14 +99,14 @@ internal static class ServerInfo
         text.Line("maxclients"u8, server.Settings.MaxClients);
         text.Line("client_recent_max_input_buffer"u8, totals.RecentInputBytesMax);
         text.Line("client_recent_max_output_buffer"u8, totals.RecentOutputBytesMax);
-        text.Line("blocked_clients"u8, 0);
+        text.Line("blocked_clients"u8, server.Waiting.Count);
         text.Line("tracking_clients"u8, 0);
         text.Line("pubsub_clients"u8, 0);
         text.Line("watching_clients"u8, 0);
-        text.Line("clients_in_timeout_table"u8, 0);
+        text.Line("clients_in_timeout_table"u8, server.Waiting.WithDeadline);
         text.Line("total_watched_keys"u8, 0);
-        text.Line("total_blocking_keys"u8, 0);
-        text.Line("total_blocking_keys_on_nokey"u8, 0);
+        text.Line("total_blocking_keys"u8, server.Waiting.Keys);
+        text.Line("total_blocking_keys_on_nokey"u8, server.Waiting.KeysToBeGone);
     }
 
     private static void Persistence(RedKiteServer server, InfoText text)

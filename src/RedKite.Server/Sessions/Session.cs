@@ -1,5 +1,6 @@
 using RedKite.Net;
 using RedKite.Protocol;
+using RedKite.Server.Blocking;
 using RedKite.Server.Commands;
 
 namespace RedKite.Server.Sessions;
@@ -25,6 +26,7 @@ internal sealed class Session
 {
     private bool _authenticated;
     private ReplyMode _replyMode;
+    private Waiter? _waiter;
 
     internal Session(long id, Connection? connection, long nowMs, bool authenticated)
     {
@@ -109,6 +111,13 @@ internal sealed class Session
 
     /// <summary>CLIENT PAUSE holds this client's next command.</summary>
     internal bool IsPaused { get; set; }
+
+    /// <summary>The command of the client that waits for a key; its loop or caller sets it to null again.</summary>
+    internal Waiter? Waiter
+    {
+        get => Volatile.Read(ref _waiter);
+        set => Volatile.Write(ref _waiter, value);
+    }
 
     /// <summary>When the output went over its soft limit; 0 = it is under it.</summary>
     internal long OverSoftLimitSinceMs { get; set; }

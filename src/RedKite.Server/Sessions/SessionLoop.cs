@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using RedKite.Net;
+using RedKite.Server.Blocking;
 using RedKite.Server.Config;
 using RedKite.Server.Execution;
 using RedKite.Server.Metrics;
@@ -39,12 +40,16 @@ internal sealed class SessionLoop : IConnectionHandler
         _loop = loop;
         _isFirst = index == 0;
         Executor = server.NewExecutor();
+        Waiting = new WaitingSessions(server, loop, Executor);
         _sweep = new BackgroundSweep(server.Keyspace, index, loops);
     }
 
     internal CommandExecutor Executor { get; }
 
     internal EventLoop Loop => _loop;
+
+    /// <summary>The loop's clients that wait for keys.</summary>
+    internal WaitingSessions Waiting { get; }
 
     internal BufferWatch Buffers { get; } = new();
 
@@ -79,7 +84,7 @@ internal sealed class SessionLoop : IConnectionHandler
         Executor.Metrics.BytesReceived += connection.BytesReceived - session.BytesReceived;
         session.BytesReceived = connection.BytesReceived;
         Executor.Metrics.Reads++;
-        int consumed = Executor.Run(session, input);
+        int consumed = session.Waiter is null ? Executor.Run(session, input) : 0;
         bool replied = Executor.Reply.Length > 0 || Executor.Reply.Overflowed;
         if (replied) Executor.SendReplies(session, connection);
         if (session.ClosesAfterReply)
@@ -120,7 +125,12 @@ internal sealed class SessionLoop : IConnectionHandler
         connection.Close();
     }
 
-    public void Closed(Connection connection) => _server.Clients.Remove(SessionOf(connection));
+    public void Closed(Connection connection)
+    {
+        Session session = SessionOf(connection);
+        Waiting.Closed(session);
+        _server.Clients.Remove(session);
+    }
 
     public int Tick()
     {
@@ -137,7 +147,9 @@ internal sealed class SessionLoop : IConnectionHandler
 
         if (_isFirst) _server.SampleRates(nowMs);
         int restMs = Math.Clamp(1000 / Math.Max(1, _server.Settings.Hz), 1, 100);
-        return Sweep(nowMs) ? 1 : restMs;
+        if (Sweep(nowMs)) restMs = 1;
+        if (_isFirst && _server.Waiting.Count > 0) Executor.Waiters.ServeLeftOver();
+        return Waiting.EndOverdue(nowMs, restMs);
     }
 
     /// <summary>Lets clients that CLIENT PAUSE held go on. On the loop's thread.</summary>
@@ -183,7 +195,7 @@ internal sealed class SessionLoop : IConnectionHandler
             Buffers.Note(connection);
             if (connection.OutputBytes > 0) OutputWaits(connection);
             Session session = SessionOf(connection);
-            if (timeoutMs > 0 && !session.IsPaused && nowMs - session.LastInteractionMs > timeoutMs) connection.Close();
+            if (timeoutMs > 0 && !session.IsPaused && session.Waiter is null && nowMs - session.LastInteractionMs > timeoutMs) connection.Close();
         }
 
         Buffers.End();

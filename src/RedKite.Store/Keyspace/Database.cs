@@ -88,7 +88,7 @@ internal sealed unsafe class Database
 
     /// <summary>Finds a key that is alive. One whose time has come is removed here, so that nobody ever sees it.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    internal Entry Find(ReadOnlySpan<byte> key, ulong hash, long nowMs)
+    internal Entry Find(scoped ReadOnlySpan<byte> key, ulong hash, long nowMs)
     {
         Table? table = _tables[_keyspace.StripeOf(hash)];
         if (table is null) return default;
@@ -122,6 +122,7 @@ internal sealed unsafe class Database
         bool expires = expiryMs != NoExpiry;
         long bytes = EntryBlock.BytesFor(key.Length, valueLength, expires);
         byte* old = existing.Exists ? existing.Position.Entry : null;
+        if (stripe.Watchers > 0 && (old == null || EntryBlock.Type(old) != type)) stripe.NoteTouched(Index, hash);
         bool inPlace = old != null && EntryBlock.Capacity(old) == BlockSize.RoundUp(bytes);
         if (inPlace && EntryBlock.HasStructure(old)) stripe.Values.Release(old);
         byte* block = inPlace ? old : stripe.Arena.Allocate(bytes);
@@ -143,6 +144,9 @@ internal sealed unsafe class Database
 
     /// <summary>The arena of an entry's stripe, where the value's structure is too.</summary>
     internal Arena ArenaOf(Entry entry) => _keyspace.Stripes[_keyspace.StripeOf(entry.Position.Hash)].Arena;
+
+    /// <summary>The arena of the stripe in which a key with this hash is.</summary>
+    internal Arena ArenaOf(ulong hash) => _keyspace.Stripes[_keyspace.StripeOf(hash)].Arena;
 
     /// <summary>The hasher of keys, fields and members.</summary>
     internal KeyHasher Hasher => _keyspace.Hasher;
@@ -245,6 +249,7 @@ internal sealed unsafe class Database
         // Adding the copy may have moved the source's slot, though not its block.
         Table table = _tables[_keyspace.StripeOf(sourceHash)]!;
         table.TryFind(sourceKey, sourceHash, out EntryPosition position);
+        NoteGone(position);
         table.Remove(position);
         if (handsOver) table.FreeBlock(position.Entry);
         else table.FreeEntry(position.Entry);
@@ -255,6 +260,8 @@ internal sealed unsafe class Database
     {
         EntryPosition position = entry.Position;
         int stripe = _keyspace.StripeOf(position.Hash);
+        NoteGone(position);
+        _keyspace.Stripes[stripe].NoteTouched(target.Index, position.Hash);
         _tables[stripe]!.Remove(position);
         target.TableOf(position.Hash, _keyspace.Stripes[stripe]).Add(position.Hash, position.Entry);
     }
@@ -310,6 +317,7 @@ internal sealed unsafe class Database
     internal void Remove(Entry entry)
     {
         Table table = _tables[_keyspace.StripeOf(entry.Position.Hash)]!;
+        NoteGone(entry.Position);
         table.Remove(entry.Position);
         table.FreeEntry(entry.Position.Entry);
     }
@@ -348,9 +356,18 @@ internal sealed unsafe class Database
 
     private Table TableOf(ulong hash, Stripe stripe) => _tables[_keyspace.StripeOf(hash)] ??= stripe.NewTable();
 
+    // Who reads a stream for a group wants to know that it is gone.
+    private void NoteGone(in EntryPosition position)
+    {
+        Stripe stripe = _keyspace.Stripes[_keyspace.StripeOf(position.Hash)];
+        if (stripe.Watchers > 0 && EntryBlock.Type(position.Entry) == DataType.Stream) stripe.NoteTouched(Index, position.Hash);
+    }
+
     [MethodImpl(MethodImplOptions.NoInlining)]
     private void Expire(Table table, in EntryPosition position)
     {
+        NoteGone(position);
+
         // In place: a Find never moves other entries, so a command may hold several at a time.
         table.RemoveInPlace(position);
         table.FreeEntry(position.Entry);

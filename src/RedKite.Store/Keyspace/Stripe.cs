@@ -12,6 +12,7 @@ internal sealed unsafe class Stripe : IDisposable
 {
     private readonly KeyHasher _hasher;
     private readonly Queue<(Table Table, uint Prefix)> _dropped = new();
+    private readonly Queue<KeyIdentity> _touched = new();
     private StripeLock _lock;
 
     internal Stripe(SlabSource source, KeyHasher hasher, bool guarded)
@@ -39,6 +40,12 @@ internal sealed unsafe class Stripe : IDisposable
 
     internal long LockWaits => _lock.Contended;
 
+    /// <summary>How many waits there are for keys of this stripe. Without any, nothing is noted.</summary>
+    internal int Watchers { get; set; }
+
+    /// <summary>Whether keys were noted that somebody may wait for.</summary>
+    internal bool HasTouched { get; private set; }
+
     internal bool HasDropped => _dropped.Count > 0 || Values.AreWaiting;
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
@@ -46,6 +53,26 @@ internal sealed unsafe class Stripe : IDisposable
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal void Exit() => _lock.Exit();
+
+    /// <summary>Enters if nobody else is in.</summary>
+    internal bool TryEnter() => _lock.TryEnter();
+
+    /// <summary>Notes a key that came to hold a value of another type, or got something to read, or that a reader may miss.</summary>
+    internal void NoteTouched(int database, ulong hash)
+    {
+        if (Watchers == 0) return;
+        _touched.Enqueue(new KeyIdentity(database, hash));
+        HasTouched = true;
+    }
+
+    internal bool TryTakeTouched(out KeyIdentity key)
+    {
+        key = default;
+        if (!HasTouched) return false;
+        bool taken = _touched.TryDequeue(out key);
+        HasTouched = _touched.Count > 0;
+        return taken;
+    }
 
     internal Table NewTable() => new(Arena, Segments, _hasher, Values);
 

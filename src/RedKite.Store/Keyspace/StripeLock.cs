@@ -25,6 +25,9 @@ internal struct StripeLock
         if (Interlocked.CompareExchange(ref _held, 1, 0) != 0) Wait();
     }
 
+    /// <summary>Enters if nobody else is in.</summary>
+    internal bool TryEnter() => Volatile.Read(ref _held) == 0 && Interlocked.CompareExchange(ref _held, 1, 0) == 0;
+
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal void Exit() => Volatile.Write(ref _held, 0);
 

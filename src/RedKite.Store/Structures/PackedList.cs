@@ -216,6 +216,52 @@ internal static unsafe class PackedList
         OpenGap(list, offset, removed: end - offset, added: 0, elements: -removed);
     }
 
+    /// <summary>Removes elements that are equal to a value: the first ones, or the last ones, and at most so many.</summary>
+    /// <returns>How many were removed.</returns>
+    internal static int RemoveEqual(byte* list, ReadOnlySpan<byte> bytes, long most, bool backwards)
+    {
+        int removed = 0;
+        int at = backwards ? Last(list) : Find(list, Start, bytes);
+        while (at >= 0 && removed < most)
+        {
+            int previous = backwards ? Previous(list, at) : -1;
+            if (!backwards || Read(list, at).Equals(bytes))
+            {
+                Remove(list, at);
+                removed++;
+            }
+
+            at = backwards ? previous : Find(list, at, bytes);
+        }
+
+        return removed;
+    }
+
+    /// <summary>
+    /// Puts an element in front of all others, which stay where they are: the list begins earlier, where its owner has room
+    /// for <see cref="ElementBytes(ReadOnlySpan{byte})"/>.
+    /// </summary>
+    /// <returns>Where the list begins now.</returns>
+    internal static byte* Prepend(byte* list, ReadOnlySpan<byte> bytes)
+    {
+        bool isNumber = CanonicalInteger.TryParse(bytes, out long number);
+        int body = isNumber ? NumberBytes(number) : TextBytes(bytes.Length);
+        byte* moved = MoveHeader(list, -(body + BackLengthBytes(body)), elements: 1);
+        if (isNumber) WriteNumber(moved + HeaderBytes, number, body);
+        else WriteText(moved + HeaderBytes, bytes, body);
+        return moved;
+    }
+
+    /// <summary>Removes so many elements from the front; the others stay where they are: the list begins later.</summary>
+    /// <returns>Where the list begins now.</returns>
+    internal static byte* RemoveFirst(byte* list, int count)
+    {
+        int offset = Start;
+        int removed = 0;
+        for (; removed < count && list[offset] != End; removed++) offset = Next(list, offset);
+        return MoveHeader(list, offset - Start, -removed);
+    }
+
     /// <summary>Copies elements from one list into another, in front of an offset of it. There is room for their bytes.</summary>
     /// <param name="target">The list that grows.</param>
     /// <param name="offset">Where the elements go.</param>
@@ -276,6 +322,16 @@ internal static unsafe class PackedList
         if (elements == 0) return;
         int count = BinaryPrimitives.ReadUInt16LittleEndian(new(list + 4, 2));
         if (count != CountUnknown) WriteCount(list, Math.Min(count + elements, CountUnknown));
+    }
+
+    private static byte* MoveHeader(byte* list, int distance, int elements)
+    {
+        int bytes = Bytes(list);
+        int count = BinaryPrimitives.ReadUInt16LittleEndian(new(list + 4, 2));
+        byte* moved = list + distance;
+        WriteBytes(moved, bytes - distance);
+        WriteCount(moved, count == CountUnknown ? CountUnknown : Math.Min(count + elements, CountUnknown));
+        return moved;
     }
 
     private static void WriteBytes(byte* list, int bytes) => BinaryPrimitives.WriteUInt32LittleEndian(new(list, 4), (uint)bytes);

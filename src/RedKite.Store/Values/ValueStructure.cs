@@ -14,6 +14,8 @@ internal static unsafe class ValueStructure
     /// <returns>Whether something is left.</returns>
     internal static bool FreeSlice(Arena arena, DataType type, ValueEncoding encoding, ref ValueRoot root, int blocksMax) => (type, encoding) switch
     {
+        (DataType.SortedSet, ValueEncoding.SkipList) => SortedSetStructure.FreeSlice(arena, ref root, blocksMax),
+        (DataType.List, _) => QuickList.FreeSlice(arena, ref root.Structure, blocksMax),
         (DataType.Stream, ValueEncoding.Stream) => StreamData.FreeSlice((StreamData*)root.Structure, arena, blocksMax),
         _ => throw Unknown(type, encoding),
     };
@@ -21,6 +23,8 @@ internal static unsafe class ValueStructure
     /// <summary>Copies an entry's structure into an arena.</summary>
     internal static ValueRoot Copy(Entry source, Arena target) => (source.Type, source.Encoding) switch
     {
+        (DataType.SortedSet, ValueEncoding.SkipList) => SortedSetStructure.Copy(source.Root, target),
+        (DataType.List, _) => new ValueRoot { Structure = QuickList.Copy(source.Root.Structure, target) },
         (DataType.Stream, ValueEncoding.Stream) => new ValueRoot { Structure = (byte*)StreamData.Copy((StreamData*)source.Root.Structure, target) },
         _ => throw Unknown(source.Type, source.Encoding),
     };
@@ -28,6 +32,8 @@ internal static unsafe class ValueStructure
     /// <summary>Bytes that an entry's structure takes in its arena.</summary>
     internal static long Bytes(Entry entry) => (entry.Type, entry.Encoding) switch
     {
+        (DataType.SortedSet, ValueEncoding.SkipList) => SortedSetStructure.Bytes(entry.Root),
+        (DataType.List, _) => QuickList.Bytes(entry.Root.Structure),
         (DataType.Stream, ValueEncoding.Stream) => StreamData.Bytes((StreamData*)entry.Root.Structure),
         _ => throw Unknown(entry.Type, entry.Encoding),
     };

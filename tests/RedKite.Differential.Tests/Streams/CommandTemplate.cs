@@ -14,6 +14,10 @@ internal static class CommandTable
     public static readonly CommandFamily[] Families =
     [
         StringGenerator.Family,
+        SortedSetGenerator.Family,
+        GeoGenerator.Family,
+        ListGenerator.Family,
+        SortGenerator.Family,
         EntryStreamGenerator.Family,
         KeyGenerator.Family,
         ConnectionGenerator.Family,

@@ -10,13 +10,12 @@ internal static class KeyspaceComparison
 {
     private const int ScanStepsMax = 10_000;
 
-    private const string KeyPlace = "KEY";
-
-    // By type: the questions whose replies are a key's value, each in an order that does not depend on the encoding. The key
-    // comes last, unless its place is told.
+    // By type: the questions whose replies are the value of a key that stands for KEY, each in an order that does not depend on the encoding.
     private static readonly Dictionary<string, string[]> ValueCommands = new()
     {
-        ["string"] = ["GET"],
+        ["string"] = ["GET KEY"],
+        ["list"] = ["LRANGE KEY 0 -1"],
+        ["zset"] = ["ZRANGE KEY 0 -1 WITHSCORES"],
         ["stream"] = ["XRANGE KEY - +", "XREVRANGE KEY + -", "XINFO STREAM KEY FULL COUNT 0"],
     };
 
@@ -45,7 +44,7 @@ internal static class KeyspaceComparison
                     ["TYPE"u8.ToArray(), key.Payload!],
                     ["OBJECT"u8.ToArray(), "ENCODING"u8.ToArray(), key.Payload!],
                     ["PEXPIRETIME"u8.ToArray(), key.Payload!],
-                    .. ValueCommands.GetValueOrDefault(type, []).Select(command => Question(command, key.Payload!)),
+                    .. ValueCommands.GetValueOrDefault(type, []).Select(command => (byte[][])[.. CommandLine.Split(command).Select(word => word.AsSpan().SequenceEqual("KEY"u8) ? key.Payload! : word)]),
                 ];
                 foreach (byte[][] question in questions)
                 {
@@ -57,14 +56,6 @@ internal static class KeyspaceComparison
         }
 
         return null;
-    }
-
-    private static byte[][] Question(string command, byte[] key)
-    {
-        string[] words = command.Split(' ');
-        return words.Contains(KeyPlace)
-            ? [.. words.Select(word => word == KeyPlace ? key : System.Text.Encoding.ASCII.GetBytes(word))]
-            : [.. CommandLine.Split(command), key];
     }
 
     private static string? CompareScan(RespConnection subject, RespValue keys)

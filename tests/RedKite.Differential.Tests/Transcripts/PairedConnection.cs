@@ -15,6 +15,7 @@ internal sealed class PairedConnection : IDisposable
 
     private readonly RespConnection _oracle;
     private readonly RespConnection _subject;
+    private (ConnectionFacts Oracle, ConnectionFacts Subject) _facts;
 
     public PairedConnection(ServerPair pair)
     {
@@ -26,8 +27,14 @@ internal sealed class PairedConnection : IDisposable
     public RespValue Run(string line) => Run(line, line);
 
     /// <summary>Runs a command that names a connection by its id and address, which are not the same on both servers.</summary>
-    public RespValue Run(PairedConnection about, Func<ConnectionFacts, string> line) =>
-        Run(line(Facts(about._oracle)), line(Facts(about._subject)));
+    /// <param name="about">The connection.</param>
+    /// <param name="line">The command.</param>
+    /// <param name="isWaiting">The connection cannot be asked: what it said before counts.</param>
+    public RespValue Run(PairedConnection about, Func<ConnectionFacts, string> line, bool isWaiting = false)
+    {
+        if (!isWaiting) about._facts = (Facts(about._oracle), Facts(about._subject));
+        return Run(line(about._facts.Oracle), line(about._facts.Subject));
+    }
 
     /// <summary>Compares replies to commands that were sent before.</summary>
     public RespValue Read(string command = "")

@@ -37,9 +37,33 @@ public sealed class HotCommandAllocationTests : IAsyncLifetime
     [InlineData("STRLEN hit")]
     [InlineData("SETRANGE hit 2 x")]
     [InlineData("GETRANGE hit 1 2")]
+    [InlineData("RPUSH list member")]
+    [InlineData("LPUSH list member")]
+    [InlineData("LPOP list")]
+    [InlineData("RPOP list 2")]
+    [InlineData("LRANGE list 0 2")]
+    [InlineData("LINDEX list -1")]
+    [InlineData("LSET list 1 other")]
+    [InlineData("LPOS list b")]
+    [InlineData("LMOVE list list LEFT RIGHT")]
     [InlineData("EXPIRE hit 100")]
     [InlineData("TTL hit")]
     [InlineData("EXISTS hit miss")]
+    [InlineData("ZADD sorted 2.5 b 1 a")]
+    [InlineData("ZADD tree 2.5 m7 1 m8")]
+    [InlineData("ZINCRBY tree 1.5 m9")]
+    [InlineData("ZREM sorted nosuch")]
+    [InlineData("ZSCORE tree m3")]
+    [InlineData("ZRANK tree m3")]
+    [InlineData("ZRANGE tree 3 5 WITHSCORES")]
+    [InlineData("ZRANGE sorted 0 -1")]
+    [InlineData("ZRANGEBYSCORE tree (2 5 LIMIT 1 1")]
+    [InlineData("ZCOUNT tree 1 3")]
+    [InlineData("ZUNION 2 sorted sorted")]
+    [InlineData("ZINTERSTORE stored 2 tree tree")]
+    [InlineData("ZRANDMEMBER tree 2")]
+    [InlineData("GEOADD geo 13.361389 38.115556 palermo")]
+    [InlineData("GEOSEARCH geo FROMLONLAT 15 37 BYRADIUS 200 km ASC WITHDIST")]
     [InlineData("XADD stream * field1 value field2 42")]
     [InlineData("XADD stream MAXLEN ~ 100 * field1 value other 42")]
     [InlineData("XLEN stream")]
@@ -54,6 +78,10 @@ public sealed class HotCommandAllocationTests : IAsyncLifetime
     public void Ten_thousand_pipelined_commands_allocate_nothing(string line)
     {
         _transcript.Run("MSET hit value count 1000000 float 1.5 grows x").IsOk();
+        _transcript.Run("ZADD sorted 1 a 2 b").IsInteger(2);
+        _transcript.Run("ZADD tree " + string.Join(' ', Enumerable.Range(0, 10).Select(i => $"{i} m{i}")) + " 5 " + new string('x', 65)).IsInteger(11);
+        _transcript.Run("DEL list");
+        _transcript.Run("RPUSH list a b c").IsInteger(3);
         for (int i = 1; i <= 5; i++) _transcript.Run($"XADD stream {i}-1 field1 value field2 12.5");
         _transcript.Run("XGROUP CREATE stream group 0").IsOk();
         _transcript.Run("XREADGROUP GROUP group consumer COUNT 3 STREAMS stream >");

@@ -50,6 +50,13 @@ public sealed class IntrospectionOracleTests
         ["xgroup|destroy complexity"] = "in RedKite's words",
         ["setrange complexity"] = "in RedKite's words, without the remark on short strings",
         ["substr complexity"] = "in RedKite's words, without the remark on short strings",
+        ["geohash arguments"] = "members are optional since 7.2",
+        ["geopos arguments"] = "members are optional since 7.2",
+        ["zscan complexity"] = "without the second full stop",
+        ["zrank arity"] = "WITHSCORE since 7.2",
+        ["zrank arguments"] = "WITHSCORE since 7.2",
+        ["zrevrank arity"] = "WITHSCORE since 7.2",
+        ["zrevrank arguments"] = "WITHSCORE since 7.2",
         ["lcs arguments"] = "the length has a name of its own since 7.2",
     };
 

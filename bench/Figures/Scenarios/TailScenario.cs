@@ -1,0 +1,103 @@
+using System.Diagnostics;
+using System.Globalization;
+using System.Text.Json;
+
+namespace RedKite.Figures.Scenarios;
+
+/// <summary>
+/// How long the slowest requests take at half of what a server can do: an open loop, in which a request that is due is
+/// late however many are waiting, and counts from when it was due. And how long a server takes to its first reply.
+/// </summary>
+internal static class TailScenario
+{
+    private const int Keys = 100_000;
+    private const int Starts = 7;
+    private const double P999ByRedisMost = 1.3;
+    private const double StartMsMost = 150;
+
+    internal static Report Run(Options options)
+    {
+        int keys = options.Keys ?? Keys;
+        var report = new Report("tail", $"`redkite bench` on core {Machine.LoadCpus} offers each server (core {Machine.ServerCpus}, RedKite with one loop) "
+            + $"half of the requests that the slower one answered in a closed loop, with {options.Clients} connections and random gaps; a latency counts from when "
+            + $"the request was due. Medians of {options.Rounds} rounds by turns, {keys:N0} keys, {options.ValueBytes ?? 256}-byte values, SET:GET 1:10. "
+            + $"Starts: from the process to the reply of a PING, the median of {Starts} by turns.");
+        List<ServerKind> kinds = [.. ServerKind.Available(options, report).Where(kind => kind.Name != "floor")];
+        MeasureStarts(kinds, report);
+
+        var table = new Table("open loop", new("server"), new("offered/s"), new("p50 ms", "F3"), new("p99 ms", "F3"), new("p99.9 ms", "F3"));
+        report.Tables.Add(table);
+        using var servers = new ServerGroup(kinds.Select(kind => ServerUnderTest.Start(kind)));
+        string load = Text($"-t 1 -c {options.Clients} --ratio 1:10 -d {options.ValueBytes ?? 256} --key-maximum {keys} --hide-histogram --print-percentiles 50,99,99.9");
+        foreach (ServerUnderTest server in servers) Bench(server, Text($"{load} --test-time {options.Seconds}")); // warms up, and fills in keys
+        double rate = Math.Floor(servers.Min(server => Bench(server, Text($"{load} --test-time {options.Seconds}")).GetProperty("Ops/sec").GetDouble()) / 2);
+
+        Dictionary<ServerUnderTest, List<JsonElement>> measured = servers.ToDictionary(server => server, _ => new List<JsonElement>());
+        for (int round = 0; round < options.Rounds; round++)
+        {
+            Console.Error.WriteLine($"open loop: round {round + 1} of {options.Rounds}");
+            foreach (ServerUnderTest server in servers)
+            {
+                measured[server].Add(Bench(server, Text($"{load} --test-time {options.Seconds} --target-rate {rate} --arrival poisson")));
+            }
+        }
+
+        foreach (ServerUnderTest server in servers)
+        {
+            table.Add(server.Name, rate, Percentile(measured[server], "p50.00"), Percentile(measured[server], "p99.00"), Percentile(measured[server], "p99.90"));
+        }
+
+        if (servers.Count == 2)
+        {
+            double ratio = Median.OfRatios(Percentiles(measured[servers[0]], "p99.90"), Percentiles(measured[servers[1]], "p99.90"));
+            report.Targets.Add(Target.AtMost(P999ByRedisMost, $"p99.9 of {servers[0].Name} / {servers[1].Name}", ratio));
+        }
+
+        return report;
+    }
+
+    private static void MeasureStarts(List<ServerKind> kinds, Report report)
+    {
+        var table = new Table("start to the first reply", new("server"), new("ms", "F1"));
+        report.Tables.Add(table);
+        Dictionary<ServerKind, List<double>> starts = kinds.ToDictionary(kind => kind, _ => new List<double>());
+        for (int i = 0; i < Starts; i++)
+        {
+            foreach (ServerKind kind in kinds)
+            {
+                var clock = Stopwatch.StartNew();
+                using ServerUnderTest server = ServerUnderTest.Start(kind);
+                starts[kind].Add(clock.Elapsed.TotalMilliseconds);
+            }
+        }
+
+        foreach (ServerKind kind in kinds)
+        {
+            double ms = Median.Of(starts[kind]);
+            table.Add(kind.Name, ms);
+            if (kind.Name == "redkite") report.Targets.Add(Target.AtMost(StartMsMost, "ms from RedKite's start to its first reply", ms));
+        }
+    }
+
+    private static double Percentile(List<JsonElement> rounds, string name) => Median.Of(Percentiles(rounds, name));
+
+    private static IEnumerable<double> Percentiles(List<JsonElement> rounds, string name) =>
+        rounds.Select(round => round.GetProperty("Percentile Latencies").GetProperty(name).GetDouble());
+
+    private static JsonElement Bench(ServerUnderTest server, string arguments)
+    {
+        string file = Path.GetTempFileName();
+        try
+        {
+            ExternalProgram.Run("/bin/sh", ["-c", Text($"exec taskset -c {Machine.LoadCpus} '{Repository.HostProgram}' bench -s 127.0.0.1 -p {server.Port} {arguments} --json-out-file '{file}'")]);
+            using JsonDocument document = JsonDocument.Parse(File.ReadAllText(file));
+            return document.RootElement.GetProperty("ALL STATS").GetProperty("Totals").Clone();
+        }
+        finally
+        {
+            File.Delete(file);
+        }
+    }
+
+    private static string Text(FormattableString text) => text.ToString(CultureInfo.InvariantCulture);
+}

@@ -1,0 +1,201 @@
+using System.Globalization;
+using System.Numerics;
+
+namespace RedKite.Protocol;
+
+/// <summary>
+/// Floating-point numbers as Redis's commands accept them, which is what C's strtod reads: decimal and hexadecimal numbers,
+/// inf and infinity, and nan, in whatever case.
+/// </summary>
+public static class FloatText
+{
+    // Bits of a hexadecimal number that are kept; the others only matter in that there are some.
+    private const int MantissaBits = 60;
+    private const int ExponentMax = 100_000;
+    private const int SubnormalExponent = -1074;
+    private const int DoubleBits = 53;
+
+    /// <summary>Reads a number that is the whole text: without blanks, neither too large nor too small for a double, and not nan.</summary>
+    public static bool TryParse(ReadOnlySpan<byte> text, out double value)
+    {
+        if (RespNumber.TryParseInt64(text, out long whole))
+        {
+            value = whole;
+            return true;
+        }
+
+        return Read(text, out value, out bool outOfRange) == text.Length && text.Length > 0 && !outOfRange && !double.IsNaN(value);
+    }
+
+    /// <summary>
+    /// Reads a number as C's own strings are read: a zero byte ends the text, blanks may stand before the number, nothing at
+    /// all is 0, and what is too large is infinite. That is how the ends of score ranges are read.
+    /// </summary>
+    public static bool TryParseLoosely(ReadOnlySpan<byte> text, out double value)
+    {
+        int end = text.IndexOf((byte)0);
+        if (end >= 0) text = text[..end];
+        ReadOnlySpan<byte> number = text.TrimStart(" \t\n\v\f\r"u8);
+        value = 0;
+        if (text.IsEmpty) return true;
+        return !number.IsEmpty && Read(number, out value, out _) == number.Length && !double.IsNaN(value);
+    }
+
+    // Reads the number at the start of the text and tells its length; 0: there is none.
+    private static int Read(ReadOnlySpan<byte> text, out double value, out bool outOfRange)
+    {
+        value = 0;
+        outOfRange = false;
+        int sign = text.Length > 0 && text[0] is (byte)'-' or (byte)'+' ? 1 : 0;
+        bool negative = sign == 1 && text[0] == '-';
+        ReadOnlySpan<byte> digits = text[sign..];
+        if (digits.IsEmpty) return 0;
+        int length;
+        if (digits[0] is >= (byte)'0' and <= (byte)'9' or (byte)'.')
+        {
+            length = StartsWith(digits, "0x"u8) ? ReadHexadecimal(digits, out value, out outOfRange) : ReadDecimal(digits, out value, out outOfRange);
+        }
+        else
+        {
+            length = ReadName(digits, out value);
+        }
+
+        if (negative) value = -value;
+        return length == 0 ? 0 : sign + length;
+    }
+
+    private static int ReadName(ReadOnlySpan<byte> text, out double value)
+    {
+        value = double.PositiveInfinity;
+        if (StartsWith(text, "infinity"u8)) return 8;
+        if (StartsWith(text, "inf"u8)) return 3;
+        value = double.NaN;
+        return StartsWith(text, "nan"u8) ? 3 : 0;
+    }
+
+    private static int ReadDecimal(ReadOnlySpan<byte> text, out double value, out bool outOfRange)
+    {
+        value = 0;
+        outOfRange = false;
+        int at = SkipDigits(text, 0);
+        int digits = at;
+        if (at < text.Length && text[at] == '.')
+        {
+            int fraction = SkipDigits(text, at + 1);
+            digits += fraction - at - 1;
+            at = fraction;
+        }
+
+        if (digits == 0) return 0;
+        ReadOnlySpan<byte> mantissa = text[..at];
+        at = SkipExponent(text, at, (byte)'e');
+        value = double.Parse(text[..at], NumberStyles.AllowDecimalPoint | NumberStyles.AllowExponent, CultureInfo.InvariantCulture);
+        outOfRange = double.IsInfinity(value) || (value == 0 && mantissa.ContainsAnyInRange((byte)'1', (byte)'9'));
+        return at;
+    }
+
+    private static int ReadHexadecimal(ReadOnlySpan<byte> text, out double value, out bool outOfRange)
+    {
+        value = 0;
+        outOfRange = false;
+        ulong mantissa = 0;
+        long exponent = 0;
+        bool anyDigits = false;
+        bool pointSeen = false;
+        int at = 2;
+        for (; at < text.Length; at++)
+        {
+            if (text[at] == '.' && !pointSeen)
+            {
+                pointSeen = true;
+                continue;
+            }
+
+            int digit = HexDigit(text[at]);
+            if (digit < 0) break;
+            anyDigits = true;
+            if (mantissa >> MantissaBits == 0)
+            {
+                mantissa = (mantissa << 4) | (uint)digit;
+                if (pointSeen) exponent -= 4;
+            }
+            else
+            {
+                if (digit != 0) mantissa |= 1;
+                if (!pointSeen) exponent += 4;
+            }
+        }
+
+        // Without digits the number is the zero before the x.
+        if (!anyDigits) return 1;
+        int end = SkipExponent(text, at, (byte)'p');
+        if (end > at) exponent += ReadExponent(text[(at + 1)..end]);
+        value = Scale(mantissa, exponent);
+        outOfRange = double.IsInfinity(value) || (value == 0 && mantissa != 0);
+        return end;
+    }
+
+    // mantissa * 2^exponent, rounded once, whatever the size: the conversion from 64 bits rounds, and scaling is exact where
+    // the result has all its bits. A smaller one loses bits first, and what falls off stays known in the lowest bit.
+    private static double Scale(ulong mantissa, long exponent)
+    {
+        if (mantissa == 0) return 0;
+        exponent = Math.Clamp(exponent, -ExponentMax, ExponentMax);
+        int shift = BitOperations.LeadingZeroCount(mantissa);
+        mantissa <<= shift;
+        exponent -= shift;
+        long lost = SubnormalExponent - exponent;
+        if (lost <= 64 - DoubleBits) return Math.ScaleB(mantissa, (int)exponent);
+        if (lost > 64) return 0;
+
+        ulong kept = lost == 64 ? 0 : mantissa >> (int)lost;
+        ulong rest = mantissa << (int)(64 - lost);
+        const ulong Half = 1UL << 63;
+        if (rest > Half || (rest == Half && (kept & 1) == 1)) kept++;
+        return Math.ScaleB(kept, SubnormalExponent);
+    }
+
+    private static long ReadExponent(ReadOnlySpan<byte> text)
+    {
+        bool negative = text[0] == '-';
+        if (text[0] is (byte)'-' or (byte)'+') text = text[1..];
+        long exponent = 0;
+        foreach (byte digit in text) exponent = Math.Min(ExponentMax, (exponent * 10) + digit - '0');
+        return negative ? -exponent : exponent;
+    }
+
+    // The end of an exponent, which is none without digits.
+    private static int SkipExponent(ReadOnlySpan<byte> text, int at, byte letter)
+    {
+        if (at >= text.Length || (text[at] | 0x20) != letter) return at;
+        int digits = at + 1;
+        if (digits < text.Length && text[digits] is (byte)'-' or (byte)'+') digits++;
+        int end = SkipDigits(text, digits);
+        return end == digits ? at : end;
+    }
+
+    private static int SkipDigits(ReadOnlySpan<byte> text, int at)
+    {
+        while (at < text.Length && text[at] is >= (byte)'0' and <= (byte)'9') at++;
+        return at;
+    }
+
+    private static int HexDigit(byte character) => character switch
+    {
+        >= (byte)'0' and <= (byte)'9' => character - '0',
+        >= (byte)'a' and <= (byte)'f' => character - 'a' + 10,
+        >= (byte)'A' and <= (byte)'F' => character - 'A' + 10,
+        _ => -1,
+    };
+
+    private static bool StartsWith(ReadOnlySpan<byte> text, ReadOnlySpan<byte> lowerCase)
+    {
+        if (text.Length < lowerCase.Length) return false;
+        for (int i = 0; i < lowerCase.Length; i++)
+        {
+            if ((text[i] | 0x20) != lowerCase[i]) return false;
+        }
+
+        return true;
+    }
+}

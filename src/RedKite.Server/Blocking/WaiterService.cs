@@ -1,0 +1,218 @@
+using System.Numerics;
+using RedKite.Protocol;
+using RedKite.Server.Commands;
+using RedKite.Server.Execution;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Blocking;
+
+/// <summary>
+/// Serves waiting clients on the thread of the command that made their key readable, after that command and before any
+/// other gets its stripes: each waiter's command is executed anew in its client's name, in the order in which they began.
+/// </summary>
+/// <remarks>
+/// A waiter may need stripes that are not locked. They are tried for without waiting, which cannot deadlock whatever the
+/// order; if somebody holds one for longer, all are given back and taken in ascending order. Only then can another
+/// client's command come in between.
+/// </remarks>
+internal sealed class WaiterService(CommandExecutor executor)
+{
+    // A stripe is held for one short command as a rule: about a microsecond of trying.
+    private const int TriesMax = 64;
+
+    private readonly RedKiteServer _server = executor.Server;
+    private readonly Keyspace _keyspace = executor.Server.Keyspace;
+    private readonly ReplyWriter _reply = new();
+    private readonly List<Waiter> _served = [];
+
+    /// <summary>Whether a waiter's command is executing, so that it must not wait anew.</summary>
+    internal bool IsServing { get; private set; }
+
+    /// <summary>Serves whoever waits for keys that were touched in the stripes, which are locked.</summary>
+    /// <returns>The stripes that are locked now: at least those.</returns>
+    internal ulong Serve(ulong held)
+    {
+        while (TryTakeTouched(held, out int stripe, out KeyIdentity key)) held = ServeKey(held, stripe, key);
+        return held;
+    }
+
+    /// <summary>Gives the served clients their replies. No stripe is locked.</summary>
+    internal void Deliver()
+    {
+        if (_served.Count == 0) return;
+        foreach (Waiter waiter in _served) WaitingClients.Deliver(waiter);
+        _served.Clear();
+    }
+
+    /// <summary>Serves what was touched outside of commands, and what nobody came by for. No stripe is locked.</summary>
+    internal void ServeLeftOver()
+    {
+        for (int i = 0; i < _keyspace.Stripes.Length; i++)
+        {
+            if (!_keyspace.Stripes[i].HasTouched) continue;
+            ulong held = 1UL << i;
+            _keyspace.Enter(held);
+            held = Serve(held);
+            executor.HeldStripes = 0;
+            _keyspace.Exit(held);
+            Deliver();
+        }
+    }
+
+    /// <summary>Lets the client of a command wait until one of its keys can be read. Its stripes are locked.</summary>
+    internal void Begin(scoped in CommandContext cmd, DataType type, long deadlineMs, bool wakesWhenGone)
+    {
+        var waiter = new Waiter(cmd.Session, cmd.Command, type, deadlineMs)
+        {
+            WakesWhenGone = wakesWhenGone,
+            Stripes = executor.HeldStripes,
+            FirstKeyHash = cmd.Command.FirstKey > 0 ? cmd.HashOf(cmd.Command.FirstKey) : 0,
+        };
+        waiter.CopyArguments(cmd);
+        waiter.Keys = KeysOf(cmd);
+        cmd.Session.Waiter = waiter;
+        _server.Waiting.Add(waiter);
+    }
+
+    /// <summary>CLIENT UNBLOCK: ends a wait as if its time were over, or with an error. The waiter's stripes are locked.</summary>
+    internal bool TryUnblock(Waiter waiter, bool asError)
+    {
+        if (!_server.Waiting.TryEndLocked(waiter)) return false;
+        if (asError) waiter.Reply = "-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n"u8.ToArray();
+        _served.Add(waiter);
+        return true;
+    }
+
+    private static AwaitedKey[] KeysOf(scoped in CommandContext cmd)
+    {
+        var keys = new List<AwaitedKey>();
+        var extraction = new KeyExtraction(cmd.Command);
+        while (extraction.MoveNext(cmd))
+        {
+            // What a command only writes (BLMOVE's destination) is not waited for.
+            if ((extraction.Spec.Flags & KeyFlags.Access) == 0) continue;
+            ulong hash = cmd.Server.Keyspace.Hash(cmd[extraction.Argument]);
+            var identity = new KeyIdentity(cmd.Database.Index, hash);
+            if (keys.Exists(key => key.Identity == identity)) continue; // the same key twice
+            keys.Add(new AwaitedKey { Identity = identity, Stripe = cmd.Server.Keyspace.StripeOf(hash), Argument = extraction.Argument });
+        }
+
+        return [.. keys];
+    }
+
+    private bool TryTakeTouched(ulong held, out int stripe, out KeyIdentity key)
+    {
+        for (; held != 0; held &= held - 1)
+        {
+            stripe = BitOperations.TrailingZeroCount(held);
+            if (_keyspace.Stripes[stripe].TryTakeTouched(out key)) return true;
+        }
+
+        stripe = -1;
+        key = default;
+        return false;
+    }
+
+    private ulong ServeKey(ulong held, int stripe, KeyIdentity key)
+    {
+        WaitQueue? queue = _server.Waiting.QueueOf(stripe, key);
+        LinkedListNode<Waiter>? node = queue?.Waiters.First;
+        while (node is not null)
+        {
+            Waiter waiter = node.Value;
+            if (!IsReadable(key, waiter, out bool isGone))
+            {
+                if (isGone && queue!.WakingWhenGone == 0) break; // nothing is left for anybody
+                node = node.Next;
+                continue;
+            }
+
+            ulong missing = waiter.Stripes & ~held;
+            if (missing != 0 && !TryEnter(missing))
+            {
+                _keyspace.Exit(held);
+                held |= missing;
+                _keyspace.Enter(held);
+
+                // Others were here meanwhile.
+                queue = _server.Waiting.QueueOf(stripe, key);
+                node = queue?.Waiters.First;
+                continue;
+            }
+
+            held |= missing;
+            executor.HeldStripes = held;
+            node = node.Next;
+            if (TryExecute(waiter))
+            {
+                _server.Waiting.Remove(waiter);
+                _served.Add(waiter);
+            }
+        }
+
+        return held;
+    }
+
+    // Whether the key holds what the waiter waits for, or is gone and the waiter wants to know it.
+    private bool IsReadable(KeyIdentity key, Waiter waiter, out bool isGone)
+    {
+        isGone = true;
+        foreach (AwaitedKey awaited in waiter.Keys)
+        {
+            if (awaited.Identity != key) continue;
+            Entry entry = _keyspace.Databases[key.Database].Find(waiter.NameOf(awaited), key.Hash, executor.NowMs);
+            isGone = !entry.Exists;
+            if (entry.Exists && entry.Type == waiter.Type) return true;
+        }
+
+        return waiter.WakesWhenGone;
+    }
+
+    private bool TryExecute(Waiter waiter)
+    {
+        _reply.Resp3 = waiter.Session.Resp3;
+        executor.NoteTouchMode(waiter.Session);
+        var cmd = new CommandContext(executor, waiter.Session, waiter.Input, _reply);
+        cmd.Begin(waiter.Command, waiter.Arguments, waiter.FirstKeyHash);
+        long errors = _reply.Errors;
+        IsServing = true;
+        waiter.Command.Handler(ref cmd);
+        IsServing = false;
+        if (_reply.Errors != errors) executor.CountError(waiter.Command, _reply);
+        waiter.Overflowed = _reply.Overflowed;
+        bool served = _reply.Length > 0 || _reply.Overflowed;
+        if (served) waiter.Reply = _reply.Written.ToArray();
+        _reply.Clear();
+        return served;
+    }
+
+    // All of them or none.
+    private bool TryEnter(ulong stripes)
+    {
+        ulong entered = 0;
+        for (ulong left = stripes; left != 0; left &= left - 1)
+        {
+            int stripe = BitOperations.TrailingZeroCount(left);
+            if (!TryEnter(_keyspace.Stripes[stripe]))
+            {
+                _keyspace.Exit(entered);
+                return false;
+            }
+
+            entered |= 1UL << stripe;
+        }
+
+        return true;
+    }
+
+    private static bool TryEnter(Stripe stripe)
+    {
+        for (int i = 0; i < TriesMax; i++)
+        {
+            if (stripe.TryEnter()) return true;
+            Thread.SpinWait(8);
+        }
+
+        return false;
+    }
+}

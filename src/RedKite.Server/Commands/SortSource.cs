@@ -1,0 +1,47 @@
+using RedKite.Server.Commands.Options;
+using RedKite.Store.Keyspace;
+using RedKite.Store.Structures;
+using RedKite.Store.Values;
+
+namespace RedKite.Server.Commands;
+
+/// <summary>Where SORT's elements come from, by the key's type.</summary>
+internal static class SortSource
+{
+    /// <summary>Whether there is nothing or something that can be sorted; otherwise replies WRONGTYPE.</summary>
+    internal static bool IsSortableOrReply(scoped in CommandContext cmd, Entry entry) =>
+        entry is { Exists: true, Type: DataType.SortedSet } || cmd.IsTypeOrReply(entry, DataType.List);
+
+    /// <summary>Whether the elements are to be sorted, and not taken in their own order.</summary>
+    internal static bool IsSorted(Entry entry, in SortOptions options) => entry.Exists && !options.KeepsOrder;
+
+    /// <summary>Copies the elements: all that are sorted, or those that LIMIT leaves where they
+    /// stay in their order, from the end if it is to be descending.</summary>
+    internal static void Collect(scoped in CommandContext cmd, Entry entry, in SortOptions options, SortElements elements)
+    {
+        if (!entry.Exists) return;
+        bool isSorted = IsSorted(entry, options);
+        bool backwards = !isSorted && options.Descending;
+        if (entry.Type == DataType.SortedSet)
+        {
+            var set = new SortedSetValue(cmd.Database, entry);
+            (long first, long count) = isSorted ? (0, set.Count) : SortElements.Range(options, set.Count);
+            Collect(set, backwards ? set.Count - 1 - first : first, count, backwards, elements);
+        }
+        else
+        {
+            ListValue list = cmd.ListOf(entry);
+            (long first, long count) = isSorted ? (0, list.Count) : SortElements.Range(options, list.Count);
+            ListReader reader = list.Read(backwards ? list.Count - 1 - first : first, count, backwards);
+            while (reader.MoveNext()) elements.Add(reader.Current);
+        }
+    }
+
+    private static void Collect(scoped in SortedSetValue set, long rank, long count, bool backwards, SortElements elements)
+    {
+        if (count == 0) return;
+        Span<byte> digits = stackalloc byte[SortedSetAccess.DigitsMax];
+        SortedSetCursor place = set.At(rank, digits);
+        for (; count > 0; count--, place.Move(backwards)) elements.Add(place.Member);
+    }
+}

@@ -1,0 +1,11 @@
+using RedKite.Store.Structures;
+
+namespace RedKite.Store.Values;
+
+/// <summary>A member that a scan of a big sorted set came by. Holds until the set changes.</summary>
+internal readonly unsafe struct SortedSetMember(nint block)
+{
+    internal double Score => ScoredMember.Score((byte*)block);
+
+    internal ReadOnlySpan<byte> Member => ScoredMember.Member((byte*)block);
+}

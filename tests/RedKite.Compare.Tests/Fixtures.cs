@@ -1,0 +1,13 @@
+using RedKite.Testing;
+
+namespace RedKite.Compare.Tests;
+
+/// <summary>
+/// The folder Fixtures: reports as BenchmarkDotNet writes them, shortened to what is read, with half a percent of noise.
+/// Against "base", Get takes 5 % longer in "slower" and 10 % less in "faster", and Set allocates 8 bytes more in
+/// "allocating", where it is 10 % faster.
+/// </summary>
+internal static class Fixtures
+{
+    internal static string Folder(string name) => Path.Combine(RepositoryRoot.Path, "tests", "RedKite.Compare.Tests", "Fixtures", name);
+}

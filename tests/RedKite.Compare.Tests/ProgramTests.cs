@@ -1,0 +1,107 @@
+namespace RedKite.Compare.Tests;
+
+/// <summary>The program as a gate: its exit status and what it prints.</summary>
+public class ProgramTests
+{
+    [Theory]
+    [InlineData("same", 0, "0 slower, 0 faster, 2 same, 0 inconclusive")]
+    [InlineData("base", 0, "0 slower, 0 faster, 2 same, 0 inconclusive")]
+    [InlineData("faster", 0, "0 slower, 1 faster, 1 same, 0 inconclusive")]
+    [InlineData("slower", 1, "1 slower, 0 faster, 1 same, 0 inconclusive")]
+    [InlineData("allocating", 1, "1 slower, 0 faster, 1 same, 0 inconclusive")]
+    [InlineData("few", 2, "0 slower, 0 faster, 0 same, 2 inconclusive")]
+    [InlineData("other", 2, "nothing to compare")]
+    public void Folders_decide_the_exit_status(string diff, int status, string summary)
+    {
+        (int exitStatus, string output, string errors) = Run("--base", Fixtures.Folder("base"), "--diff", Fixtures.Folder(diff));
+        Assert.Equal("", errors);
+        Assert.Contains(summary, output, StringComparison.Ordinal);
+        Assert.Equal(status, exitStatus);
+    }
+
+    // The canary: were the verdicts lost on their way to the exit status, this one would pass as well.
+    [Fact]
+    public void What_got_slower_fails_and_the_way_back_does_not()
+    {
+        Assert.Equal(1, Run("--base", Fixtures.Folder("base"), "--diff", Fixtures.Folder("slower")).Status);
+        Assert.Equal(0, Run("--base", Fixtures.Folder("slower"), "--diff", Fixtures.Folder("base")).Status);
+    }
+
+    [Fact]
+    public void A_wider_threshold_lets_it_pass()
+    {
+        Assert.Equal(0, Run("--base", Fixtures.Folder("base"), "--diff", Fixtures.Folder("slower"), "--threshold", "8%").Status);
+    }
+
+    [Fact]
+    public void The_table_says_what_changed_and_why()
+    {
+        string[] lines = Run("--base", Fixtures.Folder("base"), "--diff", Fixtures.Folder("allocating")).Output.Split('\n');
+        string set = Assert.Single(lines, line => line.Contains("SampleBenchmarks.Set", StringComparison.Ordinal));
+        Assert.Matches(@"Set +1[12]\d\.\d\d +10\d\.\d\d +-\d+\.\d% +24 +32 +SLOWER +allocates 8 bytes more$", set.TrimEnd());
+    }
+
+    [Fact]
+    public void Benchmarks_of_one_side_only_are_named()
+    {
+        string output = Run("--base", Fixtures.Folder("base"), "--diff", Fixtures.Folder("other")).Output;
+        Assert.Contains("only in the base: SampleBenchmarks.Get", output, StringComparison.Ordinal);
+        Assert.Contains("not in the base: SampleBenchmarks.Append", output, StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData("the revision to compare with is missing")]
+    [InlineData("the revision to compare with is missing", "--filter", "*")]
+    [InlineData("--filter or --scenario has to say what to compare", "HEAD")]
+    [InlineData("--base and --diff go together", "--base", "a")]
+    [InlineData("--base and --diff measure nothing: they take no revision, --filter or --scenario", "HEAD", "--base", "a", "--diff", "b")]
+    [InlineData("HEAD~1: there is one base, and it is HEAD", "HEAD", "HEAD~1")]
+    [InlineData("--threshold: two is not between 0% and 100%", "HEAD", "--threshold", "two")]
+    [InlineData("--threshold: 0% is not between 0% and 100%", "HEAD", "--threshold", "0%")]
+    [InlineData("--scenario: memory is not cpu-p and a pipeline's depth", "HEAD", "--scenario", "memory")]
+    [InlineData("--scenario: x is not a whole number above zero", "HEAD", "--scenario", "cpu-p1,cpu-px")]
+    [InlineData("--rounds needs a value", "HEAD", "--rounds")]
+    [InlineData("--launches: 0 is not a whole number above zero", "HEAD", "--launches", "0")]
+    [InlineData("--fast is not an option", "HEAD", "--fast")]
+    public void Wrong_arguments_cannot_be_compared(string message, params string[] arguments)
+    {
+        (int status, string output, string errors) = Run(arguments);
+        Assert.Equal((2, ""), (status, output));
+        Assert.StartsWith(message + Environment.NewLine, errors, StringComparison.Ordinal);
+        Assert.Contains("usage: ./dev bench compare", errors, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void A_folder_that_does_not_exist_cannot_be_compared()
+    {
+        (int status, _, string errors) = Run("--base", Fixtures.Folder("base"), "--diff", Fixtures.Folder("gone"));
+        Assert.Equal(2, status);
+        Assert.Contains("gone is not a folder", errors, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void A_revision_that_does_not_exist_cannot_be_compared()
+    {
+        (int status, _, string errors) = Run("no-such-revision", "--filter", "*");
+        Assert.Equal(2, status);
+        Assert.Contains("no-such-revision", errors, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void The_options_are_read()
+    {
+        CompareOptions options = CompareOptions.Parse(
+            ["HEAD~1", "--filter", "*A*", "--filter", "*B*", "--scenario", "cpu-p1,cpu-p16", "--threshold", "2.5%", "--rounds", "7"]);
+        Assert.Equal("HEAD~1", options.Revision);
+        Assert.Equal(["*A*", "*B*"], options.Filters);
+        Assert.Equal([1, 16], options.Pipelines);
+        Assert.Equal((2.5, 7), (options.ThresholdPercent, options.Rounds));
+    }
+
+    private static (int Status, string Output, string Errors) Run(params string[] arguments)
+    {
+        using StringWriter output = new(), errors = new();
+        int status = Program.Run(arguments, output, errors);
+        return (status, output.ToString(), errors.ToString());
+    }
+}

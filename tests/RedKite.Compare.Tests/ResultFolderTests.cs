@@ -1,0 +1,68 @@
+using RedKite.Figures;
+
+namespace RedKite.Compare.Tests;
+
+/// <summary>What is read out of BenchmarkDotNet's reports.</summary>
+public class ResultFolderTests
+{
+    [Fact]
+    public void Every_report_of_a_benchmark_is_a_launch()
+    {
+        Dictionary<string, Measurements> measured = ResultFolder.Read(Fixtures.Folder("base"));
+        Assert.Equal(["SampleBenchmarks.Get", "SampleBenchmarks.Set"], measured.Keys.Order());
+        Measurements set = measured["SampleBenchmarks.Set"];
+        Assert.Equal([8, 8, 8], set.Launches.Select(launch => launch.Length));
+        Assert.Equal(24, set.BytesPerOperation);
+    }
+
+    [Fact]
+    public void Only_the_results_of_the_workload_count()
+    {
+        // The fixture's overhead is 0.5 ns and its raw iteration is three times the result.
+        double[] measured = ResultFolder.Read(Fixtures.Folder("base"))["SampleBenchmarks.Get"].Pooled;
+        Assert.All(measured, ns => Assert.InRange(ns, 45, 55));
+    }
+
+    [Fact]
+    public void Two_exports_of_one_run_count_once()
+    {
+        using var folder = new TemporaryFolder();
+        string report = Directory.EnumerateFiles(Fixtures.Folder("few"), "*.json", SearchOption.AllDirectories).Single();
+        File.Copy(report, folder.File("A-report-full.json"));
+        File.Copy(report, folder.File("A-report-full-compressed.json"));
+        Assert.Equal(3, ResultFolder.Read(folder.Path)["SampleBenchmarks.Get"].Pooled.Length);
+    }
+
+    [Fact]
+    public void A_benchmark_that_failed_has_no_measurements()
+    {
+        using var folder = new TemporaryFolder();
+        File.WriteAllText(folder.File("A-report.json"),
+            """{"Title":"A","Benchmarks":[{"Namespace":"N","FullName":"N.A.B","Memory":null,"Measurements":[]}]}""");
+        Measurements failed = ResultFolder.Read(folder.Path)["A.B"];
+        Assert.Empty(failed.Pooled);
+        Assert.Null(failed.BytesPerOperation);
+    }
+
+    [Theory]
+    [InlineData("""{"Title":"A"}""", "is not a report with measurements")]
+    [InlineData("""{"Title":"A","Benchmarks":[""", "is not a report with measurements")]
+    [InlineData("[]", "is not a report with measurements")]
+    [InlineData("""{"Title":"A","Benchmarks":[{"Namespace":"N","FullName":"N.A.B","Measurements":[]},{"Namespace":"N","FullName":"N.A.B","Measurements":[]}]}""", "several jobs")]
+    public void A_file_that_is_no_report_is_named(string text, string message)
+    {
+        using var folder = new TemporaryFolder();
+        string file = folder.File("A-report.json");
+        File.WriteAllText(file, text);
+        CannotMeasureException thrown = Assert.Throws<CannotMeasureException>(() => ResultFolder.Read(folder.Path));
+        Assert.StartsWith(file, thrown.Message, StringComparison.Ordinal);
+        Assert.Contains(message, thrown.Message, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void A_brief_report_holds_no_measurements()
+    {
+        CannotMeasureException thrown = Assert.Throws<CannotMeasureException>(() => ResultFolder.Read(Fixtures.Folder("brief")));
+        Assert.Contains("--exporters json", thrown.Message, StringComparison.Ordinal);
+    }
+}

@@ -1,0 +1,301 @@
+using RedKite.Testing;
+
+namespace RedKite.Differential.Tests.Transcripts;
+
+/// <summary>Clients that wait, step by step, on both servers.</summary>
+[Collection(TranscriptCollection.Name)]
+public sealed class BlockingTests(TranscriptServers servers) : TranscriptTests(servers)
+{
+    public static TheoryData<string, string> Scripts => new()
+    {
+        { "a push serves who waits", """
+            A waits: BLPOP k 0
+            B: RPUSH k x y
+            A gets
+            B: LRANGE k 0 -1
+            A: PING
+            """ },
+        { "elements that are there are taken at once", """
+            B: RPUSH k a b c
+            B: RPUSH l z
+            A: BLPOP nosuch k l 0
+            A: BRPOP k 0
+            A: BLMOVE k l LEFT RIGHT 0
+            A: BRPOPLPUSH l k 0
+            A: BLMPOP 0 2 nosuch l RIGHT COUNT 5
+            B: LRANGE k 0 -1
+            """ },
+        { "first come first served", """
+            A waits: BLPOP k 0
+            B waits: BRPOP k 0
+            C waits: BLPOP k 0
+            D: RPUSH k 1 2
+            A gets
+            B gets
+            C gets nothing
+            D: LPUSH k 3
+            C gets
+            D: EXISTS k
+            """ },
+        { "several keys, and one of them twice", """
+            A waits: BLPOP k l k m 0
+            B: RPUSH m 1
+            A gets
+            B: RPUSH k 2
+            A waits: BLPOP l l l 0
+            B: LPUSH l 3 4 5
+            A gets
+            B: LRANGE l 0 -1
+            """ },
+        { "one push serves several and leaves the rest", """
+            A waits: BLPOP k 0
+            B waits: BLMPOP 0 1 k LEFT COUNT 2
+            C waits: BRPOP k 0
+            D: RPUSH k 1 2 3 4 5 6
+            A gets
+            B gets
+            C gets
+            D: LRANGE k 0 -1
+            """ },
+        { "who is moved to wakes others in turn", """
+            A waits: BLMOVE a b LEFT RIGHT 0
+            B waits: BLMOVE b c LEFT RIGHT 0
+            C waits: BRPOPLPUSH c d 0
+            E waits: BLPOP d 0
+            D: RPUSH a x
+            A gets
+            B gets
+            C gets
+            E gets
+            D: EXISTS a b c d
+            """ },
+        { "a list is moved to itself", """
+            A waits: BLMOVE k k LEFT RIGHT 0
+            D: RPUSH k 1 2 3
+            A gets
+            D: LRANGE k 0 -1
+            """ },
+        { "a destination of another type is an error and takes nothing", """
+            D: SET s x
+            A waits: BLMOVE k s LEFT RIGHT 0
+            B waits: BLPOP k 0
+            D: RPUSH k 1
+            A gets
+            B gets
+            D: EXISTS k
+            """ },
+        { "another type does not wake", """
+            A waits: BLPOP k l 0
+            D: SET k x
+            A gets nothing
+            D: RPUSH l 1
+            A gets
+            A waits: BLPOP m 0
+            D: SET m x
+            D: DEL m
+            D: RPUSH m 2
+            A gets
+            A: BLPOP k 0
+            A: BLMPOP 0 2 m k LEFT
+            """ },
+        { "a key that is renamed, copied or moved there wakes", """
+            A waits: BLPOP k 0
+            D: RPUSH l 1
+            D: RENAME l k
+            A gets
+            A waits: BLPOP k 0
+            D: RPUSH l 2
+            D: COPY l k
+            A gets
+            A waits: BLPOP k 0
+            D: SET k x
+            D: RPUSH m 3
+            D: RENAME m k
+            A gets
+            A: SELECT 1
+            A waits: BLPOP n 0
+            D: RPUSH n 4
+            D: MOVE n 1
+            A gets
+            """ },
+        { "swapped databases wake", """
+            A waits: BLPOP k 0
+            D: SELECT 1
+            D: RPUSH k 1 2
+            A gets nothing
+            D: SWAPDB 0 1
+            A gets
+            D: FLUSHALL
+            """ },
+        { "moves and pushes of every kind wake", """
+            A waits: BLPOP k 0
+            D: RPUSH l 1 2 3
+            D: LMOVE l k LEFT LEFT
+            A gets
+            A waits: BLPOP k 0
+            D: RPOPLPUSH l k
+            A gets
+            A waits: BLPOP k 0
+            D: LPUSHX k 1
+            D: LINSERT k BEFORE a b
+            D: LPUSH k 4
+            A gets
+            """ },
+        { "time runs out", """
+            A: BLPOP k 0.01
+            A: BRPOP k l 0.02
+            A: BLMOVE k l LEFT LEFT 0.01
+            A: BRPOPLPUSH k l 0.01
+            A: BLMPOP 0.01 2 k l LEFT
+            A: HELLO 3
+            A sends: BLPOP k 0.01
+            A gets
+            A waits: BLPOP k 0
+            D: RPUSH k 1
+            A gets
+            """ },
+        { "what is no timeout", """
+            A: BLPOP k x
+            A: BLPOP k -1
+            A: BLPOP k nan
+            A: BLPOP k ''
+            A: BLPOP k ' 1'
+            A: BLPOP k -inf
+            A: BLMOVE k l LEFT LEFT -0.5
+            A: BLMOVE k l LEFT UP x
+            A: BRPOPLPUSH k l x
+            A: BLMPOP x 1 k LEFT
+            A: BLMPOP x 0 k LEFT
+            A: BLMPOP -1 1 k LEFT
+            A: BLMPOP -1 1 k UP
+            A: BLMPOP 0 1 k LEFT COUNT 0
+            A: BLPOP k 0x1p-6
+            A: BLPOP k 1e-3
+            """ },
+        { "what is sent behind waits too", """
+            A waits: BLPOP k 0
+            A sends: INCR n
+            A sends: BLPOP k 0
+            A sends: INCR n
+            A gets nothing
+            D: GET n
+            D: RPUSH k 1
+            A gets
+            A gets
+            D: GET n
+            D: RPUSH k 2
+            A gets
+            A gets
+            """ },
+        { "who is gone waits no more", """
+            A waits: BLPOP k 0
+            B waits: BLPOP k 0
+            A closes
+            sleep 30
+            D: RPUSH k 1 2
+            B gets
+            D: LRANGE k 0 -1
+            """ },
+        { "replies that are not wanted", """
+            A sends: CLIENT REPLY SKIP
+            A waits: BLPOP k 0
+            D: RPUSH k 1
+            A: PING
+            A sends: CLIENT REPLY OFF
+            A waits: BLPOP k 0
+            D: RPUSH k 2
+            A: CLIENT REPLY ON
+            D: EXISTS k
+            """ },
+        { "sorted sets", """
+            D: ZADD z 1 a 2 b 3 c 4 d
+            A: BZPOPMIN nosuch z 0
+            A: BZPOPMAX z 0
+            A: BZMPOP 0 2 nosuch z MAX COUNT 5
+            A waits: BZPOPMIN z y 0
+            B waits: BZPOPMAX z 0
+            C waits: BZMPOP 0 1 z MIN COUNT 2
+            E waits: BLPOP z 0
+            D: ZADD z 1 a 2.5 b 3 c 4 d 5 e
+            A gets
+            B gets
+            C gets
+            D: ZRANGE z 0 -1 WITHSCORES
+            D: DEL z
+            D: RPUSH z x
+            E gets
+            A: HELLO 3
+            A waits: BZPOPMAX z 0
+            D: SET z x
+            A gets nothing
+            D: ZUNIONSTORE z 1 nosuch
+            D: ZADD y 7 x
+            D: ZUNIONSTORE z 1 y
+            A gets
+            A: BZPOPMIN z y 0.01
+            A: BZPOPMIN z 0.01
+            A: BZMPOP 0.01 1 z MIN
+            A: BZMPOP x 1 z MIN
+            A: BZMPOP x 0 z MIN
+            A: BZMPOP -1 1 z FOO
+            A: BZPOPMIN z x
+            A: BZPOPMAX z -1
+            D: SET s x
+            A: BZPOPMIN s z 0
+            A: BZMPOP 0 2 z s MIN
+            """ },
+        { "conditions of a push", """
+            A waits: BLPOP k 0
+            D: LPUSHX k 1
+            D: RPOPLPUSH nosuch k
+            D: LPUSH k
+            A gets nothing
+            D: RPUSH k 1
+            A gets
+            D: LPOP k
+            """ },
+    };
+
+    [Theory(Timeout = 60_000)]
+    [MemberData(nameof(Scripts))]
+    public async Task Waiting_clients_get_what_redis_gives_them(string name, string script)
+    {
+        Assert.NotEmpty(name);
+        await Task.Run(() => ClientScript.Run(Pair, script), TestContext.Current.CancellationToken);
+    }
+
+    [Fact]
+    public void Client_unblock_ends_a_wait_as_if_time_were_over_or_with_an_error()
+    {
+        PairedConnection waiting = Open();
+        PairedConnection other = Open();
+        other.Run(waiting, facts => $"CLIENT UNBLOCK {facts.Id}");
+        foreach (string reason in (string[])["", " TIMEOUT", " ERROR", " error"])
+        {
+            waiting.Send("BLPOP k 0");
+            Thread.Sleep(50);
+            other.Run(waiting, facts => $"CLIENT UNBLOCK {facts.Id}{reason}", isWaiting: true).IsInteger(1);
+            waiting.Read();
+            other.Run(waiting, facts => $"CLIENT UNBLOCK {facts.Id}{reason}", isWaiting: true).IsInteger(0);
+        }
+
+        other.Run("CLIENT UNBLOCK 0 NOSUCH");
+        other.Run("CLIENT UNBLOCK x");
+    }
+
+    [Fact]
+    public void A_client_that_waits_can_be_killed_and_is_listed_as_blocked()
+    {
+        PairedConnection waiting = Open();
+        PairedConnection other = Open();
+        waiting.Run("CLIENT SETNAME waiting");
+        other.Run(waiting, facts => $"CLIENT UNBLOCK {facts.Id}");
+        waiting.Send("BLPOP k 0");
+        Thread.Sleep(50);
+        Assert.Contains("name=waiting", other.Run("CLIENT LIST TYPE normal").Text, StringComparison.Ordinal);
+        other.Run(waiting, facts => $"CLIENT KILL ID {facts.Id}", isWaiting: true).IsInteger(1);
+        other.Run("RPUSH k 1");
+        other.Run("LLEN k").IsInteger(1);
+        Assert.True(waiting.Raw("").Closed);
+    }
+}

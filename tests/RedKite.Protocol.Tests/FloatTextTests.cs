@@ -1,0 +1,96 @@
+using System.Globalization;
+using System.Text;
+using FsCheck;
+using FsCheck.Fluent;
+
+namespace RedKite.Protocol.Tests;
+
+public class FloatTextTests
+{
+    [Fact]
+    public void Every_double_reads_back_from_its_shortest_text()
+    {
+        Prop.ForAll(ArbMap.Default.ArbFor<long>(), bits =>
+        {
+            double value = BitConverter.Int64BitsToDouble(bits * 0x5DEECE66D11);
+            if (!double.IsFinite(value)) return;
+            Assert.True(FloatText.TryParse(Encoding.ASCII.GetBytes(value.ToString("R", CultureInfo.InvariantCulture)), out double read));
+            Assert.Equal(BitConverter.DoubleToInt64Bits(value), BitConverter.DoubleToInt64Bits(read));
+        }).Check(Config.QuickThrowOnFailure.WithMaxTest(20_000));
+    }
+
+    [Theory]
+    [InlineData("0", 0)]
+    [InlineData("-0", -0.0)]
+    [InlineData("+1.5", 1.5)]
+    [InlineData(".5", 0.5)]
+    [InlineData("5.", 5)]
+    [InlineData("007", 7)]
+    [InlineData("1e3", 1000)]
+    [InlineData("1E-2", 0.01)]
+    [InlineData("9223372036854775807", 9223372036854775807)]
+    [InlineData("12345678901234567890123", 12345678901234567890123.0)]
+    [InlineData("5e-324", double.Epsilon)]
+    [InlineData("inf", double.PositiveInfinity)]
+    [InlineData("-Infinity", double.NegativeInfinity)]
+    [InlineData("0x10", 16)]
+    [InlineData("0X1.8P1", 3)]
+    [InlineData("-0x.4p-3", -0.03125)]
+    [InlineData("0x1.fffffffffffffp1023", double.MaxValue)]
+    [InlineData("0x1p-1074", double.Epsilon)]
+    [InlineData("0x1.8p-1074", 2 * double.Epsilon)]
+    [InlineData("0x1.00000000000008", 1)]
+    [InlineData("0x1.000000000000080000000001", 1.0000000000000002)]
+    [InlineData("0x1.00000000000018", 1.0000000000000004)]
+    [InlineData("0x100000000000000000000", 1208925819614629174706176.0)]
+    public void Numbers_are_read_as_c_reads_them(string text, double expected)
+    {
+        Assert.True(FloatText.TryParse(Encoding.ASCII.GetBytes(text), out double value));
+        Assert.Equal(BitConverter.DoubleToInt64Bits(expected), BitConverter.DoubleToInt64Bits(value));
+        Assert.True(FloatText.TryParseLoosely(Encoding.ASCII.GetBytes(" \t" + text + "\0x"), out value));
+        Assert.Equal(expected, value);
+    }
+
+    [Theory]
+    [InlineData("")]
+    [InlineData(" 1")]
+    [InlineData("1 ")]
+    [InlineData("1\0")]
+    [InlineData("nan")]
+    [InlineData("-NaN")]
+    [InlineData("1e400")]
+    [InlineData("-1e400")]
+    [InlineData("1e-400")]
+    [InlineData("0x1p1024")]
+    [InlineData("0x1p-1076")]
+    [InlineData("0x")]
+    [InlineData("0x.p1")]
+    [InlineData("1e")]
+    [InlineData("1e+")]
+    [InlineData(".")]
+    [InlineData("-")]
+    [InlineData("+-1")]
+    [InlineData("1.2.3")]
+    [InlineData("1,5")]
+    [InlineData("infinit")]
+    [InlineData("abc")]
+    public void What_is_no_number_is_refused(string text) => Assert.False(FloatText.TryParse(Encoding.ASCII.GetBytes(text), out _));
+
+    [Theory]
+    [InlineData("", 0)]
+    [InlineData("\0abc", 0)]
+    [InlineData("1e400", double.PositiveInfinity)]
+    [InlineData("1e-400", 0)]
+    public void The_loose_reading_takes_more(string text, double expected)
+    {
+        Assert.True(FloatText.TryParseLoosely(Encoding.ASCII.GetBytes(text), out double value));
+        Assert.Equal(expected, value);
+    }
+
+    [Theory]
+    [InlineData(" ")]
+    [InlineData("1 ")]
+    [InlineData("nan")]
+    [InlineData("x")]
+    public void The_loose_reading_refuses_what_is_no_number(string text) => Assert.False(FloatText.TryParseLoosely(Encoding.ASCII.GetBytes(text), out _));
+}
