@@ -256,7 +256,7 @@ public sealed class RedKiteServer : IAsyncDisposable
     internal void ResetStatistics()
     {
         foreach (CommandExecutor executor in Executors) executor.Metrics.Reset();
-        Stats.Reset(ServerTotals.Of(this), Keyspace.ExpiredKeys);
+        Stats.Reset(ServerTotals.Of(this), Keyspace.ExpiredKeys, Keyspace.ExpiredFields);
     }
 
     /// <summary>DEBUG CHANGE-REPL-ID.</summary>

@@ -38,6 +38,12 @@ internal static partial class AllowedDifferences
         new("KEYS", "", c => SameElements(c.Oracle, c.Subject), "the order of keys is not specified"),
         new("SCAN", "", c => OddCursor().IsMatch(c.Word(1)) && IsCursorError(c.Oracle) != IsCursorError(c.Subject), "Redis 7.4 reads cursors anew: nothing at all (which a zero byte ends) and plain negative numbers are none, blanks before a number do no harm"),
         new("SCAN", "", SameScan, "the order of keys is not specified"),
+        new("HGETALL", "", c => SamePairs(c.Oracle, c.Subject), "the order of a table's fields is not specified"),
+        new("HKEYS", "", c => SameElements(c.Oracle, c.Subject), "the order of a table's fields is not specified"),
+        new("HVALS", "", c => SameElements(c.Oracle, c.Subject), "the order of a table's fields is not specified"),
+        new("HRANDFIELD", "", SameDraw, "any fields will do, but as many"),
+        new("HSCAN", "", c => OddCursor().IsMatch(c.Word(2)) && IsCursorError(c.Oracle) != IsCursorError(c.Subject), "as with SCAN, cursors are read anew since Redis 7.4"),
+        new("HSCAN", "", SameFieldScan, "the order of a table's fields is not specified"),
         new("RANDOMKEY", "", c => Both(c, v => v.Marker == '$' && !v.IsNull), "any key will do, but none only if there is none"),
         new("OBJECT", "IDLETIME", c => Near(c, ClockDistanceMs / 1000), "time passes between the two servers"),
         new("OBJECT", "IDLETIME", c => Both(c, v => v.IsInteger && v.Number >= 0) && (c.Subject.Number <= c.Oracle.Number || c.Subject.Number > SecondsOfNoTest), "in Redis all keys of one small integer share its clock, and setting it leaves that alone; a clock of LFU reads as a long time after a change of policy"),
@@ -103,6 +109,20 @@ internal static partial class AllowedDifferences
         bool whole = c.Word(1) == "0" && Both(c, v => v.Items[0].Text == "0");
         return !whole || SameElements(c.Oracle.Items[1], c.Subject.Items[1]);
     }
+
+    // A scan in parts is each server's own; a whole one has the same pairs.
+    private static bool SameFieldScan(Comparison c)
+    {
+        if (!Both(c, v => v.Marker == '*' && v.Items.Count == 2 && v.Items[0].Marker == '$' && UnsignedNumber().IsMatch(v.Items[0].Text) && v.Items[1].Marker == '*' && v.Items[1].Items.Count % 2 == 0))
+            return false;
+        bool whole = c.Word(2) == "0" && Both(c, v => v.Items[0].Text == "0");
+        return !whole || SamePairs(c.Oracle.Items[1], c.Subject.Items[1]);
+    }
+
+    // One element or none, or as many of the same kind: elements or pairs.
+    private static bool SameDraw(Comparison c) =>
+        c.Oracle.Marker == c.Subject.Marker && c.Oracle.IsNull == c.Subject.IsNull && !c.Oracle.IsError
+        && c.Oracle.Items.Select(item => (item.Marker, item.Items.Count)).SequenceEqual(c.Subject.Items.Select(item => (item.Marker, item.Items.Count)));
 
     private static bool SameHello(Comparison c)
     {

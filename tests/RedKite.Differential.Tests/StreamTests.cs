@@ -40,7 +40,9 @@ public sealed class StreamTests(StreamTests.Servers servers, ITestOutputHelper o
 
     public sealed class Servers : IDisposable
     {
-        internal ServerPair Pair { get; } = ServerPair.Start("--enable-debug-command", "yes");
+        internal ServerPair Pair { get; } = ServerPair.Start(
+            "--enable-debug-command", "yes",
+            "--hash-max-listpack-entries", "6", "--hash-max-listpack-value", "30");
 
         public void Dispose()
         {

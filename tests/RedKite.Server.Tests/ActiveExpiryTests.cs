@@ -39,6 +39,29 @@ public abstract class ActiveExpiryTests : TranscriptTests
     }
 
     [Fact]
+    public void Fields_go_without_being_touched_and_so_does_a_hash_without_any()
+    {
+        const int Fields = 100_000;
+        long before = Server.Keyspace.UsedBytes;
+        Run("HSET small a 1 b 2").IsInteger(2);
+        Run("HPEXPIRE small 10000 FIELDS 1 a");
+        for (int i = 0; i < Fields; i++) Run($"HSETEX large PX {10_000 + (i % 1000)} FIELDS 1 field:{i} value").IsInteger(1);
+        Thread.Sleep(500);
+        Run("HLEN large").IsInteger(Fields);
+
+        Clock.Advance(60_000);
+        var clock = Stopwatch.StartNew();
+        while (Server.Keyspace.ExpiredFields < Fields + 1 && clock.Elapsed < Patience) Thread.Sleep(10);
+        TestContext.Current.TestOutputHelper?.WriteLine($"{Fields} fields expired in {clock.ElapsedMilliseconds} ms");
+        Assert.Equal(Fields + 1, Server.Keyspace.ExpiredFields);
+        Assert.Equal(1, Server.Keyspace.Databases[0].Count);
+        Run("HGETALL small").IsBag("b", "2");
+        Run("DEL small").IsInteger(1);
+        while (Server.Keyspace.UsedBytes - before > 100_000 && clock.Elapsed < Patience) Thread.Sleep(10);
+        Assert.InRange(Server.Keyspace.UsedBytes - before, 0, 100_000); // segments stay
+    }
+
+    [Fact]
     public void Nothing_goes_while_active_expiry_is_off()
     {
         Server.ExpiresActively = false;

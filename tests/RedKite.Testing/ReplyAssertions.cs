@@ -15,8 +15,12 @@ public static class ReplyAssertions
 
     public static void IsError(this RespValue reply, string text) => reply.Is(RespValue.Scalar('-', Encoding.Latin1.GetBytes(text)));
 
-    public static void IsArray(this RespValue reply, params string[] bulks) =>
-        reply.Is(RespValue.Aggregate('*', [.. bulks.Select(bulk => RespValue.Scalar('$', Encoding.Latin1.GetBytes(bulk)))]));
+    /// <summary>An array of bulk strings and RESP2's nulls.</summary>
+    public static void IsArray(this RespValue reply, params string?[] bulks) =>
+        reply.Is(RespValue.Aggregate('*', [.. bulks.Select(bulk => bulk is null ? RespValue.Null('$') : RespValue.Scalar('$', Encoding.Latin1.GetBytes(bulk)))]));
+
+    public static void IsIntegers(this RespValue reply, params long[] values) =>
+        reply.Is(RespValue.Aggregate('*', [.. values.Select(value => RespValue.Scalar(':', Encoding.ASCII.GetBytes($"{value}")))]));
 
     public static void IsNull(this RespValue reply)
     {

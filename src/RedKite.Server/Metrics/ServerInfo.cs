@@ -194,7 +194,7 @@ internal static class ServerInfo
         foreach (Database database in server.Keyspace.Databases)
         {
             long keys = database.Count;
-            if (keys > 0) text.Line(string.Create(CultureInfo.InvariantCulture, $"db{database.Index}:keys={keys},expires={database.Expiring},avg_ttl={database.AverageTtlMs},subexpiry=0"));
+            if (keys > 0) text.Line(string.Create(CultureInfo.InvariantCulture, $"db{database.Index}:keys={keys},expires={database.Expiring},avg_ttl={database.AverageTtlMs},subexpiry={database.FieldsExpiring}"));
         }
     }
 

@@ -32,6 +32,8 @@ internal sealed class ServerMetrics
     /// <summary>What was counted at the last reset, of the totals that are never set back themselves.</summary>
     internal long ExpiredKeysAtReset { get; private set; }
 
+    internal long ExpiredFieldsAtReset { get; private set; }
+
     internal long LoopCyclesAtReset { get; private set; }
 
     /// <summary>Takes a sample of the totals; called ten times a second or so by one loop.</summary>
@@ -58,10 +60,11 @@ internal sealed class ServerMetrics
     }
 
     /// <summary>CONFIG RESETSTAT. The memory's peak stays, as in Redis.</summary>
-    internal void Reset(in ServerTotals totals, long expiredKeys)
+    internal void Reset(in ServerTotals totals, long expiredKeys, long expiredFields)
     {
         ConnectionsReceived = ConnectionsRejected = QueryBufferDisconnections = OutputBufferDisconnections = AuthenticationsDenied = 0;
         ExpiredKeysAtReset = expiredKeys;
+        ExpiredFieldsAtReset = expiredFields;
         LoopCyclesAtReset = totals.LoopCycles;
         _commands.Clear();
         _received.Clear();

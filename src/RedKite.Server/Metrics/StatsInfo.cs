@@ -28,7 +28,7 @@ internal static class StatsInfo
         text.Line("sync_full"u8, 0);
         text.Line("sync_partial_ok"u8, 0);
         text.Line("sync_partial_err"u8, 0);
-        text.Line("expired_subkeys"u8, 0);
+        text.Line("expired_subkeys"u8, server.Keyspace.ExpiredFields - stats.ExpiredFieldsAtReset);
         text.Line("expired_keys"u8, server.Keyspace.ExpiredKeys - stats.ExpiredKeysAtReset);
         text.Line("expired_stale_perc"u8, StalePercent(server), 2);
         text.Line("expired_time_cap_reached_count"u8, totals.SweepsCut);

@@ -3,8 +3,8 @@ using System.Diagnostics;
 namespace RedKite.Store.Keyspace;
 
 /// <summary>
-/// One loop's share of the background work: frees what FLUSHALL set aside and removes keys whose time has come, though
-/// nobody touches them. It works in short slices under one stripe's lock at a time, and stops at a deadline.
+/// One loop's share of the background work: frees what FLUSHALL set aside and removes keys and fields of hashes whose time has
+/// come, though nobody touches them. It works in short slices under one stripe's lock at a time, and stops at a deadline.
 /// </summary>
 /// <remarks>
 /// There is no index of expiries. A segment knows the earliest one that it may hold, so a round looks at every
@@ -85,14 +85,14 @@ internal sealed class BackgroundSweep
         var result = default(ExpiryResult);
         stripe.Enter();
         Table? table = _keyspace.Databases[_database].TableIn(_stripe);
-        bool more = table is { Expiring: > 0 };
+        bool more = table is not null && table.Expiring + table.FieldsExpiring > 0;
         if (more && _prefix == 0) table!.SampleExpiries((uint)(nowMs * SamplingStep), nowMs);
         for (int i = 0; more && i < HeadersPerSlice && result.SegmentsSearched == 0; i++)
         {
             more = table!.ExpireSegment(ref _prefix, nowMs, ref result);
         }
 
-        stripe.ExpiredKeys += result.Expired;
+        stripe.NoteExpired(result);
         stripe.Exit();
         if (more) return;
 

@@ -46,6 +46,17 @@ internal sealed unsafe class Database
         }
     }
 
+    /// <summary>Hashes of which fields have an expiry. Needs no lock.</summary>
+    internal long FieldsExpiring
+    {
+        get
+        {
+            long count = 0;
+            foreach (Table? table in _tables) count += table?.FieldsExpiring ?? 0;
+            return count;
+        }
+    }
+
     /// <summary>Bytes of the tables, without their directories and entries. Needs no lock.</summary>
     internal long TableBytes
     {
@@ -128,7 +139,7 @@ internal sealed unsafe class Database
         byte* block = inPlace ? old : stripe.Arena.Allocate(bytes);
         byte* oldKeyStart = inPlace ? EntryBlock.KeyStart(old) : null;
 
-        bool hadExpiry = old != null && EntryBlock.Expires(old);
+        byte expiryFlags = old != null ? EntryBlock.ExpiryFlags(old) : (byte)0;
         if (old != null && !inPlace) _tables[_keyspace.StripeOf(hash)]!.FreeEntry(old);
         EntryBlock.Initialize(block, type, encoding, accessClock, key.Length, valueLength, expires);
         if (expires) EntryBlock.WriteExpiry(block, expiryMs);
@@ -136,9 +147,9 @@ internal sealed unsafe class Database
         if (keyStart != oldKeyStart) key.CopyTo(new Span<byte>(keyStart, key.Length));
 
         if (old == null) return new Entry(TableOf(hash, stripe).Add(hash, block));
-        if (inPlace && !expires && !hadExpiry) return existing;
+        if (inPlace && !expires && expiryFlags == 0) return existing;
         EntryPosition position = existing.Position;
-        _tables[_keyspace.StripeOf(hash)]!.Replace(ref position, block);
+        _tables[_keyspace.StripeOf(hash)]!.Replace(ref position, block, expiryFlags);
         return new Entry(position);
     }
 
@@ -157,30 +168,37 @@ internal sealed unsafe class Database
     /// </summary>
     internal Entry ResizeValue(Entry entry, int valueLength)
     {
-        byte* block = entry.Position.Entry;
-        int keyLength = EntryBlock.KeyLength(block);
-        bool expires = EntryBlock.Expires(block);
-        long bytes = EntryBlock.Bytes(block);
-        long newBytes = EntryBlock.BytesFor(keyLength, valueLength, expires);
-        Table table = _tables[_keyspace.StripeOf(entry.Position.Hash)]!;
         EntryPosition position = entry.Position;
-        if (EntryBlock.IsLong(block) == EntryBlock.IsLong(keyLength, valueLength))
-        {
-            byte* resized = table.Arena.Reallocate(block, bytes, newBytes);
-            EntryBlock.WriteValueLength(resized, valueLength);
-            if (resized != block) table.Replace(ref position, resized);
-            return new Entry(position);
-        }
-
-        byte* moved = table.Arena.Allocate(newBytes);
-        EntryBlock.Initialize(moved, EntryBlock.Type(block), EntryBlock.Encoding(block), EntryBlock.AccessClock(block), keyLength, valueLength, expires);
-        if (expires) EntryBlock.WriteExpiry(moved, EntryBlock.Expiry(block));
-        EntryBlock.Key(block).CopyTo(new Span<byte>(EntryBlock.KeyStart(moved), keyLength));
-        Span<byte> value = EntryBlock.Value(block);
-        value[..Math.Min(value.Length, valueLength)].CopyTo(EntryBlock.Value(moved));
-        table.Arena.Free(block, bytes);
-        table.Replace(ref position, moved);
+        _tables[_keyspace.StripeOf(position.Hash)]!.Resize(ref position, valueLength);
         return new Entry(position);
+    }
+
+    /// <summary>
+    /// Says whether fields of a hash expire, after any of their expiries changed: so the sweep knows when it has to look.
+    /// </summary>
+    internal void NoteFieldExpiry(Entry entry, bool expire)
+    {
+        EntryPosition position = entry.Position;
+        byte expiryFlags = EntryBlock.ExpiryFlags(position.Entry);
+        EntryBlock.MarkFieldsExpire(position.Entry, expire);
+        _tables[_keyspace.StripeOf(position.Hash)]!.Replace(ref position, position.Entry, expiryFlags);
+    }
+
+    /// <summary>
+    /// Removes the fields of a hash whose time has come, about as many as said, and the hash when none is left. No other
+    /// entry moves.
+    /// </summary>
+    /// <returns>The hash as it is then, or nothing.</returns>
+    internal Entry ExpireFields(Entry entry, long nowMs, int workMax)
+    {
+        EntryPosition position = entry.Position;
+        int stripe = _keyspace.StripeOf(position.Hash);
+        Table table = _tables[stripe]!;
+        _keyspace.Stripes[stripe].ExpiredFields += table.ExpireFields(ref position, nowMs, ref workMax, out bool isEmpty);
+        if (!isEmpty) return new Entry(position);
+        table.RemoveInPlace(position);
+        table.FreeEntry(position.Entry);
+        return default;
     }
 
     /// <summary>Sets, changes or (with <see cref="NoExpiry"/>) takes away a key's expiry.</summary>
@@ -188,6 +206,7 @@ internal sealed unsafe class Database
     {
         byte* block = entry.Position.Entry;
         bool expires = expiryMs != NoExpiry;
+        byte expiryFlags = EntryBlock.ExpiryFlags(block);
         if (!expires && !EntryBlock.Expires(block)) return entry;
         Table table = _tables[_keyspace.StripeOf(entry.Position.Hash)]!;
         EntryPosition position = entry.Position;
@@ -198,6 +217,7 @@ internal sealed unsafe class Database
             EntryBlock.Initialize(
                 moved, EntryBlock.Type(block), EntryBlock.Encoding(block), EntryBlock.AccessClock(block),
                 EntryBlock.KeyLength(block), EntryBlock.ValueLength(block), expires);
+            EntryBlock.MarkFieldsExpire(moved, EntryBlock.FieldsExpire(block));
             EntryBlock.Key(block).CopyTo(new Span<byte>(EntryBlock.KeyStart(moved), EntryBlock.KeyLength(block)));
             EntryBlock.Value(block).CopyTo(EntryBlock.Value(moved));
             table.Arena.Free(block, EntryBlock.Bytes(block));
@@ -209,7 +229,7 @@ internal sealed unsafe class Database
         }
 
         if (expires) EntryBlock.WriteExpiry(block, expiryMs);
-        table.Replace(ref position, block);
+        table.Replace(ref position, block, expiryFlags);
         return new Entry(position);
     }
 
@@ -223,6 +243,7 @@ internal sealed unsafe class Database
         Entry copy = target.WriteValue(key, hash, existing, source.Type, source.Encoding, value.Length, source.ExpiryMs, accessClock);
         if (source.HasStructure) copy.Root = ValueStructure.Copy(source, target.ArenaOf(copy));
         else value.CopyTo(copy.Value);
+        if (source.FieldsExpire) target.NoteFieldExpiry(copy, expire: true);
     }
 
     /// <summary>
@@ -240,6 +261,7 @@ internal sealed unsafe class Database
             ReadOnlySpan<byte> root = source.Value;
             Entry renamed = WriteValue(key, hash, existing, source.Type, source.Encoding, root.Length, source.ExpiryMs, source.AccessClock);
             root.CopyTo(renamed.Value);
+            if (source.FieldsExpire) NoteFieldExpiry(renamed, expire: true);
         }
         else
         {
@@ -296,21 +318,21 @@ internal sealed unsafe class Database
         var result = default(ExpiryResult);
         uint prefix = table.PrefixOf(_keyspace.Hash(EntryBlock.Key(block)));
         table.ExpireSegment(ref prefix, nowMs, ref result);
-        _keyspace.Stripes[stripe].ExpiredKeys += result.Expired;
+        _keyspace.Stripes[stripe].NoteExpired(result);
         return default;
     }
 
     /// <summary>Removes every entry of a stripe whose time has come. The stripe is locked.</summary>
     internal void ExpireStripe(int stripe, long nowMs)
     {
-        if (_tables[stripe] is not { Expiring: > 0 } table) return;
+        if (_tables[stripe] is not { } table || table.Expiring + table.FieldsExpiring == 0) return;
         var result = default(ExpiryResult);
         uint prefix = 0;
         while (table.ExpireSegment(ref prefix, nowMs, ref result))
         {
         }
 
-        _keyspace.Stripes[stripe].ExpiredKeys += result.Expired;
+        _keyspace.Stripes[stripe].NoteExpired(result);
     }
 
     /// <summary>Removes a key with its value.</summary>

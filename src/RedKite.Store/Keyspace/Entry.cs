@@ -34,6 +34,9 @@ internal readonly unsafe ref struct Entry
 
     internal bool Expires => EntryBlock.Expires(_position.Entry);
 
+    /// <summary>Whether the value is a hash of which fields have an expiry.</summary>
+    internal bool FieldsExpire => EntryBlock.FieldsExpire(_position.Entry);
+
     /// <summary>When the key expires, in Unix milliseconds, or <see cref="Database.NoExpiry"/>.</summary>
     internal long ExpiryMs => EntryBlock.Expires(_position.Entry) ? EntryBlock.Expiry(_position.Entry) : Database.NoExpiry;
 

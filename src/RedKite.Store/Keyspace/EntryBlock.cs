@@ -8,7 +8,7 @@ namespace RedKite.Store.Keyspace;
 /// The bytes of an entry: one block that holds a key's header, expiry, name and (for a string) value.
 /// <code>
 ///  0  u32  type (4 bits) | encoding (4) | access clock (24)
-///  4  u8   flags: 1 = has an expiry, 2 = long form
+///  4  u8   flags: 1 = has an expiry, 2 = long form, 4 = a hash of which fields have an expiry
 ///  short form (key up to 255 bytes, value up to 65,535):
 ///  5  u8   key length
 ///  6  u16  value length
@@ -25,6 +25,7 @@ internal static unsafe class EntryBlock
 {
     internal const byte HasExpiry = 1;
     internal const byte LongForm = 2;
+    internal const byte HasFieldExpiry = 4;
 
     private const int LongDataOffset = 24;
 
@@ -70,6 +71,13 @@ internal static unsafe class EntryBlock
     }
 
     internal static bool Expires(byte* block) => (block[4] & HasExpiry) != 0;
+
+    /// <summary>Those of the flags that say that something of the entry expires: the key, fields of the hash that it is.</summary>
+    internal static byte ExpiryFlags(byte* block) => (byte)(block[4] & (HasExpiry | HasFieldExpiry));
+
+    internal static bool FieldsExpire(byte* block) => (block[4] & HasFieldExpiry) != 0;
+
+    internal static void MarkFieldsExpire(byte* block, bool expire) => block[4] = (byte)((block[4] & ~HasFieldExpiry) | (expire ? HasFieldExpiry : 0));
 
     /// <summary>Marks an entry whose form has room for an expiry either way.</summary>
     internal static void MarkExpires(byte* block, bool expires) => block[4] = (byte)((block[4] & ~HasExpiry) | (expires ? HasExpiry : 0));

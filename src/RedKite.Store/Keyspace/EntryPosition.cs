@@ -52,5 +52,7 @@ internal struct ExpiryResult
 {
     internal long Expired { get; set; }
 
+    internal long ExpiredFields { get; set; }
+
     internal int SegmentsSearched { get; set; }
 }

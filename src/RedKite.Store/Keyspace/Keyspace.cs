@@ -84,6 +84,16 @@ internal sealed class Keyspace : IDisposable
         }
     }
 
+    internal long ExpiredFields
+    {
+        get
+        {
+            long count = 0;
+            foreach (Stripe stripe in Stripes) count += stripe.ExpiredFields;
+            return count;
+        }
+    }
+
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal ulong Hash(ReadOnlySpan<byte> key) => _hasher.Hash(key);
 

@@ -2,6 +2,7 @@ using System.Numerics;
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 using System.Runtime.Intrinsics;
+using RedKite.Store.Values;
 
 namespace RedKite.Store.Keyspace;
 
@@ -10,7 +11,7 @@ namespace RedKite.Store.Keyspace;
 /// <code>
 /// bucket   0..8   a tag for each slot: eight bits of the hash, 0 = free
 ///          9      how many entries went past this full bucket (255 = it has forgotten)
-///         10..63  nine 6-byte slots: the entry's address; its lowest bit says that the entry has an expiry
+///         10..63  nine 6-byte slots: the entry's address; its lowest bit says that it or some of its fields expire
 /// </code>
 /// An entry lives in its home bucket or, when that is full, in the next one with room; a search ends at a bucket that
 /// nobody went past. Six-byte slots were measured against eight-byte ones: 9 instead of 7 entries a line, which
@@ -38,7 +39,7 @@ internal static unsafe class Segment
         public uint Prefix;         // the first hash prefix that belongs here
         public int Depth;           // how many bits of the prefix are this segment's own
         public int Count;
-        public int Expiring;
+        public int Expiring;        // entries with an expiry of their own or of fields
     }
 
     internal static Header* Of(byte* segment) => (Header*)segment;
@@ -67,7 +68,7 @@ internal static unsafe class Segment
     internal static uint Occupied(byte* bucket) =>
         ~Vector128.Equals(Vector128.Load(bucket), Vector128<byte>.Zero).ExtractMostSignificantBits() & SlotMask;
 
-    /// <summary>The address in a slot, its lowest bit telling whether the entry expires.</summary>
+    /// <summary>The address in a slot, its lowest bit telling whether it or some of its fields expire.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal static nuint Slot(byte* bucket, int slot) => (nuint)(*(ulong*)(bucket + SlotsAt - 2 + (slot * 6)) >> 16);
 
@@ -100,15 +101,21 @@ internal static unsafe class Segment
         Header* header = Of(segment);
         header->Count++;
         nuint address = (nuint)entry;
-        if (EntryBlock.Expires(entry))
+        if (EntryBlock.ExpiryFlags(entry) != 0)
         {
             address |= 1;
             header->Expiring++;
-            long expiry = EntryBlock.Expiry(entry);
-            if (expiry < header->EarliestExpiry) header->EarliestExpiry = expiry;
+            NoteExpiry(header, entry);
         }
 
         WriteSlot(bucket, slot, address);
+    }
+
+    /// <summary>Lets the header know when an entry or a field of it expires.</summary>
+    internal static void NoteExpiry(Header* header, byte* entry)
+    {
+        long expiry = FieldExpiry.NextOf(entry);
+        if (expiry < header->EarliestExpiry) header->EarliestExpiry = expiry;
     }
 
     internal static void Remove(byte* segment, ulong hash, byte* bucket, int slot)

@@ -36,6 +36,9 @@ internal sealed unsafe class Stripe : IDisposable
     /// <summary>Keys that were removed because their time had come.</summary>
     internal long ExpiredKeys { get; set; }
 
+    /// <summary>Fields of hashes that were removed because their time had come.</summary>
+    internal long ExpiredFields { get; set; }
+
     internal long UsedBytes => Arena.UsedBytes + Segments.UsedBytes;
 
     internal long LockWaits => _lock.Contended;
@@ -72,6 +75,12 @@ internal sealed unsafe class Stripe : IDisposable
         bool taken = _touched.TryDequeue(out key);
         HasTouched = _touched.Count > 0;
         return taken;
+    }
+
+    internal void NoteExpired(in ExpiryResult result)
+    {
+        ExpiredKeys += result.Expired;
+        ExpiredFields += result.ExpiredFields;
     }
 
     internal Table NewTable() => new(Arena, Segments, _hasher, Values);

@@ -25,6 +25,9 @@ internal sealed unsafe class Table : IDisposable
     // Two neighbours join again when they fill less than this together, well below what a split leaves behind.
     private const int JoinBelow = Segment.EntriesMax / 3;
 
+    // How many fields one call removes at most, about: some ten microseconds.
+    private const int FieldWorkMax = 1024;
+
     private readonly Arena _arena;
     private readonly SegmentPool _pool;
     private readonly KeyHasher _hasher;
@@ -48,6 +51,9 @@ internal sealed unsafe class Table : IDisposable
 
     internal long Expiring { get; private set; }
 
+    /// <summary>Hashes of which fields have an expiry.</summary>
+    internal long FieldsExpiring { get; private set; }
+
     internal int Segments { get; private set; }
 
     /// <summary>How long keys with an expiry have left on average, by the samples so far; 0: none was taken.</summary>
@@ -57,6 +63,8 @@ internal sealed unsafe class Table : IDisposable
     internal double StaleShare { get; private set; }
 
     internal Arena Arena => _arena;
+
+    internal KeyHasher Hasher => _hasher;
 
     /// <summary>Finds a key's entry. The caller decides what an expired one means.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
@@ -100,7 +108,7 @@ internal sealed unsafe class Table : IDisposable
 
         Segment.Add(segment, hash, entry, out byte* bucket, out int slot);
         Count++;
-        if (EntryBlock.Expires(entry)) Expiring++;
+        CountExpiry(entry, 1);
         return new EntryPosition(bucket, slot, entry, hash);
     }
 
@@ -116,26 +124,57 @@ internal sealed unsafe class Table : IDisposable
     {
         Segment.Remove(position.Segment, position.Hash, position.Bucket, position.Slot);
         Count--;
-        if (EntryBlock.Expires(position.Entry)) Expiring--;
+        CountExpiry(position.Entry, -1);
     }
 
-    /// <summary>Puts another block of the same key in an entry's place, or the same one after its expiry changed.</summary>
-    internal void Replace(ref EntryPosition position, byte* entry)
+    /// <summary>
+    /// Puts another block of the same key in an entry's place, or the same one after the expiry of the key or of fields changed.
+    /// </summary>
+    /// <param name="position">Where the entry is.</param>
+    /// <param name="entry">The block.</param>
+    /// <param name="oldExpiryFlags">What <see cref="EntryBlock.ExpiryFlags"/> of the entry was before.</param>
+    internal void Replace(ref EntryPosition position, byte* entry, byte oldExpiryFlags)
     {
         Segment.Header* header = Segment.Of(position.Segment);
-        bool expired = (Segment.Slot(position.Bucket, position.Slot) & 1) != 0;
-        bool expires = EntryBlock.Expires(entry);
-        int change = (expires ? 1 : 0) - (expired ? 1 : 0);
-        header->Expiring += change;
-        Expiring += change;
-        if (expires)
+        byte flags = EntryBlock.ExpiryFlags(entry);
+        header->Expiring += (flags != 0 ? 1 : 0) - (oldExpiryFlags != 0 ? 1 : 0);
+        Expiring += (flags & EntryBlock.HasExpiry) - (oldExpiryFlags & EntryBlock.HasExpiry);
+        FieldsExpiring += ((flags & EntryBlock.HasFieldExpiry) - (oldExpiryFlags & EntryBlock.HasFieldExpiry)) / EntryBlock.HasFieldExpiry;
+        if (flags != 0) Segment.NoteExpiry(header, entry);
+        Segment.WriteSlot(position.Bucket, position.Slot, (nuint)entry | (flags != 0 ? (nuint)1 : 0));
+        position = position.At(entry);
+    }
+
+    /// <summary>Changes the length of the value in an entry's block; its first bytes and all else stay. The block may move.</summary>
+    internal void Resize(ref EntryPosition position, int valueLength)
+    {
+        byte* block = position.Entry;
+        int keyLength = EntryBlock.KeyLength(block);
+        bool expires = EntryBlock.Expires(block);
+        long bytes = EntryBlock.Bytes(block);
+        long newBytes = EntryBlock.BytesFor(keyLength, valueLength, expires);
+        byte* moved;
+        if (EntryBlock.IsLong(block) == EntryBlock.IsLong(keyLength, valueLength))
         {
-            long expiry = EntryBlock.Expiry(entry);
-            if (expiry < header->EarliestExpiry) header->EarliestExpiry = expiry;
+            moved = _arena.Reallocate(block, bytes, newBytes);
+            EntryBlock.WriteValueLength(moved, valueLength);
+            if (moved == block) return;
+        }
+        else
+        {
+            moved = _arena.Allocate(newBytes);
+            EntryBlock.Initialize(moved, EntryBlock.Type(block), EntryBlock.Encoding(block), EntryBlock.AccessClock(block), keyLength, valueLength, expires);
+            EntryBlock.MarkFieldsExpire(moved, EntryBlock.FieldsExpire(block));
+            if (expires) EntryBlock.WriteExpiry(moved, EntryBlock.Expiry(block));
+            EntryBlock.Key(block).CopyTo(new Span<byte>(EntryBlock.KeyStart(moved), keyLength));
+            Span<byte> value = EntryBlock.Value(block);
+            value[..Math.Min(value.Length, valueLength)].CopyTo(EntryBlock.Value(moved));
+            _arena.Free(block, bytes);
         }
 
-        Segment.WriteSlot(position.Bucket, position.Slot, (nuint)entry | (expires ? (nuint)1 : 0));
-        position = position.At(entry);
+        nuint expiryBit = Segment.Slot(position.Bucket, position.Slot) & 1;
+        Segment.WriteSlot(position.Bucket, position.Slot, (nuint)moved | expiryBit);
+        position = position.At(moved);
     }
 
     /// <summary>Asks for the line of a key's home bucket, and says where it is. Needs no lock.</summary>
@@ -240,18 +279,21 @@ internal sealed unsafe class Table : IDisposable
     internal uint PrefixOf(ulong hash) => Segment.Of(SegmentOf(hash))->Prefix;
 
     /// <summary>
-    /// Removes what has expired from the segment that holds <paramref name="prefix"/> and moves on to the next one.
-    /// A segment whose earliest expiry lies ahead costs one look at its header.
+    /// Removes what has expired from the segment that holds <paramref name="prefix"/>, keys and fields of hashes, and moves
+    /// on to the next one, unless there are too many fields for one call. A segment whose earliest expiry lies ahead costs
+    /// one look at its header.
     /// </summary>
     /// <returns>False when it was the last segment.</returns>
     internal bool ExpireSegment(ref uint prefix, long nowMs, ref ExpiryResult result)
     {
+        uint start = prefix;
         byte* segment = SegmentOfPrefix(prefix);
         bool more = Advance(segment, ref prefix);
         if (Segment.Of(segment)->EarliestExpiry > nowMs) return more;
 
         result.SegmentsSearched++;
         long earliest = long.MaxValue;
+        int fieldWork = FieldWorkMax;
         for (int index = 0; index < Segment.Buckets; index++)
         {
             if (Sse.IsSupported && index + 2 < Segment.Buckets) PrefetchExpiring(Segment.Bucket(segment, index + 2));
@@ -262,22 +304,57 @@ internal sealed unsafe class Table : IDisposable
                 nuint address = Segment.Slot(bucket, slot);
                 if ((address & 1) == 0) continue;
                 var entry = (byte*)(address & ~(nuint)1);
-                long expiry = EntryBlock.Expiry(entry);
-                if (expiry > nowMs)
-                {
-                    earliest = Math.Min(earliest, expiry);
-                    continue;
-                }
-
-                RemoveInPlace(new EntryPosition(bucket, slot, entry, _hasher.Hash(EntryBlock.Key(entry))));
-                result.Expired++;
-                FreeEntry(entry);
+                long expiry = FieldExpiry.NextOf(entry);
+                if (expiry <= nowMs) expiry = Expire(new EntryPosition(bucket, slot, entry, hash: 0), nowMs, ref fieldWork, ref result);
+                earliest = Math.Min(earliest, expiry);
             }
         }
 
         Segment.Of(segment)->EarliestExpiry = earliest;
+        if (earliest <= nowMs)
+        {
+            prefix = start; // fields are left
+            return true;
+        }
+
         JoinIfSparse(segment);
         return more;
+    }
+
+    // Removes an entry that is due, or its fields that are; gives when something of what is left expires.
+    private long Expire(EntryPosition position, long nowMs, ref int fieldWork, ref ExpiryResult result)
+    {
+        byte* entry = position.Entry;
+        if (!EntryBlock.Expires(entry) || EntryBlock.Expiry(entry) > nowMs)
+        {
+            if (fieldWork <= 0) return nowMs;
+            result.ExpiredFields += ExpireFields(ref position, nowMs, ref fieldWork, out bool isEmpty);
+            entry = position.Entry;
+            if (!isEmpty) return FieldExpiry.NextOf(entry);
+        }
+        else
+        {
+            result.Expired++;
+        }
+
+        RemoveInPlace(new EntryPosition(position.Bucket, position.Slot, entry, _hasher.Hash(EntryBlock.Key(entry))));
+        FreeEntry(entry);
+        return long.MaxValue;
+    }
+
+    /// <summary>Removes fields of a hash whose time has come, about as many as said; the entry's block may move.</summary>
+    /// <param name="position">Where the entry is; its hash does not matter.</param>
+    /// <param name="nowMs">The time.</param>
+    /// <param name="workMax">How many; what is left of it.</param>
+    /// <param name="isEmpty">Whether no field is left. The entry is still there, for the caller to remove.</param>
+    /// <returns>How many fields were removed.</returns>
+    internal long ExpireFields(ref EntryPosition position, long nowMs, ref int workMax, out bool isEmpty)
+    {
+        byte flags = EntryBlock.ExpiryFlags(position.Entry);
+        long removed = FieldExpiry.Free(this, ref position, nowMs, ref workMax, out isEmpty);
+        EntryBlock.MarkFieldsExpire(position.Entry, FieldExpiry.EarliestOf(position.Entry) != long.MaxValue);
+        Replace(ref position, position.Entry, flags);
+        return removed;
     }
 
     /// <summary>Looks at a few entries that expire, from the segment that holds <paramref name="prefix"/>, for INFO's estimates.</summary>
@@ -297,7 +374,7 @@ internal sealed unsafe class Table : IDisposable
             for (uint occupied = Segment.Occupied(bucket); occupied != 0; occupied &= occupied - 1)
             {
                 nuint address = Segment.Slot(bucket, BitOperations.TrailingZeroCount(occupied));
-                if ((address & 1) == 0) continue;
+                if ((address & 1) == 0 || !EntryBlock.Expires((byte*)(address & ~(nuint)1))) continue;
                 long expiry = EntryBlock.Expiry((byte*)(address & ~(nuint)1));
                 if (expiry <= nowMs)
                 {
@@ -357,6 +434,12 @@ internal sealed unsafe class Table : IDisposable
 
         _pool.ReturnDirectory(_directory);
         Count = Expiring = Segments = 0;
+    }
+
+    private void CountExpiry(byte* entry, int change)
+    {
+        if (EntryBlock.Expires(entry)) Expiring += change;
+        if (EntryBlock.FieldsExpire(entry)) FieldsExpiring += change;
     }
 
     // x + x(1-x)/4 in 32-bit fixed point, see the remarks above.

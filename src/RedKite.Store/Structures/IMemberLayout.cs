@@ -8,4 +8,7 @@ internal unsafe interface IMemberLayout
 
     /// <summary>The bytes that the block was allocated with.</summary>
     static abstract long Bytes(byte* block);
+
+    /// <summary>When the member expires, in Unix milliseconds; most kinds of members never do.</summary>
+    static virtual long Expiry(byte* block) => long.MaxValue;
 }

@@ -43,6 +43,21 @@ internal static unsafe class MemberBucket
 
     internal static void WriteNext(byte* bucket, byte* next) => *(byte**)(bucket + NextAt) = next;
 
+    /// <summary>How many buckets a chain has.</summary>
+    internal static int ChainLength(byte* first)
+    {
+        int length = 1;
+        while ((first = Next(first)) != null) length++;
+        return length;
+    }
+
+    /// <summary>A bucket of a chain by its number, from 0.</summary>
+    internal static byte* Link(byte* first, int number)
+    {
+        for (; number > 0; number--) first = Next(first);
+        return first;
+    }
+
     /// <summary>A slot's address and hint.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal static ulong Slot(byte* bucket, int slot) => *(ulong*)(bucket + SlotsAt - 2 + (slot * 6)) >> 16;

@@ -14,6 +14,9 @@ namespace RedKite.Store.Structures;
 /// 4 KiB is the largest block that an arena keeps in slabs, and there every bucket is one cache line. The first chunks
 /// grow in steps of a third to a half, so that a table of a few members is small; copying them costs 2.4 bucket copies
 /// for each bucket added. A directory of a million members has 2,600 chunks and stays in the cache.
+///
+/// A chunk knows the earliest expiry among its members, if they are of a kind that expires: it may be too early, never too
+/// late. So what is due is found by a look at the directory and a search of the few chunks that have some of it.
 /// </remarks>
 internal readonly unsafe struct MemberBuckets
 {
@@ -38,15 +41,22 @@ internal readonly unsafe struct MemberBuckets
     [StructLayout(LayoutKind.Sequential)]
     internal struct Header
     {
-        public byte** Directory;     // points to First while there is one chunk
-        public byte* First;
+        public Chunk* Directory;     // points to First while there is one chunk
+        public Chunk First;
         public long Count;           // members
         public long Buckets;         // without those that continue a chain
         public long Capacity;        // buckets that the chunks have room for
         public long ChainedBuckets;  // those that continue a chain
-        public ulong Mask;           // 2^(level+1) - 1, where 2^level <= Buckets < 2^(level+1)
         public int DirectoryLength;
         public int LongestChain;     // in buckets; what it was at most
+    }
+
+    /// <summary>An entry of the directory.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal struct Chunk
+    {
+        public byte* Buckets;
+        public long EarliestExpiry; // long.MaxValue: none
     }
 
     internal static byte* Create(Arena arena)
@@ -54,34 +64,44 @@ internal readonly unsafe struct MemberBuckets
         var header = (Header*)arena.Allocate(sizeof(Header));
         byte* first = arena.Allocate(MemberBucket.Bytes);
         MemberBucket.Clear(first);
-        *header = new Header { Directory = &header->First, First = first, Buckets = 1, Capacity = 1, Mask = 1, DirectoryLength = 1, LongestChain = 1 };
+        *header = new Header { Buckets = 1, Capacity = 1, DirectoryLength = 1, LongestChain = 1 };
+        header->First = new Chunk { Buckets = first, EarliestExpiry = long.MaxValue };
+        header->Directory = &header->First;
         return (byte*)header;
     }
 
     internal long Bytes =>
         sizeof(Header) + DirectoryBytes + ((_header->Capacity + _header->ChainedBuckets) * MemberBucket.Bytes);
 
-    private long DirectoryBytes => _header->DirectoryLength == 1 ? 0 : (long)_header->DirectoryLength * sizeof(byte*);
+    private long DirectoryBytes => _header->DirectoryLength == 1 ? 0 : (long)_header->DirectoryLength * sizeof(Chunk);
+
+    internal long Chunks => LastChunk(_header->Capacity) + 1;
+
+    // 2^(level+1) - 1, where 2^level <= Buckets < 2^(level+1)
+    private ulong Mask => ulong.MaxValue >> BitOperations.LeadingZeroCount((ulong)_header->Buckets);
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal byte* Bucket(long index) =>
-        _header->Directory[index >> ChunkShift] + ((index & (BucketsPerChunk - 1)) * MemberBucket.Bytes);
+        _header->Directory[index >> ChunkShift].Buckets + ((index & (BucketsPerChunk - 1)) * MemberBucket.Bytes);
+
+    /// <summary>The earliest expiry of the chunk that a bucket is in.</summary>
+    internal ref long EarliestExpiryAt(long index) => ref _header->Directory[index >> ChunkShift].EarliestExpiry;
 
     /// <summary>The bucket in which a hash belongs: its low bits, as many as have been split off.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal long IndexOf(ulong hash)
     {
-        ulong index = hash & _header->Mask;
-        if (index >= (ulong)_header->Buckets) index &= _header->Mask >> 1;
+        ulong mask = Mask;
+        ulong index = hash & mask;
+        if (index >= (ulong)_header->Buckets) index &= mask >> 1;
         return (long)index;
     }
 
     /// <summary>How many low bits of the hash all members of a bucket have in common.</summary>
     internal int LevelOf(long index)
     {
-        ulong high = (_header->Mask >> 1) + 1;
-        int level = BitOperations.Log2(high);
-        return ((ulong)index | high) < (ulong)_header->Buckets ? level + 1 : level;
+        int level = BitOperations.Log2((ulong)_header->Buckets);
+        return (index | (1L << level)) < _header->Buckets ? level + 1 : level;
     }
 
     /// <summary>Adds an empty bucket at the end.</summary>
@@ -90,7 +110,6 @@ internal readonly unsafe struct MemberBuckets
         Header* header = _header;
         if (header->Buckets == header->Capacity) Grow();
         byte* bucket = Bucket(header->Buckets++);
-        if ((ulong)header->Buckets > header->Mask) header->Mask = (header->Mask << 1) | 1;
         MemberBucket.Clear(bucket);
         return bucket;
     }
@@ -100,7 +119,6 @@ internal readonly unsafe struct MemberBuckets
     {
         Header* header = _header;
         header->Buckets--;
-        if ((ulong)header->Buckets <= header->Mask >> 1) header->Mask >>= 1;
         long last = LastChunk(header->Capacity);
         long inLast = header->Buckets - (last << ChunkShift);
         if (inLast == 0 && last > 0) DropChunk(last);
@@ -160,7 +178,7 @@ internal readonly unsafe struct MemberBuckets
     internal void Dispose()
     {
         Debug.Assert(_header->Buckets == 1 && _header->ChainedBuckets == 0, "The members were freed before.");
-        _arena.Free(_header->Directory[0], CapacityOf(0) * MemberBucket.Bytes);
+        _arena.Free(_header->Directory[0].Buckets, CapacityOf(0) * MemberBucket.Bytes);
         if (_header->DirectoryLength > 1) _arena.Free((byte*)_header->Directory, DirectoryBytes);
         _arena.Free((byte*)_header, sizeof(Header));
     }
@@ -170,12 +188,12 @@ internal readonly unsafe struct MemberBuckets
     {
         var copy = (Header*)target.Allocate(sizeof(Header));
         *copy = *_header;
-        copy->Directory = copy->DirectoryLength == 1 ? &copy->First : (byte**)target.Allocate(DirectoryBytes);
+        copy->Directory = copy->DirectoryLength == 1 ? &copy->First : (Chunk*)target.Allocate(DirectoryBytes);
         for (long chunk = 0; chunk <= LastChunk(_header->Capacity); chunk++)
         {
             long bytes = CapacityOf(chunk) * MemberBucket.Bytes;
-            copy->Directory[chunk] = target.Allocate(bytes);
-            Buffer.MemoryCopy(_header->Directory[chunk], copy->Directory[chunk], bytes, bytes);
+            copy->Directory[chunk] = _header->Directory[chunk] with { Buckets = target.Allocate(bytes) };
+            Buffer.MemoryCopy(_header->Directory[chunk].Buckets, copy->Directory[chunk].Buckets, bytes, bytes);
         }
 
         return (byte*)copy;
@@ -202,22 +220,22 @@ internal readonly unsafe struct MemberBuckets
 
         long added = ++last < GrowingChunks ? 1 : BucketsPerChunk;
         if (last == _header->DirectoryLength) ResizeDirectory(Math.Max(DirectoryMin, _header->DirectoryLength * 2));
-        _header->Directory[last] = _arena.Allocate(added * MemberBucket.Bytes);
+        _header->Directory[last] = new Chunk { Buckets = _arena.Allocate(added * MemberBucket.Bytes), EarliestExpiry = long.MaxValue };
         _header->Capacity += added;
     }
 
     private void ResizeChunk(long chunk, long capacity)
     {
         long old = CapacityOf(chunk);
-        byte** place = &_header->Directory[chunk];
-        *place = _arena.Reallocate(*place, old * MemberBucket.Bytes, capacity * MemberBucket.Bytes);
+        Chunk* place = &_header->Directory[chunk];
+        place->Buckets = _arena.Reallocate(place->Buckets, old * MemberBucket.Bytes, capacity * MemberBucket.Bytes);
         _header->Capacity += capacity - old;
     }
 
     private void DropChunk(long chunk)
     {
         long capacity = CapacityOf(chunk);
-        _arena.Free(_header->Directory[chunk], capacity * MemberBucket.Bytes);
+        _arena.Free(_header->Directory[chunk].Buckets, capacity * MemberBucket.Bytes);
         _header->Capacity -= capacity;
         if (_header->DirectoryLength > DirectoryMin && chunk <= _header->DirectoryLength / 4) ResizeDirectory(_header->DirectoryLength / 2);
         else if (chunk == 1) ResizeDirectory(1);
@@ -228,7 +246,7 @@ internal readonly unsafe struct MemberBuckets
         Header* header = _header;
         if (header->DirectoryLength == 1)
         {
-            header->Directory = (byte**)_arena.Allocate((long)length * sizeof(byte*));
+            header->Directory = (Chunk*)_arena.Allocate((long)length * sizeof(Chunk));
             header->Directory[0] = header->First;
         }
         else if (length == 1)
@@ -239,7 +257,7 @@ internal readonly unsafe struct MemberBuckets
         }
         else
         {
-            header->Directory = (byte**)_arena.Reallocate((byte*)header->Directory, DirectoryBytes, (long)length * sizeof(byte*));
+            header->Directory = (Chunk*)_arena.Reallocate((byte*)header->Directory, DirectoryBytes, (long)length * sizeof(Chunk));
         }
 
         header->DirectoryLength = length;

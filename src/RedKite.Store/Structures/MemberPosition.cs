@@ -1,5 +1,4 @@
 using System.Numerics;
-using RedKite.Store.Memory;
 
 namespace RedKite.Store.Structures;
 
@@ -29,17 +28,21 @@ internal readonly unsafe struct MemberPosition(byte* bucket, int slot, ulong has
 internal unsafe struct MemberEnumerator
 {
     private readonly MemberBuckets _buckets;
-    private readonly long _count;
+    private readonly long _end;
     private byte* _bucket;
     private uint _left;
     private long _index;
     private int _slot;
 
-    internal MemberEnumerator(Arena arena, nint root)
+    /// <param name="buckets">The table's buckets.</param>
+    /// <param name="first">The bucket to begin with.</param>
+    /// <param name="end">The bucket behind the last one.</param>
+    internal MemberEnumerator(in MemberBuckets buckets, long first, long end)
     {
-        _buckets = new MemberBuckets(arena, (byte*)root);
-        _count = ((MemberBuckets.Header*)root)->Buckets;
-        Enter(_buckets.Bucket(0));
+        _buckets = buckets;
+        _end = end;
+        _index = first;
+        Enter(buckets.Bucket(first));
     }
 
     public readonly nint Current => (nint)MemberBucket.Block(_bucket, _slot);
@@ -51,14 +54,14 @@ internal unsafe struct MemberEnumerator
             byte* next = MemberBucket.Next(_bucket);
             if (next == null)
             {
-                if (++_index == _count)
+                if (++_index == _end)
                 {
                     _index--; // stays at the end
                     return false;
                 }
 
                 next = _buckets.Bucket(_index);
-                if (_index + 1 < _count) MemberBucket.PrefetchBlocks(_buckets.Bucket(_index + 1));
+                if (_index + 1 < _end) MemberBucket.PrefetchBlocks(_buckets.Bucket(_index + 1));
             }
 
             Enter(next);

@@ -1,3 +1,4 @@
+using System.Buffers;
 using System.Buffers.Binary;
 using System.Numerics;
 using System.Runtime.CompilerServices;
@@ -29,6 +30,9 @@ internal readonly unsafe struct MemberTable<TLayout>
     private const int FillMin = 3;
     private const int HintBits = 3;
 
+    // What the search of a chunk costs, in members freed.
+    private const int ChunkSearchCost = 128;
+
     // How many draws are asked for together, once their buckets are unlikely to be in the cache.
     private const int DrawsAtOnce = 8;
 
@@ -44,6 +48,12 @@ internal readonly unsafe struct MemberTable<TLayout>
         _arena = arena;
         _hasher = hasher;
         _header = (MemberBuckets.Header*)root;
+    }
+
+    /// <summary>A table that is only read from end to end, copied or freed: nothing that needs a hash.</summary>
+    internal MemberTable(Arena arena, nint root)
+        : this(arena, null!, root)
+    {
     }
 
     internal long Count => _header->Count;
@@ -123,30 +133,68 @@ internal readonly unsafe struct MemberTable<TLayout>
         return block;
     }
 
-    /// <summary>Every block, in no order; valid until the table changes.</summary>
-    public MemberEnumerator GetEnumerator() => new(_arena, (nint)_header);
+    /// <summary>Notes that a member which is in the table expires at a time.</summary>
+    internal void NoteExpiry(ulong hash, long expiryMs)
+    {
+        ref long earliest = ref Buckets.EarliestExpiryAt(Buckets.IndexOf(hash));
+        if (expiryMs < earliest) earliest = expiryMs;
+    }
 
     /// <summary>
-    /// Adds the members of one bucket to <paramref name="blocks"/> and gives the cursor of the next, 0 after the last.
+    /// Frees members whose time has come, until none is left or about so much work is done (in members freed).
+    /// </summary>
+    /// <param name="nowMs">The time.</param>
+    /// <param name="workMax">How much may be done; what is left of it.</param>
+    /// <param name="earliestMs">The earliest expiry of what is left, or earlier; not after the time if work is left.</param>
+    /// <returns>How many members were freed.</returns>
+    internal long FreeExpired(long nowMs, ref int workMax, out long earliestMs)
+    {
+        MemberBuckets buckets = Buckets;
+        long before = _header->Count;
+        long chunks = buckets.Chunks;
+        for (long chunk = 0; chunk < chunks && workMax > 0; chunk++)
+        {
+            ref long earliest = ref buckets.EarliestExpiryAt(chunk * MemberBuckets.BucketsPerChunk);
+            if (earliest > nowMs) continue;
+            workMax -= ChunkSearchCost;
+            earliest = FreeExpiredInChunk(chunk * MemberBuckets.BucketsPerChunk, nowMs, ref workMax);
+        }
+
+        long freed = before - _header->Count;
+        while (_header->Count < _header->Buckets * FillMin && _header->Buckets > 1) Join();
+        earliestMs = long.MaxValue;
+        for (long chunk = buckets.Chunks - 1; chunk >= 0; chunk--)
+        {
+            earliestMs = Math.Min(earliestMs, buckets.EarliestExpiryAt(chunk * MemberBuckets.BucketsPerChunk));
+        }
+
+        return freed;
+    }
+
+    /// <summary>Every block, in no order; valid until the table changes.</summary>
+    public MemberEnumerator GetEnumerator() => new(Buckets, 0, _header->Buckets);
+
+    /// <summary>
+    /// The blocks of one bucket; <paramref name="cursor"/> moves to the next one, and is 0 after the last.
     /// The cursor is a place in the order of the hashes' bits, lowest first, in which a bucket's two halves are neighbours:
     /// whatever splits and joins meanwhile, members that stay are seen. Any cursor is harmless, also one that a client made up.
     /// </summary>
-    internal ulong Scan(ulong cursor, List<nint> blocks)
+    internal MemberEnumerator ScanBucket(ref ulong cursor)
     {
         MemberBuckets buckets = Buckets;
         long index = buckets.IndexOf(cursor);
-        for (byte* bucket = buckets.Bucket(index); bucket != null; bucket = MemberBucket.Next(bucket))
-        {
-            for (uint occupied = MemberBucket.Occupied(bucket); occupied != 0; occupied &= occupied - 1)
-            {
-                blocks.Add((nint)MemberBucket.Block(bucket, BitOperations.TrailingZeroCount(occupied)));
-            }
-        }
-
         int level = buckets.LevelOf(index);
-        if (level == 0) return 0;
-        ulong step = 1UL << (64 - level);
-        return ReverseBits((ReverseBits(cursor) & ~(step - 1)) + step);
+        ulong step = level == 0 ? 0 : 1UL << (64 - level);
+        cursor = level == 0 ? 0 : ReverseBits((ReverseBits(cursor) & ~(step - 1)) + step);
+        return new MemberEnumerator(buckets, index, index + 1);
+    }
+
+    /// <summary>Adds the blocks of one bucket to a list and gives the cursor of the next: see <see cref="ScanBucket"/>.</summary>
+    internal ulong Scan(ulong cursor, List<nint> blocks)
+    {
+        MemberEnumerator bucket = ScanBucket(ref cursor);
+        while (bucket.MoveNext()) blocks.Add(bucket.Current);
+        return cursor;
     }
 
     /// <summary>
@@ -180,6 +228,29 @@ internal readonly unsafe struct MemberTable<TLayout>
                 if (bucket != null && bucket[place] != 0) return MemberBucket.Block(bucket, place);
             }
         }
+    }
+
+    /// <summary>
+    /// Draws as many different blocks as the span takes, each with the same chance. There are more in the table, best three
+    /// times as many: a block that was drawn before is drawn again.
+    /// </summary>
+    internal void DrawDistinct(Random random, Span<nint> blocks)
+    {
+        // What was drawn, by its address: open addressing, at most half full.
+        int places = (int)BitOperations.RoundUpToPowerOf2((uint)blocks.Length * 2 + 1);
+        nint[] drawn = ArrayPool<nint>.Shared.Rent(places);
+        drawn.AsSpan(0, places).Clear();
+        for (int i = 0; i < blocks.Length;)
+        {
+            var block = (nint)Draw(random);
+            int place = (int)((((ulong)block >> 3) * 0x9E37_79B9_7F4A_7C15) >> 40) & (places - 1);
+            while (drawn[place] != 0 && drawn[place] != block) place = (place + 1) & (places - 1);
+            if (drawn[place] == block) continue;
+            drawn[place] = block;
+            blocks[i++] = block;
+        }
+
+        ArrayPool<nint>.Shared.Return(drawn);
     }
 
     /// <summary>
@@ -254,7 +325,47 @@ internal readonly unsafe struct MemberTable<TLayout>
             if (++seen == samples) break;
         }
 
-        return TableBytes + (seen == 0 ? 0 : (long)((double)bytes / seen * Count));
+        return TableBytes + (seen == Count ? bytes : (long)((double)bytes / seen * Count));
+    }
+
+    // Frees what is due in a chunk's buckets; gives the earliest expiry of the rest.
+    private long FreeExpiredInChunk(long first, long nowMs, ref int workMax)
+    {
+        MemberBuckets buckets = Buckets;
+        long earliest = long.MaxValue;
+        long end = Math.Min(first + MemberBuckets.BucketsPerChunk, _header->Buckets);
+        for (long index = first; index < end; index++)
+        {
+            byte* home = buckets.Bucket(index);
+            if (index + 1 < end) MemberBucket.PrefetchBlocks(buckets.Bucket(index + 1));
+
+            // From the chain's end: what takes a removed member's place was looked at before.
+            int length = MemberBucket.ChainLength(home);
+            for (int link = length - 1; link >= 0; link--)
+            {
+                byte* bucket = MemberBucket.Link(home, link);
+                for (int slot = MemberBucket.Slots - 1; slot >= 0; slot--)
+                {
+                    if (bucket[slot] == 0) continue;
+                    byte* block = MemberBucket.Block(bucket, slot);
+                    long expiry = TLayout.Expiry(block);
+                    if (expiry > nowMs)
+                    {
+                        earliest = Math.Min(earliest, expiry);
+                        continue;
+                    }
+
+                    bool isLast = MemberBucket.Next(bucket) == null && link > 0 && MemberBucket.Occupied(bucket) == 1u << slot;
+                    buckets.Unlink(home, bucket, slot);
+                    _arena.Free(block, TLayout.Bytes(block));
+                    _header->Count--;
+                    workMax--;
+                    if (isLast) break; // the bucket is gone
+                }
+            }
+        }
+
+        return earliest;
     }
 
     private static ulong Hint(ulong hash, int level) => (hash >> (level / HintBits * HintBits)) & MemberBucket.HintMask;
@@ -287,7 +398,10 @@ internal readonly unsafe struct MemberTable<TLayout>
         byte* upper = buckets.Push();
         long upperIndex = _header->Buckets - 1;
         int bit = BitOperations.Log2((ulong)upperIndex); // which parts the two
-        byte* lower = buckets.Bucket(upperIndex - (1L << bit));
+        long lowerIndex = upperIndex - (1L << bit);
+        byte* lower = buckets.Bucket(lowerIndex);
+        ref long earliest = ref buckets.EarliestExpiryAt(upperIndex);
+        earliest = Math.Min(earliest, buckets.EarliestExpiryAt(lowerIndex));
         bool hashAgain = (bit + 1) % HintBits == 0;
 
         byte* old = stackalloc byte[MemberBucket.Bytes];
@@ -324,6 +438,8 @@ internal readonly unsafe struct MemberTable<TLayout>
         long lowerIndex = upperIndex - (1L << bit);
         byte* lower = buckets.Bucket(lowerIndex);
         byte* upper = buckets.Bucket(upperIndex);
+        ref long earliest = ref buckets.EarliestExpiryAt(lowerIndex);
+        earliest = Math.Min(earliest, buckets.EarliestExpiryAt(upperIndex));
         if ((bit + 1) % HintBits == 0)
         {
             // The hints become those of the level below, which are bits of the indexes.

@@ -1,5 +1,6 @@
 using System.Buffers.Binary;
 using System.Diagnostics;
+using System.Runtime.CompilerServices;
 
 namespace RedKite.Store.Structures;
 
@@ -56,10 +57,12 @@ internal static unsafe class PackedList
     }
 
     /// <summary>The offset of the element behind this one, or of the end.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal static int Next(byte* list, int offset)
     {
-        int bytes = BodyBytes(list + offset);
-        return offset + bytes + BackLengthBytes(bytes);
+        // Small numbers and short text, which is nearly all there is, have one byte of length behind them.
+        int head = list[offset];
+        return head < 0x80 ? offset + 2 : head < 0xC0 ? offset + 2 + (head & 63) : NextOfLong(list, offset);
     }
 
     /// <summary>The offset of the element in front of this one (or of the end); -1 for the first.</summary>
@@ -129,10 +132,24 @@ internal static unsafe class PackedList
     internal static int Find(byte* list, int offset, ReadOnlySpan<byte> bytes, int step = 1)
     {
         bool isNumber = CanonicalInteger.TryParse(bytes, out long number);
+        if (!isNumber && bytes.Length <= Text6Max) return FindShortText(list, offset, bytes, step);
         while (list[offset] != End)
         {
             PackedElement element = Read(list, offset);
             if (element.IsNumber ? isNumber && element.Number == number : !isNumber && element.Equals(bytes)) return offset;
+            for (int i = 0; i < step && list[offset] != End; i++) offset = Next(list, offset);
+        }
+
+        return -1;
+    }
+
+    // Text has one form only: what has another head is other text.
+    private static int FindShortText(byte* list, int offset, ReadOnlySpan<byte> text, int step)
+    {
+        int head = 0x80 | text.Length;
+        while (list[offset] != End)
+        {
+            if (list[offset] == head && new ReadOnlySpan<byte>(list + offset + 1, text.Length).SequenceEqual(text)) return offset;
             for (int i = 0; i < step && list[offset] != End; i++) offset = Next(list, offset);
         }
 
@@ -297,6 +314,12 @@ internal static unsafe class PackedList
             int stated = BinaryPrimitives.ReadUInt16LittleEndian(bytes[4..]);
             return stated == CountUnknown || stated == count;
         }
+    }
+
+    private static int NextOfLong(byte* list, int offset)
+    {
+        int bytes = BodyBytes(list + offset);
+        return offset + bytes + BackLengthBytes(bytes);
     }
 
     private static int CountElements(byte* list)

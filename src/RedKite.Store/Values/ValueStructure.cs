@@ -17,6 +17,7 @@ internal static unsafe class ValueStructure
         (DataType.SortedSet, ValueEncoding.SkipList) => SortedSetStructure.FreeSlice(arena, ref root, blocksMax),
         (DataType.List, _) => QuickList.FreeSlice(arena, ref root.Structure, blocksMax),
         (DataType.Stream, ValueEncoding.Stream) => StreamData.FreeSlice((StreamData*)root.Structure, arena, blocksMax),
+        (DataType.Hash, ValueEncoding.HashTable) => HashTable.FreeSlice(arena, root, blocksMax),
         _ => throw Unknown(type, encoding),
     };
 
@@ -26,6 +27,7 @@ internal static unsafe class ValueStructure
         (DataType.SortedSet, ValueEncoding.SkipList) => SortedSetStructure.Copy(source.Root, target),
         (DataType.List, _) => new ValueRoot { Structure = QuickList.Copy(source.Root.Structure, target) },
         (DataType.Stream, ValueEncoding.Stream) => new ValueRoot { Structure = (byte*)StreamData.Copy((StreamData*)source.Root.Structure, target) },
+        (DataType.Hash, ValueEncoding.HashTable) => HashTable.Copy(source.Root, target),
         _ => throw Unknown(source.Type, source.Encoding),
     };
 
@@ -35,6 +37,7 @@ internal static unsafe class ValueStructure
         (DataType.SortedSet, ValueEncoding.SkipList) => SortedSetStructure.Bytes(entry.Root),
         (DataType.List, _) => QuickList.Bytes(entry.Root.Structure),
         (DataType.Stream, ValueEncoding.Stream) => StreamData.Bytes((StreamData*)entry.Root.Structure),
+        (DataType.Hash, ValueEncoding.HashTable) => HashTable.Bytes(entry.Root),
         _ => throw Unknown(entry.Type, entry.Encoding),
     };
 

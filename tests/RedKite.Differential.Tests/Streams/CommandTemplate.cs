@@ -19,6 +19,7 @@ internal static class CommandTable
         ListGenerator.Family,
         SortGenerator.Family,
         EntryStreamGenerator.Family,
+        HashGenerator.Family,
         KeyGenerator.Family,
         ConnectionGenerator.Family,
         ServerGenerator.Family,

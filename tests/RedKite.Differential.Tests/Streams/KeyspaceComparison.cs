@@ -17,6 +17,7 @@ internal static class KeyspaceComparison
         ["list"] = ["LRANGE KEY 0 -1"],
         ["zset"] = ["ZRANGE KEY 0 -1 WITHSCORES"],
         ["stream"] = ["XRANGE KEY - +", "XREVRANGE KEY + -", "XINFO STREAM KEY FULL COUNT 0"],
+        ["hash"] = ["HGETALL KEY"],
     };
 
     public static Difference? Compare(ServerPair pair, int stepIndex)

@@ -51,6 +51,9 @@ public sealed class CommandTranscript : IAsyncLifetime
         return reply;
     }
 
+    /// <summary>What has expired stays until a command meets it.</summary>
+    internal void StopSweeping() => _server.ExpiresActively = false;
+
     internal void Advance(long ms) => _clock.Advance(ms);
 
     /// <summary>What OBJECT ENCODING would tell of a key; null for a missing one.</summary>

@@ -75,6 +75,20 @@ public sealed class HotCommandAllocationTests : IAsyncLifetime
     [InlineData("XPENDING stream group - + 1")]
     [InlineData("XACK stream group 1-1 3-1")]
     [InlineData("XCLAIM stream group consumer 0 1-1 FORCE")]
+    [InlineData("HSET hash field other")]
+    [InlineData("HSET table f7 other")]
+    [InlineData("HGET hash field")]
+    [InlineData("HGET table f7")]
+    [InlineData("HMGET table f7 f8 nosuch")]
+    [InlineData("HEXISTS table f7")]
+    [InlineData("HINCRBY table count 1")]
+    [InlineData("HINCRBYFLOAT hash float 0.25")]
+    [InlineData("HDEL table nosuch")]
+    [InlineData("HGETALL hash")]
+    [InlineData("HRANDFIELD table 2")]
+    [InlineData("HSCAN hash 0")]
+    [InlineData("HEXPIRE table 100 FIELDS 1 f9")]
+    [InlineData("HTTL table FIELDS 1 f9")]
     public void Ten_thousand_pipelined_commands_allocate_nothing(string line)
     {
         _transcript.Run("MSET hit value count 1000000 float 1.5 grows x").IsOk();
@@ -85,6 +99,8 @@ public sealed class HotCommandAllocationTests : IAsyncLifetime
         for (int i = 1; i <= 5; i++) _transcript.Run($"XADD stream {i}-1 field1 value field2 12.5");
         _transcript.Run("XGROUP CREATE stream group 0").IsOk();
         _transcript.Run("XREADGROUP GROUP group consumer COUNT 3 STREAMS stream >");
+        _transcript.Run("HSET hash field value count 1").IsInteger(2);
+        for (int i = 0; i < 600; i++) _transcript.Run($"HSET table f{i} value").IsInteger(1);
         byte[] one = CommandLine.Encode(CommandLine.Split(line));
         byte[] pipeline = new byte[one.Length * Commands];
         for (int i = 0; i < Commands; i++) one.CopyTo(pipeline, i * one.Length);

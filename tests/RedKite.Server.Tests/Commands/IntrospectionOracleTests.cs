@@ -15,6 +15,18 @@ public sealed class IntrospectionOracleTests
     {
         ["client|no-touch"] = "since 7.2",
         ["client|setinfo"] = "since 7.2",
+        ["hexpire"] = "since 7.4",
+        ["hexpireat"] = "since 7.4",
+        ["hexpiretime"] = "since 7.4",
+        ["hgetdel"] = "since 8.0",
+        ["hgetex"] = "since 8.0",
+        ["hpersist"] = "since 7.4",
+        ["hpexpire"] = "since 7.4",
+        ["hpexpireat"] = "since 7.4",
+        ["hpexpiretime"] = "since 7.4",
+        ["hpttl"] = "since 7.4",
+        ["hsetex"] = "since 8.0",
+        ["httl"] = "since 7.4",
     };
 
     // Subcommands of Redis 7.0 that RedKite does not have.
@@ -57,6 +69,7 @@ public sealed class IntrospectionOracleTests
         ["zrank arguments"] = "WITHSCORE since 7.2",
         ["zrevrank arity"] = "WITHSCORE since 7.2",
         ["zrevrank arguments"] = "WITHSCORE since 7.2",
+        ["hscan arguments"] = "NOVALUES since 7.4",
         ["lcs arguments"] = "the length has a name of its own since 7.2",
     };
 

@@ -250,7 +250,7 @@ public sealed unsafe class TableTests
             if (found)
             {
                 byte* old = position.Entry;
-                Table.Replace(ref position, block);
+                Table.Replace(ref position, block, EntryBlock.ExpiryFlags(old));
                 Table.FreeEntry(old);
             }
             else

@@ -199,6 +199,44 @@ public sealed class MemberTableTests
         Assert.Equal(0, world.UsedBytes);
     }
 
+    [Fact]
+    public void Expired_members_are_freed_in_slices_and_no_others()
+    {
+        Prop.ForAll(ArbMap.Default.ArbFor<(NonNegativeInt Work, (byte Kind, byte Members, ushort First)[] Steps)>(), sample =>
+        {
+            using var world = new MemberTableWorld();
+            int nowMs = 0;
+            foreach ((byte kind, byte members, ushort first) in sample.Steps)
+            {
+                for (int member = first % 700; member < (first % 700) + members; member++)
+                {
+                    if (kind % 4 < 2) world.Write(member, first, member % 3 == 0 ? null : nowMs + 1 + (first % 90));
+                    else if (kind % 4 == 2) world.Remove(member);
+                }
+
+                if (kind % 4 == 3) world.FreeExpired(nowMs += kind / 4, 1 + (sample.Work.Get * 40));
+                world.AssertAll();
+            }
+
+            world.FreeExpired(nowMs + 100, 1);
+            world.Check();
+        }).Check(Config.QuickThrowOnFailure.WithMaxTest(150).WithStartSize(3).WithEndSize(60));
+    }
+
+    [Fact]
+    public void A_slice_of_expired_members_is_as_long_as_was_asked()
+    {
+        using var world = new MemberTableWorld();
+        for (int member = 0; member < 10_000; member++) world.Write(member, 0, member % 2 == 0 ? 5 : 9);
+        int workMax = 1_000;
+        long freed = world.Table.FreeExpired(7, ref workMax, out long earliestMs);
+        Assert.InRange(freed, 500, 1_500);
+        Assert.InRange(earliestMs, 0, 7);
+        workMax = int.MaxValue;
+        Assert.Equal(5_000 - freed, world.Table.FreeExpired(7, ref workMax, out earliestMs));
+        Assert.Equal(9, earliestMs);
+    }
+
     [Theory]
     [InlineData(0)]
     [InlineData(5)]

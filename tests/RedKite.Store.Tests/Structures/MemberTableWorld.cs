@@ -8,7 +8,7 @@ namespace RedKite.Store.Tests.Structures;
 
 /// <summary>
 /// A table of members in a guarded arena of its own, beside the dictionary that it has to agree with. Members are numbers
-/// as text; a block is [length of the member][length of the padding][value][member][padding].
+/// as text; a block is [length of the member][length of the padding][value][expiry, or 0][member][padding].
 /// </summary>
 internal sealed unsafe class MemberTableWorld : IDisposable
 {
@@ -16,7 +16,7 @@ internal sealed unsafe class MemberTableWorld : IDisposable
     private readonly ArenaGuard _guard = new();
     private readonly Arena _arena;
     private readonly KeyHasher _hasher;
-    private readonly Dictionary<int, int> _model;
+    private readonly Dictionary<int, (int Value, int? Expiry)> _model;
     private bool _freed;
 
     internal MemberTableWorld()
@@ -31,7 +31,7 @@ internal sealed unsafe class MemberTableWorld : IDisposable
     {
         _arena = new Arena(_source, _guard);
         _hasher = source._hasher;
-        _model = new Dictionary<int, int>(source._model);
+        _model = new Dictionary<int, (int, int?)>(source._model);
         Table = new MemberTable<Layout>(_arena, _hasher, source.Table.CopyTo(_arena));
     }
 
@@ -44,7 +44,7 @@ internal sealed unsafe class MemberTableWorld : IDisposable
     internal MemberTableWorld Copy() => new(this);
 
     /// <summary>Adds the member, or replaces its block by one of another length.</summary>
-    internal void Write(int member, int value)
+    internal void Write(int member, int value, int? expiryMs = null)
     {
         byte[] name = Name(member);
         ulong hash = _hasher.Hash(name);
@@ -53,6 +53,7 @@ internal sealed unsafe class MemberTableWorld : IDisposable
         block[0] = (byte)name.Length;
         block[1] = (byte)padding;
         BitConverter.TryWriteBytes(new Span<byte>(block + 4, sizeof(int)), value);
+        BitConverter.TryWriteBytes(new Span<byte>(block + 8, sizeof(int)), expiryMs ?? 0);
         name.CopyTo(new Span<byte>(block + Layout.HeaderBytes, name.Length));
 
         Table.PrefetchBucket(hash);
@@ -70,7 +71,8 @@ internal sealed unsafe class MemberTableWorld : IDisposable
             Table.Add(hash, block);
         }
 
-        _model[member] = value;
+        if (expiryMs is { } expiry) Table.NoteExpiry(hash, expiry);
+        _model[member] = (value, expiryMs);
     }
 
     internal void Remove(int member)
@@ -82,6 +84,23 @@ internal sealed unsafe class MemberTableWorld : IDisposable
         byte* block = Table.Remove(position);
         Assert.Equal(member, MemberOf((nint)block));
         _arena.Free(block, Layout.Bytes(block));
+    }
+
+    /// <summary>Frees what has expired, in as many slices as that takes.</summary>
+    internal void FreeExpired(int nowMs, int workMax)
+    {
+        int[] expired = [.. _model.Where(pair => pair.Value.Expiry <= nowMs).Select(pair => pair.Key)];
+        long freed = 0;
+        long earliestMs;
+        do
+        {
+            int work = workMax;
+            freed += Table.FreeExpired(nowMs, ref work, out earliestMs);
+        }
+        while (earliestMs <= nowMs);
+        foreach (int member in expired) _model.Remove(member);
+        Assert.Equal(expired.Length, freed);
+        if (_model.Values.Min(entry => entry.Expiry) is { } earliest) Assert.InRange(earliestMs, nowMs + 1, earliest);
     }
 
     internal nint Draw(Random random) => (nint)Table.Draw(random);
@@ -97,8 +116,8 @@ internal sealed unsafe class MemberTableWorld : IDisposable
     {
         byte[] name = Name(member);
         byte* block = Table.Find(name, _hasher.Hash(name));
-        Assert.Equal(_model.TryGetValue(member, out int value), block != null);
-        if (block != null) Assert.Equal(value, ValueOf((nint)block));
+        Assert.Equal(_model.TryGetValue(member, out (int Value, int?) entry), block != null);
+        if (block != null) Assert.Equal(entry.Value, ValueOf((nint)block));
     }
 
     internal void AssertAll()
@@ -107,7 +126,7 @@ internal sealed unsafe class MemberTableWorld : IDisposable
         foreach (int member in _model.Keys) AssertFind(member);
         var members = new List<KeyValuePair<int, int>>();
         foreach (nint block in Table) members.Add(new(MemberOf(block), ValueOf(block)));
-        Assert.Equal(_model.OrderBy(pair => pair.Key), members.OrderBy(pair => pair.Key));
+        Assert.Equal(_model.Select(pair => KeyValuePair.Create(pair.Key, pair.Value.Value)).OrderBy(pair => pair.Key), members.OrderBy(pair => pair.Key));
     }
 
     internal void Check() => _guard.Check();
@@ -129,10 +148,12 @@ internal sealed unsafe class MemberTableWorld : IDisposable
 
     internal readonly struct Layout : IMemberLayout
     {
-        internal const int HeaderBytes = 8;
+        internal const int HeaderBytes = 12;
 
         public static ReadOnlySpan<byte> Member(byte* block) => new(block + HeaderBytes, block[0]);
 
         public static long Bytes(byte* block) => HeaderBytes + block[0] + block[1];
+
+        public static long Expiry(byte* block) => *(int*)(block + 8) is > 0 and int expiry ? expiry : long.MaxValue;
     }
 }

@@ -22,6 +22,9 @@ internal enum ExpiryUnit
 /// </summary>
 internal static class ExpiryArgument
 {
+    // Redis keeps a field's expiry in 46 bits.
+    private const long FieldExpiryMaxMs = (1L << 46) - 1;
+
     /// <summary>
     /// Reads the time of SET, SETEX, PSETEX and GETEX, which refuse zero and negative numbers. An absolute time may lie in
     /// the past.
@@ -39,6 +42,21 @@ internal static class ExpiryArgument
     {
         if (!cmd.TryIntegerOrReply(argument, out expiryMs)) return false;
         if (TryConvert(unit, cmd.NowMs, ref expiryMs)) return true;
+        ReplyInvalid(cmd);
+        return false;
+    }
+
+    /// <summary>Reads the time of a hash's field, which must not be negative and ends earlier than a key's.</summary>
+    internal static bool TryFieldOrReply(scoped in CommandContext cmd, int argument, ExpiryUnit unit, out long expiryMs)
+    {
+        if (!cmd.TryIntegerOrReply(argument, out expiryMs)) return false;
+        if (expiryMs < 0)
+        {
+            cmd.Reply.Error("ERR invalid expire time, must be >= 0"u8);
+            return false;
+        }
+
+        if (TryConvert(unit, cmd.NowMs, ref expiryMs) && expiryMs <= FieldExpiryMaxMs) return true;
         ReplyInvalid(cmd);
         return false;
     }
