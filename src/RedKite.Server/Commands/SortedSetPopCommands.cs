@@ -1,4 +1,5 @@
 using RedKite.Server.Commands.Options;
+using RedKite.Store.Keyspace;
 using RedKite.Store.Values;
 using static RedKite.Server.Commands.CommandFlags;
 using static RedKite.Server.Commands.KeyFlags;
