@@ -68,10 +68,15 @@ internal static partial class AllowedDifferences
         new("ZRANDMEMBER", "", SortedSetDifferences.SameDraw, "the members are drawn at random"),
         new("ZSCAN", "", c => OddCursor().IsMatch(c.Word(2)) && IsCursorError(c.Oracle) != IsCursorError(c.Subject), "Redis 7.4 reads cursors anew, as for SCAN"),
         new("ZSCAN", "", SortedSetDifferences.SameScan, "the order of members is not specified"),
+        new("XADD", "", c => c.Command.Any(word => word is [(byte)'*']) && StreamDifferences.NearIds(c), "ids come from each server's clock"),
+        new("XPENDING", "", StreamDifferences.SamePending, "time passes between the two servers"),
+        new("XREAD", "", StreamDifferences.LaterReadErrors, "the message names the command since Redis 7.2, and 7.4 has the id +"),
+        new("XREADGROUP", "", StreamDifferences.LaterReadErrors, "the message names the command since Redis 7.2, and 7.4 has the id +"),
+        new("XINFO", "", c => c.Word(1) is "STREAM" or "GROUPS" or "CONSUMERS" && StreamDifferences.SameInfo(c.Oracle, c.Subject), "time passes; consumers tell when they were active since Redis 7.2; there is no radix tree; 7.4 counts what a group has read otherwise after deletions"),
         new("SLOWLOG", "GET", c => Both(c, v => v.Marker == '*' && v.Items.All(entry => entry.Items.Count == 6)), "which commands were slow is chance"),
         new("SLOWLOG", "LEN", c => Both(c, v => v.IsInteger && v.Number >= 0), "which commands were slow is chance"),
         new("LATENCY", "HISTOGRAM", SameHistogramShape, "latencies are each server's own"),
-        .. ((string[])["CLIENT", "OBJECT", "MEMORY", "CONFIG", "COMMAND", "SLOWLOG", "LATENCY", "DEBUG"])
+        .. ((string[])["CLIENT", "OBJECT", "MEMORY", "CONFIG", "COMMAND", "SLOWLOG", "LATENCY", "DEBUG", "XGROUP", "XINFO"])
             .Select(command => new Row(command, "HELP", SameHelp, "explanations are RedKite's own words; later versions add subcommands")),
     ];
 

@@ -18,6 +18,7 @@ internal static class CommandFamilies
         BlockingListCommands.Family,
         BlockingSortedSetCommands.Family,
         SortCommands.Family,
+        StreamCommands.Family,
         KeyCommands.Family,
         ExpiryCommands.Family,
         ScanCommands.Family,

@@ -23,11 +23,12 @@ internal static class GeoSearchCommands
 
     private const string FromBySyntax =
         " from:<FROMMEMBER member | FROMLONLAT longitude latitude> "
-        + "by:<circle:<BYRADIUS radius unit:<M | KM | FT | MI>> | box:<BYBOX width height unit:<M | KM | FT | MI>>> "
+        + "by:<circle:(<BYRADIUS radius> unit:<M | KM | FT | MI>) | box:(<BYBOX width> height unit:<M | KM | FT | MI>)> "
         + "order:[ASC | DESC] count:[COUNT count [ANY]]";
 
     private const string WithSyntax = " [WITHCOORD] [WITHDIST] [WITHHASH]";
     private const string RadiusSyntax = " radius unit:<M | KM | FT | MI>" + WithSyntax + " count:[COUNT count [ANY@6.2.0]] order:[ASC | DESC]";
+    private const string MemberRadiusSyntax = " radius unit:<M | KM | FT | MI>" + WithSyntax + " count:[COUNT count [ANY]] order:[ASC | DESC]";
     private const string StoreSyntax = " [STORE key] [STOREDIST key]";
 
     private static readonly KeySpec[] Accessed = Keys.One(1, KeyFlags.ReadOnly | Access);
@@ -44,9 +45,9 @@ internal static class GeoSearchCommands
         new("GEORADIUS_RO", -6, CommandFlags.ReadOnly, Accessed, GeoRadiusReadOnly,
             new("3.2.10", RadiusComplexity, "Returns the places of a geo index around a position.", "key longitude latitude" + RadiusSyntax) { DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` with the `BYRADIUS` argument" }),
         new("GEORADIUSBYMEMBER", -5, Write | DenyOom, StoringAfter(5), GeoRadiusByMember,
-            new("3.2.0", RadiusComplexity, "Returns or stores the places of a geo index around one of them.", "key member" + RadiusSyntax + StoreSyntax) { DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` and `FROMMEMBER` arguments" }),
+            new("3.2.0", RadiusComplexity, "Returns or stores the places of a geo index around one of them.", "key member" + MemberRadiusSyntax + StoreSyntax) { DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` and `FROMMEMBER` arguments" }),
         new("GEORADIUSBYMEMBER_RO", -5, CommandFlags.ReadOnly, Accessed, GeoRadiusByMemberReadOnly,
-            new("3.2.10", RadiusComplexity, "Returns the places of a geo index around one of them.", "key member" + RadiusSyntax) { DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` with the `BYRADIUS` and `FROMMEMBER` arguments" }),
+            new("3.2.10", RadiusComplexity, "Returns the places of a geo index around one of them.", "key member" + MemberRadiusSyntax) { DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` with the `BYRADIUS` and `FROMMEMBER` arguments" }),
     ]);
 
     private static KeySpec[] StoringAfter(int options) =>

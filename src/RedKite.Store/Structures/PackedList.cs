@@ -153,6 +153,13 @@ internal static unsafe class PackedList
         return body + BackLengthBytes(body);
     }
 
+    /// <summary>How many bytes an element takes that is a text of so many bytes and not a number.</summary>
+    internal static int TextElementBytes(int length)
+    {
+        int body = TextBytes(length);
+        return body + BackLengthBytes(body);
+    }
+
     /// <summary>How many bytes the element at an offset takes.</summary>
     internal static int ElementBytes(byte* list, int offset) => Next(list, offset) - offset;
 

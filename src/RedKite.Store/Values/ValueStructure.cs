@@ -16,6 +16,7 @@ internal static unsafe class ValueStructure
     {
         (DataType.SortedSet, ValueEncoding.SkipList) => SortedSetStructure.FreeSlice(arena, ref root, blocksMax),
         (DataType.List, _) => QuickList.FreeSlice(arena, ref root.Structure, blocksMax),
+        (DataType.Stream, ValueEncoding.Stream) => StreamData.FreeSlice((StreamData*)root.Structure, arena, blocksMax),
         _ => throw Unknown(type, encoding),
     };
 
@@ -24,6 +25,7 @@ internal static unsafe class ValueStructure
     {
         (DataType.SortedSet, ValueEncoding.SkipList) => SortedSetStructure.Copy(source.Root, target),
         (DataType.List, _) => new ValueRoot { Structure = QuickList.Copy(source.Root.Structure, target) },
+        (DataType.Stream, ValueEncoding.Stream) => new ValueRoot { Structure = (byte*)StreamData.Copy((StreamData*)source.Root.Structure, target) },
         _ => throw Unknown(source.Type, source.Encoding),
     };
 
@@ -32,6 +34,7 @@ internal static unsafe class ValueStructure
     {
         (DataType.SortedSet, ValueEncoding.SkipList) => SortedSetStructure.Bytes(entry.Root),
         (DataType.List, _) => QuickList.Bytes(entry.Root.Structure),
+        (DataType.Stream, ValueEncoding.Stream) => StreamData.Bytes((StreamData*)entry.Root.Structure),
         _ => throw Unknown(entry.Type, entry.Encoding),
     };
 

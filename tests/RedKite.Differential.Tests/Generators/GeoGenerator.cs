@@ -24,7 +24,7 @@ internal static class GeoGenerator
         new("GEODIST", 10, GeoDist),
         new("GEOHASH", 8, d => Episode.Of(["GEOHASH", Key(d), .. d.Several(4, () => Member(d))])),
         new("GEOSEARCH", 50, d => Episode.Of(["GEOSEARCH", Key(d), .. Search(d), .. Options(d, withs: true)])),
-        new("GEOSEARCHSTORE", 10, d => Episode.Of(["GEOSEARCHSTORE", Destination(d), Key(d), .. Search(d), .. Options(d, withs: d.Chance(4)), .. d.Chance(30) ? [d.Word("STOREDIST")] : (Argument[])[]])),
+        new("GEOSEARCHSTORE", 10, GeoSearchStore),
         new("GEORADIUS", 20, d => Episode.Of([d.Word("GEORADIUS"), Key(d), .. Position(d), .. Radius(d), .. RadiusOptions(d)])),
         new("GEORADIUS_RO", 6, d => Episode.Of(["GEORADIUS_RO", Key(d), .. Position(d), .. Radius(d), .. Options(d, withs: true)])),
         new("GEORADIUSBYMEMBER", 12, d => Episode.Of(["GEORADIUSBYMEMBER", Key(d), Member(d), .. Radius(d), .. RadiusOptions(d)])),
@@ -39,7 +39,10 @@ internal static class GeoGenerator
 
     private static Argument Key(Draw d) => d.Chance(94) ? d.Pick(KeyPool) : d.Chance(50) ? "nosuchindex" : d.Key();
 
-    private static Argument Destination(Draw d) => d.Chance(60) ? d.Pick<Argument>("gd1", "gd2") : Key(d);
+    private static Argument Destination(Draw d) => d.Chance(60) ? DistanceDestination(d) : Key(d);
+
+    // Distances as scores are nearly one place: nobody searches there, because many are equally far away.
+    private static Argument DistanceDestination(Draw d) => d.Pick<Argument>("gd1", "gd2");
 
     private static Argument Member(Draw d) => d.Chance(92) ? $"place{d.Below(Places)}" : d.Pick<Argument>("nowhere", "", "7", new byte[] { 0xff });
 
@@ -113,7 +116,7 @@ internal static class GeoGenerator
         if (withs && d.Chance(50)) words.Add(d.Word("WITHDIST"));
         if (withs && d.Chance(30)) words.Add(d.Word("WITHCOORD"));
         if (withs && d.Chance(30)) words.Add(d.Word("WITHHASH"));
-        if (d.Chance(2)) words.Add(d.Chance(50) ? d.Word("ANY", "STORE", "STOREDIST", "COUNT") : d.Junk());
+        if (d.Chance(2)) words.Add(d.Chance(50) ? d.Word("ANY", "STORE", "COUNT") : d.Junk());
         return [.. words];
     }
 
@@ -121,6 +124,15 @@ internal static class GeoGenerator
     {
         bool stores = d.Chance(30);
         Argument[] options = Options(d, withs: !stores || d.Chance(5));
-        return stores ? [.. options, d.Word("STORE", "STOREDIST"), Destination(d)] : options;
+        if (!stores) return options;
+        return d.Chance(50) ? [.. options, d.Word("STORE"), Destination(d)] : [.. options, d.Word("STOREDIST"), DistanceDestination(d)];
+    }
+
+    private static Episode GeoSearchStore(Draw d)
+    {
+        bool distances = d.Chance(30);
+        Argument[] options = Options(d, withs: d.Chance(4));
+        return Episode.Of(
+            ["GEOSEARCHSTORE", distances ? DistanceDestination(d) : Destination(d), Key(d), .. Search(d), .. options, .. distances ? [d.Word("STOREDIST")] : (Argument[])[]]);
     }
 }

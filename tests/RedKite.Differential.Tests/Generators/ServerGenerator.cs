@@ -46,8 +46,9 @@ internal static class ServerGenerator
     public static readonly string[] Restore =
     [
         "CONFIG SET maxmemory 0", "CONFIG SET maxmemory-policy noeviction", "CONFIG SET maxmemory-samples 5", "CONFIG SET slowlog-max-len 128",
-        "CONFIG SET notify-keyspace-events \"\"", "CONFIG SET lfu-log-factor 10", "CONFIG SET lfu-decay-time 1", "CONFIG SET hz 10", "CONFIG SET list-max-listpack-size -2",
-        "CONFIG SET lazyfree-lazy-user-del no", "CONFIG RESETSTAT", "DEBUG SET-ACTIVE-EXPIRE 1",
+        "CONFIG SET notify-keyspace-events \"\"", "CONFIG SET lfu-log-factor 10", "CONFIG SET lfu-decay-time 1", "CONFIG SET hz 10",
+        "CONFIG SET lazyfree-lazy-user-del no", "CONFIG SET list-max-listpack-size -2", "CONFIG SET stream-node-max-entries 4",
+        "CONFIG SET stream-node-max-bytes 4096", "CONFIG RESETSTAT", "DEBUG SET-ACTIVE-EXPIRE 1",
     ];
 
     private static Episode Flush(Draw d, string name) => d.Chance(40) ? Episode.Of(name) : Episode.Of(name, d.Word("ASYNC", "SYNC", "maybe"));

@@ -18,6 +18,7 @@ internal static class CommandTable
         GeoGenerator.Family,
         ListGenerator.Family,
         SortGenerator.Family,
+        EntryStreamGenerator.Family,
         KeyGenerator.Family,
         ConnectionGenerator.Family,
         ServerGenerator.Family,

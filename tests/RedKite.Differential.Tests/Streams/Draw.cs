@@ -68,6 +68,7 @@ internal sealed class Draw(int seed)
 
     private readonly Random _random = new(seed);
     private int _expiries;
+    private long _streamMs = 1;
 
     public int Below(int limit) => _random.Next(limit);
 
@@ -122,6 +123,12 @@ internal sealed class Draw(int seed)
     public Argument BadExpiry() => Pick<Argument>(
         "0", "-1", "-100", "-9223372036854775808", "-9223372036854775807", "9223372036854775808", "99999999999999999999", "9223372036854775700",
         "-9223372036854776", "abc", "", "1.5", " 1", "+5", "05", "nan");
+
+    /// <summary>The time of a new stream entry's id: a little after the last one drawn, so that ids ascend.</summary>
+    public long NextStreamMs() => _streamMs += Pick(0, 1, 1, 1, 2, 3, 61, 5_000);
+
+    /// <summary>The time of the newest id that was drawn.</summary>
+    public long LastStreamMs => _streamMs;
 
     public string ChangeCase(string word)
     {

@@ -16,6 +16,7 @@ internal static class KeyspaceComparison
         ["string"] = ["GET KEY"],
         ["list"] = ["LRANGE KEY 0 -1"],
         ["zset"] = ["ZRANGE KEY 0 -1 WITHSCORES"],
+        ["stream"] = ["XRANGE KEY - +", "XREVRANGE KEY + -", "XINFO STREAM KEY FULL COUNT 0"],
     };
 
     public static Difference? Compare(ServerPair pair, int stepIndex)

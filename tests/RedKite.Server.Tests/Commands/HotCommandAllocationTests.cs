@@ -59,11 +59,22 @@ public sealed class HotCommandAllocationTests : IAsyncLifetime
     [InlineData("ZRANGE sorted 0 -1")]
     [InlineData("ZRANGEBYSCORE tree (2 5 LIMIT 1 1")]
     [InlineData("ZCOUNT tree 1 3")]
-    [InlineData("ZUNION 2 sorted tree")]
+    [InlineData("ZUNION 2 sorted sorted")]
     [InlineData("ZINTERSTORE stored 2 tree tree")]
     [InlineData("ZRANDMEMBER tree 2")]
     [InlineData("GEOADD geo 13.361389 38.115556 palermo")]
     [InlineData("GEOSEARCH geo FROMLONLAT 15 37 BYRADIUS 200 km ASC WITHDIST")]
+    [InlineData("XADD stream * field1 value field2 42")]
+    [InlineData("XADD stream MAXLEN ~ 100 * field1 value other 42")]
+    [InlineData("XLEN stream")]
+    [InlineData("XRANGE stream - + COUNT 1")]
+    [InlineData("XREVRANGE stream 3 - COUNT 1")]
+    [InlineData("XREAD COUNT 1 STREAMS stream 0")]
+    [InlineData("XREADGROUP GROUP group consumer COUNT 1 STREAMS stream 0")]
+    [InlineData("XREADGROUP GROUP group consumer COUNT 1 STREAMS stream >")]
+    [InlineData("XPENDING stream group - + 1")]
+    [InlineData("XACK stream group 1-1 3-1")]
+    [InlineData("XCLAIM stream group consumer 0 1-1 FORCE")]
     public void Ten_thousand_pipelined_commands_allocate_nothing(string line)
     {
         _transcript.Run("MSET hit value count 1000000 float 1.5 grows x").IsOk();
@@ -71,6 +82,9 @@ public sealed class HotCommandAllocationTests : IAsyncLifetime
         _transcript.Run("ZADD tree " + string.Join(' ', Enumerable.Range(0, 10).Select(i => $"{i} m{i}")) + " 5 " + new string('x', 65)).IsInteger(11);
         _transcript.Run("DEL list");
         _transcript.Run("RPUSH list a b c").IsInteger(3);
+        for (int i = 1; i <= 5; i++) _transcript.Run($"XADD stream {i}-1 field1 value field2 12.5");
+        _transcript.Run("XGROUP CREATE stream group 0").IsOk();
+        _transcript.Run("XREADGROUP GROUP group consumer COUNT 3 STREAMS stream >");
         byte[] one = CommandLine.Encode(CommandLine.Split(line));
         byte[] pipeline = new byte[one.Length * Commands];
         for (int i = 0; i < Commands; i++) one.CopyTo(pipeline, i * one.Length);

@@ -69,7 +69,7 @@ public sealed class SortedSetCommandsTests : IAsyncLifetime
         Run("ZINCRBY z 0.1 a").IsBulk("0.1");
         Run("ZINCRBY z 0.2 a").IsBulk("0.30000000000000004");
         Run("ZADD z 1e20 b 0x10 c 1e-7 d").IsInteger(3);
-        Run("ZMSCORE z b c d").IsArray("100000000000000000000", "16", "1e-7");
+        Run("ZMSCORE z b c d").IsArray("1e+20", "16", "1e-7");
     }
 
     [Fact]

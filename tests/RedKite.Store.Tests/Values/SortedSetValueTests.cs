@@ -8,7 +8,7 @@ using RedKite.Store.Values;
 namespace RedKite.Store.Tests.Values;
 
 /// <summary>Sorted sets against a dictionary of scores, in a guarded keyspace, packed and not.</summary>
-public sealed class SortedSetValueTests
+public sealed class SortedSetValueTests(ITestOutputHelper output)
 {
     private static readonly double[] Scores =
     [
@@ -54,6 +54,28 @@ public sealed class SortedSetValueTests
         for (int member = 0; member < 3_000; member += 3) world.Remove(member);
         world.RemoveRange(100, 700);
         world.AssertMemory();
+    }
+
+    [Fact]
+    public void A_million_members_of_12_bytes_cost_less_than_70_bytes_each()
+    {
+        const int Members = 1_000_000;
+        using var keyspace = new Store.Keyspace.Keyspace(1, 1);
+        Database database = keyspace.Databases[0];
+        byte[] key = "key"u8.ToArray();
+        var value = SortedSetValue.Create(database, key, keyspace.Hash(key), default, packed: false, 0);
+        var random = new Random(1);
+        byte[] member = new byte[12];
+        for (int i = 0; i < Members; i++)
+        {
+            random.NextBytes(member);
+            value.Set(member, random.NextDouble(), SortedSetRule.Always, new SortedSetLimits(128, 64), out _);
+        }
+
+        Assert.Equal(Members, value.Count);
+        double bytes = (double)keyspace.Stripes[0].Arena.HeldBytes / Members;
+        output.WriteLine($"{bytes:F1} bytes a member");
+        Assert.InRange(bytes, 40, 70);
     }
 
     [Fact]
