@@ -11,6 +11,8 @@ public static class ReplyAssertions
 
     public static void IsBulk(this RespValue reply, string text) => reply.Is(RespValue.Scalar('$', Encoding.Latin1.GetBytes(text)));
 
+    public static void IsBytes(this RespValue reply, byte[] bytes) => reply.Is(RespValue.Scalar('$', bytes));
+
     public static void IsInteger(this RespValue reply, long value) => reply.Is(RespValue.Scalar(':', Encoding.ASCII.GetBytes($"{value}")));
 
     public static void IsError(this RespValue reply, string text) => reply.Is(RespValue.Scalar('-', Encoding.Latin1.GetBytes(text)));

@@ -7,6 +7,12 @@ internal static class CommandFamilies
     [
         StringCommands.Family,
         CounterCommands.Family,
+        BitmapCommands.Family,
+        BitFieldCommands.Family,
+        HyperLogLogCommands.Family,
+        SetCommands.Family,
+        SetRandomCommands.Family,
+        SetAlgebraCommands.Family,
         SortedSetCommands.Family,
         SortedSetRangeCommands.Family,
         SortedSetAlgebraCommands.Family,

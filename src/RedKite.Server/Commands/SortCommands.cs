@@ -43,6 +43,9 @@ internal static class SortCommands
         if (!SortOptions.TryParseOrReply(cmd, mayStore, out SortOptions options)) return;
         Entry entry = cmd.Find(1);
         if (!SortSource.IsSortableOrReply(cmd, entry)) return;
+
+        // What is stored must not be left to chance.
+        if (options.KeepsOrder && options.Store > 0 && SortSource.IsUnordered(entry)) options.OrderByText();
         using var elements = new SortElements();
         SortSource.Collect(cmd, entry, options, elements);
         if (SortSource.IsSorted(entry, options))

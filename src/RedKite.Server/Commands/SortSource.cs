@@ -10,7 +10,10 @@ internal static class SortSource
 {
     /// <summary>Whether there is nothing or something that can be sorted; otherwise replies WRONGTYPE.</summary>
     internal static bool IsSortableOrReply(scoped in CommandContext cmd, Entry entry) =>
-        entry is { Exists: true, Type: DataType.SortedSet } || cmd.IsTypeOrReply(entry, DataType.List);
+        entry is { Exists: true, Type: DataType.SortedSet or DataType.Set } || cmd.IsTypeOrReply(entry, DataType.List);
+
+    /// <summary>Whether the elements have no order of their own to be kept.</summary>
+    internal static bool IsUnordered(Entry entry) => entry is { Exists: true, Type: DataType.Set };
 
     /// <summary>Whether the elements are to be sorted, and not taken in their own order.</summary>
     internal static bool IsSorted(Entry entry, in SortOptions options) => entry.Exists && !options.KeepsOrder;
@@ -28,6 +31,12 @@ internal static class SortSource
             (long first, long count) = isSorted ? (0, set.Count) : SortElements.Range(options, set.Count);
             Collect(set, backwards ? set.Count - 1 - first : first, count, backwards, elements);
         }
+        else if (entry.Type == DataType.Set)
+        {
+            SetView set = SetAccess.View(cmd, entry);
+            (long first, long count) = isSorted ? (0, set.Count) : SortElements.Range(options, set.Count);
+            Collect(set, first, count, elements);
+        }
         else
         {
             ListValue list = cmd.ListOf(entry);
@@ -43,5 +52,14 @@ internal static class SortSource
         Span<byte> digits = stackalloc byte[SortedSetAccess.DigitsMax];
         SortedSetCursor place = set.At(rank, digits);
         for (; count > 0; count--, place.Move(backwards)) elements.Add(place.Member);
+    }
+
+    private static void Collect(SetView set, long first, long count, SortElements elements)
+    {
+        SetEnumerator members = set.Enumerate(stackalloc byte[SetEnumerator.NumberBytesMax]);
+        for (long i = 0; i < first + count && members.MoveNext(); i++)
+        {
+            if (i >= first) elements.Add(members.Current);
+        }
     }
 }

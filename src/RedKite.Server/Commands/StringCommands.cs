@@ -322,11 +322,12 @@ internal static class StringCommands
         else cmd.Reply.Null();
     }
 
-    // A string is as long as an argument may be, and never longer than an entry can hold.
+    /// <summary>A string is as long as an argument may be, and never longer than an entry can hold.</summary>
+    internal static long BytesMaxOf(scoped in CommandContext cmd) => Math.Min(cmd.Server.Settings.ProtoMaxBulkLength, StringBytesMax);
+
     private static bool IsLengthOrReply(scoped in CommandContext cmd, long start, long added)
     {
-        long bytesMax = Math.Min(cmd.Server.Settings.ProtoMaxBulkLength, StringBytesMax);
-        if (start <= bytesMax - added) return true;
+        if (start <= BytesMaxOf(cmd) - added) return true;
         cmd.Reply.Error("ERR string exceeds maximum allowed size (proto-max-bulk-len)"u8);
         return false;
     }

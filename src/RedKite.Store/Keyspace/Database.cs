@@ -154,7 +154,7 @@ internal sealed unsafe class Database
     }
 
     /// <summary>The arena of an entry's stripe, where the value's structure is too.</summary>
-    internal Arena ArenaOf(Entry entry) => _keyspace.Stripes[_keyspace.StripeOf(entry.Position.Hash)].Arena;
+    internal Arena ArenaOf(Entry entry) => ArenaOf(entry.Position.Hash);
 
     /// <summary>The arena of the stripe in which a key with this hash is.</summary>
     internal Arena ArenaOf(ulong hash) => _keyspace.Stripes[_keyspace.StripeOf(hash)].Arena;

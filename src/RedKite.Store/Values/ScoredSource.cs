@@ -4,13 +4,25 @@ using RedKite.Store.Structures;
 namespace RedKite.Store.Values;
 
 /// <summary>
-/// A key's members with scores, as an input of unions, intersections and differences; a missing key has none. Holds while
-/// the key is not written: looking other keys up does no harm.
+/// A key's members with scores, as an input of unions, intersections and differences; a missing key has none, and a set's
+/// members all have the score 1. Holds while the key is not written: looking other keys up does no harm.
 /// </summary>
 internal readonly unsafe struct ScoredSource
 {
+    /// <summary>What a set's members count as.</summary>
+    internal const double SetScore = 1;
+
     private readonly byte* _list; // of a packed sorted set
     private readonly SortedSetStructure _structure;
+    private readonly SetView _set;
+    private readonly bool _isSet;
+
+    private ScoredSource(SetView set)
+    {
+        _set = set;
+        _isSet = true;
+        Count = set.Count;
+    }
 
     private ScoredSource(byte* list, SortedSetStructure structure, long count)
     {
@@ -22,11 +34,12 @@ internal readonly unsafe struct ScoredSource
     internal long Count { get; }
 
     /// <summary>Whether an entry can be an input.</summary>
-    internal static bool Accepts(Entry entry) => !entry.Exists || entry.Type == DataType.SortedSet;
+    internal static bool Accepts(Entry entry) => !entry.Exists || entry.Type is DataType.SortedSet or DataType.Set;
 
     internal static ScoredSource Of(Database database, Entry entry)
     {
         if (!entry.Exists) return default;
+        if (entry.Type == DataType.Set) return new ScoredSource(SetView.Of(database, entry));
         if (entry.Encoding == ValueEncoding.ListPack)
         {
             byte* list = EntryBlock.ValueStart(entry.Position.Entry);
@@ -41,6 +54,12 @@ internal readonly unsafe struct ScoredSource
     {
         score = 0;
         if (Count == 0) return false;
+        if (_isSet)
+        {
+            score = SetScore;
+            return _set.Contains(member);
+        }
+
         if (_list != null)
         {
             int offset = PackedSortedSet.Find(_list, member);
@@ -58,6 +77,7 @@ internal readonly unsafe struct ScoredSource
     internal ScoredCursor Members(Span<byte> digits)
     {
         if (Count == 0) return default;
+        if (_isSet) return new ScoredCursor(_set.Enumerate(digits));
         return new ScoredCursor(_list != null ? new SortedSetCursor(_list, PackedList.Start, digits) : new SortedSetCursor(_structure.At(0)));
     }
 }
@@ -65,17 +85,26 @@ internal readonly unsafe struct ScoredSource
 /// <summary>The members of a <see cref="ScoredSource"/>, one after the other.</summary>
 internal ref struct ScoredCursor
 {
+    private readonly bool _isSet;
     private SortedSetCursor _sorted;
+    private SetEnumerator _set;
     private bool _begun;
 
     internal ScoredCursor(SortedSetCursor sorted) => _sorted = sorted;
 
-    internal readonly ReadOnlySpan<byte> Member => _sorted.Member;
+    internal ScoredCursor(SetEnumerator set)
+    {
+        _set = set;
+        _isSet = true;
+    }
 
-    internal readonly double Score => _sorted.Score;
+    internal readonly ReadOnlySpan<byte> Member => _isSet ? _set.Current : _sorted.Member;
+
+    internal readonly double Score => _isSet ? ScoredSource.SetScore : _sorted.Score;
 
     internal bool MoveNext()
     {
+        if (_isSet) return _set.MoveNext();
         if (_begun) _sorted.MoveNext();
         _begun = true;
         return _sorted.Exists;

@@ -14,6 +14,7 @@ internal static unsafe class ValueStructure
     /// <returns>Whether something is left.</returns>
     internal static bool FreeSlice(Arena arena, DataType type, ValueEncoding encoding, ref ValueRoot root, int blocksMax) => (type, encoding) switch
     {
+        (DataType.Set, ValueEncoding.HashTable) => SetTable.FreeSlice(arena, root, blocksMax),
         (DataType.SortedSet, ValueEncoding.SkipList) => SortedSetStructure.FreeSlice(arena, ref root, blocksMax),
         (DataType.List, _) => QuickList.FreeSlice(arena, ref root.Structure, blocksMax),
         (DataType.Stream, ValueEncoding.Stream) => StreamData.FreeSlice((StreamData*)root.Structure, arena, blocksMax),
@@ -24,6 +25,7 @@ internal static unsafe class ValueStructure
     /// <summary>Copies an entry's structure into an arena.</summary>
     internal static ValueRoot Copy(Entry source, Arena target) => (source.Type, source.Encoding) switch
     {
+        (DataType.Set, ValueEncoding.HashTable) => SetTable.Copy(source.Root, target),
         (DataType.SortedSet, ValueEncoding.SkipList) => SortedSetStructure.Copy(source.Root, target),
         (DataType.List, _) => new ValueRoot { Structure = QuickList.Copy(source.Root.Structure, target) },
         (DataType.Stream, ValueEncoding.Stream) => new ValueRoot { Structure = (byte*)StreamData.Copy((StreamData*)source.Root.Structure, target) },
@@ -34,6 +36,7 @@ internal static unsafe class ValueStructure
     /// <summary>Bytes that an entry's structure takes in its arena.</summary>
     internal static long Bytes(Entry entry) => (entry.Type, entry.Encoding) switch
     {
+        (DataType.Set, ValueEncoding.HashTable) => SetTable.Bytes(entry.Root),
         (DataType.SortedSet, ValueEncoding.SkipList) => SortedSetStructure.Bytes(entry.Root),
         (DataType.List, _) => QuickList.Bytes(entry.Root.Structure),
         (DataType.Stream, ValueEncoding.Stream) => StreamData.Bytes((StreamData*)entry.Root.Structure),

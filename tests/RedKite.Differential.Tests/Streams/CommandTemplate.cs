@@ -14,6 +14,9 @@ internal static class CommandTable
     public static readonly CommandFamily[] Families =
     [
         StringGenerator.Family,
+        BitmapGenerator.Family,
+        HyperLogLogGenerator.Family,
+        SetGenerator.Family,
         SortedSetGenerator.Family,
         GeoGenerator.Family,
         ListGenerator.Family,

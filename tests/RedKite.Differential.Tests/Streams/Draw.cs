@@ -105,6 +105,9 @@ internal sealed class Draw(int seed)
 
     public Argument Junk() => Pick(JunkPool);
 
+    /// <summary>Whether a key is one that got into a command by damage.</summary>
+    public static bool IsJunk(byte[] key) => JunkPool.Any(junk => junk.Bytes.AsSpan().SequenceEqual(key));
+
     public Argument Database() => Chance(90) ? Below(3) : Pick<Argument>("15", "16", "-1", "abc", "", "9223372036854775807", "1.5", "99999999999999999999");
 
     /// <summary>A distance in seconds that no other expiry of the stream comes within ten seconds of.</summary>

@@ -16,6 +16,7 @@ internal static class KeyspaceComparison
         ["string"] = ["GET KEY"],
         ["list"] = ["LRANGE KEY 0 -1"],
         ["zset"] = ["ZRANGE KEY 0 -1 WITHSCORES"],
+        ["set"] = ["SMEMBERS KEY"],
         ["stream"] = ["XRANGE KEY - +", "XREVRANGE KEY + -", "XINFO STREAM KEY FULL COUNT 0"],
         ["hash"] = ["HGETALL KEY"],
     };

@@ -76,7 +76,7 @@ internal sealed class ServerPair : IDisposable
 
             _control?.Dispose();
             _control = null;
-            foreach (string command in (string[])["CLIENT UNPAUSE", .. ServerGenerator.Restore, .. SortedSetGenerator.Restore, "FLUSHALL", "SLOWLOG RESET", "LATENCY RESET"]) Control.Run(command);
+            foreach (string command in (string[])["CLIENT UNPAUSE", .. ServerGenerator.Restore, HyperLogLogGenerator.Restore, SetGenerator.Restore, .. SortedSetGenerator.Restore, "FLUSHALL", "SLOWLOG RESET", "LATENCY RESET"]) Control.Run(command);
             WaitUntilAlone();
         }
 

@@ -37,6 +37,26 @@ public sealed class HotCommandAllocationTests : IAsyncLifetime
     [InlineData("STRLEN hit")]
     [InlineData("SETRANGE hit 2 x")]
     [InlineData("GETRANGE hit 1 2")]
+    [InlineData("SETBIT hit 30 1")]
+    [InlineData("GETBIT hit 30")]
+    [InlineData("BITCOUNT hit 0 -1 BIT")]
+    [InlineData("BITPOS hit 1 0 -1 BIT")]
+    [InlineData("BITOP XOR grows grows hit")]
+    [InlineData("BITOP AND other hit grows miss")]
+    [InlineData("BITFIELD hit OVERFLOW SAT INCRBY i13 5 7 GET u9 #1")]
+    [InlineData("PFADD distinct a b c")]
+    [InlineData("PFCOUNT distinct")]
+    [InlineData("SADD members a b 3")]
+    [InlineData("SREM members nothing")]
+    [InlineData("SISMEMBER members a")]
+    [InlineData("SMEMBERS members")]
+    [InlineData("SRANDMEMBER members 2")]
+    [InlineData("SRANDMEMBER members -5")]
+    [InlineData("SMOVE members others b")]
+    [InlineData("SINTER members others")]
+    [InlineData("SUNION members others")]
+    [InlineData("SINTERSTORE result members others")]
+    [InlineData("SUNIONSTORE result members others")]
     [InlineData("RPUSH list member")]
     [InlineData("LPUSH list member")]
     [InlineData("LPOP list")]
@@ -92,6 +112,7 @@ public sealed class HotCommandAllocationTests : IAsyncLifetime
     public void Ten_thousand_pipelined_commands_allocate_nothing(string line)
     {
         _transcript.Run("MSET hit value count 1000000 float 1.5 grows x").IsOk();
+        _transcript.Run("SADD others a b c 1 2 3").IsInteger(6);
         _transcript.Run("ZADD sorted 1 a 2 b").IsInteger(2);
         _transcript.Run("ZADD tree " + string.Join(' ', Enumerable.Range(0, 10).Select(i => $"{i} m{i}")) + " 5 " + new string('x', 65)).IsInteger(11);
         _transcript.Run("DEL list");

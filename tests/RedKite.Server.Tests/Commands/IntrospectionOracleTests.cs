@@ -47,6 +47,7 @@ public sealed class IntrospectionOracleTests
     private static readonly Dictionary<string, string> Allowed = new()
     {
         ["append complexity"] = "in RedKite's words: Redis explains its string library",
+        ["bitop arguments"] = "the operation is one of four words since 7.2",
         ["client|kill arguments"] = "MAXAGE since 7.4, and SKIPME has its two values since 7.2",
         ["getrange complexity"] = "in RedKite's words, without the remark on short strings",
         ["xadd complexity"] = "in RedKite's words",

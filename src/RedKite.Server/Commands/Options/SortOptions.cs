@@ -55,6 +55,14 @@ internal struct SortOptions
         return true;
     }
 
+    /// <summary>Sorts by the elements' bytes in the place of an order that is kept.</summary>
+    internal void OrderByText()
+    {
+        KeepsOrder = false;
+        IsAlpha = true;
+        By = 0;
+    }
+
     /// <summary>Where STORE stands among a request's options, for whoever wants to know its keys; -1: nowhere.</summary>
     internal static int FindStore(scoped in CommandContext cmd, int start)
     {

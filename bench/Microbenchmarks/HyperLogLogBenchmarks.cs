@@ -1,0 +1,54 @@
+using BenchmarkDotNet.Attributes;
+using RedKite.Store.Structures;
+using RedKite.Store.Values;
+
+namespace RedKite.Microbenchmarks;
+
+/// <summary>Registers of HyperLogLogs: what PFADD, PFCOUNT without a noted count, and PFMERGE spend their time on.</summary>
+public class HyperLogLogBenchmarks
+{
+    private readonly byte[] _dense = new byte[HyperLogLog.DenseBytes];
+    private readonly byte[] _sparse = [.. HyperLogLog.Empty];
+    private readonly byte[] _corrupt = [.. HyperLogLog.Empty[..^2], 0x3f];
+    private readonly byte[] _spread = new byte[HyperLogLog.Registers];
+    private readonly int[] _histogram = new int[HyperLogLog.Ranks];
+    private readonly byte[] _element = "element:1234567"u8.ToArray();
+
+    [GlobalSetup]
+    public void Setup()
+    {
+        HyperLogLog.Empty[..HyperLogLog.HeaderBytes].CopyTo(_dense);
+        HyperLogLog.MarkDense(_dense);
+        var random = new Random(1);
+        for (int i = 0; i < HyperLogLog.Registers; i++) DenseRegisters.Raise(_dense.AsSpan(HyperLogLog.HeaderBytes), i, random.Next(1, 20));
+    }
+
+    [Benchmark(Baseline = true)]
+    public int Hash() => HyperLogLog.RegisterOf(_element, out _);
+
+    [Benchmark]
+    public bool MergeDense() => HyperLogLogValue.TryMergeInto(_dense, _spread);
+
+    [Benchmark]
+    public bool MergeSparse() => HyperLogLogValue.TryMergeInto(_sparse, _spread);
+
+    [Benchmark]
+    public bool MergeCorrupt() => HyperLogLogValue.TryMergeInto(_corrupt, _spread);
+
+    [Benchmark]
+    public void Pack() => DenseRegisters.Pack(_spread, _dense.AsSpan(HyperLogLog.HeaderBytes));
+
+    [Benchmark]
+    public long Estimate()
+    {
+        DenseRegisters.CountRanks(_spread, _histogram);
+        return HyperLogLog.Estimate(_histogram);
+    }
+
+    [Benchmark]
+    public long CountDense()
+    {
+        HyperLogLog.MarkStale(_dense);
+        return HyperLogLogValue.TryCount(_dense, out long cardinality, out _) ? cardinality : -1;
+    }
+}

@@ -1,0 +1,36 @@
+using System.Runtime.CompilerServices;
+using RedKite.Store.Memory;
+
+namespace RedKite.Store.Structures;
+
+/// <summary>
+/// The block of a big set's member.
+/// <code>
+/// 0 u8 length, 255: it stands in the four bytes that follow   then the member
+/// </code>
+/// </summary>
+internal readonly unsafe struct SetMember : IMemberLayout
+{
+    private const int ShortMax = 254;
+    private const int LongHeaderBytes = 5;
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    public static ReadOnlySpan<byte> Member(byte* block) => *block <= ShortMax
+        ? new ReadOnlySpan<byte>(block + 1, *block)
+        : new ReadOnlySpan<byte>(block + LongHeaderBytes, Unsafe.ReadUnaligned<int>(block + 1));
+
+    public static long Bytes(byte* block) => BytesFor(Member(block).Length);
+
+    /// <summary>Makes a member's block.</summary>
+    internal static byte* Create(Arena arena, ReadOnlySpan<byte> member)
+    {
+        byte* block = arena.Allocate(BytesFor(member.Length));
+        byte* text = block + (member.Length <= ShortMax ? 1 : LongHeaderBytes);
+        *block = (byte)Math.Min(member.Length, ShortMax + 1);
+        if (member.Length > ShortMax) Unsafe.WriteUnaligned(block + 1, member.Length);
+        member.CopyTo(new Span<byte>(text, member.Length));
+        return block;
+    }
+
+    private static long BytesFor(int length) => (length <= ShortMax ? 1L : LongHeaderBytes) + length;
+}
