@@ -103,12 +103,6 @@ internal static partial class AllowedDifferences
     private static bool Near(Comparison c, long distance) =>
         Both(c, v => v.IsInteger && v.Number >= 0) && Math.Abs(c.Oracle.Number - c.Subject.Number) <= distance;
 
-    // One member or as many as asked for; none only if there is none.
-    private static bool SameDraw(Comparison c) =>
-        c.Command.Length == 2
-            ? Both(c, v => v.Marker == '$' && !v.IsNull)
-            : Both(c, v => v.IsAggregate && v.Items.All(item => item.Marker == '$')) && c.Oracle.Marker == c.Subject.Marker && c.Oracle.Items.Count == c.Subject.Items.Count;
-
     private static bool SameMemberScan(Comparison c)
     {
         if (!Both(c, v => v.Marker == '*' && v.Items.Count == 2 && v.Items[0].Marker == '$' && UnsignedNumber().IsMatch(v.Items[0].Text) && v.Items[1].Marker == '*'))
