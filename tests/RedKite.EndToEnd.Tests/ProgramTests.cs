@@ -127,7 +127,9 @@ public sealed class ProgramTests
     {
         using ServerProcess server = Start(transport, "--logfile", "{folder}/server.log");
         string path = Path.Combine(server.Folder, "server.log");
-        Assert.Contains("Ready to accept connections", File.ReadAllText(path), StringComparison.Ordinal);
+
+        // It answers a little before it says so.
+        Assert.True(SpinWait.SpinUntil(() => File.ReadAllText(path).Contains("Ready to accept connections", StringComparison.Ordinal), ExitTimeoutMs));
         Assert.Empty(server.Output);
         server.Signal("TERM");
         Assert.Equal(0, server.WaitForExit(ExitTimeoutMs));

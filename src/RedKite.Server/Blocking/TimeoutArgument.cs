@@ -1,9 +1,8 @@
-using RedKite.Protocol;
 using RedKite.Server.Commands;
 
 namespace RedKite.Server.Blocking;
 
-/// <summary>Reads how long a command waits: seconds with a fraction, or milliseconds; 0 for ever.</summary>
+/// <summary>Reads how long a command waits: seconds with a fraction; 0 for ever.</summary>
 internal static class TimeoutArgument
 {
     /// <summary>The deadline of a wait that has none.</summary>
@@ -24,14 +23,9 @@ internal static class TimeoutArgument
         return TryDeadlineOrReply(cmd, milliseconds, out deadlineMs);
     }
 
-    /// <summary>Reads milliseconds (XREAD).</summary>
-    internal static bool TryMillisecondsOrReply(scoped in CommandContext cmd, int argument, out long deadlineMs)
-    {
-        deadlineMs = Never;
-        if (RespNumber.TryParseInt64(cmd[argument], out long milliseconds)) return TryDeadlineOrReply(cmd, milliseconds, out deadlineMs);
-        cmd.Reply.Error("ERR timeout is not an integer or out of range"u8);
-        return false;
-    }
+    /// <summary>The deadline of a wait of so many milliseconds; 0: for ever.</summary>
+    internal static long DeadlineOf(scoped in CommandContext cmd, long milliseconds) =>
+        milliseconds == 0 || milliseconds >= Never - cmd.NowMs ? Never : cmd.NowMs + milliseconds;
 
     private static bool TryDeadlineOrReply(scoped in CommandContext cmd, long milliseconds, out long deadlineMs)
     {

@@ -19,6 +19,7 @@ internal sealed class SortElements : IDisposable, IComparer<SortElements.Sortabl
     private bool _byText;
     private bool _byOtherKeys;
     private bool _descending;
+    private bool _untilZero;
 
     internal int Count { get; private set; }
 
@@ -61,6 +62,7 @@ internal sealed class SortElements : IDisposable, IComparer<SortElements.Sortabl
     internal void Sort(in SortOptions options)
     {
         _descending = options.Descending;
+        _untilZero = options.Store == 0;
         _items.AsSpan(0, Count).Sort(this);
     }
 
@@ -92,12 +94,12 @@ internal sealed class SortElements : IDisposable, IComparer<SortElements.Sortabl
         else if (_byOtherKeys)
         {
             order = a.Weight.Exists && b.Weight.Exists
-                ? Text(a.Weight).SequenceCompareTo(Text(b.Weight))
+                ? Compared(a.Weight).SequenceCompareTo(Compared(b.Weight))
                 : a.Weight.Exists.CompareTo(b.Weight.Exists);
         }
         else
         {
-            order = Text(a.Element).SequenceCompareTo(Text(b.Element));
+            order = Compared(a.Element).SequenceCompareTo(Compared(b.Element));
         }
 
         if (order == 0) return a.Index.CompareTo(b.Index);
@@ -110,6 +112,14 @@ internal sealed class SortElements : IDisposable, IComparer<SortElements.Sortabl
         ArrayPool<byte>.Shared.Return(_text);
         _items = [];
         _text = [];
+    }
+
+    // What is replied is sorted as C strings are, which a zero byte ends; what is stored, by all bytes.
+    private ReadOnlySpan<byte> Compared(Slice slice)
+    {
+        ReadOnlySpan<byte> text = Text(slice);
+        int end = _untilZero ? text.IndexOf((byte)0) : -1;
+        return end < 0 ? text : text[..end];
     }
 
     private ReadOnlySpan<byte> Text(Slice slice) => _text.AsSpan(slice.Start, slice.Length);

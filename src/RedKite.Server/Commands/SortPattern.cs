@@ -1,4 +1,6 @@
 using RedKite.Store.Keyspace;
+using RedKite.Store.Structures;
+using RedKite.Store.Values;
 
 namespace RedKite.Server.Commands;
 
@@ -34,8 +36,19 @@ internal static class SortPattern
         suffix.CopyTo(name[(asterisk + element.Length)..]);
 
         Entry entry = cmd.FindNamed(name);
-        if (!entry.Exists || isField || entry.Type != DataType.String) return false;
+        if (!entry.Exists || entry.Type != (isField ? DataType.Hash : DataType.String)) return false;
+        if (isField) return TryField(HashValue.Open(cmd.Database, entry, cmd.NowMs), behind[(arrow + 2)..], out value);
         value = entry.Value;
+        return true;
+    }
+
+    private static bool TryField(scoped in HashValue hash, scoped ReadOnlySpan<byte> field, out ReadOnlySpan<byte> value)
+    {
+        value = default;
+        if (!hash.Exists || !hash.TryGet(field, out PackedElement element)) return false;
+
+        // Numbers are kept as such in small hashes: their text has to be made.
+        value = element.Bytes(element.IsNumber ? new byte[CanonicalInteger.TextBytesMax] : default);
         return true;
     }
 }

@@ -1,4 +1,5 @@
 using RedKite.Protocol;
+using RedKite.Server.Blocking;
 using RedKite.Server.Commands.Options;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Structures;
@@ -60,7 +61,27 @@ internal static class StreamReading
             if (!TryResolveOrReply(cmd, options, i, out ids[i])) return;
         }
 
-        if (!Serve(cmd, options, ids)) cmd.Reply.NullArray();
+        if (Serve(cmd, options, ids)) return;
+        if (options.BlockMs == StreamReadOptions.DoesNotBlock) cmd.Reply.NullArray();
+        else Wait(cmd, options, ids);
+    }
+
+    // A later execution has the same ids: $ means what was last now.
+    private static void Wait(scoped in CommandContext cmd, in StreamReadOptions options, scoped ReadOnlySpan<StreamId> ids)
+    {
+        long deadlineMs = TimeoutArgument.DeadlineOf(cmd, options.BlockMs);
+        bool isNew = !cmd.IsServed;
+        if (!cmd.WaitForKeys(DataType.Stream, deadlineMs, wakesWhenGone: options.HasGroup))
+        {
+            cmd.Reply.NullArray();
+            return;
+        }
+
+        Span<byte> text = stackalloc byte[StreamId.TextMax];
+        for (int i = 0; isNew && i < ids.Length; i++)
+        {
+            if (cmd[options.IdArgument(i)] is [(byte)'$'] or [(byte)'+']) cmd.ReplaceAwaitingArgument(options.IdArgument(i), text[..ids[i].Format(text)]);
+        }
     }
 
     private static bool TryResolveOrReply(scoped in CommandContext cmd, in StreamReadOptions options, int index, out StreamId id)

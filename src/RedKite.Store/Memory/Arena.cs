@@ -23,9 +23,13 @@ internal sealed unsafe class Arena : IDisposable
     private readonly SlabSource _source;
     private readonly Slab** _open; // for each class, the slabs that have room
     private readonly ArenaGuard? _guard;
+    private byte* _scratch;
     private long _blockBytes;
     private long _largeBytes;
     private long _slabs;
+
+    /// <summary>The bytes of <see cref="Scratch"/>.</summary>
+    internal const int ScratchBytes = 4096;
 
     internal Arena(SlabSource source, ArenaGuard? guard = null)
     {
@@ -41,6 +45,9 @@ internal sealed unsafe class Arena : IDisposable
 
     /// <summary>Bytes of the slabs and large blocks that this arena holds, free room included.</summary>
     internal long HeldBytes => (_slabs * SlabSource.SlabBytes) + _largeBytes;
+
+    /// <summary>Room for what is built before its size is known. It is its user's until the stripe's lock is given back.</summary>
+    internal byte* Scratch => _scratch != null ? _scratch : _scratch = (byte*)NativeMemory.Alloc(ScratchBytes);
 
     /// <summary>A block of at least <paramref name="bytes"/>, aligned to 8, with undefined content.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
@@ -118,6 +125,7 @@ internal sealed unsafe class Arena : IDisposable
     public void Dispose()
     {
         _guard?.Dispose();
+        NativeMemory.Free(_scratch);
         NativeMemory.Free(_open); // The slabs go with their source.
     }
 

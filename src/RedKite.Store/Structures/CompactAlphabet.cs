@@ -1,66 +1,76 @@
-using System.Numerics;
-using System.Runtime.CompilerServices;
-
 namespace RedKite.Store.Structures;
 
 /// <summary>The different characters of a <see cref="CompactList"/>, each with a code of as few bits as tell them apart.</summary>
-internal struct CompactAlphabet
+internal unsafe struct CompactAlphabet
 {
-    private Characters _seen;
-    private Codes _codes;
+    private const int CodedMax = 64;
 
-    /// <summary>How many different characters there are.</summary>
-    internal int Count { get; private set; }
+    private fixed byte _codes[256];
+    private fixed byte _characters[CodedMax];
 
-    /// <summary>Bits of a code.</summary>
-    internal int Bits { get; private set; }
-
-    /// <summary>Notes a character.</summary>
-    internal void Add(byte character) => _seen[character >> 6] |= 1UL << (character & 63);
-
-    /// <summary>Gives every character that was added its code.</summary>
-    internal void Number()
+    /// <param name="seen">For each of 256 characters whether it occurs: 0 or 1.</param>
+    internal CompactAlphabet(byte* seen)
     {
-        Count = 0;
-        for (int word = 0; word < 4; word++)
-        {
-            for (ulong left = _seen[word]; left != 0; left &= left - 1) _codes[(word << 6) | BitOperations.TrailingZeroCount(left)] = (byte)Count++;
-        }
-
-        Bits = Count switch
+        int count = 0;
+        for (int character = 0; character < 256; character++) count += seen[character];
+        Bits = count switch
         {
             <= 2 => 1,
             <= 4 => 2,
             <= 16 => 4,
             <= 32 => 5,
-            <= 64 => 6,
+            <= CodedMax => 6,
             _ => 8,
         };
-        if (Bits == 8) Count = 0; // characters stand for themselves
-    }
-
-    internal readonly int CodeOf(byte character) => Bits == 8 ? character : _codes[character];
-
-    /// <summary>Writes the characters by their code.</summary>
-    internal readonly unsafe void WriteTo(byte* destination)
-    {
-        if (Bits == 8) return;
-        int code = 0;
-        for (int word = 0; word < 4; word++)
+        if (Bits == 8) return; // characters stand for themselves
+        for (int character = 0; character < 256; character++)
         {
-            for (ulong left = _seen[word]; left != 0; left &= left - 1) destination[code++] = (byte)((word << 6) | BitOperations.TrailingZeroCount(left));
+            if (seen[character] == 0) continue;
+            _codes[character] = (byte)Count;
+            _characters[Count++] = (byte)character;
         }
     }
 
-    [InlineArray(4)]
-    private struct Characters
+    /// <summary>How many different characters there are; 0 where they stand for themselves.</summary>
+    internal int Count { get; private set; }
+
+    /// <summary>Bits of a code.</summary>
+    internal int Bits { get; }
+
+    /// <summary>Writes the characters by their code.</summary>
+    internal void WriteTo(byte* destination)
     {
-        private ulong _first;
+        for (int code = 0; code < Count; code++) destination[code] = _characters[code];
     }
 
-    [InlineArray(256)]
-    private struct Codes
+    /// <summary>Writes a text's codes, each part of 32 bits at a time.</summary>
+    /// <returns>Where they end.</returns>
+    internal byte* Encode(byte* text, int length, byte* at)
     {
-        private byte _first;
+        int bits = Bits;
+        if (bits == 8)
+        {
+            Buffer.MemoryCopy(text, at, length, length);
+            return at + length;
+        }
+
+        ulong word = 0;
+        int held = 0;
+        fixed (byte* codes = _codes)
+        {
+            for (int i = 0; i < length; i++)
+            {
+                word |= (ulong)codes[text[i]] << held;
+                held += bits;
+                if (held < 32) continue;
+                *(uint*)at = (uint)word;
+                at += 4;
+                word >>= 32;
+                held -= 32;
+            }
+        }
+
+        for (; held > 0; held -= 8, word >>= 8) *at++ = (byte)word;
+        return at;
     }
 }

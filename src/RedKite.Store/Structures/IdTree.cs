@@ -27,7 +27,7 @@ internal unsafe struct IdTree
     private const int InnerRecordBytes = IdBytes + 8;
 
     // Nodes have 32 children after a split in the middle and 64 after one at the end; joins keep them from thinning out.
-    private const int LevelsMax = 24;
+    private const int LevelsMax = 12;
 
     private byte* _root;
     private long _count;
@@ -57,6 +57,7 @@ internal unsafe struct IdTree
     }
 
     /// <summary>Goes to the first key that is not below an id.</summary>
+    [SkipLocalsInit]
     internal readonly bool SeekCeiling(in StreamId id, out IdPlace place)
     {
         Span<Step> path = stackalloc Step[LevelsMax];
@@ -81,6 +82,7 @@ internal unsafe struct IdTree
     }
 
     /// <summary>Goes to the last key that is not above an id.</summary>
+    [SkipLocalsInit]
     internal readonly bool SeekFloor(in StreamId id, out IdPlace place)
     {
         Span<Step> path = stackalloc Step[LevelsMax];
@@ -125,6 +127,7 @@ internal unsafe struct IdTree
     }
 
     /// <summary>Adds a key that is not there; the caller fills in the value that is given back.</summary>
+    [SkipLocalsInit]
     internal byte* Add(Arena arena, in StreamId id)
     {
         _count++;
@@ -142,6 +145,7 @@ internal unsafe struct IdTree
     }
 
     /// <summary>Removes a key; false if it is not there.</summary>
+    [SkipLocalsInit]
     internal bool Remove(Arena arena, in StreamId id)
     {
         if (_levels == 0) return false;
@@ -157,6 +161,7 @@ internal unsafe struct IdTree
 
     /// <summary>Removes the leaf with the highest keys, which the tree has; their values are the caller's affair.</summary>
     /// <returns>How many keys it had.</returns>
+    [SkipLocalsInit]
     internal int RemoveLastLeaf(Arena arena)
     {
         Span<Step> path = stackalloc Step[LevelsMax];

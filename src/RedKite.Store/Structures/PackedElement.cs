@@ -19,6 +19,15 @@ internal readonly unsafe struct PackedElement
 
     internal int TextLength { get; }
 
+    /// <summary>Where the text is; a number's is written into a buffer of at least <see cref="CanonicalInteger.TextBytesMax"/> bytes.</summary>
+    internal byte* Text(byte* digits, out int length)
+    {
+        length = TextLength;
+        if (!IsNumber) return _text;
+        length = CanonicalInteger.Format(Number, new Span<byte>(digits, CanonicalInteger.TextBytesMax));
+        return digits;
+    }
+
     /// <summary>The element's bytes; a number's are written into <paramref name="buffer"/>, of at least <see cref="CanonicalInteger.TextBytesMax"/> bytes.</summary>
     internal ReadOnlySpan<byte> Bytes(Span<byte> buffer) =>
         IsNumber ? buffer[..CanonicalInteger.Format(Number, buffer)] : new ReadOnlySpan<byte>(_text, TextLength);

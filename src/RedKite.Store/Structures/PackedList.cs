@@ -279,6 +279,25 @@ internal static unsafe class PackedList
         return MoveHeader(list, offset - Start, -removed);
     }
 
+    /// <summary>Writes an element behind the others of a list that is being made; <see cref="Finish"/> tells of them at the end.</summary>
+    /// <returns>The offset behind it.</returns>
+    internal static int Append(byte* list, int offset, ReadOnlySpan<byte> bytes)
+    {
+        bool isNumber = CanonicalInteger.TryParse(bytes, out long number);
+        int body = isNumber ? NumberBytes(number) : TextBytes(bytes.Length);
+        if (isNumber) WriteNumber(list + offset, number, body);
+        else WriteText(list + offset, bytes, body);
+        return offset + body + BackLengthBytes(body);
+    }
+
+    /// <summary>Ends a list whose elements were written by <see cref="Append"/>.</summary>
+    internal static void Finish(byte* list, int end, int count)
+    {
+        list[end] = End;
+        WriteBytes(list, end + 1);
+        WriteCount(list, Math.Min(count, CountUnknown));
+    }
+
     /// <summary>Copies elements from one list into another, in front of an offset of it. There is room for their bytes.</summary>
     /// <param name="target">The list that grows.</param>
     /// <param name="offset">Where the elements go.</param>

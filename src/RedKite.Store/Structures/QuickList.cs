@@ -1,3 +1,4 @@
+using System.Runtime.CompilerServices;
 using RedKite.Store.Memory;
 
 namespace RedKite.Store.Structures;
@@ -401,6 +402,7 @@ internal readonly unsafe ref struct QuickList
     }
 
     // The node at the place was an end until now: the one behind it, further inside, is made compact.
+    [SkipLocalsInit]
     private void Cool(QuickListPlace place, bool forwards)
     {
         if (!place.Exists) return;
@@ -411,7 +413,8 @@ internal readonly unsafe ref struct QuickList
         QuickListPlace beyond = forwards ? place.NextNode : place.PreviousNode;
         if (!beyond.Exists || !(forwards ? beyond.NextNode : beyond.PreviousNode).Exists) return;
         QuickListNode* node = place.Node;
-        int bytes = CompactList.Measure(node->List, out CompactAlphabet alphabet);
+        Span<byte> shared = stackalloc byte[node->Count]; // an element takes two bytes at least: 32 KiB at most
+        int bytes = CompactList.Measure(node->List, shared, out CompactAlphabet alphabet);
         if (bytes == 0)
         {
             Resize(node, node->PackedBytes, gap: 0);
@@ -419,7 +422,7 @@ internal readonly unsafe ref struct QuickList
         }
 
         byte* block = AllocateBlock(bytes);
-        CompactList.Write(node->List, block, alphabet);
+        CompactList.Write(node->List, block, shared, ref alphabet);
         FreeBlock(node->Block, node->Capacity);
         node->SetCompact(block, bytes);
     }

@@ -4,8 +4,9 @@ using RedKite.Store.Memory;
 namespace RedKite.Store.Structures;
 
 /// <summary>
-/// Adds an entry to a stream: all its names first, then its pairs. The entry is written where it will stay, in a block with
-/// room for the worst case, which shrinks at the end.
+/// Adds an entry to a stream: all its names first, then its pairs. An entry of usual size is written in the arena's scratch
+/// room and copied once its size is known: a node that grew by the worst case and shrank again would be moved twice by most
+/// entries. A large one is written where it will stay.
 /// </summary>
 internal unsafe ref struct StreamAppender
 {
@@ -18,8 +19,9 @@ internal unsafe ref struct StreamAppender
     private readonly StreamId _key; // the node's
     private readonly int _pairs;
     private readonly bool _isNewNode;
-    private readonly long _reserved;
-    private readonly byte* _node;
+    private readonly long _room;     // for the worst case
+    private readonly long _reserved; // bytes of the node's block; 0: the entry is in scratch room
+    private readonly byte* _node;    // of a new node in scratch room, that room
     private byte* _at;
     private byte* _names;       // the node's, while they are compared
     private byte* _body;
@@ -47,24 +49,24 @@ internal unsafe ref struct StreamAppender
         _isNewNode = tail == null || IsFull(tail, textBytes, nodeBytesMax, nodeEntriesMax);
 
         // Head and distances, lengths of body and pairs, and every text with its overhead.
-        long room = textBytes + (2L * CompactText.OverheadMax * pairs) + 1 + (4 * Varint.BytesMax);
+        _room = textBytes + (2L * CompactText.OverheadMax * pairs) + 1 + (4 * Varint.BytesMax);
+        bool isLarge = StreamNode.HeaderBytes + _room > Arena.ScratchBytes;
         if (_isNewNode)
         {
             _key = id;
-            _reserved = StreamNode.HeaderBytes + room;
-            _node = arena.Allocate(_reserved);
+            if (isLarge) _reserved = StreamNode.HeaderBytes + _room;
+            _node = isLarge ? arena.Allocate(_reserved) : arena.Scratch;
             new Span<byte>(_node, StreamNode.HeaderBytes).Clear();
             _at = Varint.Write(_node + StreamNode.HeaderBytes, (ulong)pairs);
             _listPackBytes = (uint)PackedList.ElementBytes(pairs);
             return;
         }
 
-        data->Nodes.SeekLast(out IdTree.IdPlace place);
-        _key = place.Id;
+        _key = data->TailKey;
         int used = StreamNode.Bytes(tail);
-        _reserved = used + room;
-        _node = arena.Reallocate(tail, used, _reserved);
-        _at = _node + used;
+        if (isLarge) _reserved = used + _room;
+        _node = isLarge ? arena.Reallocate(tail, used, _reserved) : tail;
+        _at = isLarge ? _node + used : arena.Scratch;
         _ownNames = StreamNode.NameCount(_node, out _names) != pairs;
     }
 
@@ -115,8 +117,7 @@ internal unsafe ref struct StreamAppender
     internal void End()
     {
         EndBody();
-        int bytes = (int)(_at - _node);
-        byte* node = _arena.Reallocate(_node, _reserved, bytes);
+        byte* node = Settle(out int bytes);
         long heldBefore = _isNewNode ? 0 : BlockSize.RoundUp(StreamNode.Bytes(node));
         _data->NodeBytes += BlockSize.RoundUp(bytes) - heldBefore;
         StreamNode.Bytes(node) = bytes;
@@ -126,6 +127,7 @@ internal unsafe ref struct StreamAppender
         if (_isNewNode)
         {
             *(byte**)_data->Nodes.Add(_arena, _id) = node;
+            _data->TailKey = _id;
         }
         else if (node != _data->Tail)
         {
@@ -139,6 +141,23 @@ internal unsafe ref struct StreamAppender
         _data->LastId = _id;
         _data->EntriesAdded++;
         if (++_data->Length == 1) _data->FirstId = _id;
+    }
+
+    // Brings node and entry together in a block of their size.
+    private byte* Settle(out int bytes)
+    {
+        if (_reserved > 0)
+        {
+            bytes = (int)(_at - _node);
+            return _arena.Reallocate(_node, _reserved, bytes);
+        }
+
+        int written = (int)(_at - _arena.Scratch);
+        int before = _isNewNode ? 0 : StreamNode.Bytes(_node);
+        bytes = before + written;
+        byte* node = _isNewNode ? _arena.Allocate(bytes) : _arena.Reallocate(_node, before, bytes);
+        Buffer.MemoryCopy(_arena.Scratch, node + before, written, written);
+        return node;
     }
 
     // A node ends where Redis's would: by what the new entry's texts alone would make of it.
@@ -157,8 +176,7 @@ internal unsafe ref struct StreamAppender
         _bodyLength = StreamNode.WriteHead(_at, before, _id, _ownNames);
 
         // Most bodies are short; the length of a longer one gets the room that the worst case needs.
-        long left = _reserved - (_bodyLength - _node);
-        _bodyLengthBytes = left < 400 ? 1 : Varint.BytesOf((ulong)left);
+        _bodyLengthBytes = _room < 400 ? 1 : Varint.BytesOf((ulong)_room);
         _body = _at = _bodyLength + _bodyLengthBytes;
         if (_ownNames) _at = Varint.Write(_at, (ulong)_pairs);
     }

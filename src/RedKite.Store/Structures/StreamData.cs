@@ -9,7 +9,7 @@ namespace RedKite.Store.Structures;
 /// </summary>
 /// <remarks>
 /// A node goes when its last entry is deleted, but trimming may leave one without entries alive. <see cref="Tail"/> is the last node, or null where it has to be looked
-/// up again; <see cref="TailId"/> is the id of its last entry, deleted or not. Entries that are alive ascend; a deleted one
+/// up again; <see cref="TailKey"/> is its key, <see cref="TailId"/> the id of its last entry, deleted or not. Entries that are alive ascend; a deleted one
 /// may be above those behind it, where XSETID has lowered the last id since.
 /// </remarks>
 [StructLayout(LayoutKind.Sequential)]
@@ -17,6 +17,7 @@ internal unsafe struct StreamData
 {
     internal IdTree Nodes; // values: addresses of nodes
     internal byte* Tail;
+    internal StreamId TailKey;
     internal StreamId TailId;
     internal bool IsTailDeleted;
 
@@ -186,6 +187,7 @@ internal unsafe struct StreamData
     {
         if (data->Tail != null || !data->Nodes.SeekLast(out IdTree.IdPlace place)) return data->Tail;
         data->Tail = *(byte**)place.Value;
+        data->TailKey = place.Id;
         var reader = new StreamNodeReader(data->Tail, place.Id);
         while (reader.MoveNext())
         {

@@ -7,7 +7,7 @@ internal static class HashGenerator
 {
     private static readonly Argument[] FieldPool =
     [
-        "a", "b", "c", "f1", "f2", "f3", "f4", "f5", "", "0", "17", "-3", "007", "9223372036854775807", "field with blanks", new string('f', 20), new string('g', 40),
+        "a", "b", "c", "f", "f1", "f2", "f3", "f4", "f5", "", "0", "17", "-3", "007", "9223372036854775807", "field with blanks", new string('f', 20), new string('g', 40),
         new byte[] { 0, 1, 255 },
     ];
 

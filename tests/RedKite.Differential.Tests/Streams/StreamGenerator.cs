@@ -61,6 +61,8 @@ internal static class StreamGenerator
             default: words[0] = Encoding.UTF8.GetBytes(draw.ChangeCase(Encoding.UTF8.GetString(words[0]))); break;
         }
 
-        return new Episode([[.. words]]);
+        // An id from each server's clock would keep two streams of entries apart for good.
+        bool takesClock = Encoding.UTF8.GetString(words[0]).Equals("XADD", StringComparison.OrdinalIgnoreCase) && words.Exists(word => word is [(byte)'*']);
+        return takesClock ? episode : new Episode([[.. words]]);
     }
 }

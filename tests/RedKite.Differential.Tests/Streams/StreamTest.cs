@@ -52,6 +52,7 @@ internal static class StreamTest
         }
 
         report.Append("Last commands:\n").AppendJoin('\n', steps.Take(difference.StepIndex + 1).TakeLast(LastCommands).Select(step => Shorten(step.ToString()))).Append('\n');
+        if (pair.Subject.Server.WaitForExit(0) is not null) return report.ToString(); // nothing is left to shrink with
         Stopwatch clock = Stopwatch.StartNew();
         (List<Step> smallest, Difference smallestDifference) = Shrinker.Shrink(steps, difference, candidate => StreamRunner.Run(pair, candidate, seed));
         report.Append(CultureInfo.InvariantCulture, $"Smallest transcript found in {clock.ElapsedMilliseconds} ms ({smallest.Count} steps):\n");

@@ -244,6 +244,35 @@ public sealed class BlockingTests(TranscriptServers servers) : TranscriptTests(s
             A: BZPOPMIN s z 0
             A: BZMPOP 0 2 z s MIN
             """ },
+        { "streams", """
+            D: XADD s 1-1 a 1
+            A waits: XREAD BLOCK 0 STREAMS s nosuch $ 0
+            B waits: XREAD COUNT 1 BLOCK 0 STREAMS s 1-1
+            D: XADD s 1-2 a 2
+            A gets
+            B gets
+            A: XREAD BLOCK 10 STREAMS s $
+            A: XREAD BLOCK 0 STREAMS s 0
+            A: HELLO 3
+            A waits: XREAD BLOCK 0 STREAMS t s $ $
+            D: XADD t 5-5 b 1
+            A gets
+            A: XREAD BLOCK -1 STREAMS s $
+            A: XREAD BLOCK x STREAMS s $
+            """ },
+        { "groups of streams", """
+            D: XGROUP CREATE s g $ MKSTREAM
+            A waits: XREADGROUP GROUP g a BLOCK 0 STREAMS s >
+            B waits: XREADGROUP GROUP g b BLOCK 0 STREAMS s >
+            D: XADD s 1-1 a 1
+            A gets
+            B gets nothing
+            D: XADD s 1-2 a 2
+            B gets
+            A: XREADGROUP GROUP g a BLOCK 0 STREAMS s 0
+            A: XREADGROUP GROUP g a BLOCK 10 STREAMS s >
+            D: XLEN s
+            """ },
         { "conditions of a push", """
             A waits: BLPOP k 0
             D: LPUSHX k 1

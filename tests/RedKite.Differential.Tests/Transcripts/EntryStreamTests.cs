@@ -81,6 +81,25 @@ public sealed class EntryStreamTests(TranscriptServers servers) : TranscriptTest
     }
 
     [Fact]
+    public void Xsetid_lowers_the_last_id_down_to_the_last_entry()
+    {
+        PairedConnection connection = Open();
+        connection.Run("XADD s 1-1 a 1").IsBulk("1-1");
+        connection.Run("XADD s 30-1 a 1").IsBulk("30-1");
+        connection.Run("XDEL s 30-1").IsInteger(1);
+        connection.Run("XSETID s 0-1");
+        connection.Run("XSETID s 3 MAXDELETEDID 2-2").IsOk();
+        connection.Run("XADD s 4-* a 2").IsBulk("4-0");
+        connection.Run("XADD s 31-* a 2").IsBulk("31-0");
+        connection.Run("XSETID s 5");
+        connection.Run("XRANGE s - +");
+        connection.Run("XREVRANGE s + -");
+        connection.Run("XREAD STREAMS s 2");
+        connection.Run("XTRIM s MINID 4");
+        connection.Run("XINFO STREAM s");
+    }
+
+    [Fact]
     public void Replies_in_resp3_have_maps()
     {
         PairedConnection connection = Open();

@@ -65,6 +65,17 @@ public sealed class SortCommandsTests : IAsyncLifetime
         Run("EXISTS d").IsInteger(0);
     }
 
+    [Fact]
+    public void Fields_of_hashes_are_weights_and_are_fetched()
+    {
+        Run("RPUSH l 1 2 3 4").IsInteger(4);
+        Run("HSET w_1 weight 30 name one").IsInteger(2);
+        Run("HSET w_2 weight 20 name 22").IsInteger(2);
+        Run("HSET w_3 weight 10").IsInteger(1);
+        Run("SET w_4 40").IsOk();
+        Run("SORT l BY w_*->weight GET # GET w_*->name").IsArray("4", null, "3", null, "2", "22", "1", "one");
+    }
+
     [Theory]
     [InlineData("", 0.0)]
     [InlineData(" 7", 7.0)]

@@ -62,11 +62,12 @@ public sealed unsafe class CompactListTests
         PackedList.Initialize(packed);
         foreach (byte[] element in elements) PackedList.Insert(packed, PackedList.EndOf(packed), element);
 
-        int bytes = CompactList.Measure(packed, out CompactAlphabet alphabet);
+        byte[] shared = new byte[elements.Length];
+        int bytes = CompactList.Measure(packed, shared, out CompactAlphabet alphabet);
         if (bytes > 0)
         {
             byte* compact = arena.Allocate(bytes);
-            CompactList.Write(packed, compact, alphabet);
+            CompactList.Write(packed, compact, shared, ref alphabet);
             Assert.Equal((elements.Length, packedBytes), (CompactList.Count(compact), CompactList.PackedBytes(compact)));
             byte* unpacked = arena.Allocate(packedBytes);
             CompactList.Unpack(compact, unpacked);
