@@ -57,6 +57,7 @@ internal static partial class AllowedDifferences
         new("OBJECT", "IDLETIME", c => Both(c, v => v.IsInteger && v.Number >= 0) && (c.Subject.Number <= c.Oracle.Number || c.Subject.Number > SecondsOfNoTest), "in Redis all keys of one small integer share its clock, and setting it leaves that alone; a clock of LFU reads as a long time after a change of policy"),
         new("OBJECT", "FREQ", c => Both(c, v => v.IsInteger && v.Number is >= 0 and <= 255), "the access counter is probabilistic"),
         new("OBJECT", "REFCOUNT", c => Both(c, v => v.IsInteger && v.Number is 1 or int.MaxValue), "whether Redis shares a small integer depends on how it came to be, too: a copy's is its own"),
+        new("OBJECT", "ENCODING", c => c.Oracle.Text == "skiplist" && c.Subject.Text == "listpack", "Redis makes a small sorted set a skip list when SORT reads it"),
         new("OBJECT", "ENCODING", c => c.Oracle.Text == "quicklist" && c.Subject.Text == "listpack", "a short list is one packed list since Redis 7.2"),
         new("SORT", "", SortedInspiteOfError, "Redis 7.0 takes an overflow of some earlier command for one of this number: it does not reset errno"),
         new("SORT_RO", "", SortedInspiteOfError, "Redis 7.0 takes an overflow of some earlier command for one of this number: it does not reset errno"),

@@ -1,11 +1,12 @@
 using System.Buffers;
+using System.Text.RegularExpressions;
 using RedKite.Server;
 using RedKite.Server.Execution;
 
 namespace RedKite.Fuzz.Tests;
 
 /// <summary>The same streams without a socket: a failure comes with its stack, and each seed repeats exactly.</summary>
-public class InProcessFuzzTests
+public partial class InProcessFuzzTests
 {
     private const int RoundsBetweenMemoryChecks = 200;
     private const int RoundsToReachEverything = 1_000;
@@ -16,6 +17,9 @@ public class InProcessFuzzTests
         await using FuzzedServer server = await FuzzedServer.StartAsync("epoll");
         InProcessClient client = server.Server.CreateClient();
         InProcessClient witness = server.Server.CreateClient();
+        using var ended = new ManualResetEventSlim();
+        var releasing = new Thread(() => ReleaseWaiting(server.Server.CreateClient(), ended)) { IsBackground = true };
+        releasing.Start();
         int rounds = 0;
         await FuzzRun.UntilTimeIsOver(seed =>
         {
@@ -40,9 +44,26 @@ public class InProcessFuzzTests
 
             return Task.CompletedTask;
         });
+        ended.Set();
+        releasing.Join();
         server.AssertMemoryReturns();
         if (rounds >= RoundsToReachEverything) server.AssertEveryCommandWasReached();
     }
+
+    // A caller in the process that waits for a key, like BLPOP with no time limit, has no connection that could end its wait.
+    private static void ReleaseWaiting(InProcessClient releaser, ManualResetEventSlim ended)
+    {
+        while (!ended.Wait(millisecondsTimeout: 1))
+        {
+            foreach (Match waiting in Waiting().Matches(releaser.Execute("CLIENT", "LIST").Text ?? ""))
+            {
+                releaser.Execute("CLIENT", "UNBLOCK", waiting.Groups[1].Value);
+            }
+        }
+    }
+
+    [GeneratedRegex(@"^id=(\d+) .* flags=\w*b", RegexOptions.Multiline)]
+    private static partial Regex Waiting();
 
     // As a connection does: what was consumed leaves the buffer, what is incomplete waits for more.
     private static void Feed(InProcessClient client, byte[] stream, Random random)
