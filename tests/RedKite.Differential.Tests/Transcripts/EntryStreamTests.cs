@@ -10,7 +10,7 @@ public sealed class EntryStreamTests(TranscriptServers servers) : TranscriptTest
     [Theory]
     [InlineData(100, 4096)]
     [InlineData(0, 4096)]
-    [InlineData(0, 300)]
+    [InlineData(0, 6000)]
     [InlineData(7, 0)]
     [InlineData(1000, 20000)]
     public void Nodes_end_where_those_of_Redis_end(int entriesMax, int bytesMax)
