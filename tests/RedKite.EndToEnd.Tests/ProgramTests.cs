@@ -129,7 +129,7 @@ public sealed class ProgramTests
         string path = Path.Combine(server.Folder, "server.log");
 
         // It answers a little before it says so.
-        Assert.True(SpinWait.SpinUntil(() => File.ReadAllText(path).Contains("Ready to accept connections", StringComparison.Ordinal), ExitTimeoutMs));
+        Assert.True(SpinWait.SpinUntil(() => File.Exists(path) && File.ReadAllText(path).Contains("Ready to accept connections", StringComparison.Ordinal), ExitTimeoutMs));
         Assert.Empty(server.Output);
         server.Signal("TERM");
         Assert.Equal(0, server.WaitForExit(ExitTimeoutMs));
