@@ -20,7 +20,7 @@ internal static class RdbStreamGroupReader
         for (; groups > 0; groups--)
         {
             if (!input.TryString(scratch.First, out ReadOnlySpan<byte> name) || !input.TryId(out StreamId lastId)) return false;
-            long read = Unknown;
+            long read = stream.EntriesUpTo(lastId); // where it is not told
             if (type != RdbType.StreamOfListPacks)
             {
                 if (!input.TryLength(out ulong number)) return false;

@@ -7,6 +7,9 @@ namespace RedKite.Persistence.Rdb;
 /// <summary>Reads streams: nodes as packed lists (<see cref="StreamListPacks"/> has their form), then what <see cref="RdbStreamWriter"/> tells.</summary>
 internal static class RdbStreamReader
 {
+    // A node's names that are longer are never written out for each entry.
+    private const int RepeatedNameBytesMax = 128;
+
     internal static bool TryRead(RdbType type, ref RdbInput input, in RdbTarget target, RdbScratch scratch)
     {
         Entry entry = target.Database.WriteValue(
@@ -86,15 +89,18 @@ internal static class RdbStreamReader
         if (!list.TryNextNumber(out long elements) || elements != (sameNames ? pairs + 3L : (2L * pairs) + 4)) return false;
         if (isDeleted) return true;
 
-        // Names that the stream's last node does not have are told anew.
+        // Where the first entry was deleted and the next one has other names, the node gets those; then the names of the
+        // others are told with each, or begin another node if they are long.
         bool hasNodeNames = sameNames && node.HasNames;
-        StreamAppender entry = stream.AppendRead(id, pairs, nameBytes, valueBytes, node.Begins || (sameNames && !node.HasNames), hasNodeNames);
+        bool repeats = sameNames && !node.HasNames && nameBytes <= RepeatedNameBytesMax;
+        StreamAppender entry = stream.AppendRead(id, pairs, nameBytes, valueBytes, node.Begins || (sameNames && !node.HasNames && !repeats), hasNodeNames);
         if (entry.IsNewNode) node.HasNames = sameNames;
         node.Begins = false;
         Append(ref entry, texts, sameNames ? node.Names : texts, pairs, sameNames, tellsNames: entry.IsNewNode || !hasNodeNames);
         return true;
     }
 
+    // Names are told first, and again with their values.
     private static void Append(scoped ref StreamAppender entry, scoped PackedListReader texts, scoped PackedListReader names, int pairs, bool sameNames, bool tellsNames)
     {
         Span<byte> nameDigits = stackalloc byte[CanonicalInteger.TextBytesMax];
@@ -114,6 +120,11 @@ internal static class RdbStreamReader
             {
                 texts.MoveNext();
                 name = texts.Bytes(nameDigits);
+            }
+            else if (tellsNames)
+            {
+                names.MoveNext();
+                name = names.Bytes(nameDigits);
             }
 
             texts.MoveNext();

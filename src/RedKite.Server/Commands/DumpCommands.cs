@@ -65,7 +65,7 @@ internal static class DumpCommands
     private static void Restore(ref CommandContext cmd)
     {
         if (!RestoreOptions.TryReadOrReply(cmd, first: 4, out RestoreOptions options)) return;
-        Entry existing = cmd.Peek(1);
+        Entry existing = cmd.FindToWrite(1);
         if (existing.Exists && !options.Replaces)
         {
             cmd.Reply.Error("BUSYKEY Target key name already exists."u8);

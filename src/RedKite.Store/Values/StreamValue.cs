@@ -56,6 +56,9 @@ internal readonly unsafe ref struct StreamValue
 
     internal int GroupCount => _data == null ? 0 : _data->Groups.Count;
 
+    /// <summary>How many entries were ever added up to an id; -1 where nobody can tell.</summary>
+    internal long EntriesUpTo(in StreamId id) => StreamProgress.EntriesUpTo(_data, id);
+
     /// <summary>The id of the last entry.</summary>
     internal bool TryLastEntryId(out StreamId id)
     {

@@ -1,5 +1,7 @@
 using RedKite.Persistence.Rdb;
 using RedKite.Store.Keyspace;
+using RedKite.Store.Memory;
+using RedKite.Store.Structures;
 using RedKite.Store.Values;
 
 namespace RedKite.Persistence.Tests.Rdb;
@@ -160,6 +162,52 @@ public sealed class RdbValueTests
         using var world = new ValueWorld();
         Assert.Equal(RdbOutcome.Corrupt, world.Read("copy", (RdbType)type, Convert.FromHexString(hex.Replace(" ", "", StringComparison.Ordinal))));
         world.AssertEmpty();
+    }
+
+    [Theory]
+    [InlineData((int)RdbType.StreamOfListPacks)]
+    [InlineData((int)RdbType.StreamOfListPacks2)]
+    [InlineData((int)RdbType.StreamOfListPacks3)]
+    public void Streams_of_every_version_are_read_without_what_was_deleted(int version)
+    {
+        var type = (RdbType)version;
+        bool counts = type != RdbType.StreamOfListPacks;
+        bool tellsActivity = type == RdbType.StreamOfListPacks3;
+        AssertRead(
+            type,
+            output => WriteStream(output, counts, tellsActivity),
+            $"Stream: length 2 last 7-0 first 1-1 deleted {(counts ? "1-2 added 5" : "0-0 added 2")}, 1-1 a=1, 2-0 b=3 cc=, 2-0 b=3 cc=, 1-1 a=1, "
+                + $"group g last 1-1 read {(counts ? "4" : "1")} lag {(counts ? "-1" : "1")} pending 1, 1-1 c 300 2, consumer c seen 400 active {(tellsActivity ? "350" : "400")} pending 1, 1-1");
+    }
+
+    private static void WriteStream(RdbOutput output, bool counts, bool tellsActivity)
+    {
+        using var buffer = new NativeBuffer();
+        var list = new PackedListWriter(buffer);
+        foreach (string element in "2 1 1 a 0  2 0 0 1 4  3 0 1 2 4  0 1 -1 2 b 3 cc".Split(' ', StringSplitOptions.RemoveEmptyEntries)) list.Append(ValueWorld.Bytes(element));
+        list.Append([]);
+        list.Append(8);
+        list.Finish();
+        output.Length(1);
+        output.Length(16);
+        output.RawId(new StreamId(1, 1));
+        output.String(buffer.Written);
+        ulong[] numbers = counts ? [2, 7, 0, 1, 1, 1, 2, 5, 1] : [2, 7, 0, 1]; // length, ids, added, groups
+        foreach (ulong number in numbers) output.Length(number);
+        output.String("g"u8);
+        output.Length(1);
+        output.Length(1);
+        if (counts) output.Length(4);
+        output.Length(1);
+        output.RawId(new StreamId(1, 1));
+        output.Int64(300);
+        output.Length(2);
+        output.Length(1);
+        output.String("c"u8);
+        output.Int64(400);
+        if (tellsActivity) output.Int64(350);
+        output.Length(1);
+        output.RawId(new StreamId(1, 1));
     }
 
     private static void AssertRead(RdbType type, Action<RdbOutput> write, string description)
