@@ -190,6 +190,19 @@ public sealed class WaitingClientsTests : IAsyncLifetime
     }
 
     [Fact]
+    public async Task A_wait_of_a_caller_in_the_process_can_be_ended_by_another_thread()
+    {
+        InProcessClient waiting = _live.Server.CreateClient();
+        Assert.False(waiting.EndWait());
+        Task<RedKiteReply> pop = Task.Run(() => waiting.Execute("BLPOP", "k", "0"), TestContext.Current.CancellationToken);
+        WaitUntilBlocked(1);
+        Assert.True(waiting.EndWait());
+        Assert.Equal(ReplyKind.Null, (await pop).Kind);
+        Assert.False(waiting.EndWait());
+        Assert.Equal("PONG", waiting.Execute("PING").Text);
+    }
+
+    [Fact]
     public async Task A_server_that_stops_ends_the_wait_of_a_caller_in_the_process()
     {
         RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
