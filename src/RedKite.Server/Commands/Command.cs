@@ -57,6 +57,8 @@ internal sealed class Command
         HasOneKey = keys is [{ IsOneKey: true }] && subcommands is null;
         IsShort = HasOneKey && Is(CommandFlags.Fast | CommandFlags.Brief) && !Is(CommandFlags.AllStripes | CommandFlags.Protected);
         FirstKey = KeyRange.First;
+        bool hasRange = keys is [{ IsFixedRange: true, Last: -1 }] && subcommands is null && !Is(CommandFlags.AllStripes | CommandFlags.Protected);
+        OneKeyCount = hasRange && Is(CommandFlags.Fast | CommandFlags.Brief) ? keys[0].First + keys[0].Step : 0;
     }
 
     internal string Name { get; }
@@ -104,6 +106,9 @@ internal sealed class Command
 
     /// <summary>Whether the executor's short path may take it: fast or brief, one key, nothing to check but the number of arguments.</summary>
     internal bool IsShort { get; }
+
+    /// <summary>With how many arguments a command over a range of keys has just one, and may take the short path as well; 0: it never does.</summary>
+    internal int OneKeyCount { get; }
 
     /// <summary>The keys at fixed places that follow on each other, as COMMAND INFO tells them for old clients.</summary>
     internal KeyRange KeyRange { get; }

@@ -20,7 +20,8 @@ internal static unsafe class MemberBucket
 {
     internal const int Bytes = 64;
     internal const int Slots = 8;
-    internal const ulong HintMask = 7; // blocks are aligned to 8
+    internal const int HintBits = 3;
+    internal const ulong HintMask = (1 << HintBits) - 1; // blocks are aligned to 8
 
     private const int SlotsAt = 8;
     private const int NextAt = 56;
