@@ -39,6 +39,21 @@ internal static unsafe class MemberBucket
     internal static uint Occupied(byte* bucket) =>
         ~Vector128.Equals(Vector128.Load(bucket), Vector128<byte>.Zero).ExtractMostSignificantBits() & SlotMask;
 
+    /// <summary>The slots of a bucket that are taken and whose tag some slot of another bucket has.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal static uint MatchesAny(byte* bucket, byte* other)
+    {
+        // The tags twice, beside the other's turned by one more place in each half: four comparisons are all eight turns.
+        Vector128<byte> tags = Vector128.Create(*(ulong*)bucket).AsByte();
+        Vector128<byte> others = Vector128.Create(*(ulong*)other).AsByte();
+        Vector128<byte> equal = Vector128.Equals(tags, Vector128.Shuffle(others, Vector128.Create((byte)0, 1, 2, 3, 4, 5, 6, 7, 1, 2, 3, 4, 5, 6, 7, 0)))
+            | Vector128.Equals(tags, Vector128.Shuffle(others, Vector128.Create((byte)2, 3, 4, 5, 6, 7, 0, 1, 3, 4, 5, 6, 7, 0, 1, 2)))
+            | Vector128.Equals(tags, Vector128.Shuffle(others, Vector128.Create((byte)4, 5, 6, 7, 0, 1, 2, 3, 5, 6, 7, 0, 1, 2, 3, 4)))
+            | Vector128.Equals(tags, Vector128.Shuffle(others, Vector128.Create((byte)6, 7, 0, 1, 2, 3, 4, 5, 7, 0, 1, 2, 3, 4, 5, 6)));
+        uint halves = equal.ExtractMostSignificantBits();
+        return (halves | (halves >> Slots)) & Occupied(bucket);
+    }
+
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal static byte* Next(byte* bucket) => *(byte**)(bucket + NextAt);
 

@@ -23,6 +23,7 @@ internal unsafe struct MemberPairs<TLayout>
     private readonly MemberBuckets _buckets;
     private readonly MemberBuckets _others;
     private readonly long _end;
+    private readonly bool _onlyPairs;
     private long _index;
     private byte* _bucket;
     private uint _left;
@@ -32,14 +33,16 @@ internal unsafe struct MemberPairs<TLayout>
 
     /// <param name="table">The table whose members are gone over.</param>
     /// <param name="other">The other one; <see cref="CanPair"/> says whether it may be.</param>
-    internal MemberPairs(MemberTable<TLayout> table, MemberTable<TLayout> other)
+    /// <param name="onlyPairs">Whether members without a partner need not be told; some of them are all the same.</param>
+    internal MemberPairs(MemberTable<TLayout> table, MemberTable<TLayout> other, bool onlyPairs)
     {
+        _onlyPairs = onlyPairs;
         _buckets = table.Buckets;
         _others = other.Buckets;
         _end = table.BucketCount;
         _index = 0;
-        Enter(_buckets.Bucket(0));
         FindOther();
+        Enter(_buckets.Bucket(0));
     }
 
     /// <summary>Whether the first table's buckets know enough of their members' hashes: the other has at most twice to eight times as many.</summary>
@@ -100,15 +103,18 @@ internal unsafe struct MemberPairs<TLayout>
         }
 
         if (_index + 1 == _end) return false;
-        Enter(_buckets.Bucket(++_index));
+        _index++;
         FindOther();
+        Enter(_buckets.Bucket(_index));
         return true;
     }
 
     private void Enter(byte* bucket)
     {
         _bucket = bucket;
-        _left = MemberBucket.Occupied(bucket);
+        _left = _onlyPairs && _other != null && MemberBucket.Next(_other) == null
+            ? MemberBucket.MatchesAny(bucket, _other)
+            : MemberBucket.Occupied(bucket);
     }
 
     private void FindOther()

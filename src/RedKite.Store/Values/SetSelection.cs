@@ -44,7 +44,7 @@ internal unsafe ref struct SetSelection
         _inAll = inAll;
         _at = -1;
         _method = MethodOf(set, others);
-        if (_method == Method.Paired) _pairs = new MemberPairs<SetMember>(set.Table, others[0].Table);
+        if (_method == Method.Paired) _pairs = new MemberPairs<SetMember>(set.Table, others[0].Table, onlyPairs: inAll);
         else _members = set.Enumerate(number);
     }
 
