@@ -55,10 +55,13 @@ internal sealed class Command
         KeyRange = KeyRange.Of(keys, out bool moves);
         if (moves) Flags |= CommandFlags.MovableKeys;
         HasOneKey = keys is [{ IsOneKey: true }] && subcommands is null;
-        IsShort = HasOneKey && Is(CommandFlags.Fast | CommandFlags.Brief) && !Is(CommandFlags.AllStripes | CommandFlags.Protected);
         FirstKey = KeyRange.First;
-        bool hasRange = keys is [{ IsFixedRange: true, Last: -1 }] && subcommands is null && !Is(CommandFlags.AllStripes | CommandFlags.Protected);
-        OneKeyCount = hasRange && Is(CommandFlags.Fast | CommandFlags.Brief) ? keys[0].First + keys[0].Step : 0;
+        bool hasRange = keys is [{ IsFixedRange: true, Last: -1 }] && (keys[0].Flags & KeyFlags.NotKey) == 0 && subcommands is null;
+        bool mayBeShort = Is(CommandFlags.Fast | CommandFlags.Brief) && !Is(CommandFlags.AllStripes | CommandFlags.Protected);
+        IsShort = HasOneKey && mayBeShort;
+
+        // What neither reads nor writes a value, as WATCH does not, is about the client, whose state the long path looks at anew.
+        OneKeyCount = hasRange && mayBeShort && Is(CommandFlags.ReadOnly | CommandFlags.Write) ? keys[0].First + keys[0].Step : 0;
     }
 
     internal string Name { get; }
