@@ -21,8 +21,8 @@ internal sealed record Options
 
         options
           --pipelines 1,16,64     depths that cpu, loops and loadgen measure (idle measures 16, cache 64)
-          --rounds 5              counted rounds for each server; the median is reported
-          --seconds 2             length of a round of load
+          --rounds 15             counted rounds for each server; the median is reported
+          --seconds 1             length of a round of load
           --user-seconds 2        cache: user-mode CPU that a round lasts for (its clock is sampled)
           --clients 50            connections of the load
           --keys N                instead of the scenario's own number of keys
@@ -40,8 +40,8 @@ internal sealed record Options
 
     internal IReadOnlyList<string> Scenarios { get; private init; } = [];
     internal IReadOnlyList<int> Pipelines { get; private init; } = [1, 16, 64];
-    internal int Rounds { get; private init; } = 5;
-    internal int Seconds { get; private init; } = 2;
+    internal int Rounds { get; private init; } = 15;
+    internal int Seconds { get; private init; } = 1;
     internal int UserSeconds { get; private init; } = 2;
     internal int Clients { get; private init; } = 50;
     internal int? Keys { get; private init; }
