@@ -10,9 +10,12 @@ internal static class ThreadCpuClock
 {
     private const int ThreadCpuTimeId = 3; // CLOCK_THREAD_CPUTIME_ID, the same on every Linux.
 
-    internal static long ReadNs()
+    internal static long ReadNs() => ReadNs(ThreadCpuTimeId);
+
+    /// <summary>Any clock of the kernel's, by its number.</summary>
+    internal static long ReadNs(int clock)
     {
-        _ = ReadClock(ThreadCpuTimeId, out TimeSpec time);
+        _ = ReadClock(clock, out TimeSpec time);
         return (time.Seconds * 1_000_000_000L) + time.Nanoseconds;
     }
 
