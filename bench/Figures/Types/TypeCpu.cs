@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using System.Globalization;
 
 namespace RedKite.Figures.Types;
@@ -11,11 +12,13 @@ internal static class TypeCpu
     private const double RoundCpuSeconds = 0.4;
     private const double QuickRoundCpuSeconds = 0.12;
     private const double PlanningCpuSeconds = 0.05;
-    private const int WarmUpRounds = 2;
     private const int SampleNumber = 4711;
 
     // What a server does behind its replies to the loading is not to be the round's.
     private const int SettleMs = 60;
+
+    // The JIT counts first and optimizes then, on the same core: a profile of GEOSEARCH after three seconds still had counting in it.
+    private static readonly TimeSpan WarmUpTime = TimeSpan.FromSeconds(5);
 
     internal static void Measure(IReadOnlyList<ServerKind> kinds, IReadOnlyList<TypeOperation> operations, int rounds, bool quick, Report report)
     {
@@ -28,25 +31,21 @@ internal static class TypeCpu
         using var servers = new ServerGroup(kinds.Select(kind => ServerUnderTest.Start(kind)));
         foreach (TypeOperation operation in operations)
         {
-            Dictionary<string, double[]> cpuNs = MeasureByTurns(servers, operation, redisBenchmark, rounds, quick ? QuickRoundCpuSeconds : RoundCpuSeconds);
+            Dictionary<string, double[]> cpuNs = MeasureByTurns(servers, operation, redisBenchmark, rounds, quick);
             AddRow(table, operation, cpuNs.GetValueOrDefault("redis"), cpuNs.GetValueOrDefault("redkite"));
         }
     }
 
     private static Dictionary<string, double[]> MeasureByTurns(
-        ServerGroup servers, TypeOperation operation, string redisBenchmark, int rounds, double roundCpuSeconds)
+        ServerGroup servers, TypeOperation operation, string redisBenchmark, int rounds, bool quick)
     {
         foreach (ServerUnderTest server in servers) Load(server, operation);
         CheckReplies(servers, operation);
 
         // Twice, because a few operations cost more each than many do.
         int count = RoundSize.For(PlanningCpuSeconds, servers.Max(server => MeasureRound(server, operation, redisBenchmark, RoundSize.Smallest)));
-        count = RoundSize.For(roundCpuSeconds, servers.Max(server => MeasureRound(server, operation, redisBenchmark, count)));
-        for (int warmUp = 0; warmUp < WarmUpRounds; warmUp++)
-        {
-            foreach (ServerUnderTest server in servers) MeasureRound(server, operation, redisBenchmark, count);
-        }
-
+        count = RoundSize.For(quick ? QuickRoundCpuSeconds : RoundCpuSeconds, servers.Max(server => MeasureRound(server, operation, redisBenchmark, count)));
+        foreach (ServerUnderTest server in servers) WarmUp(server, operation, redisBenchmark, count, quick);
         Console.Error.WriteLine($"{operation.Name}: {rounds} rounds of {count} operations");
         Dictionary<string, double[]> cpuNs = servers.ToDictionary(server => server.Name, _ => new double[rounds]);
         for (int round = 0; round < rounds; round++)
@@ -77,6 +76,16 @@ internal static class TypeCpu
             expected ??= replyBytes;
             if (replyBytes != expected) throw new CannotMeasureException($"{operation.Name}: replies of {expected} and {replyBytes} bytes");
         }
+    }
+
+    private static void WarmUp(ServerUnderTest server, TypeOperation operation, string redisBenchmark, int count, bool quick)
+    {
+        var warmingUp = Stopwatch.StartNew();
+        do
+        {
+            MeasureRound(server, operation, redisBenchmark, count);
+        }
+        while (!quick && server.Name == "redkite" && warmingUp.Elapsed < WarmUpTime);
     }
 
     private static double MeasureRound(ServerUnderTest server, TypeOperation operation, string redisBenchmark, int count)

@@ -106,7 +106,7 @@ internal static class TypeData
     internal static void HyperLogLog(CommandPipe pipe, string key, int members, int first) =>
         InCommands(pipe, "PFADD"u8, key, members, argumentsPerElement: 1, (pipe, i) => pipe.AddNumbered("element:"u8, first + i, RandomDigits));
 
-    /// <summary>Places at random over a square of two degrees, about 200 km each way.</summary>
+    /// <summary>Places at random over a square of one degree, about 100 km each way.</summary>
     internal static void Places(CommandPipe pipe, string key, int places) =>
         InCommands(pipe, "GEOADD"u8, key, places, argumentsPerElement: 3, static (pipe, i) => pipe
             .AddNumbered("14."u8, Varied.Below(1_000_000, 2 * i), 6).AddNumbered("37."u8, Varied.Below(1_000_000, (2 * i) + 1), 6)
