@@ -1,5 +1,6 @@
 using System.Runtime.CompilerServices;
 using RedKite.Store.Memory;
+using RedKite.Store.Structures;
 using RedKite.Store.Values;
 
 namespace RedKite.Store.Keyspace;
@@ -159,6 +160,9 @@ internal sealed unsafe class Database
     /// <summary>The arena of the stripe in which a key with this hash is.</summary>
     internal Arena ArenaOf(ulong hash) => _keyspace.Stripes[_keyspace.StripeOf(hash)].Arena;
 
+    /// <summary>The lists of an entry's stripe that the background sweep makes compact.</summary>
+    internal WarmLists WarmListsOf(Entry entry) => _keyspace.Stripes[_keyspace.StripeOf(entry.Position.Hash)].WarmLists;
+
     /// <summary>The hasher of keys, fields and members.</summary>
     internal KeyHasher Hasher => _keyspace.Hasher;
 
@@ -243,6 +247,7 @@ internal sealed unsafe class Database
         Entry copy = target.WriteValue(key, hash, existing, source.Type, source.Encoding, value.Length, source.ExpiryMs, accessClock);
         if (source.HasStructure) copy.Root = ValueStructure.Copy(source, target.ArenaOf(copy));
         else value.CopyTo(copy.Value);
+        if (source.HasStructure && source.Type == DataType.List) target.WarmListsOf(copy).Note(copy.Root.Structure);
         if (source.FieldsExpire) target.NoteFieldExpiry(copy, expire: true);
     }
 

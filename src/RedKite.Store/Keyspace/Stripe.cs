@@ -1,5 +1,6 @@
 using System.Runtime.CompilerServices;
 using RedKite.Store.Memory;
+using RedKite.Store.Structures;
 using RedKite.Store.Values;
 
 namespace RedKite.Store.Keyspace;
@@ -22,6 +23,7 @@ internal sealed unsafe class Stripe : IDisposable
         Arena = new Arena(source, Guard);
         Segments = new SegmentPool(source);
         Values = new ReleasedValues(Arena);
+        WarmLists = new WarmLists(Arena);
     }
 
     internal Arena Arena { get; }
@@ -32,6 +34,9 @@ internal sealed unsafe class Stripe : IDisposable
 
     /// <summary>Values whose entries are gone and whose structures are being freed.</summary>
     internal ReleasedValues Values { get; }
+
+    /// <summary>Long lists that the background sweep makes compact.</summary>
+    internal WarmLists WarmLists { get; }
 
     /// <summary>Keys that were removed because their time had come.</summary>
     internal long ExpiredKeys { get; set; }
