@@ -116,8 +116,8 @@ internal sealed class BackgroundSweep
     private void ExpireSlice(long nowMs)
     {
         Stripe stripe = _keyspace.Stripes[_stripe];
-        var result = default(ExpiryResult);
         stripe.Enter();
+        ExpiryResult result = stripe.BeginExpiry(_database);
         Table? table = _keyspace.Databases[_database].TableIn(_stripe);
         bool more = table is not null && table.Expiring + table.FieldsExpiring > 0;
         if (more && _prefix == 0) table!.SampleExpiries((uint)(nowMs * SamplingStep), nowMs);

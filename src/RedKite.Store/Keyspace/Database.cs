@@ -205,6 +205,13 @@ internal sealed unsafe class Database
         return default;
     }
 
+    /// <summary>Removes a hash of which the time of all fields has come; a big one is freed in slices.</summary>
+    internal void RemoveExpiredHash(Entry entry, long fields)
+    {
+        _keyspace.Stripes[_keyspace.StripeOf(entry.Position.Hash)].ExpiredFields += fields;
+        Remove(entry);
+    }
+
     /// <summary>Sets, changes or (with <see cref="NoExpiry"/>) takes away a key's expiry.</summary>
     internal Entry WriteExpiry(Entry entry, long expiryMs)
     {
@@ -320,7 +327,7 @@ internal sealed unsafe class Database
         if (block == null) return default;
         if (!EntryBlock.Expires(block) || EntryBlock.Expiry(block) > nowMs) return Entry.FromBlock((nint)block);
 
-        var result = default(ExpiryResult);
+        ExpiryResult result = _keyspace.Stripes[stripe].BeginExpiry(Index);
         uint prefix = table.PrefixOf(_keyspace.Hash(EntryBlock.Key(block)));
         table.ExpireSegment(ref prefix, nowMs, ref result);
         _keyspace.Stripes[stripe].NoteExpired(result);
@@ -331,7 +338,7 @@ internal sealed unsafe class Database
     internal void ExpireStripe(int stripe, long nowMs)
     {
         if (_tables[stripe] is not { } table || table.Expiring + table.FieldsExpiring == 0) return;
-        var result = default(ExpiryResult);
+        ExpiryResult result = _keyspace.Stripes[stripe].BeginExpiry(Index);
         uint prefix = 0;
         while (table.ExpireSegment(ref prefix, nowMs, ref result))
         {
@@ -383,12 +390,8 @@ internal sealed unsafe class Database
 
     private Table TableOf(ulong hash, Stripe stripe) => _tables[_keyspace.StripeOf(hash)] ??= stripe.NewTable();
 
-    // Who reads a stream for a group wants to know that it is gone.
-    private void NoteGone(in EntryPosition position)
-    {
-        Stripe stripe = _keyspace.Stripes[_keyspace.StripeOf(position.Hash)];
-        if (stripe.Watchers > 0 && EntryBlock.Type(position.Entry) == DataType.Stream) stripe.NoteTouched(Index, position.Hash);
-    }
+    private void NoteGone(in EntryPosition position) =>
+        _keyspace.Stripes[_keyspace.StripeOf(position.Hash)].NoteGone(Index, position.Hash, position.Entry);
 
     [MethodImpl(MethodImplOptions.NoInlining)]
     private void Expire(Table table, in EntryPosition position)
