@@ -46,6 +46,18 @@ public sealed class WaitingClientsTests : IAsyncLifetime
     }
 
     [Fact]
+    public void A_stream_whose_time_comes_unseen_wakes_who_reads_it_for_a_group()
+    {
+        using RespConnection client = Connect();
+        using RespConnection reader = Connect();
+        client.Run("XGROUP CREATE s g $ MKSTREAM").IsOk();
+        reader.SendCommand("XREADGROUP GROUP g c BLOCK 0 STREAMS s >");
+        WaitUntilBlocked(1);
+        client.Run("PEXPIRE s 20").IsInteger(1);
+        reader.Read().IsError("NOGROUP No such key 's' or consumer group 'g' in XREADGROUP with GROUP option");
+    }
+
+    [Fact]
     public async Task Nothing_is_lost_or_served_twice_while_loops_push_and_pop_at_once()
     {
         const int Producers = 4;
