@@ -9,7 +9,7 @@ namespace RedKite.Figures;
 /// <param name="UserSeconds">
 /// User mode, in steps of 10 ms. The kernel samples which mode a thread is in at each timer tick, so short runs are noisy.
 /// </param>
-/// <param name="TotalSeconds">User and system, of all live threads, exact to the nanosecond.</param>
+/// <param name="TotalSeconds">User and system, of all threads, exact to the nanosecond.</param>
 internal readonly record struct CpuClock(double UserSeconds, double TotalSeconds)
 {
     // USER_HZ: what /proc shows is scaled to this on every architecture that .NET runs on, whatever the kernel ticks at.
@@ -22,13 +22,7 @@ internal readonly record struct CpuClock(double UserSeconds, double TotalSeconds
         string[] fields = stat[(stat.LastIndexOf(')') + 2)..].Split(' ');
         double userTicks = double.Parse(fields[11], CultureInfo.InvariantCulture);
 
-        long onCpuNs = 0;
-        foreach (string task in Directory.GetDirectories($"/proc/{processId}/task"))
-        {
-            onCpuNs += ReadOnCpuNs(task);
-        }
-
-        return new CpuClock(userTicks / TicksPerSecond, onCpuNs / 1e9);
+        return new CpuClock(userTicks / TicksPerSecond, KernelCpuClock.ReadProcessNs(processId) / 1e9);
     }
 
     public static CpuClock operator -(CpuClock after, CpuClock before) =>

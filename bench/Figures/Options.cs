@@ -8,7 +8,7 @@ internal sealed record Options
     internal const string Usage = """
         usage: ./dev bench [scenario...] [options]
 
-        scenarios (all of them when none is named)
+        scenarios (all of them but types when none is named)
           cpu      server CPU for each operation: RedKite, Redis and the floor, by turns in one run
           loops    CPU for each operation with two event loops against one
           cache    user-mode CPU for each GET with 5,000,000 keys against 10,000
@@ -17,17 +17,20 @@ internal sealed record Options
           idle     resident bytes for each of 10,000 idle connections, and CPU beside them
           loadgen  CPU of `redkite bench` for each operation against redis-benchmark's, at the floor
           tail     latencies in an open loop at half the capacity, and the time from start to first reply
-          all      every one of them
+          types    the data types beside Redis: CPU of each operation, memory, delays while a value is freed
+          all      every one of them but types, which takes half an hour
 
         options
           --pipelines 1,16,64     depths that cpu, loops and loadgen measure (idle measures 16, cache 64)
-          --rounds 5              counted rounds for each server; the median is reported
-          --seconds 2             length of a round of load
+          --rounds 15             counted rounds for each server; the median is reported
+          --seconds 1             length of a round of load
           --user-seconds 2        cache: user-mode CPU that a round lasts for (its clock is sampled)
           --clients 50            connections of the load
           --keys N                instead of the scenario's own number of keys
           --value-bytes N         instead of the scenario's own size of values
           --connections 10000     idle: idle connections
+          --only LIST             types: these rows, such as zadd,hashes,free-one-set, or cpu-rows, memory-rows, freeing-rows
+          --quick                 types: shorter rounds and smaller values, for a first look
           --preload               cpu: load every key before the run with the smaller number of keys, so that every GET hits
           --servers LIST          of redkite,redis,floor: the servers to measure
           --redkite-command TEXT  start this instead of RedKite; {port}, {dir} and {loops} are filled in
@@ -40,14 +43,16 @@ internal sealed record Options
 
     internal IReadOnlyList<string> Scenarios { get; private init; } = [];
     internal IReadOnlyList<int> Pipelines { get; private init; } = [1, 16, 64];
-    internal int Rounds { get; private init; } = 5;
-    internal int Seconds { get; private init; } = 2;
+    internal int Rounds { get; private init; } = 15;
+    internal int Seconds { get; private init; } = 1;
     internal int UserSeconds { get; private init; } = 2;
     internal int Clients { get; private init; } = 50;
     internal int? Keys { get; private init; }
     internal int? ValueBytes { get; private init; }
     internal int Connections { get; private init; } = 10_000;
     internal bool Preload { get; private init; }
+    internal IReadOnlyList<string> Only { get; private init; } = [];
+    internal bool Quick { get; private init; }
     internal IReadOnlyList<string> Servers { get; private init; } = ["redkite", "redis", "floor"];
     internal string? RedKiteCommand { get; private init; }
     internal bool Build { get; private init; } = true;
@@ -57,8 +62,9 @@ internal sealed record Options
     /// <summary>The arguments as they were given, for the record beside the figures.</summary>
     internal string CommandLine { get; private init; } = "";
 
+    /// <param name="named">Scenarios that run only when they are named.</param>
     /// <exception cref="FormatException">An argument is not understood; the message says which.</exception>
-    internal static Options Parse(string[] arguments, IReadOnlyCollection<string> scenarioNames)
+    internal static Options Parse(string[] arguments, IReadOnlyCollection<string> scenarioNames, params IReadOnlyCollection<string> named)
     {
         var options = new Options { CommandLine = string.Join(' ', ["./dev", "bench", .. arguments.Select(Quote)]) };
         List<string> scenarios = [];
@@ -77,6 +83,8 @@ internal sealed record Options
                 "--keys" => options with { Keys = Number() },
                 "--value-bytes" => options with { ValueBytes = Number() },
                 "--connections" => options with { Connections = Number() },
+                "--only" => options with { Only = Value().Split(',') },
+                "--quick" => options with { Quick = true },
                 "--preload" => options with { Preload = true },
                 "--servers" => options with { Servers = ParseServers(Value(), options.Servers) },
                 "--redkite-command" => options with { RedKiteCommand = Value() },
@@ -94,7 +102,7 @@ internal sealed record Options
         }
 
         bool all = scenarios.Count == 0 || scenarios.Contains("all");
-        return options with { Scenarios = all ? [.. scenarioNames] : scenarios };
+        return options with { Scenarios = all ? [.. scenarioNames.Except(named), .. scenarios.Where(named.Contains)] : scenarios };
 
         Options AddScenario(Options unchanged, string name)
         {

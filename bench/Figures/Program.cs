@@ -15,6 +15,7 @@ Dictionary<string, Func<Options, Report>> scenarios = new()
     ["idle"] = IdleScenario.Run,
     ["loadgen"] = LoadGeneratorScenario.Run,
     ["tail"] = TailScenario.Run,
+    ["types"] = TypesScenario.Run,
 };
 
 if (args.Contains("--help") || args.Contains("-h"))
@@ -31,7 +32,7 @@ using PosixSignalRegistration hangUp = PosixSignalRegistration.Create(PosixSigna
 
 try
 {
-    Options options = Options.Parse(args, scenarios.Keys);
+    Options options = Options.Parse(args, scenarios.Keys, "types");
     if (options.WriteReadme) ReadmeSection.EnsureWritable(Repository.Readme);
     if (options.Build && options.RedKiteCommand is null && options.Servers.Contains("redkite")) Repository.BuildHost();
 

@@ -5,20 +5,27 @@ internal readonly record struct Round(double CpuNs, double UserNs, LoadResult Lo
 
 /// <summary>
 /// The measurement that the scenarios share: the servers take turns, a round each, so that whatever the machine does
-/// besides falls on all of them alike; one round before these is not counted and warms each server up.
+/// besides falls on all of them alike, and every other time in the opposite order. Rounds before these are not counted and
+/// warm each server up.
 /// </summary>
 internal static class RoundsByTurns
 {
+    private const int WarmUpRounds = 2;
+
     /// <summary>Each server's rounds, in the order in which they were made: rounds of the same number are neighbours in time.</summary>
     internal static Dictionary<ServerUnderTest, Round[]> Measure(
         IReadOnlyList<ServerUnderTest> servers, LoadGenerator load, Workload workload, int pipeline, int rounds)
     {
         Dictionary<ServerUnderTest, Round[]> measured = servers.ToDictionary(server => server, _ => new Round[rounds]);
-        foreach (ServerUnderTest server in servers) load.Run(server.Port, workload, pipeline);
+        foreach (ServerUnderTest server in servers)
+        {
+            for (int i = 0; i < WarmUpRounds; i++) load.Run(server.Port, workload, pipeline);
+        }
+
         for (int round = 0; round < rounds; round++)
         {
             Console.Error.WriteLine($"pipeline {pipeline}: round {round + 1} of {rounds}");
-            foreach (ServerUnderTest server in servers) measured[server][round] = MeasureRound(server, load, workload, pipeline);
+            foreach (ServerUnderTest server in round % 2 == 0 ? servers : servers.Reverse()) measured[server][round] = MeasureRound(server, load, workload, pipeline);
         }
 
         return measured;

@@ -11,6 +11,7 @@ internal sealed record LadderOptions
           --stages LIST           of 1 to 7, or single rungs such as 3-10, 5-busy, 6b (all of them)
           --pipelines 1,16        depths to measure
           --seconds 4             length of each measurement
+          --rounds 1              rounds, each over all rungs by turns; the figures are medians of them
           --clients 50            connections of each thread of the load
           --keys 100000           keys, all of them set before anything is measured
           --value-bytes 256       size of values
@@ -29,6 +30,7 @@ internal sealed record LadderOptions
     internal IReadOnlyList<Rung> Rungs { get; private init; } = Rung.All;
     internal IReadOnlyList<int> Pipelines { get; private init; } = [1, 16];
     internal int Seconds { get; private init; } = 4;
+    internal int Rounds { get; private init; } = 1;
     internal int Clients { get; private init; } = 50;
     internal int Keys { get; private init; } = 100_000;
     internal int ValueBytes { get; private init; } = 256;
@@ -55,6 +57,7 @@ internal sealed record LadderOptions
                 "--stages" => options with { Rungs = Rung.Select(Value()) },
                 "--pipelines" => options with { Pipelines = [.. Value().Split(',').Select(text => WholeNumber(argument, text))] },
                 "--seconds" => options with { Seconds = Number() },
+                "--rounds" => options with { Rounds = Number() },
                 "--clients" => options with { Clients = Number() },
                 "--keys" => options with { Keys = Number() },
                 "--value-bytes" => options with { ValueBytes = Number() },

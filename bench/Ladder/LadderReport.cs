@@ -5,25 +5,27 @@ using RedKite.Figures;
 
 namespace RedKite.Ladder;
 
-/// <summary>The table that is printed: memtier_benchmark's columns and the server's CPU, a row for each rung and depth.</summary>
+/// <summary>
+/// The table that is printed: memtier_benchmark's columns and the server's CPU, a row for each rung and depth, with the
+/// median of each column over the rounds.
+/// </summary>
 internal sealed class LadderReport(LadderOptions options)
 {
-    private readonly Table _table = new(
-        "the ladder", new("stage"), new("pipeline"), new("Ops/sec"), new("Hits/sec"), new("Misses/sec"), new("Avg. Latency", "F3"),
-        new("p50 Latency", "F3"), new("p99 Latency", "F3"), new("p99.9 Latency", "F3"), new("KB/sec"), new("cpu ns/op"));
+    private const string Filling = "filling";
 
+    private readonly List<Sample> _samples = [];
     private readonly List<string> _notes = [];
 
     internal void Add(Rung rung, int pipeline, LoadFigures figures, TimeSpan cpu)
     {
-        AddRow(rung, pipeline.ToString(CultureInfo.InvariantCulture), figures, cpu);
+        _samples.Add(new Sample(rung, pipeline.ToString(CultureInfo.InvariantCulture), figures, cpu));
         if (figures.Hung) _notes.Add($"{rung.Name}: stopped answering at pipeline {pipeline}, after {figures.Operations} operations.");
     }
 
     /// <summary>The row shows the SETs that filled it with keys, since it did not get further.</summary>
     internal void AddHungWhileFilling(Rung rung, LoadFigures figures, TimeSpan cpu)
     {
-        AddRow(rung, "filling", figures, cpu);
+        _samples.Add(new Sample(rung, Filling, figures, cpu));
         _notes.Add($"{rung.Name}: stopped answering while it was filled with keys, after {figures.Operations} SETs.");
     }
 
@@ -31,14 +33,14 @@ internal sealed class LadderReport(LadderOptions options)
     {
         var text = new StringBuilder().AppendLine(Method);
         foreach (Rung rung in options.Rungs) text.AppendLine(CultureInfo.InvariantCulture, $"  {rung.Name,-7}  {rung.What}");
-        if (!_table.IsEmpty) text.AppendLine().Append(_table.ToText());
+        if (_samples.Count > 0) text.AppendLine().Append(MakeTable().ToText());
         return AppendNotes(text).ToString();
     }
 
     internal string ToMarkdown()
     {
         var text = new StringBuilder().AppendLine(Method).AppendLine();
-        if (!_table.IsEmpty) text.Append(_table.ToMarkdown());
+        if (_samples.Count > 0) text.Append(MakeTable().ToMarkdown());
         return AppendNotes(text).ToString();
     }
 
@@ -46,22 +48,43 @@ internal sealed class LadderReport(LadderOptions options)
         CultureInfo.InvariantCulture,
         $"""
         Measured on {DateTime.UtcNow:yyyy-MM-dd} on {MachineDescription}, by `{options.CommandLine}`:
-        {options.Clients * options.LoadThreads} connections, {options.Keys} keys, {options.ValueBytes}-byte values, SET:GET {options.Ratio}, {options.Seconds} s each;
+        {options.Clients * options.LoadThreads} connections, {options.Keys} keys, {options.ValueBytes}-byte values, SET:GET {options.Ratio}, {Length};
         servers on core {options.ServerCpus}, the load on core {options.LoadCpus}. Latencies in milliseconds.
         """);
+
+    private string Length => options.Rounds == 1 ? $"{options.Seconds} s each" : $"medians of {options.Rounds} rounds by turns of {options.Seconds} s each";
 
     private static string MachineDescription => OperatingSystem.IsLinux()
         ? Machine.Description
         : string.Create(CultureInfo.InvariantCulture, $"{RuntimeInformation.OSDescription}, {Environment.ProcessorCount} cores, .NET {Environment.Version}, without pinning");
 
-    private void AddRow(Rung rung, string pipeline, LoadFigures figures, TimeSpan cpu) => _table.Add(
-        rung.Name, pipeline, figures.OpsPerSecond, figures.HitsPerSecond, figures.MissesPerSecond, figures.AverageMs,
-        figures.P50Ms, figures.P99Ms, figures.P999Ms, figures.KilobytesPerSecond,
-        figures.Operations > 0 ? cpu.TotalNanoseconds / figures.Operations : null);
+    // The rows stand in the order in which they were first measured.
+    private Table MakeTable()
+    {
+        var table = new Table(
+            "the ladder", new("stage"), new("pipeline"), new("Ops/sec"), new("Hits/sec"), new("Misses/sec"), new("Avg. Latency", "F3"),
+            new("p50 Latency", "F3"), new("p99 Latency", "F3"), new("p99.9 Latency", "F3"), new("KB/sec"), new("cpu ns/op"));
+        foreach (IGrouping<(string Name, string Pipeline), Sample> row in _samples.GroupBy(sample => (sample.Rung.Name, sample.Pipeline)))
+        {
+            double? MedianOf(Func<LoadFigures, double?> column) => Median.OfKnown(row.Select(sample => column(sample.Figures)));
+            table.Add(
+                row.Key.Name, row.Key.Pipeline, MedianOf(figures => figures.OpsPerSecond), MedianOf(figures => figures.HitsPerSecond),
+                MedianOf(figures => figures.MissesPerSecond), MedianOf(figures => figures.AverageMs), MedianOf(figures => figures.P50Ms),
+                MedianOf(figures => figures.P99Ms), MedianOf(figures => figures.P999Ms), MedianOf(figures => figures.KilobytesPerSecond),
+                Median.OfKnown(row.Select(sample => sample.CpuNsPerOperation)));
+        }
+
+        return table;
+    }
 
     private StringBuilder AppendNotes(StringBuilder text)
     {
         foreach (string note in _notes) text.AppendLine().AppendLine(note);
         return text;
+    }
+
+    private sealed record Sample(Rung Rung, string Pipeline, LoadFigures Figures, TimeSpan Cpu)
+    {
+        internal double? CpuNsPerOperation => Figures.Operations > 0 ? Cpu.TotalNanoseconds / Figures.Operations : null;
     }
 }

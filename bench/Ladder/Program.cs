@@ -64,7 +64,12 @@ internal static class Program
         LadderReport report = new(options);
         try
         {
-            foreach (Rung rung in options.Rungs) RungMeasurement.Run(rung, options, report);
+            // By turns: what slows the machine for a while then slows a round of several rungs, and not all of one rung's.
+            for (int round = 1; round <= options.Rounds; round++)
+            {
+                if (options.Rounds > 1) Console.Error.WriteLine($"round {round} of {options.Rounds}");
+                foreach (Rung rung in options.Rungs) RungMeasurement.Run(rung, options, report);
+            }
         }
         finally
         {

@@ -30,7 +30,7 @@ public class NameLookupBenchmarks
     [Params(8, 250, 500_000)]
     public int Names { get; set; }
 
-    [Params(1, 2, 32)]
+    [Params(1, 8, 16, 32)]
     public int Threads { get; set; }
 
     [GlobalSetup]

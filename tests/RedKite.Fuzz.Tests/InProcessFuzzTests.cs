@@ -1,12 +1,11 @@
 using System.Buffers;
-using System.Text.RegularExpressions;
 using RedKite.Server;
 using RedKite.Server.Execution;
 
 namespace RedKite.Fuzz.Tests;
 
 /// <summary>The same streams without a socket: a failure comes with its stack, and each seed repeats exactly.</summary>
-public partial class InProcessFuzzTests
+public class InProcessFuzzTests
 {
     private const int RoundsBetweenMemoryChecks = 200;
     private const int RoundsToReachEverything = 1_000;
@@ -18,8 +17,8 @@ public partial class InProcessFuzzTests
         InProcessClient client = server.Server.CreateClient();
         InProcessClient witness = server.Server.CreateClient();
         using var ended = new ManualResetEventSlim();
-        var releasing = new Thread(() => ReleaseWaiting(server.Server.CreateClient(), ended)) { IsBackground = true };
-        releasing.Start();
+        var ending = new Thread(() => EndWaits(client, ended)) { IsBackground = true };
+        ending.Start();
         int rounds = 0;
         await FuzzRun.UntilTimeIsOver(seed =>
         {
@@ -45,25 +44,16 @@ public partial class InProcessFuzzTests
             return Task.CompletedTask;
         });
         ended.Set();
-        releasing.Join();
+        ending.Join();
         server.AssertMemoryReturns();
         if (rounds >= RoundsToReachEverything) server.AssertEveryCommandWasReached();
     }
 
     // A caller in the process that waits for a key, like BLPOP with no time limit, has no connection that could end its wait.
-    private static void ReleaseWaiting(InProcessClient releaser, ManualResetEventSlim ended)
+    private static void EndWaits(InProcessClient client, ManualResetEventSlim ended)
     {
-        while (!ended.Wait(millisecondsTimeout: 1))
-        {
-            foreach (Match waiting in Waiting().Matches(releaser.Execute("CLIENT", "LIST").Text ?? ""))
-            {
-                releaser.Execute("CLIENT", "UNBLOCK", waiting.Groups[1].Value);
-            }
-        }
+        while (!ended.Wait(millisecondsTimeout: 1)) client.EndWait();
     }
-
-    [GeneratedRegex(@"^id=(\d+) .* flags=\w*b", RegexOptions.Multiline)]
-    private static partial Regex Waiting();
 
     // As a connection does: what was consumed leaves the buffer, what is incomplete waits for more.
     private static void Feed(InProcessClient client, byte[] stream, Random random)

@@ -33,6 +33,29 @@ public class LadderTests
     }
 
     [Fact]
+    public void Rounds_are_shown_as_the_medians_of_each_column()
+    {
+        LadderOptions options = LadderOptions.Parse(["--rounds", "3", "--stages", "1,2", "--pipelines", "16"]);
+        var report = new LadderReport(options);
+        foreach ((int ops, double p99) in ((int, double)[])[(300, 2), (100, 3), (200, 9)])
+        {
+            foreach (Rung rung in options.Rungs)
+            {
+                report.Add(rung, 16, new LoadFigures(ops, ops) { P99Ms = p99 }, TimeSpan.FromMicroseconds(ops));
+            }
+        }
+
+        string[] lines = report.ToMarkdown().Split(Environment.NewLine);
+        foreach (string stage in (string[])["1", "2"])
+        {
+            string[] row = Assert.Single(lines, line => line.StartsWith($"| {stage} | 16 |", StringComparison.Ordinal)).Split('|', StringSplitOptions.TrimEntries);
+            Assert.Equal(("200", "-", "3.000", "1000"), (row[3], row[4], row[8], row[11]));
+        }
+
+        Assert.Contains(lines, line => line.Contains("medians of 3 rounds by turns", StringComparison.Ordinal));
+    }
+
+    [Fact]
     public void A_server_is_gone_when_its_process_is_disposed()
     {
         StageProcess stage = RunningStages.Start("1");
@@ -45,9 +68,10 @@ public class LadderTests
     public void Arguments_are_those_of_the_manual()
     {
         LadderOptions options = LadderOptions.Parse(
-            ["--stages", "1,2", "--pipelines", "1,4,30", "--seconds", "7", "--clients", "3", "--keys", "9", "--value-bytes", "8", "--ratio", "1:4", "--server-cpus", "0-3", "--load-cpus", "4-7", "--load-threads", "4", "--markdown"]);
+            ["--stages", "1,2", "--pipelines", "1,4,30", "--seconds", "7", "--rounds", "5", "--clients", "3", "--keys", "9", "--value-bytes", "8", "--ratio", "1:4", "--server-cpus", "0-3", "--load-cpus", "4-7", "--load-threads", "4", "--markdown"]);
         Assert.Equal((2, 7, 3, 9, 8, "1:4", "0-3", "4-7", 4, true), (options.Rungs.Count, options.Seconds, options.Clients, options.Keys, options.ValueBytes, options.Ratio, options.ServerCpus, options.LoadCpus, options.LoadThreads, options.Markdown));
         Assert.Equal([1, 4, 30], options.Pipelines);
+        Assert.Equal(5, options.Rounds);
     }
 
     [Theory]

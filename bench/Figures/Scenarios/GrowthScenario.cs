@@ -32,7 +32,7 @@ internal static class GrowthScenario
         var worst = new Table("longest operations", new("loop"), new("clock"), new("us", "F1"), new("keys before it", "N0"));
         report.Tables.Add(latencies);
         report.Tables.Add(worst);
-        foreach ((string clock, Func<long> readNs) in new[] { ("wall", WallNs), ("thread CPU", (Func<long>)ThreadCpuClock.ReadNs) })
+        foreach ((string clock, Func<long> readNs) in new[] { ("wall", WallNs), ("thread CPU", (Func<long>)KernelCpuClock.ReadThreadNs) })
         {
             using var keyspace = new Keyspace(stripes: 1, databases: 1);
             AddRows(latencies, worst, "clock alone", clock, Time(static (_, _) => { }, readNs, keys, value));

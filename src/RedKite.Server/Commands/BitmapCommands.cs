@@ -19,9 +19,9 @@ internal static class BitmapCommands
             new("2.2.0", "O(1)", "Sets or clears one bit of a key's string; creates or lengthens it if need be.", "key offset value:integer")),
         new("GETBIT", 3, CommandFlags.ReadOnly | Fast, Keys.One(1, KeyFlags.ReadOnly | Access), GetBit,
             new("2.2.0", "O(1)", "Returns one bit of a key's string.", "key offset")),
-        new("BITCOUNT", -2, CommandFlags.ReadOnly, Keys.One(1, KeyFlags.ReadOnly | Access), BitCount,
+        new("BITCOUNT", -2, CommandFlags.ReadOnly | Brief, Keys.One(1, KeyFlags.ReadOnly | Access), BitCount,
             new("2.6.0", "O(N)", "Counts the set bits of a key's string, or of a part of it.", "key index:[start end index_unit:[BYTE | BIT]@7.0.0]")),
-        new("BITPOS", -3, CommandFlags.ReadOnly, Keys.One(1, KeyFlags.ReadOnly | Access), BitPos,
+        new("BITPOS", -3, CommandFlags.ReadOnly | Brief, Keys.One(1, KeyFlags.ReadOnly | Access), BitPos,
             new("2.8.7", "O(N)", "Finds the first set or clear bit of a key's string, or of a part of it.", PositionSyntax)),
         new("BITOP", -4, Write | DenyOom, [new(2, 2, 1, Overwrite | Update), new(3, -1, 1, KeyFlags.ReadOnly | Access)], BitOp,
             new("2.6.0", "O(N)", "Combines strings bit by bit and stores the result.", "operation:<AND | OR | XOR | NOT> destkey:key key [key ...]")),
@@ -41,8 +41,7 @@ internal static class BitmapCommands
         if (!cmd.IsTypeOrReply(entry, DataType.String)) return;
         entry = OpenForBits(cmd, entry, 1, bit, out bool grew);
         bool set = cmd[3][0] == (byte)'1';
-        bool old = BitString.IsSet(entry.Value, bit);
-        BitString.WriteField(entry.Value, bit, 1, set ? 1UL : 0);
+        bool old = BitString.Write(entry.Value, bit, set);
         if (grew || old != set) cmd.Changed();
         cmd.Reply.Integer(old ? 1 : 0);
     }

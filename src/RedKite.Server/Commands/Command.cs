@@ -55,8 +55,13 @@ internal sealed class Command
         KeyRange = KeyRange.Of(keys, out bool moves);
         if (moves) Flags |= CommandFlags.MovableKeys;
         HasOneKey = keys is [{ IsOneKey: true }] && subcommands is null;
-        IsShort = HasOneKey && Is(CommandFlags.Fast | CommandFlags.Brief) && !Is(CommandFlags.AllStripes | CommandFlags.Protected);
         FirstKey = KeyRange.First;
+        bool hasRange = keys is [{ IsFixedRange: true, Last: -1 }] && (keys[0].Flags & KeyFlags.NotKey) == 0 && subcommands is null;
+        bool mayBeShort = Is(CommandFlags.Fast | CommandFlags.Brief) && !Is(CommandFlags.AllStripes | CommandFlags.Protected);
+        IsShort = HasOneKey && mayBeShort;
+
+        // What neither reads nor writes a value, as WATCH does not, is about the client, whose state the long path looks at anew.
+        OneKeyCount = hasRange && mayBeShort && Is(CommandFlags.ReadOnly | CommandFlags.Write) ? keys[0].First + keys[0].Step : 0;
     }
 
     internal string Name { get; }
@@ -104,6 +109,9 @@ internal sealed class Command
 
     /// <summary>Whether the executor's short path may take it: fast or brief, one key, nothing to check but the number of arguments.</summary>
     internal bool IsShort { get; }
+
+    /// <summary>With how many arguments a command over a range of keys has just one, and may take the short path as well; 0: it never does.</summary>
+    internal int OneKeyCount { get; }
 
     /// <summary>The keys at fixed places that follow on each other, as COMMAND INFO tells them for old clients.</summary>
     internal KeyRange KeyRange { get; }

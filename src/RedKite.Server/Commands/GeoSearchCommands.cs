@@ -1,4 +1,3 @@
-using System.Buffers;
 using RedKite.Protocol;
 using RedKite.Server.Commands.Options;
 using RedKite.Server.Geo;
@@ -96,12 +95,11 @@ internal static class GeoSearchCommands
 
         // The nearest ones are meant where some are asked for, unless any will do.
         GeoOrder order = options.Order == GeoOrder.None && options.Count > 0 && !options.Any ? GeoOrder.Nearest : options.Order;
-        var found = new GeoMatches(order == GeoOrder.Farthest);
+        var found = new GeoMatches(order == GeoOrder.Farthest, options.Count == 0 || options.Any ? long.MaxValue : options.Count);
         Collect(set, options, ref found);
         if (order != GeoOrder.None) found.Sort();
-        int count = (int)Math.Min(options.Count == 0 ? long.MaxValue : options.Count, found.Count);
-        if (options.StoreKey > 0) Store(cmd, set, options, found.Items[..count]);
-        else Reply(cmd.Reply, set, options, found.Items[..count]);
+        if (options.StoreKey > 0) Store(cmd, set, options, found.Items);
+        else Reply(cmd.Reply, set, options, found.Items);
         found.Release();
     }
 
@@ -162,58 +160,5 @@ internal static class GeoSearchCommands
         }
 
         cmd.StoreAndReplyCount(options.StoreKey, builder);
-    }
-
-    /// <summary>A place that was found.</summary>
-    private struct GeoMatch
-    {
-        internal long Rank;
-        internal double Score;
-        internal double Distance;
-    }
-
-    /// <summary>The places that were found, in a rented array.</summary>
-    private struct GeoMatches(bool farthestFirst)
-    {
-        private const int FirstCapacity = 64;
-
-        private GeoMatch[] _items = ArrayPool<GeoMatch>.Shared.Rent(FirstCapacity);
-
-        internal int Count { get; private set; }
-
-        internal readonly ReadOnlySpan<GeoMatch> Items => _items.AsSpan(0, Count);
-
-        internal void Add(long rank, double score, double distance)
-        {
-            if (Count == _items.Length)
-            {
-                GeoMatch[] larger = ArrayPool<GeoMatch>.Shared.Rent(Count * 2);
-                _items.CopyTo(larger, 0);
-                ArrayPool<GeoMatch>.Shared.Return(_items);
-                _items = larger;
-            }
-
-            _items[Count++] = new GeoMatch { Rank = rank, Score = score, Distance = distance };
-        }
-
-        /// <summary>Sorts by distance; places as far away as each other stay in the order in which they were found.</summary>
-        internal readonly void Sort()
-        {
-            var keys = ArrayPool<SortKey>.Shared.Rent(Count);
-            for (int i = 0; i < Count; i++) keys[i] = new SortKey(farthestFirst ? -_items[i].Distance : _items[i].Distance, i);
-            keys.AsSpan(0, Count).Sort(_items.AsSpan(0, Count));
-            ArrayPool<SortKey>.Shared.Return(keys);
-        }
-
-        internal readonly void Release() => ArrayPool<GeoMatch>.Shared.Return(_items);
-
-        private readonly record struct SortKey(double Distance, int Index) : IComparable<SortKey>
-        {
-            public int CompareTo(SortKey other)
-            {
-                int order = Distance.CompareTo(other.Distance);
-                return order != 0 ? order : Index.CompareTo(other.Index);
-            }
-        }
     }
 }

@@ -1,5 +1,4 @@
 using System.Buffers;
-using System.Globalization;
 using RedKite.Protocol;
 using RedKite.Server.Commands.Options;
 using RedKite.Store.Values;
@@ -10,8 +9,6 @@ namespace RedKite.Server.Commands;
 /// <summary>Hash commands over all fields or drawn ones. The table is their single declaration and this file's contents.</summary>
 internal static class HashScanCommands
 {
-    private const long CountDefault = 10;
-
     // A sparse table's buckets may be empty: a call looks at so many for each field that COUNT asks for.
     private const long BucketsForEachField = 10;
 
@@ -54,15 +51,36 @@ internal static class HashScanCommands
     private static void ReplyAll(ref CommandContext cmd, Parts parts)
     {
         if (!cmd.OpenHashOrReply(out HashValue hash)) return;
-        hash.RemoveExpired();
-        int count = hash.Exists ? (int)hash.Count : 0;
         ReplyWriter reply = cmd.Reply;
+        if (!hash.Exists || !hash.HasExpired)
+        {
+            WriteHead(reply, hash.Exists ? (int)hash.Count : 0, parts);
+            if (hash.Exists) ReplyFields(reply, hash, parts);
+            return;
+        }
+
+        // Fields whose time has come are passed over and left to the background sweep: only the end tells how many are
+        // alive. If none is, the key goes, and the sweep frees it in slices too.
+        int start = reply.Length;
+        int count = ReplyFields(reply, hash, parts);
+        int end = reply.Length;
+        WriteHead(reply, count, parts);
+        reply.MoveToFront(start, end);
+        if (count == 0 && !reply.Overflowed) hash.RemoveWithExpiredFields();
+    }
+
+    private static void WriteHead(ReplyWriter reply, int count, Parts parts)
+    {
         if (parts == (Parts.Field | Parts.Value)) reply.Map(count);
         else reply.Array(count);
-        if (count == 0) return;
+    }
 
+    private static int ReplyFields(ReplyWriter reply, scoped in HashValue hash, Parts parts)
+    {
+        int count = 0;
         HashFields fields = hash.Fields();
-        while (fields.MoveNext() && !reply.Overflowed) ReplyField(reply, fields, parts);
+        for (; fields.MoveNext() && !reply.Overflowed; count++) ReplyField(reply, fields, parts);
+        return count;
     }
 
     private static void ReplyField(ReplyWriter reply, scoped in HashFields fields, Parts parts)
@@ -84,35 +102,12 @@ internal static class HashScanCommands
             return;
         }
 
-        if (!TryDrawCountOrReply(cmd, out long count, out bool withValues)) return;
+        if (!DrawCount.TryReadOrReply(cmd, "WITHVALUES"u8, out long count, out bool withValues)) return;
         if (!cmd.OpenHashOrReply(out HashValue hash)) return;
         hash.RemoveExpired();
         if (!hash.Exists || count == 0) cmd.Reply.Array(0);
         else if (count < 0) ReplyDrawn(cmd.Reply, hash, -count, withValues);
         else ReplyDistinct(cmd.Reply, hash, (int)Math.Min(count, hash.Count), withValues);
-    }
-
-    private static bool TryDrawCountOrReply(scoped in CommandContext cmd, out long count, out bool withValues)
-    {
-        withValues = false;
-        if (!cmd.TryIntegerOrReply(2, out count)) return false;
-        if (count == long.MinValue)
-        {
-            cmd.Reply.Error(string.Create(CultureInfo.InvariantCulture, $"ERR value is out of range, value must between {-long.MaxValue} and {long.MaxValue}"));
-            return false;
-        }
-
-        var options = new OptionReader(cmd, first: 3);
-        withValues = options.Take("WITHVALUES"u8);
-        if (options.More)
-        {
-            cmd.ReplySyntaxError();
-            return false;
-        }
-
-        if (!withValues || count is >= -(long.MaxValue / 2) and <= long.MaxValue / 2) return true;
-        cmd.Reply.Error("ERR value is out of range"u8);
-        return false;
     }
 
     // Fields drawn one by one, so that they may repeat.
@@ -186,22 +181,22 @@ internal static class HashScanCommands
             return;
         }
 
-        if (!TryScanOptionsOrReply(cmd, out ReadOnlySpan<byte> pattern, out long countAsked, out Parts parts)) return;
+        if (!MemberScanOptions.TryParseOrReply(cmd, out MemberScanOptions options, haveValues: true)) return;
         int start = reply.Length;
         int count = 0;
         if (hash.IsTable)
         {
             long seen = 0;
-            long bucketsLeft = countAsked > long.MaxValue / BucketsForEachField ? long.MaxValue : countAsked * BucketsForEachField;
-            do count += ReplyMatching(reply, hash.ScanBucket(ref cursor), pattern, parts, ref seen);
-            while (cursor != 0 && seen < countAsked && --bucketsLeft > 0 && !reply.Overflowed);
+            long bucketsLeft = options.Count > long.MaxValue / BucketsForEachField ? long.MaxValue : options.Count * BucketsForEachField;
+            do count += ReplyMatching(reply, hash.ScanBucket(ref cursor), options, ref seen);
+            while (cursor != 0 && seen < options.Count && --bucketsLeft > 0 && !reply.Overflowed);
         }
         else
         {
             // A packed hash comes whole.
             long seen = 0;
             cursor = 0;
-            count = ReplyMatching(reply, hash.Fields(), pattern, parts, ref seen);
+            count = ReplyMatching(reply, hash.Fields(), options, ref seen);
         }
 
         int end = reply.Length;
@@ -209,16 +204,16 @@ internal static class HashScanCommands
         reply.MoveToFront(start, end);
     }
 
-    private static int ReplyMatching(ReplyWriter reply, HashFields fields, ReadOnlySpan<byte> pattern, Parts parts, ref long seen)
+    private static int ReplyMatching(ReplyWriter reply, HashFields fields, scoped in MemberScanOptions options, ref long seen)
     {
-        int elements = parts == Parts.Field ? 1 : 2;
+        Parts parts = options.NoValues ? Parts.Field : Parts.Field | Parts.Value;
+        int elements = options.NoValues ? 1 : 2;
         int count = 0;
         Span<byte> digits = stackalloc byte[RespNumber.Int64TextMax];
-        bool all = pattern is [(byte)'*'];
         while (fields.MoveNext())
         {
             seen++;
-            if (!all && !GlobPattern.IsMatch(pattern, fields.Field.Bytes(digits))) continue;
+            if (!options.AcceptsAll && !options.Accepts(fields.Field.Bytes(digits))) continue;
             ReplyField(reply, fields, parts);
             count += elements;
         }
@@ -231,39 +226,5 @@ internal static class HashScanCommands
         reply.Array(2);
         reply.BulkInteger((long)cursor);
         reply.Array(count);
-    }
-
-    private static bool TryScanOptionsOrReply(scoped in CommandContext cmd, out ReadOnlySpan<byte> pattern, out long count, out Parts parts)
-    {
-        pattern = "*"u8;
-        count = CountDefault;
-        parts = Parts.Field | Parts.Value;
-        var options = new OptionReader(cmd, first: 3);
-        while (options.More)
-        {
-            if (options.TakeWithValue("COUNT"u8, out int value))
-            {
-                if (!cmd.TryIntegerOrReply(value, out count)) return false;
-                if (count >= 1) continue;
-                cmd.ReplySyntaxError();
-                return false;
-            }
-
-            if (options.TakeWithValue("MATCH"u8, out value))
-            {
-                pattern = cmd[value];
-            }
-            else if (options.Take("NOVALUES"u8))
-            {
-                parts = Parts.Field;
-            }
-            else
-            {
-                cmd.ReplySyntaxError();
-                return false;
-            }
-        }
-
-        return true;
     }
 }

@@ -20,7 +20,7 @@ internal static class HyperLogLogCommands
     [
         new("PFADD", -2, Write | DenyOom | Fast, Keys.One(1, ReadWrite | Insert), PfAdd,
             new("2.8.9", "O(1) to add every element.", "Counts elements; creates the key if need be.", "key [element ...]")),
-        new("PFCOUNT", -2, CommandFlags.ReadOnly, [new(1, -1, 1, ReadWrite | Access, Notes: CountNotes)], PfCount,
+        new("PFCOUNT", -2, CommandFlags.ReadOnly | Brief, [new(1, -1, 1, ReadWrite | Access, Notes: CountNotes)], PfCount,
             new("2.8.9", CountComplexity, "Estimates how many different elements were counted by one key or by several together.", "key [key ...]")),
         new("PFMERGE", -2, Write | DenyOom, [new(1, 1, 1, ReadWrite | Access | Insert), new(2, -1, 1, KeyFlags.ReadOnly | Access)], PfMerge,
             new("2.8.9", "O(N) to merge N HyperLogLogs, but with high constant times.", "Merges what several keys have counted into one.", "destkey:key sourcekey [sourcekey ...]")),

@@ -105,7 +105,7 @@ internal static class ListCommands
 
         long count = 1;
         bool hasCount = cmd.Count == 3;
-        if (hasCount && !TryPositiveOrReply(cmd, 2, out count)) return;
+        if (hasCount && !cmd.TryCountOrReply(2, out count)) return;
         if (!cmd.TryWriteListOrReply(1, out ListValue list)) return;
         if (list.Count == 0)
         {
@@ -280,12 +280,5 @@ internal static class ListCommands
     {
         ListReader elements = list.Read(0, list.Count);
         return elements.MoveTo(new ListNeedle(value)) - 1;
-    }
-
-    private static bool TryPositiveOrReply(scoped in CommandContext cmd, int argument, out long value)
-    {
-        if (Protocol.RespNumber.TryParseInt64(cmd[argument], out value) && value >= 0) return true;
-        cmd.Reply.Error("ERR value is out of range, must be positive"u8);
-        return false;
     }
 }

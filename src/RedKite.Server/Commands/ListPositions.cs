@@ -16,7 +16,7 @@ internal static class ListPositions
 
         long length = list.Count;
         bool backwards = rank < 0;
-        ulong skipped = (backwards ? 0 - (ulong)rank : (ulong)rank) - 1;
+        long skipped = Math.Abs(rank) - 1;
         long compared = lengthMax == 0 ? length : Math.Min(lengthMax, length);
         var needle = new ListNeedle(cmd[2]);
         ListReader elements = list.Read(backwards ? length - 1 : 0, compared, backwards);
@@ -59,7 +59,7 @@ internal static class ListPositions
         {
             if (options.TakeWithValue("RANK"u8, out int value))
             {
-                if (!cmd.TryIntegerOrReply(value, out rank)) return false;
+                if (!cmd.TrySignedOrReply(value, out rank)) return false;
                 if (rank != 0) continue;
                 cmd.Reply.Error("ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use negative to start from the end of the list"u8);
                 return false;
@@ -67,13 +67,13 @@ internal static class ListPositions
 
             if (options.TakeWithValue("COUNT"u8, out value))
             {
-                if (!TryCountOrReply(cmd, value, "ERR COUNT can't be negative"u8, out most)) return false;
+                if (!cmd.TryCountOrReply(value, "ERR COUNT can't be negative"u8, out most)) return false;
                 hasCount = true;
                 if (most == 0) most = long.MaxValue;
             }
             else if (options.TakeWithValue("MAXLEN"u8, out value))
             {
-                if (!TryCountOrReply(cmd, value, "ERR MAXLEN can't be negative"u8, out lengthMax)) return false;
+                if (!cmd.TryCountOrReply(value, "ERR MAXLEN can't be negative"u8, out lengthMax)) return false;
             }
             else
             {
@@ -83,12 +83,5 @@ internal static class ListPositions
         }
 
         return true;
-    }
-
-    private static bool TryCountOrReply(scoped in CommandContext cmd, int argument, ReadOnlySpan<byte> error, out long count)
-    {
-        if (RespNumber.TryParseInt64(cmd[argument], out count) && count >= 0) return true;
-        cmd.Reply.Error(error);
-        return false;
     }
 }

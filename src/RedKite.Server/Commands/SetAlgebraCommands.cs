@@ -13,7 +13,7 @@ namespace RedKite.Server.Commands;
 /// </summary>
 internal static class SetAlgebraCommands
 {
-    // A union of so few sets looks each member up in the sets before its own; of more, it is built first.
+    // A union looks the members of so many sets up in the sets before their own; those of more, in what it has built.
     private const int SetsSearchedMax = 4;
 
     private const string IntersectionComplexity = "O(N*M) worst case where N is the cardinality of the smallest set and M is the number of sets.";
@@ -71,7 +71,8 @@ internal static class SetAlgebraCommands
         if (!SetAccess.TryReadAllOrReply(cmd, 2, (int)keys, out SetView[] rented)) return;
         long count = 0;
         if (limit == 0) limit = long.MaxValue;
-        var selection = new SetSelection(InOrder(rented.AsSpan(0, (int)keys), inAll: true), inAll: true, stackalloc byte[SetEnumerator.NumberBytesMax]);
+        ReadOnlySpan<SetView> sets = InOrder(rented.AsSpan(0, (int)keys), inAll: true);
+        var selection = new SetSelection(sets[0], sets[1..], inAll: true, stackalloc byte[SetEnumerator.NumberBytesMax]);
         while (count < limit && selection.MoveNext()) count++;
         SetAccess.Return(rented);
         cmd.Reply.Integer(count);
@@ -123,7 +124,8 @@ internal static class SetAlgebraCommands
         ReplyWriter reply = cmd.Reply;
         int start = reply.Length;
         int count = 0;
-        var selection = new SetSelection(InOrder(rented.AsSpan(0, keys), inAll), inAll, stackalloc byte[SetEnumerator.NumberBytesMax]);
+        ReadOnlySpan<SetView> sets = InOrder(rented.AsSpan(0, keys), inAll);
+        var selection = new SetSelection(sets[0], sets[1..], inAll, stackalloc byte[SetEnumerator.NumberBytesMax]);
         for (; selection.MoveNext(); count++) reply.Bulk(selection.Current);
         int end = reply.Length;
         reply.Set(count);
@@ -136,8 +138,9 @@ internal static class SetAlgebraCommands
         int keys = cmd.Count - 2;
         if (!SetAccess.TryReadAllOrReply(cmd, 2, keys, out SetView[] rented)) return;
         SetValue result = SetValue.CreateDetached(cmd.Database, cmd.HashOf(1), SetAccess.Limits(cmd));
-        var selection = new SetSelection(InOrder(rented.AsSpan(0, keys), inAll), inAll, stackalloc byte[SetEnumerator.NumberBytesMax]);
-        while (selection.MoveNext()) result.Add(selection.Current);
+        ReadOnlySpan<SetView> sets = InOrder(rented.AsSpan(0, keys), inAll);
+        var selection = new SetSelection(sets[0], sets[1..], inAll, stackalloc byte[SetEnumerator.NumberBytesMax]);
+        while (selection.MoveNext()) result.AddNew(selection.Current);
         SetAccess.Return(rented);
         Store(cmd, result);
     }
@@ -159,15 +162,8 @@ internal static class SetAlgebraCommands
         int count = 0;
         for (int i = 0; i < sets.Length; i++)
         {
-            SetEnumerator members = sets[i].Enumerate(number);
-            while (members.MoveNext())
-            {
-                bool isKnown = false;
-                for (int before = 0; before < i && !isKnown; before++) isKnown = sets[before].Contains(members.Current);
-                if (isKnown) continue;
-                reply.Bulk(members.Current);
-                count++;
-            }
+            var others = new SetSelection(sets[i], sets[..i], inAll: false, number);
+            for (; others.MoveNext(); count++) reply.Bulk(others.Current);
         }
 
         int end = reply.Length;
@@ -179,10 +175,21 @@ internal static class SetAlgebraCommands
     {
         SetValue union = SetValue.CreateDetached(cmd.Database, hash, SetAccess.Limits(cmd));
         Span<byte> number = stackalloc byte[SetEnumerator.NumberBytesMax];
-        foreach (ref readonly SetView set in sets)
+        long countMin = 0;
+        foreach (ref readonly SetView set in sets) countMin = Math.Max(countMin, set.Count);
+        union.Expect(countMin);
+        for (int i = 0; i < sets.Length; i++)
         {
-            SetEnumerator members = set.Enumerate(number);
-            while (members.MoveNext()) union.Add(members.Current);
+            if (i < SetsSearchedMax)
+            {
+                var others = new SetSelection(sets[i], sets[..i], inAll: false, number);
+                while (others.MoveNext()) union.AddNew(others.Current);
+            }
+            else
+            {
+                SetEnumerator members = sets[i].Enumerate(number);
+                while (members.MoveNext()) union.Add(members.Current);
+            }
         }
 
         return union;

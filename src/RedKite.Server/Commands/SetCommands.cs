@@ -144,7 +144,7 @@ internal static class SetCommands
             return;
         }
 
-        if (!cmd.IsTypeOrReply(entry, DataType.Set) || !MemberScanOptions.TryParseOrReply(cmd, 3, out MemberScanOptions options)) return;
+        if (!cmd.IsTypeOrReply(entry, DataType.Set) || !MemberScanOptions.TryParseOrReply(cmd, out MemberScanOptions options)) return;
         SetView set = SetAccess.View(cmd, entry);
         ReplyWriter reply = cmd.Reply;
         int start = reply.Length;

@@ -84,13 +84,7 @@ internal static class SetRandomCommands
 
         long count = 0;
         bool hasCount = cmd.Count == 3;
-        if (hasCount && !cmd.TryIntegerOrReply(2, out count)) return;
-        if (count == long.MinValue)
-        {
-            cmd.Reply.Error("ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807"u8);
-            return;
-        }
-
+        if (hasCount && !cmd.TrySignedOrReply(2, out count)) return;
         if (!SetAccess.TryReadOrReply(cmd, 1, out SetView set)) return;
         if (!hasCount)
         {

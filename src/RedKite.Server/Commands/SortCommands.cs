@@ -47,8 +47,9 @@ internal static class SortCommands
         // What is stored must not be left to chance.
         if (options.KeepsOrder && options.Store > 0 && SortSource.IsUnordered(entry)) options.OrderByText();
         using var elements = new SortElements();
+        bool isSorted = SortSource.IsSorted(entry, options);
         SortSource.Collect(cmd, entry, options, elements);
-        if (SortSource.IsSorted(entry, options))
+        if (isSorted)
         {
             if (!elements.TryWeigh(cmd, options))
             {

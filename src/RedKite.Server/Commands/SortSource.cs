@@ -18,8 +18,10 @@ internal static class SortSource
     /// <summary>Whether the elements are to be sorted, and not taken in their own order.</summary>
     internal static bool IsSorted(Entry entry, in SortOptions options) => entry.Exists && !options.KeepsOrder;
 
-    /// <summary>Copies the elements: all that are sorted, or those that LIMIT leaves where they
-    /// stay in their order, from the end if it is to be descending.</summary>
+    /// <summary>
+    /// Copies the elements: all that are sorted, or those that LIMIT leaves where they stay in their order, from the end if
+    /// it is to be descending. A packed sorted set is unpacked, so the entry may not be used any more.
+    /// </summary>
     internal static void Collect(scoped in CommandContext cmd, Entry entry, in SortOptions options, SortElements elements)
     {
         if (!entry.Exists) return;
@@ -27,7 +29,9 @@ internal static class SortSource
         bool backwards = !isSorted && options.Descending;
         if (entry.Type == DataType.SortedSet)
         {
+            // As in Redis: OBJECT ENCODING shows it.
             var set = new SortedSetValue(cmd.Database, entry);
+            if (set.IsPacked) set.Unpack();
             (long first, long count) = isSorted ? (0, set.Count) : SortElements.Range(options, set.Count);
             Collect(set, backwards ? set.Count - 1 - first : first, count, backwards, elements);
         }

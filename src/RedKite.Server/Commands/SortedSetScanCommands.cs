@@ -43,34 +43,11 @@ internal static class SortedSetScanCommands
 
     private static void DrawSeveral(ref CommandContext cmd)
     {
-        if (!TryDrawCountOrReply(cmd, out long count, out bool withScores)) return;
+        if (!DrawCount.TryReadOrReply(cmd, "WITHSCORES"u8, out long count, out bool withScores)) return;
         if (!cmd.OpenSortedSetOrReply(1, out SortedSetValue set)) return;
         if (!set.Exists || count == 0) cmd.Reply.Array(0);
         else if (count < 0) ReplyDrawn(cmd.Reply, set, -count, withScores);
         else ReplyDistinct(cmd.Reply, set, Math.Min(count, set.Count), withScores);
-    }
-
-    private static bool TryDrawCountOrReply(scoped in CommandContext cmd, out long count, out bool withScores)
-    {
-        withScores = false;
-        if (!cmd.TryIntegerOrReply(2, out count)) return false;
-        if (count == long.MinValue)
-        {
-            cmd.Reply.Error("ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807"u8);
-            return false;
-        }
-
-        var options = new OptionReader(cmd, first: 3);
-        withScores = options.Take("WITHSCORES"u8);
-        if (options.More)
-        {
-            cmd.ReplySyntaxError();
-            return false;
-        }
-
-        if (!withScores || count is >= -(long.MaxValue / 2) and <= long.MaxValue / 2) return true;
-        cmd.Reply.Error("ERR value is out of range"u8);
-        return false;
     }
 
     // One by one, so that members may repeat.
@@ -149,7 +126,7 @@ internal static class SortedSetScanCommands
             return;
         }
 
-        if (!MemberScanOptions.TryParseOrReply(cmd, 3, out MemberScanOptions options)) return;
+        if (!MemberScanOptions.TryParseOrReply(cmd, out MemberScanOptions options)) return;
         int start = reply.Length;
         int count = set.IsPacked ? ReplyAll(reply, set, options, ref cursor) : ReplySome(reply, set, options, ref cursor);
         int end = reply.Length;

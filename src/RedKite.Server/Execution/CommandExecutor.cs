@@ -225,7 +225,7 @@ internal sealed class CommandExecutor
         {
             ref Request request = ref _requests[i];
             Command? command = request.Command;
-            if (isPlain && command is { IsShort: true } && command.Accepts(request.Count))
+            if (isPlain && command is not null && (command.IsShort || request.Count == command.OneKeyCount) && command.Accepts(request.Count))
             {
                 // One lock serves neighbours of the same stripe; with a single loop, the whole run.
                 Stripe stripe = _keyspace.Stripes[_keyspace.StripeOf(request.Hash)];
@@ -253,9 +253,9 @@ internal sealed class CommandExecutor
             held?.Exit();
             held = null;
             long now = EndRun(cmd, i);
-            if (!_slowPath.Execute(ref cmd, ref request, _parser.Arguments(request.First, request.Count), now)) break;
+            if (!_slowPath.Execute(ref cmd, ref request, _parser.Arguments(request.First, request.Count), ref now)) break;
             i++;
-            BeginRun(i, Stopwatch.GetTimestamp());
+            BeginRun(i, now);
             isPlain = IsPlain(session);
             if (session.ClosesAfterReply || Reply.Overflowed || session.Waiter is not null) break;
         }
@@ -308,9 +308,9 @@ internal sealed class CommandExecutor
     // Shares the time since the run's start among its commands; returns the time now.
     private long EndRun(scoped in CommandContext cmd, int end)
     {
-        long now = Stopwatch.GetTimestamp();
         int length = end - _runFirst;
-        if (length == 0) return now;
+        if (length == 0) return _runStart; // just now
+        long now = Stopwatch.GetTimestamp();
         long each = RedKiteServer.TicksToNs(now - _runStart) / length;
         int i = _runFirst;
         while (i < end)

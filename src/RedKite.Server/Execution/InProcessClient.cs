@@ -94,6 +94,15 @@ public sealed class InProcessClient
         }
     }
 
+    /// <summary>Ends the wait of a call that is under way, as if its time were over. From any thread.</summary>
+    /// <returns>Whether a call waited.</returns>
+    public bool EndWait()
+    {
+        if (_session.Waiter is not { } waiter || !_server.Waiting.TryEnd(waiter)) return false;
+        waiter.Wake();
+        return true;
+    }
+
     /// <summary>The server ends: waits for a call that is under way; later ones throw.</summary>
     internal void End()
     {

@@ -21,9 +21,10 @@ internal sealed class SlowPath(CommandExecutor executor)
 
     private ReplyWriter Reply => executor.Reply;
 
-    /// <summary>Executes one request that starts at <paramref name="start"/> on the clock.</summary>
+    /// <summary>Executes one request.</summary>
+    /// <param name="now">What the clock says at its start; on return, at its end.</param>
     /// <returns>False when it must wait: nothing was done.</returns>
-    internal bool Execute(ref CommandContext cmd, ref CommandExecutor.Request request, ReadOnlySpan<ArgumentSlice> arguments, long start)
+    internal bool Execute(ref CommandContext cmd, ref CommandExecutor.Request request, ReadOnlySpan<ArgumentSlice> arguments, ref long now)
     {
         Session session = cmd.Session;
         ReplyMode replies = session.ReplyMode;
@@ -39,8 +40,15 @@ internal sealed class SlowPath(CommandExecutor executor)
                 return false;
             }
 
-            if (_server.Behaviors is { } behaviors) behaviors.Execute(this, ref cmd, command!, arguments, request.Hash, start);
-            else ExecuteLocked(ref cmd, command!, arguments, request.Hash, start);
+            if (_server.Behaviors is { } behaviors)
+            {
+                behaviors.Execute(this, ref cmd, command!, arguments, request.Hash, now);
+                now = Stopwatch.GetTimestamp();
+            }
+            else
+            {
+                now = ExecuteLocked(ref cmd, command!, arguments, request.Hash, now);
+            }
         }
 
         if (replies != ReplyMode.On)
@@ -53,7 +61,8 @@ internal sealed class SlowPath(CommandExecutor executor)
     }
 
     /// <summary>Locks the stripes of the command's keys, executes its handler, unlocks, and counts.</summary>
-    internal void ExecuteLocked(ref CommandContext cmd, Command command, ReadOnlySpan<ArgumentSlice> arguments, ulong firstKeyHash, long start)
+    /// <returns>What the clock says at the end.</returns>
+    internal long ExecuteLocked(ref CommandContext cmd, Command command, ReadOnlySpan<ArgumentSlice> arguments, ulong firstKeyHash, long start)
     {
         if (command.Parent is not null && command.FirstKey > 0) firstKeyHash = _keyspace.Hash(cmd[command.FirstKey]);
         cmd.Begin(command, arguments, firstKeyHash);
@@ -70,7 +79,8 @@ internal sealed class SlowPath(CommandExecutor executor)
         if (cmd.Session.Waiter is { } waiter) RedKiteServer.WaitBegan(waiter);
         executor.NoteTouchMode(cmd.Session);
 
-        long ns = RedKiteServer.TicksToNs(Stopwatch.GetTimestamp() - start);
+        long end = Stopwatch.GetTimestamp();
+        long ns = RedKiteServer.TicksToNs(end - start);
         CommandMetrics metrics = executor.Metrics.Of(command.Index);
         metrics.Calls++;
         metrics.TotalNs += ns;
@@ -79,6 +89,7 @@ internal sealed class SlowPath(CommandExecutor executor)
         if (Reply.Errors != errors) NoteError(command);
         if (ns >= _server.SlowLog.ThresholdNs) NoteSlow(cmd, ns);
         if (ns >= _server.LatencyMonitor.ThresholdNs) _server.LatencyMonitor.AddCommand(command, executor.NowMs, ns);
+        return end;
     }
 
     /// <summary>Counts the error that was just replied, by its class, and for its command if it got as far as that.</summary>

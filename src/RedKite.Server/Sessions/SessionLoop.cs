@@ -14,13 +14,15 @@ namespace RedKite.Server.Sessions;
 /// </summary>
 internal sealed class SessionLoop : IConnectionHandler
 {
-    // Background work while clients wait: at most 300 microseconds at a time, at most a quarter of the core or so.
+    // Background work while clients wait: at most 300 microseconds at a time, at most a quarter of the core or so. What has
+    // begun at the end goes on for up to some 300 more (a slab that is given back splits a huge page), and a client that was
+    // quiet is not to wait for a millisecond either.
     private const long BusySliceMicroseconds = 300;
-    private const long IdleSliceMicroseconds = 1000;
+    private const long IdleSliceMicroseconds = 500;
     private const int SweepEveryMs = 200;
 
-    // So few commands since the last slice: nobody is kept waiting.
-    private const int IdleCommandsMax = 16;
+    // So few commands since the last slice, mostly a millisecond ago: nobody is kept waiting.
+    private const int IdleCommandsMax = 0;
 
     // Less garbage than this can wait until the runtime collects it by itself.
     private const int CollectedBytesMin = 16 * 1024 * 1024;

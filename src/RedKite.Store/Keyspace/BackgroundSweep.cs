@@ -3,8 +3,8 @@ using System.Diagnostics;
 namespace RedKite.Store.Keyspace;
 
 /// <summary>
-/// One loop's share of the background work: frees what FLUSHALL set aside and removes keys and fields of hashes whose time has
-/// come, though nobody touches them. It works in short slices under one stripe's lock at a time, and stops at a deadline.
+/// One loop's share of the background work: frees what FLUSHALL set aside, removes keys and fields of hashes whose time has
+/// come, though nobody touches them, and makes long lists compact. It works in short slices under one stripe's lock at a time, and stops at a deadline.
 /// </summary>
 /// <remarks>
 /// There is no index of expiries. A segment knows the earliest one that it may hold, so a round looks at every
@@ -26,6 +26,9 @@ internal sealed class BackgroundSweep
     private int _database;
     private uint _prefix;
     private bool _inRound;
+    private int _coolingStripe;
+    private byte _coolingRound;
+    private bool _isCooling;
 
     /// <summary>A sweep over the stripes <paramref name="firstStripe"/>, + <paramref name="step"/>, ...</summary>
     internal BackgroundSweep(Keyspace keyspace, int firstStripe, int step)
@@ -43,7 +46,37 @@ internal sealed class BackgroundSweep
     internal bool Run(long nowMs, long deadline, bool expire)
     {
         if (FreeDropped(deadline)) return true;
-        if (!expire) return false;
+        if (!_isCooling)
+        {
+            if (expire && Expire(nowMs, deadline)) return true;
+            _coolingStripe = _firstStripe;
+            _coolingRound++;
+        }
+
+        _isCooling = CoolLists(deadline);
+        return _isCooling;
+    }
+
+    // Each returns whether the deadline came first.
+    private bool FreeDropped(long deadline)
+    {
+        for (int i = _firstStripe; i < _keyspace.Stripes.Length; i += _step)
+        {
+            Stripe stripe = _keyspace.Stripes[i];
+            while (stripe.HasDropped)
+            {
+                stripe.Enter();
+                stripe.FreeDroppedSlice();
+                stripe.Exit();
+                if (Stopwatch.GetTimestamp() >= deadline) return true;
+            }
+        }
+
+        return false;
+    }
+
+    private bool Expire(long nowMs, long deadline)
+    {
         if (!_inRound) BeginRound();
         while (_inRound)
         {
@@ -54,15 +87,16 @@ internal sealed class BackgroundSweep
         return false;
     }
 
-    private bool FreeDropped(long deadline)
+    private bool CoolLists(long deadline)
     {
-        for (int i = _firstStripe; i < _keyspace.Stripes.Length; i += _step)
+        for (; _coolingStripe < _keyspace.Stripes.Length; _coolingStripe += _step)
         {
-            Stripe stripe = _keyspace.Stripes[i];
-            while (stripe.HasDropped)
+            Stripe stripe = _keyspace.Stripes[_coolingStripe];
+            bool more = stripe.WarmLists.AreWaiting;
+            while (more)
             {
                 stripe.Enter();
-                stripe.FreeDroppedSlice();
+                more = stripe.WarmLists.CoolSlice(_coolingRound);
                 stripe.Exit();
                 if (Stopwatch.GetTimestamp() >= deadline) return true;
             }
@@ -82,8 +116,8 @@ internal sealed class BackgroundSweep
     private void ExpireSlice(long nowMs)
     {
         Stripe stripe = _keyspace.Stripes[_stripe];
-        var result = default(ExpiryResult);
         stripe.Enter();
+        ExpiryResult result = stripe.BeginExpiry(_database);
         Table? table = _keyspace.Databases[_database].TableIn(_stripe);
         bool more = table is not null && table.Expiring + table.FieldsExpiring > 0;
         if (more && _prefix == 0) table!.SampleExpiries((uint)(nowMs * SamplingStep), nowMs);

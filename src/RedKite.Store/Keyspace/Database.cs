@@ -1,5 +1,6 @@
 using System.Runtime.CompilerServices;
 using RedKite.Store.Memory;
+using RedKite.Store.Structures;
 using RedKite.Store.Values;
 
 namespace RedKite.Store.Keyspace;
@@ -159,6 +160,9 @@ internal sealed unsafe class Database
     /// <summary>The arena of the stripe in which a key with this hash is.</summary>
     internal Arena ArenaOf(ulong hash) => _keyspace.Stripes[_keyspace.StripeOf(hash)].Arena;
 
+    /// <summary>The lists of an entry's stripe that the background sweep makes compact.</summary>
+    internal WarmLists WarmListsOf(Entry entry) => _keyspace.Stripes[_keyspace.StripeOf(entry.Position.Hash)].WarmLists;
+
     /// <summary>The hasher of keys, fields and members.</summary>
     internal KeyHasher Hasher => _keyspace.Hasher;
 
@@ -199,6 +203,13 @@ internal sealed unsafe class Database
         table.RemoveInPlace(position);
         table.FreeEntry(position.Entry);
         return default;
+    }
+
+    /// <summary>Removes a hash of which the time of all fields has come; a big one is freed in slices.</summary>
+    internal void RemoveExpiredHash(Entry entry, long fields)
+    {
+        _keyspace.Stripes[_keyspace.StripeOf(entry.Position.Hash)].ExpiredFields += fields;
+        Remove(entry);
     }
 
     /// <summary>Sets, changes or (with <see cref="NoExpiry"/>) takes away a key's expiry.</summary>
@@ -243,6 +254,7 @@ internal sealed unsafe class Database
         Entry copy = target.WriteValue(key, hash, existing, source.Type, source.Encoding, value.Length, source.ExpiryMs, accessClock);
         if (source.HasStructure) copy.Root = ValueStructure.Copy(source, target.ArenaOf(copy));
         else value.CopyTo(copy.Value);
+        if (source.HasStructure && source.Type == DataType.List) target.WarmListsOf(copy).Note(copy.Root.Structure);
         if (source.FieldsExpire) target.NoteFieldExpiry(copy, expire: true);
     }
 
@@ -332,7 +344,7 @@ internal sealed unsafe class Database
         if (block == null) return default;
         if (!EntryBlock.Expires(block) || EntryBlock.Expiry(block) > nowMs) return Entry.FromBlock((nint)block);
 
-        var result = default(ExpiryResult);
+        ExpiryResult result = _keyspace.Stripes[stripe].BeginExpiry(Index);
         uint prefix = table.PrefixOf(_keyspace.Hash(EntryBlock.Key(block)));
         table.ExpireSegment(ref prefix, nowMs, ref result);
         _keyspace.Stripes[stripe].NoteExpired(result);
@@ -343,7 +355,7 @@ internal sealed unsafe class Database
     internal void ExpireStripe(int stripe, long nowMs)
     {
         if (_tables[stripe] is not { } table || table.Expiring + table.FieldsExpiring == 0) return;
-        var result = default(ExpiryResult);
+        ExpiryResult result = _keyspace.Stripes[stripe].BeginExpiry(Index);
         uint prefix = 0;
         while (table.ExpireSegment(ref prefix, nowMs, ref result))
         {
@@ -395,12 +407,8 @@ internal sealed unsafe class Database
 
     private Table TableOf(ulong hash, Stripe stripe) => _tables[_keyspace.StripeOf(hash)] ??= stripe.NewTable();
 
-    // Who reads a stream for a group wants to know that it is gone.
-    private void NoteGone(in EntryPosition position)
-    {
-        Stripe stripe = _keyspace.Stripes[_keyspace.StripeOf(position.Hash)];
-        if (stripe.Watchers > 0 && EntryBlock.Type(position.Entry) == DataType.Stream) stripe.NoteTouched(Index, position.Hash);
-    }
+    private void NoteGone(in EntryPosition position) =>
+        _keyspace.Stripes[_keyspace.StripeOf(position.Hash)].NoteGone(Index, position.Hash, position.Entry);
 
     [MethodImpl(MethodImplOptions.NoInlining)]
     private void Expire(Table table, in EntryPosition position)

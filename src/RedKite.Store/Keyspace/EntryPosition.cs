@@ -47,9 +47,15 @@ internal struct DatabaseCursor(int stripe, TableCursor table)
         new TableCursor((uint)(cursor >> PrefixShift), (int)(cursor >> DepthShift) & 31, (int)cursor & 127));
 }
 
-/// <summary>What a round of active expiry did.</summary>
+/// <summary>What a round of active expiry did in a table.</summary>
 internal struct ExpiryResult
 {
+    /// <summary>The stripe, if clients wait for any of its keys, who may want to know what is gone.</summary>
+    internal Stripe? Watched { get; init; }
+
+    /// <summary>The index of the table's database.</summary>
+    internal int Database { get; init; }
+
     internal long Expired { get; set; }
 
     internal long ExpiredFields { get; set; }

@@ -1,5 +1,6 @@
 using System.Runtime.CompilerServices;
 using RedKite.Store.Memory;
+using RedKite.Store.Structures;
 using RedKite.Store.Values;
 
 namespace RedKite.Store.Keyspace;
@@ -22,6 +23,7 @@ internal sealed unsafe class Stripe : IDisposable
         Arena = new Arena(source, Guard);
         Segments = new SegmentPool(source);
         Values = new ReleasedValues(Arena);
+        WarmLists = new WarmLists(Arena);
     }
 
     internal Arena Arena { get; }
@@ -32,6 +34,9 @@ internal sealed unsafe class Stripe : IDisposable
 
     /// <summary>Values whose entries are gone and whose structures are being freed.</summary>
     internal ReleasedValues Values { get; }
+
+    /// <summary>Long lists that the background sweep makes compact.</summary>
+    internal WarmLists WarmLists { get; }
 
     /// <summary>Keys that were removed because their time had come.</summary>
     internal long ExpiredKeys { get; set; }
@@ -60,6 +65,12 @@ internal sealed unsafe class Stripe : IDisposable
     /// <summary>Enters if nobody else is in.</summary>
     internal bool TryEnter() => _lock.TryEnter();
 
+    /// <summary>Notes a key that is about to go. Who reads a stream for a group wants to know that it is gone.</summary>
+    internal void NoteGone(int database, ulong hash, byte* entry)
+    {
+        if (Watchers > 0 && EntryBlock.Type(entry) == DataType.Stream) NoteTouched(database, hash);
+    }
+
     /// <summary>Notes a key that came to hold a value of another type, or got something to read, or that a reader may miss.</summary>
     internal void NoteTouched(int database, ulong hash)
     {
@@ -76,6 +87,9 @@ internal sealed unsafe class Stripe : IDisposable
         HasTouched = _touched.Count > 0;
         return taken;
     }
+
+    /// <summary>What active expiry in a table of a database is to know and to fill in.</summary>
+    internal ExpiryResult BeginExpiry(int database) => new() { Watched = Watchers > 0 ? this : null, Database = database };
 
     internal void NoteExpired(in ExpiryResult result)
     {

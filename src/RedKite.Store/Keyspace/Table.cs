@@ -337,7 +337,9 @@ internal sealed unsafe class Table : IDisposable
             result.Expired++;
         }
 
-        RemoveInPlace(new EntryPosition(position.Bucket, position.Slot, entry, _hasher.Hash(EntryBlock.Key(entry))));
+        ulong hash = _hasher.Hash(EntryBlock.Key(entry));
+        result.Watched?.NoteGone(result.Database, hash, entry);
+        RemoveInPlace(new EntryPosition(position.Bucket, position.Slot, entry, hash));
         FreeEntry(entry);
         return long.MaxValue;
     }

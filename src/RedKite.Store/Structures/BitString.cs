@@ -14,8 +14,7 @@ internal static class BitString
     // Vectors that one round of the counting tree takes in.
     private const int VectorsPerRound = 16;
 
-    // Where a number of 64 bits does not start at a byte's edge, it touches nine bytes.
-    private const int FieldBytesMax = 9;
+    private const int WordBits = 64;
 
     /// <summary>How many bits are set.</summary>
     /// <remarks>
@@ -27,7 +26,7 @@ internal static class BitString
         ReadOnlySpan<Vector<ulong>> vectors = MemoryMarshal.Cast<byte, Vector<ulong>>(bytes);
         vectors = vectors[..(vectors.Length / VectorsPerRound * VectorsPerRound)];
         ReadOnlySpan<byte> rest = bytes[(vectors.Length * Vector<byte>.Count)..];
-        return CountVectors(vectors) + CountWords(rest);
+        return (vectors.IsEmpty ? 0 : CountVectors(vectors)) + CountWords(rest);
     }
 
     /// <summary>How many bits are set between two bits, both included; they lie in the string and in order.</summary>
@@ -76,30 +75,51 @@ internal static class BitString
         return at < bytes.Length && (bytes[(int)at] >> (7 - (int)(bit & 7)) & 1) != 0;
     }
 
+    /// <summary>Sets or clears a bit of the string.</summary>
+    /// <returns>Whether it was set before.</returns>
+    internal static bool Write(Span<byte> bytes, long bit, bool set)
+    {
+        ref byte at = ref bytes[(int)(bit >> 3)];
+        int mask = 0x80 >> (int)(bit & 7);
+        int old = at;
+        at = (byte)(set ? old | mask : old & ~mask);
+        return (old & mask) != 0;
+    }
+
     /// <summary>Reads an unsigned number of up to 64 bits, the most significant one first.</summary>
     internal static ulong ReadField(ReadOnlySpan<byte> bytes, long firstBit, int bits)
     {
         long start = firstBit >> 3;
         if (start >= bytes.Length) return 0;
-        Span<byte> window = stackalloc byte[16];
-        window.Clear();
-        bytes.Slice((int)start, (int)Math.Min(FieldBytesMax, bytes.Length - start)).CopyTo(window);
-        return (ulong)(BinaryPrimitives.ReadUInt128BigEndian(window) >> ShiftOf(firstBit, bits)) & MaskOf(bits);
+        bytes = bytes[(int)start..];
+        int end = (int)(firstBit & 7) + bits;
+        ulong word = ReadWord(bytes);
+        if (end <= WordBits) return (word >> (WordBits - end)) & MaskOf(bits);
+
+        // The last of the number's bits are the first of a ninth byte.
+        int beyond = end - WordBits;
+        int ninth = bytes.Length > sizeof(ulong) ? bytes[sizeof(ulong)] : 0;
+        return ((word << beyond) | ((uint)ninth >> (8 - beyond))) & MaskOf(bits);
     }
 
     /// <summary>Writes the low bits of a number; the string has room for all of them.</summary>
     internal static void WriteField(Span<byte> bytes, long firstBit, int bits, ulong value)
     {
-        Span<byte> window = stackalloc byte[16];
-        window.Clear();
-        Span<byte> touched = bytes[(int)(firstBit >> 3)..];
-        if (touched.Length > FieldBytesMax) touched = touched[..FieldBytesMax];
-        touched.CopyTo(window);
-        int shift = ShiftOf(firstBit, bits);
-        UInt128 mask = (UInt128)MaskOf(bits) << shift;
-        UInt128 changed = (BinaryPrimitives.ReadUInt128BigEndian(window) & ~mask) | ((UInt128)(value & MaskOf(bits)) << shift);
-        BinaryPrimitives.WriteUInt128BigEndian(window, changed);
-        window[..touched.Length].CopyTo(touched);
+        bytes = bytes[(int)(firstBit >> 3)..];
+        int end = (int)(firstBit & 7) + bits;
+        ulong mask = MaskOf(bits);
+        value &= mask;
+        if (end <= WordBits)
+        {
+            int shift = WordBits - end;
+            WriteWord(bytes, (ReadWord(bytes) & ~(mask << shift)) | (value << shift));
+            return;
+        }
+
+        int beyond = end - WordBits;
+        WriteWord(bytes, (ReadWord(bytes) & ~(mask >> beyond)) | (value >> beyond));
+        ref byte ninth = ref bytes[sizeof(ulong)];
+        ninth = (byte)((ninth & (0xFF >> beyond)) | (int)(value << (8 - beyond)));
     }
 
     private static long CountVectors(ReadOnlySpan<Vector<ulong>> vectors)
@@ -156,7 +176,20 @@ internal static class BitString
 
     private static int FirstBitOf(int value, bool set) => BitOperations.LeadingZeroCount((uint)(set ? value : ~value & 0xFF)) - 24;
 
-    private static int ShiftOf(long firstBit, int bits) => 128 - (int)(firstBit & 7) - bits;
+    // The first eight bytes, zeros for those behind the end.
+    private static ulong ReadWord(ReadOnlySpan<byte> bytes)
+    {
+        if (bytes.Length >= sizeof(ulong)) return BinaryPrimitives.ReadUInt64BigEndian(bytes);
+        ulong word = 0;
+        for (int i = 0; i < bytes.Length; i++) word |= (ulong)bytes[i] << (WordBits - 8 - (8 * i));
+        return word;
+    }
+
+    private static void WriteWord(Span<byte> bytes, ulong word)
+    {
+        if (bytes.Length >= sizeof(ulong)) BinaryPrimitives.WriteUInt64BigEndian(bytes, word);
+        else for (int i = 0; i < bytes.Length; i++) bytes[i] = (byte)(word >> (WordBits - 8 - (8 * i)));
+    }
 
     private static ulong MaskOf(int bits) => bits == 64 ? ulong.MaxValue : (1UL << bits) - 1;
 }

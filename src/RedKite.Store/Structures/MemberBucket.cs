@@ -20,7 +20,8 @@ internal static unsafe class MemberBucket
 {
     internal const int Bytes = 64;
     internal const int Slots = 8;
-    internal const ulong HintMask = 7; // blocks are aligned to 8
+    internal const int HintBits = 3;
+    internal const ulong HintMask = (1 << HintBits) - 1; // blocks are aligned to 8
 
     private const int SlotsAt = 8;
     private const int NextAt = 56;
@@ -37,6 +38,21 @@ internal static unsafe class MemberBucket
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal static uint Occupied(byte* bucket) =>
         ~Vector128.Equals(Vector128.Load(bucket), Vector128<byte>.Zero).ExtractMostSignificantBits() & SlotMask;
+
+    /// <summary>The slots of a bucket that are taken and whose tag some slot of another bucket has.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal static uint MatchesAny(byte* bucket, byte* other)
+    {
+        // The tags twice, beside the other's turned by one more place in each half: four comparisons are all eight turns.
+        Vector128<byte> tags = Vector128.Create(*(ulong*)bucket).AsByte();
+        Vector128<byte> others = Vector128.Create(*(ulong*)other).AsByte();
+        Vector128<byte> equal = Vector128.Equals(tags, Vector128.Shuffle(others, Vector128.Create((byte)0, 1, 2, 3, 4, 5, 6, 7, 1, 2, 3, 4, 5, 6, 7, 0)))
+            | Vector128.Equals(tags, Vector128.Shuffle(others, Vector128.Create((byte)2, 3, 4, 5, 6, 7, 0, 1, 3, 4, 5, 6, 7, 0, 1, 2)))
+            | Vector128.Equals(tags, Vector128.Shuffle(others, Vector128.Create((byte)4, 5, 6, 7, 0, 1, 2, 3, 5, 6, 7, 0, 1, 2, 3, 4)))
+            | Vector128.Equals(tags, Vector128.Shuffle(others, Vector128.Create((byte)6, 7, 0, 1, 2, 3, 4, 5, 7, 0, 1, 2, 3, 4, 5, 6)));
+        uint halves = equal.ExtractMostSignificantBits();
+        return (halves | (halves >> Slots)) & Occupied(bucket);
+    }
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal static byte* Next(byte* bucket) => *(byte**)(bucket + NextAt);

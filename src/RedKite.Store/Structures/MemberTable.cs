@@ -28,7 +28,6 @@ internal readonly unsafe struct MemberTable<TLayout>
 {
     private const int FillMax = 6;
     private const int FillMin = 3;
-    private const int HintBits = 3;
 
     // What the search of a chunk costs, in members freed.
     private const int ChunkSearchCost = 128;
@@ -63,7 +62,9 @@ internal readonly unsafe struct MemberTable<TLayout>
     /// <summary>Bytes of the table without its members.</summary>
     internal long TableBytes => Buckets.Bytes;
 
-    private MemberBuckets Buckets => new(_arena, (byte*)_header);
+    internal long BucketCount => _header->Buckets;
+
+    internal MemberBuckets Buckets => new(_arena, (byte*)_header);
 
     /// <summary>Makes an empty table; what is returned is its root.</summary>
     internal static nint Create(Arena arena) => (nint)MemberBuckets.Create(arena);
@@ -368,7 +369,7 @@ internal readonly unsafe struct MemberTable<TLayout>
         return earliest;
     }
 
-    private static ulong Hint(ulong hash, int level) => (hash >> (level / HintBits * HintBits)) & MemberBucket.HintMask;
+    private static ulong Hint(ulong hash, int level) => (hash >> (level / MemberBucket.HintBits * MemberBucket.HintBits)) & MemberBucket.HintMask;
 
     private static ulong ReverseBits(ulong bits)
     {
@@ -402,7 +403,7 @@ internal readonly unsafe struct MemberTable<TLayout>
         byte* lower = buckets.Bucket(lowerIndex);
         ref long earliest = ref buckets.EarliestExpiryAt(upperIndex);
         earliest = Math.Min(earliest, buckets.EarliestExpiryAt(lowerIndex));
-        bool hashAgain = (bit + 1) % HintBits == 0;
+        bool hashAgain = (bit + 1) % MemberBucket.HintBits == 0;
 
         byte* old = stackalloc byte[MemberBucket.Bytes];
         Buffer.MemoryCopy(lower, old, MemberBucket.Bytes, MemberBucket.Bytes);
@@ -415,7 +416,7 @@ internal readonly unsafe struct MemberTable<TLayout>
             {
                 int index = BitOperations.TrailingZeroCount(occupied);
                 ulong slot = MemberBucket.Slot(bucket, index);
-                bool isUpper = ((slot >> (bit % HintBits)) & 1) != 0;
+                bool isUpper = ((slot >> (bit % MemberBucket.HintBits)) & 1) != 0;
                 if (hashAgain)
                 {
                     ulong block = slot & ~MemberBucket.HintMask;
@@ -440,7 +441,7 @@ internal readonly unsafe struct MemberTable<TLayout>
         byte* upper = buckets.Bucket(upperIndex);
         ref long earliest = ref buckets.EarliestExpiryAt(lowerIndex);
         earliest = Math.Min(earliest, buckets.EarliestExpiryAt(upperIndex));
-        if ((bit + 1) % HintBits == 0)
+        if ((bit + 1) % MemberBucket.HintBits == 0)
         {
             // The hints become those of the level below, which are bits of the indexes.
             WriteHints(lower, Hint((ulong)lowerIndex, bit));

@@ -8,9 +8,10 @@ namespace RedKite.Store.Structures;
 /// element is found by its index without walking over all nodes. An element larger than the limits has a node of its own.
 /// </summary>
 /// <remarks>
-/// The two nodes at each end stay packed lists, where pushes and pops work; what comes to lie further inside is made
-/// compact (<see cref="CompactList"/>), once, when it gets there. A node that is changed in its middle is unpacked and
-/// stays so: a list that is written all over is hot. A first node has room in front, so pushes and pops there move nothing.
+/// The two nodes at each end, or list-compress-depth of them, stay packed lists, where pushes and pops work; what comes to
+/// lie further inside is made compact (<see cref="CompactList"/>), once, and not by the push but later: see
+/// <see cref="WarmLists"/>. A node that is changed in its middle is unpacked and stays so: a list that is written all
+/// over is hot. A first node has room in front, so pushes and pops there move nothing.
 /// </remarks>
 internal readonly unsafe ref struct QuickList
 {
@@ -51,7 +52,11 @@ internal readonly unsafe ref struct QuickList
     }
 
     /// <summary>Frees the list's own block; the nodes and pages are gone already.</summary>
-    internal static void FreeHeader(Arena arena, byte* header) => arena.Free(header, sizeof(QuickListHeader));
+    internal static void FreeHeader(Arena arena, byte* header)
+    {
+        WarmLists.Forget((QuickListHeader*)header);
+        arena.Free(header, sizeof(QuickListHeader));
+    }
 
     /// <summary>Bytes of all blocks.</summary>
     internal static long Bytes(byte* header) => ((QuickListHeader*)header)->Bytes + BlockSize.RoundUp(sizeof(QuickListHeader));
@@ -67,7 +72,8 @@ internal readonly unsafe ref struct QuickList
         InsertNode(LastNode, after: true, node);
     }
 
-    internal void PushFirst(ReadOnlySpan<byte> value)
+    /// <returns>Whether a new node took the place of the first one, so that one more may be made compact.</returns>
+    internal bool PushFirst(ReadOnlySpan<byte> value)
     {
         QuickListPlace place = FirstNode;
         int added = PackedList.ElementBytes(value);
@@ -75,14 +81,16 @@ internal readonly unsafe ref struct QuickList
         {
             Unpack(place);
             InsertAt(place, PackedList.Start, value, added);
-            return;
+            return false;
         }
 
         InsertNode(place, after: false, NewNode(value, added));
-        Cool(FirstNode.NextNode, forwards: true);
+        CountWarm(ref _header->WarmFirst);
+        return true;
     }
 
-    internal void PushLast(ReadOnlySpan<byte> value)
+    /// <returns>Whether a new node took the place of the last one, so that one more may be made compact.</returns>
+    internal bool PushLast(ReadOnlySpan<byte> value)
     {
         QuickListPlace place = LastNode;
         int added = PackedList.ElementBytes(value);
@@ -90,11 +98,12 @@ internal readonly unsafe ref struct QuickList
         {
             Unpack(place);
             InsertAt(place, PackedList.EndOf(place.Node->List), value, added);
-            return;
+            return false;
         }
 
         InsertNode(place, after: true, NewNode(value, added));
-        Cool(LastNode.PreviousNode, forwards: false);
+        CountWarm(ref _header->WarmLast);
+        return true;
     }
 
     /// <summary>Finds an element by its index, which is there.</summary>
@@ -246,6 +255,20 @@ internal readonly unsafe ref struct QuickList
         return place.Node->List;
     }
 
+    /// <summary>Makes warm nodes compact, those furthest inside first, until about so many bytes were dealt with.</summary>
+    /// <returns>Whether some are left.</returns>
+    internal bool Cool(int bytesMax)
+    {
+        for (int bytes = 0; bytes < bytesMax;)
+        {
+            if (!TryTakeWarm(ref _header->WarmLast, last: true, out QuickListPlace place) &&
+                !TryTakeWarm(ref _header->WarmFirst, last: false, out place)) return false;
+            bytes += Cool(place.Node);
+        }
+
+        return true;
+    }
+
     /// <summary>Frees the first node.</summary>
     internal void RemoveFirstNode() => RemoveNode(FirstNode);
 
@@ -265,6 +288,9 @@ internal readonly unsafe ref struct QuickList
             list.InsertNode(list.LastNode, after: true, node);
         }
 
+        ((QuickListHeader*)copy)->WarmFirst = ((QuickListHeader*)header)->WarmFirst;
+        ((QuickListHeader*)copy)->WarmLast = ((QuickListHeader*)header)->WarmLast;
+        ((QuickListHeader*)copy)->PlainNodes = ((QuickListHeader*)header)->PlainNodes;
         return copy;
     }
 
@@ -272,6 +298,7 @@ internal readonly unsafe ref struct QuickList
     /// <returns>Whether something is left.</returns>
     internal static bool FreeSlice(Arena arena, ref byte* header, int nodesMax)
     {
+        WarmLists.Forget((QuickListHeader*)header);
         var list = new QuickList(arena, header, default);
         for (int i = 0; i < nodesMax && list.LastNode is { Exists: true } last; i++) list.RemoveNode(last);
         if (list.FirstNode.Exists) return true;
@@ -401,30 +428,59 @@ internal readonly unsafe ref struct QuickList
         node->SetList(block, bytes, gap: 0);
     }
 
-    // The node at the place was an end until now: the one behind it, further inside, is made compact.
-    [SkipLocalsInit]
-    private void Cool(QuickListPlace place, bool forwards)
+    // Warm nodes: those at an end that nobody has tried to make compact, with what stays plain there. Counted, not marked:
+    // where nodes are inserted and removed further inside, the count may be wrong, and a node is tried twice or never.
+    private void CountWarm(ref int warm)
     {
-        if (!place.Exists) return;
-        place = forwards ? place.NextNode : place.PreviousNode;
-        if (!place.Exists || place.Node->IsCompact) return;
+        _header->PlainNodes = _limits.PlainNodes;
+        _header->HasGrown = true;
+        warm = Math.Max(warm, _limits.PlainNodes) + 1;
+    }
 
-        // Not while it is near the other end.
-        QuickListPlace beyond = forwards ? place.NextNode : place.PreviousNode;
-        if (!beyond.Exists || !(forwards ? beyond.NextNode : beyond.PreviousNode).Exists) return;
-        QuickListNode* node = place.Node;
+    private bool TryTakeWarm(ref int warm, bool last, out QuickListPlace place)
+    {
+        place = default;
+        int plain = _header->PlainNodes;
+        warm = Math.Min(warm, _header->Nodes - plain); // what is near the other end stays plain too
+        if (warm <= plain) return false;
+        warm--;
+        place = NodeAt(last ? _header->Nodes - 1 - warm : warm);
+        return true;
+    }
+
+    private QuickListPlace NodeAt(int index)
+    {
+        QuickListPage* page = _header->First;
+        if (index * 2L < _header->Nodes)
+        {
+            for (; index >= page->Nodes; page = page->Next) index -= page->Nodes;
+            return new QuickListPlace { Page = page, Slot = index };
+        }
+
+        index -= _header->Nodes; // negative: counted from the end
+        for (page = _header->Last; index + page->Nodes < 0; page = page->Previous) index += page->Nodes;
+        return new QuickListPlace { Page = page, Slot = index + page->Nodes };
+    }
+
+    // Makes a node compact, or as small as it gets. How many bytes were read for it is returned.
+    [SkipLocalsInit]
+    private int Cool(QuickListNode* node)
+    {
+        if (node->IsCompact) return 1;
+        int packedBytes = node->PackedBytes;
         Span<byte> shared = stackalloc byte[node->Count]; // an element takes two bytes at least: 32 KiB at most
         int bytes = CompactList.Measure(node->List, shared, out CompactAlphabet alphabet);
         if (bytes == 0)
         {
-            Resize(node, node->PackedBytes, gap: 0);
-            return;
+            Resize(node, packedBytes, gap: 0);
+            return packedBytes;
         }
 
         byte* block = AllocateBlock(bytes);
         CompactList.Write(node->List, block, shared, ref alphabet);
         FreeBlock(node->Block, node->Capacity);
         node->SetCompact(block, bytes);
+        return packedBytes;
     }
 
     // Room behind the packed list for a change at an offset. Where elements are put in front too, half of the room is there.
@@ -520,6 +576,7 @@ internal readonly unsafe ref struct QuickList
         *slot = node;
         place.Page->Nodes++;
         place.Page->Count += node.Count;
+        _header->Nodes++;
         _header->Count += node.Count;
         return place;
     }
@@ -590,8 +647,11 @@ internal readonly unsafe ref struct QuickList
         QuickListPage* page = place.Page;
         QuickListNode* node = place.Node;
         FreeBlock(node->Block, node->Capacity);
+        if (place.Slot == 0 && page->Previous == null && _header->WarmFirst > 0) _header->WarmFirst--;
+        if (place.Slot == page->Nodes - 1 && page->Next == null && _header->WarmLast > 0) _header->WarmLast--;
         page->Count -= node->Count;
         _header->Count -= node->Count;
+        _header->Nodes--;
         page->Nodes--;
         new Span<QuickListNode>(node + 1, page->Nodes - place.Slot).CopyTo(new Span<QuickListNode>(node, page->Nodes - place.Slot));
         if (page->Nodes > 0) return place.Slot < page->Nodes ? place with { Index = 0 } : new QuickListPlace { Page = page->Next };
@@ -604,13 +664,5 @@ internal readonly unsafe ref struct QuickList
         _header->Bytes -= BlockSize.RoundUp(QuickListPage.BytesFor(page->Capacity));
         _arena.Free((byte*)page, QuickListPage.BytesFor(page->Capacity));
         return new QuickListPlace { Page = next };
-    }
-
-    private struct QuickListHeader
-    {
-        public QuickListPage* First;
-        public QuickListPage* Last;
-        public long Count; // elements
-        public long Bytes; // blocks of pages and nodes
     }
 }

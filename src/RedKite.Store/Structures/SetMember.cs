@@ -21,6 +21,10 @@ internal readonly unsafe struct SetMember : IMemberLayout
 
     public static long Bytes(byte* block) => BytesFor(Member(block).Length);
 
+    /// <summary>Whether two blocks hold the same member.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal static bool AreEqual(byte* a, byte* b) => *a == *b && Member(a).SequenceEqual(Member(b));
+
     /// <summary>Makes a member's block.</summary>
     internal static byte* Create(Arena arena, ReadOnlySpan<byte> member)
     {

@@ -1,3 +1,8 @@
+using System.Numerics;
+using System.Runtime.InteropServices;
+using System.Runtime.Intrinsics;
+using System.Runtime.Intrinsics.X86;
+
 namespace RedKite.Store.Structures;
 
 /// <summary>
@@ -56,6 +61,7 @@ internal static class SparseRegisters
     internal static bool TryFind(ReadOnlySpan<byte> runs, int index, ref SparsePlace before, out SparsePlace place, out SparseRun run)
     {
         place = before;
+        SkipShortRuns(runs, index, ref before, ref place);
         while (TryRead(runs, place.At, out run))
         {
             if (index < place.First + run.Length) return true;
@@ -65,6 +71,49 @@ internal static class SparseRegisters
 
         return false;
     }
+
+    // Passes most runs in front of a register, sixteen at a time: those of one byte, whose lengths add up by vectors.
+    private static void SkipShortRuns(ReadOnlySpan<byte> runs, int index, ref SparsePlace before, ref SparsePlace place)
+    {
+        ref byte start = ref MemoryMarshal.GetReference(runs);
+        int at = place.At;
+        int first = place.First;
+        int previous = place.Before;
+        Vector128<byte> numbers = Vector128.Create((byte)0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+        while (at + Vector128<byte>.Count <= runs.Length)
+        {
+            Vector128<byte> codes = Vector128.LoadUnsafe(ref start, (nuint)at);
+            Vector128<byte> areRanked = Vector128.LessThan(codes.AsSByte(), Vector128<sbyte>.Zero).AsByte();
+            uint longAt = Vector128.Equals(codes & Vector128.Create((byte)0xC0), Vector128.Create((byte)0x40)).ExtractMostSignificantBits();
+            int count = BitOperations.TrailingZeroCount(longAt | 1u << Vector128<byte>.Count);
+            Vector128<byte> lengths = (codes & Vector128.ConditionalSelect(areRanked, Vector128.Create((byte)3), Vector128.Create((byte)63))) + Vector128<byte>.One;
+            lengths &= Vector128.LessThan(numbers, Vector128.Create((byte)count));
+            int sum = Sse2.IsSupported
+                ? Sum(Sse2.SumAbsoluteDifferences(lengths, Vector128<byte>.Zero))
+                : Vector128.Sum(Vector128.WidenLower(lengths) + Vector128.WidenUpper(lengths));
+            if (first + sum > index) break;
+            if (count > 0)
+            {
+                TryRead(runs, at + count - 1, out SparseRun last);
+                if (count > 1) previous = at + count - 2;
+                before = new SparsePlace(at + count - 1, first + sum - last.Length, previous);
+                previous = at + count - 1;
+                at += count;
+                first += sum;
+            }
+
+            if (count == Vector128<byte>.Count) continue;
+            if (!TryRead(runs, at, out SparseRun run) || first + run.Length > index) break;
+            before = new SparsePlace(at, first, previous);
+            previous = at;
+            at += run.Bytes;
+            first += run.Length;
+        }
+
+        place = new SparsePlace(at, first, previous);
+    }
+
+    private static int Sum(Vector128<ushort> halves) => halves[0] + halves[4];
 
     /// <summary>
     /// Writes the runs that take a run's place when one of its registers is raised, at most <see cref="ReplacementBytesMax"/> bytes.

@@ -43,6 +43,9 @@ internal unsafe ref struct HashValue
 
     internal readonly bool IsTable => _entry.Encoding == ValueEncoding.HashTable;
 
+    /// <summary>Whether there may be fields whose time has come and which still count. It exists.</summary>
+    internal readonly bool HasExpired => IsTable && FieldExpiry.EarliestOf(_entry.Position.Entry) <= _nowMs;
+
     private readonly bool HasPackedExpiries => _entry.Encoding == ValueEncoding.ListPackEx;
 
     // Elements of the packed list for each field.
@@ -129,15 +132,22 @@ internal unsafe ref struct HashValue
     }
 
     /// <summary>
-    /// Removes the fields of a table whose time has come, all of them, so that the rest can be counted and drawn from. Each is
+    /// Removes the fields of a table whose time has come, all of them, so that the rest can be drawn from. Each is
     /// removed once, so this is paid for by what set them.
     /// </summary>
     internal void RemoveExpired()
     {
-        while (Exists && IsTable && FieldExpiry.EarliestOf(_entry.Position.Entry) <= _nowMs)
+        while (Exists && HasExpired)
         {
             _entry = _database.ExpireFields(_entry, _nowMs, int.MaxValue);
         }
+    }
+
+    /// <summary>Removes the key of a table in which the time of every field has come.</summary>
+    internal void RemoveWithExpiredFields()
+    {
+        _database.RemoveExpiredHash(_entry, Count);
+        _entry = default;
     }
 
     /// <summary>When a field expires, in Unix milliseconds; <see cref="Database.NoExpiry"/> or <see cref="NoField"/>.</summary>

@@ -69,13 +69,13 @@ internal unsafe ref struct ListValue
     internal void PushFirst(scoped ReadOnlySpan<byte> value)
     {
         if (IsPacked) InsertPacked(PackedList.Start, value);
-        else Long.PushFirst(value);
+        else if (Long.PushFirst(value)) _database.WarmListsOf(_entry).Note(_entry.Root.Structure);
     }
 
     internal void PushLast(scoped ReadOnlySpan<byte> value)
     {
         if (IsPacked) InsertPacked(PackedList.EndOf(Packed), value);
-        else Long.PushLast(value);
+        else if (Long.PushLast(value)) _database.WarmListsOf(_entry).Note(_entry.Root.Structure);
     }
 
     /// <summary>Inserts an element in front of the one with an index, which is there or is the place behind the last.</summary>

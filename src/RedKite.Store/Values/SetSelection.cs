@@ -1,16 +1,18 @@
+using System.Runtime.Intrinsics.X86;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Structures;
 
 namespace RedKite.Store.Values;
 
 /// <summary>
-/// Goes over those members of the first of several sets that are in all the others (their intersection, if the first is
-/// the smallest) or in none of them (their difference). The sets must not change meanwhile.
+/// Goes over those members of a set that are in all of several others (the intersection) or in none of them (the
+/// difference). The sets must not change meanwhile.
 /// </summary>
 /// <remarks>
-/// Where the first two sets are tables, members are looked for in batches: the buckets of all of them are asked for, then
-/// their blocks, and then they are compared without waiting for memory one after the other. Two sets of integers are
-/// passed through side by side, a vector at a time.
+/// Where the set and the first of the others are tables, members are looked for in batches: what will be compared is asked
+/// for first, and then it is compared without waiting for memory one after the other. If the other table is not many times
+/// as large, its buckets lie beside the set's and no member is hashed (see <see cref="MemberPairs{TLayout}"/>); otherwise
+/// each one is looked up. Two sets of integers are passed through side by side, a vector at a time.
 /// </remarks>
 internal unsafe ref struct SetSelection
 {
@@ -19,38 +21,50 @@ internal unsafe ref struct SetSelection
     private readonly ReadOnlySpan<SetView> _others;
     private readonly Span<byte> _number;
     private readonly bool _inAll;
-    private readonly bool _isPrefetched;
-    private readonly bool _isSideBySide;
+    private readonly Method _method;
     private SetEnumerator _members;
+    private MemberPairs<SetMember> _pairs;
     private int _integersPassed;
-    private fixed ulong _hashes[Batch];
+    private fixed ulong _clues[Batch]; // of pairs: the block that may be the same member's, with UnclearPair; otherwise the hash
     private fixed long _blocks[Batch];
     private int _batched;
     private int _at;
 
-    /// <param name="sets">The sets, at least one.</param>
-    /// <param name="inAll">Whether members must be in all other sets, or in none.</param>
+    // Blocks are aligned to 8, so the bit is free.
+    private const ulong UnclearPair = 1;
+
+    /// <param name="set">The set.</param>
+    /// <param name="others">The others; the first is best the one that turns down the most members.</param>
+    /// <param name="inAll">Whether members must be in all others, or in none.</param>
     /// <param name="number">Where a number's text is written: <see cref="SetEnumerator.NumberBytesMax"/> bytes.</param>
-    internal SetSelection(ReadOnlySpan<SetView> sets, bool inAll, Span<byte> number)
+    internal SetSelection(SetView set, ReadOnlySpan<SetView> others, bool inAll, Span<byte> number)
     {
-        _others = sets[1..];
+        _others = others;
         _number = number;
         _inAll = inAll;
-        _members = sets[0].Enumerate(number);
-        _isPrefetched = sets.Length > 1 && sets[0].IsTable && sets[1].IsTable;
-        _isSideBySide = sets.Length > 1 && sets[0].Encoding == ValueEncoding.IntSet && sets[1].Encoding == ValueEncoding.IntSet && sets[0].Count > 0 && sets[1].Count > 0;
         _at = -1;
+        _method = MethodOf(set, others);
+        if (_method == Method.Paired) _pairs = new MemberPairs<SetMember>(set.Table, others[0].Table, onlyPairs: inAll);
+        else _members = set.Enumerate(number);
+    }
+
+    private enum Method
+    {
+        OneByOne,
+        SideBySide,
+        LookedUp,
+        Paired,
     }
 
     /// <summary>The member, until the next one is asked for.</summary>
-    internal readonly ReadOnlySpan<byte> Current => _isPrefetched ? SetMember.Member((byte*)_blocks[_at]) : _members.Current;
+    internal readonly ReadOnlySpan<byte> Current => _method >= Method.LookedUp ? SetMember.Member((byte*)_blocks[_at]) : _members.Current;
 
     internal bool MoveNext()
     {
-        if (_isPrefetched) return MoveNextPrefetched();
+        if (_method >= Method.LookedUp) return MoveNextBatched();
         while (_members.MoveNext())
         {
-            if (_isSideBySide)
+            if (_method == Method.SideBySide)
             {
                 if (IntSet.ContainsFrom(_others[0].Value, _members.Number, ref _integersPassed) != _inAll) continue;
                 if (_others.Length == 1 || IsSelected(_members.Current, _others[1..])) return true;
@@ -62,6 +76,13 @@ internal unsafe ref struct SetSelection
         }
 
         return false;
+    }
+
+    private static Method MethodOf(SetView set, ReadOnlySpan<SetView> others)
+    {
+        if (others.IsEmpty || set.Count == 0 || others[0].Count == 0) return Method.OneByOne;
+        if (set.IsTable && others[0].IsTable) return MemberPairs<SetMember>.CanPair(set.Table, others[0].Table) ? Method.Paired : Method.LookedUp;
+        return set.Encoding == ValueEncoding.IntSet && others[0].Encoding == ValueEncoding.IntSet ? Method.SideBySide : Method.OneByOne;
     }
 
     private readonly bool IsSelected(ReadOnlySpan<byte> member, ReadOnlySpan<SetView> others)
@@ -82,36 +103,75 @@ internal unsafe ref struct SetSelection
         return true;
     }
 
-    private bool MoveNextPrefetched()
+    private bool MoveNextBatched()
     {
         while (true)
         {
             for (_at++; _at < _batched; _at++)
             {
-                ReadOnlySpan<byte> member = SetMember.Member((byte*)_blocks[_at]);
-                bool isSelected = true;
-                for (int i = 0; isSelected && i < _others.Length; i++) isSelected = _others[i].Contains(member, _hashes[_at]) == _inAll;
-                if (isSelected) return true;
+                if (_method == Method.Paired ? IsPairSelected() : IsLookedUpSelected()) return true;
             }
 
-            if (!FillBatch()) return false;
+            _at = -1;
+            if (!(_method == Method.Paired ? FillWithPairs() : FillWithHashes())) return false;
         }
     }
 
-    private bool FillBatch()
+    private readonly bool IsPairSelected()
+    {
+        var block = (byte*)_blocks[_at];
+        ulong clue = _clues[_at];
+        bool isInFirst = clue != 0
+            && ((clue & UnclearPair) == 0 ? SetMember.AreEqual(block, (byte*)clue) : _others[0].Contains(SetMember.Member(block)));
+        if (isInFirst != _inAll) return false;
+        return _others.Length == 1 || IsSelected(SetMember.Member(block), _others[1..]);
+    }
+
+    private readonly bool IsLookedUpSelected()
+    {
+        ReadOnlySpan<byte> member = SetMember.Member((byte*)_blocks[_at]);
+        foreach (ref readonly SetView other in _others)
+        {
+            if (other.Contains(member, _clues[_at]) != _inAll) return false;
+        }
+
+        return true;
+    }
+
+    private bool FillWithPairs()
+    {
+        _batched = 0;
+        MemberPairs<SetMember> pairs = _pairs; // in registers
+        while (_batched < Batch && pairs.MoveNext(out byte* block, out byte* other, out bool isClear))
+        {
+            if (other == null && _inAll) continue;
+            if (Sse.IsSupported)
+            {
+                Sse.Prefetch0(block);
+                if (other != null) Sse.Prefetch0(other);
+            }
+
+            _blocks[_batched] = (long)block;
+            _clues[_batched++] = (ulong)other | (isClear ? 0 : UnclearPair);
+        }
+
+        _pairs = pairs;
+        return _batched > 0;
+    }
+
+    private bool FillWithHashes()
     {
         MemberTable<SetMember> table = _others[0].Table;
         _batched = 0;
-        _at = -1;
         while (_batched < Batch && _members.MoveNext())
         {
             ulong hash = table.Hash(_members.Current);
             table.PrefetchBucket(hash);
             _blocks[_batched] = _members.Block;
-            _hashes[_batched++] = hash;
+            _clues[_batched++] = hash;
         }
 
-        for (int i = 0; i < _batched; i++) table.PrefetchBlock(_hashes[i]);
+        for (int i = 0; i < _batched; i++) table.PrefetchBlock(_clues[i]);
         return _batched > 0;
     }
 }

@@ -90,25 +90,10 @@ internal unsafe ref struct SetValue
 
     /// <summary>Adds a member.</summary>
     /// <returns>Whether it is new.</returns>
-    internal bool Add(scoped ReadOnlySpan<byte> member)
-    {
-        switch (Encoding)
-        {
-            case ValueEncoding.IntSet:
-                if (CanonicalInteger.TryParse(member, out long number)) return AddInteger(number, member);
-                if (CanBePacked(member)) MakePacked();
-                else MakeTable();
-                return Add(member);
-            case ValueEncoding.ListPack:
-                return AddPacked(member);
-            default:
-                MemberTable<SetMember> table = Table;
-                ulong hash = table.Hash(member);
-                if (table.TryFind(member, hash, out _)) return false;
-                table.Add(hash, SetMember.Create(_arena, member));
-                return true;
-        }
-    }
+    internal bool Add(scoped ReadOnlySpan<byte> member) => Add(member, isNew: false);
+
+    /// <summary>Adds a member that is known not to be in the set.</summary>
+    internal void AddNew(scoped ReadOnlySpan<byte> member) => Add(member, isNew: true);
 
     /// <summary>Removes a member. A set that has none left is for the caller to remove.</summary>
     /// <returns>Whether there was one.</returns>
@@ -159,6 +144,26 @@ internal unsafe ref struct SetValue
         else while (Table.FreeSlice(int.MaxValue)) { }
     }
 
+    private bool Add(scoped ReadOnlySpan<byte> member, bool isNew)
+    {
+        switch (Encoding)
+        {
+            case ValueEncoding.IntSet:
+                if (CanonicalInteger.TryParse(member, out long number)) return AddInteger(number, member);
+                if (CanBePacked(member)) MakePacked();
+                else MakeTable();
+                return Add(member, isNew);
+            case ValueEncoding.ListPack:
+                return AddPacked(member, isNew);
+            default:
+                MemberTable<SetMember> table = Table;
+                ulong hash = table.Hash(member);
+                if (!isNew && table.TryFind(member, hash, out _)) return false;
+                table.Add(hash, SetMember.Create(_arena, member));
+                return true;
+        }
+    }
+
     private bool AddInteger(long number, scoped ReadOnlySpan<byte> member)
     {
         if (IntSet.TryFind(Run, number, out int index)) return false;
@@ -174,14 +179,14 @@ internal unsafe ref struct SetValue
         return true;
     }
 
-    private bool AddPacked(scoped ReadOnlySpan<byte> member)
+    private bool AddPacked(scoped ReadOnlySpan<byte> member, bool isNew)
     {
-        if (PackedList.Find(Run, PackedList.Start, member) >= 0) return false;
+        if (!isNew && PackedList.Find(Run, PackedList.Start, member) >= 0) return false;
         long bytes = PackedList.Bytes(Run) + (long)PackedList.ElementBytes(member);
         if (PackedList.Count(Run) >= _limits.PackedMax || member.Length > _limits.PackedBytesMax || bytes > RunBytesMax)
         {
             MakeTable();
-            return Add(member);
+            return Add(member, isNew);
         }
 
         Resize((int)bytes);

@@ -182,6 +182,23 @@ internal unsafe ref struct SortedSetValue
     /// </summary>
     internal readonly ulong Scan(ulong cursor, List<nint> blocks) => Structure.Scan(cursor, blocks);
 
+    /// <summary>Makes a packed set one of a table and a tree, whatever its size.</summary>
+    internal void Unpack()
+    {
+        byte* list = List;
+        var structure = SortedSetStructure.Create(_database.ArenaOf(Entry), _database.Hasher);
+        Span<byte> digits = stackalloc byte[CanonicalInteger.TextBytesMax];
+        for (int at = PackedList.Start; !PackedList.IsEnd(list, at); at = PackedSortedSet.NextPair(list, at))
+        {
+            ReadOnlySpan<byte> member = PackedList.Read(list, at).Bytes(digits);
+            structure.Add(member, structure.Hash(member), PackedSortedSet.ScoreAt(list, at));
+        }
+
+        Entry = _database.ResizeValue(Entry, ValueRoot.Bytes);
+        Entry.SetEncoding(ValueEncoding.SkipList);
+        Entry.Root = structure.Root;
+    }
+
     private static SortedSetOutcome Decide(bool exists, double current, double score, SortedSetRule rule, out double result)
     {
         result = score;
@@ -223,21 +240,5 @@ internal unsafe ref struct SortedSetValue
     {
         PackedList.Remove(List, offset, pairs * 2);
         Entry = _database.ResizeValue(Entry, PackedList.Bytes(List));
-    }
-
-    private void Unpack()
-    {
-        byte* list = List;
-        var structure = SortedSetStructure.Create(_database.ArenaOf(Entry), _database.Hasher);
-        Span<byte> digits = stackalloc byte[CanonicalInteger.TextBytesMax];
-        for (int at = PackedList.Start; !PackedList.IsEnd(list, at); at = PackedSortedSet.NextPair(list, at))
-        {
-            ReadOnlySpan<byte> member = PackedList.Read(list, at).Bytes(digits);
-            structure.Add(member, structure.Hash(member), PackedSortedSet.ScoreAt(list, at));
-        }
-
-        Entry = _database.ResizeValue(Entry, ValueRoot.Bytes);
-        Entry.SetEncoding(ValueEncoding.SkipList);
-        Entry.Root = structure.Root;
     }
 }

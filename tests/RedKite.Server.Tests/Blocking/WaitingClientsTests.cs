@@ -46,6 +46,18 @@ public sealed class WaitingClientsTests : IAsyncLifetime
     }
 
     [Fact]
+    public void A_stream_whose_time_comes_unseen_wakes_who_reads_it_for_a_group()
+    {
+        using RespConnection client = Connect();
+        using RespConnection reader = Connect();
+        client.Run("XGROUP CREATE s g $ MKSTREAM").IsOk();
+        reader.SendCommand("XREADGROUP GROUP g c BLOCK 0 STREAMS s >");
+        WaitUntilBlocked(1);
+        client.Run("PEXPIRE s 20").IsInteger(1);
+        reader.Read().IsError("NOGROUP No such key 's' or consumer group 'g' in XREADGROUP with GROUP option");
+    }
+
+    [Fact]
     public async Task Nothing_is_lost_or_served_twice_while_loops_push_and_pop_at_once()
     {
         const int Producers = 4;
@@ -187,6 +199,19 @@ public sealed class WaitingClientsTests : IAsyncLifetime
         Assert.Equal(1, _live.Server.Execute("RPUSH", "k", "x").Integer);
         Assert.Equal("x", (await pop).Items[1].Text);
         Assert.Equal(ReplyKind.Null, waiting.Execute("BLPOP", "k", "0.02").Kind);
+    }
+
+    [Fact]
+    public async Task A_wait_of_a_caller_in_the_process_can_be_ended_by_another_thread()
+    {
+        InProcessClient waiting = _live.Server.CreateClient();
+        Assert.False(waiting.EndWait());
+        Task<RedKiteReply> pop = Task.Run(() => waiting.Execute("BLPOP", "k", "0"), TestContext.Current.CancellationToken);
+        WaitUntilBlocked(1);
+        Assert.True(waiting.EndWait());
+        Assert.Equal(ReplyKind.Null, (await pop).Kind);
+        Assert.False(waiting.EndWait());
+        Assert.Equal("PONG", waiting.Execute("PING").Text);
     }
 
     [Fact]

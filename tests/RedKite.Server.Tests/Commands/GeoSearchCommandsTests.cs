@@ -26,6 +26,22 @@ public sealed class GeoSearchCommandsTests : IAsyncLifetime
         Run("GEORADIUSBYMEMBER_RO sicily palermo 1 m").IsArray("palermo");
     }
 
+    [Theory]
+    [InlineData("ASC")]
+    [InlineData("DESC")]
+    public void Count_gives_the_first_of_all_that_lie_there_in_their_order(string order)
+    {
+        // Few different places, so that many members are as far away as each other.
+        var random = new Random(7);
+        for (int i = 0; i < 400; i++) Run($"GEOADD many {random.Next(10) / 10.0:0.0} {random.Next(10) / 10.0:0.0} m{i}").IsInteger(1);
+        string[] all = [.. Run($"GEOSEARCH many FROMLONLAT 0.3 0.4 BYRADIUS 80 km {order}").Items.Select(item => item.Text)];
+        Assert.InRange(all.Length, 200, 399);
+        foreach (int count in (int[])[1, 2, 3, 7, 64, 65, 150, all.Length - 1, all.Length, all.Length + 1])
+        {
+            Run($"GEOSEARCH many FROMLONLAT 0.3 0.4 BYRADIUS 80 km COUNT {count} {order}").IsArray(all[..Math.Min(count, all.Length)]);
+        }
+    }
+
     [Fact]
     public void Distances_hashes_and_coordinates_come_with_the_members()
     {

@@ -60,7 +60,9 @@ public sealed class ListCommandsTests : IAsyncLifetime
         Run("LRANGE l 9223372036854775807 -9223372036854775808").IsArray();
         Run("LINDEX l -9223372036854775808").IsNull();
         Run("LINDEX l 9223372036854775807").IsNull();
-        Run("LPOS l a RANK -9223372036854775808").IsNull();
+        Run("LPOS l a RANK -9223372036854775808").IsError("ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807");
+        Run("LPOS l a RANK -9223372036854775807").IsNull();
+        Run("LPOS l a RANK 9223372036854775807").IsNull();
         Run("LPOP l 9223372036854775807").IsArray("a", "b", "c");
         Run("RPUSH l a b a").IsInteger(3);
         Run("LREM l -9223372036854775808 a").IsInteger(2);

@@ -13,6 +13,22 @@ public sealed class SortCommandsTests : IAsyncLifetime
     public ValueTask DisposeAsync() => _transcript.DisposeAsync();
 
     [Fact]
+    public void A_packed_sorted_set_is_unpacked_even_where_it_cannot_be_sorted()
+    {
+        Run("ZADD z 1 b 2 a").IsInteger(2);
+        Run("OBJECT ENCODING z").IsBulk("listpack");
+        Run("SORT z").IsError("ERR One or more scores can't be converted into double");
+        Run("OBJECT ENCODING z").IsBulk("skiplist");
+        Run("SORT_RO z ALPHA").IsArray("a", "b");
+        Run("SORT z ALPHA STORE z").IsInteger(2);
+        Run("LRANGE z 0 -1").IsArray("a", "b");
+        Run("ZADD y 1 b 2 a 3 c").IsInteger(3);
+        Run("SORT y BY nosort DESC LIMIT 0 2").IsArray("c", "a");
+        Run("OBJECT ENCODING y").IsBulk("skiplist");
+        Run("ZRANGE y 0 -1").IsArray("b", "a", "c");
+    }
+
+    [Fact]
     public void Numbers_are_sorted_both_ways_and_in_parts()
     {
         Run("RPUSH l 10 9 -1 2.5 100").IsInteger(5);

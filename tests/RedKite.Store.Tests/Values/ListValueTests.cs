@@ -47,6 +47,7 @@ public sealed class ListValueTests
             {
                 for (int i = random.Next(2_000); i > 0; i--) world.Push(last: true, Text($"element:{next++}"));
                 for (int i = Math.Min(world.Model.Count, random.Next(2_000)); i > 0; i--) world.Pop(last: false);
+                if (random.Next(2) == 0) world.Sweep();
                 for (int i = random.Next(50); i > 0; i--) world.Push(last: false, Text($"element:{next++}"));
                 for (int i = Math.Min(world.Model.Count, random.Next(50)); i > 0; i--) world.Pop(last: true);
             }
@@ -91,8 +92,63 @@ public sealed class ListValueTests
     {
         using var world = new World(-2, guarded: false);
         for (int i = 0; i < 100_000; i++) world.Push(last: true, Text($"member:{i:d6}"));
+        world.Sweep();
+        world.Sweep();
         Assert.InRange(world.MemoryBytes / 100_000.0, 1, 5);
         world.AssertAll();
+    }
+
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public void A_list_that_grows_is_made_compact_a_slice_a_sweep_and_wholly_once_it_rests(bool last)
+    {
+        using var world = new World(-2, guarded: false);
+        for (int i = 0; i < 50_000; i++) world.Push(last, Text($"member:{i:d6}"));
+        long packed = world.MemoryBytes;
+        world.Sweep();
+        long afterSlice = world.MemoryBytes;
+        Assert.InRange(afterSlice, packed - 32_000, packed - 4_000);
+        for (int i = 0; i < 1_000; i++) world.Push(last, Text($"member:{i:d6}"));
+        long grown = world.MemoryBytes;
+        world.Sweep();
+        Assert.InRange(world.MemoryBytes, grown - 32_000, grown - 4_000);
+        world.Sweep();
+        Assert.InRange(world.MemoryBytes, 1, packed / 3);
+        Assert.False(world.Store.Stripes[0].WarmLists.AreWaiting);
+        world.AssertAll();
+    }
+
+    [Fact]
+    public void As_many_nodes_as_list_compress_depth_says_stay_packed_at_each_end()
+    {
+        long[] bytes = new long[2];
+        for (int i = 0; i < 2; i++)
+        {
+            using var world = new World(16, guarded: true, compressDepth: i * 40);
+            for (int element = 0; element < 16 * 100; element++) world.Push(last: true, Text($"member:{element:d6}"));
+            world.Sweep();
+            world.Sweep();
+            bytes[i] = world.MemoryBytes;
+            world.AssertAll();
+        }
+
+        // 76 nodes more of 16 elements, each of which takes some 8 bytes less when it is compact.
+        Assert.InRange(bytes[1] - bytes[0], 76 * 16 * 4, 76 * 16 * 15);
+    }
+
+    [Fact]
+    public void Copies_of_a_list_that_was_not_made_compact_are_made_compact_too()
+    {
+        using var world = new World(-2, guarded: false);
+        for (int i = 0; i < 50_000; i++) world.Push(last: true, Text($"member:{i:d6}"));
+        byte[] other = "copy"u8.ToArray();
+        ulong hash = world.Store.Hash(other);
+        Database.Copy(world.Find(), world.Database, other, hash, default, 0);
+        world.Sweep();
+        world.Sweep();
+        Assert.Equal(world.MemoryBytes, world.Database.Find(other, hash, 0).MemoryBytes, tolerance: 4096);
+        Assert.InRange(world.MemoryBytes / 50_000.0, 1, 5);
     }
 
     [Fact]
@@ -126,6 +182,7 @@ public sealed class ListValueTests
             case 15 when count > 0: world.RemoveEqual(world.Model[Math.Min(index, count - 1)], random.Next(1, 4), random.Next(2) == 0); break;
             case 16 when random.Next(20) == 0: world.RemoveEqual(Draw(random), long.MaxValue, random.Next(2) == 0); break;
             case 17 when count > 0: world.AssertPositions(random.Next(3) == 0 ? Draw(random) : world.Model[Math.Min(index, count - 1)], Math.Min(index, count - 1), random.Next(2) == 0); break;
+            case 18 when random.Next(10) == 0: world.Sweep(); break;
             default: world.AssertRange(index, random.Next(2) == 0); break;
         }
     }
@@ -146,10 +203,13 @@ public sealed class ListValueTests
     {
         private readonly ulong _hash;
 
-        internal World(int limit, bool guarded = true)
+        private readonly BackgroundSweep _sweep;
+
+        internal World(int limit, bool guarded = true, int compressDepth = 0)
         {
             Store = new KeyStore(1, 1, guarded);
-            Limits = new ListLimits(limit);
+            _sweep = new BackgroundSweep(Store, 0, 1);
+            Limits = new ListLimits(limit, compressDepth);
             _hash = Store.Hash(Key);
         }
 
@@ -164,6 +224,8 @@ public sealed class ListValueTests
         internal ValueEncoding Encoding => Find().Encoding;
 
         internal long MemoryBytes => Find().MemoryBytes;
+
+        internal void Sweep() => Assert.False(_sweep.Run(0, long.MaxValue, expire: true));
 
         internal Entry Find() => Database.Find(Key, _hash, 0);
 

@@ -57,12 +57,12 @@ public class SetValueTests
         {
             using var store = new KeyStore(1, 1, guarded: true);
             List<TestSet> sets = [];
-            int members = random.Pick(6, 20, 60);
+            int members = round % 20 == 0 ? random.Pick(500, 2_000) : random.Pick(6, 20, 60);
             for (int i = 0; i < random.Next(1, 5); i++)
             {
                 var set = new TestSet(store, $"key:{i}");
                 bool integers = random.Next(2) == 0;
-                for (int count = random.Next(50); count > 0; count--) set.Add(Member(random, members, integers));
+                for (int count = random.Next(random.Pick(50, members)); count > 0; count--) set.Add(Member(random, members, integers));
                 sets.Add(set);
             }
 
@@ -71,7 +71,7 @@ public class SetValueTests
                 IEnumerable<string> expected = sets[0].Model.Where(member => sets.Skip(1).All(other => other.Model.Contains(member) == inAll));
                 SetView[] views = [.. sets.Select(set => set.View)];
                 List<string> found = [];
-                var selection = new SetSelection(views, inAll, new byte[SetEnumerator.NumberBytesMax]);
+                var selection = new SetSelection(views[0], views.AsSpan(1), inAll, new byte[SetEnumerator.NumberBytesMax]);
                 while (selection.MoveNext()) found.Add(Encoding.ASCII.GetString(selection.Current));
                 Assert.Equal(expected.Order(StringComparer.Ordinal), found.Order(StringComparer.Ordinal));
             }

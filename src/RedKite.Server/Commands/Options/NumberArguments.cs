@@ -17,6 +17,15 @@ internal static class NumberArguments
         return false;
     }
 
+    /// <summary>Reads an integer of which the sign tells a direction or a way: its opposite is a number too.</summary>
+    internal static bool TrySignedOrReply(this scoped in CommandContext cmd, int argument, out long value)
+    {
+        if (!cmd.TryIntegerOrReply(argument, out value)) return false;
+        if (value != long.MinValue) return true;
+        cmd.Reply.Error("ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807"u8);
+        return false;
+    }
+
     /// <summary>Reads a count that is not negative.</summary>
     internal static bool TryCountOrReply(this scoped in CommandContext cmd, int argument, out long value) =>
         cmd.TryCountOrReply(argument, "ERR value is out of range, must be positive"u8, out value);

@@ -1,0 +1,65 @@
+namespace RedKite.Figures.Types;
+
+/// <summary>What data of each type costs in memory: by the server's own count, and by the kernel's.</summary>
+internal static class TypeMemory
+{
+    internal const double RedKiteByRedisMost = 0.8;
+
+    private const int WarmUpKeys = 20_000;
+    private const int WarmUpValueBytes = 32;
+    private const int SettleMs = 500;
+
+    internal static void Measure(IReadOnlyList<ServerKind> kinds, IReadOnlyList<TypeShape> shapes, int count, Report report)
+    {
+        if (shapes.Count == 0) return;
+        var table = new Table($"memory of {count:N0} values of {TypeShape.Few} elements, or of one value of {count:N0}",
+            new("data"), new("redis used bytes/each", "F1"), new("redkite used bytes/each", "F1"), new("redkite / redis, used", "F2"),
+            new("redis RSS bytes/each", "F1"), new("redkite RSS bytes/each", "F1"), new("redkite / redis, RSS", "F2"), new("at most", "F1"), new("met"));
+        report.Tables.Add(table);
+        foreach (TypeShape shape in shapes)
+        {
+            Growth? redis = MeasureGrowth(kinds, "redis", shape, count);
+            Growth? redKite = MeasureGrowth(kinds, "redkite", shape, count);
+            double? used = redKite?.UsedBytes / redis?.UsedBytes;
+            double? resident = redKite?.ResidentBytes / redis?.ResidentBytes;
+            table.Add(
+                shape.Name, redis?.UsedBytes / count, redKite?.UsedBytes / count, used, redis?.ResidentBytes / count, redKite?.ResidentBytes / count, resident,
+                RedKiteByRedisMost, used is null ? null : used <= RedKiteByRedisMost && resident <= RedKiteByRedisMost ? "yes" : "NO");
+        }
+    }
+
+    private readonly record struct Growth(double UsedBytes, double ResidentBytes)
+    {
+        public static Growth operator -(Growth after, Growth before) => new(after.UsedBytes - before.UsedBytes, after.ResidentBytes - before.ResidentBytes);
+    }
+
+    private static Growth? MeasureGrowth(IReadOnlyList<ServerKind> kinds, string name, TypeShape shape, int count)
+    {
+        if (kinds.FirstOrDefault(kind => kind.Name == name) is not { } kind) return null;
+        Console.Error.WriteLine($"{name}: loading {shape.Name}");
+        using ServerUnderTest server = ServerUnderTest.Start(kind);
+        using var pipe = new CommandPipe(server.Port);
+        // Code is compiled and buffers are there before the first reading, and no data.
+        KeyLoader.WarmUp(server, WarmUpValueBytes);
+        shape.Load(pipe, WarmUpKeys);
+        pipe.Flush();
+        pipe.Run("FLUSHALL");
+
+        Growth before = Read(server);
+        shape.Load(pipe, count);
+        pipe.Flush();
+        Growth after = Read(server);
+        using RespConnection connection = server.Connect();
+        string keys = connection.Run("DBSIZE");
+        if (keys != (shape.IsOneValue ? "1" : $"{count}")) throw new CannotMeasureException($"{name} holds {keys} keys after {shape.Name} were loaded");
+        return after - before;
+    }
+
+    private static Growth Read(ServerUnderTest server)
+    {
+        Thread.Sleep(SettleMs);
+        using RespConnection connection = server.Connect();
+        long used = connection.ReadInfo("memory", "used_memory") ?? throw new CannotMeasureException($"{server.Name}: INFO has no used_memory");
+        return new Growth(used, server.ResidentBytes);
+    }
+}

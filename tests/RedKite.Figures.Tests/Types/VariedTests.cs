@@ -1,0 +1,51 @@
+using System.Text;
+using RedKite.Figures.Types;
+
+namespace RedKite.Figures.Tests.Types;
+
+/// <summary>The data that both servers hold.</summary>
+public class VariedTests
+{
+    [Fact]
+    public void Texts_do_not_repeat_and_are_the_same_every_time()
+    {
+        const int Texts = 200_000;
+        var seen = new HashSet<string>();
+        for (int i = 0; i < Texts; i++) Assert.True(seen.Add(TextOf(i)), $"text {i} is there twice");
+        Assert.Equal(TextOf(17), TextOf(17));
+        Assert.All(TextOf(17), character => Assert.True(char.IsAsciiLetterOrDigit(character)));
+    }
+
+    [Fact]
+    public void Texts_of_neighbouring_keys_do_not_repeat()
+    {
+        var seen = new HashSet<string>();
+        for (int key = 0; key < 10_000; key++)
+        {
+            for (int field = 0; field < 20; field++) Assert.True(seen.Add(TextOf(((long)key << 8) + field)));
+        }
+    }
+
+    [Fact]
+    public void A_text_longer_than_a_word_goes_on_varied()
+    {
+        string text = TextOf(5, bytes: 30);
+        Assert.NotEqual(text[..10], text[10..20]);
+        Assert.NotEqual(text[10..20], text[20..]);
+    }
+
+    [Fact]
+    public void Numbers_stay_below_their_bound_and_reach_all_of_it()
+    {
+        var seen = new HashSet<int>();
+        for (int i = 0; i < 1000; i++) seen.Add(Varied.Below(10, i));
+        Assert.Equal(Enumerable.Range(0, 10), seen.Order());
+    }
+
+    private static string TextOf(long number, int bytes = TypeData.TextBytes)
+    {
+        byte[] text = new byte[bytes];
+        Varied.Fill(text, number);
+        return Encoding.ASCII.GetString(text);
+    }
+}
