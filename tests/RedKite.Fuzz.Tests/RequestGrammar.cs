@@ -75,6 +75,7 @@ internal sealed class RequestGrammar(CommandTable commands)
     {
         if (at >= command.FirstKey && command.FirstKey > 0 && at <= command.FirstKey + 1 && random.Next(4) > 0) return Text($"key:{random.Next(20)}");
         if (!_words.TryGetValue(command, out string[]? words)) _words[command] = words = WordsOf(command);
+        if (command.Name is "restore" or "restore-asking" && at < 4 && random.Next(10) > 0) return at == 2 ? Text("0") : Dump(random);
         switch (random.Next(8))
         {
             case < 3 when words.Length > 0: return Text(Pick(words, random));
@@ -89,6 +90,22 @@ internal sealed class RequestGrammar(CommandTable commands)
     private static string[] WordsOf(Command command) =>
         [.. command.Doc.Syntax.Split(' ', '[', ']', '|', '<', '>', '(', ')').Where(word => word.Length > 1 && word.All(c => char.IsAsciiLetterUpper(c) || c == '-')).Distinct()];
 
+    // One of each form, most of them damaged and then given the right checksum.
+    private static byte[] Dump(Random random)
+    {
+        byte[][] dumps = [.. RedisDumps.OfRedis70.Values, .. RedisDumps.OfRedis74.Values];
+        List<byte> value = [.. RedisDumps.ValueOf(Pick(dumps, random))];
+        for (int damages = random.Next(4); damages > 0; damages--)
+        {
+            int at = random.Next(value.Count);
+            if (random.Next(2) == 0) value[at] = (byte)random.Next(256);
+            else if (random.Next(2) == 0) value.Insert(at, (byte)random.Next(256));
+            else value[at] ^= (byte)(1 << random.Next(8));
+        }
+
+        return RedisDumps.Seal(value);
+    }
+
     private static byte[] Bytes(Random random)
     {
         byte[] bytes = new byte[random.Next(50) == 0 ? random.Next(70_000) : random.Next(40)];
@@ -96,7 +113,7 @@ internal sealed class RequestGrammar(CommandTable commands)
         return bytes;
     }
 
-    private static string Pick(string[] choices, Random random) => choices[random.Next(choices.Length)];
+    private static T Pick<T>(T[] choices, Random random) => choices[random.Next(choices.Length)];
 
     private static byte[] Text(string text) => Encoding.Latin1.GetBytes(text);
 }

@@ -1,3 +1,4 @@
+using RedKite.Protocol;
 using RedKite.Server.Commands;
 
 namespace RedKite.Server.Blocking;
@@ -21,6 +22,21 @@ internal static class TimeoutArgument
         bool negative = cmd[argument][0] == '-';
         if (!seconds.TryThousandfold(out long milliseconds)) return negative ? IsNegative(cmd) : IsOutOfRange(cmd);
         return TryDeadlineOrReply(cmd, milliseconds, out deadlineMs);
+    }
+
+    /// <summary>Reads milliseconds (WAIT).</summary>
+    internal static bool TryMillisecondsOrReply(scoped in CommandContext cmd, int argument, out long deadlineMs)
+    {
+        deadlineMs = Never;
+        if (!RespNumber.TryParseInt64(cmd[argument], out long milliseconds))
+        {
+            cmd.Reply.Error("ERR timeout is not an integer or out of range"u8);
+            return false;
+        }
+
+        if (milliseconds < 0) return IsNegative(cmd);
+        deadlineMs = DeadlineOf(cmd, milliseconds);
+        return true;
     }
 
     /// <summary>The deadline of a wait of so many milliseconds; 0: for ever.</summary>

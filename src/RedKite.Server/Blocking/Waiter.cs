@@ -60,7 +60,7 @@ internal sealed class Waiter : IDisposable
     /// <summary>Whether it waits no more. Read and written with <see cref="Stripes"/> locked.</summary>
     internal bool HasEnded { get; set; }
 
-    /// <summary>What is replied; null once it has ended: what the loop replies to a wait that is over.</summary>
+    /// <summary>What is replied; null: what the loop replies to a wait for keys that is over.</summary>
     internal byte[]? Reply { get; set; }
 
     /// <summary>Whether the reply got larger than a client may have; its connection ends.</summary>

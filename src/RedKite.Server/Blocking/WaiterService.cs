@@ -74,6 +74,15 @@ internal sealed class WaiterService(CommandExecutor executor)
         _server.Waiting.Add(waiter);
     }
 
+    /// <summary>Lets a client wait until a time, and gets it a reply then. No stripe is locked.</summary>
+    internal void BeginWithoutKeys(scoped in CommandContext cmd, long deadlineMs, byte[] reply)
+    {
+        // Any stripe will do to decide how the wait ends.
+        var waiter = new Waiter(cmd.Session, cmd.Command, default, deadlineMs) { Stripes = 1, Reply = reply };
+        _server.Waiting.Add(waiter);
+        cmd.Session.Waiter = waiter;
+    }
+
     /// <summary>CLIENT UNBLOCK: ends a wait as if its time were over, or with an error. The waiter's stripes are locked.</summary>
     internal bool TryUnblock(Waiter waiter, bool asError)
     {

@@ -244,6 +244,15 @@ internal ref struct CommandContext
         return true;
     }
 
+    /// <summary>Lets the client wait until a time, or until it is unblocked, and replies then. Nothing is to be replied now.</summary>
+    /// <returns>False where nothing may wait (in a transaction or script): to be answered as if the time were over.</returns>
+    internal readonly bool WaitForTime(long deadlineMs, byte[] reply)
+    {
+        if (_executor.DeniesBlocking) return false;
+        _executor.Waiters.BeginWithoutKeys(this, deadlineMs, reply);
+        return true;
+    }
+
     /// <summary>Gives an argument another value for the executions to come, after <see cref="WaitForKeys"/>.</summary>
     internal readonly void ReplaceAwaitingArgument(int argument, ReadOnlySpan<byte> value) => Session.Waiter?.ReplaceArgument(argument, value);
 

@@ -1,5 +1,6 @@
 using RedKite.Protocol;
 using RedKite.Store.Keyspace;
+using RedKite.Store.Values;
 
 namespace RedKite.Server.Commands;
 
@@ -7,7 +8,7 @@ namespace RedKite.Server.Commands;
 internal static class StringEncoding
 {
     /// <summary>The longest string that counts as embedded, as in Redis.</summary>
-    internal const int EmbeddedBytesMax = 44;
+    internal const int EmbeddedBytesMax = StringLimits.EmbeddedBytesMax;
 
     internal static ValueEncoding Of(ReadOnlySpan<byte> value)
     {

@@ -11,7 +11,13 @@ internal static class AccessClock
 
     internal static uint Lru(long nowMs) => (uint)(nowMs / 1000) & 0xFFFFFF;
 
-    internal static uint NewLfu(long nowMs) => (Minutes(nowMs) << 8) | LfuInitial;
+    internal static uint NewLfu(long nowMs) => Lfu(nowMs, LfuInitial);
+
+    /// <summary>The clock of an entry that was used so many seconds ago; where the bits do not go so far back, half of what they can tell.</summary>
+    internal static uint LruBefore(long nowMs, long idleSeconds) => idleSeconds <= Lru(nowMs) ? Lru(nowMs) - (uint)idleSeconds : (Lru(nowMs) + 0x800000) & 0xFFFFFF;
+
+    /// <summary>The clock of an entry with a counter.</summary>
+    internal static uint Lfu(long nowMs, int counter) => (Minutes(nowMs) << 8) | (uint)counter;
 
     /// <summary>Seconds since the access.</summary>
     internal static long IdleSeconds(uint clock, long nowMs) => (Lru(nowMs) - clock) & 0xFFFFFF;

@@ -300,6 +300,23 @@ internal sealed unsafe class Database
         target.TableOf(position.Hash, _keyspace.Stripes[stripe]).Add(position.Hash, position.Entry);
     }
 
+    /// <summary>
+    /// Takes an entry out of the database but keeps it, so that its key can get another value which may come to nothing:
+    /// it ends with <see cref="Attach"/> or <see cref="FreeDetached"/>, before the stripe is given back.
+    /// </summary>
+    internal nint Detach(Entry entry)
+    {
+        NoteGone(entry.Position);
+        _tables[_keyspace.StripeOf(entry.Position.Hash)]!.Remove(entry.Position);
+        return (nint)entry.Position.Entry;
+    }
+
+    /// <summary>Gives a key, which is missing, the entry back that was detached.</summary>
+    internal void Attach(nint detached, ulong hash) => TableOf(hash, _keyspace.Stripes[_keyspace.StripeOf(hash)]).Add(hash, (byte*)detached);
+
+    /// <summary>Frees an entry that was detached.</summary>
+    internal void FreeDetached(nint detached, ulong hash) => _tables[_keyspace.StripeOf(hash)]!.FreeEntry((byte*)detached);
+
     /// <summary>A stripe drawn at random, each as likely as it has keys; -1 when the database is empty. Needs no lock.</summary>
     internal int DrawStripe(Random random)
     {

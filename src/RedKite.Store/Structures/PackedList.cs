@@ -290,7 +290,15 @@ internal static unsafe class PackedList
         return offset + body + BackLengthBytes(body);
     }
 
-    /// <summary>Ends a list whose elements were written by <see cref="Append"/>.</summary>
+    /// <summary>The same for an element that is a number.</summary>
+    internal static int Append(byte* list, int offset, long number)
+    {
+        int body = NumberBytes(number);
+        WriteNumber(list + offset, number, body);
+        return offset + body + BackLengthBytes(body);
+    }
+
+    /// <summary>Ends a list whose elements were appended.</summary>
     internal static void Finish(byte* list, int end, int count)
     {
         list[end] = End;

@@ -31,6 +31,21 @@ internal unsafe ref struct StreamAppender
     private bool _ownNames;
     private uint _listPackBytes;
 
+    /// <summary>An entry that is read from a dump, of which a node's names count once however many entries have them.</summary>
+    /// <param name="arena">The stream's arena.</param>
+    /// <param name="data">The stream.</param>
+    /// <param name="id">Higher than all that the stream has.</param>
+    /// <param name="pairs">How many names and values follow.</param>
+    /// <param name="nameBytes">Bytes of all names.</param>
+    /// <param name="valueBytes">Bytes of all values.</param>
+    /// <param name="beginsNode">Whether a node is to begin here, as it does where the dump was made.</param>
+    /// <param name="hasNodeNames">Whether the names are those with which the last node began; then they are told only if <see cref="IsNewNode"/>.</param>
+    internal StreamAppender(Arena arena, StreamData* data, in StreamId id, int pairs, long nameBytes, long valueBytes, bool beginsNode, bool hasNodeNames)
+        : this(arena, data, id, pairs, BytesToRead(data, nameBytes, valueBytes, beginsNode, hasNodeNames, out bool isNewNode), isNewNode)
+    {
+        if (hasNodeNames) _ownNames = false;
+    }
+
     /// <param name="arena">The stream's arena.</param>
     /// <param name="data">The stream.</param>
     /// <param name="id">Higher than all that the stream has.</param>
@@ -39,6 +54,11 @@ internal unsafe ref struct StreamAppender
     /// <param name="nodeBytesMax">stream-node-max-bytes; 0: no limit.</param>
     /// <param name="nodeEntriesMax">stream-node-max-entries; 0: no limit.</param>
     internal StreamAppender(Arena arena, StreamData* data, in StreamId id, int pairs, long textBytes, long nodeBytesMax, long nodeEntriesMax)
+        : this(arena, data, id, pairs, textBytes, IsFull(StreamData.FindTail(data), textBytes, nodeBytesMax, nodeEntriesMax))
+    {
+    }
+
+    private StreamAppender(Arena arena, StreamData* data, in StreamId id, int pairs, long textBytes, bool isNewNode)
     {
         Debug.Assert(id > data->LastId, "Ids ascend.");
         _arena = arena;
@@ -46,7 +66,7 @@ internal unsafe ref struct StreamAppender
         _id = id;
         _pairs = pairs;
         byte* tail = StreamData.FindTail(data);
-        _isNewNode = tail == null || IsFull(tail, textBytes, nodeBytesMax, nodeEntriesMax);
+        _isNewNode = isNewNode;
 
         // Head and distances, lengths of body and pairs, and every text with its overhead.
         _room = textBytes + (2L * CompactText.OverheadMax * pairs) + 1 + (4 * Varint.BytesMax);
@@ -70,8 +90,11 @@ internal unsafe ref struct StreamAppender
         _ownNames = StreamNode.NameCount(_node, out _names) != pairs;
     }
 
+    /// <summary>Whether the entry is the first of a node.</summary>
+    internal readonly bool IsNewNode => _isNewNode;
+
     /// <summary>Tells the next name.</summary>
-    internal void Name(ReadOnlySpan<byte> name)
+    internal void Name(scoped ReadOnlySpan<byte> name)
     {
         if (_isNewNode)
         {
@@ -86,7 +109,7 @@ internal unsafe ref struct StreamAppender
     }
 
     /// <summary>Writes the next pair, once all names are told.</summary>
-    internal void Pair(ReadOnlySpan<byte> name, ReadOnlySpan<byte> value)
+    internal void Pair(scoped ReadOnlySpan<byte> name, scoped ReadOnlySpan<byte> value)
     {
         if (_body == null) BeginBody();
         int listPackBytes;
@@ -163,9 +186,25 @@ internal unsafe ref struct StreamAppender
     // A node ends where Redis's would: by what the new entry's texts alone would make of it.
     private static bool IsFull(byte* tail, long textBytes, long nodeBytesMax, long nodeEntriesMax)
     {
+        if (tail == null) return true;
         if (nodeEntriesMax > 0 && StreamNode.Alive(tail) + (long)StreamNode.DeletedCount(tail) >= nodeEntriesMax) return true;
         if (StreamNode.Bytes(tail) + textBytes > NodeBytesMax) return true;
         return nodeBytesMax > 0 && StreamNode.WholeListPackBytes(tail) + textBytes >= nodeBytesMax;
+    }
+
+    // A node that is read may have entries as long as its names, so that these are never repeated for nothing.
+    private static long BytesToRead(StreamData* data, long nameBytes, long valueBytes, bool beginsNode, bool hasNodeNames, out bool isNewNode)
+    {
+        byte* tail = StreamData.FindTail(data);
+        long textBytes = hasNodeNames ? valueBytes : nameBytes + valueBytes;
+        isNewNode = beginsNode || tail == null;
+        if (!isNewNode)
+        {
+            int namesEnd = StreamNode.EntriesAt(tail);
+            isNewNode = StreamNode.Bytes(tail) - namesEnd + textBytes > Math.Max(NodeBytesMax, namesEnd);
+        }
+
+        return isNewNode ? nameBytes + valueBytes : textBytes;
     }
 
     private void BeginBody()

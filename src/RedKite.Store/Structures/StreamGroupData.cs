@@ -85,6 +85,24 @@ internal unsafe struct StreamGroupData
         consumer->Pending.Add(arena, id);
     }
 
+    /// <summary>Notes a delivery of which the consumer is not known yet; false if the id is pending already.</summary>
+    internal static bool TryAddPending(StreamGroupData* group, Arena arena, in StreamId id, long deliveredMs, long deliveries)
+    {
+        if (group->Pending.Find(id) != null) return false;
+        *(StreamPending*)group->Pending.Add(arena, id) = new StreamPending { DeliveredMs = deliveredMs, Deliveries = deliveries };
+        return true;
+    }
+
+    /// <summary>Tells the consumer of a delivery; false if it is known already or nothing was delivered.</summary>
+    internal static bool TryAssignPending(StreamGroupData* group, Arena arena, in StreamId id, StreamConsumerData* consumer)
+    {
+        var pending = (StreamPending*)group->Pending.Find(id);
+        if (pending == null || pending->Consumer != null) return false;
+        pending->Consumer = consumer;
+        consumer->Pending.Add(arena, id);
+        return true;
+    }
+
     /// <summary>Gives a pending entry to another consumer.</summary>
     internal static void MovePending(Arena arena, in StreamId id, StreamPending* pending, StreamConsumerData* consumer)
     {

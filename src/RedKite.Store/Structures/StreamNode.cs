@@ -236,6 +236,9 @@ internal unsafe ref struct StreamFields
     /// <summary>How many fields there are.</summary>
     internal int Count { get; }
 
+    /// <summary>Whether the entry has names of its own, other ones than the node's.</summary>
+    internal readonly bool HasOwnNames => _ownNames;
+
     /// <summary>The next field's name.</summary>
     internal CompactText Name()
     {

@@ -36,6 +36,9 @@ internal unsafe ref struct HashFields
 
     internal PackedElement Value { get; private set; }
 
+    /// <summary>When the field expires, in Unix milliseconds; long.MaxValue: it does not.</summary>
+    internal long ExpiryMs { get; private set; } = long.MaxValue;
+
     /// <summary>One field alone, as the current one.</summary>
     internal static HashFields OfBlock(byte* block) => new(HashField.Field(block), HashField.Value(block));
 
@@ -50,7 +53,14 @@ internal unsafe ref struct HashFields
         Field = PackedList.Read(_list, _offset);
         _offset = PackedList.Next(_list, _offset);
         Value = PackedList.Read(_list, _offset);
-        for (int i = 1; i < _elements; i++) _offset = PackedList.Next(_list, _offset);
+        _offset = PackedList.Next(_list, _offset);
+        if (_elements == FieldExpiry.PackedElements)
+        {
+            long expiryMs = PackedList.Read(_list, _offset).Number;
+            ExpiryMs = expiryMs == 0 ? long.MaxValue : expiryMs;
+            _offset = PackedList.Next(_list, _offset);
+        }
+
         return true;
     }
 
@@ -59,7 +69,9 @@ internal unsafe ref struct HashFields
         while (_blocks.MoveNext())
         {
             var block = (byte*)_blocks.Current;
-            if (HashField.Expiry(block) <= _nowMs) continue;
+            long expiryMs = HashField.Expiry(block);
+            if (expiryMs <= _nowMs) continue;
+            ExpiryMs = expiryMs;
             Field = HashField.Field(block);
             Value = HashField.Value(block);
             return true;

@@ -29,11 +29,17 @@ internal unsafe ref struct HashValue
         _entry = entry;
     }
 
+    /// <summary>The key's entry as it is now.</summary>
+    internal readonly Entry Entry => _entry;
+
     /// <summary>Whether there is a hash. There is none without fields, but for a moment inside a command.</summary>
     internal readonly bool Exists => _entry.Exists;
 
     /// <summary>Fields; those of a table count until they are removed.</summary>
     internal readonly long Count => IsTable ? Table.Count : PackedList.Count(List) / Elements;
+
+    /// <summary>The earliest expiry of a field, or an earlier time; long.MaxValue: no field expires.</summary>
+    internal readonly long EarliestExpiryMs => FieldExpiry.EarliestOf(_entry.Position.Entry);
 
     internal readonly bool IsTable => _entry.Encoding == ValueEncoding.HashTable;
 

@@ -138,7 +138,7 @@ internal unsafe ref struct SortedSetValue
 
     /// <summary>Gives a member a score, if the rule lets it.</summary>
     /// <param name="result">The member's score afterwards; undefined where it gets none.</param>
-    internal SortedSetOutcome Set(ReadOnlySpan<byte> member, double score, SortedSetRule rule, SortedSetLimits limits, out double result)
+    internal SortedSetOutcome Set(scoped ReadOnlySpan<byte> member, double score, SortedSetRule rule, SortedSetLimits limits, out double result)
     {
         if (IsPacked)
         {
@@ -211,7 +211,7 @@ internal unsafe ref struct SortedSetValue
         return result == current ? SortedSetOutcome.Unchanged : SortedSetOutcome.Updated;
     }
 
-    private void AddToPacked(ReadOnlySpan<byte> member, double score, SortedSetLimits limits)
+    private void AddToPacked(scoped ReadOnlySpan<byte> member, double score, SortedSetLimits limits)
     {
         int bytes = PackedList.Bytes(List);
         int added = PackedSortedSet.PairBytes(member, score);
@@ -227,7 +227,7 @@ internal unsafe ref struct SortedSetValue
         PackedSortedSet.Insert(List, member, score);
     }
 
-    private void UpdatePacked(int offset, ReadOnlySpan<byte> member, double score)
+    private void UpdatePacked(int offset, scoped ReadOnlySpan<byte> member, double score)
     {
         int bytes = PackedList.Bytes(List);
         int difference = PackedScore.ElementBytes(score) - PackedList.ElementBytes(List, PackedList.Next(List, offset));

@@ -72,6 +72,12 @@ internal readonly unsafe ref struct StreamGroup
     internal void AddPending(in StreamId id, StreamConsumer consumer, long deliveredMs, long deliveries) =>
         StreamGroupData.AddPending(_group, _arena, id, consumer.Data, deliveredMs, deliveries);
 
+    /// <summary>Makes an id pending that belongs to nobody until <see cref="TryAssignPending"/>; false if it is pending already. For reading dumps.</summary>
+    internal bool TryAddPending(in StreamId id, long deliveredMs, long deliveries) => StreamGroupData.TryAddPending(_group, _arena, id, deliveredMs, deliveries);
+
+    /// <summary>Gives an id that belongs to nobody to a consumer; false if there is no such id.</summary>
+    internal bool TryAssignPending(in StreamId id, StreamConsumer consumer) => StreamGroupData.TryAssignPending(_group, _arena, id, consumer.Data);
+
     /// <summary>Gives a pending entry to a consumer, with another history.</summary>
     internal void GivePending(in StreamId id, PendingEntry pending, StreamConsumer consumer, long deliveredMs, long deliveries)
     {

@@ -39,8 +39,8 @@ internal static unsafe class StreamProgress
     private static bool HasGapsFrom(StreamData* stream, in StreamId id) =>
         stream->Length > 0 && !stream->MaxDeletedId.IsZero && id <= stream->MaxDeletedId;
 
-    // How many entries were ever added up to an id.
-    private static long EntriesUpTo(StreamData* stream, in StreamId id)
+    /// <summary>How many entries were ever added up to an id.</summary>
+    internal static long EntriesUpTo(StreamData* stream, in StreamId id)
     {
         if (stream->EntriesAdded == 0) return 0;
         if (stream->Length == 0 && id <= stream->LastId) return stream->EntriesAdded;

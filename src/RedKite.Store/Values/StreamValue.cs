@@ -34,6 +34,8 @@ internal readonly unsafe ref struct StreamValue
 
     internal bool Exists => _data != null;
 
+    internal StreamData* Data => _data;
+
     /// <summary>Entries.</summary>
     internal long Length => _data == null ? 0 : _data->Length;
 
@@ -53,6 +55,9 @@ internal readonly unsafe ref struct StreamValue
     internal long NodeCount => _data->Nodes.Count;
 
     internal int GroupCount => _data == null ? 0 : _data->Groups.Count;
+
+    /// <summary>How many entries were ever added up to an id; -1 where nobody can tell.</summary>
+    internal long EntriesUpTo(in StreamId id) => StreamProgress.EntriesUpTo(_data, id);
 
     /// <summary>The id of the last entry.</summary>
     internal bool TryLastEntryId(out StreamId id)
@@ -79,6 +84,10 @@ internal readonly unsafe ref struct StreamValue
     /// <summary>Begins an entry. For the parameters see <see cref="StreamAppender"/>.</summary>
     internal StreamAppender Append(in StreamId id, int pairs, long textBytes, long nodeBytesMax, long nodeEntriesMax) =>
         new(_arena, _data, id, pairs, textBytes, nodeBytesMax, nodeEntriesMax);
+
+    /// <summary>Begins an entry of a stream that is read from a dump. For the parameters see <see cref="StreamAppender"/>.</summary>
+    internal StreamAppender AppendRead(in StreamId id, int pairs, long nameBytes, long valueBytes, bool beginsNode, bool hasNodeNames) =>
+        new(_arena, _data, id, pairs, nameBytes, valueBytes, beginsNode, hasNodeNames);
 
     /// <summary>Deletes an entry; false if there is none.</summary>
     internal bool Delete(in StreamId id) => StreamData.Delete(_data, _arena, id);

@@ -24,6 +24,7 @@ internal static class CommandTable
         EntryStreamGenerator.Family,
         HashGenerator.Family,
         KeyGenerator.Family,
+        DumpGenerator.Family,
         ConnectionGenerator.Family,
         ServerGenerator.Family,
     ];

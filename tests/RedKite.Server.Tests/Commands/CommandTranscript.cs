@@ -51,6 +51,23 @@ public sealed class CommandTranscript : IAsyncLifetime
         return reply;
     }
 
+    /// <summary>Bytes of everything that is stored.</summary>
+    internal long UsedBytes => _server.Keyspace.UsedBytes;
+
+    /// <summary>Frees what was removed and waits to be freed in slices.</summary>
+    internal void SweepAll()
+    {
+        foreach (Stripe stripe in _server.Keyspace.Stripes)
+        {
+            stripe.Enter();
+            while (stripe.FreeDroppedSlice())
+            {
+            }
+
+            stripe.Exit();
+        }
+    }
+
     /// <summary>What has expired stays until a command meets it.</summary>
     internal void StopSweeping() => _server.ExpiresActively = false;
 

@@ -109,6 +109,13 @@ public sealed class HotCommandAllocationTests : IAsyncLifetime
     [InlineData("HSCAN hash 0")]
     [InlineData("HEXPIRE table 100 FIELDS 1 f9")]
     [InlineData("HTTL table FIELDS 1 f9")]
+    [InlineData("DUMP hit")]
+    [InlineData("DUMP list")]
+    [InlineData("DUMP sorted")]
+    [InlineData("DUMP hash")]
+    [InlineData("RESTORE restored 0 \"\\x00\\xc0\\xf9\\x0a\\x00\\x5e\\x26\\xd1\\x30\\xd7\\xa2\\x42\\xab\" REPLACE")]
+    [InlineData("RESTORE restored 0 \"\\x10\\x15\\x15\\x00\\x00\\x00\\x06\\x00\\x81\\x66\\x02\\x81\\x76\\x02\\x11\\x01\\x03\\x01\\x80\\x01\\x80\\x01\\xff\\x0a\\x00\\xfd\\xa5\\x55\\x47\\x9d\\x01\\xc3\\xbb\" REPLACE")]
+    [InlineData("RESTORE restored 0 \"\\x11\\x2a\\x2a\\x00\\x00\\x00\\x08\\x00\\x81\\x63\\x02\\x84\\x2d\\x32\\x2e\\x35\\x05\\x81\\x61\\x02\\x01\\x01\\x81\\x64\\x02\\xf4\\x00\\x00\\x8a\\x5d\\x78\\x45\\x63\\x01\\x09\\x81\\x62\\x02\\x83\\x69\\x6e\\x66\\x04\\xff\\x0a\\x00\\x55\\x2e\\x25\\x8e\\xab\\x8e\\x51\\xe1\" REPLACE")]
     public void Ten_thousand_pipelined_commands_allocate_nothing(string line)
     {
         _transcript.Run("MSET hit value count 1000000 float 1.5 grows x").IsOk();

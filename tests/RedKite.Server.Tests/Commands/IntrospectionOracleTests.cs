@@ -27,6 +27,7 @@ public sealed class IntrospectionOracleTests
         ["hpttl"] = "since 7.4",
         ["hsetex"] = "since 8.0",
         ["httl"] = "since 7.4",
+        ["waitaof"] = "since 7.2",
     };
 
     // Subcommands of Redis 7.0 that RedKite does not have.

@@ -10,6 +10,40 @@ public class DatabaseTests
     private static readonly int[] Lengths = [0, 1, 7, 8, 50, 51, 120, 400, 4_000, 4_100, 65_535, 65_536, 70_000, 200_000];
 
     [Fact]
+    public void A_detached_entry_comes_back_or_is_freed()
+    {
+        using var store = new KeyStore(1, 1, guarded: true);
+        Database database = store.Databases[0];
+        ulong hash = store.Hash("key"u8);
+        foreach (bool comesBack in (bool[])[true, false])
+        {
+            Entry old = database.WriteString("key"u8, hash, database.Find("key"u8, hash, 0), 3, ValueEncoding.Raw, 9_000, 1);
+            "old"u8.CopyTo(old.Value);
+            nint detached = database.Detach(old);
+            Assert.False(database.Find("key"u8, hash, 0).Exists);
+            Assert.Equal((0, 0), (database.Count, database.Expiring));
+            Entry other = database.WriteString("key"u8, hash, default, 5, ValueEncoding.Raw, Database.NoExpiry, 1);
+            if (comesBack)
+            {
+                database.Remove(other);
+                database.Attach(detached, hash);
+                Entry found = database.Find("key"u8, hash, 0);
+                Assert.True(found.Value.SequenceEqual("old"u8));
+                Assert.Equal((9_000, 1, 1), (found.ExpiryMs, database.Count, database.Expiring));
+            }
+            else
+            {
+                database.FreeDetached(detached, hash);
+                Assert.Equal((1, 0), (database.Count, database.Expiring));
+            }
+        }
+
+        database.Remove(database.Find("key"u8, hash, 0));
+        store.CheckGuards();
+        Assert.Equal(0, store.Stripes[0].Guard!.LiveBlocks);
+    }
+
+    [Fact]
     public void A_string_is_written_over_one_of_any_other_size_expiry_and_form()
     {
         foreach (int keyLength in new[] { 0, 5, 255, 256 })

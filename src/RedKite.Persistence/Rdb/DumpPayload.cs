@@ -1,0 +1,43 @@
+using System.Buffers.Binary;
+
+namespace RedKite.Persistence.Rdb;
+
+/// <summary>
+/// What DUMP replies and RESTORE takes: a value, and what it can be recognized by.
+/// <code>
+/// u8 type   the value   u16 version of the format   u64 CRC-64 of all that is in front of it
+/// </code>
+/// Redis refuses versions that are newer than its own, so the one that is written is the lowest in which the value's form is
+/// known: 10, which Redis 7.0 reads, for everything but hashes of which fields expire, which came with 12.
+/// </summary>
+internal static class DumpPayload
+{
+    private const int FooterBytes = sizeof(ushort) + Crc64.Bytes;
+
+    /// <summary>Writes the payload of a value into an empty output.</summary>
+    internal static void Write(RdbOutput output, in RdbValueWriter value, RdbScratch scratch)
+    {
+        output.Byte((byte)value.Type);
+        value.Write(output, scratch);
+        Span<byte> version = stackalloc byte[sizeof(ushort)];
+        BinaryPrimitives.WriteUInt16LittleEndian(version, (ushort)value.Version);
+        output.Raw(version);
+        output.Int64((long)Crc64.Append(0, output.Written));
+    }
+
+    /// <summary>Whether bytes end as a payload does that is no newer than what is known here and came undamaged.</summary>
+    internal static bool IsIntact(ReadOnlySpan<byte> payload)
+    {
+        if (payload.Length < FooterBytes) return false;
+        ReadOnlySpan<byte> summed = payload[..^Crc64.Bytes];
+        return BinaryPrimitives.ReadUInt16LittleEndian(summed[^sizeof(ushort)..]) <= RdbFormat.VersionOfRedis74
+            && BinaryPrimitives.ReadUInt64LittleEndian(payload[^Crc64.Bytes..]) == Crc64.Append(0, summed);
+    }
+
+    /// <summary>Reads the value of an intact payload and gives it to a key.</summary>
+    internal static RdbOutcome Read(ReadOnlySpan<byte> payload, in RdbTarget target, RdbScratch scratch)
+    {
+        var input = new RdbInput(payload[..^FooterBytes]);
+        return input.TryByte(out byte type) ? RdbValueReader.Read((RdbType)type, ref input, target, scratch) : RdbOutcome.Corrupt;
+    }
+}

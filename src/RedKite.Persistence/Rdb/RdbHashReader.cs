@@ -1,0 +1,93 @@
+using RedKite.Store.Structures;
+using RedKite.Store.Values;
+
+namespace RedKite.Persistence.Rdb;
+
+/// <summary>
+/// Reads hashes: fields with values one by one or packed in turn, with expiries or without. A field that comes twice makes
+/// it no hash; one whose time has come is left out.
+/// </summary>
+internal static class RdbHashReader
+{
+    // Redis keeps a field's expiry in 46 bits.
+    private const long ExpiryMaxMs = (1L << 46) - 1;
+
+    internal static bool TryRead(RdbType type, ref RdbInput input, in RdbTarget target, RdbScratch scratch)
+    {
+        // In the form that has left drafts behind, expiries one by one are counted from the earliest.
+        long earliestMs = 0;
+        if (type is RdbType.HashWithExpiries or RdbType.HashListPackWithExpiries && (!input.TryInt64(out earliestMs) || earliestMs < 0)) return false;
+        HashValue hash = HashValue.Create(target.Database, target.Key, target.Hash, target.AccessClock, target.NowMs);
+        bool read = type switch
+        {
+            RdbType.Hash or RdbType.HashWithExpiries or RdbType.HashWithExpiriesDraft => TryFields(type, ref input, ref hash, earliestMs, target, scratch),
+            _ => input.TryString(scratch.First, out ReadOnlySpan<byte> bytes) && TryPacked(type, bytes, ref hash, target),
+        };
+        if (read) hash.RemoveIfEmpty();
+        return read;
+    }
+
+    private static bool TryFields(RdbType type, ref RdbInput input, ref HashValue hash, long earliestMs, in RdbTarget target, RdbScratch scratch)
+    {
+        if (!input.TryCount(out long count) || count == 0) return false;
+        for (; count > 0; count--)
+        {
+            long expiryMs = 0;
+            if (type != RdbType.Hash && !input.TryLength(out expiryMs)) return false;
+            if (type == RdbType.HashWithExpiries && expiryMs > 0)
+            {
+                if (expiryMs > ExpiryMaxMs || earliestMs > ExpiryMaxMs) return false;
+                expiryMs += earliestMs - 1;
+            }
+
+            if (!input.TryString(scratch.First, out ReadOnlySpan<byte> field) || !input.TryString(scratch.Second, out ReadOnlySpan<byte> value)) return false;
+            if (!TryAdd(ref hash, field, value, expiryMs, target)) return false;
+        }
+
+        return true;
+    }
+
+    private static bool TryPacked(RdbType type, ReadOnlySpan<byte> bytes, ref HashValue hash, in RdbTarget target)
+    {
+        bool expiries = type is RdbType.HashListPackWithExpiries or RdbType.HashListPackWithExpiriesDraft;
+        switch (type)
+        {
+            case RdbType.HashZipMap:
+                return ZipMapReader.TryOpen(bytes, out ZipMapReader map) && TryAddAll(ref hash, map, map.Count, expiries, target);
+            case RdbType.HashZipList:
+                return ZipListReader.TryOpen(bytes, out ZipListReader zipped) && TryAddAll(ref hash, zipped, zipped.Count, expiries, target);
+            default:
+                return PackedListReader.TryOpen(bytes, out PackedListReader packed) && TryAddAll(ref hash, packed, packed.Count, expiries, target);
+        }
+    }
+
+    private static bool TryAddAll<TReader>(ref HashValue hash, scoped TReader elements, int count, bool expiries, in RdbTarget target)
+        where TReader : struct, IElementReader, allows ref struct
+    {
+        if (count == 0 || count % (expiries ? 3 : 2) != 0) return false;
+        Span<byte> fieldDigits = stackalloc byte[CanonicalInteger.TextBytesMax];
+        Span<byte> valueDigits = stackalloc byte[CanonicalInteger.TextBytesMax];
+        Span<byte> expiryDigits = stackalloc byte[CanonicalInteger.TextBytesMax];
+        while (elements.MoveNext())
+        {
+            ReadOnlySpan<byte> field = elements.Bytes(fieldDigits);
+            elements.MoveNext();
+            ReadOnlySpan<byte> value = elements.Bytes(valueDigits);
+            long expiryMs = 0;
+            if (expiries && (!elements.MoveNext() || !CanonicalInteger.TryParse(elements.Bytes(expiryDigits), out expiryMs))) return false;
+            if (!TryAdd(ref hash, field, value, expiryMs, target)) return false;
+        }
+
+        return true;
+    }
+
+    // An expiry of 0 is none.
+    private static bool TryAdd(ref HashValue hash, scoped ReadOnlySpan<byte> field, scoped ReadOnlySpan<byte> value, long expiryMs, in RdbTarget target)
+    {
+        if (expiryMs is < 0 or > ExpiryMaxMs) return false;
+        if (expiryMs > 0 && expiryMs <= target.NowMs) return true;
+        if (!hash.Set(field, value, target.Limits.Hash)) return false;
+        if (expiryMs > 0) hash.WriteExpiry(field, expiryMs);
+        return true;
+    }
+}

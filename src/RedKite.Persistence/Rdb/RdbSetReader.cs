@@ -1,0 +1,75 @@
+using System.Buffers.Binary;
+using RedKite.Store.Structures;
+using RedKite.Store.Values;
+
+namespace RedKite.Persistence.Rdb;
+
+/// <summary>Reads sets: members one by one, integers, or packed members. One that comes twice makes it no set.</summary>
+internal static class RdbSetReader
+{
+    // u32 bytes of each number, u32 numbers; then the numbers, ascending.
+    private const int IntegersHeaderBytes = 8;
+
+    internal static bool TryRead(RdbType type, ref RdbInput input, in RdbTarget target, RdbScratch scratch)
+    {
+        if (type == RdbType.Set) return TryMembers(ref input, target, scratch);
+        if (!input.TryString(scratch.First, out ReadOnlySpan<byte> bytes)) return false;
+        if (type == RdbType.SetIntSet) return IntSet.IsSound(bytes) && TryAddAll(target, new IntegersReader(bytes), IntegersReader.CountOf(bytes));
+        return PackedListReader.TryOpen(bytes, out PackedListReader packed) && TryAddAll(target, packed, packed.Count);
+    }
+
+    private static bool TryMembers(ref RdbInput input, in RdbTarget target, RdbScratch scratch)
+    {
+        if (!input.TryCount(out long count) || count == 0 || !input.TryString(scratch.First, out ReadOnlySpan<byte> member)) return false;
+        SetValue set = Create(target, member, count);
+        while (set.Add(member))
+        {
+            if (--count == 0) return true;
+            if (!input.TryString(scratch.First, out member)) return false;
+        }
+
+        return false;
+    }
+
+    private static bool TryAddAll<TReader>(in RdbTarget target, scoped TReader members, int count)
+        where TReader : struct, IElementReader, allows ref struct
+    {
+        Span<byte> digits = stackalloc byte[CanonicalInteger.TextBytesMax];
+        if (!members.MoveNext()) return false;
+        SetValue set = Create(target, members.Bytes(digits), count);
+        do
+        {
+            if (!set.Add(members.Bytes(digits))) return false;
+        }
+        while (members.MoveNext());
+
+        return true;
+    }
+
+    private static SetValue Create(in RdbTarget target, scoped ReadOnlySpan<byte> first, long count) =>
+        SetValue.Create(target.Database, target.Key, target.Hash, target.AccessClock, first, count, target.Limits.Set);
+
+    private ref struct IntegersReader(ReadOnlySpan<byte> bytes) : IElementReader
+    {
+        private readonly int _width = BinaryPrimitives.ReadInt32LittleEndian(bytes);
+        private ReadOnlySpan<byte> _left = bytes[IntegersHeaderBytes..];
+        private long _number;
+
+        internal static int CountOf(ReadOnlySpan<byte> bytes) => BinaryPrimitives.ReadInt32LittleEndian(bytes[sizeof(int)..]);
+
+        public bool MoveNext()
+        {
+            if (_left.IsEmpty) return false;
+            _number = _width switch
+            {
+                sizeof(short) => BinaryPrimitives.ReadInt16LittleEndian(_left),
+                sizeof(int) => BinaryPrimitives.ReadInt32LittleEndian(_left),
+                _ => BinaryPrimitives.ReadInt64LittleEndian(_left),
+            };
+            _left = _left[_width..];
+            return true;
+        }
+
+        public readonly ReadOnlySpan<byte> Bytes(Span<byte> digits) => digits[..CanonicalInteger.Format(_number, digits)];
+    }
+}

@@ -1,0 +1,90 @@
+using System.Globalization;
+using RedKite.Store.Structures;
+using RedKite.Store.Values;
+
+namespace RedKite.Persistence.Rdb;
+
+/// <summary>
+/// Reads sorted sets: members with scores one by one, or packed in turn. A member that comes twice makes it no sorted set,
+/// nor does a score that is no number; the order in which they come does not matter.
+/// </summary>
+internal static class RdbSortedSetReader
+{
+    // In place of the length of a score's text.
+    private const byte NotANumber = 253;
+    private const byte Infinite = 254;
+    private const byte NegativeInfinite = 255;
+
+    internal static bool TryRead(RdbType type, ref RdbInput input, in RdbTarget target, RdbScratch scratch)
+    {
+        if (type is RdbType.SortedSet or RdbType.SortedSetWithTexts) return TryMembers(type, ref input, target, scratch);
+        if (!input.TryString(scratch.First, out ReadOnlySpan<byte> bytes)) return false;
+        if (type == RdbType.SortedSetListPack) return PackedListReader.TryOpen(bytes, out PackedListReader packed) && TryAddAll(target, packed, packed.Count);
+        return ZipListReader.TryOpen(bytes, out ZipListReader zipped) && TryAddAll(target, zipped, zipped.Count);
+    }
+
+    private static bool TryMembers(RdbType type, ref RdbInput input, in RdbTarget target, RdbScratch scratch)
+    {
+        if (!input.TryCount(out long count) || count == 0) return false;
+        SortedSetValue set = Create(target, count);
+        for (; count > 0; count--)
+        {
+            if (!input.TryString(scratch.First, out ReadOnlySpan<byte> member)) return false;
+            bool hasScore = type == RdbType.SortedSet ? input.TryDouble(out double score) : TryScoreText(ref input, out score);
+            if (!hasScore || !TryAdd(ref set, member, score, target.Limits.SortedSet)) return false;
+        }
+
+        return true;
+    }
+
+    private static bool TryAddAll<TReader>(in RdbTarget target, scoped TReader elements, int count)
+        where TReader : struct, IElementReader, allows ref struct
+    {
+        if (count == 0 || count % 2 != 0) return false;
+        Span<byte> memberDigits = stackalloc byte[CanonicalInteger.TextBytesMax];
+        Span<byte> scoreDigits = stackalloc byte[CanonicalInteger.TextBytesMax];
+        SortedSetValue set = Create(target, count / 2);
+        while (elements.MoveNext())
+        {
+            ReadOnlySpan<byte> member = elements.Bytes(memberDigits);
+            elements.MoveNext();
+            if (!TryScore(elements.Bytes(scoreDigits), out double score) || !TryAdd(ref set, member, score, target.Limits.SortedSet)) return false;
+        }
+
+        return true;
+    }
+
+    private static SortedSetValue Create(in RdbTarget target, long count) =>
+        SortedSetValue.Create(target.Database, target.Key, target.Hash, default, target.Limits.SortedSet.Admit(count, 0, 0), target.AccessClock);
+
+    private static bool TryAdd(ref SortedSetValue set, scoped ReadOnlySpan<byte> member, double score, SortedSetLimits limits) =>
+        !double.IsNaN(score) && set.Set(member, score, SortedSetRule.Always, limits, out _) == SortedSetOutcome.Added;
+
+    private static bool TryScoreText(ref RdbInput input, out double score)
+    {
+        score = double.NaN;
+        if (!input.TryByte(out byte length)) return false;
+        switch (length)
+        {
+            case NotANumber:
+                return true;
+            case Infinite:
+                score = double.PositiveInfinity;
+                return true;
+            case NegativeInfinite:
+                score = double.NegativeInfinity;
+                return true;
+            default:
+                return input.TryRaw(length, out ReadOnlySpan<byte> text) && TryScore(text, out score);
+        }
+    }
+
+    // As C writes doubles.
+    private static bool TryScore(ReadOnlySpan<byte> text, out double score)
+    {
+        score = text.SequenceEqual("inf"u8) ? double.PositiveInfinity : double.NegativeInfinity;
+        if (double.IsPositiveInfinity(score) || text.SequenceEqual("-inf"u8)) return true;
+        const NumberStyles Style = NumberStyles.AllowLeadingSign | NumberStyles.AllowDecimalPoint | NumberStyles.AllowExponent;
+        return double.TryParse(text, Style, CultureInfo.InvariantCulture, out score) && double.IsFinite(score);
+    }
+}

@@ -1,0 +1,79 @@
+using RedKite.Store.Structures;
+using RedKite.Store.Values;
+
+namespace RedKite.Persistence.Rdb;
+
+/// <summary>
+/// Reads a stream's groups. Every entry that is pending belongs to exactly one consumer, and names come once.
+/// </summary>
+internal static class RdbStreamGroupReader
+{
+    // Names are told in their order. Some may come otherwise; many would make room in front of each other for ever.
+    private const int OutOfOrderMax = 1024;
+
+    private const long Unknown = -1;
+
+    internal static bool TryRead(RdbType type, ref RdbInput input, StreamValue stream, long nowMs, RdbScratch scratch)
+    {
+        if (!input.TryCount(out long groups)) return false;
+        int outOfOrder = 0;
+        for (; groups > 0; groups--)
+        {
+            if (!input.TryString(scratch.First, out ReadOnlySpan<byte> name) || !input.TryId(out StreamId lastId)) return false;
+            long read = stream.EntriesUpTo(lastId); // where it is not told
+            if (type != RdbType.StreamOfListPacks)
+            {
+                if (!input.TryLength(out ulong number)) return false;
+                read = (long)number;
+            }
+
+            if (read < Unknown || !stream.TryCreateGroup(name, lastId, read)) return false;
+            int last = stream.GroupCount - 1;
+            if (!stream.GroupAt(last).Name.SequenceEqual(name) && ++outOfOrder > OutOfOrderMax) return false;
+            StreamGroup group = stream.FindGroup(name);
+            if (!TryPending(ref input, group) || !TryConsumers(type, ref input, group, nowMs, scratch)) return false;
+        }
+
+        return true;
+    }
+
+    private static bool TryPending(ref RdbInput input, StreamGroup group)
+    {
+        if (!input.TryCount(out long pending)) return false;
+        for (; pending > 0; pending--)
+        {
+            if (!input.TryRawId(out StreamId id) || !input.TryInt64(out long deliveredMs) || !input.TryLength(out long deliveries)) return false;
+            if (!group.TryAddPending(id, deliveredMs, deliveries)) return false;
+        }
+
+        return true;
+    }
+
+    private static bool TryConsumers(RdbType type, ref RdbInput input, StreamGroup group, long nowMs, RdbScratch scratch)
+    {
+        if (!input.TryCount(out long consumers)) return false;
+        int outOfOrder = 0;
+        long assigned = 0;
+        for (; consumers > 0; consumers--)
+        {
+            if (!input.TryString(scratch.First, out ReadOnlySpan<byte> name) || !input.TryInt64(out long seenMs)) return false;
+
+            // Where it is not told, the best guess is the time at which the consumer tried.
+            long activeMs = seenMs;
+            if (type == RdbType.StreamOfListPacks3 && !input.TryInt64(out activeMs)) return false;
+            StreamConsumer consumer = group.FindOrCreateConsumer(name, nowMs, out bool isNew);
+            if (!isNew) return false;
+            if (!group.ConsumerAt(group.ConsumerCount - 1).Name.SequenceEqual(name) && ++outOfOrder > OutOfOrderMax) return false;
+            consumer.Seen(seenMs);
+            consumer.GotSomething(activeMs);
+            if (!input.TryCount(out long pending)) return false;
+            assigned += pending;
+            for (; pending > 0; pending--)
+            {
+                if (!input.TryRawId(out StreamId id) || !group.TryAssignPending(id, consumer)) return false;
+            }
+        }
+
+        return assigned == group.PendingCount;
+    }
+}

@@ -1,0 +1,172 @@
+using RedKite.Store.Keyspace;
+using RedKite.Store.Structures;
+using RedKite.Store.Values;
+
+namespace RedKite.Persistence.Rdb;
+
+/// <summary>Reads streams: nodes as packed lists (<see cref="StreamListPacks"/> has their form), then what <see cref="RdbStreamWriter"/> tells.</summary>
+internal static class RdbStreamReader
+{
+    // A node's names that are longer are never written out for each entry.
+    private const int RepeatedNameBytesMax = 128;
+
+    internal static bool TryRead(RdbType type, ref RdbInput input, in RdbTarget target, RdbScratch scratch)
+    {
+        Entry entry = target.Database.WriteValue(
+            target.Key, target.Hash, default, DataType.Stream, ValueEncoding.Stream, ValueRoot.Bytes, Database.NoExpiry, target.AccessClock);
+        StreamValue stream = StreamValue.Create(target.Database, entry);
+        if (!input.TryCount(out long nodes)) return false;
+        for (; nodes > 0; nodes--)
+        {
+            if (!input.TryString(scratch.First, out ReadOnlySpan<byte> key) || key.Length != RdbFormat.StreamIdBytes) return false;
+            StreamId id = RdbInput.IdOf(key);
+            if (!input.TryString(scratch.First, out ReadOnlySpan<byte> bytes)) return false;
+            if (!PackedListReader.TryOpen(bytes, out PackedListReader list) || !TryNode(stream, id, list)) return false;
+        }
+
+        return TryNumbers(type, ref input, stream) && RdbStreamGroupReader.TryRead(type, ref input, stream, target.NowMs, scratch);
+    }
+
+    private static bool TryNumbers(RdbType type, ref RdbInput input, StreamValue stream)
+    {
+        if (!input.TryLength(out long length) || length != stream.Length) return false;
+        if (!input.TryId(out StreamId lastId) || lastId < stream.LastId) return false;
+        long added = length;
+        StreamId maxDeletedId = default;
+        if (type != RdbType.StreamOfListPacks)
+        {
+            // The first entry's id is known from the entries.
+            if (!input.TryId(out _) || !input.TryId(out maxDeletedId)) return false;
+            if (!input.TryLength(out added) || added < length) return false;
+        }
+
+        stream.SetLastId(lastId);
+        stream.SetMaxDeletedId(maxDeletedId);
+        stream.SetEntriesAdded(added);
+        return true;
+    }
+
+    private static bool TryNode(StreamValue stream, in StreamId key, PackedListReader list)
+    {
+        if (!list.TryNextNumber(out long alive) || !list.TryNextNumber(out long deleted) || !TryPairs(ref list, out int nameCount)) return false;
+        PackedListReader names = list;
+        if (!TryMeasure(ref list, nameCount, step: 1, out long nameBytes)) return false;
+        if (!list.TryNextNumber(out long zero) || zero != 0) return false;
+        var node = new Node { Names = names, NameCount = nameCount, NameBytes = nameBytes, Begins = true };
+        while (list.MoveNext())
+        {
+            if (!list.TryNumber(out long flags) || flags is < 0 or > (StreamListPacks.Deleted | StreamListPacks.SameNames)) return false;
+            bool isDeleted = (flags & StreamListPacks.Deleted) != 0;
+            if (isDeleted) deleted--;
+            else alive--;
+            if (!list.TryNextNumber(out long ms) || !list.TryNextNumber(out long sequence)) return false;
+            var id = new StreamId(key.Ms + (ulong)ms, key.Sequence + (ulong)sequence);
+            if (!isDeleted && id <= stream.LastId) return false;
+            bool sameNames = (flags & StreamListPacks.SameNames) != 0;
+            if (!TryEntry(stream, id, ref list, ref node, sameNames, isDeleted)) return false;
+        }
+
+        return alive == 0 && deleted == 0;
+    }
+
+    // The rest of an entry, and the number of its elements behind it.
+    private static bool TryEntry(StreamValue stream, in StreamId id, ref PackedListReader list, ref Node node, bool sameNames, bool isDeleted)
+    {
+        int pairs = node.NameCount;
+        if (!sameNames && !TryPairs(ref list, out pairs)) return false;
+        PackedListReader texts = list;
+        long nameBytes = node.NameBytes;
+        long valueBytes;
+        if (sameNames)
+        {
+            if (!TryMeasure(ref list, pairs, step: 1, out valueBytes)) return false;
+        }
+        else if (!TryMeasure(ref list, pairs, step: 2, out nameBytes, out valueBytes))
+        {
+            return false;
+        }
+
+        if (!list.TryNextNumber(out long elements) || elements != (sameNames ? pairs + 3L : (2L * pairs) + 4)) return false;
+        if (isDeleted) return true;
+
+        // Where the first entry was deleted and the next one has other names, the node gets those; then the names of the
+        // others are told with each, or begin another node if they are long.
+        bool hasNodeNames = sameNames && node.HasNames;
+        bool repeats = sameNames && !node.HasNames && nameBytes <= RepeatedNameBytesMax;
+        StreamAppender entry = stream.AppendRead(id, pairs, nameBytes, valueBytes, node.Begins || (sameNames && !node.HasNames && !repeats), hasNodeNames);
+        if (entry.IsNewNode) node.HasNames = sameNames;
+        node.Begins = false;
+        Append(ref entry, texts, sameNames ? node.Names : texts, pairs, sameNames, tellsNames: entry.IsNewNode || !hasNodeNames);
+        return true;
+    }
+
+    // Names are told first, and again with their values.
+    private static void Append(scoped ref StreamAppender entry, scoped PackedListReader texts, scoped PackedListReader names, int pairs, bool sameNames, bool tellsNames)
+    {
+        Span<byte> nameDigits = stackalloc byte[CanonicalInteger.TextBytesMax];
+        Span<byte> valueDigits = stackalloc byte[CanonicalInteger.TextBytesMax];
+        PackedListReader told = names;
+        for (int i = 0; i < pairs && tellsNames; i++)
+        {
+            told.MoveNext();
+            entry.Name(told.Bytes(nameDigits));
+            if (!sameNames) told.MoveNext();
+        }
+
+        for (int i = 0; i < pairs; i++)
+        {
+            scoped ReadOnlySpan<byte> name = default;
+            if (!sameNames)
+            {
+                texts.MoveNext();
+                name = texts.Bytes(nameDigits);
+            }
+            else if (tellsNames)
+            {
+                names.MoveNext();
+                name = names.Bytes(nameDigits);
+            }
+
+            texts.MoveNext();
+            entry.Pair(name, texts.Bytes(valueDigits));
+        }
+
+        entry.End();
+    }
+
+    private static bool TryPairs(ref PackedListReader list, out int pairs)
+    {
+        bool there = list.TryNextNumber(out long number) && number > 0 && number <= list.Count;
+        pairs = (int)number;
+        return there;
+    }
+
+    // Goes over elements and counts the bytes of every first one of so many.
+    private static bool TryMeasure(ref PackedListReader list, int count, int step, out long bytes) => TryMeasure(ref list, count, step, out bytes, out _);
+
+    private static bool TryMeasure(ref PackedListReader list, int count, int step, out long firstBytes, out long secondBytes)
+    {
+        firstBytes = 0;
+        secondBytes = 0;
+        for (int i = 0; i < count; i++)
+        {
+            if (!list.MoveNext()) return false;
+            firstBytes += list.TextLength;
+            if (step == 1) continue;
+            if (!list.MoveNext()) return false;
+            secondBytes += list.TextLength;
+        }
+
+        return true;
+    }
+
+    // A packed list that is being read.
+    private ref struct Node
+    {
+        internal PackedListReader Names; // stands in front of them
+        internal int NameCount;
+        internal long NameBytes;
+        internal bool Begins;   // none of its entries was added yet
+        internal bool HasNames; // the stream's last node has these names
+    }
+}

@@ -1,0 +1,68 @@
+using RedKite.Store.Memory;
+using RedKite.Store.Structures;
+using RedKite.Store.Values;
+
+namespace RedKite.Persistence.Rdb;
+
+/// <summary>
+/// Writes a stream with its groups: each node's key and packed list, what is known of the ids, then the groups. A group has
+/// what is pending, with times and counts, and each consumer the ids alone of what is pending for it.
+/// </summary>
+internal static class RdbStreamWriter
+{
+    internal static void Write(RdbOutput output, StreamValue stream, RdbType type, NativeBuffer room)
+    {
+        var nodes = new StreamListPacks(stream);
+        output.Length(nodes.Count);
+        room.Clear();
+        while (nodes.MoveNext(room))
+        {
+            output.Length(RdbFormat.StreamIdBytes);
+            output.RawId(nodes.Key);
+            output.String(room.Written);
+            room.Clear();
+        }
+
+        output.Length(stream.Length);
+        WriteId(output, stream.LastId);
+        WriteId(output, stream.FirstId);
+        WriteId(output, stream.MaxDeletedId);
+        output.Length(stream.EntriesAdded);
+        output.Length(stream.GroupCount);
+        for (int i = 0; i < stream.GroupCount; i++) WriteGroup(output, stream.GroupAt(i), type);
+    }
+
+    private static void WriteGroup(RdbOutput output, StreamGroup group, RdbType type)
+    {
+        output.String(group.Name);
+        WriteId(output, group.LastId);
+        output.Length((ulong)group.EntriesRead); // -1 has all bits
+        output.Length(group.PendingCount);
+        PendingCursor pending = group.Pending(default);
+        while (pending.MoveNext())
+        {
+            output.RawId(pending.Id);
+            output.Int64(pending.Entry.DeliveredMs);
+            output.Length(pending.Entry.Deliveries);
+        }
+
+        output.Length(group.ConsumerCount);
+        for (int i = 0; i < group.ConsumerCount; i++) WriteConsumer(output, group, group.ConsumerAt(i), type);
+    }
+
+    private static void WriteConsumer(RdbOutput output, StreamGroup group, StreamConsumer consumer, RdbType type)
+    {
+        output.String(consumer.Name);
+        output.Int64(consumer.SeenMs);
+        if (type == RdbType.StreamOfListPacks3) output.Int64(consumer.ActiveMs);
+        output.Length(consumer.PendingCount);
+        PendingCursor pending = group.PendingOf(consumer, default);
+        while (pending.MoveNext()) output.RawId(pending.Id);
+    }
+
+    private static void WriteId(RdbOutput output, StreamId id)
+    {
+        output.Length(id.Ms);
+        output.Length(id.Sequence);
+    }
+}

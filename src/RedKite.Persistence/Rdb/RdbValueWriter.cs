@@ -1,0 +1,153 @@
+using RedKite.Store.Keyspace;
+using RedKite.Store.Memory;
+using RedKite.Store.Structures;
+using RedKite.Store.Values;
+
+namespace RedKite.Persistence.Rdb;
+
+/// <summary>
+/// Writes one value as RDB has it, in the form nearest to how it is kept: what is packed here and there is copied. The type
+/// stands in front of the key in files and of the value in dumps, so it is told apart from the bytes.
+/// </summary>
+/// <remarks>
+/// Of several forms the oldest is taken that tells everything, so that Redis 7.0 can read what it has commands for. That
+/// costs packed sets their packing, and consumers of streams the time at which they got something; a file for later versions
+/// keeps both. Only hashes of which fields expire have no older form.
+/// </remarks>
+internal readonly ref struct RdbValueWriter
+{
+    private readonly Database _database;
+    private readonly Entry _entry;
+    private readonly long _nowMs;
+    private readonly long _earliestExpiryMs; // of a hash's fields
+
+    private RdbValueWriter(Database database, Entry entry, long nowMs, bool forLater, long earliestExpiryMs)
+    {
+        _database = database;
+        _entry = entry;
+        _nowMs = nowMs;
+        _earliestExpiryMs = earliestExpiryMs;
+        Type = entry.Type switch
+        {
+            DataType.String => RdbType.String,
+            DataType.List => RdbType.ListOfListPacks,
+            DataType.Set when entry.Encoding == ValueEncoding.IntSet => RdbType.SetIntSet,
+            DataType.Set => forLater && entry.Encoding == ValueEncoding.ListPack ? RdbType.SetListPack : RdbType.Set,
+            DataType.SortedSet => entry.Encoding == ValueEncoding.ListPack ? RdbType.SortedSetListPack : RdbType.SortedSet,
+            DataType.Stream => forLater ? RdbType.StreamOfListPacks3 : RdbType.StreamOfListPacks2,
+            _ when entry.Encoding == ValueEncoding.ListPack => RdbType.HashListPack,
+            _ when earliestExpiryMs == long.MaxValue => RdbType.Hash,
+            _ => entry.Encoding == ValueEncoding.ListPackEx ? RdbType.HashListPackWithExpiries : RdbType.HashWithExpiries,
+        };
+    }
+
+    internal RdbType Type { get; }
+
+    /// <summary>The lowest version of the format that has the type.</summary>
+    internal int Version => Type switch
+    {
+        RdbType.HashWithExpiries or RdbType.HashListPackWithExpiries => RdbFormat.VersionOfRedis74,
+        RdbType.SetListPack or RdbType.StreamOfListPacks3 => RdbFormat.VersionOfRedis74 - 1,
+        _ => RdbFormat.VersionOfRedis70,
+    };
+
+    /// <summary>Prepares to write a value; false if it is a hash whose last fields expired, whose key is gone then.</summary>
+    /// <param name="database">The database.</param>
+    /// <param name="entry">The key's entry.</param>
+    /// <param name="nowMs">The time: what has expired is not written.</param>
+    /// <param name="forLater">Whether the value is for Redis 7.4 and later.</param>
+    /// <param name="writer">The writer, true until the key changes.</param>
+    internal static bool TryOpen(Database database, Entry entry, long nowMs, bool forLater, out RdbValueWriter writer)
+    {
+        long earliestExpiryMs = long.MaxValue;
+        if (entry.Type == DataType.Hash)
+        {
+            var hash = HashValue.Open(database, entry, nowMs);
+            hash.RemoveExpired();
+            writer = default;
+            if (!hash.Exists) return false;
+            entry = hash.Entry;
+            earliestExpiryMs = hash.EarliestExpiryMs;
+        }
+
+        writer = new RdbValueWriter(database, entry, nowMs, forLater, earliestExpiryMs);
+        return true;
+    }
+
+    /// <summary>Writes the value.</summary>
+    internal void Write(RdbOutput output, RdbScratch scratch)
+    {
+        switch (Type)
+        {
+            case RdbType.ListOfListPacks:
+                WriteList(output, scratch.First);
+                break;
+            case RdbType.Set:
+                WriteSet(output);
+                break;
+            case RdbType.SortedSet:
+                WriteSortedSet(output);
+                break;
+            case RdbType.Hash or RdbType.HashWithExpiries:
+                WriteHash(output);
+                break;
+            case RdbType.StreamOfListPacks2 or RdbType.StreamOfListPacks3:
+                RdbStreamWriter.Write(output, StreamValue.Of(_database, _entry), Type, scratch.First);
+                break;
+            case RdbType.HashListPackWithExpiries:
+                output.Int64(_earliestExpiryMs);
+                output.String(_entry.Value);
+                break;
+            default:
+                output.String(_entry.Value);
+                break;
+        }
+    }
+
+    private void WriteList(RdbOutput output, NativeBuffer room)
+    {
+        var nodes = new ListNodes(_entry, room);
+        output.Length(nodes.Count);
+        while (nodes.MoveNext())
+        {
+            output.Length(RdbFormat.PackedNode);
+            output.String(nodes.Current);
+        }
+    }
+
+    private void WriteSet(RdbOutput output)
+    {
+        SetView set = SetView.Of(_database, _entry);
+        output.Length(set.Count);
+        SetEnumerator members = set.Enumerate(stackalloc byte[SetEnumerator.NumberBytesMax]);
+        while (members.MoveNext()) output.String(members.Current);
+    }
+
+    private void WriteSortedSet(RdbOutput output)
+    {
+        var set = new SortedSetValue(_database, _entry);
+        output.Length(set.Count);
+        for (SortedSetCursor place = set.At(0, default); place.Exists; place.MoveNext())
+        {
+            output.String(place.Member);
+            output.Double(place.Score);
+        }
+    }
+
+    private void WriteHash(RdbOutput output)
+    {
+        HashValue hash = HashValue.Open(_database, _entry, _nowMs);
+        bool expiries = Type == RdbType.HashWithExpiries;
+        if (expiries) output.Int64(_earliestExpiryMs);
+        output.Length(hash.Count);
+        Span<byte> digits = stackalloc byte[CanonicalInteger.TextBytesMax];
+        HashFields fields = hash.Fields();
+        while (fields.MoveNext())
+        {
+            // 0: none.
+            if (expiries) output.Length(fields.ExpiryMs == long.MaxValue ? 0 : fields.ExpiryMs - _earliestExpiryMs + 1);
+            output.String(fields.Field.Bytes(digits));
+            output.String(fields.Value.Bytes(digits));
+        }
+    }
+}

@@ -1,0 +1,148 @@
+using RedKite.Persistence.Rdb;
+using RedKite.Server.Acl;
+using RedKite.Server.Commands.Options;
+using RedKite.Server.Config;
+using RedKite.Server.Execution;
+using RedKite.Store.Keyspace;
+using RedKite.Store.Structures;
+using static RedKite.Server.Commands.CommandFlags;
+using static RedKite.Server.Commands.KeyFlags;
+
+namespace RedKite.Server.Commands;
+
+/// <summary>
+/// DUMP and RESTORE: a value as bytes that Redis reads and writes too. The table is their single declaration and this
+/// file's contents; the bytes are <see cref="DumpPayload"/>'s affair.
+/// </summary>
+internal static class DumpCommands
+{
+    private const string RestoreComplexity = "O(1) to create the new key and additional O(N*M) to reconstruct the serialized value, where N is the number of Redis objects composing the value and M their average size. For small string values the time complexity is thus O(1)+O(1*M) where M is small, so simply O(1). However for sorted set values the complexity is O(N*M*log(N)) because inserting values into sorted sets is O(log(N)).";
+    private const string RestoreSyntax = "key ttl:integer serialized-value [REPLACE]@3.0.0 [ABSTTL]@5.0.0 [IDLETIME seconds:integer]@5.0.0 [FREQ frequency:integer]@5.0.0";
+
+    private static readonly KeySpec[] Restored = Keys.One(1, Overwrite | Update);
+
+    internal static readonly CommandFamily Family = new("generic", "keyspace",
+    [
+        new("DUMP", 2, CommandFlags.ReadOnly, Keys.One(1, KeyFlags.ReadOnly | Access), Dump,
+            new("2.6.0", "O(1) to access the key and additional O(N*M) to serialize it, where N is the number of Redis objects composing the value and M their average size. For small string values the time complexity is thus O(1)+O(1*M) where M is small, so simply O(1).", "Returns a key's value as bytes for RESTORE.", "key")) { Tips = ["nondeterministic_output"] },
+        new("RESTORE", -4, Write | DenyOom, Restored, Restore,
+            new("2.6.0", RestoreComplexity, "Makes a key hold the value that DUMP gave as bytes.", RestoreSyntax)) { Categories = AclCategory.Dangerous },
+    ]);
+
+    internal static readonly CommandFamily ClusterFamily = new("server", "keyspace",
+    [
+        new("RESTORE-ASKING", -4, Write | DenyOom | Asking, Restored, Restore,
+            new("3.0.0", RestoreComplexity, "RESTORE while a cluster moves the key's slot.", RestoreSyntax) { IsSystemCommand = true }) { Categories = AclCategory.Dangerous },
+    ]);
+
+    [ThreadStatic]
+    private static RdbOutput? _output;
+
+    [ThreadStatic]
+    private static RdbScratch? _scratch;
+
+    // DUMP key
+    private static void Dump(ref CommandContext cmd)
+    {
+        Entry entry = cmd.Find(1);
+        if (!entry.Exists || !RdbValueWriter.TryOpen(cmd.Database, entry, cmd.NowMs, forLater: false, out RdbValueWriter writer))
+        {
+            cmd.Reply.Null();
+            return;
+        }
+
+        RdbOutput output = _output ??= new RdbOutput();
+        RdbScratch scratch = _scratch ??= new RdbScratch();
+        output.Compresses = cmd.Server.Settings.RdbCompression;
+        DumpPayload.Write(output, writer, scratch);
+        if (output.Overflowed) cmd.Reply.FitsOrOverflows(long.MaxValue);
+        else cmd.Reply.Bulk(output.Written);
+        output.Clear();
+        scratch.Clear();
+    }
+
+    // RESTORE key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]
+    private static void Restore(ref CommandContext cmd)
+    {
+        if (!RestoreOptions.TryReadOrReply(cmd, first: 4, out RestoreOptions options)) return;
+        Entry existing = cmd.FindToWrite(1);
+        if (existing.Exists && !options.Replaces)
+        {
+            cmd.Reply.Error("BUSYKEY Target key name already exists."u8);
+            return;
+        }
+
+        if (!cmd.TryIntegerOrReply(2, out long ttlMs)) return;
+        if (ttlMs < 0)
+        {
+            cmd.Reply.Error("ERR Invalid TTL value, must be >= 0"u8);
+            return;
+        }
+
+        ReadOnlySpan<byte> payload = cmd[3];
+        if (!DumpPayload.IsIntact(payload))
+        {
+            cmd.Reply.Error("ERR DUMP payload version or checksum are wrong"u8);
+            return;
+        }
+
+        if (!TryReplace(cmd, existing, payload, out bool changed))
+        {
+            cmd.Reply.Error("ERR Bad data format"u8);
+            return;
+        }
+
+        changed |= TrySetTimes(cmd, ttlMs, options);
+        if (changed) cmd.Changed();
+        cmd.Reply.Ok();
+    }
+
+    // What the key held is put aside until the new value is there as a whole.
+    private static bool TryReplace(scoped in CommandContext cmd, Entry existing, ReadOnlySpan<byte> payload, out bool replaced)
+    {
+        replaced = existing.Exists;
+        ulong hash = cmd.HashOf(1);
+        nint detached = replaced ? cmd.Database.Detach(existing) : 0;
+        var target = new RdbTarget(cmd.Database, cmd[1], hash, cmd.NewAccessClock, cmd.NowMs, Limits(cmd.Server.Settings));
+        RdbOutcome outcome = DumpPayload.Read(payload, target, _scratch ??= new RdbScratch());
+        if (!replaced) return outcome != RdbOutcome.Corrupt;
+        if (outcome == RdbOutcome.Corrupt)
+        {
+            cmd.Database.Attach(detached, hash);
+            return false;
+        }
+
+        cmd.Database.FreeDetached(detached, hash);
+        return true;
+    }
+
+    // A key whose time is over already is not made; whether there is one.
+    private static bool TrySetTimes(scoped in CommandContext cmd, long ttlMs, RestoreOptions options)
+    {
+        Entry entry = cmd.Peek(1);
+        if (!entry.Exists) return false;
+        if (ttlMs > 0)
+        {
+            // As in Redis, a time that no number can hold is one that is over.
+            long expiryMs = options.IsAbsolute ? ttlMs : unchecked(ttlMs + cmd.NowMs);
+            if (expiryMs <= cmd.NowMs)
+            {
+                cmd.Database.Remove(entry);
+                return false;
+            }
+
+            entry = cmd.Database.WriteExpiry(entry, expiryMs);
+        }
+
+        bool countsFrequency = cmd.Server.CountsFrequency;
+        if (countsFrequency && options.Frequency != RestoreOptions.NotGiven) entry.SetAccessClock(AccessClock.Lfu(cmd.NowMs, (int)options.Frequency));
+        if (!countsFrequency && options.IdleSeconds != RestoreOptions.NotGiven) entry.SetAccessClock(AccessClock.LruBefore(cmd.NowMs, options.IdleSeconds));
+        return true;
+    }
+
+    private static RdbLimits Limits(Settings settings) => new(
+        new(settings.HashMaxListpackEntries, settings.HashMaxListpackValueBytes),
+        new(settings.SetMaxIntsetEntries, settings.SetMaxListpackEntries, settings.SetMaxListpackValueBytes),
+        new(settings.SortedSetMaxListpackEntries, settings.SortedSetMaxListpackValueBytes),
+        new ListLimits(settings.ListMaxListpackSize));
+}

@@ -1,0 +1,65 @@
+using RedKite.Persistence.Rdb;
+using RedKite.Store.Keyspace;
+using RedKite.Store.Values;
+
+namespace RedKite.Persistence.Tests.Rdb;
+
+public sealed class DumpPayloadTests
+{
+    // Redis 7.0's DUMP of the string "1", with the version 10 and its sum.
+    private const string DumpOfOne = "00c0010a002678e7b6d10111fc";
+
+    [Fact]
+    public void A_dump_has_the_bytes_of_Redis_where_there_is_one_form_only()
+    {
+        using var world = new ValueWorld();
+        using var output = new RdbOutput();
+        using var scratch = new RdbScratch();
+        "1"u8.CopyTo(world.Database.WriteString("source"u8, world.Store.Hash("source"u8), default, 1, ValueEncoding.Integer, Database.NoExpiry, 0).Value);
+        Assert.True(RdbValueWriter.TryOpen(world.Database, world.Find("source"), ValueWorld.NowMs, forLater: false, out RdbValueWriter writer));
+        DumpPayload.Write(output, writer, scratch);
+        Assert.Equal(DumpOfOne, Convert.ToHexStringLower(output.Written));
+    }
+
+    [Fact]
+    public void A_change_of_any_bit_is_noticed()
+    {
+        byte[] payload = Convert.FromHexString(DumpOfOne);
+        Assert.True(DumpPayload.IsIntact(payload));
+        for (int bit = 0; bit < payload.Length * 8; bit++)
+        {
+            payload[bit / 8] ^= (byte)(1 << (bit % 8));
+            Assert.False(DumpPayload.IsIntact(payload));
+            payload[bit / 8] ^= (byte)(1 << (bit % 8));
+        }
+
+        for (int length = 0; length < payload.Length; length++) Assert.False(DumpPayload.IsIntact(payload.AsSpan(0, length)));
+    }
+
+    [Theory]
+    [InlineData(1, true)]
+    [InlineData(10, true)]
+    [InlineData(12, true)]
+    [InlineData(13, false)]
+    [InlineData(256, false)]
+    public void Versions_up_to_that_of_Redis_7_4_are_read(int version, bool known)
+    {
+        byte[] payload = [0, 0xC0, 1, (byte)version, (byte)(version >> 8)];
+        Assert.Equal(known, DumpPayload.IsIntact([.. payload, .. BitConverter.GetBytes(Crc64.Append(0, payload))]));
+    }
+
+    [Fact]
+    public void The_version_is_the_lowest_that_knows_the_form()
+    {
+        using var world = new ValueWorld();
+        var random = new Random(5);
+        foreach (DataType type in Enum.GetValues<DataType>())
+        {
+            world.Make("k", type, random);
+            Assert.True(RdbValueWriter.TryOpen(world.Database, world.Find("k"), ValueWorld.NowMs, forLater: false, out RdbValueWriter writer));
+            bool fieldsExpire = type == DataType.Hash && HashValue.Open(world.Database, world.Find("k"), ValueWorld.NowMs).EarliestExpiryMs != long.MaxValue;
+            Assert.Equal(fieldsExpire ? 12 : 10, writer.Version);
+            world.Remove("k");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+using RedKite.Testing;
+
+namespace RedKite.Server.Tests.Commands;
+
+/// <summary>DUMP and RESTORE in one server: what Redis 7.0 does not have, and thousands of damaged dumps.</summary>
+public sealed class DumpCommandsTests : IAsyncLifetime
+{
+    private const int DamagesOfEach = 400;
+
+    private static readonly string[] Questions =
+    [
+        "TYPE k", "OBJECT ENCODING k", "GET k", "STRLEN k", "LRANGE k 0 -1", "LINDEX k -1", "LLEN k", "SMEMBERS k", "SCARD k", "SISMEMBER k a", "HGETALL k", "HLEN k",
+        "HGET k f", "HPEXPIRETIME k FIELDS 2 a f", "ZRANGE k 0 -1 WITHSCORES", "ZREVRANGE k 0 -1", "ZCARD k", "ZRANK k a", "XRANGE k - +", "XREVRANGE k + -", "XLEN k",
+        "XINFO STREAM k FULL COUNT 0", "XINFO GROUPS k", "XPENDING k g - + 100", "DUMP k", "MEMORY USAGE k",
+    ];
+
+    private static readonly string[] Changes =
+    [
+        "APPEND k x", "LPUSH k x", "RPOP k", "LSET k 0 y", "SADD k x 5", "SREM k a", "HSET k f 2", "HDEL k 17", "ZADD k 3 x", "ZREM k a", "XADD k * a 1", "XDEL k 1-1", "XTRIM k MAXLEN 1",
+        "XREADGROUP GROUP g c9 STREAMS k >", "XACK k g 1-1", "XGROUP DELCONSUMER k g c1", "COPY k copy REPLACE",
+    ];
+
+    private readonly CommandTranscript _transcript = new();
+
+    public ValueTask InitializeAsync() => _transcript.InitializeAsync();
+
+    public ValueTask DisposeAsync() => _transcript.DisposeAsync();
+
+    public static TheoryData<string> Forms => [.. RedisDumps.OfRedis70.Keys, .. RedisDumps.OfRedis74.Keys];
+
+    [Theory]
+    [MemberData(nameof(Forms))]
+    public void A_damaged_dump_is_refused_and_changes_nothing_or_is_a_value(string form)
+    {
+        byte[] sound = RedisDumps.OfRedis70.GetValueOrDefault(form) ?? RedisDumps.OfRedis74[form];
+        var random = new Random(6);
+        Run("SET other 1").IsOk();
+        long used = _transcript.UsedBytes;
+        int restored = 0;
+        for (int i = 0; i < DamagesOfEach; i++)
+        {
+            Run("DEL k copy");
+            Run("RPUSH k old value").IsInteger(2);
+            RespValue reply = Restore("k", Damage(sound, random), "REPLACE");
+            if (reply.IsError)
+            {
+                reply.IsError("ERR Bad data format");
+                Run("LRANGE k 0 -1").IsArray("old", "value");
+                continue;
+            }
+
+            reply.IsOk();
+            restored++;
+            foreach (string question in Questions) Run(question);
+            foreach (string change in Changes) Run(change);
+            foreach (string question in Questions) Run(question);
+        }
+
+        Run("DEL k copy");
+        _transcript.SweepAll();
+        Assert.Equal(used, _transcript.UsedBytes);
+        Run("GET other").IsBulk("1");
+        Assert.InRange(restored, 1, DamagesOfEach - 1);
+    }
+
+    [Fact]
+    public void Field_expiries_are_dumped_and_restored()
+    {
+        foreach ((string form, byte[] dump) in RedisDumps.OfRedis74)
+        {
+            Restore("k", RedisDumps.ValueOf(dump), "REPLACE", version: 12).IsOk();
+            Run("HPEXPIRETIME k FIELDS 3 a b nope").IsIntegers(4102444800000, -1, -2);
+            Run("HGET k a").IsBulk("1");
+            bool isLarge = form.StartsWith("large", StringComparison.Ordinal);
+            Run("OBJECT ENCODING k").IsBulk(isLarge ? "hashtable" : "listpackex");
+            if (!isLarge) Run("DUMP k").IsBytes(dump); // a table's fields have no order
+        }
+    }
+
+    [Fact]
+    public void A_hash_whose_fields_are_all_over_is_no_key_but_replaces_one()
+    {
+        Run("HSET k a 1").IsInteger(1);
+        Run("HPEXPIRE k 100 FIELDS 1 a").IsIntegers(1);
+        byte[] dump = Run("DUMP k").Payload!;
+        Run("SET k old").IsOk();
+        _transcript.Advance(100);
+        Restore("k", RedisDumps.ValueOf(dump), "REPLACE", version: 12).IsOk();
+        Run("EXISTS k").IsInteger(0);
+    }
+
+    [Fact]
+    public void The_access_clock_is_set_as_the_policy_reads_it()
+    {
+        byte[] value = RedisDumps.ValueOf(RedisDumps.OfRedis70["string"]);
+        Restore("k", value, "IDLETIME", "1000").IsOk();
+        Run("OBJECT IDLETIME k").IsInteger(1000);
+        Restore("k", value, "REPLACE", "FREQ", "77").IsOk();
+        Run("OBJECT IDLETIME k").IsInteger(0);
+        Run("CONFIG SET maxmemory-policy allkeys-lfu").IsOk();
+        Restore("k", value, "REPLACE", "FREQ", "77").IsOk();
+        Run("OBJECT FREQ k").IsInteger(77);
+    }
+
+    [Fact]
+    public void Waitaof_knows_of_no_file()
+    {
+        Run("WAITAOF 0 0 0").IsIntegers(0, 0);
+        Run("WAITAOF 1 0 0").IsError("ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.");
+        Run("WAITAOF 2 0 0").IsError("ERR value is out of range, value must between 0 and 1");
+        Run("WAITAOF 0 -1 0").IsError("ERR value is out of range, must be positive");
+        Run("WAITAOF 0 0 -1").IsError("ERR timeout is negative");
+    }
+
+    private RespValue Run(string line) => _transcript.Run(line);
+
+    private RespValue Restore(string key, byte[] value, params string[] options) => Restore(key, value, string.Join(' ', options), version: 10);
+
+    private RespValue Restore(string key, byte[] value, string options, int version) => Run($"RESTORE {key} 0 {CommandLine.Format(RedisDumps.Seal(value, version))} {options}");
+
+    private static byte[] Damage(byte[] sound, Random random)
+    {
+        List<byte> value = [.. RedisDumps.ValueOf(sound)];
+        for (int damages = random.Next(1, 4); damages > 0 && value.Count > 1; damages--)
+        {
+            int at = random.Next(1, value.Count); // the type stays
+            switch (random.Next(8))
+            {
+                case 0: value.RemoveRange(at, value.Count - at); break;
+                case 1: value.Insert(at, (byte)random.Next(256)); break;
+                case 2: value.RemoveAt(at); break;
+                case 3: value.InsertRange(at, [0x81, 0x7F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF]); break;
+                case 4: value[at] = (byte)random.Next(256); break;
+                default: value[at] ^= (byte)(1 << random.Next(8)); break;
+            }
+        }
+
+        return [.. value];
+    }
+}
