@@ -16,7 +16,7 @@ namespace RedKite.Server.Commands;
 /// </summary>
 internal static class DumpCommands
 {
-    private const string RestoreComplexity = "O(1) to create the new key and additional O(N*M) to reconstruct the serialized value, where N is the number of Redis objects composing the value and M their average size. For small string values the time complexity is thus O(1)+O(1*M) where M is small, so simply O(1). However for sorted set values the complexity is O(N*M*log(N)) because inserting values into sorted sets is O(log(N)).";
+    private const string RestoreComplexity = "O(N*M) for N elements of M bytes; O(N*M*log(N)) for a sorted set.";
     private const string RestoreSyntax = "key ttl:integer serialized-value [REPLACE]@3.0.0 [ABSTTL]@5.0.0 [IDLETIME seconds:integer]@5.0.0 [FREQ frequency:integer]@5.0.0";
 
     private static readonly KeySpec[] Restored = Keys.One(1, Overwrite | Update);
@@ -24,7 +24,7 @@ internal static class DumpCommands
     internal static readonly CommandFamily Family = new("generic", "keyspace",
     [
         new("DUMP", 2, CommandFlags.ReadOnly, Keys.One(1, KeyFlags.ReadOnly | Access), Dump,
-            new("2.6.0", "O(1) to access the key and additional O(N*M) to serialize it, where N is the number of Redis objects composing the value and M their average size. For small string values the time complexity is thus O(1)+O(1*M) where M is small, so simply O(1).", "Returns a key's value as bytes for RESTORE.", "key")) { Tips = ["nondeterministic_output"] },
+            new("2.6.0", "O(N*M) for N elements of M bytes.", "Returns a key's value as bytes for RESTORE.", "key")) { Tips = ["nondeterministic_output"] },
         new("RESTORE", -4, Write | DenyOom, Restored, Restore,
             new("2.6.0", RestoreComplexity, "Makes a key hold the value that DUMP gave as bytes.", RestoreSyntax)) { Categories = AclCategory.Dangerous },
     ]);
