@@ -8,7 +8,9 @@ namespace RedKite.Figures.Scenarios;
 /// The longest time that one SET takes while the table grows from nothing to millions of keys, measured in process so that
 /// no socket and no other thread stands between the clock and the table. The machine itself interrupts a thread now and
 /// then, so the same loop is also run with nothing in it but the clock, and both are run with the thread's CPU clock as
-/// well: what only the wall clock shows is not the table's.
+/// well: what only the wall clock shows is not the table's. The kernel counts what the host takes from the machine as the
+/// thread's own, though, so the judgement is on the least of several runs: the table grows at the same operations in each,
+/// since the keys and their hashes are the same, and the host interrupts others every time.
 /// </summary>
 internal static class GrowthScenario
 {
@@ -17,6 +19,10 @@ internal static class GrowthScenario
     private const int WarmUpOperations = 200_000;
     private const int LongNs = 1_000_000;
     private const int WorstShown = 5;
+    private const int Runs = 3;
+
+    // The secret of the hashes: the same tables in every run.
+    private static readonly byte[] Secret = [.. Enumerable.Range(1, 24).Select(i => (byte)i)];
 
     internal static Report Run(Options options)
     {
@@ -34,13 +40,27 @@ internal static class GrowthScenario
         report.Tables.Add(worst);
         foreach ((string clock, Func<long> readNs) in new[] { ("wall", WallNs), ("thread CPU", (Func<long>)KernelCpuClock.ReadThreadNs) })
         {
-            using var keyspace = new Keyspace(stripes: 1, databases: 1);
             AddRows(latencies, worst, "clock alone", clock, Time(static (_, _) => { }, readNs, keys, value));
-            for (int i = 0; i < WarmUpOperations; i++) Set(keyspace, "warm-up"u8, value);
-            AddRows(latencies, worst, "SET", clock, Time((key, stored) => Set(keyspace, key, stored), readNs, keys, value));
+            AddRows(latencies, worst, "SET", clock, Load(readNs, keys, value));
         }
 
+        int[] leastNs = Load(KernelCpuClock.ReadThreadNs, keys, value);
+        for (int run = 1; run < Runs; run++)
+        {
+            int[] again = Load(KernelCpuClock.ReadThreadNs, keys, value);
+            for (int i = 0; i < keys; i++) leastNs[i] = Math.Min(leastNs[i], again[i]);
+        }
+
+        AddRows(latencies, worst, $"SET, least of {Runs} runs", "thread CPU", leastNs);
+        report.Targets.Add(Target.AtMost(LongNs / 1e3, $"longest SET in the least of {Runs} runs, us", leastNs.Max() / 1e3));
         return report;
+    }
+
+    private static int[] Load(Func<long> readNs, int keys, byte[] value)
+    {
+        using var keyspace = new Keyspace(stripes: 1, databases: 1, hasher: new KeyHasher(Secret));
+        for (int i = 0; i < WarmUpOperations; i++) Set(keyspace, "warm-up"u8, value);
+        return Time((key, stored) => Set(keyspace, key, stored), readNs, keys, value);
     }
 
     // What SET does to the store, from the hash to the unlocking.

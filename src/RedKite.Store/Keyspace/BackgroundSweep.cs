@@ -4,7 +4,8 @@ namespace RedKite.Store.Keyspace;
 
 /// <summary>
 /// One loop's share of the background work: frees what FLUSHALL set aside, removes keys and fields of hashes whose time has
-/// come, though nobody touches them, and makes long lists compact. It works in short slices under one stripe's lock at a time, and stops at a deadline.
+/// come, though nobody touches them, makes long lists compact, and gives memory back that is kept and not used. It works in
+/// short slices under one stripe's lock at a time, and stops at a deadline.
 /// </summary>
 /// <remarks>
 /// There is no index of expiries. A segment knows the earliest one that it may hold, so a round looks at every
@@ -54,6 +55,7 @@ internal sealed class BackgroundSweep
         }
 
         _isCooling = CoolLists(deadline);
+        if (!_isCooling && _firstStripe == 0) _keyspace.TrimFreeMemory();
         return _isCooling;
     }
 

@@ -14,14 +14,16 @@ internal sealed class Keyspace : IDisposable
     internal const int StripesMax = 64;
 
     private readonly SlabSource _source = new();
-    private readonly KeyHasher _hasher = new();
+    private readonly KeyHasher _hasher;
     private readonly Database[] _databases;
 
     /// <param name="stripes">A power of two, at most <see cref="StripesMax"/>.</param>
     /// <param name="databases">How many numbered databases there are.</param>
     /// <param name="guarded">Whether memory comes from the guarded arena of the tests.</param>
-    internal Keyspace(int stripes, int databases, bool guarded = false)
+    /// <param name="hasher">A hasher whose secret is known, for what must be repeated exactly; otherwise one of its own.</param>
+    internal Keyspace(int stripes, int databases, bool guarded = false, KeyHasher? hasher = null)
     {
+        _hasher = hasher ?? new KeyHasher();
         ArgumentOutOfRangeException.ThrowIfGreaterThan(stripes, StripesMax);
         if (!BitOperations.IsPow2(stripes)) throw new ArgumentException("The number of stripes is a power of two.", nameof(stripes));
         Stripes = new Stripe[stripes];
@@ -119,6 +121,9 @@ internal sealed class Keyspace : IDisposable
         _source.ReleaseKept();
         SystemMemory.TrimHeap();
     }
+
+    /// <summary>Gives some of what all stripes keep for reuse, and have not used for a while, back to the system.</summary>
+    internal void TrimFreeMemory() => _source.Trim();
 
     /// <summary>Checks every red zone and poisoned block of a guarded keyspace.</summary>
     internal void CheckGuards()

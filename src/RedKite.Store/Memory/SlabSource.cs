@@ -17,6 +17,7 @@ internal sealed unsafe class SlabSource : IDisposable
     private const int RangeBytes = 64 << 20;
     private const int RegionBytes = 2 << 20; // a huge page
     private const int FreeSlabsKeptMax = 64;
+    private const int TrimmedMax = 16;
 
     // A small database must stay small: a huge page is 32 slabs.
     private const int OrdinaryRegions = 16;
@@ -31,6 +32,7 @@ internal sealed unsafe class SlabSource : IDisposable
     private byte* _rangeEnd;
     private byte* _ready; // a region whose huge page is there
     private int _regions;
+    private int _keptLeast; // since the last trimming: so many were not needed
     private volatile bool _preparing;
     private long _heldBytes;
 
@@ -41,7 +43,11 @@ internal sealed unsafe class SlabSource : IDisposable
     {
         lock (_lock)
         {
-            if (_kept.TryPop(out nint kept)) return (byte*)kept;
+            if (_kept.TryPop(out nint kept))
+            {
+                _keptLeast = Math.Min(_keptLeast, _kept.Count);
+                return (byte*)kept;
+            }
 
             if (!_discarded.TryPop(out nint slab))
             {
@@ -65,10 +71,17 @@ internal sealed unsafe class SlabSource : IDisposable
                 return;
             }
 
-            // Under the lock: another taker must not get the slab before its pages are gone.
-            SystemMemory.Discard(slab, SlabBytes);
-            _heldBytes -= SlabBytes;
-            _discarded.Push((nint)slab);
+            Discard((nint)slab);
+        }
+    }
+
+    /// <summary>Gives back the pages of some free slabs that nobody took since the last time. To be called now and then.</summary>
+    internal void Trim()
+    {
+        lock (_lock)
+        {
+            for (int count = Math.Min(_keptLeast, TrimmedMax); count > 0; count--) Discard(_kept.Pop());
+            _keptLeast = _kept.Count;
         }
     }
 
@@ -77,12 +90,8 @@ internal sealed unsafe class SlabSource : IDisposable
     {
         lock (_lock)
         {
-            while (_kept.TryPop(out nint slab))
-            {
-                SystemMemory.Discard((byte*)slab, SlabBytes);
-                _heldBytes -= SlabBytes;
-                _discarded.Push(slab);
-            }
+            while (_kept.TryPop(out nint slab)) Discard(slab);
+            _keptLeast = 0;
         }
     }
 
@@ -95,6 +104,14 @@ internal sealed unsafe class SlabSource : IDisposable
         _discarded.Clear();
         _next = _end = _rangeNext = _rangeEnd = _ready = null;
         _heldBytes = 0;
+    }
+
+    // Under the lock: another taker must not get the slab before its pages are gone.
+    private void Discard(nint slab)
+    {
+        SystemMemory.Discard((byte*)slab, SlabBytes);
+        _heldBytes -= SlabBytes;
+        _discarded.Push(slab);
     }
 
     private void BeginRegion()

@@ -65,6 +65,23 @@ public unsafe class SlabSourceTests
     }
 
     [Fact]
+    public void Slabs_that_nobody_takes_give_their_pages_back_in_time()
+    {
+        using var source = new SlabSource();
+        nint[] slabs = [.. Enumerable.Range(0, 40).Select(_ => (nint)source.Take())];
+        foreach (nint slab in slabs) source.Return((byte*)slab);
+        source.Trim();
+        Assert.Equal(40L * SlabSource.SlabBytes, source.HeldBytes); // they were in use a moment ago
+
+        source.Return(source.Take());
+        source.Trim();
+        Assert.Equal(24L * SlabSource.SlabBytes, source.HeldBytes); // sixteen at a time
+        source.Trim();
+        source.Trim();
+        Assert.Equal(0, source.HeldBytes);
+    }
+
+    [Fact]
     public void Threads_never_hold_the_same_slab()
     {
         using var source = new SlabSource();
