@@ -21,6 +21,9 @@ public sealed class EventLoop : IDisposable
     private const int LingerMs = 3000;
     private const int LingeringMax = 1024;
 
+    /// <summary>How many files a loop has open besides its connections: what it waits with, is woken by, and times with.</summary>
+    public const int OwnFilesMax = 3;
+
     private readonly byte[] _receiveBuffer = GC.AllocateUninitializedArray<byte>(ReceiveBytes, pinned: true);
     private readonly ConcurrentQueue<Action> _mailbox = new();
     private readonly List<Connection> _closing = [];
