@@ -60,6 +60,9 @@ internal sealed class CommandExecutor
     /// <summary>Lets clients wait, and serves those whose keys this executor's commands made readable.</summary>
     internal WaiterService Waiters { get; }
 
+    /// <summary>Hashes of the keys that are locked for the command that executes, on the path that locks several.</summary>
+    internal KeyHashes KeyHashes { get; } = new();
+
     /// <summary>Whether commands execute where none may wait.</summary>
     internal bool DeniesBlocking { get; set; }
 
