@@ -1,4 +1,5 @@
 using System.Collections.Concurrent;
+using System.Diagnostics;
 using System.Net;
 using System.Net.Sockets;
 using RedKite.Net.Interop;
@@ -21,6 +22,15 @@ public sealed class EventLoop : IDisposable
     private const int LingerMs = 3000;
     private const int LingeringMax = 1024;
 
+    /// <summary>How many files a loop has open besides its connections: what it waits with, is woken by, and times with.</summary>
+    public const int OwnFilesMax = 3;
+
+    // Timing a cycle takes two readings of the clock, some 50 ns. As long as there are few cycles all are timed; otherwise
+    // one of so many, which counts for the others too. A prime number: clients do things by twos and tens.
+    private const int CyclesOfOneTimed = 61;
+    private const int FewCyclesPerMs = 5;
+    private const int CyclesCountedEveryMs = 50;
+
     private readonly byte[] _receiveBuffer = GC.AllocateUninitializedArray<byte>(ReceiveBytes, pinned: true);
     private readonly ConcurrentQueue<Action> _mailbox = new();
     private readonly List<Connection> _closing = [];
@@ -31,6 +41,13 @@ public sealed class EventLoop : IDisposable
     private bool _tickIsSet;
     private int _posted;
     private int _connectionCount;
+    private long _workTicks;
+    private long _cycleStart;
+    private int _cycleWeight = 1;
+    private int _nextCycleWeight = 1;
+    private int _cyclesUntilTimed = 1;
+    private long _cyclesCounted;
+    private long _cyclesCountedMs;
     private volatile bool _stopping;
 
     /// <param name="name">The thread's name.</param>
@@ -61,6 +78,9 @@ public sealed class EventLoop : IDisposable
 
     /// <summary>How often the loop waited and worked.</summary>
     public long Cycles { get; private set; }
+
+    /// <summary>How long the loop worked between its waits; with many cycles, as some of them were measured.</summary>
+    public TimeSpan WorkTime => Stopwatch.GetElapsedTime(0, Volatile.Read(ref _workTicks));
 
     /// <summary>What let the loop end before its time, if anything did.</summary>
     public Exception? Failure { get; private set; }
@@ -141,6 +161,13 @@ public sealed class EventLoop : IDisposable
 
     /// <summary>Frees the loop's system resources after <see cref="Stop"/>.</summary>
     public void Dispose() => Transport.Dispose();
+
+    /// <summary>The wait is over.</summary>
+    internal void BeginCycle()
+    {
+        Cycles++;
+        if (--_cyclesUntilTimed == 0) _cycleStart = Stopwatch.GetTimestamp();
+    }
 
     internal void TimerFired() => _tickIsDue = true;
 
@@ -227,10 +254,10 @@ public sealed class EventLoop : IDisposable
             while (!_stopping)
             {
                 Transport.Wait(this);
-                Cycles++;
                 if (Volatile.Read(ref _posted) != 0) EmptyMailbox();
                 if (_closing.Count > 0) EndClosing();
                 if (_tickIsDue) Tick();
+                if (_cyclesUntilTimed == 0) EndTimedCycle();
             }
         }
 #pragma warning disable CA1031 // Whatever it is: the loop cannot go on, and the owner decides what that means.
@@ -256,6 +283,24 @@ public sealed class EventLoop : IDisposable
         if (_lingering.Count > 0) EndOverdueLingering();
         int milliseconds = Handler.Tick();
         if (!_tickIsSet) Transport.SetTimer(Math.Max(1, milliseconds) * 1000L);
+        CountCycles();
+    }
+
+    private void EndTimedCycle()
+    {
+        _workTicks += (Stopwatch.GetTimestamp() - _cycleStart) * _cycleWeight;
+        _cyclesUntilTimed = _cycleWeight = _nextCycleWeight;
+    }
+
+    // Decides how many cycles the next one that is timed counts for.
+    private void CountCycles()
+    {
+        long nowMs = Environment.TickCount64;
+        long elapsedMs = nowMs - _cyclesCountedMs;
+        if (elapsedMs < CyclesCountedEveryMs) return;
+        bool few = Cycles - _cyclesCounted <= elapsedMs * FewCyclesPerMs;
+        (_cyclesCounted, _cyclesCountedMs) = (Cycles, nowMs);
+        _nextCycleWeight = few ? 1 : CyclesOfOneTimed;
     }
 
     private void EmptyMailbox()

@@ -54,6 +54,7 @@ internal sealed class SocketsTransport : Transport
         // Also without a wait: signals that were not consumed would pile up, and each would end a later wait at once.
         bool idle = _ready.IsEmpty && _accepted.IsEmpty;
         _signal.Wait(idle ? (int)Math.Clamp(_timerDue - Environment.TickCount64, 0, int.MaxValue) : 0);
+        loop.BeginCycle();
         Interlocked.Exchange(ref _signaled, 0);
         if (Environment.TickCount64 >= _timerDue) loop.TimerFired();
         for (int failures = Interlocked.Exchange(ref _acceptFailures, 0); failures > 0; failures--) loop.AcceptFailed();

@@ -25,6 +25,7 @@ public sealed class RedKiteServer : IAsyncDisposable
     private readonly List<EventLoop> _loops = [];
     private readonly List<SessionLoop> _sessionLoops = [];
     private readonly Endpoints _endpoints;
+    private readonly ClientLimit _clientLimit;
     private readonly List<CommandExecutor> _executors = [];
     private readonly List<InProcessClient> _clients = [];
     private readonly ConcurrentBag<InProcessClient> _idleClients = [];
@@ -40,6 +41,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         Clock = new ServerClock(timeProvider);
         StartedMs = Clock.NowMs;
         Log = new ServerLog(Settings, log);
+        _clientLimit = new ClientLimit(Settings, Log);
         Commands = new CommandTable(CommandFamilies.All);
         foreach (RenamedCommand renamed in configuration.RenamedCommands)
         {
@@ -183,6 +185,7 @@ public sealed class RedKiteServer : IAsyncDisposable
     {
         try
         {
+            _clientLimit.ApplyAtStart(LoopCount);
             _endpoints.Open();
         }
         catch
@@ -275,6 +278,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         Apply("latency-tracking", () => TracksLatency = Settings.LatencyTracking);
         Apply("maxmemory-policy", () => CountsFrequency = Settings.MaxMemoryPolicy is MaxMemoryPolicy.AllKeysLfu or MaxMemoryPolicy.VolatileLfu);
 
+        Configuration.OnChange("maxclients", _clientLimit.Check);
         Configuration.OnChange("port", () => ReopenTcp("Unable to listen on this port. Check server logs."));
         Configuration.OnChange("bind", () => ReopenTcp("Failed to bind to specified addresses."));
 

@@ -102,6 +102,31 @@ public sealed class ProgramTests
         connection.Run("PING").IsSimple("PONG");
     }
 
+    [Fact]
+    public void Maxclients_follows_the_limit_of_open_files()
+    {
+        Assert.SkipUnless(OperatingSystem.IsLinux(), "the limit is Linux's");
+        using ServerProcess server = StartWithFiles(400);
+        using RespConnection connection = server.Connect();
+        long fitting = long.Parse(connection.Run("CONFIG GET maxclients").Items[1].Text, CultureInfo.InvariantCulture);
+        Assert.SkipWhen(fitting == 10_000, "whoever has the privilege raises the hard limit too");
+        Assert.InRange(fitting, 10, 400 - 32);
+        Assert.Contains(server.Output, line => line.Contains($"maxclients has been reduced to {fitting}", StringComparison.Ordinal));
+        connection.Run($"CONFIG SET timeout 7 maxclients {fitting + 1}").IsError(
+            $"ERR CONFIG SET failed (possibly related to argument 'maxclients') - The operating system is not able to handle the specified number of clients, try with {fitting}");
+        connection.Run("CONFIG GET timeout").IsArray("timeout", "0");
+        connection.Run("CONFIG SET maxclients 10").IsOk();
+        connection.Run($"CONFIG SET maxclients {fitting}").IsOk();
+
+        // As many do fit, and the server still answers and can open files.
+        List<RespConnection> clients = [];
+        for (int i = 1; i < fitting; i++) clients.Add(server.Connect());
+        foreach (RespConnection client in clients) client.Run("PING").IsSimple("PONG");
+        using (RespConnection refused = server.Connect()) refused.Read().IsError("ERR max number of clients reached");
+        Assert.Contains("connected_clients", connection.Run("INFO").Text, StringComparison.Ordinal);
+        foreach (RespConnection client in clients) client.Dispose();
+    }
+
     [Theory]
     [MemberData(nameof(Transports))]
     public void A_unix_socket_is_served_and_removed(string transport)
@@ -190,6 +215,9 @@ public sealed class ProgramTests
 
     private static ServerProcess Start(string transport, params string[] options) =>
         ServerProcess.Start(ServerProgram.UnderTest, [.. ServerProgram.TransportOptions(transport), .. options]);
+
+    private static ServerProcess StartWithFiles(int limit) => ServerProcess.Start(
+        ServerProgram.UnderTest with { CommandLine = $"sh -c 'ulimit -n {limit}; exec \"$@\"' sh {ServerProgram.UnderTest.CommandLine}" });
 
     private static void EndsWith(string transport, Action<ServerProcess> end)
     {

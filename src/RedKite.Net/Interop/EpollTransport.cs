@@ -92,6 +92,7 @@ internal sealed unsafe class EpollTransport : Transport
     internal override void Wait(EventLoop loop)
     {
         int ready = LinuxCalls.EpollWait(_epoll, _events, EventsMax);
+        loop.BeginCycle();
         for (int i = 0; i < ready; i++)
         {
             byte* entry = _events + (i * LinuxCalls.EventBytes);

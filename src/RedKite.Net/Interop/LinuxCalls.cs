@@ -23,6 +23,8 @@ internal static unsafe partial class LinuxCalls
     internal const int TooManyFiles = 24;    // EMFILE
     internal const int FileTableFull = 23;   // ENFILE
 
+    private const int FileLimit = 7;         // RLIMIT_NOFILE
+
     internal const int NonBlocking = 0x800;  // O_NONBLOCK, SOCK_NONBLOCK, EFD_NONBLOCK
     internal const int CloseOnExec = 0x80000;
     internal const int NoSignal = 0x4000;    // MSG_NOSIGNAL
@@ -54,6 +56,22 @@ internal static unsafe partial class LinuxCalls
     }
 
     internal static void SetOption(int descriptor, int level, int option, int value) => _ = setsockopt(descriptor, level, option, &value, sizeof(int));
+
+    /// <summary>How many files the process may have open, and how far it may raise that itself.</summary>
+    internal static bool TryGetFileLimit(out ulong soft, out ulong hard)
+    {
+        ulong* limit = stackalloc ulong[2];
+        bool known = getrlimit(FileLimit, limit) == 0;
+        (soft, hard) = known ? (limit[0], limit[1]) : (0, 0);
+        return known;
+    }
+
+    /// <summary>A higher hard limit takes a privilege.</summary>
+    internal static bool TrySetFileLimit(ulong soft, ulong hard)
+    {
+        ulong* limit = stackalloc ulong[] { soft, hard };
+        return setrlimit(FileLimit, limit) == 0;
+    }
 
     /// <summary>Waits without a timeout. Never inlined, so that a profile tells waiting from receiving and sending.</summary>
     [MethodImpl(MethodImplOptions.NoInlining)]
@@ -99,6 +117,12 @@ internal static unsafe partial class LinuxCalls
 
     [LibraryImport("libc")]
     internal static partial nint write(int descriptor, byte* buffer, nint bytes);
+
+    [LibraryImport("libc")]
+    private static partial int getrlimit(int resource, ulong* limit);
+
+    [LibraryImport("libc")]
+    private static partial int setrlimit(int resource, ulong* limit);
 
     [LibraryImport("libc")]
     private static partial nint syscall(nint number, nint first, nint second, nint third, nint fourth, nint fifth, nint sixth);

@@ -105,10 +105,9 @@ internal ref struct CommandContext
     /// <summary>Whether a log must not show the argument.</summary>
     internal readonly bool IsRedacted(int argument) => (_redacted & (1UL << Math.Min(argument, 63))) != 0;
 
-    /// <summary>The hash of a key, which was computed before where it is the command's first one.</summary>
+    /// <summary>The hash of a key, which was mostly computed before.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    internal readonly ulong HashOf(int argument) =>
-        argument == Command.FirstKey ? _firstKeyHash : _executor.Server.Keyspace.Hash(this[argument]);
+    internal readonly ulong HashOf(int argument) => argument == Command.FirstKey ? _firstKeyHash : HashOfLaterKey(argument);
 
     /// <summary>Looks a key up to read its value: counts a hit or miss and notes the access.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
@@ -286,6 +285,12 @@ internal ref struct CommandContext
 
     /// <summary>Reads the clock again, after a command that took its time.</summary>
     internal readonly void RefreshTime() => _executor.ReadTime();
+
+    private readonly ulong HashOfLaterKey(int argument)
+    {
+        ulong known = _executor.KeyHashes.Find(argument);
+        return known != 0 ? known : _executor.Server.Keyspace.Hash(this[argument]);
+    }
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private readonly void Touch(Entry entry)

@@ -15,7 +15,8 @@ namespace RedKite.Server.Execution;
 /// </summary>
 /// <remarks>
 /// Commands that are fast are not timed one by one: a run of them in one batch shares the time that the run took, so that
-/// always-on metrics cost two clock reads a batch.
+/// always-on metrics cost two clock reads a batch. When a run as a whole took so long that one of its commands may have been
+/// slow, nobody can say which one; so the next ones are timed one by one for a while, and the slow log gets what is true.
 /// </remarks>
 internal sealed class CommandExecutor
 {
@@ -25,6 +26,10 @@ internal sealed class CommandExecutor
     // Replies are sent when a batch of this size is waiting, so that a long pipeline does not pile them up.
     private const int ReplyBytesToSend = 256 * 1024;
 
+    // How many commands are timed one by one after a run that took long: some 60 microseconds' worth of time, after at least
+    // a millisecond of it.
+    private const int CommandsToTime = 1000;
+
     private readonly Keyspace _keyspace;
     private readonly CommandTable _commands;
     private readonly RequestParser _parser = new();
@@ -32,6 +37,7 @@ internal sealed class CommandExecutor
     private readonly SlowPath _slowPath;
     private long _runStart;
     private int _runFirst;
+    private int _commandsToTime;
     private byte[] _inlineLine = []; // the batch's inline request as it came, if it has quotes
 
     internal CommandExecutor(RedKiteServer server)
@@ -53,6 +59,9 @@ internal sealed class CommandExecutor
 
     /// <summary>Lets clients wait, and serves those whose keys this executor's commands made readable.</summary>
     internal WaiterService Waiters { get; }
+
+    /// <summary>Hashes of the keys that are locked for the command that executes, on the path that locks several.</summary>
+    internal KeyHashes KeyHashes { get; } = new();
 
     /// <summary>Whether commands execute where none may wait.</summary>
     internal bool DeniesBlocking { get; set; }
@@ -254,6 +263,7 @@ internal sealed class CommandExecutor
             held = null;
             long now = EndRun(cmd, i);
             if (!_slowPath.Execute(ref cmd, ref request, _parser.Arguments(request.First, request.Count), ref now)) break;
+            if (_commandsToTime > 0) _commandsToTime--;
             i++;
             BeginRun(i, now);
             isPlain = IsPlain(session);
@@ -279,7 +289,7 @@ internal sealed class CommandExecutor
     }
 
     // Whether nothing about the client or the server asks for the long way.
-    private bool IsPlain(Session session) => !session.NeedsAttention && !Server.TimesEachCommand && !Server.Pause.IsActive;
+    private bool IsPlain(Session session) => !session.NeedsAttention && !Server.TimesEachCommand && _commandsToTime == 0 && !Server.Pause.IsActive;
 
     // The second of two passes ahead of the execution: every key's bucket was asked for while the batch was read; now,
     // when the buckets have come, every key's entry is. So lookups do not wait for memory one after the other.
@@ -311,7 +321,8 @@ internal sealed class CommandExecutor
         int length = end - _runFirst;
         if (length == 0) return _runStart; // just now
         long now = Stopwatch.GetTimestamp();
-        long each = RedKiteServer.TicksToNs(now - _runStart) / length;
+        long ns = RedKiteServer.TicksToNs(now - _runStart);
+        long each = ns / length;
         int i = _runFirst;
         while (i < end)
         {
@@ -326,9 +337,21 @@ internal sealed class CommandExecutor
         }
 
         Metrics.CommandsProcessed += length;
-        if (each >= Server.SlowLog.ThresholdNs && length == 1) _slowPath.NoteSlow(cmd, each);
-        if (each >= Server.LatencyMonitor.ThresholdNs) Server.LatencyMonitor.AddCommand(cmd.Command, NowMs, each);
+        if (ns >= Math.Min(Server.SlowLog.ThresholdNs, Server.LatencyMonitor.ThresholdNs)) NoteLongRun(cmd, length, ns);
         return now;
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private void NoteLongRun(scoped in CommandContext cmd, int length, long ns)
+    {
+        if (length > 1)
+        {
+            _commandsToTime = CommandsToTime;
+            return;
+        }
+
+        if (ns >= Server.SlowLog.ThresholdNs) _slowPath.NoteSlow(cmd, ns);
+        if (ns >= Server.LatencyMonitor.ThresholdNs) Server.LatencyMonitor.AddCommand(cmd.Command, NowMs, ns);
     }
 
     /// <summary>A request of the current batch.</summary>

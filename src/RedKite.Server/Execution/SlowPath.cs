@@ -72,6 +72,7 @@ internal sealed class SlowPath(CommandExecutor executor)
         _keyspace.Enter(stripes);
         executor.HeldStripes = stripes;
         command.Handler(ref cmd);
+        executor.KeyHashes.Forget();
         if (_server.Waiting.Count > 0) stripes = executor.Waiters.Serve(stripes);
         executor.HeldStripes = 0;
         _keyspace.Exit(stripes);
@@ -167,7 +168,14 @@ internal sealed class SlowPath(CommandExecutor executor)
         if (command.Is(CommandFlags.AllStripes) || command.NeedsAllStripes?.Invoke(cmd) == true) return _keyspace.AllStripes;
         ulong stripes = 0;
         var keys = new KeyExtraction(command);
-        while (keys.MoveNext(cmd)) stripes |= 1UL << _keyspace.StripeOf(_keyspace.Hash(cmd[keys.Argument]));
+        while (keys.MoveNext(cmd))
+        {
+            ulong hash = cmd.HashOf(keys.Argument);
+            executor.KeyHashes.Keep(cmd.Database, keys.Argument, hash);
+            stripes |= 1UL << _keyspace.StripeOf(hash);
+        }
+
+        executor.KeyHashes.PrefetchEntries();
         return stripes;
     }
 

@@ -54,6 +54,7 @@ internal static class LatencyReport
         else text.Append("- SLOWLOG GET shows which commands were slow, with their arguments.\n");
         if (events.Any(latency => latency.Name == "command")) text.Append("- A slow command usually works on many elements or keys at once: read large values in parts, and use SCAN in place of KEYS.\n");
         if (events.Any(latency => latency.Name == "fast-command")) text.Append("- Commands that take constant time were slow: the machine is short of processor time or memory, or other programs get in the way. INFO cpu and INFO memory tell more.\n");
+        if (events.Any(latency => latency.Name == "expire-cycle")) text.Append("- Removing keys whose time had come took long: give keys times to live that do not all end in the same moment.\n");
         return text.ToString();
     }
 

@@ -1,6 +1,6 @@
 namespace RedKite.Server.Metrics;
 
-/// <summary>The rate at which a total grows: the mean over the last samples.</summary>
+/// <summary>The rate at which a total grows over time, or over what else counts up: the mean over the last samples.</summary>
 internal sealed class RateWindow
 {
     private const int Samples = 16;
@@ -8,7 +8,7 @@ internal sealed class RateWindow
     private readonly double[] _samples = new double[Samples];
     private int _next;
     private long _lastTotal;
-    private double _lastSeconds;
+    private double _lastAt;
     private bool _began;
 
     internal double Mean
@@ -21,17 +21,19 @@ internal sealed class RateWindow
         }
     }
 
-    /// <summary>Takes a sample of the total at a time.</summary>
-    internal void Add(long total, double seconds)
+    /// <summary>Takes a sample of the total.</summary>
+    /// <param name="total">What grows.</param>
+    /// <param name="at">The time in seconds, or another count.</param>
+    internal void Add(long total, double at)
     {
         if (_began)
         {
-            double elapsed = seconds - _lastSeconds;
+            double elapsed = at - _lastAt;
             _samples[_next] = elapsed > 0 ? Math.Max(0, total - _lastTotal) / elapsed : 0;
             _next = (_next + 1) % Samples;
         }
 
-        (_lastTotal, _lastSeconds, _began) = (total, seconds, true);
+        (_lastTotal, _lastAt, _began) = (total, at, true);
     }
 
     internal void Clear() => Array.Clear(_samples);

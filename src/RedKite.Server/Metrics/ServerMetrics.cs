@@ -7,6 +7,7 @@ internal sealed class ServerMetrics
     private readonly RateWindow _received = new();
     private readonly RateWindow _sent = new();
     private readonly RateWindow _cycles = new();
+    private readonly RateWindow _cycleTimes = new();
     private long _peakBytes;
 
     internal long ConnectionsReceived;
@@ -23,6 +24,9 @@ internal sealed class ServerMetrics
     /// <summary>Mean over the last samples: rounds of all loops in a second.</summary>
     internal double LoopCyclesPerSecond => _cycles.Mean;
 
+    /// <summary>Mean over the last samples: how long a round took.</summary>
+    internal double LoopCycleMicroseconds => _cycleTimes.Mean;
+
     /// <summary>Memory in use when the server had started.</summary>
     internal long StartupBytes { get; set; }
 
@@ -36,6 +40,8 @@ internal sealed class ServerMetrics
 
     internal long LoopCyclesAtReset { get; private set; }
 
+    internal long LoopMicrosecondsAtReset { get; private set; }
+
     /// <summary>Takes a sample of the totals; called ten times a second or so by one loop.</summary>
     internal void Sample(long nowMs, in ServerTotals totals, long usedBytes)
     {
@@ -44,6 +50,7 @@ internal sealed class ServerMetrics
         _received.Add(totals.BytesReceived, seconds);
         _sent.Add(totals.BytesSent, seconds);
         _cycles.Add(totals.LoopCycles, seconds);
+        _cycleTimes.Add(totals.LoopMicroseconds, totals.LoopCycles);
         NoteUsedBytes(usedBytes);
     }
 
@@ -66,9 +73,11 @@ internal sealed class ServerMetrics
         ExpiredKeysAtReset = expiredKeys;
         ExpiredFieldsAtReset = expiredFields;
         LoopCyclesAtReset = totals.LoopCycles;
+        LoopMicrosecondsAtReset = totals.LoopMicroseconds;
         _commands.Clear();
         _received.Clear();
         _sent.Clear();
         _cycles.Clear();
+        _cycleTimes.Clear();
     }
 }

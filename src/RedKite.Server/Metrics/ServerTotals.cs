@@ -40,6 +40,8 @@ internal readonly record struct ServerTotals
     /// <summary>Since the start: RESETSTAT takes note of them instead of setting them back.</summary>
     internal long LoopCycles { get; private init; }
 
+    internal long LoopMicroseconds { get; private init; }
+
     internal static ServerTotals Of(RedKiteServer server)
     {
         var sum = default(ServerTotals);
@@ -71,6 +73,7 @@ internal readonly record struct ServerTotals
                 RecentInputBytesMax = Math.Max(sum.RecentInputBytesMax, loop.Buffers.RecentInputBytesMax),
                 RecentOutputBytesMax = Math.Max(sum.RecentOutputBytesMax, loop.Buffers.RecentOutputBytesMax),
                 LoopCycles = sum.LoopCycles + loop.Loop.Cycles,
+                LoopMicroseconds = sum.LoopMicroseconds + (long)loop.Loop.WorkTime.TotalMicroseconds,
             };
         }
 

@@ -76,10 +76,11 @@ internal static class StatsInfo
 
     private static void WriteLoops(RedKiteServer server, in ServerTotals totals, InfoText text)
     {
-        // How long the loops worked between two waits is not measured: it would read the clock twice more each time.
         text.Line("eventloop_cycles"u8, totals.LoopCycles - server.Stats.LoopCyclesAtReset);
+        text.Line("eventloop_duration_sum"u8, totals.LoopMicroseconds - server.Stats.LoopMicrosecondsAtReset);
         text.Line("eventloop_duration_cmd_sum"u8, CommandMicroseconds(server));
         text.Line("instantaneous_eventloop_cycles_per_sec"u8, (long)server.Stats.LoopCyclesPerSecond);
+        text.Line("instantaneous_eventloop_duration_usec"u8, (long)server.Stats.LoopCycleMicroseconds);
     }
 
     private static long CommandMicroseconds(RedKiteServer server)

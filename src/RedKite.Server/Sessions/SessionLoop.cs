@@ -178,6 +178,8 @@ internal sealed class SessionLoop : IConnectionHandler
         long start = Stopwatch.GetTimestamp();
         bool cut = _sweep.Run(nowMs, start + (slice * Stopwatch.Frequency / 1_000_000), _server.ExpiresActively);
         Executor.Metrics.SweepTicks += Stopwatch.GetTimestamp() - start;
+        long expiryNs = RedKiteServer.TicksToNs(_sweep.ExpiryTicks);
+        if (expiryNs >= _server.LatencyMonitor.ThresholdNs) _server.LatencyMonitor.Add("expire-cycle", nowMs, expiryNs);
         if (cut)
         {
             Executor.Metrics.SweepsCut++;

@@ -42,10 +42,14 @@ internal sealed class BackgroundSweep
     /// <summary>Rounds that came to their end.</summary>
     internal long Rounds { get; private set; }
 
+    /// <summary>Stopwatch ticks that the last run spent on keys and fields whose time has come.</summary>
+    internal long ExpiryTicks { get; private set; }
+
     /// <summary>Works until the deadline (a <see cref="Stopwatch"/> time) or until the round ends.</summary>
     /// <returns>Whether work is left, so that the caller should come back soon.</returns>
     internal bool Run(long nowMs, long deadline, bool expire)
     {
+        ExpiryTicks = 0;
         if (FreeDropped(deadline)) return true;
         if (!_isCooling)
         {
@@ -80,10 +84,13 @@ internal sealed class BackgroundSweep
     private bool Expire(long nowMs, long deadline)
     {
         if (!_inRound) BeginRound();
+        long start = Stopwatch.GetTimestamp();
         while (_inRound)
         {
             ExpireSlice(nowMs);
-            if (Stopwatch.GetTimestamp() >= deadline) return _inRound;
+            long now = Stopwatch.GetTimestamp();
+            ExpiryTicks = now - start;
+            if (now >= deadline) return _inRound;
         }
 
         return false;

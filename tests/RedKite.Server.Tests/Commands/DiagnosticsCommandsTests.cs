@@ -1,3 +1,5 @@
+using System.Text;
+using RedKite.Store.Keyspace;
 using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Commands;
@@ -26,6 +28,34 @@ public class DiagnosticsCommandsTests
     }
 
     [Fact]
+    public async Task After_a_pipeline_that_took_long_the_slow_log_sees_the_one_slow_command_of_the_next()
+    {
+        await using LiveServer server = await LiveServer.StartAsync("loops", "1", "slowlog-log-slower-than", "100000", "latency-monitor-threshold", "100");
+        server.Server.ExpiresActively = false; // the sweep is not to wait for the keys in place of the commands
+        RunWhileKeysAreLocked(server, "first", 64);
+        Assert.Empty(Entries(server, "first"));
+
+        RunWhileKeysAreLocked(server, "second", 64);
+        RespValue slow = Assert.Single(Entries(server, "second"));
+        slow.Items[3].IsArray("SET", "second:0", "value");
+        Assert.InRange(slow.Items[2].Number, 100_000, 10_000_000);
+        Assert.Contains(server.Run("LATENCY LATEST").Items, item => item.Items[0].Text == "command");
+
+        static void RunWhileKeysAreLocked(LiveServer server, string prefix, int commands)
+        {
+            Stripe stripe = server.Server.Keyspace.Stripes[0];
+            stripe.Enter();
+            server.Client.Send(string.Concat(Enumerable.Range(0, commands).Select(i => Encoding.Latin1.GetString(CommandLine.Encode(CommandLine.Split($"SET {prefix}:{i} value"))))));
+            Thread.Sleep(400);
+            stripe.Exit();
+            for (int i = 0; i < commands; i++) server.Client.Read().IsOk();
+        }
+
+        static RespValue[] Entries(LiveServer server, string prefix) =>
+            [.. server.Run("SLOWLOG GET -1").Items.Where(entry => entry.Items[3].Items.Any(argument => argument.Text.StartsWith(prefix, StringComparison.Ordinal)))];
+    }
+
+    [Fact]
     public async Task Histograms_count_calls_by_powers_of_two()
     {
         await using LiveServer server = await LiveServer.StartAsync("enable-debug-command", "yes");
@@ -39,6 +69,29 @@ public class DiagnosticsCommandsTests
         Assert.Equal(2, steps[^1].Number);
         Assert.Equal("config|get", server.Run("LATENCY HISTOGRAM config").Items[0].Text);
         server.Run("LATENCY HISTOGRAM nosuch").IsArray();
+    }
+
+    [Fact]
+    public async Task The_latency_monitor_records_a_slow_removal_of_expired_keys()
+    {
+        await using LiveServer server = await LiveServer.StartAsync("loops", "1", "latency-monitor-threshold", "50");
+        server.Run("LATENCY HISTORY expire-cycle").IsArray();
+
+        // The sweep, which comes five times a second, has to wait for the keys.
+        Stripe stripe = server.Server.Keyspace.Stripes[0];
+        stripe.Enter();
+        Thread.Sleep(500);
+        stripe.Exit();
+
+        RespValue? latest = null;
+        SpinWait.SpinUntil(() => (latest = server.Run("LATENCY LATEST").Items.SingleOrDefault(item => item.Items[0].Text == "expire-cycle")) is not null, 5_000);
+        Assert.NotNull(latest);
+        Assert.InRange(latest.Items[2].Number, 50, 10_000);
+        Assert.NotEmpty(server.Run("LATENCY HISTORY expire-cycle").Items);
+        Assert.StartsWith("expire-cycle - high ", server.Run("LATENCY GRAPH expire-cycle").Text);
+        Assert.Contains("Removing keys whose time had come", server.Run("LATENCY DOCTOR").Text, StringComparison.Ordinal);
+        server.Run("LATENCY RESET expire-cycle").IsInteger(1);
+        server.Run("LATENCY HISTORY expire-cycle").IsArray();
     }
 
     [Fact]

@@ -100,6 +100,26 @@ public class ServerCommandsTests
         string Sections(string line) => string.Join(' ', server.Run(line).Text.Split("\r\n").Where(text => text.StartsWith('#')).Select(text => text[2..]));
     }
 
+    [Theory]
+    [InlineData("epoll")]
+    [InlineData("sockets")]
+    public async Task Info_tells_how_long_the_loops_worked(string transport)
+    {
+        await using LiveServer server = await LiveServer.StartAsync("transport", transport, "enable-debug-command", "yes");
+        server.Run("DEBUG SLEEP 0.2").IsOk();
+        server.Run("DEBUG SLEEP 0.2").IsOk();
+        long cycles = server.Number("stats", "eventloop_cycles");
+        long sum = server.Number("stats", "eventloop_duration_sum");
+        Assert.InRange(cycles, 2, 10_000);
+        Assert.InRange(sum, 400_000, 60_000_000);
+        Assert.True(sum >= server.Number("stats", "eventloop_duration_cmd_sum") - 100_000, "a cycle lasts at least as long as its commands");
+
+        // A sample every tenth of a second: the mean of a cycle takes the sleeps in.
+        Assert.True(SpinWait.SpinUntil(() => server.Number("stats", "instantaneous_eventloop_duration_usec") > 0, 5_000));
+        server.Run("CONFIG RESETSTAT").IsOk();
+        Assert.InRange(server.Number("stats", "eventloop_duration_sum"), 0, sum - 200_000);
+    }
+
     [Fact]
     public async Task Info_counts_commands_keys_errors_and_connections()
     {

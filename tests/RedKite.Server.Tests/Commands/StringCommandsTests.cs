@@ -15,6 +15,20 @@ public sealed class StringCommandsTests : IAsyncLifetime
     public ValueTask DisposeAsync() => _transcript.DisposeAsync();
 
     [Fact]
+    public void Many_keys_of_one_command_are_found_one_by_one()
+    {
+        const int Keys = 300;
+        IEnumerable<int> numbers = Enumerable.Range(0, Keys);
+        Run("MSET " + string.Join(' ', numbers.Select(i => $"key:{i} value:{i}"))).IsOk();
+        Run("MGET nosuch " + string.Join(' ', numbers.Select(i => $"key:{i}")) + " key:0").IsArray([null, .. numbers.Select(i => $"value:{i}"), "value:0"]);
+        Run("MSET key:0 a key:1 b key:0 c").IsOk();
+        Run("MGET key:1 key:0").IsArray("b", "c");
+        Run("EXISTS key:1 key:1 nosuch key:299").IsInteger(3);
+        Run("DEL " + string.Join(' ', numbers.Select(i => $"key:{i}")) + " key:0").IsInteger(Keys);
+        Run("DBSIZE").IsInteger(0);
+    }
+
+    [Fact]
     public void Get_returns_what_was_set_and_null_for_a_missing_key()
     {
         Run("GET k").IsNull();

@@ -102,6 +102,20 @@ public class ConnectionLimitsTests : NetworkTests
         Assert.Equal(1, server.Stats.QueryBufferDisconnections);
     }
 
+    [Fact]
+    public async Task More_clients_than_the_system_has_files_for_are_refused_with_what_fits()
+    {
+        Assert.SkipUnless(OperatingSystem.IsLinux(), "the limit is known on Linux alone");
+        await using RedKiteServer server = await StartAsync("epoll", ("maxclients", "20"));
+        const string Error = "CONFIG SET failed (possibly related to argument 'maxclients') - The operating system is not able to handle the specified number of clients, try with ";
+        string? refused = server.Configuration.Set([new("maxclients", "4294967295")]);
+        Assert.StartsWith(Error, refused, StringComparison.Ordinal);
+        Assert.Equal(20, server.Settings.MaxClients);
+        string fitting = refused![Error.Length..];
+        Assert.Null(server.Configuration.Set([new("maxclients", fitting)]));
+        Assert.Equal(fitting, server.Configuration.Get("maxclients"));
+    }
+
     // Traffic to it stays inside the machine.
     private static IPAddress? OwnAddress() => NetworkInterface.GetAllNetworkInterfaces()
         .Where(network => network.OperationalStatus == OperationalStatus.Up)

@@ -1,0 +1,45 @@
+using RedKite.Net;
+using RedKite.Server.Config;
+
+namespace RedKite.Server;
+
+/// <summary>
+/// Holds maxclients to what the system's limit of open files allows, and raises that limit if it can. Without it, accepting
+/// would fail at the limit, and so would whatever else needs a file: the runtime opens its libraries when they are needed.
+/// </summary>
+internal sealed class ClientLimit(Settings settings, ServerLog log)
+{
+    // What is opened besides the clients later on; Redis keeps as many.
+    private const int FilesKept = 32;
+
+    private long _filesReserved = FilesKept;
+
+    /// <summary>Lowers maxclients to what fits. What the process has open now is its own, and no client's.</summary>
+    /// <exception cref="ConfigException">Not a single client fits.</exception>
+    internal void ApplyAtStart(int loops)
+    {
+        _filesReserved = FilesKept + OpenFiles.Count + (loops * EventLoop.OwnFilesMax);
+        long wanted = settings.MaxClients;
+        long fitting = Fitting(wanted, out long limit);
+        if (fitting >= wanted) return;
+        string needs = $"maxclients {wanted} needs {wanted + _filesReserved} open files, {_filesReserved} of them for the server itself, but the system's limit (ulimit -n) is {limit}";
+        if (fitting < 1) throw new ConfigException($"{needs}: not a single client fits");
+        settings.MaxClients = fitting;
+        log.Warning($"{needs}. maxclients has been reduced to {fitting}. For more, raise the limit.");
+    }
+
+    /// <summary>Checks a new maxclients; returns the error text if that many do not fit.</summary>
+    internal string? Check()
+    {
+        long fitting = Fitting(settings.MaxClients, out _);
+        return fitting < settings.MaxClients
+            ? $"The operating system is not able to handle the specified number of clients, try with {Math.Max(0, fitting)}"
+            : null;
+    }
+
+    private long Fitting(long clients, out long limit)
+    {
+        limit = OpenFiles.RaiseLimit(clients + _filesReserved);
+        return Math.Min(clients, limit - _filesReserved);
+    }
+}
