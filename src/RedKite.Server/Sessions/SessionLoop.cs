@@ -15,8 +15,7 @@ namespace RedKite.Server.Sessions;
 internal sealed class SessionLoop : IConnectionHandler
 {
     // Background work while clients wait: at most 300 microseconds at a time, at most a quarter of the core or so. What has
-    // begun at the end goes on for up to some 300 more (a slab that is given back splits a huge page), and a client that was
-    // quiet is not to wait for a millisecond either.
+    // begun at the end still goes on, and a client that was quiet is not to wait for a millisecond either.
     private const long BusySliceMicroseconds = 300;
     private const long IdleSliceMicroseconds = 500;
     private const int SweepEveryMs = 200;
