@@ -1,4 +1,5 @@
 using System.Globalization;
+using RedKite.Store.Memory;
 using RedKite.Store.Structures;
 using RedKite.Store.Values;
 
@@ -30,12 +31,28 @@ internal static class RdbSortedSetReader
         for (; count > 0; count--)
         {
             if (!input.TryString(scratch.First, out ReadOnlySpan<byte> member)) return false;
-            bool hasScore = type == RdbType.SortedSet ? input.TryDouble(out double score) : TryScoreText(ref input, out score);
-            if (!hasScore || !TryAdd(ref set, member, score, target.Limits.SortedSet)) return false;
+            if (!TryScore(type, ref input, out double score)) return false;
+            bool losesSign = score == 0 && double.IsNegative(score) && set.IsPacked;
+            if (losesSign && !AreShort(type, input, count - 1, target.Limits.SortedSet.MemberBytesMax, scratch.Second)) set.Unpack();
+            if (!TryAdd(ref set, member, score, target.Limits.SortedSet)) return false;
         }
 
         return true;
     }
+
+    // Packed sets have no negative zero. One that is packed at first and not in the end keeps those that it reads.
+    private static bool AreShort(RdbType type, RdbInput rest, long count, long bytesMax, NativeBuffer room)
+    {
+        for (; count > 0; count--)
+        {
+            if (!rest.TryString(room, out ReadOnlySpan<byte> member) || member.Length > bytesMax || !TryScore(type, ref rest, out _)) return false;
+        }
+
+        return true;
+    }
+
+    private static bool TryScore(RdbType type, ref RdbInput input, out double score) =>
+        type == RdbType.SortedSet ? input.TryDouble(out score) : TryScoreText(ref input, out score);
 
     private static bool TryAddAll<TReader>(in RdbTarget target, scoped TReader elements, int count)
         where TReader : struct, IElementReader, allows ref struct

@@ -29,7 +29,9 @@ internal static class DebugCommand
         else if (cmd.Is(1, "CHANGE-REPL-ID"u8) && cmd.Count == 2) ChangeReplicationId(cmd);
         else if (cmd.Is(1, "ERROR"u8) && cmd.Count == 3) cmd.Reply.Error(cmd[2]);
         else if (cmd.Is(1, "LOG"u8) && cmd.Count == 3) Log(cmd);
-        else if (cmd.Is(1, "RELOAD"u8)) Reload(cmd);
+        else if (cmd.Is(1, "DIGEST"u8) && cmd.Count == 2) DebugDataset.Digest(cmd);
+        else if (cmd.Is(1, "DIGEST-VALUE"u8)) DebugDataset.DigestValues(cmd);
+        else if (cmd.Is(1, "RELOAD"u8)) DebugDataset.Reload(cmd);
         else cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try DEBUG HELP.");
     }
 
@@ -152,19 +154,6 @@ internal static class DebugCommand
         cmd.Reply.Ok();
     }
 
-    // DEBUG RELOAD [option ...]
-    private static void Reload(scoped in CommandContext cmd)
-    {
-        for (int i = 2; i < cmd.Count; i++)
-        {
-            if (cmd.Is(i, "MERGE"u8) || cmd.Is(i, "NOFLUSH"u8) || cmd.Is(i, "NOSAVE"u8)) continue;
-            cmd.Reply.Error("ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options."u8);
-            return;
-        }
-
-        cmd.Reply.Error("ERR DEBUG RELOAD is not supported: this version keeps data in memory only"u8);
-    }
-
     // DEBUG PROTOCOL type: one reply of each kind, for tests of clients.
     private static void Protocol(scoped in CommandContext cmd)
     {
@@ -241,6 +230,10 @@ internal static class DebugCommand
         cmd.Reply, "DEBUG",
         "CHANGE-REPL-ID",
         "    Give the data's history another name.",
+        "DIGEST",
+        "    Reply 40 digits that are equal where the data is equal.",
+        "DIGEST-VALUE [<key> ...]",
+        "    Reply such digits for the value of each <key>.",
         "ERROR <string>",
         "    Reply <string> as an error.",
         "LOG <message>",
@@ -255,6 +248,9 @@ internal static class DebugCommand
         "    set, map, attrib, push, verbatim, true, false.",
         "QUICKLIST-PACKED-THRESHOLD <size>",
         "    Accepted for the sake of test programs, without effect.",
+        "RELOAD [<option> ...]",
+        "    Write every value as it is saved, and take what is read from that in its place.",
+        "    Options: MERGE, NOFLUSH, NOSAVE.",
         "SET-ACTIVE-EXPIRE <0|1>",
         "    Switch off (0) or on (1) that expired keys are removed although nobody",
         "    asks for them.",

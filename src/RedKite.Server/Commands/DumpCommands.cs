@@ -45,20 +45,15 @@ internal static class DumpCommands
     private static void Dump(ref CommandContext cmd)
     {
         Entry entry = cmd.Find(1);
-        if (!entry.Exists || !RdbValueWriter.TryOpen(cmd.Database, entry, cmd.NowMs, forLater: false, out RdbValueWriter writer))
+        if (!entry.Exists || !TryWrite(cmd, cmd.Database, entry, forLater: false, out RdbOutput payload))
         {
             cmd.Reply.Null();
             return;
         }
 
-        RdbOutput output = _output ??= new RdbOutput();
-        RdbScratch scratch = _scratch ??= new RdbScratch();
-        output.Compresses = cmd.Server.Settings.RdbCompression;
-        DumpPayload.Write(output, writer, scratch);
-        if (output.Overflowed) cmd.Reply.FitsOrOverflows(long.MaxValue);
-        else cmd.Reply.Bulk(output.Written);
-        output.Clear();
-        scratch.Clear();
+        if (payload.Overflowed) cmd.Reply.FitsOrOverflows(long.MaxValue);
+        else cmd.Reply.Bulk(payload.Written);
+        payload.Clear();
     }
 
     // RESTORE key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]
@@ -86,7 +81,8 @@ internal static class DumpCommands
             return;
         }
 
-        if (!TryReplace(cmd, existing, payload, out bool changed))
+        bool changed = existing.Exists;
+        if (!TryReplace(cmd, existing, payload, cmd.Database, cmd[1], cmd.HashOf(1), cmd.NewAccessClock))
         {
             cmd.Reply.Error("ERR Bad data format"u8);
             return;
@@ -97,22 +93,36 @@ internal static class DumpCommands
         cmd.Reply.Ok();
     }
 
-    // What the key held is put aside until the new value is there as a whole.
-    private static bool TryReplace(scoped in CommandContext cmd, Entry existing, ReadOnlySpan<byte> payload, out bool replaced)
+    /// <summary>
+    /// Makes a key of a locked stripe hold a payload's value, without an expiry; false if there is none in it, and then
+    /// nothing has changed. What the key held is put aside until the new value is there as a whole.
+    /// </summary>
+    internal static bool TryReplace(scoped in CommandContext cmd, Entry existing, scoped ReadOnlySpan<byte> payload, Database database, scoped ReadOnlySpan<byte> key, ulong hash, uint accessClock)
     {
-        replaced = existing.Exists;
-        ulong hash = cmd.HashOf(1);
-        nint detached = replaced ? cmd.Database.Detach(existing) : 0;
-        var target = new RdbTarget(cmd.Database, cmd[1], hash, cmd.NewAccessClock, cmd.NowMs, Limits(cmd.Server.Settings));
+        bool replaces = existing.Exists;
+        nint detached = replaces ? database.Detach(existing) : 0;
+        var target = new RdbTarget(database, key, hash, accessClock, cmd.NowMs, Limits(cmd.Server.Settings));
         RdbOutcome outcome = DumpPayload.Read(payload, target, _scratch ??= new RdbScratch());
-        if (!replaced) return outcome != RdbOutcome.Corrupt;
+        if (!replaces) return outcome != RdbOutcome.Corrupt;
         if (outcome == RdbOutcome.Corrupt)
         {
-            cmd.Database.Attach(detached, hash);
+            database.Attach(detached, hash);
             return false;
         }
 
-        cmd.Database.FreeDetached(detached, hash);
+        database.FreeDetached(detached, hash);
+        return true;
+    }
+
+    /// <summary>A value as a payload, until the next one; false if it is a hash whose last fields expired, whose key is gone then.</summary>
+    internal static bool TryWrite(scoped in CommandContext cmd, Database database, Entry entry, bool forLater, out RdbOutput payload)
+    {
+        payload = _output ??= new RdbOutput();
+        if (!RdbValueWriter.TryOpen(database, entry, cmd.NowMs, forLater, out RdbValueWriter writer)) return false;
+        RdbScratch scratch = _scratch ??= new RdbScratch();
+        payload.Compresses = cmd.Server.Settings.RdbCompression;
+        DumpPayload.Write(payload, writer, scratch);
+        scratch.Clear();
         return true;
     }
 

@@ -30,7 +30,7 @@ public sealed class DumpExchangeTests
     [InlineData(6)]
     public void What_streams_of_commands_made_is_the_same_on_the_other_server(int seed)
     {
-        using ServerPair pair = ServerPair.Start(SmallLimits);
+        using ServerPair pair = ServerPair.Start([.. SmallLimits, "--enable-debug-command", "yes"]);
         List<Step> steps = StreamGenerator.Generate(seed, StepCount, [.. CommandTable.Families.Where(family => FamiliesOfValues.Contains(family.Name))]);
         Assert.Null(StreamRunner.Run(pair, steps, seed));
         Assert.True(Exchange(pair, compresses: seed % 2 == 0) > 10);
@@ -41,7 +41,7 @@ public sealed class DumpExchangeTests
     [InlineData(false)]
     public void Large_values_are_the_same_on_the_other_server(bool compresses)
     {
-        using ServerPair pair = ServerPair.Start();
+        using ServerPair pair = ServerPair.Start("--enable-debug-command", "yes");
         var random = new Random(8);
         for (int batch = 0; batch < 40; batch++)
         {

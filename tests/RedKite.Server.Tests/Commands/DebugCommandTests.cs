@@ -105,4 +105,57 @@ public class DebugCommandTests
         server.Run("DEBUG CHANGE-REPL-ID").IsOk();
         Assert.NotEqual(before, server.Info("replication", "master_replid"));
     }
+
+    [Fact]
+    public async Task Reload_keeps_values_encodings_and_times()
+    {
+        await using LiveServer server = await LiveServer.StartAsync("enable-debug-command", "yes", "databases", "3");
+        foreach (int database in (int[])[0, 2])
+        {
+            server.Run($"SELECT {database}").IsOk();
+            server.Run("SET string hello").IsOk();
+            server.Run("SET number 42 PXAT 4102444800000").IsOk();
+            server.Run("SADD ints 1 2 3").IsInteger(3);
+            server.Run("HSET packed a 1 b 2").IsInteger(2);
+            server.Run("HSET expiring a 1 b 2").IsInteger(2);
+            server.Run("HEXPIREAT expiring 4102444800 FIELDS 1 a");
+            for (int i = 0; i < 600; i++)
+            {
+                server.Run($"RPUSH list element:{i}").IsInteger(i + 1);
+                server.Run($"SADD set member:{i}").IsInteger(1);
+                server.Run($"ZADD zset {i} member:{i}").IsInteger(1);
+                server.Run($"HSET hash field:{i} {i}").IsInteger(1);
+                server.Run($"XADD stream {i + 1}-0 f {i}");
+            }
+
+            server.Run("XGROUP CREATE stream group 0").IsOk();
+            server.Run("XREADGROUP GROUP group consumer COUNT 10 STREAMS stream >");
+        }
+
+        string digest = server.Run("DEBUG DIGEST").Text;
+        string[] questions = ["OBJECT ENCODING string", "OBJECT ENCODING number", "OBJECT ENCODING ints", "OBJECT ENCODING packed", "OBJECT ENCODING list",
+            "OBJECT ENCODING set", "OBJECT ENCODING zset", "OBJECT ENCODING hash", "PEXPIRETIME number", "HPEXPIRETIME expiring FIELDS 2 a b", "XPENDING stream group",
+            "XINFO STREAM stream", "DBSIZE"];
+        RespValue[] before = [.. questions.Select(server.Run)];
+        server.Run("DEBUG RELOAD").IsOk();
+        Assert.Equal(digest, server.Run("DEBUG DIGEST").Text);
+        Assert.Equal(before, questions.Select(server.Run));
+        server.Run("HPEXPIRETIME expiring FIELDS 2 a b").Items[0].IsInteger(4102444800000);
+
+        server.Run("SET string other").IsOk();
+        Assert.NotEqual(digest, server.Run("DEBUG DIGEST").Text);
+    }
+
+    [Fact]
+    public async Task Reload_keeps_the_sign_of_zero_in_sorted_sets_that_are_not_packed()
+    {
+        await using LiveServer server = await LiveServer.StartAsync("enable-debug-command", "yes", "zset-max-listpack-entries", "8", "zset-max-listpack-value", "20");
+        server.Run("ZADD zset 5 a 1 b 2 c 3 d 4 \"a member of more than twenty bytes\"").IsInteger(5);
+        server.Run("ZADD zset -0 a -0 e").IsInteger(1);
+        string digest = server.Run("DEBUG DIGEST").Text;
+        server.Run("DEBUG RELOAD").IsOk();
+        Assert.Equal(digest, server.Run("DEBUG DIGEST").Text);
+        server.Run("ZSCORE zset a").IsBulk("-0");
+        server.Run("ZSCORE zset e").IsBulk("-0");
+    }
 }

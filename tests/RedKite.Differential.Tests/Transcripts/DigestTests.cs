@@ -1,0 +1,54 @@
+using RedKite.Testing;
+
+namespace RedKite.Differential.Tests.Transcripts;
+
+/// <summary>DEBUG DIGEST and DIGEST-VALUE: the same data has the digest that Redis gives it.</summary>
+[Collection(TranscriptCollection.Name)]
+public sealed class DigestTests(TranscriptServers servers) : TranscriptTests(servers)
+{
+    [Theory]
+    [InlineData("SET k hello")]
+    [InlineData("SET k 12345")]
+    [InlineData("SET k hello EX 1000")]
+    [InlineData("SET k \"\\x00\\xff\\r\\n\"")]
+    [InlineData("RPUSH k a 1 -7 \"\" b a")]
+    [InlineData("SADD k 1 2 3 -4")]
+    [InlineData("SADD k a b 3")]
+    [InlineData("ZADD k 1 a 0.1 b -0 c inf d -inf e 1e300 f 1e16 g 1e17 h 123456789012345678 i")]
+    [InlineData("ZADD k 0.0001 a 0.00001 b 3.14159 c -2.5e-7 d 5e-324 e 1.7976931348623157e308 f 100 g 1234.5 h")]
+    [InlineData("HSET k a 1 b two c \"\"")]
+    [InlineData("XADD k 1-1 a 1 b 2")]
+    [InlineData("PFADD k a b c")]
+    public void A_value_has_the_digest_of_Redis(string command)
+    {
+        PairedConnection connection = Open();
+        connection.Run("DEBUG DIGEST").IsSimple("0000000000000000000000000000000000000000");
+        connection.Run(command);
+        connection.Run("DEBUG DIGEST-VALUE k missing k");
+        connection.Run("DEBUG DIGEST");
+    }
+
+    [Fact]
+    public void Data_of_all_types_in_several_databases_has_the_digest_of_Redis()
+    {
+        PairedConnection connection = Open();
+        foreach (int database in (int[])[0, 2, 9])
+        {
+            connection.Run($"SELECT {database}");
+            for (int i = 0; i < 300; i++)
+            {
+                connection.Run($"SET string:{i} {i * database}");
+                connection.Run($"RPUSH list e{i} {i}");
+                connection.Run($"SADD set m{i}");
+                connection.Run($"ZADD zset {i}.{database} m{i}");
+                connection.Run($"HSET hash f{i} {i}");
+                connection.Run($"XADD stream {i + 1}-0 name{i % 3} {i} other x");
+            }
+
+            connection.Run("XDEL stream 5-0 7-0");
+            connection.Run("SADD ints 5 6 7");
+            connection.Run("EXPIRE list 1000");
+            connection.Run("DEBUG DIGEST");
+        }
+    }
+}
