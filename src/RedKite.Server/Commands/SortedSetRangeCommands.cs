@@ -113,8 +113,18 @@ internal static class SortedSetRangeCommands
 
         var builder = new SortedSetBuilder(cmd.Database, cmd.HashOf(1));
         Span<byte> digits = stackalloc byte[SortedSetAccess.DigitsMax];
-        SortedSetCursor place = set.At(start, digits);
-        for (; count > 0; count--, place.MoveNext()) builder.Add(place.Member, place.Score);
+        SortedSetCursor place = set.At(range.Reverse ? start + count - 1 : start, digits);
+
+        // Redis fills the new set one by one. While it is packed, and it is at first unless it is known to be large, a zero
+        // loses its sign.
+        SortedSetLimits limits = cmd.SortedSetLimits();
+        bool packed = !range.IsByRank || count <= limits.MembersMax;
+        for (; count > 0; count--, place.Move(range.Reverse))
+        {
+            packed = packed && builder.Count < limits.MembersMax && place.Member.Length <= limits.MemberBytesMax;
+            builder.Add(place.Member, packed ? place.Score + 0.0 : place.Score);
+        }
+
         cmd.StoreAndReplyCount(1, builder);
     }
 

@@ -51,4 +51,30 @@ public sealed class DigestTests(TranscriptServers servers) : TranscriptTests(ser
             connection.Run("DEBUG DIGEST");
         }
     }
+
+    [Theory]
+    [InlineData("-inf 100 BYSCORE")]
+    [InlineData("100 -inf BYSCORE REV")]
+    [InlineData("- + BYLEX")]
+    [InlineData("0 -1")]
+    [InlineData("0 -1 REV")]
+    [InlineData("0 3")]
+    [InlineData("-inf 100 BYSCORE LIMIT 2 3")]
+    public void A_range_that_is_stored_has_the_zeros_of_Redis(string range)
+    {
+        PairedConnection connection = Open();
+        foreach (string limit in (string[])["3", "4", "6", "20"])
+        {
+            connection.Run("DEL source to");
+            connection.Run("CONFIG SET zset-max-listpack-entries 1").IsOk();
+            connection.Run("ZADD source 1 x 2 z").IsInteger(2);
+            connection.Run("ZADD source 0 a -0 b 0 c -0 d -0 e 0 f").IsInteger(6);
+            connection.Run($"CONFIG SET zset-max-listpack-entries {limit}").IsOk();
+            connection.Run($"ZRANGESTORE to source {range}");
+            connection.Run("ZRANGE to 0 -1 WITHSCORES");
+            connection.Run("DEBUG DIGEST-VALUE to");
+        }
+
+        connection.Run("CONFIG SET zset-max-listpack-entries 128").IsOk();
+    }
 }

@@ -30,6 +30,9 @@ internal ref struct SortedSetRange
     private long _offset;
     private long _limit;
 
+    /// <summary>Whether the ends are ranks, so that the number of members is known before any is read.</summary>
+    internal readonly bool IsByRank => _kind == SortedSetRangeKind.Rank;
+
     /// <summary>From the last member to the first.</summary>
     internal bool Reverse { get; private set; }
 
