@@ -178,18 +178,20 @@ public class BehaviorPipelineBenchmarks
     [MethodImpl(MethodImplOptions.NoInlining)]
     private static void Throw() => throw Failure;
 
-    // A class of its own for each place: the type argument is a value type, so that no two share code.
+    // No two sets of parameters share a class: the runtime compiles it once, for what it did in the first of them. Nor do two
+    // classes share code, because their type arguments are value types.
     private T[] MakeAll<T>(Type after, Type @finally, Type before)
     {
         Type open = Work switch { BehaviorWork.After => after, BehaviorWork.Finally => @finally, _ => before };
+        Type first = Classes == BehaviorClasses.OneEach ? typeof(OneEachMark) : typeof(FourMark);
+        for (int i = 0; i < Depth; i += 10) first = typeof(DepthMark<>).MakeGenericType(first);
         var made = new T[Depth];
-        Type first = Classes == BehaviorClasses.OneEach ? typeof(FirstMark) : typeof(FirstOfFour);
         Type mark = first;
         for (int i = 0; i < Depth; i++)
         {
             made[i] = (T)Activator.CreateInstance(open.MakeGenericType(mark))!;
             bool startsAgain = Classes == BehaviorClasses.FourByTurns && i % 4 == 3;
-            mark = startsAgain ? first : typeof(NextMark<>).MakeGenericType(mark);
+            mark = startsAgain ? first : typeof(PlaceMark<>).MakeGenericType(mark);
         }
 
         return made;
@@ -225,11 +227,13 @@ public class BehaviorPipelineBenchmarks
 
     private void UsualLastThrows(ref CommandCall call) => throw Failure;
 
-    private readonly struct FirstMark;
+    private readonly struct OneEachMark;
 
-    private readonly struct FirstOfFour;
+    private readonly struct FourMark;
 
-    private readonly struct NextMark<T>;
+    private readonly struct DepthMark<T>;
+
+    private readonly struct PlaceMark<T>;
 
     private sealed class Last : Behavior
     {
@@ -243,7 +247,7 @@ public class BehaviorPipelineBenchmarks
 
     private sealed class After<TMark> : Behavior
     {
-        internal int Calls { get; private set; }
+        internal int Calls;
 
         public override void Invoke(ref CommandCall call)
         {
@@ -254,7 +258,7 @@ public class BehaviorPipelineBenchmarks
 
     private sealed class Finally<TMark> : Behavior
     {
-        internal int Calls { get; private set; }
+        internal int Calls;
 
         public override void Invoke(ref CommandCall call)
         {
@@ -271,7 +275,7 @@ public class BehaviorPipelineBenchmarks
 
     private sealed class Before<TMark> : Behavior
     {
-        internal int Calls { get; private set; }
+        internal int Calls;
 
         public override void Invoke(ref CommandCall call)
         {
@@ -282,7 +286,7 @@ public class BehaviorPipelineBenchmarks
 
     private sealed class UsualAfter<TMark> : IUsualBehavior
     {
-        internal int Calls { get; private set; }
+        internal int Calls;
 
         public void Invoke(ref CommandCall call, Next next)
         {
@@ -293,7 +297,7 @@ public class BehaviorPipelineBenchmarks
 
     private sealed class UsualFinally<TMark> : IUsualBehavior
     {
-        internal int Calls { get; private set; }
+        internal int Calls;
 
         public void Invoke(ref CommandCall call, Next next)
         {
@@ -310,7 +314,7 @@ public class BehaviorPipelineBenchmarks
 
     private sealed class UsualBefore<TMark> : IUsualBehavior
     {
-        internal int Calls { get; private set; }
+        internal int Calls;
 
         public void Invoke(ref CommandCall call, Next next)
         {
