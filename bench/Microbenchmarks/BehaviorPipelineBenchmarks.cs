@@ -7,14 +7,18 @@ namespace RedKite.Microbenchmarks;
 
 /// <summary>
 /// The chain of behaviors against the two usual builds of one: closures made for each call, and delegates compiled from
-/// expression trees. In all three, behaviors of four classes by turns, each counting its calls, around the same last step.
+/// expression trees, each of which calls its behavior with the delegate of the next one. In all three, behaviors that do
+/// the same around the same last step; an operation is one passage, and the call is made before it for all of them.
 /// </summary>
 public class BehaviorPipelineBenchmarks
 {
+    private const int Passages = 1000;
+    private const int Failures = 100;
+
     private static readonly InvalidOperationException Failure = new("thrown at the end");
 
-    private BehaviorChain _chain;
-    private BehaviorChain _failing;
+    private Behavior _chain = null!;
+    private Behavior _failing = null!;
     private Next _compiled = null!;
     private Next _compiledFailing = null!;
     private IUsualBehavior[] _usual = [];
@@ -26,109 +30,171 @@ public class BehaviorPipelineBenchmarks
         void Invoke(ref CommandCall call, Next next);
     }
 
+    /// <summary>How many classes there are behind the behaviors.</summary>
+    public enum BehaviorClasses
+    {
+        /// <summary>Every behavior has a class of its own, as a host's have.</summary>
+        OneEach,
+
+        /// <summary>Four classes by turns.</summary>
+        FourByTurns,
+    }
+
+    /// <summary>What each behavior does.</summary>
+    public enum BehaviorWork
+    {
+        /// <summary>Counts the command once it is back: a frame must stay for each behavior that is called.</summary>
+        After,
+
+        /// <summary>The same in a finally block.</summary>
+        Finally,
+
+        /// <summary>Counts first and passes the command on: a last call needs no frame, in the usual builds neither.</summary>
+        Before,
+    }
+
     [Params(10, 20, 40)]
     public int Depth { get; set; }
+
+    [ParamsAllValues]
+    public BehaviorClasses Classes { get; set; }
+
+    [ParamsAllValues]
+    public BehaviorWork Work { get; set; }
 
     private static int LastCalls { get; set; }
 
     [GlobalSetup]
     public void Setup()
     {
-        IBehavior[] behaviors = [.. Enumerable.Range(0, Depth).Select<int, IBehavior>(i => (i % 4) switch { 0 => new First(), 1 => new Second(), 2 => new Third(), _ => new Fourth() })];
-        _chain = BehaviorChain.Compose(behaviors, Last);
-        _failing = BehaviorChain.Compose(behaviors, LastThrows);
-        _usual = [.. Enumerable.Range(0, Depth).Select<int, IUsualBehavior>(i => (i % 4) switch { 0 => new UsualFirst(), 1 => new UsualSecond(), 2 => new UsualThird(), _ => new UsualFourth() })];
+        _chain = Behavior.Link(MakeAll<Behavior>(typeof(After<>), typeof(Finally<>), typeof(Before<>)), new Last());
+        _failing = Behavior.Link(MakeAll<Behavior>(typeof(After<>), typeof(Finally<>), typeof(Before<>)), new LastThrows());
+        _usual = MakeAll<IUsualBehavior>(typeof(UsualAfter<>), typeof(UsualFinally<>), typeof(UsualBefore<>));
         _compiled = Compile(UsualLast);
         _compiledFailing = Compile(UsualLastThrows);
     }
 
-    [Benchmark(Baseline = true)]
+    [Benchmark(OperationsPerInvoke = Passages)]
     public void Chain()
     {
         CommandCall call = default;
-        _chain.Invoke(ref call);
+        for (int i = 0; i < Passages; i++) _chain.Invoke(ref call);
     }
 
-    [Benchmark]
+    [Benchmark(Baseline = true, OperationsPerInvoke = Passages)]
     public void Compiled()
     {
         CommandCall call = default;
-        _compiled(ref call);
+        for (int i = 0; i < Passages; i++) _compiled(ref call);
     }
 
-    [Benchmark]
+    [Benchmark(OperationsPerInvoke = Passages)]
     public void Closures()
     {
         CommandCall call = default;
-        Close(UsualLast)(ref call);
+        for (int i = 0; i < Passages; i++) Close(UsualLast)(ref call);
     }
 
-    [Benchmark]
-    public bool ChainThrows()
+    [Benchmark(OperationsPerInvoke = Failures)]
+    public int ChainThrows()
     {
         CommandCall call = default;
-        try
+        int caught = 0;
+        for (int i = 0; i < Failures; i++)
         {
-            _failing.Invoke(ref call);
-            return false;
+            try
+            {
+                _failing.Invoke(ref call);
+            }
+            catch (InvalidOperationException)
+            {
+                caught++;
+            }
         }
-        catch (InvalidOperationException)
-        {
-            return true;
-        }
+
+        return caught;
     }
 
-    [Benchmark]
-    public bool CompiledThrows()
+    [Benchmark(OperationsPerInvoke = Failures)]
+    public int CompiledThrows()
     {
         CommandCall call = default;
-        try
+        int caught = 0;
+        for (int i = 0; i < Failures; i++)
         {
-            _compiledFailing(ref call);
-            return false;
+            try
+            {
+                _compiledFailing(ref call);
+            }
+            catch (InvalidOperationException)
+            {
+                caught++;
+            }
         }
-        catch (InvalidOperationException)
-        {
-            return true;
-        }
+
+        return caught;
     }
 
-    [Benchmark]
-    public bool ClosuresThrow()
+    [Benchmark(OperationsPerInvoke = Failures)]
+    public int ClosuresThrow()
     {
         CommandCall call = default;
-        try
+        int caught = 0;
+        for (int i = 0; i < Failures; i++)
         {
-            Close(UsualLastThrows)(ref call);
-            return false;
+            try
+            {
+                Close(UsualLastThrows)(ref call);
+            }
+            catch (InvalidOperationException)
+            {
+                caught++;
+            }
         }
-        catch (InvalidOperationException)
-        {
-            return true;
-        }
+
+        return caught;
     }
 
-    /// <summary>The least that an exception through so many frames costs: static methods that call themselves, and nothing else.</summary>
-    [Benchmark]
-    public bool PlainCallsThrow()
+    /// <summary>What an exception costs by itself: thrown by what is called, and caught at once.</summary>
+    [Benchmark(OperationsPerInvoke = Failures)]
+    public int ThrowAlone()
     {
-        try
+        int caught = 0;
+        for (int i = 0; i < Failures; i++)
         {
-            CallPlainly(Depth);
-            return false;
+            try
+            {
+                Throw();
+            }
+            catch (InvalidOperationException)
+            {
+                caught++;
+            }
         }
-        catch (InvalidOperationException)
-        {
-            return true;
-        }
+
+        return caught;
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
-    private static void CallPlainly(int depth)
+    private static void Throw() => throw Failure;
+
+    // No two sets of parameters share a class: the runtime compiles it once, for what it did in the first of them. Nor do two
+    // classes share code, because their type arguments are value types.
+    private T[] MakeAll<T>(Type after, Type @finally, Type before)
     {
-        if (depth == 0) throw Failure;
-        CallPlainly(depth - 1);
-        LastCalls++;
+        Type open = Work switch { BehaviorWork.After => after, BehaviorWork.Finally => @finally, _ => before };
+        Type first = Classes == BehaviorClasses.OneEach ? typeof(OneEachMark) : typeof(FourMark);
+        for (int i = 0; i < Depth; i += 10) first = typeof(DepthMark<>).MakeGenericType(first);
+        var made = new T[Depth];
+        Type mark = first;
+        for (int i = 0; i < Depth; i++)
+        {
+            made[i] = (T)Activator.CreateInstance(open.MakeGenericType(mark))!;
+            bool startsAgain = Classes == BehaviorClasses.FourByTurns && i % 4 == 3;
+            mark = startsAgain ? first : typeof(PlaceMark<>).MakeGenericType(mark);
+        }
+
+        return made;
     }
 
     private Next Compile(Next last)
@@ -157,61 +223,70 @@ public class BehaviorPipelineBenchmarks
         return next;
     }
 
-    private void Last(ref CommandCall call, BehaviorChain next) => LastCalls++;
-
-    private void LastThrows(ref CommandCall call, BehaviorChain next) => throw Failure;
-
     private void UsualLast(ref CommandCall call) => LastCalls++;
 
     private void UsualLastThrows(ref CommandCall call) => throw Failure;
 
-    private sealed class First : IBehavior
-    {
-        internal int Calls { get; private set; }
+    private readonly struct OneEachMark;
 
-        public void Invoke(ref CommandCall call, BehaviorChain next)
+    private readonly struct FourMark;
+
+    private readonly struct DepthMark<T>;
+
+    private readonly struct PlaceMark<T>;
+
+    private sealed class Last : Behavior
+    {
+        public override void Invoke(ref CommandCall call) => LastCalls++;
+    }
+
+    private sealed class LastThrows : Behavior
+    {
+        public override void Invoke(ref CommandCall call) => throw Failure;
+    }
+
+    private sealed class After<TMark> : Behavior
+    {
+        internal int Calls;
+
+        public override void Invoke(ref CommandCall call)
         {
-            next.Invoke(ref call);
+            Next.Invoke(ref call);
             Calls++;
         }
     }
 
-    private sealed class Second : IBehavior
+    private sealed class Finally<TMark> : Behavior
     {
-        internal int Calls { get; private set; }
+        internal int Calls;
 
-        public void Invoke(ref CommandCall call, BehaviorChain next)
+        public override void Invoke(ref CommandCall call)
         {
-            next.Invoke(ref call);
-            Calls++;
+            try
+            {
+                Next.Invoke(ref call);
+            }
+            finally
+            {
+                Calls++;
+            }
         }
     }
 
-    private sealed class Third : IBehavior
+    private sealed class Before<TMark> : Behavior
     {
-        internal int Calls { get; private set; }
+        internal int Calls;
 
-        public void Invoke(ref CommandCall call, BehaviorChain next)
+        public override void Invoke(ref CommandCall call)
         {
-            next.Invoke(ref call);
             Calls++;
+            Next.Invoke(ref call);
         }
     }
 
-    private sealed class Fourth : IBehavior
+    private sealed class UsualAfter<TMark> : IUsualBehavior
     {
-        internal int Calls { get; private set; }
-
-        public void Invoke(ref CommandCall call, BehaviorChain next)
-        {
-            next.Invoke(ref call);
-            Calls++;
-        }
-    }
-
-    private sealed class UsualFirst : IUsualBehavior
-    {
-        internal int Calls { get; private set; }
+        internal int Calls;
 
         public void Invoke(ref CommandCall call, Next next)
         {
@@ -220,36 +295,31 @@ public class BehaviorPipelineBenchmarks
         }
     }
 
-    private sealed class UsualSecond : IUsualBehavior
+    private sealed class UsualFinally<TMark> : IUsualBehavior
     {
-        internal int Calls { get; private set; }
+        internal int Calls;
 
         public void Invoke(ref CommandCall call, Next next)
         {
-            next(ref call);
-            Calls++;
+            try
+            {
+                next(ref call);
+            }
+            finally
+            {
+                Calls++;
+            }
         }
     }
 
-    private sealed class UsualThird : IUsualBehavior
+    private sealed class UsualBefore<TMark> : IUsualBehavior
     {
-        internal int Calls { get; private set; }
+        internal int Calls;
 
         public void Invoke(ref CommandCall call, Next next)
         {
-            next(ref call);
             Calls++;
-        }
-    }
-
-    private sealed class UsualFourth : IUsualBehavior
-    {
-        internal int Calls { get; private set; }
-
-        public void Invoke(ref CommandCall call, Next next)
-        {
             next(ref call);
-            Calls++;
         }
     }
 }

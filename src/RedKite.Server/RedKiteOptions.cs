@@ -18,8 +18,11 @@ public sealed class RedKiteOptions
     /// <summary>The clock that keys expire by; a test may hand in its own.</summary>
     public TimeProvider TimeProvider { get; set; } = TimeProvider.System;
 
-    /// <summary>What is wrapped around every command, the first one outermost. Read when the server starts.</summary>
-    public IList<Execution.IBehavior> Behaviors { get; } = [];
+    /// <summary>
+    /// What is wrapped around every command, the first one outermost. Read when the server starts; the same options may start
+    /// several servers, whose commands then all go through the same behaviors.
+    /// </summary>
+    public IList<Execution.Behavior> Behaviors { get; } = [];
 
     /// <summary>Where log lines go; null: nowhere.</summary>
     public Action<string>? Log { get; set; }

@@ -32,7 +32,7 @@ public sealed class RedKiteServer : IAsyncDisposable
     private readonly TaskCompletionSource _stopped = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private int _stopping;
 
-    internal RedKiteServer(Configuration configuration, TimeProvider timeProvider, Action<string>? log, IReadOnlyList<IBehavior>? behaviors = null)
+    internal RedKiteServer(Configuration configuration, TimeProvider timeProvider, Action<string>? log, IReadOnlyList<Behavior>? behaviors = null)
     {
         if (behaviors is { Count: > 0 }) Behaviors = new BehaviorPipeline(behaviors);
         Configuration = configuration;
@@ -131,6 +131,7 @@ public sealed class RedKiteServer : IAsyncDisposable
 
     /// <summary>Starts a server.</summary>
     /// <exception cref="ConfigException">A directive is unknown or has a bad value, or an address cannot be listened on; one line says which.</exception>
+    /// <exception cref="ArgumentException">A behavior is registered twice, or was with another server in another place.</exception>
     public static Task<RedKiteServer> StartAsync(RedKiteOptions? options = null)
     {
         options ??= new RedKiteOptions();

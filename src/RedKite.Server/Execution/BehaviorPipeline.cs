@@ -10,9 +10,12 @@ namespace RedKite.Server.Execution;
 /// </summary>
 internal sealed class BehaviorPipeline
 {
-    private readonly BehaviorChain _chain;
+    // The same for all servers, so that the same behaviors in the same order can be around several.
+    private static readonly Execution Last = new();
 
-    internal BehaviorPipeline(IReadOnlyList<IBehavior> behaviors) => _chain = BehaviorChain.Compose(behaviors, ExecuteCommand);
+    private readonly Behavior _outermost;
+
+    internal BehaviorPipeline(IReadOnlyList<Behavior> behaviors) => _outermost = Behavior.Link(behaviors, Last);
 
     internal void Execute(SlowPath path, ref CommandContext cmd, Command command, ReadOnlySpan<ArgumentSlice> arguments, ulong firstKeyHash, long start)
     {
@@ -20,7 +23,7 @@ internal sealed class BehaviorPipeline
         var call = new CommandCall(path, cmd, arguments, firstKeyHash, start);
         try
         {
-            _chain.Invoke(ref call);
+            _outermost.Invoke(ref call);
             if (!call.HasReply) call.ReplyError("ERR a behavior ended the command without a reply"u8);
         }
 #pragma warning disable CA1031 // Whatever a behavior throws is the host's to mend; the server goes on.
@@ -38,5 +41,8 @@ internal sealed class BehaviorPipeline
         if (call.IsRejected) path.NoteRejected(command);
     }
 
-    private void ExecuteCommand(ref CommandCall call, BehaviorChain next) => call.Execute();
+    private sealed class Execution : Behavior
+    {
+        public override void Invoke(ref CommandCall call) => call.Execute();
+    }
 }

@@ -20,6 +20,11 @@ internal sealed class BackgroundSweep
     // Spreads the places that are sampled over all prefixes, one round after the other.
     private const long SamplingStep = 2_654_435_761;
 
+    // Compaction leaves holes in the C runtime's heap. To give them back walks over that heap, so it has to be worth it: so many
+    // bytes, and this share of the large blocks.
+    private const long HolesLeast = 1 << 20;
+    private const int HolesDivisor = 8;
+
     private readonly Keyspace _keyspace;
     private readonly int _firstStripe;
     private readonly int _step;
@@ -30,6 +35,7 @@ internal sealed class BackgroundSweep
     private int _coolingStripe;
     private byte _coolingRound;
     private bool _isCooling;
+    private long _holes; // bytes that compaction has freed since they were last given back
 
     /// <summary>A sweep over the stripes <paramref name="firstStripe"/>, + <paramref name="step"/>, ...</summary>
     internal BackgroundSweep(Keyspace keyspace, int firstStripe, int step)
@@ -59,8 +65,15 @@ internal sealed class BackgroundSweep
         }
 
         _isCooling = CoolLists(deadline);
-        if (!_isCooling && _firstStripe == 0) _keyspace.TrimFreeMemory();
-        return _isCooling;
+        if (_isCooling) return true;
+        if (_holes >= HolesLeast && _holes >= _keyspace.LargeBytes / HolesDivisor)
+        {
+            _holes = 0;
+            Keyspace.BeginTrimHeap();
+        }
+
+        if (_firstStripe == 0) _keyspace.TrimFreeMemory();
+        return false;
     }
 
     // Each returns whether the deadline came first.
@@ -105,7 +118,9 @@ internal sealed class BackgroundSweep
             while (more)
             {
                 stripe.Enter();
+                long large = stripe.Arena.LargeBytes;
                 more = stripe.WarmLists.CoolSlice(_coolingRound);
+                _holes += large - stripe.Arena.LargeBytes;
                 stripe.Exit();
                 if (Stopwatch.GetTimestamp() >= deadline) return true;
             }

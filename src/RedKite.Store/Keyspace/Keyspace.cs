@@ -55,11 +55,14 @@ internal sealed class Keyspace : IDisposable
     }
 
     /// <summary>Bytes that the store has taken from the system, free room included.</summary>
-    internal long HeldBytes
+    internal long HeldBytes => _source.HeldBytes + LargeBytes;
+
+    /// <summary>Bytes of the blocks that are too large for slabs.</summary>
+    internal long LargeBytes
     {
         get
         {
-            long bytes = _source.HeldBytes;
+            long bytes = 0;
             foreach (Stripe stripe in Stripes) bytes += stripe.Arena.LargeBytes;
             return bytes;
         }
@@ -124,6 +127,9 @@ internal sealed class Keyspace : IDisposable
 
     /// <summary>Gives some of what all stripes keep for reuse, and have not used for a while, back to the system.</summary>
     internal void TrimFreeMemory() => _source.Trim();
+
+    /// <summary>Has the C runtime's heap give its free pages back, on another thread: that takes milliseconds.</summary>
+    internal static void BeginTrimHeap() => ThreadPool.UnsafeQueueUserWorkItem(static _ => SystemMemory.TrimHeap(), null);
 
     /// <summary>Checks every red zone and poisoned block of a guarded keyspace.</summary>
     internal void CheckGuards()

@@ -117,7 +117,7 @@ public sealed class BehaviorPipelineTests : IAsyncDisposable
     [InlineData(40)]
     public async Task A_command_allocates_nothing_at_any_depth(int depth)
     {
-        await Start([.. Enumerable.Repeat<IBehavior>(new Passing(), depth)]);
+        await Start([.. Enumerable.Range(0, depth).Select(_ => new Passing())]);
         InProcessClient client = _server.CreateClient();
         byte[] request = [.. Enumerable.Repeat("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$5\r\nvalue\r\n*2\r\n$3\r\nGET\r\n$1\r\nk\r\n"u8.ToArray(), 1000).SelectMany(bytes => bytes)];
         var replies = new ArrayBufferWriter<byte>(1024 * 1024);
@@ -133,12 +133,49 @@ public sealed class BehaviorPipelineTests : IAsyncDisposable
         Assert.Equal(0, allocated);
     }
 
+    [Fact]
+    public async Task Servers_started_with_the_same_options_share_their_behaviors()
+    {
+        var seen = new List<string>();
+        var options = new RedKiteOptions { Port = 0, Behaviors = { new Passing(), new Noting(seen, "a") } };
+        _server = await RedKiteServer.StartAsync(options);
+        await using (RedKiteServer second = await RedKiteServer.StartAsync(options))
+        {
+            Assert.Equal("OK", Run("SET", "k", "1").ToString());
+            Assert.Equal("OK", second.Execute("SET", "k", "2").ToString());
+            Assert.Equal("1", Run("GET", "k").ToString());
+        }
+
+        Assert.Equal(["a> set k 1", "a< executed +OK", "a> set k 2", "a< executed +OK", "a> get k", "a< executed $1|1"], seen);
+    }
+
+    [Fact]
+    public async Task A_behavior_in_two_places_is_refused_and_none_is_moved()
+    {
+        var seen = new List<string>();
+        Behavior outer = new Noting(seen, "outer"), inner = new Noting(seen, "inner"), other = new Passing();
+        await Start(outer, inner);
+        await Refuse(inner, outer);
+        await Refuse(other, outer, other);
+        await Refuse(outer);
+        Assert.Equal("OK", Run("SET", "k", "v").ToString());
+        Assert.Equal(["outer> set k v", "inner> set k v", "inner< executed +OK", "outer< executed +OK"], seen);
+
+        static async Task Refuse(params Behavior[] behaviors)
+        {
+            var options = new RedKiteOptions { Port = 0 };
+            foreach (Behavior behavior in behaviors) options.Behaviors.Add(behavior);
+            ArgumentException refused = await Assert.ThrowsAsync<ArgumentException>(() => RedKiteServer.StartAsync(options));
+            Assert.Contains("has one place", refused.Message, StringComparison.Ordinal);
+        }
+    }
+
     private RedKiteReply Run(params string[] arguments) => _server.Execute(arguments);
 
-    private async Task Start(params IBehavior[] behaviors)
+    private async Task Start(params Behavior[] behaviors)
     {
         var options = new RedKiteOptions { Port = 0, Settings = { ["loops"] = "2" }, Log = Log };
-        foreach (IBehavior behavior in behaviors) options.Behaviors.Add(behavior);
+        foreach (Behavior behavior in behaviors) options.Behaviors.Add(behavior);
         _server = await RedKiteServer.StartAsync(options);
 
         void Log(string line)
@@ -147,29 +184,29 @@ public sealed class BehaviorPipelineTests : IAsyncDisposable
         }
     }
 
-    private sealed class Passing : IBehavior
+    private sealed class Passing : Behavior
     {
-        public void Invoke(ref CommandCall call, BehaviorChain next) => next.Invoke(ref call);
+        public override void Invoke(ref CommandCall call) => Next.Invoke(ref call);
     }
 
-    private sealed class Noting(List<string> seen, string name) : IBehavior
+    private sealed class Noting(List<string> seen, string name) : Behavior
     {
-        public void Invoke(ref CommandCall call, BehaviorChain next)
+        public override void Invoke(ref CommandCall call)
         {
             var line = new StringBuilder($"{name}> {call.Name}");
             for (int i = 1; i < call.ArgumentCount; i++) line.Append(' ').Append(Encoding.UTF8.GetString(call[i]));
             seen.Add(line.ToString());
             Assert.False(call.WasExecuted);
-            next.Invoke(ref call);
+            Next.Invoke(ref call);
             Assert.True(call.WasExecuted && call.IsInProcess && call.User == "default" && call.ClientId > 0 && call.Elapsed > TimeSpan.Zero);
             string reply = Encoding.UTF8.GetString(call.Reply).Trim().Replace("\r\n", "|", StringComparison.Ordinal);
             seen.Add($"{name}< {(call.RepliedError ? "failed" : "executed")} {reply}");
         }
     }
 
-    private sealed class Answering : IBehavior
+    private sealed class Answering : Behavior
     {
-        public void Invoke(ref CommandCall call, BehaviorChain next)
+        public override void Invoke(ref CommandCall call)
         {
             switch (call.ArgumentCount < 2 ? "" : Encoding.UTF8.GetString(call[1]))
             {
@@ -181,29 +218,29 @@ public sealed class BehaviorPipelineTests : IAsyncDisposable
                 case "raw": call.ReplyRaw("$3\r\nraw\r\n"u8); break;
                 case "nothing": break;
                 case "replaced" when call.Name == "set":
-                    next.Invoke(ref call);
+                    Next.Invoke(ref call);
                     call.ReplyBulk("instead"u8);
                     break;
-                default: next.Invoke(ref call); break;
+                default: Next.Invoke(ref call); break;
             }
         }
     }
 
-    private sealed class Throwing : IBehavior
+    private sealed class Throwing : Behavior
     {
-        public void Invoke(ref CommandCall call, BehaviorChain next)
+        public override void Invoke(ref CommandCall call)
         {
             string key = call.Name == "set" || !call.IsInProcess ? Encoding.UTF8.GetString(call[call.ArgumentCount - 1 - (call.Name == "set" ? 1 : 0)]) : "";
             if (key == "before") throw new InvalidOperationException("before");
-            next.Invoke(ref call);
-            if (key == "twice") next.Invoke(ref call);
+            Next.Invoke(ref call);
+            if (key == "twice") Next.Invoke(ref call);
             if (key == "after") throw new InvalidOperationException("after");
         }
     }
 
-    private sealed class Throttling(int commandsMax) : IBehavior
+    private sealed class Throttling(int commandsMax) : Behavior
     {
-        public void Invoke(ref CommandCall call, BehaviorChain next)
+        public override void Invoke(ref CommandCall call)
         {
             int commands = (int?)call.ClientTag ?? 0;
             if (commands == commandsMax)
@@ -213,7 +250,7 @@ public sealed class BehaviorPipelineTests : IAsyncDisposable
             }
 
             call.ClientTag = commands + 1;
-            next.Invoke(ref call);
+            Next.Invoke(ref call);
         }
     }
 }

@@ -108,9 +108,9 @@ public unsafe class ArenaTests
         using var source = new SlabSource();
         using var arena = new Arena(source);
         byte* block = arena.Allocate(130);
-        Assert.Equal((nint)block, (nint)arena.Reallocate(block, 130, 144));
-        Assert.NotEqual((nint)block, (nint)(block = arena.Reallocate(block, 144, 145)));
-        arena.Free(block, 145);
+        Assert.Equal((nint)block, (nint)arena.Reallocate(block, 130, 136));
+        Assert.NotEqual((nint)block, (nint)(block = arena.Reallocate(block, 136, 137)));
+        arena.Free(block, 137);
     }
 
     private static Block Allocate(Arena arena, Random random)
