@@ -20,6 +20,14 @@ internal sealed class BackgroundSweep
     // Spreads the places that are sampled over all prefixes, one round after the other.
     private const long SamplingStep = 2_654_435_761;
 
+    // What a run goes on with, once everything that was dropped is freed.
+    private enum Phase
+    {
+        Expiring,
+        Cooling,
+        GivingBack,
+    }
+
     private readonly Keyspace _keyspace;
     private readonly int _firstStripe;
     private readonly int _step;
@@ -29,7 +37,7 @@ internal sealed class BackgroundSweep
     private bool _inRound;
     private int _coolingStripe;
     private byte _coolingRound;
-    private bool _isCooling;
+    private Phase _phase;
 
     /// <summary>A sweep over the stripes <paramref name="firstStripe"/>, + <paramref name="step"/>, ...</summary>
     internal BackgroundSweep(Keyspace keyspace, int firstStripe, int step)
@@ -51,16 +59,24 @@ internal sealed class BackgroundSweep
     {
         ExpiryTicks = 0;
         if (FreeDropped(deadline)) return true;
-        if (!_isCooling)
+        if (_phase == Phase.Expiring)
         {
             if (expire && Expire(nowMs, deadline)) return true;
+            _phase = Phase.Cooling;
             _coolingStripe = _firstStripe;
             _coolingRound++;
         }
 
-        _isCooling = CoolLists(deadline);
-        if (!_isCooling && _firstStripe == 0) _keyspace.TrimFreeMemory();
-        return _isCooling;
+        if (_phase == Phase.Cooling)
+        {
+            if (CoolLists(deadline)) return true;
+            _phase = Phase.GivingBack;
+            if (_firstStripe == 0) _keyspace.BeginGivingBack();
+        }
+
+        if (_firstStripe == 0 && GiveBack(deadline)) return true;
+        _phase = Phase.Expiring;
+        return FreeDropped(deadline); // what expired
     }
 
     // Each returns whether the deadline came first.
@@ -109,6 +125,16 @@ internal sealed class BackgroundSweep
                 stripe.Exit();
                 if (Stopwatch.GetTimestamp() >= deadline) return true;
             }
+        }
+
+        return false;
+    }
+
+    private bool GiveBack(long deadline)
+    {
+        while (_keyspace.GiveBack())
+        {
+            if (Stopwatch.GetTimestamp() >= deadline) return true;
         }
 
         return false;

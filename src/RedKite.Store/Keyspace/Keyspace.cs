@@ -122,8 +122,11 @@ internal sealed class Keyspace : IDisposable
         SystemMemory.TrimHeap();
     }
 
-    /// <summary>Gives some of what all stripes keep for reuse, and have not used for a while, back to the system.</summary>
-    internal void TrimFreeMemory() => _source.Trim();
+    /// <summary>Begins a round of giving back what all stripes keep for reuse and have not used for a while.</summary>
+    internal void BeginGivingBack() => _source.BeginGivingBack();
+
+    /// <summary>Gives a little of that back to the system; false when the round is over.</summary>
+    internal bool GiveBack() => _source.GiveBack();
 
     /// <summary>Checks every red zone and poisoned block of a guarded keyspace.</summary>
     internal void CheckGuards()
