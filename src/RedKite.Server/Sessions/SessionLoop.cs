@@ -14,14 +14,12 @@ namespace RedKite.Server.Sessions;
 /// </summary>
 internal sealed class SessionLoop : IConnectionHandler
 {
-    // Background work while clients wait: at most 300 microseconds at a time, at most a quarter of the core or so. What has
-    // begun at the end still goes on, and a client that was quiet is not to wait for a millisecond either.
-    private const long BusySliceMicroseconds = 300;
-    private const long IdleSliceMicroseconds = 500;
+    // Background work is done in slices that a client hardly notices, and while there are clients takes at most a quarter of
+    // the core or so. What has begun at a slice's end still goes on, for 50 microseconds mostly.
+    private const long SliceMicroseconds = 100;
+    private const long BusyRestMicroseconds = 300;
+    private const long IdleRestMicroseconds = 100;
     private const int SweepEveryMs = 200;
-
-    // So few commands since the last slice, mostly a millisecond ago: nobody is kept waiting.
-    private const int IdleCommandsMax = 0;
 
     // Less garbage than this can wait until the runtime collects it by itself.
     private const int CollectedBytesMin = 16 * 1024 * 1024;
@@ -148,9 +146,11 @@ internal sealed class SessionLoop : IConnectionHandler
 
         if (_isFirst) _server.SampleRates(nowMs);
         int restMs = Math.Clamp(1000 / Math.Max(1, _server.Settings.Hz), 1, 100);
-        if (Sweep(nowMs)) restMs = 1;
+        long restMicroseconds = Sweep(nowMs);
         if (_isFirst && _server.Waiting.Count > 0) Executor.Waiters.ServeLeftOver();
-        return Waiting.EndOverdue(nowMs, restMs);
+        restMs = Waiting.EndOverdue(nowMs, restMicroseconds > 0 ? 1 : restMs);
+        if (restMicroseconds > 0) _loop.TickAfter(restMicroseconds);
+        return restMs;
     }
 
     /// <summary>Lets clients that CLIENT PAUSE held go on. On the loop's thread.</summary>
@@ -168,12 +168,13 @@ internal sealed class SessionLoop : IConnectionHandler
         }
     }
 
-    private bool Sweep(long nowMs)
+    // Does a slice of background work if it is due. How long to rest before the next one is returned, 0 when nothing is left.
+    private long Sweep(long nowMs)
     {
-        if (nowMs < _nextSweepMs && nowMs >= _nextSweepMs - SweepEveryMs) return false;
-        bool idle = Executor.Metrics.CommandsProcessed - _commandsAtLastSweep <= IdleCommandsMax;
+        if (nowMs < _nextSweepMs && nowMs >= _nextSweepMs - SweepEveryMs) return 0;
+        bool idle = Executor.Metrics.CommandsProcessed == _commandsAtLastSweep;
         _commandsAtLastSweep = Executor.Metrics.CommandsProcessed;
-        long slice = (idle ? IdleSliceMicroseconds : BusySliceMicroseconds) * (9 + _server.Settings.ActiveExpireEffort) / 10;
+        long slice = SliceMicroseconds * (9 + _server.Settings.ActiveExpireEffort) / 10;
         long start = Stopwatch.GetTimestamp();
         bool cut = _sweep.Run(nowMs, start + (slice * Stopwatch.Frequency / 1_000_000), _server.ExpiresActively);
         Executor.Metrics.SweepTicks += Stopwatch.GetTimestamp() - start;
@@ -182,11 +183,11 @@ internal sealed class SessionLoop : IConnectionHandler
         if (cut)
         {
             Executor.Metrics.SweepsCut++;
-            return true;
+            return idle ? IdleRestMicroseconds : BusyRestMicroseconds;
         }
 
         _nextSweepMs = nowMs + SweepEveryMs;
-        return false;
+        return 0;
     }
 
     private void LookAtClients(long nowMs)

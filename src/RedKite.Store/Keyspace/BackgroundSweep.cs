@@ -20,10 +20,19 @@ internal sealed class BackgroundSweep
     // Spreads the places that are sampled over all prefixes, one round after the other.
     private const long SamplingStep = 2_654_435_761;
 
-    // Compaction leaves holes in the C runtime's heap. To give them back walks over that heap, so it has to be worth it: so many
-    // bytes, and this share of the large blocks.
+    // Compaction leaves holes in the C runtime's heap. To give them back walks over that heap with its lock held, so it has
+    // to be worth it: so many bytes, and this share of the large blocks. A large heap keeps them: a push would wait too long.
     private const long HolesLeast = 1 << 20;
     private const int HolesDivisor = 8;
+    private const long TrimmedHeapMax = 16 << 20;
+
+    // What a run goes on with, once everything that was dropped is freed.
+    private enum Phase
+    {
+        Expiring,
+        Cooling,
+        GivingBack,
+    }
 
     private readonly Keyspace _keyspace;
     private readonly int _firstStripe;
@@ -34,7 +43,7 @@ internal sealed class BackgroundSweep
     private bool _inRound;
     private int _coolingStripe;
     private byte _coolingRound;
-    private bool _isCooling;
+    private Phase _phase;
     private long _holes; // bytes that compaction has freed since they were last given back
 
     /// <summary>A sweep over the stripes <paramref name="firstStripe"/>, + <paramref name="step"/>, ...</summary>
@@ -57,23 +66,25 @@ internal sealed class BackgroundSweep
     {
         ExpiryTicks = 0;
         if (FreeDropped(deadline)) return true;
-        if (!_isCooling)
+        if (_phase == Phase.Expiring)
         {
             if (expire && Expire(nowMs, deadline)) return true;
+            _phase = Phase.Cooling;
             _coolingStripe = _firstStripe;
             _coolingRound++;
         }
 
-        _isCooling = CoolLists(deadline);
-        if (_isCooling) return true;
-        if (_holes >= HolesLeast && _holes >= _keyspace.LargeBytes / HolesDivisor)
+        if (_phase == Phase.Cooling)
         {
-            _holes = 0;
-            Keyspace.BeginTrimHeap();
+            if (CoolLists(deadline)) return true;
+            _phase = Phase.GivingBack;
+            GiveHolesBack();
+            if (_firstStripe == 0) _keyspace.BeginGivingBack();
         }
 
-        if (_firstStripe == 0) _keyspace.TrimFreeMemory();
-        return false;
+        if (_firstStripe == 0 && GiveBack(deadline)) return true;
+        _phase = Phase.Expiring;
+        return FreeDropped(deadline); // what expired
     }
 
     // Each returns whether the deadline came first.
@@ -124,6 +135,24 @@ internal sealed class BackgroundSweep
                 stripe.Exit();
                 if (Stopwatch.GetTimestamp() >= deadline) return true;
             }
+        }
+
+        return false;
+    }
+
+    private void GiveHolesBack()
+    {
+        long large = _keyspace.LargeBytes;
+        if (_holes < HolesLeast || _holes < large / HolesDivisor || large > TrimmedHeapMax) return;
+        _holes = 0;
+        Keyspace.BeginTrimHeap();
+    }
+
+    private bool GiveBack(long deadline)
+    {
+        while (_keyspace.GiveBack())
+        {
+            if (Stopwatch.GetTimestamp() >= deadline) return true;
         }
 
         return false;

@@ -125,8 +125,11 @@ internal sealed class Keyspace : IDisposable
         SystemMemory.TrimHeap();
     }
 
-    /// <summary>Gives some of what all stripes keep for reuse, and have not used for a while, back to the system.</summary>
-    internal void TrimFreeMemory() => _source.Trim();
+    /// <summary>Begins a round of giving back what all stripes keep for reuse and have not used for a while.</summary>
+    internal void BeginGivingBack() => _source.BeginGivingBack();
+
+    /// <summary>Gives a little of that back to the system; false when the round is over.</summary>
+    internal bool GiveBack() => _source.GiveBack();
 
     /// <summary>Has the C runtime's heap give its free pages back, on another thread: that takes milliseconds.</summary>
     internal static void BeginTrimHeap() => ThreadPool.UnsafeQueueUserWorkItem(static _ => SystemMemory.TrimHeap(), null);

@@ -12,7 +12,7 @@ namespace RedKite.Store.Keyspace;
 internal sealed unsafe class Stripe : IDisposable
 {
     private readonly KeyHasher _hasher;
-    private readonly Queue<(Table Table, uint Prefix)> _dropped = new();
+    private readonly Queue<DroppedTable> _dropped = new();
     private readonly Queue<KeyIdentity> _touched = new();
     private StripeLock _lock;
 
@@ -100,21 +100,31 @@ internal sealed unsafe class Stripe : IDisposable
     internal Table NewTable() => new(Arena, Segments, _hasher, Values);
 
     /// <summary>Takes over a table that no database has any more; it is freed in slices.</summary>
-    internal void Drop(Table table) => _dropped.Enqueue((table, 0));
+    internal void Drop(Table table) => _dropped.Enqueue(new DroppedTable(table));
 
-    /// <summary>Frees a slice of what was dropped: of a value, or a table's segment; false when nothing is left.</summary>
+    /// <summary>Frees a slice of what was dropped: values, and tables' entries; false when nothing is left.</summary>
     internal bool FreeDroppedSlice()
     {
-        // Values first: freeing a segment's entries may add to them.
+        var slice = FreeingSlice.Begin();
+        while (FreeDroppedStep())
+        {
+            if (slice.IsOver) return true;
+        }
+
+        return false;
+    }
+
+    /// <summary>Frees the least of what was dropped that can be freed by itself; false when nothing is left.</summary>
+    internal bool FreeDroppedStep()
+    {
+        // Values first: freeing a table's entries may add to them.
         if (Values.AreWaiting)
         {
-            Values.FreeSlice();
+            Values.FreeStep();
             return HasDropped;
         }
 
-        if (!_dropped.TryDequeue(out (Table Table, uint Prefix) dropped)) return false;
-        if (dropped.Table.FreeSegment(ref dropped.Prefix)) _dropped.Enqueue(dropped);
-        else dropped.Table.Dispose();
+        if (_dropped.TryPeek(out DroppedTable? dropped) && !dropped.FreeStep()) _dropped.Dequeue();
         return HasDropped;
     }
 
@@ -126,5 +136,14 @@ internal sealed unsafe class Stripe : IDisposable
 
         Segments.Dispose();
         Arena.Dispose();
+    }
+
+    // A table that no database has any more, and how far it is freed.
+    private sealed class DroppedTable(Table table)
+    {
+        private uint _prefix;
+        private int _bucket;
+
+        internal bool FreeStep() => table.FreeStep(ref _prefix, ref _bucket);
     }
 }

@@ -18,7 +18,7 @@ namespace RedKite.Store.Keyspace;
 /// Directories and segments come from the stripe's pool, whose memory stays mapped: <see cref="PrefetchBucket"/> and
 /// <see cref="PrefetchEntry"/> read both without the stripe's lock, and what they read may be out of date but must not fault.
 /// </remarks>
-internal sealed unsafe class Table : IDisposable
+internal sealed unsafe class Table
 {
     private const int DepthMax = 30;
 
@@ -340,7 +340,7 @@ internal sealed unsafe class Table : IDisposable
         ulong hash = _hasher.Hash(EntryBlock.Key(entry));
         result.Watched?.NoteGone(result.Database, hash, entry);
         RemoveInPlace(new EntryPosition(position.Bucket, position.Slot, entry, hash));
-        FreeEntry(entry);
+        SetAside(entry);
         return long.MaxValue;
     }
 
@@ -393,22 +393,31 @@ internal sealed unsafe class Table : IDisposable
         if (alive + stale > 0) StaleShare += (((double)stale / (alive + stale)) - StaleShare) * Weight;
     }
 
-    /// <summary>Frees the entries of one segment of a table that nobody reads any more; false when it was the last.</summary>
-    internal bool FreeSegment(ref uint prefix)
+    /// <summary>
+    /// Frees one bucket's entries of a table that nobody uses any more, then the segment, at last the directory. Where they
+    /// have structures, these are set aside.
+    /// </summary>
+    /// <param name="prefix">The segment that comes next, 0 at first.</param>
+    /// <param name="index">The bucket in it, 0 at first.</param>
+    /// <returns>Whether something is left.</returns>
+    internal bool FreeStep(ref uint prefix, ref int index)
     {
         byte* segment = SegmentOfPrefix(prefix);
-        for (int index = 0; index < Segment.Buckets; index++)
+        if (Sse.IsSupported && index + 2 < Segment.Buckets) PrefetchAll(Segment.Bucket(segment, index + 2));
+        byte* bucket = Segment.Bucket(segment, index);
+        for (uint occupied = Segment.Occupied(bucket); occupied != 0; occupied &= occupied - 1)
         {
-            if (Sse.IsSupported && index + 2 < Segment.Buckets) PrefetchAll(Segment.Bucket(segment, index + 2));
-            byte* bucket = Segment.Bucket(segment, index);
-            for (uint occupied = Segment.Occupied(bucket); occupied != 0; occupied &= occupied - 1)
-            {
-                FreeEntry(Segment.Entry(bucket, BitOperations.TrailingZeroCount(occupied)));
-            }
+            SetAside(Segment.Entry(bucket, BitOperations.TrailingZeroCount(occupied)));
         }
 
-        Segment.Initialize(segment, Segment.Of(segment)->Prefix, Segment.Of(segment)->Depth);
-        return Advance(segment, ref prefix);
+        if (++index < Segment.Buckets) return true;
+        index = 0;
+        bool more = Advance(segment, ref prefix);
+        _pool.Return(segment);
+        if (more) return true;
+        _pool.ReturnDirectory(_directory);
+        Count = Expiring = Segments = 0;
+        return false;
     }
 
     /// <summary>Frees an entry that is in no table any more, with all that its value holds.</summary>
@@ -421,21 +430,11 @@ internal sealed unsafe class Table : IDisposable
     /// <summary>Frees the block alone of an entry that is in no table any more.</summary>
     internal void FreeBlock(byte* entry) => _arena.Free(entry, EntryBlock.Bytes(entry));
 
-    /// <summary>Gives the segments and directories back. The entries must have been freed or belong to an arena that ends too.</summary>
-    public void Dispose()
+    // Of many entries that go at once, none may take the time that one may take.
+    private void SetAside(byte* entry)
     {
-        uint prefix = 0;
-        bool more;
-        do
-        {
-            byte* segment = SegmentOfPrefix(prefix);
-            more = Advance(segment, ref prefix);
-            _pool.Return(segment);
-        }
-        while (more);
-
-        _pool.ReturnDirectory(_directory);
-        Count = Expiring = Segments = 0;
+        if (EntryBlock.HasStructure(entry)) _values.SetAside(entry);
+        FreeBlock(entry);
     }
 
     private void CountExpiry(byte* entry, int change)

@@ -10,30 +10,41 @@ namespace RedKite.Store.Values;
 /// </summary>
 internal sealed unsafe class ReleasedValues(Arena arena)
 {
-    // About 10 microseconds under the lock.
-    private const int BlocksPerSlice = 256;
-
     private readonly Queue<Released> _waiting = new();
 
-    internal bool AreWaiting => _waiting.Count > 0;
+    private Released _current;
+    private bool _hasCurrent;
 
-    /// <summary>Takes over the structure of an entry whose block is about to be freed or filled anew.</summary>
+    internal bool AreWaiting => _hasCurrent || _waiting.Count > 0;
+
+    /// <summary>Takes over the structure of an entry whose block is about to be freed or filled anew, and frees a slice of it.</summary>
     internal void Release(byte* entry)
     {
-        var released = new Released { Type = EntryBlock.Type(entry), Encoding = EntryBlock.Encoding(entry), Root = EntryBlock.Root(entry) };
-        if (!Free(ref released)) _waiting.Enqueue(released);
+        Released released = Take(entry);
+        var slice = FreeingSlice.Begin();
+        while (FreeStep(ref released))
+        {
+            if (!slice.IsOver) continue;
+            _waiting.Enqueue(released);
+            return;
+        }
     }
 
-    /// <summary>Frees a slice of one value.</summary>
-    internal void FreeSlice()
+    /// <summary>Takes over the structure of an entry whose block is about to be freed, all of it for the background sweep.</summary>
+    internal void SetAside(byte* entry) => _waiting.Enqueue(Take(entry));
+
+    /// <summary>Frees a step of one value, the same one until all of it is freed.</summary>
+    internal void FreeStep()
     {
-        if (!_waiting.TryDequeue(out Released released)) return;
-        if (!Free(ref released)) _waiting.Enqueue(released);
+        if (_hasCurrent || _waiting.TryDequeue(out _current)) _hasCurrent = FreeStep(ref _current);
     }
 
-    // Whether all of it is freed.
-    private bool Free(ref Released released) =>
-        !ValueStructure.FreeSlice(arena, released.Type, released.Encoding, ref released.Root, BlocksPerSlice);
+    private static Released Take(byte* entry) =>
+        new() { Type = EntryBlock.Type(entry), Encoding = EntryBlock.Encoding(entry), Root = EntryBlock.Root(entry) };
+
+    // Whether something of it is left.
+    private bool FreeStep(ref Released released) =>
+        ValueStructure.FreeSlice(arena, released.Type, released.Encoding, ref released.Root, FreeingSlice.BlocksPerStep);
 
     private struct Released
     {

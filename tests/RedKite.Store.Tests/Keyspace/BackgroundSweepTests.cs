@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using System.Text;
 using RedKite.Store.Keyspace;
+using RedKite.Store.Memory;
 using KeyStore = RedKite.Store.Keyspace.Keyspace;
 
 namespace RedKite.Store.Tests.Keyspace;
@@ -86,6 +87,29 @@ public class BackgroundSweepTests
         Assert.InRange(calls, 2, 10_000);
         Assert.DoesNotContain(store.Stripes, stripe => stripe.HasDropped);
         Assert.True(Stopwatch.GetElapsedTime(start) < TimeSpan.FromSeconds(20));
+    }
+
+    [Fact]
+    public void Memory_is_given_back_a_slab_at_a_time()
+    {
+        using var store = new KeyStore(4, 1);
+        for (int i = 0; i < 200_000; i++) Write(store, store.Databases[0], i, Database.NoExpiry);
+        long full = store.HeldBytes;
+        store.Databases[0].Clear();
+        foreach (Stripe stripe in store.Stripes)
+        {
+            while (stripe.FreeDroppedSlice()) Assert.Equal(full, store.HeldBytes); // freeing gives nothing to the system
+        }
+
+        var sweep = new BackgroundSweep(store, 0, 1);
+        for (bool more = true; more;)
+        {
+            long before = store.HeldBytes;
+            more = sweep.Run(0, deadline: 0, expire: true);
+            Assert.InRange(before - store.HeldBytes, 0, SlabSource.SlabBytes);
+        }
+
+        Assert.True(store.HeldBytes < full / 2, $"{full} bytes held with the keys, {store.HeldBytes} without");
     }
 
     private static void Write(KeyStore store, Database database, int number, long expiryMs)

@@ -315,11 +315,11 @@ public sealed unsafe class TableTests
         public void Dispose()
         {
             uint prefix = 0;
-            while (Table.FreeSegment(ref prefix))
+            int bucket = 0;
+            while (Table.FreeStep(ref prefix, ref bucket))
             {
             }
 
-            Table.Dispose();
             Assert.Equal(0, _arena.UsedBytes);
             Assert.Equal(0, Pool.UsedBytes);
             Pool.Dispose();

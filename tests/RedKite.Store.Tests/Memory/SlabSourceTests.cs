@@ -47,7 +47,15 @@ public unsafe class SlabSourceTests
             Slab((byte*)slabs[i]).Fill(0xEE);
         }
 
+        // Who returns them asks nothing of the system; each call afterwards gives one back.
         foreach (nint slab in slabs) source.Return((byte*)slab);
+        for (int held = Count; held > KeptMax; held--)
+        {
+            Assert.Equal((long)held * SlabSource.SlabBytes, source.HeldBytes);
+            Assert.True(source.GiveBack());
+        }
+
+        Assert.False(source.GiveBack());
         Assert.Equal((long)KeptMax * SlabSource.SlabBytes, source.HeldBytes);
 
         // A lookup's prefetch may read a slab that was given back: it must not fault.
@@ -70,14 +78,14 @@ public unsafe class SlabSourceTests
         using var source = new SlabSource();
         nint[] slabs = [.. Enumerable.Range(0, 40).Select(_ => (nint)source.Take())];
         foreach (nint slab in slabs) source.Return((byte*)slab);
-        source.Trim();
+        GiveBackRound(source);
         Assert.Equal(40L * SlabSource.SlabBytes, source.HeldBytes); // they were in use a moment ago
 
         source.Return(source.Take());
-        source.Trim();
+        GiveBackRound(source);
         Assert.Equal(24L * SlabSource.SlabBytes, source.HeldBytes); // sixteen at a time
-        source.Trim();
-        source.Trim();
+        GiveBackRound(source);
+        GiveBackRound(source);
         Assert.Equal(0, source.HeldBytes);
     }
 
@@ -87,16 +95,31 @@ public unsafe class SlabSourceTests
         using var source = new SlabSource();
         var failures = new ConcurrentQueue<string>();
         var threads = new Thread[4];
+        using var ended = new CountdownEvent(threads.Length);
         for (int t = 0; t < threads.Length; t++)
         {
             byte mark = (byte)(t + 1);
-            threads[t] = new Thread(() => TakeAndReturn(source, mark, failures));
+            threads[t] = new Thread(() =>
+            {
+                TakeAndReturn(source, mark, failures);
+                ended.Signal();
+            });
             threads[t].Start();
         }
 
+        while (!ended.IsSet) GiveBackRound(source);
         foreach (Thread thread in threads) thread.Join();
         Assert.Empty(failures);
-        Assert.InRange(source.HeldBytes, SlabSource.SlabBytes, (long)KeptMax * SlabSource.SlabBytes);
+        source.ReleaseKept();
+        Assert.Equal(0, source.HeldBytes);
+    }
+
+    private static void GiveBackRound(SlabSource source)
+    {
+        source.BeginGivingBack();
+        while (source.GiveBack())
+        {
+        }
     }
 
     private static void TakeAndReturn(SlabSource source, byte mark, ConcurrentQueue<string> failures)
