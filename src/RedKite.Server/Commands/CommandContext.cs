@@ -152,7 +152,9 @@ internal ref struct CommandContext
     }
 
     /// <summary>Looks a key up that is about to change: notes the access but counts no hit or miss.</summary>
-    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    // Never inlined: with the search inside, a handler is beyond the JIT's budget for inlining, and what it asks the entry is
+    // calls with copies of it (docs/performance-log.md, round 28).
+    [MethodImpl(MethodImplOptions.NoInlining)]
     internal readonly Entry FindToWrite(int argument)
     {
         Entry entry = Database.Find(this[argument], HashOf(argument), NowMs);
@@ -180,10 +182,11 @@ internal ref struct CommandContext
     }
 
     /// <summary>Whether an entry is missing or of a type; otherwise replies WRONGTYPE.</summary>
-    internal readonly bool IsTypeOrReply(Entry entry, DataType type)
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal readonly bool IsTypeOrReply(scoped in Entry entry, DataType type)
     {
         if (!entry.Exists || entry.Type == type) return true;
-        Reply.Error("WRONGTYPE Operation against a key holding the wrong kind of value"u8);
+        ReplyWrongType();
         return false;
     }
 
@@ -286,6 +289,9 @@ internal ref struct CommandContext
     /// <summary>Reads the clock again, after a command that took its time.</summary>
     internal readonly void RefreshTime() => _executor.ReadTime();
 
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private readonly void ReplyWrongType() => Reply.Error("WRONGTYPE Operation against a key holding the wrong kind of value"u8);
+
     private readonly ulong HashOfLaterKey(int argument)
     {
         ulong known = _executor.KeyHashes.Find(argument);
@@ -293,7 +299,7 @@ internal ref struct CommandContext
     }
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    private readonly void Touch(Entry entry)
+    private readonly void Touch(scoped in Entry entry)
     {
         if (_executor.TouchesByClock) entry.SetAccessClock(_executor.NewAccessClock);
         else _executor.TouchSlow(Session, entry);

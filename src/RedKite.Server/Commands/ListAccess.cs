@@ -16,7 +16,7 @@ internal static class ListAccess
         TryListOrReply(cmd, cmd.FindToWrite(argument), out list);
 
     /// <summary>The list of an entry, which has one.</summary>
-    internal static ListValue ListOf(this scoped in CommandContext cmd, Entry entry) => new(cmd.Database, entry, Limits(cmd));
+    internal static ListValue ListOf(this scoped in CommandContext cmd, scoped in Entry entry) => new(cmd.Database, entry, Limits(cmd));
 
     /// <summary>Makes a list for a key that does not exist; it gets its elements at once.</summary>
     internal static ListValue NewList(this scoped in CommandContext cmd, int argument) =>

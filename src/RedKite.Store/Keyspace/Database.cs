@@ -155,13 +155,13 @@ internal sealed unsafe class Database
     }
 
     /// <summary>The arena of an entry's stripe, where the value's structure is too.</summary>
-    internal Arena ArenaOf(Entry entry) => ArenaOf(entry.Position.Hash);
+    internal Arena ArenaOf(scoped in Entry entry) => ArenaOf(entry.Position.Hash);
 
     /// <summary>The arena of the stripe in which a key with this hash is.</summary>
     internal Arena ArenaOf(ulong hash) => _keyspace.Stripes[_keyspace.StripeOf(hash)].Arena;
 
     /// <summary>The lists of an entry's stripe that the background sweep makes compact.</summary>
-    internal WarmLists WarmListsOf(Entry entry) => _keyspace.Stripes[_keyspace.StripeOf(entry.Position.Hash)].WarmLists;
+    internal WarmLists WarmListsOf(scoped in Entry entry) => _keyspace.Stripes[_keyspace.StripeOf(entry.Position.Hash)].WarmLists;
 
     /// <summary>The hasher of keys, fields and members.</summary>
     internal KeyHasher Hasher => _keyspace.Hasher;

@@ -23,7 +23,7 @@ internal unsafe ref struct ListValue
     /// <param name="database">The key's database.</param>
     /// <param name="entry">An entry that holds a list.</param>
     /// <param name="limits">list-max-listpack-size.</param>
-    internal ListValue(Database database, Entry entry, ListLimits limits)
+    internal ListValue(Database database, scoped in Entry entry, ListLimits limits)
     {
         _database = database;
         _entry = entry;
@@ -69,13 +69,13 @@ internal unsafe ref struct ListValue
     internal void PushFirst(scoped ReadOnlySpan<byte> value)
     {
         if (IsPacked) InsertPacked(PackedList.Start, value);
-        else if (Long.PushFirst(value)) _database.WarmListsOf(_entry).Note(_entry.Root.Structure);
+        else if (!QuickListEnds.TryPushFirst(_entry.Root.Structure, value, _limits) && Long.PushFirst(value)) _database.WarmListsOf(_entry).Note(_entry.Root.Structure);
     }
 
     internal void PushLast(scoped ReadOnlySpan<byte> value)
     {
         if (IsPacked) InsertPacked(PackedList.EndOf(Packed), value);
-        else if (Long.PushLast(value)) _database.WarmListsOf(_entry).Note(_entry.Root.Structure);
+        else if (!QuickListEnds.TryPushLast(_entry.Root.Structure, value, _limits) && Long.PushLast(value)) _database.WarmListsOf(_entry).Note(_entry.Root.Structure);
     }
 
     /// <summary>Inserts an element in front of the one with an index, which is there or is the place behind the last.</summary>
