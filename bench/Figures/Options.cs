@@ -31,7 +31,6 @@ internal sealed record Options
           --connections 10000     idle: idle connections
           --only LIST             types: these rows, such as zadd,hashes,free-one-set, or cpu-rows, memory-rows, freeing-rows
           --quick                 types: shorter rounds and smaller values, for a first look
-          --preload               cpu: load every key before the run with the smaller number of keys, so that every GET hits
           --servers LIST          of redkite,redis,floor: the servers to measure
           --redkite-command TEXT  start this instead of RedKite; {port}, {dir} and {loops} are filled in
           --no-build              measure the RedKite that was built last
@@ -50,7 +49,6 @@ internal sealed record Options
     internal int? Keys { get; private init; }
     internal int? ValueBytes { get; private init; }
     internal int Connections { get; private init; } = 10_000;
-    internal bool Preload { get; private init; }
     internal IReadOnlyList<string> Only { get; private init; } = [];
     internal bool Quick { get; private init; }
     internal IReadOnlyList<string> Servers { get; private init; } = ["redkite", "redis", "floor"];
@@ -85,7 +83,6 @@ internal sealed record Options
                 "--connections" => options with { Connections = Number() },
                 "--only" => options with { Only = Value().Split(',') },
                 "--quick" => options with { Quick = true },
-                "--preload" => options with { Preload = true },
                 "--servers" => options with { Servers = ParseServers(Value(), options.Servers) },
                 "--redkite-command" => options with { RedKiteCommand = Value() },
                 "--no-build" => options with { Build = false },

@@ -1,8 +1,8 @@
 namespace RedKite.Figures.Scenarios;
 
 /// <summary>
-/// What an operation costs the server: at hits against Redis, which stores the same, and at misses against the floor,
-/// which stores nothing and therefore can only be compared where there is nothing to answer with.
+/// What an operation costs the server: at hits, with every key there from the start, against Redis, which stores the same;
+/// and at misses against the floor, which stores nothing and can only be compared where there is nothing to answer with.
 /// </summary>
 internal static class CpuScenario
 {
@@ -23,7 +23,7 @@ internal static class CpuScenario
         List<ServerKind> kinds = ServerKind.Available(options, report, withFloor: true);
 
         int hitKeys = options.Keys ?? HitKeys;
-        Measure(kinds, hitKeys, options.Preload, (pipeline, redKite, others) =>
+        Measure(kinds, hitKeys, preload: true, (pipeline, redKite, others) =>
         {
             if (others.TryGetValue("redis", out Round[]? redis) && RedisByRedKiteLeast.TryGetValue(pipeline, out double least))
             {
@@ -44,7 +44,7 @@ internal static class CpuScenario
         void Measure(List<ServerKind> kinds, int keys, bool preload, Action<int, Round[], Dictionary<string, Round[]>> judge)
         {
             var workload = new Workload(keys, options.ValueBytes ?? ValueBytes, options.Clients, options.Seconds);
-            string title = $"{keys:N0} keys{(preload ? ", all loaded before" : "")}";
+            string title = $"{keys:N0} keys{(preload ? ", all there from the start" : "")}";
             var table = new Table(title, new("pipeline"), new("server"), new("cpu ns/op"), new("user ns/op"), new("ops/s"),
                 new("redis / this", "F2"), new("this / floor", "F2"), new("hits", "P0"), new("p99 ms", "F2"), new("p99.9 ms", "F2"), new("RSS MiB"));
             report.Tables.Add(table);

@@ -121,13 +121,15 @@ public sealed class BehaviorPipelineTests : IAsyncDisposable
         InProcessClient client = _server.CreateClient();
         byte[] request = [.. Enumerable.Repeat("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$5\r\nvalue\r\n*2\r\n$3\r\nGET\r\n$1\r\nk\r\n"u8.ToArray(), 1000).SelectMany(bytes => bytes)];
         var replies = new ArrayBufferWriter<byte>(1024 * 1024);
-        long allocated = -1;
-        for (int round = 0; round < 4; round++)
+
+        // What a command allocates, it allocates in every round; what a thread allocates when it first waits, in one.
+        long allocated = long.MaxValue;
+        for (int round = 0; round < 6; round++)
         {
             replies.ResetWrittenCount();
             long before = GC.GetAllocatedBytesForCurrentThread();
             client.Execute(request, replies);
-            allocated = GC.GetAllocatedBytesForCurrentThread() - before;
+            allocated = Math.Min(allocated, GC.GetAllocatedBytesForCurrentThread() - before);
         }
 
         Assert.Equal(0, allocated);
