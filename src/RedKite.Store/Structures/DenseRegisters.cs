@@ -79,7 +79,7 @@ internal static class DenseRegisters
     /// <remarks>
     /// A vector of registers is compared with several ranks, each of which counts in a vector of its own, and the passes end
     /// when all registers are counted: values have a dozen or two of ranks, beginning with low ones. Adding one to
-    /// a count for each register takes 9 microseconds; this 2 to 4 (docs/performance-log.md, round 32).
+    /// a count for each register takes 9 to 12 microseconds; this 2 to 5 (docs/performance-log.md, round 32).
     /// </remarks>
     internal static void CountRanks(ReadOnlySpan<byte> spread, Span<int> histogram)
     {
