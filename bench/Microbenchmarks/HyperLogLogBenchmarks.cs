@@ -27,13 +27,13 @@ public class HyperLogLogBenchmarks
     public int Hash() => HyperLogLog.RegisterOf(_element, out _);
 
     [Benchmark]
-    public bool MergeDense() => HyperLogLogValue.TryMergeInto(_dense, _spread);
+    public bool MergeDense() => HyperLogLogValue.TryMergeInto(_dense, _spread, isFirst: false);
 
     [Benchmark]
-    public bool MergeSparse() => HyperLogLogValue.TryMergeInto(_sparse, _spread);
+    public bool MergeSparse() => HyperLogLogValue.TryMergeInto(_sparse, _spread, isFirst: false);
 
     [Benchmark]
-    public bool MergeCorrupt() => HyperLogLogValue.TryMergeInto(_corrupt, _spread);
+    public bool MergeCorrupt() => HyperLogLogValue.TryMergeInto(_corrupt, _spread, isFirst: false);
 
     [Benchmark]
     public void Pack() => DenseRegisters.Pack(_spread, _dense.AsSpan(HyperLogLog.HeaderBytes));

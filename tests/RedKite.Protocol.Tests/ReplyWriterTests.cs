@@ -31,7 +31,10 @@ public class ReplyWriterTests
         var expected = new StringBuilder();
         for (int length = 0; length <= 1_100; length++)
         {
-            string text = new('x', length);
+            string text = string.Create(length, 0, static (letters, _) =>
+            {
+                for (int i = 0; i < letters.Length; i++) letters[i] = (char)('!' + (i % 94));
+            });
             expected.Append($"${length}\r\n{text}\r\n");
             reply.Bulk(Encoding.ASCII.GetBytes(text));
         }

@@ -95,7 +95,6 @@ internal static class HyperLogLogCommands
     private static void CountTogether(scoped in CommandContext cmd)
     {
         Span<byte> spread = stackalloc byte[HyperLogLog.Registers];
-        spread.Clear();
         if (!TryMergeOrReply(cmd, spread, out _)) return;
         Span<int> histogram = stackalloc int[HyperLogLog.Ranks];
         DenseRegisters.CountRanks(spread, histogram);
@@ -106,7 +105,6 @@ internal static class HyperLogLogCommands
     private static void PfMerge(ref CommandContext cmd)
     {
         Span<byte> spread = stackalloc byte[HyperLogLog.Registers];
-        spread.Clear();
         if (!TryMergeOrReply(cmd, spread, out bool anyDense)) return;
 
         // The destination was merged as the first source, so it is whole.
@@ -188,17 +186,23 @@ internal static class HyperLogLogCommands
     private static bool TryMergeOrReply(scoped in CommandContext cmd, Span<byte> spread, out bool anyDense)
     {
         anyDense = false;
+        bool isFirst = true;
         for (int i = 1; i < cmd.Count; i++)
         {
             Entry entry = cmd.Find(i);
             if (!entry.Exists) continue;
             if (!IsHyperLogLogOrReply(cmd, entry)) return false;
             anyDense |= HyperLogLog.IsDense(entry.Value);
-            if (HyperLogLogValue.TryMergeInto(entry.Value, spread)) continue;
-            ReplyCorrupt(cmd);
-            return false;
+            if (!HyperLogLogValue.TryMergeInto(entry.Value, spread, isFirst))
+            {
+                ReplyCorrupt(cmd);
+                return false;
+            }
+
+            isFirst = false;
         }
 
+        if (isFirst) spread.Clear();
         return true;
     }
 

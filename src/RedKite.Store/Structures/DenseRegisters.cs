@@ -24,6 +24,13 @@ internal static class DenseRegisters
     // The rounds whose loads and stores stay within the registers; the last one is done in a copy.
     private const int FullRounds = (Bytes / PackedPerRound) - 1;
 
+    // Six counting vectors and the six ranks that they count leave registers for the rest.
+    private const int RanksPerPass = 6;
+    private const int PassesMax = (HyperLogLog.Ranks + RanksPerPass - 1) / RanksPerPass;
+
+    // 128 vectors: a byte counts up to 255 of them.
+    private const int CountedAtOnce = 128 * SpreadPerRound;
+
     internal static int Get(ReadOnlySpan<byte> registers, int index)
     {
         int bit = index * BitsEach;
@@ -46,22 +53,11 @@ internal static class DenseRegisters
         return true;
     }
 
-    /// <summary>Raises each of the spread registers (a byte each) to this value's.</summary>
-    internal static void MergeInto(ReadOnlySpan<byte> registers, Span<byte> spread)
-    {
-        Debug.Assert(registers.Length == Bytes && spread.Length == HyperLogLog.Registers, "All registers are merged.");
-        ref byte source = ref MemoryMarshal.GetReference(registers);
-        ref byte target = ref MemoryMarshal.GetReference(spread);
-        for (nuint round = 0; round < FullRounds; round++)
-        {
-            Merge(ref Unsafe.Add(ref source, round * PackedPerRound), ref Unsafe.Add(ref target, round * SpreadPerRound));
-        }
+    /// <summary>Spreads the registers to a byte each, over whatever was there.</summary>
+    internal static void Spread(ReadOnlySpan<byte> registers, Span<byte> spread) => Merge(registers, spread, raises: false);
 
-        Span<byte> last = stackalloc byte[SpreadPerRound];
-        last.Clear();
-        registers[(FullRounds * PackedPerRound)..].CopyTo(last);
-        Merge(ref MemoryMarshal.GetReference(last), ref Unsafe.Add(ref target, FullRounds * SpreadPerRound));
-    }
+    /// <summary>Raises each of the spread registers (a byte each) to this value's.</summary>
+    internal static void MergeInto(ReadOnlySpan<byte> registers, Span<byte> spread) => Merge(registers, spread, raises: true);
 
     /// <summary>Packs spread registers, none of them above 63.</summary>
     internal static void Pack(ReadOnlySpan<byte> spread, Span<byte> registers)
@@ -81,29 +77,77 @@ internal static class DenseRegisters
 
     /// <summary>Counts how many spread registers have each rank.</summary>
     /// <remarks>
-    /// Into four histograms by turns: neighbours are often equal, and an increment would wait for the one before it.
+    /// A vector of registers is compared with several ranks, each of which counts in a vector of its own, and the passes end
+    /// when all registers are counted: values have a dozen or two of ranks, beginning with low ones. Adding one to
+    /// a count for each register takes 9 to 12 microseconds; this 2 to 5 (docs/performance-log.md, round 32).
     /// </remarks>
     internal static void CountRanks(ReadOnlySpan<byte> spread, Span<int> histogram)
     {
-        Span<int> counts = stackalloc int[4 * HyperLogLog.Ranks];
+        Debug.Assert(spread.Length == HyperLogLog.Registers && histogram.Length == HyperLogLog.Ranks, "All registers are counted.");
+        Span<int> counts = stackalloc int[PassesMax * RanksPerPass];
         counts.Clear();
-        foreach (uint four in MemoryMarshal.Cast<byte, uint>(spread))
+        int left = spread.Length;
+        for (int rank = 0; left > 0; rank += RanksPerPass)
         {
-            counts[(int)(four & RankMask)]++;
-            counts[(int)(four >> 8 & RankMask) + HyperLogLog.Ranks]++;
-            counts[(int)(four >> 16 & RankMask) + (2 * HyperLogLog.Ranks)]++;
-            counts[(int)(four >> 24 & RankMask) + (3 * HyperLogLog.Ranks)]++;
+            for (int at = 0; at < spread.Length; at += CountedAtOnce)
+            {
+                left -= CountPass(ref Unsafe.Add(ref MemoryMarshal.GetReference(spread), at), rank, counts[rank..]);
+            }
         }
 
-        for (int rank = 0; rank < HyperLogLog.Ranks; rank++)
+        counts[..histogram.Length].CopyTo(histogram);
+    }
+
+    // Adds how many of so many registers as a byte can count have each of the ranks from one on; the sum of them.
+    private static int CountPass(ref byte spread, int rank, Span<int> counts)
+    {
+        Vector256<byte> first = default, second = default, third = default, fourth = default, fifth = default, sixth = default;
+        for (nuint at = 0; at < CountedAtOnce; at += SpreadPerRound)
         {
-            histogram[rank] = counts[rank] + counts[rank + HyperLogLog.Ranks] + counts[rank + (2 * HyperLogLog.Ranks)] + counts[rank + (3 * HyperLogLog.Ranks)];
+            // A lane is all ones, which is -1, where the ranks are equal.
+            Vector256<byte> ranks = Vector256.LoadUnsafe(ref spread, at);
+            first -= Vector256.Equals(ranks, Vector256.Create((byte)rank));
+            second -= Vector256.Equals(ranks, Vector256.Create((byte)(rank + 1)));
+            third -= Vector256.Equals(ranks, Vector256.Create((byte)(rank + 2)));
+            fourth -= Vector256.Equals(ranks, Vector256.Create((byte)(rank + 3)));
+            fifth -= Vector256.Equals(ranks, Vector256.Create((byte)(rank + 4)));
+            sixth -= Vector256.Equals(ranks, Vector256.Create((byte)(rank + 5)));
         }
+
+        return Add(first, ref counts[0]) + Add(second, ref counts[1]) + Add(third, ref counts[2])
+            + Add(fourth, ref counts[3]) + Add(fifth, ref counts[4]) + Add(sixth, ref counts[5]);
+    }
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private static int Add(Vector256<byte> lanes, ref int count)
+    {
+        (Vector256<ushort> lower, Vector256<ushort> upper) = Vector256.Widen(lanes);
+        int sum = Vector256.Sum(lower + upper);
+        count += sum;
+        return sum;
+    }
+
+    // Both callers give a constant, so that each has a loop of its own.
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private static void Merge(ReadOnlySpan<byte> registers, Span<byte> spread, bool raises)
+    {
+        Debug.Assert(registers.Length == Bytes && spread.Length == HyperLogLog.Registers, "All registers are merged.");
+        ref byte source = ref MemoryMarshal.GetReference(registers);
+        ref byte target = ref MemoryMarshal.GetReference(spread);
+        for (nuint round = 0; round < FullRounds; round++)
+        {
+            Merge(ref Unsafe.Add(ref source, round * PackedPerRound), ref Unsafe.Add(ref target, round * SpreadPerRound), raises);
+        }
+
+        Span<byte> last = stackalloc byte[SpreadPerRound];
+        last.Clear();
+        registers[(FullRounds * PackedPerRound)..].CopyTo(last);
+        Merge(ref MemoryMarshal.GetReference(last), ref Unsafe.Add(ref target, FullRounds * SpreadPerRound), raises);
     }
 
     // Three packed bytes go to each word, then each of their four registers to a byte of its own.
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    private static void Merge(ref byte packed, ref byte spread)
+    private static void Merge(ref byte packed, ref byte spread, bool raises)
     {
         Vector128<byte> places = Vector128.Create((byte)0, 1, 2, 255, 3, 4, 5, 255, 6, 7, 8, 255, 9, 10, 11, 255);
         Vector128<byte> low = Vector128.Shuffle(Vector128.LoadUnsafe(ref packed), places);
@@ -113,7 +157,7 @@ internal static class DenseRegisters
             | ((words << 2) & Vector256.Create(RankMask << 8))
             | ((words << 4) & Vector256.Create(RankMask << 16))
             | ((words << 6) & Vector256.Create(RankMask << 24));
-        Vector256.Max(ranks.AsByte(), Vector256.LoadUnsafe(ref spread)).StoreUnsafe(ref spread);
+        (raises ? Vector256.Max(ranks.AsByte(), Vector256.LoadUnsafe(ref spread)) : ranks.AsByte()).StoreUnsafe(ref spread);
     }
 
     // The four bytes behind each lane's twelve are written too; what comes next overwrites them.

@@ -102,19 +102,27 @@ internal ref struct HyperLogLogValue
     }
 
     /// <summary>Raises each of the spread registers (a byte each) to this value's; false if the value is corrupt.</summary>
-    internal static bool TryMergeInto(ReadOnlySpan<byte> value, Span<byte> spread)
+    /// <param name="value">The value's bytes.</param>
+    /// <param name="spread">The registers.</param>
+    /// <param name="isFirst">Whether nothing was merged before: what the registers hold is overwritten.</param>
+    internal static bool TryMergeInto(ReadOnlySpan<byte> value, Span<byte> spread, bool isFirst)
     {
         ReadOnlySpan<byte> registers = value[HyperLogLog.HeaderBytes..];
-        if (!HyperLogLog.IsDense(value)) return SparseRegisters.TryMergeInto(registers, spread);
-        DenseRegisters.MergeInto(registers, spread);
+        if (!HyperLogLog.IsDense(value))
+        {
+            if (isFirst) spread.Clear();
+            return SparseRegisters.TryMergeInto(registers, spread);
+        }
+
+        if (isFirst) DenseRegisters.Spread(registers, spread);
+        else DenseRegisters.MergeInto(registers, spread);
         return true;
     }
 
     private static void CountDense(ReadOnlySpan<byte> value, Span<int> histogram)
     {
         Span<byte> spread = stackalloc byte[HyperLogLog.Registers];
-        spread.Clear();
-        DenseRegisters.MergeInto(value[HyperLogLog.HeaderBytes..], spread);
+        DenseRegisters.Spread(value[HyperLogLog.HeaderBytes..], spread);
         DenseRegisters.CountRanks(spread, histogram);
     }
 

@@ -1,3 +1,4 @@
+using System.Runtime.CompilerServices;
 using System.Runtime.Intrinsics.X86;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Structures;
@@ -16,7 +17,7 @@ namespace RedKite.Store.Values;
 /// </remarks>
 internal unsafe ref struct SetSelection
 {
-    private const int Batch = 16;
+    private const int Batch = 32;
 
     private readonly ReadOnlySpan<SetView> _others;
     private readonly Span<byte> _number;
@@ -27,7 +28,7 @@ internal unsafe ref struct SetSelection
     private int _integersPassed;
     private fixed ulong _clues[Batch]; // of pairs: the block that may be the same member's, with UnclearPair; otherwise the hash
     private fixed long _blocks[Batch];
-    private int _batched;
+    private int _batched; // how many of the batch are selected
     private int _at;
 
     // Blocks are aligned to 8, so the bit is free.
@@ -57,11 +58,19 @@ internal unsafe ref struct SetSelection
     }
 
     /// <summary>The member, until the next one is asked for.</summary>
-    internal readonly ReadOnlySpan<byte> Current => _method >= Method.LookedUp ? SetMember.Member((byte*)_blocks[_at]) : _members.Current;
-
-    internal bool MoveNext()
+    internal readonly ReadOnlySpan<byte> Current
     {
-        if (_method >= Method.LookedUp) return MoveNextBatched();
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        get => _batched > 0 ? SetMember.Member((byte*)_blocks[_at]) : _members.Current;
+    }
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal bool MoveNext() => ++_at < _batched || MoveOn();
+
+    private bool MoveOn()
+    {
+        _at = -1;
+        if (_method >= Method.LookedUp) return MoveToNextBatch();
         while (_members.MoveNext())
         {
             if (_method == Method.SideBySide)
@@ -103,36 +112,57 @@ internal unsafe ref struct SetSelection
         return true;
     }
 
-    private bool MoveNextBatched()
+    // Batches of which nothing is selected are passed over.
+    private bool MoveToNextBatch()
     {
-        while (true)
+        bool isPaired = _method == Method.Paired;
+        do
         {
-            for (_at++; _at < _batched; _at++)
-            {
-                if (_method == Method.Paired ? IsPairSelected() : IsLookedUpSelected()) return true;
-            }
-
-            _at = -1;
-            if (!(_method == Method.Paired ? FillWithPairs() : FillWithHashes())) return false;
+            if (!(isPaired ? FillWithPairs() : FillWithHashes())) return false;
+            if (isPaired) SelectPairs();
+            else SelectLookedUp();
         }
+        while (_batched == 0);
+
+        _at = 0;
+        return true;
     }
 
-    private readonly bool IsPairSelected()
+    // The selected blocks move to the batch's front.
+    private void SelectPairs()
     {
-        var block = (byte*)_blocks[_at];
-        ulong clue = _clues[_at];
-        bool isInFirst = clue != 0
-            && ((clue & UnclearPair) == 0 ? SetMember.AreEqual(block, (byte*)clue) : _others[0].Contains(SetMember.Member(block)));
-        if (isInFirst != _inAll) return false;
-        return _others.Length == 1 || IsSelected(SetMember.Member(block), _others[1..]);
+        bool isAlone = _others.Length == 1;
+        int selected = 0;
+        for (int i = 0; i < _batched; i++)
+        {
+            var block = (byte*)_blocks[i];
+            ulong clue = _clues[i];
+            bool isInFirst = clue != 0
+                && ((clue & UnclearPair) == 0 ? SetMember.AreEqual(block, (byte*)clue) : _others[0].Contains(SetMember.Member(block)));
+            if (isInFirst != _inAll || (!isAlone && !IsSelected(SetMember.Member(block), _others[1..]))) continue;
+            _blocks[selected++] = (long)block;
+        }
+
+        _batched = selected;
     }
 
-    private readonly bool IsLookedUpSelected()
+    private void SelectLookedUp()
     {
-        ReadOnlySpan<byte> member = SetMember.Member((byte*)_blocks[_at]);
+        int selected = 0;
+        for (int i = 0; i < _batched; i++)
+        {
+            if (IsLookedUpSelected(i)) _blocks[selected++] = _blocks[i];
+        }
+
+        _batched = selected;
+    }
+
+    private readonly bool IsLookedUpSelected(int at)
+    {
+        ReadOnlySpan<byte> member = SetMember.Member((byte*)_blocks[at]);
         foreach (ref readonly SetView other in _others)
         {
-            if (other.Contains(member, _clues[_at]) != _inAll) return false;
+            if (other.Contains(member, _clues[at]) != _inAll) return false;
         }
 
         return true;

@@ -96,7 +96,7 @@ public class HyperLogLogValueTests
             }
 
             spread.Clear();
-            bool merged = HyperLogLogValue.TryMergeInto(entry.Value, spread);
+            bool merged = HyperLogLogValue.TryMergeInto(entry.Value, spread, isFirst: false);
             Assert.Equal(merged, SparseRegisters.TryCountRanks(entry.Value[HyperLogLog.HeaderBytes..], histogram));
             value = test.Open(random.Pick(30, 100, 3_000));
             for (int count = 0; count < 10; count++) value.Raise(random.Next(HyperLogLog.Registers), random.Next(1, 52));
@@ -112,22 +112,54 @@ public class HyperLogLogValueTests
     public void Dense_registers_survive_spreading_and_packing() => Randomness.Run(random =>
     {
         byte[] registers = random.Bytes(DenseRegisters.Bytes);
-        byte[] spread = new byte[HyperLogLog.Registers];
-        DenseRegisters.MergeInto(registers, spread);
+        byte[] spread = random.Bytes(HyperLogLog.Registers);
+        DenseRegisters.Spread(registers, spread);
         for (int i = 0; i < spread.Length; i++) Assert.Equal(spread[i], DenseRegisters.Get(registers, i));
         byte[] packed = new byte[DenseRegisters.Bytes];
         DenseRegisters.Pack(spread, packed);
         Assert.Equal(registers, packed);
+    });
 
+    [Fact]
+    public void Ranks_are_counted_however_they_are_spread() => Randomness.Run(random =>
+    {
         int[] histogram = new int[HyperLogLog.Ranks];
-        DenseRegisters.CountRanks(spread, histogram);
-        for (int rank = 0; rank < histogram.Length; rank++) Assert.Equal(spread.Count(register => register == rank), histogram[rank]);
+        for (int lowest = 0; lowest < HyperLogLog.Ranks; lowest++)
+        {
+            byte[] spread = new byte[HyperLogLog.Registers];
+            int kinds = random.Next(1, HyperLogLog.Ranks - lowest + 1);
+            for (int i = 0; i < spread.Length; i++) spread[i] = (byte)random.Next(lowest, lowest + kinds);
+            DenseRegisters.CountRanks(spread, histogram);
+            for (int rank = 0; rank < histogram.Length; rank++) Assert.Equal(spread.Count(register => register == rank), histogram[rank]);
+        }
+    });
+
+    [Theory]
+    [InlineData(1)]
+    [InlineData(60)]
+    public void The_first_merge_overwrites_what_was_there(int registers) => Randomness.Run(random =>
+    {
+        using var test = new TestValue();
+        HyperLogLogValue value = test.Open(30);
+        byte[] model = new byte[HyperLogLog.Registers];
+        for (int i = 0; i < registers; i++)
+        {
+            int register = random.Next(HyperLogLog.Registers);
+            int rank = random.Next(1, 33);
+            value.Raise(register, rank);
+            model[register] = (byte)Math.Max(model[register], rank);
+        }
+
+        Assert.Equal(registers > 1, value.IsDense);
+        byte[] spread = random.Bytes(HyperLogLog.Registers);
+        Assert.True(HyperLogLogValue.TryMergeInto(value.Entry.Value, spread, isFirst: true));
+        Assert.Equal(model, spread);
     });
 
     private static void AssertRegisters(byte[] model, ReadOnlySpan<byte> value)
     {
         byte[] spread = new byte[HyperLogLog.Registers];
-        Assert.True(HyperLogLogValue.TryMergeInto(value, spread));
+        Assert.True(HyperLogLogValue.TryMergeInto(value, spread, isFirst: false));
         Assert.Equal(model, spread);
     }
 
