@@ -156,7 +156,6 @@ internal sealed class CommandExecutor
         _inlineLine = [];
         bool trusted = session.Authenticated || !Server.RequiresLogin(session);
         var limits = new RequestLimits(Server.Settings.ProtoMaxBulkLength, trusted);
-        Database database = _keyspace.Databases[session.DatabaseIndex];
         int batchMax = trusted ? BatchMax : 1; // AUTH changes the limits of what follows it
         int count = 0;
         status = ParseStatus.Complete;
@@ -191,13 +190,10 @@ internal sealed class CommandExecutor
             Command? command = _commands.Find(input.Slice(slices[0].Start, slices[0].Length));
             request.Command = command;
             request.Hash = 0;
-            request.Bucket = 0;
             if (command is not null && command.FirstKey > 0 && command.FirstKey < arguments)
             {
                 ArgumentSlice key = slices[command.FirstKey];
-                ulong hash = _keyspace.Hash(input.Slice(key.Start, key.Length));
-                request.Hash = hash;
-                request.Bucket = database.PrefetchBucket(hash);
+                request.Hash = _keyspace.Hash(input.Slice(key.Start, key.Length));
             }
 
             if (inline) return count;
@@ -224,7 +220,7 @@ internal sealed class CommandExecutor
 
     private int ExecuteBatch(ref CommandContext cmd, Session session, int count)
     {
-        if (count > 1) PrefetchEntries(count);
+        if (count > 1) PrefetchKeys(_keyspace.Databases[session.DatabaseIndex], count);
         BeginRun(first: 0, Stopwatch.GetTimestamp());
         session.LastInteractionMs = NowMs;
         bool isPlain = IsPlain(session);
@@ -291,10 +287,17 @@ internal sealed class CommandExecutor
     // Whether nothing about the client or the server asks for the long way.
     private bool IsPlain(Session session) => !session.NeedsAttention && !Server.TimesEachCommand && _commandsToTime == 0 && !Server.Pause.IsActive;
 
-    // The second of two passes ahead of the execution: every key's bucket was asked for while the batch was read; now,
-    // when the buckets have come, every key's entry is. So lookups do not wait for memory one after the other.
-    private void PrefetchEntries(int count)
+    // Ahead of the execution every key's bucket is asked for and then, when the buckets have come, every key's entry: lookups
+    // do not wait for memory one after the other. Each pass does nothing else, because a prefetch waits for its address to
+    // be translated, and only close neighbours wait together (docs/performance-log.md, round 35).
+    private void PrefetchKeys(Database database, int count)
     {
+        for (int i = 0; i < count; i++)
+        {
+            ref Request request = ref _requests[i];
+            request.Bucket = request.Hash != 0 ? database.PrefetchBucket(request.Hash) : 0;
+        }
+
         for (int i = 0; i < count; i++)
         {
             if (_requests[i].Bucket != 0) Database.PrefetchEntry(_requests[i].Bucket, _requests[i].Hash);
@@ -362,7 +365,7 @@ internal sealed class CommandExecutor
         internal int Count;
         internal int Start;
         internal int End;
-        internal ulong Hash;
+        internal ulong Hash; // of the first key; 0: none
         internal nint Bucket; // where the key's entry would be, as far as it was known without a lock
     }
 }

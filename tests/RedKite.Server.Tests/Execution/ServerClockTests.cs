@@ -1,0 +1,38 @@
+using System.Diagnostics;
+using RedKite.Server.Execution;
+
+namespace RedKite.Server.Tests;
+
+public class ServerClockTests
+{
+    [Fact]
+    public void The_time_at_a_timestamp_is_the_wall_clocks_after_each_anchoring()
+    {
+        var clock = new ServerClock(TimeProvider.System);
+        for (int i = 0; i < 2_000; i++)
+        {
+            clock.Anchor();
+            long before = clock.NowMicroseconds;
+            long at = clock.MsAt(Stopwatch.GetTimestamp());
+            long after = clock.NowMicroseconds;
+            Assert.InRange(at, (before - 1_000) / 1_000, (after + 1_000) / 1_000);
+        }
+    }
+
+    [Fact]
+    public void The_time_goes_on_evenly_from_one_anchoring_to_the_next()
+    {
+        var clock = new ServerClock(TimeProvider.System);
+        long timestamp = Stopwatch.GetTimestamp();
+        long least = clock.MsAt(timestamp), most = least;
+        for (int i = 0; i < 2_000; i++)
+        {
+            clock.Anchor();
+            least = Math.Min(least, clock.MsAt(timestamp));
+            most = Math.Max(most, clock.MsAt(timestamp));
+        }
+
+        // One timestamp has one time, but for what the two readings of an anchoring are apart.
+        Assert.InRange(most - least, 0, 1);
+    }
+}
