@@ -18,7 +18,7 @@ internal sealed class SessionLoop : IConnectionHandler
     // the core or so. What has begun at a slice's end still goes on, for 50 microseconds mostly.
     private const long SliceMicroseconds = 100;
     private const long BusyRestMicroseconds = 300;
-    private const long IdleRestMicroseconds = 100;
+    private const long IdleRestMicroseconds = 1;
     private const int SweepEveryMs = 200;
 
     // Less garbage than this can wait until the runtime collects it by itself.

@@ -49,6 +49,9 @@ internal sealed unsafe class Arena : IDisposable
     /// <summary>Room for what is built before its size is known. It is its user's until the stripe's lock is given back.</summary>
     internal byte* Scratch => _scratch != null ? _scratch : _scratch = (byte*)NativeMemory.Alloc(ScratchBytes);
 
+    /// <summary>Where the slab begins that a block is in, unless it is too large for one.</summary>
+    internal static byte* SlabOf(byte* block) => (byte*)((nuint)block & ~(nuint)(SlabSource.SlabBytes - 1));
+
     /// <summary>A block of at least <paramref name="bytes"/>, aligned to 8, with undefined content.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal byte* Allocate(long bytes)
@@ -85,7 +88,7 @@ internal sealed unsafe class Arena : IDisposable
             return;
         }
 
-        var slab = (Slab*)((nuint)block & ~(nuint)(SlabSource.SlabBytes - 1));
+        var slab = (Slab*)SlabOf(block);
         int sizeClass = slab->SizeClass;
         Debug.Assert(sizeClass == BlockSize.ClassOf((int)bytes), "A block is freed with the size that it was allocated with.");
         bool wasFull = slab->Free == null && slab->Next == slab->End;
