@@ -177,6 +177,31 @@ public class RequestParserTests
     }
 
     [Fact]
+    public void Requests_in_two_pieces_allocate_nothing_in_the_steady_state()
+    {
+        var request = new StringBuilder("*101\r\n");
+        for (int i = 0; i < 101; i++) request.Append("$3\r\nabc\r\n");
+        byte[] bytes = Encoding.ASCII.GetBytes(request.ToString());
+        var parser = new RequestParser();
+        Read(parser, bytes, times: 10);
+        long before = GC.GetAllocatedBytesForCurrentThread();
+        Read(parser, bytes, times: 1_000);
+        Assert.Equal(0, GC.GetAllocatedBytesForCurrentThread() - before);
+
+        static void Read(RequestParser parser, byte[] bytes, int times)
+        {
+            PartialRequest partial = default;
+            for (int i = 0; i < times; i++)
+            {
+                parser.Clear();
+                int position = 0;
+                _ = parser.Parse(bytes.AsSpan(0, bytes.Length - 1), ref position, Limits, ref partial, out _, out _);
+                _ = parser.Parse(bytes, ref position, Limits, ref partial, out _, out _);
+            }
+        }
+    }
+
+    [Fact]
     public void An_error_leaves_the_requests_before_it()
     {
         var parser = new RequestParser();

@@ -106,7 +106,7 @@ public class BackgroundSweepTests
         {
             long before = store.HeldBytes;
             more = sweep.Run(0, deadline: 0, expire: true);
-            Assert.InRange(before - store.HeldBytes, 0, SlabSource.SlabBytes);
+            Assert.InRange(before - store.HeldBytes, 0, SlabSource.LargeSlabBytes);
         }
 
         Assert.True(store.HeldBytes < full / 2, $"{full} bytes held with the keys, {store.HeldBytes} without");
