@@ -5,13 +5,15 @@ using System.Runtime.InteropServices;
 namespace RedKite.Store.Memory;
 
 /// <summary>
-/// The unmanaged memory of one stripe: size-classed slabs for blocks of up to 4 KiB, the system for larger ones.
+/// The unmanaged memory of one stripe: size-classed slabs for blocks of up to 4 KiB, runs of units (<see cref="RunSlabs"/>) for
+/// those of up to 16 KiB, the system for larger ones.
 /// Not thread-safe: every call is made under the stripe's lock. The owner of a block remembers its size.
 /// </summary>
 /// <remarks>
-/// A slab: a 64-byte header, then blocks of one class. Blocks are carved one after the other as they are needed
+/// A slab of a class: a 64-byte header, then blocks of one class. Blocks are carved one after the other as they are needed
 /// (untouched pages stay unmapped) and freed ones are linked through their first eight bytes. A slab with no block in
-/// use goes back to the source. One free list for each class was rejected: it cannot give memory back.
+/// use goes back to the source, but for the one that became empty last. One free list for each class was rejected: it cannot
+/// give memory back.
 /// </remarks>
 internal sealed unsafe class Arena : IDisposable
 {
@@ -22,7 +24,9 @@ internal sealed unsafe class Arena : IDisposable
 
     private readonly SlabSource _source;
     private readonly Slab** _open; // for each class, the slabs that have room
+    private readonly RunSlabs _runs;
     private readonly ArenaGuard? _guard;
+    private Slab* _lastEmptied;
     private byte* _scratch;
     private long _blockBytes;
     private long _largeBytes;
@@ -34,6 +38,7 @@ internal sealed unsafe class Arena : IDisposable
     internal Arena(SlabSource source, ArenaGuard? guard = null)
     {
         _source = source;
+        _runs = new RunSlabs(source);
         _guard = guard;
         _open = (Slab**)NativeMemory.AllocZeroed((nuint)BlockSize.ClassCount, (nuint)sizeof(Slab*));
     }
@@ -41,10 +46,11 @@ internal sealed unsafe class Arena : IDisposable
     /// <summary>Bytes of all blocks in use, rounded to their classes.</summary>
     internal long UsedBytes => _blockBytes + _largeBytes;
 
+    /// <summary>Bytes of the blocks that come from the system.</summary>
     internal long LargeBytes => _largeBytes;
 
     /// <summary>Bytes of the slabs and large blocks that this arena holds, free room included.</summary>
-    internal long HeldBytes => (_slabs * SlabSource.SlabBytes) + _largeBytes;
+    internal long HeldBytes => (_slabs * SlabSource.SlabBytes) + ((long)_runs.Count * SlabSource.LargeSlabBytes) + _largeBytes;
 
     /// <summary>Room for what is built before its size is known. It is its user's until the stripe's lock is given back.</summary>
     internal byte* Scratch => _scratch != null ? _scratch : _scratch = (byte*)NativeMemory.Alloc(ScratchBytes);
@@ -57,7 +63,7 @@ internal sealed unsafe class Arena : IDisposable
     internal byte* Allocate(long bytes)
     {
         if (_guard is not null) return _guard.Allocate(bytes, ref _largeBytes);
-        if (bytes > BlockSize.SlabBlockMax) return AllocateLarge(bytes);
+        if (bytes > BlockSize.ClassBlockMax) return AllocateLarge(bytes);
 
         int sizeClass = BlockSize.ClassOf((int)bytes);
         Slab* slab = _open[sizeClass];
@@ -81,10 +87,9 @@ internal sealed unsafe class Arena : IDisposable
             return;
         }
 
-        if (bytes > BlockSize.SlabBlockMax)
+        if (bytes > BlockSize.ClassBlockMax)
         {
-            _largeBytes -= BlockSize.RoundUp(bytes) + LargeOverheadBytes;
-            NativeMemory.Free(block);
+            FreeLarge(block, bytes);
             return;
         }
 
@@ -98,24 +103,26 @@ internal sealed unsafe class Arena : IDisposable
         _blockBytes -= slab->BlockBytes;
         if (wasFull) Link(slab, sizeClass);
 
-        // The last slab with room stays, so that a class in use does not go to the source and back for each block.
-        if (slab->Used == 0 && (slab->NextOpen != null || slab->PreviousOpen != null))
-        {
-            Unlink(slab, sizeClass);
-            _slabs--;
-            _source.Return((byte*)slab);
-        }
+        if (slab->Used == 0 && slab != _lastEmptied) KeepOneEmpty(slab);
     }
 
     /// <summary>Moves a block to one of another size; the first bytes that fit in both are kept.</summary>
     internal byte* Reallocate(byte* block, long bytes, long newBytes)
     {
-        if (BlockSize.RoundUp(bytes) == BlockSize.RoundUp(newBytes)) return block;
-        if (_guard is null && bytes > BlockSize.SlabBlockMax && newBytes > BlockSize.SlabBlockMax)
+        long rounded = BlockSize.RoundUp(bytes);
+        long newRounded = BlockSize.RoundUp(newBytes);
+        if (rounded == newRounded) return block;
+        if (_guard is null && Math.Min(rounded, newRounded) > BlockSize.RunBlockMax)
         {
             // The system moves large blocks by remapping their pages, which copies nothing.
-            _largeBytes += BlockSize.RoundUp(newBytes) - BlockSize.RoundUp(bytes);
-            return (byte*)NativeMemory.Realloc(block, (nuint)BlockSize.RoundUp(newBytes));
+            _largeBytes += newRounded - rounded;
+            return (byte*)NativeMemory.Realloc(block, (nuint)newRounded);
+        }
+
+        if (_guard is null && IsRun(rounded) && IsRun(newRounded) && _runs.TryResize(block, (int)rounded, (int)newRounded))
+        {
+            _blockBytes += newRounded - rounded;
+            return block;
         }
 
         byte* moved = Allocate(newBytes);
@@ -128,6 +135,7 @@ internal sealed unsafe class Arena : IDisposable
     public void Dispose()
     {
         _guard?.Dispose();
+        _runs.Dispose();
         NativeMemory.Free(_scratch);
         NativeMemory.Free(_open); // The slabs go with their source.
     }
@@ -136,10 +144,33 @@ internal sealed unsafe class Arena : IDisposable
     private byte* AllocateLarge(long bytes)
     {
         long rounded = BlockSize.RoundUp(bytes);
+        if (IsRun(rounded))
+        {
+            byte* run = _runs.Allocate((int)rounded);
+            _blockBytes += rounded;
+            return run;
+        }
+
         var block = (byte*)NativeMemory.Alloc((nuint)rounded);
         _largeBytes += rounded + LargeOverheadBytes;
         return block;
     }
+
+    private void FreeLarge(byte* block, long bytes)
+    {
+        long rounded = BlockSize.RoundUp(bytes);
+        if (IsRun(rounded))
+        {
+            _runs.Free(block, (int)rounded);
+            _blockBytes -= rounded;
+            return;
+        }
+
+        _largeBytes -= rounded + LargeOverheadBytes;
+        NativeMemory.Free(block);
+    }
+
+    private static bool IsRun(long rounded) => rounded is > BlockSize.ClassBlockMax and <= BlockSize.RunBlockMax;
 
     private byte* AllocateSlow(int sizeClass)
     {
@@ -156,6 +187,19 @@ internal sealed unsafe class Arena : IDisposable
         _blockBytes += slab->BlockBytes;
         if (slab->Next == slab->End) Unlink(slab, sizeClass);
         return block;
+    }
+
+    // So that a class in use does not go to the source and back for each block. Not one for each class: a value that grows
+    // from a few bytes to 4 KiB comes through all of them, and left 0.5 MB behind.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private void KeepOneEmpty(Slab* slab)
+    {
+        Slab* before = _lastEmptied;
+        _lastEmptied = slab;
+        if (before == null || before->Used > 0) return;
+        Unlink(before, before->SizeClass);
+        _slabs--;
+        _source.Return((byte*)before);
     }
 
     private Slab* NewSlab(int sizeClass)
