@@ -67,6 +67,12 @@ public struct PartialRequest
 /// </summary>
 public sealed class RequestParser
 {
+    private const int SparesMax = 64;
+    private const int SpareArgumentsMax = 1024;
+
+    // Arrays that requests in pieces are done with, for those that come: with large requests nearly each piece ends in one.
+    private readonly Stack<ArgumentSlice[]> _spares = new();
+
     private ArgumentSlice[] _arguments = new ArgumentSlice[256];
     private int _count;
 
@@ -205,6 +211,7 @@ public sealed class RequestParser
         foreach (ArgumentSlice argument in partial.Arguments.AsSpan(0, partial.Count)) Add(argument with { Start = argument.Start + start });
         count = partial.Count;
         position = at;
+        if (partial.Arguments is { Length: <= SpareArgumentsMax } spare && _spares.Count < SparesMax) _spares.Push(spare);
         partial = default;
         return ParseStatus.Complete;
     }
@@ -392,6 +399,7 @@ public sealed class RequestParser
 
     private void Suspend(ref PartialRequest partial, int first, int start, int header, int announced, long bytesNeeded)
     {
+        if (_spares.TryPop(out ArgumentSlice[]? spare)) partial.Arguments = spare;
         foreach (ArgumentSlice argument in _arguments.AsSpan(first, _count - first)) partial.Add(argument with { Start = argument.Start - start });
         partial.Announced = announced;
         partial.Position = header - start;

@@ -39,8 +39,9 @@ internal sealed class Endpoints(Settings settings) : IDisposable
     }
 
     /// <summary>
-    /// Listens on what bind and port say now, in place of what they said before. What stays the same is not touched; what
-    /// goes is closed first, because an address may overlap with its successor. If that fails, all is as it was.
+    /// Listens on what bind and port say now, in place of what they said before. What stays the same is not touched. If that
+    /// fails, all is as it was: another port is opened before the old one is given up, which somebody else might take; on the
+    /// same port what goes is closed first, because an address may overlap with its successor.
     /// </summary>
     /// <param name="acceptor">The loop that accepts connections; it hears of the change soon.</param>
     /// <returns>Null, or one line that says what failed.</returns>
@@ -48,7 +49,8 @@ internal sealed class Endpoints(Settings settings) : IDisposable
     {
         int oldPort = Port;
         int port = settings.Port == 0 && _systemChosePort ? oldPort : settings.Port;
-        List<Endpoint> closed = [.. _endpoints.Where(endpoint => !endpoint.IsUnix && !(endpoint.Socket.Port == port && settings.Bind.Contains(endpoint.Bind)))];
+        List<Endpoint> goes = [.. _endpoints.Where(endpoint => !endpoint.IsUnix && !(endpoint.Socket.Port == port && settings.Bind.Contains(endpoint.Bind)))];
+        List<Endpoint> closed = goes.FindAll(endpoint => endpoint.Socket.Port == port);
         List<Endpoint> before = [.. _endpoints];
         foreach (Endpoint endpoint in closed) Close(endpoint);
         string? error = null;
@@ -57,6 +59,8 @@ internal sealed class Endpoints(Settings settings) : IDisposable
             if (port != 0) OpenTcp(port);
             else Port = 0;
             _systemChosePort &= settings.Port == 0;
+            foreach (Endpoint endpoint in goes.Except(closed)) Close(endpoint);
+            closed = goes;
         }
         catch (ConfigException failure)
         {
@@ -112,7 +116,7 @@ internal sealed class Endpoints(Settings settings) : IDisposable
             }
         }
 
-        if (!_endpoints.Exists(endpoint => !endpoint.IsUnix)) throw new ConfigException($"cannot listen on port {port}: none of the addresses of 'bind' could be used");
+        if (!_endpoints.Exists(endpoint => !endpoint.IsUnix && endpoint.Socket.Port == port)) throw new ConfigException($"cannot listen on port {port}: none of the addresses of 'bind' could be used");
         Port = port;
     }
 

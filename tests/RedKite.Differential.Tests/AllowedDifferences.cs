@@ -11,9 +11,6 @@ namespace RedKite.Differential.Tests;
 /// </summary>
 internal static partial class AllowedDifferences
 {
-    // Two servers execute a command this far apart at most, on a machine that does other work too.
-    private const long ClockDistanceMs = 3_000;
-
     // No server of a test runs for so long: what is said to be idle for longer has a clock of LFU.
     private const long SecondsOfNoTest = 24 * 60 * 60;
 
@@ -30,10 +27,10 @@ internal static partial class AllowedDifferences
 
     private static readonly Row[] Rows =
     [
-        new("TTL", "", c => Near(c, ClockDistanceMs / 1000), "time passes between the two servers"),
-        new("PTTL", "", c => Near(c, ClockDistanceMs), "time passes between the two servers"),
-        new("EXPIRETIME", "", c => Near(c, ClockDistanceMs / 1000), "a relative expiry starts when each server executes it"),
-        new("PEXPIRETIME", "", c => Near(c, ClockDistanceMs), "a relative expiry starts when each server executes it"),
+        new("TTL", "", c => Near(c, ClockDistance.Ms / 1000), "time passes between the two servers"),
+        new("PTTL", "", c => Near(c, ClockDistance.Ms), "time passes between the two servers"),
+        new("EXPIRETIME", "", c => Near(c, ClockDistance.Ms / 1000), "a relative expiry starts when each server executes it"),
+        new("PEXPIRETIME", "", c => Near(c, ClockDistance.Ms), "a relative expiry starts when each server executes it"),
         .. ((string[])["SMEMBERS", "SINTER", "SUNION", "SDIFF"]).Select(command => new Row(command, "", c => SameElements(c.Oracle, c.Subject), "the order of members is not specified")),
         new("SPOP", "", SameDraw, "any member will do"),
         new("SRANDMEMBER", "", SameDraw, "any member will do"),
@@ -53,7 +50,7 @@ internal static partial class AllowedDifferences
         new("HSCAN", "", c => OddCursor().IsMatch(c.Word(2)) && IsCursorError(c.Oracle) != IsCursorError(c.Subject), "as with SCAN, cursors are read anew since Redis 7.4"),
         new("HSCAN", "", SameFieldScan, "the order of a table's fields is not specified"),
         new("RANDOMKEY", "", c => Both(c, v => v.Marker == '$' && !v.IsNull), "any key will do, but none only if there is none"),
-        new("OBJECT", "IDLETIME", c => Near(c, ClockDistanceMs / 1000), "time passes between the two servers"),
+        new("OBJECT", "IDLETIME", c => Near(c, ClockDistance.Ms / 1000), "time passes between the two servers"),
         new("OBJECT", "IDLETIME", c => Both(c, v => v.IsInteger && v.Number >= 0) && (c.Subject.Number <= c.Oracle.Number || c.Subject.Number > SecondsOfNoTest), "in Redis all keys of one small integer share its clock, and setting it leaves that alone; a clock of LFU reads as a long time after a change of policy"),
         new("OBJECT", "FREQ", c => Both(c, v => v.IsInteger && v.Number is >= 0 and <= 255), "the access counter is probabilistic"),
         new("OBJECT", "REFCOUNT", c => Both(c, v => v.IsInteger && v.Number is 1 or int.MaxValue), "whether Redis shares a small integer depends on how it came to be, too: a copy's is its own"),
@@ -122,7 +119,7 @@ internal static partial class AllowedDifferences
 
     private static bool SimilarTime(Comparison c) =>
         Both(c, v => v.Marker == '*' && v.Items.Count == 2 && v.Items.All(item => item.Marker == '$' && UnsignedNumber().IsMatch(item.Text)))
-        && Math.Abs(Number(c.Oracle.Items[0]) - Number(c.Subject.Items[0])) <= ClockDistanceMs / 1000
+        && Math.Abs(Number(c.Oracle.Items[0]) - Number(c.Subject.Items[0])) <= ClockDistance.Ms / 1000
         && Number(c.Subject.Items[1]) < 1_000_000;
 
     private static bool SortedInspiteOfError(Comparison c) =>

@@ -7,9 +7,6 @@ namespace RedKite.Differential.Tests;
 /// <summary>What may differ in replies about streams: times, and what later versions of Redis tell.</summary>
 internal static partial class StreamDifferences
 {
-    // As for all times: see AllowedDifferences.
-    private const long ClockDistanceMs = 3_000;
-
     private static readonly string[] Times = ["idle", "seen-time"];
     private static readonly string[] OfLaterVersions = ["inactive", "active-time"];
 
@@ -19,7 +16,7 @@ internal static partial class StreamDifferences
     /// <summary>The ids that two clocks gave.</summary>
     public static bool NearIds(Comparison c) =>
         Id().Match(c.Oracle.Text) is { Success: true } oracle && Id().Match(c.Subject.Text) is { Success: true } subject
-        && Math.Abs(long.Parse(oracle.Groups[1].ValueSpan, provider: null) - long.Parse(subject.Groups[1].ValueSpan, provider: null)) <= ClockDistanceMs;
+        && Math.Abs(long.Parse(oracle.Groups[1].ValueSpan, provider: null) - long.Parse(subject.Groups[1].ValueSpan, provider: null)) <= ClockDistance.Ms;
 
     /// <summary>The same pending entries, idle for about the same time.</summary>
     public static bool SamePending(Comparison c) => SamePending(c.Oracle, c.Subject, timeAt: 2);
@@ -78,7 +75,7 @@ internal static partial class StreamDifferences
     }
 
     private static bool Near(RespValue oracle, RespValue subject) =>
-        oracle.IsInteger && subject.IsInteger && Math.Abs(oracle.Number - subject.Number) <= ClockDistanceMs;
+        oracle.IsInteger && subject.IsInteger && Math.Abs(oracle.Number - subject.Number) <= ClockDistance.Ms;
 
     [GeneratedRegex("^([0-9]{13})-[0-9]+$")]
     private static partial Regex Id();

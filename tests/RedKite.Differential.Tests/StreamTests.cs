@@ -16,7 +16,7 @@ public sealed class StreamTests(StreamTests.Servers servers, ITestOutputHelper o
 
     public static TheoryData<int> Seeds => StreamTest.Seed is { } seed ? [seed] : [1, 2, 3, 4, 5, Random.Shared.Next(1_000_000, int.MaxValue)];
 
-    [Theory(Timeout = 120_000)]
+    [Theory(Timeout = 600_000)]
     [MemberData(nameof(Seeds))]
     public async Task Streams_of_all_families_get_the_replies_of_Redis(int seed)
     {
@@ -26,7 +26,7 @@ public sealed class StreamTests(StreamTests.Servers servers, ITestOutputHelper o
         Assert.True(report is null, report);
     }
 
-    [Theory(Timeout = 120_000)]
+    [Theory(Timeout = 600_000)]
     [MemberData(nameof(FamilyNames))]
     public async Task A_stream_of_one_family_gets_the_replies_of_Redis(string family)
     {

@@ -11,7 +11,7 @@ internal sealed record ChildProgram(int ExitCode, string Output, string Errors)
     /// <summary>Output lines without their ends.</summary>
     public string[] Lines => Output.ReplaceLineEndings("\n").TrimEnd('\n').Split('\n');
 
-    public static async Task<ChildProgram> Run(string program, IEnumerable<string> arguments, string input = "", int timeoutMs = 60_000)
+    public static async Task<ChildProgram> Run(string program, IEnumerable<string> arguments, string input = "", int timeoutMs = 150_000)
     {
         ProcessStartInfo start = new(program, arguments)
         {

@@ -9,7 +9,7 @@ namespace RedKite.EndToEnd.Tests;
 /// <summary>The program as whoever operates it sees it: start, refusals to start, signals, files and sockets.</summary>
 public sealed class ProgramTests
 {
-    private const int ExitTimeoutMs = 10_000;
+    private const int ExitTimeoutMs = 60_000;
 
     public static TheoryData<string> Transports => RunningServers.Transports;
 
@@ -18,7 +18,7 @@ public sealed class ProgramTests
     public void The_start_tells_version_port_and_readiness(string transport)
     {
         using ServerProcess server = Start(transport);
-        Assert.True(server.WaitForOutput("Ready to accept connections", 5_000), string.Join('\n', server.Output));
+        Assert.True(server.WaitForOutput("Ready to accept connections", ExitTimeoutMs), string.Join('\n', server.Output));
         string output = string.Join('\n', server.Output);
         Assert.Contains(server.Port.ToString(CultureInfo.InvariantCulture), output, StringComparison.Ordinal);
         if (ServerProgram.UnderTest.IsRedKite) Assert.Contains("RedKite", output, StringComparison.Ordinal);
@@ -35,7 +35,7 @@ public sealed class ProgramTests
     public void A_wrong_option_ends_the_start_with_one_line_that_names_it(string option, string value)
     {
         Assert.SkipUnless(ServerProgram.UnderTest.IsRedKite, "Redis says it in several lines");
-        using ServerProcess server = ServerProcess.StartUnchecked(ServerProgram.UnderTest, ServerProcess.FreePort(), option, value);
+        using ServerProcess server = ServerProcess.StartUnchecked(ServerProgram.UnderTest, LoopbackPort.Next(), option, value);
         Assert.Equal(1, server.WaitForExit(ExitTimeoutMs));
         string line = Assert.Single(server.Output);
         Assert.Contains(option.TrimStart('-'), line, StringComparison.Ordinal);
@@ -46,7 +46,7 @@ public sealed class ProgramTests
     {
         Assert.SkipUnless(ServerProgram.UnderTest.IsRedKite, "Redis takes the file as the first argument alone");
         ServerProgram program = ServerProgram.UnderTest with { CommandLine = ServerProgram.UnderTest.CommandLine.Replace("--port", "nosuchfile.conf --port", StringComparison.Ordinal) };
-        using ServerProcess server = ServerProcess.StartUnchecked(program, ServerProcess.FreePort());
+        using ServerProcess server = ServerProcess.StartUnchecked(program, LoopbackPort.Next());
         Assert.Equal(1, server.WaitForExit(ExitTimeoutMs));
         Assert.Contains("nosuchfile.conf", Assert.Single(server.Output), StringComparison.Ordinal);
     }

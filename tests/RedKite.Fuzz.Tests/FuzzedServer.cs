@@ -8,7 +8,7 @@ namespace RedKite.Fuzz.Tests;
 /// <summary>A server in this process, and what must be true of it after every round.</summary>
 internal sealed class FuzzedServer : IAsyncDisposable
 {
-    private const int PatienceMs = 10_000;
+    private const int PatienceMs = 60_000;
     private const long HeapGrowthMax = 256L << 20;
 
     private readonly string _folder;

@@ -11,7 +11,7 @@ public class SocketFuzzTests
 {
     private const int ConnectionsMax = 4;
     private const int RoundsBetweenMemoryChecks = 20;
-    private static readonly TimeSpan HangLimit = TimeSpan.FromSeconds(15);
+    private static readonly TimeSpan HangLimit = TimeSpan.FromSeconds(60);
 
     [Theory]
     [InlineData("epoll")]

@@ -1,5 +1,4 @@
 using System.ComponentModel;
-using System.Diagnostics;
 using System.Text;
 using RedKite.Testing;
 
@@ -140,8 +139,16 @@ public class StageTests(RunningStages stages) : IClassFixture<RunningStages>
         TimeSpan before = stage.Cpu;
         connection.Send("ole\r\n");
         connection.SetTimeout(1000);
-        Assert.True(connection.Read().IsTimeout);
-        Assert.True(stage.Cpu - before > TimeSpan.FromMilliseconds(100), $"it used {stage.Cpu - before} of CPU in a second: it did not spin");
+
+        // A tenth of the processor in the first second; where others keep it busy, in one of those after it.
+        int seconds = 0;
+        do
+        {
+            Assert.True(connection.Read().IsTimeout);
+            seconds++;
+        }
+        while (stage.Cpu - before < TimeSpan.FromMilliseconds(100) && seconds < 10);
+        Assert.True(stage.Cpu - before > TimeSpan.FromMilliseconds(100), $"it used {stage.Cpu - before} of CPU in {seconds} seconds: it did not spin");
     }
 
     private static ServerProcess Oracle => OracleServer.Value;
@@ -165,14 +172,13 @@ public class StageTests(RunningStages stages) : IClassFixture<RunningStages>
         using RespConnection connection = RespConnection.Connect(port);
         connection.Send(requests);
         connection.FinishSending();
-        return connection.ReadUntilQuiet(quietMs: 0, expectClose: true, timeoutMs: 10_000).Bytes;
+        return connection.ReadUntilQuiet(quietMs: 0, expectClose: true).Bytes;
     }
 
     private static byte[] ReadReplies(RespConnection connection, int expectedBytes)
     {
-        var clock = Stopwatch.StartNew();
-        byte[] replies = connection.ReadUntilQuiet(quietMs: 20, expectedBytes, timeoutMs: 20_000).Bytes;
-        Assert.True(clock.ElapsedMilliseconds < 20_000, $"only {replies.Length} of {expectedBytes} bytes came");
+        byte[] replies = connection.ReadUntilQuiet(quietMs: 20, expectedBytes).Bytes;
+        Assert.True(replies.Length >= expectedBytes, $"only {replies.Length} of {expectedBytes} bytes came");
         return replies;
     }
 }

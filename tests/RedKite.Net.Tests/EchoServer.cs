@@ -7,6 +7,9 @@ namespace RedKite.Net.Tests;
 /// <summary>Loops with echo handlers behind one listener on a free loopback port.</summary>
 internal sealed class EchoServer : IDisposable
 {
+    /// <summary>What has not come by then will not come, however busy the machine is.</summary>
+    internal const int PatienceMs = 60_000;
+
     private readonly ListeningSocket _listener = ListeningSocket.Tcp(IPAddress.Loopback, 0, 511);
 
     internal EchoServer(string transport, EchoHandler handler, int loops = 1)
@@ -32,7 +35,7 @@ internal sealed class EchoServer : IDisposable
 
     internal Socket Connect(int receiveBufferBytes = 0)
     {
-        var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { NoDelay = true, ReceiveTimeout = 20_000, SendTimeout = 20_000 };
+        var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { NoDelay = true, ReceiveTimeout = PatienceMs, SendTimeout = PatienceMs };
         if (receiveBufferBytes > 0) socket.ReceiveBufferSize = receiveBufferBytes;
         socket.Connect(IPAddress.Loopback, Port);
         return socket;
@@ -47,7 +50,7 @@ internal sealed class EchoServer : IDisposable
             action();
             done.Set();
         });
-        Assert.True(done.Wait(10_000), "the loop did not run what was posted");
+        Assert.True(done.Wait(PatienceMs), "the loop did not run what was posted");
     }
 
     internal static void WaitFor(Func<bool> condition, string what)
@@ -55,7 +58,7 @@ internal sealed class EchoServer : IDisposable
         Stopwatch clock = Stopwatch.StartNew();
         while (!condition())
         {
-            Assert.True(clock.ElapsedMilliseconds < 10_000, $"in vain: {what}");
+            Assert.True(clock.ElapsedMilliseconds < PatienceMs, $"in vain: {what}");
             Thread.Sleep(5);
         }
     }

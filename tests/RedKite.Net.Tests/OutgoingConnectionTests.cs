@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using System.Net;
 using System.Net.Sockets;
+using RedKite.Testing;
 
 namespace RedKite.Net.Tests;
 
@@ -35,8 +36,7 @@ public class OutgoingConnectionTests
     [MemberData(nameof(Transports))]
     public void Nobody_there_is_told_to_the_caller(string transport)
     {
-        int port;
-        using (ListeningSocket gone = ListeningSocket.Tcp(IPAddress.Loopback, 0, 1)) port = gone.Port;
+        int port = LoopbackPort.Next();
         using EventLoop loop = new("client", transport == "sockets") { Handler = new EchoHandler() };
         Assert.Throws<SocketException>(() => loop.Connect(new IPEndPoint(IPAddress.Loopback, port), state: null));
         Assert.Equal(0, loop.ConnectionCount);
@@ -49,18 +49,21 @@ public class OutgoingConnectionTests
         EchoHandler handler = new();
         using EventLoop loop = new("ticking", useSockets: false) { Handler = handler };
         loop.Start();
-        Stopwatch clock = Stopwatch.StartNew();
-        int asked = 0;
-        while (asked < 200)
+        QuietMachine.Try(() =>
         {
-            // Each replaces the ten milliseconds that the handler returned.
-            int before = Volatile.Read(ref handler.TickCount);
-            loop.Post(() => loop.TickAfter(100));
-            SpinWait.SpinUntil(() => Volatile.Read(ref handler.TickCount) > before, 10_000);
-            asked++;
-        }
+            Stopwatch clock = Stopwatch.StartNew();
+            int asked = 0;
+            while (asked < 200)
+            {
+                // Each replaces the ten milliseconds that the handler returned.
+                int before = Volatile.Read(ref handler.TickCount);
+                loop.Post(() => loop.TickAfter(100));
+                SpinWait.SpinUntil(() => Volatile.Read(ref handler.TickCount) > before, EchoServer.PatienceMs);
+                asked++;
+            }
 
-        Assert.InRange(clock.ElapsedMilliseconds, 0, 1500); // 2,000 by the handler's own ticks
+            Assert.InRange(clock.ElapsedMilliseconds, 0, 1500); // 2,000 by the handler's own ticks
+        });
         loop.Stop();
     }
 }

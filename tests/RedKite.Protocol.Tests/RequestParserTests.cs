@@ -68,17 +68,27 @@ public class RequestParserTests
         var parser = new RequestParser();
         Read(parser, bytes, 1);
 
-        long whole = Stopwatch.GetTimestamp();
-        Read(parser, bytes, 1);
-        TimeSpan inOne = Stopwatch.GetElapsedTime(whole);
-        long pieces = Stopwatch.GetTimestamp();
-        long allocated = GC.GetAllocatedBytesForCurrentThread();
-        Read(parser, bytes, Pieces);
-        TimeSpan inPieces = Stopwatch.GetElapsedTime(pieces);
+        // The best of a few: a thread that the machine keeps waiting takes longer, not less.
+        TimeSpan inOne = TimeSpan.MaxValue, inPieces = TimeSpan.MaxValue;
+        long allocated = 0;
+        for (int round = 0; round < 5; round++)
+        {
+            long whole = Stopwatch.GetTimestamp();
+            Read(parser, bytes, 1);
+            TimeSpan elapsed = Stopwatch.GetElapsedTime(whole);
+            if (elapsed < inOne) inOne = elapsed;
+
+            long pieces = Stopwatch.GetTimestamp();
+            long before = GC.GetAllocatedBytesForCurrentThread();
+            Read(parser, bytes, Pieces);
+            elapsed = Stopwatch.GetElapsedTime(pieces);
+            if (elapsed < inPieces) inPieces = elapsed;
+            allocated = Math.Max(allocated, GC.GetAllocatedBytesForCurrentThread() - before);
+        }
 
         // Each piece read anew would be 500 times the work and several gigabytes.
         Assert.True(inPieces < (inOne * 20) + TimeSpan.FromMilliseconds(200), $"{inOne} in one piece, {inPieces} in {Pieces}");
-        Assert.InRange(GC.GetAllocatedBytesForCurrentThread() - allocated, 0, 100_000_000);
+        Assert.InRange(allocated, 0, 100_000_000);
 
         static void Read(RequestParser parser, byte[] bytes, int pieces)
         {
@@ -164,6 +174,31 @@ public class RequestParserTests
     {
         Assert.Equal(error is null ? null : "ERR Protocol error: " + error, ErrorOf(Encoding.ASCII.GetBytes(request), 0, Limits with { Authenticated = false }));
         Assert.Null(ErrorOf(Encoding.ASCII.GetBytes(request), 0, Limits));
+    }
+
+    [Fact]
+    public void Requests_in_two_pieces_allocate_nothing_in_the_steady_state()
+    {
+        var request = new StringBuilder("*101\r\n");
+        for (int i = 0; i < 101; i++) request.Append("$3\r\nabc\r\n");
+        byte[] bytes = Encoding.ASCII.GetBytes(request.ToString());
+        var parser = new RequestParser();
+        Read(parser, bytes, times: 10);
+        long before = GC.GetAllocatedBytesForCurrentThread();
+        Read(parser, bytes, times: 1_000);
+        Assert.Equal(0, GC.GetAllocatedBytesForCurrentThread() - before);
+
+        static void Read(RequestParser parser, byte[] bytes, int times)
+        {
+            PartialRequest partial = default;
+            for (int i = 0; i < times; i++)
+            {
+                parser.Clear();
+                int position = 0;
+                _ = parser.Parse(bytes.AsSpan(0, bytes.Length - 1), ref position, Limits, ref partial, out _, out _);
+                _ = parser.Parse(bytes, ref position, Limits, ref partial, out _, out _);
+            }
+        }
     }
 
     [Fact]

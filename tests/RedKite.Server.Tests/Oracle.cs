@@ -1,8 +1,8 @@
 using System.Diagnostics;
 using System.Globalization;
-using System.Net;
 using System.Net.Sockets;
 using System.Text;
+using RedKite.Testing;
 
 namespace RedKite.Server.Tests;
 
@@ -12,7 +12,7 @@ namespace RedKite.Server.Tests;
 /// </summary>
 public sealed class Oracle : IDisposable
 {
-    private static readonly TimeSpan StartLimit = TimeSpan.FromSeconds(10);
+    private static readonly TimeSpan StartLimit = TimeSpan.FromSeconds(60);
 
     private readonly Process _process;
     private readonly TcpClient _client;
@@ -21,7 +21,7 @@ public sealed class Oracle : IDisposable
     public Oracle(params string[] arguments)
     {
         Folder = Directory.CreateTempSubdirectory("redkite-oracle-").FullName;
-        Port = FreePort();
+        Port = LoopbackPort.Next();
         _process = Start([.. arguments, "--port", Port.ToString(CultureInfo.InvariantCulture), "--bind", "127.0.0.1", "--dir", Folder, "--logfile", "log"]);
         _client = Connect();
         _stream = new BufferedStream(_client.GetStream());
@@ -35,7 +35,7 @@ public sealed class Oracle : IDisposable
     public static string Refusal(params string[] arguments)
     {
         using Process process = Start([.. arguments, "--port", "0"]);
-        if (!process.WaitForExit(TimeSpan.FromSeconds(2)))
+        if (!process.WaitForExit(StartLimit))
         {
             process.Kill();
             process.WaitForExit();
@@ -72,13 +72,6 @@ public sealed class Oracle : IDisposable
         _process.WaitForExit();
         _process.Dispose();
         Directory.Delete(Folder, recursive: true);
-    }
-
-    public static int FreePort()
-    {
-        using Socket socket = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
-        socket.Bind(new IPEndPoint(IPAddress.Loopback, 0));
-        return ((IPEndPoint)socket.LocalEndPoint!).Port;
     }
 
     private static Process Start(string[] arguments)

@@ -8,7 +8,8 @@ namespace RedKite.Testing;
 /// <summary>A plain blocking client: it sends bytes exactly as told and reads replies with their bytes.</summary>
 public sealed class RespConnection : IDisposable
 {
-    private const int DefaultTimeoutMs = 10_000;
+    // Long enough for a machine that stops for seconds: a time that is up means that no reply will come.
+    private const int DefaultTimeoutMs = 60_000;
 
     private readonly Socket _socket;
     private readonly RespReader _reader;
@@ -104,7 +105,7 @@ public sealed class RespConnection : IDisposable
     /// <param name="expectedBytes">Silence counts only after so many bytes, or after the whole time.</param>
     /// <param name="expectClose">Silence does not count: the server is expected to close.</param>
     /// <param name="timeoutMs">The whole time.</param>
-    public (byte[] Bytes, bool Closed) ReadUntilQuiet(int quietMs, int expectedBytes = 0, bool expectClose = false, int timeoutMs = 3_000)
+    public (byte[] Bytes, bool Closed) ReadUntilQuiet(int quietMs, int expectedBytes = 0, bool expectClose = false, int timeoutMs = DefaultTimeoutMs)
     {
         using MemoryStream bytes = new();
         byte[] buffer = new byte[64 * 1024];
@@ -128,6 +129,9 @@ public sealed class RespConnection : IDisposable
 
     /// <summary>Bytes that the kernel holds for this client, unread.</summary>
     public int AvailableBytes => _socket.Available;
+
+    /// <summary>Whether the kernel holds neither bytes for this client nor the end of the connection.</summary>
+    public bool IsSilent => !_socket.Poll(0, SelectMode.SelectRead);
 
     public void Dispose() => _socket.Dispose();
 

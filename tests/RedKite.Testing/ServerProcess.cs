@@ -1,7 +1,6 @@
 using System.Collections.Concurrent;
 using System.Diagnostics;
 using System.Globalization;
-using System.Net;
 using System.Net.Sockets;
 
 namespace RedKite.Testing;
@@ -12,7 +11,7 @@ namespace RedKite.Testing;
 /// </summary>
 public sealed class ServerProcess : IDisposable
 {
-    private const int StartTimeoutMs = 20_000;
+    private const int StartTimeoutMs = 60_000;
     private const int StartAttempts = 3;
     private const int OutputLinesMax = 2_000;
 
@@ -80,7 +79,7 @@ public sealed class ServerProcess : IDisposable
     {
         for (int attempt = 1; ; attempt++)
         {
-            ServerProcess server = new(program, FreePort(), options);
+            ServerProcess server = new(program, LoopbackPort.Next(), options);
             if (server.WaitUntilAnswers()) return server;
 
             string output = string.Join('\n', server.Output);
@@ -94,14 +93,6 @@ public sealed class ServerProcess : IDisposable
 
     /// <summary>Starts a program that is expected to exit by itself, or to be looked at before it answers.</summary>
     public static ServerProcess StartUnchecked(ServerProgram program, int port, params string[] options) => new(program, port, options);
-
-    /// <summary>A port of loopback that was free a moment ago.</summary>
-    public static int FreePort()
-    {
-        using TcpListener listener = new(IPAddress.Loopback, 0);
-        listener.Start();
-        return ((IPEndPoint)listener.LocalEndpoint).Port;
-    }
 
     public RespConnection Connect() => RespConnection.Connect(Port);
 
@@ -155,7 +146,7 @@ public sealed class ServerProcess : IDisposable
         {
             try
             {
-                using RespConnection connection = RespConnection.Connect(Port, timeoutMs: 2_000);
+                using RespConnection connection = RespConnection.Connect(Port, timeoutMs: 10_000);
                 RespValue reply = connection.Run("PING");
                 if (!reply.IsClosed && !reply.IsTimeout) return true;
             }
@@ -183,7 +174,7 @@ public sealed class ServerProcess : IDisposable
         try
         {
             process.Kill(entireProcessTree: true);
-            process.WaitForExit(5_000);
+            process.WaitForExit(30_000);
         }
         catch (InvalidOperationException)
         {

@@ -7,6 +7,11 @@ internal static class TypeMemory
 
     private const int WarmUpKeys = 20_000;
     private const int WarmUpValueBytes = 32;
+
+    // The runtime compiles a method that is called often up to three times, each time after 0.1 s without new ones.
+    private const int WarmUpRounds = 5;
+    private const int WarmUpRestMs = 500; // lists become compact meanwhile, which is code too
+
     private const int SettleMs = 2_000; // lists become compact, and what that frees is given back
 
     internal static void Measure(IReadOnlyList<ServerKind> kinds, IReadOnlyList<TypeShape> shapes, int count, Report report)
@@ -41,9 +46,13 @@ internal static class TypeMemory
         using var pipe = new CommandPipe(server.Port);
         // Code is compiled and buffers are there before the first reading, and no data.
         KeyLoader.WarmUp(server, WarmUpValueBytes);
-        shape.Load(pipe, WarmUpKeys);
-        pipe.Flush();
-        pipe.Run("FLUSHALL");
+        for (int round = 0; round < WarmUpRounds; round++)
+        {
+            shape.Load(pipe, WarmUpKeys);
+            pipe.Flush();
+            Thread.Sleep(WarmUpRestMs);
+            pipe.Run("FLUSHALL");
+        }
 
         Growth before = Read(server);
         shape.Load(pipe, count);

@@ -3,7 +3,7 @@ using RedKite.Store.Memory;
 
 namespace RedKite.Microbenchmarks;
 
-/// <summary>A block allocated and freed: of a slab's class, and above all classes, from the system.</summary>
+/// <summary>A block allocated and freed: of a slab's class, as a run of units, and beyond that from the system.</summary>
 public unsafe class ArenaBenchmarks
 {
     private const int Blocks = 1000;
@@ -12,7 +12,7 @@ public unsafe class ArenaBenchmarks
     private SlabSource _source = null!;
     private Arena _arena = null!;
 
-    [Params(48, 4096, 65536)]
+    [Params(48, 4096, 8192, 65536)]
     public int Bytes { get; set; }
 
     [GlobalSetup]

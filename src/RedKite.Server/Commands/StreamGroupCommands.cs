@@ -21,7 +21,7 @@ internal static class StreamGroupCommands
             return;
         }
 
-        if (!TryIdOrReply(cmd, stream, out StreamId id)) return;
+        if (!TryIdOrReply(cmd, stream, mayBeEnd: false, out StreamId id)) return;
         if (!stream.Exists) stream = cmd.CreateStream(2, entry);
         if (!stream.TryCreateGroup(cmd[3], id, entriesRead))
         {
@@ -38,7 +38,7 @@ internal static class StreamGroupCommands
     {
         if (!TryOptionsOrReply(cmd, mayMakeStream: false, out _, out long entriesRead)) return;
         if (!TryFindGroupOrReply(cmd, out StreamValue stream, out StreamGroup group)) return;
-        if (!TryIdOrReply(cmd, stream, out StreamId id)) return;
+        if (!TryIdOrReply(cmd, stream, mayBeEnd: true, out StreamId id)) return;
         group.SetLastId(id);
         group.SetEntriesRead(entriesRead);
         cmd.Changed();
@@ -119,9 +119,10 @@ internal static class StreamGroupCommands
         return true;
     }
 
-    private static bool TryIdOrReply(scoped in CommandContext cmd, StreamValue stream, out StreamId id)
+    // Redis takes - and + where a group is moved, and refuses them where it is made.
+    private static bool TryIdOrReply(scoped in CommandContext cmd, StreamValue stream, bool mayBeEnd, out StreamId id)
     {
-        if (cmd[4] is not [(byte)'$']) return StreamIdArgument.TryReadOrReply(cmd, 4, out id);
+        if (cmd[4] is not [(byte)'$']) return mayBeEnd ? StreamIdArgument.TryReadAnyOrReply(cmd, 4, out id) : StreamIdArgument.TryReadOrReply(cmd, 4, out id);
         id = stream.LastId;
         return true;
     }

@@ -20,12 +20,6 @@ internal sealed class BackgroundSweep
     // Spreads the places that are sampled over all prefixes, one round after the other.
     private const long SamplingStep = 2_654_435_761;
 
-    // Compaction leaves holes in the C runtime's heap. To give them back walks over that heap with its lock held, so it has
-    // to be worth it: so many bytes, and this share of the large blocks. A large heap keeps them: a push would wait too long.
-    private const long HolesLeast = 1 << 20;
-    private const int HolesDivisor = 8;
-    private const long TrimmedHeapMax = 16 << 20;
-
     // What a run goes on with, once everything that was dropped is freed.
     private enum Phase
     {
@@ -44,7 +38,6 @@ internal sealed class BackgroundSweep
     private int _coolingStripe;
     private byte _coolingRound;
     private Phase _phase;
-    private long _holes; // bytes that compaction has freed since they were last given back
 
     /// <summary>A sweep over the stripes <paramref name="firstStripe"/>, + <paramref name="step"/>, ...</summary>
     internal BackgroundSweep(Keyspace keyspace, int firstStripe, int step)
@@ -78,7 +71,6 @@ internal sealed class BackgroundSweep
         {
             if (CoolLists(deadline)) return true;
             _phase = Phase.GivingBack;
-            GiveHolesBack();
             if (_firstStripe == 0) _keyspace.BeginGivingBack();
         }
 
@@ -129,23 +121,13 @@ internal sealed class BackgroundSweep
             while (more)
             {
                 stripe.Enter();
-                long large = stripe.Arena.LargeBytes;
                 more = stripe.WarmLists.CoolSlice(_coolingRound);
-                _holes += large - stripe.Arena.LargeBytes;
                 stripe.Exit();
                 if (Stopwatch.GetTimestamp() >= deadline) return true;
             }
         }
 
         return false;
-    }
-
-    private void GiveHolesBack()
-    {
-        long large = _keyspace.LargeBytes;
-        if (_holes < HolesLeast || _holes < large / HolesDivisor || large > TrimmedHeapMax) return;
-        _holes = 0;
-        Keyspace.BeginTrimHeap();
     }
 
     private bool GiveBack(long deadline)

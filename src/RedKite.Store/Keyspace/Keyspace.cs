@@ -131,9 +131,6 @@ internal sealed class Keyspace : IDisposable
     /// <summary>Gives a little of that back to the system; false when the round is over.</summary>
     internal bool GiveBack() => _source.GiveBack();
 
-    /// <summary>Has the C runtime's heap give its free pages back, on another thread: that takes milliseconds.</summary>
-    internal static void BeginTrimHeap() => ThreadPool.UnsafeQueueUserWorkItem(static _ => SystemMemory.TrimHeap(), null);
-
     /// <summary>Checks every red zone and poisoned block of a guarded keyspace.</summary>
     internal void CheckGuards()
     {

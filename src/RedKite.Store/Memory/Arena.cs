@@ -5,13 +5,15 @@ using System.Runtime.InteropServices;
 namespace RedKite.Store.Memory;
 
 /// <summary>
-/// The unmanaged memory of one stripe: size-classed slabs for blocks of up to 4 KiB, the system for larger ones.
+/// The unmanaged memory of one stripe: size-classed slabs for blocks of up to 4 KiB, runs of units (<see cref="RunSlabs"/>) for
+/// those of up to 16 KiB, the system for larger ones.
 /// Not thread-safe: every call is made under the stripe's lock. The owner of a block remembers its size.
 /// </summary>
 /// <remarks>
-/// A slab: a 64-byte header, then blocks of one class. Blocks are carved one after the other as they are needed
+/// A slab of a class: a 64-byte header, then blocks of one class. Blocks are carved one after the other as they are needed
 /// (untouched pages stay unmapped) and freed ones are linked through their first eight bytes. A slab with no block in
-/// use goes back to the source. One free list for each class was rejected: it cannot give memory back.
+/// use goes back to the source, but for the one that became empty last. One free list for each class was rejected: it cannot
+/// give memory back.
 ///
 /// To give the pages of a large block back takes 100 microseconds for each MiB. So blocks from 512 KiB on wait, linked through
 /// their first bytes, until the background sweep gives them back in pieces; who frees very many blocks may have them wait there too.
@@ -34,7 +36,9 @@ internal sealed unsafe class Arena : IDisposable
 
     private readonly SlabSource _source;
     private readonly Slab** _open; // for each class, the slabs that have room
+    private readonly RunSlabs _runs;
     private readonly ArenaGuard? _guard;
+    private Slab* _lastEmptied;
     private byte* _scratch;
     private WaitingBlock* _waiting;
     private long _waitingBytes;
@@ -48,6 +52,7 @@ internal sealed unsafe class Arena : IDisposable
     internal Arena(SlabSource source, ArenaGuard? guard = null)
     {
         _source = source;
+        _runs = new RunSlabs(source);
         _guard = guard;
         _open = (Slab**)NativeMemory.AllocZeroed((nuint)BlockSize.ClassCount, (nuint)sizeof(Slab*));
     }
@@ -55,10 +60,11 @@ internal sealed unsafe class Arena : IDisposable
     /// <summary>Bytes of all blocks in use, rounded to their classes. What waits to be freed does not count.</summary>
     internal long UsedBytes => _blockBytes + _largeBytes - _waitingBytes;
 
+    /// <summary>Bytes of the blocks that come from the system.</summary>
     internal long LargeBytes => _largeBytes;
 
     /// <summary>Bytes of the slabs and large blocks that this arena holds, free room included.</summary>
-    internal long HeldBytes => (_slabs * SlabSource.SlabBytes) + _largeBytes;
+    internal long HeldBytes => (_slabs * SlabSource.SlabBytes) + ((long)_runs.Count * SlabSource.LargeSlabBytes) + _largeBytes;
 
     /// <summary>Whether there are blocks for <see cref="FreeWaiting"/>.</summary>
     internal bool HasWaiting => _waiting != null;
@@ -71,7 +77,7 @@ internal sealed unsafe class Arena : IDisposable
     internal byte* Allocate(long bytes)
     {
         if (_guard is not null) return _guard.Allocate(bytes, ref _largeBytes);
-        if (bytes > BlockSize.SlabBlockMax) return AllocateLarge(bytes);
+        if (bytes > BlockSize.ClassBlockMax) return AllocateLarge(bytes);
 
         int sizeClass = BlockSize.ClassOf((int)bytes);
         Slab* slab = _open[sizeClass];
@@ -134,12 +140,20 @@ internal sealed unsafe class Arena : IDisposable
     /// <summary>Moves a block to one of another size; the first bytes that fit in both are kept.</summary>
     internal byte* Reallocate(byte* block, long bytes, long newBytes)
     {
-        if (BlockSize.RoundUp(bytes) == BlockSize.RoundUp(newBytes)) return block;
-        if (_guard is null && bytes > BlockSize.SlabBlockMax && newBytes > BlockSize.SlabBlockMax)
+        long rounded = BlockSize.RoundUp(bytes);
+        long newRounded = BlockSize.RoundUp(newBytes);
+        if (rounded == newRounded) return block;
+        if (_guard is null && Math.Min(rounded, newRounded) > BlockSize.RunBlockMax)
         {
             // The system moves large blocks by remapping their pages, which copies nothing.
-            _largeBytes += BlockSize.RoundUp(newBytes) - BlockSize.RoundUp(bytes);
-            return (byte*)NativeMemory.Realloc(block, (nuint)BlockSize.RoundUp(newBytes));
+            _largeBytes += newRounded - rounded;
+            return (byte*)NativeMemory.Realloc(block, (nuint)newRounded);
+        }
+
+        if (_guard is null && IsRun(rounded) && IsRun(newRounded) && _runs.TryResize(block, (int)rounded, (int)newRounded))
+        {
+            _blockBytes += newRounded - rounded;
+            return block;
         }
 
         byte* moved = Allocate(newBytes);
@@ -153,12 +167,13 @@ internal sealed unsafe class Arena : IDisposable
     {
         while (HasWaiting) FreeWaiting(int.MaxValue);
         _guard?.Dispose();
+        _runs.Dispose();
         NativeMemory.Free(_scratch);
         NativeMemory.Free(_open); // The slabs go with their source.
     }
 
     // What a block counts for.
-    private long AccountedBytes(long bytes) => BlockSize.RoundUp(bytes) + (bytes > BlockSize.SlabBlockMax && _guard is null ? LargeOverheadBytes : 0);
+    private long AccountedBytes(long bytes) => BlockSize.RoundUp(bytes) + (bytes > BlockSize.RunBlockMax && _guard is null ? LargeOverheadBytes : 0);
 
     private void FreeNow(byte* block, long bytes)
     {
@@ -168,10 +183,9 @@ internal sealed unsafe class Arena : IDisposable
             return;
         }
 
-        if (bytes > BlockSize.SlabBlockMax)
+        if (bytes > BlockSize.ClassBlockMax)
         {
-            _largeBytes -= AccountedBytes(bytes);
-            NativeMemory.Free(block);
+            FreeLarge(block, bytes);
             return;
         }
 
@@ -185,23 +199,40 @@ internal sealed unsafe class Arena : IDisposable
         _blockBytes -= slab->BlockBytes;
         if (wasFull) Link(slab, sizeClass);
 
-        // The last slab with room stays, so that a class in use does not go to the source and back for each block.
-        if (slab->Used == 0 && (slab->NextOpen != null || slab->PreviousOpen != null))
-        {
-            Unlink(slab, sizeClass);
-            _slabs--;
-            _source.Return((byte*)slab);
-        }
+        if (slab->Used == 0 && slab != _lastEmptied) KeepOneEmpty(slab);
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
     private byte* AllocateLarge(long bytes)
     {
         long rounded = BlockSize.RoundUp(bytes);
+        if (IsRun(rounded))
+        {
+            byte* run = _runs.Allocate((int)rounded);
+            _blockBytes += rounded;
+            return run;
+        }
+
         var block = (byte*)NativeMemory.Alloc((nuint)rounded);
         _largeBytes += AccountedBytes(rounded);
         return block;
     }
+
+    private void FreeLarge(byte* block, long bytes)
+    {
+        long rounded = BlockSize.RoundUp(bytes);
+        if (IsRun(rounded))
+        {
+            _runs.Free(block, (int)rounded);
+            _blockBytes -= rounded;
+            return;
+        }
+
+        _largeBytes -= rounded + LargeOverheadBytes;
+        NativeMemory.Free(block);
+    }
+
+    private static bool IsRun(long rounded) => rounded is > BlockSize.ClassBlockMax and <= BlockSize.RunBlockMax;
 
     private byte* AllocateSlow(int sizeClass)
     {
@@ -218,6 +249,19 @@ internal sealed unsafe class Arena : IDisposable
         _blockBytes += slab->BlockBytes;
         if (slab->Next == slab->End) Unlink(slab, sizeClass);
         return block;
+    }
+
+    // So that a class in use does not go to the source and back for each block. Not one for each class: a value that grows
+    // from a few bytes to 4 KiB comes through all of them, and left 0.5 MB behind.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private void KeepOneEmpty(Slab* slab)
+    {
+        Slab* before = _lastEmptied;
+        _lastEmptied = slab;
+        if (before == null || before->Used > 0) return;
+        Unlink(before, before->SizeClass);
+        _slabs--;
+        _source.Return((byte*)before);
     }
 
     private Slab* NewSlab(int sizeClass)

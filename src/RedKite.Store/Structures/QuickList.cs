@@ -542,6 +542,13 @@ internal readonly unsafe ref struct QuickList
     {
         gap = Math.Min(gap, QuickListNode.GapMax);
         if (BlockSize.RoundUp(capacity) == BlockSize.RoundUp(node->Capacity) && gap == node->Gap) return;
+        if (gap == 0 && node->Gap == 0)
+        {
+            _header->Bytes += BlockSize.RoundUp(capacity) - BlockSize.RoundUp(node->Capacity);
+            node->SetList(_arena.Reallocate(node->Block, node->Capacity, capacity), capacity, gap: 0);
+            return;
+        }
+
         int bytes = node->PackedBytes;
         byte* block = AllocateBlock(capacity);
         Buffer.MemoryCopy(node->List, block + gap, bytes, bytes);

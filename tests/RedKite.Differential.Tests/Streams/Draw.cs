@@ -110,8 +110,11 @@ internal sealed class Draw(int seed)
 
     public Argument Database() => Chance(90) ? Below(3) : Pick<Argument>("15", "16", "-1", "abc", "", "9223372036854775807", "1.5", "99999999999999999999");
 
-    /// <summary>A distance in seconds that no other expiry of the stream comes within ten seconds of.</summary>
-    public long FarSeconds() => Pick(100, 5_000, 1_000_000, 100_000_000) + (10L * ++_expiries);
+    /// <summary>
+    /// A distance in seconds, the least of them longer than any stream runs. Those drawn later are longer, and no stream draws so
+    /// many that they reach the next magnitude: of two expiries, which one is later is the same however slow the machine is.
+    /// </summary>
+    public long FarSeconds() => Pick(1_000, 100_000, 1_000_000, 100_000_000) + (10L * ++_expiries);
 
     public long FarUnixSeconds() => FarFutureSeconds + (10L * ++_expiries);
 

@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using System.Text;
 using RedKite.Testing;
 
@@ -29,7 +30,9 @@ internal static class KeyspaceComparison
         RespConnection subject = pair.Subject.Control;
         Difference? Ask(params byte[][] command)
         {
+            long start = Stopwatch.GetTimestamp();
             Comparison comparison = new(command, oracle.Run(command), subject.Run(command));
+            ClockDistance.NoteExchange(start);
             bool same = comparison.Oracle.Equals(comparison.Subject) || AllowedDifferences.Allow(comparison);
             return same ? null : Difference.Of(stepIndex, comparison);
         }

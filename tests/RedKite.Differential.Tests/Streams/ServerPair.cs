@@ -1,4 +1,5 @@
 using System.Diagnostics;
+using System.Globalization;
 using RedKite.Differential.Tests.Generators;
 using RedKite.Testing;
 
@@ -12,7 +13,7 @@ internal sealed class ServerPair : IDisposable
 {
     public const int Databases = 16;
 
-    private const int SettleMs = 1_000;
+    private const int PatienceMs = 60_000;
 
     private ServerPair(ServerProgram subject, string[] options)
     {
@@ -42,6 +43,26 @@ internal sealed class ServerPair : IDisposable
     {
         Oracle.Reset();
         Subject.Reset();
+        ClockDistance.Reset();
+    }
+
+    /// <summary>Waits until something is true of both servers, each asked over its control connection.</summary>
+    public void WaitUntil(Func<RespConnection, bool> condition, string what)
+    {
+        foreach (Side side in (Side[])[Oracle, Subject]) side.WaitUntil(condition, what);
+    }
+
+    /// <summary>Waits until both servers have so many connections, that of control included.</summary>
+    public void WaitForConnections(int count) => WaitUntil(control => Info(control, "clients", "connected_clients") == count, $"{count} connections");
+
+    /// <summary>Waits until so many clients wait for a key on both servers.</summary>
+    public void WaitForBlocked(int count) => WaitUntil(control => Info(control, "clients", "blocked_clients") == count, $"{count} clients that wait");
+
+    /// <summary>A number that INFO tells.</summary>
+    public static long Info(RespConnection control, string section, string field)
+    {
+        string line = control.Run($"INFO {section}").Text.Split("\r\n").First(line => line.StartsWith(field + ":", StringComparison.Ordinal));
+        return long.Parse(line.AsSpan(field.Length + 1), CultureInfo.InvariantCulture);
     }
 
     public void Dispose()
@@ -77,16 +98,17 @@ internal sealed class ServerPair : IDisposable
             _control?.Dispose();
             _control = null;
             foreach (string command in (string[])["CLIENT UNPAUSE", .. ServerGenerator.Restore, HyperLogLogGenerator.Restore, SetGenerator.Restore, .. SortedSetGenerator.Restore, "FLUSHALL", "SLOWLOG RESET", "LATENCY RESET"]) Control.Run(command);
-            WaitUntilAlone();
+
+            // Connections of the stream before may not have been noticed as closed, and CLIENT LIST would show them.
+            WaitUntil(control => Info(control, "clients", "connected_clients") == 1, "no connection but that of control");
         }
 
-        // Connections of the stream before may not have been noticed as closed, and CLIENT LIST would show them.
-        private void WaitUntilAlone()
+        public void WaitUntil(Func<RespConnection, bool> condition, string what)
         {
             Stopwatch clock = Stopwatch.StartNew();
-            while (clock.ElapsedMilliseconds < SettleMs && Control.Run("INFO clients") is { IsString: true } info
-                   && !info.Text.Contains("connected_clients:1\r\n", StringComparison.Ordinal))
+            while (!condition(Control))
             {
+                if (clock.ElapsedMilliseconds > PatienceMs) throw new TimeoutException($"{Server.Program.Name}, in vain: {what}");
                 Thread.Sleep(1);
             }
         }

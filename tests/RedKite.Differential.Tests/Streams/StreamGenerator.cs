@@ -53,16 +53,24 @@ internal static class StreamGenerator
         // DEBUG can sleep for as long as it is told.
         if (episode.Commands.Count > 1 || episode.ClosesConnection || episode.Commands[0][0].AsSpan().SequenceEqual("DEBUG"u8)) return episode;
         List<byte[]> words = [.. episode.Commands[0]];
+        int replaced = 0;
         switch (draw.Below(4))
         {
             case 0 when words.Count > 1: words.RemoveAt(words.Count - 1); break;
             case 1: words.Add(draw.Junk().Bytes); break;
-            case 2 when words.Count > 1: words[1 + draw.Below(words.Count - 1)] = draw.Junk().Bytes; break;
+            case 2 when words.Count > 1:
+                replaced = 1 + draw.Below(words.Count - 1);
+                words[replaced] = draw.Junk().Bytes;
+                break;
             default: words[0] = Encoding.UTF8.GetBytes(draw.ChangeCase(Encoding.UTF8.GetString(words[0]))); break;
         }
 
         // An id from each server's clock would keep two streams of entries apart for good.
-        bool takesClock = Encoding.UTF8.GetString(words[0]).Equals("XADD", StringComparison.OrdinalIgnoreCase) && words.Exists(word => word is [(byte)'*']);
-        return takesClock ? episode : new Episode([[.. words]]);
+        string name = Encoding.UTF8.GetString(words[0]).ToUpperInvariant();
+        bool takesClock = name == "XADD" && words.Exists(word => word is [(byte)'*']);
+
+        // Two members at one place are equally far away, and their order is nobody's: GEOADD key [options] longitude latitude member ...
+        bool sharesPlace = name == "GEOADD" && replaced >= 4 && (words.Count - 1 - replaced) % 3 == 0;
+        return takesClock || sharesPlace ? episode : new Episode([[.. words]]);
     }
 }

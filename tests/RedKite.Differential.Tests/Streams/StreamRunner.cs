@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using RedKite.Testing;
 
 namespace RedKite.Differential.Tests.Streams;
@@ -8,7 +9,6 @@ namespace RedKite.Differential.Tests.Streams;
 /// </summary>
 internal sealed class StreamRunner(ServerPair pair, int chunkSeed, int chunksMax)
 {
-    private const int ReplyTimeoutMs = 10_000;
     private const int ChunksMaxDefault = 4;
 
     private readonly RespConnection?[] _oracle = new RespConnection?[StreamGenerator.Connections];
@@ -59,9 +59,10 @@ internal sealed class StreamRunner(ServerPair pair, int chunkSeed, int chunksMax
     // One batch on one connection of both servers.
     private Difference? Exchange(int connection, List<(int Step, byte[][] Command)> commands, Random chunks)
     {
-        RespConnection oracle = _oracle[connection] ??= RespConnection.Connect(pair.Oracle.Port, ReplyTimeoutMs);
-        RespConnection subject = _subject[connection] ??= RespConnection.Connect(pair.Subject.Port, ReplyTimeoutMs);
+        RespConnection oracle = _oracle[connection] ??= RespConnection.Connect(pair.Oracle.Port);
+        RespConnection subject = _subject[connection] ??= RespConnection.Connect(pair.Subject.Port);
 
+        long start = Stopwatch.GetTimestamp();
         byte[] bytes = [.. commands.SelectMany(command => CommandLine.Encode(command.Command))];
         List<Range> pieces = Split(bytes.Length, chunks);
         foreach (RespConnection side in (RespConnection[])[oracle, subject])
@@ -73,6 +74,7 @@ internal sealed class StreamRunner(ServerPair pair, int chunkSeed, int chunksMax
         {
             CommandsSent++;
             Comparison comparison = new(command, oracle.Read(), subject.Read());
+            ClockDistance.NoteExchange(start);
             bool same = oracle.LastBytes.SequenceEqual(subject.LastBytes) && comparison.Oracle.Equals(comparison.Subject);
             if (!same && !AllowedDifferences.Allow(comparison)) return Difference.Of(step, comparison);
             if (comparison.Subject.IsTimeout) return new Difference(step, command, "(neither server replied)", "");

@@ -14,7 +14,7 @@ internal static class StreamTest
     public const string CommandsVariable = "REDKITE_COMMANDS";
 
     private const int LastCommands = 20;
-    private const int ExitWaitMs = 200;   // a crash takes a moment between the closed socket and the end
+    private const int ExitWaitMs = 5_000;  // a crash takes a moment between the closed socket and the end
     private const int LineMax = 200;
     private const int ShownStepsMax = 100;   // a crash by chance cannot be shrunk
     private const int OutputLines = 60;      // room for a stack trace

@@ -191,7 +191,6 @@ public sealed class BlockingTests(TranscriptServers servers) : TranscriptTests(s
             A waits: BLPOP k 0
             B waits: BLPOP k 0
             A closes
-            sleep 30
             D: RPUSH k 1 2
             B gets
             D: LRANGE k 0 -1
@@ -285,7 +284,7 @@ public sealed class BlockingTests(TranscriptServers servers) : TranscriptTests(s
             """ },
     };
 
-    [Theory(Timeout = 60_000)]
+    [Theory(Timeout = 300_000)]
     [MemberData(nameof(Scripts))]
     public async Task Waiting_clients_get_what_redis_gives_them(string name, string script)
     {
@@ -302,7 +301,7 @@ public sealed class BlockingTests(TranscriptServers servers) : TranscriptTests(s
         foreach (string reason in (string[])["", " TIMEOUT", " ERROR", " error"])
         {
             waiting.Send("BLPOP k 0");
-            Thread.Sleep(50);
+            Pair.WaitForBlocked(1);
             other.Run(waiting, facts => $"CLIENT UNBLOCK {facts.Id}{reason}", isWaiting: true).IsInteger(1);
             waiting.Read();
             other.Run(waiting, facts => $"CLIENT UNBLOCK {facts.Id}{reason}", isWaiting: true).IsInteger(0);
@@ -320,7 +319,7 @@ public sealed class BlockingTests(TranscriptServers servers) : TranscriptTests(s
         waiting.Run("CLIENT SETNAME waiting");
         other.Run(waiting, facts => $"CLIENT UNBLOCK {facts.Id}");
         waiting.Send("BLPOP k 0");
-        Thread.Sleep(50);
+        Pair.WaitForBlocked(1);
         Assert.Contains("name=waiting", other.Run("CLIENT LIST TYPE normal").Text, StringComparison.Ordinal);
         other.Run(waiting, facts => $"CLIENT KILL ID {facts.Id}", isWaiting: true).IsInteger(1);
         other.Run("RPUSH k 1");

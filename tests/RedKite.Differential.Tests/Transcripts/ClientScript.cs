@@ -1,5 +1,3 @@
-using System.Diagnostics;
-using System.Globalization;
 using System.Text.RegularExpressions;
 using RedKite.Differential.Tests.Streams;
 using RedKite.Testing;
@@ -15,14 +13,11 @@ namespace RedKite.Differential.Tests.Transcripts;
 /// A sends: PING         sends a command and reads nothing
 /// A gets                reads a reply
 /// A gets nothing        no reply comes for a while
-/// A closes              the connection ends, and the client waits no more
-/// sleep 20              milliseconds
+/// A closes              the connection ends, and both servers have noticed
 /// </code>
 /// </summary>
 internal sealed partial class ClientScript(ServerPair pair) : IDisposable
 {
-    private const int PatienceMs = 3_000;
-
     private readonly Dictionary<string, PairedConnection> _clients = [];
 
     public static void Run(ServerPair pair, string script)
@@ -40,12 +35,6 @@ internal sealed partial class ClientScript(ServerPair pair) : IDisposable
     {
         Match step = Step().Match(line);
         if (!step.Success) throw new FormatException($"This is no step of a script: {line}");
-        if (step.Groups["sleep"].Success)
-        {
-            Thread.Sleep(int.Parse(step.Groups["sleep"].Value, CultureInfo.InvariantCulture));
-            return;
-        }
-
         string name = step.Groups["client"].Value;
         string command = step.Groups["command"].Value;
         if (!_clients.TryGetValue(name, out PairedConnection? client)) _clients[name] = client = new PairedConnection(pair);
@@ -61,6 +50,7 @@ internal sealed partial class ClientScript(ServerPair pair) : IDisposable
                 default:
                     client.Dispose();
                     _clients.Remove(name);
+                    pair.WaitForConnections(_clients.Count + 1);
                     break;
             }
         }
@@ -72,26 +62,11 @@ internal sealed partial class ClientScript(ServerPair pair) : IDisposable
 
     private void Wait(PairedConnection client, string command)
     {
-        long oracle = Blocked(pair.Oracle);
-        long subject = Blocked(pair.Subject);
+        int before = (int)ServerPair.Info(pair.Oracle.Control, "clients", "blocked_clients");
         client.Send(command);
-        Stopwatch clock = Stopwatch.StartNew();
-        while (Blocked(pair.Oracle) == oracle || Blocked(pair.Subject) == subject)
-        {
-            if (clock.ElapsedMilliseconds > PatienceMs) Assert.Fail($"Waiting clients: oracle {Blocked(pair.Oracle)}, subject {Blocked(pair.Subject)}, before {oracle} and {subject}");
-            Thread.Sleep(1);
-        }
+        pair.WaitForBlocked(before + 1);
     }
 
-    private static long Blocked(ServerPair.Side side)
-    {
-        string info = side.Control.Run("INFO clients").Text;
-        return long.Parse(BlockedClients().Match(info).Groups[1].Value, CultureInfo.InvariantCulture);
-    }
-
-    [GeneratedRegex("blocked_clients:([0-9]+)")]
-    private static partial Regex BlockedClients();
-
-    [GeneratedRegex("^(?:sleep (?<sleep>[0-9]+)|(?<client>[A-Z])(?<verb>:| sends:| waits:| gets nothing| gets| closes)(?: (?<command>.*))?)$")]
+    [GeneratedRegex("^(?<client>[A-Z])(?<verb>:| sends:| waits:| gets nothing| gets| closes)(?: (?<command>.*))?$")]
     private static partial Regex Step();
 }

@@ -17,7 +17,7 @@ public sealed class LimitTests
 
         using (PairedConnection refused = new(pair)) Assert.True(refused.Raw("").Closed);
         connections[0].Dispose();
-        Thread.Sleep(100);
+        pair.WaitForConnections(3);
         using (PairedConnection accepted = new(pair)) accepted.Run("PING").IsSimple("PONG");
 
         Assert.Contains("rejected_connections:1\r\n", pair.Subject.Control.Run("INFO stats").Text, StringComparison.Ordinal);

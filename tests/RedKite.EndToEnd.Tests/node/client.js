@@ -18,8 +18,8 @@ async function strings(client) {
   holds(await client.get('k'), 'v');
   holds(await client.get('none'), null);
   holds(await client.set('k', 'w', { NX: true }), null);
-  holds(await client.set('k', 'w', { XX: true, GET: true, EX: 100 }), 'v');
-  holds((await client.ttl('k')) > 90, true);
+  holds(await client.set('k', 'w', { XX: true, GET: true, EX: 10000 }), 'v');
+  holds((await client.ttl('k')) > 9900, true);
   holds(await client.getEx('k', { PERSIST: true }), 'w');
   holds(await client.getDel('k'), 'w');
   holds(await client.mSet({ a: '1', b: '2' }), 'OK');

@@ -48,7 +48,7 @@ public class DebugCommandTests
         server.Run("DBSIZE").IsInteger(1);
         server.Run("DEBUG SET-ACTIVE-EXPIRE 1").IsOk();
         RespValue size = server.Run("DBSIZE");
-        for (int i = 0; size.Number > 0 && i < 100; i++)
+        for (int i = 0; size.Number > 0 && i < 3_000; i++)
         {
             await Task.Delay(20, TestContext.Current.CancellationToken);
             size = server.Run("DBSIZE");

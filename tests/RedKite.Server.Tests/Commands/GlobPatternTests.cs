@@ -49,7 +49,7 @@ public class GlobPatternTests
 
         long started = Stopwatch.GetTimestamp();
         Assert.False(GlobPattern.IsMatch(pattern, text));
-        Assert.True(Stopwatch.GetElapsedTime(started) < TimeSpan.FromSeconds(2));
+        Assert.True(Stopwatch.GetElapsedTime(started) < TimeSpan.FromSeconds(60)); // exponential time would not end
     }
 
     [Fact]

@@ -51,9 +51,9 @@ public class ServerCommandsTests
     public async Task Time_is_the_servers_seconds_and_microseconds()
     {
         await using LiveServer server = await LiveServer.StartAsync();
+        long before = DateTimeOffset.UtcNow.ToUnixTimeSeconds();
         RespValue time = server.Run("TIME");
-        long now = DateTimeOffset.UtcNow.ToUnixTimeSeconds();
-        Assert.InRange(long.Parse(time.Items[0].Text), now - 5, now);
+        Assert.InRange(long.Parse(time.Items[0].Text), before - 1, DateTimeOffset.UtcNow.ToUnixTimeSeconds());
         Assert.InRange(long.Parse(time.Items[1].Text), 0, 999_999);
     }
 
@@ -75,7 +75,7 @@ public class ServerCommandsTests
         await using LiveServer server = await LiveServer.StartAsync();
         server.Run("SHUTDOWN ABORT").IsError("ERR No shutdown in progress.");
         server.Run("SHUTDOWN NOSAVE").IsClosed();
-        await server.Server.Stopped.WaitAsync(TimeSpan.FromSeconds(10), TestContext.Current.CancellationToken);
+        await server.Server.Stopped.WaitAsync(TimeSpan.FromSeconds(60), TestContext.Current.CancellationToken);
     }
 
     [Fact]
@@ -85,7 +85,7 @@ public class ServerCommandsTests
         server.Run("SHUTDOWN SAVE").IsError("ERR Errors trying to SHUTDOWN. Check logs.");
         server.Run("DBSIZE").IsInteger(0);
         server.Run("SHUTDOWN SAVE FORCE").IsClosed();
-        await server.Server.Stopped.WaitAsync(TimeSpan.FromSeconds(10), TestContext.Current.CancellationToken);
+        await server.Server.Stopped.WaitAsync(TimeSpan.FromSeconds(60), TestContext.Current.CancellationToken);
     }
 
     [Fact]
@@ -108,16 +108,20 @@ public class ServerCommandsTests
         await using LiveServer server = await LiveServer.StartAsync("transport", transport, "enable-debug-command", "yes");
         server.Run("DEBUG SLEEP 0.2").IsOk();
         server.Run("DEBUG SLEEP 0.2").IsOk();
-        long cycles = server.Number("stats", "eventloop_cycles");
-        long sum = server.Number("stats", "eventloop_duration_sum");
-        Assert.InRange(cycles, 2, 10_000);
+        // All in one reply: what lies between two may take long.
+        Dictionary<string, string> stats = server.Run("INFO stats").Text.Split("\r\n").Where(line => line.Contains(':', StringComparison.Ordinal)).ToDictionary(line => line.Split(':')[0], line => line.Split(':')[1]);
+        long sum = long.Parse(stats["eventloop_duration_sum"]);
+        Assert.InRange(long.Parse(stats["eventloop_cycles"]), 2, 10_000);
         Assert.InRange(sum, 400_000, 60_000_000);
-        Assert.True(sum >= server.Number("stats", "eventloop_duration_cmd_sum") - 100_000, "a cycle lasts at least as long as its commands");
+        Assert.True(sum >= long.Parse(stats["eventloop_duration_cmd_sum"]) - 100_000, "a cycle lasts at least as long as its commands");
 
         // A sample every tenth of a second: the mean of a cycle takes the sleeps in.
-        Assert.True(SpinWait.SpinUntil(() => server.Number("stats", "instantaneous_eventloop_duration_usec") > 0, 5_000));
-        server.Run("CONFIG RESETSTAT").IsOk();
-        Assert.InRange(server.Number("stats", "eventloop_duration_sum"), 0, sum - 200_000);
+        Assert.True(SpinWait.SpinUntil(() => server.Number("stats", "instantaneous_eventloop_duration_usec") > 0, NetworkTests.PatienceMs));
+        QuietMachine.Try(() =>
+        {
+            server.Run("CONFIG RESETSTAT").IsOk();
+            Assert.InRange(server.Number("stats", "eventloop_duration_sum"), 0, sum - 200_000);
+        });
     }
 
     [Fact]
@@ -151,16 +155,16 @@ public class ServerCommandsTests
     public async Task Info_estimates_the_time_that_keys_have_left()
     {
         await using LiveServer server = await LiveServer.StartAsync();
-        for (int i = 0; i < 100; i++) server.Run($"SET key{i} x EX 1000").IsOk();
+        for (int i = 0; i < 100; i++) server.Run($"SET key{i} x EX 100000").IsOk();
         var clock = Stopwatch.StartNew();
         long averageMs = 0;
-        while (averageMs == 0 && clock.Elapsed < TimeSpan.FromSeconds(10))
+        while (averageMs == 0 && clock.Elapsed < TimeSpan.FromSeconds(60))
         {
             await Task.Delay(20, TestContext.Current.CancellationToken);
             averageMs = long.Parse(server.Info("keyspace", "db0").Split("avg_ttl=")[1].Split(',')[0]);
         }
 
-        Assert.InRange(averageMs, 980_000, 1_000_000);
+        Assert.InRange(averageMs, 99_900_000, 100_000_000);
     }
 
     [Fact]

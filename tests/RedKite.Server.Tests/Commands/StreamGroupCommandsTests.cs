@@ -4,6 +4,19 @@ namespace RedKite.Server.Tests.Commands;
 public class StreamGroupCommandsTests : TranscriptTests
 {
     [Fact]
+    public void A_group_may_be_moved_to_either_end_and_not_be_made_there()
+    {
+        Run("XADD s 5-1 a b").IsText("5-1");
+        Run("XGROUP CREATE s g 5").IsOk();
+        foreach (string end in (string[])["-", "+"]) Run($"XGROUP CREATE s other {end}").IsError("ERR Invalid stream ID specified as stream command argument");
+        Run("XGROUP SETID s g +").IsOk();
+        Run("XREADGROUP GROUP g c STREAMS s >").IsNil();
+        Run("XGROUP SETID s g -").IsOk();
+        Run("XREADGROUP GROUP g c STREAMS s >").Shows("[[s [[5-1 [a b]]]]]");
+        Run("XGROUP SETID s g >").IsError("ERR Invalid stream ID specified as stream command argument");
+    }
+
+    [Fact]
     public void Xgroup_create_wants_the_key_or_mkstream()
     {
         Run("XGROUP CREATE s g 0").IsError("ERR The XGROUP subcommand requires the key to exist. Note that for CREATE you may want to use the MKSTREAM option to create an empty stream automatically.");

@@ -37,20 +37,27 @@ public class ConnectionLimitsTests : NetworkTests
     [MemberData(nameof(Transports))]
     public async Task An_idle_connection_is_closed_and_a_busy_or_paused_one_is_not(string transport)
     {
-        await using RedKiteServer server = await StartAsync(transport, ("timeout", "1"));
+        ManualClock clock = new();
+        await using RedKiteServer server = await StartAsync(transport, clock, ("timeout", "1"));
         using RespConnection idle = RespConnection.Connect(server.Port);
         using RespConnection busy = RespConnection.Connect(server.Port);
         idle.Run("PING").IsSimple("PONG");
         busy.Run("PING").IsSimple("PONG");
-        for (int i = 0; i < 40 && server.Clients.Count == 2; i++)
+        for (int i = 0; i < 1_000 && server.Clients.Count == 2; i++)
         {
+            clock.Advance(400);
             busy.Run("PING").IsSimple("PONG");
-            Thread.Sleep(100);
+            Thread.Sleep(20);
         }
 
         idle.Read().IsClosed();
         busy.Run("CLIENT PAUSE 3000").IsOk();
-        busy.Run("PING").IsSimple("PONG");   // waits for three seconds
+        busy.Send("PING\r\n");
+        clock.Advance(2_999);
+        Thread.Sleep(300);   // so that the server looks at its clients
+        Assert.Equal((1, 0), (server.Clients.Count, busy.AvailableBytes));
+        clock.Advance(1);
+        busy.Read().IsSimple("PONG");
     }
 
     [Theory]

@@ -45,7 +45,7 @@ public unsafe class ArenaTests
         using var source = new SlabSource();
         using var arena = new Arena(source);
         var taken = new SortedDictionary<nint, long>();
-        for (int size = 1; size <= 6_000; size += 7)
+        for (int size = 1; size <= 20_000; size += size < 6_000 ? 7 : 97)
         {
             for (int i = 0; i < 3; i++)
             {
@@ -80,7 +80,7 @@ public unsafe class ArenaTests
         new Random(1).Shuffle(blocks);
         foreach (nint block in blocks) arena.Free((byte*)block, 72);
         Assert.Equal(0, arena.UsedBytes);
-        Assert.Equal(SlabSource.SlabBytes, arena.HeldBytes); // a class in use keeps its last slab
+        Assert.Equal(SlabSource.SlabBytes, arena.HeldBytes); // the one that became empty last stays
         Assert.True(source.HeldBytes >= heldFull); // the system is asked later
         while (source.GiveBack())
         {
@@ -90,7 +90,7 @@ public unsafe class ArenaTests
     }
 
     [Fact]
-    public void A_class_keeps_one_empty_slab_and_uses_it_again()
+    public void The_slab_that_became_empty_last_is_used_again()
     {
         using var source = new SlabSource();
         using var arena = new Arena(source);
@@ -105,6 +105,19 @@ public unsafe class ArenaTests
         }
 
         Assert.Equal(held, arena.HeldBytes);
+    }
+
+    [Fact]
+    public void A_block_that_grows_through_all_classes_leaves_one_empty_slab_behind()
+    {
+        using var source = new SlabSource();
+        using var arena = new Arena(source);
+        byte* block = arena.Allocate(1);
+        for (int bytes = 1; bytes < BlockSize.RunBlockMax; bytes++) block = arena.Reallocate(block, bytes, bytes + 1);
+        Assert.Equal(SlabSource.SlabBytes + SlabSource.LargeSlabBytes, arena.HeldBytes);
+        arena.Free(block, BlockSize.RunBlockMax);
+        Assert.Equal(SlabSource.SlabBytes, arena.HeldBytes);
+        Assert.Equal(0, arena.UsedBytes);
     }
 
     [Fact]
@@ -151,7 +164,7 @@ public unsafe class ArenaTests
     private static void CheckAccounts(Arena arena, List<Block> blocks, bool guarded)
     {
         // A large block counts 16 bytes more: what the system's allocator keeps before it.
-        long expected = blocks.Sum(block => BlockSize.RoundUp(block.Content.Length) + (!guarded && block.Content.Length > BlockSize.SlabBlockMax ? 16 : 0));
+        long expected = blocks.Sum(block => BlockSize.RoundUp(block.Content.Length) + (!guarded && block.Content.Length > BlockSize.RunBlockMax ? 16 : 0));
         Assert.Equal(expected, arena.UsedBytes);
         Assert.True(arena.HeldBytes >= arena.UsedBytes);
     }
@@ -161,6 +174,7 @@ public unsafe class ArenaTests
         0 => random.Next(100_000),
         1 => 0,
         < 4 => random.Next(5_000),
+        < 6 => random.Next(20_000),
         < 10 => random.Next(600),
         _ => random.Next(100),
     };

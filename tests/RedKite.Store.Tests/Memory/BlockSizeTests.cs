@@ -7,9 +7,9 @@ namespace RedKite.Store.Tests.Memory;
 public class BlockSizeTests
 {
     [Fact]
-    public void Every_size_of_a_slab_rounds_up_to_its_class()
+    public void Every_size_that_has_a_class_rounds_up_to_it()
     {
-        for (int bytes = 0; bytes <= BlockSize.SlabBlockMax; bytes++)
+        for (int bytes = 0; bytes <= BlockSize.ClassBlockMax; bytes++)
         {
             int sizeClass = BlockSize.ClassOf(bytes);
             Assert.InRange(sizeClass, 1, BlockSize.ClassCount - 1);
@@ -28,7 +28,18 @@ public class BlockSizeTests
             if (sizeClass > 1) Assert.Equal(sizeClass, BlockSize.ClassOf(BlockSize.BytesOfClass(sizeClass - 1) + 1));
         }
 
-        Assert.Equal(BlockSize.SlabBlockMax, BlockSize.BytesOfClass(BlockSize.ClassCount - 1));
+        Assert.Equal(BlockSize.ClassBlockMax, BlockSize.BytesOfClass(BlockSize.ClassCount - 1));
+    }
+
+    [Fact]
+    public void Every_size_of_a_run_rounds_up_to_whole_units()
+    {
+        for (int bytes = BlockSize.ClassBlockMax + 1; bytes <= BlockSize.RunBlockMax; bytes++)
+        {
+            long rounded = BlockSize.RoundUp(bytes);
+            Assert.Equal(0, rounded % BlockSize.RunUnitBytes);
+            Assert.InRange(rounded - bytes, 0, BlockSize.RunUnitBytes - 1);
+        }
     }
 
     [Fact]
@@ -40,7 +51,7 @@ public class BlockSizeTests
             Assert.True(rounded >= bytes);
             Assert.Equal(rounded, BlockSize.RoundUp(rounded));
             Assert.True(rounded <= BlockSize.RoundUp(bytes + 1));
-            Assert.True(rounded - bytes < Math.Max(8, (bytes / (bytes <= BlockSize.SlabBlockMax ? 16.0 : 8.0)) + 1), $"{bytes} bytes take {rounded}");
+            Assert.True(rounded - bytes < Math.Max(8, (bytes / (bytes <= BlockSize.RunBlockMax ? 16.0 : 8.0)) + 1), $"{bytes} bytes take {rounded}");
         }).Check(Config.QuickThrowOnFailure.WithMaxTest(20_000));
     }
 }

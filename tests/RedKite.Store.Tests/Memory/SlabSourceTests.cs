@@ -25,6 +25,47 @@ public unsafe class SlabSourceTests
     }
 
     [Fact]
+    public void Slabs_of_both_sizes_are_aligned_to_their_size_and_apart()
+    {
+        using var source = new SlabSource();
+        var random = new Random(1);
+        var taken = new SortedDictionary<nint, int>();
+        for (int i = 0; i < 400; i++)
+        {
+            bool large = random.Next(3) == 0;
+            int bytes = large ? SlabSource.LargeSlabBytes : SlabSource.SlabBytes;
+            byte* slab = large ? source.TakeLarge() : source.Take();
+            Assert.Equal(0, (nint)slab & (bytes - 1));
+            taken.Add((nint)slab, bytes);
+        }
+
+        Assert.Equal(taken.Values.Sum(bytes => (long)bytes), source.HeldBytes);
+        nint end = 0;
+        foreach ((nint slab, int bytes) in taken)
+        {
+            Assert.True(slab >= end, "Two slabs overlap.");
+            end = slab + bytes;
+        }
+    }
+
+    [Fact]
+    public void Large_slabs_are_taken_again_and_give_their_pages_back()
+    {
+        using var source = new SlabSource();
+        nint[] slabs = [.. Enumerable.Range(0, 24).Select(_ => (nint)source.TakeLarge())];
+        foreach (nint slab in slabs) source.ReturnLarge((byte*)slab);
+        Assert.Equal(24L * SlabSource.LargeSlabBytes, source.HeldBytes);
+        Assert.Equal(slabs[^1], (nint)source.TakeLarge());
+        source.ReturnLarge((byte*)slabs[^1]);
+        GiveBackRound(source);
+        Assert.Equal(16L * SlabSource.LargeSlabBytes, source.HeldBytes); // 4 MiB are kept
+        GiveBackRound(source);
+        Assert.Equal(12L * SlabSource.LargeSlabBytes, source.HeldBytes); // and go by the MiB
+        source.ReleaseKept();
+        Assert.Equal(0, source.HeldBytes);
+    }
+
+    [Fact]
     public void A_returned_slab_is_taken_again()
     {
         using var source = new SlabSource();

@@ -32,6 +32,10 @@ internal static class StreamIdArgument
     internal static bool TryRead(scoped in CommandContext cmd, int argument, out StreamId id) =>
         TryRead(cmd[argument], sequenceIfMissing: 0, out id, out _);
 
+    /// <summary>Reads an id, or <c>-</c> or <c>+</c> for the least or the greatest there can be; or replies that it is none of these.</summary>
+    internal static bool TryReadAnyOrReply(scoped in CommandContext cmd, int argument, out StreamId id) =>
+        TryReadEnd(UpToZero(cmd[argument]), out id) || TryReadOrReply(cmd, argument, out id);
+
     /// <summary>Reads the lower bound of a range, or replies what is wrong with it.</summary>
     internal static bool TryReadLowOrReply(scoped in CommandContext cmd, int argument, out StreamId low)
     {
@@ -55,20 +59,13 @@ internal static class StreamIdArgument
         ReadOnlySpan<byte> text = cmd[argument];
         isExcluded = text.Length > 1 && text[0] == '(';
         if (isExcluded) return TryRead(text[1..], sequenceIfMissing, out id, out _) || ReplyInvalid(cmd);
-        ReadOnlySpan<byte> shown = UpToZero(text);
-        if (shown is [(byte)'-'])
-        {
-            id = default;
-            return true;
-        }
+        return TryReadEnd(UpToZero(text), out id) || TryRead(text, sequenceIfMissing, out id, out _) || ReplyInvalid(cmd);
+    }
 
-        if (shown is [(byte)'+'])
-        {
-            id = StreamId.Max;
-            return true;
-        }
-
-        return TryRead(text, sequenceIfMissing, out id, out _) || ReplyInvalid(cmd);
+    private static bool TryReadEnd(ReadOnlySpan<byte> text, out StreamId id)
+    {
+        id = text is [(byte)'+'] ? StreamId.Max : default;
+        return text is [(byte)'-' or (byte)'+'];
     }
 
     private static bool TryRead(ReadOnlySpan<byte> text, ulong sequenceIfMissing, out StreamId id, out StreamIdForm form, bool mayBeAuto = false)

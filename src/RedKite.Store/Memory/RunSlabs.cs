@@ -1,0 +1,213 @@
+using System.Diagnostics;
+using System.Numerics;
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
+
+namespace RedKite.Store.Memory;
+
+/// <summary>
+/// One arena's blocks of over 4 and up to 16 KiB: runs of 256-byte units in slabs of 256 KiB. A block that grows takes the
+/// units behind it where these are free, and one that shrinks leaves its last ones, so that neither moves.
+/// Used with the stripe's lock held.
+/// </summary>
+/// <remarks>
+/// A slab: a header, which is the first unit and holds a bit for each unit that is free, then the other 1,023 units. Each slab
+/// has a place in a list, where it waits to be found by the length of its longest free run; a new slab takes the
+/// first place that is empty. A block goes to the first place with room for it, so that old slabs fill up and young ones
+/// become empty and go back to the source. That matters for long lists, whose packed nodes are all made compact in the order in
+/// which they came: the closest fit would put one compact node behind the packed ones of each slab and keep all of them.
+/// Size classes were rejected: sizes between 4 and 16 KiB would need 64 of them to be rounded as little, and each
+/// stripe would hold a slab for each.
+/// </remarks>
+internal sealed unsafe class RunSlabs(SlabSource source) : IDisposable
+{
+    private const int Units = SlabSource.LargeSlabBytes / BlockSize.RunUnitBytes;
+    private const int Words = Units / 64;
+    private const int RunUnitsMax = BlockSize.RunBlockMax / BlockSize.RunUnitBytes;
+    private const int FirstPlaces = 16;
+
+    private Slab** _slabs;  // in places; null: an empty one
+    private byte* _longest; // for each place, the units of its slab's longest free run, of which no more than a block's most count
+    private int _places;
+    private int _capacity;
+
+    /// <summary>Slabs in use.</summary>
+    internal int Count { get; private set; }
+
+    /// <param name="bytes">The block's, rounded to whole units.</param>
+    internal byte* Allocate(int bytes)
+    {
+        int units = bytes / BlockSize.RunUnitBytes;
+        Debug.Assert(units is > 0 and <= RunUnitsMax, "A block of runs has a size between theirs.");
+        int place = new ReadOnlySpan<byte>(_longest, _places).IndexOfAnyInRange((byte)units, byte.MaxValue);
+        if (place < 0) place = AddSlab();
+        Slab* slab = _slabs[place];
+        int start = FindRun(slab->Free, units, out int longest);
+        Toggle(slab->Free, start, units);
+        slab->Used += units;
+        _longest[place] = (byte)longest;
+        return (byte*)slab + (start * BlockSize.RunUnitBytes);
+    }
+
+    internal void Free(byte* block, int bytes) => Release(SlabOf(block), UnitOf(block), bytes / BlockSize.RunUnitBytes);
+
+    /// <summary>Gives a block another size without moving it.</summary>
+    /// <returns>Whether there was room; otherwise nothing was done.</returns>
+    internal bool TryResize(byte* block, int bytes, int newBytes)
+    {
+        Slab* slab = SlabOf(block);
+        int units = bytes / BlockSize.RunUnitBytes;
+        int newUnits = newBytes / BlockSize.RunUnitBytes;
+        int end = UnitOf(block) + units;
+        if (newUnits <= units)
+        {
+            if (newUnits < units) Release(slab, end + newUnits - units, units - newUnits);
+            return true;
+        }
+
+        int added = newUnits - units;
+        if (NextUsed(slab->Free, end) - end < added) return false;
+        Toggle(slab->Free, end, added);
+        slab->Used += added;
+        _ = FindRun(slab->Free, units: 0, out int longest);
+        _longest[slab->Place] = (byte)longest;
+        return true;
+    }
+
+    public void Dispose()
+    {
+        NativeMemory.Free(_slabs); // The slabs go with their source.
+        NativeMemory.Free(_longest);
+        _slabs = null;
+        _longest = null;
+        _places = _capacity = 0;
+    }
+
+    private void Release(Slab* slab, int start, int units)
+    {
+        Toggle(slab->Free, start, units);
+        slab->Used -= units;
+        if (slab->Used == 0)
+        {
+            RemoveSlab(slab);
+            return;
+        }
+
+        int run = NextUsed(slab->Free, start) - PreviousUsed(slab->Free, start) - 1;
+        byte* longest = &_longest[slab->Place];
+        *longest = (byte)Math.Max(*longest, Math.Min(run, RunUnitsMax));
+    }
+
+    private int AddSlab()
+    {
+        int place = new ReadOnlySpan<nint>(_slabs, _places).IndexOf(0);
+        if (place < 0)
+        {
+            if (_places == _capacity) GrowPlaces();
+            place = _places;
+        }
+
+        var slab = (Slab*)source.TakeLarge();
+        slab->Place = place;
+        slab->Used = 0;
+        new Span<ulong>(slab->Free, Words).Fill(ulong.MaxValue);
+        slab->Free[0] &= ~1UL; // the header
+        _slabs[place] = slab;
+        _longest[place] = RunUnitsMax;
+        if (place == _places) _places++;
+        Count++;
+        return place;
+    }
+
+    private void RemoveSlab(Slab* slab)
+    {
+        _slabs[slab->Place] = null;
+        _longest[slab->Place] = 0;
+        while (_places > 0 && _slabs[_places - 1] == null) _places--;
+        Count--;
+        source.ReturnLarge((byte*)slab);
+    }
+
+    private void GrowPlaces()
+    {
+        int capacity = Math.Max(FirstPlaces, _capacity * 2);
+        _slabs = (Slab**)NativeMemory.Realloc(_slabs, (nuint)capacity * (nuint)sizeof(Slab*));
+        _longest = (byte*)NativeMemory.Realloc(_longest, (nuint)capacity);
+        _capacity = capacity;
+    }
+
+    private static Slab* SlabOf(byte* block) => (Slab*)((nuint)block & ~(nuint)(SlabSource.LargeSlabBytes - 1));
+
+    private static int UnitOf(byte* block) => (int)((nuint)block & (SlabSource.LargeSlabBytes - 1)) / BlockSize.RunUnitBytes;
+
+    // The first free run of so many units, if there are any to find, and what is the longest one without them. Runs longer than
+    // a block's most are not told apart.
+    private static int FindRun(ulong* free, int units, out int longest)
+    {
+        int found = 0;
+        longest = 0;
+        for (int start = NextFree(free, 1); start < Units;)
+        {
+            int end = NextUsed(free, start);
+            int length = end - start;
+            if (units > 0 && found == 0 && length >= units)
+            {
+                found = start;
+                length -= units;
+            }
+
+            longest = Math.Max(longest, length);
+            if (longest >= RunUnitsMax && (found > 0 || units == 0)) break;
+            start = NextFree(free, end);
+        }
+
+        longest = Math.Min(longest, RunUnitsMax);
+        return found;
+    }
+
+    // At most 64 units, so at most two words.
+    private static void Toggle(ulong* free, int start, int units)
+    {
+        ulong mask = ulong.MaxValue >> (64 - units);
+        int shift = start & 63;
+        free[start >> 6] ^= mask << shift;
+        if (shift + units > 64) free[(start >> 6) + 1] ^= mask >> (64 - shift);
+    }
+
+    private static int NextFree(ulong* free, int from) => Next(free, from, flipped: 0);
+
+    private static int NextUsed(ulong* free, int from) => Next(free, from, flipped: ulong.MaxValue);
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private static int Next(ulong* free, int from, ulong flipped)
+    {
+        if (from >= Units) return Units;
+        int word = from >> 6;
+        ulong bits = (free[word] ^ flipped) & (ulong.MaxValue << (from & 63));
+        while (bits == 0)
+        {
+            if (++word == Words) return Units;
+            bits = free[word] ^ flipped;
+        }
+
+        return (word << 6) + BitOperations.TrailingZeroCount(bits);
+    }
+
+    // There is one: the header.
+    private static int PreviousUsed(ulong* free, int before)
+    {
+        int last = before - 1;
+        int word = last >> 6;
+        ulong bits = ~free[word] & (ulong.MaxValue >> (63 - (last & 63)));
+        while (bits == 0) bits = ~free[--word];
+        return (word << 6) + BitOperations.Log2(bits);
+    }
+
+    [StructLayout(LayoutKind.Sequential)]
+    private struct Slab
+    {
+        public int Place;
+        public int Used; // units, without the header's
+        public fixed ulong Free[Words];
+    }
+}
