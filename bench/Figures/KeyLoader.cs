@@ -1,4 +1,6 @@
 using System.Buffers.Text;
+using System.Diagnostics;
+using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
 using System.Text;
@@ -18,31 +20,34 @@ internal static class KeyLoader
     /// <summary>Sets the keys numbered 0 to <paramref name="keys"/> - 1.</summary>
     internal static void Load(ServerUnderTest server, KeyForm form, int keys, int valueBytes)
     {
-        Console.Error.WriteLine($"{server.Name}: loading {keys} keys");
-        using (Socket socket = Connect(server.Port))
-        {
-            Set(socket, form, Enumerable.Range(0, keys), valueBytes);
-        }
-
+        Set(server, form, keys, valueBytes);
         using RespConnection connection = server.Connect();
         string loaded = connection.Run("DBSIZE");
         if (loaded != $"{keys}") throw new CannotMeasureException($"{server.Name} holds {loaded} keys after {keys} were loaded");
     }
 
+    /// <summary>Sets the keys numbered 0 to <paramref name="keys"/> - 1, all of which expire at one moment.</summary>
+    internal static void LoadExpiring(ServerUnderTest server, KeyForm form, int keys, int valueBytes, DateTime expiry) =>
+        Set(server, form, keys, valueBytes, new DateTimeOffset(expiry).ToUnixTimeMilliseconds());
+
     /// <summary>
     /// Sets one key many times and deletes it: afterwards the server's code is compiled and its buffers are allocated, but
     /// it holds no data.
     /// </summary>
-    internal static void WarmUp(ServerUnderTest server, int valueBytes)
+    /// <returns>How long a key took.</returns>
+    internal static TimeSpan WarmUp(ServerUnderTest server, int valueBytes)
     {
         const int Repetitions = 500_000;
+        var elapsed = Stopwatch.StartNew();
         using (Socket socket = Connect(server.Port))
         {
             Set(socket, KeyForm.Memory, Enumerable.Repeat(0, Repetitions), valueBytes);
         }
 
+        TimeSpan aKey = elapsed.Elapsed / Repetitions;
         using RespConnection connection = server.Connect();
         connection.Run("FLUSHALL");
+        return aKey;
     }
 
     private static Socket Connect(int port)
@@ -52,15 +57,24 @@ internal static class KeyLoader
         return socket;
     }
 
-    private static void Set(Socket socket, KeyForm form, IEnumerable<int> numbers, int valueBytes)
+    private static void Set(ServerUnderTest server, KeyForm form, int keys, int valueBytes, long? expiryMs = null)
     {
-        byte[] afterKey = Encoding.ASCII.GetBytes($"\r\n${valueBytes}\r\n{new string('x', valueBytes)}\r\n");
+        Console.Error.WriteLine($"{server.Name}: loading {keys} keys");
+        using Socket socket = Connect(server.Port);
+        Set(socket, form, Enumerable.Range(0, keys), valueBytes, expiryMs);
+    }
+
+    private static void Set(Socket socket, KeyForm form, IEnumerable<int> numbers, int valueBytes, long? expiryMs = null)
+    {
+        string option = expiryMs is { } ms ? string.Create(CultureInfo.InvariantCulture, $"$4\r\nPXAT\r\n${ms.ToString(CultureInfo.InvariantCulture).Length}\r\n{ms}\r\n") : "";
+        byte[] beforeLength = Encoding.ASCII.GetBytes($"*{(expiryMs is null ? 3 : 5)}\r\n$3\r\nSET\r\n$");
+        byte[] afterKey = Encoding.ASCII.GetBytes($"\r\n${valueBytes}\r\n{new string('x', valueBytes)}\r\n{option}");
         byte[] request = new byte[BatchCommands * (64 + KeyForm.BytesMax + afterKey.Length)];
         byte[] replies = new byte[BatchCommands * Ok.Length];
         int commands = 0, bytes = 0;
         foreach (int number in numbers)
         {
-            bytes += WriteSet(request.AsSpan(bytes), form, number, afterKey);
+            bytes += WriteSet(request.AsSpan(bytes), form, number, beforeLength, afterKey);
             if (++commands < BatchCommands) continue;
             Exchange(socket, request.AsSpan(0, bytes), replies.AsSpan(0, commands * Ok.Length));
             (commands, bytes) = (0, 0);
@@ -69,12 +83,11 @@ internal static class KeyLoader
         if (commands > 0) Exchange(socket, request.AsSpan(0, bytes), replies.AsSpan(0, commands * Ok.Length));
     }
 
-    private static int WriteSet(Span<byte> destination, KeyForm form, int number, byte[] afterKey)
+    private static int WriteSet(Span<byte> destination, KeyForm form, int number, byte[] beforeLength, byte[] afterKey)
     {
         Span<byte> key = stackalloc byte[KeyForm.BytesMax];
         int keyBytes = form.Write(key, number);
 
-        ReadOnlySpan<byte> beforeLength = "*3\r\n$3\r\nSET\r\n$"u8;
         beforeLength.CopyTo(destination);
         int at = beforeLength.Length;
         Utf8Formatter.TryFormat(keyBytes, destination[at..], out int digits);

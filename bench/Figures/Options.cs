@@ -14,6 +14,7 @@ internal sealed record Options
           cache    user-mode CPU for each GET with 5,000,000 keys against 10,000
           memory   resident bytes for each of 5,000,000 string keys
           growth   the longest operation while 10,000,000 keys are loaded in process
+          expiry   how soon 10,000,000 keys that expire at one moment are gone, though nobody touches them
           idle     resident bytes for each of 10,000 idle connections, and CPU beside them
           loadgen  CPU of `redkite bench` for each operation against redis-benchmark's, at the floor
           tail     latencies in an open loop at half the capacity, and the time from start to first reply

@@ -12,6 +12,7 @@ Dictionary<string, Func<Options, Report>> scenarios = new()
     ["cache"] = CacheScenario.Run,
     ["memory"] = MemoryScenario.Run,
     ["growth"] = GrowthScenario.Run,
+    ["expiry"] = ExpiryScenario.Run,
     ["idle"] = IdleScenario.Run,
     ["loadgen"] = LoadGeneratorScenario.Run,
     ["tail"] = TailScenario.Run,

@@ -126,13 +126,13 @@ public sealed class EventLoop : IDisposable
     }
 
     /// <summary>
-    /// Calls the handler's <see cref="IConnectionHandler.Tick"/> after so many microseconds (at least one), in place of
-    /// what was set before and of what the running Tick returns. On the loop's thread.
+    /// Calls the handler's <see cref="IConnectionHandler.Tick"/> after so many microseconds, in place of what was set before
+    /// and of what the running Tick returns; 0: as soon as the connections that are ready were served. On the loop's thread.
     /// </summary>
     public void TickAfter(long microseconds)
     {
         _tickIsSet = true;
-        Transport.SetTimer(Math.Max(1, microseconds));
+        Transport.SetTimer(microseconds);
     }
 
     /// <summary>Accepts no more. On the loop's thread.</summary>

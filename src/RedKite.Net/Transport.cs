@@ -29,7 +29,7 @@ internal abstract class Transport : IDisposable
     /// </summary>
     internal abstract void Wait(EventLoop loop);
 
-    /// <summary>Makes a wait end after so many microseconds (at least one), once; milliseconds, rounded up, without epoll.</summary>
+    /// <summary>Makes a wait end after so many microseconds, 0: at once; milliseconds, rounded up, without epoll.</summary>
     internal abstract void SetTimer(long microseconds);
 
     /// <summary>Ends a wait early. From any thread.</summary>

@@ -1,4 +1,5 @@
 using System.Buffers.Text;
+using System.Globalization;
 using System.Text;
 
 namespace RedKite.Figures.Types;
@@ -7,6 +8,9 @@ namespace RedKite.Figures.Types;
 internal static class TypeData
 {
     internal const int TextBytes = 8;
+    internal const string Group = "group";
+    internal const string Consumer = "consumer";
+
     private const int ElementsPerCommand = 100;
     private const int MemberDigits = 6;
     private const int RandomDigits = 12; // As redis-benchmark spells its random numbers.
@@ -92,6 +96,24 @@ internal static class TypeData
             pipe.Add("temperature"u8).AddNumbered([], Varied.Below(4000, entry)).Add("humidity"u8).AddNumbered([], Varied.Below(100, entry));
             pipe.Add("pressure"u8).AddNumbered([], 90_000 + Varied.Below(20_000, entry));
         }
+    }
+
+    /// <summary>A stream of which all entries are pending for one consumer of a group.</summary>
+    internal static void PendingEntries(CommandPipe pipe, string key, int entries)
+    {
+        const int PerReply = 10_000;
+        Stream(pipe, key, entries);
+        pipe.Run("XGROUP", "CREATE", key, Group, "0");
+        string count = PerReply.ToString(CultureInfo.InvariantCulture);
+        for (int read = 0; read < entries; read += PerReply) pipe.Run("XREADGROUP", "GROUP", Group, Consumer, "COUNT", count, "STREAMS", key, ">");
+    }
+
+    /// <summary>A string that is written whole, so that its memory is there, about as long as said.</summary>
+    internal static void String(CommandPipe pipe, string key, int bytes)
+    {
+        byte[] part = new byte[1 << 20];
+        part.AsSpan().Fill((byte)'x');
+        for (int written = 0; written < bytes; written += part.Length) pipe.Begin(3, "APPEND"u8).Add(key).Add(part);
     }
 
     /// <summary>A string of random bits.</summary>

@@ -73,10 +73,10 @@ internal static unsafe partial class LinuxCalls
         return setrlimit(FileLimit, limit) == 0;
     }
 
-    /// <summary>Waits without a timeout. Never inlined, so that a profile tells waiting from receiving and sending.</summary>
+    /// <summary>Waits for so many milliseconds, with -1 without a limit. Never inlined, so that a profile tells waiting from receiving and sending.</summary>
     [MethodImpl(MethodImplOptions.NoInlining)]
-    internal static int EpollWait(int epoll, byte* events, int eventsMax) =>
-        (int)syscall(NumberOfEpollPWait, epoll, (nint)events, eventsMax, -1, 0, 8);
+    internal static int EpollWait(int epoll, byte* events, int eventsMax, int milliseconds) =>
+        (int)syscall(NumberOfEpollPWait, epoll, (nint)events, eventsMax, milliseconds, 0, 8);
 
     internal static nint Receive(int descriptor, byte* buffer, nint bytes) =>
         syscall(NumberOfReceiveFrom, descriptor, (nint)buffer, bytes, 0, 0, 0);

@@ -206,7 +206,7 @@ internal static class BitmapCommands
         grew = length > oldLength;
         if (!entry.Exists) entry = cmd.Database.WriteString(cmd[key], cmd.HashOf(key), entry, length, ValueEncoding.Raw, Database.NoExpiry, cmd.NewAccessClock);
         else if (grew) entry = cmd.Database.ResizeValue(entry, length);
-        if (grew) entry.Value[oldLength..].Clear();
+        if (grew) entry.ClearValue(oldLength, length);
         entry.SetEncoding(ValueEncoding.Raw);
         return entry;
     }

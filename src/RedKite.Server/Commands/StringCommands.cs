@@ -292,7 +292,7 @@ internal static class StringCommands
         else if (length > oldLength) entry = cmd.Database.ResizeValue(entry, length);
 
         Span<byte> bytes = entry.Value;
-        if (start > oldLength) bytes[oldLength..start].Clear();
+        if (start > oldLength) entry.ClearValue(oldLength, start);
         value.CopyTo(bytes[start..]);
         entry.SetEncoding(ValueEncoding.Raw);
         cmd.Changed();

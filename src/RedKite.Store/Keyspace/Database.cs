@@ -160,6 +160,9 @@ internal sealed unsafe class Database
     /// <summary>The arena of the stripe in which a key with this hash is.</summary>
     internal Arena ArenaOf(ulong hash) => _keyspace.Stripes[_keyspace.StripeOf(hash)].Arena;
 
+    /// <summary>Where big things of an entry's stripe go to be freed in slices.</summary>
+    internal ReleasedValues ReleasedOf(scoped in Entry entry) => _keyspace.Stripes[_keyspace.StripeOf(entry.Position.Hash)].Values;
+
     /// <summary>The lists of an entry's stripe that the background sweep makes compact.</summary>
     internal WarmLists WarmListsOf(scoped in Entry entry) => _keyspace.Stripes[_keyspace.StripeOf(entry.Position.Hash)].WarmLists;
 

@@ -1,3 +1,4 @@
+using RedKite.Store.Memory;
 using RedKite.Store.Values;
 
 namespace RedKite.Store.Keyspace;
@@ -25,6 +26,9 @@ internal readonly unsafe ref struct Entry
     /// length; the encoding must stay true.
     /// </summary>
     internal Span<byte> Value => EntryBlock.Value(_position.Entry);
+
+    /// <summary>Clears a part of a string.</summary>
+    internal void ClearValue(int start, int end) => SystemMemory.Clear(EntryBlock.ValueStart(_position.Entry) + start, end - start);
 
     /// <summary>Whether the value is a structure of its own, of which the block holds the root.</summary>
     internal bool HasStructure => EntryBlock.HasStructure(_position.Entry);

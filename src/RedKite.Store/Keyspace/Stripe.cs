@@ -54,7 +54,7 @@ internal sealed unsafe class Stripe : IDisposable
     /// <summary>Whether keys were noted that somebody may wait for.</summary>
     internal bool HasTouched { get; private set; }
 
-    internal bool HasDropped => _dropped.Count > 0 || Values.AreWaiting;
+    internal bool HasDropped => _dropped.Count > 0 || Values.AreWaiting || Arena.HasWaiting;
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal void Enter() => _lock.Enter();
@@ -102,7 +102,7 @@ internal sealed unsafe class Stripe : IDisposable
     /// <summary>Takes over a table that no database has any more; it is freed in slices.</summary>
     internal void Drop(Table table) => _dropped.Enqueue(new DroppedTable(table));
 
-    /// <summary>Frees a slice of what was dropped: values, and tables' entries; false when nothing is left.</summary>
+    /// <summary>Frees a slice of what was dropped: blocks, values, and tables' entries; false when nothing is left.</summary>
     internal bool FreeDroppedSlice()
     {
         var slice = FreeingSlice.Begin();
@@ -117,7 +117,13 @@ internal sealed unsafe class Stripe : IDisposable
     /// <summary>Frees the least of what was dropped that can be freed by itself; false when nothing is left.</summary>
     internal bool FreeDroppedStep()
     {
-        // Values first: freeing a table's entries may add to them.
+        // Blocks and values first: freeing a table's entries may add to them.
+        if (Arena.HasWaiting)
+        {
+            Arena.FreeWaiting(FreeingSlice.BlocksPerStep);
+            return HasDropped;
+        }
+
         if (Values.AreWaiting)
         {
             Values.FreeStep();

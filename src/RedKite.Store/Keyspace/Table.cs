@@ -403,7 +403,7 @@ internal sealed unsafe class Table
     internal bool FreeStep(ref uint prefix, ref int index)
     {
         byte* segment = SegmentOfPrefix(prefix);
-        if (Sse.IsSupported && index + 2 < Segment.Buckets) PrefetchAll(Segment.Bucket(segment, index + 2));
+        if (Sse.IsSupported && index + 2 < Segment.Buckets) PrefetchAllToFree(Segment.Bucket(segment, index + 2));
         byte* bucket = Segment.Bucket(segment, index);
         for (uint occupied = Segment.Occupied(bucket); occupied != 0; occupied &= occupied - 1)
         {
@@ -581,8 +581,25 @@ internal sealed unsafe class Table
         for (uint occupied = Segment.Occupied(bucket); occupied != 0; occupied &= occupied - 1)
         {
             nuint address = Segment.Slot(bucket, BitOperations.TrailingZeroCount(occupied));
-            if ((address & 1) != 0) Sse.Prefetch0((byte*)address);
+            if ((address & 1) != 0) PrefetchToFree((byte*)address);
         }
+    }
+
+    private static void PrefetchAllToFree(byte* bucket)
+    {
+        for (uint occupied = Segment.Occupied(bucket); occupied != 0; occupied &= occupied - 1)
+        {
+            PrefetchToFree(Segment.Entry(bucket, BitOperations.TrailingZeroCount(occupied)));
+        }
+    }
+
+    // The lines of a usual entry's header and key, and that of its slab, which counts its blocks.
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private static void PrefetchToFree(byte* entry)
+    {
+        Sse.Prefetch0(entry);
+        Sse.Prefetch0(entry + 32);
+        Sse.Prefetch0(Arena.SlabOf(entry));
     }
 
     private static void PrefetchAll(byte* bucket)

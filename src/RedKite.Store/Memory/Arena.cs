@@ -14,6 +14,10 @@ namespace RedKite.Store.Memory;
 /// (untouched pages stay unmapped) and freed ones are linked through their first eight bytes. A slab with no block in
 /// use goes back to the source, but for the one that became empty last. One free list for each class was rejected: it cannot
 /// give memory back.
+///
+/// To give the pages of a large block back takes 100 microseconds for each MiB. So blocks from 8 MiB on wait, linked through
+/// their first bytes, until the background sweep gives them back in pieces; who frees very many blocks may have them wait there too.
+/// Smaller ones are freed at once: mostly their pages stay for the next one, which a value that is often replaced gains from.
 /// </remarks>
 internal sealed unsafe class Arena : IDisposable
 {
@@ -22,12 +26,23 @@ internal sealed unsafe class Arena : IDisposable
     // What the system's allocator keeps in front of a block, for the accounting.
     private const int LargeOverheadBytes = 16;
 
+    // From here on a block is freed in pieces.
+    private const int AtOnceMax = 8 << 20;
+
+    // Two or three in a slice of background work.
+    private const int PieceBytes = 256 << 10;
+
+    // Whoever makes large values and drops them faster than they are freed pays for that himself beyond this.
+    private const long WaitingBytesMax = 2L << 30;
+
     private readonly SlabSource _source;
     private readonly Slab** _open; // for each class, the slabs that have room
     private readonly RunSlabs _runs;
     private readonly ArenaGuard? _guard;
     private Slab* _lastEmptied;
     private byte* _scratch;
+    private WaitingBlock* _waiting;
+    private long _waitingBytes;
     private long _blockBytes;
     private long _largeBytes;
     private long _slabs;
@@ -43,8 +58,8 @@ internal sealed unsafe class Arena : IDisposable
         _open = (Slab**)NativeMemory.AllocZeroed((nuint)BlockSize.ClassCount, (nuint)sizeof(Slab*));
     }
 
-    /// <summary>Bytes of all blocks in use, rounded to their classes.</summary>
-    internal long UsedBytes => _blockBytes + _largeBytes;
+    /// <summary>Bytes of all blocks in use, rounded to their classes. What waits to be freed does not count.</summary>
+    internal long UsedBytes => _blockBytes + _largeBytes - _waitingBytes;
 
     /// <summary>Bytes of the blocks that come from the system.</summary>
     internal long LargeBytes => _largeBytes;
@@ -52,8 +67,14 @@ internal sealed unsafe class Arena : IDisposable
     /// <summary>Bytes of the slabs and large blocks that this arena holds, free room included.</summary>
     internal long HeldBytes => (_slabs * SlabSource.SlabBytes) + ((long)_runs.Count * SlabSource.LargeSlabBytes) + _largeBytes;
 
+    /// <summary>Whether there are blocks for <see cref="FreeWaiting"/>.</summary>
+    internal bool HasWaiting => _waiting != null;
+
     /// <summary>Room for what is built before its size is known. It is its user's until the stripe's lock is given back.</summary>
     internal byte* Scratch => _scratch != null ? _scratch : _scratch = (byte*)NativeMemory.Alloc(ScratchBytes);
+
+    /// <summary>Where the slab begins that a block is in, unless it is too large for one.</summary>
+    internal static byte* SlabOf(byte* block) => (byte*)((nuint)block & ~(nuint)(SlabSource.SlabBytes - 1));
 
     /// <summary>A block of at least <paramref name="bytes"/>, aligned to 8, with undefined content.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
@@ -78,29 +99,46 @@ internal sealed unsafe class Arena : IDisposable
     /// <summary>Frees a block; <paramref name="bytes"/> is what it was allocated with (or anything of the same class).</summary>
     internal void Free(byte* block, long bytes)
     {
-        if (_guard is not null)
+        if (bytes >= AtOnceMax) FreeLater(block, bytes);
+        else FreeNow(block, bytes);
+    }
+
+    /// <summary>Frees a block, as <see cref="Free"/> does, but not before <see cref="FreeWaiting"/> comes to it; nothing of it is read any more.</summary>
+    internal void FreeLater(byte* block, long bytes)
+    {
+        if (bytes < sizeof(WaitingBlock) || _waitingBytes + bytes > WaitingBytesMax)
         {
-            _guard.Free(block, bytes, ref _largeBytes);
+            FreeNow(block, bytes);
             return;
         }
 
-        if (bytes > BlockSize.ClassBlockMax)
+        bytes = BlockSize.RoundUp(bytes);
+        var waiting = (WaitingBlock*)block;
+        waiting->Next = _waiting;
+        waiting->Bytes = bytes;
+        waiting->GivenBack = 0;
+        _waiting = waiting;
+        _waitingBytes += AccountedBytes(bytes);
+    }
+
+    /// <summary>Frees at most so many of the blocks that wait, or gives a piece of a large one back.</summary>
+    internal void FreeWaiting(int blocksMax)
+    {
+        for (; _waiting != null && blocksMax > 0; blocksMax--)
         {
-            FreeLarge(block, bytes);
-            return;
+            WaitingBlock* block = _waiting;
+            long left = block->Bytes - block->GivenBack - PieceBytes;
+            if (left >= PieceBytes)
+            {
+                SystemMemory.DiscardWithin((byte*)block + left, PieceBytes);
+                block->GivenBack += PieceBytes;
+                return;
+            }
+
+            _waiting = block->Next;
+            _waitingBytes -= AccountedBytes(block->Bytes);
+            FreeNow((byte*)block, block->Bytes);
         }
-
-        var slab = (Slab*)((nuint)block & ~(nuint)(SlabSource.SlabBytes - 1));
-        int sizeClass = slab->SizeClass;
-        Debug.Assert(sizeClass == BlockSize.ClassOf((int)bytes), "A block is freed with the size that it was allocated with.");
-        bool wasFull = slab->Free == null && slab->Next == slab->End;
-        *(byte**)block = slab->Free;
-        slab->Free = block;
-        slab->Used--;
-        _blockBytes -= slab->BlockBytes;
-        if (wasFull) Link(slab, sizeClass);
-
-        if (slab->Used == 0 && slab != _lastEmptied) KeepOneEmpty(slab);
     }
 
     /// <summary>Moves a block to one of another size; the first bytes that fit in both are kept.</summary>
@@ -131,10 +169,41 @@ internal sealed unsafe class Arena : IDisposable
 
     public void Dispose()
     {
+        while (HasWaiting) FreeWaiting(int.MaxValue);
         _guard?.Dispose();
         _runs.Dispose();
         NativeMemory.Free(_scratch);
         NativeMemory.Free(_open); // The slabs go with their source.
+    }
+
+    // What a block counts for.
+    private long AccountedBytes(long bytes) => BlockSize.RoundUp(bytes) + (bytes > BlockSize.RunBlockMax && _guard is null ? LargeOverheadBytes : 0);
+
+    private void FreeNow(byte* block, long bytes)
+    {
+        if (_guard is not null)
+        {
+            _guard.Free(block, bytes, ref _largeBytes);
+            return;
+        }
+
+        if (bytes > BlockSize.ClassBlockMax)
+        {
+            FreeLarge(block, bytes);
+            return;
+        }
+
+        var slab = (Slab*)SlabOf(block);
+        int sizeClass = slab->SizeClass;
+        Debug.Assert(sizeClass == BlockSize.ClassOf((int)bytes), "A block is freed with the size that it was allocated with.");
+        bool wasFull = slab->Free == null && slab->Next == slab->End;
+        *(byte**)block = slab->Free;
+        slab->Free = block;
+        slab->Used--;
+        _blockBytes -= slab->BlockBytes;
+        if (wasFull) Link(slab, sizeClass);
+
+        if (slab->Used == 0 && slab != _lastEmptied) KeepOneEmpty(slab);
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
@@ -149,7 +218,7 @@ internal sealed unsafe class Arena : IDisposable
         }
 
         var block = (byte*)NativeMemory.Alloc((nuint)rounded);
-        _largeBytes += rounded + LargeOverheadBytes;
+        _largeBytes += AccountedBytes(rounded);
         return block;
     }
 
@@ -230,6 +299,15 @@ internal sealed unsafe class Arena : IDisposable
         else _open[sizeClass] = slab->NextOpen;
         if (slab->NextOpen != null) slab->NextOpen->PreviousOpen = slab->PreviousOpen;
         slab->NextOpen = slab->PreviousOpen = null;
+    }
+
+    // What the first bytes of a block become.
+    [StructLayout(LayoutKind.Sequential)]
+    private struct WaitingBlock
+    {
+        public WaitingBlock* Next;
+        public long Bytes;
+        public long GivenBack; // from its end
     }
 
     [StructLayout(LayoutKind.Sequential)]

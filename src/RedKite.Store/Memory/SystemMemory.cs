@@ -14,6 +14,9 @@ internal static unsafe partial class SystemMemory
     private const int AdviseHugePage = 14;
     private const int HugePageBytes = 2 << 20;
 
+    // Pages that are there are cleared faster than they are made anew, but where so much is cleared it mostly just came from the system.
+    private const int ClearedByDiscardingLeast = 1 << 20;
+
     /// <summary>Maps <paramref name="bytes"/> of zeroed memory, aligned to 2 MiB. Its pages come with their first touch.</summary>
     internal static byte* Map(nuint bytes)
     {
@@ -53,6 +56,30 @@ internal static unsafe partial class SystemMemory
     internal static void Discard(byte* address, nuint bytes)
     {
         if (OperatingSystem.IsLinux()) _ = madvise((nint)address, bytes, AdviseDontNeed);
+    }
+
+    /// <summary>Gives the whole pages of a range back, which its owner does not read again as it was.</summary>
+    internal static void DiscardWithin(byte* address, long bytes) => TryDiscardWithin(address, bytes, out _, out _);
+
+    /// <summary>Clears a range. Of a large one the pages are given back instead: the system makes them anew, and cleared, as they are touched.</summary>
+    internal static void Clear(byte* address, long bytes)
+    {
+        if (bytes < ClearedByDiscardingLeast || !TryDiscardWithin(address, bytes, out byte* first, out byte* end))
+        {
+            NativeMemory.Clear(address, (nuint)bytes);
+            return;
+        }
+
+        NativeMemory.Clear(address, (nuint)(first - address));
+        NativeMemory.Clear(end, (nuint)(address + bytes - end));
+    }
+
+    private static bool TryDiscardWithin(byte* address, long bytes, out byte* first, out byte* end)
+    {
+        nuint page = (nuint)Environment.SystemPageSize;
+        first = (byte*)(((nuint)address + page - 1) & ~(page - 1));
+        end = (byte*)((nuint)(address + bytes) & ~(page - 1));
+        return OperatingSystem.IsLinux() && first < end && madvise((nint)first, (nuint)(end - first), AdviseDontNeed) == 0;
     }
 
     /// <summary>Lets the C runtime's heap, which holds the large blocks, give its free pages back, where it can.</summary>

@@ -175,6 +175,16 @@ internal unsafe struct IdTree
         return removed;
     }
 
+    /// <summary>Removes so many of the lowest keys, at most the first leaf's; their values are the caller's affair.</summary>
+    [SkipLocalsInit]
+    internal void RemoveFirst(Arena arena, int count)
+    {
+        Span<Step> path = stackalloc Step[LevelsMax];
+        int leaf = Descend(default, path);
+        _count -= count;
+        RemoveRecords(arena, path, leaf, 0, count);
+    }
+
     // Notes the way to the leaf where an id is or would be; the index of a step is the child's, or the leaf's record at or below the id.
     private readonly int Descend(in StreamId id, Span<Step> path)
     {
@@ -243,23 +253,25 @@ internal unsafe struct IdTree
         return record + IdBytes;
     }
 
-    private void RemoveRecord(Arena arena, Span<Step> path, int depth, int index)
+    private void RemoveRecord(Arena arena, Span<Step> path, int depth, int index) => RemoveRecords(arena, path, depth, index, 1);
+
+    private void RemoveRecords(Arena arena, Span<Step> path, int depth, int index, int removed)
     {
         byte* node = path[depth].Node;
         int recordBytes = RecordBytesAt(depth);
-        int count = CountOf(node) - 1;
+        int count = CountOf(node) - removed;
         if (count == 0)
         {
-            Free(arena, node, 1, recordBytes);
+            Free(arena, node, removed, recordBytes);
             if (depth == 0) BecomeEmpty();
             else RemoveRecord(arena, path, depth - 1, path[depth - 1].Index);
             return;
         }
 
         byte* record = Record(node, recordBytes, index);
-        Move(record + recordBytes, record, (long)(count - index) * recordBytes);
+        Move(record + ((long)removed * recordBytes), record, (long)(count - index) * recordBytes);
         *(int*)node = count;
-        node = Resize(arena, node, count + 1, count, recordBytes);
+        node = Resize(arena, node, count + removed, count, recordBytes);
         Relink(path, depth, node);
         if (depth == 0) DropRootsOfOneChild(arena);
         else if (count < RecordsFew) JoinWithNeighbour(arena, path, depth - 1, path[depth - 1].Index, count);
@@ -380,6 +392,8 @@ internal unsafe struct IdTree
         internal readonly byte* Leaf => leaf;
 
         internal readonly int Index => index;
+
+        internal readonly int CountInLeaf => CountOf(leaf);
 
         internal readonly StreamId Id => *(StreamId*)Record(leaf, recordBytes, index);
 

@@ -23,6 +23,9 @@ internal readonly unsafe ref struct QuickList
 
     private const int FirstPageNodes = 4;
 
+    // Nodes whose blocks are freed at once where many elements are removed; the others' are freed in slices.
+    private const int NodesAtOnce = 16;
+
     private readonly Arena _arena;
     private readonly QuickListHeader* _header;
     private readonly ListLimits _limits;
@@ -198,6 +201,7 @@ internal readonly unsafe ref struct QuickList
     internal void Remove(long index, long count)
     {
         QuickListPlace place = Locate(index);
+        int nodesLeft = NodesAtOnce;
         while (count > 0)
         {
             QuickListNode* node = place.Node;
@@ -205,7 +209,7 @@ internal readonly unsafe ref struct QuickList
             count -= removed;
             if (removed == node->Count)
             {
-                place = RemoveNode(place);
+                place = RemoveNode(place, later: --nodesLeft < 0);
                 continue;
             }
 
@@ -649,11 +653,20 @@ internal readonly unsafe ref struct QuickList
     }
 
     // Frees a node; the place of the one behind it is returned.
-    private QuickListPlace RemoveNode(QuickListPlace place)
+    private QuickListPlace RemoveNode(QuickListPlace place, bool later = false)
     {
         QuickListPage* page = place.Page;
         QuickListNode* node = place.Node;
-        FreeBlock(node->Block, node->Capacity);
+        if (later)
+        {
+            _header->Bytes -= BlockSize.RoundUp(node->Capacity);
+            _arena.FreeLater(node->Block, node->Capacity);
+        }
+        else
+        {
+            FreeBlock(node->Block, node->Capacity);
+        }
+
         if (place.Slot == 0 && page->Previous == null && _header->WarmFirst > 0) _header->WarmFirst--;
         if (place.Slot == page->Nodes - 1 && page->Next == null && _header->WarmLast > 0) _header->WarmLast--;
         page->Count -= node->Count;

@@ -21,6 +21,9 @@ internal unsafe struct StreamData
     internal StreamId TailId;
     internal bool IsTailDeleted;
 
+    /// <summary>Whether the last id was ever lowered; otherwise all ids ascend, those of deleted entries too.</summary>
+    internal bool HasLoweredLastId;
+
     /// <summary>Entries that are not deleted.</summary>
     internal long Length;
 
@@ -143,11 +146,18 @@ internal unsafe struct StreamData
     /// <summary>Removes a node with all its entries; the stream's length is the caller's affair.</summary>
     internal static void RemoveNode(StreamData* data, Arena arena, IdTree.IdPlace place)
     {
-        byte* node = *(byte**)place.Value;
-        if (node == data->Tail) data->Tail = null;
-        data->NodeBytes -= BlockSize.RoundUp(StreamNode.Bytes(node));
-        arena.Free(node, StreamNode.Bytes(node));
+        FreeNode(data, arena, *(byte**)place.Value, later: false);
         data->Nodes.Remove(arena, place.Id);
+    }
+
+    /// <summary>Frees a node that the tree is about to lose, now or in a slice to come.</summary>
+    internal static void FreeNode(StreamData* data, Arena arena, byte* node, bool later)
+    {
+        int bytes = StreamNode.Bytes(node);
+        if (node == data->Tail) data->Tail = null;
+        data->NodeBytes -= BlockSize.RoundUp(bytes);
+        if (later) arena.FreeLater(node, bytes);
+        else arena.Free(node, bytes);
     }
 
     /// <summary>The id of the last entry that is alive; false when there is none.</summary>
@@ -202,6 +212,7 @@ internal unsafe struct StreamData
     internal static void SetLastId(StreamData* data, Arena arena, in StreamId id)
     {
         // What follows may now have lower ids than nodes that trimming left empty: those would be out of order.
+        if (id < data->LastId) data->HasLoweredLastId = true;
         data->LastId = id;
         while (data->Nodes.SeekLast(out IdTree.IdPlace place) && StreamNode.Alive(*(byte**)place.Value) == 0) RemoveNode(data, arena, place);
     }

@@ -141,6 +141,16 @@ internal unsafe struct StreamGroupData
         group->Consumers.RemoveAt(arena, index);
     }
 
+    /// <summary>Removes the consumer for which all is pending that is, and gives it with that as a group of its own.</summary>
+    internal static StreamGroupData* SplitConsumer(StreamGroupData* group, Arena arena, int index)
+    {
+        StreamGroupData* split = Create(arena, default, default, 0);
+        split->Consumers.Insert(arena, 0, group->Consumers[index]);
+        group->Consumers.RemoveAt(arena, index);
+        (split->Pending, group->Pending) = (group->Pending, split->Pending);
+        return split;
+    }
+
     private static bool FreeTree(ref IdTree tree, Arena arena, ref int blocksMax)
     {
         while (tree.Count > 0)

@@ -1,5 +1,6 @@
 using RedKite.Store.Keyspace;
 using RedKite.Store.Memory;
+using RedKite.Store.Structures;
 
 namespace RedKite.Store.Values;
 
@@ -18,16 +19,15 @@ internal sealed unsafe class ReleasedValues(Arena arena)
     internal bool AreWaiting => _hasCurrent || _waiting.Count > 0;
 
     /// <summary>Takes over the structure of an entry whose block is about to be freed or filled anew, and frees a slice of it.</summary>
-    internal void Release(byte* entry)
+    internal void Release(byte* entry) => Release(Take(entry));
+
+    /// <summary>Takes over a stream's group that the stream does not have any more, and frees a slice of it.</summary>
+    internal void Release(StreamGroupData* group)
     {
-        Released released = Take(entry);
-        var slice = FreeingSlice.Begin();
-        while (FreeStep(ref released))
-        {
-            if (!slice.IsOver) continue;
-            _waiting.Enqueue(released);
-            return;
-        }
+        // A stream of its own, so that it goes as streams do.
+        StreamData* stream = StreamData.Create(arena);
+        stream->Groups.Insert(arena, 0, (byte*)group);
+        Release(new Released { Type = DataType.Stream, Encoding = ValueEncoding.Stream, Root = new ValueRoot { Structure = (byte*)stream } });
     }
 
     /// <summary>Takes over the structure of an entry whose block is about to be freed, all of it for the background sweep.</summary>
@@ -37,6 +37,17 @@ internal sealed unsafe class ReleasedValues(Arena arena)
     internal void FreeStep()
     {
         if (_hasCurrent || _waiting.TryDequeue(out _current)) _hasCurrent = FreeStep(ref _current);
+    }
+
+    private void Release(Released released)
+    {
+        var slice = FreeingSlice.Begin();
+        while (FreeStep(ref released))
+        {
+            if (!slice.IsOver) continue;
+            _waiting.Enqueue(released);
+            return;
+        }
     }
 
     private static Released Take(byte* entry) =>

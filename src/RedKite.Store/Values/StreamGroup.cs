@@ -7,12 +7,14 @@ namespace RedKite.Store.Values;
 internal readonly unsafe ref struct StreamGroup
 {
     private readonly Arena _arena;
+    private readonly ReleasedValues _released;
     private readonly StreamData* _stream;
     private readonly StreamGroupData* _group;
 
-    internal StreamGroup(Arena arena, StreamData* stream, StreamGroupData* group)
+    internal StreamGroup(Arena arena, ReleasedValues released, StreamData* stream, StreamGroupData* group)
     {
         _arena = arena;
+        _released = released;
         _stream = stream;
         _group = group;
     }
@@ -61,7 +63,8 @@ internal readonly unsafe ref struct StreamGroup
         existed = _group->Consumers.TryFind(name, out int index);
         if (!existed) return 0;
         long pending = ((StreamConsumerData*)_group->Consumers[index])->Pending.Count;
-        StreamGroupData.RemoveConsumer(_group, _arena, index);
+        if (pending > 0 && pending == _group->Pending.Count) _released.Release(StreamGroupData.SplitConsumer(_group, _arena, index));
+        else StreamGroupData.RemoveConsumer(_group, _arena, index);
         return pending;
     }
 

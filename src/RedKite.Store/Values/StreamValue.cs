@@ -11,25 +11,26 @@ namespace RedKite.Store.Values;
 internal readonly unsafe ref struct StreamValue
 {
     private readonly Arena _arena;
+    private readonly ReleasedValues _released;
     private readonly StreamData* _data;
 
-    private StreamValue(Arena arena, StreamData* data)
+    private StreamValue(Database database, scoped in Entry entry, StreamData* data)
     {
-        _arena = arena;
+        _arena = database.ArenaOf(entry);
+        _released = database.ReleasedOf(entry);
         _data = data;
     }
 
     /// <summary>The stream of an entry; an entry that is missing has none.</summary>
     internal static StreamValue Of(Database database, Entry entry) =>
-        entry.Exists ? new(database.ArenaOf(entry), (StreamData*)entry.Root.Structure) : default;
+        entry.Exists ? new(database, entry, (StreamData*)entry.Root.Structure) : default;
 
     /// <summary>Gives an empty stream to an entry that was just written for one.</summary>
     internal static StreamValue Create(Database database, Entry entry)
     {
-        Arena arena = database.ArenaOf(entry);
-        StreamData* data = StreamData.Create(arena);
+        StreamData* data = StreamData.Create(database.ArenaOf(entry));
         entry.Root = new ValueRoot { Structure = (byte*)data };
-        return new StreamValue(arena, data);
+        return new StreamValue(database, entry, data);
     }
 
     internal bool Exists => _data != null;
@@ -102,11 +103,11 @@ internal readonly unsafe ref struct StreamValue
     internal void SetMaxDeletedId(in StreamId id) => _data->MaxDeletedId = id;
 
     /// <summary>A group by its place in the order of names.</summary>
-    internal StreamGroup GroupAt(int index) => new(_arena, _data, (StreamGroupData*)_data->Groups[index]);
+    internal StreamGroup GroupAt(int index) => new(_arena, _released, _data, (StreamGroupData*)_data->Groups[index]);
 
     /// <summary>A group by its name; one that does not exist if there is none.</summary>
     internal StreamGroup FindGroup(ReadOnlySpan<byte> name) =>
-        _data == null ? default : new(_arena, _data, (StreamGroupData*)_data->Groups.Find(name));
+        _data == null ? default : new(_arena, _released, _data, (StreamGroupData*)_data->Groups.Find(name));
 
     /// <summary>Adds a group; false if the name is taken.</summary>
     internal bool TryCreateGroup(ReadOnlySpan<byte> name, in StreamId lastId, long entriesRead)
@@ -120,9 +121,9 @@ internal readonly unsafe ref struct StreamValue
     internal bool RemoveGroup(ReadOnlySpan<byte> name)
     {
         if (!_data->Groups.TryFind(name, out int index)) return false;
-        int blocksMax = int.MaxValue;
-        StreamGroupData.FreeSlice((StreamGroupData*)_data->Groups[index], _arena, ref blocksMax);
+        var group = (StreamGroupData*)_data->Groups[index];
         _data->Groups.RemoveAt(_arena, index);
+        _released.Release(group);
         return true;
     }
 }

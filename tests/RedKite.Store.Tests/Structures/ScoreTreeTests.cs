@@ -140,6 +140,7 @@ public sealed unsafe class ScoreTreeTests
         ScoredMember.SetScore(block, double.PositiveInfinity);
         Assert.Equal(double.PositiveInfinity, ScoredMember.Score(block));
         arena.Free(block, ScoredMember.BytesFor(length));
+        while (arena.HasWaiting) arena.FreeWaiting(1);
     }
 
     private static void Apply(World<TinySizes> world, byte operation, ushort value)

@@ -89,15 +89,93 @@ public sealed class ReleasedValuesTests
         Assert.False(world.Stripe.HasDropped);
     }
 
+    [Theory]
+    [InlineData("group")]
+    [InlineData("consumer")]
+    public void Many_pending_entries_go_in_small_steps(string what)
+    {
+        using var world = new World();
+        world.Write("stream");
+        int blocks = world.Blocks;
+        Assert.Equal(what == "group" ? 1 : World.Pending, world.RemoveFromStream(what));
+        int atOnce = blocks - world.Blocks;
+        Assert.InRange(atOnce, 0, FreeingSlice.StepsMax * BlocksPerStepMost);
+        world.FreeInSteps();
+        world.LetGo("remove");
+        world.FreeInSteps();
+        Assert.Equal(0, world.Blocks);
+        world.Store.CheckGuards();
+    }
+
+    [Fact]
+    public void A_consumer_beside_others_goes_with_what_is_pending_for_it_alone()
+    {
+        using var world = new World();
+        world.Write("stream");
+        world.AddPending("other", 1_000_000, 10);
+        Assert.Equal(World.Pending, world.RemoveFromStream("consumer"));
+        Assert.Equal(10, world.RemoveFromStream("other"));
+        Assert.Equal(0, world.RemoveFromStream("other"));
+    }
+
+    [Theory]
+    [InlineData("stream by length")]
+    [InlineData("stream by id")]
+    [InlineData("list from the front")]
+    [InlineData("list from the end")]
+    public void Of_what_is_cut_off_few_blocks_are_freed_at_once(string what)
+    {
+        using var world = new World();
+        world.Write(what[..what.IndexOf(' ', StringComparison.Ordinal)]);
+        int blocks = world.Blocks;
+        Assert.Equal(World.Elements - 100, world.Cut(what, leaving: 100));
+        Assert.InRange(blocks - world.Blocks, 16, blocks / 8); // the nodes' places in pages and leaves go at once
+        world.FreeInSteps();
+        Assert.InRange(world.Blocks, 1, 400);
+        world.Store.CheckGuards();
+    }
+
+    [Fact]
+    public void A_large_string_is_given_back_in_pieces()
+    {
+        const int Bytes = 64 << 20;
+        using var world = new World(guarded: false);
+        world.WriteString(Bytes);
+        world.LetGo("overwrite");
+        Assert.InRange(world.Stripe.Arena.UsedBytes, 1, 100); // nobody's any more
+        Assert.InRange(world.Stripe.Arena.LargeBytes, Bytes, long.MaxValue);
+        int steps = 1;
+        while (world.Stripe.FreeDroppedStep()) steps++;
+        Assert.InRange(steps, Bytes / (300 << 10), Bytes / (200 << 10));
+        Assert.Equal(0, world.Stripe.Arena.LargeBytes);
+    }
+
+    [Fact]
+    public void What_is_cleared_of_a_large_string_reads_as_zeros()
+    {
+        const int Bytes = 8 << 20;
+        using var world = new World(guarded: false);
+        Entry entry = world.WriteString(Bytes);
+        entry.Value.Fill(1);
+        entry.ClearValue(4_097, Bytes - 4_099);
+        Assert.Equal(4_097, entry.Value.IndexOf((byte)0));
+        Assert.Equal(Bytes - 4_097 - 4_099, entry.Value[4_097..].IndexOf((byte)1));
+        Assert.Equal(Bytes - 4_100, entry.Value.LastIndexOf((byte)0));
+    }
+
     private sealed class World : IDisposable
     {
+        internal const int Elements = 20_000;
+        internal const int Pending = Elements / 10;
+
         private static readonly byte[] Key = "large"u8.ToArray();
+        private static readonly ListLimits Limits = new(16, 0);
 
         private readonly ulong _hash;
 
-        internal World()
+        internal World(bool guarded = true)
         {
-            Store = new KeyStore(1, 1, guarded: true);
+            Store = new KeyStore(1, 1, guarded);
             _hash = Store.Hash(Key);
         }
 
@@ -111,7 +189,7 @@ public sealed class ReleasedValuesTests
 
         private Entry Entry => Database.Find(Key, _hash, 0);
 
-        internal void Write(string value, int elements = 20_000)
+        internal void Write(string value, int elements = Elements)
         {
             for (int i = 0; i < elements; i++)
             {
@@ -126,7 +204,49 @@ public sealed class ReleasedValuesTests
                 }
             }
 
-            if (value == "stream") AddPending(elements / 10);
+            if (value == "stream") AddPending("consumer", 1, Pending);
+        }
+
+        internal Entry WriteString(int bytes) => Database.WriteString(Key, _hash, Entry, bytes, ValueEncoding.Raw, Database.NoExpiry, 0);
+
+        internal void FreeInSteps()
+        {
+            for (bool more = true; more;)
+            {
+                int before = Blocks;
+                more = Stripe.FreeDroppedStep();
+                Assert.InRange(before - Blocks, 0, BlocksPerStepMost);
+            }
+        }
+
+        internal long RemoveFromStream(string what)
+        {
+            StreamValue stream = StreamValue.Of(Database, Entry);
+            return what == "group"
+                ? stream.RemoveGroup("group"u8) ? 1 : 0
+                : stream.FindGroup("group"u8).RemoveConsumer(Encoding.ASCII.GetBytes(what), out _);
+        }
+
+        internal long Cut(string what, int leaving)
+        {
+            switch (what)
+            {
+                case "stream by length": return StreamValue.Of(Database, Entry).Trim(new StreamTrimming { ByLength = true, LengthMax = leaving });
+                case "stream by id": return StreamValue.Of(Database, Entry).Trim(new StreamTrimming { MinId = new StreamId((ulong)(Elements - leaving + 1), 0) });
+                default:
+                    var list = new ListValue(Database, Entry, Limits);
+                    list.Remove(what.EndsWith("front", StringComparison.Ordinal) ? 0 : leaving, Elements - leaving);
+                    return Elements - list.Count;
+            }
+        }
+
+        internal void AddPending(string name, int first, int entries)
+        {
+            StreamValue stream = StreamValue.Of(Database, Entry);
+            stream.TryCreateGroup("group"u8, default, 0);
+            StreamGroup group = stream.FindGroup("group"u8);
+            StreamConsumer consumer = group.FindOrCreateConsumer(Encoding.ASCII.GetBytes(name), 0, out _);
+            for (int i = 0; i < entries; i++) group.AddPending(new StreamId((ulong)(first + i), 0), consumer, 0, 1);
         }
 
         internal void LetGo(string way)
@@ -171,8 +291,7 @@ public sealed class ReleasedValuesTests
 
         private void Push(byte[] element)
         {
-            var limits = new ListLimits(16, 0);
-            ListValue list = Entry.Exists ? new ListValue(Database, Entry, limits) : ListValue.Create(Database, Key, _hash, limits, 0);
+            ListValue list = Entry.Exists ? new ListValue(Database, Entry, Limits) : ListValue.Create(Database, Key, _hash, Limits, 0);
             list.PrepareFor(element.Length, 1);
             list.PushLast(element);
         }
@@ -186,15 +305,6 @@ public sealed class ReleasedValuesTests
             added.Name("f"u8);
             added.Pair("f"u8, text);
             added.End();
-        }
-
-        private void AddPending(int entries)
-        {
-            StreamValue stream = StreamValue.Of(Database, Entry);
-            Assert.True(stream.TryCreateGroup("group"u8, default, 0));
-            StreamGroup group = stream.FindGroup("group"u8);
-            StreamConsumer consumer = group.FindOrCreateConsumer("consumer"u8, 0, out _);
-            for (int i = 1; i <= entries; i++) group.AddPending(new StreamId((ulong)i, 0), consumer, 0, 1);
         }
     }
 }

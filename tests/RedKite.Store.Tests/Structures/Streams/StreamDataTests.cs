@@ -245,6 +245,7 @@ public sealed unsafe class StreamDataTests
         {
             int slices = 1;
             while (StreamData.FreeSlice(_data, _arena, blocksMax)) slices++;
+            while (_arena.HasWaiting) _arena.FreeWaiting(blocksMax);
             Assert.Equal(0, _arena.UsedBytes);
             _arena.Dispose(); // throws for a leak
             _source.Dispose();

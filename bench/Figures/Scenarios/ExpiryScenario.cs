@@ -1,0 +1,107 @@
+using System.Diagnostics;
+using System.Globalization;
+
+namespace RedKite.Figures.Scenarios;
+
+/// <summary>How soon keys that expire at one moment leave memory, though nobody touches them, and at what share of a core.</summary>
+internal static class ExpiryScenario
+{
+    private const int Keys = 10_000_000;
+    private const int ValueBytes = 32;
+    private const int LoadedKeys = 100_000;
+    private const int Pipeline = 16;
+    private const double SecondsMost = 2;
+
+    // A server that is slower is stopped: how many keys it had removed by then is told.
+    private const double SecondsMax = 15;
+
+    // A key that is new takes longer than the warm-up's one key; that this is enough is checked.
+    private const int LoadSlowdown = 3;
+
+    private static readonly TimeSpan AskEvery = TimeSpan.FromMilliseconds(20);
+
+    internal static Report Run(Options options)
+    {
+        int keys = options.Keys ?? Keys;
+        int valueBytes = options.ValueBytes ?? ValueBytes;
+        var load = new LoadGenerator(Machine.LoadCpus);
+        var report = new Report("expiry", $"{keys:N0} strings with 15-byte keys and {valueBytes}-byte values expire at one moment, and nobody touches them: INFO is "
+            + $"asked every {AskEvery.TotalMilliseconds:F0} ms until it counts no key that expires, for {SecondsMax:F0} seconds at most. Once with nothing else to do, once beside "
+            + $"{load.Name} with {options.Clients} connections and pipelines of {Pipeline} on core {Machine.LoadCpus}; servers (RedKite with one loop) on core {Machine.ServerCpus}. "
+            + "The share of a core is what expire_cycle_cpu_milliseconds grew by; RSS left is two seconds later, of what the keys took.");
+        var table = new Table("keys that expire at one moment", new("server"), new("beside"), new("seconds", "F2"), new("removed", "P0"),
+            new("share of a core", "P0"), new("RSS left", "P0"));
+        report.Tables.Add(table);
+
+        foreach (ServerKind kind in ServerKind.Available(options, report))
+        {
+            foreach (bool loaded in (bool[])[false, true])
+            {
+                using ServerUnderTest server = ServerUnderTest.Start(kind);
+                var workload = new Workload(LoadedKeys, options.ValueBytes ?? ValueBytes, options.Clients, options.Seconds);
+                Expiry expiry = Measure(server, keys, valueBytes, loaded ? () => load.Run(server.Port, workload, Pipeline) : null);
+                table.Add(kind.Name, loaded ? "load" : "nothing", expiry.Seconds, expiry.Removed, expiry.Share, expiry.ResidentLeft);
+                if (kind.Name == "redkite" && !loaded) report.Targets.Add(Target.AtMost(SecondsMost, "RedKite's seconds with nothing else to do", expiry.Seconds));
+            }
+        }
+
+        return report;
+    }
+
+    private static Expiry Measure(ServerUnderTest server, int keys, int valueBytes, Action? loadOnce)
+    {
+        TimeSpan aKey = KeyLoader.WarmUp(server, valueBytes);
+        loadOnce?.Invoke();
+        Thread.Sleep(500); // A server that frees behind its replies gets the time to.
+        long resident = server.ResidentBytes;
+        DateTime expiry = DateTime.UtcNow + TimeSpan.FromSeconds(1) + (LoadSlowdown * keys * aKey);
+        KeyLoader.LoadExpiring(server, KeyForm.Memory, keys, valueBytes, expiry);
+        long loaded = server.ResidentBytes;
+        using RespConnection connection = server.Connect();
+        if (CountExpiring(connection) != keys) throw new CannotMeasureException($"{server.Name}: the first of {keys} keys expired while they were loaded");
+
+        using var over = new CancellationTokenSource();
+        Task loading = loadOnce is null ? Task.CompletedTask : Task.Factory.StartNew(
+            () => { while (!over.IsCancellationRequested) loadOnce(); }, CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default);
+        try
+        {
+            TimeSpan left = expiry - DateTime.UtcNow;
+            if (left > TimeSpan.Zero) Thread.Sleep(left);
+            long sweepMs = SweepMs(connection);
+            (double seconds, long remaining) = Watch(connection);
+            double share = (SweepMs(connection) - sweepMs) / (1000 * seconds);
+            Thread.Sleep(2000);
+            double residentLeft = (double)(server.ResidentBytes - resident) / (loaded - resident);
+            return new Expiry(seconds, 1 - ((double)remaining / keys), share, residentLeft);
+        }
+        finally
+        {
+            over.Cancel();
+            loading.Wait();
+        }
+    }
+
+    private static (double Seconds, long Remaining) Watch(RespConnection connection)
+    {
+        var watch = Stopwatch.StartNew();
+        while (true)
+        {
+            long remaining = CountExpiring(connection);
+            if (remaining == 0 || watch.Elapsed.TotalSeconds > SecondsMax) return (watch.Elapsed.TotalSeconds, remaining);
+            Thread.Sleep(AskEvery);
+        }
+    }
+
+    private static long CountExpiring(RespConnection connection)
+    {
+        const string Field = "expires=";
+        string keyspace = connection.Run("INFO", "keyspace");
+        int at = keyspace.IndexOf(Field, StringComparison.Ordinal);
+        return at < 0 ? 0 : long.Parse(keyspace.AsSpan(at + Field.Length, keyspace.AsSpan(at + Field.Length).IndexOf(',')), CultureInfo.InvariantCulture);
+    }
+
+    private static long SweepMs(RespConnection connection) =>
+        connection.ReadInfo("stats", "expire_cycle_cpu_milliseconds") ?? throw new CannotMeasureException("INFO has no expire_cycle_cpu_milliseconds");
+
+    private readonly record struct Expiry(double Seconds, double Removed, double Share, double ResidentLeft);
+}
