@@ -48,8 +48,11 @@ internal static class StreamGenerator
         throw new InvalidOperationException("The ticket exceeds the sum of the weights.");
     }
 
-    // An argument too few, too many or replaced, or a name in other letters. Replacements are never a valid short expiry.
-    private static Episode Damage(Episode episode, Draw draw)
+    /// <summary>
+    /// An argument too few, too many or replaced, or a name in other letters; no damage at all if no reply would be the right one.
+    /// Replacements are never a valid short expiry.
+    /// </summary>
+    internal static Episode Damage(Episode episode, Draw draw)
     {
         // DEBUG can sleep for as long as it is told.
         if (episode.Commands.Count > 1 || episode.ClosesConnection || episode.Commands[0][0].AsSpan().SequenceEqual("DEBUG"u8)) return episode;
