@@ -56,8 +56,6 @@ internal static partial class AllowedDifferences
         new("OBJECT", "REFCOUNT", c => Both(c, v => v.IsInteger && v.Number is 1 or int.MaxValue), "whether Redis shares a small integer depends on how it came to be, too: a copy's is its own"),
         new("OBJECT", "ENCODING", c => c.Oracle.Text == "quicklist" && c.Subject.Text == "listpack", "a short list is one packed list since Redis 7.2"),
         new("LPOS", "", c => c.Command.Any(word => word.AsSpan().SequenceEqual("-9223372036854775808"u8)) && c.Subject.IsError && c.Subject.Text.StartsWith("ERR value is out of range, value must between ", StringComparison.Ordinal), "a rank whose opposite is no number is an error since Redis 7.2"),
-        new("SORT", "", SortedInspiteOfError, "Redis 7.0 takes an overflow of some earlier command for one of this number: it does not reset errno"),
-        new("SORT_RO", "", SortedInspiteOfError, "Redis 7.0 takes an overflow of some earlier command for one of this number: it does not reset errno"),
         new("DUMP", "", c => Both(c, v => v.Marker == '$' && !v.IsNull), "packed sets are members one by one for Redis 7.0, nodes of lists end elsewhere, and what is compressed has many forms: dumps are compared by restoring them"),
         new("MEMORY", "USAGE", c => Both(c, v => v.IsInteger && v.Number > 0), "sizes in memory are each server's own"),
         new("MEMORY", "DOCTOR", c => Both(c, v => v.IsString), "prose about each server's own memory"),
@@ -121,9 +119,6 @@ internal static partial class AllowedDifferences
         Both(c, v => v.Marker == '*' && v.Items.Count == 2 && v.Items.All(item => item.Marker == '$' && UnsignedNumber().IsMatch(item.Text)))
         && Math.Abs(Number(c.Oracle.Items[0]) - Number(c.Subject.Items[0])) <= ClockDistance.Ms / 1000
         && Number(c.Subject.Items[1]) < 1_000_000;
-
-    private static bool SortedInspiteOfError(Comparison c) =>
-        c.Oracle is { IsError: true, Text: "ERR One or more scores can't be converted into double" } && c.Subject.Marker == '*';
 
     private static bool IsCursorError(RespValue reply) => reply.IsError && reply.Text == "ERR invalid cursor";
 

@@ -11,8 +11,6 @@ internal static class RdbStreamGroupReader
     // Names are told in their order. Some may come otherwise; many would make room in front of each other for ever.
     private const int OutOfOrderMax = 1024;
 
-    private const long Unknown = -1;
-
     internal static bool TryRead(RdbType type, ref RdbInput input, StreamValue stream, long nowMs, RdbScratch scratch)
     {
         if (!input.TryCount(out long groups)) return false;
@@ -24,10 +22,10 @@ internal static class RdbStreamGroupReader
             if (type != RdbType.StreamOfListPacks)
             {
                 if (!input.TryLength(out ulong number)) return false;
-                read = (long)number;
+                read = (long)number; // what XGROUP told and what was read since can be more than the highest signed number
             }
 
-            if (read < Unknown || !stream.TryCreateGroup(name, lastId, read)) return false;
+            if (!stream.TryCreateGroup(name, lastId, read)) return false;
             int last = stream.GroupCount - 1;
             if (!stream.GroupAt(last).Name.SequenceEqual(name) && ++outOfOrder > OutOfOrderMax) return false;
             StreamGroup group = stream.FindGroup(name);

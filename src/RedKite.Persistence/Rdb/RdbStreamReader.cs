@@ -31,18 +31,19 @@ internal static class RdbStreamReader
     {
         if (!input.TryLength(out long length) || length != stream.Length) return false;
         if (!input.TryId(out StreamId lastId) || lastId < stream.LastId) return false;
-        long added = length;
+        ulong added = (ulong)length;
         StreamId maxDeletedId = default;
         if (type != RdbType.StreamOfListPacks)
         {
             // The first entry's id is known from the entries.
             if (!input.TryId(out _) || !input.TryId(out maxDeletedId)) return false;
-            if (!input.TryLength(out added) || added < length) return false;
+            // XADD counts on from what XSETID told, beyond the highest signed number: all bits are written, as Redis does.
+            if (!input.TryLength(out added) || added < (ulong)length) return false;
         }
 
         stream.SetLastId(lastId);
         stream.SetMaxDeletedId(maxDeletedId);
-        stream.SetEntriesAdded(added);
+        stream.SetEntriesAdded((long)added);
         return true;
     }
 

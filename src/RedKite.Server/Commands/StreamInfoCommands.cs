@@ -23,7 +23,7 @@ internal static class StreamInfoCommands
 
         long countMax = FullCountUsual;
         var options = new OptionReader(cmd, first: 3);
-        bool fits = options.Take("FULL"u8);
+        bool fits = cmd.Count is 4 or 6 && options.Take("FULL"u8); // a word too many is told before a count that is none
         if (fits && options.TakeWithValue("COUNT"u8, out int count))
         {
             if (!cmd.TryIntegerOrReply(count, out countMax)) return;

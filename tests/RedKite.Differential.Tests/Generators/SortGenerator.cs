@@ -2,13 +2,19 @@ using RedKite.Differential.Tests.Streams;
 
 namespace RedKite.Differential.Tests.Generators;
 
-/// <summary>SORT and SORT_RO, mostly over lists of small numbers, which name the keys that patterns look up.</summary>
+/// <summary>
+/// SORT and SORT_RO, mostly over lists of small numbers, which name the keys that patterns look up. Redis 7.0 takes an
+/// overflow of some earlier command for one of SORT's own numbers, because it does not reset errno: a command that does goes first.
+/// </summary>
 internal static class SortGenerator
 {
     private static readonly Argument[] Patterns =
     [
         "key:*", "key:*", "*", "w_*", "#", "nosort", "nosuch_*", "key:*->f", "h_*->f", "h_*->", "*->*", "key:", "", "a*b*c",
     ];
+
+    // It reads a score, for which Redis clears errno, and changes nothing.
+    private static readonly Argument[] ClearErrno = ["ZADD", "nosuchset", "XX", 1, "x"];
 
     public static readonly CommandFamily Family = new("sort",
     [
@@ -56,11 +62,13 @@ internal static class SortGenerator
                 case < 7: words.AddRange([d.Word("GET"), d.Pick(Patterns)]); break;
                 case < 9: words.Add(d.Word("ASC", "DESC")); break;
                 case < 12 when isAlpha: words.Add(d.Word("ALPHA")); break;
-                case 12 when name == "SORT" && isAlpha: words.AddRange([d.Word("STORE"), d.Key(), d.Word("ALPHA")]); break; // so that no number is refused
+                case 12 when name == "SORT": words.AddRange([d.Word("STORE"), d.Key()]); break;
                 default: words.Add(d.Chance(50) ? d.Word("GET", "LIMIT", "STORE") : d.Junk()); break;
             }
         }
 
-        return Episode.Of([.. words]);
+        // Episodes of several commands are not damaged by others.
+        if (d.Chance(2)) words.RemoveAt(words.Count - 1);
+        return Episode.Of(ClearErrno).Then([.. words]);
     }
 }

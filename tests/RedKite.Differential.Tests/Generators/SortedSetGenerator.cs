@@ -83,6 +83,9 @@ internal static class SortedSetGenerator
     /// <summary>The parameters that a stream begins with.</summary>
     public static readonly string[] Restore = [$"CONFIG SET {MembersMax} 8", "CONFIG SET zset-max-listpack-value 20"];
 
+    /// <summary>Whether the first key of a command is one of those with equal scores.</summary>
+    public static bool IsLexicographic(byte[][] command) => command.Length > 1 && LexKeyPool.Any(key => key.Bytes.AsSpan().SequenceEqual(command[1]));
+
     private static Argument Key(Draw d) => d.Chance(92) ? d.Pick(KeyPool) : d.Chance(50) ? "nosuchset" : d.Key();
 
     private static Argument LexKey(Draw d) => d.Pick(LexKeyPool);

@@ -1,4 +1,5 @@
 using System.Text;
+using RedKite.Differential.Tests.Generators;
 
 namespace RedKite.Differential.Tests.Streams;
 
@@ -47,8 +48,11 @@ internal static class StreamGenerator
         throw new InvalidOperationException("The ticket exceeds the sum of the weights.");
     }
 
-    // An argument too few, too many or replaced, or a name in other letters. Replacements are never a valid short expiry.
-    private static Episode Damage(Episode episode, Draw draw)
+    /// <summary>
+    /// An argument too few, too many or replaced, or a name in other letters; no damage at all if no reply would be the right one.
+    /// Replacements are never a valid short expiry.
+    /// </summary>
+    internal static Episode Damage(Episode episode, Draw draw)
     {
         // DEBUG can sleep for as long as it is told.
         if (episode.Commands.Count > 1 || episode.ClosesConnection || episode.Commands[0][0].AsSpan().SequenceEqual("DEBUG"u8)) return episode;
@@ -65,12 +69,26 @@ internal static class StreamGenerator
             default: words[0] = Encoding.UTF8.GetBytes(draw.ChangeCase(Encoding.UTF8.GetString(words[0]))); break;
         }
 
+        return IsComparable(words, episode.Commands[0], replaced) ? new Episode([[.. words]]) : episode;
+    }
+
+    // Whether there is one right reply to a damaged command, and the state that it leaves is one.
+    private static bool IsComparable(List<byte[]> words, byte[][] undamaged, int replaced)
+    {
         // An id from each server's clock would keep two streams of entries apart for good.
-        string name = Encoding.UTF8.GetString(words[0]).ToUpperInvariant();
+        string name = Upper(words[0]);
         bool takesClock = name == "XADD" && words.Exists(word => word is [(byte)'*']);
+
+        // XREAD BLOCK 0 waits for an entry that nobody adds.
+        bool waits = name == "XREAD" && replaced > 1 && Upper(words[replaced - 1]) == "BLOCK";
 
         // Two members at one place are equally far away, and their order is nobody's: GEOADD key [options] longitude latitude member ...
         bool sharesPlace = name == "GEOADD" && replaced >= 4 && (words.Count - 1 - replaced) % 3 == 0;
-        return takesClock || sharesPlace ? episode : new Episode([[.. words]]);
+
+        // Ranges by member are defined only where all scores are the same, which is why those sets have keys of their own.
+        bool mixesScores = SortedSetGenerator.IsLexicographic(undamaged) && (replaced == 1 || (name == "ZADD" && replaced > 1));
+        return !takesClock && !waits && !sharesPlace && !mixesScores;
     }
+
+    private static string Upper(byte[] word) => Encoding.UTF8.GetString(word).ToUpperInvariant();
 }

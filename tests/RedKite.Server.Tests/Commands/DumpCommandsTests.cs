@@ -90,6 +90,22 @@ public sealed class DumpCommandsTests : IAsyncLifetime
     }
 
     [Fact]
+    public void Counters_of_a_stream_that_overflowed_are_dumped_and_restored()
+    {
+        for (int i = 1; i <= 3; i++) Run($"XADD k {i}-1 a b").IsBulk($"{i}-1");
+        Run("XGROUP CREATE k g 1-1 ENTRIESREAD 9223372036854775807").IsOk();
+        Run("XREADGROUP GROUP g c STREAMS k >");
+        Run("XSETID k 3-1 ENTRIESADDED 9223372036854775807").IsOk();
+        Run("XADD k 4-1 a b").IsBulk("4-1");
+        RespValue before = Run("XINFO STREAM k");
+        Assert.Equal(long.MinValue, before["entries-added"]!.Number);
+        byte[] dump = Run("DUMP k").Payload!;
+        Restore("k", RedisDumps.ValueOf(dump), "REPLACE", version: 12).IsOk();
+        Run("XINFO STREAM k").Is(before);
+        Run("DUMP k").IsBytes(dump);
+    }
+
+    [Fact]
     public void The_access_clock_is_set_as_the_policy_reads_it()
     {
         byte[] value = RedisDumps.ValueOf(RedisDumps.OfRedis70["string"]);

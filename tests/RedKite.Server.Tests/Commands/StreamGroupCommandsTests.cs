@@ -168,6 +168,8 @@ public class StreamGroupCommandsTests : TranscriptTests
         Run("XINFO STREAM s").Items[^1].IsNil();
         Run("XINFO STREAM none FOO").IsError("ERR no such key");
         Run("XINFO STREAM s FOO").IsError("ERR unknown subcommand or wrong number of arguments for 'STREAM'. Try XINFO HELP.");
+        Run("XINFO STREAM s FULL COUNT x").IsError("ERR value is not an integer or out of range");
+        Run("XINFO STREAM s FULL COUNT x y").IsError("ERR unknown subcommand or wrong number of arguments for 'STREAM'. Try XINFO HELP.");
         Run("XINFO CONSUMERS s nog").IsError("NOGROUP No such consumer group 'nog' for key name 's'");
     }
 
