@@ -12,6 +12,10 @@ internal static class RoundsByTurns
 {
     private const int WarmUpRounds = 2;
 
+    // At a pipeline of one the same seconds hold a fraction of the requests: too few for the runtime to have compiled the
+    // code to the end, which it does beside the first counted rounds then.
+    private const int WarmUpPipeline = 64;
+
     /// <summary>Each server's rounds, in the order in which they were made: rounds of the same number are neighbours in time.</summary>
     internal static Dictionary<ServerUnderTest, Round[]> Measure(
         IReadOnlyList<ServerUnderTest> servers, LoadGenerator load, Workload workload, int pipeline, int rounds)
@@ -19,7 +23,11 @@ internal static class RoundsByTurns
         Dictionary<ServerUnderTest, Round[]> measured = servers.ToDictionary(server => server, _ => new Round[rounds]);
         foreach (ServerUnderTest server in servers)
         {
-            for (int i = 0; i < WarmUpRounds; i++) load.Run(server.Port, workload, pipeline);
+            for (int i = 0; i < WarmUpRounds; i++)
+            {
+                load.Run(server.Port, workload, WarmUpPipeline);
+                load.Run(server.Port, workload, pipeline);
+            }
         }
 
         for (int round = 0; round < rounds; round++)
