@@ -75,9 +75,16 @@ public sealed class RequestParser
 
     private ArgumentSlice[] _arguments = new ArgumentSlice[256];
     private int _count;
+    private RequestHead _head = RequestHead.None;
 
     /// <summary>The error of the last parse, as a whole reply without its type byte and line end.</summary>
     public string ErrorText { get; private set; } = "";
+
+    /// <summary>
+    /// Whether the last request has the same name, in the same case, and as many arguments as the one before it. Not known of
+    /// every request that has.
+    /// </summary>
+    public bool Repeats { get; private set; }
 
     /// <summary>Forgets the arguments of the requests read so far.</summary>
     public void Clear()
@@ -103,9 +110,11 @@ public sealed class RequestParser
     {
         first = _count;
         count = 0;
-        if (partial.Announced != 0) return Resume(input, ref position, limits, ref partial, out count);
+        if (partial.Announced == 0 && TryParseShort(input, ref position, out count)) return ParseStatus.Complete;
 
-        if (TryParseShort(input, ref position, out count)) return ParseStatus.Complete;
+        Repeats = false;
+        _head = RequestHead.None;
+        if (partial.Announced != 0) return Resume(input, ref position, limits, ref partial, out count);
         int start = position;
         int at = start;
         if (start >= input.Length) return ParseStatus.Incomplete;
@@ -144,12 +153,26 @@ public sealed class RequestParser
         int at = position;
         if (input.Length - at < HeaderBytes || _arguments.Length - _count < ArgumentsMax) return false;
         ref byte start = ref MemoryMarshal.GetReference(input);
-        uint header = Unsafe.ReadUnaligned<uint>(ref Unsafe.Add(ref start, at));
-        uint announced = (byte)(header >> 8) - (uint)'0';
-        if ((header & 0x00FF00FF) != ('*' | ('\r' << 16)) || announced - 1 >= ArgumentsMax) return false;
-        at += HeaderBytes;
         ref ArgumentSlice next = ref Unsafe.Add(ref MemoryMarshal.GetArrayDataReference(_arguments), _count);
-        for (uint i = 0; i < announced; i++)
+        uint announced;
+        uint known = 0;
+        bool repeats = input.Length - at >= RequestHead.BytesMax && _head.Begins(ref Unsafe.Add(ref start, at));
+        if (repeats)
+        {
+            announced = (uint)_head.Arguments;
+            next = new ArgumentSlice(at + _head.Name.Start, _head.Name.Length);
+            at += _head.Bytes;
+            known = 1;
+        }
+        else
+        {
+            uint header = Unsafe.ReadUnaligned<uint>(ref Unsafe.Add(ref start, at));
+            announced = (byte)(header >> 8) - (uint)'0';
+            if ((header & 0x00FF00FF) != ('*' | ('\r' << 16)) || announced - 1 >= ArgumentsMax) return false;
+            at += HeaderBytes;
+        }
+
+        for (uint i = known; i < announced; i++)
         {
             if (input.Length - at < sizeof(ulong)) return false;
             ulong text = Unsafe.ReadUnaligned<ulong>(ref Unsafe.Add(ref start, at));
@@ -182,6 +205,8 @@ public sealed class RequestParser
             at += (int)length + 2;
         }
 
+        Repeats = repeats;
+        if (!repeats) _head = RequestHead.Of(input[position..], (int)announced, next with { Start = next.Start - position });
         count = (int)announced;
         _count += count;
         position = at;

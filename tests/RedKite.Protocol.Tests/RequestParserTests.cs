@@ -230,6 +230,60 @@ public class RequestParserTests
         return null;
     }
 
+    [Fact]
+    public void A_request_that_repeats_has_the_name_and_the_number_of_arguments_of_the_one_before_it()
+    {
+        // Some are too long for it, some too near the end of the input.
+        string[] names = ["GET", "get", "SET", "LPUSH", "ZRANGEBYSCORE", "GEORADIUSBYMEMBER_RO", "ANAMETHATISTOOLONGTOBEREMEMBERED", "P", ""];
+        var random = new Random(32);
+        var parser = new RequestParser();
+        string? name = null;
+        int arguments = 0, repeats = 0;
+        for (int round = 0; round < 2000; round++)
+        {
+            List<string[]> requests = [.. Enumerable.Range(0, random.Next(1, 8)).SelectMany(_ => Requests())];
+            byte[] bytes = Encoding.ASCII.GetBytes(string.Concat(requests.Select(request => $"*{request.Length}\r\n" + string.Concat(request.Select(text => $"${text.Length}\r\n{text}\r\n")))));
+            int position = 0;
+            PartialRequest partial = default;
+            parser.Clear();
+            foreach (string[] request in requests)
+            {
+                int start = position;
+                Assert.Equal(ParseStatus.Complete, parser.Parse(bytes, ref position, Limits, ref partial, out int first, out int count));
+                Assert.Equal(request, parser.Arguments(first, count).ToArray().Select(argument => Encoding.ASCII.GetString(bytes, argument.Start, argument.Length)));
+                bool same = request[0] == name && count == arguments;
+                if (parser.Repeats) Assert.True(same);
+                else Assert.False(same && request[0].Length <= 8 && position - start >= 32, "A usual request repeats, and that is not seen.");
+                if (parser.Repeats) repeats++;
+
+                // What is too short to be compared is not compared with either.
+                (name, arguments) = bytes.Length - start >= 32 ? (request[0], count) : (null, 0);
+            }
+
+            Assert.Equal(bytes.Length, position);
+        }
+
+        Assert.InRange(repeats, 1000, int.MaxValue);
+
+        IEnumerable<string[]> Requests() =>
+            Enumerable.Repeat<string[]>([names[random.Next(names.Length)], .. Enumerable.Range(0, random.Next(4)).Select(_ => new string('v', random.Next(4, 30)))], random.Next(1, 4));
+    }
+
+    [Fact]
+    public void Nothing_repeats_a_request_that_was_not_read()
+    {
+        foreach (byte filler in new byte[] { 0, 255 })
+        {
+            var parser = new RequestParser();
+            byte[] bytes = new byte[100];
+            Array.Fill(bytes, filler);
+            int position = 0;
+            PartialRequest partial = default;
+            Assert.Equal(ParseStatus.Incomplete, parser.Parse(bytes, ref position, Limits, ref partial, out _, out _));
+            Assert.False(parser.Repeats);
+        }
+    }
+
     private static List<byte[][]> ReadAll(byte[] stream) => ReadInPieces(stream, []);
 
     // As a connection reads: what is whole is executed and leaves the buffer; the rest moves to its start, in a new buffer each time.

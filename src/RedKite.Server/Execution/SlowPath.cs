@@ -175,7 +175,7 @@ internal sealed class SlowPath(CommandExecutor executor)
             stripes |= 1UL << _keyspace.StripeOf(hash);
         }
 
-        executor.KeyHashes.PrefetchEntries();
+        executor.KeyHashes.PrefetchEntries(mayAdd: command.Is(CommandFlags.Write));
         return stripes;
     }
 

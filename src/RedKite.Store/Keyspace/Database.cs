@@ -384,9 +384,11 @@ internal sealed unsafe class Database
         return table is null ? 0 : (nint)table.PrefetchBucket(hash);
     }
 
-    /// <summary>Asks for the entry that a key probably has, once its bucket has arrived. Needs no lock.</summary>
+    /// <summary>
+    /// Asks for the entry that a key probably has, or for what adding it changes, once its bucket has arrived. Needs no lock.
+    /// </summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    internal static void PrefetchEntry(nint bucket, ulong hash) => Table.PrefetchEntry((byte*)bucket, hash);
+    internal static void PrefetchEntry(nint bucket, ulong hash, bool mayAdd) => Table.PrefetchEntry((byte*)bucket, hash, mayAdd);
 
     /// <summary>The table of a stripe, or null when the database has no keys there.</summary>
     internal Table? TableIn(int stripe) => _tables[stripe];

@@ -3,8 +3,7 @@ namespace RedKite.Store.Keyspace;
 /// <summary>Where an entry is: its block and the slot that points to it. Valid until the table changes elsewhere.</summary>
 internal readonly unsafe struct EntryPosition(byte* bucket, int slot, byte* entry, ulong hash)
 {
-    /// <summary>Segments are aligned to their size.</summary>
-    internal byte* Segment => (byte*)((nuint)bucket & ~(nuint)(Store.Keyspace.Segment.Bytes - 1));
+    internal byte* Segment => Store.Keyspace.Segment.OfBucket(bucket);
 
     internal byte* Bucket => bucket;
 

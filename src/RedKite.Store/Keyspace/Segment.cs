@@ -21,12 +21,12 @@ internal static unsafe class Segment
 {
     internal const int Bytes = 8192;
     internal const int Buckets = 127;
+    internal const int BucketBytes = 64;
     internal const int SlotsPerBucket = 9;
 
     // Nearly full: at 0.93 the mean search still touches fewer than 1.3 lines, and the next split halves it.
     internal const int EntriesMax = 1060;
 
-    private const int BucketBytes = 64;
     private const uint SlotMask = (1 << SlotsPerBucket) - 1;
     private const int OverflowAt = 9;
     private const int SlotsAt = 10;
@@ -43,6 +43,9 @@ internal static unsafe class Segment
     }
 
     internal static Header* Of(byte* segment) => (Header*)segment;
+
+    /// <summary>The segment that a bucket is in: segments are aligned to their size.</summary>
+    internal static byte* OfBucket(byte* bucket) => (byte*)((nuint)bucket & ~(nuint)(Bytes - 1));
 
     internal static void Initialize(byte* segment, uint prefix, int depth)
     {

@@ -187,15 +187,22 @@ internal sealed unsafe class Table
     }
 
     /// <summary>
-    /// Asks for the first lines of the entry that a key probably has. Needs no lock: a bucket that has moved meanwhile is
-    /// still mapped, and a wrong address is only asked for, never read.
+    /// Asks for the first lines of the entry that a key probably has; where it has none here, for the bucket in which the
+    /// search goes on, and for what adding it changes. Needs no lock: a bucket that has moved meanwhile is still mapped, and a
+    /// wrong address is only asked for, never read.
     /// </summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    internal static void PrefetchEntry(byte* bucket, ulong hash)
+    internal static void PrefetchEntry(byte* bucket, ulong hash, bool mayAdd)
     {
         if (!Sse.IsSupported) return;
         uint matches = Segment.Matches(bucket, Segment.Tag(hash));
-        if (matches == 0) return;
+        if (matches == 0)
+        {
+            if (Segment.IsPassed(bucket)) Sse.Prefetch0(bucket + Segment.BucketBytes); // the next one, but for the last
+            if (mayAdd) Sse.Prefetch0(Segment.OfBucket(bucket));
+            return;
+        }
+
         byte* entry = Segment.Entry(bucket, BitOperations.TrailingZeroCount(matches));
         Sse.Prefetch0(entry);
         Sse.Prefetch0(entry + 64);

@@ -1,0 +1,50 @@
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
+using System.Runtime.Intrinsics;
+
+namespace RedKite.Protocol;
+
+/// <summary>
+/// The first bytes of a request, up to the end of its name, and what they say. Clients repeat themselves: one comparison
+/// tells that a request is of the same command with as many arguments as the one before it. Several heads were tried, each
+/// with its place by the number of arguments and the first letter: that took the time which one saves.
+/// </summary>
+internal readonly struct RequestHead
+{
+    /// <summary>Longer ones are not remembered; a request needs as many bytes to be compared.</summary>
+    internal const int BytesMax = 32;
+
+    private readonly Vector256<byte> _bytes;
+    private readonly Vector256<byte> _mask;
+
+    private RequestHead(Vector256<byte> bytes, Vector256<byte> mask, int length, int arguments, ArgumentSlice name)
+    {
+        (_bytes, _mask) = (bytes, mask);
+        (Bytes, Arguments, Name) = (length, arguments, name);
+    }
+
+    /// <summary>What no request begins with: nothing that is masked out can be set.</summary>
+    internal static RequestHead None => new(Vector256<byte>.AllBitsSet, Vector256<byte>.Zero, 0, 0, default);
+
+    internal int Bytes { get; }
+
+    /// <summary>How many arguments the request has, with its name.</summary>
+    internal int Arguments { get; }
+
+    /// <summary>Where the name is, from the request's first byte.</summary>
+    internal ArgumentSlice Name { get; }
+
+    /// <summary>The head of a whole request. A method of its own, since it is called when a client changes what it does.</summary>
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    internal static RequestHead Of(ReadOnlySpan<byte> request, int arguments, ArgumentSlice name)
+    {
+        int bytes = name.Start + name.Length + 2;
+        if (bytes > BytesMax || request.Length < BytesMax) return None;
+        Vector256<byte> mask = Vector256.LessThan(Vector256<byte>.Indices, Vector256.Create((byte)bytes));
+        return new RequestHead(Vector256.LoadUnsafe(ref MemoryMarshal.GetReference(request)) & mask, mask, bytes, arguments, name);
+    }
+
+    /// <summary>Whether a request of at least <see cref="BytesMax"/> bytes begins with it.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal bool Begins(ref byte request) => (Vector256.LoadUnsafe(ref request) & _mask) == _bytes;
+}
