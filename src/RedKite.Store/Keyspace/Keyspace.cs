@@ -16,6 +16,7 @@ internal sealed class Keyspace : IDisposable
     private readonly SlabSource _source = new();
     private readonly KeyHasher _hasher;
     private readonly Database[] _databases;
+    private int _makingHuge;
 
     /// <param name="stripes">A power of two, at most <see cref="StripesMax"/>.</param>
     /// <param name="databases">How many numbered databases there are.</param>
@@ -130,6 +131,20 @@ internal sealed class Keyspace : IDisposable
 
     /// <summary>Gives a little of that back to the system; false when the round is over.</summary>
     internal bool GiveBack() => _source.GiveBack();
+
+    /// <summary>Begins to replace 2 MiB of ordinary pages by a huge one on another thread, unless that goes on already.</summary>
+    internal void BeginMakingHuge()
+    {
+        if (Interlocked.Exchange(ref _makingHuge, 1) != 0) return;
+        ThreadPool.UnsafeQueueUserWorkItem(
+            static keyspace =>
+            {
+                keyspace._source.MakeOneHuge();
+                Volatile.Write(ref keyspace._makingHuge, 0);
+            },
+            this,
+            preferLocal: false);
+    }
 
     /// <summary>Checks every red zone and poisoned block of a guarded keyspace.</summary>
     internal void CheckGuards()

@@ -10,12 +10,14 @@ namespace RedKite.Store.Keyspace;
 /// A piece of a table: 8 KiB of 127 buckets behind one header line, each bucket one cache line of nine entries.
 /// <code>
 /// bucket   0..8   a tag for each slot: eight bits of the hash, 0 = free
-///          9      how many entries went past this full bucket (255 = it has forgotten)
-///         10..63  nine 6-byte slots: the entry's address; its lowest bit says that it or some of its fields expire
+///          9      which entries went past this full bucket: a bit for each eighth of the tags
+///         10..63  nine 6-byte slots: the entry's address, which is a multiple of 8; its lowest bit says that the entry or some
+///                 of its fields expire, the next two are two more bits of the hash
 /// </code>
 /// An entry lives in its home bucket or, when that is full, in the next one with room; a search ends at a bucket that
-/// nobody went past. Six-byte slots were measured against eight-byte ones: 9 instead of 7 entries a line, which
-/// is 3 bytes less for each key at the same number of cache misses.
+/// nobody of its eighth went past. Six-byte slots were measured against eight-byte ones: 9 instead of 7 entries a line, which
+/// is 3 bytes less for each key at the same number of cache misses. Ten bits of the hash instead of eight, and eighths instead
+/// of a count of all who went past, spare keys that are missing the wait for entries and buckets that do not concern them.
 /// </summary>
 internal static unsafe class Segment
 {
@@ -28,9 +30,10 @@ internal static unsafe class Segment
     internal const int EntriesMax = 1060;
 
     private const uint SlotMask = (1 << SlotsPerBucket) - 1;
-    private const int OverflowAt = 9;
+    private const int PassedAt = 9;
     private const int SlotsAt = 10;
-    private const byte Forgotten = 255;
+    private const nuint ExpiresBit = 1;
+    private const nuint MoreTagBits = 6;
 
     [StructLayout(LayoutKind.Sequential)]
     internal struct Header
@@ -62,7 +65,12 @@ internal static unsafe class Segment
 
     internal static int Next(int bucket) => bucket + 1 == Buckets ? 0 : bucket + 1;
 
-    internal static bool IsPassed(byte* bucket) => bucket[OverflowAt] != 0;
+    /// <summary>Whether an entry went past the bucket because it was full.</summary>
+    internal static bool IsPassed(byte* bucket) => bucket[PassedAt] != 0;
+
+    /// <summary>Whether an entry with this tag may have gone past the bucket.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal static bool IsPassed(byte* bucket, byte tag) => ((bucket[PassedAt] >> (tag >> 5)) & 1) != 0;
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal static uint Matches(byte* bucket, byte tag) =>
@@ -71,19 +79,26 @@ internal static unsafe class Segment
     internal static uint Occupied(byte* bucket) =>
         ~Vector128.Equals(Vector128.Load(bucket), Vector128<byte>.Zero).ExtractMostSignificantBits() & SlotMask;
 
-    /// <summary>The address in a slot, its lowest bit telling whether it or some of its fields expire.</summary>
+    /// <summary>What a slot holds: an entry's address, and what its lowest bits say.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal static nuint Slot(byte* bucket, int slot) => (nuint)(*(ulong*)(bucket + SlotsAt - 2 + (slot * 6)) >> 16);
 
-    internal static void WriteSlot(byte* bucket, int slot, nuint address)
-    {
-        byte* at = bucket + SlotsAt + (slot * 6);
-        *(uint*)at = (uint)address;
-        *(ushort*)(at + 4) = (ushort)(address >> 32);
-    }
+    /// <summary>Whether the slot's entry or some of its fields expire.</summary>
+    internal static bool Expires(nuint slot) => (slot & ExpiresBit) != 0;
+
+    /// <summary>The slot's entry.</summary>
+    internal static byte* Entry(nuint slot) => (byte*)(slot & ~(ExpiresBit | MoreTagBits));
+
+    /// <summary>Whether the slot's entry may have this hash, as far as its tag does not say.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal static bool MayHave(nuint slot, ulong hash) => (slot & MoreTagBits) == MoreTag(hash);
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    internal static byte* Entry(byte* bucket, int slot) => (byte*)(Slot(bucket, slot) & ~(nuint)1);
+    internal static byte* Entry(byte* bucket, int slot) => Entry(Slot(bucket, slot));
+
+    /// <summary>Puts another block of the same entry in its slot, or the same one after its expiry changed.</summary>
+    internal static void Replace(byte* bucket, int slot, byte* entry, bool expires) =>
+        WriteSlot(bucket, slot, (nuint)entry | (Slot(bucket, slot) & MoreTagBits) | (expires ? ExpiresBit : 0));
 
     /// <summary>Puts an entry into the first bucket with room. There is room: the caller splits before it runs out.</summary>
     internal static void Add(byte* segment, ulong hash, byte* entry, out byte* bucket, out int slot)
@@ -93,7 +108,7 @@ internal static unsafe class Segment
         uint free = ~Occupied(bucket) & SlotMask;
         while (free == 0)
         {
-            if (bucket[OverflowAt] != Forgotten) bucket[OverflowAt]++;
+            bucket[PassedAt] |= Passing(hash);
             index = Next(index);
             bucket = Bucket(segment, index);
             free = ~Occupied(bucket) & SlotMask;
@@ -103,15 +118,15 @@ internal static unsafe class Segment
         bucket[slot] = Tag(hash);
         Header* header = Of(segment);
         header->Count++;
-        nuint address = (nuint)entry;
+        nuint value = (nuint)entry | MoreTag(hash);
         if (EntryBlock.ExpiryFlags(entry) != 0)
         {
-            address |= 1;
+            value |= ExpiresBit;
             header->Expiring++;
             NoteExpiry(header, entry);
         }
 
-        WriteSlot(bucket, slot, address);
+        WriteSlot(bucket, slot, value);
     }
 
     /// <summary>Lets the header know when an entry or a field of it expires.</summary>
@@ -121,16 +136,57 @@ internal static unsafe class Segment
         if (expiry < header->EarliestExpiry) header->EarliestExpiry = expiry;
     }
 
-    internal static void Remove(byte* segment, ulong hash, byte* bucket, int slot)
+    /// <summary>Frees a slot.</summary>
+    /// <param name="segment">The segment.</param>
+    /// <param name="hash">The entry's hash.</param>
+    /// <param name="bucket">Where the entry is.</param>
+    /// <param name="slot">Its slot there.</param>
+    /// <param name="hasher">What hashes the keys of entries, for those that went past the same buckets.</param>
+    internal static void Remove(byte* segment, ulong hash, byte* bucket, int slot, KeyHasher hasher)
     {
         Header* header = Of(segment);
         header->Count--;
-        if ((Slot(bucket, slot) & 1) != 0) header->Expiring--;
+        if (Expires(Slot(bucket, slot))) header->Expiring--;
         bucket[slot] = 0;
-        for (int index = Home(hash); Bucket(segment, index) != bucket; index = Next(index))
+        if (Bucket(segment, Home(hash)) != bucket) ForgetPassing(segment, hash, bucket, hasher);
+    }
+
+    // An entry that had gone past the buckets from its home to this one is no more. They keep their bit only where others of
+    // its eighth went past them, too; those stand between here and the first bucket that nobody of theirs went past.
+    private static void ForgetPassing(byte* segment, ulong hash, byte* bucket, KeyHasher hasher)
+    {
+        byte passing = Passing(hash);
+        int home = Home(hash);
+        for (int index = home; Bucket(segment, index) != bucket; index = Next(index)) Bucket(segment, index)[PassedAt] &= (byte)~passing;
+        bool reached = false;
+        for (int index = Next(home); ; index = Next(index))
         {
-            byte* passed = Bucket(segment, index);
-            if (passed[OverflowAt] != Forgotten) passed[OverflowAt]--;
+            byte* other = Bucket(segment, index);
+            for (uint occupied = Occupied(other); occupied != 0; occupied &= occupied - 1)
+            {
+                int slot = BitOperations.TrailingZeroCount(occupied);
+                if (PassingOf(other[slot]) != passing) continue;
+                int start = Home(hasher.Hash(EntryBlock.Key(Entry(other, slot))));
+                for (int passed = start; passed != index; passed = Next(passed)) Bucket(segment, passed)[PassedAt] |= passing;
+            }
+
+            reached |= other == bucket;
+            if (index == home || (reached && (other[PassedAt] & passing) == 0)) return;
         }
+    }
+
+    // The bit that an entry sets in a bucket that it goes past.
+    private static byte Passing(ulong hash) => PassingOf(Tag(hash));
+
+    private static byte PassingOf(byte tag) => (byte)(1 << (tag >> 5));
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private static nuint MoreTag(ulong hash) => (nuint)(hash >> 13) & MoreTagBits;
+
+    private static void WriteSlot(byte* bucket, int slot, nuint value)
+    {
+        byte* at = bucket + SlotsAt + (slot * 6);
+        *(uint*)at = (uint)value;
+        *(ushort*)(at + 4) = (ushort)(value >> 32);
     }
 }

@@ -38,7 +38,7 @@ internal sealed unsafe class SegmentPool : IDisposable
         if (_discarded.TryPop(out nint discarded)) return (byte*)discarded;
         if (_next == _end)
         {
-            _next = _source.Take();
+            _next = _source.TakeForTables();
             _end = _next + SlabSource.SlabBytes;
         }
 

@@ -79,7 +79,9 @@ internal sealed unsafe class Table
             for (uint matches = Segment.Matches(bucket, tag); matches != 0; matches &= matches - 1)
             {
                 int slot = BitOperations.TrailingZeroCount(matches);
-                byte* entry = Segment.Entry(bucket, slot);
+                nuint value = Segment.Slot(bucket, slot);
+                if (!Segment.MayHave(value, hash)) continue;
+                byte* entry = Segment.Entry(value);
                 if (EntryBlock.Key(entry).SequenceEqual(key))
                 {
                     position = new EntryPosition(bucket, slot, entry, hash);
@@ -87,9 +89,9 @@ internal sealed unsafe class Table
                 }
             }
 
-            if (!Segment.IsPassed(bucket)) break;
+            if (!Segment.IsPassed(bucket, tag)) break;
             index = Segment.Next(index);
-            if (index == Segment.Home(hash)) break; // every bucket was passed once
+            if (index == Segment.Home(hash)) break; // every bucket was passed
         }
 
         position = new EntryPosition(null, 0, null, hash);
@@ -122,7 +124,7 @@ internal sealed unsafe class Table
     /// <summary>Takes an entry out and leaves all others where they are.</summary>
     internal void RemoveInPlace(in EntryPosition position)
     {
-        Segment.Remove(position.Segment, position.Hash, position.Bucket, position.Slot);
+        Segment.Remove(position.Segment, position.Hash, position.Bucket, position.Slot, _hasher);
         Count--;
         CountExpiry(position.Entry, -1);
     }
@@ -141,7 +143,7 @@ internal sealed unsafe class Table
         Expiring += (flags & EntryBlock.HasExpiry) - (oldExpiryFlags & EntryBlock.HasExpiry);
         FieldsExpiring += ((flags & EntryBlock.HasFieldExpiry) - (oldExpiryFlags & EntryBlock.HasFieldExpiry)) / EntryBlock.HasFieldExpiry;
         if (flags != 0) Segment.NoteExpiry(header, entry);
-        Segment.WriteSlot(position.Bucket, position.Slot, (nuint)entry | (flags != 0 ? (nuint)1 : 0));
+        Segment.Replace(position.Bucket, position.Slot, entry, expires: flags != 0);
         position = position.At(entry);
     }
 
@@ -172,8 +174,7 @@ internal sealed unsafe class Table
             _arena.Free(block, bytes);
         }
 
-        nuint expiryBit = Segment.Slot(position.Bucket, position.Slot) & 1;
-        Segment.WriteSlot(position.Bucket, position.Slot, (nuint)moved | expiryBit);
+        Segment.Replace(position.Bucket, position.Slot, moved, Segment.Expires(Segment.Slot(position.Bucket, position.Slot)));
         position = position.At(moved);
     }
 
@@ -195,17 +196,19 @@ internal sealed unsafe class Table
     internal static void PrefetchEntry(byte* bucket, ulong hash, bool mayAdd)
     {
         if (!Sse.IsSupported) return;
-        uint matches = Segment.Matches(bucket, Segment.Tag(hash));
-        if (matches == 0)
+        byte tag = Segment.Tag(hash);
+        for (uint matches = Segment.Matches(bucket, tag); matches != 0; matches &= matches - 1)
         {
-            if (Segment.IsPassed(bucket)) Sse.Prefetch0(bucket + Segment.BucketBytes); // the next one, but for the last
-            if (mayAdd) Sse.Prefetch0(Segment.OfBucket(bucket));
+            nuint value = Segment.Slot(bucket, BitOperations.TrailingZeroCount(matches));
+            if (!Segment.MayHave(value, hash)) continue;
+            byte* entry = Segment.Entry(value);
+            Sse.Prefetch0(entry);
+            Sse.Prefetch0(entry + 64);
             return;
         }
 
-        byte* entry = Segment.Entry(bucket, BitOperations.TrailingZeroCount(matches));
-        Sse.Prefetch0(entry);
-        Sse.Prefetch0(entry + 64);
+        if (Segment.IsPassed(bucket, tag)) Sse.Prefetch0(bucket + Segment.BucketBytes); // the next one, but for the last
+        if (mayAdd) Sse.Prefetch0(Segment.OfBucket(bucket));
     }
 
     /// <summary>
@@ -308,9 +311,9 @@ internal sealed unsafe class Table
             for (uint occupied = Segment.Occupied(bucket); occupied != 0; occupied &= occupied - 1)
             {
                 int slot = BitOperations.TrailingZeroCount(occupied);
-                nuint address = Segment.Slot(bucket, slot);
-                if ((address & 1) == 0) continue;
-                var entry = (byte*)(address & ~(nuint)1);
+                nuint value = Segment.Slot(bucket, slot);
+                if (!Segment.Expires(value)) continue;
+                byte* entry = Segment.Entry(value);
                 long expiry = FieldExpiry.NextOf(entry);
                 if (expiry <= nowMs) expiry = Expire(new EntryPosition(bucket, slot, entry, hash: 0), nowMs, ref fieldWork, ref result);
                 earliest = Math.Min(earliest, expiry);
@@ -382,9 +385,9 @@ internal sealed unsafe class Table
             byte* bucket = Segment.Bucket(segment, (first + i) % Segment.Buckets);
             for (uint occupied = Segment.Occupied(bucket); occupied != 0; occupied &= occupied - 1)
             {
-                nuint address = Segment.Slot(bucket, BitOperations.TrailingZeroCount(occupied));
-                if ((address & 1) == 0 || !EntryBlock.Expires((byte*)(address & ~(nuint)1))) continue;
-                long expiry = EntryBlock.Expiry((byte*)(address & ~(nuint)1));
+                nuint value = Segment.Slot(bucket, BitOperations.TrailingZeroCount(occupied));
+                if (!Segment.Expires(value) || !EntryBlock.Expires(Segment.Entry(value))) continue;
+                long expiry = EntryBlock.Expiry(Segment.Entry(value));
                 if (expiry <= nowMs)
                 {
                     stale++;
@@ -587,8 +590,8 @@ internal sealed unsafe class Table
     {
         for (uint occupied = Segment.Occupied(bucket); occupied != 0; occupied &= occupied - 1)
         {
-            nuint address = Segment.Slot(bucket, BitOperations.TrailingZeroCount(occupied));
-            if ((address & 1) != 0) PrefetchToFree((byte*)address);
+            nuint value = Segment.Slot(bucket, BitOperations.TrailingZeroCount(occupied));
+            if (Segment.Expires(value)) PrefetchToFree(Segment.Entry(value));
         }
     }
 

@@ -17,6 +17,9 @@ internal sealed class FreeSlabs(int slabBytes)
     private int _keptLeast; // since the last round: so many were not needed
     private int _keptMax = KeptBytesMax / slabBytes;
 
+    /// <summary>Bytes of those whose pages were given back.</summary>
+    internal long DiscardedBytes => (long)_discarded.Count * slabBytes;
+
     /// <summary>Takes one that has its pages.</summary>
     internal bool TryTakeKept(out nint slab)
     {

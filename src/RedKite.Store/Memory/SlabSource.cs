@@ -7,9 +7,12 @@ namespace RedKite.Store.Memory;
 /// Who returns a slab asks nothing of the system; the background sweep gives the pages back, one slab at a time.
 /// </summary>
 /// <remarks>
-/// Beyond the first 32 MiB memory is taken by the huge page: one page walk less for each random lookup. The first touch
-/// of a huge page clears 2 MiB, which was measured at 0.1 to 5 ms and would stall the command that hits it, so the next
-/// one is always made ready ahead by another thread; a taker that comes too early gets ordinary pages.
+/// Slabs of tables and of entries lie in regions of their own: lookups go to tables at random, and what lies side by side shares
+/// the upper levels of the page table. Beyond the first 32 MiB the next region of each is made ready ahead by another thread,
+/// and of huge pages, which spare each random lookup a page walk. Its first touch clears 2 MiB: 0.1 ms where the memory is
+/// there, 5 to 8 ms in a virtual machine whose host has to supply it (as ordinary pages it is 1 to 2 ms there). So where that
+/// takes long, entries get ordinary pages, and a huge one is tried now and then; tables always get huge ones. A taker that
+/// comes too early gets pages that nobody made ready. When the server has time, regions of ordinary pages become huge ones.
 ///
 /// Giving a slab's pages back was measured at 15 to 20 microseconds. Blocks that are freed in no order empty a hundred slabs
 /// within as many frees, which under the stripe's lock made 2 ms of a slice that was meant to take 10 microseconds.
@@ -21,23 +24,30 @@ internal sealed unsafe class SlabSource : IDisposable
     internal const int SlabBytes = 64 << 10;
     internal const int LargeSlabBytes = 256 << 10;
 
+    internal const int RegionBytes = 2 << 20; // a huge page
+
     private const int RangeBytes = 64 << 20;
-    private const int RegionBytes = 2 << 20; // a huge page
 
     // A small database must stay small: a huge page is 32 slabs.
-    private const int OrdinaryRegions = 16;
+    private const int UnpreparedRegions = 16;
+
+    // A huge page that took more CPU than this is followed by so many regions of ordinary ones.
+    private const long HugePageNsMax = 1_000_000;
+    private const int OrdinaryRegions = 63;
+
+    // A huge page brings back what was given back of its region; that must not be much.
+    private const int DiscardedPartMax = 16;
 
     private readonly Lock _lock = new();
     private readonly List<nint> _ranges = [];
     private readonly FreeSlabs _free = new(SlabBytes);
     private readonly FreeSlabs _freeLarge = new(LargeSlabBytes);
-    private byte* _next; // in the current region
-    private byte* _end;
+    private readonly Supply _tables = new(alwaysHuge: true);
+    private readonly Supply _entries = new(alwaysHuge: false);
+    private readonly Queue<nint> _ordinary = new(); // regions of ordinary pages that slabs were carved from
     private byte* _rangeNext;
     private byte* _rangeEnd;
-    private byte* _ready; // a region whose huge page is there
     private int _regions;
-    private volatile bool _preparing;
     private long _heldBytes;
 
     /// <summary>Bytes of slabs that are in use or kept for reuse.</summary>
@@ -48,7 +58,7 @@ internal sealed unsafe class SlabSource : IDisposable
         lock (_lock)
         {
             if (_free.TryTakeKept(out nint slab)) return (byte*)slab;
-            if (!_free.TryTakeDiscarded(out slab)) slab = Carve(SlabBytes);
+            if (!_free.TryTakeDiscarded(out slab)) slab = Carve(_entries, SlabBytes);
             _heldBytes += SlabBytes;
             return (byte*)slab;
         }
@@ -63,12 +73,22 @@ internal sealed unsafe class SlabSource : IDisposable
             if (!_freeLarge.TryTakeDiscarded(out slab))
             {
                 // What lies before the next place where one may begin.
-                while (((nint)_next & (LargeSlabBytes - 1)) != 0) _free.NoteDiscarded(Carve(SlabBytes));
-                slab = Carve(LargeSlabBytes);
+                while (((nint)_entries.Next & (LargeSlabBytes - 1)) != 0) _free.NoteDiscarded(Carve(_entries, SlabBytes));
+                slab = Carve(_entries, LargeSlabBytes);
             }
 
             _heldBytes += LargeSlabBytes;
             return (byte*)slab;
+        }
+    }
+
+    /// <summary>A slab for the segments of tables, which is never returned.</summary>
+    internal byte* TakeForTables()
+    {
+        lock (_lock)
+        {
+            _heldBytes += SlabBytes;
+            return (byte*)Carve(_tables, SlabBytes);
         }
     }
 
@@ -107,13 +127,38 @@ internal sealed unsafe class SlabSource : IDisposable
         }
     }
 
+    /// <summary>
+    /// Replaces the ordinary pages of a region by a huge one: milliseconds of CPU, and for less than one of them whoever touches
+    /// the region waits. On a thread that has the time.
+    /// </summary>
+    /// <returns>Whether there was one.</returns>
+    internal bool MakeOneHuge()
+    {
+        nint region;
+        lock (_lock)
+        {
+            if (_regions < UnpreparedRegions || (_free.DiscardedBytes + _freeLarge.DiscardedBytes) * DiscardedPartMax > _heldBytes) return false;
+            if (!_ordinary.TryDequeue(out region)) return false;
+        }
+
+        if (SystemMemory.TryMakeHugePage((byte*)region, RegionBytes)) return true;
+        lock (_lock) _ordinary.Clear(); // A system that refuses one refuses the others.
+        return false;
+    }
+
     public void Dispose()
     {
-        while (_preparing) Thread.Yield(); // Its touch would hit an unmapped page.
-        foreach (nint range in _ranges) SystemMemory.Unmap((byte*)range, RangeBytes);
-        _ranges.Clear();
-        _next = _end = _rangeNext = _rangeEnd = _ready = null;
-        _heldBytes = 0;
+        while (_tables.IsPreparing || _entries.IsPreparing) Thread.Yield(); // Its touch would hit an unmapped page.
+        lock (_lock)
+        {
+            foreach (nint range in _ranges) SystemMemory.Unmap((byte*)range, RangeBytes);
+            _ranges.Clear();
+            _ordinary.Clear();
+            _rangeNext = _rangeEnd = null;
+            _tables.Clear();
+            _entries.Clear();
+            _heldBytes = 0;
+        }
     }
 
     // Without the lock: the slab is nobody's meanwhile, so that no taker waits.
@@ -135,22 +180,24 @@ internal sealed unsafe class SlabSource : IDisposable
         return true;
     }
 
-    private nint Carve(int bytes)
+    private nint Carve(Supply supply, int bytes)
     {
-        if (_next == _end) BeginRegion();
-        byte* slab = _next;
-        _next += bytes;
+        if (supply.Next == supply.End) BeginRegion(supply);
+        byte* slab = supply.Next;
+        supply.Next += bytes;
         return (nint)slab;
     }
 
-    private void BeginRegion()
+    private void BeginRegion(Supply supply)
     {
-        _next = _ready != null ? _ready : CarveRegion();
-        _end = _next + RegionBytes;
-        _ready = null;
-        if (++_regions < OrdinaryRegions || _preparing) return;
-        _preparing = true;
-        ThreadPool.UnsafeQueueUserWorkItem(static source => source.Prepare(), this, preferLocal: false);
+        if (supply.Next != null && !supply.IsHuge) _ordinary.Enqueue((nint)supply.End - RegionBytes);
+        supply.IsHuge = supply.Ready != null && supply.ReadyIsHuge;
+        supply.Next = supply.Ready != null ? supply.Ready : CarveRegion();
+        supply.End = supply.Next + RegionBytes;
+        supply.Ready = null;
+        if (++_regions < UnpreparedRegions) return;
+        PrepareIfNeeded(_tables);
+        PrepareIfNeeded(_entries);
     }
 
     private byte* CarveRegion()
@@ -167,8 +214,15 @@ internal sealed unsafe class SlabSource : IDisposable
         return region;
     }
 
+    private void PrepareIfNeeded(Supply supply)
+    {
+        if (supply.Ready != null || supply.IsPreparing) return;
+        supply.IsPreparing = true;
+        ThreadPool.UnsafeQueueUserWorkItem(static work => work.Source.Prepare(work.Supply), (Source: this, Supply: supply), preferLocal: false);
+    }
+
     // On another thread: the touch is outside the lock.
-    private void Prepare()
+    private void Prepare(Supply supply)
     {
         byte* region;
         try
@@ -177,12 +231,44 @@ internal sealed unsafe class SlabSource : IDisposable
         }
         catch (InsufficientMemoryException)
         {
-            _preparing = false; // Whoever needs the region meets the same refusal, on a thread that can tell of it.
+            supply.IsPreparing = false; // Whoever needs the region meets the same refusal, on a thread that can tell of it.
             return;
         }
 
-        SystemMemory.TouchHugePage(region, RegionBytes);
-        lock (_lock) _ready = region;
-        _preparing = false;
+        bool huge = supply.OrdinaryLeft == 0;
+        if (!huge)
+        {
+            supply.OrdinaryLeft--;
+            SystemMemory.Populate(region, RegionBytes);
+        }
+        else
+        {
+            long ns = SystemMemory.PopulateHugePage(region, RegionBytes);
+            if (ns > HugePageNsMax && !supply.AlwaysHuge) supply.OrdinaryLeft = OrdinaryRegions;
+        }
+
+        lock (_lock)
+        {
+            supply.Ready = region;
+            supply.ReadyIsHuge = huge;
+        }
+
+        supply.IsPreparing = false;
+    }
+
+    // Where slabs of one purpose are carved from.
+    private sealed class Supply(bool alwaysHuge)
+    {
+        internal byte* Next; // in the current region
+        internal byte* End;
+        internal bool IsHuge; // the current region
+        internal byte* Ready; // a region whose pages are there
+        internal bool ReadyIsHuge;
+        internal int OrdinaryLeft; // regions of ordinary pages, before a huge one is tried again; the preparing thread's
+        internal volatile bool IsPreparing;
+
+        internal bool AlwaysHuge => alwaysHuge;
+
+        internal void Clear() => Next = End = Ready = null;
     }
 }

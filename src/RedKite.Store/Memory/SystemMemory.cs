@@ -12,6 +12,9 @@ internal static unsafe partial class SystemMemory
     private const int MapPrivateAnonymousNoReserve = 0x02 | 0x20 | 0x4000;
     private const int AdviseDontNeed = 4;
     private const int AdviseHugePage = 14;
+    private const int AdvisePopulateWrite = 23;
+    private const int AdviseCollapse = 25;
+    private const int ClockThreadCpu = 3;
     private const int HugePageBytes = 2 << 20;
 
     // Pages that are there are cleared faster than they are made anew, but where so much is cleared it mostly just came from the system.
@@ -38,11 +41,42 @@ internal static unsafe partial class SystemMemory
         return (byte*)aligned;
     }
 
-    /// <summary>Has the pages of a range made now, huge ones where the system has them.</summary>
-    internal static void TouchHugePage(byte* address, nuint bytes)
+    /// <summary>Has the pages of a range made now.</summary>
+    internal static void Populate(byte* address, nuint bytes)
     {
+        if (!OperatingSystem.IsLinux() || madvise((nint)address, bytes, AdvisePopulateWrite) != 0) Touch(address, bytes);
+    }
+
+    /// <summary>Has the pages of a range made now, huge ones where the system has them.</summary>
+    /// <returns>Nanoseconds of CPU that it took; 0 where nobody knows.</returns>
+    internal static long PopulateHugePage(byte* address, nuint bytes)
+    {
+        long start = ThreadCpuNs();
         if (OperatingSystem.IsLinux()) _ = madvise((nint)address, bytes, AdviseHugePage);
-        for (nuint at = 0; at < bytes; at += 4096) Volatile.Write(ref address[at], 0);
+        Touch(address, bytes);
+        return ThreadCpuNs() - start;
+    }
+
+    /// <summary>
+    /// Replaces ordinary pages by a huge one, with what is in them. Whoever touches them waits while they are copied, but not while
+    /// the host of a virtual machine supplies the huge page: one was just asked for and given back, and is taken again.
+    /// </summary>
+    internal static bool TryMakeHugePage(byte* address, nuint bytes)
+    {
+        if (!OperatingSystem.IsLinux()) return false;
+        byte* spare;
+        try
+        {
+            spare = Map(bytes);
+        }
+        catch (InsufficientMemoryException)
+        {
+            return false;
+        }
+
+        PopulateHugePage(spare, bytes);
+        Unmap(spare, bytes);
+        return madvise((nint)address, bytes, AdviseCollapse) == 0;
     }
 
     /// <summary>Ends a mapping made by <see cref="Map"/>.</summary>
@@ -72,6 +106,18 @@ internal static unsafe partial class SystemMemory
 
         NativeMemory.Clear(address, (nuint)(first - address));
         NativeMemory.Clear(end, (nuint)(address + bytes - end));
+    }
+
+    private static void Touch(byte* address, nuint bytes)
+    {
+        for (nuint at = 0; at < bytes; at += 4096) Volatile.Write(ref address[at], 0);
+    }
+
+    private static long ThreadCpuNs()
+    {
+        if (!OperatingSystem.IsLinux()) return 0;
+        nint* time = stackalloc nint[2];
+        return clock_gettime(ClockThreadCpu, time) == 0 ? (time[0] * 1_000_000_000) + time[1] : 0;
     }
 
     private static bool TryDiscardWithin(byte* address, long bytes, out byte* first, out byte* end)
@@ -104,6 +150,9 @@ internal static unsafe partial class SystemMemory
 
     [LibraryImport("libc", SetLastError = false)]
     private static partial int madvise(nint address, nuint length, int advice);
+
+    [LibraryImport("libc", SetLastError = false)]
+    private static partial int clock_gettime(int clock, nint* time);
 
     [LibraryImport("libc", SetLastError = false)]
     private static partial int malloc_trim(nuint pad);

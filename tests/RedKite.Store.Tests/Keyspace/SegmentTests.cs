@@ -22,14 +22,14 @@ public sealed unsafe class SegmentTests : IDisposable
     public void A_slot_keeps_an_address_of_48_bits_and_leaves_its_neighbours()
     {
         byte* bucket = Segment.Bucket(_segment, 5);
-        var addresses = new nuint[Segment.SlotsPerBucket];
-        for (int slot = 0; slot < addresses.Length; slot++)
+        for (int slot = 0; slot < Segment.SlotsPerBucket; slot++) Segment.Replace(bucket, slot, Address(slot), expires: slot % 2 == 0);
+        for (int slot = 0; slot < Segment.SlotsPerBucket; slot++)
         {
-            addresses[slot] = unchecked((nuint)(0x7FFF_FFFF_FFF8 - ((ulong)slot << 40) + (ulong)slot));
-            Segment.WriteSlot(bucket, slot, addresses[slot]);
+            Assert.Equal((nint)Address(slot), (nint)Segment.Entry(bucket, slot));
+            Assert.Equal(slot % 2 == 0, Segment.Expires(Segment.Slot(bucket, slot)));
         }
 
-        for (int slot = 0; slot < addresses.Length; slot++) Assert.Equal(addresses[slot], Segment.Slot(bucket, slot));
+        static byte* Address(int slot) => (byte*)unchecked((nuint)(0xFFFF_FFFF_FFF8 - ((ulong)slot << 40) - (ulong)(slot * 8)));
         Assert.Equal(0u, Segment.Occupied(bucket)); // tags are apart from slots
         Assert.Equal(0u, Segment.Occupied(Segment.Bucket(_segment, 6)));
         Assert.False(Segment.IsPassed(bucket));
@@ -44,43 +44,54 @@ public sealed unsafe class SegmentTests : IDisposable
     }
 
     [Fact]
-    public void A_full_bucket_is_passed_and_forgets_how_often_only_after_254_times()
+    public void A_slot_tells_hashes_of_one_tag_apart_also_when_its_block_moves()
     {
-        // Every entry has home 0. The first nine stay there; all others go past it.
-        var added = new List<(ulong Hash, nint Bucket, int Slot)>();
-        void Add(int count)
-        {
-            for (int i = 0; i < count; i++)
-            {
-                ulong hash = (ulong)(1 + (added.Count % 255));
-                Segment.Add(_segment, hash, _entry, out byte* bucket, out int slot);
-                added.Add((hash, (nint)bucket, slot));
-            }
-        }
+        Segment.Add(_segment, 0x4001, _entry, out byte* bucket, out int slot);
+        Segment.Replace(bucket, slot, _entry + 8, expires: true);
+        Assert.Equal((nint)(_entry + 8), (nint)Segment.Entry(bucket, slot));
+        for (ulong more = 0; more < 4; more++) Assert.Equal(more == 1, Segment.MayHave(Segment.Slot(bucket, slot), (more << 14) | 1));
+    }
 
-        void RemoveLast(int count)
+    [Fact]
+    public void A_bucket_knows_which_eighths_of_the_tags_went_past_it()
+    {
+        Randomness.Run(random =>
         {
-            for (int i = 0; i < count; i++)
+            using var arena = new KeyBlocks(random);
+            Segment.Initialize(_segment, 0, 0);
+            var added = new List<(ulong Hash, nint Bucket, int Slot)>();
+            for (int step = 0; step < 4_000; step++)
+            {
+                // Phases of growth and of shrinking; homes are few, so that many entries go past others.
+                bool grows = step / 1_000 % 2 == 0;
+                if (added.Count < 300 && random.Next(10) < (grows ? 7 : 3))
+                {
+                    (ulong hash, nint entry) = arena.Draw(homes: 20);
+                    Segment.Add(_segment, hash, (byte*)entry, out byte* bucket, out int slot);
+                    added.Add((hash, (nint)bucket, slot));
+                }
+                else if (added.Count > 0)
+                {
+                    int index = random.Next(added.Count);
+                    (ulong hash, nint bucket, int slot) = added[index];
+                    Segment.Remove(_segment, hash, (byte*)bucket, slot, arena.Hasher);
+                    added[index] = added[^1];
+                    added.RemoveAt(added.Count - 1);
+                }
+
+                if (step % 10 == 0) AssertPassed(added);
+            }
+
+            while (added.Count > 0)
             {
                 (ulong hash, nint bucket, int slot) = added[^1];
-                Segment.Remove(_segment, hash, (byte*)bucket, slot);
+                Segment.Remove(_segment, hash, (byte*)bucket, slot, arena.Hasher);
                 added.RemoveAt(added.Count - 1);
             }
-        }
 
-        byte* home = Segment.Bucket(_segment, 0);
-        Add(9);
-        Assert.False(Segment.IsPassed(home));
-        Add(254);
-        Assert.True(Segment.IsPassed(home));
-        RemoveLast(254);
-        Assert.False(Segment.IsPassed(home));
-        Add(255);
-        RemoveLast(255);
-        Assert.True(Segment.IsPassed(home)); // it has forgotten, and stays passed until the segment splits
-        RemoveLast(9);
-        Assert.Equal(0, Segment.Of(_segment)->Count);
-        for (int index = 0; index < Segment.Buckets; index++) Assert.Equal(0u, Segment.Occupied(Segment.Bucket(_segment, index)));
+            AssertPassed(added);
+            Assert.Equal(0, Segment.Of(_segment)->Count);
+        });
     }
 
     [Fact]
@@ -93,9 +104,61 @@ public sealed unsafe class SegmentTests : IDisposable
         Assert.Equal(Segment.EntriesMax, occupied);
     }
 
+    private void AssertPassed(List<(ulong Hash, nint Bucket, int Slot)> entries)
+    {
+        var expected = new int[Segment.Buckets];
+        foreach ((ulong hash, nint bucket, _) in entries)
+        {
+            for (int index = Segment.Home(hash); (nint)Segment.Bucket(_segment, index) != bucket; index = Segment.Next(index))
+            {
+                expected[index] |= 1 << (Segment.Tag(hash) >> 5);
+            }
+        }
+
+        for (int index = 0; index < Segment.Buckets; index++)
+        {
+            byte* bucket = Segment.Bucket(_segment, index);
+            Assert.Equal(expected[index] != 0, Segment.IsPassed(bucket));
+            for (int eighth = 0; eighth < 8; eighth++) Assert.Equal((expected[index] >> eighth & 1) != 0, Segment.IsPassed(bucket, (byte)(eighth << 5)));
+        }
+    }
+
     public void Dispose()
     {
         NativeMemory.AlignedFree(_segment);
         NativeMemory.Free(_entry);
+    }
+    /// <summary>Entries with random keys.</summary>
+    private sealed class KeyBlocks(Random random) : IDisposable
+    {
+        private const int KeyBytes = 12;
+
+        private readonly List<nint> _blocks = [];
+
+        internal KeyHasher Hasher { get; } = new(random.Bytes(24));
+
+        /// <summary>One whose home is among the last few buckets and the first.</summary>
+        internal (ulong Hash, nint Entry) Draw(int homes)
+        {
+            byte[] key;
+            ulong hash;
+            do
+            {
+                key = random.Bytes(KeyBytes);
+                hash = Hasher.Hash(key);
+            }
+            while ((Segment.Home(hash) + (homes / 2)) % Segment.Buckets >= homes);
+
+            var block = (byte*)NativeMemory.AllocZeroed((nuint)EntryBlock.BytesFor(KeyBytes, 0, expires: false));
+            EntryBlock.Initialize(block, DataType.String, ValueEncoding.Raw, 0, KeyBytes, 0, expires: false);
+            key.CopyTo(new Span<byte>(EntryBlock.KeyStart(block), KeyBytes));
+            _blocks.Add((nint)block);
+            return (hash, (nint)block);
+        }
+
+        public void Dispose()
+        {
+            foreach (nint block in _blocks) NativeMemory.Free((void*)block);
+        }
     }
 }

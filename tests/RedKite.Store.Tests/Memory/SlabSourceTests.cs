@@ -66,6 +66,55 @@ public unsafe class SlabSourceTests
     }
 
     [Fact]
+    public void Slabs_of_tables_and_of_entries_lie_in_regions_of_their_own()
+    {
+        using var source = new SlabSource();
+        var tables = new HashSet<nint>();
+        var entries = new HashSet<nint>();
+        for (int i = 0; i < 1_000; i++)
+        {
+            if (i % 4 == 0) tables.Add((nint)source.TakeForTables() / SlabSource.RegionBytes);
+            entries.Add((nint)source.Take() / SlabSource.RegionBytes);
+        }
+
+        Assert.Equal(1_250L * SlabSource.SlabBytes, source.HeldBytes);
+        Assert.Equal(8, tables.Count);
+        Assert.Equal(32, entries.Count);
+        Assert.Empty(tables.Intersect(entries));
+    }
+
+    [Fact]
+    public void Regions_become_huge_with_all_that_is_in_them()
+    {
+        using var source = new SlabSource();
+        var random = new Random(1);
+        var slabs = new List<(nint Slab, byte Fill)>();
+        Assert.False(source.MakeOneHuge());
+        for (int i = 0; i < 20 * 32; i++)
+        {
+            var fill = (byte)random.Next(1, 256);
+            slabs.Add(((nint)source.Take(), fill));
+            Slab((byte*)slabs[^1].Slab).Fill(fill);
+        }
+
+        // Ordinary at least: the regions before any is made ready, but for the one that is carved now.
+        int made = 0;
+        while (source.MakeOneHuge()) made++;
+        if (OperatingSystem.IsLinux() && Environment.OSVersion.Version >= new Version(6, 1)) Assert.InRange(made, 15, 19);
+        foreach ((nint slab, byte fill) in slabs) Assert.False(Slab((byte*)slab).ContainsAnyExcept(fill));
+    }
+
+    [Fact]
+    public void Regions_of_which_much_was_given_back_stay_as_they_are()
+    {
+        using var source = new SlabSource();
+        nint[] slabs = [.. Enumerable.Range(0, 20 * 32).Select(_ => (nint)source.Take())];
+        foreach (nint slab in slabs.Take(200)) source.Return((byte*)slab);
+        source.ReleaseKept();
+        Assert.False(source.MakeOneHuge());
+    }
+
+    [Fact]
     public void A_returned_slab_is_taken_again()
     {
         using var source = new SlabSource();
