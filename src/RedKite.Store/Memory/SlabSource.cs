@@ -23,7 +23,6 @@ internal sealed unsafe class SlabSource : IDisposable
 {
     internal const int SlabBytes = 64 << 10;
     internal const int LargeSlabBytes = 256 << 10;
-
     internal const int RegionBytes = 2 << 20; // a huge page
 
     private const int RangeBytes = 64 << 20;
@@ -44,7 +43,7 @@ internal sealed unsafe class SlabSource : IDisposable
     private readonly FreeSlabs _freeLarge = new(LargeSlabBytes);
     private readonly Supply _tables = new(alwaysHuge: true);
     private readonly Supply _entries = new(alwaysHuge: false);
-    private readonly Queue<nint> _ordinary = new(); // regions of ordinary pages that slabs were carved from
+    private readonly Queue<nint> _ordinary = new(); // regions of ordinary pages that slabs were carved from, but for the first ones
     private byte* _rangeNext;
     private byte* _rangeEnd;
     private int _regions;
@@ -137,7 +136,7 @@ internal sealed unsafe class SlabSource : IDisposable
         nint region;
         lock (_lock)
         {
-            if (_regions < UnpreparedRegions || (_free.DiscardedBytes + _freeLarge.DiscardedBytes) * DiscardedPartMax > _heldBytes) return false;
+            if ((_free.DiscardedBytes + _freeLarge.DiscardedBytes) * DiscardedPartMax > _heldBytes) return false;
             if (!_ordinary.TryDequeue(out region)) return false;
         }
 
@@ -190,10 +189,11 @@ internal sealed unsafe class SlabSource : IDisposable
 
     private void BeginRegion(Supply supply)
     {
-        if (supply.Next != null && !supply.IsHuge) _ordinary.Enqueue((nint)supply.End - RegionBytes);
-        supply.IsHuge = supply.Ready != null && supply.ReadyIsHuge;
-        supply.Next = supply.Ready != null ? supply.Ready : CarveRegion();
-        supply.End = supply.Next + RegionBytes;
+        byte* next = supply.Ready != null ? supply.Ready : CarveRegion();
+        if (supply.MayBecomeHuge) _ordinary.Enqueue((nint)supply.End - RegionBytes);
+        supply.MayBecomeHuge = _regions >= UnpreparedRegions && (supply.Ready == null || !supply.ReadyIsHuge);
+        supply.Next = next;
+        supply.End = next + RegionBytes;
         supply.Ready = null;
         if (++_regions < UnpreparedRegions) return;
         PrepareIfNeeded(_tables);
@@ -261,7 +261,7 @@ internal sealed unsafe class SlabSource : IDisposable
     {
         internal byte* Next; // in the current region
         internal byte* End;
-        internal bool IsHuge; // the current region
+        internal bool MayBecomeHuge; // the current region
         internal byte* Ready; // a region whose pages are there
         internal bool ReadyIsHuge;
         internal int OrdinaryLeft; // regions of ordinary pages, before a huge one is tried again; the preparing thread's
