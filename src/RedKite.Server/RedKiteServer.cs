@@ -29,9 +29,9 @@ public sealed class RedKiteServer : IAsyncDisposable
     private readonly List<CommandExecutor> _executors = [];
     private readonly List<InProcessClient> _clients = [];
     private readonly ConcurrentBag<InProcessClient> _idleClients = [];
+    private readonly TaskCompletionSource _stopped = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private long _quietCheckedMs;
     private long _loopMicrosecondsSeen;
-    private readonly TaskCompletionSource _stopped = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private int _stopping;
 
     internal RedKiteServer(Configuration configuration, TimeProvider timeProvider, Action<string>? log, IReadOnlyList<Behavior>? behaviors = null)

@@ -57,7 +57,7 @@ public sealed unsafe class SegmentTests : IDisposable
     {
         Randomness.Run(random =>
         {
-            using var arena = new KeyBlocks(random);
+            using var blocks = new KeyBlocks(random);
             Segment.Initialize(_segment, 0, 0);
             var added = new List<(ulong Hash, nint Bucket, int Slot)>();
             for (int step = 0; step < 4_000; step++)
@@ -66,7 +66,7 @@ public sealed unsafe class SegmentTests : IDisposable
                 bool grows = step / 1_000 % 2 == 0;
                 if (added.Count < 300 && random.Next(10) < (grows ? 7 : 3))
                 {
-                    (ulong hash, nint entry) = arena.Draw(homes: 20);
+                    (ulong hash, nint entry) = blocks.Draw(homes: 20);
                     Segment.Add(_segment, hash, (byte*)entry, out byte* bucket, out int slot);
                     added.Add((hash, (nint)bucket, slot));
                 }
@@ -74,7 +74,7 @@ public sealed unsafe class SegmentTests : IDisposable
                 {
                     int index = random.Next(added.Count);
                     (ulong hash, nint bucket, int slot) = added[index];
-                    Segment.Remove(_segment, hash, (byte*)bucket, slot, arena.Hasher);
+                    Segment.Remove(_segment, hash, (byte*)bucket, slot, blocks.Hasher);
                     added[index] = added[^1];
                     added.RemoveAt(added.Count - 1);
                 }
@@ -85,7 +85,7 @@ public sealed unsafe class SegmentTests : IDisposable
             while (added.Count > 0)
             {
                 (ulong hash, nint bucket, int slot) = added[^1];
-                Segment.Remove(_segment, hash, (byte*)bucket, slot, arena.Hasher);
+                Segment.Remove(_segment, hash, (byte*)bucket, slot, blocks.Hasher);
                 added.RemoveAt(added.Count - 1);
             }
 
@@ -128,6 +128,7 @@ public sealed unsafe class SegmentTests : IDisposable
         NativeMemory.AlignedFree(_segment);
         NativeMemory.Free(_entry);
     }
+
     /// <summary>Entries with random keys.</summary>
     private sealed class KeyBlocks(Random random) : IDisposable
     {
