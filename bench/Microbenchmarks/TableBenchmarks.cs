@@ -59,7 +59,7 @@ public class TableBenchmarks
 
         for (int i = 0; i < Batch; i++)
         {
-            if (buckets[i] != 0) Database.PrefetchEntry(buckets[i], hashes[i], mayAdd: false);
+            if (buckets[i] != 0) Database.PrefetchEntry(buckets[i], hashes[i], mayAdd: false, bytes: 0);
         }
 
         int found = 0;

@@ -23,6 +23,14 @@ internal sealed class CommandExecutor
     // Measured in the design: looking keys up in batches of 64 hides the memory's latency; more gains nothing.
     private const int BatchMax = 64;
 
+    // Entries are asked for so many requests ahead: with what is read and replied meanwhile they must stay in the first-level
+    // cache (docs/performance-log.md, round 47).
+    private const int EntriesAhead = 8;
+
+    // The memory of a long value comes by itself once its first lines are read one after the other.
+    private const int EntryBytesAhead = 512;
+    private const int EntryOverhead = 32; // what an entry has besides the bytes of a request or a reply, at least
+
     // Replies are sent when a batch of this size is waiting, so that a long pipeline does not pile them up.
     private const int ReplyBytesToSend = 256 * 1024;
 
@@ -39,6 +47,7 @@ internal sealed class CommandExecutor
     private Command? _lastCommand; // what the last request's name stands for
     private int _runFirst;
     private int _commandsToTime;
+    private int _replyBytes; // of one request of the last batch, on average
     private byte[] _inlineLine = []; // the batch's inline request as it came, if it has quotes
 
     internal CommandExecutor(RedKiteServer server)
@@ -224,7 +233,14 @@ internal sealed class CommandExecutor
 
     private int ExecuteBatch(ref CommandContext cmd, Session session, int count)
     {
-        if (count > 1) PrefetchKeys(_keyspace.Databases[session.DatabaseIndex], count);
+        int asked = count; // entries that were asked for
+        if (count > 1)
+        {
+            PrefetchBuckets(_keyspace.Databases[session.DatabaseIndex], count);
+            asked = 0;
+        }
+
+        int replied = Reply.Length;
         BeginRun(first: 0, Stopwatch.GetTimestamp());
         session.LastInteractionMs = NowMs;
         bool isPlain = IsPlain(session);
@@ -232,6 +248,7 @@ internal sealed class CommandExecutor
         int i = 0;
         while (i < count)
         {
+            if (i == asked) asked = PrefetchEntries(i, count);
             ref Request request = ref _requests[i];
             Command? command = request.Command;
             if (isPlain && command is not null && (command.IsShort || request.Count == command.OneKeyCount) && command.Accepts(request.Count))
@@ -272,6 +289,7 @@ internal sealed class CommandExecutor
 
         held?.Exit();
         EndRun(cmd, i);
+        if (i > 1) _replyBytes = (Reply.Length - replied) / i;
         session.CommandsProcessed += i;
         if (i > _runFirst) session.LastCommand = _requests[i - 1].Command;
         return i;
@@ -291,22 +309,32 @@ internal sealed class CommandExecutor
     // Whether nothing about the client or the server asks for the long way.
     private bool IsPlain(Session session) => !session.NeedsAttention && !Server.TimesEachCommand && _commandsToTime == 0 && !Server.Pause.IsActive;
 
-    // Ahead of the execution every key's bucket is asked for and then, when the buckets have come, every key's entry: lookups
-    // do not wait for memory one after the other. Each pass does nothing else, because a prefetch waits for its address to
-    // be translated, and only close neighbours wait together (docs/performance-log.md, round 35).
-    private void PrefetchKeys(Database database, int count)
+    // Ahead of the execution every key's bucket is asked for and then, when the buckets have come, some keys' entries at a
+    // time: lookups do not wait for memory one after the other. Each pass does nothing else, because a prefetch waits for its
+    // address to be translated, and only close neighbours wait together (docs/performance-log.md, round 35).
+    private void PrefetchBuckets(Database database, int count)
     {
         for (int i = 0; i < count; i++)
         {
             ref Request request = ref _requests[i];
             request.Bucket = request.Hash != 0 ? database.PrefetchBucket(request.Hash) : 0;
         }
+    }
 
-        for (int i = 0; i < count; i++)
+    // How long a value is stands in the entry that has not come yet: what is written is about as long as the request, what is
+    // read as the last batch's replies.
+    private int PrefetchEntries(int first, int count)
+    {
+        int end = Math.Min(first + EntriesAhead, count);
+        for (int i = first; i < end; i++)
         {
             ref readonly Request request = ref _requests[i];
-            if (request.Bucket != 0) Database.PrefetchEntry(request.Bucket, request.Hash, request.Command!.Is(CommandFlags.Write));
+            if (request.Bucket == 0) continue;
+            int bytes = Math.Min(Math.Max(request.End - request.Start, _replyBytes) + EntryOverhead, EntryBytesAhead);
+            Database.PrefetchEntry(request.Bucket, request.Hash, request.Command!.Is(CommandFlags.Write), bytes);
         }
+
+        return end;
     }
 
     // A run of short commands shares two readings of the clock, and the time that commands go by is the first of them.

@@ -29,7 +29,7 @@ internal sealed class KeyHashes
     {
         foreach (ref readonly Kept key in _kept.AsSpan(0, _end))
         {
-            if (key.Bucket != 0) Database.PrefetchEntry(key.Bucket, key.Hash, mayAdd);
+            if (key.Bucket != 0) Database.PrefetchEntry(key.Bucket, key.Hash, mayAdd, bytes: 0);
         }
     }
 

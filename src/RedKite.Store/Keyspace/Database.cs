@@ -388,7 +388,7 @@ internal sealed unsafe class Database
     /// Asks for the entry that a key probably has, or for what adding it changes, once its bucket has arrived. Needs no lock.
     /// </summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    internal static void PrefetchEntry(nint bucket, ulong hash, bool mayAdd) => Table.PrefetchEntry((byte*)bucket, hash, mayAdd);
+    internal static void PrefetchEntry(nint bucket, ulong hash, bool mayAdd, int bytes) => Table.PrefetchEntry((byte*)bucket, hash, mayAdd, bytes);
 
     /// <summary>The table of a stripe, or null when the database has no keys there.</summary>
     internal Table? TableIn(int stripe) => _tables[stripe];

@@ -22,6 +22,8 @@ internal sealed unsafe class Table
 {
     private const int DepthMax = 30;
 
+    private const int LineBytes = 64;
+
     // Two neighbours join again when they fill less than this together, well below what a split leaves behind.
     private const int JoinBelow = Segment.EntriesMax / 3;
 
@@ -192,8 +194,9 @@ internal sealed unsafe class Table
     /// search goes on, and for what adding it changes. Needs no lock: a bucket that has moved meanwhile is still mapped, and a
     /// wrong address is only asked for, never read.
     /// </summary>
+    /// <param name="bytes">How much of the entry will probably be read or written.</param>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    internal static void PrefetchEntry(byte* bucket, ulong hash, bool mayAdd)
+    internal static void PrefetchEntry(byte* bucket, ulong hash, bool mayAdd, int bytes)
     {
         if (!Sse.IsSupported) return;
         byte tag = Segment.Tag(hash);
@@ -203,7 +206,8 @@ internal sealed unsafe class Table
             if (!Segment.MayHave(value, hash)) continue;
             byte* entry = Segment.Entry(value);
             Sse.Prefetch0(entry);
-            Sse.Prefetch0(entry + 64);
+            Sse.Prefetch0(entry + LineBytes);
+            for (int offset = 2 * LineBytes; offset < bytes; offset += LineBytes) Sse.Prefetch0(entry + offset);
             return;
         }
 

@@ -12,7 +12,8 @@ namespace RedKite.Store.Memory;
 /// and of huge pages, which spare each random lookup a page walk. Its first touch clears 2 MiB: 0.1 ms where the memory is
 /// there, 5 to 8 ms in a virtual machine whose host has to supply it (as ordinary pages it is 1 to 2 ms there). So where that
 /// takes long, entries get ordinary pages, and a huge one is tried now and then; tables always get huge ones. A taker that
-/// comes too early gets pages that nobody made ready. When the server has time, regions of ordinary pages become huge ones.
+/// comes too early gets pages that nobody made ready. When the server has time, regions of ordinary pages become huge ones,
+/// also the first ones, once a quarter of a region was carved.
 ///
 /// Giving a slab's pages back was measured at 15 to 20 microseconds. Blocks that are freed in no order empty a hundred slabs
 /// within as many frees, which under the stripe's lock made 2 ms of a slice that was meant to take 10 microseconds.
@@ -27,7 +28,7 @@ internal sealed unsafe class SlabSource : IDisposable
 
     private const int RangeBytes = 64 << 20;
 
-    // A small database must stay small: a huge page is 32 slabs.
+    // A small database must stay small, and begin fast: a huge page is 32 slabs.
     private const int UnpreparedRegions = 16;
 
     // A huge page that took more CPU than this is followed by so many regions of ordinary ones.
@@ -43,7 +44,7 @@ internal sealed unsafe class SlabSource : IDisposable
     private readonly FreeSlabs _freeLarge = new(LargeSlabBytes);
     private readonly Supply _tables = new(alwaysHuge: true);
     private readonly Supply _entries = new(alwaysHuge: false);
-    private readonly Queue<nint> _ordinary = new(); // regions of ordinary pages that slabs were carved from, but for the first ones
+    private readonly Queue<nint> _ordinary = new(); // regions of ordinary pages that slabs were carved from
     private byte* _rangeNext;
     private byte* _rangeEnd;
     private int _regions;
@@ -137,7 +138,7 @@ internal sealed unsafe class SlabSource : IDisposable
         lock (_lock)
         {
             if ((_free.DiscardedBytes + _freeLarge.DiscardedBytes) * DiscardedPartMax > _heldBytes) return false;
-            if (!_ordinary.TryDequeue(out region)) return false;
+            if (!_ordinary.TryDequeue(out region) && !_entries.TryTakeCurrent(out region) && !_tables.TryTakeCurrent(out region)) return false;
         }
 
         if (SystemMemory.TryMakeHugePage((byte*)region, RegionBytes)) return true;
@@ -191,7 +192,7 @@ internal sealed unsafe class SlabSource : IDisposable
     {
         byte* next = supply.Ready != null ? supply.Ready : CarveRegion();
         if (supply.MayBecomeHuge) _ordinary.Enqueue((nint)supply.End - RegionBytes);
-        supply.MayBecomeHuge = _regions >= UnpreparedRegions && (supply.Ready == null || !supply.ReadyIsHuge);
+        supply.MayBecomeHuge = supply.Ready == null || !supply.ReadyIsHuge;
         supply.Next = next;
         supply.End = next + RegionBytes;
         supply.Ready = null;
@@ -268,6 +269,15 @@ internal sealed unsafe class SlabSource : IDisposable
         internal volatile bool IsPreparing;
 
         internal bool AlwaysHuge => alwaysHuge;
+
+        // The current region, once, when at least a quarter of it was carved: the rest is little more memory.
+        internal bool TryTakeCurrent(out nint region)
+        {
+            region = (nint)End - RegionBytes;
+            if (!MayBecomeHuge || End - Next > RegionBytes / 4 * 3) return false;
+            MayBecomeHuge = false;
+            return true;
+        }
 
         internal void Clear() => Next = End = Ready = null;
     }

@@ -62,7 +62,7 @@ public class KeyspaceConcurrencyTests
                 {
                     ulong hash = (ulong)random.NextInt64(long.MinValue, long.MaxValue);
                     nint bucket = database.PrefetchBucket(hash);
-                    if (bucket != 0) Database.PrefetchEntry(bucket, hash, mayAdd: true);
+                    if (bucket != 0) Database.PrefetchEntry(bucket, hash, mayAdd: true, bytes: 512);
                 }
 
                 return;
@@ -136,7 +136,7 @@ public class KeyspaceConcurrencyTests
         for (int i = 0; i < Batch; i++) buckets[i] = database.PrefetchBucket(hashes[i]);
         for (int i = 0; i < Batch; i++)
         {
-            if (buckets[i] != 0) Database.PrefetchEntry(buckets[i], hashes[i], mayAdd: true);
+            if (buckets[i] != 0) Database.PrefetchEntry(buckets[i], hashes[i], mayAdd: true, bytes: 512);
         }
 
         for (int i = 0; i < Batch; i++)
