@@ -289,7 +289,7 @@ internal sealed class CommandExecutor
 
         held?.Exit();
         EndRun(cmd, i);
-        if (i > 1) _replyBytes = (Reply.Length - replied) / i;
+        if (i > 0) _replyBytes = (Reply.Length - replied) / i;
         session.CommandsProcessed += i;
         if (i > _runFirst) session.LastCommand = _requests[i - 1].Command;
         return i;
@@ -321,8 +321,13 @@ internal sealed class CommandExecutor
         }
     }
 
-    // How long a value is stands in the entry that has not come yet: what is written is about as long as the request, what is
-    // read as the last batch's replies.
+    /// <summary>
+    /// How much of each entry of a request will probably be read or written. How long a value is stands in the entry, which has
+    /// not come yet: what is written is about as long as the request, what is read as the last batch's replies.
+    /// </summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal int EntryBytes(int requestBytes, int keys) => Math.Min((Math.Max(requestBytes, _replyBytes) / keys) + EntryOverhead, EntryBytesAhead);
+
     private int PrefetchEntries(int first, int count)
     {
         int end = Math.Min(first + EntriesAhead, count);
@@ -330,8 +335,8 @@ internal sealed class CommandExecutor
         {
             ref readonly Request request = ref _requests[i];
             if (request.Bucket == 0) continue;
-            int bytes = Math.Min(Math.Max(request.End - request.Start, _replyBytes) + EntryOverhead, EntryBytesAhead);
-            Database.PrefetchEntry(request.Bucket, request.Hash, request.Command!.Is(CommandFlags.Write), bytes);
+            bool mayAdd = request.Command!.Is(CommandFlags.Write);
+            Database.PrefetchEntry(request.Bucket, request.Hash, mayAdd, EntryBytes(request.End - request.Start, keys: 1));
         }
 
         return end;

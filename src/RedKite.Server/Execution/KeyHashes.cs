@@ -24,12 +24,12 @@ internal sealed class KeyHashes
         _end = Math.Max(_end, argument + 1);
     }
 
-    /// <summary>Asks for every kept key's entry, or for what adding it changes.</summary>
-    internal void PrefetchEntries(bool mayAdd)
+    /// <summary>Asks for so many bytes of every kept key's entry, or for what adding it changes.</summary>
+    internal void PrefetchEntries(bool mayAdd, int bytes)
     {
         foreach (ref readonly Kept key in _kept.AsSpan(0, _end))
         {
-            if (key.Bucket != 0) Database.PrefetchEntry(key.Bucket, key.Hash, mayAdd, bytes: 0);
+            if (key.Bucket != 0) Database.PrefetchEntry(key.Bucket, key.Hash, mayAdd, bytes);
         }
     }
 

@@ -68,7 +68,7 @@ internal sealed class SlowPath(CommandExecutor executor)
         cmd.Begin(command, arguments, firstKeyHash);
         cmd.Session.LastCommand = command; // before it executes: CLIENT LIST shows itself
         long errors = Reply.Errors;
-        ulong stripes = StripesOf(cmd, command);
+        ulong stripes = StripesOf(cmd, command, requestBytes: arguments[^1].Start + arguments[^1].Length - arguments[0].Start);
         _keyspace.Enter(stripes);
         executor.HeldStripes = stripes;
         command.Handler(ref cmd);
@@ -163,19 +163,21 @@ internal sealed class SlowPath(CommandExecutor executor)
         return true;
     }
 
-    private ulong StripesOf(scoped in CommandContext cmd, Command command)
+    private ulong StripesOf(scoped in CommandContext cmd, Command command, int requestBytes)
     {
         if (command.Is(CommandFlags.AllStripes) || command.NeedsAllStripes?.Invoke(cmd) == true) return _keyspace.AllStripes;
         ulong stripes = 0;
+        int count = 0;
         var keys = new KeyExtraction(command);
         while (keys.MoveNext(cmd))
         {
+            count++;
             ulong hash = cmd.HashOf(keys.Argument);
             executor.KeyHashes.Keep(cmd.Database, keys.Argument, hash);
             stripes |= 1UL << _keyspace.StripeOf(hash);
         }
 
-        executor.KeyHashes.PrefetchEntries(mayAdd: command.Is(CommandFlags.Write));
+        if (count > 0) executor.KeyHashes.PrefetchEntries(mayAdd: command.Is(CommandFlags.Write), executor.EntryBytes(requestBytes, count));
         return stripes;
     }
 
