@@ -29,7 +29,7 @@ internal sealed class CommandExecutor
 
     // The memory of a long value comes by itself once its first lines are read one after the other.
     private const int EntryBytesAhead = 512;
-    private const int EntryOverhead = 32; // what an entry has besides the bytes of a request or a reply, at least
+    private const int EntryOverhead = 32; // an entry's header and, where only its value is known, a short key
 
     // Replies are sent when a batch of this size is waiting, so that a long pipeline does not pile them up.
     private const int ReplyBytesToSend = 256 * 1024;
