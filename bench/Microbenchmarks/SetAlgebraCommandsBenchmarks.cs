@@ -7,7 +7,7 @@ using RedKite.Server.Execution;
 namespace RedKite.Microbenchmarks;
 
 /// <summary>Commands over two sets of a thousand members of which half are in both, of each encoding; and one that is refused.</summary>
-public class SetAlgebraBenchmarks
+public class SetAlgebraCommandsBenchmarks
 {
     private readonly ArrayBufferWriter<byte> _replies = new(256 * 1024);
     private RedKiteServer _server = null!;
