@@ -21,6 +21,7 @@ public class HyperLogLogBenchmarks
         HyperLogLog.MarkDense(_dense);
         var random = new Random(1);
         for (int i = 0; i < HyperLogLog.Registers; i++) DenseRegisters.Raise(_dense.AsSpan(HyperLogLog.HeaderBytes), i, random.Next(1, 20));
+        DenseRegisters.Spread(_dense.AsSpan(HyperLogLog.HeaderBytes), _spread);
     }
 
     [Benchmark(Baseline = true)]
