@@ -1,0 +1,30 @@
+using RedKite.Store.Memory;
+using RedKite.Store.Structures;
+
+namespace RedKite.Microbenchmarks;
+
+/// <summary>Entries of two fields for streams that are measured, in nodes of the usual size.</summary>
+internal static unsafe class StreamEntries
+{
+    /// <summary>stream-node-max-bytes's default.</summary>
+    internal const long NodeBytesMax = 4_096;
+
+    /// <summary>stream-node-max-entries's default.</summary>
+    internal const long NodeEntriesMax = 100;
+
+    private static ReadOnlySpan<byte> First => "first"u8;
+
+    private static ReadOnlySpan<byte> Second => "second"u8;
+
+    /// <summary>Appends an entry whose id is a time that follows on all that the stream has.</summary>
+    internal static void Append(Arena arena, StreamData* data, ulong ms, ReadOnlySpan<byte> first, ReadOnlySpan<byte> second)
+    {
+        int textBytes = First.Length + first.Length + Second.Length + second.Length;
+        var entry = new StreamAppender(arena, data, new StreamId(ms, 0), 2, textBytes, NodeBytesMax, NodeEntriesMax);
+        entry.Name(First);
+        entry.Name(Second);
+        entry.Pair(First, first);
+        entry.Pair(Second, second);
+        entry.End();
+    }
+}
