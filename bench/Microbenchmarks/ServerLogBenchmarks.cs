@@ -1,0 +1,37 @@
+using BenchmarkDotNet.Attributes;
+using RedKite.Server;
+using RedKite.Server.Config;
+
+namespace RedKite.Microbenchmarks;
+
+/// <summary>A line given to the log: for its file, for a host's delegate, and below the level at which lines are written.</summary>
+public class ServerLogBenchmarks
+{
+    private const string Line = "DB loaded from append only file: 0.123 seconds";
+
+    private string _folder = "";
+    private ServerLog _toFile = null!;
+    private ServerLog _toHost = null!;
+    private int _length;
+
+    [GlobalSetup]
+    public void Setup()
+    {
+        _folder = Directory.CreateTempSubdirectory("redkite-log-").FullName;
+        var settings = new Settings { LogLevel = LogLevel.Notice, LogFilePath = "server.log", DirectoryPath = _folder };
+        _toFile = new ServerLog(settings, sink: null);
+        _toHost = new ServerLog(settings, text => _length += text.Length);
+    }
+
+    [GlobalCleanup]
+    public void Cleanup() => Directory.Delete(_folder, recursive: true);
+
+    [Benchmark(Baseline = true)]
+    public void ToFile() => _toFile.Notice(Line);
+
+    [Benchmark]
+    public void ToHost() => _toHost.Notice(Line);
+
+    [Benchmark]
+    public void BelowTheLevel() => _toFile.Verbose(Line);
+}

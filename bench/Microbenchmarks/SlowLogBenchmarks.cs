@@ -1,0 +1,90 @@
+using BenchmarkDotNet.Attributes;
+using RedKite.Protocol;
+using RedKite.Server;
+using RedKite.Server.Commands;
+using RedKite.Server.Execution;
+using RedKite.Server.Metrics;
+using RedKite.Server.Sessions;
+
+namespace RedKite.Microbenchmarks;
+
+/// <summary>
+/// A slow command noted in a full log: with arguments that fit an entry, that are cut, that are too many, and that are
+/// secret. Whether a command is slow is decided before: a fast one costs nothing here.
+/// </summary>
+public class SlowLogBenchmarks
+{
+    private const int EntriesMax = 128;
+    private const long SlowNs = 20_000_000;
+
+    private readonly SlowLog _log = new() { MaxLength = EntriesMax };
+    private RedKiteServer _server = null!;
+    private CommandExecutor _executor = null!;
+    private Session _session = null!;
+    private Request _get = null!;
+    private Request _longValue = null!;
+    private Request _manyKeys = null!;
+    private Request _password = null!;
+
+    [GlobalSetup]
+    public void Setup()
+    {
+        _server = RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["loops"] = "1" } }).GetAwaiter().GetResult();
+        _executor = _server.NewExecutor();
+        _session = _server.Clients.Add(null, _server.Clock.NowMs, authenticated: true);
+        _get = new Request(_server, "GET", "key:00000000001");
+        _longValue = new Request(_server, "SET", "key:00000000001", new string('v', 65_536));
+        _manyKeys = new Request(_server, ["MGET", .. Enumerable.Range(0, 200).Select(i => $"key:{i:d11}")]);
+        _password = new Request(_server, "AUTH", "password");
+        for (int i = 0; i < EntriesMax; i++) AddGet();
+    }
+
+    [GlobalCleanup]
+    public void Cleanup() => _server.StopAsync().GetAwaiter().GetResult();
+
+    [Benchmark(Baseline = true)]
+    public void AddGet() => Add(_get);
+
+    [Benchmark]
+    public void AddCutArgument() => Add(_longValue);
+
+    [Benchmark]
+    public void AddTooManyArguments() => Add(_manyKeys);
+
+    [Benchmark]
+    public void AddSecret() => Add(_password, secret: 1);
+
+    [Benchmark]
+    public int ReadTen() => _log.Newest(10).Length;
+
+    private void Add(Request request, int secret = 0)
+    {
+        var cmd = new CommandContext(_executor, _session, request.Bytes);
+        cmd.Begin(request.Command, request.Arguments, firstKeyHash: 0);
+        if (secret > 0) cmd.Redact(secret);
+        _log.Add(cmd, _executor.NowMs, SlowNs);
+    }
+
+    /// <summary>A command as it is when the log gets it: its row, and its arguments' places in the bytes read.</summary>
+    private sealed class Request
+    {
+        internal Request(RedKiteServer server, params string[] arguments)
+        {
+            Bytes = System.Text.Encoding.ASCII.GetBytes(string.Concat(arguments));
+            Command = server.Commands.Find(Bytes.AsSpan(0, arguments[0].Length))!;
+            Arguments = new ArgumentSlice[arguments.Length];
+            int start = 0;
+            for (int i = 0; i < arguments.Length; i++)
+            {
+                Arguments[i] = new ArgumentSlice(start, arguments[i].Length);
+                start += arguments[i].Length;
+            }
+        }
+
+        internal byte[] Bytes { get; }
+
+        internal Command Command { get; }
+
+        internal ArgumentSlice[] Arguments { get; }
+    }
+}
