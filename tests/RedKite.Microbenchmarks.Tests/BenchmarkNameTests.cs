@@ -1,0 +1,112 @@
+using RedKite.Testing;
+
+namespace RedKite.Microbenchmarks.Tests;
+
+/// <summary>Whoever changes code finds its microbenchmark by its name, and every structure of the store has one.</summary>
+public class BenchmarkNameTests
+{
+    private const string Suffix = "Benchmarks";
+
+    private static readonly string[] Structures =
+    [
+        "BitCombination", "BitString", "CompactList", "HyperLogLog", "IdTree", "IntSet", "MemberPairs", "MemberTable", "NamedTable",
+        "PackedList", "QuickList", "ScoreTree", "StreamAppender", "StreamData", "StreamGroupData",
+    ];
+
+    // Blocks, places, readers and limits of a structure: none of them needs a benchmark of its own, though some have one.
+    private static readonly Dictionary<string, string> PartsOfStructures = new()
+    {
+        ["CanonicalInteger"] = "PackedList",
+        ["CompactAlphabet"] = "CompactList",
+        ["CompactText"] = "StreamAppender",
+        ["DenseRegisters"] = "HyperLogLog",
+        ["HashField"] = "MemberTable",
+        ["IElementReader"] = "PackedList",
+        ["IMemberLayout"] = "MemberTable",
+        ["ListLimits"] = "QuickList",
+        ["ListReader"] = "QuickList",
+        ["MemberBucket"] = "MemberTable",
+        ["MemberBuckets"] = "MemberTable",
+        ["MemberPosition"] = "MemberTable",
+        ["PackedElement"] = "PackedList",
+        ["PackedListReader"] = "PackedList",
+        ["PackedListWriter"] = "PackedList",
+        ["PackedScore"] = "PackedList",
+        ["QuickListEnds"] = "QuickList",
+        ["QuickListHeader"] = "QuickList",
+        ["QuickListPage"] = "QuickList",
+        ["ScoreTreeBounds"] = "ScoreTree",
+        ["ScoreTreeNodes"] = "ScoreTree",
+        ["ScoreTreePosition"] = "ScoreTree",
+        ["ScoredMember"] = "ScoreTree",
+        ["SetMember"] = "MemberTable",
+        ["SparseRegisters"] = "HyperLogLog",
+        ["StreamCursor"] = "StreamData",
+        ["StreamId"] = "IdTree",
+        ["StreamNode"] = "StreamData",
+        ["StreamTrimming"] = "StreamData",
+        ["Varint"] = "StreamAppender",
+        ["WarmLists"] = "QuickList",
+    };
+
+    [Fact]
+    public void Every_class_has_the_stem_of_the_code_that_it_measures_and_of_its_own_file()
+    {
+        string[] sources = [.. StemsBelow("src")];
+        string[] benchmarks = [.. StemsBelow("bench/Microbenchmarks")];
+        AssertNone(BenchmarkClasses.All.SelectMany(type => NameViolations(type.Name, sources, benchmarks)));
+    }
+
+    [Theory]
+    [InlineData("TableBenchmarks", 0)]
+    [InlineData("GoneBenchmarks", 1)]
+    [InlineData("ElsewhereBenchmarks", 1)]
+    [InlineData("Table", 1)]
+    public void A_class_with_another_name_is_found(string name, int violations) =>
+        Assert.Equal(violations, NameViolations(name, ["Table", "Elsewhere"], ["TableBenchmarks", "GoneBenchmarks", "Table"]).Count());
+
+    [Fact]
+    public void Every_structure_of_the_store_has_a_benchmark()
+    {
+        string[] stems = [.. StemsBelow("src/RedKite.Store/Structures")];
+        string[] benchmarks = [.. BenchmarkClasses.All.Select(type => type.Name)];
+        AssertNone(StructureViolations(stems, benchmarks));
+        Assert.Empty(Structures.Concat(PartsOfStructures.Keys).Except(stems));
+        Assert.Empty(PartsOfStructures.Values.Except(Structures));
+    }
+
+    [Theory]
+    [InlineData("IntSet", 0)]
+    [InlineData("SetMember", 0)]
+    [InlineData("IdTree", 1)]
+    [InlineData("NewStructure", 1)]
+    public void A_structure_without_a_benchmark_is_found(string stem, int violations) =>
+        Assert.Equal(violations, StructureViolations([stem], ["IntSetBenchmarks"]).Count());
+
+    private static IEnumerable<string> NameViolations(string name, string[] sources, string[] benchmarks)
+    {
+        if (!benchmarks.Contains(name)) yield return $"{name}: no file of this name";
+        else if (!name.EndsWith(Suffix, StringComparison.Ordinal) || !sources.Contains(name[..^Suffix.Length])) yield return $"{name}: no file under src has this stem";
+    }
+
+    private static IEnumerable<string> StructureViolations(string[] stems, string[] benchmarks)
+    {
+        foreach (string stem in stems)
+        {
+            if (PartsOfStructures.ContainsKey(stem)) continue;
+            if (!Structures.Contains(stem)) yield return $"{stem}: neither a structure nor a part of one; say which, here";
+            else if (!benchmarks.Contains(stem + Suffix)) yield return $"{stem}: no microbenchmark";
+        }
+    }
+
+    // Built output is below artifacts/, not here.
+    private static IEnumerable<string> StemsBelow(string folder) => Directory
+        .EnumerateFiles(Path.Combine(RepositoryRoot.Path, folder), "*.cs", SearchOption.AllDirectories)
+        .Select(path => Path.GetFileNameWithoutExtension(path));
+
+    private static void AssertNone(IEnumerable<string> violations)
+    {
+        string found = string.Join('\n', violations);
+        Assert.True(found.Length == 0, found);
+    }
+}
