@@ -188,6 +188,7 @@ public sealed class RedKiteServer : IAsyncDisposable
     {
         try
         {
+            Log.Open();
             _clientLimit.ApplyAtStart(LoopCount);
             _endpoints.Open();
         }

@@ -9,6 +9,14 @@ namespace RedKite.Server;
 internal sealed class ServerLog(Settings settings, Action<string>? sink)
 {
     private readonly Lock _writing = new();
+    private int _lost; // lines that nobody took
+
+    /// <summary>Sees that there is a log file to write to, if one is asked for.</summary>
+    /// <exception cref="ConfigException">It cannot be opened.</exception>
+    internal void Open()
+    {
+        if (sink is null && !TryAppend("", out string? reason)) throw new ConfigException($"logfile '{settings.LogFilePath}': it cannot be opened: {reason}");
+    }
 
     internal void Debug(string text) => Write(LogLevel.Debug, '.', text);
 
@@ -27,11 +35,30 @@ internal sealed class ServerLog(Settings settings, Action<string>? sink)
             return;
         }
 
-        string line = $"{Environment.ProcessId}:M {DateTime.Now.ToString("dd MMM yyyy HH:mm:ss.fff", System.Globalization.CultureInfo.InvariantCulture)} {mark} {text}{Environment.NewLine}";
         lock (_writing)
         {
-            if (settings.LogFilePath.Length == 0) Console.Out.Write(line);
-            else File.AppendAllText(Path.Combine(settings.DirectoryPath, settings.LogFilePath), line);
+            // A full disk or a folder that is gone must not end the server, which goes on without these lines.
+            string lost = _lost > 0 ? Line('#', $"{_lost} lines before this one could not be written") : "";
+            _lost = TryAppend(lost + Line(mark, text), out _) ? 0 : _lost + 1;
+        }
+    }
+
+    private static string Line(char mark, string text) =>
+        $"{Environment.ProcessId}:M {DateTime.Now.ToString("dd MMM yyyy HH:mm:ss.fff", System.Globalization.CultureInfo.InvariantCulture)} {mark} {text}{Environment.NewLine}";
+
+    private bool TryAppend(string lines, out string? reason)
+    {
+        try
+        {
+            if (settings.LogFilePath.Length == 0) Console.Out.Write(lines);
+            else File.AppendAllText(Path.Combine(settings.DirectoryPath, settings.LogFilePath), lines);
+            reason = null;
+            return true;
+        }
+        catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
+        {
+            reason = failure.Message;
+            return false;
         }
     }
 }

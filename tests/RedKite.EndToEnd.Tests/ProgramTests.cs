@@ -32,6 +32,7 @@ public sealed class ProgramTests
     [InlineData("--maxmemory-policy", "nosuch")]
     [InlineData("--databases", "0")]
     [InlineData("--transport", "carrier-pigeon")]
+    [InlineData("--logfile", "/nosuch/folder/server.log")]
     public void A_wrong_option_ends_the_start_with_one_line_that_names_it(string option, string value)
     {
         Assert.SkipUnless(ServerProgram.UnderTest.IsRedKite, "Redis says it in several lines");
@@ -159,6 +160,36 @@ public sealed class ProgramTests
         server.Signal("TERM");
         Assert.Equal(0, server.WaitForExit(ExitTimeoutMs));
         Assert.Empty(server.Output);
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void A_log_file_that_takes_no_more_lines_does_not_end_the_server(string transport)
+    {
+        using ServerProcess server = Start(transport, "--logfile", "{folder}/server.log");
+        string path = Path.Combine(server.Folder, "server.log");
+        Assert.True(SpinWait.SpinUntil(() => File.ReadAllText(path).Contains("Ready to accept connections", StringComparison.Ordinal), ExitTimeoutMs));
+
+        File.Delete(path);
+        Directory.CreateDirectory(path);
+        AskForALine(server);
+        AskForALine(server);
+        using RespConnection connection = server.Connect();
+        connection.Run("PING").IsSimple("PONG");
+
+        Directory.Delete(path);
+        AskForALine(server);
+        connection.Run("PING").IsSimple("PONG");
+        Assert.True(SpinWait.SpinUntil(() => File.Exists(path) && File.ReadAllText(path).Contains("SECURITY", StringComparison.OrdinalIgnoreCase), ExitTimeoutMs));
+        if (ServerProgram.UnderTest.IsRedKite) Assert.Contains("2 lines before this one could not be written", File.ReadAllText(path), StringComparison.Ordinal);
+
+        // What a web browser might be tricked into sending is logged.
+        static void AskForALine(ServerProcess server)
+        {
+            using RespConnection browser = server.Connect();
+            browser.Send("POST / HTTP/1.1\r\n");
+            browser.Read().IsClosed();
+        }
     }
 
     [Theory]
