@@ -14,8 +14,8 @@ namespace RedKite.Microbenchmarks;
 /// measures, and measures the way that errors take as well as the usual one.
 /// </summary>
 /// <remarks>
-/// In this process, not one built for each benchmark: the version of BenchmarkDotNet in use knows no .NET 10 to build
-/// for. Short jobs, three iterations: differences of a few percent are noise; '--iterationCount 15' narrows it.
+/// In this process: building a program for each benchmark, as BenchmarkDotNet does otherwise, takes longer than measuring it.
+/// Short jobs, three iterations: differences of a few percent are noise; '--iterationCount 15' narrows it.
 /// </remarks>
 internal static class Program
 {

@@ -4,13 +4,14 @@ using RedKite.Server.Config;
 
 namespace RedKite.Microbenchmarks;
 
-/// <summary>A line given to the log: for its file, for a host's delegate, and below the level at which lines are written.</summary>
+/// <summary>A line given to the log: for its file, for a file that cannot be written, for a host's delegate, and below the level at which lines are written.</summary>
 public class ServerLogBenchmarks
 {
     private const string Line = "DB loaded from append only file: 0.123 seconds";
 
     private string _folder = "";
     private ServerLog _toFile = null!;
+    private ServerLog _toMissingFolder = null!;
     private ServerLog _toHost = null!;
     private int _length;
 
@@ -20,6 +21,7 @@ public class ServerLogBenchmarks
         _folder = Directory.CreateTempSubdirectory("redkite-log-").FullName;
         var settings = new Settings { LogLevel = LogLevel.Notice, LogFilePath = "server.log", DirectoryPath = _folder };
         _toFile = new ServerLog(settings, sink: null);
+        _toMissingFolder = new ServerLog(new Settings { LogFilePath = "missing/server.log", DirectoryPath = _folder }, sink: null);
         _toHost = new ServerLog(settings, text => _length += text.Length);
     }
 
@@ -28,6 +30,9 @@ public class ServerLogBenchmarks
 
     [Benchmark(Baseline = true)]
     public void ToFile() => _toFile.Notice(Line);
+
+    [Benchmark]
+    public void Lost() => _toMissingFolder.Warning(Line);
 
     [Benchmark]
     public void ToHost() => _toHost.Notice(Line);
