@@ -24,6 +24,6 @@ public sealed class RedKiteOptions
     /// </summary>
     public IList<Execution.Behavior> Behaviors { get; } = [];
 
-    /// <summary>Where log lines go; null: nowhere.</summary>
+    /// <summary>Where log lines go, from any thread; null: nowhere. What it throws is ignored, and the line is lost.</summary>
     public Action<string>? Log { get; set; }
 }

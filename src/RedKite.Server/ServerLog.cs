@@ -31,7 +31,7 @@ internal sealed class ServerLog(Settings settings, Action<string>? sink)
         if (level < settings.LogLevel) return;
         if (sink is not null)
         {
-            sink(text);
+            Hand(sink, text);
             return;
         }
 
@@ -40,6 +40,19 @@ internal sealed class ServerLog(Settings settings, Action<string>? sink)
             // A full disk or a folder that is gone must not end the server, which goes on without these lines.
             string lost = _lost > 0 ? Line('#', $"{_lost} lines before this one could not be written") : "";
             _lost = TryAppend(lost + Line(mark, text), out _) ? 0 : _lost + 1;
+        }
+    }
+
+    private static void Hand(Action<string> sink, string text)
+    {
+        try
+        {
+            sink(text);
+        }
+#pragma warning disable CA1031 // Whatever it throws is the host's to mend; the server goes on.
+        catch (Exception)
+#pragma warning restore CA1031
+        {
         }
     }
 

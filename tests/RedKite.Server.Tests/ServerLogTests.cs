@@ -1,0 +1,56 @@
+using RedKite.Server.Config;
+
+namespace RedKite.Server.Tests;
+
+public sealed class ServerLogTests : IDisposable
+{
+    private readonly string _folder = Directory.CreateTempSubdirectory("redkite-log-").FullName;
+
+    public void Dispose() => Directory.Delete(_folder, recursive: true);
+
+    [Fact]
+    public void Lines_have_the_process_the_time_and_a_mark_for_their_level()
+    {
+        ServerLog log = ToFile("server.log");
+        log.Notice("one");
+        log.Verbose("not this one");
+        log.Warning("two");
+        string[] lines = File.ReadAllLines(Path.Combine(_folder, "server.log"));
+        Assert.Collection(lines, line => Assert.EndsWith(" * one", line), line => Assert.EndsWith(" # two", line));
+        Assert.All(lines, line => Assert.StartsWith($"{Environment.ProcessId}:M ", line));
+    }
+
+    [Fact]
+    public void Lines_that_could_not_be_written_are_counted_in_the_next_that_can()
+    {
+        ServerLog log = ToFile("later/server.log");
+        Assert.Throws<ConfigException>(log.Open);
+        log.Notice("one");
+        log.Notice("two");
+        Directory.CreateDirectory(Path.Combine(_folder, "later"));
+        log.Notice("three");
+        log.Notice("four");
+        Assert.Collection(
+            File.ReadAllLines(Path.Combine(_folder, "later", "server.log")),
+            line => Assert.EndsWith(" # 2 lines before this one could not be written", line),
+            line => Assert.EndsWith(" * three", line),
+            line => Assert.EndsWith(" * four", line));
+    }
+
+    [Fact]
+    public void What_a_hosts_delegate_throws_goes_no_further()
+    {
+        int called = 0;
+        var log = new ServerLog(new Settings(), _ =>
+        {
+            called++;
+            throw new ObjectDisposedException("logger");
+        });
+        log.Open();
+        log.Warning("one");
+        log.Warning("two");
+        Assert.Equal(2, called);
+    }
+
+    private ServerLog ToFile(string path) => new(new Settings { LogFilePath = path, DirectoryPath = _folder, LogLevel = LogLevel.Notice }, sink: null);
+}
