@@ -279,6 +279,10 @@ internal sealed unsafe class SlabSource : IDisposable
             return true;
         }
 
-        internal void Clear() => Next = End = Ready = null;
+        internal void Clear()
+        {
+            Next = End = Ready = null;
+            MayBecomeHuge = false;
+        }
     }
 }
