@@ -1,5 +1,5 @@
 @echo off
-rem The verbs of ./dev for Windows. The tests need what ./dev installs on Debian only for the suites that say so.
+rem The verbs of ./dev for Windows. Suites whose dependencies are missing (see ./dev) report it.
 setlocal enabledelayedexpansion
 cd /d "%~dp0"
 set DOTNET_NOLOGO=1
@@ -30,16 +30,16 @@ exit /b 2
 echo usage: dev ^<verb^> [arguments]
 echo.
 echo   run [arguments]    build in Release and run the server with these arguments
-echo   test [suite...]    build, check the formatting, run the suites (all of them, or those named: dev test Store Repo)
-echo   bench [arguments]  measure: 'dev bench all --write-readme' fills in the README's figures
-echo                      'dev bench micro --filter *NameLookup*' measures single mechanisms
-echo                      'dev bench profile get-p64' shows where a loaded server's time goes ^(Linux^)
-echo                      'dev bench ladder' measures how such a server gets fast, stage by stage
-echo                      'dev bench compare HEAD --filter *NameLookup*' says what is slower than that revision
-echo                      'dev bench record' appends figures to bench/results.ndjson, 'dev bench history' draws it
-echo   fmt                rewrite the sources in the repository's format
-echo   fuzz [seconds]     run the fuzz suite for longer than 'dev test' does (default 60 seconds a test)
-echo   help               this list
+echo   test [suite...]    build, check the formatting, run the suites (default: all; 'dev test Store Repo' runs two)
+echo   bench [arguments]  measure: 'dev bench all --write-figures' updates docs/figures.md
+echo                      'dev bench micro --filter *NameLookup*' runs microbenchmarks
+echo                      'dev bench profile get-p64' profiles a loaded server ^(Linux^)
+echo                      'dev bench ladder' measures a series of server designs, stage by stage
+echo                      'dev bench compare HEAD --filter *NameLookup*' finds regressions since that revision
+echo                      'dev bench record' appends figures to bench/results.ndjson, 'dev bench history' charts them
+echo   fmt                format the sources
+echo   fuzz [seconds]     run the fuzz suite for longer than 'dev test' does (default 60 seconds per test)
+echo   help               show this list
 exit /b 0
 
 :run
@@ -97,12 +97,12 @@ if "%arguments%"=="" (
 ) else (
     for %%s in (%arguments%) do call :suite RedKite.%%s.Tests
 )
-rem The counts are in the result files, which each suite writes last.
+rem The counts come from the result files, which each suite writes last.
 powershell -NoProfile -Command "$p=0; $f=%failures%; $s=0; foreach ($r in Get-ChildItem artifacts/test-results/*.xml) { $a=([xml](Get-Content -Raw $r)).assemblies.assembly; $p+=[int]$a.passed; $f+=[int]$a.failed+[int]$a.errors; $s+=[int]$a.skipped+[int]$a.'not-run' }; if ($p+$f -eq 0) { $f=1 }; if ($s) { \"$p passed, $f failed, $s skipped\" } else { \"$p passed, $f failed\" }; exit [int]($f -gt 0)"
 exit /b %errorlevel%
 
 :suite
 dotnet artifacts\bin\%1\release\%1.dll -noColor -noLogo -xml artifacts\test-results\%1.xml
-rem A suite that left no result file crashed.
+rem A missing result file means that the suite crashed.
 if not exist artifacts\test-results\%1.xml set /a failures+=1
 exit /b 0

@@ -36,7 +36,7 @@ internal static class ServerRounds
             foreach (ServerUnderTest server in servers) KeyLoader.Load(server, load.KeyForm, options.Keys, ValueBytes);
             foreach (int pipeline in options.Pipelines)
             {
-                foreach ((ServerUnderTest server, Round[] rounds) in RoundsByTurns.Measure(servers, load, workload, pipeline, options.Rounds))
+                foreach ((ServerUnderTest server, Round[] rounds) in InterleavedRounds.Measure(servers, load, workload, pipeline, options.Rounds))
                 {
                     Add(measured[server.Name], CompareOptions.ScenarioName(pipeline), rounds);
                 }

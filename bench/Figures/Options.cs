@@ -2,43 +2,43 @@ using System.Globalization;
 
 namespace RedKite.Figures;
 
-/// <summary>What the command line asks for. Every number has the default that the published figures are made with.</summary>
+/// <summary>The parsed command line. The defaults are those of the published figures.</summary>
 internal sealed record Options
 {
     internal const string Usage = """
         usage: ./dev bench [scenario...] [options]
 
-        scenarios (all of them but types when none is named)
-          cpu      server CPU for each operation: RedKite, Redis and the floor, by turns in one run
-          loops    CPU for each operation with two event loops against one
-          cache    user-mode CPU for each GET with 5,000,000 keys against 10,000
-          memory   resident bytes for each of 5,000,000 string keys
-          growth   the longest operation while 10,000,000 keys are loaded in process
-          expiry   how soon 10,000,000 keys that expire at one moment are gone, though nobody touches them
-          idle     resident bytes for each of 10,000 idle connections, and CPU beside them
-          loadgen  CPU of `redkite bench` for each operation against redis-benchmark's, at the floor
-          tail     latencies in an open loop at half the capacity, and the time from start to first reply
-          types    the data types beside Redis: CPU of each operation, memory, delays while a value is freed
-          all      every one of them but types, which takes half an hour
+        scenarios (default: all except types)
+          cpu      server CPU per operation: RedKite, Redis and the floor, in interleaved rounds
+          loops    CPU per operation with two event loops against one
+          cache    user-mode CPU per GET with 5,000,000 keys against 10,000
+          memory   resident bytes per key with 5,000,000 strings
+          growth   longest operation while 10,000,000 keys are loaded in process
+          expiry   time to remove 10,000,000 untouched keys that expire at the same moment
+          idle     resident bytes per connection with 10,000 idle connections, and CPU with and without them
+          loadgen  CPU per operation of `redkite bench` against redis-benchmark, with the floor as the server
+          tail     open-loop latencies at half the capacity, and the time from start to first reply
+          types    data types against Redis: CPU per operation, memory, delays while a value is freed
+          all      everything except types, which takes half an hour
 
         options
-          --pipelines 1,16,64     depths that cpu, loops and loadgen measure (idle measures 16, cache 64)
-          --rounds 15             counted rounds for each server; the median is reported
-          --seconds 1             length of a round of load
-          --user-seconds 2        cache: user-mode CPU that a round lasts for (its clock is sampled)
-          --clients 50            connections of the load
-          --keys N                instead of the scenario's own number of keys
-          --value-bytes N         instead of the scenario's own size of values
-          --connections 10000     idle: idle connections
-          --only LIST             types: these rows, such as zadd,hashes,free-one-set, or cpu-rows, memory-rows, freeing-rows
-          --quick                 types: shorter rounds and smaller values, for a first look
-          --servers LIST          of redkite,redis,floor: the servers to measure
-          --redkite-command TEXT  start this instead of RedKite; {port}, {dir} and {loops} are filled in
-          --no-build              measure the RedKite that was built last
+          --pipelines 1,16,64     pipeline depths of cpu, loops and loadgen (idle uses 16, cache 64)
+          --rounds 15             measured rounds per server; the median is reported
+          --seconds 1             length of a round
+          --user-seconds 2        cache: user-mode CPU per round (its clock is sampled)
+          --clients 50            client connections
+          --keys N                overrides the scenario's number of keys
+          --value-bytes N         overrides the scenario's value size
+          --connections 10000     idle: number of idle connections
+          --only LIST             types: rows such as zadd,hashes,free-one-set, or cpu-rows, memory-rows, freeing-rows
+          --quick                 types: shorter rounds and smaller values, for a quick estimate
+          --servers LIST          servers to measure: redkite,redis,floor
+          --redkite-command TEXT  start this command instead of RedKite; {port}, {dir} and {loops} are substituted
+          --no-build              measure the existing build of RedKite
           --json FILE             append each scenario's result to FILE as one line of JSON
-          --write-readme          write the results into README.md, between its figures markers
+          --write-figures         write the results into docs/figures.md, between its markers
 
-        Exit status: 0 measured (met or not), 1 wrong arguments, 2 something that is needed did not start.
+        Exit status: 0 measured (targets met or not), 1 invalid arguments, 2 a required program is missing or failed.
         """;
 
     internal IReadOnlyList<string> Scenarios { get; private init; } = [];
@@ -56,14 +56,14 @@ internal sealed record Options
     internal string? RedKiteCommand { get; private init; }
     internal bool Build { get; private init; } = true;
     internal string? JsonFile { get; private init; }
-    internal bool WriteReadme { get; private init; }
+    internal bool WriteFigures { get; private init; }
 
-    /// <summary>The arguments as they were given, for the record beside the figures.</summary>
+    /// <summary>The command line as given, recorded with the figures.</summary>
     internal string CommandLine { get; private init; } = "";
 
-    /// <param name="named">Scenarios that run only when they are named.</param>
-    /// <exception cref="FormatException">An argument is not understood; the message says which.</exception>
-    internal static Options Parse(string[] arguments, IReadOnlyCollection<string> scenarioNames, params IReadOnlyCollection<string> named)
+    /// <param name="optIn">Scenarios that run only if named.</param>
+    /// <exception cref="FormatException">An argument is invalid; the message names it.</exception>
+    internal static Options Parse(string[] arguments, IReadOnlyCollection<string> scenarioNames, params IReadOnlyCollection<string> optIn)
     {
         var options = new Options { CommandLine = string.Join(' ', ["./dev", "bench", .. arguments.Select(Quote)]) };
         List<string> scenarios = [];
@@ -88,19 +88,19 @@ internal sealed record Options
                 "--redkite-command" => options with { RedKiteCommand = Value() },
                 "--no-build" => options with { Build = false },
                 "--json" => options with { JsonFile = Value() },
-                "--write-readme" => options with { WriteReadme = true },
+                "--write-figures" => options with { WriteFigures = true },
                 _ when argument == "all" || scenarioNames.Contains(argument) => AddScenario(options, argument),
                 _ => throw new FormatException($"{argument} is neither a scenario nor an option"),
             };
         }
 
-        if (options is { WriteReadme: true, RedKiteCommand: not null })
+        if (options is { WriteFigures: true, RedKiteCommand: not null })
         {
-            throw new FormatException("--write-readme is for RedKite's own figures: it does not go with --redkite-command");
+            throw new FormatException("--write-figures cannot be combined with --redkite-command: the page holds RedKite's own figures");
         }
 
         bool all = scenarios.Count == 0 || scenarios.Contains("all");
-        return options with { Scenarios = all ? [.. scenarioNames.Except(named), .. scenarios.Where(named.Contains)] : scenarios };
+        return options with { Scenarios = all ? [.. scenarioNames.Except(optIn), .. scenarios.Where(optIn.Contains)] : scenarios };
 
         Options AddScenario(Options unchanged, string name)
         {
@@ -112,13 +112,13 @@ internal sealed record Options
     private static int ParseNumber(string option, string text) =>
         int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out int number) && number > 0
             ? number
-            : throw new FormatException($"{option}: {text} is not a whole number above zero");
+            : throw new FormatException($"{option}: {text} is not a positive integer");
 
     private static string[] ParseServers(string text, IReadOnlyList<string> known)
     {
         string[] named = text.Split(',');
         return Array.Find(named, name => !known.Contains(name)) is { } unknown
-            ? throw new FormatException($"--servers: {unknown} is none of {string.Join(", ", known)}")
+            ? throw new FormatException($"--servers: {unknown} is not one of {string.Join(", ", known)}")
             : named;
     }
 

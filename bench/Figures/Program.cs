@@ -2,8 +2,8 @@ using System.Runtime.InteropServices;
 using RedKite.Figures;
 using RedKite.Figures.Scenarios;
 
-// Makes the figures that RedKite is held to: each scenario starts its servers, measures, prints its tables beside their
-// targets and ends the servers. Options.Usage is the manual.
+// Measures RedKite against its targets: each scenario starts its servers, measures them, prints its tables and targets,
+// and stops the servers. Options.Usage is the manual.
 
 Dictionary<string, Func<Options, Report>> scenarios = new()
 {
@@ -25,8 +25,8 @@ if (args.Contains("--help") || args.Contains("-h"))
     return 0;
 }
 
-// A run that is interrupted ends as a finished one does, through ProcessExit, which ends the servers: left to itself, the
-// runtime ends at these signals without raising it.
+// An interrupted run must raise ProcessExit too, because its handler stops the servers. By default the runtime exits on
+// these signals without raising it.
 using PosixSignalRegistration interrupt = PosixSignalRegistration.Create(PosixSignal.SIGINT, context => End(context, 130));
 using PosixSignalRegistration terminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, context => End(context, 143));
 using PosixSignalRegistration hangUp = PosixSignalRegistration.Create(PosixSignal.SIGHUP, context => End(context, 129));
@@ -34,7 +34,7 @@ using PosixSignalRegistration hangUp = PosixSignalRegistration.Create(PosixSigna
 try
 {
     Options options = Options.Parse(args, scenarios.Keys, "types");
-    if (options.WriteReadme) ReadmeSection.EnsureWritable(Repository.Readme);
+    if (options.WriteFigures) FiguresPage.EnsureWritable(Repository.FiguresPage);
     if (options.Build && options.RedKiteCommand is null && options.Servers.Contains("redkite")) Repository.BuildHost();
 
     Console.WriteLine(Machine.Description);
@@ -49,7 +49,7 @@ try
         if (options.JsonFile is { } file) File.AppendAllText(file, report.ToJson(options) + Environment.NewLine);
     }
 
-    if (options.WriteReadme) ReadmeSection.Write(Repository.Readme, reports, options);
+    if (options.WriteFigures) FiguresPage.Write(Repository.FiguresPage, reports, options);
     return 0;
 }
 catch (FormatException wrongArgument)

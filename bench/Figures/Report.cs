@@ -4,7 +4,7 @@ using System.Text.Json.Nodes;
 
 namespace RedKite.Figures;
 
-/// <summary>What one scenario found: how it measured, its tables, and its targets.</summary>
+/// <summary>The result of one scenario: its method, tables and targets.</summary>
 internal sealed class Report(string scenario, string method)
 {
     internal List<string> Notes { get; } = [];
@@ -21,7 +21,7 @@ internal sealed class Report(string scenario, string method)
 
     internal string ToMarkdown()
     {
-        var text = new StringBuilder().AppendLine($"### {scenario}").AppendLine().AppendLine(method);
+        var text = new StringBuilder().AppendLine($"## {scenario}").AppendLine().AppendLine(method);
         foreach (string note in Notes) text.AppendLine().AppendLine($"Note: {note}");
         foreach (Table table in ShownTables())
         {
@@ -31,7 +31,7 @@ internal sealed class Report(string scenario, string method)
         return text.ToString();
     }
 
-    /// <summary>One line, so that a file of them grows by appending.</summary>
+    /// <summary>A single line, so that a file of reports grows by appending.</summary>
     internal string ToJson(Options options) => new JsonObject
     {
         ["scenario"] = scenario,

@@ -1,6 +1,6 @@
 namespace RedKite.Figures;
 
-/// <summary>Where the repository is, and what has to be built from it before anything can be measured.</summary>
+/// <summary>Locates the repository and builds the programs that are measured.</summary>
 internal static class Repository
 {
     internal static string Root { get; } = FindRoot(AppContext.BaseDirectory) ?? FindRoot(Directory.GetCurrentDirectory())
@@ -8,9 +8,9 @@ internal static class Repository
 
     internal static string HostProgram => HostProgramOf(Root);
 
-    internal static string Readme => Path.Combine(Root, "README.md");
+    internal static string FiguresPage => Path.Combine(Root, "docs", "figures.md");
 
-    /// <summary>Where a worktree of the repository has its server, once it is built.</summary>
+    /// <summary>The server's path in a worktree of the repository, once built.</summary>
     internal static string HostProgramOf(string root) => Path.Combine(root, "artifacts", "bin", "RedKite.Host", "release", "redkite");
 
     internal static void BuildHost()
@@ -19,7 +19,7 @@ internal static class Repository
         ExternalProgram.Run("dotnet", ["build", Path.Combine(Root, "src", "RedKite.Host"), "-c", "Release", "--nologo", "-v", "quiet"]);
     }
 
-    /// <summary>Compiles the floor server beside this program; null when the machine has no C compiler.</summary>
+    /// <summary>Compiles the floor server next to this program. Returns null if the machine has no C compiler.</summary>
     internal static string? BuildFloor()
     {
         if (ExternalProgram.Find("cc") is not { } compiler) return null;

@@ -2,7 +2,7 @@ using System.Text.RegularExpressions;
 
 namespace RedKite.Repo.Tests;
 
-/// <summary>The README, the two entry scripts and CI speak of the same verbs.</summary>
+/// <summary>The documentation, the two entry scripts and CI agree on the verbs.</summary>
 public class EntryPointTests
 {
     private static readonly Regex NamedVerb = new(@"\./dev (?<verb>[a-z]+)");
@@ -10,20 +10,20 @@ public class EntryPointTests
     private static readonly Regex BatchVerb = new(@"^if /i ""%verb%""==""(?<verb>[a-z]+)""", RegexOptions.Multiline);
 
     [Fact]
-    public void Every_verb_that_a_page_names_exists()
+    public void Documented_verbs_exist()
     {
         string[] verbs = VerbsOf(Repository.Read("dev"), BashVerb);
         Repository.AssertNone(Repository.Files("", ".md").SelectMany(path => VerbViolations(path, Repository.Read(path), verbs)));
     }
 
     [Fact]
-    public void A_verb_that_does_not_exist_is_found()
+    public void Unknown_verb_in_a_page_is_reported()
     {
         Assert.Equal(["README.md: ./dev gone"], VerbViolations("README.md", "`./dev run`, `./dev gone`", ["run"]));
     }
 
     [Fact]
-    public void The_readme_begins_with_the_two_commands()
+    public void Readme_shows_how_to_run_and_test()
     {
         string readme = Repository.Read("README.md");
         Assert.Contains("./dev run", readme, StringComparison.Ordinal);
@@ -31,24 +31,24 @@ public class EntryPointTests
     }
 
     [Fact]
-    public void Both_scripts_have_the_same_verbs()
+    public void Both_scripts_define_the_same_verbs()
     {
         Assert.Equal(["bench", "fmt", "fuzz", "help", "run", "test"], VerbsOf(Repository.Read("dev"), BashVerb));
         Assert.Equal(["bench", "fmt", "fuzz", "help", "run", "test"], VerbsOf(Repository.Read("dev.cmd"), BatchVerb));
     }
 
     [Fact]
-    public void Ci_runs_what_people_run()
+    public void Ci_calls_the_dev_script()
     {
         Assert.Contains("/../dev\" test", Repository.Read(".ci/run"), StringComparison.Ordinal);
     }
 
     [Fact]
-    public void The_readme_has_one_place_for_measured_figures()
+    public void Figures_page_has_one_generated_section()
     {
-        string readme = Repository.Read("README.md");
-        Assert.Single(Regex.Matches(readme, "^<!-- figures:begin -->$", RegexOptions.Multiline));
-        Assert.Single(Regex.Matches(readme, "^<!-- figures:end -->$", RegexOptions.Multiline));
+        string page = Repository.Read("docs/figures.md");
+        Assert.Single(Regex.Matches(page, "^<!-- figures:begin -->$", RegexOptions.Multiline));
+        Assert.Single(Regex.Matches(page, "^<!-- figures:end -->$", RegexOptions.Multiline));
     }
 
     private static string[] VerbsOf(string script, Regex verb)

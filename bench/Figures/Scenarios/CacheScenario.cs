@@ -1,8 +1,8 @@
 namespace RedKite.Figures.Scenarios;
 
 /// <summary>
-/// How much of a lookup is waiting for memory: the same GETs cost more user-mode time when the keys no longer fit the
-/// processor's caches, and prefetching for a whole batch is what keeps that small.
+/// The share of a lookup that waits for memory: the same GETs take more user-mode time when the keys no longer fit the
+/// processor's caches. Prefetching for a whole batch keeps the difference small.
 /// </summary>
 internal static class CacheScenario
 {
@@ -10,9 +10,9 @@ internal static class CacheScenario
     private const int FewKeys = 10_000;
     private const int ValueBytes = 32;
     private const int Pipeline = 64;
-    private const double ManyByFewMost = 1.6;
+    private const double ManyByFewMax = 1.6;
 
-    // The warm-up round, which also tells how long a counted round has to be.
+    // The warm-up round, which also determines the length of the measured rounds.
     private const long WarmUpGets = 2_000_000;
     private const long RoundGetsMax = 200_000_000;
 
@@ -21,9 +21,9 @@ internal static class CacheScenario
         int manyKeys = options.Keys ?? ManyKeys;
         int valueBytes = options.ValueBytes ?? ValueBytes;
         var load = new LoadGenerator(Machine.LoadCpus);
-        var report = new Report("cache", $"User-mode CPU for each GET at pipeline {Pipeline} with {manyKeys:N0} keys against {FewKeys:N0}, all hits, "
-            + $"{valueBytes}-byte values: the median of {options.Rounds} rounds by turns, each at least about {options.UserSeconds} s of user-mode CPU "
-            + "long, because the kernel samples the mode that a thread is in. redis-benchmark "
+        var report = new Report("cache", $"User-mode CPU per GET at pipeline {Pipeline} with {manyKeys:N0} keys against {FewKeys:N0}, all hits, "
+            + $"{valueBytes}-byte values: median of {options.Rounds} interleaved rounds, each with about {options.UserSeconds} s of user-mode CPU or more, "
+            + "because the kernel only samples a thread's mode. redis-benchmark "
             + $"with {options.Clients} connections on core {Machine.LoadCpus}, servers (RedKite with one loop) on core {Machine.ServerCpus}.");
         var table = new Table("user-mode CPU", new("server"), new("keys", "N0"), new("user ns/GET", "F1"), new("cpu ns/GET", "F1"),
             new("lowest user", "F1"), new("highest user", "F1"), new("hits", "P1"), new("user, many / few", "F2"));
@@ -38,11 +38,11 @@ internal static class CacheScenario
         for (int i = 0; i < kinds.Count; i++)
         {
             Console.Error.WriteLine($"{kinds[i].Name}: measuring GETs");
-            (GetRound[] fewRounds, GetRound[] manyRounds) = MeasureByTurns(few[i], many[i], manyKeys, load, options);
+            (GetRound[] fewRounds, GetRound[] manyRounds) = MeasureInterleaved(few[i], many[i], manyKeys, load, options);
             double ratio = Median.OfRatios(manyRounds.Select(round => round.UserNs), fewRounds.Select(round => round.UserNs));
             AddRow(table, kinds[i].Name, FewKeys, fewRounds, ratio: null);
             AddRow(table, kinds[i].Name, manyKeys, manyRounds, ratio);
-            if (kinds[i].Name == "redkite") report.Targets.Add(Target.AtMost(ManyByFewMost, "RedKite's user-mode CPU, many keys / few", ratio));
+            if (kinds[i].Name == "redkite") report.Targets.Add(Target.AtMost(ManyByFewMax, "RedKite's user-mode CPU, many keys / few", ratio));
         }
 
         return report;
@@ -50,10 +50,10 @@ internal static class CacheScenario
 
     private readonly record struct GetRound(double UserNs, double CpuNs, double? HitShare);
 
-    private static (GetRound[] Few, GetRound[] Many) MeasureByTurns(
+    private static (GetRound[] Few, GetRound[] Many) MeasureInterleaved(
         ServerUnderTest few, ServerUnderTest many, int manyKeys, LoadGenerator load, Options options)
     {
-        // The second warm-up round runs compiled code, so its speed is the one to plan by.
+        // The second warm-up round runs compiled code, so its speed determines the number of GETs.
         Measure(few, FewKeys, WarmUpGets);
         double userNs = Measure(few, FewKeys, WarmUpGets).UserNs;
         Measure(many, manyKeys, WarmUpGets);

@@ -1,8 +1,8 @@
 namespace RedKite.Figures.Scenarios;
 
 /// <summary>
-/// What an operation costs the server: at hits, with every key there from the start, against Redis, which stores the same;
-/// and at misses against the floor, which stores nothing and can only be compared where there is nothing to answer with.
+/// Server CPU per operation: hits, with every key loaded first, against Redis; and misses against the floor, which stores
+/// nothing and is therefore only comparable where there is no value to reply with.
 /// </summary>
 internal static class CpuScenario
 {
@@ -10,33 +10,33 @@ internal static class CpuScenario
     private const int MissKeys = 100_000_000;
     private const int ValueBytes = 256;
 
-    private static readonly Dictionary<int, double> RedisByRedKiteLeast = new() { [1] = 1.0, [16] = 1.8, [64] = 2.8 };
-    private static readonly Dictionary<int, double> RedKiteByFloorMost = new() { [1] = 1.08, [16] = 1.4, [64] = 1.8 };
+    private static readonly Dictionary<int, double> RedisByRedKiteMin = new() { [1] = 1.0, [16] = 1.8, [64] = 2.8 };
+    private static readonly Dictionary<int, double> RedKiteByFloorMax = new() { [1] = 1.08, [16] = 1.4, [64] = 1.8 };
 
     internal static Report Run(Options options)
     {
         var load = new LoadGenerator(Machine.LoadCpus);
-        var report = new Report("cpu", $"Server CPU for each operation, the median of {options.Rounds} rounds by turns: {load.Name} with "
+        var report = new Report("cpu", $"Server CPU per operation, median of {options.Rounds} interleaved rounds: {load.Name} with "
             + $"{options.Clients} connections on core {Machine.LoadCpus}, servers (RedKite with one loop) on core {Machine.ServerCpus}, "
             + $"{options.ValueBytes ?? ValueBytes}-byte values, SET:GET 1:10, random keys. "
-            + "Ratios are medians of the ratios of neighbouring rounds; hits are the share of GETs that found their key.");
+            + "Ratios are medians of the ratios of adjacent rounds; hits are the share of GETs that found their key.");
         List<ServerKind> kinds = ServerKind.Available(options, report, withFloor: true);
 
         int hitKeys = options.Keys ?? HitKeys;
         Measure(kinds, hitKeys, preload: true, (pipeline, redKite, others) =>
         {
-            if (others.TryGetValue("redis", out Round[]? redis) && RedisByRedKiteLeast.TryGetValue(pipeline, out double least))
+            if (others.TryGetValue("redis", out Round[]? redis) && RedisByRedKiteMin.TryGetValue(pipeline, out double min))
             {
                 double ratio = Median.OfRatios(redis.Select(round => round.CpuNs), redKite.Select(round => round.CpuNs));
-                report.Targets.Add(Target.AtLeast(least, $"Redis / RedKite, {hitKeys:N0} keys, pipeline {pipeline}", ratio));
+                report.Targets.Add(Target.AtLeast(min, $"Redis / RedKite, {hitKeys:N0} keys, pipeline {pipeline}", ratio));
             }
         });
         Measure(kinds, MissKeys, preload: false, (pipeline, redKite, others) =>
         {
-            if (others.TryGetValue("floor", out Round[]? floor) && RedKiteByFloorMost.TryGetValue(pipeline, out double most))
+            if (others.TryGetValue("floor", out Round[]? floor) && RedKiteByFloorMax.TryGetValue(pipeline, out double max))
             {
                 double ratio = Median.OfRatios(redKite.Select(round => round.CpuNs), floor.Select(round => round.CpuNs));
-                report.Targets.Add(Target.AtMost(most, $"RedKite / floor, {MissKeys:N0} keys, pipeline {pipeline}", ratio));
+                report.Targets.Add(Target.AtMost(max, $"RedKite / floor, {MissKeys:N0} keys, pipeline {pipeline}", ratio));
             }
         });
         return report;
@@ -44,7 +44,7 @@ internal static class CpuScenario
         void Measure(List<ServerKind> kinds, int keys, bool preload, Action<int, Round[], Dictionary<string, Round[]>> judge)
         {
             var workload = new Workload(keys, options.ValueBytes ?? ValueBytes, options.Clients, options.Seconds);
-            string title = $"{keys:N0} keys{(preload ? ", all there from the start" : "")}";
+            string title = $"{keys:N0} keys{(preload ? ", all loaded first" : "")}";
             var table = new Table(title, new("pipeline"), new("server"), new("cpu ns/op"), new("user ns/op"), new("ops/s"),
                 new("redis / this", "F2"), new("this / floor", "F2"), new("hits", "P0"), new("p99 ms", "F2"), new("p99.9 ms", "F2"), new("RSS MiB"));
             report.Tables.Add(table);
@@ -57,7 +57,7 @@ internal static class CpuScenario
 
             foreach (int pipeline in options.Pipelines)
             {
-                Dictionary<ServerUnderTest, Round[]> measured = RoundsByTurns.Measure(servers, load, workload, pipeline, options.Rounds);
+                Dictionary<ServerUnderTest, Round[]> measured = InterleavedRounds.Measure(servers, load, workload, pipeline, options.Rounds);
                 Dictionary<string, Round[]> byName = measured.ToDictionary(pair => pair.Key.Name, pair => pair.Value);
                 foreach ((ServerUnderTest server, Round[] rounds) in measured) AddRow(table, pipeline, server, rounds, byName);
                 if (byName.TryGetValue("redkite", out Round[]? redKite)) judge(pipeline, redKite, byName);

@@ -4,34 +4,33 @@ using System.Globalization;
 
 namespace RedKite.Figures.Scenarios;
 
-/// <summary>How soon keys that expire at one moment leave memory, though nobody touches them, and at what share of a core.</summary>
+/// <summary>The time until untouched keys that expire at the same moment are removed, and the share of a core that it takes.</summary>
 internal static class ExpiryScenario
 {
     private const int Keys = 10_000_000;
     private const int ValueBytes = 32;
     private const int LoadedKeys = 100_000;
     private const int Pipeline = 16;
-    private const double SecondsMost = 2;
+    private const double SecondsTarget = 2;
 
-    // A server that is slower is stopped: how many keys it had removed by then is told.
+    // A slower server is stopped; the table shows the share of keys that it had removed by then.
     private const double SecondsMax = 15;
 
-    // How much longer a new key takes than the warm-up's one key, and loading than it took before. Where that was not enough,
-    // another attempt is made.
+    // Loading may take this many times the duration estimated from the warm-up or from the previous attempt.
     private const int LoadSlowdown = 3;
     private const int LoadAttempts = 3;
 
-    private static readonly TimeSpan AskEvery = TimeSpan.FromMilliseconds(20);
+    private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(20);
 
     internal static Report Run(Options options)
     {
         int keys = options.Keys ?? Keys;
         int valueBytes = options.ValueBytes ?? ValueBytes;
         var load = new LoadGenerator(Machine.LoadCpus);
-        var report = new Report("expiry", $"{keys:N0} strings with 15-byte keys and {valueBytes}-byte values expire at one moment, and nobody touches them: INFO is "
-            + $"asked every {AskEvery.TotalMilliseconds:F0} ms until it counts no key that expires, for {SecondsMax:F0} seconds at most. Once with nothing else to do, once beside "
+        var report = new Report("expiry", $"{keys:N0} strings with 15-byte keys and {valueBytes}-byte values expire at the same moment, untouched: INFO is "
+            + $"polled every {PollInterval.TotalMilliseconds:F0} ms until it counts no key with an expiry, for at most {SecondsMax:F0} seconds. Once without load, once with "
             + $"{load.Name} with {options.Clients} connections and pipelines of {Pipeline} on core {Machine.LoadCpus}; servers (RedKite with one loop) on core {Machine.ServerCpus}. "
-            + "The share of a core is what expire_cycle_cpu_milliseconds grew by; RSS left is two seconds later, of what the keys took.");
+            + "The share of a core is the growth of expire_cycle_cpu_milliseconds; RSS left is the share of the keys' memory still resident two seconds later.");
         var table = new Table("keys that expire at one moment", new("server"), new("beside"), new("seconds", "F2"), new("removed", "P0"),
             new("share of a core", "P0"), new("RSS left", "P0"));
         report.Tables.Add(table);
@@ -43,7 +42,7 @@ internal static class ExpiryScenario
                 var workload = new Workload(LoadedKeys, options.ValueBytes ?? ValueBytes, options.Clients, options.Seconds);
                 Expiry expiry = Measure(kind, keys, valueBytes, loaded ? server => load.Run(server.Port, workload, Pipeline) : null);
                 table.Add(kind.Name, loaded ? "load" : "nothing", expiry.Seconds, expiry.Removed, expiry.Share, expiry.ResidentLeft);
-                if (kind.Name == "redkite" && !loaded) report.Targets.Add(Target.AtMost(SecondsMost, "RedKite's seconds with nothing else to do", expiry.Seconds));
+                if (kind.Name == "redkite" && !loaded) report.Targets.Add(Target.AtMost(SecondsTarget, "RedKite's seconds without load", expiry.Seconds));
             }
         }
 
@@ -63,13 +62,13 @@ internal static class ExpiryScenario
         throw new CannotMeasureException($"{kind.Name} takes too long to load {keys} keys");
     }
 
-    // Null: keys had expired before all were loaded, which takes as long as is told then.
+    // Returns null if keys expired before all were loaded; `loading` is then the time that loading takes.
     private static Expiry? Measure(
         ServerUnderTest server, int keys, int valueBytes, [NotNull] ref TimeSpan? loading, Action<ServerUnderTest>? loadOnce)
     {
         TimeSpan aKey = KeyLoader.WarmUp(server, valueBytes);
         loadOnce?.Invoke(server);
-        Thread.Sleep(500); // A server that frees behind its replies gets the time to.
+        Thread.Sleep(500); // Time for work that a server does after its replies.
         long resident = server.ResidentBytes;
         DateTime expiry = DateTime.UtcNow + TimeSpan.FromSeconds(1) + (LoadSlowdown * (loading ?? keys * aKey));
         var watch = Stopwatch.StartNew();
@@ -107,7 +106,7 @@ internal static class ExpiryScenario
         {
             long remaining = CountExpiring(connection);
             if (remaining == 0 || watch.Elapsed.TotalSeconds > SecondsMax) return (watch.Elapsed.TotalSeconds, remaining);
-            Thread.Sleep(AskEvery);
+            Thread.Sleep(PollInterval);
         }
     }
 

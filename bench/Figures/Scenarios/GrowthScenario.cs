@@ -5,12 +5,11 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Figures.Scenarios;
 
 /// <summary>
-/// The longest time that one SET takes while the table grows from nothing to millions of keys, measured in process so that
-/// no socket and no other thread stands between the clock and the table. The machine itself interrupts a thread now and
-/// then, so the same loop is also run with nothing in it but the clock, and both are run with the thread's CPU clock as
-/// well: what only the wall clock shows is not the table's. The kernel counts what the host takes from the machine as the
-/// thread's own, though, so the judgement is on the least of several runs: the table grows at the same operations in each,
-/// since the keys and their hashes are the same, and the host interrupts others every time.
+/// The longest SET while a table grows from empty to millions of keys, measured in process so that no socket and no other
+/// thread interferes. The machine interrupts a thread now and then, so an empty loop is measured too, and both run with the
+/// wall clock and with the thread's CPU clock: a delay that only the wall clock shows is not the table's. The kernel charges
+/// the time that a hypervisor takes to the thread, though, so each operation's minimum over several runs counts: the keys and
+/// hashes are the same, so the table grows at the same operations each time, and the hypervisor interrupts at others.
 /// </summary>
 internal static class GrowthScenario
 {
@@ -21,7 +20,7 @@ internal static class GrowthScenario
     private const int WorstShown = 5;
     private const int Runs = 3;
 
-    // The secret of the hashes: the same tables in every run.
+    // The hash key: a constant, so that every run builds the same tables.
     private static readonly byte[] Secret = [.. Enumerable.Range(1, 24).Select(i => (byte)i)];
 
     internal static Report Run(Options options)
@@ -29,8 +28,8 @@ internal static class GrowthScenario
         int keys = options.Keys ?? Keys;
         byte[] value = new byte[options.ValueBytes ?? ValueBytes];
         var report = new Report("growth", $"Latency of each operation while {keys:N0} keys with {value.Length}-byte values are loaded "
-            + "by one thread into a keyspace in this process, with one stripe, so that one table takes them all; beside the same loop around nothing "
-            + "but the clock, which shows what the machine itself does to a thread. The thread's CPU clock leaves out the time in which another thread "
+            + "by one thread into a keyspace in this process with a single stripe, so that one table holds them all; and of the same loop with "
+            + "nothing but the clock, which shows the machine's own delays. The thread's CPU clock excludes the time in which another thread "
             + "had the core, but takes longer to read.");
 
         var latencies = new Table($"one operation among {keys:N0}", new("loop"), new("clock"), new("median ns"), new("p99.999 us", "F1"),
@@ -63,7 +62,7 @@ internal static class GrowthScenario
         return Time((key, stored) => Set(keyspace, key, stored), readNs, keys, value);
     }
 
-    // What SET does to the store, from the hash to the unlocking.
+    // SET's work in the store, from hashing to unlocking.
     private static void Set(Keyspace keyspace, ReadOnlySpan<byte> key, ReadOnlySpan<byte> value)
     {
         const long NowMs = 0; // No key expires here.
@@ -83,7 +82,7 @@ internal static class GrowthScenario
         }
     }
 
-    // Optimized from its first call, so that the loop is not replaced while it runs.
+    // Optimized from its first call, so that the runtime does not replace the loop while it runs.
     [MethodImpl(MethodImplOptions.AggressiveOptimization)]
     private static int[] Time(Action<ReadOnlySpan<byte>, ReadOnlySpan<byte>> set, Func<long> readNs, int keys, byte[] value)
     {
@@ -102,7 +101,7 @@ internal static class GrowthScenario
         return latenciesNs;
     }
 
-    // Ticks of the stopwatch are nanoseconds on every Linux.
+    // Stopwatch ticks are nanoseconds on Linux.
     private static long WallNs() => Stopwatch.GetTimestamp();
 
     private static void AddRows(Table latencies, Table worst, string loop, string clock, int[] latenciesNs)

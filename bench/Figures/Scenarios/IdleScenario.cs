@@ -4,25 +4,25 @@ using System.Net.Sockets;
 
 namespace RedKite.Figures.Scenarios;
 
-/// <summary>What connections cost that do nothing: memory for each, and CPU for the operations of those that work.</summary>
+/// <summary>The cost of idle connections: memory per connection, and CPU per operation of the active ones.</summary>
 internal static class IdleScenario
 {
     private const int Keys = 1_000_000;
     private const int ValueBytes = 256;
     private const int Pipeline = 16;
-    private const double BytesAConnectionMost = 2048;
+    private const double BytesPerConnectionMax = 2048;
 
-    // Open files beside the connections: the runtime's own, the load's, the listeners.
-    private const int DescriptorsBeside = 2000;
+    // Open files other than the idle connections: the runtime's, the load's, the listeners.
+    private const int OtherDescriptors = 2000;
 
     internal static Report Run(Options options)
     {
-        int descriptors = options.Connections + DescriptorsBeside;
+        int descriptors = options.Connections + OtherDescriptors;
         RaiseOwnDescriptorLimit(descriptors);
         var load = new LoadGenerator(Machine.LoadCpus);
-        var report = new Report("idle", $"Growth of the resident set for each of {options.Connections:N0} connections that have sent one PING and then "
-            + $"nothing, and CPU for each operation beside them against a second server without them: pipeline {Pipeline}, the median of "
-            + $"{options.Rounds} rounds by turns, {load.Name} with {options.Clients} connections on core {Machine.LoadCpus}, servers (RedKite with "
+        var report = new Report("idle", $"Growth of the resident set per connection with {options.Connections:N0} connections that sent one PING and then "
+            + $"nothing, and CPU per operation with them and, on a second server, without: pipeline {Pipeline}, median of "
+            + $"{options.Rounds} interleaved rounds, {load.Name} with {options.Clients} connections on core {Machine.LoadCpus}, servers (RedKite with "
             + $"one loop) on core {Machine.ServerCpus}, {options.Keys ?? Keys:N0} keys, {options.ValueBytes ?? ValueBytes}-byte values, SET:GET 1:10.");
         var table = new Table("idle connections", new("server"), new("RSS bytes/connection"), new("cpu ns/op without"),
             new("cpu ns/op beside"), new("beside / without", "F2"));
@@ -38,11 +38,11 @@ internal static class IdleScenario
             using var idle = new IdleConnections(beside, options.Connections);
             double bytes = (double)(beside.ResidentBytes - before) / options.Connections;
 
-            Dictionary<ServerUnderTest, Round[]> measured = RoundsByTurns.Measure([without, beside], load, workload, Pipeline, options.Rounds);
+            Dictionary<ServerUnderTest, Round[]> measured = InterleavedRounds.Measure([without, beside], load, workload, Pipeline, options.Rounds);
             double[] cpuWithout = [.. measured[without].Select(round => round.CpuNs)];
             double[] cpuBeside = [.. measured[beside].Select(round => round.CpuNs)];
             table.Add(kind.Name, bytes, Median.Of(cpuWithout), Median.Of(cpuBeside), Median.OfRatios(cpuBeside, cpuWithout));
-            if (kind.Name == "redkite") report.Targets.Add(Target.AtMost(BytesAConnectionMost, "RedKite's RSS bytes a connection", bytes));
+            if (kind.Name == "redkite") report.Targets.Add(Target.AtMost(BytesPerConnectionMax, "RedKite's RSS bytes per connection", bytes));
         }
 
         return report;

@@ -4,12 +4,12 @@ using System.Globalization;
 namespace RedKite.Figures.Scenarios;
 
 /// <summary>
-/// What a request costs the load generator: `redkite bench` against redis-benchmark, one thread each, at the floor server,
-/// which is the fastest to answer. A generator that costs less than the server can load it from fewer cores.
+/// The load generator's CPU per request: `redkite bench` against redis-benchmark, one thread each, with the floor as the
+/// server because it replies fastest. A generator that is cheaper than the server can load it from fewer cores.
 /// </summary>
 internal static class LoadGeneratorScenario
 {
-    // Enough for some seconds at each depth, so that starting (and for RedKite, compiling) is a small part.
+    // A few seconds per depth, so that start-up (and JIT compilation in RedKite) is a small part.
     private const long OperationsPerDepth = 400_000;
     private const int GrowingDepthMax = 16;
     private const int Keys = 1_000_000;
@@ -19,13 +19,13 @@ internal static class LoadGeneratorScenario
 
     internal static Report Run(Options options)
     {
-        var report = new Report("loadgen", $"CPU of the load generator's whole process, its start included, for each GET of {Keys:N0} random keys: "
-            + $"`redkite bench -t 1` with its histograms, and redis-benchmark with its own, the median of {options.Rounds} rounds by turns, {options.Clients} connections, "
-            + $"on core {Machine.LoadCpus}; the floor answers on core {Machine.ServerCpus}.");
+        var report = new Report("loadgen", $"CPU per GET of the load generator's process, including its start, with {Keys:N0} random keys: "
+            + $"`redkite bench -t 1` with its histograms, and redis-benchmark with its own, median of {options.Rounds} interleaved rounds, {options.Clients} connections, "
+            + $"on core {Machine.LoadCpus}; the floor is the server, on core {Machine.ServerCpus}.");
         ServerKind? floor = ServerKind.Available(options, report, withFloor: true).Find(kind => kind.Name == "floor");
         if (ExternalProgram.Find("redis-benchmark") is not { } redisBenchmark || floor is null)
         {
-            report.Notes.Add("not measured: it takes redis-benchmark on PATH and the floor server");
+            report.Notes.Add("not measured: requires redis-benchmark on PATH and the floor server");
             return report;
         }
 
@@ -34,7 +34,7 @@ internal static class LoadGeneratorScenario
         using ServerUnderTest server = ServerUnderTest.Start(floor);
         foreach (int pipeline in options.Pipelines)
         {
-            // A whole number of batches for each client of either program.
+            // A whole number of batches per client in both programs.
             long perClient = OperationsPerDepth * Math.Min(pipeline, GrowingDepthMax) / options.Clients / pipeline * pipeline;
             long operations = perClient * options.Clients;
             string redKite = Text($"'{Repository.HostProgram}' bench -s 127.0.0.1 -p {server.Port} -t 1 -c {options.Clients} -n {perClient} --pipeline {pipeline} --ratio 0:1 --key-maximum {Keys}");
@@ -56,7 +56,7 @@ internal static class LoadGeneratorScenario
         return report;
     }
 
-    // The shell that waited for the program tells what it used: the program itself is gone when its use is complete.
+    // Read from the shell that waited for the program: /proc has no entry for a program that has ended.
     private static double CpuSeconds(string command)
     {
         string script = $"taskset -c {Machine.LoadCpus} {command} >/dev/null 2>&1 </dev/null || exit 1; cat /proc/$$/stat";
@@ -64,7 +64,7 @@ internal static class LoadGeneratorScenario
         using Process shell = Process.Start(start) ?? throw new CannotMeasureException("/bin/sh did not start");
         string stat = shell.StandardOutput.ReadToEnd();
         shell.WaitForExit();
-        if (shell.ExitCode != 0) throw new CannotMeasureException($"it failed: {command}");
+        if (shell.ExitCode != 0) throw new CannotMeasureException($"command failed: {command}");
 
         string[] fields = stat[(stat.LastIndexOf(')') + 2)..].Split(' ');
         const int childrenUser = 13, childrenSystem = 14;

@@ -1,23 +1,23 @@
 namespace RedKite.Figures.Scenarios;
 
 /// <summary>
-/// What a second event loop costs: loops share the keyspace's locks and cache lines, and wake up for smaller batches, so
-/// an operation may cost a little more on two of them.
+/// The cost of a second event loop: loops share the keyspace's locks and cache lines and wake up for smaller batches, so
+/// an operation may take a little more CPU with two of them.
 /// </summary>
 internal static class LoopsScenario
 {
     private const int Keys = 1_000_000;
     private const int ValueBytes = 256;
-    private const double TwoByOneMost = 1.10;
+    private const double TwoByOneMax = 1.10;
 
     internal static Report Run(Options options)
     {
-        var report = new Report("loops", $"RedKite's CPU for each operation with two event loops against one, the median of {options.Rounds} "
-            + $"rounds by turns: redis-benchmark with {options.Clients} connections, {options.Keys ?? Keys:N0} keys, "
-            + $"{options.ValueBytes ?? ValueBytes}-byte values, SET:GET 1:10. On a core of their own both servers have no more than one core, so "
-            + "that nothing but the number of loops differs. With a core for each loop there are more cores to wake, and where "
-            + "the machine has two, the load shares the second one with them.");
-        Measure(report, options, Machine.ServerCpus, Machine.LoadCpus, "a core of their own");
+        var report = new Report("loops", $"RedKite's CPU per operation with two event loops against one, median of {options.Rounds} "
+            + $"interleaved rounds: redis-benchmark with {options.Clients} connections, {options.Keys ?? Keys:N0} keys, "
+            + $"{options.ValueBytes ?? ValueBytes}-byte values, SET:GET 1:10. \"One core\" pins either server to a single core, so that only the number of "
+            + "loops differs. With a core for each loop there are more cores to wake, and on a machine with two "
+            + "the load shares the second one.");
+        Measure(report, options, Machine.ServerCpus, Machine.LoadCpus, "one core");
         if (Machine.Cores > 1) Measure(report, options, "0-1", Machine.Cores > 2 ? "2" : Machine.LoadCpus, Machine.Cores > 2 ? "a core for each loop" : "a core for each loop, one shared with the load");
         return report;
     }
@@ -33,7 +33,7 @@ internal static class LoopsScenario
         var workload = new Workload(options.Keys ?? Keys, options.ValueBytes ?? ValueBytes, options.Clients, options.Seconds);
         foreach (int pipeline in options.Pipelines)
         {
-            Dictionary<ServerUnderTest, Round[]> measured = RoundsByTurns.Measure(servers, load, workload, pipeline, options.Rounds);
+            Dictionary<ServerUnderTest, Round[]> measured = InterleavedRounds.Measure(servers, load, workload, pipeline, options.Rounds);
             double[] one = [.. measured[servers[0]].Select(round => round.CpuNs)];
             for (int i = 0; i < servers.Count; i++)
             {
@@ -43,7 +43,7 @@ internal static class LoopsScenario
             }
 
             double ratio = Median.OfRatios(measured[servers[1]].Select(round => round.CpuNs), one);
-            report.Targets.Add(Target.AtMost(TwoByOneMost, $"two loops / one, {placement}, pipeline {pipeline}", ratio));
+            report.Targets.Add(Target.AtMost(TwoByOneMax, $"two loops / one, {placement}, pipeline {pipeline}", ratio));
         }
     }
 }

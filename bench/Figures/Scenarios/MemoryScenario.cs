@@ -1,12 +1,12 @@
 namespace RedKite.Figures.Scenarios;
 
-/// <summary>What a small string costs in memory, and whether used_memory tells the truth about it.</summary>
+/// <summary>The memory of a small string, and how closely used_memory matches it.</summary>
 internal static class MemoryScenario
 {
     private const int Keys = 5_000_000;
     private const int ValueBytes = 32;
-    private const double BytesAKeyMost = 72;
-    private const double UsedMemoryErrorMost = 0.03;
+    private const double BytesPerKeyMax = 72;
+    private const double UsedMemoryErrorMax = 0.03;
 
     internal static Report Run(Options options)
     {
@@ -14,7 +14,7 @@ internal static class MemoryScenario
         int valueBytes = options.ValueBytes ?? ValueBytes;
         var report = new Report("memory", $"Growth of the resident set while {keys:N0} strings are loaded, with 15-byte keys and {valueBytes}-byte values, "
             + "after a warm-up that leaves no data behind; used_memory from INFO over the same time.");
-        var table = new Table("memory for each key", new("server"), new("RSS bytes/key", "F1"), new("used_memory bytes/key", "F1"), new("used_memory off by", "P1"));
+        var table = new Table("memory per key", new("server"), new("RSS bytes/key", "F1"), new("used_memory bytes/key", "F1"), new("used_memory off by", "P1"));
         report.Tables.Add(table);
 
         foreach (ServerKind kind in ServerKind.Available(options, report))
@@ -30,8 +30,8 @@ internal static class MemoryScenario
             double error = Math.Abs(used / resident - 1);
             table.Add(kind.Name, resident, used, error);
             if (kind.Name != "redkite") continue;
-            report.Targets.Add(Target.AtMost(BytesAKeyMost, "RedKite's RSS bytes a key", resident));
-            report.Targets.Add(Target.AtMost(100 * UsedMemoryErrorMost, "RedKite's used_memory off by, %", 100 * error));
+            report.Targets.Add(Target.AtMost(BytesPerKeyMax, "RedKite's RSS bytes per key", resident));
+            report.Targets.Add(Target.AtMost(100 * UsedMemoryErrorMax, "RedKite's used_memory off by, %", 100 * error));
         }
 
         return report;
@@ -39,7 +39,7 @@ internal static class MemoryScenario
 
     private static (long Resident, long Used) Read(ServerUnderTest server)
     {
-        Thread.Sleep(500); // A server that frees or grows behind its replies gets the time to.
+        Thread.Sleep(500); // Time for work that a server does after its replies.
         using RespConnection connection = server.Connect();
         long used = connection.ReadInfo("memory", "used_memory") ?? throw new CannotMeasureException($"{server.Name}: INFO has no used_memory");
         return (server.ResidentBytes, used);

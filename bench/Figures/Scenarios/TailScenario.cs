@@ -5,23 +5,23 @@ using System.Text.Json;
 namespace RedKite.Figures.Scenarios;
 
 /// <summary>
-/// How long the slowest requests take at half of what a server can do: an open loop, in which a request that is due is
-/// late however many are waiting, and counts from when it was due. And how long a server takes to its first reply.
+/// Tail latency at half of a server's capacity in an open loop: each latency counts from the moment the request was due,
+/// however many are waiting. Also the time from a server's start to its first reply.
 /// </summary>
 internal static class TailScenario
 {
     private const int Keys = 100_000;
     private const int Starts = 7;
-    private const double P999ByRedisMost = 1.3;
-    private const double StartMsMost = 150;
+    private const double P999ByRedisMax = 1.3;
+    private const double StartMsMax = 150;
 
     internal static Report Run(Options options)
     {
         int keys = options.Keys ?? Keys;
         var report = new Report("tail", $"`redkite bench` on core {Machine.LoadCpus} offers each server (core {Machine.ServerCpus}, RedKite with one loop) "
-            + $"half of the requests that the slower one answered in a closed loop, with {options.Clients} connections and random gaps; a latency counts from when "
-            + $"the request was due. Medians of {options.Rounds} rounds by turns, {keys:N0} keys, {options.ValueBytes ?? 256}-byte values, SET:GET 1:10. "
-            + $"Starts: from the process to the reply of a PING, the median of {Starts} by turns.");
+            + $"half of the rate that the slower one reached in a closed loop, with {options.Clients} connections and random gaps; a latency counts from when "
+            + $"the request was due. Medians of {options.Rounds} interleaved rounds, {keys:N0} keys, {options.ValueBytes ?? 256}-byte values, SET:GET 1:10. "
+            + $"Starts: from creating the process to the reply to a PING, median of {Starts} interleaved starts.");
         List<ServerKind> kinds = [.. ServerKind.Available(options, report).Where(kind => kind.Name != "floor")];
         MeasureStarts(kinds, report);
 
@@ -29,7 +29,7 @@ internal static class TailScenario
         report.Tables.Add(table);
         using var servers = new ServerGroup(kinds.Select(kind => ServerUnderTest.Start(kind)));
         string load = Text($"-t 1 -c {options.Clients} --ratio 1:10 -d {options.ValueBytes ?? 256} --key-maximum {keys} --hide-histogram --print-percentiles 50,99,99.9");
-        foreach (ServerUnderTest server in servers) Bench(server, Text($"{load} --test-time {options.Seconds}")); // warms up, and fills in keys
+        foreach (ServerUnderTest server in servers) Bench(server, Text($"{load} --test-time {options.Seconds}")); // warms up and writes keys
         double rate = Math.Floor(servers.Min(server => Bench(server, Text($"{load} --test-time {options.Seconds}")).GetProperty("Ops/sec").GetDouble()) / 2);
 
         Dictionary<ServerUnderTest, List<JsonElement>> measured = servers.ToDictionary(server => server, _ => new List<JsonElement>());
@@ -50,7 +50,7 @@ internal static class TailScenario
         if (servers.Count == 2)
         {
             double ratio = Median.OfRatios(Percentiles(measured[servers[0]], "p99.90"), Percentiles(measured[servers[1]], "p99.90"));
-            report.Targets.Add(Target.AtMost(P999ByRedisMost, $"p99.9 of {servers[0].Name} / {servers[1].Name}", ratio));
+            report.Targets.Add(Target.AtMost(P999ByRedisMax, $"p99.9 of {servers[0].Name} / {servers[1].Name}", ratio));
         }
 
         return report;
@@ -75,7 +75,7 @@ internal static class TailScenario
         {
             double ms = Median.Of(starts[kind]);
             table.Add(kind.Name, ms);
-            if (kind.Name == "redkite") report.Targets.Add(Target.AtMost(StartMsMost, "ms from RedKite's start to its first reply", ms));
+            if (kind.Name == "redkite") report.Targets.Add(Target.AtMost(StartMsMax, "ms from RedKite's start to its first reply", ms));
         }
     }
 

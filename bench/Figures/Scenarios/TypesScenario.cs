@@ -3,8 +3,8 @@ using RedKite.Figures.Types;
 namespace RedKite.Figures.Scenarios;
 
 /// <summary>
-/// The data types beside Redis: the CPU of each operation, the memory of small and of large values, and the delay that
-/// other commands have while a large value is freed. Any of its rows can be measured alone.
+/// The data types against Redis: CPU per operation, memory of small and large values, and the delay of other commands
+/// while a large value is freed. Each row can be measured alone.
 /// </summary>
 internal static class TypesScenario
 {
@@ -16,7 +16,7 @@ internal static class TypesScenario
     private const string Memory = "memory-rows";
     private const string Freeing = "freeing-rows";
 
-    /// <summary>What --only may name: tables and rows.</summary>
+    /// <summary>The tables and rows that --only accepts.</summary>
     internal static IReadOnlyList<string> Names { get; } =
     [
         Cpu, Memory, Freeing, .. TypeOperations.All.Select(operation => operation.Name), .. TypeShape.All.Select(shape => shape.Name),
@@ -29,10 +29,10 @@ internal static class TypesScenario
         int elements = options.Keys ?? (options.Quick ? QuickElements : Elements);
         int rounds = options.Quick ? Math.Min(QuickRounds, options.Rounds) : options.Rounds;
         var report = new Report("types", $"CPU: redis-benchmark with {RoundSize.Clients} connections, pipeline {RoundSize.Pipeline}, on core {Machine.LoadCpus}, "
-            + $"servers (RedKite with one loop) on core {Machine.ServerCpus}; medians of {rounds} rounds by turns, and ratios of neighbouring rounds. "
-            + "Memory: growth from a warm server without data, for each value or for each element of the one. "
-            + $"Freeing: the longest of the GETs that one connection sends without a pause, by the wall's clock and by the CPU that the server used meanwhile; "
-            + $"of {rounds} windows (Redis: one) the one whose longest is the shortest is judged, since the machine delays some, the server all.");
+            + $"servers (RedKite with one loop) on core {Machine.ServerCpus}; medians of {rounds} interleaved rounds, and ratios of adjacent rounds. "
+            + "Memory: growth from a warm server without data, per value or, for one large value, per element. "
+            + $"Freeing: the longest GET of a connection that sends them without a pause, by wall clock and by the CPU that the server used meanwhile; "
+            + $"the lowest maximum of {rounds} windows (Redis: one) counts, because the machine delays some of them and the server all.");
         List<ServerKind> kinds = ServerKind.Available(options, report);
         TypeCpu.Measure(kinds, RowSelection.Of(TypeOperations.All, static row => row.Name, Cpu, options.Only), rounds, options.Quick, report);
         TypeMemory.Measure(kinds, RowSelection.Of(TypeShape.All, static row => row.Name, Memory, options.Only), elements, report);

@@ -1,22 +1,21 @@
 namespace RedKite.Figures;
 
-/// <summary>What one round of load cost a server.</summary>
+/// <summary>The cost of one round of load.</summary>
 internal readonly record struct Round(double CpuNs, double UserNs, LoadResult Load, double? HitShare);
 
 /// <summary>
-/// The measurement that the scenarios share: the servers take turns, a round each, so that whatever the machine does
-/// besides falls on all of them alike, and every other time in the opposite order. Rounds before these are not counted and
-/// warm each server up.
+/// The measurement that the scenarios share. The servers take turns, one round each, so that disturbances of the machine
+/// affect all of them alike; every second pass runs in the opposite order. Uncounted rounds warm each server up first.
 /// </summary>
-internal static class RoundsByTurns
+internal static class InterleavedRounds
 {
     private const int WarmUpRounds = 2;
 
-    // At a pipeline of one the same seconds hold a fraction of the requests: too few for the runtime to have compiled the
-    // code to the end, which it does beside the first counted rounds then.
+    // At pipeline 1 a round has too few requests to reach the JIT's last tier, so compilation would run into the first
+    // measured rounds.
     private const int WarmUpPipeline = 64;
 
-    /// <summary>Each server's rounds, in the order in which they were made: rounds of the same number are neighbours in time.</summary>
+    /// <summary>Returns each server's rounds in order: rounds with the same index are adjacent in time.</summary>
     internal static Dictionary<ServerUnderTest, Round[]> Measure(
         IReadOnlyList<ServerUnderTest> servers, LoadGenerator load, Workload workload, int pipeline, int rounds)
     {
