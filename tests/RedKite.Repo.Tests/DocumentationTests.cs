@@ -3,20 +3,22 @@ using System.Text.RegularExpressions;
 namespace RedKite.Repo.Tests;
 
 /// <summary>
-/// Pages that lead somewhere: links to files that exist, and code that is where a page says. A page names code as
-/// `File.cs` or `folder/File.cs`, and methods of that file as code spans right after it: `File.cs` `Method`, `Other`.
-/// Decision records are history and may name what has gone.
+/// References of the documentation: links lead to existing files, named code exists, and rounds that comments cite are in
+/// the performance log. A page names code as `File.cs` or `folder/File.cs`, and methods of that file as code spans right
+/// after it: `File.cs` `Method`, `Other`. Decision records are history and may name code that no longer exists.
 /// </summary>
 public class DocumentationTests
 {
     private static readonly Regex Link = new(@"\[[^\]]*\]\((?<target>[^)\s]+)\)");
     private static readonly Regex Fence = new(@"^```.*?^```", RegexOptions.Multiline | RegexOptions.Singleline);
 
+    private static readonly Regex CitedRound = new(@"performance-log\.md,[\s/]*round (?<round>\d+)");
+
     private static readonly Regex NamedCode = new(
         @"`(?<file>[\w./-]+\.cs)`(?:(?:\s|:|,|\band\b)+`(?<method>[A-Z]\w*)(?:\(\))?`)*");
 
     [Fact]
-    public void Every_link_leads_to_a_file()
+    public void Links_lead_to_existing_files()
     {
         Repository.AssertNone(Repository.Files("", ".md").SelectMany(path => LinkViolations(path, Repository.Read(path), Repository.Exists)));
     }
@@ -27,13 +29,13 @@ public class DocumentationTests
     [InlineData("![a](gone.png)", 1)]
     [InlineData("[a](https://example.org/gone.md) [b](#part)", 0)]
     [InlineData("```\n[a](gone.md)\n```", 0)]
-    public void A_dead_link_is_found(string page, int violations)
+    public void Dead_link_is_reported(string page, int violations)
     {
         Assert.Equal(violations, LinkViolations("docs/page.md", page, path => path == "docs/here.md").Count());
     }
 
     [Fact]
-    public void Every_file_and_method_that_a_page_names_exists()
+    public void Documented_files_and_methods_exist()
     {
         string[] sources = [.. Repository.CSharpFiles];
         Repository.AssertNone(Repository.Files("docs", ".md")
@@ -49,10 +51,33 @@ public class DocumentationTests
     [InlineData("`Session.cs` `Gone`", 1)]
     [InlineData("`Session.cs` `Execute` and `Gone()`", 1)]
     [InlineData("`Session.cs`: `Mentioned`", 1)]
-    public void Code_that_is_not_where_a_page_says_is_found(string page, int violations)
+    public void Missing_file_or_method_is_reported(string page, int violations)
     {
         const string source = "void Execute() { }\nbool Parse<T>(T a) => true;\n// Mentioned()";
         Assert.Equal(violations, CodeViolations("docs/page.md", page, ["src/Sessions/Session.cs"], _ => source).Count());
+    }
+
+    [Fact]
+    public void Cited_rounds_are_in_the_performance_log()
+    {
+        string log = Repository.Read("docs/performance-log.md");
+        Repository.AssertNone(Repository.CSharpFiles.SelectMany(path => RoundViolations(path, Repository.Read(path), log)));
+    }
+
+    [Theory]
+    [InlineData("// (docs/performance-log.md, round 7)", 0)]
+    [InlineData("// (docs/performance-log.md,\n    // round 70)", 1)]
+    public void Missing_round_is_reported(string source, int violations)
+    {
+        Assert.Equal(violations, RoundViolations("src/A.cs", source, "| 7 | Fewer stripes |").Count());
+    }
+
+    private static IEnumerable<string> RoundViolations(string path, string source, string log)
+    {
+        return CitedRound.Matches(source)
+            .Select(match => match.Groups["round"].Value)
+            .Where(round => !log.Contains($"| {round} |", StringComparison.Ordinal))
+            .Select(round => $"{path}: docs/performance-log.md has no round {round}");
     }
 
     private static IEnumerable<string> LinkViolations(string path, string page, Func<string, bool> exists)
@@ -65,7 +90,7 @@ public class DocumentationTests
         }
     }
 
-    // A link is relative to its page; the answer is relative to the root.
+    // Links are relative to their page; the result is relative to the root.
     private static string Resolve(string page, string target)
     {
         string folder = Path.GetDirectoryName(page) ?? "";
