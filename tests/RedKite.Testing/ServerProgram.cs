@@ -10,7 +10,7 @@ public sealed record ServerProgram(string Name, string CommandLine, bool IsRedKi
     private const string OverrideVariable = "REDKITE_TEST_SERVER";
 
     /// <summary>Redis itself, whose replies are the truth that RedKite is compared with.</summary>
-    public static ServerProgram Oracle { get; } = new("redis-server", "redis-server --port {port} --save \"\"", IsRedKite: false);
+    public static ServerProgram Oracle { get; } = OracleProgram.Named ?? OracleProgram.Redis7;
 
     /// <summary>RedKite as built beside the tests, or what REDKITE_TEST_SERVER says.</summary>
     public static ServerProgram UnderTest { get; } = FindUnderTest();

@@ -1,0 +1,28 @@
+using RedKite.Testing;
+
+namespace RedKite.Differential.Tests;
+
+/// <summary>The servers that the tests compare RedKite with are the ones that their names promise.</summary>
+public sealed class OracleProgramTests
+{
+    [Fact]
+    public void Redis_8_runs_beside_this_system()
+    {
+        Assert.SkipWhen(OracleProgram.Redis8 is null, OracleProgram.Redis8Missing);
+        Assert.StartsWith("8.", VersionOf(OracleProgram.Redis8, "redis_version"), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void Valkey_8_runs_beside_this_system()
+    {
+        Assert.SkipWhen(OracleProgram.Valkey8 is null, "'./dev test' has not set up Valkey 8");
+        Assert.StartsWith("8.", VersionOf(OracleProgram.Valkey8, "valkey_version"), StringComparison.Ordinal);
+    }
+
+    private static string VersionOf(ServerProgram program, string field)
+    {
+        using ServerProcess server = ServerProcess.Start(program);
+        using RespConnection connection = server.Connect();
+        return connection.Run("INFO server").Text.Split("\r\n").First(line => line.StartsWith(field + ":", StringComparison.Ordinal))[(field.Length + 1)..];
+    }
+}

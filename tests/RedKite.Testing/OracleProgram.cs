@@ -1,0 +1,64 @@
+using System.ComponentModel;
+using System.Diagnostics;
+using System.Text.RegularExpressions;
+
+namespace RedKite.Testing;
+
+/// <summary>
+/// The real servers that tests compare RedKite with. Redis 8 and Valkey 8 are where <c>./dev test</c> sets them up
+/// (tests/oracle/install.sh), Redis 7 is the redis-server of this system. REDKITE_ORACLE names a redis-server that takes
+/// the place of Redis 8 where it cannot be set up.
+/// </summary>
+public static partial class OracleProgram
+{
+    private const string OverrideVariable = "REDKITE_ORACLE";
+
+    private static readonly string Folder = Path.Combine(RepositoryRoot.Path, "artifacts", "oracle", "bin");
+
+    /// <summary>What REDKITE_ORACLE names, or null.</summary>
+    public static ServerProgram? Named { get; } =
+        Environment.GetEnvironmentVariable(OverrideVariable) is { Length: > 0 } path ? Server("redis-server", path) : null;
+
+    public static ServerProgram Redis7 { get; } = Server("redis-server", "redis-server");
+
+    /// <summary>Redis 8 or a later version; null if there is none, and <see cref="Redis8Missing"/> says why.</summary>
+    public static ServerProgram? Redis8 { get; } =
+        Named is not null ? (NamedVersion is { Major: >= 8 } ? Named : null) : Installed("redis-server");
+
+    /// <summary>One line that says what is not compared without Redis 8, and why.</summary>
+    public static string Redis8Missing { get; } = Named is null
+        ? "not compared with Redis 8: './dev test' has not set it up, and REDKITE_ORACLE names no redis-server"
+        : $"not compared with Redis 8: REDKITE_ORACLE names a redis-server of version {NamedVersion?.ToString() ?? "unknown"}";
+
+    /// <summary>Valkey 8, or null if it is not set up.</summary>
+    public static ServerProgram? Valkey8 { get; } = Installed("valkey-server");
+
+    private static Version? NamedVersion =>
+        Environment.GetEnvironmentVariable(OverrideVariable) is { Length: > 0 } path ? VersionOf(path) : null;
+
+    private static ServerProgram? Installed(string name)
+    {
+        string path = Path.Combine(Folder, name);
+        return File.Exists(path) ? Server(name, path) : null;
+    }
+
+    private static ServerProgram Server(string name, string path) => new(name, $"\"{path}\" --port {{port}} --save \"\"", IsRedKite: false);
+
+    private static Version? VersionOf(string path)
+    {
+        try
+        {
+            using Process process = Process.Start(new ProcessStartInfo(path, "--version") { RedirectStandardOutput = true })!;
+            string text = process.StandardOutput.ReadToEnd();
+            process.WaitForExit();
+            return VersionText().Match(text) is { Success: true } match ? Version.Parse(match.Groups[1].Value) : null;
+        }
+        catch (Win32Exception)
+        {
+            return null;
+        }
+    }
+
+    [GeneratedRegex(@"\bv=(\d+\.\d+\.\d+)")]
+    private static partial Regex VersionText();
+}
