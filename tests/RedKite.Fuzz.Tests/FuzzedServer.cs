@@ -118,10 +118,8 @@ internal sealed class FuzzedServer : IAsyncDisposable
 
     private void Empty()
     {
-        ulong all = Server.Keyspace.AllStripes;
-        Server.Keyspace.Enter(all);
+        using Store.Keyspace.LockScope locked = Server.Keyspace.LockAll();
         foreach (Store.Keyspace.Database database in Server.Keyspace.Databases) database.Clear();
-        Server.Keyspace.Exit(all);
     }
 
     private static void Await(Func<bool> condition, Func<string> otherwise)

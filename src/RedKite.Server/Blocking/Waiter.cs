@@ -53,7 +53,7 @@ internal sealed class Waiter : IDisposable
     internal AwaitedKey[] Keys { get; set; } = [];
 
     /// <summary>The stripes of all keys that the command names.</summary>
-    internal ulong Stripes { get; init; }
+    internal StripeSet Stripes { get; init; }
 
     internal ulong FirstKeyHash { get; init; }
 

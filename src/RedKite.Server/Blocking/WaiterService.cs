@@ -1,4 +1,3 @@
-using System.Numerics;
 using RedKite.Protocol;
 using RedKite.Server.Commands;
 using RedKite.Server.Execution;
@@ -12,14 +11,11 @@ namespace RedKite.Server.Blocking;
 /// </summary>
 /// <remarks>
 /// A waiter may need stripes that are not locked. They are tried for without waiting, which cannot deadlock whatever the
-/// order; if somebody holds one for longer, all are given back and taken in ascending order. Only then can another
+/// order; if another thread holds one for longer, all are released and locked anew in ascending order. Only then can another
 /// client's command come in between.
 /// </remarks>
 internal sealed class WaiterService(CommandExecutor executor)
 {
-    // A stripe is held for one short command as a rule: about a microsecond of trying.
-    private const int TriesMax = 64;
-
     private readonly RedKiteServer _server = executor.Server;
     private readonly Keyspace _keyspace = executor.Server.Keyspace;
     private readonly ReplyWriter _reply = new();
@@ -28,12 +24,10 @@ internal sealed class WaiterService(CommandExecutor executor)
     /// <summary>Whether a waiter's command is executing, so that it must not wait anew.</summary>
     internal bool IsServing { get; private set; }
 
-    /// <summary>Serves whoever waits for keys that were touched in the stripes, which are locked.</summary>
-    /// <returns>The stripes that are locked now: at least those.</returns>
-    internal ulong Serve(ulong held)
+    /// <summary>Serves the clients that wait for keys that were touched in the locked stripes. The scope may grow.</summary>
+    internal void Serve(ref LockScope locked)
     {
-        while (TryTakeTouched(held, out int stripe, out KeyIdentity key)) held = ServeKey(held, stripe, key);
-        return held;
+        while (TryTakeTouched(locked.Held, out int stripe, out KeyIdentity key)) ServeKey(ref locked, stripe, key);
     }
 
     /// <summary>Gives the served clients their replies. No stripe is locked.</summary>
@@ -50,11 +44,17 @@ internal sealed class WaiterService(CommandExecutor executor)
         for (int i = 0; i < _keyspace.Stripes.Length; i++)
         {
             if (!_keyspace.Stripes[i].HasTouched) continue;
-            ulong held = 1UL << i;
-            _keyspace.Enter(held);
-            held = Serve(held);
-            executor.HeldStripes = 0;
-            _keyspace.Exit(held);
+            LockScope locked = _keyspace.Lock(StripeSet.Of(i));
+            try
+            {
+                Serve(ref locked);
+            }
+            finally
+            {
+                executor.HeldStripes = StripeSet.Empty;
+                locked.Dispose();
+            }
+
             Deliver();
         }
     }
@@ -78,7 +78,7 @@ internal sealed class WaiterService(CommandExecutor executor)
     internal void BeginWithoutKeys(scoped in CommandContext cmd, long deadlineMs, byte[] reply)
     {
         // Any stripe will do to decide how the wait ends.
-        var waiter = new Waiter(cmd.Session, cmd.Command, default, deadlineMs) { Stripes = 1, Reply = reply };
+        var waiter = new Waiter(cmd.Session, cmd.Command, default, deadlineMs) { Stripes = StripeSet.Of(0), Reply = reply };
         _server.Waiting.Add(waiter);
         cmd.Session.Waiter = waiter;
     }
@@ -109,12 +109,12 @@ internal sealed class WaiterService(CommandExecutor executor)
         return [.. keys];
     }
 
-    private bool TryTakeTouched(ulong held, out int stripe, out KeyIdentity key)
+    private bool TryTakeTouched(StripeSet held, out int stripe, out KeyIdentity key)
     {
-        for (; held != 0; held &= held - 1)
+        foreach (int index in held)
         {
-            stripe = BitOperations.TrailingZeroCount(held);
-            if (_keyspace.Stripes[stripe].TryTakeTouched(out key)) return true;
+            stripe = index;
+            if (_keyspace.Stripes[index].TryTakeTouched(out key)) return true;
         }
 
         stripe = -1;
@@ -122,7 +122,7 @@ internal sealed class WaiterService(CommandExecutor executor)
         return false;
     }
 
-    private ulong ServeKey(ulong held, int stripe, KeyIdentity key)
+    private void ServeKey(ref LockScope locked, int stripe, KeyIdentity key)
     {
         WaitQueue? queue = _server.Waiting.QueueOf(stripe, key);
         LinkedListNode<Waiter>? node = queue?.Waiters.First;
@@ -136,21 +136,15 @@ internal sealed class WaiterService(CommandExecutor executor)
                 continue;
             }
 
-            ulong missing = waiter.Stripes & ~held;
-            if (missing != 0 && !TryEnter(missing))
+            if (!locked.Grow(waiter.Stripes))
             {
-                _keyspace.Exit(held);
-                held |= missing;
-                _keyspace.Enter(held);
-
-                // Others were here meanwhile.
+                // Other threads were here meanwhile.
                 queue = _server.Waiting.QueueOf(stripe, key);
                 node = queue?.Waiters.First;
                 continue;
             }
 
-            held |= missing;
-            executor.HeldStripes = held;
+            executor.HeldStripes = locked.Held;
             node = node.Next;
             if (TryExecute(waiter))
             {
@@ -158,8 +152,6 @@ internal sealed class WaiterService(CommandExecutor executor)
                 _served.Add(waiter);
             }
         }
-
-        return held;
     }
 
     // Whether the key holds what the waiter waits for, or is gone and the waiter wants to know it.
@@ -193,35 +185,5 @@ internal sealed class WaiterService(CommandExecutor executor)
         if (served) waiter.Reply = _reply.Written.ToArray();
         _reply.Clear();
         return served;
-    }
-
-    // All of them or none.
-    private bool TryEnter(ulong stripes)
-    {
-        ulong entered = 0;
-        for (ulong left = stripes; left != 0; left &= left - 1)
-        {
-            int stripe = BitOperations.TrailingZeroCount(left);
-            if (!TryEnter(_keyspace.Stripes[stripe]))
-            {
-                _keyspace.Exit(entered);
-                return false;
-            }
-
-            entered |= 1UL << stripe;
-        }
-
-        return true;
-    }
-
-    private static bool TryEnter(Stripe stripe)
-    {
-        for (int i = 0; i < TriesMax; i++)
-        {
-            if (stripe.TryEnter()) return true;
-            Thread.SpinWait(8);
-        }
-
-        return false;
     }
 }

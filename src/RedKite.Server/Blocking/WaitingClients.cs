@@ -1,4 +1,3 @@
-using System.Numerics;
 using RedKite.Net;
 using RedKite.Server.Sessions;
 using RedKite.Store.Keyspace;
@@ -75,10 +74,8 @@ internal sealed class WaitingClients(Keyspace keyspace)
     /// <returns>Whether it was waiting until now; then nobody else ends it, and who calls replies.</returns>
     internal bool TryEnd(Waiter waiter)
     {
-        keyspace.Enter(waiter.Stripes);
-        bool ends = TryEndLocked(waiter);
-        keyspace.Exit(waiter.Stripes);
-        return ends;
+        using LockScope locked = keyspace.Lock(waiter.Stripes);
+        return TryEndLocked(waiter);
     }
 
     /// <summary>Ends a wait, unless it has ended. Its stripes are locked.</summary>
@@ -115,13 +112,13 @@ internal sealed class WaitingClients(Keyspace keyspace)
         else connection.Loop.Post(() => Finish(connection, waiter));
     }
 
-    /// <summary>Whether some stripe of a mask has touched keys that are waited for.</summary>
-    internal bool HasTouched(ulong stripes)
+    /// <summary>Whether one of the stripes has touched keys that are waited for.</summary>
+    internal bool HasTouched(StripeSet stripes)
     {
         if (Count == 0) return false;
-        for (; stripes != 0; stripes &= stripes - 1)
+        foreach (int stripe in stripes)
         {
-            if (keyspace.Stripes[BitOperations.TrailingZeroCount(stripes)].HasTouched) return true;
+            if (keyspace.Stripes[stripe].HasTouched) return true;
         }
 
         return false;

@@ -271,12 +271,12 @@ internal ref struct CommandContext
     /// </summary>
     internal readonly void EnterStripe(int stripe)
     {
-        if ((_executor.HeldStripes >> stripe & 1) == 0) Server.Keyspace.Stripes[stripe].Enter();
+        if (!_executor.HeldStripes.Contains(stripe)) Server.Keyspace.Stripes[stripe].Enter();
     }
 
     internal readonly void ExitStripe(int stripe)
     {
-        if ((_executor.HeldStripes >> stripe & 1) == 0) Server.Keyspace.Stripes[stripe].Exit();
+        if (!_executor.HeldStripes.Contains(stripe)) Server.Keyspace.Stripes[stripe].Exit();
     }
 
     /// <summary>Selects another database for the rest of the session.</summary>

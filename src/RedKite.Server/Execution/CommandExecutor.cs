@@ -86,7 +86,7 @@ internal sealed class CommandExecutor
     internal bool TouchesByClock { get; private set; }
 
     /// <summary>The stripes that are locked for the command that executes, on the path that locks several.</summary>
-    internal ulong HeldStripes { get; set; }
+    internal StripeSet HeldStripes { get; set; }
 
     /// <summary>Reads the clock.</summary>
     internal void ReadTime() => SetTime(Stopwatch.GetTimestamp());
@@ -268,7 +268,7 @@ internal sealed class CommandExecutor
                 if (Reply.Errors != errors) _slowPath.NoteError(command);
                 if (stripe.HasTouched)
                 {
-                    ServeWaiters(1UL << _keyspace.StripeOf(request.Hash), session);
+                    ServeWaiters(_keyspace.StripeOf(request.Hash), session);
                     held = null;
                 }
 
@@ -297,11 +297,19 @@ internal sealed class CommandExecutor
 
     // A command of the short path touched keys that clients wait for. Its stripe is given back.
     [MethodImpl(MethodImplOptions.NoInlining)]
-    private void ServeWaiters(ulong held, Session session)
+    private void ServeWaiters(int stripe, Session session)
     {
-        held = Waiters.Serve(held);
-        HeldStripes = 0;
-        _keyspace.Exit(held);
+        var locked = LockScope.Adopt(_keyspace, StripeSet.Of(stripe));
+        try
+        {
+            Waiters.Serve(ref locked);
+        }
+        finally
+        {
+            HeldStripes = StripeSet.Empty;
+            locked.Dispose();
+        }
+
         NoteTouchMode(session);
         Waiters.Deliver();
     }

@@ -68,14 +68,21 @@ internal sealed class SlowPath(CommandExecutor executor)
         cmd.Begin(command, arguments, firstKeyHash);
         cmd.Session.LastCommand = command; // before it executes: CLIENT LIST shows itself
         long errors = Reply.Errors;
-        ulong stripes = StripesOf(cmd, command, requestBytes: arguments[^1].Start + arguments[^1].Length - arguments[0].Start);
-        _keyspace.Enter(stripes);
-        executor.HeldStripes = stripes;
-        command.Handler(ref cmd);
-        executor.KeyHashes.Forget();
-        if (_server.Waiting.Count > 0) stripes = executor.Waiters.Serve(stripes);
-        executor.HeldStripes = 0;
-        _keyspace.Exit(stripes);
+        StripeSet stripes = StripesOf(cmd, command, requestBytes: arguments[^1].Start + arguments[^1].Length - arguments[0].Start);
+        LockScope locked = _keyspace.Lock(stripes);
+        try
+        {
+            executor.HeldStripes = stripes;
+            command.Handler(ref cmd);
+            executor.KeyHashes.Forget();
+            if (_server.Waiting.Count > 0) executor.Waiters.Serve(ref locked);
+        }
+        finally
+        {
+            executor.HeldStripes = StripeSet.Empty;
+            locked.Dispose();
+        }
+
         executor.Waiters.Deliver();
         if (cmd.Session.Waiter is { } waiter) RedKiteServer.WaitBegan(waiter);
         executor.NoteTouchMode(cmd.Session);
@@ -163,10 +170,10 @@ internal sealed class SlowPath(CommandExecutor executor)
         return true;
     }
 
-    private ulong StripesOf(scoped in CommandContext cmd, Command command, int requestBytes)
+    private StripeSet StripesOf(scoped in CommandContext cmd, Command command, int requestBytes)
     {
         if (command.Is(CommandFlags.AllStripes) || command.NeedsAllStripes?.Invoke(cmd) == true) return _keyspace.AllStripes;
-        ulong stripes = 0;
+        StripeSet stripes = StripeSet.Empty;
         int count = 0;
         var keys = new KeyExtraction(command);
         while (keys.MoveNext(cmd))
@@ -174,7 +181,7 @@ internal sealed class SlowPath(CommandExecutor executor)
             count++;
             ulong hash = cmd.HashOf(keys.Argument);
             executor.KeyHashes.Keep(cmd.Database, keys.Argument, hash);
-            stripes |= 1UL << _keyspace.StripeOf(hash);
+            stripes = stripes.With(_keyspace.StripeOf(hash));
         }
 
         if (count > 0) executor.KeyHashes.PrefetchEntries(mayAdd: command.Is(CommandFlags.Write), executor.EntryBytes(requestBytes, count));

@@ -10,26 +10,23 @@ namespace RedKite.Store.Keyspace;
 /// </summary>
 internal sealed class Keyspace : IDisposable
 {
-    /// <summary>A set of stripes is one 64-bit mask.</summary>
-    internal const int StripesMax = 64;
-
     private readonly SlabSource _source = new();
     private readonly KeyHasher _hasher;
     private readonly Database[] _databases;
     private int _makingHuge;
 
-    /// <param name="stripes">A power of two, at most <see cref="StripesMax"/>.</param>
+    /// <param name="stripes">A power of two, at most <see cref="StripeSet.StripesMax"/>.</param>
     /// <param name="databases">How many numbered databases there are.</param>
     /// <param name="guarded">Whether memory comes from the guarded arena of the tests.</param>
     /// <param name="hasher">A hasher whose secret is known, for what must be repeated exactly; otherwise one of its own.</param>
     internal Keyspace(int stripes, int databases, bool guarded = false, KeyHasher? hasher = null)
     {
         _hasher = hasher ?? new KeyHasher();
-        ArgumentOutOfRangeException.ThrowIfGreaterThan(stripes, StripesMax);
+        ArgumentOutOfRangeException.ThrowIfGreaterThan(stripes, StripeSet.StripesMax);
         if (!BitOperations.IsPow2(stripes)) throw new ArgumentException("The number of stripes is a power of two.", nameof(stripes));
         Stripes = new Stripe[stripes];
         for (int i = 0; i < stripes; i++) Stripes[i] = new Stripe(_source, _hasher, guarded);
-        AllStripes = stripes == StripesMax ? ulong.MaxValue : (1UL << stripes) - 1;
+        AllStripes = StripeSet.First(stripes);
         _databases = new Database[databases];
         for (int i = 0; i < databases; i++) _databases[i] = new Database(this, i);
     }
@@ -39,8 +36,8 @@ internal sealed class Keyspace : IDisposable
     /// <summary>The hasher of keys, fields and members: keyed, so that no client can aim at a bucket.</summary>
     internal KeyHasher Hasher => _hasher;
 
-    /// <summary>The mask that names every stripe.</summary>
-    internal ulong AllStripes { get; }
+    /// <summary>The set of every stripe.</summary>
+    internal StripeSet AllStripes { get; }
 
     internal ReadOnlySpan<Database> Databases => _databases;
 
@@ -106,18 +103,12 @@ internal sealed class Keyspace : IDisposable
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal int StripeOf(ulong hash) => (int)(hash >> 8) & (Stripes.Length - 1);
 
-    /// <summary>Locks the stripes of a mask, in ascending order.</summary>
+    /// <summary>Locks stripes, in ascending order, until the scope is disposed of.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    internal void Enter(ulong stripes)
-    {
-        for (; stripes != 0; stripes &= stripes - 1) Stripes[BitOperations.TrailingZeroCount(stripes)].Enter();
-    }
+    internal LockScope Lock(StripeSet stripes) => new(this, stripes);
 
-    [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    internal void Exit(ulong stripes)
-    {
-        for (; stripes != 0; stripes &= stripes - 1) Stripes[BitOperations.TrailingZeroCount(stripes)].Exit();
-    }
+    /// <summary>Locks every stripe.</summary>
+    internal LockScope LockAll() => new(this, AllStripes);
 
     /// <summary>Gives what all stripes share and keep for reuse back to the system; each stripe's own is its segment pool's.</summary>
     internal void ReleaseFreeMemory()

@@ -14,7 +14,7 @@ internal sealed unsafe class Stripe : IDisposable
     private readonly KeyHasher _hasher;
     private readonly Queue<DroppedTable> _dropped = new();
     private readonly Queue<KeyIdentity> _touched = new();
-    private StripeLock _lock;
+    private StripeLock _lock = new();
 
     internal Stripe(SlabSource source, KeyHasher hasher, bool guarded)
     {
@@ -46,7 +46,17 @@ internal sealed unsafe class Stripe : IDisposable
 
     internal long UsedBytes => Arena.UsedBytes + Segments.UsedBytes;
 
+    /// <summary>How often a thread had to wait for the lock.</summary>
     internal long LockWaits => _lock.Contended;
+
+    /// <summary>How often a thread waited for the lock for so long that it slept.</summary>
+    internal long LockParks => _lock.Parks;
+
+    /// <summary>How long threads waited for the lock altogether.</summary>
+    internal TimeSpan LockWaited => _lock.Waited;
+
+    /// <summary>Whether a thread holds the lock now.</summary>
+    internal bool IsLocked => _lock.IsHeld;
 
     /// <summary>How many waits there are for keys of this stripe. Without any, nothing is noted.</summary>
     internal int Watchers { get; set; }
@@ -62,7 +72,7 @@ internal sealed unsafe class Stripe : IDisposable
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal void Exit() => _lock.Exit();
 
-    /// <summary>Enters if nobody else is in.</summary>
+    /// <summary>Enters if no other thread is in.</summary>
     internal bool TryEnter() => _lock.TryEnter();
 
     /// <summary>Notes a key that is about to go. Who reads a stream for a group wants to know that it is gone.</summary>

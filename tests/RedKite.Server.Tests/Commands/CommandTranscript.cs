@@ -83,11 +83,9 @@ public sealed class CommandTranscript : IAsyncLifetime
     {
         byte[] bytes = Encoding.Latin1.GetBytes(key);
         ulong hash = _server.Keyspace.Hash(bytes);
-        _server.Keyspace.Enter(_server.Keyspace.AllStripes);
+        using LockScope locked = _server.Keyspace.LockAll();
         Entry entry = _server.Keyspace.Databases[0].Find(bytes, hash, NowMs);
-        T? result = entry.Exists ? look(entry) : default;
-        _server.Keyspace.Exit(_server.Keyspace.AllStripes);
-        return result;
+        return entry.Exists ? look(entry) : default;
     }
 
     private sealed class StandingClock : TimeProvider

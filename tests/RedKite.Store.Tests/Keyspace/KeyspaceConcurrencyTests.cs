@@ -74,14 +74,11 @@ public class KeyspaceConcurrencyTests
                 for (int number = 0; number < 150_000; number++)
                 {
                     byte[] key = Encoding.ASCII.GetBytes($"key:{number}");
-                    store.Enter(1);
+                    using LockScope locked = store.LockAll();
                     database.WriteString(key, store.Hash(key), default, 30, ValueEncoding.Raw, Database.NoExpiry, 0).Value.Clear();
-                    store.Exit(1);
                 }
 
-                store.Enter(store.AllStripes);
-                database.Clear();
-                store.Exit(store.AllStripes);
+                using (store.LockAll()) database.Clear();
                 new BackgroundSweep(store, 0, 1).Run(0, long.MaxValue, expire: false);
             }
 
@@ -105,8 +102,7 @@ public class KeyspaceConcurrencyTests
             {
                 byte[] from = keys[random.Next(keys.Length)];
                 byte[] to = keys[random.Next(keys.Length)];
-                ulong locked = i % 500 == 0 ? store.AllStripes : Mask(store, from) | Mask(store, to);
-                store.Enter(locked);
+                using LockScope locked = store.Lock(i % 500 == 0 ? store.AllStripes : StripesOf(store, from).With(StripesOf(store, to)));
                 if (i % 500 == 0) Assert.Equal(2_000, keys.Sum(key => ReadNumber(store, database, key)));
                 long taken = ReadNumber(store, database, from);
                 if (taken > 0)
@@ -114,8 +110,6 @@ public class KeyspaceConcurrencyTests
                     WriteNumber(store, database, from, taken - 1);
                     WriteNumber(store, database, to, ReadNumber(store, database, to) + 1);
                 }
-
-                store.Exit(locked);
             }
         });
         Assert.Equal(2_000, keys.Sum(key => ReadNumber(store, database, key)));
@@ -142,8 +136,7 @@ public class KeyspaceConcurrencyTests
         for (int i = 0; i < Batch; i++)
         {
             byte[] key = Key(numbers[i]);
-            ulong stripe = Mask(store, key);
-            store.Enter(stripe);
+            using LockScope locked = store.Lock(StripesOf(store, key));
             long nowMs = clock.ElapsedMilliseconds;
             Entry entry = database.Find(key, hashes[i], nowMs);
             if (entry.Exists) AssertWhole(entry, numbers[i]);
@@ -163,17 +156,14 @@ public class KeyspaceConcurrencyTests
                     database.Remove(entry);
                     break;
             }
-
-            store.Exit(stripe);
         }
     }
 
     private static void ChangeDatabases(KeyStore store, Random random)
     {
-        store.Enter(store.AllStripes);
+        using LockScope locked = store.LockAll();
         if (random.Next(2) == 0) store.Databases[0].SwapWith(store.Databases[1]);
         else store.Databases[random.Next(2)].Clear();
-        store.Exit(store.AllStripes);
     }
 
     private static bool Check(KeyStore store, Database database, int number)
@@ -192,7 +182,7 @@ public class KeyspaceConcurrencyTests
         if (MemoryMarshal.Cast<byte, int>(entry.Value).ContainsAnyExcept(number)) throw new InvalidOperationException($"Key {number} has a foreign value.");
     }
 
-    private static ulong Mask(KeyStore store, byte[] key) => 1UL << store.StripeOf(store.Hash(key));
+    private static StripeSet StripesOf(KeyStore store, byte[] key) => StripeSet.Of(store.StripeOf(store.Hash(key)));
 
     private static byte[] Key(int number) => Encoding.ASCII.GetBytes($"key:{number}");
 

@@ -1,58 +1,50 @@
+using System.Diagnostics;
+using System.Globalization;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Store.Tests.Keyspace;
 
 public class StripeLockTests
 {
-    private StripeLock _lock;
+    private StripeLock _lock = new();
     private long _plain;
     private int _inside;
 
     [Theory]
-    [InlineData(2)]
-    [InlineData(16)]
-    public void One_thread_at_a_time_is_inside(int threads)
+    [InlineData(2, 50_000, 0)]
+    [InlineData(16, 50_000, 0)]
+    [InlineData(4, 4_000, 40)] // now and then held for long, so that the others sleep
+    [InlineData(12, 1_500, 40)]
+    public void One_thread_at_a_time_is_inside(int threads, int turns, int turnsPerLongOne)
     {
-        const int Turns = 50_000;
         int intruders = 0;
         Run(threads, _ =>
         {
-            for (int i = 0; i < Turns; i++)
+            for (int i = 0; i < turns; i++)
             {
                 _lock.Enter();
                 if (++_inside != 1) Interlocked.Increment(ref intruders);
                 _plain++;
                 if (i % 64 == 0) Thread.Yield();
+                if (turnsPerLongOne > 0 && i % turnsPerLongOne == 0) SpinFor(TimeSpan.FromMicroseconds(150));
                 _inside--;
                 _lock.Exit();
             }
         });
         Assert.Equal(0, intruders);
-        Assert.Equal((long)threads * Turns, _plain);
+        Assert.Equal((long)threads * turns, _plain);
+        Assert.False(_lock.IsHeld);
+        if (turnsPerLongOne > 0) Assert.NotEqual(0, _lock.Parks);
     }
 
     [Fact]
     public void Waiting_is_counted()
     {
         // A thread that says that it is about to enter may be held up before it does: then it is tried again.
-        for (int attempt = 0; attempt < 200 && _lock.Contended == 0; attempt++)
-        {
-            bool entering = false;
-            _lock.Enter();
-            var waiter = new Thread(() =>
-            {
-                Volatile.Write(ref entering, true);
-                _lock.Enter();
-                _lock.Exit();
-            });
-            waiter.Start();
-            while (!Volatile.Read(ref entering)) Thread.Yield();
-            Thread.Sleep(5);
-            _lock.Exit();
-            waiter.Join();
-        }
-
+        for (int attempt = 0; attempt < 200 && _lock.Contended == 0; attempt++) HoldWhileAnotherEnters(milliseconds: 5);
         Assert.Equal(1, _lock.Contended);
+        Assert.Equal(1, _lock.Parks);
+        Assert.InRange(_lock.Waited, TimeSpan.FromMicroseconds(20), TimeSpan.FromSeconds(10));
     }
 
     [Fact]
@@ -65,6 +57,106 @@ public class StripeLockTests
         }
 
         Assert.Equal(0, _lock.Contended);
+        Assert.Equal(0, _lock.Parks);
+        Assert.Equal(TimeSpan.Zero, _lock.Waited);
+    }
+
+    [Fact]
+    public void Trying_enters_only_a_free_lock()
+    {
+        Assert.True(_lock.TryEnter());
+        Assert.True(_lock.IsHeld);
+        Assert.False(_lock.TryEnter());
+        _lock.Exit();
+        Assert.False(_lock.IsHeld);
+        Assert.True(_lock.TryEnter());
+    }
+
+    // Redis serves its other clients meanwhile; here at least their processors are free for others.
+    [Fact]
+    public void A_thread_that_waits_for_long_uses_no_processor_time()
+    {
+        Assert.SkipUnless(OperatingSystem.IsLinux(), "A thread's processor time is read from /proc.");
+        const int Threads = 3;
+        double[] cpuMs = new double[Threads];
+        _lock.Enter();
+        Thread[] waiters = [.. Enumerable.Range(0, Threads).Select(index => new Thread(() =>
+        {
+            double before = ThreadCpuMs();
+            _lock.Enter();
+            cpuMs[index] = ThreadCpuMs() - before;
+            _lock.Exit();
+        }))];
+        foreach (Thread waiter in waiters) waiter.Start();
+        Thread.Sleep(500);
+        _lock.Exit();
+        foreach (Thread waiter in waiters) waiter.Join();
+        Assert.Equal(Threads, _lock.Parks);
+        Assert.All(cpuMs, used => Assert.InRange(used, 0, 5));
+    }
+
+    [Fact]
+    public void A_thread_that_others_overtake_again_and_again_gets_the_lock_in_the_end()
+    {
+        const int Turns = 50;
+        bool done = false;
+        var busy = new Thread(() =>
+        {
+            while (!Volatile.Read(ref done))
+            {
+                _lock.Enter();
+                SpinFor(TimeSpan.FromMicroseconds(100));
+                _lock.Exit(); // and at once again: a thread that sleeps comes too late
+            }
+        });
+        busy.Start();
+        var longest = TimeSpan.Zero;
+        for (int i = 0; i < Turns; i++)
+        {
+            long start = Stopwatch.GetTimestamp();
+            _lock.Enter();
+            TimeSpan waited = Stopwatch.GetElapsedTime(start);
+            if (waited > longest) longest = waited;
+            _lock.Exit();
+        }
+
+        Volatile.Write(ref done, true);
+        busy.Join();
+        Assert.InRange(longest, TimeSpan.Zero, TimeSpan.FromSeconds(1)); // 1 ms, a wake-up, and what the machine adds
+    }
+
+    [Fact]
+    public void An_interrupt_is_put_off_until_the_lock_is_entered()
+    {
+        bool entered = false, interrupted = false;
+        _lock.Enter();
+        var waiter = new Thread(() =>
+        {
+            _lock.Enter();
+            entered = true;
+            _lock.Exit();
+            try
+            {
+                Thread.Sleep(10_000);
+            }
+            catch (ThreadInterruptedException)
+            {
+                interrupted = true;
+            }
+        });
+        waiter.Start();
+        for (int i = 0; i < 20; i++)
+        {
+            Thread.Sleep(5);
+            waiter.Interrupt();
+            Assert.False(Volatile.Read(ref entered));
+        }
+
+        _lock.Exit();
+        waiter.Join();
+        Assert.True(entered);
+        Assert.True(interrupted);
+        Assert.True(_lock.TryEnter());
     }
 
     internal static void Run(int threads, Action<int> work)
@@ -85,4 +177,31 @@ public class StripeLockTests
         foreach (Thread thread in all) thread.Join();
         if (!failures.IsEmpty) throw new AggregateException(failures);
     }
+
+    private void HoldWhileAnotherEnters(int milliseconds)
+    {
+        bool entering = false;
+        _lock.Enter();
+        var waiter = new Thread(() =>
+        {
+            Volatile.Write(ref entering, true);
+            _lock.Enter();
+            _lock.Exit();
+        });
+        waiter.Start();
+        while (!Volatile.Read(ref entering)) Thread.Yield();
+        Thread.Sleep(milliseconds);
+        _lock.Exit();
+        waiter.Join();
+    }
+
+    private static void SpinFor(TimeSpan time)
+    {
+        long start = Stopwatch.GetTimestamp();
+        while (Stopwatch.GetElapsedTime(start) < time) Thread.SpinWait(10);
+    }
+
+    // The first number is the time on a processor, in nanoseconds.
+    private static double ThreadCpuMs() =>
+        long.Parse(File.ReadAllText("/proc/thread-self/schedstat").Split(' ')[0], CultureInfo.InvariantCulture) / 1e6;
 }
