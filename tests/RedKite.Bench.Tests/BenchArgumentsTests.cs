@@ -4,7 +4,7 @@ namespace RedKite.Bench.Tests;
 public class BenchArgumentsTests
 {
     [Fact]
-    public void Defaults_are_memtiers()
+    public void Defaults_match_memtier()
     {
         BenchOptions options = BenchArguments.Parse([]);
         Assert.Equal(("localhost", 6379, 50, 4, 10_000L), (options.Server, options.Port, options.Clients, options.Threads, options.RequestsPerClient));
@@ -16,13 +16,13 @@ public class BenchArgumentsTests
     [InlineData("-c7")]
     [InlineData("--clients 7")]
     [InlineData("--clients=7")]
-    public void A_value_may_be_written_in_four_ways(string line)
+    public void Option_value_has_four_spellings(string line)
     {
         Assert.Equal(7, BenchArguments.Parse(line.Split(' ')).Clients);
     }
 
     [Fact]
-    public void Options_reach_their_places()
+    public void Options_set_their_properties()
     {
         BenchOptions options = BenchArguments.Parse(
             ["-s", "::1", "-p", "7", "--ratio", "3:0", "--key-pattern=Z:P", "--data-size-range", "10-20", "-a", "kite:red", "--protocol", "resp3",
@@ -33,7 +33,7 @@ public class BenchArgumentsTests
     }
 
     [Fact]
-    public void A_commands_ratio_and_pattern_are_those_that_follow_it()
+    public void Ratio_and_pattern_apply_to_the_preceding_command()
     {
         BenchOptions options = BenchArguments.Parse(["--command", "PING", "--command", "HSET __key__ f __data__", "--command-ratio", "4", "--command-key-pattern", "S"]);
         Assert.Equal([new BenchCommand("PING", 1, KeyPattern.Random), new BenchCommand("HSET __key__ f __data__", 4, KeyPattern.Sequential)], options.Commands);
@@ -43,7 +43,7 @@ public class BenchArgumentsTests
     [InlineData("R:R", 101)]
     [InlineData("S:S", 101)]
     [InlineData("P:P", 11)]
-    public void All_keys_means_a_request_for_each_key(string pattern, long requests)
+    public void Allkeys_sends_one_request_per_key(string pattern, long requests)
     {
         BenchOptions options = BenchArguments.Parse(["-n", "allkeys", "--key-maximum", "100", "-c", "5", "-t", "2", "--key-pattern", pattern]);
         Assert.Equal(requests, options.RequestsPerClient);
@@ -72,7 +72,7 @@ public class BenchArgumentsTests
     [InlineData("--command \"x", "--command: a quote does not end: \"x")]
     [InlineData("--protocol 4", "--protocol: 4 is none of 2, 3, redis, resp2, resp3")]
     [InlineData("--print-percentiles 50,101", "--print-percentiles: 101 is not a number from 0 to 100")]
-    public void A_wrong_option_is_told_in_one_line(string line, string expected)
+    public void Invalid_option_is_one_line_of_error(string line, string expected)
     {
         var output = new StringWriter();
         var errors = new StringWriter();
@@ -83,7 +83,7 @@ public class BenchArgumentsTests
     }
 
     [Fact]
-    public void Help_names_every_option_that_memtier_users_know()
+    public void Help_lists_memtier_options()
     {
         var output = new StringWriter();
         Assert.Equal(0, BenchProgram.Run(["--help"], output, TextWriter.Null));

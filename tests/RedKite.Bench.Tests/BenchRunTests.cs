@@ -13,7 +13,7 @@ public class BenchRunTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public async Task Counts_hits_and_misses_are_exact(string transport)
+    public async Task Request_hit_and_miss_counts_are_exact(string transport)
     {
         await using RedKiteServer server = await StartAsync();
         string[] common = ["-p", $"{server.Port}", "-t", "2", "-c", "3", "--pipeline", "7", "--key-maximum", "99", "--transport", transport];
@@ -28,7 +28,7 @@ public class BenchRunTests
     }
 
     [Fact]
-    public void Redis_says_the_same_of_hits_and_misses()
+    public void Hits_and_misses_match_redis_info()
     {
         using ServerProcess redis = ServerProcess.Start(ServerProgram.Oracle);
         BenchResult result = Run("-p", $"{redis.Port}", "-t", "2", "-c", "4", "-n", "3000", "--pipeline", "10", "--ratio", "1:3", "--key-maximum", "2000", "--protocol", "3", "--select-db", "2");
@@ -41,7 +41,7 @@ public class BenchRunTests
     }
 
     [Fact]
-    public async Task Large_values_come_back_whole()
+    public async Task Large_values_arrive_whole()
     {
         await using RedKiteServer server = await StartAsync();
         BenchResult result = Run("-p", $"{server.Port}", "-t", "1", "-c", "2", "-n", "100", "--pipeline", "20", "-d", "300000", "--ratio", "1:1", "--key-maximum", "3");
@@ -50,7 +50,7 @@ public class BenchRunTests
     }
 
     [Fact]
-    public async Task Arbitrary_commands_share_the_load_by_their_ratios()
+    public async Task Arbitrary_commands_follow_their_ratios()
     {
         await using RedKiteServer server = await StartAsync();
         BenchResult result = Run("-p", $"{server.Port}", "-t", "1", "-c", "1", "-n", "100", "--command", "APPEND __key__ __data__", "--command-ratio", "3", "--command", "PING", "--command", "PING again");
@@ -58,7 +58,7 @@ public class BenchRunTests
     }
 
     [Fact]
-    public async Task Replies_that_are_errors_are_counted_and_the_first_is_told()
+    public async Task Error_replies_are_counted_and_the_first_reported()
     {
         await using RedKiteServer server = await StartAsync();
         BenchResult result = Run("-p", $"{server.Port}", "-t", "1", "-c", "1", "-n", "5", "--command", "GET");
@@ -67,7 +67,7 @@ public class BenchRunTests
     }
 
     [Fact]
-    public async Task A_limited_connection_keeps_its_rate()
+    public async Task Rate_limit_applies_per_connection()
     {
         await using RedKiteServer server = await StartAsync();
         QuietMachine.Try(() =>
@@ -80,7 +80,7 @@ public class BenchRunTests
     [Theory]
     [InlineData("even")]
     [InlineData("poisson")]
-    public async Task An_open_loop_sends_at_its_rate(string arrival)
+    public async Task Open_loop_sends_at_the_target_rate(string arrival)
     {
         await using RedKiteServer server = await StartAsync();
         QuietMachine.Try(() =>
@@ -91,7 +91,7 @@ public class BenchRunTests
     }
 
     [Fact]
-    public void A_stall_shows_in_the_corrected_percentiles_alone() => QuietMachine.Try(() =>
+    public void Stall_appears_only_in_corrected_percentiles() => QuietMachine.Try(() =>
     {
         using var server = new StallingServer(stallAfterMs: 500, stallMs: 200);
         BenchResult result = Run("-p", $"{server.Port}", "-s", "127.0.0.1", "-t", "1", "-c", "1", "--target-rate", "500", "--test-time", "2");
@@ -104,7 +104,7 @@ public class BenchRunTests
     });
 
     [Fact]
-    public void What_was_due_and_could_not_be_sent_is_told() => QuietMachine.Try(() =>
+    public void Unsent_due_requests_are_reported() => QuietMachine.Try(() =>
     {
         using var server = new StallingServer(stallAfterMs: 500, stallMs: 1500);
         BenchResult result = Run("-p", $"{server.Port}", "-s", "127.0.0.1", "-t", "1", "-c", "1", "--target-rate", "500", "--test-time", "1");
@@ -113,7 +113,7 @@ public class BenchRunTests
     });
 
     [Fact]
-    public async Task The_table_and_the_file_have_memtiers_form()
+    public async Task Table_and_json_have_memtier_form()
     {
         await using RedKiteServer server = await StartAsync();
         string file = Path.GetTempFileName();
@@ -152,7 +152,7 @@ public class BenchRunTests
     }
 
     [Fact]
-    public async Task Several_runs_give_the_best_the_worst_and_all()
+    public async Task Several_runs_report_best_worst_and_aggregate()
     {
         await using RedKiteServer server = await StartAsync();
         BenchOptions options = BenchArguments.Parse(["-p", $"{server.Port}", "-t", "1", "-c", "1", "-n", "50", "-x", "3"]);
@@ -162,7 +162,7 @@ public class BenchRunTests
     }
 
     [Fact]
-    public void A_password_is_given_and_a_wrong_one_told()
+    public void Password_is_sent_and_a_wrong_one_reported()
     {
         using ServerProcess redis = ServerProcess.Start(ServerProgram.Oracle, "--requirepass", "kite");
         Assert.Equal(10, Run("-p", $"{redis.Port}", "-t", "1", "-c", "1", "-n", "10", "-a", "kite").Totals.Count);
@@ -173,7 +173,7 @@ public class BenchRunTests
     }
 
     [Fact]
-    public void An_encrypted_connection_carries_the_same_load()
+    public void Tls_connection_carries_the_same_load()
     {
         string folder = Directory.CreateTempSubdirectory("redkite-test-").FullName;
         try
@@ -199,7 +199,7 @@ public class BenchRunTests
     }
 
     [Fact]
-    public void A_server_that_is_not_there_is_told_in_one_line()
+    public void Unreachable_server_is_one_line_of_error()
     {
         var errors = new StringWriter();
         int port = LoopbackPort.Next();

@@ -6,7 +6,7 @@ public class KeySequenceTests
     private const int Draws = 200_000;
 
     [Fact]
-    public void Sequential_goes_through_the_range_and_starts_again()
+    public void Sequential_wraps_around_the_range()
     {
         Assert.Equal([3, 4, 5, 3, 4], Draw("S", 3, 5, 5));
     }
@@ -26,7 +26,7 @@ public class KeySequenceTests
     }
 
     [Fact]
-    public void Gaussian_has_the_middle_and_the_deviation_asked_for()
+    public void Gaussian_has_the_configured_median_and_deviation()
     {
         long[] keys = Draw("G", 0, 10_000, Draws, "--key-median=4000", "--key-stddev=500");
         double mean = keys.Average();
@@ -36,7 +36,7 @@ public class KeySequenceTests
     }
 
     [Fact]
-    public void Gaussian_stays_in_the_range()
+    public void Gaussian_stays_within_the_range()
     {
         Assert.All(Draw("G", 5, 9, 10_000, "--key-stddev=100"), key => Assert.InRange(key, 5, 9));
     }
@@ -45,7 +45,7 @@ public class KeySequenceTests
     [InlineData(0.7)]
     [InlineData(1)]
     [InlineData(2.5)]
-    public void Zipf_follows_its_law(double exponent)
+    public void Zipf_frequencies_follow_the_distribution(double exponent)
     {
         const int keys = 50;
         int[] counts = Histogram(Draw("Z", 0, keys - 1, Draws, FormattableString.Invariant($"--key-zipf-exp={exponent}")), keys);
@@ -58,13 +58,13 @@ public class KeySequenceTests
     }
 
     [Fact]
-    public void One_key_is_drawn_by_every_pattern()
+    public void Every_pattern_accepts_a_single_key()
     {
         foreach (string pattern in (string[])["R", "S", "P", "G", "Z"]) Assert.Equal([7, 7, 7], Draw(pattern, 7, 7, 3));
     }
 
     [Fact]
-    public void The_whole_range_of_numbers_is_reached()
+    public void Full_64_bit_range_is_reached()
     {
         const long maximum = long.MaxValue - 1;
         Assert.All(Draw("R", 0, maximum, 1000), key => Assert.InRange(key, 0, maximum));

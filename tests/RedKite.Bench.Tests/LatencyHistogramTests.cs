@@ -4,7 +4,7 @@ namespace RedKite.Bench.Tests;
 public class LatencyHistogramTests
 {
     [Fact]
-    public void Percentiles_are_within_a_percent()
+    public void Percentiles_are_accurate_to_one_percent()
     {
         var histogram = new LatencyHistogram();
         var random = new RandomSource(7);
@@ -21,7 +21,7 @@ public class LatencyHistogramTests
     }
 
     [Fact]
-    public void A_sum_holds_both()
+    public void Merged_histogram_contains_both()
     {
         LatencyHistogram one = new(), other = new(), sum = new();
         for (int i = 0; i < 99; i++) one.Record(1000);
@@ -34,7 +34,7 @@ public class LatencyHistogramTests
     }
 
     [Fact]
-    public void The_printed_steps_rise_to_a_hundred_percent()
+    public void Printed_percentiles_rise_to_100()
     {
         var histogram = new LatencyHistogram();
         var random = new RandomSource(7);

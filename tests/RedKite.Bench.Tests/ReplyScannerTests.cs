@@ -22,7 +22,7 @@ public class ReplyScannerTests
     [InlineData("|1\r\n+ttl\r\n:3\r\n$2\r\nab\r\n", "Value")]
     [InlineData(">2\r\n+invalidate\r\n*1\r\n$1\r\nk\r\n", "Push")]
     [InlineData("=7\r\ntxt:abc\r\n", "Value")]
-    public void A_reply_is_found_whole_and_in_pieces(string reply, string kind)
+    public void Reply_is_scanned_whole_and_in_pieces(string reply, string kind)
     {
         byte[] three = Encoding.UTF8.GetBytes(reply + reply + reply);
         Assert.Equal([kind, kind, kind], Scan(three, three.Length));
@@ -35,7 +35,7 @@ public class ReplyScannerTests
     [InlineData("$x\r\n")]
     [InlineData("+OK\n")]
     [InlineData("*99999999999999999999\r\n")]
-    public void What_is_not_RESP_is_found(string reply)
+    public void Invalid_resp_is_reported(string reply)
     {
         Assert.Equal("Malformed", Scan(Encoding.UTF8.GetBytes(reply), reply.Length).First());
     }

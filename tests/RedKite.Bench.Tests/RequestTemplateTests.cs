@@ -11,7 +11,7 @@ public class RequestTemplateTests
     [InlineData("MSET __key__ __data__ __key__ __data__", "*5 $4 MSET $3 k-0 $2 xx $3 k-1 $2 xx ")]
     [InlineData("ZADD z{__key__}: 1 'a __data__ é'", "*4 $4 ZADD $7 z{k-0}: $1 1 $7 a xx é ")]
     [InlineData("PING \"\"", "*2 $4 PING $0  ")]
-    public void Placeholders_stand_anywhere(string command, string expected)
+    public void Placeholders_are_found_anywhere(string command, string expected)
     {
         Assert.Equal(expected, Write(command));
     }

@@ -16,7 +16,7 @@ public sealed class BaseCheckoutTests : IDisposable
     }
 
     [Fact]
-    public void It_holds_the_revision_and_leaves_the_working_copy_alone()
+    public void Checkout_has_the_revision_and_leaves_the_working_copy_unchanged()
     {
         using var checkout = new BaseCheckout(_repository.Path, "HEAD~1");
         Assert.Equal("first", File.ReadAllText(Path.Combine(checkout.Root, "file")));
@@ -25,7 +25,7 @@ public sealed class BaseCheckoutTests : IDisposable
     }
 
     [Fact]
-    public void It_goes_with_what_was_built_in_it()
+    public void Checkout_is_removed_with_its_build_output()
     {
         string folder;
         using (var checkout = new BaseCheckout(_repository.Path, "HEAD"))
@@ -41,7 +41,7 @@ public sealed class BaseCheckoutTests : IDisposable
     }
 
     [Fact]
-    public void It_goes_when_measuring_fails()
+    public void Checkout_is_removed_when_measuring_fails()
     {
         string? folder = null;
         Assert.Throws<CannotMeasureException>(() =>
@@ -58,7 +58,7 @@ public sealed class BaseCheckoutTests : IDisposable
     [InlineData("gone")]
     [InlineData("--all")]
     [InlineData("HEAD:file")]
-    public void What_is_no_revision_is_said(string revision)
+    public void Unknown_revision_is_reported(string revision)
     {
         CannotMeasureException thrown = Assert.Throws<CannotMeasureException>(() => new BaseCheckout(_repository.Path, revision));
         Assert.Equal($"{revision} is not a revision of this repository", thrown.Message);

@@ -7,21 +7,21 @@ public class ComparisonTests
     private const double ThresholdPercent = 2;
 
     [Fact]
-    public void A_shift_of_five_percent_is_found_in_noise_of_one_percent()
+    public void Five_percent_shift_is_found_in_one_percent_noise()
     {
         Assert.Equal(Seeds, CountOf(Verdict.Slower, clock => (clock.Measure(100, 0.01), clock.Measure(105, 0.01))));
         Assert.Equal(Seeds, CountOf(Verdict.Faster, clock => (clock.Measure(105, 0.01), clock.Measure(100, 0.01))));
     }
 
     [Fact]
-    public void A_shift_within_the_threshold_is_the_same()
+    public void Shift_within_the_threshold_is_same()
     {
         Assert.InRange(CountOf(Verdict.Same, clock => (clock.Measure(100, 0.01), clock.Measure(101, 0.01))), 85, Seeds);
         Assert.Equal(0, CountOf(Verdict.Slower, clock => (clock.Measure(100, 0.01), clock.Measure(101, 0.01))));
     }
 
     [Fact]
-    public void Noise_alone_is_the_same()
+    public void Noise_alone_is_same()
     {
         Assert.InRange(CountOf(Verdict.Same, clock => (clock.Measure(100, 0.01), clock.Measure(100, 0.01))), 95, Seeds);
     }
@@ -32,7 +32,7 @@ public class ComparisonTests
     [InlineData(0.05, 0, 0)]
     [InlineData(0.2, 0, 2)]
     [InlineData(0.005, 0.01, 2)]
-    public void Noise_alone_is_as_seldom_a_difference_as_chance_allows(double noise, double launchNoise, int most)
+    public void False_positives_are_as_rare_as_the_test_promises(double noise, double launchNoise, int most)
     {
         (Measurements, Measurements) Measure(NoisyClock clock) =>
             (clock.Measure(100, noise, launchNoise: launchNoise), clock.Measure(100, noise, launchNoise: launchNoise));
@@ -41,13 +41,13 @@ public class ComparisonTests
     }
 
     [Fact]
-    public void Noise_that_hides_the_threshold_is_not_taken_for_the_same()
+    public void Noise_above_the_threshold_is_not_same()
     {
         Assert.InRange(CountOf(Verdict.Inconclusive, clock => (clock.Measure(100, 0.2), clock.Measure(100, 0.2))), 95, Seeds);
     }
 
     [Fact]
-    public void Launches_that_disagree_are_no_change()
+    public void Disagreeing_launches_are_no_change()
     {
         double[] usual = [.. Enumerable.Range(0, 10).Select(i => 100 + 0.1 * i)];
         double[] lucky = [.. usual.Select(ns => ns - 5)];
@@ -58,21 +58,21 @@ public class ComparisonTests
     }
 
     [Fact]
-    public void Launches_that_agree_are_a_change()
+    public void Agreeing_launches_are_a_change()
     {
         Assert.InRange(
             CountOf(Verdict.Slower, clock => (clock.Measure(100, 0.005, launchNoise: 0.01), clock.Measure(110, 0.005, launchNoise: 0.01))), 98, Seeds);
     }
 
     [Fact]
-    public void One_launch_each_suffices_where_the_measurements_do()
+    public void One_launch_each_suffices_with_enough_measurements()
     {
         var clock = new NoisyClock(1);
         Assert.Equal(Verdict.Slower, Judge(clock.Measure(100, 0.01, launches: 1), clock.Measure(110, 0.01, launches: 1)).Verdict);
     }
 
     [Fact]
-    public void Eight_bytes_more_are_slower_whatever_the_time_says()
+    public void Eight_more_bytes_are_slower_regardless_of_time()
     {
         var clock = new NoisyClock(1);
         Comparison comparison = Judge(clock.Measure(100, 0.01, bytes: 24), clock.Measure(50, 0.01, bytes: 32));
@@ -80,14 +80,14 @@ public class ComparisonTests
     }
 
     [Fact]
-    public void Fewer_bytes_leave_the_verdict_to_the_time()
+    public void With_fewer_bytes_the_time_decides()
     {
         var clock = new NoisyClock(1);
         Assert.Equal(Verdict.Same, Judge(clock.Measure(100, 0.005, bytes: 32), clock.Measure(100, 0.005, bytes: 24)).Verdict);
     }
 
     [Fact]
-    public void Bytes_that_only_one_build_measured_are_no_verdict()
+    public void Bytes_measured_by_one_build_only_are_inconclusive()
     {
         var clock = new NoisyClock(1);
         Assert.Equal(Verdict.Inconclusive, Judge(clock.Measure(100, 0.005, bytes: 32), clock.Measure(100, 0.005, bytes: null)).Verdict);
@@ -100,7 +100,7 @@ public class ComparisonTests
     [InlineData(4, 30, true)]
     [InlineData(30, 4, true)]
     [InlineData(5, 5, false)]
-    public void Too_few_measurements_are_no_verdict(int before, int after, bool isInconclusive)
+    public void Too_few_measurements_are_inconclusive(int before, int after, bool isInconclusive)
     {
         var clock = new NoisyClock(1);
         Comparison comparison = Judge(clock.Measure(100, 0.001, 1, before), clock.Measure(200, 0.001, 1, after));
@@ -109,7 +109,7 @@ public class ComparisonTests
     }
 
     [Fact]
-    public void A_time_of_zero_is_no_verdict()
+    public void Zero_time_is_inconclusive()
     {
         var clock = new NoisyClock(1);
         Comparison comparison = Judge(clock.Measure(0, 0), clock.Measure(1, 0.01));
@@ -117,7 +117,7 @@ public class ComparisonTests
     }
 
     [Fact]
-    public void The_threshold_is_the_one_that_was_asked_for()
+    public void Threshold_option_is_applied()
     {
         var clock = new NoisyClock(1);
         (Measurements before, Measurements after) = (clock.Measure(100, 0.005), clock.Measure(105, 0.005));
@@ -126,7 +126,7 @@ public class ComparisonTests
     }
 
     [Fact]
-    public void The_least_of_the_launches_bytes_counts()
+    public void Minimum_bytes_of_the_launches_count()
     {
         Measurements two = new Measurements([[1.0]], 40).FollowedBy(new Measurements([[2.0]], 32));
         Assert.Equal(32, two.BytesPerOperation);

@@ -11,7 +11,7 @@ public class ProgramTests
     [InlineData("allocating", 1, "1 slower, 0 faster, 1 same, 0 inconclusive")]
     [InlineData("few", 2, "0 slower, 0 faster, 0 same, 2 inconclusive")]
     [InlineData("other", 2, "nothing to compare")]
-    public void Folders_decide_the_exit_status(string diff, int status, string summary)
+    public void Result_folders_decide_the_exit_status(string diff, int status, string summary)
     {
         (int exitStatus, string output, string errors) = Run("--base", Fixtures.Folder("base"), "--diff", Fixtures.Folder(diff));
         Assert.Equal("", errors);
@@ -21,20 +21,20 @@ public class ProgramTests
 
     // The canary: were the verdicts lost on their way to the exit status, this one would pass as well.
     [Fact]
-    public void What_got_slower_fails_and_the_way_back_does_not()
+    public void Slowdown_fails_and_speedup_passes()
     {
         Assert.Equal(1, Run("--base", Fixtures.Folder("base"), "--diff", Fixtures.Folder("slower")).Status);
         Assert.Equal(0, Run("--base", Fixtures.Folder("slower"), "--diff", Fixtures.Folder("base")).Status);
     }
 
     [Fact]
-    public void A_wider_threshold_lets_it_pass()
+    public void Larger_threshold_passes()
     {
         Assert.Equal(0, Run("--base", Fixtures.Folder("base"), "--diff", Fixtures.Folder("slower"), "--threshold", "8%").Status);
     }
 
     [Fact]
-    public void The_table_says_what_changed_and_why()
+    public void Table_shows_changes_and_reasons()
     {
         string[] lines = Run("--base", Fixtures.Folder("base"), "--diff", Fixtures.Folder("allocating")).Output.Split('\n');
         string set = Assert.Single(lines, line => line.Contains("SampleBenchmarks.Set", StringComparison.Ordinal));
@@ -42,7 +42,7 @@ public class ProgramTests
     }
 
     [Fact]
-    public void Benchmarks_of_one_side_only_are_named()
+    public void Benchmarks_of_one_side_only_are_listed()
     {
         string output = Run("--base", Fixtures.Folder("base"), "--diff", Fixtures.Folder("other")).Output;
         Assert.Contains("only in the base: SampleBenchmarks.Get", output, StringComparison.Ordinal);
@@ -63,7 +63,7 @@ public class ProgramTests
     [InlineData("--rounds needs a value", "HEAD", "--rounds")]
     [InlineData("--launches: 0 is not a whole number above zero", "HEAD", "--launches", "0")]
     [InlineData("--fast is not an option", "HEAD", "--fast")]
-    public void Wrong_arguments_cannot_be_compared(string message, params string[] arguments)
+    public void Invalid_arguments_are_an_error(string message, params string[] arguments)
     {
         (int status, string output, string errors) = Run(arguments);
         Assert.Equal((2, ""), (status, output));
@@ -72,7 +72,7 @@ public class ProgramTests
     }
 
     [Fact]
-    public void A_folder_that_does_not_exist_cannot_be_compared()
+    public void Missing_folder_is_an_error()
     {
         (int status, _, string errors) = Run("--base", Fixtures.Folder("base"), "--diff", Fixtures.Folder("gone"));
         Assert.Equal(2, status);
@@ -80,7 +80,7 @@ public class ProgramTests
     }
 
     [Fact]
-    public void A_revision_that_does_not_exist_cannot_be_compared()
+    public void Unknown_revision_is_an_error()
     {
         (int status, _, string errors) = Run("no-such-revision", "--filter", "*");
         Assert.Equal(2, status);
@@ -88,7 +88,7 @@ public class ProgramTests
     }
 
     [Fact]
-    public void The_options_are_read()
+    public void Options_are_parsed()
     {
         CompareOptions options = CompareOptions.Parse(
             ["HEAD~1", "--filter", "*A*", "--filter", "*B*", "--scenario", "cpu-p1,cpu-p16", "--threshold", "2.5%", "--rounds", "7"]);

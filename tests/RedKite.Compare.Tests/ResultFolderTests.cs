@@ -6,7 +6,7 @@ namespace RedKite.Compare.Tests;
 public class ResultFolderTests
 {
     [Fact]
-    public void Every_report_of_a_benchmark_is_a_launch()
+    public void Each_report_of_a_benchmark_is_a_launch()
     {
         Dictionary<string, Measurements> measured = ResultFolder.Read(Fixtures.Folder("base"));
         Assert.Equal(["SampleBenchmarks.Get", "SampleBenchmarks.Set"], measured.Keys.Order());
@@ -16,7 +16,7 @@ public class ResultFolderTests
     }
 
     [Fact]
-    public void Only_the_results_of_the_workload_count()
+    public void Only_workload_results_count()
     {
         // The fixture's overhead is 0.5 ns and its raw iteration is three times the result.
         double[] measured = ResultFolder.Read(Fixtures.Folder("base"))["SampleBenchmarks.Get"].Pooled;
@@ -24,7 +24,7 @@ public class ResultFolderTests
     }
 
     [Fact]
-    public void Two_exports_of_one_run_count_once()
+    public void Duplicate_exports_of_a_run_count_once()
     {
         using var folder = new TemporaryFolder();
         string report = Directory.EnumerateFiles(Fixtures.Folder("few"), "*.json", SearchOption.AllDirectories).Single();
@@ -34,7 +34,7 @@ public class ResultFolderTests
     }
 
     [Fact]
-    public void A_benchmark_that_failed_has_no_measurements()
+    public void Failed_benchmark_has_no_measurements()
     {
         using var folder = new TemporaryFolder();
         File.WriteAllText(folder.File("A-report.json"),
@@ -49,7 +49,7 @@ public class ResultFolderTests
     [InlineData("""{"Title":"A","Benchmarks":[""", "is not a report with measurements")]
     [InlineData("[]", "is not a report with measurements")]
     [InlineData("""{"Title":"A","Benchmarks":[{"Namespace":"N","FullName":"N.A.B","Measurements":[]},{"Namespace":"N","FullName":"N.A.B","Measurements":[]}]}""", "several jobs")]
-    public void A_file_that_is_no_report_is_named(string text, string message)
+    public void Invalid_report_is_named(string text, string message)
     {
         using var folder = new TemporaryFolder();
         string file = folder.File("A-report.json");
@@ -60,7 +60,7 @@ public class ResultFolderTests
     }
 
     [Fact]
-    public void A_brief_report_holds_no_measurements()
+    public void Brief_report_has_no_measurements()
     {
         CannotMeasureException thrown = Assert.Throws<CannotMeasureException>(() => ResultFolder.Read(Fixtures.Folder("brief")));
         Assert.Contains("--exporters json", thrown.Message, StringComparison.Ordinal);

@@ -22,11 +22,11 @@ public sealed class CanaryTests(CanaryTests.Servers servers) : IClassFixture<Can
     ];
 
     [Fact]
-    public void The_oracle_does_not_differ_from_itself() =>
+    public void Oracle_matches_itself() =>
         Assert.Null(StreamTest.Run(servers.Pair, Seed, 4 * StepCount, CommandTable.Families));
 
     [Fact]
-    public void One_flipped_byte_in_one_reply_is_found()
+    public void Flipped_byte_in_a_reply_is_found()
     {
         int replies = 0;
         Difference? difference = RunSpoiled(StreamGenerator.Generate(Seed, StepCount, [StringGenerator.Family]), onReply: bytes =>
@@ -38,7 +38,7 @@ public sealed class CanaryTests(CanaryTests.Servers servers) : IClassFixture<Can
     }
 
     [Fact]
-    public void One_dropped_write_is_found_in_the_keyspace()
+    public void Dropped_write_is_found_in_the_keyspace()
     {
         // SET becomes a command that also replies OK and writes nothing.
         Difference? difference = RunSpoiled(WriteAndRead, onRequest: bytes => Replace(bytes, "$3\r\nSET\r\n$1\r\nk\r\n", "$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n"));
@@ -46,7 +46,7 @@ public sealed class CanaryTests(CanaryTests.Servers servers) : IClassFixture<Can
     }
 
     [Fact]
-    public void A_write_to_another_database_is_found_in_the_keyspace()
+    public void Write_to_the_wrong_database_is_found_in_the_keyspace()
     {
         List<Step> steps = [Lone(Episode.Of("SELECT", "1")), .. WriteAndRead];
         Difference? difference = RunSpoiled(steps, onRequest: bytes => Replace(bytes, "SELECT\r\n$1\r\n1", "SELECT\r\n$1\r\n2"));
@@ -54,7 +54,7 @@ public sealed class CanaryTests(CanaryTests.Servers servers) : IClassFixture<Can
     }
 
     [Fact]
-    public void A_lost_expiry_is_found_in_the_keyspace()
+    public void Lost_expiry_is_found_in_the_keyspace()
     {
         List<Step> steps = [.. WriteAndRead, Lone(Episode.Of("EXPIRE", "k", "5000"))];
         Difference? difference = RunSpoiled(steps, onRequest: bytes => Replace(bytes, "EXPIRE\r\n$1\r\nk\r\n$4\r\n5000", "EXISTS\r\n$1\r\nk\r\n$4\r\nnone"));
@@ -62,49 +62,49 @@ public sealed class CanaryTests(CanaryTests.Servers servers) : IClassFixture<Can
     }
 
     [Fact]
-    public void An_error_text_with_another_word_is_found()
+    public void Changed_word_in_an_error_is_found()
     {
         Difference? difference = RunSpoiled([Lone(Episode.Of("SET", "k"))], onReply: bytes => Replace(bytes, "wrong number", "wrong amount"));
         Assert.Equal(0, difference?.StepIndex);
     }
 
     [Fact]
-    public void An_error_code_in_the_place_of_another_is_found()
+    public void Wrong_error_code_is_found()
     {
         Difference? difference = RunSpoiled([Lone(Episode.Of("NOSUCH"))], onReply: bytes => Replace(bytes, "-ERR", "-BAD"));
         Assert.Equal(0, difference?.StepIndex);
     }
 
     [Fact]
-    public void A_simple_string_in_the_place_of_a_bulk_string_is_found()
+    public void Simple_string_instead_of_bulk_string_is_found()
     {
         Difference? difference = RunSpoiled([Lone(Episode.Of("ECHO", "x"))], onReply: bytes => Replace(bytes, "$1\r\nx", "+x"));
         Assert.Equal(0, difference?.StepIndex);
     }
 
     [Fact]
-    public void A_null_of_the_other_protocol_is_found()
+    public void Null_of_the_wrong_protocol_is_found()
     {
         Difference? difference = RunSpoiled([Lone(Episode.Of("HELLO", "3")), Lone(Episode.Of("GET", "none"))], onReply: bytes => Replace(bytes, "_\r\n", "$-1\r\n"));
         Assert.Equal(1, difference?.StepIndex);
     }
 
     [Fact]
-    public void An_allowed_difference_that_goes_too_far_is_found()
+    public void Allowed_difference_above_its_bound_is_found()
     {
         List<Step> steps = [Lone(Episode.Of("SETEX", "k", "5000", "v")), Lone(Episode.Of("TTL", "k"))];
         Assert.Equal(1, RunSpoiled(steps, onReply: bytes => Replace(bytes, ":5000", ":5090"))?.StepIndex);
     }
 
     [Fact]
-    public void A_key_that_keys_does_not_list_is_found()
+    public void Key_missing_from_KEYS_is_found()
     {
         List<Step> steps = [.. WriteAndRead, Lone(Episode.Of("KEYS", "*"))];
         Assert.Equal(steps.Count - 1, RunSpoiled(steps, onReply: bytes => Replace(bytes, "$5\r\nother\r\n", "$5\r\nOTHER\r\n"))?.StepIndex);
     }
 
     [Fact]
-    public void A_failing_stream_shrinks_to_the_commands_that_matter()
+    public void Failing_stream_shrinks_to_the_relevant_commands()
     {
         List<Step> steps = StreamGenerator.Generate(Seed, StepCount, [KeyGenerator.Family]);
         steps.Insert(100, Lone(Episode.Of("SELECT", "9")));

@@ -18,7 +18,7 @@ public sealed class StreamTests(StreamTests.Servers servers, ITestOutputHelper o
 
     [Theory(Timeout = 600_000)]
     [MemberData(nameof(Seeds))]
-    public async Task Streams_of_all_families_get_the_replies_of_Redis(int seed)
+    public async Task Mixed_streams_match_redis(int seed)
     {
         int count = StreamTest.StepsOr(StepCount);
         output.WriteLine($"{StreamTest.SeedVariable}={seed} {StreamTest.StepsVariable}={count}");
@@ -28,7 +28,7 @@ public sealed class StreamTests(StreamTests.Servers servers, ITestOutputHelper o
 
     [Theory(Timeout = 600_000)]
     [MemberData(nameof(FamilyNames))]
-    public async Task A_stream_of_one_family_gets_the_replies_of_Redis(string family)
+    public async Task Single_family_streams_match_redis(string family)
     {
         int seed = StreamTest.Seed ?? 7;
         CommandFamily[] families = [.. CommandTable.Families.Where(candidate => candidate.Name == family)];

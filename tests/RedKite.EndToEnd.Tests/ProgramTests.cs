@@ -15,7 +15,7 @@ public sealed class ProgramTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void The_start_tells_version_port_and_readiness(string transport)
+    public void Startup_log_has_version_port_and_readiness(string transport)
     {
         using ServerProcess server = Start(transport);
         Assert.True(server.WaitForOutput("Ready to accept connections", ExitTimeoutMs), string.Join('\n', server.Output));
@@ -33,7 +33,7 @@ public sealed class ProgramTests
     [InlineData("--databases", "0")]
     [InlineData("--transport", "carrier-pigeon")]
     [InlineData("--logfile", "/nosuch/folder/server.log")]
-    public void A_wrong_option_ends_the_start_with_one_line_that_names_it(string option, string value)
+    public void Invalid_option_is_one_line_of_error_that_names_it(string option, string value)
     {
         Assert.SkipUnless(ServerProgram.UnderTest.IsRedKite, "Redis says it in several lines");
         using ServerProcess server = ServerProcess.StartUnchecked(ServerProgram.UnderTest, LoopbackPort.Next(), option, value);
@@ -43,7 +43,7 @@ public sealed class ProgramTests
     }
 
     [Fact]
-    public void A_missing_configuration_file_ends_the_start_with_one_line()
+    public void Missing_configuration_file_is_one_line_of_error()
     {
         Assert.SkipUnless(ServerProgram.UnderTest.IsRedKite, "Redis takes the file as the first argument alone");
         ServerProgram program = ServerProgram.UnderTest with { CommandLine = ServerProgram.UnderTest.CommandLine.Replace("--port", "nosuchfile.conf --port", StringComparison.Ordinal) };
@@ -53,7 +53,7 @@ public sealed class ProgramTests
     }
 
     [Fact]
-    public void A_port_in_use_ends_the_start()
+    public void Port_in_use_stops_the_start()
     {
         using TcpListener taken = new(IPAddress.Any, 0);
         taken.Start();
@@ -66,11 +66,11 @@ public sealed class ProgramTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void A_terminating_signal_closes_connections_and_exits_with_0(string transport) => EndsWith(transport, server => server.Signal("TERM"));
+    public void Sigterm_closes_connections_and_exits_with_0(string transport) => EndsWith(transport, server => server.Signal("TERM"));
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void An_interrupting_signal_closes_connections_and_exits_with_0(string transport) => EndsWith(transport, server => server.Signal("INT"));
+    public void Sigint_closes_connections_and_exits_with_0(string transport) => EndsWith(transport, server => server.Signal("INT"));
 
     [Theory]
     [MemberData(nameof(Transports))]
@@ -82,7 +82,7 @@ public sealed class ProgramTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void Nothing_after_shutdown_is_executed(string transport)
+    public void Nothing_is_executed_after_SHUTDOWN(string transport)
     {
         using ServerProcess server = Start(transport);
         using RespConnection connection = server.Connect();
@@ -93,7 +93,7 @@ public sealed class ProgramTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void Shutdown_with_wrong_arguments_is_refused(string transport)
+    public void Shutdown_with_invalid_arguments_is_refused(string transport)
     {
         using ServerProcess server = Start(transport);
         using RespConnection connection = server.Connect();
@@ -104,7 +104,7 @@ public sealed class ProgramTests
     }
 
     [Fact]
-    public void Maxclients_follows_the_limit_of_open_files()
+    public void Maxclients_respects_the_open_file_limit()
     {
         Assert.SkipUnless(OperatingSystem.IsLinux(), "the limit is Linux's");
         using ServerProcess server = StartWithFiles(400);
@@ -130,7 +130,7 @@ public sealed class ProgramTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void A_unix_socket_is_served_and_removed(string transport)
+    public void Unix_socket_is_served_and_removed(string transport)
     {
         using ServerProcess server = Start(transport, "--unixsocket", "{folder}/s.sock", "--unixsocketperm", "700");
         string path = Path.Combine(server.Folder, "s.sock");
@@ -149,7 +149,7 @@ public sealed class ProgramTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void A_log_file_takes_what_would_be_printed(string transport)
+    public void Log_file_receives_the_output(string transport)
     {
         using ServerProcess server = Start(transport, "--logfile", "{folder}/server.log");
         string path = Path.Combine(server.Folder, "server.log");
@@ -164,7 +164,7 @@ public sealed class ProgramTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void A_log_file_that_takes_no_more_lines_does_not_end_the_server(string transport)
+    public void Full_log_file_does_not_stop_the_server(string transport)
     {
         using ServerProcess server = Start(transport, "--logfile", "{folder}/server.log");
         string path = Path.Combine(server.Folder, "server.log");
@@ -194,7 +194,7 @@ public sealed class ProgramTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void A_process_id_file_exists_while_the_server_runs(string transport)
+    public void Pid_file_exists_while_the_server_runs(string transport)
     {
         using ServerProcess server = Start(transport, "--pidfile", "{folder}/server.pid");
         string path = Path.Combine(server.Folder, "server.pid");
@@ -206,7 +206,7 @@ public sealed class ProgramTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void Protected_mode_refuses_other_machines_until_there_is_a_password(string transport)
+    public void Protected_mode_refuses_other_hosts_without_a_password(string transport)
     {
         // The machine's own other address: the server sees a peer that is not loopback, though nothing leaves the machine.
         IPAddress? own = NetworkInterface.GetAllNetworkInterfaces()
@@ -236,7 +236,7 @@ public sealed class ProgramTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void An_idle_connection_is_closed_after_the_timeout(string transport)
+    public void Idle_connection_is_closed_after_the_timeout(string transport)
     {
         using ServerProcess server = Start(transport, "--timeout", "1");
         using RespConnection idle = server.Connect();

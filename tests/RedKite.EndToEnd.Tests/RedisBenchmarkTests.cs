@@ -11,27 +11,27 @@ public sealed class RedisBenchmarkTests(RunningServers servers)
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public Task Without_pipelining(string transport) => Run(transport, "-P", "1", "-n", "10000");
+    public Task No_pipelining(string transport) => Run(transport, "-P", "1", "-n", "10000");
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public Task With_pipelines_of_16(string transport) => Run(transport, "-P", "16", "-n", "50000", "-r", "1000");
+    public Task Pipeline_16(string transport) => Run(transport, "-P", "16", "-n", "50000", "-r", "1000");
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public Task With_resp3(string transport) => Run(transport, "-3", "-P", "16", "-n", "20000");
+    public Task Resp3(string transport) => Run(transport, "-3", "-P", "16", "-n", "20000");
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public Task With_threads(string transport) => Run(transport, "--threads", "2", "-P", "4", "-n", "20000", "-r", "1000");
+    public Task Several_threads(string transport) => Run(transport, "--threads", "2", "-P", "4", "-n", "20000", "-r", "1000");
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public Task With_a_new_connection_for_each_request(string transport) => Run(transport, "-k", "0", "-n", "1000");
+    public Task New_connection_per_request(string transport) => Run(transport, "-k", "0", "-n", "1000");
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public Task With_large_values(string transport) => Run(transport, "-d", "100000", "-n", "1000", "-P", "4");
+    public Task Large_values(string transport) => Run(transport, "-d", "100000", "-n", "1000", "-P", "4");
 
     private async Task Run(string transport, params string[] options)
     {

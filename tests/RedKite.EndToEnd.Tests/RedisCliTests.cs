@@ -11,7 +11,7 @@ public sealed class RedisCliTests(RunningServers servers)
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public async Task Commands_come_from_standard_input(string transport)
+    public async Task Commands_are_read_from_standard_input(string transport)
     {
         ChildProgram cli = await Cli(servers.On(transport), [], "SET k v\nGET k\nINCR n\nGET none\nNOSUCH\nSELECT 1\nDBSIZE\n");
         Assert.Equal(["OK", "v", "1", "", "ERR unknown command 'NOSUCH', with args beginning with: ", "", "OK", "0"], cli.Lines);
@@ -19,7 +19,7 @@ public sealed class RedisCliTests(RunningServers servers)
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public async Task An_interactive_session_starts_and_ends(string transport)
+    public async Task Interactive_session_starts_and_ends(string transport)
     {
         ServerProcess server = servers.On(transport);
         // script gives redis-cli a terminal: only then does it ask for the commands' documentation, and print prompts and types.
@@ -83,7 +83,7 @@ public sealed class RedisCliTests(RunningServers servers)
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public async Task Stat_prints_a_line_each_time(string transport)
+    public async Task Stat_prints_lines_repeatedly(string transport)
     {
         ServerProcess server = servers.On(transport);
         Fill(server, 10);
@@ -110,7 +110,7 @@ public sealed class RedisCliTests(RunningServers servers)
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public async Task Options_choose_database_repetition_and_input(string transport)
+    public async Task Options_select_database_repetition_and_input(string transport)
     {
         ServerProcess server = servers.On(transport);
         Assert.Equal(["OK"], (await Cli(server, ["-n", "3", "-x", "SET", "k"], "from input")).Lines);

@@ -45,7 +45,7 @@ public sealed class RobustnessTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void Connections_cut_at_any_byte_leave_nothing_behind(string transport)
+    public void Connections_cut_at_any_byte_leak_nothing(string transport)
     {
         using ServerProcess server = Start(transport);
         using RespConnection watcher = server.Connect();
@@ -84,7 +84,7 @@ public sealed class RobustnessTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void A_slow_reader_gets_everything_and_holds_up_nobody(string transport)
+    public void Slow_reader_gets_everything_without_delaying_others(string transport)
     {
         const int valueBytes = 100_000, requests = 500;
         using ServerProcess server = Start(transport);
@@ -109,7 +109,7 @@ public sealed class RobustnessTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void Memory_of_unread_replies_returns(string transport)
+    public void Memory_of_unread_replies_is_released(string transport)
     {
         const int valueBytes = Megabyte, requests = 150;
         using ServerProcess server = Start(transport);
@@ -129,7 +129,7 @@ public sealed class RobustnessTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void A_query_above_its_limit_closes_the_connection_and_is_counted(string transport)
+    public void Query_buffer_limit_closes_the_connection_and_is_counted(string transport)
     {
         using ServerProcess server = Start(transport, "--client-query-buffer-limit", "1mb");
         using RespConnection watcher = server.Connect();
@@ -147,7 +147,7 @@ public sealed class RobustnessTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void Replies_above_their_limit_close_the_connection_and_are_counted(string transport)
+    public void Hard_output_limit_closes_the_connection_and_is_counted(string transport)
     {
         using ServerProcess server = Start(transport);
         using RespConnection watcher = server.Connect();
@@ -168,7 +168,7 @@ public sealed class RobustnessTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void A_soft_limit_of_replies_holds_only_after_its_time(string transport)
+    public void Soft_output_limit_applies_after_its_time(string transport)
     {
         using ServerProcess server = Start(transport);
         using RespConnection watcher = server.Connect();
@@ -187,7 +187,7 @@ public sealed class RobustnessTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void A_very_long_pipeline_is_answered_in_order(string transport)
+    public void Very_long_pipeline_is_answered_in_order(string transport)
     {
         const int commands = 200_000;
         using ServerProcess server = Start(transport);
@@ -200,7 +200,7 @@ public sealed class RobustnessTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void A_large_value_goes_both_ways_unchanged(string transport)
+    public void Large_value_is_unchanged_in_both_directions(string transport)
     {
         using ServerProcess server = Start(transport);
         using RespConnection connection = server.Connect();
@@ -213,7 +213,7 @@ public sealed class RobustnessTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void Connections_that_come_and_go_leave_no_memory_behind(string transport)
+    public void Short_lived_connections_leak_no_memory(string transport)
     {
         using ServerProcess server = Start(transport);
         using RespConnection watcher = server.Connect();

@@ -6,21 +6,21 @@ public class OptionsTests
     private static readonly string[] Scenarios = ["cpu", "memory", "types"];
 
     [Fact]
-    public void Without_a_name_everything_runs_but_what_has_to_be_named()
+    public void Default_is_every_scenario_but_opt_in_ones()
     {
         Assert.Equal(["cpu", "memory"], Parse().Scenarios);
         Assert.Equal(["cpu", "memory"], Parse("all").Scenarios);
     }
 
     [Fact]
-    public void A_scenario_that_has_to_be_named_runs_when_it_is()
+    public void Opt_in_scenario_runs_when_named()
     {
         Assert.Equal(["types"], Parse("types").Scenarios);
         Assert.Equal(["cpu", "memory", "types"], Parse("types", "all").Scenarios);
     }
 
     [Fact]
-    public void Rows_are_named_with_commas()
+    public void Rows_are_separated_by_commas()
     {
         Options options = Parse("types", "--only", "zadd,hashes", "--quick");
         Assert.Equal(["zadd", "hashes"], options.Only);

@@ -11,7 +11,7 @@ public class InProcessFuzzTests
     private const int RoundsToReachEverything = 1_000;
 
     [Fact]
-    public async Task The_server_stays_sound()
+    public async Task Random_streams_leave_the_server_intact()
     {
         await using FuzzedServer server = await FuzzedServer.StartAsync("epoll");
         InProcessClient client = server.Server.CreateClient();

@@ -16,7 +16,7 @@ public class SocketFuzzTests
     [Theory]
     [InlineData("epoll")]
     [InlineData("sockets")]
-    public async Task The_server_stays_sound(string transport)
+    public async Task Random_streams_leave_the_server_intact(string transport)
     {
         await using FuzzedServer server = await FuzzedServer.StartAsync(transport);
         int rounds = 0;

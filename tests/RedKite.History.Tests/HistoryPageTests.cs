@@ -8,7 +8,7 @@ public class HistoryPageTests
     private static readonly List<HistoryRecord> Records = ResultsFile.Read(Fixtures.Results);
 
     [Fact]
-    public void The_page_is_well_formed_and_needs_nothing_else()
+    public void Page_is_well_formed_and_self_contained()
     {
         string page = HistoryPage.Draw(Records);
         Assert.StartsWith("<!DOCTYPE html>\n<html lang=\"en\">", page, StringComparison.Ordinal);
@@ -20,7 +20,7 @@ public class HistoryPageTests
     }
 
     [Fact]
-    public void Both_colour_schemes_are_served()
+    public void Both_colour_schemes_are_supported()
     {
         Assert.Contains("@media (prefers-color-scheme: dark)", Parse().Descendants("style").Single().Value, StringComparison.Ordinal);
     }
@@ -32,7 +32,7 @@ public class HistoryPageTests
     }
 
     [Fact]
-    public void A_point_tells_its_value_revision_and_machine()
+    public void Point_title_has_value_revision_and_machine()
     {
         string[] titles = [.. Parse().Descendants("circle").Select(circle => circle.Element("title")!.Value)];
         Assert.Contains("5000.5\n111111111111, 2026-01-01T10:00:00Z\nMachine A, 2 cores", titles);
@@ -40,7 +40,7 @@ public class HistoryPageTests
     }
 
     [Fact]
-    public void A_chart_has_a_series_for_each_machine()
+    public void Chart_has_one_series_per_machine()
     {
         XElement chart = ChartOf("hits, pipeline 1: cpu ns/op");
         Assert.Equal(["s0", "s0", "s1"], chart.Descendants("circle").Select(circle => (string)circle.Attribute("class")!));
@@ -50,7 +50,7 @@ public class HistoryPageTests
     }
 
     [Fact]
-    public void The_same_revision_is_at_the_same_place_and_less_is_lower()
+    public void Same_revision_has_the_same_x_and_smaller_values_are_lower()
     {
         XElement[] points = [.. ChartOf("hits, pipeline 1: cpu ns/op").Descendants("circle")];
         Assert.Equal((string)points[1].Attribute("cx")!, (string)points[2].Attribute("cx")!);
@@ -59,7 +59,7 @@ public class HistoryPageTests
     }
 
     [Fact]
-    public void A_dirty_record_is_hollow_and_says_so()
+    public void Dirty_record_is_hollow_and_marked()
     {
         XElement point = Assert.Single(ChartOf("memory <for> each key: RSS bytes/key").Descendants("circle"));
         Assert.Equal("s0 dirty", (string)point.Attribute("class")!);
@@ -77,7 +77,7 @@ public class HistoryPageTests
     }
 
     [Fact]
-    public void Texts_are_escaped()
+    public void Text_is_escaped()
     {
         HistoryRecord hostile = Records[0] with
         {
@@ -95,7 +95,7 @@ public class HistoryPageTests
     }
 
     [Fact]
-    public void Different_settings_are_different_charts()
+    public void Different_settings_have_separate_charts()
     {
         string page = HistoryPage.Draw([Records[0], Records[0] with { Settings = "--pipelines 64" }]);
         Assert.Equal(2, XDocument.Parse(page).Descendants("h2").Count());

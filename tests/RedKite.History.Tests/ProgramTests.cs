@@ -18,7 +18,7 @@ public sealed class ProgramTests : IDisposable
     }
 
     [Fact]
-    public void A_malformed_line_is_one_line_that_names_it_and_no_page()
+    public void Malformed_line_is_one_line_of_error_and_no_page()
     {
         string results = Path.Combine(_folder, "results.ndjson");
         string page = Path.Combine(_folder, "page.html");
@@ -36,7 +36,7 @@ public sealed class ProgramTests : IDisposable
     [InlineData("--scenarios is not an option of history", "history", "--scenarios", "cpu")]
     [InlineData("-- is not an option of history", "history", "--", "--rounds", "3")]
     [InlineData("--results needs a value", "history", "--results")]
-    public void Wrong_arguments_are_named(string message, params string[] arguments)
+    public void Invalid_arguments_are_named(string message, params string[] arguments)
     {
         (int status, string output, string errors) = Run(arguments);
         Assert.Equal((2, ""), (status, output));
@@ -44,7 +44,7 @@ public sealed class ProgramTests : IDisposable
     }
 
     [Fact]
-    public void What_follows_two_dashes_is_for_the_scenarios()
+    public void Arguments_after_two_dashes_go_to_the_scenarios()
     {
         HistoryOptions options = HistoryOptions.Parse(["record", "--scenarios", "cpu,idle", "--", "--rounds", "3", "--help"]);
         Assert.Equal(["cpu", "idle"], options.Scenarios);

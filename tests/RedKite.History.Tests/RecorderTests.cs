@@ -10,7 +10,7 @@ public sealed class RecorderTests : IDisposable
     private readonly string _repository = Directory.CreateTempSubdirectory("redkite-history-tests-").FullName;
 
     [Fact]
-    public void A_report_becomes_a_record()
+    public void Report_becomes_a_record()
     {
         HistoryRecord record = Recorder.ToRecord(Clean, "--rounds 3", Fixtures.Report);
         Assert.Equal((Clean.Revision, false, "cpu", "--rounds 3"), (record.Revision, record.Dirty, record.Scenario, record.Settings));
@@ -18,7 +18,7 @@ public sealed class RecorderTests : IDisposable
     }
 
     [Fact]
-    public void RedKite_s_figures_are_named_by_their_row()
+    public void Figures_are_named_after_their_row()
     {
         Assert.Equal(
             new Dictionary<string, double>
@@ -34,7 +34,7 @@ public sealed class RecorderTests : IDisposable
     }
 
     [Fact]
-    public void A_report_without_figures_is_no_record()
+    public void Report_without_figures_is_refused()
     {
         const string report = """{"scenario":"loadgen","date":"","machine":"","notes":["not measured: no generator"],"tables":[],"targets":[]}""";
         CannotMeasureException thrown = Assert.Throws<CannotMeasureException>(() => Recorder.ToRecord(Clean, "", report));
@@ -42,7 +42,7 @@ public sealed class RecorderTests : IDisposable
     }
 
     [Fact]
-    public void A_dirty_working_copy_is_refused_unless_it_is_allowed()
+    public void Dirty_working_copy_is_refused_unless_allowed()
     {
         WorkingCopy dirty = Clean with { IsDirty = true };
         CannotMeasureException thrown = Assert.Throws<CannotMeasureException>(() => Recorder.EnsureRecordable(dirty, allowDirty: false));
@@ -53,7 +53,7 @@ public sealed class RecorderTests : IDisposable
     }
 
     [Fact]
-    public void Changes_and_new_files_are_dirty_and_records_are_not()
+    public void Changes_and_new_files_are_dirty_but_records_are_not()
     {
         Assert.SkipWhen(ExternalProgram.Find("git") is null, "git is not installed");
         Git("init", "--quiet");

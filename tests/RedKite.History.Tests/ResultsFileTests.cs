@@ -8,7 +8,7 @@ public sealed class ResultsFileTests : IDisposable
     private readonly string _file = Path.GetTempFileName();
 
     [Fact]
-    public void What_is_appended_is_read_again()
+    public void Appended_record_is_read_back()
     {
         var record = new HistoryRecord(
             new string('a', 40), true, "2026-01-01T10:00:00Z", "A \"machine\" & more", "cpu", "--rounds 3", new Dictionary<string, double> { ["a: ns"] = 1.5 });
@@ -31,7 +31,7 @@ public sealed class ResultsFileTests : IDisposable
     [InlineData("""{"revision":null,"dirty":false,"date":"","machine":"","scenario":"","settings":"","figures":{"a":1}}""", "\"revision\" is null")]
     [InlineData("""{"revision":"a","dirty":false,"date":"","machine":"","scenario":"","settings":"","figures":{"a":"1"}}""", "")]
     [InlineData("""{"revision":"a","dirty":false,"date":"","machine":"","scenario":"","settings":"","figures":{}}""", "\"figures\" is empty")]
-    public void A_malformed_line_is_named(string line, string message)
+    public void Malformed_line_is_named(string line, string message)
     {
         File.WriteAllLines(_file, [.. File.ReadAllLines(Fixtures.Results)[..2], line]);
         CannotMeasureException thrown = Assert.Throws<CannotMeasureException>(() => ResultsFile.Read(_file));
@@ -39,14 +39,14 @@ public sealed class ResultsFileTests : IDisposable
     }
 
     [Fact]
-    public void A_file_without_records_is_said()
+    public void File_without_records_is_reported()
     {
         Assert.Throws<CannotMeasureException>(() => ResultsFile.Read(_file));
         Assert.Throws<CannotMeasureException>(() => ResultsFile.Read(_file + ".gone"));
     }
 
     [Fact]
-    public void The_repository_s_own_records_can_be_read()
+    public void Committed_records_can_be_read()
     {
         string file = Path.Combine(Repository.Root, ResultsFile.RepositoryPath);
         Assert.SkipUnless(File.Exists(file), "nothing is recorded yet");

@@ -9,7 +9,7 @@ public class LadderTests
     private static readonly LadderOptions Short = LadderOptions.Parse(["--seconds", "1", "--pipelines", "16", "--keys", "2000", "--clients", "10", "--stages", "2"]);
 
     [Fact]
-    public void A_rung_is_measured_and_its_server_ended() => QuietMachine.Try(() =>
+    public void Rung_is_measured_and_its_server_stopped() => QuietMachine.Try(() =>
     {
         var report = new LadderReport(Short);
         RungMeasurement.Run(Short.Rungs[0], Short, report);
@@ -23,7 +23,7 @@ public class LadderTests
     });
 
     [Fact]
-    public void A_rung_that_hangs_is_reported_in_time()
+    public void Hanging_rung_is_reported_in_time()
     {
         LadderOptions options = LadderOptions.Parse(["--seconds", "1", "--keys", "5000", "--clients", "10", "--stages", "5-busy"]);
         var report = new LadderReport(options);
@@ -33,7 +33,7 @@ public class LadderTests
     }
 
     [Fact]
-    public void Rounds_are_shown_as_the_medians_of_each_column()
+    public void Columns_show_medians_of_the_rounds()
     {
         LadderOptions options = LadderOptions.Parse(["--rounds", "3", "--stages", "1,2", "--pipelines", "16"]);
         var report = new LadderReport(options);
@@ -56,7 +56,7 @@ public class LadderTests
     }
 
     [Fact]
-    public void A_server_is_gone_when_its_process_is_disposed()
+    public void Disposing_the_process_stops_the_server()
     {
         StageProcess stage = RunningStages.Start("1");
         RespConnection.Connect(stage.Port).Dispose();
@@ -65,7 +65,7 @@ public class LadderTests
     }
 
     [Fact]
-    public void Arguments_are_those_of_the_manual()
+    public void Manual_matches_the_arguments()
     {
         LadderOptions options = LadderOptions.Parse(
             ["--stages", "1,2", "--pipelines", "1,4,30", "--seconds", "7", "--rounds", "5", "--clients", "3", "--keys", "9", "--value-bytes", "8", "--ratio", "1:4", "--server-cpus", "0-3", "--load-cpus", "4-7", "--load-threads", "4", "--markdown"]);
@@ -79,10 +79,10 @@ public class LadderTests
     [InlineData("--seconds")]
     [InlineData("--pipelines", "1,x")]
     [InlineData("--fast")]
-    public void Wrong_arguments_are_refused(params string[] arguments) => Assert.Throws<FormatException>(() => LadderOptions.Parse(arguments));
+    public void Invalid_arguments_are_refused(params string[] arguments) => Assert.Throws<FormatException>(() => LadderOptions.Parse(arguments));
 
     [Fact]
-    public void A_loads_figures_reach_the_ladder_whole()
+    public void Load_figures_survive_serialization()
     {
         var figures = new LoadFigures(12, 3.5) { HitsPerSecond = 1, P999Ms = 0.25, FirstError = "ERR" };
         Assert.Equal(figures, LoadFigures.FromJson(figures.ToJson()));

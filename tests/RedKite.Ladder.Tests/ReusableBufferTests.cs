@@ -9,7 +9,7 @@ namespace RedKite.Ladder.Tests;
 public class ReusableBufferTests
 {
     [Fact]
-    public void Buffers_are_equal_when_their_bytes_are()
+    public void Buffers_with_equal_bytes_are_equal()
     {
         var one = new ReusableBuffer(Bytes("kite"));
         var same = new ReusableBuffer(Pieces("ki", "te"));
@@ -26,7 +26,7 @@ public class ReusableBufferTests
     [Theory]
     [InlineData(true)]
     [InlineData(false)]
-    public async Task Values_stay_whole_while_arrays_go_round(bool setLooksFirst)
+    public async Task Values_stay_intact_while_arrays_are_recycled(bool setLooksFirst)
     {
         // Every value is made of one digit: bytes of another in it would be an array that was given back too early.
         var store = new ReusableBufferStore(setLooksFirst);

@@ -9,7 +9,7 @@ public class RungTests
     [InlineData("5", "5-busy,5-waits")]
     [InlineData("6b,6", "6a,6b,6c")]
     [InlineData("7-1", "7-1")]
-    public void A_list_names_stages_or_single_rungs(string list, string expected) =>
+    public void List_selects_stages_or_single_rungs(string list, string expected) =>
         Assert.Equal(expected, string.Join(',', Rung.Select(list).Select(rung => rung.Name)));
 
     [Theory]
@@ -17,14 +17,14 @@ public class RungTests
     [InlineData("")]
     [InlineData("1,,2")]
     [InlineData("3-3")]
-    public void An_unknown_stage_is_refused(string list) => Assert.Throws<FormatException>(() => Rung.Select(list));
+    public void Unknown_stage_is_refused(string list) => Assert.Throws<FormatException>(() => Rung.Select(list));
 
     [Fact]
     public void Every_stage_is_a_rung() =>
         Assert.Equal("1234567", string.Concat(Rung.All.Select(rung => rung.Name[0]).Distinct()));
 
     [Fact]
-    public void What_a_rung_serves_is_understood()
+    public void Serve_arguments_of_every_rung_are_valid()
     {
         foreach (Rung rung in Rung.All.Where(rung => rung.ServeArguments is not null))
         {
@@ -40,5 +40,5 @@ public class RungTests
     [InlineData("--stage", "1", "--port", "70000")]
     [InlineData("--stage", "6", "--values", "numbers")]
     [InlineData("--stage", "1", "--fast")]
-    public void Serve_refuses_what_it_does_not_know(params string[] arguments) => Assert.Throws<FormatException>(() => StageOptions.Parse(arguments));
+    public void Serve_refuses_unknown_options(params string[] arguments) => Assert.Throws<FormatException>(() => StageOptions.Parse(arguments));
 }

@@ -19,7 +19,7 @@ public class StageTests(RunningStages stages) : IClassFixture<RunningStages>
 
     [Theory]
     [MemberData(nameof(Names))]
-    public void Set_and_get_answer_as_redis_does(string stage)
+    public void Set_and_get_reply_as_in_redis(string stage)
     {
         using RespConnection connection = RespConnection.Connect(stages.PortOf(stage));
         connection.Run("GET no-such-key").IsNull();
@@ -30,7 +30,7 @@ public class StageTests(RunningStages stages) : IClassFixture<RunningStages>
 
     [Theory]
     [MemberData(nameof(Names))]
-    public void Replies_are_those_of_redis(string stage)
+    public void Replies_match_redis(string stage)
     {
         byte[] requests = [.. Transcript.SelectMany(line => CommandLine.Encode(CommandLine.Split(line)))];
         byte[] expected = Exchange(Oracle.Port, requests);
@@ -39,7 +39,7 @@ public class StageTests(RunningStages stages) : IClassFixture<RunningStages>
 
     [Theory]
     [MemberData(nameof(Names))]
-    public void Load_generators_questions_are_answered(string stage)
+    public void Load_generator_greeting_commands_are_answered(string stage)
     {
         using RespConnection connection = RespConnection.Connect(stages.PortOf(stage));
         Assert.Equal('*', connection.Run("CONFIG GET save").Marker);
@@ -49,7 +49,7 @@ public class StageTests(RunningStages stages) : IClassFixture<RunningStages>
 
     [Theory]
     [MemberData(nameof(Names))]
-    public void A_pipeline_that_comes_byte_by_byte_is_answered(string stage)
+    public void Pipeline_sent_byte_by_byte_is_answered(string stage)
     {
         byte[] requests = [.. Transcript.SelectMany(line => CommandLine.Encode(CommandLine.Split(line)))];
         byte[] expected = Exchange(Oracle.Port, requests);
@@ -60,7 +60,7 @@ public class StageTests(RunningStages stages) : IClassFixture<RunningStages>
 
     [Theory]
     [MemberData(nameof(Names))]
-    public async Task A_pipeline_in_uneven_pieces_is_answered_in_order(string stage)
+    public async Task Pipeline_in_uneven_pieces_is_answered_in_order(string stage)
     {
         // Values that do not fit into one read, and more commands than a batch takes.
         var random = new Random(20_22);
@@ -93,7 +93,7 @@ public class StageTests(RunningStages stages) : IClassFixture<RunningStages>
 
     [Theory]
     [MemberData(nameof(Names))]
-    public void Replies_do_not_wait_for_the_rest_of_a_half_sent_request(string stage)
+    public void Replies_do_not_wait_for_an_incomplete_request(string stage)
     {
         using RespConnection connection = RespConnection.Connect(stages.PortOf(stage));
         connection.Send("*3\r\n$3\r\nSET\r\n$4\r\nhalf\r\n$2\r\n12\r\n*2\r\n$3\r\nGET\r\n$4\r\nha");
@@ -118,7 +118,7 @@ public class StageTests(RunningStages stages) : IClassFixture<RunningStages>
 
     [Theory]
     [MemberData(nameof(Names))]
-    public void What_is_no_request_ends_the_connection_behind_the_replies_before_it(string stage)
+    public void Invalid_request_closes_after_the_preceding_replies(string stage)
     {
         byte[] requests = "*1\r\n$4\r\nPING\r\n*2\r\n$3\r\nGET\r\n!4\r\n"u8.ToArray();
         Assert.Equal("+PONG\r\n-ERR Protocol error: expected '$', got '!'\r\n", Encoding.Latin1.GetString(Exchange(stages.PortOf(stage), requests)));
@@ -127,7 +127,7 @@ public class StageTests(RunningStages stages) : IClassFixture<RunningStages>
     }
 
     [Fact]
-    public void The_busy_wait_spins_on_a_half_sent_request_and_reads_no_more()
+    public void Busy_wait_spins_on_an_incomplete_request_and_reads_no_more()
     {
         using StageProcess stage = RunningStages.Start("5-busy");
         using RespConnection connection = RespConnection.Connect(stage.Port);

@@ -50,7 +50,7 @@ public class BenchmarkNameTests
     };
 
     [Fact]
-    public void Every_class_has_the_stem_of_the_code_that_it_measures_and_of_its_own_file()
+    public void Class_names_match_the_code_they_measure_and_their_file()
     {
         string[] sources = [.. StemsBelow("src")];
         string[] benchmarks = [.. StemsBelow("bench/Microbenchmarks")];
@@ -62,11 +62,11 @@ public class BenchmarkNameTests
     [InlineData("GoneBenchmarks", 1)]
     [InlineData("ElsewhereBenchmarks", 1)]
     [InlineData("Table", 1)]
-    public void A_class_with_another_name_is_found(string name, int violations) =>
+    public void Misnamed_class_is_reported(string name, int violations) =>
         Assert.Equal(violations, NameViolations(name, ["Table", "Elsewhere"], ["TableBenchmarks", "GoneBenchmarks", "Table"]).Count());
 
     [Fact]
-    public void Every_structure_of_the_store_has_a_benchmark()
+    public void Every_store_structure_has_a_benchmark()
     {
         string[] stems = [.. StemsBelow("src/RedKite.Store/Structures")];
         string[] benchmarks = [.. BenchmarkClasses.All.Select(type => type.Name)];
@@ -80,7 +80,7 @@ public class BenchmarkNameTests
     [InlineData("SetMember", 0)]
     [InlineData("IdTree", 1)]
     [InlineData("NewStructure", 1)]
-    public void A_structure_without_a_benchmark_is_found(string stem, int violations) =>
+    public void Structure_without_a_benchmark_is_reported(string stem, int violations) =>
         Assert.Equal(violations, StructureViolations([stem], ["IntSetBenchmarks"]).Count());
 
     private static IEnumerable<string> NameViolations(string name, string[] sources, string[] benchmarks)

@@ -13,26 +13,26 @@ public class BenchmarkRunTests
 
     [Theory]
     [MemberData(nameof(Names))]
-    public void A_benchmark_runs(string name) => BenchmarkClasses.RunOnce(Cases[name]);
+    public void Benchmark_runs(string name) => BenchmarkClasses.RunOnce(Cases[name]);
 
     [Theory]
     [InlineData(typeof(SetupThrows))]
     [InlineData(typeof(BenchmarkThrows))]
     [InlineData(typeof(CleanupThrows))]
-    public void A_benchmark_that_does_not_run_is_found(Type type)
+    public void Failing_benchmark_is_reported(Type type)
     {
         BenchmarkCase benchmark = Assert.Single(BenchmarkClasses.FirstCases(type));
         Assert.Throws<NotSupportedException>(() => BenchmarkClasses.RunOnce(benchmark));
     }
 
     [Fact]
-    public void Every_class_is_one_that_can_be_measured() => Assert.All(BenchmarkClasses.All, type => Assert.True(CanBeMeasured(type), type.Name));
+    public void Every_class_is_measurable() => Assert.All(BenchmarkClasses.All, type => Assert.True(CanBeMeasured(type), type.Name));
 
     [Theory]
     [InlineData(typeof(BenchmarkThrows), true)]
     [InlineData(typeof(Sealed), false)]
     [InlineData(typeof(NotPublic), false)]
-    public void A_class_that_cannot_be_measured_is_found(Type type, bool canBeMeasured) => Assert.Equal(canBeMeasured, CanBeMeasured(type));
+    public void Unmeasurable_class_is_reported(Type type, bool canBeMeasured) => Assert.Equal(canBeMeasured, CanBeMeasured(type));
 
     // BenchmarkDotNet passes over what is not public, and its toolchain in this process derives from the class.
     private static bool CanBeMeasured(Type type) => type is { IsVisible: true, IsSealed: false, IsAbstract: false };

@@ -12,7 +12,7 @@ public class EventLoopTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void A_large_echo_to_a_slow_reader_loses_and_reorders_nothing(string transport)
+    public void Large_echo_to_a_slow_reader_is_complete_and_in_order(string transport)
     {
         using EchoServer server = new(transport, new EchoHandler());
         using Socket client = server.Connect(receiveBufferBytes: 8 * 1024);
@@ -39,7 +39,7 @@ public class EventLoopTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void Requests_in_pieces_are_put_together(string transport)
+    public void Split_requests_are_reassembled(string transport)
     {
         const int RequestBytes = 1_000_003;
         using EchoServer server = new(transport, new EchoHandler { RequestBytes = RequestBytes });
@@ -56,7 +56,7 @@ public class EventLoopTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void Close_after_send_delivers_everything_although_more_input_came(string transport)
+    public void Close_after_send_delivers_everything_despite_more_input(string transport)
     {
         byte[] greeting = EchoServer.Pattern(8 << 20, seed: 3);
         using EchoServer server = new(transport, new EchoHandler { TakesOrders = true, Greeting = greeting });
@@ -72,7 +72,7 @@ public class EventLoopTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void A_short_farewell_arrives_before_the_end(string transport)
+    public void Short_final_reply_arrives_before_the_close(string transport)
     {
         using EchoServer server = new(transport, new EchoHandler { TakesOrders = true });
         for (int i = 0; i < 100; i++)
@@ -87,7 +87,7 @@ public class EventLoopTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void Input_that_goes_on_coming_does_not_cost_the_farewell(string transport)
+    public void Continuous_input_does_not_lose_the_final_reply(string transport)
     {
         // Within the time for which the server discards it; a machine that stops may let that pass.
         byte[] greeting = EchoServer.Pattern(2 << 20, seed: 4);
@@ -109,7 +109,7 @@ public class EventLoopTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void A_peer_that_never_ends_its_side_is_cut_off(string transport)
+    public void Peer_that_never_closes_is_cut_off(string transport)
     {
         using EchoServer server = new(transport, new EchoHandler { TakesOrders = true });
         using Socket client = server.Connect();
@@ -126,7 +126,7 @@ public class EventLoopTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void Reading_resumes_with_the_input_that_was_left_over(string transport)
+    public void Reading_resumes_with_the_remaining_input(string transport)
     {
         using EchoServer server = new(transport, new EchoHandler { TakesOrders = true });
         using Socket client = server.Connect();
@@ -143,7 +143,7 @@ public class EventLoopTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void Reading_resumes_although_nothing_more_is_sent(string transport)
+    public void Reading_resumes_without_further_input(string transport)
     {
         using EchoServer server = new(transport, new EchoHandler { TakesOrders = true });
         using Socket client = server.Connect();
@@ -155,7 +155,7 @@ public class EventLoopTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void Connections_that_are_cut_are_closed_and_harm_nobody(string transport)
+    public void Severed_connections_are_closed_and_affect_no_others(string transport)
     {
         using EchoServer server = new(transport, new EchoHandler { Greeting = new byte[100_000] });
         using Socket witness = server.Connect();
@@ -179,7 +179,7 @@ public class EventLoopTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void A_cut_connection_with_queued_output_is_closed(string transport)
+    public void Severed_connection_with_queued_output_is_closed(string transport)
     {
         using EchoServer server = new(transport, new EchoHandler { Greeting = new byte[16 << 20] });
         Socket client = server.Connect(receiveBufferBytes: 4096);
@@ -191,7 +191,7 @@ public class EventLoopTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void A_thousand_connections_are_served_by_two_loops(string transport)
+    public void Two_loops_serve_a_thousand_connections(string transport)
     {
         const int Count = 1000;
         using EchoServer server = new(transport, new EchoHandler(), loops: 2);
@@ -214,7 +214,7 @@ public class EventLoopTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void What_other_threads_post_runs_once_and_in_order(string transport)
+    public void Posted_messages_run_once_and_in_order(string transport)
     {
         const int Threads = 4, Each = 20_000;
         using EchoServer server = new(transport, new EchoHandler());
@@ -243,7 +243,7 @@ public class EventLoopTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void A_loop_stops_with_open_connections_and_queued_output(string transport)
+    public void Loop_stops_with_open_connections_and_queued_output(string transport)
     {
         EchoServer server = new(transport, new EchoHandler { Greeting = new byte[4 << 20] });
         List<Socket> clients = [.. Enumerable.Range(0, 20).Select(_ => server.Connect())];
@@ -267,7 +267,7 @@ public class EventLoopTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void A_message_to_a_loop_that_has_ended_does_nothing(string transport)
+    public void Post_to_an_ended_loop_does_nothing(string transport)
     {
         EchoServer server = new(transport, new EchoHandler());
         server.Dispose();
@@ -278,7 +278,7 @@ public class EventLoopTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void An_idle_loop_ticks_and_sleeps(string transport)
+    public void Idle_loop_ticks_and_sleeps(string transport)
     {
         // It may tick ten times in a hundred milliseconds, and on a busy machine later than it should, but never sooner.
         using EchoServer server = new(transport, new EchoHandler());
@@ -290,7 +290,7 @@ public class EventLoopTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void A_loop_whose_handler_throws_tells_why_and_closes_its_connections(string transport)
+    public void Throwing_handler_is_reported_and_connections_close(string transport)
     {
         using ListeningSocket listener = ListeningSocket.Tcp(IPAddress.Loopback, 0, 10);
         Exception? told = null;

@@ -12,7 +12,7 @@ public class OutgoingConnectionTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void A_connection_that_a_loop_makes_carries_bytes_both_ways_and_ends(string transport)
+    public void Outgoing_connection_carries_bytes_both_ways_and_closes(string transport)
     {
         using EchoServer server = new(transport, new EchoHandler());
         EchoHandler handler = new() { Greeting = [1, 2, 3] };
@@ -34,7 +34,7 @@ public class OutgoingConnectionTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void Nobody_there_is_told_to_the_caller(string transport)
+    public void Refused_connection_is_reported_to_the_caller(string transport)
     {
         int port = LoopbackPort.Next();
         using EventLoop loop = new("client", transport == "sockets") { Handler = new EchoHandler() };
@@ -43,7 +43,7 @@ public class OutgoingConnectionTests
     }
 
     [Fact]
-    public void A_tick_may_be_asked_for_in_microseconds()
+    public void Tick_interval_may_be_in_microseconds()
     {
         if (!EventLoop.EpollIsSupported) return;
         EchoHandler handler = new();

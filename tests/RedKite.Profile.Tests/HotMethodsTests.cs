@@ -4,7 +4,7 @@ namespace RedKite.Profile.Tests;
 public class HotMethodsTests
 {
     [Fact]
-    public void The_innermost_method_has_the_sample_and_all_above_it_have_it_inclusively()
+    public void Innermost_method_is_exclusive_and_callers_are_inclusive()
     {
         HotMethods hot = HotMethods.Of([Stack("Main", "Run", "Parse"), Stack("Main", "Run", "Parse"), Stack("Main", "Run", "Send"), Stack("Main", "Run")]);
 
@@ -15,7 +15,7 @@ public class HotMethodsTests
     }
 
     [Fact]
-    public void A_method_that_calls_itself_counts_once()
+    public void Recursive_method_counts_once()
     {
         HotMethods hot = HotMethods.Of([Stack("Main", "Walk", "Walk", "Walk"), Stack("Main", "Walk", "Look", "Walk")]);
 
@@ -25,7 +25,7 @@ public class HotMethodsTests
     }
 
     [Fact]
-    public void Stacks_without_frames_are_no_samples()
+    public void Stacks_without_frames_are_skipped()
     {
         HotMethods hot = HotMethods.Of([Stack(), Stack("Main")]);
 
@@ -34,7 +34,7 @@ public class HotMethodsTests
     }
 
     [Fact]
-    public void The_table_shows_percent_and_samples_in_both_orders()
+    public void Table_shows_percent_and_samples_in_both_orders()
     {
         string table = MethodTable.Write("all", HotMethods.Of([Stack("Main", "Parse"), Stack("Main", "Parse"), Stack("Main", "Send"), Stack("Main", "Send", "Copy")]));
         string[] lines = table.Split(Environment.NewLine);

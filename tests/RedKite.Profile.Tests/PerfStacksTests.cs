@@ -25,7 +25,7 @@ public class PerfStacksTests
         """;
 
     [Fact]
-    public void Perf_script_becomes_stacks_with_their_outermost_frame_first()
+    public void Perf_script_becomes_stacks_with_the_outermost_frame_first()
     {
         StackSample[] stacks = [.. PerfScriptReader.Read(new StringReader(Script))];
 
@@ -39,7 +39,7 @@ public class PerfStacksTests
     }
 
     [Fact]
-    public void Managed_names_have_neither_assembly_nor_arguments_nor_tier()
+    public void Managed_names_omit_assembly_arguments_and_tier()
     {
         StackSample stack = PerfScriptReader.Read(new StringReader(Script)).Last();
         Assert.Equal(
@@ -48,7 +48,7 @@ public class PerfStacksTests
     }
 
     [Fact]
-    public void Equal_stacks_are_one_line_with_their_number()
+    public void Equal_stacks_are_one_line_with_a_count()
     {
         StackSample once = new("a 1", ThreadState.Running, ["Main", "Copy"]);
         StackSample often = new("a 1", ThreadState.Running, ["Main", "Parse;Line"]);
@@ -59,7 +59,7 @@ public class PerfStacksTests
     }
 
     [Fact]
-    public void Collapsed_stacks_are_read_as_often_as_they_count()
+    public void Collapsed_stacks_are_repeated_by_their_count()
     {
         HotMethods hot = HotMethods.Of(CollapsedStacks.Read(new StringReader("loop-0 7;Main;Run;void Parse(int, int) 3\nloop-0 7;Main;Run 2\n\nother 8;Main 1\n")));
 
@@ -71,7 +71,7 @@ public class PerfStacksTests
     [InlineData("a;b")]
     [InlineData("a;b c")]
     [InlineData("a;b -1")]
-    public void A_line_without_a_count_is_refused(string line)
+    public void Line_without_a_count_is_refused(string line)
     {
         Assert.Throws<FormatException>(() => CollapsedStacks.Read(new StringReader(line)).ToList());
     }

@@ -4,7 +4,7 @@ namespace RedKite.Profile.Tests;
 public class ProfileOptionsTests
 {
     [Fact]
-    public void A_scenario_brings_its_own_defaults()
+    public void Scenario_has_its_own_defaults()
     {
         ProfileOptions options = ProfileOptions.Parse(["get-p64"]);
 
@@ -15,7 +15,7 @@ public class ProfileOptionsTests
     }
 
     [Fact]
-    public void Options_follow_the_scenario()
+    public void Options_override_the_scenario()
     {
         ProfileOptions options = ProfileOptions.Parse(["mixed", "--seconds", "2", "--loops", "3", "--keys", "1000", "--out", "there", "--no-build"]);
         Assert.Equal((2, 3, 1000, "there", false), (options.Seconds, options.Loops, options.Keys, options.OutputFolder, options.Build));
@@ -29,7 +29,7 @@ public class ProfileOptionsTests
     [InlineData("--seconds: 121 is not", "get-p1", "--seconds", "121")]
     [InlineData("--loops: two is not", "get-p1", "--loops", "two")]
     [InlineData("--fast is no option", "get-p1", "--fast")]
-    public void What_is_not_understood_is_said_in_one_line(string message, params string[] arguments)
+    public void Invalid_argument_is_one_line_of_error(string message, params string[] arguments)
     {
         var failure = Assert.Throws<FormatException>(() => ProfileOptions.Parse(arguments));
         Assert.StartsWith(message, failure.Message, StringComparison.Ordinal);
@@ -37,7 +37,7 @@ public class ProfileOptionsTests
     }
 
     [Fact]
-    public void The_manual_names_every_scenario()
+    public void Manual_lists_every_scenario()
     {
         Assert.All(ProfileScenario.All, scenario => Assert.Contains($"  {scenario.Name} ", ProfileOptions.Usage, StringComparison.Ordinal));
     }

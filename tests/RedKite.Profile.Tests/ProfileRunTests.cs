@@ -7,7 +7,7 @@ namespace RedKite.Profile.Tests;
 public class ProfileRunTests
 {
     [Fact]
-    public void A_profile_leaves_its_files_with_the_executor_among_the_hottest_methods()
+    public void Profile_writes_its_files_with_the_executor_among_the_hottest_methods()
     {
         Assert.SkipUnless(OperatingSystem.IsLinux(), "the profile needs Linux");
         using var folder = new TemporaryFolder();
@@ -35,7 +35,7 @@ public class ProfileRunTests
     }
 
     [Fact]
-    public void A_folder_that_cannot_be_made_is_said_before_anything_starts()
+    public void Unusable_output_folder_is_reported_before_starting()
     {
         Assert.SkipUnless(OperatingSystem.IsLinux(), "the profile needs Linux");
         using var folder = new TemporaryFolder();
@@ -47,7 +47,7 @@ public class ProfileRunTests
     }
 
     [Fact]
-    public void A_process_without_a_diagnostics_port_is_an_error_of_one_line()
+    public void Process_without_a_diagnostics_port_is_one_line_of_error()
     {
         string file = Path.Combine(Path.GetTempPath(), Path.GetRandomFileName());
         var failure = Assert.Throws<CannotMeasureException>(() => SamplingSession.Start(int.MaxValue, file));
@@ -56,7 +56,7 @@ public class ProfileRunTests
     }
 
     [Fact]
-    public void A_program_that_takes_too_long_is_ended()
+    public void Slow_program_is_stopped()
     {
         Assert.SkipUnless(OperatingSystem.IsLinux(), "sleep is a Unix program");
         var failure = Assert.Throws<CannotMeasureException>(() => BoundedProgram.Run("sleep", ["60"], TimeSpan.FromMilliseconds(200)));
@@ -64,7 +64,7 @@ public class ProfileRunTests
     }
 
     [Fact]
-    public void A_program_that_fails_is_quoted_with_its_last_line()
+    public void Failing_program_is_quoted_with_its_last_line()
     {
         Assert.SkipUnless(OperatingSystem.IsLinux(), "sh is a Unix program");
         var failure = Assert.Throws<CannotMeasureException>(() => BoundedProgram.Run("sh", ["-c", "echo first >&2; echo last >&2; exit 3"], TimeSpan.FromSeconds(60)));

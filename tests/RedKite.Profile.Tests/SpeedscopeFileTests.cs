@@ -15,7 +15,7 @@ public class SpeedscopeFileTests
     }
 
     [Fact]
-    public void Each_thread_is_a_sampled_profile_whose_samples_and_weights_go_together()
+    public void Each_thread_is_a_profile_with_matching_samples_and_weights()
     {
         using JsonDocument json = Write(Stack("a", "Main", "Run"), Stack("b", "Main"), Stack("a", "Main", "Run"), Stack("a", "Main", "Send"));
         JsonElement[] profiles = [.. json.RootElement.GetProperty("profiles").EnumerateArray()];
@@ -37,14 +37,14 @@ public class SpeedscopeFileTests
     }
 
     [Fact]
-    public void The_thread_whose_stack_changes_most_is_shown_first()
+    public void Thread_with_the_most_changing_stack_comes_first()
     {
         using JsonDocument json = Write(Stack("idle", "Main"), Stack("idle", "Main"), Stack("busy", "Run"), Stack("busy", "Send"), Stack("idle", "Main"));
         Assert.Equal(1, json.RootElement.GetProperty("activeProfileIndex").GetInt32());
     }
 
     [Fact]
-    public void Waiting_and_native_calls_are_frames_of_their_own()
+    public void Waiting_and_native_calls_have_frames_of_their_own()
     {
         using JsonDocument json = Write(Stack("a", "Run"), Stack("a", "Run") with { State = ThreadState.Waiting }, Stack("a", "Run") with { State = ThreadState.InCall });
 

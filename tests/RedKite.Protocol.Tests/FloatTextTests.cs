@@ -43,7 +43,7 @@ public class FloatTextTests
     [InlineData("0x1.000000000000080000000001", 1.0000000000000002)]
     [InlineData("0x1.00000000000018", 1.0000000000000004)]
     [InlineData("0x100000000000000000000", 1208925819614629174706176.0)]
-    public void Numbers_are_read_as_c_reads_them(string text, double expected)
+    public void Numbers_are_parsed_as_in_C(string text, double expected)
     {
         Assert.True(FloatText.TryParse(Encoding.ASCII.GetBytes(text), out double value));
         Assert.Equal(BitConverter.DoubleToInt64Bits(expected), BitConverter.DoubleToInt64Bits(value));
@@ -74,14 +74,14 @@ public class FloatTextTests
     [InlineData("1,5")]
     [InlineData("infinit")]
     [InlineData("abc")]
-    public void What_is_no_number_is_refused(string text) => Assert.False(FloatText.TryParse(Encoding.ASCII.GetBytes(text), out _));
+    public void Non_numbers_are_refused(string text) => Assert.False(FloatText.TryParse(Encoding.ASCII.GetBytes(text), out _));
 
     [Theory]
     [InlineData("", 0)]
     [InlineData("\0abc", 0)]
     [InlineData("1e400", double.PositiveInfinity)]
     [InlineData("1e-400", 0)]
-    public void The_loose_reading_takes_more(string text, double expected)
+    public void Lenient_parsing_accepts_more(string text, double expected)
     {
         Assert.True(FloatText.TryParseLoosely(Encoding.ASCII.GetBytes(text), out double value));
         Assert.Equal(expected, value);
@@ -92,5 +92,5 @@ public class FloatTextTests
     [InlineData("1 ")]
     [InlineData("nan")]
     [InlineData("x")]
-    public void The_loose_reading_refuses_what_is_no_number(string text) => Assert.False(FloatText.TryParseLoosely(Encoding.ASCII.GetBytes(text), out _));
+    public void Lenient_parsing_refuses_non_numbers(string text) => Assert.False(FloatText.TryParseLoosely(Encoding.ASCII.GetBytes(text), out _));
 }

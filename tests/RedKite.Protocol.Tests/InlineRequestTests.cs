@@ -18,14 +18,14 @@ public class InlineRequestTests
     ];
 
     [Fact]
-    public void Words_are_those_that_the_oracle_sees()
+    public void Words_match_the_oracle()
     {
         using ServerProcess oracle = OracleServer.Start();
         foreach (string line in Cases) AssertSame(oracle, line);
     }
 
     [Fact]
-    public void Words_of_random_lines_are_those_that_the_oracle_sees()
+    public void Words_of_random_lines_match_the_oracle()
     {
         using ServerProcess oracle = OracleServer.Start();
         var random = new Random(20_240_605);

@@ -23,7 +23,7 @@ public class NameLookupTests
     [InlineData("größe-der-Datenbank")]
     [InlineData("ключ")]
     [InlineData("𐐀𐐁-deseret")]
-    public void A_name_is_found_in_every_casing_and_both_encodings(string name)
+    public void Name_is_found_in_any_case_and_both_encodings(string name)
     {
         var lookup = new NameLookup<string>();
         Assert.True(lookup.TryAdd(name, "value"));
@@ -46,7 +46,7 @@ public class NameLookupTests
     }
 
     [Fact]
-    public void Every_single_character_is_compared_as_the_base_library_does()
+    public void Every_character_compares_as_in_the_base_library()
     {
         // Each character against each ASCII one, alone and at each place of a word: 65,536 spellings of 128 names.
         var lookup = new NameLookup<char>();
@@ -80,7 +80,7 @@ public class NameLookupTests
     [InlineData("abcdefghijklmnopqrstuvwxyzABCDEF0123-_@`[{")]
     [InlineData("aAbB")]
     [InlineData("aAäÄßẞİıſKkKсС\ud801\udc00\udc28\ufffd")]
-    public void Any_sequence_of_calls_does_what_a_dictionary_does(string alphabet)
+    public void Random_calls_agree_with_a_dictionary(string alphabet)
     {
         var random = new Random(alphabet.Length);
         for (int round = 0; round < 20; round++)
@@ -119,7 +119,7 @@ public class NameLookupTests
     }
 
     [Fact]
-    public void Bytes_that_are_not_utf8_are_what_their_decoded_characters_are()
+    public void Invalid_utf8_compares_as_its_decoded_characters()
     {
         var lookup = new NameLookup<int>();
         lookup.TryAdd("a\ufffdb", 1);
@@ -129,7 +129,7 @@ public class NameLookupTests
     }
 
     [Fact]
-    public void A_name_has_a_longest_length()
+    public void Name_length_is_limited()
     {
         var lookup = new NameLookup<int>();
         string longest = new('x', NameLookup<int>.NameLengthMax);
@@ -143,7 +143,7 @@ public class NameLookupTests
     [Theory]
     [InlineData("config-setting-with-name")]
     [InlineData("größenangabe-der-datenbank-äöü")]
-    public void Millions_of_hostile_casings_take_no_memory(string name)
+    public void Millions_of_hostile_spellings_use_no_memory(string name)
     {
         var lookup = new NameLookup<object>();
         lookup.TryAdd(name, new object());
@@ -180,7 +180,7 @@ public class NameLookupTests
     }
 
     [Fact]
-    public void Known_spellings_are_bounded()
+    public void Number_of_cached_spellings_is_limited()
     {
         var names = new UnicodeNames<int>();
         Assert.True(names.Write("größenangabe-der-datenbank", 1, replace: false));
@@ -197,7 +197,7 @@ public class NameLookupTests
     [InlineData("name-")]
     [InlineData("a-much-longer-name-")]
     [InlineData("größe-")]
-    public void Readers_never_miss_what_stays_and_never_see_what_is_gone(string prefix)
+    public void Readers_never_miss_present_names_and_never_see_removed_ones(string prefix)
     {
         var lookup = new NameLookup<Tuple<int, int>>();
         string[] staying = [.. Enumerable.Range(0, 50).Select(i => $"{prefix}stays{i}")];

@@ -5,7 +5,7 @@ namespace RedKite.Protocol.Tests;
 public class ReplyWriterTests
 {
     [Fact]
-    public void Simple_forms_are_the_same_in_both_protocols()
+    public void Simple_types_are_the_same_in_both_protocols()
     {
         foreach (bool resp3 in new[] { false, true })
         {
@@ -25,7 +25,7 @@ public class ReplyWriterTests
     }
 
     [Fact]
-    public void Bulk_strings_of_every_short_length_have_their_head_and_end()
+    public void Short_bulk_strings_have_header_and_line_end()
     {
         var reply = new ReplyWriter();
         var expected = new StringBuilder();
@@ -43,7 +43,7 @@ public class ReplyWriterTests
     }
 
     [Fact]
-    public void Bulk_strings_at_the_end_of_the_room_are_whole()
+    public void Bulk_strings_at_the_end_of_the_buffer_are_whole()
     {
         for (int room = 0; room <= 40; room++)
         {
@@ -56,7 +56,7 @@ public class ReplyWriterTests
     }
 
     [Fact]
-    public void Typed_forms_follow_the_clients_protocol()
+    public void Typed_replies_follow_the_client_protocol()
     {
         AssertForms("$-1\r\n", "_\r\n", reply => reply.Null());
         AssertForms("*-1\r\n", "_\r\n", reply => reply.NullArray());
@@ -72,7 +72,7 @@ public class ReplyWriterTests
     }
 
     [Fact]
-    public void Integers_have_their_digits()
+    public void Integers_are_written_in_decimal()
     {
         foreach (long value in new[] { 0, 1, 9, 10, 42, 99, 100, 101, 999, 1000, 1234567890123, -1, -10, long.MaxValue, long.MinValue })
         {
@@ -96,7 +96,7 @@ public class ReplyWriterTests
     }
 
     [Fact]
-    public void The_buffer_grows_with_the_replies_and_keeps_them()
+    public void Buffer_grows_and_keeps_earlier_replies()
     {
         var random = new Random(5);
         var reply = new ReplyWriter();
@@ -138,7 +138,7 @@ public class ReplyWriterTests
     }
 
     [Fact]
-    public void Large_room_is_kept_while_it_is_needed_and_given_up_later()
+    public void Large_buffer_is_kept_while_needed_and_released_later()
     {
         var reply = new ReplyWriter();
         reply.Bulk(new byte[3_000_000]);
@@ -170,7 +170,7 @@ public class ReplyWriterTests
     }
 
     [Fact]
-    public void A_reply_beyond_the_limit_is_not_kept_and_is_noted()
+    public void Reply_beyond_the_limit_is_dropped_and_flagged()
     {
         foreach (Action<ReplyWriter> write in Forms.Append(reply => reply.Bulk(new byte[300_000])).Append(reply => reply.BulkSpan(300_000).Clear()))
         {
@@ -192,7 +192,7 @@ public class ReplyWriterTests
     }
 
     [Fact]
-    public void A_reply_can_be_taken_back()
+    public void Reply_can_be_rolled_back()
     {
         var reply = new ReplyWriter();
         reply.Ok();
@@ -216,7 +216,7 @@ public class ReplyWriterTests
     }
 
     [Fact]
-    public void Replies_of_the_steady_state_allocate_nothing()
+    public void Steady_state_replies_allocate_nothing()
     {
         var reply = new ReplyWriter { Resp3 = true };
         WriteAll(reply);

@@ -8,7 +8,7 @@ public class RequestParserTests
     private static readonly RequestLimits Limits = new(512 * 1024 * 1024, Authenticated: true);
 
     [Fact]
-    public void Requests_are_read_whole_wherever_they_are_cut()
+    public void Requests_are_parsed_at_any_split()
     {
         byte[] stream = Encoding.Latin1.GetBytes(
             "*1\r\n$4\r\nPING\r\n"
@@ -30,7 +30,7 @@ public class RequestParserTests
     }
 
     [Fact]
-    public void Random_requests_are_read_whole_wherever_they_are_cut()
+    public void Random_requests_are_parsed_at_any_split()
     {
         var random = new Random(20_240_604);
         for (int round = 0; round < 300; round++)
@@ -57,7 +57,7 @@ public class RequestParserTests
     }
 
     [Fact]
-    public void A_request_of_a_million_arguments_in_a_thousand_pieces_takes_linear_time()
+    public void Million_arguments_in_a_thousand_pieces_take_linear_time()
     {
         const int Arguments = 1_000_000;
         const int Pieces = 1_000;
@@ -109,7 +109,7 @@ public class RequestParserTests
     }
 
     [Fact]
-    public void A_partial_request_tells_how_many_bytes_it_needs()
+    public void Partial_request_reports_the_bytes_it_needs()
     {
         byte[] bytes = Encoding.ASCII.GetBytes("*2\r\n$4\r\nECHO\r\n$1000\r\nabc");
         PartialRequest partial = default;
@@ -140,7 +140,7 @@ public class RequestParserTests
     [InlineData("ECHO \"a\r\n", "unbalanced quotes in request")]
     [InlineData("ECHO 'a\r\n", "unbalanced quotes in request")]
     [InlineData("ECHO \"a\"b\r\n", "unbalanced quotes in request")]
-    public void A_broken_request_is_told(string request, string error)
+    public void Malformed_request_is_reported(string request, string error)
     {
         foreach (int cut in Enumerable.Range(0, request.Length))
         {
@@ -155,7 +155,7 @@ public class RequestParserTests
     [InlineData("P", "too big inline request")]
     [InlineData("P\0\r\n", "too big inline request")]
     [InlineData("*1\0\r\n", "too big mbulk count string")]
-    public void A_line_without_an_end_is_told_when_it_is_too_long(string start, string error)
+    public void Overlong_line_is_reported(string start, string error)
     {
         int header = start.LastIndexOf('\n') + 1;
         if (start.Contains('\0', StringComparison.Ordinal)) header = 0; // behind a NUL no line ends
@@ -170,14 +170,14 @@ public class RequestParserTests
     [InlineData("*10\r\n", null)]
     [InlineData("*1\r\n$16385\r\n", "unauthenticated bulk length")]
     [InlineData("*1\r\n$16384\r\n", null)]
-    public void A_client_without_authentication_may_send_little(string request, string? error)
+    public void Unauthenticated_client_has_small_limits(string request, string? error)
     {
         Assert.Equal(error is null ? null : "ERR Protocol error: " + error, ErrorOf(Encoding.ASCII.GetBytes(request), 0, Limits with { Authenticated = false }));
         Assert.Null(ErrorOf(Encoding.ASCII.GetBytes(request), 0, Limits));
     }
 
     [Fact]
-    public void Requests_in_two_pieces_allocate_nothing_in_the_steady_state()
+    public void Split_requests_allocate_nothing_in_the_steady_state()
     {
         var request = new StringBuilder("*101\r\n");
         for (int i = 0; i < 101; i++) request.Append("$3\r\nabc\r\n");
@@ -202,7 +202,7 @@ public class RequestParserTests
     }
 
     [Fact]
-    public void An_error_leaves_the_requests_before_it()
+    public void Error_keeps_the_preceding_requests()
     {
         var parser = new RequestParser();
         byte[] bytes = Encoding.ASCII.GetBytes("*1\r\n$4\r\nPING\r\n*2\r\n$4\r\nECHO\r\n!\r\n");
@@ -231,7 +231,7 @@ public class RequestParserTests
     }
 
     [Fact]
-    public void A_request_that_repeats_has_the_name_and_the_number_of_arguments_of_the_one_before_it()
+    public void Repeated_request_reuses_name_and_argument_count()
     {
         // Some are too long for it, some too near the end of the input.
         string[] names = ["GET", "get", "SET", "LPUSH", "ZRANGEBYSCORE", "GEORADIUSBYMEMBER_RO", "ANAMETHATISTOOLONGTOBEREMEMBERED", "P", ""];
@@ -270,7 +270,7 @@ public class RequestParserTests
     }
 
     [Fact]
-    public void Nothing_repeats_a_request_that_was_not_read()
+    public void Unparsed_request_is_not_repeated()
     {
         foreach (byte filler in new byte[] { 0, 255 })
         {

@@ -33,10 +33,10 @@ public class RespDoubleTests
     [InlineData(double.PositiveInfinity, "inf")]
     [InlineData(double.NegativeInfinity, "-inf")]
     [InlineData(double.NaN, "nan")]
-    public void A_number_is_written_in_its_shortest_form(double value, string text) => Assert.Equal(text, Format(value));
+    public void Number_is_written_in_its_shortest_form(double value, string text) => Assert.Equal(text, Format(value));
 
     [Fact]
-    public void Every_number_reads_back_as_it_was()
+    public void Every_number_reads_back()
     {
         var random = new Random(20_240_602);
         for (int i = 0; i < 300_000; i++)
@@ -51,7 +51,7 @@ public class RespDoubleTests
     // The installed oracle is of a version that writes 17 digits. Where those are the shortest form anyway, the texts are
     // compared; elsewhere the numbers, as where either version writes an exponent: when and how they do differs.
     [Fact]
-    public void The_oracle_means_the_same_numbers()
+    public void Oracle_parses_the_same_numbers()
     {
         using ServerProcess server = OracleServer.Start();
         using RespConnection client = server.Connect();

@@ -8,7 +8,7 @@ namespace RedKite.Protocol.Tests;
 public class RespNumberTests
 {
     [Fact]
-    public void Every_integer_reads_back_as_it_was_written()
+    public void Every_integer_reads_back()
     {
         Prop.ForAll(ArbMap.Default.ArbFor<(long Value, byte Shift)>(), sample =>
         {
@@ -41,13 +41,13 @@ public class RespNumberTests
     [InlineData("99999999999999999999")]
     [InlineData("-99999999999999999999")]
     [InlineData("100000000000000000000")]
-    public void Other_forms_of_a_number_are_refused(string text)
+    public void Non_canonical_numbers_are_refused(string text)
     {
         Assert.False(RespNumber.TryParseInt64(Encoding.ASCII.GetBytes(text), out _));
     }
 
     [Fact]
-    public void Random_text_is_read_as_by_the_base_library_when_it_is_canonical()
+    public void Random_text_is_parsed_like_the_base_library_when_canonical()
     {
         var random = new Random(20_240_601);
         const string Alphabet = "-0123456789 +.a";

@@ -17,7 +17,7 @@ public class CSharpTextTests
     }
 
     [Fact]
-    public void Lines_keep_their_numbers()
+    public void Line_numbers_are_kept()
     {
         const string source = "/* one\ntwo */\nthree();\nstring four = \"\"\"\n  five\n  \"\"\";\nsix();";
         string[] lines = CSharpText.CodeOnly(source).Split('\n');

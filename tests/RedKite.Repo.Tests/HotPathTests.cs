@@ -22,7 +22,7 @@ public class HotPathTests
     }
 
     [Fact]
-    public void Hot_projects_take_both_out_of_the_implicit_usings()
+    public void Hot_projects_remove_both_from_the_implicit_usings()
     {
         Repository.AssertNone(HotProjects
             .SelectMany(folder => Repository.Files(folder, ".csproj"))
@@ -34,13 +34,13 @@ public class HotPathTests
     [InlineData("return System.Linq.Enumerable.Empty<int>();", 1)]
     [InlineData("internal async Task Run()\n{\n    await Stop();\n}", 2)]
     [InlineData("// an async file system, read through System.Linq", 0)]
-    public void Linq_and_tasks_are_found(string source, int violations)
+    public void Linq_and_tasks_are_reported(string source, int violations)
     {
         Assert.Equal(violations, CodeViolations("A.cs", source).Count());
     }
 
     [Fact]
-    public void An_implicit_using_that_stays_is_found()
+    public void Remaining_implicit_using_is_reported()
     {
         Assert.Single(UsingViolations("A.csproj", """<Project><ItemGroup><Using Remove="System.Linq" /></ItemGroup></Project>"""));
     }

@@ -39,7 +39,7 @@ public class LockTests
     [InlineData("    private readonly Lock _documented = new();", 0)]
     [InlineData("    private int _clock;", 0)]
     [InlineData("    // private readonly Lock _gate = new();", 0)]
-    public void An_undocumented_lock_is_found(string source, int violations)
+    public void Undocumented_lock_is_reported(string source, int violations)
     {
         Assert.Equal(violations, UndocumentedLocks("src/A/Stripe.cs", source, "`Stripe._documented`").Count());
     }
@@ -48,7 +48,7 @@ public class LockTests
     [InlineData("first `Stripe._turn`", 0)]
     [InlineData("first `Stripe._gone`", 1)]
     [InlineData("first `Gone._turn`", 1)]
-    public void A_documented_lock_that_is_gone_is_found(string page, int violations)
+    public void Missing_lock_in_the_code_is_reported(string page, int violations)
     {
         Assert.Equal(violations, MissingLocks(page, ["src/A/Stripe.cs"], _ => "private SpinLock _turn;").Count());
     }

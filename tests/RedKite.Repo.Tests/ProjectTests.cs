@@ -41,13 +41,13 @@ public class ProjectTests
     [InlineData("src/RedKite.Protocol/RedKite.Protocol.csproj", "ProjectReference", "..\\RedKite.Store\\RedKite.Store.csproj")]
     [InlineData("src/RedKite.Server/RedKite.Server.csproj", "PackageReference", "Some.Package")]
     [InlineData("src/RedKite.Unknown/RedKite.Unknown.csproj", "ProjectReference", "../RedKite.Store/RedKite.Store.csproj")]
-    public void A_reference_that_points_elsewhere_is_found(string path, string element, string include)
+    public void Reference_against_the_graph_is_reported(string path, string element, string include)
     {
         Assert.Single(ReferenceViolations(path, ProjectWith(element, include)));
     }
 
     [Fact]
-    public void A_reference_down_the_graph_is_allowed()
+    public void Reference_down_the_graph_is_allowed()
     {
         string project = ProjectWith("ProjectReference", "../RedKite.Store/RedKite.Store.csproj");
         Assert.Empty(ReferenceViolations("src/RedKite.Server/RedKite.Server.csproj", project));
@@ -60,7 +60,7 @@ public class ProjectTests
     }
 
     [Fact]
-    public void A_project_outside_the_solution_is_found()
+    public void Project_outside_the_solution_is_reported()
     {
         const string solution = """<Solution><Project Path="src/A/A.csproj" /></Solution>""";
         Assert.Equal(["src/B/B.csproj is not in RedKite.slnx"], SolutionViolations(solution, ["src/A/A.csproj", "src/B/B.csproj"]));
@@ -78,7 +78,7 @@ public class ProjectTests
     [InlineData("RedKite.StoreTests", 1)]
     [InlineData("RedKite.Store.Tests", 0)]
     [InlineData("RedKite.Fuzz.Tests", 0)]
-    public void A_test_project_that_mirrors_nothing_is_found(string testProject, int violations)
+    public void Test_project_without_a_project_is_reported(string testProject, int violations)
     {
         Assert.Equal(violations, MirrorViolations([testProject], ["RedKite.Store"]).Count());
     }

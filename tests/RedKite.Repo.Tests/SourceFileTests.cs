@@ -26,14 +26,14 @@ public class SourceFileTests
     }
 
     [Fact]
-    public void A_long_file_is_found()
+    public void Long_file_is_reported()
     {
         Assert.Empty(SizeViolations("A.cs", string.Concat(Enumerable.Repeat("line\n", LinesMax))));
         Assert.Single(SizeViolations("A.cs", string.Concat(Enumerable.Repeat("line\n", LinesMax + 1))));
     }
 
     [Fact]
-    public void Names_say_what_is_inside()
+    public void Names_describe_the_content()
     {
         Repository.AssertNone(Repository.CSharpFiles.SelectMany(NameViolations));
     }
@@ -47,7 +47,7 @@ public class SourceFileTests
     [InlineData("src/RedKite.Server/Session.cs", 0)]
     [InlineData("src/RedKite.Store/Crc64.cs", 0)]
     [InlineData("src/RedKite.Server/Commands/CommonPrefix.cs", 0)]
-    public void A_name_that_says_nothing_is_found(string path, int violations)
+    public void Meaningless_name_is_reported(string path, int violations)
     {
         Assert.Equal(violations, NameViolations(path).Count());
     }
@@ -65,7 +65,7 @@ public class SourceFileTests
     [InlineData("a();\n/* FIX" + "ME */", 1)]
     [InlineData("throw new NotImplemented" + "Exception();", 1)]
     [InlineData("// Todos are a list's members here, and hacking is a verb.", 0)]
-    public void An_unfinished_source_is_found(string source, int violations)
+    public void Unfinished_source_is_reported(string source, int violations)
     {
         Assert.Equal(violations, UnfinishedViolations("A.cs", source).Count());
     }
@@ -83,7 +83,7 @@ public class SourceFileTests
     [InlineData("", 1)]
     [InlineData("using System.Text;\n\nnamespace A;\n\n/// <summary>The role.</summary>\ninternal sealed class B;\n", 0)]
     [InlineData("// The role.\nusing System.Text;\n\nnamespace A;\n\ninternal sealed class B;\n", 0)]
-    public void A_file_without_its_role_is_found(string source, int violations)
+    public void File_without_a_role_is_reported(string source, int violations)
     {
         Assert.Equal(violations, HeaderViolations("A.cs", source).Count());
     }

@@ -24,13 +24,13 @@ public class UnsafeCodeTests
     private static readonly Regex UnsafeSwitch = new(@"<AllowUnsafeBlocks>\s*true\s*</AllowUnsafeBlocks>", RegexOptions.IgnoreCase);
 
     [Fact]
-    public void Unsafe_code_stays_in_its_two_places()
+    public void Unsafe_code_stays_in_its_two_projects()
     {
         Repository.AssertNone(Repository.CSharpFiles.SelectMany(path => CodeViolations(path, Repository.Read(path))));
     }
 
     [Fact]
-    public void The_switch_is_on_where_unsafe_code_lives()
+    public void Unsafe_switch_is_on_where_allowed()
     {
         Repository.AssertNone(Repository.Files("", ".csproj", ".props", ".targets")
             .SelectMany(path => SwitchViolations(path, Repository.Read(path))));
@@ -44,7 +44,7 @@ public class UnsafeCodeTests
     [InlineData("src/RedKite.Server/A.cs", "// unsafe, byte*\nstring a = \"unsafe\"; int b = c * d;", 0)]
     [InlineData("src/RedKite.Store/Memory/A.cs", "internal unsafe class A { byte* _at; }", 0)]
     [InlineData("src/RedKite.Net/Interop/A.cs", "internal unsafe class A { byte* _at; }", 0)]
-    public void Unsafe_code_elsewhere_is_found(string path, string source, int violations)
+    public void Unsafe_code_elsewhere_is_reported(string path, string source, int violations)
     {
         Assert.Equal(violations, CodeViolations(path, source).Count());
     }
@@ -53,7 +53,7 @@ public class UnsafeCodeTests
     [InlineData("src/RedKite.Server/RedKite.Server.csproj", 1)]
     [InlineData("Directory.Build.props", 1)]
     [InlineData("src/RedKite.Store/RedKite.Store.csproj", 0)]
-    public void The_switch_elsewhere_is_found(string path, int violations)
+    public void Unsafe_switch_elsewhere_is_reported(string path, int violations)
     {
         Assert.Equal(violations, SwitchViolations(path, "<AllowUnsafeBlocks>True</AllowUnsafeBlocks>").Count());
     }

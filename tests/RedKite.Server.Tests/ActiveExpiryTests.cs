@@ -14,7 +14,7 @@ public abstract class ActiveExpiryTests : TranscriptTests
     private static readonly TimeSpan Patience = TimeSpan.FromSeconds(60);
 
     [Fact]
-    public void A_million_keys_go_without_being_touched_and_give_their_memory_back()
+    public void Million_untouched_keys_expire_and_release_their_memory()
     {
         Run("SET stays 1").IsOk();
         long before = Server.Keyspace.UsedBytes;
@@ -39,7 +39,7 @@ public abstract class ActiveExpiryTests : TranscriptTests
     }
 
     [Fact]
-    public void Fields_go_without_being_touched_and_so_does_a_hash_without_any()
+    public void Untouched_fields_expire_and_an_empty_hash_is_removed()
     {
         const int Fields = 100_000;
         long before = Server.Keyspace.UsedBytes;
@@ -62,7 +62,7 @@ public abstract class ActiveExpiryTests : TranscriptTests
     }
 
     [Fact]
-    public void Nothing_goes_while_active_expiry_is_off()
+    public void Nothing_expires_while_active_expiry_is_off()
     {
         Server.ExpiresActively = false;
         Run("SET a 1").IsOk();

@@ -9,7 +9,7 @@ public sealed class ServerLogTests : IDisposable
     public void Dispose() => Directory.Delete(_folder, recursive: true);
 
     [Fact]
-    public void Lines_have_the_process_the_time_and_a_mark_for_their_level()
+    public void Lines_have_process_id_time_and_level_mark()
     {
         ServerLog log = ToFile("server.log");
         log.Notice("one");
@@ -21,7 +21,7 @@ public sealed class ServerLogTests : IDisposable
     }
 
     [Fact]
-    public void Lines_that_could_not_be_written_are_counted_in_the_next_that_can()
+    public void Unwritable_lines_are_counted_in_the_next_written_one()
     {
         ServerLog log = ToFile("later/server.log");
         Assert.Throws<ConfigException>(log.Open);
@@ -38,7 +38,7 @@ public sealed class ServerLogTests : IDisposable
     }
 
     [Fact]
-    public void What_a_hosts_delegate_throws_goes_no_further()
+    public void Exception_of_a_log_delegate_is_contained()
     {
         int called = 0;
         var log = new ServerLog(new Settings(), _ =>

@@ -8,7 +8,7 @@ public sealed class StreamGeneratorTests
     private const int Draws = 20_000;
 
     [Fact]
-    public void Damage_replaces_arguments()
+    public void Mutation_replaces_arguments()
     {
         List<string[]> damaged = Damaged("SET", "k", "v");
         Assert.Contains(damaged, words => words is ["SET", "k"]);
@@ -18,18 +18,18 @@ public sealed class StreamGeneratorTests
     }
 
     [Fact]
-    public void Damage_makes_no_read_wait_for_ever() =>
+    public void Mutation_never_blocks_forever() =>
         Assert.DoesNotContain(Damaged("XREAD", "bLOCK", "1", "STREAMS", "s", "5-1"), words => words.SkipWhile(word => word != "bLOCK").Skip(1).FirstOrDefault() == "0");
 
     [Fact]
-    public void Damage_leaves_sets_for_ranges_by_member_with_equal_scores() =>
+    public void Mutation_keeps_equal_scores_for_ranges_by_member() =>
         Assert.All(Damaged("ZADD", "zl1", "0", "a", "0", "b"), words => Assert.All(words.Skip(2).Where((_, i) => i % 2 == 0).Take(2), score => Assert.Equal("0", score)));
 
     [Theory]
     [InlineData("ZRANGEBYLEX", "zl1", "-", "+")]
     [InlineData("ZLEXCOUNT", "zl2", "[a", "[c")]
     [InlineData("ZRANGE", "zl2", "-", "+", "BYLEX")]
-    public void Damage_leaves_ranges_by_member_with_their_keys(params string[] command) =>
+    public void Mutation_keeps_the_keys_of_ranges_by_member(params string[] command) =>
         Assert.All(Damaged(command).Where(words => words.Length > 1), words => Assert.Equal(command[1], words[1]));
 
     private static List<string[]> Damaged(params string[] command)

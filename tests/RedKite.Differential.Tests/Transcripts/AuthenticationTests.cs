@@ -7,7 +7,7 @@ namespace RedKite.Differential.Tests.Transcripts;
 public sealed class AuthenticationTests(AuthenticationTests.Servers servers) : IClassFixture<AuthenticationTests.Servers>
 {
     [Fact]
-    public void Commands_without_authentication_are_refused()
+    public void Unauthenticated_commands_are_refused()
     {
         using PairedConnection connection = new(servers.Pair);
         connection.Run("PING").IsError("NOAUTH Authentication required.");
@@ -28,7 +28,7 @@ public sealed class AuthenticationTests(AuthenticationTests.Servers servers) : I
     }
 
     [Fact]
-    public void The_default_user_can_be_named()
+    public void Default_user_can_be_named()
     {
         using PairedConnection connection = new(servers.Pair);
         connection.Run("AUTH default secret").IsOk();
@@ -36,7 +36,7 @@ public sealed class AuthenticationTests(AuthenticationTests.Servers servers) : I
     }
 
     [Fact]
-    public void Reset_takes_authentication_away()
+    public void Reset_ends_authentication()
     {
         using PairedConnection connection = new(servers.Pair);
         connection.Run("AUTH secret").IsOk();
@@ -74,7 +74,7 @@ public sealed class AuthenticationTests(AuthenticationTests.Servers servers) : I
     [Theory]
     [InlineData("HELLO 3 AUTH default secret SETNAME")]
     [InlineData("HELLO 3 AUTH default secret NOSUCH")]
-    public void Hello_with_a_wrong_option_does_not_log_in(string hello)
+    public void Hello_with_an_invalid_option_does_not_log_in(string hello)
     {
         using (PairedConnection connection = new(servers.Pair)) connection.Run(hello);
         using RespConnection subject = RespConnection.Connect(servers.Pair.Subject.Port);
@@ -95,7 +95,7 @@ public sealed class AuthenticationTests(AuthenticationTests.Servers servers) : I
     }
 
     [Fact]
-    public void A_password_set_later_holds_for_new_connections()
+    public void Password_set_later_applies_to_new_connections()
     {
         using PairedConnection admin = new(servers.Pair);
         admin.Run("AUTH secret").IsOk();
@@ -120,7 +120,7 @@ public sealed class AuthenticationTests(AuthenticationTests.Servers servers) : I
     }
 
     [Fact]
-    public void The_default_user_is_described_alike()
+    public void Default_user_description_matches_redis()
     {
         using PairedConnection connection = new(servers.Pair);
         connection.Run("AUTH secret").IsOk();

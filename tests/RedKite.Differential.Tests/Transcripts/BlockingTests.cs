@@ -286,14 +286,14 @@ public sealed class BlockingTests(TranscriptServers servers) : TranscriptTests(s
 
     [Theory(Timeout = 300_000)]
     [MemberData(nameof(Scripts))]
-    public async Task Waiting_clients_get_what_redis_gives_them(string name, string script)
+    public async Task Blocked_clients_receive_the_same_as_in_redis(string name, string script)
     {
         Assert.NotEmpty(name);
         await Task.Run(() => ClientScript.Run(Pair, script), TestContext.Current.CancellationToken);
     }
 
     [Fact]
-    public void Client_unblock_ends_a_wait_as_if_time_were_over_or_with_an_error()
+    public void Client_unblock_ends_a_wait_with_timeout_or_error()
     {
         PairedConnection waiting = Open();
         PairedConnection other = Open();
@@ -312,7 +312,7 @@ public sealed class BlockingTests(TranscriptServers servers) : TranscriptTests(s
     }
 
     [Fact]
-    public void A_client_that_waits_can_be_killed_and_is_listed_as_blocked()
+    public void Blocked_client_is_listed_as_blocked_and_can_be_killed()
     {
         PairedConnection waiting = Open();
         PairedConnection other = Open();

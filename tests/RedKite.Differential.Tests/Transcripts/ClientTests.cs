@@ -20,7 +20,7 @@ public sealed class ClientTests(TranscriptServers servers) : TranscriptTests(ser
     public void Replies_can_be_turned_off(string bytes) => Open().Raw(bytes);
 
     [Fact]
-    public void Pausing_writes_holds_writes_and_lets_reads_pass()
+    public void Pause_write_holds_writes_and_passes_reads()
     {
         PairedConnection admin = Open();
         PairedConnection writer = Open();
@@ -36,7 +36,7 @@ public sealed class ClientTests(TranscriptServers servers) : TranscriptTests(ser
     }
 
     [Fact]
-    public void Pausing_all_holds_reads_too_and_ends_by_itself()
+    public void Pause_all_holds_reads_and_ends_by_itself()
     {
         PairedConnection admin = Open();
         PairedConnection reader = Open();
@@ -51,7 +51,7 @@ public sealed class ClientTests(TranscriptServers servers) : TranscriptTests(ser
     }
 
     [Fact]
-    public void A_pause_is_not_shortened_by_a_shorter_one()
+    public void Shorter_pause_does_not_shorten_a_longer_one()
     {
         PairedConnection admin = Open();
         PairedConnection writer = Open();
@@ -72,10 +72,10 @@ public sealed class ClientTests(TranscriptServers servers) : TranscriptTests(ser
     [InlineData("CLIENT PAUSE 1 WRITE x")]
     [InlineData("CLIENT PAUSE 9223372036854775807")]
     [InlineData("CLIENT UNPAUSE x")]
-    public void Wrong_pauses_are_refused(string command) => Open().Run(command);
+    public void Invalid_pauses_are_refused(string command) => Open().Run(command);
 
     [Fact]
-    public void Killing_by_address_replies_ok_and_closes()
+    public void Kill_by_address_replies_ok_and_closes()
     {
         PairedConnection admin = Open();
         PairedConnection victim = Open();
@@ -89,7 +89,7 @@ public sealed class ClientTests(TranscriptServers servers) : TranscriptTests(ser
     [InlineData("ID {0} SKIPME no")]
     [InlineData("ID {0} TYPE normal USER default")]
     [InlineData("id {0} addr {1} skipme YES")]
-    public void Killing_by_filters_replies_the_count(string filters)
+    public void Kill_by_filters_replies_the_count(string filters)
     {
         PairedConnection admin = Open();
         PairedConnection victim = Open();
@@ -99,7 +99,7 @@ public sealed class ClientTests(TranscriptServers servers) : TranscriptTests(ser
     }
 
     [Fact]
-    public void Killing_oneself_replies_before_the_close()
+    public void Kill_of_the_caller_replies_before_closing()
     {
         PairedConnection connection = Open();
         connection.Run(connection, facts => $"CLIENT KILL ID {facts.Id}").IsInteger(0);
@@ -124,7 +124,7 @@ public sealed class ClientTests(TranscriptServers servers) : TranscriptTests(ser
     [InlineData("CLIENT KILL ADDR 1.2.3.4:5 SKIPME")]
     [InlineData("CLIENT KILL NOSUCH 1")]
     [InlineData("CLIENT KILL ID 999999 ADDR 1.2.3.4:5 LADDR 1.2.3.4:5")]
-    public void Kills_that_meet_nobody(string command)
+    public void Kill_without_matches(string command)
     {
         PairedConnection connection = Open();
         connection.Run(command);
@@ -132,7 +132,7 @@ public sealed class ClientTests(TranscriptServers servers) : TranscriptTests(ser
     }
 
     [Fact]
-    public void The_list_shows_each_connection_with_its_state()
+    public void List_shows_each_connection_with_its_state()
     {
         PairedConnection first = Open();
         PairedConnection second = Open();
@@ -150,7 +150,7 @@ public sealed class ClientTests(TranscriptServers servers) : TranscriptTests(ser
     }
 
     [Fact]
-    public void Reset_clears_the_state_of_a_connection()
+    public void Reset_clears_connection_state()
     {
         PairedConnection connection = Open();
         connection.Run("HELLO 3 SETNAME name");
@@ -196,7 +196,7 @@ public sealed class ClientTests(TranscriptServers servers) : TranscriptTests(ser
 
     // What Redis has since 7.2 and 7.4; the oracle is older, so the replies are stated here.
     [Fact]
-    public void Later_subcommands_reply_as_Redis_7_4_does()
+    public void Later_subcommands_reply_as_in_Redis_7_4()
     {
         Assert.SkipUnless(ServerProgram.UnderTest.IsRedKite, "the oracle is older than these subcommands");
         using RespConnection connection = RespConnection.Connect(Pair.Subject.Port);
@@ -212,7 +212,7 @@ public sealed class ClientTests(TranscriptServers servers) : TranscriptTests(ser
     }
 
     [Fact]
-    public void The_fields_of_a_client_line_are_those_of_Redis_7_4_in_its_order()
+    public void Client_line_has_the_fields_of_Redis_7_4_in_order()
     {
         Assert.SkipUnless(ServerProgram.UnderTest.IsRedKite, "the oracle is older than some of these fields");
         using RespConnection connection = RespConnection.Connect(Pair.Subject.Port);

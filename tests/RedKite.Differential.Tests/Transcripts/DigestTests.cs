@@ -19,7 +19,7 @@ public sealed class DigestTests(TranscriptServers servers) : TranscriptTests(ser
     [InlineData("HSET k a 1 b two c \"\"")]
     [InlineData("XADD k 1-1 a 1 b 2")]
     [InlineData("PFADD k a b c")]
-    public void A_value_has_the_digest_of_Redis(string command)
+    public void Value_digest_matches_redis(string command)
     {
         PairedConnection connection = Open();
         connection.Run("DEBUG DIGEST").IsSimple("0000000000000000000000000000000000000000");
@@ -29,7 +29,7 @@ public sealed class DigestTests(TranscriptServers servers) : TranscriptTests(ser
     }
 
     [Fact]
-    public void Data_of_all_types_in_several_databases_has_the_digest_of_Redis()
+    public void Digest_of_all_types_and_databases_matches_redis()
     {
         PairedConnection connection = Open();
         foreach (int database in (int[])[0, 2, 9])
@@ -60,7 +60,7 @@ public sealed class DigestTests(TranscriptServers servers) : TranscriptTests(ser
     [InlineData("0 -1 REV")]
     [InlineData("0 3")]
     [InlineData("-inf 100 BYSCORE LIMIT 2 3")]
-    public void A_range_that_is_stored_has_the_zeros_of_Redis(string range)
+    public void Stored_range_keeps_the_signs_of_zero_as_in_redis(string range)
     {
         PairedConnection connection = Open();
         foreach (string limit in (string[])["3", "4", "6", "20"])

@@ -28,7 +28,7 @@ public sealed class DumpExchangeTests
     [InlineData(4)]
     [InlineData(5)]
     [InlineData(6)]
-    public void What_streams_of_commands_made_is_the_same_on_the_other_server(int seed)
+    public void Data_from_command_streams_survives_the_exchange(int seed)
     {
         using ServerPair pair = ServerPair.Start([.. SmallLimits, "--enable-debug-command", "yes"]);
         List<Step> steps = StreamGenerator.Generate(seed, StepCount, [.. CommandTable.Families.Where(family => FamiliesOfValues.Contains(family.Name))]);
@@ -39,7 +39,7 @@ public sealed class DumpExchangeTests
     [Theory]
     [InlineData(true)]
     [InlineData(false)]
-    public void Large_values_are_the_same_on_the_other_server(bool compresses)
+    public void Large_values_survive_the_exchange(bool compresses)
     {
         using ServerPair pair = ServerPair.Start("--enable-debug-command", "yes");
         var random = new Random(8);

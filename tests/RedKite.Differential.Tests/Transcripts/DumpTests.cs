@@ -32,7 +32,7 @@ public sealed class DumpTests(TranscriptServers servers) : TranscriptTests(serve
     }
 
     [Fact]
-    public void A_restored_key_has_the_expiry_that_it_is_given()
+    public void Restored_key_has_the_given_expiry()
     {
         PairedConnection client = Open();
         client.Run($"RESTORE k 0 {Integer}").IsOk();
@@ -52,7 +52,7 @@ public sealed class DumpTests(TranscriptServers servers) : TranscriptTests(serve
     }
 
     [Fact]
-    public void Bytes_that_are_no_value_change_nothing()
+    public void Invalid_payload_changes_nothing()
     {
         PairedConnection client = Open();
         client.Run("SET k old");
@@ -75,7 +75,7 @@ public sealed class DumpTests(TranscriptServers servers) : TranscriptTests(serve
     }
 
     [Fact]
-    public void A_restored_list_serves_who_waits_for_it()
+    public void Restored_list_serves_blocked_clients()
     {
         PairedConnection client = Open();
         PairedConnection waiting = Open();
@@ -87,7 +87,7 @@ public sealed class DumpTests(TranscriptServers servers) : TranscriptTests(serve
     }
 
     [Fact]
-    public void Wait_replies_that_no_replica_has_anything()
+    public void Wait_replies_zero_replicas()
     {
         PairedConnection client = Open();
         foreach (string tail in (string[])["", "0 0", "-1 0", "a 0", "0 a", "0 -1", "1 10", "1 1.5", "1 -5", "a b", "9999999999 10", "0 99999999999999999999", "0 9223372036854775807"])
@@ -97,7 +97,7 @@ public sealed class DumpTests(TranscriptServers servers) : TranscriptTests(serve
     }
 
     [Fact]
-    public void Wait_is_ended_by_client_unblock()
+    public void Client_unblock_ends_WAIT()
     {
         PairedConnection client = Open();
         PairedConnection other = Open();

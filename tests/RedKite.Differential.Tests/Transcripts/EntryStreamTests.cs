@@ -13,7 +13,7 @@ public sealed class EntryStreamTests(TranscriptServers servers) : TranscriptTest
     [InlineData(0, 6000)]
     [InlineData(7, 0)]
     [InlineData(1000, 20000)]
-    public void Nodes_end_where_those_of_Redis_end(int entriesMax, int bytesMax)
+    public void Node_boundaries_match_redis(int entriesMax, int bytesMax)
     {
         PairedConnection connection = Open();
         connection.Run($"CONFIG SET stream-node-max-entries {entriesMax}").IsOk();
@@ -81,7 +81,7 @@ public sealed class EntryStreamTests(TranscriptServers servers) : TranscriptTest
     }
 
     [Fact]
-    public void Xsetid_lowers_the_last_id_down_to_the_last_entry()
+    public void Xsetid_lowers_the_last_id_to_the_last_entry()
     {
         PairedConnection connection = Open();
         connection.Run("XADD s 1-1 a 1").IsBulk("1-1");
@@ -100,7 +100,7 @@ public sealed class EntryStreamTests(TranscriptServers servers) : TranscriptTest
     }
 
     [Fact]
-    public void Replies_in_resp3_have_maps()
+    public void Resp3_replies_have_maps()
     {
         PairedConnection connection = Open();
         connection.Run("XADD s 1 a 1").IsBulk("1-0");

@@ -15,7 +15,7 @@ public sealed class HyperLogLogExchangeTests
     [Theory]
     [InlineData(3000)]
     [InlineData(150)]
-    public void Values_go_from_one_server_to_the_other_and_back(int sparseBytesMax)
+    public void Values_are_exchanged_in_both_directions(int sparseBytesMax)
     {
         using ServerPair pair = ServerPair.Start();
         RespConnection[] sides = [pair.Oracle.Control, pair.Subject.Control];
@@ -52,7 +52,7 @@ public sealed class HyperLogLogExchangeTests
     }
 
     [Fact]
-    public void Damaged_values_are_answered_or_refused_like_in_redis()
+    public void Damaged_values_are_handled_as_in_redis()
     {
         using ServerPair pair = ServerPair.Start();
         Random random = new(5);

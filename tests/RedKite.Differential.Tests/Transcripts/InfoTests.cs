@@ -34,7 +34,7 @@ public sealed class InfoTests(TranscriptServers servers) : TranscriptTests(serve
     [InlineData("INFO nosuch")]
     [InlineData("INFO CPU Memory cpu")]
     [InlineData("INFO keyspace nosuch")]
-    public void Sections_and_fields_of_Redis_are_there(string command)
+    public void Info_has_redis_sections_and_fields(string command)
     {
         foreach (RespConnection side in (RespConnection[])[Pair.Oracle.Control, Pair.Subject.Control])
         {
@@ -52,7 +52,7 @@ public sealed class InfoTests(TranscriptServers servers) : TranscriptTests(serve
     }
 
     [Fact]
-    public void The_keyspace_section_has_the_lines_of_Redis()
+    public void Keyspace_section_matches_redis()
     {
         PairedConnection connection = Open();
         connection.Run("SET a 1").IsOk();
@@ -65,7 +65,7 @@ public sealed class InfoTests(TranscriptServers servers) : TranscriptTests(serve
     }
 
     [Fact]
-    public void Counters_count_what_was_done()
+    public void Counters_count_executed_commands()
     {
         PairedConnection connection = Open();
         connection.Run("CONFIG RESETSTAT").IsOk();

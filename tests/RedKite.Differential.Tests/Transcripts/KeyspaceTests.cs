@@ -13,7 +13,7 @@ public sealed class KeyspaceTests(TranscriptServers servers) : TranscriptTests(s
     [InlineData(200, 0)]
     [InlineData(0, 200)]
     [InlineData(100, 100)]
-    public void A_scan_returns_every_key_that_was_there_throughout(int addedPerCall, int removedPerCall)
+    public void Scan_returns_every_key_that_stays(int addedPerCall, int removedPerCall)
     {
         using RespConnection connection = RespConnection.Connect(Pair.Subject.Port);
         for (int i = 0; i < StableKeys; i++) connection.Run($"SET stable:{i} {i}").IsOk();
@@ -39,7 +39,7 @@ public sealed class KeyspaceTests(TranscriptServers servers) : TranscriptTests(s
     }
 
     [Fact]
-    public void Randomkey_returns_keys_that_exist_and_all_of_them_in_time()
+    public void Randomkey_returns_every_existing_key_eventually()
     {
         using RespConnection connection = RespConnection.Connect(Pair.Subject.Port);
         for (int i = 0; i < 8; i++) connection.Run($"SET {i} x").IsOk();
@@ -82,7 +82,7 @@ public sealed class KeyspaceTests(TranscriptServers servers) : TranscriptTests(s
     [InlineData("EXPIRE gone 100")]
     [InlineData("PERSIST gone")]
     [InlineData("LCS gone kept")]
-    public void An_expired_key_is_visible_to_nobody(string command)
+    public void Expired_key_is_invisible(string command)
     {
         PairedConnection connection = Open();
         connection.Run("DEBUG SET-ACTIVE-EXPIRE 0").IsOk();
@@ -97,7 +97,7 @@ public sealed class KeyspaceTests(TranscriptServers servers) : TranscriptTests(s
     }
 
     [Fact]
-    public void Expired_keys_go_away_without_being_asked_for()
+    public void Expired_keys_are_removed_without_access()
     {
         PairedConnection connection = Open();
         for (int i = 0; i < 100; i++) connection.Run($"SET gone:{i} x PX 5").IsOk();
@@ -106,7 +106,7 @@ public sealed class KeyspaceTests(TranscriptServers servers) : TranscriptTests(s
     }
 
     [Fact]
-    public void Access_frequencies_need_their_policy()
+    public void Object_freq_requires_an_lfu_policy()
     {
         PairedConnection connection = Open();
         connection.Run("SET k v").IsOk();

@@ -7,7 +7,7 @@ namespace RedKite.Differential.Tests.Transcripts;
 public sealed class LimitTests
 {
     [Fact]
-    public void A_connection_above_maxclients_is_told_and_closed()
+    public void Connection_above_maxclients_gets_an_error_and_is_closed()
     {
         using ServerPair pair = ServerPair.Start("--maxclients", "4");
         List<PairedConnection> connections = [.. Enumerable.Range(0, 3).Select(_ => new PairedConnection(pair))];
@@ -37,7 +37,7 @@ public sealed class LimitTests
     }
 
     [Fact]
-    public void The_number_of_databases_is_an_option()
+    public void Number_of_databases_is_configurable()
     {
         using ServerPair pair = ServerPair.Start("--databases", "3");
         using PairedConnection connection = new(pair);

@@ -38,22 +38,22 @@ public sealed class ProtocolTests(TranscriptServers servers) : TranscriptTests(s
 
     [Theory]
     [MemberData(nameof(Requests))]
-    public void Bytes_get_the_bytes_of_Redis(string request) => Open().Raw(request);
+    public void Protocol_replies_match_redis_byte_for_byte(string request) => Open().Raw(request);
 
     [Fact]
-    public void An_inline_request_without_an_end_is_refused_at_its_limit() => Open().Raw(new string('a', 64 * 1024 + 1));
+    public void Unterminated_inline_request_is_refused_at_its_limit() => Open().Raw(new string('a', 64 * 1024 + 1));
 
     [Fact]
-    public void An_inline_request_below_the_limit_is_taken() => Open().Raw("ECHO " + new string('a', 60_000) + "\r\n");
+    public void Inline_request_below_the_limit_is_accepted() => Open().Raw("ECHO " + new string('a', 60_000) + "\r\n");
 
     [Fact]
-    public void A_multibulk_length_without_an_end_is_refused_at_its_limit() => Open().Raw("*" + new string('1', 64 * 1024 + 1));
+    public void Unterminated_multibulk_length_is_refused_at_its_limit() => Open().Raw("*" + new string('1', 64 * 1024 + 1));
 
     [Fact]
-    public void A_bulk_length_without_an_end_is_refused_at_its_limit() => Open().Raw("*1\r\n$" + new string('1', 64 * 1024 + 1));
+    public void Unterminated_bulk_length_is_refused_at_its_limit() => Open().Raw("*1\r\n$" + new string('1', 64 * 1024 + 1));
 
     [Fact]
-    public void Bytes_one_by_one_make_the_same_commands()
+    public void Bytes_sent_one_by_one_form_the_same_commands()
     {
         PairedConnection connection = Open();
         string request = "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$4\r\na\r\nb\r\nGET k\r\n\r\n*2\r\n$3\r\nGET\r\n$1\r\nk\r\n";
@@ -68,7 +68,7 @@ public sealed class ProtocolTests(TranscriptServers servers) : TranscriptTests(s
     }
 
     [Fact]
-    public void An_argument_above_proto_max_bulk_len_is_refused()
+    public void Argument_above_proto_max_bulk_len_is_refused()
     {
         PairedConnection admin = Open();
         admin.Run("CONFIG SET proto-max-bulk-len 1048576").IsOk();

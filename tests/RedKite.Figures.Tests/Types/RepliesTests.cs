@@ -15,7 +15,7 @@ public class RepliesTests
     [InlineData("*0\r\n")]
     [InlineData("*-1\r\n")]
     [InlineData("*2\r\n*1\r\n:1\r\n$1\r\nx\r\n")]
-    public void A_reply_is_whole_with_its_last_byte_and_not_before(string reply)
+    public void Reply_is_complete_with_its_last_byte_and_not_before(string reply)
     {
         byte[] received = Encoding.ASCII.GetBytes(reply + "+next\r\n");
         Assert.True(Replies.TryMeasure(received, out int bytes));
@@ -24,7 +24,7 @@ public class RepliesTests
     }
 
     [Fact]
-    public void An_error_is_told()
+    public void Error_reply_is_reported()
     {
         var error = Assert.Throws<CannotMeasureException>(() => Replies.TryMeasure("*2\r\n:1\r\n-ERR no\r\n"u8, out _));
         Assert.Contains("ERR no", error.Message, StringComparison.Ordinal);

@@ -6,7 +6,7 @@ namespace RedKite.Figures.Tests.Types;
 public class RoundSizeTests
 {
     [Fact]
-    public void A_round_takes_about_the_cpu_that_is_asked_for()
+    public void Round_takes_about_the_requested_cpu()
     {
         Assert.Equal(400_000, RoundSize.For(cpuSeconds: 0.4, nsPerOperation: 1000));
         Assert.Equal(4000, RoundSize.For(cpuSeconds: 0.4, nsPerOperation: 100_000));
@@ -19,7 +19,7 @@ public class RoundSizeTests
     }
 
     [Fact]
-    public void A_round_has_bounds_whatever_an_operation_costs()
+    public void Round_size_is_bounded()
     {
         Assert.Equal(RoundSize.Smallest, RoundSize.For(0.4, 1e12));
         Assert.Equal(RoundSize.Largest, RoundSize.For(0.4, 0));

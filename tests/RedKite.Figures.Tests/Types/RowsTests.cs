@@ -7,34 +7,34 @@ namespace RedKite.Figures.Tests.Types;
 public class RowsTests
 {
     [Fact]
-    public void Every_row_has_a_name_of_its_own() => Assert.Equal(TypesScenario.Names.Count, TypesScenario.Names.Distinct().Count());
+    public void Row_names_are_unique() => Assert.Equal(TypesScenario.Names.Count, TypesScenario.Names.Distinct().Count());
 
     [Fact]
-    public void Without_a_choice_all_rows_are_measured()
+    public void All_rows_are_measured_by_default()
     {
         Assert.Equal(TypeOperations.All, Choose());
         Assert.Equal(TypeOperations.All, Choose("cpu-rows", "one-set"));
     }
 
     [Fact]
-    public void Chosen_rows_keep_their_order() => Assert.Equal(["sadd", "zadd"], Choose("zadd", "hashes", "sadd").Select(row => row.Name));
+    public void Selected_rows_keep_their_order() => Assert.Equal(["sadd", "zadd"], Choose("zadd", "hashes", "sadd").Select(row => row.Name));
 
     [Fact]
-    public void A_name_that_there_is_not_is_told()
+    public void Unknown_row_is_reported()
     {
         var error = Assert.Throws<FormatException>(() => RowSelection.Check(["zadd", "zaad"], TypesScenario.Names));
         Assert.StartsWith("--only: zaad is none of cpu-rows, ", error.Message, StringComparison.Ordinal);
     }
 
     [Fact]
-    public void A_sample_has_twelve_digits_in_place_of_every_random_number()
+    public void Sample_replaces_every_random_number_with_twelve_digits()
     {
         var row = new TypeOperation("zadd", "ZADD zset __rand_int__ element:__rand_int__");
         Assert.Equal(["ZADD", "zset", "000000000042", "element:000000000042"], row.Sample(42));
     }
 
     [Fact]
-    public void What_a_round_uses_up_is_supplied_to_keys_that_it_finds_fresh() =>
+    public void Consuming_operations_get_fresh_data_each_round() =>
         Assert.All(TypeOperations.All, row => Assert.True(row.Supply is null || row.Fresh is not null, row.Name));
 
     private static IReadOnlyList<TypeOperation> Choose(params string[] wanted) =>

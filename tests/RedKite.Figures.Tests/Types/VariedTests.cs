@@ -7,7 +7,7 @@ namespace RedKite.Figures.Tests.Types;
 public class VariedTests
 {
     [Fact]
-    public void Texts_do_not_repeat_and_are_the_same_every_time()
+    public void Texts_are_unique_and_reproducible()
     {
         const int Texts = 200_000;
         var seen = new HashSet<string>();
@@ -17,7 +17,7 @@ public class VariedTests
     }
 
     [Fact]
-    public void Texts_of_neighbouring_keys_do_not_repeat()
+    public void Texts_of_adjacent_keys_differ()
     {
         var seen = new HashSet<string>();
         for (int key = 0; key < 10_000; key++)
@@ -27,7 +27,7 @@ public class VariedTests
     }
 
     [Fact]
-    public void A_text_longer_than_a_word_goes_on_varied()
+    public void Text_longer_than_a_word_keeps_varying()
     {
         string text = TextOf(5, bytes: 30);
         Assert.NotEqual(text[..10], text[10..20]);
@@ -35,7 +35,7 @@ public class VariedTests
     }
 
     [Fact]
-    public void Numbers_stay_below_their_bound_and_reach_all_of_it()
+    public void Numbers_cover_their_range()
     {
         var seen = new HashSet<int>();
         for (int i = 0; i < 1000; i++) seen.Add(Varied.Below(10, i));

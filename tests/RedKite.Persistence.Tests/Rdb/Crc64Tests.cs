@@ -11,7 +11,7 @@ public sealed class Crc64Tests
     public void Published_texts_have_their_published_sums(string text, ulong sum) => Assert.Equal(sum, Crc64.Append(0, Encoding.ASCII.GetBytes(text)));
 
     [Fact]
-    public void A_sum_over_pieces_is_the_sum_over_all_and_that_of_single_bits()
+    public void Sum_over_pieces_equals_sum_over_all_and_bitwise_sum()
     {
         var random = new Random(1);
         byte[] bytes = new byte[1_000];

@@ -16,7 +16,7 @@ public sealed class DamagedValueTests
 
     [Theory]
     [MemberData(nameof(Types))]
-    public void Damaged_values_are_refused_or_are_values(DataType type)
+    public void Damaged_values_are_refused_or_valid(DataType type)
     {
         using var world = new ValueWorld();
         var random = new Random(3);

@@ -10,7 +10,7 @@ public sealed class DumpPayloadTests
     private const string DumpOfOne = "00c0010a002678e7b6d10111fc";
 
     [Fact]
-    public void A_dump_has_the_bytes_of_Redis_where_there_is_one_form_only()
+    public void Dump_bytes_match_redis_where_the_form_is_unique()
     {
         using var world = new ValueWorld();
         using var output = new RdbOutput();
@@ -22,7 +22,7 @@ public sealed class DumpPayloadTests
     }
 
     [Fact]
-    public void A_change_of_any_bit_is_noticed()
+    public void Every_flipped_bit_is_detected()
     {
         byte[] payload = Convert.FromHexString(DumpOfOne);
         Assert.True(DumpPayload.IsIntact(payload));
@@ -42,14 +42,14 @@ public sealed class DumpPayloadTests
     [InlineData(12, true)]
     [InlineData(13, false)]
     [InlineData(256, false)]
-    public void Versions_up_to_that_of_Redis_7_4_are_read(int version, bool known)
+    public void Versions_up_to_Redis_7_4_are_read(int version, bool known)
     {
         byte[] payload = [0, 0xC0, 1, (byte)version, (byte)(version >> 8)];
         Assert.Equal(known, DumpPayload.IsIntact([.. payload, .. BitConverter.GetBytes(Crc64.Append(0, payload))]));
     }
 
     [Fact]
-    public void The_version_is_the_lowest_that_knows_the_form()
+    public void Version_is_the_lowest_that_supports_the_form()
     {
         using var world = new ValueWorld();
         var random = new Random(5);

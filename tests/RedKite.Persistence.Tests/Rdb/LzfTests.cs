@@ -10,7 +10,7 @@ public sealed class LzfTests
     [InlineData("016161e0110001" + "6161", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")]
     [InlineData("0361626361e00f02016263", "abcabcabcabcabcabcabcabcabcabc")]
     [InlineData("1f74686520717569636b2062726f776e20666f78206a756d7073206f7665722074201e086c617a7920646f672c600de0042c016f78", "the quick brown fox jumps over the lazy dog, the quick brown fox")]
-    public void What_Redis_compressed_is_read(string compressed, string text)
+    public void Data_compressed_by_redis_is_read(string compressed, string text)
     {
         byte[] target = new byte[text.Length];
         Assert.True(Lzf.TryDecompress(Convert.FromHexString(compressed), target));
@@ -27,10 +27,10 @@ public sealed class LzfTests
     [InlineData("0061e0")]           // half a long one
     [InlineData("0061e000")]         // the same
     [InlineData("0061e0ff00")]       // more bytes than are told
-    public void What_is_no_lzf_is_refused(string compressed) => Assert.False(Lzf.TryDecompress(Convert.FromHexString(compressed), new byte[12]));
+    public void Invalid_lzf_is_refused(string compressed) => Assert.False(Lzf.TryDecompress(Convert.FromHexString(compressed), new byte[12]));
 
     [Fact]
-    public void What_is_compressed_is_read_again()
+    public void Compressed_data_reads_back()
     {
         var random = new Random(2);
         int[] table = new int[Lzf.TablePlaces];
@@ -52,7 +52,7 @@ public sealed class LzfTests
     }
 
     [Fact]
-    public void Text_without_repetitions_does_not_fit()
+    public void Incompressible_text_does_not_fit()
     {
         byte[] text = new byte[5_000];
         new Random(3).NextBytes(text);
@@ -60,7 +60,7 @@ public sealed class LzfTests
     }
 
     [Fact]
-    public void Damaged_data_is_never_read_beyond()
+    public void Damaged_data_is_never_read_out_of_bounds()
     {
         var random = new Random(4);
         int[] table = new int[Lzf.TablePlaces];

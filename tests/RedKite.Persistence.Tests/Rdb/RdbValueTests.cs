@@ -26,7 +26,7 @@ public sealed class RdbValueTests
 
     [Theory]
     [MemberData(nameof(TypesAndVersions))]
-    public void Random_values_come_back_as_they_were(DataType type, bool forLater)
+    public void Random_values_round_trip(DataType type, bool forLater)
     {
         using var world = new ValueWorld();
         var random = new Random(1);
@@ -52,7 +52,7 @@ public sealed class RdbValueTests
 
     [Theory]
     [MemberData(nameof(TypesAndVersions))]
-    public void Cut_values_are_refused_and_leave_nothing(DataType type, bool forLater)
+    public void Truncated_values_are_refused_and_leak_nothing(DataType type, bool forLater)
     {
         using var world = new ValueWorld();
         var random = new Random(2);
@@ -74,7 +74,7 @@ public sealed class RdbValueTests
     }
 
     [Fact]
-    public void A_value_of_any_size_goes_to_a_sink_in_pieces()
+    public void Value_of_any_size_is_written_in_pieces()
     {
         using var world = new ValueWorld();
         using var scratch = new RdbScratch();
@@ -95,7 +95,7 @@ public sealed class RdbValueTests
     }
 
     [Fact]
-    public void Fields_that_expired_meanwhile_are_left_out_and_a_hash_of_such_alone_is_none()
+    public void Expired_fields_are_dropped_and_an_empty_hash_is_no_value()
     {
         foreach (int count in (int[])[3, 40])
         {
@@ -120,7 +120,7 @@ public sealed class RdbValueTests
     }
 
     [Fact]
-    public void What_older_versions_packed_is_read()
+    public void Encodings_of_older_versions_are_read()
     {
         string[] elements = ["0", "12", "13", "-1", "-128", "128", "-32769", "8388607", "-8388609", "2147483648", "-9223372036854775808", "", "text", new string('t', 64), new string('u', 300), new string('w', 20_000), "last"];
         string list = $"List: {string.Join(", ", elements)}";
@@ -157,7 +157,7 @@ public sealed class RdbValueTests
     [InlineData((int)RdbType.String, "8040000001 61")]                       // longer than a string can be
     [InlineData(7, "00")]                                      // a module's
     [InlineData(26, "00")]                                     // of the future
-    public void What_is_no_value_is_refused(int type, string hex)
+    public void Invalid_values_are_refused(int type, string hex)
     {
         using var world = new ValueWorld();
         Assert.Equal(RdbOutcome.Corrupt, world.Read("copy", (RdbType)type, Convert.FromHexString(hex.Replace(" ", "", StringComparison.Ordinal))));
@@ -168,7 +168,7 @@ public sealed class RdbValueTests
     [InlineData((int)RdbType.StreamOfListPacks)]
     [InlineData((int)RdbType.StreamOfListPacks2)]
     [InlineData((int)RdbType.StreamOfListPacks3)]
-    public void Streams_of_every_version_are_read_without_what_was_deleted(int version)
+    public void Streams_of_every_version_are_read_without_deleted_entries(int version)
     {
         var type = (RdbType)version;
         bool counts = type != RdbType.StreamOfListPacks;

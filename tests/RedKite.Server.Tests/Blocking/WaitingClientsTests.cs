@@ -23,7 +23,7 @@ public sealed class WaitingClientsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Clients_of_all_loops_are_served_in_the_order_in_which_they_began()
+    public void Clients_of_all_loops_are_served_in_arrival_order()
     {
         const int Clients = 20;
         RespConnection[] clients = [.. Enumerable.Range(0, Clients).Select(_ => Connect())];
@@ -46,7 +46,7 @@ public sealed class WaitingClientsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void A_stream_whose_time_comes_unseen_wakes_who_reads_it_for_a_group()
+    public void Expiring_stream_wakes_its_group_readers()
     {
         using RespConnection client = Connect();
         using RespConnection reader = Connect();
@@ -58,7 +58,7 @@ public sealed class WaitingClientsTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Nothing_is_lost_or_served_twice_while_loops_push_and_pop_at_once()
+    public async Task Concurrent_pushes_and_pops_lose_and_repeat_nothing()
     {
         const int Producers = 4;
         const int EachPushes = 3_000;
@@ -107,7 +107,7 @@ public sealed class WaitingClientsTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Elements_pass_through_a_chain_of_movers_in_their_order()
+    public async Task Elements_pass_through_a_chain_of_BLMOVE_in_order()
     {
         const int Elements = 2_000;
         CancellationToken stop = TestContext.Current.CancellationToken;
@@ -134,7 +134,7 @@ public sealed class WaitingClientsTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Pushes_timeouts_unblocks_and_closes_that_meet_leave_nothing_behind()
+    public async Task Concurrent_pushes_timeouts_unblocks_and_closes_leak_nothing()
     {
         CancellationToken stop = TestContext.Current.CancellationToken;
         long pushed = 0;
@@ -173,7 +173,7 @@ public sealed class WaitingClientsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void A_timeout_comes_within_ten_milliseconds()
+    public void Timeout_fires_within_ten_milliseconds()
     {
         using RespConnection client = Connect();
         client.Run("BLPOP nosuch 0.01"); // so that code is there
@@ -191,7 +191,7 @@ public sealed class WaitingClientsTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_caller_in_the_process_waits_on_its_own_thread()
+    public async Task In_process_caller_waits_on_its_own_thread()
     {
         InProcessClient waiting = _live.Server.CreateClient();
         Task<RedKiteReply> pop = Task.Run(() => waiting.Execute("BLPOP", "k", "0"), TestContext.Current.CancellationToken);
@@ -202,7 +202,7 @@ public sealed class WaitingClientsTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_wait_of_a_caller_in_the_process_can_be_ended_by_another_thread()
+    public async Task Wait_of_an_in_process_caller_can_be_ended_by_another_thread()
     {
         InProcessClient waiting = _live.Server.CreateClient();
         Assert.False(waiting.EndWait());
@@ -215,7 +215,7 @@ public sealed class WaitingClientsTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_server_that_stops_ends_the_wait_of_a_caller_in_the_process()
+    public async Task Stopping_server_ends_the_wait_of_an_in_process_caller()
     {
         RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
         InProcessClient waiting = server.CreateClient();

@@ -22,14 +22,14 @@ public sealed class BitFieldCommandsTests : IAsyncLifetime
     [InlineData("OVERFLOW SAT SET u8 0 -1 GET u8 0", "0 255")]
     [InlineData("OVERFLOW SAT INCRBY i64 0 9223372036854775807 INCRBY i64 0 1 SET i64 0 -9223372036854775808 INCRBY i64 0 -1", "9223372036854775807 9223372036854775807 9223372036854775807 -9223372036854775808")]
     [InlineData("INCRBY i64 0 9223372036854775807 INCRBY i64 0 1", "9223372036854775807 -9223372036854775808")]
-    public void Operations_reply_one_after_the_other(string operations, string replies)
+    public void Operations_reply_in_order(string operations, string replies)
     {
         RespValue reply = _transcript.Run("BITFIELD k " + operations);
         Assert.Equal(replies, string.Join(' ', reply.Items.Select(item => item.IsNull ? "-" : item.Number.ToString(System.Globalization.CultureInfo.InvariantCulture))));
     }
 
     [Fact]
-    public void Reading_creates_nothing_and_writing_makes_room()
+    public void Reading_creates_nothing_and_writing_extends()
     {
         _transcript.Run("BITFIELD k GET u8 0 GET u8 1000").ToString();
         _transcript.Run("EXISTS k").IsInteger(0);
@@ -51,14 +51,14 @@ public sealed class BitFieldCommandsTests : IAsyncLifetime
     [InlineData("OVERFLOW", "ERR syntax error")]
     [InlineData("SET u8 0", "ERR syntax error")]
     [InlineData("SET u8 0 1 NOSUCH", "ERR syntax error")]
-    public void What_is_wrong_is_told_before_anything_is_done(string operations, string error)
+    public void Errors_are_reported_before_any_change(string operations, string error)
     {
         _transcript.Run("BITFIELD k SET u8 0 1 " + operations).IsError(error);
         _transcript.Run("EXISTS k").IsInteger(0);
     }
 
     [Fact]
-    public void The_read_only_form_refuses_to_write()
+    public void Read_only_form_refuses_writes()
     {
         _transcript.Run("SET k a").IsOk();
         Assert.Equal(97, _transcript.Run("BITFIELD_RO k GET u8 0").Items[0].Number);

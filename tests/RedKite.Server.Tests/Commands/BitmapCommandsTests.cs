@@ -12,7 +12,7 @@ public sealed class BitmapCommandsTests : IAsyncLifetime
     public ValueTask DisposeAsync() => _transcript.DisposeAsync();
 
     [Fact]
-    public void Bits_are_set_and_read_and_the_string_grows()
+    public void Setbit_and_getbit_grow_the_string()
     {
         Run("SETBIT k 7 1").IsInteger(0);
         Run("SETBIT k 7 1").IsInteger(1);
@@ -27,7 +27,7 @@ public sealed class BitmapCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void A_bit_keeps_the_expiry_and_makes_a_short_string_raw()
+    public void Setbit_keeps_the_expiry_and_makes_an_embedded_string_raw()
     {
         Run("SET k 12 EX 10").IsOk();
         Run("SETBIT k 3 0").IsInteger(1);
@@ -42,7 +42,7 @@ public sealed class BitmapCommandsTests : IAsyncLifetime
     [InlineData("#1")]
     [InlineData("4294967296")]
     [InlineData("9223372036854775807")]
-    public void Offsets_beyond_the_longest_string_are_refused(string offset)
+    public void Offsets_beyond_the_maximum_length_are_refused(string offset)
     {
         Run($"SETBIT k {offset} 1").IsError("ERR bit offset is not an integer or out of range");
         Run($"GETBIT k {offset}").IsError("ERR bit offset is not an integer or out of range");
@@ -54,10 +54,10 @@ public sealed class BitmapCommandsTests : IAsyncLifetime
     [InlineData("-1")]
     [InlineData("x")]
     [InlineData("01")]
-    public void Other_bits_than_0_and_1_are_refused(string bit) => Run($"SETBIT k 0 {bit}").IsError("ERR bit is not an integer or out of range");
+    public void Bits_other_than_0_and_1_are_refused(string bit) => Run($"SETBIT k 0 {bit}").IsError("ERR bit is not an integer or out of range");
 
     [Fact]
-    public void The_longest_string_follows_the_setting_and_ends_at_a_gibibyte()
+    public void String_length_follows_the_setting_up_to_one_gibibyte()
     {
         Run("CONFIG SET proto-max-bulk-len 1048576").IsOk();
         Run("SETBIT k 8388607 1").IsInteger(0);
@@ -69,7 +69,7 @@ public sealed class BitmapCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Set_bits_are_counted_in_bytes_and_bits()
+    public void Bitcount_counts_by_bytes_and_bits()
     {
         Run("SET k foobar").IsOk();
         Run("BITCOUNT k").IsInteger(26);
@@ -84,7 +84,7 @@ public sealed class BitmapCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void The_arguments_of_a_count_are_checked_before_the_key()
+    public void Bitcount_arguments_are_checked_before_the_key()
     {
         Run("BITCOUNT missing 1").IsError("ERR syntax error");
         Run("BITCOUNT missing x 1").IsError("ERR value is not an integer or out of range");
@@ -93,7 +93,7 @@ public sealed class BitmapCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void The_first_bit_of_a_kind_is_found()
+    public void Bitpos_finds_the_first_bit()
     {
         Run("SET k \"\\xff\\xf0\\x00\"").IsOk();
         Run("BITPOS k 0").IsInteger(12);
@@ -110,7 +110,7 @@ public sealed class BitmapCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void A_string_without_clear_bits_is_followed_by_them_unless_an_end_is_given()
+    public void Bitpos_of_a_clear_bit_continues_past_the_end_unless_an_end_is_given()
     {
         Run("SET k \"\\xff\\xff\"").IsOk();
         Run("BITPOS k 0").IsInteger(16);
@@ -120,7 +120,7 @@ public sealed class BitmapCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Strings_are_combined_as_if_filled_up_with_zeros()
+    public void Shorter_strings_are_combined_as_if_padded_with_zeros()
     {
         Run("MSET a \"\\xff\\x0f\\x01\" b \"\\x0f\\xff\"").IsOk();
         Run("BITOP AND d a b").IsInteger(3);
@@ -136,7 +136,7 @@ public sealed class BitmapCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void The_destination_may_be_a_source_even_more_than_once()
+    public void Destination_may_be_a_source_even_repeatedly()
     {
         Run("MSET a \"\\xf0\" b \"\\x3c\\x01\"").IsOk();
         Run("EXPIRE a 100").IsInteger(1);
@@ -152,7 +152,7 @@ public sealed class BitmapCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void An_empty_combination_removes_the_destination()
+    public void Empty_result_removes_the_destination()
     {
         Run("SET d x").IsOk();
         Run("BITOP AND d missing").IsInteger(0);
@@ -162,7 +162,7 @@ public sealed class BitmapCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Long_strings_are_combined_and_counted_whole()
+    public void Long_strings_are_combined_and_counted_completely()
     {
         Run("SETBIT a 8000000 1").IsInteger(0);
         Run("SETBIT b 123 1").IsInteger(0);

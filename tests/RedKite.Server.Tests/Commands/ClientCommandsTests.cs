@@ -8,7 +8,7 @@ namespace RedKite.Server.Tests.Commands;
 public class ClientCommandsTests : NetworkTests
 {
     [Fact]
-    public async Task Names_and_library()
+    public async Task Client_name_and_library()
     {
         await using RedKiteServer server = await StartAsync("auto");
         using RespConnection client = RespConnection.Connect(server.Port);
@@ -30,7 +30,7 @@ public class ClientCommandsTests : NetworkTests
     }
 
     [Fact]
-    public async Task Info_has_the_fields_of_redis_in_order()
+    public async Task Client_info_has_the_fields_of_redis_in_order()
     {
         await using RedKiteServer server = await StartAsync("auto");
         using RespConnection client = RespConnection.Connect(server.Port);
@@ -47,7 +47,7 @@ public class ClientCommandsTests : NetworkTests
     }
 
     [Fact]
-    public async Task List_selects_by_type_and_id()
+    public async Task List_filters_by_type_and_id()
     {
         await using RedKiteServer server = await StartAsync("auto");
         using RespConnection one = RespConnection.Connect(server.Port);
@@ -69,7 +69,7 @@ public class ClientCommandsTests : NetworkTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public async Task Kill_ends_clients_of_every_loop_and_lists_them_no_more(string transport)
+    public async Task Kill_ends_clients_of_every_loop_and_removes_them_from_the_list(string transport)
     {
         await using RedKiteServer server = await StartAsync(transport);
         using RespConnection killer = RespConnection.Connect(server.Port);
@@ -91,7 +91,7 @@ public class ClientCommandsTests : NetworkTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public async Task Kill_of_oneself_is_answered_first(string transport)
+    public async Task Kill_of_the_caller_replies_first(string transport)
     {
         await using RedKiteServer server = await StartAsync(transport);
         using RespConnection client = RespConnection.Connect(server.Port);
@@ -106,7 +106,7 @@ public class ClientCommandsTests : NetworkTests
     }
 
     [Fact]
-    public async Task Kill_refuses_what_it_does_not_know()
+    public async Task Kill_refuses_unknown_filters()
     {
         await using RedKiteServer server = await StartAsync("auto");
         using RespConnection client = RespConnection.Connect(server.Port);
@@ -170,7 +170,7 @@ public class ClientCommandsTests : NetworkTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public async Task Pause_of_writes_holds_them_alone_and_in_order(string transport)
+    public async Task Pause_write_holds_writes_in_order(string transport)
     {
         await using RedKiteServer server = await StartAsync(transport);
         using RespConnection one = RespConnection.Connect(server.Port);
@@ -191,7 +191,7 @@ public class ClientCommandsTests : NetworkTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public async Task Pause_of_everything_holds_all_but_errors(string transport)
+    public async Task Pause_all_holds_everything_except_errors(string transport)
     {
         // The pause lasts until the test moves the clock: an error that waited for its end would never come.
         ManualClock clock = new();
@@ -214,7 +214,7 @@ public class ClientCommandsTests : NetworkTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public async Task Pause_ends_with_part_of_a_command_in_the_buffer(string transport)
+    public async Task Pause_ends_with_an_incomplete_command_in_the_buffer(string transport)
     {
         await using RedKiteServer server = await StartAsync(transport);
         using RespConnection client = RespConnection.Connect(server.Port);
@@ -233,7 +233,7 @@ public class ClientCommandsTests : NetworkTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public async Task A_held_client_can_be_killed_and_can_leave(string transport)
+    public async Task Paused_client_can_be_killed_and_can_disconnect(string transport)
     {
         await using RedKiteServer server = await StartAsync(transport);
         using RespConnection killer = RespConnection.Connect(server.Port);
@@ -254,7 +254,7 @@ public class ClientCommandsTests : NetworkTests
     }
 
     [Fact]
-    public async Task Pause_refuses_what_it_does_not_know()
+    public async Task Pause_refuses_invalid_arguments()
     {
         await using RedKiteServer server = await StartAsync("auto");
         using RespConnection client = RespConnection.Connect(server.Port);
@@ -268,7 +268,7 @@ public class ClientCommandsTests : NetworkTests
     }
 
     [Fact]
-    public async Task Switches_and_what_is_not_in_use()
+    public async Task Switches_and_unsupported_subcommands()
     {
         await using RedKiteServer server = await StartAsync("auto");
         using RespConnection client = RespConnection.Connect(server.Port);
@@ -291,7 +291,7 @@ public class ClientCommandsTests : NetworkTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public async Task List_goes_on_while_connections_come_and_go_on_the_other_loop(string transport)
+    public async Task List_works_while_connections_come_and_go_on_another_loop(string transport)
     {
         await using RedKiteServer server = await StartAsync(transport);
         using RespConnection watcher = RespConnection.Connect(server.Port);

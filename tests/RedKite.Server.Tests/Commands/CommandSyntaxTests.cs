@@ -30,14 +30,14 @@ public class CommandSyntaxTests
     [InlineData("filter:<A | B b ...>", "filter:OneOf*(a:PureToken=A b:String=B)")]
     [InlineData("[GET]@6.2.0 <EX seconds@2.6.12 | name@!3.0.0>", "get:PureToken=GET?@6.2.0 seconds_name:OneOf(seconds:Integer=EX@2.6.12 name:String@!3.0.0)")]
     [InlineData("key_or_empty:<key | empty:\"\">", "key_or_empty:OneOf(key:Key#0 empty:PureToken=)")]
-    public void A_documented_command_line_tells_its_arguments(string syntax, string arguments) =>
+    public void Documented_command_line_lists_its_arguments(string syntax, string arguments) =>
         Assert.Equal(arguments, Text(CommandSyntax.Parse(syntax, keySpecs: 2)));
 
     [Theory]
     [InlineData("[key")]
     [InlineData("key]")]
     [InlineData("<A | B")]
-    public void A_mistake_in_the_notation_is_found(string syntax) =>
+    public void Mistake_in_the_notation_is_reported(string syntax) =>
         Assert.Throws<FormatException>(() => CommandSyntax.Parse(syntax, keySpecs: 1));
 
     [Fact]

@@ -12,7 +12,7 @@ public class CommandsPageTests
     private static readonly string PagePath = Path.Combine(RepositoryRoot.Path, "docs", "commands.md");
 
     [Fact]
-    public void The_page_lists_every_command()
+    public void Page_lists_every_command()
     {
         string page = Page();
         if (Environment.GetEnvironmentVariable(WriteVariable) == "1") File.WriteAllText(PagePath, page);

@@ -5,7 +5,7 @@ namespace RedKite.Server.Tests.Commands;
 public class ConfigCommandsTests
 {
     [Fact]
-    public async Task Settings_are_read_by_name_and_pattern_and_set_together()
+    public async Task Config_get_matches_names_and_patterns_and_set_takes_several()
     {
         await using LiveServer server = await LiveServer.StartAsync();
         server.Run("CONFIG SET maxmemory 100mb hz 20").IsOk();
@@ -18,7 +18,7 @@ public class ConfigCommandsTests
     }
 
     [Fact]
-    public async Task Resp3_clients_get_settings_as_a_map()
+    public async Task Resp3_config_get_is_a_map()
     {
         await using LiveServer server = await LiveServer.StartAsync();
         server.UseResp3();
@@ -28,7 +28,7 @@ public class ConfigCommandsTests
     }
 
     [Fact]
-    public async Task The_port_changes_while_clients_stay_connected()
+    public async Task Port_changes_while_clients_stay_connected()
     {
         // Both from where the system gives none to others while nobody listens on them.
         int oldPort = LoopbackPort.Next(), newPort = LoopbackPort.Next();
@@ -47,7 +47,7 @@ public class ConfigCommandsTests
     }
 
     [Fact]
-    public async Task A_port_that_is_taken_leaves_the_old_one_in_place()
+    public async Task Port_in_use_keeps_the_old_port()
     {
         await using LiveServer server = await LiveServer.StartAsync();
         await using LiveServer other = await LiveServer.StartAsync();
@@ -62,7 +62,7 @@ public class ConfigCommandsTests
     }
 
     [Fact]
-    public async Task Addresses_change_on_the_same_port_and_back()
+    public async Task Bind_addresses_change_on_the_same_port_and_back()
     {
         int port = LoopbackPort.Next();
         await using LiveServer server = await LiveServer.StartAsync("port", $"{port}");
@@ -74,7 +74,7 @@ public class ConfigCommandsTests
     }
 
     [Fact]
-    public async Task A_password_that_is_taken_away_lets_waiting_clients_in()
+    public async Task Removing_the_password_admits_unauthenticated_clients()
     {
         await using LiveServer server = await LiveServer.StartAsync();
         server.Run("CONFIG SET requirepass secret").IsOk();
@@ -93,7 +93,7 @@ public class ConfigCommandsTests
     }
 
     [Fact]
-    public async Task Resetstat_starts_every_counter_anew()
+    public async Task Resetstat_resets_every_counter()
     {
         await using LiveServer server = await LiveServer.StartAsync();
         server.Run("SET a 1 PX 1").IsOk();

@@ -30,7 +30,7 @@ public class ConnectionCommandsTests : NetworkTests
     }
 
     [Fact]
-    public async Task Auth_without_a_password_configured()
+    public async Task Auth_without_a_configured_password()
     {
         await using RedKiteServer server = await StartAsync("auto");
         using RespConnection client = RespConnection.Connect(server.Port);
@@ -42,7 +42,7 @@ public class ConnectionCommandsTests : NetworkTests
     }
 
     [Fact]
-    public async Task A_password_is_asked_for_after_the_checks_that_come_first()
+    public async Task Authentication_is_checked_after_the_earlier_checks()
     {
         await using RedKiteServer server = await StartAsync("auto", ("requirepass", "secret"));
         using RespConnection client = RespConnection.Connect(server.Port);
@@ -69,7 +69,7 @@ public class ConnectionCommandsTests : NetworkTests
     }
 
     [Fact]
-    public async Task A_client_that_is_not_logged_in_may_send_little()
+    public async Task Unauthenticated_client_has_small_limits()
     {
         await using RedKiteServer server = await StartAsync("auto", ("requirepass", "secret"));
         using RespConnection many = RespConnection.Connect(server.Port);
@@ -89,7 +89,7 @@ public class ConnectionCommandsTests : NetworkTests
     }
 
     [Fact]
-    public async Task A_password_set_later_is_asked_of_new_connections_only()
+    public async Task Password_set_later_applies_to_new_connections_only()
     {
         await using RedKiteServer server = await StartAsync("auto");
         using RespConnection early = RespConnection.Connect(server.Port);
@@ -107,7 +107,7 @@ public class ConnectionCommandsTests : NetworkTests
     }
 
     [Fact]
-    public async Task Hello_tells_of_the_server_in_both_protocols()
+    public async Task Hello_describes_the_server_in_both_protocols()
     {
         await using RedKiteServer server = await StartAsync("auto");
         using RespConnection client = RespConnection.Connect(server.Port);
@@ -126,7 +126,7 @@ public class ConnectionCommandsTests : NetworkTests
     }
 
     [Fact]
-    public async Task Hello_refuses_what_it_does_not_know()
+    public async Task Hello_refuses_invalid_arguments()
     {
         await using RedKiteServer server = await StartAsync("auto");
         using RespConnection client = RespConnection.Connect(server.Port);
@@ -146,7 +146,7 @@ public class ConnectionCommandsTests : NetworkTests
     }
 
     [Fact]
-    public async Task Hello_logs_in()
+    public async Task Hello_authenticates()
     {
         await using RedKiteServer server = await StartAsync("auto", ("requirepass", "secret"));
         using RespConnection client = RespConnection.Connect(server.Port);
@@ -160,7 +160,7 @@ public class ConnectionCommandsTests : NetworkTests
     }
 
     [Fact]
-    public async Task Passwords_do_not_appear_in_the_slow_log()
+    public async Task Passwords_are_hidden_from_the_slow_log()
     {
         await using RedKiteServer server = await StartAsync("auto", ("requirepass", "secret"), ("slowlog-log-slower-than", "0"));
         using RespConnection client = RespConnection.Connect(server.Port);
@@ -172,7 +172,7 @@ public class ConnectionCommandsTests : NetworkTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public async Task Quit_answers_and_closes_with_commands_behind_it_unexecuted(string transport)
+    public async Task Quit_replies_and_discards_later_commands(string transport)
     {
         await using RedKiteServer server = await StartAsync(transport);
         using RespConnection client = RespConnection.Connect(server.Port);
@@ -189,7 +189,7 @@ public class ConnectionCommandsTests : NetworkTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public async Task Quit_behind_megabytes_of_replies_delivers_them_all(string transport)
+    public async Task Quit_delivers_megabytes_of_preceding_replies(string transport)
     {
         await using RedKiteServer server = await StartAsync(transport);
         using RespConnection client = RespConnection.Connect(server.Port);
@@ -201,7 +201,7 @@ public class ConnectionCommandsTests : NetworkTests
     }
 
     [Fact]
-    public async Task Reset_makes_a_connection_new()
+    public async Task Reset_restores_a_new_connection_state()
     {
         await using RedKiteServer server = await StartAsync("auto");
         using RespConnection client = RespConnection.Connect(server.Port);
@@ -221,7 +221,7 @@ public class ConnectionCommandsTests : NetworkTests
     }
 
     [Fact]
-    public async Task Http_ends_the_connection_unanswered()
+    public async Task Http_request_closes_the_connection_without_a_reply()
     {
         await using RedKiteServer server = await StartAsync("auto");
         using RespConnection client = RespConnection.Connect(server.Port);
@@ -232,7 +232,7 @@ public class ConnectionCommandsTests : NetworkTests
     }
 
     [Fact]
-    public async Task Callers_in_the_process_need_no_password_and_cannot_be_closed()
+    public async Task In_process_callers_need_no_password_and_cannot_be_closed()
     {
         await using RedKiteServer server = await StartAsync("auto", ("requirepass", "secret"));
         Execution.InProcessClient client = server.CreateClient();

@@ -12,7 +12,7 @@ public sealed class CounterCommandsTests : IAsyncLifetime
     public ValueTask DisposeAsync() => _transcript.DisposeAsync();
 
     [Fact]
-    public void Counters_begin_at_zero_and_go_both_ways()
+    public void Counters_start_at_zero_and_count_both_ways()
     {
         Run("INCR k").IsInteger(1);
         Run("INCRBY k 41").IsInteger(42);
@@ -23,7 +23,7 @@ public sealed class CounterCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Counters_keep_the_expiry_when_they_grow_by_a_digit()
+    public void Counters_keep_the_expiry_when_they_gain_a_digit()
     {
         Run("SET k 9 EX 10").IsOk();
         Run("INCR k").IsInteger(10);
@@ -38,7 +38,7 @@ public sealed class CounterCommandsTests : IAsyncLifetime
     [InlineData("1.0")]
     [InlineData("+1")]
     [InlineData("9223372036854775808")]
-    public void What_is_no_integer_is_not_counted(string value)
+    public void Incr_of_a_non_integer_is_refused(string value)
     {
         Run($"SET k {value}").IsOk();
         Run("INCR k").IsError("ERR value is not an integer or out of range");
@@ -58,7 +58,7 @@ public sealed class CounterCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void A_raw_string_of_digits_becomes_an_integer()
+    public void Raw_string_of_digits_becomes_an_integer()
     {
         Run("APPEND k 1").IsInteger(1);
         Run("APPEND k 2").IsInteger(2);
@@ -88,7 +88,7 @@ public sealed class CounterCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Incrbyfloat_refuses_what_is_no_number_and_infinity()
+    public void Incrbyfloat_refuses_non_numbers_and_infinity()
     {
         Run("SET k abc").IsOk();
         Run("INCRBYFLOAT k 1").IsError("ERR value is not a valid float");

@@ -5,7 +5,7 @@ namespace RedKite.Server.Tests.Commands;
 public class DebugCommandTests
 {
     [Fact]
-    public async Task Debug_is_refused_unless_it_is_enabled()
+    public async Task Debug_is_refused_unless_enabled()
     {
         await using LiveServer server = await LiveServer.StartAsync();
         Assert.StartsWith("ERR DEBUG command not allowed.", server.Run("DEBUG SLEEP 0").Text);
@@ -14,7 +14,7 @@ public class DebugCommandTests
     }
 
     [Fact]
-    public async Task Object_tells_how_a_value_is_stored()
+    public async Task Debug_object_shows_the_encoding()
     {
         await using LiveServer server = await LiveServer.StartAsync("enable-debug-command", "yes");
         server.Run("SET short b").IsOk();
@@ -25,7 +25,7 @@ public class DebugCommandTests
     }
 
     [Fact]
-    public async Task Populate_adds_the_keys_that_are_missing()
+    public async Task Populate_adds_missing_keys()
     {
         await using LiveServer server = await LiveServer.StartAsync("enable-debug-command", "yes");
         server.Run("SET key:1 mine").IsOk();
@@ -58,7 +58,7 @@ public class DebugCommandTests
     }
 
     [Fact]
-    public async Task Protocol_replies_something_of_each_type()
+    public async Task Debug_protocol_replies_each_type()
     {
         await using LiveServer server = await LiveServer.StartAsync("enable-debug-command", "yes");
         Expect("map", "*6\r\n:0\r\n:0\r\n:1\r\n:1\r\n:2\r\n:0\r\n");
@@ -91,14 +91,14 @@ public class DebugCommandTests
     [InlineData("DEBUG ERROR \"OOPS it\\r\\nbroke\"", "OOPS it  broke")]
     [InlineData("DEBUG QUICKLIST-PACKED-THRESHOLD 5gb", "ERR argument must be a memory value bigger than 1 and smaller than 4gb")]
     [InlineData("DEBUG RELOAD foo", "ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options.")]
-    public async Task Errors_name_what_is_wrong(string line, string error)
+    public async Task Errors_name_the_problem(string line, string error)
     {
         await using LiveServer server = await LiveServer.StartAsync("enable-debug-command", "yes");
         server.Run(line).IsError(error);
     }
 
     [Fact]
-    public async Task Change_repl_id_gives_another_name()
+    public async Task Change_repl_id_sets_a_new_id()
     {
         await using LiveServer server = await LiveServer.StartAsync("enable-debug-command", "yes");
         string before = server.Info("replication", "master_replid");
@@ -107,7 +107,7 @@ public class DebugCommandTests
     }
 
     [Fact]
-    public async Task Reload_keeps_values_encodings_and_times()
+    public async Task Reload_keeps_values_encodings_and_expiries()
     {
         await using LiveServer server = await LiveServer.StartAsync("enable-debug-command", "yes", "databases", "3");
         foreach (int database in (int[])[0, 2])
@@ -147,7 +147,7 @@ public class DebugCommandTests
     }
 
     [Fact]
-    public async Task Reload_keeps_the_sign_of_zero_in_sorted_sets_that_are_not_packed()
+    public async Task Reload_keeps_negative_zero_in_sorted_set_tables()
     {
         await using LiveServer server = await LiveServer.StartAsync("enable-debug-command", "yes", "zset-max-listpack-entries", "8", "zset-max-listpack-value", "20");
         server.Run("ZADD zset 5 a 1 b 2 c 3 d 4 \"a member of more than twenty bytes\"").IsInteger(5);

@@ -7,7 +7,7 @@ namespace RedKite.Server.Tests.Commands;
 public class DiagnosticsCommandsTests
 {
     [Fact]
-    public async Task The_slow_log_keeps_what_took_long_and_can_be_emptied()
+    public async Task Slow_log_keeps_slow_commands_and_can_be_reset()
     {
         await using LiveServer server = await LiveServer.StartAsync();
         server.Run("CONFIG SET slowlog-log-slower-than 0").IsOk();
@@ -28,7 +28,7 @@ public class DiagnosticsCommandsTests
     }
 
     [Fact]
-    public Task After_a_pipeline_that_took_long_the_slow_log_sees_the_one_slow_command_of_the_next() => QuietMachine.TryAsync(async () =>
+    public Task Slow_log_finds_the_slow_command_of_the_next_pipeline_after_a_slow_one() => QuietMachine.TryAsync(async () =>
     {
         await using LiveServer server = await LiveServer.StartAsync("loops", "1", "slowlog-log-slower-than", "100000", "latency-monitor-threshold", "100");
         server.Server.ExpiresActively = false; // the sweep is not to wait for the keys in place of the commands
@@ -72,7 +72,7 @@ public class DiagnosticsCommandsTests
     }
 
     [Fact]
-    public async Task The_latency_monitor_records_a_slow_removal_of_expired_keys()
+    public async Task Latency_monitor_records_a_slow_expire_cycle()
     {
         await using LiveServer server = await LiveServer.StartAsync("loops", "1", "latency-monitor-threshold", "50");
         server.Run("LATENCY HISTORY expire-cycle").IsArray();
@@ -98,7 +98,7 @@ public class DiagnosticsCommandsTests
     }
 
     [Fact]
-    public Task The_latency_monitor_records_slow_commands_while_it_is_on() => QuietMachine.TryAsync(async () =>
+    public Task Latency_monitor_records_slow_commands_while_enabled() => QuietMachine.TryAsync(async () =>
     {
         await using LiveServer server = await LiveServer.StartAsync("enable-debug-command", "yes");
         server.Run("DEBUG SLEEP 0.003").IsOk();

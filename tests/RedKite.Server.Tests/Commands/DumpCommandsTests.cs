@@ -30,7 +30,7 @@ public sealed class DumpCommandsTests : IAsyncLifetime
 
     [Theory]
     [MemberData(nameof(Forms))]
-    public void A_damaged_dump_is_refused_and_changes_nothing_or_is_a_value(string form)
+    public void Damaged_dump_is_refused_without_a_change_or_valid(string form)
     {
         byte[] sound = RedisDumps.OfRedis70.GetValueOrDefault(form) ?? RedisDumps.OfRedis74[form];
         var random = new Random(6);
@@ -64,7 +64,7 @@ public sealed class DumpCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Field_expiries_are_dumped_and_restored()
+    public void Field_expiries_survive_dump_and_restore()
     {
         foreach ((string form, byte[] dump) in RedisDumps.OfRedis74)
         {
@@ -78,7 +78,7 @@ public sealed class DumpCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void A_hash_whose_fields_are_all_over_is_no_key_but_replaces_one()
+    public void Restore_of_an_expired_hash_removes_the_replaced_key()
     {
         Run("HSET k a 1").IsInteger(1);
         Run("HPEXPIRE k 100 FIELDS 1 a").IsIntegers(1);
@@ -90,7 +90,7 @@ public sealed class DumpCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Counters_of_a_stream_that_overflowed_are_dumped_and_restored()
+    public void Overflowed_stream_counters_survive_dump_and_restore()
     {
         for (int i = 1; i <= 3; i++) Run($"XADD k {i}-1 a b").IsBulk($"{i}-1");
         Run("XGROUP CREATE k g 1-1 ENTRIESREAD 9223372036854775807").IsOk();
@@ -106,7 +106,7 @@ public sealed class DumpCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void The_access_clock_is_set_as_the_policy_reads_it()
+    public void Restore_sets_the_access_clock_of_the_policy()
     {
         byte[] value = RedisDumps.ValueOf(RedisDumps.OfRedis70["string"]);
         Restore("k", value, "IDLETIME", "1000").IsOk();
@@ -119,7 +119,7 @@ public sealed class DumpCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Waitaof_knows_of_no_file()
+    public void Waitaof_without_a_file()
     {
         Run("WAITAOF 0 0 0").IsIntegers(0, 0);
         Run("WAITAOF 1 0 0").IsError("ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.");

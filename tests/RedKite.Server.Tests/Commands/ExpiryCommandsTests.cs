@@ -27,7 +27,7 @@ public class ExpiryCommandsTests : TranscriptTests
     [InlineData("PTTL")]
     [InlineData("EXPIRETIME")]
     [InlineData("PEXPIRETIME")]
-    public void A_missing_key_is_minus_two_and_one_without_expiry_minus_one(string command)
+    public void Ttl_of_a_missing_key_is_minus_two_and_without_expiry_minus_one(string command)
     {
         Run("SET a 1").IsOk();
         Run($"{command} a").IsInteger(-1);
@@ -35,7 +35,7 @@ public class ExpiryCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void A_key_is_gone_in_the_millisecond_of_its_expiry()
+    public void Key_expires_in_the_exact_millisecond()
     {
         Run("SET a 1").IsOk();
         Run("PEXPIRE a 10").IsInteger(1);
@@ -56,7 +56,7 @@ public class ExpiryCommandsTests : TranscriptTests
     [InlineData("PEXPIREAT a -1")]
     [InlineData("PEXPIREAT a -9223372036854775808")]
     [InlineData("EXPIRE a -5 LT")]
-    public void An_expiry_in_the_past_removes_the_key_and_counts_as_set(string command)
+    public void Expiry_in_the_past_deletes_the_key_and_counts_as_set(string command)
     {
         Run("SET a 1").IsOk();
         Run(command).IsInteger(1);
@@ -71,7 +71,7 @@ public class ExpiryCommandsTests : TranscriptTests
     [InlineData("PEXPIRE a 9223372036854775807", "'pexpire' command")]
     [InlineData("EXPIREAT a 9223372036854776", "'expireat' command")]
     [InlineData("EXPIREAT nope 9223372036854776", "'expireat' command")]
-    public void A_time_that_overflows_is_refused_under_the_commands_name(string command, string error)
+    public void Overflowing_time_is_refused_with_the_command_name(string command, string error)
     {
         Run("SET a 1").IsOk();
         Run(command).IsError(InvalidIn + error);
@@ -79,7 +79,7 @@ public class ExpiryCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void The_latest_time_that_there_is_can_be_set()
+    public void Maximum_expiry_can_be_set()
     {
         Run("SET a 1").IsOk();
         Run("PEXPIREAT a 9223372036854775807").IsInteger(1);
@@ -90,7 +90,7 @@ public class ExpiryCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void Conditions_look_at_the_expiry_that_is_there()
+    public void Conditions_compare_with_the_current_expiry()
     {
         Run("EXPIRE nope 10 XX").IsInteger(0);
         Run("SET a 1").IsOk();
@@ -119,7 +119,7 @@ public class ExpiryCommandsTests : TranscriptTests
     [InlineData("GT LT", "ERR GT and LT options at the same time are not compatible")]
     [InlineData("XX GT LT", "ERR GT and LT options at the same time are not compatible")]
     [InlineData("Foo", "ERR Unsupported option Foo")]
-    public void Options_that_do_not_go_together_are_refused_before_the_time_is_read(string options, string error)
+    public void Conflicting_options_are_refused_before_the_time_is_parsed(string options, string error)
     {
         Run("SET a 1").IsOk();
         Run("EXPIRE a 10 " + options).IsError(error);
@@ -128,7 +128,7 @@ public class ExpiryCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void Persist_takes_an_expiry_away_once()
+    public void Persist_removes_an_expiry_once()
     {
         Run("SET a 1").IsOk();
         Run("PERSIST a").IsInteger(0);

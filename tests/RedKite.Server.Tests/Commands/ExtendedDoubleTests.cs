@@ -21,7 +21,7 @@ public sealed class ExtendedDoubleTests
     ];
 
     [Fact]
-    public void Sums_have_the_digits_of_Redis()
+    public void Sums_have_the_digits_of_redis()
     {
         using var oracle = new Oracle("--save", "");
         var random = new Random(Seed);
@@ -35,7 +35,7 @@ public sealed class ExtendedDoubleTests
     }
 
     [Fact]
-    public void A_sum_of_many_numbers_does_not_drift_from_that_of_Redis()
+    public void Sum_of_many_numbers_does_not_drift_from_redis()
     {
         using var oracle = new Oracle("--save", "");
         var random = new Random(Seed);
@@ -56,10 +56,10 @@ public sealed class ExtendedDoubleTests
     [InlineData("1e30", "1", "1000000000000000000024696061952")]
     [InlineData("1", "-1e-30", "1")]
     [InlineData("-1e-30", "0", "0")]
-    public void A_sum_is_rounded_to_64_bits_and_printed_with_17_digits(string value, string increment, string sum) => Assert.Equal(sum, Sum(value, increment));
+    public void Sum_is_rounded_to_64_bits_and_printed_with_17_digits(string value, string increment, string sum) => Assert.Equal(sum, Sum(value, increment));
 
     [Fact]
-    public void Usual_numbers_are_read_added_and_written_without_allocation()
+    public void Common_numbers_are_parsed_added_and_written_without_allocation()
     {
         Span<byte> buffer = stackalloc byte[ExtendedDouble.ShortTextBytesMax];
         long length = 0;

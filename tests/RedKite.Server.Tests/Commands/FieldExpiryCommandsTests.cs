@@ -25,7 +25,7 @@ public abstract class FieldExpiryCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Fields_have_expiries_of_their_own_and_tell_them_in_four_ways()
+    public void Fields_have_individual_expiries_in_four_units()
     {
         Run("HEXPIRE h 10 FIELDS 2 a nosuch").IsIntegers(1, -2);
         Run("HPEXPIRE h 1500 FIELDS 1 b").IsIntegers(1);
@@ -42,7 +42,7 @@ public abstract class FieldExpiryCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Expired_fields_are_never_seen()
+    public void Expired_fields_are_invisible()
     {
         Run("HPEXPIRE h 100 FIELDS 2 a b").IsIntegers(1, 1);
         _transcript.Advance(99);
@@ -65,7 +65,7 @@ public abstract class FieldExpiryCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void A_hash_goes_with_its_last_field()
+    public void Hash_is_removed_with_its_last_field()
     {
         Run("HPEXPIRE h 100 FIELDS 3 a b c").IsIntegers(1, 1, 1);
         _transcript.Advance(100);
@@ -75,7 +75,7 @@ public abstract class FieldExpiryCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void A_time_in_the_past_removes_fields_at_once()
+    public void Time_in_the_past_removes_fields_at_once()
     {
         Run("HEXPIRE h 0 FIELDS 2 a a").IsIntegers(2, -2);
         Run("HPEXPIREAT h 1 NX FIELDS 1 b").IsIntegers(2);
@@ -90,7 +90,7 @@ public abstract class FieldExpiryCommandsTests : IAsyncLifetime
     [InlineData("XX", 0, 1, 1)]
     [InlineData("GT", 0, 1, 0)]
     [InlineData("LT", 1, 0, 1)]
-    public void Conditions_look_at_the_old_expiry(string condition, long withoutExpiry, long later, long earlier)
+    public void Conditions_compare_with_the_old_expiry(string condition, long withoutExpiry, long later, long earlier)
     {
         Run("HEXPIRE h 100 FIELDS 2 b c").IsIntegers(1, 1);
         Run($"HEXPIRE h 150 {condition} FIELDS 2 a b").IsIntegers(withoutExpiry, later);
@@ -99,7 +99,7 @@ public abstract class FieldExpiryCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Setting_a_field_takes_its_expiry_away_and_counting_keeps_it()
+    public void Hset_removes_the_field_expiry_and_hincrby_keeps_it()
     {
         Run("HEXPIRE h 100 FIELDS 3 a b c").IsIntegers(1, 1, 1);
         Run("HSET h a other").IsInteger(0);
@@ -113,7 +113,7 @@ public abstract class FieldExpiryCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Expiries_travel_with_copies_and_new_names()
+    public void Field_expiries_survive_copy_and_rename()
     {
         Run("HEXPIRE h 100 FIELDS 1 b").IsIntegers(1);
         Run("COPY h copy").IsInteger(1);
@@ -127,7 +127,7 @@ public abstract class FieldExpiryCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Hgetex_returns_values_and_sets_or_takes_expiries()
+    public void Hgetex_returns_values_and_sets_or_removes_expiries()
     {
         Run("HGETEX h FIELDS 2 a nosuch").IsArray("1", null);
         Run("HGETEX h EX 100 FIELDS 2 a b").IsArray("1", "2");
@@ -206,7 +206,7 @@ public abstract class FieldExpiryCommandsTests : IAsyncLifetime
     [InlineData("HSETEX h FNX FIELDS", "ERR wrong number of arguments for 'hsetex' command")]
     [InlineData("HGETDEL h FIELD 1 a", "ERR Mandatory argument FIELDS is missing or not at the right position")]
     [InlineData("HGETDEL h FIELDS 2 a", "ERR The `numfields` parameter must match the number of arguments")]
-    public void What_is_wrong_is_told_and_changes_nothing(string line, string error)
+    public void Errors_change_nothing(string line, string error)
     {
         Run(line).IsError(error);
         Assert.Equal(["1", "2", "3"], Run("HMGET h a b c").Items.Select(item => item.Text));
@@ -214,14 +214,14 @@ public abstract class FieldExpiryCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void The_last_expiry_is_that_of_46_bits()
+    public void Maximum_field_expiry_has_46_bits()
     {
         Run("HPEXPIREAT h 70368744177663 FIELDS 1 a").IsIntegers(1);
         Run("HPEXPIRETIME h FIELDS 1 a").IsIntegers(70_368_744_177_663);
     }
 
     [Fact]
-    public void Info_tells_of_hashes_whose_fields_expire_and_of_fields_that_did()
+    public void Info_counts_hashes_with_expiring_fields_and_expired_fields()
     {
         Run("HPEXPIRE h 100 FIELDS 2 a b").IsIntegers(1, 1);
         Assert.Contains("subexpiry=1", Run("INFO keyspace").Text, StringComparison.Ordinal);
@@ -243,7 +243,7 @@ public abstract class FieldExpiryCommandsTests : IAsyncLifetime
         protected override int EntriesMax => 128;
 
         [Fact]
-        public void Only_a_field_that_expires_changes_the_encoding()
+        public void Only_a_field_expiry_changes_the_encoding()
         {
             Run("HEXPIRE h 10 FIELDS 1 nosuch").IsIntegers(-2);
             Run("HEXPIRE h 10 XX FIELDS 1 a").IsIntegers(0);
@@ -260,7 +260,7 @@ public abstract class FieldExpiryCommandsTests : IAsyncLifetime
         protected override int EntriesMax => 1;
 
         [Fact]
-        public void The_encoding_stays_that_of_a_table()
+        public void Table_encoding_stays()
         {
             Run("HEXPIRE h 10 FIELDS 1 a").IsIntegers(1);
             Run("OBJECT ENCODING h").IsBulk("hashtable");

@@ -25,7 +25,7 @@ public sealed class GeoCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Distances_have_four_digits_behind_the_point()
+    public void Distances_have_four_decimals()
     {
         Run("GEODIST sicily palermo catania").IsBulk("166274.1516");
         Run("GEODIST sicily palermo catania km").IsBulk("166.2742");
@@ -36,7 +36,7 @@ public sealed class GeoCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Places_are_added_by_the_rules_of_sorted_sets()
+    public void Geoadd_follows_the_rules_of_sorted_sets()
     {
         Run("GEOADD sicily NX 0 0 palermo 1 1 other").IsInteger(1);
         Run("GEOADD sicily XX CH 14 38 palermo 2 2 nosuch").IsInteger(1);

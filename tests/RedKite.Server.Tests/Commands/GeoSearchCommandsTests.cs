@@ -15,7 +15,7 @@ public sealed class GeoSearchCommandsTests : IAsyncLifetime
     public ValueTask DisposeAsync() => _transcript.DisposeAsync();
 
     [Fact]
-    public void Circles_and_boxes_find_what_lies_in_them()
+    public void Circles_and_boxes_find_their_members()
     {
         Run("GEOSEARCH sicily FROMLONLAT 15 37 BYRADIUS 200 km ASC").IsArray("catania", "palermo");
         Run("GEOSEARCH sicily FROMLONLAT 15 37 BYBOX 400 400 km ASC").IsArray("catania", "palermo", "edge2", "edge1");
@@ -29,7 +29,7 @@ public sealed class GeoSearchCommandsTests : IAsyncLifetime
     [Theory]
     [InlineData("ASC")]
     [InlineData("DESC")]
-    public void Count_gives_the_first_of_all_that_lie_there_in_their_order(string order)
+    public void Count_limits_to_the_first_results_in_order(string order)
     {
         // Few different places, so that many members are as far away as each other.
         var random = new Random(7);
@@ -43,7 +43,7 @@ public sealed class GeoSearchCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Distances_hashes_and_coordinates_come_with_the_members()
+    public void Distances_hashes_and_coordinates_accompany_members()
     {
         RespValue reply = Run("GEORADIUS_RO sicily 15 37 100 km WITHCOORD WITHDIST WITHHASH");
         reply.Is(RespValue.Aggregate('*',
@@ -57,7 +57,7 @@ public sealed class GeoSearchCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void What_is_found_can_be_stored()
+    public void Results_can_be_stored()
     {
         Run("GEOSEARCHSTORE to sicily FROMLONLAT 15 37 BYRADIUS 200 km").IsInteger(2);
         Run("ZRANGE to 0 -1 WITHSCORES").IsArray("palermo", "3479099956230698", "catania", "3479447370796909");
@@ -70,7 +70,7 @@ public sealed class GeoSearchCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Only_the_key_that_the_row_finds_is_stored_at()
+    public void At_most_one_destination_is_accepted()
     {
         Run("GEORADIUS sicily 15 37 200 km STORE one STORE two").IsError("ERR syntax error");
         Run("GEORADIUS sicily 15 37 200 km STORE STOREDIST STOREDIST two").IsError("ERR syntax error");
@@ -79,7 +79,7 @@ public sealed class GeoSearchCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Arguments_are_refused_with_redis_words()
+    public void Invalid_arguments_have_redis_error_texts()
     {
         Run("GEOSEARCH sicily BYRADIUS 1 km ASC COUNT 1").IsError("ERR exactly one of FROMMEMBER or FROMLONLAT can be specified for GEOSEARCH");
         Run("geosearch sicily FROMMEMBER palermo ASC COUNT 1").IsError("ERR exactly one of BYRADIUS and BYBOX can be specified for geosearch");

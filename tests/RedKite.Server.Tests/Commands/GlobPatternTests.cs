@@ -42,7 +42,7 @@ public class GlobPatternTests
         Assert.Equal(matches, GlobPattern.IsMatch(Bytes(pattern), Bytes(text), ignoreCase: true));
 
     [Fact]
-    public void Many_stars_take_no_exponential_time()
+    public void Many_stars_do_not_take_exponential_time()
     {
         byte[] pattern = Bytes(string.Concat(Enumerable.Repeat("a*", 200)) + "b");
         byte[] text = Bytes(new string('a', 5000));
@@ -88,7 +88,7 @@ public class GlobPatternTests
     [InlineData(@"TIMEOU[\t]")]
     [InlineData(@"\TIMEOU?")]
     [InlineData("[^T]imeout*")]
-    public void Patterns_without_case_match_as_in_redis(string pattern)
+    public void Case_insensitive_patterns_match_as_in_redis(string pattern)
     {
         using Oracle oracle = new("--save", "");
         bool expected = oracle.RunList("CONFIG", "GET", pattern).Contains("timeout");

@@ -14,7 +14,7 @@ public sealed class HashCommandsTests : IAsyncLifetime
     public ValueTask DisposeAsync() => _transcript.DisposeAsync();
 
     [Fact]
-    public void Hset_counts_what_is_new_and_hget_returns_it()
+    public void Hset_counts_new_fields_and_hget_returns_them()
     {
         Run("HSET h a 1 b two '' empty").IsInteger(3);
         Run("HSET h a 3 c 4").IsInteger(1);
@@ -34,7 +34,7 @@ public sealed class HashCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Hset_with_half_a_pair_is_refused()
+    public void Hset_with_an_odd_argument_is_refused()
     {
         Run("HSET h a 1 b").IsError("ERR wrong number of arguments for 'hset' command");
         Run("HMSET h a 1 b").IsError("ERR wrong number of arguments for 'hmset' command");
@@ -52,7 +52,7 @@ public sealed class HashCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Hsetnx_sets_only_what_is_missing()
+    public void Hsetnx_sets_only_missing_fields()
     {
         Run("HSETNX h a 1").IsInteger(1);
         Run("HSETNX h a 2").IsInteger(0);
@@ -60,7 +60,7 @@ public sealed class HashCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void A_hash_becomes_a_table_beyond_its_limits_and_stays_one()
+    public void Hash_becomes_a_table_beyond_its_limits_and_stays_one()
     {
         Run("CONFIG SET hash-max-listpack-entries 3 hash-max-listpack-value 5").IsOk();
         Run("HSET h a 1 b 2 c 12345").IsInteger(3);
@@ -80,7 +80,7 @@ public sealed class HashCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void A_large_hash_keeps_every_field_through_growth_scan_and_removal()
+    public void Large_hash_keeps_every_field_through_growth_scan_and_removal()
     {
         for (int i = 0; i < 5_000; i++) Run($"HSET h field:{i} value:{i}").IsInteger(1);
         Run("HLEN h").IsInteger(5_000);
@@ -102,7 +102,7 @@ public sealed class HashCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Hscan_filters_and_may_leave_values_out()
+    public void Hscan_filters_and_supports_NOVALUES()
     {
         Run("HSET h one 1 two 2 three 3").IsInteger(3);
         RespValue reply = Run("HSCAN h 0 MATCH t* COUNT 1");
@@ -116,7 +116,7 @@ public sealed class HashCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Hincrby_counts_and_refuses_what_is_no_integer()
+    public void Hincrby_counts_and_refuses_non_integers()
     {
         Run("HINCRBY h n 5").IsInteger(5);
         Run("HINCRBY h n -7").IsInteger(-2);
@@ -140,7 +140,7 @@ public sealed class HashCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Hrandfield_draws_one_several_or_all()
+    public void Hrandfield_returns_one_several_or_all()
     {
         Run("HSET h a 1 b 2 c 3").IsInteger(3);
         Assert.Contains(Run("HRANDFIELD h").Text, new[] { "a", "b", "c" });
@@ -164,7 +164,7 @@ public sealed class HashCommandsTests : IAsyncLifetime
     [InlineData("HRANDFIELD big -6000", 10)]
     [InlineData("HRANDFIELD big 30", 200)]
     [InlineData("HRANDFIELD big 400", 20)]
-    public void Hrandfield_draws_fairly(string line, int repeats)
+    public void Hrandfield_is_uniform(string line, int repeats)
     {
         Run("CONFIG SET hash-max-listpack-entries 100").IsOk();
         for (int i = 0; i < 60; i++) Run($"HSET h f{i} v{i}");
@@ -183,7 +183,7 @@ public sealed class HashCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Maps_and_pairs_have_their_types_in_resp3()
+    public void Maps_and_pairs_have_their_resp3_types()
     {
         Run("HELLO 3");
         Run("HSET h a 1").IsInteger(1);
@@ -196,7 +196,7 @@ public sealed class HashCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Keys_of_another_type_are_refused()
+    public void Wrong_types_are_refused()
     {
         Run("SET s x").IsOk();
         foreach (string line in new[]
@@ -211,7 +211,7 @@ public sealed class HashCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Copies_and_renamed_hashes_go_their_own_way()
+    public void Copied_and_renamed_hashes_are_independent()
     {
         Run("HSET small a 1").IsInteger(1);
         for (int i = 0; i < 600; i++) Run($"HSET big f{i} v{i}");

@@ -25,7 +25,7 @@ public sealed class HyperLogLogCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void A_new_value_has_the_bytes_that_it_has_in_redis()
+    public void New_value_has_the_same_bytes_as_in_redis()
     {
         Run("PFADD k").IsInteger(1);
         Run("PFADD k").IsInteger(0);
@@ -56,7 +56,7 @@ public sealed class HyperLogLogCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void A_sparse_value_becomes_dense_at_the_setting()
+    public void Sparse_value_becomes_dense_at_the_setting()
     {
         Run("CONFIG SET hll-sparse-max-bytes 40").IsOk();
         for (int i = 0; i < 20; i++) Run($"PFADD k element:{i}");
@@ -69,7 +69,7 @@ public sealed class HyperLogLogCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void What_is_no_value_is_refused()
+    public void Invalid_values_are_refused()
     {
         foreach (string bytes in (string[])["", "HYLL", "not a header at all", "HYLL\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00", "HYLL\\x02\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00"])
         {
@@ -82,7 +82,7 @@ public sealed class HyperLogLogCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Runs_that_do_not_add_up_are_told_of()
+    public void Inconsistent_runs_are_reported()
     {
         // One run of 64 registers, and the count is stale.
         const string corrupt = "INVALIDOBJ Corrupted HLL object detected";
@@ -99,7 +99,7 @@ public sealed class HyperLogLogCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void The_self_test_passes() => Run("PFSELFTEST").IsOk();
+    public void Pfselftest_passes() => Run("PFSELFTEST").IsOk();
 
     private RespValue Run(string line) => _transcript.Run(line);
 }

@@ -20,7 +20,7 @@ public sealed class IntrospectionCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Info_tells_arity_flags_keys_and_categories()
+    public void Info_has_arity_flags_keys_and_categories()
     {
         Assert.Equal(
             "*[*[$get :2 *[+readonly +fast] :1 :1 :1 *[+@read +@string +@fast] *[] "
@@ -35,13 +35,13 @@ public sealed class IntrospectionCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Info_finds_a_subcommand_in_whatever_case()
+    public void Info_finds_a_subcommand_in_any_case()
     {
         Assert.Equal("command|count", Run("COMMAND INFO Command|Count").Items[0].Items[0].Text);
     }
 
     [Fact]
-    public void Command_count_and_info_without_names_agree()
+    public void Command_count_matches_command_info()
     {
         int count = Run("COMMAND").Items.Count;
         Run("COMMAND COUNT").IsInteger(count);
@@ -51,7 +51,7 @@ public sealed class IntrospectionCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Docs_leave_out_unknown_commands()
+    public void Docs_omit_unknown_commands()
     {
         Assert.Equal("*[]", Run("COMMAND DOCS nosuch").ToString());
         RespValue docs = Run("COMMAND DOCS nosuch GET");
@@ -60,7 +60,7 @@ public sealed class IntrospectionCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Docs_of_a_container_have_its_subcommands()
+    public void Container_docs_include_subcommands()
     {
         Assert.Equal("server", Run("COMMAND DOCS COMMAND")["command"]!["subcommands"]!["command|count"]!["group"]!.Text);
     }
@@ -93,7 +93,7 @@ public sealed class IntrospectionCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Getkeysandflags_tells_what_the_request_does_to_its_keys()
+    public void Getkeysandflags_describes_the_access_to_each_key()
     {
         Assert.Equal("*[*[$k *[+RO +access]]]", Run("COMMAND GETKEYSANDFLAGS GET k").ToString());
         Assert.Equal("*[*[$k *[+OW +update]]]", Run("COMMAND GETKEYSANDFLAGS SET k v NX").ToString());

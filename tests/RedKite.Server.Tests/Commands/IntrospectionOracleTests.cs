@@ -79,7 +79,7 @@ public sealed class IntrospectionOracleTests
     };
 
     [Fact]
-    public void Every_command_tells_what_redis_tells()
+    public void Command_info_and_docs_match_redis()
     {
         using Oracle oracle = new();
         using RespConnection redis = RespConnection.Connect(oracle.Port);

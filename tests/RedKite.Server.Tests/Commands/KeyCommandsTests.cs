@@ -6,7 +6,7 @@ namespace RedKite.Server.Tests.Commands;
 public abstract class KeyCommandsTests : TranscriptTests
 {
     [Fact]
-    public void Del_and_Unlink_count_a_key_once_however_often_it_is_named()
+    public void Del_and_unlink_count_a_repeated_key_once()
     {
         Run("SET a 1").IsOk();
         Run("SET b 2").IsOk();
@@ -18,7 +18,7 @@ public abstract class KeyCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void Exists_and_Touch_count_a_key_as_often_as_it_is_named()
+    public void Exists_and_touch_count_a_repeated_key_each_time()
     {
         Run("SET a 1").IsOk();
         Run("EXISTS a a nope a").IsInteger(3);
@@ -34,7 +34,7 @@ public abstract class KeyCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void Rename_takes_value_and_expiry_along_and_overwrites()
+    public void Rename_transfers_value_and_expiry_and_overwrites()
     {
         Run("SET a one").IsOk();
         Run("SET b two").IsOk();
@@ -50,7 +50,7 @@ public abstract class KeyCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void Rename_of_a_key_to_itself_changes_nothing()
+    public void Rename_to_the_same_name_changes_nothing()
     {
         Run("SET a 1").IsOk();
         Run("RENAME a a").IsOk();
@@ -61,7 +61,7 @@ public abstract class KeyCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void RenameNx_spares_a_key_that_exists_but_not_an_expired_one()
+    public void Renamenx_refuses_an_existing_but_not_an_expired_key()
     {
         Run("SET a 1").IsOk();
         Run("SET b 2").IsOk();
@@ -83,7 +83,7 @@ public abstract class KeyCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void Copy_copies_value_and_expiry_and_replaces_only_when_told()
+    public void Copy_copies_value_and_expiry_and_replaces_only_with_REPLACE()
     {
         Run("SET a one").IsOk();
         Run("EXPIRE a 100").IsInteger(1);
@@ -114,7 +114,7 @@ public abstract class KeyCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void Copy_refuses_options_and_databases_that_are_none()
+    public void Copy_refuses_invalid_options_and_databases()
     {
         Run("SET a one").IsOk();
         Run("COPY a b DB 16").IsError("ERR DB index is out of range");
@@ -127,7 +127,7 @@ public abstract class KeyCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void Move_hands_a_key_over_with_its_expiry_unless_the_other_database_has_it()
+    public void Move_transfers_the_expiry_and_refuses_an_existing_key()
     {
         Run("SET a one").IsOk();
         Run("EXPIRE a 100").IsInteger(1);
@@ -147,7 +147,7 @@ public abstract class KeyCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void Moved_copied_and_renamed_keys_give_all_their_memory_back()
+    public void Moved_copied_and_renamed_keys_release_their_memory()
     {
         long before = EntryBytes();
         Run("SET a " + new string('v', 100_000)).IsOk();

@@ -32,7 +32,7 @@ public sealed class KeyExtractionTests : IAsyncLifetime
     public async ValueTask DisposeAsync() => await _server.DisposeAsync();
 
     [Fact]
-    public void Ranges_run_in_steps_and_may_end_before_the_last_argument()
+    public void Ranges_have_steps_and_may_end_before_the_last_argument()
     {
         Assert.Equal("a c e", KeysOf(MultiSet, "MSET a b c d e f"));
         Assert.Equal("a c e", KeysOf(MultiSet, "MSET a b c d e"));
@@ -40,7 +40,7 @@ public sealed class KeyExtractionTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Counted_keys_are_as_many_as_the_request_says()
+    public void Numkeys_determines_the_number_of_keys()
     {
         Assert.Equal("d a b", KeysOf(UnionStore, "ZUNIONSTORE d 2 a b WEIGHTS 1 2"));
         Assert.Equal("d a", KeysOf(UnionStore, "ZUNIONSTORE d 1 a"));
@@ -53,10 +53,10 @@ public sealed class KeyExtractionTests : IAsyncLifetime
     [InlineData("ZUNIONSTORE d x a b")]
     [InlineData("ZUNIONSTORE d 99999999999 a b")]
     [InlineData("ZUNIONSTORE d")]
-    public void A_bad_count_is_a_misfit_and_other_keys_are_still_found(string request) => Assert.Equal("d (misfit)", KeysOf(UnionStore, request));
+    public void Invalid_key_count_is_a_mismatch_and_other_keys_are_found(string request) => Assert.Equal("d (misfit)", KeysOf(UnionStore, request));
 
     [Fact]
-    public void Keys_behind_a_keyword_are_found_wherever_it_stands()
+    public void Keys_after_a_keyword_are_found_anywhere()
     {
         Assert.Equal("a b", KeysOf(StreamRead, "XREAD COUNT 1 streams a b 0 0"));
         Assert.Equal("a", KeysOf(StreamRead, "XREAD STREAMS a b 0"));
@@ -68,11 +68,11 @@ public sealed class KeyExtractionTests : IAsyncLifetime
     }
 
     [Fact]
-    public void A_keyword_can_be_searched_from_the_end() =>
+    public void Keyword_can_be_searched_from_the_end() =>
         Assert.Equal("k b", KeysOf(Migrate, "MIGRATE h 1 k 0 KEYS KEYS b"));
 
     [Fact]
-    public void What_is_no_key_or_unknown_is_left_out()
+    public void Unknown_positions_are_omitted()
     {
         Assert.Equal("", KeysOf(Publish, "SPUBLISH channel message"));
         Assert.Equal("k", KeysOf(Sort, "SORT k BY other_*"));

@@ -9,23 +9,23 @@ public class KeyRangeTests
     public void No_keys_have_no_range() => Is((0, 0, 0), movable: false);
 
     [Fact]
-    public void One_specification_is_the_range() => Is((1, -1, 2), movable: false, Spec(1, -1, 2));
+    public void Single_specification_is_the_range() => Is((1, -1, 2), movable: false, Spec(1, -1, 2));
 
     [Fact]
-    public void Neighbours_are_joined()
+    public void Adjacent_ranges_are_merged()
     {
         Is((1, 2, 1), movable: false, Spec(1, 1), Spec(2, 2));
         Is((1, -1, 1), movable: false, Spec(1, 1), Spec(2, -1));
     }
 
     [Fact]
-    public void Counted_keys_move() => Is((1, 1, 1), movable: true, Spec(1, 1), new KeySpec(3, 0, 1, KeyFlags.ReadOnly, CountAt: 2));
+    public void Numkeys_makes_keys_movable() => Is((1, 1, 1), movable: true, Spec(1, 1), new KeySpec(3, 0, 1, KeyFlags.ReadOnly, CountAt: 2));
 
     [Fact]
-    public void Only_counted_keys_have_no_range() => Is((0, 0, 0), movable: true, new KeySpec(3, 0, 1, KeyFlags.ReadWrite, CountAt: 2));
+    public void Numkeys_alone_has_no_range() => Is((0, 0, 0), movable: true, new KeySpec(3, 0, 1, KeyFlags.ReadWrite, CountAt: 2));
 
     [Fact]
-    public void Keys_behind_a_keyword_move() => Is((0, 0, 0), movable: true, new KeySpec(1, -1, 1, KeyFlags.ReadOnly) { Keyword = "STREAMS", StartFrom = 1, Limit = 2 });
+    public void Keyword_makes_keys_movable() => Is((0, 0, 0), movable: true, new KeySpec(1, -1, 1, KeyFlags.ReadOnly) { Keyword = "STREAMS", StartFrom = 1, Limit = 2 });
 
     private static void Is((int First, int Last, int Step) range, bool movable, params KeySpec[] specs)
     {

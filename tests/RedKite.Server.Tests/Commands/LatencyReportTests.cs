@@ -8,7 +8,7 @@ public class LatencyReportTests
 
     // What a real server drew for these samples.
     [Fact]
-    public void A_graph_has_a_column_a_sample_and_its_age_below()
+    public void Graph_has_one_column_per_sample_with_its_age()
     {
         LatencyEvent latency = Event(10, 50, 20, 100, 10);
         Assert.Equal(
@@ -17,7 +17,7 @@ public class LatencyReportTests
     }
 
     [Fact]
-    public void A_single_sample_is_drawn_at_the_bottom()
+    public void Single_sample_is_drawn_at_the_bottom()
     {
         Assert.Equal(
             "command - high 40 ms, low 40 ms (all time high 40 ms)\n" + Ruler + " \n \n \n_\n \n1\ns\n",

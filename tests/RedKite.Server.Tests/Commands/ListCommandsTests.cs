@@ -28,7 +28,7 @@ public sealed class ListCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void A_list_stays_a_listpack_up_to_the_limit_and_becomes_one_again_at_half_of_it()
+    public void List_stays_a_listpack_up_to_the_limit_and_becomes_one_again_at_half_of_it()
     {
         Run("CONFIG SET list-max-listpack-size 4").IsOk();
         Run("RPUSH l 1 2 3 4").IsInteger(4);
@@ -41,7 +41,7 @@ public sealed class ListCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void An_expiry_stays_when_the_encoding_changes()
+    public void Expiry_survives_an_encoding_change()
     {
         Run("CONFIG SET list-max-listpack-size 2").IsOk();
         Run("RPUSH l a").IsInteger(1);
@@ -53,7 +53,7 @@ public sealed class ListCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Extreme_ranges_and_indexes_are_bounded()
+    public void Extreme_ranges_and_indexes_are_clamped()
     {
         Run("RPUSH l a b c").IsInteger(3);
         Run("LRANGE l -9223372036854775808 9223372036854775807").IsArray("a", "b", "c");
@@ -71,7 +71,7 @@ public sealed class ListCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Lpos_tells_positions_by_rank_count_and_length()
+    public void Lpos_finds_positions_by_rank_count_and_maxlen()
     {
         Run("RPUSH l a b c 1 2 3 c c").IsInteger(8);
         Run("LPOS l c").IsInteger(2);
@@ -86,7 +86,7 @@ public sealed class ListCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Lmove_takes_from_one_end_and_gives_to_another()
+    public void Lmove_pops_at_one_end_and_pushes_at_another()
     {
         Run("RPUSH l a b c").IsInteger(3);
         Run("LMOVE l other RIGHT LEFT").IsBulk("c");
@@ -101,7 +101,7 @@ public sealed class ListCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Lmove_to_another_type_takes_nothing()
+    public void Lmove_to_a_wrong_type_pops_nothing()
     {
         Run("RPUSH l a").IsInteger(1);
         Run("SET s x").IsOk();
@@ -112,7 +112,7 @@ public sealed class ListCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Lmpop_takes_from_the_first_list_that_has_elements()
+    public void Lmpop_pops_from_the_first_non_empty_list()
     {
         Run("RPUSH l a b c").IsInteger(3);
         RespValue reply = Run("LMPOP 2 nosuch l RIGHT COUNT 2");
@@ -125,7 +125,7 @@ public sealed class ListCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void A_long_list_survives_a_copy_and_a_rename()
+    public void Long_list_survives_copy_and_rename()
     {
         Run("CONFIG SET list-max-listpack-size 8").IsOk();
         for (int i = 0; i < 300; i++) Run($"RPUSH l member:{i}").IsInteger(i + 1);

@@ -21,7 +21,7 @@ public sealed class LongestCommonSubsequenceTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Ranges_are_a_map_under_RESP3()
+    public void Ranges_are_a_map_in_resp3()
     {
         Run("HELLO 3");
         Run("MSET a ohmytext b mynewtext").IsOk();
@@ -37,7 +37,7 @@ public sealed class LongestCommonSubsequenceTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Options_that_contradict_or_do_not_exist_are_refused()
+    public void Conflicting_or_unknown_options_are_refused()
     {
         Run("LCS a b IDX LEN").IsError("ERR If you want both the length and indexes, please just use IDX.");
         Run("LCS a b MINMATCHLEN").IsError("ERR syntax error");

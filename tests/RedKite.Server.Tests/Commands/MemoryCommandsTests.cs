@@ -28,7 +28,7 @@ public class MemoryCommandsTests
     }
 
     [Fact]
-    public async Task Stats_is_a_map_as_long_as_it_says()
+    public async Task Stats_is_a_map_of_its_declared_length()
     {
         await using LiveServer server = await LiveServer.StartAsync();
         server.Run("SET a 1").IsOk();
@@ -43,7 +43,7 @@ public class MemoryCommandsTests
     }
 
     [Fact]
-    public async Task Purge_gives_back_what_is_free()
+    public async Task Purge_releases_unused_memory()
     {
         await using LiveServer server = await LiveServer.StartAsync("loops", "1"); // one stripe: few slabs stay open
         for (int i = 0; i < 2000; i++) server.Run($"SET key{i} {new string('x', 2000)}").IsOk();
@@ -56,7 +56,7 @@ public class MemoryCommandsTests
     }
 
     [Fact]
-    public async Task The_doctor_waits_for_data_and_then_finds_the_peak()
+    public async Task Doctor_waits_for_data_and_then_reports_the_peak()
     {
         await using LiveServer server = await LiveServer.StartAsync("enable-debug-command", "yes");
         Assert.StartsWith("So little memory", server.Run("MEMORY DOCTOR").Text);

@@ -3,7 +3,7 @@ namespace RedKite.Server.Tests.Commands;
 public class ObjectCommandsTests : TranscriptTests
 {
     [Fact]
-    public void Encoding_tells_integers_short_and_long_strings()
+    public void Encoding_distinguishes_integers_short_and_long_strings()
     {
         Run("SET a 12345").IsOk();
         Run("OBJECT ENCODING a").IsText("int");
@@ -19,7 +19,7 @@ public class ObjectCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void RefCount_of_a_small_integer_is_that_of_a_shared_object()
+    public void Refcount_of_a_small_integer_is_that_of_a_shared_object()
     {
         Run("SET a 9999").IsOk();
         Run("OBJECT REFCOUNT a").IsInteger(int.MaxValue);
@@ -31,7 +31,7 @@ public class ObjectCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void IdleTime_counts_from_the_last_access_which_a_look_is_not()
+    public void Idletime_counts_from_the_last_access_but_not_from_inspection()
     {
         Run("SET a 1").IsOk();
         Clock.Advance(30_000);
@@ -57,7 +57,7 @@ public class ObjectCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public async Task Freq_counts_and_decays_and_IdleTime_is_refused_under_an_LFU_policy()
+    public async Task Freq_counts_and_decays_and_idletime_is_refused_under_an_LFU_policy()
     {
         var options = new RedKiteOptions { Port = 0, TimeProvider = Clock };
         options.Settings["maxmemory-policy"] = "allkeys-lfu";
@@ -73,7 +73,7 @@ public class ObjectCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void Subcommands_that_are_none_are_refused()
+    public void Unknown_subcommands_are_refused()
     {
         Run("OBJECT").IsError("ERR wrong number of arguments for 'object' command");
         Run("OBJECT foo").IsError("ERR unknown subcommand 'foo'. Try OBJECT HELP.");

@@ -9,7 +9,7 @@ public abstract class ScanCommandsTests : TranscriptTests
     private const double LargestExactDouble = 1L << 53;
 
     [Fact]
-    public void Keys_lists_what_matches_and_is_alive()
+    public void Keys_lists_matching_unexpired_keys()
     {
         Run("KEYS *").IsBag();
         foreach (string key in new[] { "one", "two", "three", "''" }) Run($"SET {key} 1").IsOk();
@@ -22,7 +22,7 @@ public abstract class ScanCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void Keys_lists_a_large_database_whole()
+    public void Keys_lists_a_large_database_completely()
     {
         for (int i = 0; i < 20_000; i++) Run($"SET k{i} 1").IsOk();
         Assert.Equal(20_000, Run("KEYS *").Items.Select(item => item.Text).Distinct().Count());
@@ -42,7 +42,7 @@ public abstract class ScanCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void Scan_honours_count_roughly_and_returns_each_key_once_while_nothing_changes()
+    public void Scan_honours_count_approximately_and_returns_each_key_once_without_changes()
     {
         for (int i = 0; i < 30_000; i++) Run($"SET k{i} 1").IsOk();
         var seen = new HashSet<string>();
@@ -65,7 +65,7 @@ public abstract class ScanCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void Scan_filters_by_pattern_and_type_and_leaves_out_expired_keys()
+    public void Scan_filters_by_pattern_and_type_and_omits_expired_keys()
     {
         foreach (string key in new[] { "one", "two", "three" }) Run($"SET {key} 1").IsOk();
         Run("PEXPIRE three 10").IsInteger(1);
@@ -79,7 +79,7 @@ public abstract class ScanCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void Scan_refuses_what_is_no_option()
+    public void Scan_refuses_unknown_options()
     {
         Run("SCAN 0 COUNT 0").IsError("ERR syntax error");
         Run("SCAN 0 COUNT -1").IsError("ERR syntax error");
@@ -96,10 +96,10 @@ public abstract class ScanCommandsTests : TranscriptTests
     [InlineData("1.5")]
     [InlineData("0x10")]
     [InlineData("18446744073709551616")]
-    public void A_cursor_that_is_no_number_is_refused(string cursor) => Run($"SCAN {cursor}").IsError("ERR invalid cursor");
+    public void Non_numeric_cursor_is_refused(string cursor) => Run($"SCAN {cursor}").IsError("ERR invalid cursor");
 
     [Fact]
-    public void A_cursor_that_was_made_up_is_harmless()
+    public void Forged_cursor_is_harmless()
     {
         for (int i = 0; i < 5_000; i++) Run($"SET k{i} 1").IsOk();
         var random = new Random(7);
@@ -119,7 +119,7 @@ public abstract class ScanCommandsTests : TranscriptTests
     [InlineData(2, 40)]
     [InlineData(3, 80)]
     [InlineData(4, 500)]
-    public void Scan_sees_every_key_that_stays_while_the_tables_grow_and_shrink(int seed, int count)
+    public void Scan_returns_every_key_that_stays_while_tables_grow_and_shrink(int seed, int count)
     {
         const int Stable = 3_000;
 
@@ -159,7 +159,7 @@ public abstract class ScanCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void Scan_sees_every_key_that_stays_while_others_come_and_go_from_another_thread()
+    public void Scan_returns_every_key_that_stays_while_another_thread_adds_and_removes()
     {
         const int Stable = 5_000;
         for (int i = 0; i < Stable; i++) Run($"SET stable{i} 1").IsOk();
@@ -199,7 +199,7 @@ public abstract class ScanCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void RandomKey_draws_every_key_about_as_often()
+    public void Randomkey_is_about_uniform()
     {
         Run("RANDOMKEY").IsNil();
         const int Keys = 2_000;
@@ -218,7 +218,7 @@ public abstract class ScanCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void RandomKey_finds_the_one_key_that_is_alive_among_thousands_of_expired_ones()
+    public void Randomkey_finds_the_only_unexpired_key_among_thousands()
     {
         for (int i = 0; i < 20_000; i++)
         {

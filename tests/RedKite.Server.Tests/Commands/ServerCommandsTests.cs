@@ -6,7 +6,7 @@ namespace RedKite.Server.Tests.Commands;
 public class ServerCommandsTests
 {
     [Fact]
-    public async Task Flushing_takes_a_database_or_all_of_them()
+    public async Task Flush_clears_one_or_all_databases()
     {
         await using LiveServer server = await LiveServer.StartAsync();
         server.Run("SET a 1").IsOk();
@@ -29,7 +29,7 @@ public class ServerCommandsTests
     [InlineData("SHUTDOWN foo")]
     [InlineData("SHUTDOWN SAVE NOSAVE")]
     [InlineData("SHUTDOWN ABORT NOW")]
-    public async Task Words_that_fit_no_form_are_a_syntax_error(string line)
+    public async Task Invalid_argument_combinations_are_a_syntax_error(string line)
     {
         await using LiveServer server = await LiveServer.StartAsync();
         server.Run(line).IsError("ERR syntax error");
@@ -41,14 +41,14 @@ public class ServerCommandsTests
     [InlineData("SWAPDB 0 3333333333333333333", "ERR invalid second DB index")]
     [InlineData("SWAPDB 0 99", "ERR DB index is out of range")]
     [InlineData("SWAPDB -1 0", "ERR DB index is out of range")]
-    public async Task Swapdb_names_the_index_that_is_wrong(string line, string error)
+    public async Task Swapdb_names_the_invalid_index(string line, string error)
     {
         await using LiveServer server = await LiveServer.StartAsync();
         server.Run(line).IsError(error);
     }
 
     [Fact]
-    public async Task Time_is_the_servers_seconds_and_microseconds()
+    public async Task Time_replies_seconds_and_microseconds_of_the_clock()
     {
         await using LiveServer server = await LiveServer.StartAsync();
         long before = DateTimeOffset.UtcNow.ToUnixTimeSeconds();
@@ -58,7 +58,7 @@ public class ServerCommandsTests
     }
 
     [Fact]
-    public async Task Lolwut_ends_with_the_version_and_keeps_to_the_size_asked_for()
+    public async Task Lolwut_ends_with_the_version_and_respects_the_requested_size()
     {
         await using LiveServer server = await LiveServer.StartAsync();
         Assert.EndsWith("Redis ver. 7.4.0\n", server.Run("LOLWUT").Text);
@@ -79,7 +79,7 @@ public class ServerCommandsTests
     }
 
     [Fact]
-    public async Task Shutdown_that_asks_for_a_save_is_refused_unless_it_is_forced()
+    public async Task Shutdown_save_is_refused_unless_forced()
     {
         await using LiveServer server = await LiveServer.StartAsync();
         server.Run("SHUTDOWN SAVE").IsError("ERR Errors trying to SHUTDOWN. Check logs.");
@@ -89,7 +89,7 @@ public class ServerCommandsTests
     }
 
     [Fact]
-    public async Task Info_has_its_sections_in_order_and_only_those_asked_for()
+    public async Task Info_has_requested_sections_in_order()
     {
         await using LiveServer server = await LiveServer.StartAsync();
         Assert.Equal("Server Clients Memory Persistence Stats Replication CPU Modules Errorstats Cluster Keyspace", Sections("INFO"));
@@ -103,7 +103,7 @@ public class ServerCommandsTests
     [Theory]
     [InlineData("epoll")]
     [InlineData("sockets")]
-    public async Task Info_tells_how_long_the_loops_worked(string transport)
+    public async Task Info_has_the_loops_busy_time(string transport)
     {
         await using LiveServer server = await LiveServer.StartAsync("transport", transport, "enable-debug-command", "yes");
         server.Run("DEBUG SLEEP 0.2").IsOk();
@@ -152,7 +152,7 @@ public class ServerCommandsTests
     }
 
     [Fact]
-    public async Task Info_estimates_the_time_that_keys_have_left()
+    public async Task Info_estimates_the_average_ttl()
     {
         await using LiveServer server = await LiveServer.StartAsync();
         for (int i = 0; i < 100; i++) server.Run($"SET key{i} x EX 100000").IsOk();
@@ -168,7 +168,7 @@ public class ServerCommandsTests
     }
 
     [Fact]
-    public async Task Info_tells_memory_that_grows_and_shrinks_with_the_data()
+    public async Task Info_memory_follows_the_data()
     {
         await using LiveServer server = await LiveServer.StartAsync();
         long before = server.Number("memory", "used_memory");
@@ -182,7 +182,7 @@ public class ServerCommandsTests
     }
 
     [Fact]
-    public async Task Resp3_clients_get_info_as_verbatim_text()
+    public async Task Resp3_info_is_verbatim_text()
     {
         await using LiveServer server = await LiveServer.StartAsync();
         server.UseResp3();

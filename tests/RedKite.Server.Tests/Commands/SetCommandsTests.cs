@@ -32,7 +32,7 @@ public sealed class SetCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Integers_stay_together_until_something_else_comes()
+    public void Integers_stay_an_intset_until_another_member_is_added()
     {
         Run("SADD s 3 1 2 -7 9223372036854775807").IsInteger(5);
         Assert.Equal(ValueEncoding.IntSet, _transcript.EncodingOf("s"));
@@ -46,7 +46,7 @@ public sealed class SetCommandsTests : IAsyncLifetime
     [Theory]
     [InlineData(512, "intset")]
     [InlineData(513, "hashtable")]
-    public void A_set_of_integers_becomes_a_table_at_the_setting(int count, string encoding)
+    public void Intset_becomes_a_table_at_the_setting(int count, string encoding)
     {
         for (int i = 0; i < count; i++) Run($"SADD s {i}").IsInteger(1);
         Run("OBJECT ENCODING s").IsBulk(encoding);
@@ -56,7 +56,7 @@ public sealed class SetCommandsTests : IAsyncLifetime
     [Theory]
     [InlineData(128, "listpack")]
     [InlineData(129, "hashtable")]
-    public void A_packed_set_becomes_a_table_at_the_setting(int count, string encoding)
+    public void Packed_set_becomes_a_table_at_the_setting(int count, string encoding)
     {
         for (int i = 0; i < count; i++) Run($"SADD s m{i}").IsInteger(1);
         Run("OBJECT ENCODING s").IsBulk(encoding);
@@ -65,7 +65,7 @@ public sealed class SetCommandsTests : IAsyncLifetime
     [Theory]
     [InlineData(64, "listpack")]
     [InlineData(65, "hashtable")]
-    public void A_long_member_makes_a_table(int length, string encoding)
+    public void Long_member_makes_a_table(int length, string encoding)
     {
         Run($"SADD s {new string('x', length)}").IsInteger(1);
         Run("OBJECT ENCODING s").IsBulk(encoding);
@@ -75,7 +75,7 @@ public sealed class SetCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void What_is_about_to_be_added_counts_too()
+    public void Members_about_to_be_added_count_too()
     {
         Run("CONFIG SET set-max-listpack-entries 3").IsOk();
         Run("SADD s a a a a").IsInteger(1);
@@ -86,7 +86,7 @@ public sealed class SetCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Members_move_between_sets()
+    public void Smove_moves_members_between_sets()
     {
         Run("SADD a one two").IsInteger(2);
         Run("SADD b three").IsInteger(1);
@@ -145,7 +145,7 @@ public sealed class SetCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Another_type_is_refused_wherever_it_stands()
+    public void Wrong_type_is_refused_at_any_position()
     {
         Run("SET text x").IsOk();
         Run("SADD s a").IsInteger(1);
@@ -157,7 +157,7 @@ public sealed class SetCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Members_are_drawn_and_popped()
+    public void Srandmember_and_spop()
     {
         Run("SADD s a b c").IsInteger(3);
         Assert.Contains(Run("SRANDMEMBER s").Text, (string[])["a", "b", "c"]);
@@ -186,7 +186,7 @@ public sealed class SetCommandsTests : IAsyncLifetime
     [Theory]
     [InlineData(100)]
     [InlineData(3_000)]
-    public void Draws_without_repetition_are_different_and_fair(int size)
+    public void Srandmember_with_a_positive_count_is_distinct_and_uniform(int size)
     {
         for (int i = 0; i < size; i += 50) Run("SADD s " + string.Join(' ', Enumerable.Range(i, 50).Select(member => $"m{member}")));
         int[] drawn = new int[size];
@@ -208,7 +208,7 @@ public sealed class SetCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Popping_some_takes_them_out_of_a_table()
+    public void Spop_with_a_count_removes_from_a_table()
     {
         for (int i = 0; i < 2_000; i += 50) Run("SADD s " + string.Join(' ', Enumerable.Range(i, 50).Select(member => $"m{member}")));
         HashSet<string> popped = [];
@@ -221,7 +221,7 @@ public sealed class SetCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void A_scan_sees_every_member_of_a_table_while_others_come_and_go()
+    public void Scan_returns_every_member_that_stays()
     {
         for (int i = 0; i < 1_000; i += 50) Run("SADD s " + string.Join(' ', Enumerable.Range(i, 50).Select(member => $"m{member}")));
         HashSet<string> seen = [];
@@ -242,7 +242,7 @@ public sealed class SetCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void A_small_set_is_scanned_whole()
+    public void Small_set_is_scanned_in_one_call()
     {
         Run("SADD s 1 2 3 x").IsInteger(4);
         RespValue reply = Run("SSCAN s 12345 COUNT 1");
@@ -257,7 +257,7 @@ public sealed class SetCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Sets_are_sorted_and_are_inputs_of_sorted_sets()
+    public void Sets_can_be_sorted_and_are_inputs_of_sorted_sets()
     {
         Run("SADD s 10 9 100").IsInteger(3);
         Run("SADD t x 9").IsInteger(2);
@@ -274,7 +274,7 @@ public sealed class SetCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Sets_are_replied_as_sets_in_resp3()
+    public void Sets_have_their_resp3_type()
     {
         Run("SADD s a").IsInteger(1);
         Run("HELLO 3");

@@ -13,7 +13,7 @@ public sealed class SortCommandsTests : IAsyncLifetime
     public ValueTask DisposeAsync() => _transcript.DisposeAsync();
 
     [Fact]
-    public void A_packed_sorted_set_is_unpacked_even_where_it_cannot_be_sorted()
+    public void Sort_unpacks_a_packed_sorted_set_even_on_failure()
     {
         Run("ZADD z 1 b 2 a").IsInteger(2);
         Run("OBJECT ENCODING z").IsBulk("listpack");
@@ -29,7 +29,7 @@ public sealed class SortCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Numbers_are_sorted_both_ways_and_in_parts()
+    public void Numbers_are_sorted_in_both_orders_with_limit()
     {
         Run("RPUSH l 10 9 -1 2.5 100").IsInteger(5);
         Run("SORT l").IsArray("-1", "2.5", "9", "10", "100");
@@ -42,7 +42,7 @@ public sealed class SortCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void What_is_no_number_is_an_error_unless_it_is_sorted_as_text()
+    public void Non_number_is_an_error_without_ALPHA()
     {
         Run("RPUSH l b a c").IsInteger(3);
         Run("SORT l").IsError("ERR One or more scores can't be converted into double");
@@ -55,7 +55,7 @@ public sealed class SortCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Other_keys_weigh_elements_and_are_looked_up_for_the_reply()
+    public void BY_and_GET_read_other_keys()
     {
         Run("RPUSH l 1 2 3").IsInteger(3);
         Run("MSET w_1 30 w_2 20 w_3 10 o_1 one o_3 three").IsOk();
@@ -67,7 +67,7 @@ public sealed class SortCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void The_result_can_be_stored_in_place_of_anything()
+    public void Store_overwrites_any_value()
     {
         Run("RPUSH l 3 1 2").IsInteger(3);
         Run("SET o_1 one").IsOk();
@@ -82,7 +82,7 @@ public sealed class SortCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Fields_of_hashes_are_weights_and_are_fetched()
+    public void Hash_fields_are_weights_and_fetched()
     {
         Run("RPUSH l 1 2 3 4").IsInteger(4);
         Run("HSET w_1 weight 30 name one").IsInteger(2);
@@ -109,7 +109,7 @@ public sealed class SortCommandsTests : IAsyncLifetime
     [InlineData("1e400", null)]
     [InlineData("1e-320", null)]
     [InlineData("0x", null)]
-    public void Texts_are_numbers_as_c_reads_them(string text, double? expected)
+    public void Weights_are_parsed_as_in_C(string text, double? expected)
     {
         Assert.Equal(expected is not null, SortNumber.TryParse(Encoding.Latin1.GetBytes(text), out double value));
         if (expected is { } number) Assert.Equal(number, value);

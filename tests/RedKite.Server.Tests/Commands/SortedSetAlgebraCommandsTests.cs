@@ -16,7 +16,7 @@ public sealed class SortedSetAlgebraCommandsTests : IAsyncLifetime
     public ValueTask DisposeAsync() => _transcript.DisposeAsync();
 
     [Fact]
-    public void A_union_adds_up_the_scores()
+    public void Union_adds_scores()
     {
         Run("ZUNION 2 x y WITHSCORES").IsArray("a", "1", "b", "12", "c", "23", "d", "30");
         Run("ZUNION 2 x missing").IsArray("a", "b", "c");
@@ -26,7 +26,7 @@ public sealed class SortedSetAlgebraCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void An_intersection_has_what_all_have()
+    public void Intersection_has_members_of_all()
     {
         Run("ZINTER 2 x y WITHSCORES").IsArray("b", "12", "c", "23");
         Run("ZINTER 3 x y missing").IsArray();
@@ -38,7 +38,7 @@ public sealed class SortedSetAlgebraCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void A_difference_has_what_only_the_first_has()
+    public void Difference_has_members_of_the_first_only()
     {
         Run("ZDIFF 2 x y WITHSCORES").IsArray("a", "1");
         Run("ZDIFF 2 y missing").IsArray("b", "c", "d");
@@ -48,7 +48,7 @@ public sealed class SortedSetAlgebraCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void An_empty_result_removes_what_was_stored()
+    public void Empty_result_removes_the_destination()
     {
         Run("SET to x").IsOk();
         Run("ZINTERSTORE to 2 x missing").IsInteger(0);
@@ -65,7 +65,7 @@ public sealed class SortedSetAlgebraCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Arguments_are_refused_with_redis_words()
+    public void Invalid_arguments_have_redis_error_texts()
     {
         Run("ZUNION 0 x").IsError("ERR at least 1 input key is needed for 'zunion' command");
         Run("ZINTERSTORE to 0 x").IsError("ERR at least 1 input key is needed for 'zinterstore' command");

@@ -25,7 +25,7 @@ public sealed class SortedSetCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Options_say_which_members_get_a_score()
+    public void Options_control_which_scores_are_set()
     {
         Run("ZADD z XX 1 a").IsInteger(0);
         Run("EXISTS z").IsInteger(0);
@@ -41,7 +41,7 @@ public sealed class SortedSetCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Options_that_do_not_go_together_are_refused()
+    public void Conflicting_options_are_refused()
     {
         Run("ZADD z NX XX 1 a").IsError("ERR XX and NX options at the same time are not compatible");
         Run("ZADD z NX GT 1 a").IsError("ERR GT, LT, and/or NX options at the same time are not compatible");
@@ -54,7 +54,7 @@ public sealed class SortedSetCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Infinite_scores_count_and_their_difference_is_none()
+    public void Infinite_scores_count_and_their_difference_is_refused()
     {
         Run("ZADD z inf a -inf b +INFINITY c").IsInteger(3);
         Run("ZRANGE z 0 -1 WITHSCORES").IsArray("b", "-inf", "a", "inf", "c", "inf");
@@ -64,7 +64,7 @@ public sealed class SortedSetCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Scores_have_the_digits_that_read_back()
+    public void Scores_have_their_shortest_digits()
     {
         Run("ZINCRBY z 0.1 a").IsBulk("0.1");
         Run("ZINCRBY z 0.2 a").IsBulk("0.30000000000000004");
@@ -73,7 +73,7 @@ public sealed class SortedSetCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void A_set_becomes_a_structure_when_it_has_many_or_long_members()
+    public void Set_becomes_a_table_with_many_or_long_members()
     {
         Run("CONFIG SET zset-max-listpack-entries 2").IsOk();
         Run("ZADD z 1 a 2 b").IsInteger(2);
@@ -88,7 +88,7 @@ public sealed class SortedSetCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void The_last_member_takes_the_key_with_it()
+    public void Key_is_removed_with_its_last_member()
     {
         Run("ZADD z 1 a 2 b").IsInteger(2);
         Run("ZREM z a a nosuch").IsInteger(1);
@@ -111,7 +111,7 @@ public sealed class SortedSetCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Other_types_are_refused()
+    public void Wrong_types_are_refused()
     {
         Run("SET s x").IsOk();
         foreach (string line in (string[])["ZADD s 1 a", "ZREM s a", "ZCARD s", "ZSCORE s a", "ZRANK s a", "ZINCRBY s 1 a", "ZMSCORE s a"])

@@ -37,7 +37,7 @@ public sealed class SortedSetPopCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void The_first_key_with_members_is_popped()
+    public void Zmpop_pops_the_first_key_with_members()
     {
         Run("ZADD z 1 a 2 b 3 c").IsInteger(3);
         Run("ZMPOP 2 missing z MIN").Is(Popped(Pair("a", "1", '$')));
@@ -47,7 +47,7 @@ public sealed class SortedSetPopCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Zmpop_is_particular_about_its_arguments()
+    public void Zmpop_refuses_invalid_arguments()
     {
         Run("ZMPOP 0 z MIN").IsError("ERR numkeys should be greater than 0");
         Run("ZMPOP x z MIN").IsError("ERR numkeys should be greater than 0");

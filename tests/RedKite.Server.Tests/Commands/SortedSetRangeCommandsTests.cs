@@ -29,7 +29,7 @@ public sealed class SortedSetRangeCommandsTests : IAsyncLifetime
     [Theory]
     [InlineData(128)]
     [InlineData(0)]
-    public void Ranges_of_scores_may_leave_their_ends_out(int membersMax)
+    public void Ranges_of_scores_may_exclude_their_ends(int membersMax)
     {
         Fill(membersMax);
         Run("ZRANGEBYSCORE z 2 4").IsArray("b", "c", "d");
@@ -48,7 +48,7 @@ public sealed class SortedSetRangeCommandsTests : IAsyncLifetime
     [Theory]
     [InlineData(128)]
     [InlineData(0)]
-    public void Ranges_of_members_go_by_their_bytes(int membersMax)
+    public void Ranges_of_members_are_in_byte_order(int membersMax)
     {
         Run($"CONFIG SET zset-max-listpack-entries {membersMax}").IsOk();
         Run("ZADD z 0 a 0 b 0 c 0 d 0 e").IsInteger(5);
@@ -66,7 +66,7 @@ public sealed class SortedSetRangeCommandsTests : IAsyncLifetime
     [Theory]
     [InlineData(128)]
     [InlineData(0)]
-    public void Ranges_are_removed_and_the_key_with_the_last(int membersMax)
+    public void Ranges_are_removed_and_the_key_with_its_last_member(int membersMax)
     {
         Fill(membersMax);
         Run("ZREMRANGEBYRANK z 1 1").IsInteger(1);
@@ -80,7 +80,7 @@ public sealed class SortedSetRangeCommandsTests : IAsyncLifetime
     [Theory]
     [InlineData(128)]
     [InlineData(2)]
-    public void A_range_is_stored_in_place_of_what_was_there(int membersMax)
+    public void Zrangestore_replaces_the_destination(int membersMax)
     {
         Fill(membersMax);
         Run("SET to x").IsOk();

@@ -19,7 +19,7 @@ public sealed class SortedSetScanCommandsTests : IAsyncLifetime
     [InlineData(128, "12")]
     [InlineData(0, "20")]
     [InlineData(0, "-5")]
-    public void Every_member_is_as_likely_to_be_drawn(int membersMax, string count)
+    public void Zrandmember_is_uniform(int membersMax, string count)
     {
         Fill(membersMax);
         const int Draws = 3_000;
@@ -43,7 +43,7 @@ public sealed class SortedSetScanCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Draws_with_counts_have_their_bounds()
+    public void Zrandmember_counts_are_limited()
     {
         Fill(128);
         Assert.Equal(Members, Run("ZRANDMEMBER z 100").Items.Count);
@@ -58,7 +58,7 @@ public sealed class SortedSetScanCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Drawn_members_are_pairs_with_their_scores_in_resp3()
+    public void Zrandmember_pairs_members_with_scores_in_resp3()
     {
         Run("ZADD one 1.5 a").IsInteger(1);
         Run("HELLO 3");
@@ -66,7 +66,7 @@ public sealed class SortedSetScanCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void A_packed_set_is_scanned_at_once()
+    public void Packed_set_is_scanned_in_one_call()
     {
         Run("ZADD z 1.5 a 2 b 3 ab").IsInteger(3);
         Run("ZSCAN z 0 COUNT 1").Is(RespValue.Aggregate('*', [Bulk("0"), RespValue.Aggregate('*', [Bulk("a"), Bulk("1.5"), Bulk("b"), Bulk("2"), Bulk("ab"), Bulk("3")])]));
@@ -78,7 +78,7 @@ public sealed class SortedSetScanCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void A_scan_finds_every_member_that_stays()
+    public void Scan_returns_every_member_that_stays()
     {
         Run("CONFIG SET zset-max-listpack-entries 0").IsOk();
         for (int i = 0; i < 500; i++) Run($"ZADD z {i} staying{i}").IsInteger(1);

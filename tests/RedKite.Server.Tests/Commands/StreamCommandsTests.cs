@@ -7,7 +7,7 @@ public class StreamCommandsTests : TranscriptTests
     private const string NotGreater = "ERR The ID specified in XADD is equal or smaller than the target stream top item";
 
     [Fact]
-    public void Xadd_takes_the_time_and_the_next_sequence()
+    public void Xadd_generates_ids_from_the_clock()
     {
         Run("XADD s * a 1").IsText($"{Clock.NowMs}-0");
         Run("XADD s * a 2").IsText($"{Clock.NowMs}-1");
@@ -20,7 +20,7 @@ public class StreamCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void Xadd_takes_whole_and_partial_ids_as_C_reads_numbers()
+    public void Xadd_parses_full_and_partial_ids_as_C_numbers()
     {
         Run("XADD s 0-* a 1").IsText("0-1");
         Run("XADD s 5 a 1").IsText("5-0");
@@ -40,7 +40,7 @@ public class StreamCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void Xadd_refuses_what_does_not_fit_together()
+    public void Xadd_refuses_conflicting_options()
     {
         Run("XADD s * a").IsError("ERR wrong number of arguments for 'xadd' command");
         Run("XADD s * a 1 b").IsError("ERR wrong number of arguments for 'xadd' command");
@@ -57,7 +57,7 @@ public class StreamCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void Fields_come_back_as_they_were_whatever_they_are_kept_as()
+    public void Fields_read_back_in_every_encoding()
     {
         string large = new('x', 5_000);
         Run("XADD s 1 a 12 b -0 c 12.50 d hello").IsText("1-0");
@@ -69,7 +69,7 @@ public class StreamCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void Xrange_and_xrevrange_return_what_is_between_two_ids()
+    public void Xrange_and_xrevrange_return_entries_between_two_ids()
     {
         for (int i = 1; i <= 4; i++) Run($"XADD s {i}-{i} a {i}").IsText($"{i}-{i}");
         Run("XRANGE s 2 3").Shows("[[2-2 [a 2]] [3-3 [a 3]]]");
@@ -87,7 +87,7 @@ public class StreamCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void A_long_walk_back_meets_every_entry_once()
+    public void Long_reverse_iteration_returns_every_entry_once()
     {
         Run("CONFIG SET stream-node-max-entries 70").IsOk();
         for (int i = 1; i <= 500; i++) Run($"XADD s {i} a {i}");
@@ -98,7 +98,7 @@ public class StreamCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void Xdel_deletes_and_leaves_the_stream()
+    public void Xdel_deletes_entries_and_keeps_the_stream()
     {
         Run("XADD s 1 a 1").IsText("1-0");
         Run("XADD s 2 a 1").IsText("2-0");
@@ -113,7 +113,7 @@ public class StreamCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void Xtrim_takes_whole_nodes_unless_it_must_be_exact()
+    public void Xtrim_removes_whole_nodes_unless_exact()
     {
         Run("CONFIG SET stream-node-max-entries 10").IsOk();
         for (int i = 1; i <= 100; i++) Run($"XADD s {i} a {i}");
@@ -132,7 +132,7 @@ public class StreamCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void Xtrim_refuses_what_does_not_fit_together()
+    public void Xtrim_refuses_conflicting_options()
     {
         Run("XTRIM s MAXLEN 1 LIMIT 5").IsError("ERR syntax error, LIMIT cannot be used without the special ~ option");
         Run("XTRIM s MAXLEN ~").IsError("ERR value is not an integer or out of range");
@@ -143,7 +143,7 @@ public class StreamCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void Xread_returns_what_follows_an_id_in_each_stream()
+    public void Xread_returns_entries_after_an_id_per_stream()
     {
         Run("XADD s 1 a 1").IsText("1-0");
         Run("XADD s 2 a 2").IsText("2-0");
@@ -155,7 +155,7 @@ public class StreamCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void Xread_returns_the_last_entry_for_a_plus()
+    public void Xread_plus_returns_the_last_entry()
     {
         Run("XADD s 1 a 1").IsText("1-0");
         Run("XADD s 2 a 2").IsText("2-0");
@@ -167,7 +167,7 @@ public class StreamCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void Xread_refuses_what_does_not_fit_together()
+    public void Xread_refuses_conflicting_options()
     {
         Run("XREAD STREAMS s s 0").IsError("ERR Unbalanced 'xread' list of streams: for each stream key an ID, '+', or '$' must be specified.");
         Run("XREADGROUP GROUP g c STREAMS s s 0").IsError("ERR Unbalanced 'xreadgroup' list of streams: for each stream key an ID or '>' must be specified.");
@@ -182,7 +182,7 @@ public class StreamCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void Xsetid_moves_the_last_id_but_not_below_an_entry()
+    public void Xsetid_sets_the_last_id_but_not_below_an_entry()
     {
         Run("XADD s 1-1 a 1").IsText("1-1");
         Run("XADD s 30-1 a 1").IsText("30-1");
@@ -201,7 +201,7 @@ public class StreamCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void Nodes_that_trimming_emptied_do_not_mix_up_ids_that_xsetid_lowers()
+    public void Empty_nodes_after_trimming_keep_ids_in_order_when_xsetid_lowers_them()
     {
         for (int i = 1; i <= 3; i++) Run($"XADD s {i} a {i}");
         Run("XDEL s 3").IsInteger(1);
@@ -214,7 +214,7 @@ public class StreamCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void Streams_are_copied_renamed_and_overwritten_whole()
+    public void Streams_are_copied_renamed_and_overwritten_completely()
     {
         for (int i = 1; i <= 250; i++) Run($"XADD s {i} a {i}");
         Run("XGROUP CREATE s g 0").IsOk();

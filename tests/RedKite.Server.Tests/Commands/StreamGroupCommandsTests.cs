@@ -4,7 +4,7 @@ namespace RedKite.Server.Tests.Commands;
 public class StreamGroupCommandsTests : TranscriptTests
 {
     [Fact]
-    public void A_group_may_be_moved_to_either_end_and_not_be_made_there()
+    public void Group_can_be_set_to_either_end_but_not_without_the_stream()
     {
         Run("XADD s 5-1 a b").IsText("5-1");
         Run("XGROUP CREATE s g 5").IsOk();
@@ -17,7 +17,7 @@ public class StreamGroupCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void Xgroup_create_wants_the_key_or_mkstream()
+    public void Xgroup_create_requires_the_key_or_MKSTREAM()
     {
         Run("XGROUP CREATE s g 0").IsError("ERR The XGROUP subcommand requires the key to exist. Note that for CREATE you may want to use the MKSTREAM option to create an empty stream automatically.");
         Run("XGROUP CREATE s g x MKSTREAM").IsError("ERR Invalid stream ID specified as stream command argument");
@@ -34,7 +34,7 @@ public class StreamGroupCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void A_group_reads_each_entry_once_and_a_consumer_its_history_again()
+    public void Group_reads_each_entry_once_and_a_consumer_rereads_its_history()
     {
         for (int i = 1; i <= 4; i++) Run($"XADD s {i} a {i}");
         Run("XGROUP CREATE s g 0").IsOk();
@@ -65,7 +65,7 @@ public class StreamGroupCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void A_group_or_a_consumer_may_be_called_streams()
+    public void Group_and_consumer_may_be_named_streams()
     {
         Run("XADD s 1 a 1").IsText("1-0");
         Run("XGROUP CREATE s STREAMS 0").IsOk();
@@ -74,7 +74,7 @@ public class StreamGroupCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void A_consumer_exists_once_it_has_asked_and_tells_when_it_got_something()
+    public void Consumer_is_created_on_first_use_and_has_its_active_time()
     {
         Run("XGROUP CREATE s g 0 MKSTREAM").IsOk();
         Run("XREADGROUP GROUP g c STREAMS s >").IsNil();
@@ -111,7 +111,7 @@ public class StreamGroupCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void Xclaim_takes_what_has_been_idle_and_forgets_what_was_deleted()
+    public void Xclaim_claims_idle_entries_and_drops_deleted_ones()
     {
         for (int i = 1; i <= 3; i++) Run($"XADD s {i} a {i}");
         Run("XGROUP CREATE s g 0").IsOk();
@@ -133,7 +133,7 @@ public class StreamGroupCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void Xautoclaim_goes_on_from_its_cursor_and_tells_what_was_deleted()
+    public void Xautoclaim_continues_from_its_cursor_and_lists_deleted_entries()
     {
         for (int i = 1; i <= 5; i++) Run($"XADD s {i} a {i}");
         Run("XGROUP CREATE s g 0").IsOk();
@@ -152,7 +152,7 @@ public class StreamGroupCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void Xinfo_tells_a_stream_and_all_that_it_has()
+    public void Xinfo_stream_full_lists_groups()
     {
         Run("XADD s 1 a 1").IsText("1-0");
         Run("XADD s 2 a 2").IsText("2-0");
@@ -174,7 +174,7 @@ public class StreamGroupCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void Lag_is_what_is_left_to_read_or_unknown()
+    public void Lag_is_the_number_of_unread_entries_or_null()
     {
         for (int i = 1; i <= 4; i++) Run($"XADD s 0-{i} a {i}");
         Run("XGROUP CREATE s g 0").IsOk();
@@ -190,7 +190,7 @@ public class StreamGroupCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void Lag_counts_what_is_there_where_all_that_was_deleted_is_before_it()
+    public void Lag_is_known_when_all_deletions_precede_the_group()
     {
         Run("XGROUP CREATE s g $ MKSTREAM").IsOk();
         Run("XADD s 0-1 a 1").IsText("0-1");
@@ -203,7 +203,7 @@ public class StreamGroupCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void A_group_that_trimming_has_overtaken_counts_anew()
+    public void Group_overtaken_by_trimming_corrects_entries_read()
     {
         for (int i = 1; i <= 5; i++) Run($"XADD s {i} a {i}");
         Run("XGROUP CREATE s g 0").IsOk();

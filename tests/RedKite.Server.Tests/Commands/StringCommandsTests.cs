@@ -15,7 +15,7 @@ public sealed class StringCommandsTests : IAsyncLifetime
     public ValueTask DisposeAsync() => _transcript.DisposeAsync();
 
     [Fact]
-    public void Many_keys_of_one_command_are_found_one_by_one()
+    public void Keys_of_a_multi_key_command_are_found_individually()
     {
         const int Keys = 300;
         IEnumerable<int> numbers = Enumerable.Range(0, Keys);
@@ -29,7 +29,7 @@ public sealed class StringCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Get_returns_what_was_set_and_null_for_a_missing_key()
+    public void Get_returns_the_value_and_null_for_a_missing_key()
     {
         Run("GET k").IsNull();
         Run("SET k v").IsOk();
@@ -45,14 +45,14 @@ public sealed class StringCommandsTests : IAsyncLifetime
     [InlineData("GETSET missing v")]
     [InlineData("GETDEL missing")]
     [InlineData("GETEX missing EX 10")]
-    public void A_missing_value_is_the_null_of_RESP3(string line)
+    public void Missing_value_is_the_resp3_null(string line)
     {
         Run("HELLO 3");
         Run(line).Is(RespValue.Null('_'));
     }
 
     [Fact]
-    public void Set_with_NX_or_XX_writes_only_a_missing_or_only_an_existing_key()
+    public void Set_NX_writes_only_a_missing_and_XX_only_an_existing_key()
     {
         Run("SET k v XX").IsNull();
         Run("SET k v nx").IsOk();
@@ -63,7 +63,7 @@ public sealed class StringCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Set_with_GET_returns_the_old_value_whether_it_writes_or_not()
+    public void Set_with_GET_always_returns_the_old_value()
     {
         Run("SET k a GET").IsNull();
         Run("SET k b NX GET").IsBulk("a");
@@ -79,7 +79,7 @@ public sealed class StringCommandsTests : IAsyncLifetime
     [InlineData("EX 10 EX 20", 20_000)]
     [InlineData("EXAT 1800000001", 1_000)]
     [InlineData("PXAT 1800000000001", 1)]
-    public void Set_sets_the_expiry_that_its_options_give(string options, long fromNowMs)
+    public void Set_applies_the_expiry_of_its_options(string options, long fromNowMs)
     {
         Run($"SET k v {options}").IsOk();
         Assert.Equal(_transcript.NowMs + fromNowMs, _transcript.ExpiryOf("k"));
@@ -119,7 +119,7 @@ public sealed class StringCommandsTests : IAsyncLifetime
     [InlineData("GETEX k EX 10 PERSIST")]
     [InlineData("GETEX k NX")]
     [InlineData("GETEX k KEEPTTL")]
-    public void Options_that_do_not_fit_are_a_syntax_error(string line) => Run(line).IsError("ERR syntax error");
+    public void Invalid_options_are_a_syntax_error(string line) => Run(line).IsError("ERR syntax error");
 
     [Theory]
     [InlineData("SET k v EX 0", "set")]
@@ -131,7 +131,7 @@ public sealed class StringCommandsTests : IAsyncLifetime
     [InlineData("SETEX k 0 v", "setex")]
     [InlineData("SETEX k 9223372036854775807 v", "setex")]
     [InlineData("PSETEX k -1 v", "psetex")]
-    public void Times_out_of_range_are_refused_under_the_commands_name(string line, string name)
+    public void Times_out_of_range_are_refused_with_the_command_name(string line, string name)
     {
         Run(line).IsError($"ERR invalid expire time in '{name}' command");
         Run("GET k").IsNull();
@@ -171,7 +171,7 @@ public sealed class StringCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Getex_looks_at_the_time_only_when_the_key_exists()
+    public void Getex_checks_the_time_only_if_the_key_exists()
     {
         Run("GETEX k EX 0").IsNull();
         Run("SET k v").IsOk();
@@ -197,7 +197,7 @@ public sealed class StringCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Mset_and_mget_work_on_several_keys_and_the_last_of_a_repeated_key_counts()
+    public void Mset_and_mget_use_the_last_value_of_a_repeated_key()
     {
         Run("MSET a 1 b 2 a 3").IsOk();
         Run("MGET a missing b").Is(RespValue.Aggregate('*', [Bulk("3"), RespValue.Null('$'), Bulk("2")]));
@@ -227,7 +227,7 @@ public sealed class StringCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Append_past_the_short_form_of_entries_keeps_every_byte()
+    public void Append_beyond_the_embedded_form_keeps_every_byte()
     {
         var expected = new System.Text.StringBuilder();
         for (int i = 0; i < 700; i++)
@@ -249,7 +249,7 @@ public sealed class StringCommandsTests : IAsyncLifetime
     [InlineData("''", ValueEncoding.Embedded)]
     [InlineData("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", ValueEncoding.Embedded)]
     [InlineData("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", ValueEncoding.Raw)]
-    public void Set_chooses_the_encoding_as_Redis_does(string value, ValueEncoding encoding)
+    public void Set_chooses_the_encoding_as_in_redis(string value, ValueEncoding encoding)
     {
         Run($"SET k {value}").IsOk();
         Assert.Equal(encoding, _transcript.EncodingOf("k"));
@@ -282,7 +282,7 @@ public sealed class StringCommandsTests : IAsyncLifetime
     [InlineData("x", NotAnInteger)]
     [InlineData("536870912", TooLong)]
     [InlineData("9223372036854775807", TooLong)]
-    public void Setrange_refuses_offsets_that_no_string_has(string offset, string error)
+    public void Setrange_refuses_offsets_beyond_the_maximum(string offset, string error)
     {
         Run($"SETRANGE k {offset} x").IsError(error);
         Run("GET k").IsNull();

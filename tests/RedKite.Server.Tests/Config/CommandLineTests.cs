@@ -28,7 +28,7 @@ public class CommandLineTests
     }
 
     [Fact]
-    public void A_dash_first_or_last_reads_standard_input()
+    public void Dash_first_or_last_reads_standard_input()
     {
         Assert.True(CommandLine.Parse(["-"]).ReadsStandardInput);
         Assert.True(CommandLine.Parse(["-", "--port", "1"]).ReadsStandardInput);
@@ -37,7 +37,7 @@ public class CommandLineTests
     }
 
     [Fact]
-    public void Version_and_help_are_reported()
+    public void Version_and_help_are_recognized()
     {
         Assert.True(CommandLine.Parse(["-v"]).AsksForVersion);
         Assert.True(CommandLine.Parse(["--version", "--port", "1"]).AsksForVersion);
@@ -46,7 +46,7 @@ public class CommandLineTests
     }
 
     [Fact]
-    public void Arguments_end_up_in_redis_as_here()
+    public void Arguments_have_the_same_effect_as_in_redis()
     {
         string[] arguments = ["--requirepass", "--a b\"\\", "--save", "--timeout 7", "--client-output-buffer-limit", "normal", "1kb", "2", "3"];
         Configuration configuration = new(new Settings());
@@ -61,7 +61,7 @@ public class CommandLineTests
     }
 
     [Fact]
-    public void A_bad_argument_is_named_in_one_line()
+    public void Invalid_argument_is_one_line_that_names_it()
     {
         ConfigException exception = Assert.Throws<ConfigException>(
             () => ConfigFile.Load(new Configuration(new Settings()), CommandLine.Parse(["--maxclients", "a\nb"]), Stream.Null));

@@ -51,7 +51,7 @@ public sealed class ConfigFileTests : IDisposable
     [InlineData("include inner-*.conf.none")]
     [InlineData("proc-title-template \"{title} {port}\"")]
     [InlineData("timeout 5\n\n\n\nhz 20\n")]
-    public void Lines_mean_what_they_mean_to_redis(string lines)
+    public void Lines_have_the_same_effect_as_in_redis(string lines)
     {
         string path = WriteFile("redis.conf", lines);
         using Oracle oracle = new(path);
@@ -86,7 +86,7 @@ public sealed class ConfigFileTests : IDisposable
     [InlineData("rename-command GET", "redis.conf:1: rename-command: expected a command and its new name (\"\" removes the command)")]
     [InlineData("timeout '\\n'", "redis.conf:1: timeout '\\\\n': expected an integer from 0 to 2147483647")]
     [InlineData("include none.conf", "redis.conf:1: can't open the configuration file 'none.conf': no such file")]
-    public void Bad_lines_are_refused_by_both_and_named_in_one_line(string lines, string message)
+    public void Lines_refused_by_redis_are_refused_and_named(string lines, string message)
     {
         string path = WriteFile("redis.conf", lines);
 
@@ -112,7 +112,7 @@ public sealed class ConfigFileTests : IDisposable
     }
 
     [Fact]
-    public void Included_files_stand_where_they_are_included_and_wildcards_are_sorted()
+    public void Includes_apply_in_place_and_wildcards_are_sorted()
     {
         WriteFile("b.part", "hz 30\ntimeout 3");
         WriteFile("a.part", "hz 20\nmaxclients 77");
@@ -125,7 +125,7 @@ public sealed class ConfigFileTests : IDisposable
     }
 
     [Fact]
-    public void Files_that_include_each_other_end_with_an_error()
+    public void Circular_includes_are_an_error()
     {
         string path = Path.Combine(_folder, "redis.conf");
         WriteFile("redis.conf", $"include {path}");
@@ -133,7 +133,7 @@ public sealed class ConfigFileTests : IDisposable
     }
 
     [Fact]
-    public void Renamed_commands_and_users_are_handed_on_with_their_place()
+    public void Renamed_commands_and_users_are_kept_with_their_line()
     {
         string path = WriteFile("redis.conf", "rename-command GET HOLE\nuser alice on >p~ss ~*");
         Configuration configuration = Load(path);

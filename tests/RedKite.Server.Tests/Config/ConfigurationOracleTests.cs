@@ -72,7 +72,7 @@ public class ConfigurationOracleTests
     ];
 
     [Fact]
-    public void Every_default_is_the_one_of_redis()
+    public void Defaults_match_redis()
     {
         using Oracle oracle = new();
         Configuration configuration = new(new Settings());
@@ -93,7 +93,7 @@ public class ConfigurationOracleTests
     }
 
     [Fact]
-    public void Every_setting_answers_every_value_as_redis()
+    public void Every_setting_handles_every_value_as_redis_does()
     {
         using Oracle oracle = new();
         Configuration configuration = new(new Settings());
@@ -138,7 +138,7 @@ public class ConfigurationOracleTests
     [InlineData("Timeout", "3", "HZ", "20")]
     [InlineData("dbfilename", "x", "timeout", "5")]
     [InlineData("timeout", "5", "dir", "/")]
-    public void Several_settings_change_together_or_not_at_all_as_in_redis(string name1, string value1, string name2, string value2)
+    public void Several_settings_change_atomically_as_in_redis(string name1, string value1, string name2, string value2)
     {
         using Oracle oracle = new();
         Configuration configuration = new(new Settings());
@@ -163,7 +163,7 @@ public class ConfigurationOracleTests
     [InlineData("slaveof", "replicaof")]
     [InlineData("key-load-delay", "key-load*")]
     [InlineData("")]
-    public void Patterns_find_the_names_that_redis_finds(params string[] patterns)
+    public void Patterns_match_the_same_names_as_in_redis(params string[] patterns)
     {
         using Oracle oracle = new();
         Configuration configuration = new(new Settings());

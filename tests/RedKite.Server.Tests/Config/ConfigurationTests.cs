@@ -10,7 +10,7 @@ public class ConfigurationTests
     public ConfigurationTests() => _configuration = new Configuration(_settings);
 
     [Fact]
-    public void Typed_properties_follow_config_set_and_config_get_follows_them()
+    public void Typed_properties_and_config_get_follow_config_set()
     {
         Assert.Null(Set("client-output-buffer-limit", "replica 1mb 2mb 3"));
         Assert.Equal(new ClientOutputBufferLimit(1 << 20, 2 << 20, 3), _settings.ReplicaClientLimit);
@@ -20,7 +20,7 @@ public class ConfigurationTests
     }
 
     [Fact]
-    public void Every_setting_reads_back_what_was_written()
+    public void Every_setting_reads_back()
     {
         foreach (Setting row in SettingTable.Rows)
         {
@@ -42,7 +42,7 @@ public class ConfigurationTests
     }
 
     [Fact]
-    public void A_handler_runs_once_after_all_values_changed_and_only_then()
+    public void Handler_runs_once_after_all_values_changed()
     {
         List<string> seen = [];
         _configuration.OnChange("timeout", () => Note($"{_settings.TimeoutSeconds} {_settings.Hz}"));
@@ -61,7 +61,7 @@ public class ConfigurationTests
     }
 
     [Fact]
-    public void A_handler_that_fails_rolls_everything_back()
+    public void Failing_handler_rolls_everything_back()
     {
         List<int> timeouts = [];
         _configuration.OnChange("timeout", () =>
@@ -79,7 +79,7 @@ public class ConfigurationTests
     }
 
     [Fact]
-    public void Protected_settings_open_to_whom_the_file_says()
+    public void Protected_settings_follow_enable_protected_configs()
     {
         Assert.Equal("CONFIG SET failed (possibly related to argument 'dbfilename') - can't set protected config", Set("dbfilename", "x"));
 

@@ -13,7 +13,7 @@ public sealed class BehaviorPipelineTests : IAsyncDisposable
     public async ValueTask DisposeAsync() => await _server.DisposeAsync();
 
     [Fact]
-    public async Task Behaviors_wrap_a_command_in_their_order()
+    public async Task Behaviors_wrap_a_command_in_order()
     {
         var seen = new List<string>();
         await Start(new Noting(seen, "a"), new Noting(seen, "b"));
@@ -25,7 +25,7 @@ public sealed class BehaviorPipelineTests : IAsyncDisposable
     }
 
     [Fact]
-    public async Task A_behavior_sees_errors_subcommands_and_the_client()
+    public async Task Behavior_sees_errors_subcommands_and_the_client()
     {
         var seen = new List<string>();
         await Start(new Noting(seen, "a"));
@@ -44,7 +44,7 @@ public sealed class BehaviorPipelineTests : IAsyncDisposable
     }
 
     [Fact]
-    public async Task Select_keeps_its_effect_behind_behaviors()
+    public async Task Select_takes_effect_behind_behaviors()
     {
         await Start(new Passing());
         InProcessClient client = _server.CreateClient();
@@ -55,7 +55,7 @@ public sealed class BehaviorPipelineTests : IAsyncDisposable
     }
 
     [Fact]
-    public async Task A_behavior_may_answer_itself()
+    public async Task Behavior_may_reply_itself()
     {
         await Start(new Answering());
         Assert.Equal("ERR not for you", Run("GET", "error").ToString());
@@ -72,7 +72,7 @@ public sealed class BehaviorPipelineTests : IAsyncDisposable
     [InlineData("before")]
     [InlineData("after")]
     [InlineData("twice")]
-    public async Task An_exception_of_a_behavior_is_an_error_reply_and_a_line_in_the_log(string moment)
+    public async Task Exception_of_a_behavior_is_an_error_reply_and_a_log_line(string moment)
     {
         await Start(new Passing(), new Throwing(), new Passing());
         for (int i = 0; i < 100; i++)
@@ -90,7 +90,7 @@ public sealed class BehaviorPipelineTests : IAsyncDisposable
     }
 
     [Fact]
-    public async Task Connections_go_through_behaviors_in_pipelines()
+    public async Task Pipelined_commands_of_connections_pass_through_behaviors()
     {
         await Start(new Throwing(), new Answering());
         using var client = new TcpClient("127.0.0.1", _server.Port);
@@ -103,7 +103,7 @@ public sealed class BehaviorPipelineTests : IAsyncDisposable
     }
 
     [Fact]
-    public async Task A_behavior_may_keep_a_tag_of_the_client()
+    public async Task Behavior_may_attach_a_tag_to_the_client()
     {
         await Start(new Throttling(3));
         InProcessClient client = _server.CreateClient();
@@ -115,7 +115,7 @@ public sealed class BehaviorPipelineTests : IAsyncDisposable
     [Theory]
     [InlineData(1)]
     [InlineData(40)]
-    public async Task A_command_allocates_nothing_at_any_depth(int depth)
+    public async Task Command_allocates_nothing_at_any_depth(int depth)
     {
         await Start([.. Enumerable.Range(0, depth).Select(_ => new Passing())]);
         InProcessClient client = _server.CreateClient();
@@ -136,7 +136,7 @@ public sealed class BehaviorPipelineTests : IAsyncDisposable
     }
 
     [Fact]
-    public async Task Servers_started_with_the_same_options_share_their_behaviors()
+    public async Task Servers_with_the_same_options_share_their_behaviors()
     {
         var seen = new List<string>();
         var options = new RedKiteOptions { Port = 0, Behaviors = { new Passing(), new Noting(seen, "a") } };
@@ -152,7 +152,7 @@ public sealed class BehaviorPipelineTests : IAsyncDisposable
     }
 
     [Fact]
-    public async Task A_behavior_in_two_places_is_refused_and_none_is_moved()
+    public async Task Behavior_in_two_chains_is_refused_without_moving_any()
     {
         var seen = new List<string>();
         Behavior outer = new Noting(seen, "outer"), inner = new Noting(seen, "inner"), other = new Passing();

@@ -6,7 +6,7 @@ namespace RedKite.Server.Tests;
 public class ServerClockTests
 {
     [Fact]
-    public void The_time_at_a_timestamp_is_the_wall_clocks_after_each_anchoring()
+    public void Time_at_a_timestamp_is_the_wall_clock_after_each_synchronization()
     {
         var clock = new ServerClock(TimeProvider.System);
         for (int i = 0; i < 2_000; i++)
@@ -20,7 +20,7 @@ public class ServerClockTests
     }
 
     [Fact]
-    public void The_time_goes_on_evenly_from_one_anchoring_to_the_next()
+    public void Time_advances_evenly_between_synchronizations()
     {
         var clock = new ServerClock(TimeProvider.System);
         long timestamp = Stopwatch.GetTimestamp();

@@ -10,7 +10,7 @@ public class ConnectionLimitsTests : NetworkTests
 {
     [Theory]
     [MemberData(nameof(Transports))]
-    public async Task A_connection_beyond_maxclients_is_told_and_closed(string transport)
+    public async Task Connection_above_maxclients_gets_an_error_and_is_closed(string transport)
     {
         await using RedKiteServer server = await StartAsync(transport, ("maxclients", "3"));
         List<RespConnection> clients = [.. Enumerable.Range(0, 3).Select(_ => RespConnection.Connect(server.Port))];
@@ -35,7 +35,7 @@ public class ConnectionLimitsTests : NetworkTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public async Task An_idle_connection_is_closed_and_a_busy_or_paused_one_is_not(string transport)
+    public async Task Idle_connection_is_closed_but_not_a_busy_or_paused_one(string transport)
     {
         ManualClock clock = new();
         await using RedKiteServer server = await StartAsync(transport, clock, ("timeout", "1"));
@@ -62,7 +62,7 @@ public class ConnectionLimitsTests : NetworkTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public async Task Protected_mode_refuses_other_machines_unless_there_is_a_password(string transport)
+    public async Task Protected_mode_refuses_other_hosts_without_a_password(string transport)
     {
         IPAddress? own = OwnAddress();
         if (own is null) Assert.Skip("this machine has no address but loopback's");
@@ -88,7 +88,7 @@ public class ConnectionLimitsTests : NetworkTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public async Task A_client_that_reads_too_slowly_is_closed(string transport)
+    public async Task Slow_reader_is_closed(string transport)
     {
         await using RedKiteServer server = await StartAsync(transport, ("client-output-buffer-limit", "normal 1000000 0 0"));
         using RespConnection slow = RespConnection.Connect(server.Port);
@@ -100,7 +100,7 @@ public class ConnectionLimitsTests : NetworkTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public async Task A_request_beyond_the_query_buffer_limit_ends_the_connection(string transport)
+    public async Task Request_above_the_query_buffer_limit_closes_the_connection(string transport)
     {
         await using RedKiteServer server = await StartAsync(transport, ("client-query-buffer-limit", "1mb"));
         using RespConnection large = RespConnection.Connect(server.Port);
@@ -110,7 +110,7 @@ public class ConnectionLimitsTests : NetworkTests
     }
 
     [Fact]
-    public async Task More_clients_than_the_system_has_files_for_are_refused_with_what_fits()
+    public async Task Maxclients_is_limited_by_the_open_file_limit()
     {
         Assert.SkipUnless(OperatingSystem.IsLinux(), "the limit is known on Linux alone");
         await using RedKiteServer server = await StartAsync("epoll", ("maxclients", "20"));

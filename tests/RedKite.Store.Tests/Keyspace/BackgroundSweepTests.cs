@@ -14,7 +14,7 @@ public class BackgroundSweepTests
     [InlineData(1, 1)]
     [InlineData(16, 1)]
     [InlineData(16, 3)]
-    public void Sweeps_expire_exactly_what_is_due(int stripes, int sweeps)
+    public void Sweeps_expire_exactly_the_due_entries(int stripes, int sweeps)
     {
         using var store = new KeyStore(stripes, 2, guarded: true);
         const int Keys = 20_000;
@@ -36,7 +36,7 @@ public class BackgroundSweepTests
     }
 
     [Fact]
-    public void Without_expiry_a_sweep_only_frees()
+    public void Sweep_without_expiry_only_frees()
     {
         using var store = new KeyStore(2, 1, guarded: true);
         Write(store, store.Databases[0], 1, 1_000);
@@ -45,7 +45,7 @@ public class BackgroundSweepTests
     }
 
     [Fact]
-    public void Dropped_tables_are_freed_and_the_memory_is_given_back()
+    public void Dropped_tables_are_freed_and_their_memory_released()
     {
         using var store = new KeyStore(4, 1);
         long empty = store.UsedBytes;
@@ -60,7 +60,7 @@ public class BackgroundSweepTests
     }
 
     [Fact]
-    public void A_sweep_stops_at_its_deadline_and_goes_on_from_there()
+    public void Sweep_stops_at_its_deadline_and_continues_there()
     {
         using var store = new KeyStore(4, 1);
         for (int i = 0; i < 100_000; i++) Write(store, store.Databases[0], i, 1_000);
@@ -90,7 +90,7 @@ public class BackgroundSweepTests
     }
 
     [Fact]
-    public void Memory_is_given_back_a_slab_at_a_time()
+    public void Memory_is_released_one_slab_at_a_time()
     {
         using var store = new KeyStore(4, 1);
         for (int i = 0; i < 200_000; i++) Write(store, store.Databases[0], i, Database.NoExpiry);

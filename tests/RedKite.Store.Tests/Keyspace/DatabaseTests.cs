@@ -10,7 +10,7 @@ public class DatabaseTests
     private static readonly int[] Lengths = [0, 1, 7, 8, 50, 51, 120, 400, 4_000, 4_100, 65_535, 65_536, 70_000, 200_000];
 
     [Fact]
-    public void A_detached_entry_comes_back_or_is_freed()
+    public void Detached_entry_is_reattached_or_freed()
     {
         using var store = new KeyStore(1, 1, guarded: true);
         Database database = store.Databases[0];
@@ -44,7 +44,7 @@ public class DatabaseTests
     }
 
     [Fact]
-    public void A_string_is_written_over_one_of_any_other_size_expiry_and_form()
+    public void String_overwrites_any_size_expiry_and_form()
     {
         foreach (int keyLength in new[] { 0, 5, 255, 256 })
         {
@@ -79,7 +79,7 @@ public class DatabaseTests
     }
 
     [Fact]
-    public void A_string_is_resized_and_keeps_its_first_bytes_and_everything_else()
+    public void Resized_string_keeps_its_prefix_and_everything_else()
     {
         using var store = new KeyStore(1, 1, guarded: true);
         Database database = store.Databases[0];
@@ -109,7 +109,7 @@ public class DatabaseTests
     }
 
     [Fact]
-    public void An_expiry_is_set_changed_and_taken_away_in_both_forms()
+    public void Expiry_is_set_changed_and_removed_in_both_forms()
     {
         using var store = new KeyStore(4, 1, guarded: true);
         Database database = store.Databases[0];
@@ -136,7 +136,7 @@ public class DatabaseTests
     }
 
     [Fact]
-    public void A_key_whose_time_has_come_is_removed_by_the_one_who_looks()
+    public void Expired_key_is_removed_on_access()
     {
         using var store = new KeyStore(1, 1, guarded: true);
         Database database = store.Databases[0];
@@ -151,7 +151,7 @@ public class DatabaseTests
     }
 
     [Fact]
-    public void A_copy_is_independent_of_its_source()
+    public void Copy_is_independent_of_its_source()
     {
         using var store = new KeyStore(8, 2, guarded: true);
         Database source = store.Databases[0];
@@ -178,7 +178,7 @@ public class DatabaseTests
     }
 
     [Fact]
-    public void Clearing_and_swapping_change_whole_databases()
+    public void Clear_and_swap_affect_whole_databases()
     {
         using var store = new KeyStore(8, 2, guarded: true);
         Database first = store.Databases[0];
@@ -211,7 +211,7 @@ public class DatabaseTests
     [Theory]
     [InlineData(1)]
     [InlineData(64)]
-    public void Random_work_agrees_with_dictionaries(int stripes)
+    public void Random_operations_agree_with_dictionaries(int stripes)
     {
         Randomness.Run(random =>
         {

@@ -22,7 +22,7 @@ public unsafe class EntryBlockTests
 
     [Theory]
     [MemberData(nameof(Forms))]
-    public void What_is_written_is_read_back(int keyLength, int valueLength, bool expires)
+    public void Written_values_read_back(int keyLength, int valueLength, bool expires)
     {
         var random = new Random(keyLength + valueLength);
         byte[] key = random.Bytes(keyLength);
@@ -65,7 +65,7 @@ public unsafe class EntryBlockTests
     [InlineData(10, 100, 0)]
     [InlineData(300, 100, 200_000)]
     [InlineData(300, 100_000, 1)]
-    public void A_value_changes_its_length_within_its_form(int keyLength, int valueLength, int newLength)
+    public void Value_length_changes_within_its_form(int keyLength, int valueLength, int newLength)
     {
         using var guard = new ArenaGuard();
         long used = 0;

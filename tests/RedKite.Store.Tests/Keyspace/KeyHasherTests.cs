@@ -50,7 +50,7 @@ public class KeyHasherTests
     }
 
     [Fact]
-    public void Keys_of_integers_in_binary_spread_evenly()
+    public void Binary_integer_keys_spread_evenly()
     {
         var hasher = new KeyHasher();
         var hashes = new ulong[200_000];
@@ -59,7 +59,7 @@ public class KeyHasherTests
     }
 
     [Fact]
-    public void Every_bit_of_the_key_changes_about_half_of_the_hash()
+    public void Each_key_bit_flips_about_half_of_the_hash()
     {
         Randomness.Run(random =>
         {
@@ -86,7 +86,7 @@ public class KeyHasherTests
     }
 
     [Fact]
-    public void All_lengths_are_read_whole_and_are_told_apart()
+    public void Keys_of_all_lengths_hash_completely_and_differently()
     {
         var hasher = new KeyHasher();
         var hashes = new HashSet<ulong>();
@@ -107,7 +107,7 @@ public class KeyHasherTests
     }
 
     [Fact]
-    public void Another_secret_gives_other_hashes()
+    public void Different_secret_gives_different_hashes()
     {
         var first = new KeyHasher();
         var second = new KeyHasher();

@@ -19,7 +19,7 @@ public class KeyspaceConcurrencyTests
     [InlineData(8, true, 40_000)]
     [InlineData(8, false, 40_000)]
     [InlineData(64, false, 300_000)]
-    public void Nothing_breaks_while_everything_happens(int stripes, bool guarded, int keys)
+    public void Concurrent_use_breaks_nothing(int stripes, bool guarded, int keys)
     {
         using var store = new KeyStore(stripes, 2, guarded);
         var clock = Stopwatch.StartNew();
@@ -48,7 +48,7 @@ public class KeyspaceConcurrencyTests
     }
 
     [Fact]
-    public void Prefetching_reads_no_memory_that_is_gone()
+    public void Prefetching_reads_no_unmapped_memory()
     {
         using var store = new KeyStore(1, 1);
         Database database = store.Databases[0];
@@ -89,7 +89,7 @@ public class KeyspaceConcurrencyTests
     }
 
     [Fact]
-    public void Commands_over_several_stripes_are_atomic_and_never_wait_for_each_other()
+    public void Multi_stripe_commands_are_atomic_and_deadlock_free()
     {
         using var store = new KeyStore(16, 1, guarded: true);
         Database database = store.Databases[0];

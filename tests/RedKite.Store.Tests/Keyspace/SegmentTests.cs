@@ -11,7 +11,7 @@ public sealed unsafe class SegmentTests : IDisposable
     public SegmentTests() => Segment.Initialize(_segment, 0x80000000, 1);
 
     [Fact]
-    public void A_new_segment_is_empty()
+    public void New_segment_is_empty()
     {
         Segment.Header* header = Segment.Of(_segment);
         Assert.Equal((0x80000000, 1, 0, 0, long.MaxValue), (header->Prefix, header->Depth, header->Count, header->Expiring, header->EarliestExpiry));
@@ -19,7 +19,7 @@ public sealed unsafe class SegmentTests : IDisposable
     }
 
     [Fact]
-    public void A_slot_keeps_an_address_of_48_bits_and_leaves_its_neighbours()
+    public void Slot_keeps_a_48_bit_address_and_its_neighbours()
     {
         byte* bucket = Segment.Bucket(_segment, 5);
         for (int slot = 0; slot < Segment.SlotsPerBucket; slot++) Segment.Replace(bucket, slot, Address(slot), expires: slot % 2 == 0);
@@ -36,7 +36,7 @@ public sealed unsafe class SegmentTests : IDisposable
     }
 
     [Fact]
-    public void Hashes_have_a_home_and_a_tag_that_is_never_the_free_one()
+    public void Hashes_have_a_home_and_a_nonzero_tag()
     {
         for (int low = 0; low < 256; low++) Assert.InRange(Segment.Tag((ulong)low), 1, 255);
         for (ulong home = 0; home <= 0xFFFF; home++) Assert.InRange(Segment.Home(home << 16), 0, Segment.Buckets - 1);
@@ -44,7 +44,7 @@ public sealed unsafe class SegmentTests : IDisposable
     }
 
     [Fact]
-    public void A_slot_tells_hashes_of_one_tag_apart_also_when_its_block_moves()
+    public void Slot_distinguishes_hashes_of_one_tag_even_when_its_block_moves()
     {
         Segment.Add(_segment, 0x4001, _entry, out byte* bucket, out int slot);
         Segment.Replace(bucket, slot, _entry + 8, expires: true);
@@ -53,7 +53,7 @@ public sealed unsafe class SegmentTests : IDisposable
     }
 
     [Fact]
-    public void A_bucket_knows_which_eighths_of_the_tags_went_past_it()
+    public void Bucket_records_which_eighths_of_the_tags_overflowed()
     {
         Randomness.Run(random =>
         {
@@ -95,7 +95,7 @@ public sealed unsafe class SegmentTests : IDisposable
     }
 
     [Fact]
-    public void A_segment_takes_as_many_entries_as_it_says_wherever_their_home_is()
+    public void Segment_holds_its_capacity_for_any_distribution()
     {
         for (int i = 0; i < Segment.EntriesMax; i++) Segment.Add(_segment, 0xFFFF_0000 | (ulong)(byte)i, _entry, out _, out _);
         Assert.Equal(Segment.EntriesMax, Segment.Of(_segment)->Count);

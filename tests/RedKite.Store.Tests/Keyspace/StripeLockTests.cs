@@ -48,7 +48,7 @@ public class StripeLockTests
     }
 
     [Fact]
-    public void Who_holds_the_lock_alone_never_waits()
+    public void Uncontended_lock_never_waits()
     {
         for (int i = 0; i < 1_000; i++)
         {

@@ -14,7 +14,7 @@ public sealed unsafe class TableTests
     [InlineData(50)]
     [InlineData(3_000)]
     [InlineData(20_000)]
-    public void Random_work_agrees_with_a_dictionary(int keys)
+    public void Random_operations_agree_with_a_dictionary(int keys)
     {
         Randomness.Run(random =>
         {
@@ -43,7 +43,7 @@ public sealed unsafe class TableTests
     }
 
     [Fact]
-    public void Many_keys_grow_the_table_and_their_removal_shrinks_it_to_one_segment()
+    public void Table_grows_and_shrinks_to_one_segment()
     {
         using var world = new World();
         for (int key = 0; key < Many; key++) world.Write(key, key, null);
@@ -83,7 +83,7 @@ public sealed unsafe class TableTests
     }
 
     [Fact]
-    public void Scan_returns_every_key_that_stays_whatever_splits_and_joins()
+    public void Scan_returns_every_key_that_stays_across_splits_and_joins()
     {
         Randomness.Run(random =>
         {
@@ -154,7 +154,7 @@ public sealed unsafe class TableTests
     }
 
     [Fact]
-    public void A_cursor_that_a_client_made_up_is_harmless()
+    public void Forged_cursor_is_harmless()
     {
         Randomness.Run(random =>
         {
@@ -173,7 +173,7 @@ public sealed unsafe class TableTests
     }
 
     [Fact]
-    public void Draws_are_fair_within_reason()
+    public void Random_sampling_is_nearly_uniform()
     {
         using var world = new World();
         const int Keys = 2_000;
@@ -197,7 +197,7 @@ public sealed unsafe class TableTests
     }
 
     [Fact]
-    public void Expiry_removes_what_is_due_and_leaves_no_empty_segments()
+    public void Expiry_removes_due_entries_and_leaves_no_empty_segments()
     {
         using var world = new World(guarded: false);
         for (int key = 0; key < 100_000; key++) world.Write(key, key, key % 100 == 0 ? null : key % 3 == 0 ? 2_000 : 1_000);

@@ -28,7 +28,7 @@ public unsafe class ArenaGuardTests
     [InlineData(127, Behind)]
     [InlineData(-1, Before)]
     [InlineData(-64, Before)]
-    public void A_write_outside_a_block_is_found(int offset, string message)
+    public void Write_outside_a_block_is_detected(int offset, string message)
     {
         var guard = new ArenaGuard();
         long used = 0;
@@ -44,7 +44,7 @@ public unsafe class ArenaGuardTests
     }
 
     [Fact]
-    public void A_write_to_a_freed_block_is_found()
+    public void Write_to_a_freed_block_is_detected()
     {
         var guard = new ArenaGuard();
         long used = 0;
@@ -57,7 +57,7 @@ public unsafe class ArenaGuardTests
     }
 
     [Fact]
-    public void A_write_to_a_freed_block_is_found_when_the_block_leaves_quarantine()
+    public void Write_to_a_freed_block_is_detected_when_it_leaves_quarantine()
     {
         var guard = new ArenaGuard();
         long used = 0;
@@ -72,7 +72,7 @@ public unsafe class ArenaGuardTests
     }
 
     [Fact]
-    public void A_second_free_is_found()
+    public void Double_free_is_detected()
     {
         using var guard = new ArenaGuard();
         long used = 0;
@@ -82,7 +82,7 @@ public unsafe class ArenaGuardTests
     }
 
     [Fact]
-    public void A_free_of_the_middle_of_a_block_is_found()
+    public void Free_of_the_middle_of_a_block_is_detected()
     {
         using var guard = new ArenaGuard();
         long used = 0;
@@ -92,7 +92,7 @@ public unsafe class ArenaGuardTests
     }
 
     [Fact]
-    public void A_free_with_another_size_is_found()
+    public void Free_with_another_size_is_detected()
     {
         var guard = new ArenaGuard();
         long used = 0;
@@ -102,7 +102,7 @@ public unsafe class ArenaGuardTests
     }
 
     [Fact]
-    public void A_block_that_was_never_freed_is_found()
+    public void Leaked_block_is_detected()
     {
         var guard = new ArenaGuard();
         long used = 0;

@@ -8,7 +8,7 @@ public unsafe class ArenaTests
     [Theory]
     [InlineData(false)]
     [InlineData(true)]
-    public void Random_work_keeps_contents_and_accounts_exactly(bool guarded)
+    public void Random_operations_keep_contents_and_accounting_exact(bool guarded)
     {
         Randomness.Run(random =>
         {
@@ -90,7 +90,7 @@ public unsafe class ArenaTests
     }
 
     [Fact]
-    public void The_slab_that_became_empty_last_is_used_again()
+    public void Last_emptied_slab_is_reused()
     {
         using var source = new SlabSource();
         using var arena = new Arena(source);
@@ -108,7 +108,7 @@ public unsafe class ArenaTests
     }
 
     [Fact]
-    public void A_block_that_grows_through_all_classes_leaves_one_empty_slab_behind()
+    public void Block_growing_through_all_classes_leaves_one_empty_slab()
     {
         using var source = new SlabSource();
         using var arena = new Arena(source);
@@ -121,7 +121,7 @@ public unsafe class ArenaTests
     }
 
     [Fact]
-    public void A_block_in_its_own_class_is_not_moved()
+    public void Block_is_not_moved_within_its_class()
     {
         using var source = new SlabSource();
         using var arena = new Arena(source);

@@ -7,7 +7,7 @@ namespace RedKite.Store.Tests.Memory;
 public class BlockSizeTests
 {
     [Fact]
-    public void Every_size_that_has_a_class_rounds_up_to_it()
+    public void Class_sizes_round_up_to_their_class()
     {
         for (int bytes = 0; bytes <= BlockSize.ClassBlockMax; bytes++)
         {
@@ -18,7 +18,7 @@ public class BlockSizeTests
     }
 
     [Fact]
-    public void Every_class_is_its_own_size_and_they_ascend()
+    public void Every_class_is_its_own_size_in_ascending_order()
     {
         for (int sizeClass = 1; sizeClass < BlockSize.ClassCount; sizeClass++)
         {
@@ -32,7 +32,7 @@ public class BlockSizeTests
     }
 
     [Fact]
-    public void Every_size_of_a_run_rounds_up_to_whole_units()
+    public void Run_sizes_round_up_to_whole_units()
     {
         for (int bytes = BlockSize.ClassBlockMax + 1; bytes <= BlockSize.RunBlockMax; bytes++)
         {
@@ -43,7 +43,7 @@ public class BlockSizeTests
     }
 
     [Fact]
-    public void Rounding_wastes_at_most_a_sixteenth_in_slabs_an_eighth_beyond_and_is_stable()
+    public void Rounding_is_stable_and_wastes_a_sixteenth_in_slabs_an_eighth_beyond()
     {
         Prop.ForAll(ArbMap.Default.ArbFor<long>().MapFilter(value => (value & long.MaxValue) >> (int)(value & 31), value => value > 0 && value < 1L << 40), bytes =>
         {

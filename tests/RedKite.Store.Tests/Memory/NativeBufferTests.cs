@@ -5,7 +5,7 @@ namespace RedKite.Store.Tests.Memory;
 public class NativeBufferTests
 {
     [Fact]
-    public void What_is_written_stays_while_the_buffer_grows()
+    public void Contents_survive_growth()
     {
         Randomness.Run(random =>
         {
@@ -39,7 +39,7 @@ public class NativeBufferTests
     }
 
     [Fact]
-    public void More_than_a_span_can_hold_is_refused()
+    public void Size_beyond_a_span_is_refused()
     {
         using var buffer = new NativeBuffer();
         buffer.Write("x"u8);

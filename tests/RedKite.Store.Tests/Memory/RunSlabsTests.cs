@@ -11,7 +11,7 @@ public unsafe class RunSlabsTests
     private const int BlocksOf8KiB = 31; // in a slab
 
     [Fact]
-    public void Random_work_keeps_contents_apart_and_slabs_go_back()
+    public void Random_operations_keep_contents_and_release_slabs()
     {
         Randomness.Run(random =>
         {
@@ -61,7 +61,7 @@ public unsafe class RunSlabsTests
     }
 
     [Fact]
-    public void A_slab_holds_31_blocks_of_8_KiB_and_one_of_what_is_left()
+    public void Slab_holds_31_blocks_of_8_KiB_and_one_of_the_rest()
     {
         using var source = new SlabSource();
         using var runs = new RunSlabs(source);
@@ -73,7 +73,7 @@ public unsafe class RunSlabsTests
     }
 
     [Fact]
-    public void A_block_grows_where_it_is_into_units_that_are_free()
+    public void Block_grows_in_place_into_free_units()
     {
         using var source = new SlabSource();
         using var runs = new RunSlabs(source);
@@ -89,7 +89,7 @@ public unsafe class RunSlabsTests
     }
 
     [Fact]
-    public void Blocks_that_are_freed_one_after_the_other_are_one_run_again()
+    public void Adjacent_freed_blocks_merge()
     {
         using var source = new SlabSource();
         using var runs = new RunSlabs(source);
@@ -105,7 +105,7 @@ public unsafe class RunSlabsTests
 
     // As a list's nodes are made compact: each one gets a smaller block, in the order in which they came.
     [Fact]
-    public void Blocks_that_are_replaced_by_smaller_ones_leave_no_slab_half_empty()
+    public void Blocks_replaced_by_smaller_ones_leave_no_slab_half_empty()
     {
         using var source = new SlabSource();
         using var runs = new RunSlabs(source);

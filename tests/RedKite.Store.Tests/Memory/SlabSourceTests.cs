@@ -8,7 +8,7 @@ public unsafe class SlabSourceTests
     private const int KeptMax = 64;
 
     [Fact]
-    public void Slabs_are_aligned_to_their_size_zeroed_and_apart()
+    public void Slabs_are_aligned_zeroed_and_disjoint()
     {
         using var source = new SlabSource();
         var slabs = new HashSet<nint>();
@@ -25,7 +25,7 @@ public unsafe class SlabSourceTests
     }
 
     [Fact]
-    public void Slabs_of_both_sizes_are_aligned_to_their_size_and_apart()
+    public void Slabs_of_both_sizes_are_aligned_and_disjoint()
     {
         using var source = new SlabSource();
         var random = new Random(1);
@@ -49,7 +49,7 @@ public unsafe class SlabSourceTests
     }
 
     [Fact]
-    public void Large_slabs_are_taken_again_and_give_their_pages_back()
+    public void Large_slabs_are_reused_and_release_their_pages()
     {
         using var source = new SlabSource();
         nint[] slabs = [.. Enumerable.Range(0, 24).Select(_ => (nint)source.TakeLarge())];
@@ -66,7 +66,7 @@ public unsafe class SlabSourceTests
     }
 
     [Fact]
-    public void Slabs_of_tables_and_of_entries_lie_in_regions_of_their_own()
+    public void Table_and_entry_slabs_are_in_separate_regions()
     {
         using var source = new SlabSource();
         var tables = new HashSet<nint>();
@@ -84,7 +84,7 @@ public unsafe class SlabSourceTests
     }
 
     [Fact]
-    public void Regions_keep_what_is_in_them_when_they_become_huge()
+    public void Regions_keep_their_contents_when_they_become_huge()
     {
         using var source = new SlabSource();
         var random = new Random(1);
@@ -104,7 +104,7 @@ public unsafe class SlabSourceTests
     }
 
     [Fact]
-    public void A_region_becomes_huge_once_a_quarter_is_carved()
+    public void Region_becomes_huge_once_a_quarter_is_carved()
     {
         using var source = new SlabSource();
         nint first = (nint)source.Take();
@@ -116,7 +116,7 @@ public unsafe class SlabSourceTests
     }
 
     [Fact]
-    public void Regions_of_which_much_was_given_back_stay_as_they_are()
+    public void Regions_with_many_released_pages_stay_ordinary()
     {
         using var source = new SlabSource();
         nint[] slabs = [.. Enumerable.Range(0, 40 * 32).Select(_ => (nint)source.Take())];
@@ -126,7 +126,7 @@ public unsafe class SlabSourceTests
     }
 
     [Fact]
-    public void A_returned_slab_is_taken_again()
+    public void Returned_slab_is_reused()
     {
         using var source = new SlabSource();
         byte* slab = source.Take();
@@ -137,7 +137,7 @@ public unsafe class SlabSourceTests
     }
 
     [Fact]
-    public void Beyond_those_kept_slabs_give_their_pages_back_and_stay_readable()
+    public void Surplus_slabs_release_their_pages_and_stay_readable()
     {
         const int Count = KeptMax + 100;
         using var source = new SlabSource();
@@ -174,7 +174,7 @@ public unsafe class SlabSourceTests
     }
 
     [Fact]
-    public void Slabs_that_nobody_takes_give_their_pages_back_in_time()
+    public void Unused_slabs_release_their_pages_in_time()
     {
         using var source = new SlabSource();
         nint[] slabs = [.. Enumerable.Range(0, 40).Select(_ => (nint)source.Take())];

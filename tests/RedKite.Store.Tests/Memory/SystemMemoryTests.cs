@@ -7,7 +7,7 @@ public unsafe class SystemMemoryTests
     private const int Bytes = 2 << 20;
 
     [Fact]
-    public void Mapped_memory_is_zeroed_and_stays_so_when_its_pages_are_made()
+    public void Mapped_memory_is_zeroed_and_stays_so_when_populated()
     {
         byte* mapped = SystemMemory.Map(2 * Bytes);
         SystemMemory.Populate(mapped, Bytes);
@@ -17,7 +17,7 @@ public unsafe class SystemMemoryTests
     }
 
     [Fact]
-    public void Pages_that_become_a_huge_one_keep_what_is_in_them()
+    public void Pages_replaced_by_a_huge_page_keep_their_contents()
     {
         byte* mapped = SystemMemory.Map(3 * Bytes);
         new Random(1).NextBytes(new Span<byte>(mapped, 3 * Bytes));

@@ -9,7 +9,7 @@ public class BitStringTests
     private static readonly int[] Lengths = [1, 2, 7, 8, 9, 31, 32, 33, 63, 64, 65, 255, 256, 511, 512, 513, 544, 1_023, 1_024, 1_025, 5_000];
 
     [Fact]
-    public void Bits_are_counted_in_strings_of_every_length() => Randomness.Run(random =>
+    public void Bits_are_counted_at_every_length() => Randomness.Run(random =>
     {
         foreach (int length in Lengths)
         {
@@ -22,7 +22,7 @@ public class BitStringTests
     });
 
     [Fact]
-    public void Bits_are_counted_and_found_between_any_two() => Randomness.Run(random =>
+    public void Bits_are_counted_and_found_in_any_range() => Randomness.Run(random =>
     {
         foreach (int length in Lengths)
         {
@@ -44,7 +44,7 @@ public class BitStringTests
     });
 
     [Fact]
-    public void Fields_are_read_and_written_without_touching_their_neighbours() => Randomness.Run(random =>
+    public void Bit_fields_do_not_touch_their_neighbours() => Randomness.Run(random =>
     {
         for (int i = 0; i < 5_000; i++)
         {
@@ -63,7 +63,7 @@ public class BitStringTests
     });
 
     [Fact]
-    public void Fields_behind_the_end_are_zero()
+    public void Bit_fields_beyond_the_end_are_zero()
     {
         Assert.Equal(0xFF00UL, BitString.ReadField([0xFF], 0, 16));
         Assert.Equal(0UL, BitString.ReadField([0xFF], 8, 64));
@@ -73,7 +73,7 @@ public class BitStringTests
     }
 
     [Fact]
-    public void Combinations_are_those_of_single_bits_whatever_the_lengths() => Randomness.Run(random =>
+    public void Combinations_match_single_bits_at_any_lengths() => Randomness.Run(random =>
     {
         foreach (int length in Lengths)
         {

@@ -9,7 +9,7 @@ namespace RedKite.Store.Tests.Structures;
 public sealed unsafe class CompactListTests
 {
     [Fact]
-    public void What_was_packed_comes_back()
+    public void Compacted_list_reads_back()
     {
         Randomness.Run(random =>
         {
@@ -23,7 +23,7 @@ public sealed unsafe class CompactListTests
     [InlineData("member:{0:d6}", 4)]
     [InlineData("{0:d12}", 3)]
     [InlineData("user-{0:x8}-name", 6)]
-    public void Elements_in_their_order_take_few_bytes(string format, int bytesMax)
+    public void Sorted_elements_take_few_bytes(string format, int bytesMax)
     {
         byte[][] elements = [.. Enumerable.Range(0, 500).Select(i => Encoding.ASCII.GetBytes(string.Format(CultureInfo.InvariantCulture, format, i)))];
         Assert.InRange(Check(elements), 1, 500 * bytesMax);
@@ -40,7 +40,7 @@ public sealed unsafe class CompactListTests
     }
 
     [Fact]
-    public void What_does_not_get_smaller_is_left_alone()
+    public void Incompressible_data_is_left_alone()
     {
         Randomness.Run(random =>
         {

@@ -6,7 +6,7 @@ namespace RedKite.Store.Tests.Structures;
 public unsafe class IntSetTests
 {
     [Fact]
-    public void Numbers_are_kept_in_order_at_the_width_of_the_widest() => Randomness.Run(random =>
+    public void Numbers_are_sorted_with_the_width_of_the_widest() => Randomness.Run(random =>
     {
         for (int round = 0; round < 200; round++)
         {
@@ -44,7 +44,7 @@ public unsafe class IntSetTests
     });
 
     [Fact]
-    public void A_forward_search_finds_what_is_there() => Randomness.Run(random =>
+    public void Forward_search_finds_every_member() => Randomness.Run(random =>
     {
         for (int round = 0; round < 100; round++)
         {
@@ -77,7 +77,7 @@ public unsafe class IntSetTests
     [InlineData(new byte[] { 3, 0, 0, 0, 1, 0, 0, 0, 5, 0, 0 }, false)]
     [InlineData(new byte[] { 2, 0, 0, 0, 0, 0, 0, 0 }, false)]
     [InlineData(new byte[] { 2, 0, 0, 0, 0, 0, 0, 128, 5, 0 }, false)]
-    public void Foreign_bytes_are_checked(byte[] bytes, bool isSound) => Assert.Equal(isSound, IntSet.IsSound(bytes));
+    public void Untrusted_bytes_are_validated(byte[] bytes, bool isSound) => Assert.Equal(isSound, IntSet.IsSound(bytes));
 
     private static long At(byte[] bytes, int index)
     {

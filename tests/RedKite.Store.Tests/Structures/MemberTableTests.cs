@@ -7,7 +7,7 @@ namespace RedKite.Store.Tests.Structures;
 public sealed class MemberTableTests
 {
     [Fact]
-    public void Any_work_agrees_with_a_dictionary()
+    public void Generated_operations_agree_with_a_dictionary()
     {
         Prop.ForAll(ArbMap.Default.ArbFor<(byte Kind, byte Members, ushort First)[]>(), steps =>
         {
@@ -55,7 +55,7 @@ public sealed class MemberTableTests
     }
 
     [Fact]
-    public void A_table_is_small_with_few_members_and_returns_to_that()
+    public void Table_is_small_with_few_members_and_shrinks_back()
     {
         using var world = new MemberTableWorld();
         long empty = world.Table.TableBytes;
@@ -73,7 +73,7 @@ public sealed class MemberTableTests
     }
 
     [Fact]
-    public void Bytes_of_the_table_are_what_it_allocates()
+    public void Reported_bytes_equal_allocated_bytes()
     {
         Randomness.Run(random =>
         {
@@ -88,7 +88,7 @@ public sealed class MemberTableTests
     }
 
     [Fact]
-    public void Scan_returns_every_member_that_stays_whatever_splits_and_joins()
+    public void Scan_returns_every_member_that_stays_across_splits_and_joins()
     {
         Prop.ForAll(ArbMap.Default.ArbFor<(NonNegativeInt Staying, (byte Turns, byte Target)[] Phases)>(), sample =>
         {
@@ -125,7 +125,7 @@ public sealed class MemberTableTests
     [InlineData(1)]
     [InlineData(100)]
     [InlineData(5_000)]
-    public void Without_changes_a_scan_and_an_enumeration_return_every_member_once(int members)
+    public void Without_changes_scan_and_enumeration_return_every_member_once(int members)
     {
         using var world = new MemberTableWorld();
         for (int member = 0; member < members; member++) world.Write(member, 0);
@@ -138,7 +138,7 @@ public sealed class MemberTableTests
     }
 
     [Fact]
-    public void A_cursor_that_a_client_made_up_is_harmless_and_its_scan_ends()
+    public void Forged_cursor_is_harmless_and_its_scan_ends()
     {
         Randomness.Run(random =>
         {
@@ -166,7 +166,7 @@ public sealed class MemberTableTests
     [InlineData(7)]
     [InlineData(150)]
     [InlineData(1_000)]
-    public void Draws_are_fair(int members)
+    public void Sampling_is_uniform(int members)
     {
         using var world = new MemberTableWorld();
         for (int member = 0; member < members; member++) world.Write(member, 0);
@@ -182,14 +182,14 @@ public sealed class MemberTableTests
     }
 
     [Fact]
-    public void A_draw_from_an_empty_table_is_none()
+    public void Sampling_an_empty_table_returns_nothing()
     {
         using var world = new MemberTableWorld();
         Assert.Equal(0, world.Draw(new Random(1)));
     }
 
     [Fact]
-    public void Freeing_goes_in_slices_of_about_the_size_asked_for()
+    public void Freeing_slices_have_about_the_requested_size()
     {
         using var world = new MemberTableWorld();
         for (int member = 0; member < 10_000; member++) world.Write(member, 0);
@@ -200,7 +200,7 @@ public sealed class MemberTableTests
     }
 
     [Fact]
-    public void Expired_members_are_freed_in_slices_and_no_others()
+    public void Only_expired_members_are_freed_in_slices()
     {
         Prop.ForAll(ArbMap.Default.ArbFor<(NonNegativeInt Work, (byte Kind, byte Members, ushort First)[] Steps)>(), sample =>
         {
@@ -224,7 +224,7 @@ public sealed class MemberTableTests
     }
 
     [Fact]
-    public void A_slice_of_expired_members_is_as_long_as_was_asked()
+    public void Slice_of_expired_members_has_the_requested_length()
     {
         using var world = new MemberTableWorld();
         for (int member = 0; member < 10_000; member++) world.Write(member, 0, member % 2 == 0 ? 5 : 9);
@@ -242,7 +242,7 @@ public sealed class MemberTableTests
     [InlineData(5)]
     [InlineData(90)]
     [InlineData(4_000)]
-    public void A_copy_has_the_same_members_and_goes_its_own_way(int members)
+    public void Copy_has_the_same_members_and_is_independent(int members)
     {
         using var world = new MemberTableWorld();
         for (int member = 0; member < members; member++) world.Write(member, member);

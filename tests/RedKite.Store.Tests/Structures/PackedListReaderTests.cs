@@ -7,7 +7,7 @@ namespace RedKite.Store.Tests.Structures;
 public class PackedListReaderTests
 {
     [Fact]
-    public void Elements_are_read_as_they_were_written()
+    public void Elements_read_back()
     {
         Randomness.Run(random =>
         {
@@ -37,7 +37,7 @@ public class PackedListReaderTests
     }
 
     [Fact]
-    public void A_damaged_list_is_refused_or_read_within_its_bytes()
+    public void Damaged_list_is_refused_or_read_within_bounds()
     {
         Randomness.Run(random =>
         {

@@ -8,7 +8,7 @@ namespace RedKite.Store.Tests.Structures;
 public sealed unsafe class PackedListTests
 {
     [Fact]
-    public void Random_work_agrees_with_a_list()
+    public void Random_operations_agree_with_a_list()
     {
         Randomness.Run(random =>
         {
@@ -34,7 +34,7 @@ public sealed unsafe class PackedListTests
     }
 
     [Fact]
-    public void Every_integer_at_the_edge_of_an_encoding_comes_back()
+    public void Integers_at_encoding_boundaries_read_back()
     {
         using var world = new World();
         foreach (int bits in (int[])[0, 1, 6, 7, 8, 11, 12, 13, 15, 16, 23, 24, 31, 32, 62, 63])
@@ -50,7 +50,7 @@ public sealed unsafe class PackedListTests
     }
 
     [Fact]
-    public void Text_of_every_length_at_the_edge_of_an_encoding_comes_back()
+    public void Texts_at_encoding_boundaries_read_back()
     {
         using var world = new World();
         foreach (int length in (int[])[0, 1, 62, 63, 64, 125, 126, 127, 128, 4094, 4095, 4096, 16377, 16378, 16379, 16384, 70_000, 2_097_150])
@@ -63,7 +63,7 @@ public sealed unsafe class PackedListTests
     }
 
     [Fact]
-    public void More_elements_than_the_header_can_tell_are_counted()
+    public void More_elements_than_the_header_holds_are_counted()
     {
         using var world = new World();
         byte[] many = new byte[2 * 66_000];
@@ -78,7 +78,7 @@ public sealed unsafe class PackedListTests
     }
 
     [Fact]
-    public void Fields_of_pairs_are_found_and_their_values_are_not()
+    public void Pair_search_finds_fields_and_not_values()
     {
         using var world = new World();
         foreach (string text in (string[])["a", "b", "b", "1", "1", "c"]) world.Insert(world.Model.Count, Encoding.ASCII.GetBytes(text));

@@ -14,7 +14,7 @@ public sealed unsafe class ScoreTreeTests
     private const int Many = 300_000;
 
     [Fact]
-    public void Generated_work_agrees_with_a_sorted_set()
+    public void Generated_operations_agree_with_a_sorted_set()
     {
         Prop.ForAll(ArbMap.Default.ArbFor<(byte Operation, ushort Value)[]>(), operations =>
         {
@@ -28,7 +28,7 @@ public sealed unsafe class ScoreTreeTests
     [Theory]
     [InlineData(60)]
     [InlineData(3_000)]
-    public void Random_work_agrees_with_a_sorted_set(int members)
+    public void Random_operations_agree_with_a_sorted_set(int members)
     {
         Randomness.Run(random =>
         {
@@ -53,7 +53,7 @@ public sealed unsafe class ScoreTreeTests
     [Theory]
     [InlineData(1)]
     [InlineData(Many)]
-    public void Real_nodes_hold_many_members_in_any_order(int scores)
+    public void Full_size_nodes_hold_many_members_in_any_order(int scores)
     {
         Randomness.Run(random =>
         {
@@ -75,7 +75,7 @@ public sealed unsafe class ScoreTreeTests
     [InlineData("ascending", 41.0)]
     [InlineData("descending", 42.0)]
     [InlineData("random", 49.0)]
-    public void A_member_of_12_bytes_costs_little(string order, double bytesMax)
+    public void Member_of_12_bytes_takes_little_memory(string order, double bytesMax)
     {
         using var source = new SlabSource();
         using var arena = new Arena(source);
@@ -100,7 +100,7 @@ public sealed unsafe class ScoreTreeTests
     }
 
     [Fact]
-    public void A_tree_is_freed_in_slices()
+    public void Tree_is_freed_in_slices()
     {
         using var source = new SlabSource();
         using var world = new World<TinySizes>(guarded: true);
@@ -127,7 +127,7 @@ public sealed unsafe class ScoreTreeTests
     [InlineData(16_383)]
     [InlineData(16_384)]
     [InlineData(3_000_000)]
-    public void A_block_gives_back_its_score_and_member(int length)
+    public void Block_has_its_score_and_member(int length)
     {
         using var source = new SlabSource();
         using var guard = new ArenaGuard();

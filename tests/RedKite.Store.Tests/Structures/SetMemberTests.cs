@@ -16,7 +16,7 @@ public sealed unsafe class SetMemberTests
     [InlineData(31)]
     [InlineData(32)]
     [InlineData(254)]
-    public void Blocks_are_equal_if_and_only_if_each_byte_of_the_member_is(int length)
+    public void Blocks_are_equal_only_if_every_byte_is(int length)
     {
         byte* a = BlockOf(length);
         byte* b = BlockOf(length);

@@ -18,7 +18,7 @@ public sealed class HashValueTests
     [InlineData(0, 64)]
     [InlineData(8, 64)]
     [InlineData(100, 2_000)]
-    public void Random_work_agrees_with_a_dictionary(int fieldsMax, int bytesMax)
+    public void Random_operations_agree_with_a_dictionary(int fieldsMax, int bytesMax)
     {
         Randomness.Run(random =>
         {
@@ -38,7 +38,7 @@ public sealed class HashValueTests
     }
 
     [Fact]
-    public void Setting_an_expiry_changes_the_encoding_of_a_packed_hash_for_good()
+    public void Field_expiry_changes_the_encoding_of_a_packed_hash_permanently()
     {
         using var world = new World(new HashLimits(10, 100));
         world.Set("a", "1", keep: false);
@@ -55,7 +55,7 @@ public sealed class HashValueTests
     [Theory]
     [InlineData(100)]
     [InlineData(4)]
-    public void The_sweep_removes_fields_that_nobody_touches_and_hashes_without_any(int fieldsMax)
+    public void Sweep_removes_untouched_expired_fields_and_empty_hashes(int fieldsMax)
     {
         using var world = new World(new HashLimits(fieldsMax, 100));
         for (int i = 0; i < 20; i++)
@@ -81,7 +81,7 @@ public sealed class HashValueTests
     }
 
     [Fact]
-    public void A_large_hash_expires_in_slices()
+    public void Large_hash_expires_in_slices()
     {
         using var world = new World(new HashLimits(100, 100));
         const int Fields = 20_000;
@@ -106,7 +106,7 @@ public sealed class HashValueTests
     }
 
     [Fact]
-    public void Removing_a_large_hash_frees_it_in_slices()
+    public void Removed_large_hash_is_freed_in_slices()
     {
         using var world = new World(new HashLimits(100, 100));
         for (int i = 0; i < 10_000; i++) world.Set($"f{i}", "value", keep: false);

@@ -9,7 +9,7 @@ namespace RedKite.Store.Tests.Values;
 public class HyperLogLogValueTests
 {
     [Fact]
-    public void Sparse_and_dense_values_have_the_registers_that_were_raised() => Randomness.Run(random =>
+    public void Sparse_and_dense_values_have_the_raised_registers() => Randomness.Run(random =>
     {
         foreach (int sparseBytesMax in (int[])[0, 20, 40, 200, 3_000, int.MaxValue])
         {
@@ -35,7 +35,7 @@ public class HyperLogLogValueTests
     });
 
     [Fact]
-    public void Ascending_registers_lead_to_the_same_bytes_as_registers_looked_for_from_the_start() => Randomness.Run(random =>
+    public void Ascending_writes_give_the_same_bytes_as_reopening() => Randomness.Run(random =>
     {
         for (int round = 0; round < 60; round++)
         {
@@ -79,7 +79,7 @@ public class HyperLogLogValueTests
     });
 
     [Fact]
-    public void Corrupt_runs_are_refused_and_harm_nothing() => Randomness.Run(random =>
+    public void Corrupt_runs_are_refused_and_harmless() => Randomness.Run(random =>
     {
         Span<byte> spread = stackalloc byte[HyperLogLog.Registers];
         Span<int> histogram = stackalloc int[HyperLogLog.Ranks];
@@ -106,10 +106,10 @@ public class HyperLogLogValueTests
     });
 
     [Fact]
-    public void The_self_test_finds_nothing() => Assert.Null(HyperLogLogSelfTest.Run());
+    public void Self_test_passes() => Assert.Null(HyperLogLogSelfTest.Run());
 
     [Fact]
-    public void Dense_registers_survive_spreading_and_packing() => Randomness.Run(random =>
+    public void Dense_registers_survive_unpacking_and_packing() => Randomness.Run(random =>
     {
         byte[] registers = random.Bytes(DenseRegisters.Bytes);
         byte[] spread = random.Bytes(HyperLogLog.Registers);
@@ -121,7 +121,7 @@ public class HyperLogLogValueTests
     });
 
     [Fact]
-    public void Ranks_are_counted_however_they_are_spread() => Randomness.Run(random =>
+    public void Ranks_are_counted_for_any_distribution() => Randomness.Run(random =>
     {
         int[] histogram = new int[HyperLogLog.Ranks];
         for (int lowest = 0; lowest < HyperLogLog.Ranks; lowest++)
@@ -137,7 +137,7 @@ public class HyperLogLogValueTests
     [Theory]
     [InlineData(1)]
     [InlineData(60)]
-    public void The_first_merge_overwrites_what_was_there(int registers) => Randomness.Run(random =>
+    public void First_merge_overwrites_the_buffer(int registers) => Randomness.Run(random =>
     {
         using var test = new TestValue();
         HyperLogLogValue value = test.Open(30);

@@ -19,7 +19,7 @@ public sealed class ListValueTests
     [InlineData(128)]
     [InlineData(-1)]
     [InlineData(-2)]
-    public void Random_work_agrees_with_a_list(int limit)
+    public void Random_operations_agree_with_a_list(int limit)
     {
         Randomness.Run(random =>
         {
@@ -37,7 +37,7 @@ public sealed class ListValueTests
     }
 
     [Fact]
-    public void Queues_of_any_length_give_elements_in_their_order()
+    public void Queues_of_any_length_return_elements_in_order()
     {
         Randomness.Run(random =>
         {
@@ -57,7 +57,7 @@ public sealed class ListValueTests
     }
 
     [Fact]
-    public void A_list_becomes_long_beyond_the_limit_and_is_packed_again_at_half_of_it()
+    public void List_becomes_long_beyond_the_limit_and_packed_again_at_half_of_it()
     {
         using var world = new World(8);
         for (int i = 0; i < 8; i++) world.Push(last: true, Text("x"));
@@ -72,7 +72,7 @@ public sealed class ListValueTests
     }
 
     [Fact]
-    public void An_element_over_the_limit_has_a_node_of_its_own()
+    public void Element_over_the_limit_has_a_node_of_its_own()
     {
         using var world = new World(-1);
         world.Push(last: true, Text("small"));
@@ -101,7 +101,7 @@ public sealed class ListValueTests
     [Theory]
     [InlineData(true)]
     [InlineData(false)]
-    public void A_list_that_grows_is_made_compact_a_slice_a_sweep_and_wholly_once_it_rests(bool last)
+    public void Growing_list_is_compacted_in_slices_and_completely_once_idle(bool last)
     {
         using var world = new World(-2, guarded: false);
         for (int i = 0; i < 50_000; i++) world.Push(last, Text($"member:{i:d6}"));
@@ -120,7 +120,7 @@ public sealed class ListValueTests
     }
 
     [Fact]
-    public void As_many_nodes_as_list_compress_depth_says_stay_packed_at_each_end()
+    public void List_compress_depth_nodes_stay_uncompacted_at_each_end()
     {
         long[] bytes = new long[2];
         for (int i = 0; i < 2; i++)
@@ -138,7 +138,7 @@ public sealed class ListValueTests
     }
 
     [Fact]
-    public void Copies_of_a_list_that_was_not_made_compact_are_made_compact_too()
+    public void Copies_of_an_uncompacted_list_are_compacted_too()
     {
         using var world = new World(-2, guarded: false);
         for (int i = 0; i < 50_000; i++) world.Push(last: true, Text($"member:{i:d6}"));
@@ -152,7 +152,7 @@ public sealed class ListValueTests
     }
 
     [Fact]
-    public void Copies_are_equal_and_have_nothing_in_common()
+    public void Copies_are_equal_and_independent()
     {
         using var world = new World(4);
         for (int i = 0; i < 500; i++) world.Push(last: true, Text($"member:{i:d6}"));

@@ -31,7 +31,7 @@ public sealed class ReleasedValuesTests
 
     [Theory]
     [MemberData(nameof(ValuesAndWays))]
-    public void A_large_value_goes_in_small_steps(string value, string way)
+    public void Large_value_is_freed_in_small_steps(string value, string way)
     {
         using var world = new World();
         world.Write(value);
@@ -62,7 +62,7 @@ public sealed class ReleasedValuesTests
     [InlineData("sorted set")]
     [InlineData("list")]
     [InlineData("stream")]
-    public void A_slice_has_so_many_steps_at_most(string value)
+    public void Number_of_steps_per_slice_is_limited(string value)
     {
         using var world = new World();
         world.Write(value);
@@ -80,7 +80,7 @@ public sealed class ReleasedValuesTests
     }
 
     [Fact]
-    public void A_small_structure_goes_with_its_entry()
+    public void Small_structure_is_freed_with_its_entry()
     {
         using var world = new World();
         world.Write("hash", elements: 5);
@@ -92,7 +92,7 @@ public sealed class ReleasedValuesTests
     [Theory]
     [InlineData("group")]
     [InlineData("consumer")]
-    public void Many_pending_entries_go_in_small_steps(string what)
+    public void Many_pending_entries_are_freed_in_small_steps(string what)
     {
         using var world = new World();
         world.Write("stream");
@@ -108,7 +108,7 @@ public sealed class ReleasedValuesTests
     }
 
     [Fact]
-    public void A_consumer_beside_others_goes_with_what_is_pending_for_it_alone()
+    public void Deleted_consumer_takes_only_its_own_pending_entries()
     {
         using var world = new World();
         world.Write("stream");
@@ -123,7 +123,7 @@ public sealed class ReleasedValuesTests
     [InlineData("stream by id")]
     [InlineData("list from the front")]
     [InlineData("list from the end")]
-    public void Of_what_is_cut_off_few_blocks_are_freed_at_once(string what)
+    public void Trimming_frees_few_blocks_at_once(string what)
     {
         using var world = new World();
         world.Write(what[..what.IndexOf(' ', StringComparison.Ordinal)]);
@@ -136,7 +136,7 @@ public sealed class ReleasedValuesTests
     }
 
     [Fact]
-    public void A_large_string_is_given_back_in_pieces()
+    public void Large_string_is_released_in_pieces()
     {
         const int Bytes = 64 << 20;
         using var world = new World(guarded: false);
@@ -151,7 +151,7 @@ public sealed class ReleasedValuesTests
     }
 
     [Fact]
-    public void What_is_cleared_of_a_large_string_reads_as_zeros()
+    public void Cleared_part_of_a_large_string_reads_as_zeros()
     {
         const int Bytes = 8 << 20;
         using var world = new World(guarded: false);

@@ -12,7 +12,7 @@ public class SetValueTests
     private static readonly SetLimits Small = new(IntegersMax: 8, PackedMax: 6, PackedBytesMax: 10);
 
     [Fact]
-    public void Members_come_and_go_while_the_encoding_changes() => Randomness.Run(random =>
+    public void Members_change_while_the_encoding_changes() => Randomness.Run(random =>
     {
         for (int round = 0; round < 300; round++)
         {
@@ -33,7 +33,7 @@ public class SetValueTests
     });
 
     [Fact]
-    public void Copies_and_renamed_sets_have_the_same_members() => Randomness.Run(random =>
+    public void Copied_and_renamed_sets_have_the_same_members() => Randomness.Run(random =>
     {
         for (int round = 0; round < 60; round++)
         {
@@ -51,7 +51,7 @@ public class SetValueTests
     });
 
     [Fact]
-    public void Intersections_and_differences_are_those_of_the_members() => Randomness.Run(random =>
+    public void Intersections_and_differences_match_the_members() => Randomness.Run(random =>
     {
         for (int round = 0; round < 300; round++)
         {
@@ -79,7 +79,7 @@ public class SetValueTests
     });
 
     [Fact]
-    public void Sets_that_belong_to_nobody_are_attached_or_freed() => Randomness.Run(random =>
+    public void Detached_sets_are_attached_or_freed() => Randomness.Run(random =>
     {
         for (int round = 0; round < 200; round++)
         {
@@ -116,7 +116,7 @@ public class SetValueTests
     });
 
     [Fact]
-    public void Draws_are_fair_in_every_encoding() => Randomness.Run(random =>
+    public void Sampling_is_uniform_in_every_encoding() => Randomness.Run(random =>
     {
         // Chi-square with 11 degrees of freedom: a fair draw exceeds 45 once in 200,000 runs.
         foreach ((int offset, bool integers, SetLimits limits) in ((int, bool, SetLimits)[])[(0, true, new(100, 100, 100)), (0, false, new(100, 100, 100)), (0, false, default)])

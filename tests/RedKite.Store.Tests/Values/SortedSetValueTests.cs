@@ -20,7 +20,7 @@ public sealed class SortedSetValueTests(ITestOutputHelper output)
     [InlineData(0)]
     [InlineData(8)]
     [InlineData(1_000)]
-    public void Generated_work_agrees_with_a_dictionary(int membersMax)
+    public void Generated_operations_agree_with_a_dictionary(int membersMax)
     {
         Prop.ForAll(ArbMap.Default.ArbFor<(byte Operation, byte Member, byte Score)[]>(), operations =>
         {
@@ -33,7 +33,7 @@ public sealed class SortedSetValueTests(ITestOutputHelper output)
     [Theory]
     [InlineData(8)]
     [InlineData(100_000)]
-    public void Copies_and_renamed_keys_have_the_same_members(int membersMax)
+    public void Copied_and_renamed_keys_have_the_same_members(int membersMax)
     {
         using var world = new World(new SortedSetLimits(membersMax, 64));
         for (int member = 0; member < 5_000; member += 1 + (membersMax / 50)) world.Set(member, member * 7 % 100 / 10.0, SortedSetRule.Always);
@@ -46,7 +46,7 @@ public sealed class SortedSetValueTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void A_structure_knows_its_memory()
+    public void Table_reports_its_memory()
     {
         using var world = new World(new SortedSetLimits(4, 64));
         for (int member = 0; member < 3_000; member++) world.Set(member, member % 11, SortedSetRule.Always);
@@ -57,7 +57,7 @@ public sealed class SortedSetValueTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void A_million_members_of_12_bytes_cost_less_than_70_bytes_each()
+    public void Million_members_of_12_bytes_take_less_than_70_bytes_each()
     {
         const int Members = 1_000_000;
         using var keyspace = new Store.Keyspace.Keyspace(1, 1);
@@ -79,7 +79,7 @@ public sealed class SortedSetValueTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void A_scan_finds_every_member()
+    public void Scan_finds_every_member()
     {
         using var world = new World(new SortedSetLimits(4, 64));
         for (int member = 0; member < 2_000; member++) world.Set(member, member, SortedSetRule.Always);
@@ -89,7 +89,7 @@ public sealed class SortedSetValueTests(ITestOutputHelper output)
     [Theory]
     [InlineData(4)]
     [InlineData(1_000)]
-    public void A_builder_stores_what_it_combined(int membersMax)
+    public void Builder_stores_the_combined_result(int membersMax)
     {
         using var keyspace = new Store.Keyspace.Keyspace(4, 1, guarded: true);
         Database database = keyspace.Databases[0];

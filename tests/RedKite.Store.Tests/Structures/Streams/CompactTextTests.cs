@@ -13,7 +13,7 @@ public sealed unsafe class CompactTextTests
     private const string Digits = "0123456789.-+:, ";
 
     [Fact]
-    public void Every_text_comes_back()
+    public void Every_text_reads_back()
     {
         Gen<byte[]> texts = Gen.OneOf(
             ArbMap.Default.GeneratorFor<byte[]>().Select(bytes => bytes ?? []),
@@ -25,7 +25,7 @@ public sealed unsafe class CompactTextTests
     }
 
     [Fact]
-    public void Texts_of_every_length_at_the_edge_of_a_form_come_back()
+    public void Texts_at_form_boundaries_read_back()
     {
         foreach (int length in (int[])[0, 1, 2, 3, 4, 5, 29, 30, 31, 32, 62, 63, 64, 190, 191, 254, 255, 256, 257, 4095, 4096, 70_000])
         {
@@ -36,7 +36,7 @@ public sealed unsafe class CompactTextTests
     }
 
     [Fact]
-    public void Numbers_at_the_edge_of_a_form_come_back()
+    public void Numbers_at_form_boundaries_read_back()
     {
         for (int bits = 0; bits < 64; bits++)
         {

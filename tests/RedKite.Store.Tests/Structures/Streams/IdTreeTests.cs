@@ -23,7 +23,7 @@ public sealed unsafe class IdTreeTests
     [InlineData(0)]
     [InlineData(8)]
     [InlineData(24)]
-    public void Random_work_agrees_with_a_dictionary(int valueBytes)
+    public void Random_operations_agree_with_a_dictionary(int valueBytes)
     {
         Randomness.Run(random =>
         {
@@ -50,7 +50,7 @@ public sealed unsafe class IdTreeTests
     }
 
     [Fact]
-    public void Any_sequence_of_changes_agrees_with_a_dictionary()
+    public void Generated_operations_agree_with_a_dictionary()
     {
         Gen<(Kind, int)[]> changes = Gen.ArrayOf(
             from kind in Gen.Elements(Enum.GetValues<Kind>())
@@ -86,7 +86,7 @@ public sealed unsafe class IdTreeTests
     }
 
     [Fact]
-    public void The_last_id_has_no_next_one_and_the_first_none_before()
+    public void Last_id_has_no_successor_and_the_first_no_predecessor()
     {
         using var world = new World(valueBytes: 8);
         world.Tree.Add(world.Arena, StreamId.Max);

@@ -21,7 +21,7 @@ public sealed unsafe class StreamDataTests
     [InlineData(4096, 100, false)]
     [InlineData(4096, 100, true)]
     [InlineData(0, 0, false)]
-    public void Random_work_agrees_with_a_dictionary(int nodeBytesMax, int nodeEntriesMax, bool lowersLastId)
+    public void Random_operations_agree_with_a_dictionary(int nodeBytesMax, int nodeEntriesMax, bool lowersLastId)
     {
         Randomness.Run(random =>
         {
@@ -49,7 +49,7 @@ public sealed unsafe class StreamDataTests
     }
 
     [Fact]
-    public void Any_entries_come_back_from_either_end()
+    public void Generated_entries_read_back_from_either_end()
     {
         Gen<(byte[][] Texts, int Later)[]> entries = Gen.ArrayOf(
             from count in Gen.Choose(1, 4)
@@ -65,7 +65,7 @@ public sealed unsafe class StreamDataTests
     }
 
     [Fact]
-    public void Entries_of_the_usual_size_take_less_than_in_a_packed_list()
+    public void Common_entries_take_less_than_in_a_packed_list()
     {
         Randomness.Run(random =>
         {
@@ -82,7 +82,7 @@ public sealed unsafe class StreamDataTests
     }
 
     [Fact]
-    public void Large_entries_come_back_and_leave_no_room_unused()
+    public void Large_entries_read_back_and_waste_no_space()
     {
         using var world = new World(4096, 100);
         foreach (int length in (int[])[100, 127, 128, 129, 300, 4_000, 5_000, 16_383, 70_000, 3_000_000])
@@ -96,7 +96,7 @@ public sealed unsafe class StreamDataTests
     }
 
     [Fact]
-    public void A_stream_is_freed_in_slices()
+    public void Stream_is_freed_in_slices()
     {
         Randomness.Run(random =>
         {

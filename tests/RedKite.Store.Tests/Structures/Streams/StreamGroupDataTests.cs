@@ -10,7 +10,7 @@ namespace RedKite.Store.Tests.Structures.Streams;
 public sealed unsafe class StreamGroupDataTests
 {
     [Fact]
-    public void Any_sequence_of_changes_agrees_with_dictionaries()
+    public void Generated_operations_agree_with_dictionaries()
     {
         Gen<(int, int, int)[]> changes = Gen.ArrayOf(
             from kind in Gen.Choose(0, 9)
@@ -27,7 +27,7 @@ public sealed unsafe class StreamGroupDataTests
     }
 
     [Fact]
-    public void Names_are_in_order_and_binary()
+    public void Names_are_sorted_and_binary_safe()
     {
         using var world = new World();
         foreach (string name in (string[])["b", "", "a", "\0", "\u00ff", "aa", "B"]) world.Do(0, new StreamId(1, (ulong)name.Length), name);
