@@ -1,7 +1,7 @@
 using System.Linq.Expressions;
 using System.Runtime.CompilerServices;
 using BenchmarkDotNet.Attributes;
-using RedKite.Server.Execution;
+using RedKite.Server;
 
 namespace RedKite.Microbenchmarks;
 

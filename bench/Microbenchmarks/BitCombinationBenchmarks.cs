@@ -1,5 +1,5 @@
 using BenchmarkDotNet.Attributes;
-using RedKite.Store.Structures;
+using RedKite.Store.Values.Strings;
 
 namespace RedKite.Microbenchmarks;
 

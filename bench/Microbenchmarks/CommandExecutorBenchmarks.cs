@@ -1,7 +1,6 @@
 using System.Buffers;
 using BenchmarkDotNet.Attributes;
 using RedKite.Server;
-using RedKite.Server.Execution;
 
 namespace RedKite.Microbenchmarks;
 

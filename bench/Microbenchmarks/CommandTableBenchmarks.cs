@@ -1,6 +1,7 @@
 using BenchmarkDotNet.Attributes;
 using RedKite.Protocol;
 using RedKite.Server.Commands;
+using RedKite.Server.Model;
 
 namespace RedKite.Microbenchmarks;
 

@@ -1,6 +1,5 @@
 using BenchmarkDotNet.Attributes;
-using RedKite.Store.Structures;
-using RedKite.Store.Values;
+using RedKite.Store.Values.Strings;
 
 namespace RedKite.Microbenchmarks;
 

@@ -2,7 +2,6 @@ using System.Buffers;
 using System.Globalization;
 using BenchmarkDotNet.Attributes;
 using RedKite.Server;
-using RedKite.Server.Execution;
 
 namespace RedKite.Microbenchmarks;
 

@@ -1,10 +1,9 @@
 using BenchmarkDotNet.Attributes;
 using RedKite.Protocol;
 using RedKite.Server;
-using RedKite.Server.Commands;
 using RedKite.Server.Execution;
 using RedKite.Server.Metrics;
-using RedKite.Server.Sessions;
+using RedKite.Server.Model;
 
 namespace RedKite.Microbenchmarks;
 

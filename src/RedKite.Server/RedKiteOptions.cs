@@ -22,7 +22,7 @@ public sealed class RedKiteOptions
     /// What is wrapped around every command, the first one outermost. Read when the server starts; the same options may start
     /// several servers, whose commands then all go through the same behaviors.
     /// </summary>
-    public IList<Execution.Behavior> Behaviors { get; } = [];
+    public IList<Behavior> Behaviors { get; } = [];
 
     /// <summary>Where log lines go, from any thread; null: nowhere. What it throws is ignored, and the line is lost.</summary>
     public Action<string>? Log { get; set; }

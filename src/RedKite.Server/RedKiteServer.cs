@@ -1,11 +1,13 @@
 using System.Collections.Concurrent;
 using System.Diagnostics;
 using RedKite.Net;
-using RedKite.Server.Blocking;
 using RedKite.Server.Commands;
 using RedKite.Server.Config;
 using RedKite.Server.Execution;
+using RedKite.Server.Execution.Blocking;
+using RedKite.Server.Loops;
 using RedKite.Server.Metrics;
+using RedKite.Server.Model;
 using RedKite.Server.Sessions;
 using RedKite.Store.Keyspace;
 

@@ -1,6 +1,5 @@
 using System.Buffers;
 using RedKite.Server;
-using RedKite.Server.Execution;
 
 namespace RedKite.Fuzz.Tests;
 

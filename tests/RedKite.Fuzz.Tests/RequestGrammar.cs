@@ -1,6 +1,6 @@
 using System.Globalization;
 using System.Text;
-using RedKite.Server.Commands;
+using RedKite.Server.Model;
 using RedKite.Testing;
 
 namespace RedKite.Fuzz.Tests;

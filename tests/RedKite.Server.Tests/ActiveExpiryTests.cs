@@ -1,7 +1,6 @@
 using System.Buffers;
 using System.Diagnostics;
 using System.Text;
-using RedKite.Server.Execution;
 
 namespace RedKite.Server.Tests;
 

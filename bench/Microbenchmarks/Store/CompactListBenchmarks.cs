@@ -1,7 +1,8 @@
 using System.Text;
 using BenchmarkDotNet.Attributes;
 using RedKite.Store.Memory;
-using RedKite.Store.Structures;
+using RedKite.Store.Values.Lists;
+using RedKite.Store.Values.Packed;
 
 namespace RedKite.Microbenchmarks;
 

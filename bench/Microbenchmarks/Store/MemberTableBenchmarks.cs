@@ -2,7 +2,8 @@ using System.Text;
 using BenchmarkDotNet.Attributes;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Memory;
-using RedKite.Store.Structures;
+using RedKite.Store.Values.Members;
+using RedKite.Store.Values.Sets;
 
 namespace RedKite.Microbenchmarks;
 

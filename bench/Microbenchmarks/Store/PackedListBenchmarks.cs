@@ -2,7 +2,7 @@ using System.Globalization;
 using System.Text;
 using BenchmarkDotNet.Attributes;
 using RedKite.Store.Memory;
-using RedKite.Store.Structures;
+using RedKite.Store.Values.Packed;
 
 namespace RedKite.Microbenchmarks;
 

@@ -1,5 +1,5 @@
 using RedKite.Store.Memory;
-using RedKite.Store.Structures;
+using RedKite.Store.Values.Streams;
 
 namespace RedKite.Microbenchmarks;
 

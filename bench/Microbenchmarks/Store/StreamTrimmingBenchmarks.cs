@@ -1,6 +1,6 @@
 using BenchmarkDotNet.Attributes;
 using RedKite.Store.Memory;
-using RedKite.Store.Structures;
+using RedKite.Store.Values.Streams;
 
 namespace RedKite.Microbenchmarks;
 

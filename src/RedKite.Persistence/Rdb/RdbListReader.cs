@@ -1,5 +1,5 @@
-using RedKite.Store.Structures;
-using RedKite.Store.Values;
+using RedKite.Store.Values.Lists;
+using RedKite.Store.Values.Packed;
 
 namespace RedKite.Persistence.Rdb;
 

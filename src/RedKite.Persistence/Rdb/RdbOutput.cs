@@ -1,6 +1,7 @@
 using System.Buffers.Binary;
 using RedKite.Store.Memory;
-using RedKite.Store.Structures;
+using RedKite.Store.Values.Packed;
+using RedKite.Store.Values.Streams;
 
 namespace RedKite.Persistence.Rdb;
 

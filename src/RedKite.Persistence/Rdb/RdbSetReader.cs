@@ -1,6 +1,6 @@
 using System.Buffers.Binary;
-using RedKite.Store.Structures;
-using RedKite.Store.Values;
+using RedKite.Store.Values.Packed;
+using RedKite.Store.Values.Sets;
 
 namespace RedKite.Persistence.Rdb;
 

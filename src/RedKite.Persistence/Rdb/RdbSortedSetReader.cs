@@ -1,7 +1,7 @@
 using System.Globalization;
 using RedKite.Store.Memory;
-using RedKite.Store.Structures;
-using RedKite.Store.Values;
+using RedKite.Store.Values.Packed;
+using RedKite.Store.Values.SortedSets;
 
 namespace RedKite.Persistence.Rdb;
 

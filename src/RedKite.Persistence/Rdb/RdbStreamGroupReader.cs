@@ -1,5 +1,4 @@
-using RedKite.Store.Structures;
-using RedKite.Store.Values;
+using RedKite.Store.Values.Streams;
 
 namespace RedKite.Persistence.Rdb;
 

@@ -1,6 +1,7 @@
 using RedKite.Store.Keyspace;
-using RedKite.Store.Structures;
 using RedKite.Store.Values;
+using RedKite.Store.Values.Packed;
+using RedKite.Store.Values.Streams;
 
 namespace RedKite.Persistence.Rdb;
 

@@ -1,6 +1,5 @@
 using RedKite.Store.Memory;
-using RedKite.Store.Structures;
-using RedKite.Store.Values;
+using RedKite.Store.Values.Streams;
 
 namespace RedKite.Persistence.Rdb;
 

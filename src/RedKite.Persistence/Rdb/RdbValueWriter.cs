@@ -1,7 +1,11 @@
 using RedKite.Store.Keyspace;
 using RedKite.Store.Memory;
-using RedKite.Store.Structures;
-using RedKite.Store.Values;
+using RedKite.Store.Values.Hashes;
+using RedKite.Store.Values.Lists;
+using RedKite.Store.Values.Packed;
+using RedKite.Store.Values.Sets;
+using RedKite.Store.Values.SortedSets;
+using RedKite.Store.Values.Streams;
 
 namespace RedKite.Persistence.Rdb;
 

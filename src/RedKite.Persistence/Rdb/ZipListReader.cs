@@ -1,5 +1,5 @@
 using System.Buffers.Binary;
-using RedKite.Store.Structures;
+using RedKite.Store.Values.Packed;
 
 namespace RedKite.Persistence.Rdb;
 

@@ -1,4 +1,5 @@
-using RedKite.Server.Commands;
+using RedKite.Protocol;
+using RedKite.Server.Model;
 
 namespace RedKite.Server.Acl;
 
@@ -82,7 +83,7 @@ internal static class AclCategories
     {
         foreach ((AclCategory category, string categoryName) in Names)
         {
-            if (Ascii.EqualsIgnoreCase(name, categoryName)) return category;
+            if (AsciiText.EqualsIgnoreCase(name, categoryName)) return category;
         }
 
         return AclCategory.None;

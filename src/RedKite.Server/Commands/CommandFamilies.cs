@@ -1,3 +1,16 @@
+using RedKite.Server.Commands.Connection;
+using RedKite.Server.Commands.Geo;
+using RedKite.Server.Commands.Hashes;
+using RedKite.Server.Commands.Keys;
+using RedKite.Server.Commands.Lists;
+using RedKite.Server.Commands.Server;
+using RedKite.Server.Commands.Sets;
+using RedKite.Server.Commands.SortedSets;
+using RedKite.Server.Commands.Sorting;
+using RedKite.Server.Commands.Streams;
+using RedKite.Server.Commands.Strings;
+using RedKite.Server.Model;
+
 namespace RedKite.Server.Commands;
 
 /// <summary>Every family of commands; a new one is added here.</summary>

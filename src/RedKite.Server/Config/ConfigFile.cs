@@ -1,5 +1,5 @@
 using System.IO.Enumeration;
-using RedKite.Server.Commands;
+using RedKite.Server.Model;
 
 namespace RedKite.Server.Config;
 

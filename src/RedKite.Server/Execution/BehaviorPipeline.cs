@@ -1,6 +1,6 @@
 using System.Runtime.ExceptionServices;
 using RedKite.Protocol;
-using RedKite.Server.Commands;
+using RedKite.Server.Model;
 
 namespace RedKite.Server.Execution;
 

@@ -1,5 +1,4 @@
-using RedKite.Server.Commands;
-using RedKite.Server.Sessions;
+using RedKite.Server.Model;
 
 namespace RedKite.Server.Execution;
 

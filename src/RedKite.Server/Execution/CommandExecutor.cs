@@ -1,10 +1,9 @@
 using System.Diagnostics;
 using System.Runtime.CompilerServices;
 using RedKite.Protocol;
-using RedKite.Server.Blocking;
-using RedKite.Server.Commands;
+using RedKite.Server.Execution.Blocking;
 using RedKite.Server.Metrics;
-using RedKite.Server.Sessions;
+using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Execution;

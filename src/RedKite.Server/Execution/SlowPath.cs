@@ -1,9 +1,8 @@
 using System.Diagnostics;
 using System.Text;
 using RedKite.Protocol;
-using RedKite.Server.Commands;
 using RedKite.Server.Metrics;
-using RedKite.Server.Sessions;
+using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Execution;

@@ -1,4 +1,4 @@
-using RedKite.Server.Commands;
+using RedKite.Server.Model;
 
 namespace RedKite.Server.Metrics;
 

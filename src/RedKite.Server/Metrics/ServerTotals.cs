@@ -1,5 +1,5 @@
 using RedKite.Server.Execution;
-using RedKite.Server.Sessions;
+using RedKite.Server.Loops;
 
 namespace RedKite.Server.Metrics;
 

@@ -1,3 +1,5 @@
+using RedKite.Server.Model;
+
 namespace RedKite.Server.Sessions;
 
 /// <summary>The kinds of clients that CLIENT LIST and KILL tell apart.</summary>

@@ -1,5 +1,6 @@
 using System.Collections.Concurrent;
 using RedKite.Net;
+using RedKite.Server.Model;
 
 namespace RedKite.Server.Sessions;
 

@@ -23,7 +23,7 @@ public enum ValueEncoding
     /// <summary>Any other string.</summary>
     Raw = 2,
 
-    /// <summary>A small collection, packed in the entry's block: see <see cref="Structures.PackedList"/>.</summary>
+    /// <summary>A small collection, packed in the entry's block: see <see cref="Values.Packed.PackedList"/>.</summary>
     ListPack = 3,
 
     /// <summary>A small set of integers, packed in the entry's block.</summary>

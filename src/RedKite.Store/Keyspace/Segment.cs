@@ -2,7 +2,7 @@ using System.Numerics;
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 using System.Runtime.Intrinsics;
-using RedKite.Store.Values;
+using RedKite.Store.Values.Hashes;
 
 namespace RedKite.Store.Keyspace;
 

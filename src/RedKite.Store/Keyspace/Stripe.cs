@@ -1,7 +1,7 @@
 using System.Runtime.CompilerServices;
 using RedKite.Store.Memory;
-using RedKite.Store.Structures;
 using RedKite.Store.Values;
+using RedKite.Store.Values.Lists;
 
 namespace RedKite.Store.Keyspace;
 

@@ -1,5 +1,6 @@
 using System.Runtime.InteropServices;
 using RedKite.Store.Memory;
+using RedKite.Store.Values.SortedSets;
 
 namespace RedKite.Store.Structures;
 

@@ -1,6 +1,6 @@
 using RedKite.Store.Keyspace;
 using RedKite.Store.Memory;
-using RedKite.Store.Structures;
+using RedKite.Store.Values.Streams;
 
 namespace RedKite.Store.Values;
 

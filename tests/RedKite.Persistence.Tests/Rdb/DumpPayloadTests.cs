@@ -1,6 +1,6 @@
 using RedKite.Persistence.Rdb;
 using RedKite.Store.Keyspace;
-using RedKite.Store.Values;
+using RedKite.Store.Values.Hashes;
 
 namespace RedKite.Persistence.Tests.Rdb;
 

@@ -1,8 +1,9 @@
 using RedKite.Persistence.Rdb;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Memory;
-using RedKite.Store.Structures;
-using RedKite.Store.Values;
+using RedKite.Store.Values.Hashes;
+using RedKite.Store.Values.Packed;
+using RedKite.Store.Values.Streams;
 
 namespace RedKite.Persistence.Tests.Rdb;
 

@@ -2,8 +2,12 @@ using System.Globalization;
 using System.Text;
 using RedKite.Persistence.Rdb;
 using RedKite.Store.Keyspace;
-using RedKite.Store.Structures;
 using RedKite.Store.Values;
+using RedKite.Store.Values.Hashes;
+using RedKite.Store.Values.Lists;
+using RedKite.Store.Values.Sets;
+using RedKite.Store.Values.SortedSets;
+using RedKite.Store.Values.Streams;
 using KeyStore = RedKite.Store.Keyspace.Keyspace;
 
 namespace RedKite.Persistence.Tests.Rdb;

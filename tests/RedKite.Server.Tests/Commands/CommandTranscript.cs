@@ -1,6 +1,5 @@
 using System.Buffers;
 using System.Text;
-using RedKite.Server.Execution;
 using RedKite.Store.Keyspace;
 using RedKite.Testing;
 

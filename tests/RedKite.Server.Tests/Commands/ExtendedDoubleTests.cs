@@ -1,6 +1,6 @@
 using System.Globalization;
 using System.Text;
-using RedKite.Server.Commands;
+using RedKite.Protocol;
 
 namespace RedKite.Server.Tests.Commands;
 

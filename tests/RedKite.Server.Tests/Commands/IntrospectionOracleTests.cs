@@ -1,5 +1,7 @@
 using RedKite.Protocol;
 using RedKite.Server.Commands;
+using RedKite.Server.Commands.Server;
+using RedKite.Server.Model;
 using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Commands;

@@ -1,4 +1,4 @@
-using RedKite.Server.Sessions;
+using RedKite.Server.Model;
 using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Commands;

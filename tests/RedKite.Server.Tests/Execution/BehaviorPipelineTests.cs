@@ -1,7 +1,6 @@
 using System.Buffers;
 using System.Net.Sockets;
 using System.Text;
-using RedKite.Server.Execution;
 
 namespace RedKite.Server.Tests;
 

@@ -2,7 +2,7 @@ using System.Globalization;
 using System.Text;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Memory;
-using RedKite.Store.Structures;
+using RedKite.Store.Values.Members;
 
 namespace RedKite.Store.Tests.Structures;
 

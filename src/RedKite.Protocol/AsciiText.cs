@@ -1,0 +1,11 @@
+namespace RedKite.Protocol;
+
+/// <summary>Names without case, the way the protocol compares them: ASCII letters only, bytes against bytes.</summary>
+public static class AsciiText
+{
+    public static bool EqualsIgnoreCase(ReadOnlySpan<byte> text, ReadOnlySpan<byte> word) =>
+        System.Text.Ascii.EqualsIgnoreCase(text, word);
+
+    public static bool EqualsIgnoreCase(ReadOnlySpan<byte> text, string word) =>
+        System.Text.Ascii.EqualsIgnoreCase(text, word);
+}

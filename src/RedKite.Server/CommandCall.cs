@@ -1,0 +1,141 @@
+using System.Diagnostics;
+using RedKite.Protocol;
+using RedKite.Server.Execution;
+using RedKite.Server.Model;
+
+namespace RedKite.Server;
+
+/// <summary>
+/// A command on its way through the behaviors: what the client sent, who it is, and, after the rest of the chain, what it
+/// took and what was replied. Valid during the call only.
+/// </summary>
+public ref struct CommandCall
+{
+    /// <summary>What the handler gets, by value: the handler may change it.</summary>
+    internal CommandContext Context;
+
+    private readonly SlowPath _path;
+    private readonly ReadOnlySpan<ArgumentSlice> _arguments;
+    private readonly ulong _firstKeyHash;
+    private readonly long _start;
+    private readonly int _replyStart;
+    private long _errorsCounted; // of the writer, up to what the handler replied
+    private bool _wasExecuted;
+
+    internal CommandCall(SlowPath path, CommandContext context, ReadOnlySpan<ArgumentSlice> arguments, ulong firstKeyHash, long start)
+    {
+        Context = context;
+        _path = path;
+        _arguments = arguments;
+        _firstKeyHash = firstKeyHash;
+        _start = start;
+        _replyStart = context.Reply.Length;
+        _errorsCounted = context.Reply.Errors;
+    }
+
+    /// <summary>The command's name in lower case, whatever the client wrote: "get", "client|list".</summary>
+    public readonly string Name => Context.Command.FullName;
+
+    /// <summary>How many arguments there are, the name included.</summary>
+    public readonly int ArgumentCount => Context.Count;
+
+    /// <summary>An argument as the client sent it; 0 is the command's name.</summary>
+    public readonly ReadOnlySpan<byte> this[int index] => Context[index];
+
+    /// <summary>The client's number, as CLIENT ID tells it.</summary>
+    public readonly long ClientId => Context.Session.Id;
+
+    /// <summary>The client's name (CLIENT SETNAME); empty: it has none.</summary>
+    public readonly string ClientName => Context.Session.Name;
+
+    /// <summary>The user that the client is logged in as.</summary>
+    public readonly string User => Context.Session.User;
+
+    /// <summary>The client's selected database.</summary>
+    public readonly int DatabaseIndex => Context.Session.DatabaseIndex;
+
+    /// <summary>Whether the client is a caller in this process and has no connection.</summary>
+    public readonly bool IsInProcess => Context.Session.Connection is null;
+
+    /// <summary>Whether the client asked for replies of RESP3 (HELLO 3).</summary>
+    public readonly bool UsesResp3 => Context.Reply.Resp3;
+
+    /// <summary>The client's end, as CLIENT LIST writes it. Allocates.</summary>
+    public readonly string Address => Context.Session.Address;
+
+    /// <summary>What behaviors note of the client: theirs, kept as long as it stays connected.</summary>
+    public readonly object? ClientTag
+    {
+        get => Context.Session.HostTag;
+        set => Context.Session.HostTag = value;
+    }
+
+    /// <summary>The time since the command's turn came.</summary>
+    public readonly TimeSpan Elapsed => Stopwatch.GetElapsedTime(_start);
+
+    /// <summary>Whether the command was executed, and not answered by a behavior.</summary>
+    public readonly bool WasExecuted => _wasExecuted;
+
+    /// <summary>Whether the reply is an error.</summary>
+    public readonly bool RepliedError => Reply is [(byte)'-', ..];
+
+    /// <summary>The reply so far, in the client's protocol; the next reply moves it.</summary>
+    public readonly ReadOnlySpan<byte> Reply => Context.Reply.Length < _replyStart ? [] : Context.Reply.Written[_replyStart..];
+
+    /// <summary>The first exception of the handler itself.</summary>
+    internal Exception? Fault { readonly get; private set; }
+
+    internal readonly bool HasReply => _wasExecuted || Context.Reply.Length != _replyStart || Context.Reply.Overflowed;
+
+    /// <summary>Whether the reply is an error, and a behavior's.</summary>
+    internal readonly bool IsRejected => RepliedError && Context.Reply.Errors != _errorsCounted;
+
+    /// <summary>Replies OK. Like each of these methods, it takes the place of what was replied before.</summary>
+    public readonly void ReplyOk() => Restarted().Ok();
+
+    /// <summary>Replies an error: its class in capitals, a space, the text, such as "ERR no such tenant".</summary>
+    public readonly void ReplyError(ReadOnlySpan<byte> text) => Restarted().Error(text);
+
+    /// <inheritdoc cref="ReplyError(ReadOnlySpan{byte})"/>
+    public readonly void ReplyError(string text) => Restarted().Error(text);
+
+    /// <summary>Replies that there is no value.</summary>
+    public readonly void ReplyNull() => Restarted().Null();
+
+    /// <summary>Replies an integer.</summary>
+    public readonly void ReplyInteger(long value) => Restarted().Integer(value);
+
+    /// <summary>Replies a string of bytes.</summary>
+    public readonly void ReplyBulk(ReadOnlySpan<byte> value) => Restarted().Bulk(value);
+
+    /// <summary>Replies bytes that are one whole reply in the client's protocol already, such as a copy of <see cref="Reply"/>.</summary>
+    public readonly void ReplyRaw(ReadOnlySpan<byte> reply) => Restarted().Raw(reply);
+
+    /// <summary>Ends the connection once the reply is sent. A caller in the process has none to end.</summary>
+    public readonly void CloseAfterReply() => Context.Session.CloseAfterReply();
+
+    /// <summary>The end of the chain: locks, executes, unlocks, counts.</summary>
+    internal void Execute()
+    {
+        if (_wasExecuted) throw new InvalidOperationException("A behavior called the next one twice: a command executes once.");
+        if (Context.Reply.Length != _replyStart) Restarted();
+        _wasExecuted = true;
+        try
+        {
+            _path.ExecuteLocked(ref Context, Context.Command, _arguments, _firstKeyHash, _start);
+        }
+        catch (Exception exception)
+        {
+            Fault = exception;
+            throw;
+        }
+
+        _errorsCounted = Context.Reply.Errors;
+    }
+
+    private readonly ReplyWriter Restarted()
+    {
+        if (Context.Reply.Length > _replyStart) Context.Reply.Truncate(_replyStart);
+        return Context.Reply;
+    }
+}

@@ -1,0 +1,86 @@
+using RedKite.Server.Model;
+
+namespace RedKite.Server.Commands.Arguments;
+
+/// <summary>What the number in a time argument means.</summary>
+internal enum ExpiryUnit
+{
+    /// <summary>From now on: EX, EXPIRE.</summary>
+    Seconds,
+
+    /// <summary>From now on: PX, PEXPIRE.</summary>
+    Milliseconds,
+
+    /// <summary>Since 1970: EXAT, EXPIREAT.</summary>
+    UnixSeconds,
+
+    /// <summary>Since 1970: PXAT, PEXPIREAT.</summary>
+    UnixMilliseconds,
+}
+
+/// <summary>
+/// Reads the time arguments of every command that sets an expiry into Unix milliseconds. What no 64-bit number of
+/// milliseconds can hold is refused under the command's full name.
+/// </summary>
+internal static class ExpiryArgument
+{
+    // Redis keeps a field's expiry in 46 bits.
+    private const long FieldExpiryMaxMs = (1L << 46) - 1;
+
+    /// <summary>
+    /// Reads the time of SET, SETEX, PSETEX and GETEX, which refuse zero and negative numbers. An absolute time may lie in
+    /// the past.
+    /// </summary>
+    internal static bool TryPositiveOrReply(scoped in CommandContext cmd, int argument, ExpiryUnit unit, out long expiryMs)
+    {
+        if (!cmd.TryIntegerOrReply(argument, out expiryMs)) return false;
+        if (expiryMs > 0 && TryConvert(unit, cmd.NowMs, ref expiryMs)) return true;
+        ReplyInvalid(cmd);
+        return false;
+    }
+
+    /// <summary>Reads the time of EXPIRE and its relatives, where zero and negative numbers are times in the past.</summary>
+    internal static bool TryAnyOrReply(scoped in CommandContext cmd, int argument, ExpiryUnit unit, out long expiryMs)
+    {
+        if (!cmd.TryIntegerOrReply(argument, out expiryMs)) return false;
+        if (TryConvert(unit, cmd.NowMs, ref expiryMs)) return true;
+        ReplyInvalid(cmd);
+        return false;
+    }
+
+    /// <summary>Reads the time of a hash's field, which must not be negative and ends earlier than a key's.</summary>
+    internal static bool TryFieldOrReply(scoped in CommandContext cmd, int argument, ExpiryUnit unit, out long expiryMs)
+    {
+        if (!cmd.TryIntegerOrReply(argument, out expiryMs)) return false;
+        if (expiryMs < 0)
+        {
+            cmd.Reply.Error("ERR invalid expire time, must be >= 0"u8);
+            return false;
+        }
+
+        if (TryConvert(unit, cmd.NowMs, ref expiryMs) && expiryMs <= FieldExpiryMaxMs) return true;
+        ReplyInvalid(cmd);
+        return false;
+    }
+
+    /// <summary>Replies that the time is none, naming the command.</summary>
+    internal static void ReplyInvalid(scoped in CommandContext cmd) =>
+        cmd.Reply.Error($"ERR invalid expire time in '{cmd.Command.FullName}' command");
+
+    private static bool TryConvert(ExpiryUnit unit, long nowMs, ref long time)
+    {
+        if (unit is ExpiryUnit.Seconds or ExpiryUnit.UnixSeconds)
+        {
+            if (time is > long.MaxValue / 1000 or < long.MinValue / 1000) return false;
+            time *= 1000;
+        }
+
+        if (unit is ExpiryUnit.Seconds or ExpiryUnit.Milliseconds)
+        {
+            if (time > long.MaxValue - nowMs) return false;
+            time += nowMs;
+        }
+
+        return true;
+    }
+}

@@ -1,0 +1,58 @@
+using RedKite.Server.Model;
+
+namespace RedKite.Server.Commands.Arguments;
+
+/// <summary>The options behind the cursor of HSCAN, SSCAN and ZSCAN.</summary>
+internal ref struct MemberScanOptions
+{
+    private const long CountDefault = 10;
+
+    /// <summary>MATCH: only members that this pattern fits.</summary>
+    internal ReadOnlySpan<byte> Pattern { get; private set; }
+
+    /// <summary>NOVALUES: fields alone are wanted.</summary>
+    internal bool NoValues { get; private set; }
+
+    /// <summary>COUNT: about so many members are looked at.</summary>
+    internal long Count { get; private set; }
+
+    /// <param name="cmd">The command, with the options from argument 3 on.</param>
+    /// <param name="result">The options.</param>
+    /// <param name="haveValues">Whether members have values that can be left out.</param>
+    internal static bool TryParseOrReply(scoped in CommandContext cmd, out MemberScanOptions result, bool haveValues = false)
+    {
+        result = new MemberScanOptions { Pattern = "*"u8, Count = CountDefault };
+        var options = new OptionReader(cmd, first: 3);
+        while (options.More)
+        {
+            if (options.TakeWithValue("COUNT"u8, out int value))
+            {
+                if (!cmd.TryIntegerOrReply(value, out long count)) return false;
+                result.Count = count;
+                if (count >= 1) continue;
+            }
+            else if (options.TakeWithValue("MATCH"u8, out value))
+            {
+                result.Pattern = cmd[value];
+                continue;
+            }
+            else if (options.Take("NOVALUES"u8))
+            {
+                result.NoValues = true;
+                if (haveValues) continue;
+                cmd.Reply.Error("ERR NOVALUES option can only be used in HSCAN"u8);
+                return false;
+            }
+
+            cmd.ReplySyntaxError();
+            return false;
+        }
+
+        return true;
+    }
+
+    /// <summary>Whether a member needs not be looked at to be accepted.</summary>
+    internal readonly bool AcceptsAll => Pattern is [(byte)'*'];
+
+    internal readonly bool Accepts(ReadOnlySpan<byte> member) => AcceptsAll || GlobPattern.IsMatch(Pattern, member);
+}

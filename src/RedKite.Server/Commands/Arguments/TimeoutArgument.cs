@@ -1,0 +1,67 @@
+using RedKite.Protocol;
+using RedKite.Server.Model;
+
+namespace RedKite.Server.Commands.Arguments;
+
+/// <summary>Reads how long a command waits: seconds with a fraction; 0 for ever.</summary>
+internal static class TimeoutArgument
+{
+    /// <summary>The deadline of a wait that has none.</summary>
+    internal const long Never = long.MaxValue;
+
+    /// <summary>Reads seconds (BLPOP and its kin).</summary>
+    internal static bool TrySecondsOrReply(scoped in CommandContext cmd, int argument, out long deadlineMs)
+    {
+        deadlineMs = Never;
+        if (!ExtendedDouble.TryParse(cmd[argument], out ExtendedDouble seconds))
+        {
+            cmd.Reply.Error("ERR timeout is not a float or out of range"u8);
+            return false;
+        }
+
+        bool negative = cmd[argument][0] == '-';
+        if (!seconds.TryThousandfold(out long milliseconds)) return negative ? IsNegative(cmd) : IsOutOfRange(cmd);
+        return TryDeadlineOrReply(cmd, milliseconds, out deadlineMs);
+    }
+
+    /// <summary>Reads milliseconds (WAIT).</summary>
+    internal static bool TryMillisecondsOrReply(scoped in CommandContext cmd, int argument, out long deadlineMs)
+    {
+        deadlineMs = Never;
+        if (!RespNumber.TryParseInt64(cmd[argument], out long milliseconds))
+        {
+            cmd.Reply.Error("ERR timeout is not an integer or out of range"u8);
+            return false;
+        }
+
+        if (milliseconds < 0) return IsNegative(cmd);
+        deadlineMs = DeadlineOf(cmd, milliseconds);
+        return true;
+    }
+
+    /// <summary>The deadline of a wait of so many milliseconds; 0: for ever.</summary>
+    internal static long DeadlineOf(scoped in CommandContext cmd, long milliseconds) =>
+        milliseconds == 0 || milliseconds >= Never - cmd.NowMs ? Never : cmd.NowMs + milliseconds;
+
+    private static bool TryDeadlineOrReply(scoped in CommandContext cmd, long milliseconds, out long deadlineMs)
+    {
+        deadlineMs = Never;
+        if (milliseconds < 0) return IsNegative(cmd);
+        if (milliseconds == 0) return true;
+        if (milliseconds >= Never - cmd.NowMs) return IsOutOfRange(cmd);
+        deadlineMs = cmd.NowMs + milliseconds;
+        return true;
+    }
+
+    private static bool IsNegative(scoped in CommandContext cmd)
+    {
+        cmd.Reply.Error("ERR timeout is negative"u8);
+        return false;
+    }
+
+    private static bool IsOutOfRange(scoped in CommandContext cmd)
+    {
+        cmd.Reply.Error("ERR timeout is out of range"u8);
+        return false;
+    }
+}

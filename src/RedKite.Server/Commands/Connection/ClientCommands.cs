@@ -1,0 +1,486 @@
+using System.Text;
+using RedKite.Protocol;
+using RedKite.Server.Acl;
+using RedKite.Server.Model;
+using RedKite.Server.Sessions;
+using static RedKite.Server.Model.CommandFlags;
+
+namespace RedKite.Server.Commands.Connection;
+
+/// <summary>The CLIENT container. The table is the single declaration of its subcommands and this file's contents.</summary>
+internal static class ClientCommands
+{
+    private const CommandFlags Usual = NoScript | Loading | Stale;
+
+    internal static readonly CommandFamily Family = new("connection", "connection",
+    [
+        new("CLIENT", -2, Sentinel, KeySpecs.None, WithoutSubcommand, new("2.4.0", "Depends on subcommand.", "A container of commands about client connections."),
+        [
+            new("CACHING", 3, Usual, KeySpecs.None, Caching, new("6.0.0", "O(1)", "Says whether the keys of the next command are tracked.", "mode:<YES | NO>")),
+            new("GETNAME", 2, Usual | Sentinel, KeySpecs.None, GetName, new("2.6.9", "O(1)", "Returns the connection's name.")),
+            new("GETREDIR", 2, Usual, KeySpecs.None, GetRedirection, new("6.0.0", "O(1)", "Returns the client that this connection's invalidation messages go to.")),
+            new("HELP", 2, Loading | Stale | Sentinel, KeySpecs.None, Help, new("5.0.0", "O(1)", "Tells what the subcommands do.")),
+            new("ID", 2, Usual | Sentinel, KeySpecs.None, Id, new("5.0.0", "O(1)", "Returns the connection's id.")),
+            new("INFO", 2, Usual | Sentinel, KeySpecs.None, Info, new("6.2.0", "O(1)", "Describes this connection.")) { Tips = ["nondeterministic_output"] },
+            new("KILL", -3, Admin | Usual | Sentinel | AllStripes, KeySpecs.None, Kill, new("2.4.0", "O(N) where N is the number of client connections", "Closes connections.", "filter:<ip:port@!2.8.12 | new-format:<[ID client-id]@2.8.12 | [TYPE normal_master_slave_pubsub:<NORMAL | MASTER@3.2.0 | SLAVE | REPLICA@5.0.0 | PUBSUB>]@2.8.12 | [USER username] | [ADDR ip:port] | [LADDR ip:port]@6.2.0 | [SKIPME skipme:<YES | NO>] | [MAXAGE maxage:integer]@7.4.0 ...>>")),
+            new("LIST", -2, Admin | Usual | Sentinel, KeySpecs.None, List, new("2.4.0", "O(N) where N is the number of client connections", "Describes all or some connections.", "[TYPE <NORMAL | MASTER | REPLICA | PUBSUB>]@5.0.0 [ID id:(client-id [client-id ...])]@6.2.0")) { Tips = ["nondeterministic_output"] },
+            new("NO-EVICT", 3, Admin | Usual | Sentinel, KeySpecs.None, NoEvict, new("7.0.0", "O(1)", "Protects the connection from being closed when clients use too much memory.", "enabled:<ON | OFF>")),
+            new("NO-TOUCH", 3, Usual, KeySpecs.None, NoTouch, new("7.2.0", "O(1)", "Says whether this connection's commands count as accesses to keys.", "<ON | OFF>")),
+            new("PAUSE", -3, Admin | Usual | Sentinel, KeySpecs.None, Pause, new("2.9.50", "O(1)", "Lets the commands of all clients wait for a time.", "timeout:integer mode:[WRITE | ALL]@6.2.0")),
+            new("REPLY", 3, Usual | Sentinel, KeySpecs.None, ReplyTo, new("3.2.0", "O(1)", "Says which commands of this connection are answered.", "<ON | OFF | SKIP>")),
+            new("SETINFO", 4, Usual | Sentinel, KeySpecs.None, SetInfo, new("7.2.0", "O(1)", "Names the library that uses the connection.", "<LIB-NAME libname | LIB-VER libver>")),
+            new("SETNAME", 3, Usual | Sentinel, KeySpecs.None, SetName, new("2.6.9", "O(1)", "Names the connection.", "connection-name")),
+            new("TRACKING", -3, Usual, KeySpecs.None, Tracking, new("6.0.0", "O(1). Some options may introduce additional complexity.", "Turns the tracking of the keys that this connection reads off.", "status:<ON | OFF> [REDIRECT client-id:integer] [PREFIX prefix [PREFIX prefix ...]] [BCAST] [OPTIN] [OPTOUT] [NOLOOP]")),
+            new("TRACKINGINFO", 2, Usual, KeySpecs.None, TrackingInfo, new("6.2.0", "O(1)", "Tells how the keys that this connection reads are tracked.")),
+            new("UNBLOCK", -3, Admin | Usual | AllStripes, KeySpecs.None, Unblock, new("5.0.0", "O(log N) where N is the number of client connections", "Ends another connection's blocking command.", "client-id [TIMEOUT | ERROR]")),
+            new("UNPAUSE", 2, Admin | Usual, KeySpecs.None, Unpause, new("6.2.0", "O(N) Where N is the number of paused clients", "Ends a pause.")),
+        ]),
+    ]);
+
+    /// <summary>Whether an argument may name a connection; otherwise replies why not.</summary>
+    internal static bool IsNameOrReply(scoped in CommandContext cmd, int argument)
+    {
+        if (IsPrintable(cmd[argument])) return true;
+        cmd.Reply.Error("ERR Client names cannot contain spaces, newlines or special characters."u8);
+        return false;
+    }
+
+    // Never executed: CLIENT alone has too few arguments, and every other form names a subcommand.
+    private static void WithoutSubcommand(ref CommandContext cmd) => cmd.ReplySyntaxError();
+
+    // CLIENT CACHING YES|NO: refused, as for every client whose keys are not tracked.
+    private static void Caching(ref CommandContext cmd) =>
+        cmd.Reply.Error("ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT mode enabled"u8);
+
+    // CLIENT GETNAME
+    private static void GetName(ref CommandContext cmd)
+    {
+        if (cmd.Session.Name.Length == 0) cmd.Reply.Null();
+        else cmd.Reply.Bulk(cmd.Session.Name);
+    }
+
+    // CLIENT GETREDIR
+    private static void GetRedirection(ref CommandContext cmd) => cmd.Reply.Integer(-1);
+
+    // CLIENT HELP
+    private static void Help(ref CommandContext cmd)
+    {
+        string[] lines =
+        [
+            "CLIENT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+            "CACHING (YES|NO)",
+            "    Whether the keys of the next command are tracked.",
+            "GETNAME",
+            "    The name of this connection.",
+            "GETREDIR",
+            "    The id of the client that gets this connection's invalidation messages.",
+            "ID",
+            "    The id of this connection.",
+            "INFO",
+            "    This connection's line of CLIENT LIST.",
+            "KILL <ip:port>",
+            "    Close the connection that comes from the address.",
+            "KILL <option> <value> [<option> <value> [...]]",
+            "    Close the connections that fit every option:",
+            "    * ADDR (<ip:port>|<unixsocket>:0), LADDR (<ip:port>|<unixsocket>:0)",
+            "      The client's and the server's address.",
+            "    * ID <client-id>, USER <username>",
+            "      One connection, or those of a user.",
+            "    * TYPE (NORMAL|MASTER|REPLICA|PUBSUB)",
+            "      Connections of one kind.",
+            "    * MAXAGE <seconds>",
+            "      Connections that are at least so old.",
+            "    * SKIPME (YES|NO)",
+            "      Whether to spare this connection (default: yes).",
+            "LIST [options ...]",
+            "    One line for each connection:",
+            "    * TYPE (NORMAL|MASTER|REPLICA|PUBSUB)",
+            "      Only connections of one kind.",
+            "    * ID <client-id> [<client-id> [...]]",
+            "      Only these connections.",
+            "NO-EVICT (ON|OFF)",
+            "    Whether this connection is spared when clients use too much memory.",
+            "NO-TOUCH (ON|OFF)",
+            "    Whether this connection's commands leave the access times of keys alone.",
+            "PAUSE <timeout> [WRITE|ALL]",
+            "    Let all commands, or those that write, wait for so many milliseconds.",
+            "REPLY (ON|OFF|SKIP)",
+            "    Whether commands are answered; SKIP: not the next one.",
+            "SETINFO (LIB-NAME|LIB-VER) <value>",
+            "    Name the client library, or its version.",
+            "SETNAME <name>",
+            "    Name this connection.",
+            "TRACKING (ON|OFF) [REDIRECT <id>] [BCAST] [PREFIX <prefix> [...]]",
+            "         [OPTIN] [OPTOUT] [NOLOOP]",
+            "    Only OFF: keys are not tracked.",
+            "TRACKINGINFO",
+            "    How the keys that this connection reads are tracked.",
+            "UNBLOCK <client-id> [TIMEOUT|ERROR]",
+            "    End another connection's blocking command.",
+            "UNPAUSE",
+            "    End a pause.",
+            "HELP",
+            "    These lines.",
+        ];
+        cmd.Reply.Array(lines.Length);
+        foreach (string line in lines) cmd.Reply.SimpleString(Encoding.Latin1.GetBytes(line));
+    }
+
+    // CLIENT ID
+    private static void Id(ref CommandContext cmd) => cmd.Reply.Integer(cmd.Session.Id);
+
+    // CLIENT INFO
+    private static void Info(ref CommandContext cmd) => ReplyLines(cmd, [cmd.Session]);
+
+    // CLIENT KILL addr:port
+    // CLIENT KILL [ID id] [TYPE type] [USER name] [ADDR addr:port] [LADDR addr:port] [SKIPME yes|no] [MAXAGE seconds]
+    private static void Kill(ref CommandContext cmd)
+    {
+        var filter = new ClientFilter();
+        if (cmd.Count == 3) filter.Address = cmd.Text(2);
+        else if (!TryFilterOrReply(cmd, out filter)) return;
+
+        int killed = 0;
+        foreach (Session session in cmd.Server.Clients.InOrder)
+        {
+            if (!filter.Matches(session, cmd.Session, cmd.NowMs)) continue;
+            killed++;
+
+            // The caller gets its reply first.
+            if (session == cmd.Session) session.CloseAfterReply();
+            else Kill(cmd, session);
+        }
+
+        if (cmd.Count > 3) cmd.Reply.Integer(killed);
+        else if (killed > 0) cmd.Reply.Ok();
+        else cmd.Reply.Error("ERR No such client"u8);
+    }
+
+    // CLIENT LIST [TYPE type] [ID id [id ...]]
+    private static void List(ref CommandContext cmd)
+    {
+        if (cmd.Count == 2)
+        {
+            ReplyLines(cmd, cmd.Server.Clients.InOrder);
+        }
+        else if (cmd.Count == 4 && cmd.Is(2, "TYPE"u8))
+        {
+            if (TryTypeOrReply(cmd, 3, out ClientType type)) ReplyLines(cmd, cmd.Server.Clients.InOrder.Where(session => session.Type == type));
+        }
+        else if (cmd.Count > 3 && cmd.Is(2, "ID"u8))
+        {
+            var sessions = new List<Session>();
+            for (int i = 3; i < cmd.Count; i++)
+            {
+                if (!RespNumber.TryParseInt64(cmd[i], out long id))
+                {
+                    cmd.Reply.Error("ERR Invalid client ID"u8);
+                    return;
+                }
+
+                if (cmd.Server.Clients.Find(id) is { } session) sessions.Add(session);
+            }
+
+            ReplyLines(cmd, sessions);
+        }
+        else
+        {
+            cmd.ReplySyntaxError();
+        }
+    }
+
+    // CLIENT NO-EVICT ON|OFF
+    private static void NoEvict(ref CommandContext cmd)
+    {
+        if (!TrySwitchOrReply(cmd, out bool on)) return;
+        cmd.Session.NoEvict = on;
+        cmd.Reply.Ok();
+    }
+
+    // CLIENT NO-TOUCH ON|OFF
+    private static void NoTouch(ref CommandContext cmd)
+    {
+        if (!TrySwitchOrReply(cmd, out bool on)) return;
+        cmd.Session.NoTouch = on;
+        cmd.Reply.Ok();
+    }
+
+    // All stripes are locked: from now on nobody serves a client that waits.
+    private static void Kill(scoped in CommandContext cmd, Session session)
+    {
+        if (session.Waiter is { } waiter) cmd.Server.Waiting.TryEndLocked(waiter);
+        cmd.Server.Clients.Kill(session);
+    }
+
+    // CLIENT PAUSE timeout [WRITE|ALL]
+    private static void Pause(ref CommandContext cmd)
+    {
+        if (cmd.Count > 4)
+        {
+            ReplyWrongForm(cmd);
+            return;
+        }
+
+        bool writesOnly = cmd.Count == 4 && cmd.Is(3, "WRITE"u8);
+        if (cmd.Count == 4 && !writesOnly && !cmd.Is(3, "ALL"u8))
+        {
+            cmd.Reply.Error("ERR CLIENT PAUSE mode must be WRITE or ALL"u8);
+            return;
+        }
+
+        if (!RespNumber.TryParseInt64(cmd[2], out long timeoutMs))
+        {
+            cmd.Reply.Error("ERR timeout is not an integer or out of range"u8);
+        }
+        else if (timeoutMs < 0)
+        {
+            cmd.Reply.Error("ERR timeout is negative"u8);
+        }
+        else if (timeoutMs > long.MaxValue - cmd.NowMs)
+        {
+            cmd.Reply.Error("ERR timeout is out of range"u8);
+        }
+        else
+        {
+            cmd.Server.Pause.Begin(cmd.NowMs + timeoutMs, writesOnly, cmd.NowMs);
+            cmd.Reply.Ok();
+        }
+    }
+
+    // CLIENT REPLY ON|OFF|SKIP
+    private static void ReplyTo(ref CommandContext cmd)
+    {
+        Session session = cmd.Session;
+        if (cmd.Is(2, "ON"u8))
+        {
+            session.ReplyMode = ReplyMode.On;
+            cmd.Reply.Ok();
+        }
+        else if (cmd.Is(2, "OFF"u8))
+        {
+            session.ReplyMode = ReplyMode.Off;
+        }
+        else if (cmd.Is(2, "SKIP"u8))
+        {
+            if (session.ReplyMode != ReplyMode.Off) session.ReplyMode = ReplyMode.SkipNext;
+        }
+        else
+        {
+            cmd.ReplySyntaxError();
+        }
+    }
+
+    // CLIENT SETINFO LIB-NAME|LIB-VER value
+    private static void SetInfo(ref CommandContext cmd)
+    {
+        bool isName = cmd.Is(2, "LIB-NAME"u8);
+        if (!isName && !cmd.Is(2, "LIB-VER"u8))
+        {
+            cmd.Reply.Error($"ERR Unrecognized option '{cmd.ShownText(2)}'");
+            return;
+        }
+
+        if (!IsPrintable(cmd[3]))
+        {
+            cmd.Reply.Error($"ERR {cmd.ShownText(2)} cannot contain spaces, newlines or special characters.");
+            return;
+        }
+
+        if (isName) cmd.Session.LibraryName = cmd.Text(3);
+        else cmd.Session.LibraryVersion = cmd.Text(3);
+        cmd.Reply.Ok();
+    }
+
+    // CLIENT SETNAME name
+    private static void SetName(ref CommandContext cmd)
+    {
+        if (!IsNameOrReply(cmd, 2)) return;
+        cmd.Session.Name = cmd.Text(2);
+        cmd.Reply.Ok();
+    }
+
+    // CLIENT TRACKING ON|OFF [option ...]: keys are not tracked, so that turning it on is refused rather than promised.
+    private static void Tracking(ref CommandContext cmd)
+    {
+        for (int i = 3; i < cmd.Count; i++)
+        {
+            if (cmd.Is(i, "BCAST"u8) || cmd.Is(i, "OPTIN"u8) || cmd.Is(i, "OPTOUT"u8) || cmd.Is(i, "NOLOOP"u8)) continue;
+            if (i + 1 < cmd.Count && cmd.Is(i, "PREFIX"u8))
+            {
+                i++;
+            }
+            else if (i + 1 < cmd.Count && cmd.Is(i, "REDIRECT"u8))
+            {
+                if (!cmd.TryIntegerOrReply(++i, out long id)) return;
+                if (cmd.Server.Clients.Find(id) is not null) continue;
+                cmd.Reply.Error("ERR The client ID you want redirect to does not exist"u8);
+                return;
+            }
+            else
+            {
+                cmd.ReplySyntaxError();
+                return;
+            }
+        }
+
+        if (cmd.Is(2, "OFF"u8)) cmd.Reply.Ok();
+        else if (cmd.Is(2, "ON"u8)) cmd.Reply.Error("ERR RedKite does not track keys for client side caching"u8);
+        else cmd.ReplySyntaxError();
+    }
+
+    // CLIENT TRACKINGINFO
+    private static void TrackingInfo(ref CommandContext cmd)
+    {
+        cmd.Reply.Map(3);
+        cmd.Reply.Bulk("flags"u8);
+        cmd.Reply.Set(1);
+        cmd.Reply.Bulk("off"u8);
+        cmd.Reply.Bulk("redirect"u8);
+        cmd.Reply.Integer(-1);
+        cmd.Reply.Bulk("prefixes"u8);
+        cmd.Reply.Array(0);
+    }
+
+    // CLIENT UNBLOCK id [TIMEOUT|ERROR]. All stripes are locked, so that nobody serves the client meanwhile.
+    private static void Unblock(ref CommandContext cmd)
+    {
+        if (cmd.Count > 4)
+        {
+            ReplyWrongForm(cmd);
+            return;
+        }
+
+        bool asError = cmd.Count == 4 && cmd.Is(3, "ERROR"u8);
+        if (cmd.Count == 4 && !asError && !cmd.Is(3, "TIMEOUT"u8))
+        {
+            cmd.Reply.Error("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR"u8);
+            return;
+        }
+
+        if (!cmd.TryIntegerOrReply(2, out long id)) return;
+        cmd.Reply.Integer(cmd.Unblock(id, asError) ? 1 : 0);
+    }
+
+    // CLIENT UNPAUSE
+    private static void Unpause(ref CommandContext cmd)
+    {
+        cmd.Server.EndPause();
+        cmd.Reply.Ok();
+    }
+
+    private static bool TryFilterOrReply(scoped in CommandContext cmd, out ClientFilter filter)
+    {
+        filter = new ClientFilter { SkipsCaller = true };
+        for (int i = 2; i < cmd.Count; i += 2)
+        {
+            if (i + 1 == cmd.Count)
+            {
+                cmd.ReplySyntaxError();
+                return false;
+            }
+
+            if (!TryConditionOrReply(cmd, i, ref filter)) return false;
+        }
+
+        return true;
+    }
+
+    private static bool TryConditionOrReply(scoped in CommandContext cmd, int option, ref ClientFilter filter)
+    {
+        int value = option + 1;
+        if (cmd.Is(option, "ID"u8))
+        {
+            if (!RespNumber.TryParseInt64(cmd[value], out long id) || id < 1)
+            {
+                cmd.Reply.Error("ERR client-id should be greater than 0"u8);
+                return false;
+            }
+
+            filter.Id = id;
+        }
+        else if (cmd.Is(option, "MAXAGE"u8))
+        {
+            if (!RespNumber.TryParseInt64(cmd[value], out long seconds))
+            {
+                cmd.Reply.Error("ERR maxage is not an integer or out of range"u8);
+                return false;
+            }
+
+            if (seconds <= 0)
+            {
+                cmd.Reply.Error("ERR maxage should be greater than 0"u8);
+                return false;
+            }
+
+            filter.AgeSecondsMin = seconds;
+        }
+        else if (cmd.Is(option, "TYPE"u8))
+        {
+            if (!TryTypeOrReply(cmd, value, out ClientType type)) return false;
+            filter.Type = type;
+        }
+        else if (cmd.Is(option, "ADDR"u8))
+        {
+            filter.Address = cmd.Text(value);
+        }
+        else if (cmd.Is(option, "LADDR"u8))
+        {
+            filter.LocalAddress = cmd.Text(value);
+        }
+        else if (cmd.Is(option, "USER"u8))
+        {
+            filter.User = cmd.Text(value);
+            if (filter.User == DefaultUser.Name) return true;
+            cmd.Reply.Error($"ERR No such user '{cmd.ShownText(value)}'");
+            return false;
+        }
+        else if (cmd.Is(option, "SKIPME"u8) && (cmd.Is(value, "YES"u8) || cmd.Is(value, "NO"u8)))
+        {
+            filter.SkipsCaller = cmd.Is(value, "YES"u8);
+        }
+        else
+        {
+            cmd.ReplySyntaxError();
+            return false;
+        }
+
+        return true;
+    }
+
+    private static bool TryTypeOrReply(scoped in CommandContext cmd, int argument, out ClientType type)
+    {
+        type = ClientType.Normal;
+        if (cmd.Is(argument, "NORMAL"u8)) return true;
+        type = ClientType.Replica;
+        if (cmd.Is(argument, "REPLICA"u8) || cmd.Is(argument, "SLAVE"u8)) return true;
+        type = ClientType.PubSub;
+        if (cmd.Is(argument, "PUBSUB"u8)) return true;
+        type = ClientType.Master;
+        if (cmd.Is(argument, "MASTER"u8)) return true;
+        cmd.Reply.Error($"ERR Unknown client type '{cmd.ShownText(argument)}'");
+        return false;
+    }
+
+    private static bool TrySwitchOrReply(scoped in CommandContext cmd, out bool on)
+    {
+        on = cmd.Is(2, "ON"u8);
+        if (on || cmd.Is(2, "OFF"u8)) return true;
+        cmd.ReplySyntaxError();
+        return false;
+    }
+
+    private static void ReplyLines(scoped in CommandContext cmd, IEnumerable<Session> sessions)
+    {
+        long argumentBytes = 0;
+        for (int i = 0; i < cmd.Count; i++) argumentBytes += cmd[i].Length;
+        var text = new StringBuilder();
+        foreach (Session session in sessions) ClientDescription.Append(text, session, cmd.NowMs, session == cmd.Session ? argumentBytes : 0);
+        cmd.Reply.Verbatim("txt"u8, Encoding.Latin1.GetBytes(text.ToString()));
+    }
+
+    private static void ReplyWrongForm(scoped in CommandContext cmd) =>
+        cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try CLIENT HELP.");
+
+    // As Redis has it: everything from ! to ~, so that the fields of CLIENT LIST stay apart.
+    private static bool IsPrintable(ReadOnlySpan<byte> text) => text.IndexOfAnyExceptInRange((byte)'!', (byte)'~') < 0;
+}

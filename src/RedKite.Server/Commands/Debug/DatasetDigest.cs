@@ -1,0 +1,177 @@
+using System.Buffers.Binary;
+using System.Globalization;
+using System.Security.Cryptography;
+using System.Text;
+using RedKite.Store.Keyspace;
+using RedKite.Store.Values.Hashes;
+using RedKite.Store.Values.Lists;
+using RedKite.Store.Values.Packed;
+using RedKite.Store.Values.Sets;
+using RedKite.Store.Values.SortedSets;
+using RedKite.Store.Values.Streams;
+
+namespace RedKite.Server.Commands.Debug;
+
+/// <summary>
+/// A number of 20 bytes that tells what is in a key or in all databases, however it is kept: DEBUG DIGEST and DIGEST-VALUE.
+/// Servers with equal data reply the same one, Redis too, so how the bytes are put together follows Redis.
+/// </summary>
+/// <remarks>
+/// Elements in order are mixed in one after the other; elements without an order are each added by XOR. A value that needs
+/// both, as a hash's field with its value, is mixed apart and then added.
+/// </remarks>
+internal ref struct DatasetDigest
+{
+    internal const int Bytes = SHA1.HashSizeInBytes;
+
+    private readonly Span<byte> _digest;
+
+    /// <param name="digest">Where the digest is kept: 20 bytes, 0 at the start.</param>
+    internal DatasetDigest(Span<byte> digest) => _digest = digest;
+
+    /// <summary>Mixes in the number of a database or of a type.</summary>
+    internal readonly void MixNumber(int number)
+    {
+        Span<byte> bytes = stackalloc byte[sizeof(int)];
+        BinaryPrimitives.WriteInt32BigEndian(bytes, number);
+        Mix(bytes);
+    }
+
+    /// <summary>Mixes in what comes next: its place matters.</summary>
+    internal readonly void Mix(scoped ReadOnlySpan<byte> bytes)
+    {
+        Add(bytes);
+        Hash(_digest, _digest);
+    }
+
+    /// <summary>Adds one of several that have no order.</summary>
+    internal readonly void Add(scoped ReadOnlySpan<byte> bytes)
+    {
+        Span<byte> hash = stackalloc byte[Bytes];
+        Hash(bytes, hash);
+        for (int i = 0; i < Bytes; i++) _digest[i] ^= hash[i];
+    }
+
+    /// <summary>Mixes in a key's value with its type and whether it expires; when it does is left out.</summary>
+    internal readonly void MixValue(Database database, Entry entry, long nowMs)
+    {
+        MixNumber(TypeNumber(entry.Type));
+        switch (entry.Type)
+        {
+            case DataType.String:
+                Mix(entry.Value);
+                break;
+            case DataType.List:
+                MixList(database, entry);
+                break;
+            case DataType.Set:
+                AddSet(database, entry);
+                break;
+            case DataType.SortedSet:
+                AddSortedSet(database, entry);
+                break;
+            case DataType.Hash:
+                AddHash(database, entry, nowMs);
+                break;
+            case DataType.Stream:
+                MixStream(database, entry);
+                break;
+        }
+
+        if (entry.Expires) Add("!!expire!!"u8);
+    }
+
+    // As Redis numbers them; 5 is a module's.
+    private static int TypeNumber(DataType type) => type switch
+    {
+        DataType.String => 0,
+        DataType.List => 1,
+        DataType.Set => 2,
+        DataType.SortedSet => 3,
+        DataType.Hash => 4,
+        _ => 6,
+    };
+
+    private readonly void MixList(Database database, Entry entry)
+    {
+        var list = new ListValue(database, entry, default);
+        ListReader elements = list.Read(0, list.Count);
+        while (elements.MoveNext()) Mix(elements.Current);
+    }
+
+    private readonly void AddSet(Database database, Entry entry)
+    {
+        SetEnumerator members = SetView.Of(database, entry).Enumerate(stackalloc byte[SetEnumerator.NumberBytesMax]);
+        while (members.MoveNext()) Add(members.Current);
+    }
+
+    private readonly void AddSortedSet(Database database, Entry entry)
+    {
+        Span<byte> element = stackalloc byte[Bytes];
+        var digest = new DatasetDigest(element);
+        for (SortedSetCursor place = new SortedSetValue(database, entry).At(0, stackalloc byte[CanonicalInteger.TextBytesMax]); place.Exists; place.MoveNext())
+        {
+            element.Clear();
+            digest.Mix(place.Member);
+            digest.Mix(Encoding.ASCII.GetBytes(SeventeenDigits(place.Score)));
+            Add(element);
+        }
+    }
+
+    private readonly void AddHash(Database database, Entry entry, long nowMs)
+    {
+        Span<byte> element = stackalloc byte[Bytes];
+        Span<byte> digits = stackalloc byte[CanonicalInteger.TextBytesMax];
+        var digest = new DatasetDigest(element);
+        HashFields fields = HashValue.Open(database, entry, nowMs).Fields();
+        while (fields.MoveNext())
+        {
+            element.Clear();
+            digest.Mix(fields.Field.Bytes(digits));
+            digest.Mix(fields.Value.Bytes(digits));
+            if (fields.ExpiryMs != long.MaxValue) digest.Add("!!hexpire!!"u8);
+            Add(element);
+        }
+    }
+
+    private readonly void MixStream(Database database, Entry entry)
+    {
+        Span<byte> scratch = stackalloc byte[CompactText.ScratchBytes];
+        StreamCursor cursor = StreamValue.Of(database, entry).Range(default, StreamId.Max);
+        while (cursor.MoveNext())
+        {
+            Mix(Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"{cursor.Id.Ms}.{cursor.Id.Sequence}")));
+            StreamFields fields = cursor.Fields;
+            for (int i = 0; i < fields.Count; i++)
+            {
+                Mix(fields.Name().Bytes(scratch));
+                Mix(fields.Value().Bytes(scratch));
+            }
+        }
+    }
+
+    // As C's %.17g.
+    private static string SeventeenDigits(double number)
+    {
+        if (double.IsInfinity(number)) return number > 0 ? "inf" : "-inf";
+        string scientific = number.ToString("E16", CultureInfo.InvariantCulture); // d.dddddddddddddddddE+ddd
+        int mark = scientific.IndexOf('E', StringComparison.Ordinal);
+        int exponent = int.Parse(scientific.AsSpan(mark + 1), NumberStyles.AllowLeadingSign, CultureInfo.InvariantCulture);
+        if (exponent is < -4 or >= 17)
+        {
+            char sign = exponent < 0 ? '-' : '+';
+            return string.Create(CultureInfo.InvariantCulture, $"{WithoutZeros(scientific[..mark])}e{sign}{Math.Abs(exponent):00}");
+        }
+
+        string minus = scientific[0] == '-' ? "-" : "";
+        string digits = scientific[minus.Length..mark].Replace(".", "", StringComparison.Ordinal);
+        if (exponent < 0) return minus + WithoutZeros("0." + new string('0', -exponent - 1) + digits);
+        return minus + WithoutZeros(digits[..(exponent + 1)] + "." + digits[(exponent + 1)..]);
+    }
+
+    private static string WithoutZeros(string number) => number.TrimEnd('0').TrimEnd('.');
+
+#pragma warning disable CA5350 // Nothing is protected by it; Redis takes this one.
+    private static void Hash(scoped ReadOnlySpan<byte> bytes, scoped Span<byte> hash) => SHA1.HashData(bytes, hash);
+#pragma warning restore CA5350
+}

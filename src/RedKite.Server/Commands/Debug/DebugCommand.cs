@@ -1,0 +1,261 @@
+using System.Buffers.Text;
+using System.Globalization;
+using System.Text;
+using RedKite.Protocol;
+using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Commands.Keys;
+using RedKite.Server.Config;
+using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Commands.Debug;
+
+/// <summary>
+/// DEBUG, for those who test servers and clients. It is one command without subcommands in the table, as in Redis, so it
+/// names no keys: what touches one locks its stripe here.
+/// </summary>
+internal static class DebugCommand
+{
+    // Redis's limit of what a list's node may hold unpacked.
+    private const ulong PackedThresholdBytesMax = 1UL << 32;
+
+    internal static void Execute(ref CommandContext cmd)
+    {
+        if (cmd.Is(1, "HELP"u8) && cmd.Count == 2) Help(cmd);
+        else if (cmd.Is(1, "SLEEP"u8) && cmd.Count == 3) Sleep(cmd);
+        else if (cmd.Is(1, "OBJECT"u8) && cmd.Count == 3) Object(cmd);
+        else if (cmd.Is(1, "SET-ACTIVE-EXPIRE"u8) && cmd.Count == 3) SetActiveExpire(cmd);
+        else if (cmd.Is(1, "POPULATE"u8) && cmd.Count is >= 3 and <= 5) Populate(cmd);
+        else if (cmd.Is(1, "PROTOCOL"u8) && cmd.Count == 3) Protocol(cmd);
+        else if (cmd.Is(1, "QUICKLIST-PACKED-THRESHOLD"u8) && cmd.Count == 3) PackedThreshold(cmd);
+        else if (cmd.Is(1, "CHANGE-REPL-ID"u8) && cmd.Count == 2) ChangeReplicationId(cmd);
+        else if (cmd.Is(1, "ERROR"u8) && cmd.Count == 3) cmd.Reply.Error(cmd[2]);
+        else if (cmd.Is(1, "LOG"u8) && cmd.Count == 3) Log(cmd);
+        else if (cmd.Is(1, "DIGEST"u8) && cmd.Count == 2) DebugDataset.Digest(cmd);
+        else if (cmd.Is(1, "DIGEST-VALUE"u8)) DebugDataset.DigestValues(cmd);
+        else if (cmd.Is(1, "RELOAD"u8)) DebugDataset.Reload(cmd);
+        else cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try DEBUG HELP.");
+    }
+
+    // DEBUG SLEEP seconds: this client's loop stands still, the others go on.
+    private static void Sleep(scoped in CommandContext cmd)
+    {
+        if (Utf8Parser.TryParse(cmd[2], out double seconds, out _) && seconds > 0)
+        {
+            Thread.Sleep((int)Math.Min(seconds * 1000, int.MaxValue));
+            cmd.RefreshTime();
+        }
+
+        cmd.Reply.Ok();
+    }
+
+    // DEBUG OBJECT key
+    private static void Object(scoped in CommandContext cmd)
+    {
+        ulong hash = cmd.Server.Keyspace.Hash(cmd[2]);
+        int stripe = cmd.Server.Keyspace.StripeOf(hash);
+        cmd.EnterStripe(stripe);
+        Entry entry = cmd.Database.Find(cmd[2], hash, cmd.NowMs);
+        string? line = entry.Exists ? Describe(entry, cmd.NowMs) : null;
+        cmd.ExitStripe(stripe);
+        if (line is null) cmd.Reply.Error("ERR no such key"u8);
+        else cmd.Reply.SimpleString(Encoding.ASCII.GetBytes(line));
+    }
+
+    private static string Describe(Entry entry, long nowMs)
+    {
+        string encoding = Encoding.ASCII.GetString(EncodingNames.Of(entry.Encoding));
+        return string.Create(CultureInfo.InvariantCulture, $"Value at:0x{entry.Address:x} refcount:1 encoding:{encoding} serializedlength:{SerializedBytes(entry)} lru:{entry.AccessClock} lru_seconds_idle:{AccessClock.IdleSeconds(entry.AccessClock, nowMs)}");
+    }
+
+    // A string's length in the snapshot format, without compression: a short integer as such, or a length and the bytes.
+    private static int SerializedBytes(Entry entry)
+    {
+        int length = entry.Value.Length;
+        if (length <= 11 && RespNumber.TryParseInt64(entry.Value, out long value))
+        {
+            if (value is >= sbyte.MinValue and <= sbyte.MaxValue) return 2;
+            if (value is >= short.MinValue and <= short.MaxValue) return 3;
+            if (value is >= int.MinValue and <= int.MaxValue) return 5;
+        }
+
+        return length + (length < 1 << 6 ? 1 : length < 1 << 14 ? 2 : 5);
+    }
+
+    // DEBUG SET-ACTIVE-EXPIRE 0|1
+    private static void SetActiveExpire(scoped in CommandContext cmd)
+    {
+        cmd.Server.ExpiresActively = RespNumber.TryParseInt64(cmd[2], out long on) && on != 0;
+        cmd.Reply.Ok();
+    }
+
+    // DEBUG POPULATE count [prefix] [size]: keys that exist stay as they are.
+    private static void Populate(scoped in CommandContext cmd)
+    {
+        long size = 0;
+        if (!RespNumber.TryParseInt64(cmd[2], out long count) || count < 0 || (cmd.Count == 5 && (!RespNumber.TryParseInt64(cmd[4], out size) || size < 0)))
+        {
+            cmd.Reply.Error("ERR value is out of range, must be positive"u8);
+            return;
+        }
+
+        if (size > cmd.Server.Settings.ProtoMaxBulkLength)
+        {
+            cmd.Reply.Error("ERR string exceeds maximum allowed size (proto-max-bulk-len)"u8);
+            return;
+        }
+
+        string prefix = cmd.Count > 3 ? cmd.Text(3) : "key";
+        for (long i = 0; i < count; i++)
+        {
+            byte[] key = Encoding.Latin1.GetBytes(string.Create(CultureInfo.InvariantCulture, $"{prefix}:{i}"));
+            byte[] value = Encoding.Latin1.GetBytes(string.Create(CultureInfo.InvariantCulture, $"value:{i}"));
+            AddIfMissing(cmd, key, value, cmd.Count == 5 ? (int)size : value.Length);
+        }
+
+        cmd.Reply.Ok();
+    }
+
+    private static void AddIfMissing(scoped in CommandContext cmd, byte[] key, ReadOnlySpan<byte> value, int size)
+    {
+        ulong hash = cmd.Server.Keyspace.Hash(key);
+        int stripe = cmd.Server.Keyspace.StripeOf(hash);
+        cmd.EnterStripe(stripe);
+        Entry entry = cmd.Database.Find(key, hash, cmd.NowMs);
+        if (!entry.Exists)
+        {
+            ValueEncoding encoding = size <= StringEncoding.EmbeddedBytesMax ? ValueEncoding.Embedded : ValueEncoding.Raw;
+            entry = cmd.Database.WriteString(key, hash, entry, size, encoding, Database.NoExpiry, cmd.NewAccessClock);
+            Span<byte> room = entry.Value;
+            room.Clear();
+            value[..Math.Min(value.Length, size)].CopyTo(room);
+            cmd.Changed();
+        }
+
+        cmd.ExitStripe(stripe);
+    }
+
+    // DEBUG QUICKLIST-PACKED-THRESHOLD size: checked, and without effect: a list's nodes are laid out by their own rules here.
+    private static void PackedThreshold(scoped in CommandContext cmd)
+    {
+        if (MemorySize.TryParse(cmd.Text(2), out ulong bytes) && bytes <= PackedThresholdBytesMax) cmd.Reply.Ok();
+        else cmd.Reply.Error("ERR argument must be a memory value bigger than 1 and smaller than 4gb"u8);
+    }
+
+    // DEBUG CHANGE-REPL-ID
+    private static void ChangeReplicationId(scoped in CommandContext cmd)
+    {
+        cmd.Server.ChangeReplicationId();
+        cmd.Reply.Ok();
+    }
+
+    // DEBUG LOG message
+    private static void Log(scoped in CommandContext cmd)
+    {
+        cmd.Server.Log.Warning("DEBUG LOG: " + cmd.Text(2));
+        cmd.Reply.Ok();
+    }
+
+    // DEBUG PROTOCOL type: one reply of each kind, for tests of clients.
+    private static void Protocol(scoped in CommandContext cmd)
+    {
+        ReplyWriter reply = cmd.Reply;
+        if (cmd.Is(2, "string"u8)) reply.Bulk("Hello World"u8);
+        else if (cmd.Is(2, "integer"u8)) reply.Integer(12345);
+        else if (cmd.Is(2, "double"u8)) reply.Double(3.141);
+        else if (cmd.Is(2, "null"u8)) reply.Null();
+        else if (cmd.Is(2, "array"u8)) Numbers(reply, reply.Array);
+        else if (cmd.Is(2, "set"u8)) Numbers(reply, reply.Set);
+        else if (cmd.Is(2, "map"u8)) NumberMap(reply);
+        else if (cmd.Is(2, "attrib"u8)) Attribute(reply);
+        else if (cmd.Is(2, "push"u8)) Push(reply);
+        else if (cmd.Is(2, "verbatim"u8)) reply.Verbatim("txt"u8, "This is a verbatim\nstring"u8);
+        else if (cmd.Is(2, "true"u8)) reply.Boolean(true);
+        else if (cmd.Is(2, "false"u8)) reply.Boolean(false);
+        else if (cmd.Is(2, "bignum"u8)) BigNumber(reply);
+        else reply.Error("ERR Wrong protocol type name. Please use one of the following: string|integer|double|bignum|null|array|set|map|attrib|push|verbatim|true|false"u8);
+    }
+
+    private static void Numbers(ReplyWriter reply, Action<int> begin)
+    {
+        begin(3);
+        for (int i = 0; i < 3; i++) reply.Integer(i);
+    }
+
+    private static void NumberMap(ReplyWriter reply)
+    {
+        reply.Map(3);
+        for (int i = 0; i < 3; i++)
+        {
+            reply.Integer(i);
+            reply.Boolean(i == 1);
+        }
+    }
+
+    private static void Attribute(ReplyWriter reply)
+    {
+        // An attribute is RESP3's alone; what it belongs to is told to both.
+        if (reply.Resp3)
+        {
+            reply.Raw("|1\r\n"u8);
+            reply.Bulk("key-popularity"u8);
+            reply.Array(2);
+            reply.Bulk("key:123"u8);
+            reply.Integer(90);
+        }
+
+        reply.Bulk("Some real reply following the attribute"u8);
+    }
+
+    private static void Push(ReplyWriter reply)
+    {
+        if (!reply.Resp3)
+        {
+            reply.Error("ERR RESP2 is not supported by this command"u8);
+            return;
+        }
+
+        reply.Push(2);
+        reply.Bulk("server-cpu-usage"u8);
+        reply.Integer(42);
+        reply.Bulk("Some real reply following the push reply"u8);
+    }
+
+    private static void BigNumber(ReplyWriter reply)
+    {
+        if (reply.Resp3) reply.Raw("(1234567999999999999999999999999999999\r\n"u8);
+        else reply.Bulk("1234567999999999999999999999999999999"u8);
+    }
+
+    // DEBUG HELP
+    private static void Help(scoped in CommandContext cmd) => HelpReply.Write(
+        cmd.Reply, "DEBUG",
+        "CHANGE-REPL-ID",
+        "    Give the data's history another name.",
+        "DIGEST",
+        "    Reply 40 digits that are equal where the data is equal.",
+        "DIGEST-VALUE [<key> ...]",
+        "    Reply such digits for the value of each <key>.",
+        "ERROR <string>",
+        "    Reply <string> as an error.",
+        "LOG <message>",
+        "    Write <message> to the server's log.",
+        "OBJECT <key>",
+        "    Tell how <key>'s value is stored.",
+        "POPULATE <count> [<prefix>] [<size>]",
+        "    Create <count> strings <prefix>:<number> (default: key:<number>), each of",
+        "    <size> bytes. Keys that exist stay as they are.",
+        "PROTOCOL <type>",
+        "    Reply something of a <type>: string, integer, double, bignum, null, array,",
+        "    set, map, attrib, push, verbatim, true, false.",
+        "QUICKLIST-PACKED-THRESHOLD <size>",
+        "    Accepted for the sake of test programs, without effect.",
+        "RELOAD [<option> ...]",
+        "    Write every value as it is saved, and take what is read from that in its place.",
+        "    Options: MERGE, NOFLUSH, NOSAVE.",
+        "SET-ACTIVE-EXPIRE <0|1>",
+        "    Switch off (0) or on (1) that expired keys are removed although nobody",
+        "    asks for them.",
+        "SLEEP <seconds>",
+        "    Let the event loop of this client stand still. Decimals are allowed.");
+}

@@ -1,0 +1,153 @@
+using System.Text;
+using RedKite.Persistence.Rdb;
+using RedKite.Server.Commands.Keys;
+using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Commands.Debug;
+
+/// <summary>
+/// What DEBUG does with all of the data: DIGEST and DIGEST-VALUE tell whether two servers hold the same, RELOAD takes every
+/// value through the form in which it is saved.
+/// </summary>
+internal static class DebugDataset
+{
+    /// <summary>DEBUG DIGEST: 0 when there is no key.</summary>
+    internal static void Digest(scoped in CommandContext cmd)
+    {
+        Span<byte> bytes = stackalloc byte[DatasetDigest.Bytes];
+        Span<byte> keyBytes = stackalloc byte[DatasetDigest.Bytes];
+        bytes.Clear();
+        var digest = new DatasetDigest(bytes);
+        var keyDigest = new DatasetDigest(keyBytes);
+        Keyspace keyspace = cmd.Server.Keyspace;
+        for (int index = 0; index < keyspace.Databases.Length; index++)
+        {
+            Database database = keyspace.Databases[index];
+            if (database.Count == 0) continue;
+            digest.MixNumber(index);
+            for (int stripe = 0; stripe < keyspace.Stripes.Length; stripe++)
+            {
+                cmd.EnterStripe(stripe);
+                foreach (nint block in BlocksOf(database, stripe))
+                {
+                    Entry entry = Entry.FromBlock(block);
+                    if (entry.Expires && entry.ExpiryMs <= cmd.NowMs) continue;
+                    keyBytes.Clear();
+                    keyDigest.Mix(entry.Key);
+                    keyDigest.MixValue(database, entry, cmd.NowMs);
+                    digest.Add(keyBytes);
+                }
+
+                cmd.ExitStripe(stripe);
+            }
+        }
+
+        Reply(cmd, bytes);
+    }
+
+    /// <summary>DEBUG DIGEST-VALUE [key ...]: 0 for a key that is missing.</summary>
+    internal static void DigestValues(scoped in CommandContext cmd)
+    {
+        Span<byte> bytes = stackalloc byte[DatasetDigest.Bytes];
+        cmd.Reply.Array(cmd.Count - 2);
+        for (int i = 2; i < cmd.Count; i++)
+        {
+            bytes.Clear();
+            ulong hash = cmd.Server.Keyspace.Hash(cmd[i]);
+            int stripe = cmd.Server.Keyspace.StripeOf(hash);
+            cmd.EnterStripe(stripe);
+            Entry entry = cmd.Database.Find(cmd[i], hash, cmd.NowMs);
+            if (entry.Exists) new DatasetDigest(bytes).MixValue(cmd.Database, entry, cmd.NowMs);
+            cmd.ExitStripe(stripe);
+            Reply(cmd, bytes);
+        }
+    }
+
+    /// <summary>DEBUG RELOAD [option ...]: stripe by stripe, each value is written, read again, and replaced by what was read.</summary>
+    internal static void Reload(scoped in CommandContext cmd)
+    {
+        bool saves = true;
+        for (int i = 2; i < cmd.Count; i++)
+        {
+            if (cmd.Is(i, "NOSAVE"u8))
+            {
+                saves = false;
+            }
+            else if (!cmd.Is(i, "MERGE"u8) && !cmd.Is(i, "NOFLUSH"u8))
+            {
+                cmd.Reply.Error("ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options."u8);
+                return;
+            }
+        }
+
+        if (!saves)
+        {
+            cmd.Reply.Error("ERR Error trying to load the RDB dump, there is none: this version keeps data in memory only"u8);
+            return;
+        }
+
+        foreach (Database database in cmd.Server.Keyspace.Databases)
+        {
+            for (int stripe = 0; stripe < cmd.Server.Keyspace.Stripes.Length; stripe++)
+            {
+                cmd.EnterStripe(stripe);
+                string? failed = null;
+                foreach (byte[] key in KeysOf(database, stripe))
+                {
+                    if (!TryReload(cmd, database, key)) failed ??= Encoding.Latin1.GetString(key);
+                }
+
+                cmd.ExitStripe(stripe);
+                if (failed is null) continue;
+                cmd.Reply.Error($"ERR Error trying to load the RDB dump, the value of '{failed}' was not read");
+                return;
+            }
+        }
+
+        cmd.Reply.Ok();
+    }
+
+    private static bool TryReload(scoped in CommandContext cmd, Database database, byte[] key)
+    {
+        ulong hash = cmd.Server.Keyspace.Hash(key);
+        Entry entry = database.Find(key, hash, cmd.NowMs);
+        if (!entry.Exists) return true;
+        long expiryMs = entry.ExpiryMs;
+        if (!DumpCommands.TryWrite(cmd, database, entry, forLater: true, out RdbOutput payload)) return true;
+        entry = database.Find(key, hash, cmd.NowMs);
+        bool read = !payload.Overflowed && DumpPayload.IsIntact(payload.Written)
+            && DumpCommands.TryReplace(cmd, entry, payload.Written, database, key, hash, entry.AccessClock);
+        payload.Clear();
+        if (!read) return false;
+        if (expiryMs != Database.NoExpiry) database.WriteExpiry(database.Find(key, hash, cmd.NowMs), expiryMs);
+        return true;
+    }
+
+    private static List<byte[]> KeysOf(Database database, int stripe)
+    {
+        List<nint> blocks = BlocksOf(database, stripe);
+        var keys = new List<byte[]>(blocks.Count);
+        foreach (nint block in blocks) keys.Add(Entry.FromBlock(block).Key.ToArray());
+        return keys;
+    }
+
+    private static List<nint> BlocksOf(Database database, int stripe)
+    {
+        var blocks = new List<nint>();
+        if (database.TableIn(stripe) is not { Count: > 0 } table) return blocks;
+        uint prefix = 0;
+        while (table.NextSegment(ref prefix, blocks))
+        {
+        }
+
+        return blocks;
+    }
+
+    private static void Reply(scoped in CommandContext cmd, ReadOnlySpan<byte> digest)
+    {
+        Span<byte> text = stackalloc byte[2 * DatasetDigest.Bytes];
+        Convert.TryToHexStringLower(digest, text, out _);
+        cmd.Reply.SimpleString(text);
+    }
+}

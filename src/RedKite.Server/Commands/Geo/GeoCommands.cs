@@ -1,0 +1,143 @@
+using System.Buffers;
+using System.Globalization;
+using RedKite.Protocol;
+using RedKite.Server.Commands.SortedSets;
+using RedKite.Server.Model;
+using RedKite.Store.Values.SortedSets;
+using static RedKite.Server.Model.CommandFlags;
+using static RedKite.Server.Model.KeyFlags;
+
+namespace RedKite.Server.Commands.Geo;
+
+/// <summary>
+/// Geo commands that name their members: positions are the scores of a sorted set (see <see cref="GeoCell"/>). The table is
+/// their single declaration and this file's contents. Searches are in GeoSearchCommands.
+/// </summary>
+internal static class GeoCommands
+{
+    /// <summary>Room for a coordinate's text: a sign, three digits, a point and 17 digits.</summary>
+    private const int CoordinateTextMax = 32;
+
+    // The largest double has 309 digits before the point.
+    private const int DistanceTextMax = 320;
+
+    private const int HashTextLength = 11;
+    private const int ScoresOnStack = 64;
+
+    private static readonly KeySpec[] Accessed = KeySpecs.One(1, KeyFlags.ReadOnly | Access);
+
+    internal static readonly CommandFamily Family = new("geo", "geo",
+    [
+        new("GEOADD", -5, Write | DenyOom, KeySpecs.One(1, ReadWrite | Update), GeoAdd,
+            new("3.2.0", "O(log(N)) for each item added, where N is the number of elements in the sorted set.", "Adds places to a geo index or changes their positions.",
+                "key condition:[NX | XX]@6.2.0 [change:CH@6.2.0] longitude latitude member [longitude latitude member ...]")),
+        new("GEOPOS", -2, CommandFlags.ReadOnly, Accessed, GeoPos,
+            new("3.2.0", "O(N) where N is the number of members requested.", "Returns the positions of places in a geo index.", "key [member ...]")),
+        new("GEODIST", -4, CommandFlags.ReadOnly, Accessed, GeoDist,
+            new("3.2.0", "O(log(N))", "Returns the distance between two places in a geo index.", "key member1 member2 unit:[M | KM | FT | MI]")),
+        new("GEOHASH", -2, CommandFlags.ReadOnly, Accessed, GeoHash,
+            new("3.2.0", "O(log(N)) for each member requested, where N is the number of elements in the sorted set.", "Returns the positions of places in a geo index as geohashes.", "key [member ...]")),
+    ]);
+
+    // GEOADD key [NX | XX] [CH] longitude latitude member [longitude latitude member ...]
+    private static void GeoAdd(ref CommandContext cmd)
+    {
+        if (!SortedSetAddOptions.TryParseGeoOrReply(cmd, out SortedSetAddOptions options)) return;
+        int places = (cmd.Count - options.First) / 3;
+        double[]? rented = places > ScoresOnStack ? ArrayPool<double>.Shared.Rent(places) : null;
+        Span<double> scores = rented ?? stackalloc double[ScoresOnStack];
+        if (TryPositionsOrReply(cmd, options.First, scores[..places])) SortedSetCommands.AddScores(cmd, options, scores[..places], options.First + 2, 3);
+        if (rented is not null) ArrayPool<double>.Shared.Return(rented);
+    }
+
+    private static bool TryPositionsOrReply(scoped in CommandContext cmd, int first, Span<double> scores)
+    {
+        for (int i = 0; i < scores.Length; i++)
+        {
+            if (!cmd.TryPositionOrReply(first + (3 * i), out GeoPosition position)) return false;
+            scores[i] = GeoCell.ScoreOf(position);
+        }
+
+        return true;
+    }
+
+    // GEOPOS key [member ...]
+    private static void GeoPos(ref CommandContext cmd)
+    {
+        if (!cmd.OpenSortedSetOrReply(1, out SortedSetValue set)) return;
+        cmd.Reply.Array(cmd.Count - 2);
+        for (int i = 2; i < cmd.Count; i++)
+        {
+            if (set.TryScore(cmd[i], out double score)) cmd.Reply.Position(GeoCell.PositionOf(score));
+            else cmd.Reply.NullArray();
+        }
+    }
+
+    // GEODIST key member1 member2 [M | KM | FT | MI]
+    private static void GeoDist(ref CommandContext cmd)
+    {
+        double unitMeters = 1;
+        if (cmd.Count > 5)
+        {
+            cmd.ReplySyntaxError();
+            return;
+        }
+
+        if (cmd.Count == 5 && !cmd.TryUnitOrReply(4, out unitMeters)) return;
+        if (!cmd.OpenSortedSetOrReply(1, out SortedSetValue set)) return;
+        if (set.TryScore(cmd[2], out double from) && set.TryScore(cmd[3], out double to))
+        {
+            cmd.Reply.Distance(GeoDistance.Between(GeoCell.PositionOf(from), GeoCell.PositionOf(to)) / unitMeters);
+        }
+        else
+        {
+            cmd.Reply.Null();
+        }
+    }
+
+    // GEOHASH key [member ...]
+    private static void GeoHash(ref CommandContext cmd)
+    {
+        if (!cmd.OpenSortedSetOrReply(1, out SortedSetValue set)) return;
+        cmd.Reply.Array(cmd.Count - 2);
+        for (int i = 2; i < cmd.Count; i++)
+        {
+            if (set.TryScore(cmd[i], out double score)) GeoCell.WriteText(score, cmd.Reply.BulkSpan(HashTextLength));
+            else cmd.Reply.Null();
+        }
+    }
+
+    /// <summary>A longitude and a latitude: RESP3 has numbers.</summary>
+    internal static void Position(this ReplyWriter reply, GeoPosition position)
+    {
+        reply.Array(2);
+        Coordinate(reply, position.Longitude);
+        Coordinate(reply, position.Latitude);
+    }
+
+    /// <summary>A distance, with four digits behind the point.</summary>
+    internal static void Distance(this ReplyWriter reply, double distance)
+    {
+        Span<byte> text = stackalloc byte[DistanceTextMax];
+        distance.TryFormat(text, out int length, "F4", CultureInfo.InvariantCulture);
+        reply.Bulk(text[..length]);
+    }
+
+    // Up to 17 digits behind the point, without zeros at the end.
+    private static void Coordinate(ReplyWriter reply, double degrees)
+    {
+        Span<byte> text = stackalloc byte[CoordinateTextMax];
+        degrees.TryFormat(text, out int length, "F17", CultureInfo.InvariantCulture);
+        text = text[..length].TrimEnd((byte)'0').TrimEnd((byte)'.');
+        if (text.SequenceEqual("-0"u8)) text = text[1..];
+        if (!reply.Resp3)
+        {
+            reply.Bulk(text);
+            return;
+        }
+
+        reply.Raw(","u8);
+        reply.Raw(text);
+        reply.Raw("\r\n"u8);
+    }
+}

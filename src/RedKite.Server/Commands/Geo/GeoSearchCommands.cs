@@ -1,0 +1,163 @@
+using RedKite.Protocol;
+using RedKite.Server.Commands.SortedSets;
+using RedKite.Server.Model;
+using RedKite.Store.Values.SortedSets;
+using static RedKite.Server.Model.CommandFlags;
+using static RedKite.Server.Model.KeyFlags;
+
+namespace RedKite.Server.Commands.Geo;
+
+/// <summary>
+/// Geo commands that search around a place. The table is their single declaration and this file's contents. The cells
+/// that cover the shape are ranges of scores, whose members are looked at one by one.
+/// </summary>
+internal static class GeoSearchCommands
+{
+    private const string SearchComplexity =
+        "O(N+log(M)) where N is the number of elements in the grid-aligned bounding box area around the shape provided as the filter and M is the number of items inside the shape";
+
+    private const string RadiusComplexity =
+        "O(N+log(M)) where N is the number of elements inside the bounding box of the circular area delimited by center and radius and M is the number of items inside the index.";
+
+    private const string FromBySyntax =
+        " from:<FROMMEMBER member | FROMLONLAT longitude latitude> "
+        + "by:<circle:(<BYRADIUS radius> unit:<M | KM | FT | MI>) | box:(<BYBOX width> height unit:<M | KM | FT | MI>)> "
+        + "order:[ASC | DESC] count:[COUNT count [ANY]]";
+
+    private const string WithSyntax = " [WITHCOORD] [WITHDIST] [WITHHASH]";
+    private const string RadiusSyntax = " radius unit:<M | KM | FT | MI>" + WithSyntax + " count:[COUNT count [ANY@6.2.0]] order:[ASC | DESC]";
+    private const string MemberRadiusSyntax = " radius unit:<M | KM | FT | MI>" + WithSyntax + " count:[COUNT count [ANY]] order:[ASC | DESC]";
+    private const string StoreSyntax = " [STORE key] [STOREDIST key]";
+
+    private static readonly KeySpec[] Accessed = KeySpecs.One(1, KeyFlags.ReadOnly | Access);
+    private static readonly KeySpec[] Stored = [new(1, 1, 1, Overwrite | Update), new(2, 2, 1, KeyFlags.ReadOnly | Access)];
+
+    internal static readonly CommandFamily Family = new("geo", "geo",
+    [
+        new("GEOSEARCH", -7, CommandFlags.ReadOnly, Accessed, GeoSearch,
+            new("6.2.0", SearchComplexity, "Returns the places of a geo index in a circle or box.", "key" + FromBySyntax + WithSyntax)),
+        new("GEOSEARCHSTORE", -8, Write | DenyOom, Stored, GeoSearchStore,
+            new("6.2.0", SearchComplexity, "Stores the places of a geo index in a circle or box.", "destination source" + FromBySyntax + " [STOREDIST]")),
+        new("GEORADIUS", -6, Write | DenyOom, StoringAfter(6), GeoRadius,
+            new("3.2.0", RadiusComplexity, "Returns or stores the places of a geo index around a position.", "key longitude latitude" + RadiusSyntax + StoreSyntax) { DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` argument" }),
+        new("GEORADIUS_RO", -6, CommandFlags.ReadOnly, Accessed, GeoRadiusReadOnly,
+            new("3.2.10", RadiusComplexity, "Returns the places of a geo index around a position.", "key longitude latitude" + RadiusSyntax) { DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` with the `BYRADIUS` argument" }),
+        new("GEORADIUSBYMEMBER", -5, Write | DenyOom, StoringAfter(5), GeoRadiusByMember,
+            new("3.2.0", RadiusComplexity, "Returns or stores the places of a geo index around one of them.", "key member" + MemberRadiusSyntax + StoreSyntax) { DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` and `FROMMEMBER` arguments" }),
+        new("GEORADIUSBYMEMBER_RO", -5, CommandFlags.ReadOnly, Accessed, GeoRadiusByMemberReadOnly,
+            new("3.2.10", RadiusComplexity, "Returns the places of a geo index around one of them.", "key member" + MemberRadiusSyntax) { DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` with the `BYRADIUS` and `FROMMEMBER` arguments" }),
+    ]);
+
+    private static KeySpec[] StoringAfter(int options) =>
+    [
+        new(1, 1, 1, KeyFlags.ReadOnly | Access),
+        new(1, 1, 1, Overwrite | Update) { Keyword = "STORE", StartFrom = options },
+        new(1, 1, 1, Overwrite | Update) { Keyword = "STOREDIST", StartFrom = options },
+    ];
+
+    // GEOSEARCH key FROMMEMBER member | FROMLONLAT longitude latitude BYRADIUS radius unit | BYBOX width height unit
+    //     [ASC | DESC] [COUNT count [ANY]] [WITHCOORD] [WITHDIST] [WITHHASH]
+    private static void GeoSearch(ref CommandContext cmd) => Search(ref cmd, 1, GeoSearchForm.Search, mayStore: false);
+
+    // GEOSEARCHSTORE destination source FROMMEMBER ... BYRADIUS ... [ASC | DESC] [COUNT count [ANY]] [STOREDIST]
+    private static void GeoSearchStore(ref CommandContext cmd) => Search(ref cmd, 2, GeoSearchForm.SearchStore, mayStore: false);
+
+    // GEORADIUS key longitude latitude radius unit [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC | DESC] [STORE key | STOREDIST key]
+    private static void GeoRadius(ref CommandContext cmd) => Search(ref cmd, 1, GeoSearchForm.Radius, mayStore: true);
+
+    // GEORADIUS_RO key longitude latitude radius unit [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC | DESC]
+    private static void GeoRadiusReadOnly(ref CommandContext cmd) => Search(ref cmd, 1, GeoSearchForm.Radius, mayStore: false);
+
+    // GEORADIUSBYMEMBER key member radius unit [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC | DESC] [STORE key | STOREDIST key]
+    private static void GeoRadiusByMember(ref CommandContext cmd) => Search(ref cmd, 1, GeoSearchForm.RadiusByMember, mayStore: true);
+
+    // GEORADIUSBYMEMBER_RO key member radius unit [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC | DESC]
+    private static void GeoRadiusByMemberReadOnly(ref CommandContext cmd) => Search(ref cmd, 1, GeoSearchForm.RadiusByMember, mayStore: false);
+
+    private static void Search(ref CommandContext cmd, int sourceKey, GeoSearchForm form, bool mayStore)
+    {
+        if (!cmd.OpenSortedSetOrReply(sourceKey, out SortedSetValue set)) return;
+        if (!GeoSearchOptions.TryParseOrReply(cmd, set, form, mayStore, out GeoSearchOptions options)) return;
+        if (options.StoreKey > 0 && !IsKey(cmd, options.StoreKey))
+        {
+            // The row finds the first key to store at, and that is the one which is locked: a second one is refused.
+            cmd.ReplySyntaxError();
+            return;
+        }
+
+        if (!set.Exists)
+        {
+            if (options.StoreKey > 0) cmd.StoreNothing(options.StoreKey);
+            else cmd.Reply.Array(0);
+            return;
+        }
+
+        // The nearest ones are meant where some are asked for, unless any will do.
+        GeoOrder order = options.Order == GeoOrder.None && options.Count > 0 && !options.Any ? GeoOrder.Nearest : options.Order;
+        var found = new GeoMatches(order == GeoOrder.Farthest, options.Count == 0 || options.Any ? long.MaxValue : options.Count);
+        Collect(set, options, ref found);
+        if (order != GeoOrder.None) found.Sort();
+        if (options.StoreKey > 0) Store(cmd, set, options, found.Items);
+        else Reply(cmd.Reply, set, options, found.Items);
+        found.Release();
+    }
+
+    private static bool IsKey(scoped in CommandContext cmd, int argument)
+    {
+        var keys = new KeyExtraction(cmd.Command);
+        while (keys.MoveNext(cmd))
+        {
+            if (keys.Argument == argument) return true;
+        }
+
+        return false;
+    }
+
+    private static void Collect(scoped in SortedSetValue set, scoped in GeoSearchOptions options, ref GeoMatches found)
+    {
+        GeoShape shape = options.Shape;
+        GeoCover cover = GeoCover.Of(shape);
+        long limit = options.Any ? options.Count : long.MaxValue;
+        Span<byte> digits = stackalloc byte[SortedSetAccess.DigitsMax];
+        for (int i = 0; i < cover.Count && found.Count < limit; i++)
+        {
+            GeoCell cell = cover[i];
+            double end = cell.ScoreEnd;
+            long rank = set.CountBefore(new ScoreBound(cell.ScoreMin, afterEqual: false));
+            for (SortedSetCursor place = set.At(rank, digits); place.Exists && found.Count < limit; place.MoveNext(), rank++)
+            {
+                double score = place.Score;
+                if (score >= end) break;
+                GeoPosition position = GeoCell.PositionOf(score);
+                if (shape.Contains(position, out double distance)) found.Add(rank, score, distance);
+            }
+        }
+    }
+
+    private static void Reply(ReplyWriter reply, scoped in SortedSetValue set, scoped in GeoSearchOptions options, scoped ReadOnlySpan<GeoMatch> matches)
+    {
+        int parts = 1 + (options.WithDistance ? 1 : 0) + (options.WithHash ? 1 : 0) + (options.WithPosition ? 1 : 0);
+        reply.Array(matches.Length);
+        Span<byte> digits = stackalloc byte[SortedSetAccess.DigitsMax];
+        foreach (GeoMatch match in matches)
+        {
+            if (parts > 1) reply.Array(parts);
+            reply.Bulk(set.At(match.Rank, digits).Member);
+            if (options.WithDistance) reply.Distance(match.Distance / options.UnitMeters);
+            if (options.WithHash) reply.Integer((long)match.Score);
+            if (options.WithPosition) reply.Position(GeoCell.PositionOf(match.Score));
+        }
+    }
+
+    private static void Store(scoped in CommandContext cmd, scoped in SortedSetValue set, scoped in GeoSearchOptions options, scoped ReadOnlySpan<GeoMatch> matches)
+    {
+        var builder = new SortedSetBuilder(cmd.Database, cmd.HashOf(options.StoreKey));
+        Span<byte> digits = stackalloc byte[SortedSetAccess.DigitsMax];
+        foreach (GeoMatch match in matches)
+        {
+            builder.Add(set.At(match.Rank, digits).Member, options.StoresDistance ? match.Distance / options.UnitMeters : match.Score);
+        }
+
+        cmd.StoreAndReplyCount(options.StoreKey, builder);
+    }
+}

@@ -1,0 +1,270 @@
+using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
+using RedKite.Store.Values.Hashes;
+using static RedKite.Server.Model.CommandFlags;
+using static RedKite.Server.Model.KeyFlags;
+
+namespace RedKite.Server.Commands.Hashes;
+
+/// <summary>
+/// Commands about the expiry of a hash's fields, each with a list of fields at its end. The table is their single
+/// declaration and this file's contents.
+/// </summary>
+internal static class FieldExpiryCommands
+{
+    private const string Complexity = "O(N) where N is the number of specified fields";
+    private const string FieldSyntax = "fields:(FIELDS numfields:integer field [field ...])";
+    private const string ConditionSyntax = "condition:[NX | XX | GT | LT] " + FieldSyntax;
+    private const string GetExSyntax = "key expiration:[EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | PERSIST] " + FieldSyntax;
+
+    private const string SetExSyntax = "key condition:[FNX | FXX] expiration:[EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL] "
+        + "fields:(FIELDS numfields:integer field value [field value ...])";
+
+    // What the replies say of a field.
+    private const int NotThere = -2;
+    private const int WithoutExpiry = -1;
+    private const int ConditionFailed = 0;
+    private const int Set = 1;
+    private const int Removed = 2;
+
+    private static readonly KeySpec[] Accessed = KeySpecs.One(1, KeyFlags.ReadOnly | Access);
+    private static readonly KeySpec[] Updated = KeySpecs.One(1, ReadWrite | Update);
+
+    internal static readonly CommandFamily Family = new("hash", "hash",
+    [
+        new("HEXPIRE", -6, Write | DenyOom | Fast, Updated, HExpire, new("7.4.0", Complexity, "Lets fields of a hash expire in so many seconds.", "key seconds " + ConditionSyntax)),
+        new("HPEXPIRE", -6, Write | DenyOom | Fast, Updated, HPExpire, new("7.4.0", Complexity, "Lets fields of a hash expire in so many milliseconds.", "key milliseconds " + ConditionSyntax)),
+        new("HEXPIREAT", -6, Write | DenyOom | Fast, Updated, HExpireAt, new("7.4.0", Complexity, "Lets fields of a hash expire at a Unix time in seconds.", "key unix-time-seconds " + ConditionSyntax)),
+        new("HPEXPIREAT", -6, Write | DenyOom | Fast, Updated, HPExpireAt, new("7.4.0", Complexity, "Lets fields of a hash expire at a Unix time in milliseconds.", "key unix-time-milliseconds " + ConditionSyntax)),
+        new("HTTL", -5, CommandFlags.ReadOnly | Fast, Accessed, HTtl, new("7.4.0", Complexity, "Tells in how many seconds fields of a hash expire.", "key " + FieldSyntax)) { Tips = ["nondeterministic_output"] },
+        new("HPTTL", -5, CommandFlags.ReadOnly | Fast, Accessed, HPTtl, new("7.4.0", Complexity, "Tells in how many milliseconds fields of a hash expire.", "key " + FieldSyntax)) { Tips = ["nondeterministic_output"] },
+        new("HEXPIRETIME", -5, CommandFlags.ReadOnly | Fast, Accessed, HExpireTime, new("7.4.0", Complexity, "Tells the Unix time in seconds at which fields of a hash expire.", "key " + FieldSyntax)),
+        new("HPEXPIRETIME", -5, CommandFlags.ReadOnly | Fast, Accessed, HPExpireTime, new("7.4.0", Complexity, "Tells the Unix time in milliseconds at which fields of a hash expire.", "key " + FieldSyntax)),
+        new("HPERSIST", -5, Write | Fast, Updated, HPersist, new("7.4.0", Complexity, "Takes the expiry of fields of a hash away.", "key " + FieldSyntax)),
+        new("HGETEX", -5, Write | Fast, KeySpecs.One(1, ReadWrite | Access | Update, "updates because it sets the expiry"), HGetEx, new("8.0.0", Complexity, "Returns the values of fields of a hash and sets or removes their expiry.", GetExSyntax)),
+        new("HSETEX", -6, Write | DenyOom | Fast, Updated, HSetEx, new("8.0.0", "O(N) where N is the number of fields being set.", "Sets fields of a hash, with conditions and an expiry if wished.", SetExSyntax)),
+        new("HGETDEL", -5, Write | Fast, KeySpecs.One(1, ReadWrite | Access | KeyFlags.Delete), HGetDel, new("8.0.0", Complexity, "Returns the values of fields of a hash and removes the fields.", "key " + FieldSyntax)),
+    ]);
+
+    // HEXPIRE key seconds [NX | XX | GT | LT] FIELDS numfields field [field ...]
+    private static void HExpire(ref CommandContext cmd) => SetExpiry(ref cmd, ExpiryUnit.Seconds);
+
+    // HPEXPIRE key milliseconds [NX | XX | GT | LT] FIELDS numfields field [field ...]
+    private static void HPExpire(ref CommandContext cmd) => SetExpiry(ref cmd, ExpiryUnit.Milliseconds);
+
+    // HEXPIREAT key unix-time-seconds [NX | XX | GT | LT] FIELDS numfields field [field ...]
+    private static void HExpireAt(ref CommandContext cmd) => SetExpiry(ref cmd, ExpiryUnit.UnixSeconds);
+
+    // HPEXPIREAT key unix-time-milliseconds [NX | XX | GT | LT] FIELDS numfields field [field ...]
+    private static void HPExpireAt(ref CommandContext cmd) => SetExpiry(ref cmd, ExpiryUnit.UnixMilliseconds);
+
+    private static void SetExpiry(ref CommandContext cmd, ExpiryUnit unit)
+    {
+        // Redis looks at the key's type before the arguments.
+        if (!cmd.OpenHashToWriteOrReply(out HashValue hash)) return;
+        if (!ExpiryArgument.TryFieldOrReply(cmd, 2, unit, out long expiryMs)) return;
+        var options = new OptionReader(cmd, first: 3);
+        FieldCondition condition = TakeCondition(ref options);
+        if (!FieldArguments.TryReadOrReply(ref options, cmd, "ERR Parameter `numFields` should be greater than 0"u8, out FieldArguments fields)) return;
+
+        cmd.Reply.Array(fields.Count);
+        long changes = 0;
+        for (int i = fields.First; i < fields.End; i++)
+        {
+            int result = SetExpiry(cmd, ref hash, cmd[i], expiryMs, condition);
+            if (result > 0) changes++;
+            cmd.Reply.Integer(result);
+        }
+
+        if (changes > 0) cmd.Changed(changes);
+        hash.RemoveIfEmpty();
+    }
+
+    private static int SetExpiry(scoped in CommandContext cmd, ref HashValue hash, ReadOnlySpan<byte> field, long expiryMs, FieldCondition condition)
+    {
+        long oldMs = hash.Exists ? hash.ExpiryOf(field) : HashValue.NoField;
+        if (oldMs == HashValue.NoField) return NotThere;
+        if (!Holds(condition, oldMs, expiryMs)) return ConditionFailed;
+        if (expiryMs <= cmd.NowMs)
+        {
+            hash.Remove(field);
+            return Removed;
+        }
+
+        hash.WriteExpiry(field, expiryMs);
+        return Set;
+    }
+
+    private static FieldCondition TakeCondition(ref OptionReader options)
+    {
+        if (options.Take("NX"u8)) return FieldCondition.WithoutExpiry;
+        if (options.Take("XX"u8)) return FieldCondition.WithExpiry;
+        if (options.Take("GT"u8)) return FieldCondition.Later;
+        return options.Take("LT"u8) ? FieldCondition.Earlier : FieldCondition.None;
+    }
+
+    private static bool Holds(FieldCondition condition, long oldMs, long expiryMs)
+    {
+        bool expires = oldMs != Database.NoExpiry;
+        return condition switch
+        {
+            FieldCondition.WithoutExpiry => !expires,
+            FieldCondition.WithExpiry => expires,
+            FieldCondition.Later => expires && expiryMs > oldMs,
+            FieldCondition.Earlier => !expires || expiryMs < oldMs,
+            _ => true,
+        };
+    }
+
+    // HTTL key FIELDS numfields field [field ...]
+    private static void HTtl(ref CommandContext cmd) => ReplyExpiries(ref cmd, ExpiryUnit.Seconds);
+
+    // HPTTL key FIELDS numfields field [field ...]
+    private static void HPTtl(ref CommandContext cmd) => ReplyExpiries(ref cmd, ExpiryUnit.Milliseconds);
+
+    // HEXPIRETIME key FIELDS numfields field [field ...]
+    private static void HExpireTime(ref CommandContext cmd) => ReplyExpiries(ref cmd, ExpiryUnit.UnixSeconds);
+
+    // HPEXPIRETIME key FIELDS numfields field [field ...]
+    private static void HPExpireTime(ref CommandContext cmd) => ReplyExpiries(ref cmd, ExpiryUnit.UnixMilliseconds);
+
+    private static void ReplyExpiries(ref CommandContext cmd, ExpiryUnit unit)
+    {
+        if (!cmd.OpenHashOrReply(out HashValue hash)) return;
+        if (!TryFieldsOrReply(cmd, out FieldArguments fields)) return;
+        cmd.Reply.Array(fields.Count);
+        for (int i = fields.First; i < fields.End; i++)
+        {
+            long expiryMs = hash.Exists ? hash.ExpiryOf(cmd[i]) : HashValue.NoField;
+            if (expiryMs == HashValue.NoField) cmd.Reply.Integer(NotThere);
+            else if (expiryMs == Database.NoExpiry) cmd.Reply.Integer(WithoutExpiry);
+            else cmd.Reply.Integer(InUnit(expiryMs, cmd.NowMs, unit));
+        }
+    }
+
+    // Seconds are rounded up.
+    private static long InUnit(long expiryMs, long nowMs, ExpiryUnit unit) => unit switch
+    {
+        ExpiryUnit.Seconds => (expiryMs - nowMs + 999) / 1000,
+        ExpiryUnit.Milliseconds => expiryMs - nowMs,
+        ExpiryUnit.UnixSeconds => (expiryMs + 999) / 1000,
+        _ => expiryMs,
+    };
+
+    // HPERSIST key FIELDS numfields field [field ...]
+    private static void HPersist(ref CommandContext cmd)
+    {
+        if (!cmd.OpenHashToWriteOrReply(out HashValue hash)) return;
+        if (!TryFieldsOrReply(cmd, out FieldArguments fields)) return;
+        cmd.Reply.Array(fields.Count);
+        long changes = 0;
+        for (int i = fields.First; i < fields.End; i++)
+        {
+            long expiryMs = hash.Exists ? hash.ExpiryOf(cmd[i]) : HashValue.NoField;
+            if (expiryMs is HashValue.NoField or Database.NoExpiry)
+            {
+                cmd.Reply.Integer(expiryMs == HashValue.NoField ? NotThere : WithoutExpiry);
+                continue;
+            }
+
+            hash.WriteExpiry(cmd[i], Database.NoExpiry);
+            changes++;
+            cmd.Reply.Integer(Set);
+        }
+
+        if (changes > 0) cmd.Changed(changes);
+    }
+
+    private static bool TryFieldsOrReply(scoped in CommandContext cmd, out FieldArguments fields)
+    {
+        var options = new OptionReader(cmd, first: 2);
+        return FieldArguments.TryReadOrReply(ref options, cmd, "ERR Number of fields must be a positive integer"u8, out fields);
+    }
+
+    // HGETEX key [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | PERSIST] FIELDS numfields field [field ...]
+    private static void HGetEx(ref CommandContext cmd)
+    {
+        if (!FieldOptions.TryParseGetExOrReply(cmd, out FieldOptions options)) return;
+        if (!options.TryExpiryOrReply(cmd, out long expiryMs)) return;
+        if (!cmd.OpenHashToWriteOrReply(out HashValue hash)) return;
+        FieldArguments fields = options.Fields;
+        cmd.Reply.Array(fields.Count);
+        long changes = 0;
+        for (int i = fields.First; i < fields.End; i++)
+        {
+            HashCommands.ReplyValueOrNull(cmd, hash, i);
+            if (!options.HasExpiry && !options.Persists) continue;
+            long oldMs = hash.Exists ? hash.ExpiryOf(cmd[i]) : HashValue.NoField;
+            if (oldMs == HashValue.NoField || (options.Persists && oldMs == Database.NoExpiry)) continue;
+            if (options.HasExpiry && expiryMs <= cmd.NowMs) hash.Remove(cmd[i]);
+            else hash.WriteExpiry(cmd[i], expiryMs);
+            changes++;
+        }
+
+        if (changes > 0) cmd.Changed(changes);
+        hash.RemoveIfEmpty();
+    }
+
+    // HSETEX key [FNX | FXX] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]
+    //   FIELDS numfields field value [field value ...]
+    private static void HSetEx(ref CommandContext cmd)
+    {
+        if (!FieldOptions.TryParseSetExOrReply(cmd, out FieldOptions options)) return;
+        if (!options.TryExpiryOrReply(cmd, out long expiryMs)) return;
+        if (!cmd.OpenHashToWriteOrReply(out HashValue hash)) return;
+        FieldArguments pairs = options.Fields;
+        if ((options.OnlyNew || options.OnlyExisting) && !AllExist(cmd, hash, pairs, wanted: options.OnlyExisting))
+        {
+            cmd.Reply.Integer(0);
+            return;
+        }
+
+        if (!hash.Exists) hash = cmd.CreateHash();
+        HashLimits limits = cmd.HashLimits();
+        for (int i = pairs.First; i < cmd.Count; i += 2)
+        {
+            if (options.KeepsExpiry) hash.SetAndKeepExpiry(cmd[i], cmd[i + 1], limits);
+            else hash.Set(cmd[i], cmd[i + 1], limits);
+        }
+
+        // Behind the values: a field that is named twice expires, whatever its places.
+        for (int i = pairs.First; options.HasExpiry && i < cmd.Count; i += 2)
+        {
+            if (expiryMs > cmd.NowMs) hash.WriteExpiry(cmd[i], expiryMs);
+            else hash.Remove(cmd[i]);
+        }
+
+        cmd.Changed(pairs.Count);
+        hash.RemoveIfEmpty();
+        cmd.Reply.Integer(1);
+    }
+
+    // Whether each of the fields exists, or does not.
+    private static bool AllExist(scoped in CommandContext cmd, scoped in HashValue hash, FieldArguments pairs, bool wanted)
+    {
+        for (int i = pairs.First; i < cmd.Count; i += 2)
+        {
+            if ((hash.Exists && hash.Contains(cmd[i])) != wanted) return false;
+        }
+
+        return true;
+    }
+
+    // HGETDEL key FIELDS numfields field [field ...]
+    private static void HGetDel(ref CommandContext cmd)
+    {
+        if (!TryFieldsOrReply(cmd, out FieldArguments fields)) return;
+        if (!cmd.OpenHashToWriteOrReply(out HashValue hash)) return;
+        cmd.Reply.Array(fields.Count);
+        long changes = 0;
+        for (int i = fields.First; i < fields.End; i++)
+        {
+            HashCommands.ReplyValueOrNull(cmd, hash, i);
+            if (hash.Exists && hash.Remove(cmd[i])) changes++;
+        }
+
+        if (changes > 0) cmd.Changed(changes);
+        hash.RemoveIfEmpty();
+    }
+}

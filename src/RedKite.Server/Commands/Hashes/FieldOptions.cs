@@ -1,0 +1,169 @@
+using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Model;
+
+namespace RedKite.Server.Commands.Hashes;
+
+/// <summary>When HEXPIRE and its relatives set the expiry of a field. A field without one lives for ever.</summary>
+internal enum FieldCondition
+{
+    None,
+    WithoutExpiry,
+    WithExpiry,
+    Later,
+    Earlier,
+}
+
+/// <summary>Which of a command's arguments are fields: FIELDS numfields field [field ...], at the command's end.</summary>
+internal readonly record struct FieldArguments(int First, int Count)
+{
+    internal int End => First + Count;
+
+    /// <summary>Reads the list where it must stand.</summary>
+    /// <param name="options">The reader, in front of FIELDS.</param>
+    /// <param name="cmd">The command.</param>
+    /// <param name="countError">What is replied to a number of fields that is none.</param>
+    /// <param name="fields">The arguments that are fields.</param>
+    internal static bool TryReadOrReply(ref OptionReader options, scoped in CommandContext cmd, ReadOnlySpan<byte> countError, out FieldArguments fields)
+    {
+        fields = default;
+        if (!options.TakeWithValue("FIELDS"u8, out int countArgument))
+        {
+            cmd.Reply.Error("ERR Mandatory argument FIELDS is missing or not at the right position"u8);
+            return false;
+        }
+
+        if (!Protocol.RespNumber.TryParseInt64(cmd[countArgument], out long count) || count <= 0)
+        {
+            cmd.Reply.Error(countError);
+            return false;
+        }
+
+        if (count != options.Left)
+        {
+            cmd.Reply.Error("ERR The `numfields` parameter must match the number of arguments"u8);
+            return false;
+        }
+
+        fields = new FieldArguments(options.Position, (int)count);
+        return true;
+    }
+}
+
+/// <summary>The options of HGETEX and HSETEX: when fields are set, and what becomes of their expiries.</summary>
+internal struct FieldOptions
+{
+    private int _expiryArgument;
+    private ExpiryUnit _unit;
+
+    /// <summary>FNX: only if none of the fields exists.</summary>
+    internal bool OnlyNew { get; private set; }
+
+    /// <summary>FXX: only if all of the fields exist.</summary>
+    internal bool OnlyExisting { get; private set; }
+
+    internal bool KeepsExpiry { get; private set; }
+
+    internal bool Persists { get; private set; }
+
+    internal readonly bool HasExpiry => _expiryArgument > 0;
+
+    /// <summary>The fields, or the first field's place in HSETEX, where each is followed by its value.</summary>
+    internal FieldArguments Fields { get; private set; }
+
+    /// <summary>HGETEX's options, from argument 2 on: one word about expiry, then the fields.</summary>
+    internal static bool TryParseGetExOrReply(scoped in CommandContext cmd, out FieldOptions result)
+    {
+        result = default;
+        var options = new OptionReader(cmd, first: 2);
+        if (options.Take("PERSIST"u8)) result.Persists = true;
+        else result.TakeTime(ref options);
+        if (!FieldArguments.TryReadOrReply(ref options, cmd, "ERR Number of fields must be a positive integer"u8, out FieldArguments fields)) return false;
+        result.Fields = fields;
+        return true;
+    }
+
+    /// <summary>HSETEX's options, from argument 2 on, in any order before the fields.</summary>
+    internal static bool TryParseSetExOrReply(scoped in CommandContext cmd, out FieldOptions result)
+    {
+        result = default;
+        var options = new OptionReader(cmd, first: 2);
+        while (!options.TakeWithValue("FIELDS"u8, out int countArgument))
+        {
+            if (!result.TrySetOptionOrReply(ref options, cmd)) return false;
+        }
+
+        return result.TryPairsOrReply(options, cmd);
+    }
+
+    /// <summary>Reads the time, if one was given, into Unix milliseconds.</summary>
+    internal readonly bool TryExpiryOrReply(scoped in CommandContext cmd, out long expiryMs)
+    {
+        expiryMs = Store.Keyspace.Database.NoExpiry;
+        return !HasExpiry || ExpiryArgument.TryFieldOrReply(cmd, _expiryArgument, _unit, out expiryMs);
+    }
+
+    private bool TrySetOptionOrReply(ref OptionReader options, scoped in CommandContext cmd)
+    {
+        bool isNew = options.Take("FNX"u8);
+        if (isNew || options.Take("FXX"u8))
+        {
+            if (OnlyNew || OnlyExisting)
+            {
+                cmd.Reply.Error("ERR Only one of FXX or FNX arguments can be specified"u8);
+                return false;
+            }
+
+            OnlyNew = isNew;
+            OnlyExisting = !isNew;
+            return true;
+        }
+
+        bool hadExpiry = HasExpiry || KeepsExpiry;
+        if (options.Take("KEEPTTL"u8)) KeepsExpiry = true;
+        else if (!TakeTime(ref options)) return RefuseWord(options, cmd);
+        if (!hadExpiry) return true;
+        cmd.Reply.Error("ERR Only one of EX, PX, EXAT, PXAT or KEEPTTL arguments can be specified"u8);
+        return false;
+    }
+
+    // A word that is none of the options, or a time's word without a time.
+    private static bool RefuseWord(scoped in OptionReader options, scoped in CommandContext cmd)
+    {
+        int at = options.Position;
+        if (cmd.Is(at, "EX"u8) || cmd.Is(at, "PX"u8) || cmd.Is(at, "EXAT"u8) || cmd.Is(at, "PXAT"u8)) cmd.Reply.Error("ERR missing expire time"u8);
+        else cmd.Reply.Error("ERR unknown argument: " + cmd.ShownText(at));
+        return false;
+    }
+
+    private bool TryPairsOrReply(scoped in OptionReader options, scoped in CommandContext cmd)
+    {
+        if (!Protocol.RespNumber.TryParseInt64(cmd[options.Position - 1], out long count) || count is <= 0 or > int.MaxValue)
+        {
+            cmd.Reply.Error("ERR invalid number of fields"u8);
+            return false;
+        }
+
+        if (count * 2 != options.Left)
+        {
+            cmd.Reply.Error("ERR wrong number of arguments"u8);
+            return false;
+        }
+
+        Fields = new FieldArguments(options.Position, (int)count);
+        return true;
+    }
+
+    private bool TakeTime(ref OptionReader options) =>
+        TakeTime(ref options, "EX"u8, ExpiryUnit.Seconds)
+        || TakeTime(ref options, "PX"u8, ExpiryUnit.Milliseconds)
+        || TakeTime(ref options, "EXAT"u8, ExpiryUnit.UnixSeconds)
+        || TakeTime(ref options, "PXAT"u8, ExpiryUnit.UnixMilliseconds);
+
+    private bool TakeTime(ref OptionReader options, ReadOnlySpan<byte> word, ExpiryUnit unit)
+    {
+        if (!options.TakeWithValue(word, out int argument)) return false;
+        _expiryArgument = argument;
+        _unit = unit;
+        return true;
+    }
+}

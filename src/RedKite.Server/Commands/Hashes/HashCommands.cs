@@ -1,0 +1,226 @@
+using RedKite.Protocol;
+using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Model;
+using RedKite.Store.Values.Hashes;
+using RedKite.Store.Values.Packed;
+using static RedKite.Server.Model.CommandFlags;
+using static RedKite.Server.Model.KeyFlags;
+
+namespace RedKite.Server.Commands.Hashes;
+
+/// <summary>
+/// Hash commands that name their fields. The table is their single declaration and this file's contents. Those over whole
+/// hashes are in HashScanCommands, those about the expiry of fields in FieldExpiryCommands.
+/// </summary>
+internal static class HashCommands
+{
+    private static readonly KeySpec[] LookedAt = KeySpecs.One(1, KeyFlags.ReadOnly);
+    private static readonly KeySpec[] Accessed = KeySpecs.One(1, KeyFlags.ReadOnly | Access);
+    private static readonly KeySpec[] Updated = KeySpecs.One(1, ReadWrite | Update);
+    private static readonly KeySpec[] Counted = KeySpecs.One(1, ReadWrite | Access | Update);
+
+    internal static readonly CommandFamily Family = new("hash", "hash",
+    [
+        new("HSET", -4, Write | DenyOom | Fast, Updated, HSet,
+            new("2.0.0", "O(1) for each field/value pair added, so O(N) to add N field/value pairs when the command is called with multiple field/value pairs.", "Sets fields of a hash and tells how many of them are new.", "key field value [field value ...]")),
+        new("HMSET", -4, Write | DenyOom | Fast, Updated, HMSet,
+            new("2.0.0", "O(N) where N is the number of fields being set.", "Sets fields of a hash.", "key field value [field value ...]") { DeprecatedSince = "4.0.0", ReplacedBy = "`HSET` with multiple field-value pairs" }),
+        new("HSETNX", 4, Write | DenyOom | Fast, KeySpecs.One(1, ReadWrite | Insert), HSetNx,
+            new("2.0.0", "O(1)", "Sets a field of a hash unless it exists.", "key field value")),
+        new("HGET", 3, CommandFlags.ReadOnly | Fast, Accessed, HGet,
+            new("2.0.0", "O(1)", "Returns the value of a hash's field.", "key field")),
+        new("HMGET", -3, CommandFlags.ReadOnly | Fast, Accessed, HMGet,
+            new("2.0.0", "O(N) where N is the number of fields being requested.", "Returns the values of several fields of a hash.", "key field [field ...]")),
+        new("HDEL", -3, Write | Fast, KeySpecs.One(1, ReadWrite | KeyFlags.Delete), HDel,
+            new("2.0.0", "O(N) where N is the number of fields to be removed.", "Removes fields of a hash, and the hash with its last one.", "key field [field ...]")),
+        new("HEXISTS", 3, CommandFlags.ReadOnly | Fast, LookedAt, HExists,
+            new("2.0.0", "O(1)", "Tells whether a hash has a field.", "key field")),
+        new("HLEN", 2, CommandFlags.ReadOnly | Fast, LookedAt, HLen,
+            new("2.0.0", "O(1)", "Returns the number of a hash's fields.", "key")),
+        new("HSTRLEN", 3, CommandFlags.ReadOnly | Fast, LookedAt, HStrLen,
+            new("3.2.0", "O(1)", "Returns the length of a field's value.", "key field")),
+        new("HINCRBY", 4, Write | DenyOom | Fast, Counted, HIncrBy,
+            new("2.0.0", "O(1)", "Adds to a field's integer; a missing field counts as 0.", "key field increment")),
+        new("HINCRBYFLOAT", 4, Write | DenyOom | Fast, Counted, HIncrByFloat,
+            new("2.6.0", "O(1)", "Adds to a field's floating-point number; a missing field counts as 0.", "key field increment:double")),
+    ]);
+
+    // HSET key field value [field value ...]
+    private static void HSet(ref CommandContext cmd)
+    {
+        if (TrySetOrReply(ref cmd, out long added)) cmd.Reply.Integer(added);
+    }
+
+    // HMSET key field value [field value ...]
+    private static void HMSet(ref CommandContext cmd)
+    {
+        if (TrySetOrReply(ref cmd, out _)) cmd.Reply.Ok();
+    }
+
+    private static bool TrySetOrReply(ref CommandContext cmd, out long added)
+    {
+        added = 0;
+        if (cmd.Count % 2 == 1)
+        {
+            cmd.Reply.Error($"ERR wrong number of arguments for '{cmd.Command.FullName}' command");
+            return false;
+        }
+
+        if (!cmd.OpenHashToWriteOrReply(out HashValue hash)) return false;
+        if (!hash.Exists) hash = cmd.CreateHash();
+        HashLimits limits = cmd.HashLimits();
+        for (int i = 2; i < cmd.Count; i += 2)
+        {
+            if (hash.Set(cmd[i], cmd[i + 1], limits)) added++;
+        }
+
+        cmd.Changed((cmd.Count - 2) / 2);
+        return true;
+    }
+
+    // HSETNX key field value
+    private static void HSetNx(ref CommandContext cmd)
+    {
+        if (!cmd.OpenHashToWriteOrReply(out HashValue hash)) return;
+        if (hash.Exists && hash.Contains(cmd[2]))
+        {
+            cmd.Reply.Integer(0);
+            return;
+        }
+
+        if (!hash.Exists) hash = cmd.CreateHash();
+        hash.Set(cmd[2], cmd[3], cmd.HashLimits());
+        cmd.Changed();
+        cmd.Reply.Integer(1);
+    }
+
+    // HGET key field
+    private static void HGet(ref CommandContext cmd)
+    {
+        if (!cmd.OpenHashOrReply(out HashValue hash)) return;
+        ReplyValueOrNull(cmd, hash, 2);
+    }
+
+    // HMGET key field [field ...]
+    private static void HMGet(ref CommandContext cmd)
+    {
+        if (!cmd.OpenHashOrReply(out HashValue hash)) return;
+        cmd.Reply.Array(cmd.Count - 2);
+        for (int i = 2; i < cmd.Count; i++) ReplyValueOrNull(cmd, hash, i);
+    }
+
+    /// <summary>Replies the value of the field that an argument names.</summary>
+    internal static void ReplyValueOrNull(scoped in CommandContext cmd, scoped in HashValue hash, int argument)
+    {
+        if (hash.Exists && hash.TryGet(cmd[argument], out PackedElement value)) cmd.Reply.Element(value);
+        else cmd.Reply.Null();
+    }
+
+    // HDEL key field [field ...]
+    private static void HDel(ref CommandContext cmd)
+    {
+        if (!cmd.OpenHashToWriteOrReply(out HashValue hash)) return;
+        long removed = 0;
+        for (int i = 2; i < cmd.Count && hash.Exists; i++)
+        {
+            if (hash.Remove(cmd[i])) removed++;
+            hash.RemoveIfEmpty();
+        }
+
+        if (removed > 0) cmd.Changed(removed);
+        cmd.Reply.Integer(removed);
+    }
+
+    // HEXISTS key field
+    private static void HExists(ref CommandContext cmd)
+    {
+        if (!cmd.OpenHashOrReply(out HashValue hash)) return;
+        cmd.Reply.Integer(hash.Exists && hash.Contains(cmd[2]) ? 1 : 0);
+    }
+
+    // HLEN key
+    private static void HLen(ref CommandContext cmd)
+    {
+        if (!cmd.OpenHashOrReply(out HashValue hash)) return;
+        cmd.Reply.Integer(hash.Exists ? hash.Count : 0);
+    }
+
+    // HSTRLEN key field
+    private static void HStrLen(ref CommandContext cmd)
+    {
+        if (!cmd.OpenHashOrReply(out HashValue hash)) return;
+        Span<byte> digits = stackalloc byte[CanonicalInteger.TextBytesMax];
+        cmd.Reply.Integer(hash.Exists && hash.TryGet(cmd[2], out PackedElement value) ? value.Bytes(digits).Length : 0);
+    }
+
+    // HINCRBY key field increment
+    private static void HIncrBy(ref CommandContext cmd)
+    {
+        if (!cmd.TryIntegerOrReply(3, out long increment)) return;
+        if (!cmd.OpenHashToWriteOrReply(out HashValue hash)) return;
+        long value = 0;
+        if (hash.Exists && hash.TryGet(cmd[2], out PackedElement text) && !TryInteger(text, out value))
+        {
+            cmd.Reply.Error("ERR hash value is not an integer"u8);
+            return;
+        }
+
+        long sum = unchecked(value + increment);
+        if (((value ^ sum) & (increment ^ sum)) < 0)
+        {
+            cmd.Reply.Error("ERR increment or decrement would overflow"u8);
+            return;
+        }
+
+        Span<byte> buffer = stackalloc byte[RespNumber.Int64TextMax];
+        if (!hash.Exists) hash = cmd.CreateHash();
+        hash.SetAndKeepExpiry(cmd[2], buffer[..RespNumber.Format(sum, buffer)], cmd.HashLimits());
+        cmd.Changed();
+        cmd.Reply.Integer(sum);
+    }
+
+    private static bool TryInteger(PackedElement element, out long value)
+    {
+        value = element.Number;
+        return element.IsNumber || RespNumber.TryParseInt64(element.Bytes(default), out value);
+    }
+
+    // HINCRBYFLOAT key field increment
+    private static void HIncrByFloat(ref CommandContext cmd)
+    {
+        if (!ExtendedDouble.TryParse(cmd[3], out ExtendedDouble increment))
+        {
+            cmd.Reply.Error("ERR value is not a valid float"u8);
+            return;
+        }
+
+        if (!increment.IsFinite)
+        {
+            cmd.Reply.Error("ERR value is NaN or Infinity"u8);
+            return;
+        }
+
+        if (!cmd.OpenHashToWriteOrReply(out HashValue hash)) return;
+        ExtendedDouble value = default;
+        Span<byte> digits = stackalloc byte[CanonicalInteger.TextBytesMax];
+        if (hash.Exists && hash.TryGet(cmd[2], out PackedElement old) && !ExtendedDouble.TryParse(old.Bytes(digits), out value))
+        {
+            cmd.Reply.Error("ERR hash value is not a float"u8);
+            return;
+        }
+
+        ExtendedDouble sum = value + increment;
+        if (!sum.IsFinite)
+        {
+            cmd.Reply.Error("ERR increment would produce NaN or Infinity"u8);
+            return;
+        }
+
+        Span<byte> buffer = sum.TextIsShort ? stackalloc byte[ExtendedDouble.ShortTextBytesMax] : new byte[ExtendedDouble.TextBytesMax];
+        ReadOnlySpan<byte> text = buffer[..sum.Format(buffer)];
+        if (!hash.Exists) hash = cmd.CreateHash();
+        hash.SetAndKeepExpiry(cmd[2], text, cmd.HashLimits());
+        cmd.Changed();
+        cmd.Reply.Bulk(text);
+    }
+}

@@ -1,0 +1,231 @@
+using System.Buffers;
+using RedKite.Protocol;
+using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Model;
+using RedKite.Store.Values.Hashes;
+using static RedKite.Server.Model.KeyFlags;
+
+namespace RedKite.Server.Commands.Hashes;
+
+/// <summary>Hash commands over all fields or drawn ones. The table is their single declaration and this file's contents.</summary>
+internal static class HashScanCommands
+{
+    // A sparse table's buckets may be empty: a call looks at so many for each field that COUNT asks for.
+    private const long BucketsForEachField = 10;
+
+    // Up to a third of a table is drawn field by field, more in one pass over it.
+    private const int DrawnShare = 3;
+
+    private static readonly KeySpec[] Accessed = KeySpecs.One(1, KeyFlags.ReadOnly | Access);
+
+    internal static readonly CommandFamily Family = new("hash", "hash",
+    [
+        new("HGETALL", 2, CommandFlags.ReadOnly, Accessed, HGetAll,
+            new("2.0.0", "O(N) where N is the size of the hash.", "Returns all fields of a hash with their values.", "key")) { Tips = ["nondeterministic_output_order"] },
+        new("HKEYS", 2, CommandFlags.ReadOnly, Accessed, HKeys,
+            new("2.0.0", "O(N) where N is the size of the hash.", "Returns all fields of a hash.", "key")) { Tips = ["nondeterministic_output_order"] },
+        new("HVALS", 2, CommandFlags.ReadOnly, Accessed, HVals,
+            new("2.0.0", "O(N) where N is the size of the hash.", "Returns the values of all fields of a hash.", "key")) { Tips = ["nondeterministic_output_order"] },
+        new("HRANDFIELD", -2, CommandFlags.ReadOnly, Accessed, HRandField,
+            new("6.2.0", "O(N) where N is the number of fields returned", "Draws fields of a hash at random.", "key options:[count [WITHVALUES]]")) { Tips = ["nondeterministic_output"] },
+        new("HSCAN", -3, CommandFlags.ReadOnly, Accessed, HScan,
+            new("2.8.0", "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection..", "Lists fields of a hash a few at a time; the next call goes on from the cursor.", "key cursor [MATCH pattern] [COUNT count] [NOVALUES@7.4.0]")) { Tips = ["nondeterministic_output"] },
+    ]);
+
+    /// <summary>What is replied of each field.</summary>
+    [Flags]
+    private enum Parts
+    {
+        Field = 1,
+        Value = 2,
+    }
+
+    // HGETALL key
+    private static void HGetAll(ref CommandContext cmd) => ReplyAll(ref cmd, Parts.Field | Parts.Value);
+
+    // HKEYS key
+    private static void HKeys(ref CommandContext cmd) => ReplyAll(ref cmd, Parts.Field);
+
+    // HVALS key
+    private static void HVals(ref CommandContext cmd) => ReplyAll(ref cmd, Parts.Value);
+
+    private static void ReplyAll(ref CommandContext cmd, Parts parts)
+    {
+        if (!cmd.OpenHashOrReply(out HashValue hash)) return;
+        ReplyWriter reply = cmd.Reply;
+        if (!hash.Exists || !hash.HasExpired)
+        {
+            WriteHead(reply, hash.Exists ? (int)hash.Count : 0, parts);
+            if (hash.Exists) ReplyFields(reply, hash, parts);
+            return;
+        }
+
+        // Fields whose time has come are passed over and left to the background sweep: only the end tells how many are
+        // alive. If none is, the key goes, and the sweep frees it in slices too.
+        int start = reply.Length;
+        int count = ReplyFields(reply, hash, parts);
+        int end = reply.Length;
+        WriteHead(reply, count, parts);
+        reply.MoveToFront(start, end);
+        if (count == 0 && !reply.Overflowed) hash.RemoveWithExpiredFields();
+    }
+
+    private static void WriteHead(ReplyWriter reply, int count, Parts parts)
+    {
+        if (parts == (Parts.Field | Parts.Value)) reply.Map(count);
+        else reply.Array(count);
+    }
+
+    private static int ReplyFields(ReplyWriter reply, scoped in HashValue hash, Parts parts)
+    {
+        int count = 0;
+        HashFields fields = hash.Fields();
+        for (; fields.MoveNext() && !reply.Overflowed; count++) ReplyField(reply, fields, parts);
+        return count;
+    }
+
+    private static void ReplyField(ReplyWriter reply, scoped in HashFields fields, Parts parts)
+    {
+        if ((parts & Parts.Field) != 0) reply.Element(fields.Field);
+        if ((parts & Parts.Value) != 0) reply.Element(fields.Value);
+    }
+
+    // HRANDFIELD key [count [WITHVALUES]]
+    private static void HRandField(ref CommandContext cmd)
+    {
+        if (cmd.Count == 2)
+        {
+            if (!cmd.OpenHashOrReply(out HashValue single)) return;
+            single.RemoveExpired();
+            if (!single.Exists) cmd.Reply.Null();
+            else if (single.IsTable) cmd.Reply.Element(single.Draw(Random.Shared).Field);
+            else cmd.Reply.Element(single.At(Below((int)single.Count)).Field);
+            return;
+        }
+
+        if (!DrawCount.TryReadOrReply(cmd, "WITHVALUES"u8, out long count, out bool withValues)) return;
+        if (!cmd.OpenHashOrReply(out HashValue hash)) return;
+        hash.RemoveExpired();
+        if (!hash.Exists || count == 0) cmd.Reply.Array(0);
+        else if (count < 0) ReplyDrawn(cmd.Reply, hash, -count, withValues);
+        else ReplyDistinct(cmd.Reply, hash, (int)Math.Min(count, hash.Count), withValues);
+    }
+
+    // Fields drawn one by one, so that they may repeat.
+    private static void ReplyDrawn(ReplyWriter reply, scoped in HashValue hash, long count, bool withValues)
+    {
+        if (!reply.FitsOrOverflows(count)) return;
+        WriteDrawnHead(reply, (int)count, withValues);
+        if (hash.IsTable)
+        {
+            for (long i = 0; i < count && !reply.Overflowed; i++) ReplyPair(reply, hash.Draw(Random.Shared), withValues);
+            return;
+        }
+
+        var fields = (int)hash.Count;
+        int[] places = ArrayPool<int>.Shared.Rent(fields);
+        hash.FindPlaces(places);
+        for (long i = 0; i < count && !reply.Overflowed; i++) ReplyPair(reply, hash.OfPlace(places[Below(fields)]), withValues);
+        ArrayPool<int>.Shared.Return(places);
+    }
+
+    private static void ReplyDistinct(ReplyWriter reply, scoped in HashValue hash, int count, bool withValues)
+    {
+        WriteDrawnHead(reply, count, withValues);
+        if (hash.IsTable && count <= hash.Count / DrawnShare)
+        {
+            nint[] drawn = ArrayPool<nint>.Shared.Rent(count);
+            hash.DrawDistinct(Random.Shared, drawn.AsSpan(0, count));
+            for (int i = 0; i < count && !reply.Overflowed; i++) ReplyPair(reply, HashValue.OfDrawn(drawn[i]), withValues);
+            ArrayPool<nint>.Shared.Return(drawn);
+            return;
+        }
+
+        // One pass: each field is taken with the chance that as many as are still wanted are among those that are left.
+        int left = (int)hash.Count;
+        HashFields fields = hash.Fields();
+        while (count > 0 && fields.MoveNext() && !reply.Overflowed)
+        {
+            if (Below(left--) >= count) continue;
+            ReplyPair(reply, fields, withValues);
+            count--;
+        }
+    }
+
+    private static void WriteDrawnHead(ReplyWriter reply, int count, bool withValues)
+    {
+        if (withValues && !reply.Resp3) reply.Array(Math.Min(count, int.MaxValue / 2) * 2);
+        else reply.Array(count);
+    }
+
+    // With its value a field is a pair in RESP3.
+    private static void ReplyPair(ReplyWriter reply, scoped in HashFields fields, bool withValues)
+    {
+        if (withValues && reply.Resp3) reply.Array(2);
+        ReplyField(reply, fields, withValues ? Parts.Field | Parts.Value : Parts.Field);
+    }
+
+#pragma warning disable CA5394 // Not a secret: a sample.
+    private static int Below(int limit) => Random.Shared.Next(limit);
+#pragma warning restore CA5394
+
+    // HSCAN key cursor [MATCH pattern] [COUNT count] [NOVALUES]
+    private static void HScan(ref CommandContext cmd)
+    {
+        if (!CursorArgument.TryReadOrReply(cmd, 2, out ulong cursor)) return;
+        if (!cmd.OpenHashOrReply(out HashValue hash)) return;
+        ReplyWriter reply = cmd.Reply;
+        if (!hash.Exists)
+        {
+            // The options are not even looked at.
+            WriteScanHead(reply, 0, 0);
+            return;
+        }
+
+        if (!MemberScanOptions.TryParseOrReply(cmd, out MemberScanOptions options, haveValues: true)) return;
+        int start = reply.Length;
+        int count = 0;
+        if (hash.IsTable)
+        {
+            long seen = 0;
+            long bucketsLeft = options.Count > long.MaxValue / BucketsForEachField ? long.MaxValue : options.Count * BucketsForEachField;
+            do count += ReplyMatching(reply, hash.ScanBucket(ref cursor), options, ref seen);
+            while (cursor != 0 && seen < options.Count && --bucketsLeft > 0 && !reply.Overflowed);
+        }
+        else
+        {
+            // A packed hash comes whole.
+            long seen = 0;
+            cursor = 0;
+            count = ReplyMatching(reply, hash.Fields(), options, ref seen);
+        }
+
+        int end = reply.Length;
+        WriteScanHead(reply, cursor, count);
+        reply.MoveToFront(start, end);
+    }
+
+    private static int ReplyMatching(ReplyWriter reply, HashFields fields, scoped in MemberScanOptions options, ref long seen)
+    {
+        Parts parts = options.NoValues ? Parts.Field : Parts.Field | Parts.Value;
+        int elements = options.NoValues ? 1 : 2;
+        int count = 0;
+        Span<byte> digits = stackalloc byte[RespNumber.Int64TextMax];
+        while (fields.MoveNext())
+        {
+            seen++;
+            if (!options.AcceptsAll && !options.Accepts(fields.Field.Bytes(digits))) continue;
+            ReplyField(reply, fields, parts);
+            count += elements;
+        }
+
+        return count;
+    }
+
+    private static void WriteScanHead(ReplyWriter reply, ulong cursor, int count)
+    {
+        reply.Array(2);
+        reply.BulkInteger((long)cursor);
+        reply.Array(count);
+    }
+}

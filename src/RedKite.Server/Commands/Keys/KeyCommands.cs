@@ -1,0 +1,204 @@
+using System.Globalization;
+using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
+using static RedKite.Server.Model.CommandFlags;
+using static RedKite.Server.Model.KeyFlags;
+
+namespace RedKite.Server.Commands.Keys;
+
+/// <summary>
+/// Commands over keys of whatever type: remove, look, rename, copy, move. The table is their single declaration and this
+/// file's contents; expiry, SCAN and its kin, and OBJECT have files of their own.
+/// </summary>
+internal static class KeyCommands
+{
+    private static readonly KeySpec[] AllRemoved = KeySpecs.Range(1, -1, 1, Remove | KeyFlags.Delete);
+    private static readonly KeySpec[] AllLookedAt = KeySpecs.Range(1, -1, 1, KeyFlags.ReadOnly);
+
+    internal static readonly CommandFamily Family = new("generic", "keyspace",
+    [
+        new("DEL", -2, Write, AllRemoved, Del, new("1.0.0", "O(N) where N is the number of keys that will be removed. When a key to remove holds a value other than a string, the individual complexity for this key is O(M) where M is the number of elements in the list, set, sorted set or hash. Removing a single key that holds a string value is O(1).", "Removes keys and tells how many there were.", "key [key ...]")) { Tips = ["request_policy:multi_shard", "response_policy:agg_sum"] },
+        new("UNLINK", -2, Write | Fast, AllRemoved, Del, new("4.0.0", "O(1) for each key removed regardless of its size. Then the command does O(N) work in a different thread in order to reclaim memory, where N is the number of allocations the deleted objects where composed of.", "Removes keys like DEL.", "key [key ...]")) { Tips = ["request_policy:multi_shard", "response_policy:agg_sum"] },
+        new("EXISTS", -2, CommandFlags.ReadOnly | Fast, AllLookedAt, Exists, new("1.0.0", "O(N) where N is the number of keys to check.", "Counts those of the keys that exist.", "key [key ...]")) { Tips = ["request_policy:multi_shard", "response_policy:agg_sum"] },
+        new("TOUCH", -2, CommandFlags.ReadOnly | Fast, AllLookedAt, Touch, new("3.2.1", "O(N) where N is the number of keys that will be touched.", "Notes an access to each key and counts those that exist.", "key [key ...]")) { Tips = ["request_policy:multi_shard", "response_policy:agg_sum"] },
+        new("TYPE", 2, CommandFlags.ReadOnly | Fast, KeySpecs.One(1, KeyFlags.ReadOnly), Type, new("1.0.0", "O(1)", "Tells the type of a key's value.", "key")),
+        new("RENAME", 3, Write, [new(1, 1, 1, ReadWrite | Access | Delete), new(2, 2, 1, Overwrite | Update)], Rename, new("1.0.0", "O(1)", "Gives a key another name; a key that has it is overwritten.", "key newkey")),
+        new("RENAMENX", 3, Write | Fast, [new(1, 1, 1, ReadWrite | Access | Delete), new(2, 2, 1, Overwrite | Insert)], RenameNx, new("1.0.0", "O(1)", "Gives a key another name unless a key has it.", "key newkey")),
+        new("COPY", -3, Write | DenyOom, [new(1, 1, 1, KeyFlags.ReadOnly | Access), new(2, 2, 1, Overwrite | Update)], Copy, new("6.2.0", "O(N) worst case for collections, where N is the number of nested items. O(1) for string values.", "Copies a key's value and expiry to another key.", "source destination [DB destination-db] [REPLACE]")),
+        new("MOVE", 3, Write | Fast, KeySpecs.One(1, ReadWrite | Access | Update), Move, new("1.0.0", "O(1)", "Moves a key to another database.", "key db")),
+    ]);
+
+    // DEL key [key ...], UNLINK key [key ...]
+    private static void Del(ref CommandContext cmd)
+    {
+        long removed = 0;
+        for (int i = 1; i < cmd.Count; i++)
+        {
+            Entry entry = cmd.Peek(i);
+            if (!entry.Exists) continue;
+            cmd.Database.Remove(entry);
+            removed++;
+        }
+
+        if (removed > 0) cmd.Changed(removed);
+        cmd.Reply.Integer(removed);
+    }
+
+    // EXISTS key [key ...]
+    private static void Exists(ref CommandContext cmd)
+    {
+        long existing = 0;
+        for (int i = 1; i < cmd.Count; i++)
+        {
+            if (cmd.Inspect(i).Exists) existing++;
+        }
+
+        cmd.Reply.Integer(existing);
+    }
+
+    // TOUCH key [key ...]
+    private static void Touch(ref CommandContext cmd)
+    {
+        long existing = 0;
+        for (int i = 1; i < cmd.Count; i++)
+        {
+            if (cmd.Find(i).Exists) existing++;
+        }
+
+        cmd.Reply.Integer(existing);
+    }
+
+    // TYPE key
+    private static void Type(ref CommandContext cmd)
+    {
+        Entry entry = cmd.Inspect(1);
+        cmd.Reply.SimpleString(entry.Exists ? TypeNames.Of(entry.Type) : "none"u8);
+    }
+
+    // RENAME key newkey
+    private static void Rename(ref CommandContext cmd)
+    {
+        if (TryRenameOrReply(ref cmd, onlyIfFree: false)) cmd.Reply.Ok();
+    }
+
+    // RENAMENX key newkey
+    private static void RenameNx(ref CommandContext cmd)
+    {
+        if (TryRenameOrReply(ref cmd, onlyIfFree: true)) cmd.Reply.Integer(1);
+    }
+
+    private static bool TryRenameOrReply(ref CommandContext cmd, bool onlyIfFree)
+    {
+        Entry source = cmd.FindToWrite(1);
+        if (!source.Exists)
+        {
+            cmd.Reply.Error("ERR no such key"u8);
+            return false;
+        }
+
+        bool sameKey = cmd[1].SequenceEqual(cmd[2]);
+        Entry existing = cmd.Peek(2);
+        if (onlyIfFree && existing.Exists)
+        {
+            cmd.Reply.Integer(0);
+            return false;
+        }
+
+        if (sameKey) return true;
+        cmd.Database.Rename(source, cmd[2], cmd.HashOf(2), existing);
+        cmd.Changed();
+        return true;
+    }
+
+    // COPY source destination [DB destination-db] [REPLACE]
+    private static void Copy(ref CommandContext cmd)
+    {
+        Database target = cmd.Database;
+        bool replace = false;
+        var options = new OptionReader(cmd, first: 3);
+        while (options.More)
+        {
+            if (options.Take("REPLACE"u8))
+            {
+                replace = true;
+            }
+            else if (options.TakeWithValue("DB"u8, out int database))
+            {
+                if (!TryDatabaseOrReply(cmd, database, out target)) return;
+            }
+            else
+            {
+                cmd.ReplySyntaxError();
+                return;
+            }
+        }
+
+        if (target == cmd.Database && cmd[1].SequenceEqual(cmd[2]))
+        {
+            cmd.Reply.Error("ERR source and destination objects are the same"u8);
+            return;
+        }
+
+        Entry source = cmd.Find(1);
+        if (!source.Exists)
+        {
+            cmd.Reply.Integer(0);
+            return;
+        }
+
+        Entry existing = cmd.PeekIn(target, 2);
+        if (existing.Exists && !replace)
+        {
+            cmd.Reply.Integer(0);
+            return;
+        }
+
+        Database.Copy(source, target, cmd[2], cmd.HashOf(2), existing, cmd.NewAccessClock);
+        cmd.Changed();
+        cmd.Reply.Integer(1);
+    }
+
+    // MOVE key db
+    private static void Move(ref CommandContext cmd)
+    {
+        if (!TryDatabaseOrReply(cmd, 2, out Database target)) return;
+        if (target == cmd.Database)
+        {
+            cmd.Reply.Error("ERR source and destination objects are the same"u8);
+            return;
+        }
+
+        Entry entry = cmd.FindToWrite(1);
+        if (!entry.Exists || cmd.PeekIn(target, 1).Exists)
+        {
+            cmd.Reply.Integer(0);
+            return;
+        }
+
+        cmd.Database.MoveTo(target, entry);
+        cmd.Changed();
+        cmd.Reply.Integer(1);
+    }
+
+    private static bool TryDatabaseOrReply(scoped in CommandContext cmd, int argument, out Database database)
+    {
+        database = cmd.Database;
+        if (!cmd.TryIntegerOrReply(argument, out long index)) return false;
+        if (index is < int.MinValue or > int.MaxValue)
+        {
+            cmd.Reply.Error(string.Create(CultureInfo.InvariantCulture, $"ERR value is out of range, value must between {int.MinValue} and {int.MaxValue}"));
+            return false;
+        }
+
+        ReadOnlySpan<Database> databases = cmd.Server.Keyspace.Databases;
+        if (index < 0 || index >= databases.Length)
+        {
+            cmd.Reply.Error("ERR DB index is out of range"u8);
+            return false;
+        }
+
+        database = databases[(int)index];
+        return true;
+    }
+}

@@ -1,0 +1,102 @@
+using RedKite.Protocol;
+using RedKite.Server.Config;
+using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
+using static RedKite.Server.Model.CommandFlags;
+
+namespace RedKite.Server.Commands.Keys;
+
+/// <summary>OBJECT: how a key's value is kept and when it was used. The table is its single declaration and this file's contents.</summary>
+internal static class ObjectCommands
+{
+    // Redis shares the objects of these integers and tells so by a reference count that stands for "never freed".
+    private const long SharedIntegers = 10_000;
+    private const long SharedReferences = int.MaxValue;
+
+    private static readonly KeySpec[] LookedAt = KeySpecs.One(2, KeyFlags.ReadOnly);
+
+    internal static readonly CommandFamily Family = new("generic", "keyspace",
+    [
+        new("OBJECT", -2, None, KeySpecs.None, Help, new("2.2.3", "Depends on subcommand.", "Tells how values are kept."),
+        [
+            new("ENCODING", 3, ReadOnly, LookedAt, Encoding, new("2.2.3", "O(1)", "Tells how a key's value is kept.", "key")) { Tips = ["nondeterministic_output"] },
+            new("FREQ", 3, ReadOnly, LookedAt, Freq, new("4.0.0", "O(1)", "Tells the access counter of a key, where an LFU policy keeps one.", "key")) { Tips = ["nondeterministic_output"] },
+            new("HELP", 2, Loading | Stale, KeySpecs.None, Help, new("6.2.0", "O(1)", "Lists the subcommands.")),
+            new("IDLETIME", 3, ReadOnly, LookedAt, IdleTime, new("2.2.3", "O(1)", "Tells the seconds since the last access to a key.", "key")) { Tips = ["nondeterministic_output"] },
+            new("REFCOUNT", 3, ReadOnly, LookedAt, RefCount, new("2.2.3", "O(1)", "Tells how often a key's value is referred to.", "key")) { Tips = ["nondeterministic_output"] },
+        ]),
+    ]);
+
+    // OBJECT ENCODING key
+    private static void Encoding(ref CommandContext cmd)
+    {
+        if (TryInspectOrReplyNull(ref cmd, out Entry entry)) cmd.Reply.Bulk(EncodingNames.Of(entry.Encoding));
+    }
+
+    // OBJECT FREQ key
+    private static void Freq(ref CommandContext cmd)
+    {
+        if (!TryInspectOrReplyNull(ref cmd, out Entry entry)) return;
+        if (!cmd.Server.CountsFrequency)
+        {
+            cmd.Reply.Error("ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust."u8);
+            return;
+        }
+
+        cmd.Reply.Integer(AccessClock.LfuCounter(entry.AccessClock, cmd.NowMs, cmd.Server.Settings.LfuDecayMinutes));
+    }
+
+    // OBJECT IDLETIME key
+    private static void IdleTime(ref CommandContext cmd)
+    {
+        if (!TryInspectOrReplyNull(ref cmd, out Entry entry)) return;
+        if (cmd.Server.CountsFrequency)
+        {
+            cmd.Reply.Error("ERR An LFU maxmemory policy is selected, idle time not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust."u8);
+            return;
+        }
+
+        cmd.Reply.Integer(AccessClock.IdleSeconds(entry.AccessClock, cmd.NowMs));
+    }
+
+    // OBJECT REFCOUNT key
+    private static void RefCount(ref CommandContext cmd)
+    {
+        if (!TryInspectOrReplyNull(ref cmd, out Entry entry)) return;
+        bool shared = entry is { Type: DataType.String, Encoding: ValueEncoding.Integer }
+            && RespNumber.TryParseInt64(entry.Value, out long value) && value is >= 0 and < SharedIntegers
+            && SharesIntegers(cmd.Server.Settings);
+        cmd.Reply.Integer(shared ? SharedReferences : 1);
+    }
+
+    // OBJECT HELP
+    private static void Help(ref CommandContext cmd)
+    {
+        ReplyWriter reply = cmd.Reply;
+        reply.Array(11);
+        reply.SimpleString("OBJECT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"u8);
+        reply.SimpleString("ENCODING <key>"u8);
+        reply.SimpleString("    How the value of a key is kept."u8);
+        reply.SimpleString("FREQ <key>"u8);
+        reply.SimpleString("    The access counter of a key, which grows with the logarithm of its accesses."u8);
+        reply.SimpleString("IDLETIME <key>"u8);
+        reply.SimpleString("    The seconds since the last access to a key."u8);
+        reply.SimpleString("REFCOUNT <key>"u8);
+        reply.SimpleString("    How often the value of a key is referred to."u8);
+        reply.SimpleString("HELP"u8);
+        reply.SimpleString("    This list."u8);
+    }
+
+    private static bool TryInspectOrReplyNull(ref CommandContext cmd, out Entry entry)
+    {
+        entry = cmd.Inspect(2);
+        if (entry.Exists) return true;
+        cmd.Reply.Null();
+        return false;
+    }
+
+    // Where an access clock is wanted for each key, Redis does not share.
+    private static bool SharesIntegers(Settings settings) =>
+        settings.MaxMemoryBytes == 0
+        || settings.MaxMemoryPolicy is not (MaxMemoryPolicy.AllKeysLru or MaxMemoryPolicy.VolatileLru or MaxMemoryPolicy.AllKeysLfu or MaxMemoryPolicy.VolatileLfu);
+}

@@ -1,0 +1,218 @@
+using RedKite.Protocol;
+using RedKite.Server.Acl;
+using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
+using static RedKite.Server.Model.CommandFlags;
+
+namespace RedKite.Server.Commands.Keys;
+
+/// <summary>
+/// Commands that find keys by no name: KEYS, SCAN, RANDOMKEY. The table is their single declaration and this file's
+/// contents. KEYS sees one moment of the whole database; SCAN and RANDOMKEY lock one stripe at a time and only for a slice.
+/// </summary>
+internal static class ScanCommands
+{
+    private const long CountDefault = 10;
+
+    // A call looks at so many home buckets for each key that COUNT asks for: as many as a segment has, so that a database
+    // with fewer keys than COUNT is done in one call, whatever stripes they are in.
+    private const long BucketsForEachKey = 128;
+
+    // A stripe stays locked for so many home buckets (some hundred keys, a few microseconds), then others have a turn.
+    private const int BucketsPerSlice = 32;
+
+    // Each draw that misses clears a segment of expired keys. After so many, everything that has expired goes.
+    private const int DrawsMax = 16;
+
+    internal static readonly CommandFamily Family = new("generic", "keyspace",
+    [
+        new("KEYS", 2, ReadOnly | AllStripes, KeySpecs.None, KeysOf, new("1.0.0", "O(N) with N being the number of keys in the database, under the assumption that the key names in the database and the given pattern have limited length.", "Lists the keys that match a pattern.", "pattern")) { Categories = AclCategory.Dangerous, Tips = ["request_policy:all_shards", "nondeterministic_output_order"] },
+        new("SCAN", -2, ReadOnly, KeySpecs.None, Scan, new("2.8.0", "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.", "Lists keys a few at a time; the next call goes on from the cursor.", "cursor [MATCH pattern] [COUNT count] [TYPE type]@6.0.0")) { Tips = ["nondeterministic_output", "request_policy:special"] },
+        new("RANDOMKEY", 1, ReadOnly, KeySpecs.None, RandomKey, new("1.0.0", "O(1)", "Draws a key at random.")) { Tips = ["request_policy:all_shards", "nondeterministic_output"] },
+    ]);
+
+    // KEYS pattern
+    private static void KeysOf(ref CommandContext cmd)
+    {
+        var filter = new KeyFilter { NowMs = cmd.NowMs, Pattern = cmd[1] };
+        ReplyWriter reply = cmd.Reply;
+        var blocks = new List<nint>();
+        int start = reply.Length;
+        int count = 0;
+        for (int stripe = 0; stripe < cmd.Server.Keyspace.Stripes.Length; stripe++)
+        {
+            if (cmd.Database.TableIn(stripe) is not { Count: > 0 } table) continue;
+            uint prefix = 0;
+            bool more;
+            do
+            {
+                blocks.Clear();
+                more = table.NextSegment(ref prefix, blocks);
+                count += ReplyMatching(reply, blocks, filter);
+            }
+            while (more && !reply.Overflowed);
+        }
+
+        int end = reply.Length;
+        reply.Array(count);
+        reply.MoveToFront(start, end);
+    }
+
+    // SCAN cursor [MATCH pattern] [COUNT count] [TYPE type]
+    private static void Scan(ref CommandContext cmd)
+    {
+        if (!CursorArgument.TryReadOrReply(cmd, 1, out ulong place)) return;
+        if (!TryScanOptionsOrReply(cmd, out KeyFilter filter, out long countAsked)) return;
+
+        DatabaseCursor cursor = DatabaseCursor.Decode(place);
+        ReplyWriter reply = cmd.Reply;
+        var blocks = new List<nint>();
+        int start = reply.Length;
+        int count = 0;
+        long seen = 0;
+        long bucketsLeft = countAsked > long.MaxValue / BucketsForEachKey ? long.MaxValue : countAsked * BucketsForEachKey;
+        int stripes = cmd.Server.Keyspace.Stripes.Length;
+        while (cursor.Stripe < stripes && seen < countAsked && bucketsLeft > 0 && !reply.Overflowed)
+        {
+            // What was collected is replied before the stripe is let go: blocks are not ours any more then.
+            blocks.Clear();
+            int stripe = cursor.Stripe;
+            cmd.EnterStripe(stripe);
+            CollectSlice(cmd.Database, ref cursor, blocks, countAsked - seen, ref bucketsLeft);
+            count += ReplyMatching(reply, blocks, filter);
+            cmd.ExitStripe(stripe);
+            seen += blocks.Count;
+        }
+
+        int end = reply.Length;
+        reply.Array(2);
+        reply.BulkInteger(cursor.Stripe < stripes ? (long)cursor.Encode() : 0);
+        reply.Array(count);
+        reply.MoveToFront(start, end);
+    }
+
+    // RANDOMKEY
+    private static void RandomKey(ref CommandContext cmd)
+    {
+        for (int i = 0; i < DrawsMax; i++)
+        {
+            int stripe = cmd.Database.DrawStripe(Random.Shared);
+            if (stripe < 0) break;
+            if (TryReplyDrawn(ref cmd, stripe)) return;
+        }
+
+        // Nearly all keys have expired and wait to be removed. Each is removed once, so this is paid for by what set them.
+        int stripes = cmd.Server.Keyspace.Stripes.Length;
+#pragma warning disable CA5394 // Not a secret: a sample.
+        int first = Random.Shared.Next(stripes);
+#pragma warning restore CA5394
+        for (int i = 0; i < stripes; i++)
+        {
+            int stripe = (first + i) & (stripes - 1);
+            cmd.EnterStripe(stripe);
+            cmd.Database.ExpireStripe(stripe, cmd.NowMs);
+            cmd.ExitStripe(stripe);
+            if (TryReplyDrawn(ref cmd, stripe)) return;
+        }
+
+        cmd.Reply.Null();
+    }
+
+    private static bool TryReplyDrawn(ref CommandContext cmd, int stripe)
+    {
+        cmd.EnterStripe(stripe);
+        Entry entry = cmd.Database.Draw(stripe, Random.Shared, cmd.NowMs);
+        bool drawn = entry.Exists;
+        if (drawn) cmd.Reply.Bulk(entry.Key);
+        cmd.ExitStripe(stripe);
+        return drawn;
+    }
+
+    // Moves the cursor over buckets of one stripe, which is locked.
+    private static void CollectSlice(Database database, ref DatabaseCursor cursor, List<nint> blocks, long keysMax, ref long bucketsLeft)
+    {
+        Table? table = database.TableIn(cursor.Stripe);
+        bool more = table is not null;
+        for (int i = 0; more && i < BucketsPerSlice && blocks.Count < keysMax && bucketsLeft > 0; i++, bucketsLeft--)
+        {
+            more = table!.NextBucket(ref cursor.Table, blocks);
+        }
+
+        if (!more) cursor = new DatabaseCursor(cursor.Stripe + 1, default);
+    }
+
+    private static int ReplyMatching(ReplyWriter reply, List<nint> blocks, in KeyFilter filter)
+    {
+        int count = 0;
+        foreach (nint block in blocks)
+        {
+            Entry entry = Entry.FromBlock(block);
+            if (!filter.Accepts(entry)) continue;
+            reply.Bulk(entry.Key);
+            count++;
+        }
+
+        return count;
+    }
+
+    private static bool TryScanOptionsOrReply(scoped in CommandContext cmd, out KeyFilter filter, out long count)
+    {
+        filter = new KeyFilter { NowMs = cmd.NowMs };
+        count = CountDefault;
+        var options = new OptionReader(cmd, first: 2);
+        while (options.More)
+        {
+            if (options.TakeWithValue("COUNT"u8, out int value))
+            {
+                if (!cmd.TryIntegerOrReply(value, out count)) return false;
+                if (count >= 1) continue;
+                cmd.ReplySyntaxError();
+                return false;
+            }
+
+            if (options.TakeWithValue("MATCH"u8, out value))
+            {
+                filter.Pattern = cmd[value];
+            }
+            else if (options.TakeWithValue("TYPE"u8, out value))
+            {
+                // As in Redis 7.4, an unknown type is no error: no key has it.
+                filter.HasType = true;
+                filter.Type = cmd[value];
+            }
+            else if (options.Take("NOVALUES"u8))
+            {
+                cmd.Reply.Error("ERR NOVALUES option can only be used in HSCAN"u8);
+                return false;
+            }
+            else
+            {
+                cmd.ReplySyntaxError();
+                return false;
+            }
+        }
+
+        return true;
+    }
+
+    /// <summary>Which keys KEYS and SCAN tell: living ones whose name matches, perhaps of one type.</summary>
+    private ref struct KeyFilter
+    {
+        public KeyFilter()
+        {
+        }
+
+        internal long NowMs = 0;
+        internal ReadOnlySpan<byte> Pattern = "*"u8;
+        internal bool HasType = false;
+        internal ReadOnlySpan<byte> Type = default;
+
+        internal readonly bool Accepts(Entry entry)
+        {
+            if (entry.Expires && entry.ExpiryMs <= NowMs) return false;
+            if (HasType && !AsciiText.EqualsIgnoreCase(Type, TypeNames.Of(entry.Type))) return false;
+            return Pattern is [(byte)'*'] || GlobPattern.IsMatch(Pattern, entry.Key);
+        }
+    }
+}

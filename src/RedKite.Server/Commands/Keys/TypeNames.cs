@@ -1,0 +1,17 @@
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Commands.Keys;
+
+/// <summary>The names of data types, as TYPE tells them and SCAN takes them.</summary>
+internal static class TypeNames
+{
+    internal static ReadOnlySpan<byte> Of(DataType type) => type switch
+    {
+        DataType.String => "string"u8,
+        DataType.List => "list"u8,
+        DataType.Set => "set"u8,
+        DataType.SortedSet => "zset"u8,
+        DataType.Hash => "hash"u8,
+        _ => "stream"u8,
+    };
+}

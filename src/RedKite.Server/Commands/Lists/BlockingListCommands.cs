@@ -1,0 +1,80 @@
+using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
+using RedKite.Store.Values.Lists;
+using static RedKite.Server.Model.CommandFlags;
+using static RedKite.Server.Model.KeyFlags;
+
+namespace RedKite.Server.Commands.Lists;
+
+/// <summary>
+/// List commands that wait for elements where there are none. The table is their single declaration and this file's
+/// contents; each is executed anew when one of its keys may have something to take.
+/// </summary>
+internal static class BlockingListCommands
+{
+    private const CommandFlags Usual = Write | NoScript | CommandFlags.Blocking;
+
+    internal static readonly CommandFamily Family = new("list", "list",
+    [
+        new("BLPOP", -3, Usual, KeySpecs.Range(1, -2, 1, ReadWrite | Access | Delete), BLPop,
+            new("2.0.0", "O(N) where N is the number of provided keys.", "Takes the first element of the first of several lists that has any, and waits for one.", "key [key ...] timeout:double")),
+        new("BRPOP", -3, Usual, KeySpecs.Range(1, -2, 1, ReadWrite | Access | Delete), BRPop,
+            new("2.0.0", "O(N) where N is the number of provided keys.", "Takes the last element of the first of several lists that has any, and waits for one.", "key [key ...] timeout:double")),
+        new("BLMOVE", 6, Usual | DenyOom, ListMoves.SourceAndDestination, BLMove,
+            new("6.2.0", "O(1)", "Moves an element from an end of a list to an end of another, and waits for one.", "source:key destination:key wherefrom:<LEFT | RIGHT> whereto:<LEFT | RIGHT> timeout:double")),
+        new("BRPOPLPUSH", 4, Usual | DenyOom, ListMoves.SourceAndDestination, BRPopLPush,
+            new("2.2.0", "O(1)", "Moves the last element of a list to the front of another, and waits for one.", "source:key destination:key timeout:double") { DeprecatedSince = "6.2.0", ReplacedBy = "`BLMOVE` with the `RIGHT` and `LEFT` arguments" }),
+        new("BLMPOP", -5, Write | CommandFlags.Blocking, [new KeySpec(3, -1, 1, ReadWrite | Access | Delete, CountAt: 2)], BLMPop,
+            new("7.0.0", "O(N+M) where N is the number of provided keys and M is the number of elements returned.", "Takes elements from the first of several lists that has any, and waits for some.", "timeout:double numkeys key [key ...] where:<LEFT | RIGHT> [COUNT count]")),
+    ]);
+
+    // BLPOP key [key ...] timeout
+    private static void BLPop(ref CommandContext cmd) => Pop(ref cmd, last: false);
+
+    // BRPOP key [key ...] timeout
+    private static void BRPop(ref CommandContext cmd) => Pop(ref cmd, last: true);
+
+    private static void Pop(ref CommandContext cmd, bool last)
+    {
+        int timeout = cmd.Count - 1;
+        if (!TimeoutArgument.TrySecondsOrReply(cmd, timeout, out long deadlineMs)) return;
+        for (int key = 1; key < timeout; key++)
+        {
+            Entry entry = cmd.FindToWrite(key);
+            if (!entry.Exists) continue;
+            if (entry.Type != DataType.List && cmd.IsServed) continue; // another type came while it waited for this key
+            if (!cmd.IsTypeOrReply(entry, DataType.List)) return;
+            ListValue list = cmd.ListOf(entry);
+            cmd.Reply.Array(2);
+            cmd.Reply.Bulk(cmd[key]);
+            ListCommands.PopOne(ref cmd, ref list, last);
+            return;
+        }
+
+        if (!cmd.WaitForKeys(DataType.List, deadlineMs)) cmd.Reply.NullArray();
+    }
+
+    // BLMOVE source destination LEFT | RIGHT LEFT | RIGHT timeout
+    private static void BLMove(ref CommandContext cmd)
+    {
+        if (ListMoves.TryEndsOrReply(cmd, out bool fromLast, out bool toLast)) Move(ref cmd, fromLast, toLast);
+    }
+
+    // BRPOPLPUSH source destination timeout
+    private static void BRPopLPush(ref CommandContext cmd) => Move(ref cmd, fromLast: true, toLast: false);
+
+    private static void Move(ref CommandContext cmd, bool fromLast, bool toLast)
+    {
+        if (!TimeoutArgument.TrySecondsOrReply(cmd, cmd.Count - 1, out long deadlineMs)) return;
+        if (!ListMoves.TryMove(ref cmd, fromLast, toLast) && !cmd.WaitForKeys(DataType.List, deadlineMs)) cmd.Reply.Null();
+    }
+
+    // BLMPOP timeout numkeys key [key ...] LEFT | RIGHT [COUNT count]
+    private static void BLMPop(ref CommandContext cmd)
+    {
+        if (!ListMoves.TryKeysOrReply(cmd, 2, out ListMoves.PopRequest request)) return;
+        if (!TimeoutArgument.TrySecondsOrReply(cmd, 1, out long deadlineMs)) return;
+        if (!ListMoves.TryPopFirst(ref cmd, request) && !cmd.WaitForKeys(DataType.List, deadlineMs)) cmd.Reply.NullArray();
+    }
+}

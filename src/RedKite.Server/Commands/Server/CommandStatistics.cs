@@ -1,0 +1,82 @@
+using System.Globalization;
+using System.Text;
+using RedKite.Server.Execution;
+using RedKite.Server.Metrics;
+using RedKite.Server.Model;
+
+namespace RedKite.Server.Commands.Server;
+
+/// <summary>The sections of INFO that have a line for each command, and for each class of errors.</summary>
+internal static class CommandStatistics
+{
+    internal static void WriteCalls(RedKiteServer server, InfoText text)
+    {
+        CommandExecutor[] executors = server.Executors;
+        text.Section("Commandstats"u8);
+        foreach (Command command in server.Commands.All)
+        {
+            long calls = 0, ns = 0, rejected = 0, failed = 0;
+            foreach (CommandExecutor executor in executors)
+            {
+                if (executor.Metrics.Peek(command.Index) is not { } metrics) continue;
+                calls += metrics.Calls;
+                ns += metrics.TotalNs;
+                rejected += metrics.Rejected;
+                failed += metrics.Failed;
+            }
+
+            if (calls == 0 && rejected == 0 && failed == 0) continue;
+            double usecPerCall = calls == 0 ? 0 : ns / 1000 / (double)calls;
+            text.Line(string.Create(CultureInfo.InvariantCulture, $"cmdstat_{command.FullName}:calls={calls},usec={ns / 1000},usec_per_call={usecPerCall:F2},rejected_calls={rejected},failed_calls={failed}"));
+        }
+    }
+
+    internal static void WriteErrors(RedKiteServer server, InfoText text)
+    {
+        var sums = new SortedDictionary<string, long>(StringComparer.Ordinal);
+        foreach (CommandExecutor executor in server.Executors)
+        {
+            Dictionary<string, long> errors = executor.Metrics.ErrorsByClass;
+            lock (errors)
+            {
+                foreach ((string errorClass, long count) in errors) sums[errorClass] = sums.GetValueOrDefault(errorClass) + count;
+            }
+        }
+
+        text.Section("Errorstats"u8);
+        foreach ((string errorClass, long count) in sums) text.Line(string.Create(CultureInfo.InvariantCulture, $"errorstat_{errorClass}:count={count}"));
+    }
+
+    internal static void WriteLatencies(RedKiteServer server, InfoText text)
+    {
+        text.Section("Latencystats"u8);
+        IReadOnlyList<double> percentiles = server.Settings.LatencyTrackingPercentiles;
+        if (!server.TracksLatency || percentiles.Count == 0) return;
+        var line = new StringBuilder();
+        var latency = new LatencyHistogram();
+        foreach (Command command in server.Commands.All)
+        {
+            if (!TryLatencyOf(server, command, latency)) continue;
+            line.Clear().Append("latency_percentiles_usec_").Append(command.FullName).Append(':');
+            for (int i = 0; i < percentiles.Count; i++)
+            {
+                if (i > 0) line.Append(',');
+                line.Append(CultureInfo.InvariantCulture, $"p{percentiles[i]:0.######}={latency.PercentileNs(percentiles[i]) / 1000.0:F3}");
+            }
+
+            text.Line(line.ToString());
+        }
+    }
+
+    /// <summary>How long a command's calls took, of all executors; false when there were none.</summary>
+    internal static bool TryLatencyOf(RedKiteServer server, Command command, LatencyHistogram sum)
+    {
+        sum.Clear();
+        foreach (CommandExecutor executor in server.Executors)
+        {
+            if (executor.Metrics.Peek(command.Index) is { Latency.Count: > 0 } metrics) metrics.Latency.AddTo(sum);
+        }
+
+        return sum.Count > 0;
+    }
+}

@@ -1,0 +1,81 @@
+using RedKite.Protocol;
+using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Model;
+using static RedKite.Server.Model.CommandFlags;
+
+namespace RedKite.Server.Commands.Server;
+
+/// <summary>Config commands. The table is their single declaration and this file's contents; what they do is Configuration's.</summary>
+internal static class ConfigCommands
+{
+    private const CommandFlags Administration = Admin | NoScript | Loading | Stale;
+
+    internal static readonly CommandFamily Family = new("server", "",
+    [
+        new("CONFIG", -2, None, KeySpecs.None, Help, new("2.0.0", "Depends on subcommand.", "A container for commands on the server's settings."),
+        [
+            new("GET", -3, Administration, KeySpecs.None, Get, new("2.0.0", "O(N) when N is the number of configuration parameters provided", "Returns settings by name or pattern.", "(parameter ...)")),
+            new("HELP", 2, Loading | Stale, KeySpecs.None, Help, new("5.0.0", "O(1)", "Lists the subcommands.")),
+            new("RESETSTAT", 2, Administration, KeySpecs.None, ResetStat, new("2.0.0", "O(1)", "Starts the statistics of INFO anew.")),
+            new("REWRITE", 2, Administration, KeySpecs.None, Rewrite, new("2.8.0", "O(1)", "Brings the configuration file up to date with the settings.")),
+            new("SET", -4, Administration, KeySpecs.None, Set, new("2.0.0", "O(N) when N is the number of configuration parameters provided", "Changes settings.", "parameter value [parameter value ...]")) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
+        ]),
+    ]);
+
+    // CONFIG GET parameter [parameter ...]
+    private static void Get(ref CommandContext cmd)
+    {
+        var patterns = new string[cmd.Count - 2];
+        for (int i = 0; i < patterns.Length; i++) patterns[i] = cmd.Text(i + 2);
+        List<KeyValuePair<string, string>> found = cmd.Server.Configuration.Get(patterns);
+        cmd.Reply.Map(found.Count);
+        foreach ((string name, string value) in found)
+        {
+            cmd.Reply.Bulk(name);
+            cmd.Reply.Bulk(value);
+        }
+    }
+
+    // CONFIG SET parameter value [parameter value ...]
+    private static void Set(ref CommandContext cmd)
+    {
+        if (cmd.Count % 2 != 0)
+        {
+            cmd.ReplySyntaxError();
+            return;
+        }
+
+        var pairs = new KeyValuePair<string, string>[(cmd.Count - 2) / 2];
+        for (int i = 0; i < pairs.Length; i++) pairs[i] = new(cmd.Text((2 * i) + 2), cmd.Text((2 * i) + 3));
+        bool isLocal = cmd.Session.Connection is null || cmd.Session.Connection.RemoteAddress.IsLoopback;
+        ReplyOutcome(cmd.Reply, cmd.Server.Configuration.Set(pairs, isLocal));
+    }
+
+    // CONFIG REWRITE
+    private static void Rewrite(ref CommandContext cmd) => ReplyOutcome(cmd.Reply, cmd.Server.Configuration.Rewrite());
+
+    // CONFIG RESETSTAT
+    private static void ResetStat(ref CommandContext cmd)
+    {
+        cmd.Server.ResetStatistics();
+        cmd.Reply.Ok();
+    }
+
+    // CONFIG HELP
+    private static void Help(ref CommandContext cmd) => HelpReply.Write(
+        cmd.Reply, "CONFIG",
+        "GET <pattern>",
+        "    Return the settings whose names match the <pattern>, with their values.",
+        "RESETSTAT",
+        "    Start the counters that INFO reports anew.",
+        "REWRITE",
+        "    Write the settings to the configuration file.",
+        "SET <directive> <value>",
+        "    Give the setting <directive> a new <value>.");
+
+    private static void ReplyOutcome(ReplyWriter reply, string? error)
+    {
+        if (error is null) reply.Ok();
+        else reply.Error("ERR " + error);
+    }
+}

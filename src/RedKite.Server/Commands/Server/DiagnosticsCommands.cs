@@ -1,0 +1,237 @@
+using System.Text;
+using RedKite.Protocol;
+using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Commands.Debug;
+using RedKite.Server.Metrics;
+using RedKite.Server.Model;
+using static RedKite.Server.Model.CommandFlags;
+
+namespace RedKite.Server.Commands.Server;
+
+/// <summary>Diagnostics commands. The table is their single declaration; DEBUG's handler has a file of its own.</summary>
+internal static class DiagnosticsCommands
+{
+    private const CommandFlags Administration = Admin | NoScript | Loading | Stale;
+    private const int SlowLogShownByDefault = 10;
+
+    // Histograms are told in steps of powers of two of this.
+    private const int FirstStepBits = 10;
+    private const int StepPrecisionBits = 7;
+
+    internal static readonly CommandFamily Family = new("server", "",
+    [
+        new("DEBUG", -2, Administration | Protected, KeySpecs.None, DebugCommand.Execute, new("1.0.0", "Depends on subcommand.", "A container for commands that test the server.") { IsSystemCommand = true }),
+        new("LATENCY", -2, None, KeySpecs.None, LatencyHelp, new("2.8.13", "Depends on subcommand.", "A container for commands on latency."),
+        [
+            new("DOCTOR", 2, Administration, KeySpecs.None, LatencyDoctor, new("2.8.13", "O(1)", "Tells what was slow and what can be done.")) { Tips = ["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"] },
+            new("GRAPH", 3, Administration, KeySpecs.None, LatencyGraph, new("2.8.13", "O(1)", "Draws the latency samples of an event.", "event")) { Tips = ["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"] },
+            new("HELP", 2, Loading | Stale, KeySpecs.None, LatencyHelp, new("2.8.13", "O(1)", "Lists the subcommands.")),
+            new("HISTOGRAM", -2, Administration, KeySpecs.None, LatencyHistogram, new("7.0.0", "O(N) where N is the number of commands with latency information being retrieved.", "Returns how long commands took, as cumulative counts.", "[command ...]")) { Tips = ["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"] },
+            new("HISTORY", 3, Administration, KeySpecs.None, LatencyHistory, new("2.8.13", "O(1)", "Returns the latency samples of an event.", "event")) { Tips = ["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"] },
+            new("LATEST", 2, Administration, KeySpecs.None, LatencyLatest, new("2.8.13", "O(1)", "Returns the latest latency sample of every event.")) { Tips = ["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"] },
+            new("RESET", -2, Administration, KeySpecs.None, LatencyReset, new("2.8.13", "O(1)", "Forgets the latency samples of events.", "[event ...]")) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
+        ]),
+        new("SLOWLOG", -2, None, KeySpecs.None, SlowLogHelp, new("2.2.12", "Depends on subcommand.", "A container for commands on the slow log."),
+        [
+            new("GET", -2, Admin | Loading | Stale, KeySpecs.None, SlowLogGet, new("2.2.12", "O(N) where N is the number of entries returned", "Returns the newest slow commands.", "[count]")) { Tips = ["request_policy:all_nodes", "nondeterministic_output"] },
+            new("HELP", 2, Loading | Stale, KeySpecs.None, SlowLogHelp, new("6.2.0", "O(1)", "Lists the subcommands.")),
+            new("LEN", 2, Admin | Loading | Stale, KeySpecs.None, SlowLogLen, new("2.2.12", "O(1)", "Returns how many commands the slow log holds.")) { Tips = ["request_policy:all_nodes", "response_policy:agg_sum", "nondeterministic_output"] },
+            new("RESET", 2, Admin | Loading | Stale, KeySpecs.None, SlowLogReset, new("2.2.12", "O(N) where N is the number of entries in the slowlog", "Empties the slow log.")) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
+        ]),
+    ]);
+
+    // SLOWLOG GET [count]
+    private static void SlowLogGet(ref CommandContext cmd)
+    {
+        long count = SlowLogShownByDefault;
+        if (cmd.Count > 3)
+        {
+            cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try SLOWLOG HELP.");
+            return;
+        }
+
+        if (cmd.Count == 3 && (!RespNumber.TryParseInt64(cmd[2], out count) || count < -1))
+        {
+            cmd.Reply.Error("ERR count should be greater than or equal to -1"u8);
+            return;
+        }
+
+        SlowLogEntry[] entries = cmd.Server.SlowLog.Newest(count);
+        ReplyWriter reply = cmd.Reply;
+        reply.Array(entries.Length);
+        foreach (SlowLogEntry entry in entries)
+        {
+            reply.Array(6);
+            reply.Integer(entry.Id);
+            reply.Integer(entry.UnixSeconds);
+            reply.Integer(entry.Microseconds);
+            reply.Array(entry.Arguments.Length);
+            foreach (byte[] argument in entry.Arguments) reply.Bulk(argument);
+            reply.Bulk(entry.ClientAddress);
+            reply.Bulk(entry.ClientName);
+        }
+    }
+
+    // SLOWLOG LEN
+    private static void SlowLogLen(ref CommandContext cmd) => cmd.Reply.Integer(cmd.Server.SlowLog.Length);
+
+    // SLOWLOG RESET
+    private static void SlowLogReset(ref CommandContext cmd)
+    {
+        cmd.Server.SlowLog.Clear();
+        cmd.Reply.Ok();
+    }
+
+    // SLOWLOG HELP
+    private static void SlowLogHelp(ref CommandContext cmd) => HelpReply.Write(
+        cmd.Reply, "SLOWLOG",
+        "GET [<count>]",
+        "    Return the newest <count> slow commands (default: 10, -1: all), each as",
+        "    id, time, microseconds, arguments, client address, client name.",
+        "LEN",
+        "    Return how many commands the slow log holds.",
+        "RESET",
+        "    Empty the slow log.");
+
+    // LATENCY HISTOGRAM [command [command ...]]
+    private static void LatencyHistogram(ref CommandContext cmd)
+    {
+        // A map's length comes first, so the commands that have calls are found first.
+        var told = new List<Command>();
+        var latency = new LatencyHistogram();
+        if (cmd.Count == 2)
+        {
+            foreach (Command command in cmd.Server.Commands.All) AddIfCalled(cmd.Server, command, latency, told);
+        }
+
+        for (int i = 2; i < cmd.Count; i++)
+        {
+            if (FindByFullName(cmd.Server.Commands, cmd[i]) is not { } command) continue;
+            AddIfCalled(cmd.Server, command, latency, told);
+            foreach (Command subcommand in command.Subcommands) AddIfCalled(cmd.Server, subcommand, latency, told);
+        }
+
+        cmd.Reply.Map(told.Count);
+        foreach (Command command in told)
+        {
+            CommandStatistics.TryLatencyOf(cmd.Server, command, latency);
+            cmd.Reply.Bulk(command.FullName);
+            ReplyHistogram(cmd.Reply, latency);
+        }
+    }
+
+    private static void AddIfCalled(RedKiteServer server, Command command, LatencyHistogram scratch, List<Command> told)
+    {
+        if (CommandStatistics.TryLatencyOf(server, command, scratch)) told.Add(command);
+    }
+
+    // "get", or "config|get" for a subcommand.
+    private static Command? FindByFullName(CommandTable commands, ReadOnlySpan<byte> name)
+    {
+        int bar = name.IndexOf((byte)'|');
+        if (bar < 0) return commands.Find(name);
+        return commands.Find(name[..bar]) is { } container ? CommandTable.FindSubcommand(container, name[(bar + 1)..]) : null;
+    }
+
+    // How many calls took at most 1, 2, 4, ... units of 1.024 microseconds, each step only where the count grew. A step's
+    // name is the largest value that a histogram of Redis's precision, 7 bits, counts there: 33 for 32.768.
+    private static void ReplyHistogram(ReplyWriter reply, LatencyHistogram latency)
+    {
+        Span<long> steps = stackalloc long[64];
+        Span<long> counts = stackalloc long[64];
+        int length = 0;
+        long seen = 0;
+        for (int bits = FirstStepBits; seen < latency.Count && bits < 62; bits++)
+        {
+            long upTo = (1L << bits) + (1L << (bits - StepPrecisionBits)) - 1;
+            long count = upTo >= latency.MaxNs ? latency.Count : latency.CountUpTo(upTo);
+            if (count == seen) continue;
+            steps[length] = upTo / 1000;
+            counts[length++] = seen = count;
+        }
+
+        reply.Map(2);
+        reply.Bulk("calls"u8);
+        reply.Integer(latency.Count);
+        reply.Bulk("histogram_usec"u8);
+        reply.Map(length);
+        for (int i = 0; i < length; i++)
+        {
+            reply.Integer(steps[i]);
+            reply.Integer(counts[i]);
+        }
+    }
+
+    // LATENCY LATEST
+    private static void LatencyLatest(ref CommandContext cmd)
+    {
+        LatencyEvent[] events = cmd.Server.LatencyMonitor.Events;
+        cmd.Reply.Array(events.Length);
+        foreach (LatencyEvent latency in events)
+        {
+            cmd.Reply.Array(4);
+            cmd.Reply.Bulk(latency.Name);
+            cmd.Reply.Integer(latency.Latest.UnixSeconds);
+            cmd.Reply.Integer(latency.Latest.Ms);
+            cmd.Reply.Integer(latency.WorstMs);
+        }
+    }
+
+    // LATENCY HISTORY event
+    private static void LatencyHistory(ref CommandContext cmd)
+    {
+        LatencySample[] samples = cmd.Server.LatencyMonitor.Find(cmd.Text(2))?.Samples ?? [];
+        cmd.Reply.Array(samples.Length);
+        foreach (LatencySample sample in samples)
+        {
+            cmd.Reply.Array(2);
+            cmd.Reply.Integer(sample.UnixSeconds);
+            cmd.Reply.Integer(sample.Ms);
+        }
+    }
+
+    // LATENCY RESET [event [event ...]]
+    private static void LatencyReset(ref CommandContext cmd)
+    {
+        LatencyMonitor monitor = cmd.Server.LatencyMonitor;
+        int count = cmd.Count == 2 ? monitor.ResetAll() : 0;
+        for (int i = 2; i < cmd.Count; i++) count += monitor.Reset(cmd.Text(i)) ? 1 : 0;
+        cmd.Reply.Integer(count);
+    }
+
+    // LATENCY GRAPH event
+    private static void LatencyGraph(ref CommandContext cmd)
+    {
+        if (cmd.Server.LatencyMonitor.Find(cmd.Text(2)) is not { } latency)
+        {
+            cmd.Reply.Error($"ERR No samples available for event '{cmd.ShownText(2)}'");
+            return;
+        }
+
+        cmd.Reply.Verbatim("txt"u8, Encoding.Latin1.GetBytes(LatencyReport.Graph(latency, cmd.NowMs)));
+    }
+
+    // LATENCY DOCTOR
+    private static void LatencyDoctor(ref CommandContext cmd)
+    {
+        string report = LatencyReport.Diagnose(cmd.Server.LatencyMonitor, slowLogIsOff: cmd.Server.Settings.SlowLogSlowerThanMicroseconds < 0);
+        cmd.Reply.Verbatim("txt"u8, Encoding.Latin1.GetBytes(report));
+    }
+
+    // LATENCY HELP
+    private static void LatencyHelp(ref CommandContext cmd) => HelpReply.Write(
+        cmd.Reply, "LATENCY",
+        "DOCTOR",
+        "    Tell what was slow and what can be done about it.",
+        "GRAPH <event>",
+        "    Draw the samples of the <event> class.",
+        "HISTOGRAM [COMMAND ...]",
+        "    Return how long the named commands took, as cumulative counts for each",
+        "    power of two of microseconds (default: all commands that were called).",
+        "HISTORY <event>",
+        "    Return the samples of the <event> class, each a time and milliseconds.",
+        "LATEST",
+        "    Return the latest sample of every event class.",
+        "RESET [<event> ...]",
+        "    Forget the samples of the <event> classes (default: all classes).");
+}

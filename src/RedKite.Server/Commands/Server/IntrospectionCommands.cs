@@ -1,0 +1,221 @@
+using RedKite.Protocol;
+using RedKite.Server.Acl;
+using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Model;
+using static RedKite.Server.Model.CommandFlags;
+
+namespace RedKite.Server.Commands.Server;
+
+/// <summary>
+/// COMMAND and its subcommands: everything that they tell is read from the rows of the families' tables. The table is
+/// their single declaration and this file's contents.
+/// </summary>
+internal static class IntrospectionCommands
+{
+    private const string ListComplexity = "O(N) where N is the total number of Redis commands";
+    private const string LookUpComplexity = "O(N) where N is the number of commands to look up";
+    private const string ArgumentsComplexity = "O(N) where N is the number of arguments to the command";
+
+    private static readonly string[] AnyOrder = ["nondeterministic_output_order"];
+
+    internal static readonly CommandFamily Family = new("server", "connection",
+    [
+        new("COMMAND", -1, Loading | Stale, KeySpecs.None, All, new("2.8.13", ListComplexity, "Tells everything of every command."),
+        [
+            new("COUNT", 2, Loading | Stale, KeySpecs.None, Count, new("2.8.13", "O(1)", "Counts the commands.")),
+            new("DOCS", -2, Loading | Stale, KeySpecs.None, Docs, new("7.0.0", LookUpComplexity, "Tells what commands are for and their arguments.", "[command-name ...]")) { Tips = AnyOrder },
+            new("GETKEYS", -4, Loading | Stale, KeySpecs.None, GetKeys, new("2.8.13", ArgumentsComplexity, "Finds the keys in a command line.")),
+            new("GETKEYSANDFLAGS", -4, Loading | Stale, KeySpecs.None, GetKeysAndFlags, new("7.0.0", ArgumentsComplexity, "Finds the keys in a command line and tells what is done to them.")),
+            new("HELP", 2, Loading | Stale, KeySpecs.None, Help, new("5.0.0", "O(1)", "Lists the subcommands.")),
+            new("INFO", -2, Loading | Stale, KeySpecs.None, Info, new("2.8.13", LookUpComplexity, "Tells arity, flags and keys of commands.", "[command-name ...]")) { Tips = AnyOrder },
+            new("LIST", -2, Loading | Stale, KeySpecs.None, List, new("7.0.0", ListComplexity, "Lists the names of commands.", "[FILTERBY filterby:<MODULE module-name | ACLCAT category | PATTERN pattern>]")) { Tips = AnyOrder },
+        ])
+        {
+            Categories = AclCategory.Connection,
+            Tips = AnyOrder,
+        },
+    ]);
+
+    private delegate bool CommandFilter(Command command, ReadOnlySpan<byte> argument);
+
+    // COMMAND
+    private static void All(ref CommandContext cmd)
+    {
+        IReadOnlyList<Command> commands = cmd.Server.Commands.Listed;
+        cmd.Reply.Array(commands.Count);
+        foreach (Command command in commands) CommandInfo.Write(cmd.Reply, command);
+    }
+
+    // COMMAND COUNT
+    private static void Count(ref CommandContext cmd) => cmd.Reply.Integer(cmd.Server.Commands.Listed.Count);
+
+    // COMMAND INFO [name ...]
+    private static void Info(ref CommandContext cmd)
+    {
+        if (cmd.Count == 2)
+        {
+            All(ref cmd);
+            return;
+        }
+
+        cmd.Reply.Array(cmd.Count - 2);
+        for (int i = 2; i < cmd.Count; i++)
+        {
+            if (Find(cmd, cmd[i]) is { } command) CommandInfo.Write(cmd.Reply, command);
+            else cmd.Reply.Null();
+        }
+    }
+
+    // COMMAND DOCS [name ...]
+    private static void Docs(ref CommandContext cmd)
+    {
+        if (cmd.Count == 2)
+        {
+            IReadOnlyList<Command> commands = cmd.Server.Commands.Listed;
+            cmd.Reply.Map(commands.Count);
+            foreach (Command command in commands) WriteDocumentation(cmd.Reply, command);
+            return;
+        }
+
+        int found = 0;
+        for (int i = 2; i < cmd.Count; i++)
+        {
+            if (Find(cmd, cmd[i]) is not null) found++;
+        }
+
+        cmd.Reply.Map(found);
+        for (int i = 2; i < cmd.Count; i++)
+        {
+            if (Find(cmd, cmd[i]) is { } command) WriteDocumentation(cmd.Reply, command);
+        }
+    }
+
+    // COMMAND LIST [FILTERBY <MODULE name | ACLCAT category | PATTERN pattern>]
+    private static void List(ref CommandContext cmd)
+    {
+        CommandFilter filter = (_, _) => true;
+        if (cmd.Count != 2 && !TryFilter(cmd, out filter))
+        {
+            cmd.ReplySyntaxError();
+            return;
+        }
+
+        ReadOnlySpan<byte> argument = cmd.Count > 2 ? cmd[4] : default;
+        var names = new List<string>();
+        foreach (Command command in cmd.Server.Commands.Listed)
+        {
+            if (filter(command, argument)) names.Add(command.FullName);
+            foreach (Command subcommand in command.Subcommands)
+            {
+                if (filter(subcommand, argument)) names.Add(subcommand.FullName);
+            }
+        }
+
+        cmd.Reply.Array(names.Count);
+        foreach (string name in names) cmd.Reply.Bulk(name);
+    }
+
+    // COMMAND GETKEYS command [argument ...]
+    private static void GetKeys(ref CommandContext cmd) => ReplyKeys(ref cmd, withFlags: false);
+
+    // COMMAND GETKEYSANDFLAGS command [argument ...]
+    private static void GetKeysAndFlags(ref CommandContext cmd) => ReplyKeys(ref cmd, withFlags: true);
+
+    // COMMAND HELP
+    private static void Help(ref CommandContext cmd) => HelpReply.Write(
+        cmd.Reply,
+        "COMMAND",
+        "(no subcommand)",
+        "    Tell everything of every command.",
+        "COUNT",
+        "    Tell how many commands this server has.",
+        "LIST",
+        "    List the names of all commands.",
+        "INFO [<command-name> ...]",
+        "    Tell arity, flags and keys of the commands named, or of all.",
+        "DOCS [<command-name> ...]",
+        "    Tell what the commands named, or all, are for and their arguments.",
+        "GETKEYS <full-command>",
+        "    Tell the keys in a command line.",
+        "GETKEYSANDFLAGS <full-command>",
+        "    Tell the keys in a command line and what is done to them.");
+
+    private static void ReplyKeys(ref CommandContext cmd, bool withFlags)
+    {
+        const int Start = 2;
+        if (FindRequested(cmd, Start) is not { } command)
+        {
+            cmd.Reply.Error("ERR Invalid command specified"u8);
+            return;
+        }
+
+        if (!Array.Exists(command.Keys, keys => (keys.Flags & KeyFlags.NotKey) == 0))
+        {
+            cmd.Reply.Error("ERR The command has no key arguments"u8);
+            return;
+        }
+
+        if (!command.Accepts(cmd.Count - Start))
+        {
+            cmd.Reply.Error("ERR Invalid number of arguments specified for command"u8);
+            return;
+        }
+
+        int count = 0;
+        var counting = new KeyExtraction(command, Start);
+        while (counting.MoveNext(cmd)) count++;
+        if (counting.HasMisfit) count = 0;
+        if (count == 0 && !command.Is(NoMandatoryKeys))
+        {
+            cmd.Reply.Error("ERR Invalid arguments specified for command"u8);
+            return;
+        }
+
+        cmd.Reply.Array(count);
+        var keys = new KeyExtraction(command, Start);
+        while (count-- > 0 && keys.MoveNext(cmd))
+        {
+            if (withFlags) cmd.Reply.Array(2);
+            cmd.Reply.Bulk(cmd[keys.Argument]);
+            if (withFlags) CommandInfo.Write(cmd.Reply, keys.FlagsOf(cmd) & ~KeyFlags.VariableFlags);
+        }
+    }
+
+    private static bool TryFilter(scoped in CommandContext cmd, out CommandFilter filter)
+    {
+        filter = (_, _) => false;
+        if (cmd.Count != 5 || !cmd.Is(2, "FILTERBY"u8)) return false;
+        if (cmd.Is(3, "MODULE"u8)) return true; // there are no modules, so no command is one's
+        if (cmd.Is(3, "ACLCAT"u8))
+        {
+            AclCategory category = AclCategories.Find(cmd[4]);
+            filter = (command, _) => (command.AllCategories & category) != 0;
+            return true;
+        }
+
+        filter = (command, pattern) => GlobPattern.IsMatch(pattern, System.Text.Encoding.ASCII.GetBytes(command.FullName), ignoreCase: true);
+        return cmd.Is(3, "PATTERN"u8);
+    }
+
+    private static void WriteDocumentation(ReplyWriter reply, Command command)
+    {
+        reply.Bulk(command.FullName);
+        CommandDocumentation.Write(reply, command);
+    }
+
+    // A command by its name, "get" or "client|list".
+    private static Command? Find(scoped in CommandContext cmd, ReadOnlySpan<byte> name)
+    {
+        int bar = name.IndexOf((byte)'|');
+        if (bar < 0) return cmd.Server.Commands.Find(name);
+        return cmd.Server.Commands.Find(name[..bar]) is { } container ? CommandTable.FindSubcommand(container, name[(bar + 1)..]) : null;
+    }
+
+    // The command of a request that starts at an argument.
+    private static Command? FindRequested(scoped in CommandContext cmd, int start)
+    {
+        Command? command = cmd.Server.Commands.Find(cmd[start]);
+        if (command is null || command.Subcommands.Length == 0 || cmd.Count == start + 1) return command;
+        return CommandTable.FindSubcommand(command, cmd[start + 1]);
+    }
+}

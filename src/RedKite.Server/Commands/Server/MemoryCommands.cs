@@ -1,0 +1,204 @@
+using System.Globalization;
+using System.Text;
+using RedKite.Protocol;
+using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Metrics;
+using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
+using static RedKite.Server.Model.CommandFlags;
+
+namespace RedKite.Server.Commands.Server;
+
+/// <summary>Memory commands. The table is their single declaration and this file's contents.</summary>
+internal static class MemoryCommands
+{
+    // A key's share of its table: a slot and its tag, at the fill that segments have on average.
+    private const int TableBytesPerKey = 10;
+
+    // Below this, a few pages here and there say nothing about how memory is used.
+    private const long TellingBytes = 5 << 20;
+    private const double FragmentationTelling = 1.4;
+    private const double PeakTelling = 1.5;
+
+    internal static readonly CommandFamily Family = new("server", "",
+    [
+        new("MEMORY", -2, None, KeySpecs.None, Help, new("4.0.0", "Depends on subcommand.", "A container for commands on memory."),
+        [
+            new("DOCTOR", 2, None, KeySpecs.None, Doctor, new("4.0.0", "O(1)", "Tells what is unusual about the memory in use.")) { Tips = ["nondeterministic_output", "request_policy:all_shards", "response_policy:special"] },
+            new("HELP", 2, Loading | Stale, KeySpecs.None, Help, new("4.0.0", "O(1)", "Lists the subcommands.")),
+            new("MALLOC-STATS", 2, None, KeySpecs.None, MallocStats, new("4.0.0", "Depends on how much memory is allocated, could be slow", "Tells how the store's memory is laid out.")) { Tips = ["nondeterministic_output", "request_policy:all_shards", "response_policy:special"] },
+            new("PURGE", 2, None, KeySpecs.None, Purge, new("4.0.0", "Depends on how much memory is allocated, could be slow", "Gives free memory back to the system.")) { Tips = ["request_policy:all_shards", "response_policy:all_succeeded"] },
+            new("STATS", 2, None, KeySpecs.None, Stats, new("4.0.0", "O(1)", "Returns figures about memory.")) { Tips = ["nondeterministic_output", "request_policy:all_shards", "response_policy:special"] },
+            new("USAGE", -3, CommandFlags.ReadOnly, KeySpecs.One(2, KeyFlags.ReadOnly), Usage, new("4.0.0", "O(N) where N is the number of samples.", "Returns how many bytes a key and its value take.", "key [SAMPLES count]")),
+        ]),
+    ]);
+
+    // MEMORY USAGE key [SAMPLES count]
+    private static void Usage(ref CommandContext cmd)
+    {
+        for (int i = 3; i < cmd.Count; i += 2)
+        {
+            if (!cmd.Is(i, "SAMPLES"u8) || i + 1 == cmd.Count)
+            {
+                cmd.ReplySyntaxError();
+                return;
+            }
+
+            if (!cmd.TryIntegerOrReply(i + 1, out long samples)) return;
+            if (samples < 0)
+            {
+                cmd.ReplySyntaxError();
+                return;
+            }
+        }
+
+        // The store counts what each value takes, so nothing needs to be sampled.
+        Entry entry = cmd.Peek(2);
+        if (entry.Exists) cmd.Reply.Integer(entry.MemoryBytes + TableBytesPerKey);
+        else cmd.Reply.Null();
+    }
+
+    // MEMORY STATS
+    private static void Stats(ref CommandContext cmd)
+    {
+        const int FixedFields = 31;
+        RedKiteServer server = cmd.Server;
+        MemoryFigures memory = MemoryFigures.Of(server);
+        ReplyWriter reply = cmd.Reply;
+        var databases = new List<Database>();
+        foreach (Database database in server.Keyspace.Databases)
+        {
+            if (database.Count > 0) databases.Add(database);
+        }
+
+        reply.Map(FixedFields + databases.Count);
+        Field(reply, "peak.allocated"u8, memory.Peak);
+        Field(reply, "total.allocated"u8, memory.Used);
+        Field(reply, "startup.allocated"u8, memory.Startup);
+        Field(reply, "replication.backlog"u8, 0);
+        Field(reply, "clients.slaves"u8, 0);
+        Field(reply, "clients.normal"u8, memory.Buffers);
+        Field(reply, "cluster.links"u8, 0);
+        Field(reply, "aof.buffer"u8, 0);
+        Field(reply, "lua.caches"u8, 0);
+        Field(reply, "functions.caches"u8, 0);
+        foreach (Database database in databases) DatabaseFields(reply, database);
+        Field(reply, "overhead.db.hashtable.lut"u8, memory.Tables);
+        Field(reply, "overhead.db.hashtable.rehashing"u8, 0);
+        Field(reply, "overhead.total"u8, memory.Overhead);
+        Field(reply, "db.dict.rehashing.count"u8, 0);
+        Field(reply, "keys.count"u8, memory.Keys);
+        Field(reply, "keys.bytes-per-key"u8, memory.Keys == 0 ? 0 : Math.Max(0, memory.Used - memory.Startup) / memory.Keys);
+        Field(reply, "dataset.bytes"u8, memory.Dataset);
+        Field(reply, "dataset.percentage"u8, memory.DatasetPercent);
+        Field(reply, "peak.percentage"u8, memory.PeakPercent);
+        Field(reply, "allocator.allocated"u8, memory.Allocated);
+        Field(reply, "allocator.active"u8, memory.Active);
+        Field(reply, "allocator.resident"u8, memory.Active);
+        Field(reply, "allocator.muzzy"u8, 0);
+        Field(reply, "allocator-fragmentation.ratio"u8, memory.AllocatorFragmentationRatio);
+        Field(reply, "allocator-fragmentation.bytes"u8, memory.Active - memory.Allocated);
+        Field(reply, "allocator-rss.ratio"u8, memory.Active == 0 ? 0.0 : 1.0);
+        Field(reply, "allocator-rss.bytes"u8, 0);
+        Field(reply, "rss-overhead.ratio"u8, memory.ResidentOverheadRatio);
+        Field(reply, "rss-overhead.bytes"u8, memory.Resident - memory.Active);
+        Field(reply, "fragmentation"u8, memory.FragmentationRatio);
+        Field(reply, "fragmentation.bytes"u8, memory.Resident - memory.Used);
+    }
+
+    private static void DatabaseFields(ReplyWriter reply, Database database)
+    {
+        reply.Bulk(string.Create(CultureInfo.InvariantCulture, $"db.{database.Index}"));
+        reply.Map(2);
+        Field(reply, "overhead.hashtable.main"u8, database.TableBytes);
+        Field(reply, "overhead.hashtable.expires"u8, 0); // an expiry is part of its key's entry
+    }
+
+    private static void Field(ReplyWriter reply, ReadOnlySpan<byte> name, long value)
+    {
+        reply.Bulk(name);
+        reply.Integer(value);
+    }
+
+    private static void Field(ReplyWriter reply, ReadOnlySpan<byte> name, double value)
+    {
+        reply.Bulk(name);
+        reply.Double(value);
+    }
+
+    // MEMORY DOCTOR
+    private static void Doctor(ref CommandContext cmd)
+    {
+        MemoryFigures memory = MemoryFigures.Of(cmd.Server);
+        cmd.Reply.Verbatim("txt"u8, Encoding.ASCII.GetBytes(Diagnose(memory)));
+    }
+
+    private static string Diagnose(in MemoryFigures memory)
+    {
+        if (memory.Used < TellingBytes) return "So little memory is in use that its figures tell nothing yet. Ask again when there is data.\n";
+        var text = new StringBuilder();
+        if (memory.Peak > memory.Used * PeakTelling)
+        {
+            text.Append(CultureInfo.InvariantCulture, $" * Peak: at its peak the server used {memory.Peak} bytes, now it uses {memory.Used}. Memory of the process that seems too much may be left from then; MEMORY PURGE gives back what is free.\n");
+        }
+
+        if (memory.AllocatorFragmentationRatio > FragmentationTelling)
+        {
+            text.Append(CultureInfo.InvariantCulture, $" * Fragmentation: the store holds {memory.AllocatorFragmentationRatio:F2} times what its data takes. That happens when values of very different sizes come and go; the free room is used again by new data.\n");
+        }
+
+        if (memory.Buffers > memory.Used / 2)
+        {
+            text.Append(CultureInfo.InvariantCulture, $" * Buffers: {memory.Buffers} bytes wait in the buffers of clients, more than half of all memory. CLIENT LIST shows who reads too slowly (omem) or sends too much at once (qbuf).\n");
+        }
+
+        return text.Length == 0 ? "Nothing is unusual about the memory in use.\n" : "This is unusual about the memory in use:\n\n" + text;
+    }
+
+    // MEMORY MALLOC-STATS
+    private static void MallocStats(ref CommandContext cmd)
+    {
+        Keyspace keyspace = cmd.Server.Keyspace;
+        var text = new StringBuilder("stripe      used      held    tables     large     waits\n");
+        for (int i = 0; i < keyspace.Stripes.Length; i++)
+        {
+            Stripe stripe = keyspace.Stripes[i];
+            text.Append(CultureInfo.InvariantCulture, $"{i,6}{stripe.UsedBytes,10}{stripe.Arena.HeldBytes,10}{stripe.Segments.UsedBytes,10}{stripe.Arena.LargeBytes,10}{stripe.LockWaits,10}\n");
+        }
+
+        text.Append(CultureInfo.InvariantCulture, $"all: used {keyspace.UsedBytes}, tables {keyspace.TableBytes}, held from the system {keyspace.HeldBytes}\n");
+        text.Append(CultureInfo.InvariantCulture, $"managed heap: used {GC.GetTotalMemory(forceFullCollection: false)}, committed {GC.GetGCMemoryInfo().TotalCommittedBytes}\n");
+        cmd.Reply.Verbatim("txt"u8, Encoding.ASCII.GetBytes(text.ToString()));
+    }
+
+    // MEMORY PURGE
+    private static void Purge(ref CommandContext cmd)
+    {
+        Keyspace keyspace = cmd.Server.Keyspace;
+        for (int stripe = 0; stripe < keyspace.Stripes.Length; stripe++)
+        {
+            cmd.EnterStripe(stripe);
+            keyspace.Stripes[stripe].Segments.ReleaseKept();
+            cmd.ExitStripe(stripe);
+        }
+
+        keyspace.ReleaseFreeMemory();
+        GC.Collect(GC.MaxGeneration, GCCollectionMode.Aggressive);
+        cmd.Reply.Ok();
+    }
+
+    // MEMORY HELP
+    private static void Help(ref CommandContext cmd) => HelpReply.Write(
+        cmd.Reply, "MEMORY",
+        "DOCTOR",
+        "    Tell what is unusual about the memory in use.",
+        "MALLOC-STATS",
+        "    Tell how the store's memory is laid out.",
+        "PURGE",
+        "    Give free memory back to the system.",
+        "STATS",
+        "    Return figures about the memory in use.",
+        "USAGE <key> [SAMPLES <count>]",
+        "    Return how many bytes <key> and its value take. They are counted, not",
+        "    sampled, whatever <count> says.");
+}

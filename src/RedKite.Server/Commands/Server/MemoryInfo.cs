@@ -1,0 +1,71 @@
+using RedKite.Server.Metrics;
+
+namespace RedKite.Server.Commands.Server;
+
+/// <summary>INFO's memory section.</summary>
+internal static class MemoryInfo
+{
+    internal static void Write(RedKiteServer server, InfoText text)
+    {
+        MemoryFigures memory = MemoryFigures.Of(server);
+        text.Section("Memory"u8);
+        text.Line("used_memory"u8, memory.Used);
+        text.HumanLine("used_memory_human"u8, memory.Used);
+        text.Line("used_memory_rss"u8, memory.Resident);
+        text.HumanLine("used_memory_rss_human"u8, memory.Resident);
+        text.Line("used_memory_peak"u8, memory.Peak);
+        text.HumanLine("used_memory_peak_human"u8, memory.Peak);
+        text.Line("used_memory_peak_perc"u8, memory.PeakPercent, 2, "%"u8);
+        text.Line("used_memory_overhead"u8, memory.Overhead);
+        text.Line("used_memory_startup"u8, memory.Startup);
+        text.Line("used_memory_dataset"u8, memory.Dataset);
+        text.Line("used_memory_dataset_perc"u8, memory.DatasetPercent, 2, "%"u8);
+        text.Line("allocator_allocated"u8, memory.Allocated);
+        text.Line("allocator_active"u8, memory.Active);
+        text.Line("allocator_resident"u8, memory.Active);
+        text.Line("allocator_muzzy"u8, 0);
+        text.Line("total_system_memory"u8, ProcessMemory.TotalSystemBytes);
+        text.HumanLine("total_system_memory_human"u8, ProcessMemory.TotalSystemBytes);
+        WriteScripts(text);
+        text.Line("maxmemory"u8, (long)server.Settings.MaxMemoryBytes);
+        text.HumanLine("maxmemory_human"u8, (long)server.Settings.MaxMemoryBytes);
+        text.Line("maxmemory_policy"u8, server.Configuration.Get("maxmemory-policy"));
+        text.Line("allocator_frag_ratio"u8, memory.AllocatorFragmentationRatio, 2);
+        text.Line("allocator_frag_bytes"u8, memory.Active - memory.Allocated);
+        text.Line("allocator_rss_ratio"u8, memory.Active == 0 ? 0 : 1, 2);
+        text.Line("allocator_rss_bytes"u8, 0);
+        text.Line("rss_overhead_ratio"u8, memory.ResidentOverheadRatio, 2);
+        text.Line("rss_overhead_bytes"u8, memory.Resident - memory.Active);
+        text.Line("mem_fragmentation_ratio"u8, memory.FragmentationRatio, 2);
+        text.Line("mem_fragmentation_bytes"u8, memory.Resident - memory.Used);
+        text.Line("mem_not_counted_for_evict"u8, 0);
+        text.Line("mem_replication_backlog"u8, 0);
+        text.Line("mem_total_replication_buffers"u8, 0);
+        text.Line("mem_clients_slaves"u8, 0);
+        text.Line("mem_clients_normal"u8, memory.Buffers);
+        text.Line("mem_cluster_links"u8, 0);
+        text.Line("mem_aof_buffer"u8, 0);
+        text.Line("mem_allocator"u8, "redkite"u8);
+        text.Line("mem_overhead_db_hashtable_rehashing"u8, 0);
+        text.Line("active_defrag_running"u8, 0);
+        text.Line("lazyfree_pending_objects"u8, 0);
+        text.Line("lazyfreed_objects"u8, 0);
+    }
+
+    private static void WriteScripts(InfoText text)
+    {
+        text.Line("used_memory_lua"u8, 0);
+        text.Line("used_memory_vm_eval"u8, 0);
+        text.HumanLine("used_memory_lua_human"u8, 0);
+        text.Line("used_memory_scripts_eval"u8, 0);
+        text.Line("number_of_cached_scripts"u8, 0);
+        text.Line("number_of_functions"u8, 0);
+        text.Line("number_of_libraries"u8, 0);
+        text.Line("used_memory_vm_functions"u8, 0);
+        text.Line("used_memory_vm_total"u8, 0);
+        text.HumanLine("used_memory_vm_total_human"u8, 0);
+        text.Line("used_memory_functions"u8, 0);
+        text.Line("used_memory_scripts"u8, 0);
+        text.HumanLine("used_memory_scripts_human"u8, 0);
+    }
+}

@@ -1,0 +1,50 @@
+using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Model;
+using static RedKite.Server.Model.CommandFlags;
+
+namespace RedKite.Server.Commands.Server;
+
+/// <summary>
+/// Commands that wait until replicas or the disk have what the connection wrote. The table is their single declaration and
+/// this file's contents. There are no replicas and no append-only file, so what is waited for never comes: the time passes.
+/// </summary>
+internal static class ReplicationWaits
+{
+    internal static readonly CommandFamily Family = new("generic", "connection",
+    [
+        new("WAIT", 3, NoScript, KeySpecs.None, Wait,
+            new("3.0.0", "O(1)", "Waits until so many replicas have all that the connection wrote, and tells how many have.", "numreplicas:integer timeout:integer")) { Tips = ["request_policy:all_shards", "response_policy:agg_min"] },
+        new("WAITAOF", 4, NoScript, KeySpecs.None, WaitAof,
+            new("7.2.0", "O(1)", "Waits until all that the connection wrote is in the append-only file, here and on replicas.", "numlocal:integer numreplicas:integer timeout:integer")) { Tips = ["request_policy:all_shards", "response_policy:agg_min"] },
+    ]);
+
+    // WAIT numreplicas timeout
+    private static void Wait(ref CommandContext cmd)
+    {
+        if (!cmd.TryIntegerOrReply(1, out long replicas) || !TimeoutArgument.TryMillisecondsOrReply(cmd, 2, out long deadlineMs)) return;
+        if (replicas <= 0 || !cmd.WaitForTime(deadlineMs, ":0\r\n"u8.ToArray())) cmd.Reply.Integer(0);
+    }
+
+    // WAITAOF numlocal numreplicas timeout
+    private static void WaitAof(ref CommandContext cmd)
+    {
+        if (!cmd.TryIntegerOrReply(1, out long local)) return;
+        if (local is < 0 or > 1)
+        {
+            cmd.Reply.Error("ERR value is out of range, value must between 0 and 1"u8);
+            return;
+        }
+
+        if (!cmd.TryCountOrReply(2, out long replicas) || !TimeoutArgument.TryMillisecondsOrReply(cmd, 3, out long deadlineMs)) return;
+        if (local > 0)
+        {
+            cmd.Reply.Error("ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled."u8);
+            return;
+        }
+
+        if (replicas > 0 && cmd.WaitForTime(deadlineMs, "*2\r\n:0\r\n:0\r\n"u8.ToArray())) return;
+        cmd.Reply.Array(2);
+        cmd.Reply.Integer(0);
+        cmd.Reply.Integer(0);
+    }
+}

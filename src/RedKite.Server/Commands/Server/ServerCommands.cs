@@ -1,0 +1,179 @@
+using System.Globalization;
+using RedKite.Protocol;
+using RedKite.Server.Acl;
+using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
+using static RedKite.Server.Model.CommandFlags;
+
+namespace RedKite.Server.Commands.Server;
+
+/// <summary>Server commands. The table is their single declaration and this file's contents.</summary>
+internal static class ServerCommands
+{
+    internal static readonly CommandFamily KeyspaceFamily = new("server", "keyspace",
+    [
+        new("DBSIZE", 1, CommandFlags.ReadOnly | Fast, KeySpecs.None, DbSize, new("1.0.0", "O(1)", "Returns how many keys the selected database has.")) { Tips = ["request_policy:all_shards", "response_policy:agg_sum"] },
+        new("FLUSHALL", -1, Write | AllStripes, KeySpecs.None, FlushAll, new("1.0.0", "O(N) where N is the total number of keys in all databases", "Removes every key of every database.", "async:[ASYNC@4.0.0 | SYNC@6.2.0]")) { Categories = AclCategory.Dangerous, Tips = ["request_policy:all_shards", "response_policy:all_succeeded"] },
+        new("FLUSHDB", -1, Write | AllStripes, KeySpecs.None, FlushDb, new("1.0.0", "O(N) where N is the number of keys in the selected database", "Removes every key of the selected database.", "async:[ASYNC@4.0.0 | SYNC@6.2.0]")) { Categories = AclCategory.Dangerous, Tips = ["request_policy:all_shards", "response_policy:all_succeeded"] },
+        new("SWAPDB", 3, Write | Fast | AllStripes, KeySpecs.None, SwapDb, new("4.0.0", "O(N) where N is the count of clients watching or blocking on keys from both databases.", "Exchanges the contents of two databases.", "index1 index2")) { Categories = AclCategory.Dangerous },
+    ]);
+
+    internal static readonly CommandFamily Family = new("server", "",
+    [
+        new("INFO", -1, Loading | Stale, KeySpecs.None, Info, new("1.0.0", "O(1)", "Returns figures about the server, by sections.", "[section ...]")) { Categories = AclCategory.Dangerous, Tips = ["nondeterministic_output", "request_policy:all_shards", "response_policy:special"] },
+        new("LOLWUT", -1, CommandFlags.ReadOnly | Fast, KeySpecs.None, LolWut, new("5.0.0", "", "Draws a picture and tells the version.", "[VERSION version]")),
+        new("SHUTDOWN", -1, Admin | NoScript | Loading | Stale | NoMulti | AllowBusy, KeySpecs.None, Shutdown, new("1.0.0", "O(N) when saving, where N is the total number of keys in all databases when saving data, otherwise O(1)", "Ends the server.", "[NOSAVE | SAVE] [NOW]@7.0.0 [FORCE]@7.0.0 [ABORT]@7.0.0")),
+        new("TIME", 1, Loading | Stale | Fast, KeySpecs.None, Time, new("2.6.0", "O(1)", "Returns the server's time.")) { Tips = ["nondeterministic_output"] },
+    ]);
+
+    // DBSIZE
+    private static void DbSize(ref CommandContext cmd) => cmd.Reply.Integer(cmd.Database.Count);
+
+    // FLUSHALL [ASYNC | SYNC]
+    private static void FlushAll(ref CommandContext cmd)
+    {
+        if (!IsFlushModeOrReply(cmd)) return;
+        foreach (Database database in cmd.Server.Keyspace.Databases) Flush(cmd, database);
+        cmd.Reply.Ok();
+    }
+
+    // FLUSHDB [ASYNC | SYNC]
+    private static void FlushDb(ref CommandContext cmd)
+    {
+        if (!IsFlushModeOrReply(cmd)) return;
+        Flush(cmd, cmd.Database);
+        cmd.Reply.Ok();
+    }
+
+    // Both modes alike set the tables aside, which takes no time, and free them in slices within moments.
+    private static bool IsFlushModeOrReply(scoped in CommandContext cmd)
+    {
+        if (cmd.Count == 1 || (cmd.Count == 2 && (cmd.Is(1, "ASYNC"u8) || cmd.Is(1, "SYNC"u8)))) return true;
+        cmd.ReplySyntaxError();
+        return false;
+    }
+
+    private static void Flush(scoped in CommandContext cmd, Database database)
+    {
+        cmd.Changed(database.Count);
+        database.Clear();
+        cmd.Server.Waiting.TouchAll(database);
+    }
+
+    // SWAPDB index1 index2
+    private static void SwapDb(ref CommandContext cmd)
+    {
+        if (!TryDatabaseIndex(cmd[1], out int first))
+        {
+            cmd.Reply.Error("ERR invalid first DB index"u8);
+            return;
+        }
+
+        if (!TryDatabaseIndex(cmd[2], out int second))
+        {
+            cmd.Reply.Error("ERR invalid second DB index"u8);
+            return;
+        }
+
+        ReadOnlySpan<Database> databases = cmd.Server.Keyspace.Databases;
+        if ((uint)first >= (uint)databases.Length || (uint)second >= (uint)databases.Length)
+        {
+            cmd.Reply.Error("ERR DB index is out of range"u8);
+            return;
+        }
+
+        if (first != second) databases[first].SwapWith(databases[second]);
+        cmd.Server.Waiting.TouchAll(databases[first]);
+        cmd.Server.Waiting.TouchAll(databases[second]);
+        cmd.Changed();
+        cmd.Reply.Ok();
+    }
+
+    private static bool TryDatabaseIndex(ReadOnlySpan<byte> text, out int index)
+    {
+        bool parsed = RespNumber.TryParseInt64(text, out long value) && value is >= int.MinValue and <= int.MaxValue;
+        index = parsed ? (int)value : 0;
+        return parsed;
+    }
+
+    // TIME
+    private static void Time(ref CommandContext cmd)
+    {
+        long microseconds = cmd.Server.Clock.NowMicroseconds;
+        cmd.Reply.Array(2);
+        cmd.Reply.BulkInteger(microseconds / 1_000_000);
+        cmd.Reply.BulkInteger(microseconds % 1_000_000);
+    }
+
+    // INFO [section [section ...]]
+    private static void Info(ref CommandContext cmd)
+    {
+        using var text = new InfoText();
+        ServerInfo.Write(cmd, text);
+        cmd.Reply.Verbatim("txt"u8, text.Written);
+    }
+
+    // SHUTDOWN [NOSAVE | SAVE] [NOW] [FORCE] [ABORT]
+    private static void Shutdown(ref CommandContext cmd)
+    {
+        bool save = false, discard = false, now = false, force = false, abort = false;
+        for (int i = 1; i < cmd.Count; i++)
+        {
+            if (cmd.Is(i, "SAVE"u8)) save = true;
+            else if (cmd.Is(i, "NOSAVE"u8)) discard = true;
+            else if (cmd.Is(i, "NOW"u8)) now = true;
+            else if (cmd.Is(i, "FORCE"u8)) force = true;
+            else if (cmd.Is(i, "ABORT"u8)) abort = true;
+            else
+            {
+                cmd.ReplySyntaxError();
+                return;
+            }
+        }
+
+        if ((save && discard) || (abort && (save || discard || now || force)))
+        {
+            cmd.ReplySyntaxError();
+            return;
+        }
+
+        if (abort)
+        {
+            // A shutdown never waits for anything here, so there is none to call off.
+            cmd.Reply.Error("ERR No shutdown in progress."u8);
+            return;
+        }
+
+        if (save && !force)
+        {
+            cmd.Server.Log.Warning("SHUTDOWN SAVE was refused: this version keeps data in memory only and cannot save it. SHUTDOWN NOSAVE ends the server without it.");
+            cmd.Reply.Error("ERR Errors trying to SHUTDOWN. Check logs."u8);
+            return;
+        }
+
+        // No reply: the client sees its connection end.
+        cmd.Server.Log.Warning("User requested shutdown...");
+        cmd.Session.CloseAfterReply();
+        _ = cmd.Server.StopAsync();
+    }
+
+    // LOLWUT [VERSION version [columns [rows]]]
+    private static void LolWut(ref CommandContext cmd)
+    {
+        long version = 0;
+        bool named = cmd.Count >= 3 && cmd.Is(1, "VERSION"u8);
+        if (named && !cmd.TryIntegerOrReply(2, out version)) return;
+        long columns = KitePicture.ColumnsByDefault, rows = KitePicture.RowsByDefault;
+        bool draws = cmd.Count == 1 || version is 5 or 6;
+        if (version is 5 or 6)
+        {
+            if (cmd.Count > 3 && !cmd.TryIntegerOrReply(3, out columns)) return;
+            if (cmd.Count > 4 && !cmd.TryIntegerOrReply(4, out rows)) return;
+            if (cmd.Count > 5 && !cmd.TryIntegerOrReply(5, out _)) return;
+        }
+
+        string picture = draws ? KitePicture.Draw(columns, rows, Random.Shared) : "";
+        string text = string.Create(CultureInfo.InvariantCulture, $"{picture}Redis ver. {ServerVersion.Redis}\n");
+        cmd.Reply.Verbatim("txt"u8, System.Text.Encoding.UTF8.GetBytes(text));
+    }
+}

@@ -1,0 +1,218 @@
+using System.Globalization;
+using System.Runtime.InteropServices;
+using RedKite.Protocol;
+using RedKite.Server.Config;
+using RedKite.Server.Metrics;
+using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Commands.Server;
+
+/// <summary>
+/// INFO's text: the sections in Redis 7.4's order, with its field names. What has no counterpart here (forks, replicas,
+/// modules) has the value that Redis gives where there is none.
+/// </summary>
+internal static class ServerInfo
+{
+    private static readonly Section[] Sections =
+    [
+        new("server", Server),
+        new("clients", Clients),
+        new("memory", MemoryInfo.Write),
+        new("persistence", Persistence),
+        new("stats", StatsInfo.Write),
+        new("replication", Replication),
+        new("cpu", Cpu),
+        new("modules", (_, text) => text.Section("Modules"u8)),
+        new("commandstats", CommandStatistics.WriteCalls, ByDefault: false),
+        new("errorstats", CommandStatistics.WriteErrors),
+        new("latencystats", CommandStatistics.WriteLatencies, ByDefault: false),
+        new("cluster", Cluster),
+        new("keyspace", Keyspace),
+    ];
+
+    private static readonly string OperatingSystemName = ReadOperatingSystem();
+    private static readonly string BuildId = typeof(ServerInfo).Module.ModuleVersionId.ToString("n")[..16];
+
+    /// <summary>Writes the sections that the arguments from the second on name; none: the default ones.</summary>
+    internal static void Write(scoped in CommandContext cmd, InfoText text)
+    {
+        foreach (Section section in Sections)
+        {
+            if (IsAskedFor(cmd, section)) section.Write(cmd.Server, text);
+        }
+    }
+
+    private static bool IsAskedFor(scoped in CommandContext cmd, Section section)
+    {
+        if (cmd.Count == 1) return section.ByDefault;
+        for (int i = 1; i < cmd.Count; i++)
+        {
+            if (cmd.Is(i, "all"u8) || cmd.Is(i, "everything"u8)) return true;
+            if (cmd.Is(i, "default"u8) && section.ByDefault) return true;
+            if (AsciiText.EqualsIgnoreCase(cmd[i], section.Name)) return true;
+        }
+
+        return false;
+    }
+
+    private static void Server(RedKiteServer server, InfoText text)
+    {
+        long nowMicroseconds = server.Clock.NowMicroseconds;
+        long uptimeSeconds = ((nowMicroseconds / 1000) - server.StartedMs) / 1000;
+        text.Section("Server"u8);
+        text.Line("redis_version"u8, ServerVersion.Redis);
+        text.Line("redis_git_sha1"u8, "00000000"u8);
+        text.Line("redis_git_dirty"u8, 0);
+        text.Line("redis_build_id"u8, BuildId);
+        text.Line("redis_mode"u8, "standalone"u8);
+        text.Line("os"u8, OperatingSystemName);
+        text.Line("arch_bits"u8, nint.Size * 8);
+        text.Line("monotonic_clock"u8, OperatingSystem.IsWindows() ? "QueryPerformanceCounter"u8 : "POSIX clock_gettime"u8);
+        text.Line("multiplexing_api"u8, server.UsesSockets ? "sockets"u8 : "epoll"u8);
+        text.Line("atomicvar_api"u8, "dotnet-interlocked"u8);
+        text.Line("gcc_version"u8, "0.0.0"u8);
+        text.Line("process_id"u8, Environment.ProcessId);
+        text.Line("process_supervised"u8, "no"u8);
+        text.Line("run_id"u8, server.RunId);
+        text.Line("tcp_port"u8, server.Port);
+        text.Line("server_time_usec"u8, nowMicroseconds);
+        text.Line("uptime_in_seconds"u8, uptimeSeconds);
+        text.Line("uptime_in_days"u8, uptimeSeconds / 86400);
+        text.Line("hz"u8, server.Settings.Hz);
+        text.Line("configured_hz"u8, server.Settings.Hz);
+        text.Line("lru_clock"u8, AccessClock.Lru(nowMicroseconds / 1000));
+        text.Line("executable"u8, SettingText.FromNative(Environment.ProcessPath ?? ""));
+        text.Line("config_file"u8, SettingText.FromNative(server.Configuration.FilePath ?? ""));
+        text.Line("io_threads_active"u8, 0);
+        int listener = 0;
+        foreach (string endpoint in server.Endpoints.Describe()) text.Line(string.Create(CultureInfo.InvariantCulture, $"listener{listener++}:{SettingText.FromNative(endpoint)}"));
+        text.Line("redkite_version"u8, ServerVersion.Text);
+        text.Line("loops"u8, server.LoopCount);
+    }
+
+    private static void Clients(RedKiteServer server, InfoText text)
+    {
+        ServerTotals totals = ServerTotals.Of(server);
+        text.Section("Clients"u8);
+        text.Line("connected_clients"u8, server.Clients.Count);
+        text.Line("cluster_connections"u8, 0);
+        text.Line("maxclients"u8, server.Settings.MaxClients);
+        text.Line("client_recent_max_input_buffer"u8, totals.RecentInputBytesMax);
+        text.Line("client_recent_max_output_buffer"u8, totals.RecentOutputBytesMax);
+        text.Line("blocked_clients"u8, server.Waiting.Count);
+        text.Line("tracking_clients"u8, 0);
+        text.Line("pubsub_clients"u8, 0);
+        text.Line("watching_clients"u8, 0);
+        text.Line("clients_in_timeout_table"u8, server.Waiting.WithDeadline);
+        text.Line("total_watched_keys"u8, 0);
+        text.Line("total_blocking_keys"u8, server.Waiting.Keys);
+        text.Line("total_blocking_keys_on_nokey"u8, server.Waiting.KeysToBeGone);
+    }
+
+    private static void Persistence(RedKiteServer server, InfoText text)
+    {
+        text.Section("Persistence"u8);
+        text.Line("loading"u8, 0);
+        text.Line("async_loading"u8, 0);
+        text.Line("current_cow_peak"u8, 0);
+        text.Line("current_cow_size"u8, 0);
+        text.Line("current_cow_size_age"u8, 0);
+        text.Line("current_fork_perc"u8, 0, 2);
+        text.Line("current_save_keys_processed"u8, 0);
+        text.Line("current_save_keys_total"u8, 0);
+        text.Line("rdb_changes_since_last_save"u8, ServerTotals.Of(server).Changes);
+        text.Line("rdb_bgsave_in_progress"u8, 0);
+        text.Line("rdb_last_save_time"u8, server.StartedMs / 1000);
+        text.Line("rdb_last_bgsave_status"u8, "ok"u8);
+        text.Line("rdb_last_bgsave_time_sec"u8, -1);
+        text.Line("rdb_current_bgsave_time_sec"u8, -1);
+        text.Line("rdb_saves"u8, 0);
+        text.Line("rdb_last_cow_size"u8, 0);
+        text.Line("rdb_last_load_keys_expired"u8, 0);
+        text.Line("rdb_last_load_keys_loaded"u8, 0);
+        text.Line("aof_enabled"u8, 0);
+        text.Line("aof_rewrite_in_progress"u8, 0);
+        text.Line("aof_rewrite_scheduled"u8, 0);
+        text.Line("aof_last_rewrite_time_sec"u8, -1);
+        text.Line("aof_current_rewrite_time_sec"u8, -1);
+        text.Line("aof_last_bgrewrite_status"u8, "ok"u8);
+        text.Line("aof_rewrites"u8, 0);
+        text.Line("aof_rewrites_consecutive_failures"u8, 0);
+        text.Line("aof_last_write_status"u8, "ok"u8);
+        text.Line("aof_last_cow_size"u8, 0);
+        text.Line("module_fork_in_progress"u8, 0);
+        text.Line("module_fork_last_cow_size"u8, 0);
+    }
+
+    private static void Replication(RedKiteServer server, InfoText text)
+    {
+        text.Section("Replication"u8);
+        text.Line("role"u8, "master"u8);
+        text.Line("connected_slaves"u8, 0);
+        text.Line("master_failover_state"u8, "no-failover"u8);
+        text.Line("master_replid"u8, server.ReplicationId);
+        text.Line("master_replid2"u8, "0000000000000000000000000000000000000000"u8);
+        text.Line("master_repl_offset"u8, 0);
+        text.Line("second_repl_offset"u8, -1);
+        text.Line("repl_backlog_active"u8, 0);
+        text.Line("repl_backlog_size"u8, server.Configuration.Get("repl-backlog-size"));
+        text.Line("repl_backlog_first_byte_offset"u8, 0);
+        text.Line("repl_backlog_histlen"u8, 0);
+    }
+
+    private static void Cpu(RedKiteServer server, InfoText text)
+    {
+        text.Section("CPU"u8);
+        (TimeSpan user, TimeSpan system) = ProcessorTime();
+        text.Line("used_cpu_sys"u8, system.TotalSeconds, 6);
+        text.Line("used_cpu_user"u8, user.TotalSeconds, 6);
+        text.Line("used_cpu_sys_children"u8, 0, 6);
+        text.Line("used_cpu_user_children"u8, 0, 6);
+
+        // Redis's main thread is the one that executes commands: here, the one that executes this one.
+        if (!ThreadTime.TryRead(out double threadUser, out double threadSystem)) return;
+        text.Line("used_cpu_sys_main_thread"u8, threadSystem, 6);
+        text.Line("used_cpu_user_main_thread"u8, threadUser, 6);
+    }
+
+    private static (TimeSpan User, TimeSpan System) ProcessorTime()
+    {
+        if (OperatingSystem.IsIOS() || OperatingSystem.IsTvOS()) return default;
+        Environment.ProcessCpuUsage usage = Environment.CpuUsage;
+        return (usage.UserTime, usage.PrivilegedTime);
+    }
+
+    private static void Cluster(RedKiteServer server, InfoText text)
+    {
+        text.Section("Cluster"u8);
+        text.Line("cluster_enabled"u8, 0);
+    }
+
+    private static void Keyspace(RedKiteServer server, InfoText text)
+    {
+        text.Section("Keyspace"u8);
+        foreach (Database database in server.Keyspace.Databases)
+        {
+            long keys = database.Count;
+            if (keys > 0) text.Line(string.Create(CultureInfo.InvariantCulture, $"db{database.Index}:keys={keys},expires={database.Expiring},avg_ttl={database.AverageTtlMs},subexpiry={database.FieldsExpiring}"));
+        }
+    }
+
+    private static string ReadOperatingSystem()
+    {
+        string machine = RuntimeInformation.OSArchitecture switch
+        {
+            Architecture.X64 => "x86_64",
+            Architecture.Arm64 => "aarch64",
+            Architecture other => other.ToString(),
+        };
+        const string ReleasePath = "/proc/sys/kernel/osrelease";
+        string system = OperatingSystem.IsLinux() && File.Exists(ReleasePath)
+            ? "Linux " + File.ReadAllText(ReleasePath).Trim()
+            : RuntimeInformation.OSDescription;
+        return $"{system} {machine}";
+    }
+
+    private sealed record Section(string Name, Action<RedKiteServer, InfoText> Write, bool ByDefault = true);
+}

@@ -1,0 +1,106 @@
+using System.Diagnostics;
+using RedKite.Server.Execution;
+using RedKite.Server.Metrics;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Commands.Server;
+
+/// <summary>INFO's stats section: everything counted since the start or the last CONFIG RESETSTAT.</summary>
+internal static class StatsInfo
+{
+    internal static void Write(RedKiteServer server, InfoText text)
+    {
+        ServerTotals totals = ServerTotals.Of(server);
+        ServerMetrics stats = server.Stats;
+        (double commands, double received, double sent) = stats.Rates;
+        text.Section("Stats"u8);
+        text.Line("total_connections_received"u8, stats.ConnectionsReceived);
+        text.Line("total_commands_processed"u8, totals.Commands);
+        text.Line("instantaneous_ops_per_sec"u8, (long)commands);
+        text.Line("total_net_input_bytes"u8, totals.BytesReceived);
+        text.Line("total_net_output_bytes"u8, totals.BytesSent);
+        text.Line("total_net_repl_input_bytes"u8, 0);
+        text.Line("total_net_repl_output_bytes"u8, 0);
+        text.Line("instantaneous_input_kbps"u8, received / 1024, 2);
+        text.Line("instantaneous_output_kbps"u8, sent / 1024, 2);
+        text.Line("instantaneous_input_repl_kbps"u8, 0, 2);
+        text.Line("instantaneous_output_repl_kbps"u8, 0, 2);
+        text.Line("rejected_connections"u8, stats.ConnectionsRejected);
+        text.Line("sync_full"u8, 0);
+        text.Line("sync_partial_ok"u8, 0);
+        text.Line("sync_partial_err"u8, 0);
+        text.Line("expired_subkeys"u8, server.Keyspace.ExpiredFields - stats.ExpiredFieldsAtReset);
+        text.Line("expired_keys"u8, server.Keyspace.ExpiredKeys - stats.ExpiredKeysAtReset);
+        text.Line("expired_stale_perc"u8, StalePercent(server), 2);
+        text.Line("expired_time_cap_reached_count"u8, totals.SweepsCut);
+        text.Line("expire_cycle_cpu_milliseconds"u8, totals.SweepTicks * 1000 / Stopwatch.Frequency);
+        text.Line("evicted_keys"u8, 0);
+        text.Line("evicted_clients"u8, 0);
+        text.Line("evicted_scripts"u8, 0);
+        text.Line("total_eviction_exceeded_time"u8, 0);
+        text.Line("current_eviction_exceeded_time"u8, 0);
+        text.Line("keyspace_hits"u8, totals.KeyspaceHits);
+        text.Line("keyspace_misses"u8, totals.KeyspaceMisses);
+        text.Line("pubsub_channels"u8, 0);
+        text.Line("pubsub_patterns"u8, 0);
+        text.Line("pubsubshard_channels"u8, 0);
+        text.Line("latest_fork_usec"u8, 0);
+        text.Line("total_forks"u8, 0);
+        text.Line("migrate_cached_sockets"u8, 0);
+        text.Line("slave_expires_tracked_keys"u8, 0);
+        text.Line("active_defrag_hits"u8, 0);
+        text.Line("active_defrag_misses"u8, 0);
+        text.Line("active_defrag_key_hits"u8, 0);
+        text.Line("active_defrag_key_misses"u8, 0);
+        text.Line("total_active_defrag_time"u8, 0);
+        text.Line("current_active_defrag_time"u8, 0);
+        text.Line("tracking_total_keys"u8, 0);
+        text.Line("tracking_total_items"u8, 0);
+        text.Line("tracking_total_prefixes"u8, 0);
+        text.Line("unexpected_error_replies"u8, totals.UnexpectedErrorReplies);
+        text.Line("total_error_replies"u8, totals.ErrorReplies);
+        text.Line("dump_payload_sanitizations"u8, 0);
+        text.Line("total_reads_processed"u8, totals.Reads);
+        text.Line("total_writes_processed"u8, totals.Writes);
+        text.Line("io_threaded_reads_processed"u8, 0);
+        text.Line("io_threaded_writes_processed"u8, 0);
+        text.Line("client_query_buffer_limit_disconnections"u8, stats.QueryBufferDisconnections);
+        text.Line("client_output_buffer_limit_disconnections"u8, stats.OutputBufferDisconnections);
+        text.Line("reply_buffer_shrinks"u8, 0);
+        text.Line("reply_buffer_expands"u8, 0);
+        WriteLoops(server, totals, text);
+        text.Line("acl_access_denied_auth"u8, 0);
+        text.Line("acl_access_denied_cmd"u8, 0);
+        text.Line("acl_access_denied_key"u8, 0);
+        text.Line("acl_access_denied_channel"u8, 0);
+    }
+
+    private static void WriteLoops(RedKiteServer server, in ServerTotals totals, InfoText text)
+    {
+        text.Line("eventloop_cycles"u8, totals.LoopCycles - server.Stats.LoopCyclesAtReset);
+        text.Line("eventloop_duration_sum"u8, totals.LoopMicroseconds - server.Stats.LoopMicrosecondsAtReset);
+        text.Line("eventloop_duration_cmd_sum"u8, CommandMicroseconds(server));
+        text.Line("instantaneous_eventloop_cycles_per_sec"u8, (long)server.Stats.LoopCyclesPerSecond);
+        text.Line("instantaneous_eventloop_duration_usec"u8, (long)server.Stats.LoopCycleMicroseconds);
+    }
+
+    private static long CommandMicroseconds(RedKiteServer server)
+    {
+        long ns = 0;
+        foreach (CommandExecutor executor in server.Executors) ns += executor.Metrics.CommandNs;
+        return ns / 1000;
+    }
+
+    private static double StalePercent(RedKiteServer server)
+    {
+        double stale = 0;
+        long keys = 0;
+        foreach (Database database in server.Keyspace.Databases)
+        {
+            stale += database.StaleKeys;
+            keys += database.Expiring;
+        }
+
+        return keys == 0 ? 0 : stale * 100 / keys;
+    }
+}

@@ -1,0 +1,221 @@
+using RedKite.Protocol;
+using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
+using RedKite.Store.Values.Sets;
+using static RedKite.Server.Model.CommandFlags;
+using static RedKite.Server.Model.KeyFlags;
+
+namespace RedKite.Server.Commands.Sets;
+
+/// <summary>
+/// Several sets together: intersections, unions and differences, replied, counted or stored. Results that are stored are
+/// built beside the sets and then put in the destination's place, since that may be one of them.
+/// </summary>
+internal static class SetAlgebraCommands
+{
+    // A union looks the members of so many sets up in the sets before their own; those of more, in what it has built.
+    private const int SetsSearchedMax = 4;
+
+    private const string IntersectionComplexity = "O(N*M) worst case where N is the cardinality of the smallest set and M is the number of sets.";
+    private const string UnionComplexity = "O(N) where N is the total number of elements in all given sets.";
+
+    private static readonly string[] UnorderedTips = ["nondeterministic_output_order"];
+
+    internal static readonly CommandFamily Family = new("set", "set",
+    [
+        new("SINTER", -2, CommandFlags.ReadOnly, KeySpecs.Range(1, -1, 1, KeyFlags.ReadOnly | Access), SInter,
+            new("1.0.0", IntersectionComplexity, "Lists the members that all sets have.", "key [key ...]")) { Tips = UnorderedTips },
+        new("SINTERCARD", -3, CommandFlags.ReadOnly, [new(2, -1, 1, KeyFlags.ReadOnly | Access, CountAt: 1)], SInterCard,
+            new("7.0.0", IntersectionComplexity, "Counts the members that all sets have, up to a limit if wished.", "numkeys key [key ...] [LIMIT limit]")),
+        new("SINTERSTORE", -3, Write | DenyOom, [new(1, 1, 1, ReadWrite | Update), new(2, -1, 1, KeyFlags.ReadOnly | Access)], SInterStore,
+            new("1.0.0", IntersectionComplexity, "Stores the members that all sets have.", "destination key [key ...]")),
+        new("SUNION", -2, CommandFlags.ReadOnly, KeySpecs.Range(1, -1, 1, KeyFlags.ReadOnly | Access), SUnion,
+            new("1.0.0", UnionComplexity, "Lists the members that any of the sets has.", "key [key ...]")) { Tips = UnorderedTips },
+        new("SUNIONSTORE", -3, Write | DenyOom, [new(1, 1, 1, Overwrite | Update), new(2, -1, 1, KeyFlags.ReadOnly | Access)], SUnionStore,
+            new("1.0.0", UnionComplexity, "Stores the members that any of the sets has.", "destination key [key ...]")),
+        new("SDIFF", -2, CommandFlags.ReadOnly, KeySpecs.Range(1, -1, 1, KeyFlags.ReadOnly | Access), SDiff,
+            new("1.0.0", UnionComplexity, "Lists the members of the first set that no other one has.", "key [key ...]")) { Tips = UnorderedTips },
+        new("SDIFFSTORE", -3, Write | DenyOom, [new(1, 1, 1, Overwrite | Update), new(2, -1, 1, KeyFlags.ReadOnly | Access)], SDiffStore,
+            new("1.0.0", UnionComplexity, "Stores the members of the first set that no other one has.", "destination key [key ...]")),
+    ]);
+
+    // SINTER key [key ...]
+    private static void SInter(ref CommandContext cmd) => ReplySelection(cmd, inAll: true);
+
+    // SDIFF key [key ...]
+    private static void SDiff(ref CommandContext cmd) => ReplySelection(cmd, inAll: false);
+
+    // SINTERCARD numkeys key [key ...] [LIMIT limit]
+    private static void SInterCard(ref CommandContext cmd)
+    {
+        if (!cmd.TryPositiveOrReply(1, "ERR numkeys should be greater than 0"u8, out long keys)) return;
+        if (keys > cmd.Count - 2)
+        {
+            cmd.Reply.Error("ERR Number of keys can't be greater than number of args"u8);
+            return;
+        }
+
+        long limit = 0;
+        var options = new OptionReader(cmd, first: 2 + (int)keys);
+        while (options.More)
+        {
+            if (!options.TakeWithValue("LIMIT"u8, out int value))
+            {
+                cmd.ReplySyntaxError();
+                return;
+            }
+
+            if (!cmd.TryCountOrReply(value, "ERR LIMIT can't be negative"u8, out limit)) return;
+        }
+
+        if (!SetAccess.TryReadAllOrReply(cmd, 2, (int)keys, out SetView[] rented)) return;
+        long count = 0;
+        if (limit == 0) limit = long.MaxValue;
+        ReadOnlySpan<SetView> sets = InOrder(rented.AsSpan(0, (int)keys), inAll: true);
+        var selection = new SetSelection(sets[0], sets[1..], inAll: true, stackalloc byte[SetEnumerator.NumberBytesMax]);
+        while (count < limit && selection.MoveNext()) count++;
+        SetAccess.Return(rented);
+        cmd.Reply.Integer(count);
+    }
+
+    // SINTERSTORE destination key [key ...]
+    private static void SInterStore(ref CommandContext cmd) => StoreSelection(cmd, inAll: true);
+
+    // SDIFFSTORE destination key [key ...]
+    private static void SDiffStore(ref CommandContext cmd) => StoreSelection(cmd, inAll: false);
+
+    // SUNION key [key ...]
+    private static void SUnion(ref CommandContext cmd)
+    {
+        int keys = cmd.Count - 1;
+        if (!SetAccess.TryReadAllOrReply(cmd, 1, keys, out SetView[] rented)) return;
+        Span<SetView> sets = rented.AsSpan(0, keys);
+        if (keys <= SetsSearchedMax)
+        {
+            // The largest comes first, none of whose members is looked up.
+            sets.Sort(static (a, b) => b.Count.CompareTo(a.Count));
+            ReplySearchedUnion(cmd.Reply, sets);
+        }
+        else
+        {
+            SetValue union = BuildUnion(cmd, cmd.HashOf(1), sets);
+            cmd.Reply.Set((int)union.Count);
+            SetCommands.ReplyMembers(cmd.Reply, union.View);
+            union.Free();
+        }
+
+        SetAccess.Return(rented);
+    }
+
+    // SUNIONSTORE destination key [key ...]
+    private static void SUnionStore(ref CommandContext cmd)
+    {
+        int keys = cmd.Count - 2;
+        if (!SetAccess.TryReadAllOrReply(cmd, 2, keys, out SetView[] rented)) return;
+        SetValue union = BuildUnion(cmd, cmd.HashOf(1), rented.AsSpan(0, keys));
+        SetAccess.Return(rented);
+        Store(cmd, union);
+    }
+
+    private static void ReplySelection(scoped in CommandContext cmd, bool inAll)
+    {
+        int keys = cmd.Count - 1;
+        if (!SetAccess.TryReadAllOrReply(cmd, 1, keys, out SetView[] rented)) return;
+        ReplyWriter reply = cmd.Reply;
+        int start = reply.Length;
+        int count = 0;
+        ReadOnlySpan<SetView> sets = InOrder(rented.AsSpan(0, keys), inAll);
+        var selection = new SetSelection(sets[0], sets[1..], inAll, stackalloc byte[SetEnumerator.NumberBytesMax]);
+        for (; selection.MoveNext(); count++) reply.Bulk(selection.Current);
+        int end = reply.Length;
+        reply.Set(count);
+        reply.MoveToFront(start, end);
+        SetAccess.Return(rented);
+    }
+
+    private static void StoreSelection(scoped in CommandContext cmd, bool inAll)
+    {
+        int keys = cmd.Count - 2;
+        if (!SetAccess.TryReadAllOrReply(cmd, 2, keys, out SetView[] rented)) return;
+        SetValue result = SetValue.CreateDetached(cmd.Database, cmd.HashOf(1), SetAccess.Limits(cmd));
+        ReadOnlySpan<SetView> sets = InOrder(rented.AsSpan(0, keys), inAll);
+        var selection = new SetSelection(sets[0], sets[1..], inAll, stackalloc byte[SetEnumerator.NumberBytesMax]);
+        while (selection.MoveNext()) result.AddNew(selection.Current);
+        SetAccess.Return(rented);
+        Store(cmd, result);
+    }
+
+    // An intersection begins with the smallest set, which has the fewest members to look up, and goes on with the next
+    // smallest, which is the likeliest not to have them. A difference begins with the first, and the largest of the
+    // others is the likeliest to have its members.
+    private static ReadOnlySpan<SetView> InOrder(Span<SetView> sets, bool inAll)
+    {
+        if (inAll) sets.Sort(static (a, b) => a.Count.CompareTo(b.Count));
+        else sets[1..].Sort(static (a, b) => b.Count.CompareTo(a.Count));
+        return sets;
+    }
+
+    private static void ReplySearchedUnion(ReplyWriter reply, ReadOnlySpan<SetView> sets)
+    {
+        Span<byte> number = stackalloc byte[SetEnumerator.NumberBytesMax];
+        int start = reply.Length;
+        int count = 0;
+        for (int i = 0; i < sets.Length; i++)
+        {
+            var others = new SetSelection(sets[i], sets[..i], inAll: false, number);
+            for (; others.MoveNext(); count++) reply.Bulk(others.Current);
+        }
+
+        int end = reply.Length;
+        reply.Set(count);
+        reply.MoveToFront(start, end);
+    }
+
+    private static SetValue BuildUnion(scoped in CommandContext cmd, ulong hash, ReadOnlySpan<SetView> sets)
+    {
+        SetValue union = SetValue.CreateDetached(cmd.Database, hash, SetAccess.Limits(cmd));
+        Span<byte> number = stackalloc byte[SetEnumerator.NumberBytesMax];
+        long countMin = 0;
+        foreach (ref readonly SetView set in sets) countMin = Math.Max(countMin, set.Count);
+        union.Expect(countMin);
+        for (int i = 0; i < sets.Length; i++)
+        {
+            if (i < SetsSearchedMax)
+            {
+                var others = new SetSelection(sets[i], sets[..i], inAll: false, number);
+                while (others.MoveNext()) union.AddNew(others.Current);
+            }
+            else
+            {
+                SetEnumerator members = sets[i].Enumerate(number);
+                while (members.MoveNext()) union.Add(members.Current);
+            }
+        }
+
+        return union;
+    }
+
+    // Puts a result in the destination's place; without members there is no destination.
+    private static void Store(scoped in CommandContext cmd, SetValue result)
+    {
+        Entry destination = cmd.FindToWrite(1);
+        long count = result.Count;
+        if (count > 0)
+        {
+            result.AttachTo(cmd[1], cmd.HashOf(1), destination, cmd.NewAccessClock);
+            cmd.Changed();
+        }
+        else
+        {
+            result.Free();
+            if (destination.Exists)
+            {
+                cmd.Database.Remove(destination);
+                cmd.Changed();
+            }
+        }
+
+        cmd.Reply.Integer(count);
+    }
+}

@@ -1,0 +1,168 @@
+using System.Buffers;
+using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
+using RedKite.Store.Values.SortedSets;
+
+namespace RedKite.Server.Commands.SortedSets;
+
+/// <summary>An input of a union, intersection or difference.</summary>
+internal struct WeightedSource : IComparable<WeightedSource>
+{
+    internal ScoredSource Source;
+    internal double Weight;
+
+    /// <summary>Its place among the keys of the command.</summary>
+    internal int Index;
+
+    /// <summary>The smaller comes first. Sums of scores depend on the order in the last digits, so it is Redis's.</summary>
+    public readonly int CompareTo(WeightedSource other)
+    {
+        int order = Source.Count.CompareTo(other.Source.Count);
+        return order != 0 ? order : Index.CompareTo(other.Index);
+    }
+
+    /// <summary>The weighted score; what is none, from 0 times infinity, is 0.</summary>
+    internal readonly double Weigh(double score)
+    {
+        double weighed = score * Weight;
+        return double.IsNaN(weighed) ? 0 : weighed;
+    }
+}
+
+/// <summary>The keys and options of ZUNION, ZINTER, ZDIFF and their relatives, from the number of keys on.</summary>
+internal ref struct SortedSetInputs
+{
+    private readonly int _numberOfKeys;
+    private readonly bool _weighs;
+    private WeightedSource[] _sources;
+    private int _count;
+
+    private SortedSetInputs(int numberOfKeys, bool weighs)
+    {
+        _numberOfKeys = numberOfKeys;
+        _weighs = weighs;
+        _sources = [];
+    }
+
+    internal readonly Span<WeightedSource> Sources => _sources.AsSpan(0, _count);
+
+    internal ScoreAggregate Aggregate { get; private set; }
+
+    internal bool WithScores { get; private set; }
+
+    /// <summary>LIMIT: so many members are counted at most; 0: all.</summary>
+    internal long Limit { get; private set; }
+
+    /// <param name="cmd">The command.</param>
+    /// <param name="numberOfKeys">The argument with the number of keys.</param>
+    /// <param name="weighs">Whether there may be weights and an aggregate.</param>
+    /// <param name="stores">Whether the result is stored, so that no scores are replied.</param>
+    /// <param name="counts">Whether only the number of members is wanted.</param>
+    /// <param name="result">What was read; <see cref="Release"/> ends it, also where something is wrong.</param>
+    internal static bool TryParseOrReply(
+        scoped in CommandContext cmd, int numberOfKeys, bool weighs, bool stores, bool counts, out SortedSetInputs result)
+    {
+        result = new SortedSetInputs(numberOfKeys, weighs);
+        return result.TryFindSourcesOrReply(cmd) && result.TryReadOptionsOrReply(cmd, withScores: !stores && !counts, counts);
+    }
+
+    internal void Release()
+    {
+        if (_sources.Length > 0) ArrayPool<WeightedSource>.Shared.Return(_sources);
+        _sources = [];
+    }
+
+    // The keys come before the options: WRONGTYPE is told first.
+    private bool TryFindSourcesOrReply(scoped in CommandContext cmd)
+    {
+        if (!cmd.TryIntegerOrReply(_numberOfKeys, out long keys)) return false;
+        if (keys < 1)
+        {
+            cmd.Reply.Error($"ERR at least 1 input key is needed for '{cmd.Command.FullName}' command");
+            return false;
+        }
+
+        if (keys > cmd.Count - _numberOfKeys - 1)
+        {
+            cmd.ReplySyntaxError();
+            return false;
+        }
+
+        _count = (int)keys;
+        _sources = ArrayPool<WeightedSource>.Shared.Rent(_count);
+        for (int i = 0; i < _count; i++)
+        {
+            Entry entry = cmd.Find(_numberOfKeys + 1 + i);
+            if (!ScoredSource.Accepts(entry)) return cmd.IsTypeOrReply(entry, DataType.SortedSet);
+            _sources[i] = new WeightedSource { Source = ScoredSource.Of(cmd.Database, entry), Weight = 1, Index = i };
+        }
+
+        return true;
+    }
+
+    private bool TryReadOptionsOrReply(scoped in CommandContext cmd, bool withScores, bool counts)
+    {
+        var options = new OptionReader(cmd, _numberOfKeys + 1 + _count);
+        while (options.More)
+        {
+            if (_weighs && options.TakeWithValues("WEIGHTS"u8, _count, out int weights))
+            {
+                if (!TryReadWeightsOrReply(cmd, weights)) return false;
+            }
+            else if (_weighs && options.TakeWithValue("AGGREGATE"u8, out int aggregate))
+            {
+                if (!TryReadAggregateOrReply(cmd, aggregate)) return false;
+            }
+            else if (withScores && options.Take("WITHSCORES"u8))
+            {
+                WithScores = true;
+            }
+            else if (counts && options.TakeWithValue("LIMIT"u8, out int argument))
+            {
+                if (!cmd.TryCountOrReply(argument, "ERR LIMIT can't be negative"u8, out long limit)) return false;
+                Limit = limit;
+            }
+            else
+            {
+                cmd.ReplySyntaxError();
+                return false;
+            }
+        }
+
+        return true;
+    }
+
+    private readonly bool TryReadWeightsOrReply(scoped in CommandContext cmd, int first)
+    {
+        for (int i = 0; i < _count; i++)
+        {
+            if (!cmd.TryFloatOrReply(first + i, "ERR weight value is not a float"u8, out _sources[i].Weight)) return false;
+        }
+
+        return true;
+    }
+
+    private bool TryReadAggregateOrReply(scoped in CommandContext cmd, int argument)
+    {
+        if (cmd.Is(argument, "SUM"u8))
+        {
+            Aggregate = ScoreAggregate.Sum;
+        }
+        else if (cmd.Is(argument, "MIN"u8))
+        {
+            Aggregate = ScoreAggregate.Min;
+        }
+        else if (cmd.Is(argument, "MAX"u8))
+        {
+            Aggregate = ScoreAggregate.Max;
+        }
+        else
+        {
+            cmd.ReplySyntaxError();
+            return false;
+        }
+
+        return true;
+    }
+}

@@ -1,0 +1,193 @@
+using System.Buffers;
+using RedKite.Protocol;
+using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Model;
+using RedKite.Store.Values.SortedSets;
+using static RedKite.Server.Model.KeyFlags;
+
+namespace RedKite.Server.Commands.SortedSets;
+
+/// <summary>Sorted set commands over members as they come. The table is their single declaration and this file's contents.</summary>
+internal static class SortedSetScanCommands
+{
+    // A sparse table's buckets may be empty: a call looks at so many for each member that COUNT asks for.
+    private const long BucketsForEachMember = 10;
+
+    // Up to a third of a set is drawn rank by rank, more in one pass over it.
+    private const int DrawnShare = 3;
+
+    private static readonly KeySpec[] Accessed = KeySpecs.One(1, KeyFlags.ReadOnly | Access);
+
+    internal static readonly CommandFamily Family = new("sorted-set", "sortedset",
+    [
+        new("ZRANDMEMBER", -2, CommandFlags.ReadOnly, Accessed, ZRandMember,
+            new("6.2.0", "O(N) where N is the number of elements returned", "Draws members of a sorted set at random.", "key options:[count [WITHSCORES]]")) { Tips = ["nondeterministic_output"] },
+        new("ZSCAN", -3, CommandFlags.ReadOnly, Accessed, ZScan,
+            new("2.8.0", "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.",
+                "Lists members of a sorted set with their scores a few at a time; the next call goes on from the cursor.", "key cursor [MATCH pattern] [COUNT count]")) { Tips = ["nondeterministic_output"] },
+    ]);
+
+    // ZRANDMEMBER key [count [WITHSCORES]]
+    private static void ZRandMember(ref CommandContext cmd)
+    {
+        if (cmd.Count > 2)
+        {
+            DrawSeveral(ref cmd);
+            return;
+        }
+
+        if (!cmd.OpenSortedSetOrReply(1, out SortedSetValue set)) return;
+        Span<byte> digits = stackalloc byte[SortedSetAccess.DigitsMax];
+        if (set.Exists) cmd.Reply.Bulk(set.At(Below(set.Count), digits).Member);
+        else cmd.Reply.Null();
+    }
+
+    private static void DrawSeveral(ref CommandContext cmd)
+    {
+        if (!DrawCount.TryReadOrReply(cmd, "WITHSCORES"u8, out long count, out bool withScores)) return;
+        if (!cmd.OpenSortedSetOrReply(1, out SortedSetValue set)) return;
+        if (!set.Exists || count == 0) cmd.Reply.Array(0);
+        else if (count < 0) ReplyDrawn(cmd.Reply, set, -count, withScores);
+        else ReplyDistinct(cmd.Reply, set, Math.Min(count, set.Count), withScores);
+    }
+
+    // One by one, so that members may repeat.
+    private static void ReplyDrawn(ReplyWriter reply, scoped in SortedSetValue set, long count, bool withScores)
+    {
+        if (!reply.FitsOrOverflows(count)) return;
+        reply.MembersHead(count, withScores);
+        long members = set.Count;
+        Span<byte> digits = stackalloc byte[SortedSetAccess.DigitsMax];
+        for (long i = 0; i < count && !reply.Overflowed; i++)
+        {
+            SortedSetCursor place = set.At(Below(members), digits);
+            reply.Member(place.Member, place.Score, withScores);
+        }
+    }
+
+    private static void ReplyDistinct(ReplyWriter reply, scoped in SortedSetValue set, long count, bool withScores)
+    {
+        reply.MembersHead(count, withScores);
+        Span<byte> digits = stackalloc byte[SortedSetAccess.DigitsMax];
+        if (count <= set.Count / DrawnShare)
+        {
+            long[] ranks = ArrayPool<long>.Shared.Rent((int)count);
+            DrawRanks(ranks.AsSpan(0, (int)count), set.Count);
+            for (int i = 0; i < count && !reply.Overflowed; i++)
+            {
+                SortedSetCursor place = set.At(ranks[i], digits);
+                reply.Member(place.Member, place.Score, withScores);
+            }
+
+            ArrayPool<long>.Shared.Return(ranks);
+            return;
+        }
+
+        // One pass: each member is taken with the chance that as many as are still wanted are among those that are left.
+        long left = set.Count;
+        for (SortedSetCursor place = set.At(0, digits); count > 0 && !reply.Overflowed; place.MoveNext())
+        {
+            if (Below(left--) >= count) continue;
+            reply.Member(place.Member, place.Score, withScores);
+            count--;
+        }
+    }
+
+    // Distinct ranks in ascending order: what was drawn twice is drawn anew until there are enough, so that every choice of
+    // so many ranks is as likely as another.
+    private static void DrawRanks(Span<long> ranks, long members)
+    {
+        int distinct = 0;
+        while (distinct < ranks.Length)
+        {
+            for (int i = distinct; i < ranks.Length; i++) ranks[i] = Below(members);
+            ranks.Sort();
+            distinct = 1;
+            for (int i = 1; i < ranks.Length; i++)
+            {
+                if (ranks[i] != ranks[i - 1]) ranks[distinct++] = ranks[i];
+            }
+        }
+    }
+
+#pragma warning disable CA5394 // Not a secret: a sample.
+    private static long Below(long limit) => Random.Shared.NextInt64(limit);
+#pragma warning restore CA5394
+
+    // ZSCAN key cursor [MATCH pattern] [COUNT count]
+    private static void ZScan(ref CommandContext cmd)
+    {
+        if (!CursorArgument.TryReadOrReply(cmd, 2, out ulong cursor)) return;
+        if (!cmd.OpenSortedSetOrReply(1, out SortedSetValue set)) return;
+        ReplyWriter reply = cmd.Reply;
+        if (!set.Exists)
+        {
+            // The options are not even looked at.
+            WriteScanHead(reply, 0, 0);
+            return;
+        }
+
+        if (!MemberScanOptions.TryParseOrReply(cmd, out MemberScanOptions options)) return;
+        int start = reply.Length;
+        int count = set.IsPacked ? ReplyAll(reply, set, options, ref cursor) : ReplySome(reply, set, options, ref cursor);
+        int end = reply.Length;
+        WriteScanHead(reply, cursor, count * 2);
+        reply.MoveToFront(start, end);
+    }
+
+    private static int ReplyAll(ReplyWriter reply, scoped in SortedSetValue set, scoped in MemberScanOptions options, ref ulong cursor)
+    {
+        int count = 0;
+        Span<byte> digits = stackalloc byte[SortedSetAccess.DigitsMax];
+        for (SortedSetCursor place = set.At(0, digits); place.Exists; place.MoveNext())
+        {
+            if (!options.Accepts(place.Member)) continue;
+            ReplyScanned(reply, place.Member, place.Score);
+            count++;
+        }
+
+        cursor = 0;
+        return count;
+    }
+
+    private static int ReplySome(ReplyWriter reply, scoped in SortedSetValue set, scoped in MemberScanOptions options, ref ulong cursor)
+    {
+        int count = 0;
+        long seen = 0;
+        long bucketsLeft = options.Count > long.MaxValue / BucketsForEachMember ? long.MaxValue : options.Count * BucketsForEachMember;
+        var blocks = new List<nint>();
+        do
+        {
+            blocks.Clear();
+            cursor = set.Scan(cursor, blocks);
+            seen += blocks.Count;
+            foreach (nint block in blocks)
+            {
+                var member = new SortedSetMember(block);
+                if (!options.Accepts(member.Member)) continue;
+                ReplyScanned(reply, member.Member, member.Score);
+                count++;
+            }
+        }
+        while (cursor != 0 && seen < options.Count && --bucketsLeft > 0 && !reply.Overflowed);
+        return count;
+    }
+
+    // Scores are text here, in RESP3 too.
+    private static void ReplyScanned(ReplyWriter reply, ReadOnlySpan<byte> member, double score)
+    {
+        reply.Bulk(member);
+        Span<byte> text = stackalloc byte[RespDouble.TextMax];
+        reply.Bulk(text[..RespDouble.Format(score, text)]);
+    }
+
+    // A cursor is unsigned; a large one does not come from here but is answered.
+    private static void WriteScanHead(ReplyWriter reply, ulong cursor, int count)
+    {
+        reply.Array(2);
+        Span<byte> digits = stackalloc byte[SortedSetAccess.DigitsMax];
+        cursor.TryFormat(digits, out int length);
+        reply.Bulk(digits[..length]);
+        reply.Array(count);
+    }
+}

@@ -1,0 +1,151 @@
+using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Model;
+
+namespace RedKite.Server.Commands.Sorting;
+
+/// <summary>The options of SORT and SORT_RO. BY, STORE and each kind of order may be repeated; the last one counts.</summary>
+internal struct SortOptions
+{
+    private const int FirstOption = 2;
+
+    /// <summary>DESC.</summary>
+    internal bool Descending { get; private set; }
+
+    /// <summary>ALPHA: by bytes, not by number.</summary>
+    internal bool IsAlpha { get; private set; }
+
+    /// <summary>BY's argument; 0: the elements themselves.</summary>
+    internal int By { get; private set; }
+
+    /// <summary>Whether BY's pattern names no element, so that nothing is sorted.</summary>
+    internal bool KeepsOrder { get; private set; }
+
+    /// <summary>How many GETs there are.</summary>
+    internal int Gets { get; private set; }
+
+    /// <summary>STORE's argument; 0: the result is replied.</summary>
+    internal int Store { get; private set; }
+
+    /// <summary>Elements left out at the front.</summary>
+    internal long Offset { get; private set; }
+
+    /// <summary>How many elements there are at most; negative: all.</summary>
+    internal long Most { get; private set; }
+
+    internal static bool TryParseOrReply(scoped in CommandContext cmd, bool mayStore, out SortOptions result)
+    {
+        result = new SortOptions { Most = -1 };
+        var options = new OptionReader(cmd, FirstOption);
+        while (options.More)
+        {
+            if (options.Take("ASC"u8))
+            {
+                result.Descending = false;
+            }
+            else if (options.TakeWithValues("LIMIT"u8, 2, out int value))
+            {
+                if (!cmd.TryIntegerOrReply(value, out long offset) || !cmd.TryIntegerOrReply(value + 1, out long most)) return false;
+                result.Offset = offset;
+                result.Most = most;
+            }
+            else if (!result.TryTake(ref options, cmd, mayStore))
+            {
+                cmd.ReplySyntaxError();
+                return false;
+            }
+        }
+
+        return true;
+    }
+
+    /// <summary>Sorts by the elements' bytes in the place of an order that is kept.</summary>
+    internal void OrderByText()
+    {
+        KeepsOrder = false;
+        IsAlpha = true;
+        By = 0;
+    }
+
+    /// <summary>Where STORE stands among a request's options, for whoever wants to know its keys; -1: nowhere.</summary>
+    internal static int FindStore(scoped in CommandContext cmd, int start)
+    {
+        int found = -1;
+        var options = new OptionReader(cmd, start + FirstOption);
+        while (options.More)
+        {
+            int at = options.Position;
+            if (options.TakeWithValue("STORE"u8, out _)) found = at;
+            else if (!options.TakeWithValue("BY"u8, out _) && !options.TakeWithValue("GET"u8, out _) && !options.TakeWithValues("LIMIT"u8, 2, out _)) options.TakeAny(out _);
+        }
+
+        return found;
+    }
+
+    /// <summary>Whether keys are looked up that the arguments do not name: those of patterns.</summary>
+    internal static bool UsesPatterns(scoped in CommandContext cmd)
+    {
+        var options = new OptionReader(cmd, FirstOption);
+        while (options.More)
+        {
+            if (options.TakeWithValue("BY"u8, out int pattern) || options.TakeWithValue("GET"u8, out pattern))
+            {
+                if (cmd[pattern].Contains((byte)'*')) return true;
+            }
+            else if (!options.TakeWithValue("STORE"u8, out _) && !options.TakeWithValues("LIMIT"u8, 2, out _))
+            {
+                options.TakeAny(out _);
+            }
+        }
+
+        return false;
+    }
+
+    /// <summary>The next GET's pattern from an argument on.</summary>
+    internal static int NextGet(scoped in CommandContext cmd, ref int position)
+    {
+        var options = new OptionReader(cmd, Math.Max(position, FirstOption));
+        while (options.More)
+        {
+            if (options.TakeWithValue("GET"u8, out int pattern))
+            {
+                position = options.Position;
+                return pattern;
+            }
+
+            if (!options.TakeWithValue("BY"u8, out _) && !options.TakeWithValue("STORE"u8, out _) && !options.TakeWithValues("LIMIT"u8, 2, out _)) options.TakeAny(out _);
+        }
+
+        throw new InvalidOperationException("The patterns were counted.");
+    }
+
+    private bool TryTake(ref OptionReader options, scoped in CommandContext cmd, bool mayStore)
+    {
+        if (options.Take("DESC"u8))
+        {
+            Descending = true;
+        }
+        else if (options.Take("ALPHA"u8))
+        {
+            IsAlpha = true;
+        }
+        else if (mayStore && options.TakeWithValue("STORE"u8, out int value))
+        {
+            Store = value;
+        }
+        else if (options.TakeWithValue("BY"u8, out value))
+        {
+            By = value;
+            KeepsOrder |= !cmd[value].Contains((byte)'*');
+        }
+        else if (options.TakeWithValue("GET"u8, out _))
+        {
+            Gets++;
+        }
+        else
+        {
+            return false;
+        }
+
+        return true;
+    }
+}

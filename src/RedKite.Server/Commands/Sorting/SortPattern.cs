@@ -1,0 +1,55 @@
+using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
+using RedKite.Store.Values.Hashes;
+using RedKite.Store.Values.Packed;
+
+namespace RedKite.Server.Commands.Sorting;
+
+/// <summary>
+/// Looks up what a pattern of SORT means for an element: # the element itself; else the element takes the place of the
+/// first asterisk, and names a string, or with "->field" behind it a hash of which it is a field.
+/// </summary>
+internal static class SortPattern
+{
+    // A key's name is put together here unless it is longer.
+    private const int NameOnStackMax = 256;
+
+    internal static bool TryFind(scoped in CommandContext cmd, int pattern, ReadOnlySpan<byte> element, out ReadOnlySpan<byte> value)
+    {
+        ReadOnlySpan<byte> text = cmd[pattern];
+        if (text is [(byte)'#'])
+        {
+            value = element;
+            return true;
+        }
+
+        value = default;
+        int asterisk = text.IndexOf((byte)'*');
+        if (asterisk < 0) return false;
+        ReadOnlySpan<byte> behind = text[(asterisk + 1)..];
+        int arrow = behind.IndexOf("->"u8);
+        bool isField = arrow >= 0 && arrow + 2 < behind.Length;
+        ReadOnlySpan<byte> suffix = isField ? behind[..arrow] : behind;
+        int length = asterisk + element.Length + suffix.Length;
+        Span<byte> name = length <= NameOnStackMax ? stackalloc byte[length] : new byte[length];
+        text[..asterisk].CopyTo(name);
+        element.CopyTo(name[asterisk..]);
+        suffix.CopyTo(name[(asterisk + element.Length)..]);
+
+        Entry entry = cmd.FindNamed(name);
+        if (!entry.Exists || entry.Type != (isField ? DataType.Hash : DataType.String)) return false;
+        if (isField) return TryField(HashValue.Open(cmd.Database, entry, cmd.NowMs), behind[(arrow + 2)..], out value);
+        value = entry.Value;
+        return true;
+    }
+
+    private static bool TryField(scoped in HashValue hash, scoped ReadOnlySpan<byte> field, out ReadOnlySpan<byte> value)
+    {
+        value = default;
+        if (!hash.Exists || !hash.TryGet(field, out PackedElement element)) return false;
+
+        // Numbers are kept as such in small hashes: their text has to be made.
+        value = element.Bytes(element.IsNumber ? new byte[CanonicalInteger.TextBytesMax] : default);
+        return true;
+    }
+}

@@ -1,0 +1,371 @@
+using RedKite.Protocol;
+using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Model;
+using RedKite.Store.Values.Streams;
+
+namespace RedKite.Server.Commands.Streams;
+
+/// <summary>What was delivered to consumers and not acknowledged: XACK, XPENDING, XCLAIM and XAUTOCLAIM.</summary>
+internal static class StreamPendingCommands
+{
+    // XAUTOCLAIM looks at so many pending entries for each that it may return.
+    private const long AttemptsPerEntry = 10;
+
+    // Redis's bound: what it can reserve room for.
+    private const long AutoClaimCountMax = long.MaxValue / 16;
+    private const long AutoClaimCountUsual = 100;
+
+    // XACK key group id [id ...]
+    internal static void XAck(ref CommandContext cmd)
+    {
+        if (!cmd.IsStreamOrReply(cmd.FindToWrite(1), out StreamValue stream)) return;
+        StreamGroup group = stream.FindGroup(cmd[2]);
+        if (!group.Exists)
+        {
+            cmd.Reply.Integer(0);
+            return;
+        }
+
+        for (int i = 3; i < cmd.Count; i++)
+        {
+            if (!StreamIdArgument.TryReadOrReply(cmd, i, out _)) return;
+        }
+
+        int acknowledged = 0;
+        for (int i = 3; i < cmd.Count; i++)
+        {
+            StreamIdArgument.TryRead(cmd, i, out StreamId id);
+            if (group.RemovePending(id)) acknowledged++;
+        }
+
+        cmd.Changed(acknowledged);
+        cmd.Reply.Integer(acknowledged);
+    }
+
+    // XPENDING key group [[IDLE min-idle-time] start end count [consumer]]
+    internal static void XPending(ref CommandContext cmd)
+    {
+        if (cmd.Count == 3)
+        {
+            if (TryFindGroupOrReply(cmd, out _, out StreamGroup summed)) ReplySummary(cmd.Reply, summed);
+            return;
+        }
+
+        if (cmd.Count is < 6 or > 9)
+        {
+            cmd.ReplySyntaxError();
+            return;
+        }
+
+        long minIdleMs = 0;
+        var options = new OptionReader(cmd, first: 3);
+        if (options.TakeWithValue("IDLE"u8, out int idle))
+        {
+            if (!cmd.TryIntegerOrReply(idle, out minIdleMs)) return;
+            if (options.Left < 3)
+            {
+                cmd.ReplySyntaxError();
+                return;
+            }
+        }
+
+        int first = options.Position;
+        if (!cmd.TryIntegerOrReply(first + 2, out long countMax)) return;
+        if (!StreamIdArgument.TryReadLowOrReply(cmd, first, out StreamId low)) return;
+        if (!StreamIdArgument.TryReadHighOrReply(cmd, first + 1, out StreamId high)) return;
+        if (TryFindGroupOrReply(cmd, out _, out StreamGroup group)) ReplyPending(cmd, group, low, high, countMax, minIdleMs, consumerArgument: first + 3);
+    }
+
+    // XCLAIM key group consumer min-idle-time id [id ...] [IDLE ms] [TIME unix-time-milliseconds] [RETRYCOUNT count] [FORCE] [JUSTID] [LASTID id]
+    internal static void XClaim(ref CommandContext cmd)
+    {
+        if (!TryFindGroupOrReply(cmd, out StreamValue stream, out StreamGroup group)) return;
+        if (!ClaimOptions.TryParseOrReply(cmd, out ClaimOptions options)) return;
+        if (options.LastId > group.LastId)
+        {
+            group.SetLastId(options.LastId);
+            cmd.Changed();
+        }
+
+        StreamConsumer consumer = FindConsumer(cmd, group);
+        Span<byte> scratch = stackalloc byte[CompactText.ScratchBytes];
+        int start = cmd.Reply.Length;
+        int count = 0;
+        for (int i = ClaimOptions.FirstId; i < options.IdsEnd; i++)
+        {
+            StreamIdArgument.TryRead(cmd, i, out StreamId id);
+            PendingEntry pending = group.FindPending(id);
+            if (!stream.TryFind(id, out StreamFields fields))
+            {
+                // The entry was deleted: nobody can use its id any more.
+                if (pending.Exists && group.RemovePending(id)) cmd.Changed();
+                continue;
+            }
+
+            if (!pending.Exists)
+            {
+                if (!options.Force) continue;
+                group.AddPending(id, consumer, options.DeliveredMs, deliveries: 1);
+                pending = group.FindPending(id);
+            }
+            else if (options.MinIdleMs > 0 && cmd.NowMs - pending.DeliveredMs < options.MinIdleMs)
+            {
+                continue;
+            }
+
+            long deliveries = options.Deliveries >= 0 ? options.Deliveries : pending.Deliveries + (options.JustId ? 0 : 1);
+            group.GivePending(id, pending, consumer, options.DeliveredMs, deliveries);
+            if (options.JustId) StreamReplies.Id(cmd.Reply, id);
+            else StreamReplies.Entry(cmd.Reply, id, fields, scratch);
+            count++;
+        }
+
+        if (count > 0) consumer.GotSomething(cmd.NowMs);
+        cmd.Changed(count);
+        StreamReplies.ArrayHead(cmd.Reply, start, count);
+    }
+
+    // XAUTOCLAIM key group consumer min-idle-time start [COUNT count] [JUSTID]
+    internal static void XAutoClaim(ref CommandContext cmd)
+    {
+        if (!TryMinIdleOrReply(cmd, "XAUTOCLAIM", out long minIdleMs)) return;
+        if (!StreamIdArgument.TryReadLowOrReply(cmd, 5, out StreamId low)) return;
+        long countMax = AutoClaimCountUsual;
+        bool justId = false;
+        var options = new OptionReader(cmd, first: 6);
+        while (options.More)
+        {
+            if (options.TakeWithValue("COUNT"u8, out int argument))
+            {
+                if (RespNumber.TryParseInt64(cmd[argument], out countMax) && countMax is > 0 and <= AutoClaimCountMax) continue;
+                cmd.Reply.Error("ERR COUNT must be > 0"u8);
+                return;
+            }
+
+            if (!options.Take("JUSTID"u8))
+            {
+                cmd.ReplySyntaxError();
+                return;
+            }
+
+            justId = true;
+        }
+
+        if (!TryFindGroupOrReply(cmd, out StreamValue stream, out StreamGroup group)) return;
+        AutoClaim(cmd, stream, group, low, countMax, minIdleMs, justId);
+    }
+
+    // Deleted entries are told apart, behind the others: their ids wait in the reply's buffer and are moved there at the end.
+    private static void AutoClaim(scoped in CommandContext cmd, StreamValue stream, StreamGroup group, StreamId low, long countMax, long minIdleMs, bool justId)
+    {
+        StreamConsumer consumer = FindConsumer(cmd, group);
+        Span<byte> scratch = stackalloc byte[CompactText.ScratchBytes];
+        long attempts = countMax > long.MaxValue / AttemptsPerEntry ? long.MaxValue : countMax * AttemptsPerEntry;
+        PendingCursor cursor = group.Pending(low);
+        bool more = cursor.MoveNext();
+        List<StreamId>? deleted = null;
+        int start = cmd.Reply.Length;
+        int count = 0;
+        for (; more && attempts > 0 && countMax > 0; attempts--, more = cursor.MoveNext())
+        {
+            StreamId id = cursor.Id;
+            PendingEntry pending = cursor.Entry;
+            if (!stream.TryFind(id, out StreamFields fields))
+            {
+                group.RemovePending(id);
+                (deleted ??= []).Add(id);
+                countMax--;
+                cmd.Changed();
+                continue;
+            }
+
+            if (minIdleMs > 0 && cmd.NowMs - pending.DeliveredMs < minIdleMs) continue;
+            countMax--;
+            group.GivePending(id, pending, consumer, cmd.NowMs, pending.Deliveries + (justId ? 0 : 1));
+            if (justId) StreamReplies.Id(cmd.Reply, id);
+            else StreamReplies.Entry(cmd.Reply, id, fields, scratch);
+            count++;
+        }
+
+        int end = cmd.Reply.Length;
+        cmd.Reply.Array(3);
+        StreamReplies.Id(cmd.Reply, more ? cursor.Id : default);
+        cmd.Reply.Array(count);
+        cmd.Reply.MoveToFront(start, end);
+        cmd.Reply.Array(deleted?.Count ?? 0);
+        foreach (StreamId id in deleted ?? []) StreamReplies.Id(cmd.Reply, id);
+        if (count > 0) consumer.GotSomething(cmd.NowMs);
+        cmd.Changed(count);
+    }
+
+    private static void ReplySummary(ReplyWriter reply, StreamGroup group)
+    {
+        reply.Array(4);
+        reply.Integer(group.PendingCount);
+        PendingCursor first = group.Pending(default);
+        if (!first.MoveNext())
+        {
+            reply.Null();
+            reply.Null();
+            reply.NullArray();
+            return;
+        }
+
+        StreamReplies.Id(reply, first.Id);
+        StreamReplies.Id(reply, group.LastPendingId);
+        int start = reply.Length;
+        int consumers = 0;
+        for (int i = 0; i < group.ConsumerCount; i++)
+        {
+            StreamConsumer consumer = group.ConsumerAt(i);
+            if (consumer.PendingCount == 0) continue;
+            reply.Array(2);
+            reply.Bulk(consumer.Name);
+            reply.BulkInteger(consumer.PendingCount);
+            consumers++;
+        }
+
+        StreamReplies.ArrayHead(reply, start, consumers);
+    }
+
+    private static void ReplyPending(
+        scoped in CommandContext cmd, StreamGroup group, StreamId low, StreamId high, long countMax, long minIdleMs, int consumerArgument)
+    {
+        ReplyWriter reply = cmd.Reply;
+        StreamConsumer wanted = consumerArgument < cmd.Count ? group.FindConsumer(cmd[consumerArgument]) : default;
+        if (consumerArgument < cmd.Count && !wanted.Exists)
+        {
+            reply.Array(0);
+            return;
+        }
+
+        int start = reply.Length;
+        int count = 0;
+        PendingCursor cursor = wanted.Exists ? group.PendingOf(wanted, low) : group.Pending(low);
+        while (count < countMax && cursor.MoveNext() && cursor.Id <= high)
+        {
+            PendingEntry pending = cursor.Entry;
+            long idleMs = Math.Max(0, cmd.NowMs - pending.DeliveredMs);
+            if (minIdleMs > 0 && idleMs < minIdleMs) continue;
+            reply.Array(4);
+            StreamReplies.Id(reply, cursor.Id);
+            reply.Bulk(pending.Consumer.Name);
+            reply.Integer(idleMs);
+            reply.Integer(pending.Deliveries);
+            count++;
+        }
+
+        StreamReplies.ArrayHead(reply, start, count);
+    }
+
+    private static StreamConsumer FindConsumer(scoped in CommandContext cmd, StreamGroup group)
+    {
+        StreamConsumer consumer = group.FindOrCreateConsumer(cmd[3], cmd.NowMs, out bool isNew);
+        consumer.Seen(cmd.NowMs);
+        if (isNew) cmd.Changed();
+        return consumer;
+    }
+
+    private static bool TryFindGroupOrReply(scoped in CommandContext cmd, out StreamValue stream, out StreamGroup group)
+    {
+        group = default;
+        if (!cmd.IsStreamOrReply(cmd.Find(1), out stream)) return false;
+        group = stream.FindGroup(cmd[2]);
+        if (group.Exists) return true;
+        cmd.ReplyNoGroup(1, 2);
+        return false;
+    }
+
+    private static bool TryMinIdleOrReply(scoped in CommandContext cmd, string command, out long minIdleMs)
+    {
+        if (RespNumber.TryParseInt64(cmd[4], out minIdleMs)) return true;
+        cmd.Reply.Error($"ERR Invalid min-idle-time argument for {command}");
+        return false;
+    }
+
+    /// <summary>What XCLAIM is told beside group and consumer. The ids come first, and the options begin with what is none.</summary>
+    private struct ClaimOptions
+    {
+        internal const int FirstId = 5;
+
+        private const long Unset = -1;
+
+        internal long MinIdleMs { get; private set; }
+
+        /// <summary>The argument behind the last id.</summary>
+        internal int IdsEnd { get; private set; }
+
+        internal bool Force { get; private set; }
+
+        internal bool JustId { get; private set; }
+
+        /// <summary>When what is claimed shall count as delivered.</summary>
+        internal long DeliveredMs { get; private set; }
+
+        /// <summary>How often it shall have been delivered; negative: once more.</summary>
+        internal long Deliveries { get; private set; }
+
+        internal StreamId LastId { get; private set; }
+
+        internal static bool TryParseOrReply(scoped in CommandContext cmd, out ClaimOptions result)
+        {
+            result = new ClaimOptions { DeliveredMs = Unset, Deliveries = Unset };
+            if (!TryMinIdleOrReply(cmd, "XCLAIM", out long minIdleMs)) return false;
+            result.MinIdleMs = minIdleMs;
+            result.IdsEnd = FirstId;
+            while (result.IdsEnd < cmd.Count && StreamIdArgument.TryRead(cmd, result.IdsEnd, out _)) result.IdsEnd++;
+            var options = new OptionReader(cmd, result.IdsEnd);
+            while (options.More)
+            {
+                if (!result.TryTakeOrReply(cmd, ref options)) return false;
+            }
+
+            // A delivery in the future would never become idle.
+            if (result.DeliveredMs < 0 || result.DeliveredMs > cmd.NowMs) result.DeliveredMs = cmd.NowMs;
+            return true;
+        }
+
+        private bool TryTakeOrReply(scoped in CommandContext cmd, ref OptionReader options)
+        {
+            if (options.Take("FORCE"u8)) return Force = true;
+            if (options.Take("JUSTID"u8)) return JustId = true;
+            if (options.TakeWithValue("IDLE"u8, out int argument))
+            {
+                if (!TryNumberOrReply(cmd, argument, "IDLE", out long idleMs)) return false;
+                DeliveredMs = unchecked(cmd.NowMs - idleMs);
+                return true;
+            }
+
+            if (options.TakeWithValue("TIME"u8, out argument))
+            {
+                bool isNumber = TryNumberOrReply(cmd, argument, "TIME", out long timeMs);
+                DeliveredMs = timeMs;
+                return isNumber;
+            }
+
+            if (options.TakeWithValue("RETRYCOUNT"u8, out argument))
+            {
+                bool isNumber = TryNumberOrReply(cmd, argument, "RETRYCOUNT", out long deliveries);
+                Deliveries = deliveries;
+                return isNumber;
+            }
+
+            if (options.TakeWithValue("LASTID"u8, out argument))
+            {
+                bool isId = StreamIdArgument.TryReadOrReply(cmd, argument, out StreamId lastId);
+                LastId = lastId;
+                return isId;
+            }
+
+            cmd.Reply.Error($"ERR Unrecognized XCLAIM option '{cmd.ShownText(options.Position)}'");
+            return false;
+        }
+
+        private static bool TryNumberOrReply(scoped in CommandContext cmd, int argument, string option, out long number)
+        {
+            if (RespNumber.TryParseInt64(cmd[argument], out number)) return true;
+            cmd.Reply.Error($"ERR Invalid {option} option argument for XCLAIM");
+            return false;
+        }
+    }
+}

@@ -1,0 +1,128 @@
+using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Model;
+
+namespace RedKite.Server.Commands.Streams;
+
+/// <summary>The options of XREAD and XREADGROUP in front of the streams.</summary>
+internal struct StreamReadOptions
+{
+    /// <summary>No BLOCK option.</summary>
+    internal const long DoesNotBlock = -1;
+
+    /// <summary>Entries of each stream at most; 0: all.</summary>
+    internal long CountMax { get; private set; }
+
+    /// <summary>How long to wait for entries, in milliseconds; 0: for ever; <see cref="DoesNotBlock"/>: not at all.</summary>
+    internal long BlockMs { get; private set; }
+
+    /// <summary>The arguments that name group and consumer; 0: none do.</summary>
+    internal int GroupArgument { get; private set; }
+
+    internal readonly int ConsumerArgument => GroupArgument + 1;
+
+    /// <summary>NOACK: what is delivered does not become pending.</summary>
+    internal bool NoAck { get; private set; }
+
+    /// <summary>The first stream's argument.</summary>
+    internal int FirstKey { get; private set; }
+
+    /// <summary>How many streams there are; as many ids follow.</summary>
+    internal int StreamCount { get; private set; }
+
+    internal readonly bool HasGroup => GroupArgument > 0;
+
+    /// <summary>The argument of the id from which a stream is read.</summary>
+    internal readonly int IdArgument(int stream) => FirstKey + StreamCount + stream;
+
+    /// <summary>Finds the word in front of the keys, as reading all options would: a group may have its name.</summary>
+    /// <returns>The word's argument; -1: there is none.</returns>
+    internal static int FindStreams(scoped in CommandContext cmd, int start)
+    {
+        var options = new OptionReader(cmd, start + 1);
+        while (options.More)
+        {
+            if (options.TakeWithValue("STREAMS"u8, out int first)) return first - 1;
+            if (!options.TakeWithValue("COUNT"u8, out _) && !options.TakeWithValue("BLOCK"u8, out _)
+                && !options.TakeWithValues("GROUP"u8, 2, out _) && !options.Take("NOACK"u8)) return -1;
+        }
+
+        return -1;
+    }
+
+    internal static bool TryParseOrReply(scoped in CommandContext cmd, bool isGroupRead, out StreamReadOptions result)
+    {
+        result = new StreamReadOptions { BlockMs = DoesNotBlock };
+        var options = new OptionReader(cmd, first: 1);
+        while (options.More)
+        {
+            if (options.TakeWithValue("BLOCK"u8, out int argument))
+            {
+                if (!TryTimeoutOrReply(cmd, argument, out long timeoutMs)) return false;
+                result.BlockMs = timeoutMs;
+            }
+            else if (options.TakeWithValue("COUNT"u8, out argument))
+            {
+                if (!cmd.TryIntegerOrReply(argument, out long count)) return false;
+                result.CountMax = Math.Max(0, count);
+            }
+            else if (options.TakeWithValue("STREAMS"u8, out argument))
+            {
+                result.FirstKey = argument;
+                break;
+            }
+            else if (options.TakeWithValues("GROUP"u8, 2, out argument))
+            {
+                if (!isGroupRead) return ReplyGroupOnly(cmd, "GROUP");
+                result.GroupArgument = argument;
+            }
+            else if (options.Take("NOACK"u8))
+            {
+                if (!isGroupRead) return ReplyGroupOnly(cmd, "NOACK");
+                result.NoAck = true;
+            }
+            else
+            {
+                break;
+            }
+        }
+
+        if (result.FirstKey == 0)
+        {
+            cmd.ReplySyntaxError();
+            return false;
+        }
+
+        int left = cmd.Count - result.FirstKey;
+        if (left % 2 != 0)
+        {
+            cmd.Reply.Error(isGroupRead
+                ? "ERR Unbalanced 'xreadgroup' list of streams: for each stream key an ID or '>' must be specified."u8
+                : "ERR Unbalanced 'xread' list of streams: for each stream key an ID, '+', or '$' must be specified."u8);
+            return false;
+        }
+
+        result.StreamCount = left / 2;
+        if (!isGroupRead || result.HasGroup) return true;
+        cmd.Reply.Error("ERR Missing GROUP option for XREADGROUP"u8);
+        return false;
+    }
+
+    private static bool TryTimeoutOrReply(scoped in CommandContext cmd, int argument, out long timeoutMs)
+    {
+        if (!Protocol.RespNumber.TryParseInt64(cmd[argument], out timeoutMs))
+        {
+            cmd.Reply.Error("ERR timeout is not an integer or out of range"u8);
+            return false;
+        }
+
+        if (timeoutMs >= 0 && timeoutMs <= long.MaxValue - cmd.NowMs) return true;
+        cmd.Reply.Error(timeoutMs < 0 ? "ERR timeout is negative"u8 : "ERR timeout is out of range"u8);
+        return false;
+    }
+
+    private static bool ReplyGroupOnly(scoped in CommandContext cmd, string option)
+    {
+        cmd.Reply.Error($"ERR The {option} option is only supported by XREADGROUP. You called XREAD instead.");
+        return false;
+    }
+}

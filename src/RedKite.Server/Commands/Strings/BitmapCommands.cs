@@ -1,0 +1,213 @@
+using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
+using RedKite.Store.Values.Strings;
+using static RedKite.Server.Model.CommandFlags;
+using static RedKite.Server.Model.KeyFlags;
+
+namespace RedKite.Server.Commands.Strings;
+
+/// <summary>Strings as bits. BITFIELD is in BitFieldCommands.</summary>
+internal static class BitmapCommands
+{
+    private const int FirstSource = 3;
+
+    private const string PositionSyntax = "key bit index:[start end_index:[end index_unit:[BYTE | BIT]@7.0.0]]";
+
+    internal static readonly CommandFamily Family = new("bitmap", "bitmap",
+    [
+        new("SETBIT", 4, Write | DenyOom | Brief, KeySpecs.One(1, ReadWrite | Access | Update), SetBit,
+            new("2.2.0", "O(1)", "Sets or clears one bit of a key's string; creates or lengthens it if need be.", "key offset value:integer")),
+        new("GETBIT", 3, CommandFlags.ReadOnly | Fast, KeySpecs.One(1, KeyFlags.ReadOnly | Access), GetBit,
+            new("2.2.0", "O(1)", "Returns one bit of a key's string.", "key offset")),
+        new("BITCOUNT", -2, CommandFlags.ReadOnly | Brief, KeySpecs.One(1, KeyFlags.ReadOnly | Access), BitCount,
+            new("2.6.0", "O(N)", "Counts the set bits of a key's string, or of a part of it.", "key index:[start end index_unit:[BYTE | BIT]@7.0.0]")),
+        new("BITPOS", -3, CommandFlags.ReadOnly | Brief, KeySpecs.One(1, KeyFlags.ReadOnly | Access), BitPos,
+            new("2.8.7", "O(N)", "Finds the first set or clear bit of a key's string, or of a part of it.", PositionSyntax)),
+        new("BITOP", -4, Write | DenyOom, [new(2, 2, 1, Overwrite | Update), new(3, -1, 1, KeyFlags.ReadOnly | Access)], BitOp,
+            new("2.6.0", "O(N)", "Combines strings bit by bit and stores the result.", "operation:<AND | OR | XOR | NOT> destkey:key key [key ...]")),
+    ]);
+
+    // SETBIT key offset value
+    private static void SetBit(ref CommandContext cmd)
+    {
+        if (!BitOffset.TryParseOrReply(cmd, 2, out long bit)) return;
+        if (cmd[3] is not [(byte)'0' or (byte)'1'])
+        {
+            cmd.Reply.Error("ERR bit is not an integer or out of range"u8);
+            return;
+        }
+
+        Entry entry = cmd.FindToWrite(1);
+        if (!cmd.IsTypeOrReply(entry, DataType.String)) return;
+        entry = OpenForBits(cmd, entry, 1, bit, out bool grew);
+        bool set = cmd[3][0] == (byte)'1';
+        bool old = BitString.Write(entry.Value, bit, set);
+        if (grew || old != set) cmd.Changed();
+        cmd.Reply.Integer(old ? 1 : 0);
+    }
+
+    // GETBIT key offset
+    private static void GetBit(ref CommandContext cmd)
+    {
+        if (!BitOffset.TryParseOrReply(cmd, 2, out long bit)) return;
+        Entry entry = cmd.Find(1);
+        if (!cmd.IsTypeOrReply(entry, DataType.String)) return;
+        cmd.Reply.Integer(entry.Exists && BitString.IsSet(entry.Value, bit) ? 1 : 0);
+    }
+
+    // BITCOUNT key [start end [BYTE | BIT]]
+    private static void BitCount(ref CommandContext cmd)
+    {
+        if (!BitRange.TryParseForCountOrReply(cmd, out BitRange range)) return;
+        Entry entry = cmd.Find(1);
+        if (!cmd.IsTypeOrReply(entry, DataType.String)) return;
+        ReadOnlySpan<byte> value = entry.Exists ? entry.Value : default;
+        bool hasBits = range.TryLocate(value.Length, out long first, out long last) && !range.IsReversed;
+        cmd.Reply.Integer(hasBits ? BitString.Count(value, first, last) : 0);
+    }
+
+    // BITPOS key bit [start [end [BYTE | BIT]]]
+    private static void BitPos(ref CommandContext cmd)
+    {
+        if (!cmd.TryIntegerOrReply(2, out long bit)) return;
+        if (bit is not (0 or 1))
+        {
+            cmd.Reply.Error("ERR The bit argument must be 1 or 0."u8);
+            return;
+        }
+
+        if (!BitRange.TryParseForPositionOrReply(cmd, out BitRange range)) return;
+        Entry entry = cmd.Find(1);
+        if (!cmd.IsTypeOrReply(entry, DataType.String)) return;
+        if (!entry.Exists)
+        {
+            // A missing key is an endless row of clear bits.
+            cmd.Reply.Integer(bit == 0 ? 0 : -1);
+            return;
+        }
+
+        ReadOnlySpan<byte> value = entry.Value;
+        long found = -1;
+        if (range.TryLocate(value.Length, out long first, out long last))
+        {
+            found = BitString.Find(value, bit == 1, first, last);
+
+            // Without an end the string is followed by clear bits.
+            if (found < 0 && bit == 0 && !range.HasEnd) found = value.Length * 8L;
+        }
+
+        cmd.Reply.Integer(found);
+    }
+
+    // BITOP AND|OR|XOR|NOT destkey key [key ...]
+    private static void BitOp(ref CommandContext cmd)
+    {
+        if (!TryOperationOrReply(cmd, out BitOperation operation)) return;
+        int length = 0;
+        int timesOwn = 0; // how often the destination is among the sources
+        for (int i = FirstSource; i < cmd.Count; i++)
+        {
+            Entry source = cmd.Find(i);
+            if (!cmd.IsTypeOrReply(source, DataType.String)) return;
+            if (source.Exists) length = Math.Max(length, source.Value.Length);
+            if (cmd[i].SequenceEqual(cmd[2])) timesOwn++;
+        }
+
+        Entry destination = cmd.FindToWrite(2);
+        if (length == 0)
+        {
+            if (destination.Exists)
+            {
+                cmd.Database.Remove(destination);
+                cmd.Changed();
+            }
+        }
+        else
+        {
+            if (timesOwn > 0) CombineInPlace(cmd, operation, destination, length, timesOwn);
+            else CombineInto(cmd, operation, destination, length);
+            cmd.Changed();
+        }
+
+        cmd.Reply.Integer(length);
+    }
+
+    private static bool TryOperationOrReply(scoped in CommandContext cmd, out BitOperation operation)
+    {
+        operation = default;
+        if (cmd.Is(1, "AND"u8)) operation = BitOperation.And;
+        else if (cmd.Is(1, "OR"u8)) operation = BitOperation.Or;
+        else if (cmd.Is(1, "XOR"u8)) operation = BitOperation.Xor;
+        else if (cmd.Is(1, "NOT"u8)) operation = BitOperation.Not;
+        else
+        {
+            cmd.ReplySyntaxError();
+            return false;
+        }
+
+        if (operation != BitOperation.Not || cmd.Count == FirstSource + 1) return true;
+        cmd.Reply.Error("ERR BITOP NOT must be called with a single source key."u8);
+        return false;
+    }
+
+    // The destination is none of the sources: the first two are combined into it, and then each other one.
+    private static void CombineInto(scoped in CommandContext cmd, BitOperation operation, Entry destination, int length)
+    {
+        destination = cmd.Database.WriteString(cmd[2], cmd.HashOf(2), destination, length, ValueEncoding.Raw, Database.NoExpiry, cmd.NewAccessClock);
+        Span<byte> result = destination.Value;
+        ReadOnlySpan<byte> first = Source(cmd, FirstSource);
+        if (operation == BitOperation.Not)
+        {
+            BitCombination.Invert(first, result);
+            return;
+        }
+
+        if (cmd.Count == FirstSource + 1)
+        {
+            first.CopyTo(result);
+            return;
+        }
+
+        BitCombination.Combine(operation, first, Source(cmd, FirstSource + 1), result);
+        for (int i = FirstSource + 2; i < cmd.Count; i++) BitCombination.Combine(operation, result, Source(cmd, i), result);
+    }
+
+    // The destination is a source: what it holds is where the combination begins. Once more changes nothing for AND and
+    // OR, and clears it for XOR.
+    private static void CombineInPlace(scoped in CommandContext cmd, BitOperation operation, Entry destination, int length, int timesOwn)
+    {
+        destination = OpenForBits(cmd, destination, 2, (length * 8L) - 1, out _);
+        destination = cmd.Database.WriteExpiry(destination, Database.NoExpiry);
+        Span<byte> result = destination.Value;
+        if (operation == BitOperation.Not)
+        {
+            BitCombination.Invert(result, result);
+            return;
+        }
+
+        if (operation == BitOperation.Xor && timesOwn % 2 == 0) result.Clear();
+        for (int i = FirstSource; i < cmd.Count; i++)
+        {
+            if (!cmd[i].SequenceEqual(cmd[2])) BitCombination.Combine(operation, result, Source(cmd, i), result);
+        }
+    }
+
+    private static ReadOnlySpan<byte> Source(scoped in CommandContext cmd, int argument)
+    {
+        Entry entry = cmd.Peek(argument);
+        return entry.Exists ? entry.Value : default;
+    }
+
+    /// <summary>Makes a key's string, which may be missing, long enough for a bit; it is a raw one from now on.</summary>
+    internal static Entry OpenForBits(scoped in CommandContext cmd, Entry entry, int key, long lastBit, out bool grew)
+    {
+        int length = (int)(lastBit >> 3) + 1;
+        int oldLength = entry.Exists ? entry.Value.Length : 0;
+        grew = length > oldLength;
+        if (!entry.Exists) entry = cmd.Database.WriteString(cmd[key], cmd.HashOf(key), entry, length, ValueEncoding.Raw, Database.NoExpiry, cmd.NewAccessClock);
+        else if (grew) entry = cmd.Database.ResizeValue(entry, length);
+        if (grew) entry.ClearValue(oldLength, length);
+        entry.SetEncoding(ValueEncoding.Raw);
+        return entry;
+    }
+}

@@ -1,0 +1,118 @@
+using RedKite.Protocol;
+using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
+using static RedKite.Server.Model.CommandFlags;
+using static RedKite.Server.Model.KeyFlags;
+
+namespace RedKite.Server.Commands.Strings;
+
+/// <summary>Strings as numbers: whole ones of 64 bits, and floating-point ones as ExtendedDouble has them.</summary>
+internal static class CounterCommands
+{
+    private const KeyFlags Counts = ReadWrite | Access | Update;
+
+    internal static readonly CommandFamily Family = new("string", "string",
+    [
+        new("INCR", 2, Write | DenyOom | Fast, KeySpecs.One(1, Counts), Incr,
+            new("1.0.0", "O(1)", "Adds one to a key's integer; a missing key counts as 0.", "key")),
+        new("DECR", 2, Write | DenyOom | Fast, KeySpecs.One(1, Counts), Decr,
+            new("1.0.0", "O(1)", "Takes one from a key's integer; a missing key counts as 0.", "key")),
+        new("INCRBY", 3, Write | DenyOom | Fast, KeySpecs.One(1, Counts), IncrBy,
+            new("1.0.0", "O(1)", "Adds to a key's integer; a missing key counts as 0.", "key increment")),
+        new("DECRBY", 3, Write | DenyOom | Fast, KeySpecs.One(1, Counts), DecrBy,
+            new("1.0.0", "O(1)", "Takes from a key's integer; a missing key counts as 0.", "key decrement")),
+        new("INCRBYFLOAT", 3, Write | DenyOom | Fast, KeySpecs.One(1, Counts), IncrByFloat,
+            new("2.6.0", "O(1)", "Adds to a key's floating-point number; a missing key counts as 0.", "key increment:double")),
+    ]);
+
+    // INCR key
+    private static void Incr(ref CommandContext cmd) => Add(ref cmd, 1);
+
+    // DECR key
+    private static void Decr(ref CommandContext cmd) => Add(ref cmd, -1);
+
+    // INCRBY key increment
+    private static void IncrBy(ref CommandContext cmd)
+    {
+        if (cmd.TryIntegerOrReply(2, out long increment)) Add(ref cmd, increment);
+    }
+
+    // DECRBY key decrement
+    private static void DecrBy(ref CommandContext cmd)
+    {
+        if (!cmd.TryIntegerOrReply(2, out long decrement)) return;
+        if (decrement == long.MinValue)
+        {
+            cmd.Reply.Error("ERR decrement would overflow"u8);
+            return;
+        }
+
+        Add(ref cmd, -decrement);
+    }
+
+    private static void Add(ref CommandContext cmd, long increment)
+    {
+        Entry entry = cmd.FindToWrite(1);
+        if (!cmd.IsTypeOrReply(entry, DataType.String)) return;
+        long value = 0;
+        if (entry.Exists && !RespNumber.TryParseInt64(entry.Value, out value))
+        {
+            cmd.Reply.Error("ERR value is not an integer or out of range"u8);
+            return;
+        }
+
+        long sum = unchecked(value + increment);
+        if (((value ^ sum) & (increment ^ sum)) < 0)
+        {
+            cmd.Reply.Error("ERR increment or decrement would overflow"u8);
+            return;
+        }
+
+        Span<byte> buffer = stackalloc byte[RespNumber.Int64TextMax];
+        WriteNumber(cmd, entry, buffer[..RespNumber.Format(sum, buffer)], ValueEncoding.Integer);
+        cmd.Changed();
+        cmd.Reply.Integer(sum);
+    }
+
+    // INCRBYFLOAT key increment
+    private static void IncrByFloat(ref CommandContext cmd)
+    {
+        Entry entry = cmd.FindToWrite(1);
+        if (!cmd.IsTypeOrReply(entry, DataType.String)) return;
+        ExtendedDouble value = default;
+        if ((entry.Exists && !ExtendedDouble.TryParse(entry.Value, out value))
+            || !ExtendedDouble.TryParse(cmd[2], out ExtendedDouble increment))
+        {
+            cmd.Reply.Error("ERR value is not a valid float"u8);
+            return;
+        }
+
+        ExtendedDouble sum = value + increment;
+        if (!sum.IsFinite)
+        {
+            cmd.Reply.Error("ERR increment would produce NaN or Infinity"u8);
+            return;
+        }
+
+        Span<byte> buffer = sum.TextIsShort ? stackalloc byte[ExtendedDouble.ShortTextBytesMax] : new byte[ExtendedDouble.TextBytesMax];
+        ReadOnlySpan<byte> text = buffer[..sum.Format(buffer)];
+        ValueEncoding encoding = text.Length <= StringEncoding.EmbeddedBytesMax ? ValueEncoding.Embedded : ValueEncoding.Raw;
+        WriteNumber(cmd, entry, text, encoding);
+        cmd.Changed();
+        cmd.Reply.Bulk(text);
+    }
+
+    // In place where the length stays, which is nearly always; the expiry stays in any case.
+    private static void WriteNumber(scoped in CommandContext cmd, Entry entry, scoped ReadOnlySpan<byte> text, ValueEncoding encoding)
+    {
+        if (!entry.Exists)
+        {
+            cmd.WriteString(1, entry, text, encoding, Database.NoExpiry);
+            return;
+        }
+
+        if (entry.Value.Length != text.Length) entry = cmd.Database.ResizeValue(entry, text.Length);
+        text.CopyTo(entry.Value);
+        entry.SetEncoding(encoding);
+    }
+}

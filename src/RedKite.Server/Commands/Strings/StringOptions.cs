@@ -1,0 +1,92 @@
+using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Commands.Strings;
+
+/// <summary>The options behind SET's and GETEX's fixed arguments; each command takes its own part of them.</summary>
+/// <remarks>One time at most, but the same kind of time may be repeated and the last one counts, as in Redis.</remarks>
+internal struct StringOptions
+{
+    private int _expiryArgument;
+    private ExpiryUnit _unit;
+
+    /// <summary>NX: only if the key does not exist.</summary>
+    internal bool OnlyNew { get; private set; }
+
+    /// <summary>XX: only if the key exists.</summary>
+    internal bool OnlyExisting { get; private set; }
+
+    /// <summary>GET: reply what the key held.</summary>
+    internal bool ReturnsOld { get; private set; }
+
+    /// <summary>KEEPTTL: leave the expiry as it is.</summary>
+    internal bool KeepsExpiry { get; private set; }
+
+    /// <summary>PERSIST: take the expiry away.</summary>
+    internal bool Persists { get; private set; }
+
+    /// <summary>Whether a time was given.</summary>
+    internal readonly bool HasExpiry => _expiryArgument > 0;
+
+    /// <summary>Whether the time is an absolute one, which may lie in the past.</summary>
+    internal readonly bool IsAbsolute => _unit is ExpiryUnit.UnixSeconds or ExpiryUnit.UnixMilliseconds;
+
+    /// <summary>SET's options, from argument 3 on. A time is only found here, not read yet.</summary>
+    internal static bool TryParseSetOrReply(scoped in CommandContext cmd, out StringOptions result)
+    {
+        result = default;
+        var options = new OptionReader(cmd, first: 3);
+        while (options.More)
+        {
+            if (!result.OnlyExisting && options.Take("NX"u8)) result.OnlyNew = true;
+            else if (!result.OnlyNew && options.Take("XX"u8)) result.OnlyExisting = true;
+            else if (options.Take("GET"u8)) result.ReturnsOld = true;
+            else if (!result.HasExpiry && options.Take("KEEPTTL"u8)) result.KeepsExpiry = true;
+            else if (result.KeepsExpiry || !result.TakeTime(ref options)) return SyntaxError(cmd);
+        }
+
+        return true;
+    }
+
+    /// <summary>GETEX's options, from argument 2 on. A time is only found here, not read yet.</summary>
+    internal static bool TryParseGetExOrReply(scoped in CommandContext cmd, out StringOptions result)
+    {
+        result = default;
+        var options = new OptionReader(cmd, first: 2);
+        while (options.More)
+        {
+            if (!result.HasExpiry && options.Take("PERSIST"u8)) result.Persists = true;
+            else if (result.Persists || !result.TakeTime(ref options)) return SyntaxError(cmd);
+        }
+
+        return true;
+    }
+
+    /// <summary>Reads the time, if one was given, into Unix milliseconds.</summary>
+    internal readonly bool TryExpiryOrReply(scoped in CommandContext cmd, out long expiryMs)
+    {
+        expiryMs = Database.NoExpiry;
+        return !HasExpiry || ExpiryArgument.TryPositiveOrReply(cmd, _expiryArgument, _unit, out expiryMs);
+    }
+
+    private bool TakeTime(ref OptionReader options) =>
+        TakeTime(ref options, "EX"u8, ExpiryUnit.Seconds)
+        || TakeTime(ref options, "PX"u8, ExpiryUnit.Milliseconds)
+        || TakeTime(ref options, "EXAT"u8, ExpiryUnit.UnixSeconds)
+        || TakeTime(ref options, "PXAT"u8, ExpiryUnit.UnixMilliseconds);
+
+    private bool TakeTime(ref OptionReader options, ReadOnlySpan<byte> word, ExpiryUnit unit)
+    {
+        if ((HasExpiry && _unit != unit) || !options.TakeWithValue(word, out int argument)) return false;
+        _expiryArgument = argument;
+        _unit = unit;
+        return true;
+    }
+
+    private static bool SyntaxError(scoped in CommandContext cmd)
+    {
+        cmd.ReplySyntaxError();
+        return false;
+    }
+}

@@ -1,0 +1,153 @@
+using System.Net;
+using System.Net.Sockets;
+using RedKite.Net;
+using RedKite.Server.Config;
+
+namespace RedKite.Server.Loops;
+
+/// <summary>
+/// What the server listens on, as the settings bind, port and unixsocket say, and the change of the first two while it
+/// runs. Used at the start, under the configuration's lock later, and at the end: never by two threads at a time.
+/// </summary>
+internal sealed class Endpoints(Settings settings) : IDisposable
+{
+    private readonly List<Endpoint> _endpoints = [];
+    private bool _systemChosePort;
+
+    /// <summary>The TCP port; 0 when there is none.</summary>
+    internal int Port { get; private set; }
+
+    internal IEnumerable<ListeningSocket> Sockets => _endpoints.Select(endpoint => endpoint.Socket);
+
+    /// <summary>Listens on everything that the settings name.</summary>
+    /// <exception cref="ConfigException">An address cannot be used; one line says which.</exception>
+    internal void Open()
+    {
+        // Port 0 lets the system choose, except next to a Unix socket, where it means no TCP.
+        if (settings.Port != 0 || (settings.Bind.Count > 0 && settings.UnixSocketPath.Length == 0)) OpenTcp(settings.Port);
+        _systemChosePort = settings.Port == 0 && Port != 0;
+        if (settings.UnixSocketPath.Length == 0) return;
+        string path = Path.Combine(settings.DirectoryPath, settings.UnixSocketPath);
+        try
+        {
+            _endpoints.Add(new Endpoint("", ListeningSocket.Unix(path, settings.UnixSocketMode, settings.TcpBacklog)));
+        }
+        catch (Exception failure) when (failure is SocketException or IOException or UnauthorizedAccessException)
+        {
+            throw new ConfigException($"cannot listen on the Unix socket {path}: {failure.Message}", failure);
+        }
+    }
+
+    /// <summary>
+    /// Listens on what bind and port say now, in place of what they said before. What stays the same is not touched. If that
+    /// fails, all is as it was: another port is opened before the old one is given up, which somebody else might take; on the
+    /// same port what goes is closed first, because an address may overlap with its successor.
+    /// </summary>
+    /// <param name="acceptor">The loop that accepts connections; it hears of the change soon.</param>
+    /// <returns>Null, or one line that says what failed.</returns>
+    internal string? ReopenTcp(EventLoop acceptor)
+    {
+        int oldPort = Port;
+        int port = settings.Port == 0 && _systemChosePort ? oldPort : settings.Port;
+        List<Endpoint> goes = [.. _endpoints.Where(endpoint => !endpoint.IsUnix && !(endpoint.Socket.Port == port && settings.Bind.Contains(endpoint.Bind)))];
+        List<Endpoint> closed = goes.FindAll(endpoint => endpoint.Socket.Port == port);
+        List<Endpoint> before = [.. _endpoints];
+        foreach (Endpoint endpoint in closed) Close(endpoint);
+        string? error = null;
+        try
+        {
+            if (port != 0) OpenTcp(port);
+            else Port = 0;
+            _systemChosePort &= settings.Port == 0;
+            foreach (Endpoint endpoint in goes.Except(closed)) Close(endpoint);
+            closed = goes;
+        }
+        catch (ConfigException failure)
+        {
+            error = failure.Message;
+            foreach (Endpoint endpoint in _endpoints.Except(before).ToArray()) Close(endpoint);
+            foreach (Endpoint endpoint in closed) Restore(endpoint, oldPort);
+            Port = oldPort;
+        }
+
+        ListeningSocket[] opened = [.. _endpoints.Except(before).Select(endpoint => endpoint.Socket)];
+        acceptor.Post(() =>
+        {
+            foreach (Endpoint endpoint in closed) acceptor.StopListening(endpoint.Socket);
+            foreach (ListeningSocket socket in opened) acceptor.Listen(socket);
+        });
+        return error;
+    }
+
+    /// <summary>Each listener as INFO shows it: "name=tcp,bind=*,bind=-::*,port=6379".</summary>
+    internal IEnumerable<string> Describe()
+    {
+        if (Port != 0) yield return $"name=tcp{string.Concat(settings.Bind.Select(bind => ",bind=" + bind))},port={Port}";
+        foreach (Endpoint endpoint in _endpoints)
+        {
+            if (endpoint.IsUnix) yield return $"name=unix,bind={endpoint.Socket.UnixPath}";
+        }
+    }
+
+    public void Dispose()
+    {
+        foreach (ListeningSocket socket in Sockets) socket.Dispose();
+        _endpoints.Clear();
+    }
+
+    private void OpenTcp(int port)
+    {
+        foreach (string bind in settings.Bind)
+        {
+            if (_endpoints.Exists(endpoint => endpoint.Bind == bind && endpoint.Socket.Port == port)) continue;
+            bool optional = bind.StartsWith('-');
+            string name = optional ? bind[1..] : bind;
+            try
+            {
+                ListeningSocket socket = ListeningSocket.Tcp(AddressOf(name), port, settings.TcpBacklog);
+                _endpoints.Add(new Endpoint(bind, socket));
+                port = socket.Port; // all addresses share one port, also where the system chose it
+            }
+            catch (SocketException failure)
+            {
+                if (optional && failure.SocketErrorCode is SocketError.AddressNotAvailable or SocketError.AddressFamilyNotSupported or SocketError.ProtocolNotSupported) continue;
+                string why = failure.SocketErrorCode == SocketError.AddressAlreadyInUse ? "the port is in use" : failure.Message;
+                throw new ConfigException($"cannot listen on {name}:{port}: {why}", failure);
+            }
+        }
+
+        if (!_endpoints.Exists(endpoint => !endpoint.IsUnix && endpoint.Socket.Port == port)) throw new ConfigException($"cannot listen on port {port}: none of the addresses of 'bind' could be used");
+        Port = port;
+    }
+
+    private void Close(Endpoint endpoint)
+    {
+        endpoint.Socket.Dispose();
+        _endpoints.Remove(endpoint);
+    }
+
+    private void Restore(Endpoint closed, int port)
+    {
+        string name = closed.Bind.TrimStart('-');
+        try
+        {
+            _endpoints.Add(new Endpoint(closed.Bind, ListeningSocket.Tcp(AddressOf(name), port, settings.TcpBacklog)));
+        }
+        catch (SocketException)
+        {
+            // Somebody else took the address in between: nothing listens there any more, and Describe shows what is left.
+        }
+    }
+
+    private static IPAddress AddressOf(string name) => name switch
+    {
+        "*" => IPAddress.Any,
+        "::*" => IPAddress.IPv6Any,
+        _ => IPAddress.TryParse(name, out IPAddress? parsed) ? parsed : Dns.GetHostAddresses(name)[0],
+    };
+
+    private sealed record Endpoint(string Bind, ListeningSocket Socket)
+    {
+        internal bool IsUnix => Socket.UnixPath is not null;
+    }
+}

@@ -1,0 +1,221 @@
+using System.Diagnostics;
+using RedKite.Net;
+using RedKite.Server.Config;
+using RedKite.Server.Execution;
+using RedKite.Server.Metrics;
+using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Loops;
+
+/// <summary>
+/// One event loop's side of the server: turns its connections into sessions, gives what they send to the loop's executor,
+/// enforces the limits of buffers and time, and does the loop's share of background work.
+/// </summary>
+internal sealed class SessionLoop : IConnectionHandler
+{
+    // Background work is done in slices that a client hardly notices. While clients send, it takes at most a quarter of the
+    // core or so; else it rests only as long as looking for requests takes, because to sleep makes the next slice slower.
+    // What has begun at a slice's end still goes on, for 50 microseconds mostly.
+    private const long SliceMicroseconds = 100;
+    private const long BusyRestMicroseconds = 300;
+    private const long IdleRestMicroseconds = 0;
+    private const int SweepEveryMs = 200;
+
+    // Less garbage than this can wait until the runtime collects it by itself.
+    private const int CollectedBytesMin = 16 * 1024 * 1024;
+
+    private readonly RedKiteServer _server;
+    private readonly EventLoop _loop;
+    private readonly BackgroundSweep _sweep;
+    private readonly bool _isFirst;
+    private long _commandsAtLastSweep;
+    private long _nextSweepMs;
+    private long _nextSecondMs;
+    private bool _holdsClients;
+
+    internal SessionLoop(RedKiteServer server, EventLoop loop, int index, int loops)
+    {
+        _server = server;
+        _loop = loop;
+        _isFirst = index == 0;
+        Executor = server.NewExecutor();
+        Waiting = new WaitingSessions(server, loop, Executor);
+        _sweep = new BackgroundSweep(server.Keyspace, index, loops);
+    }
+
+    internal CommandExecutor Executor { get; }
+
+    internal EventLoop Loop => _loop;
+
+    /// <summary>The loop's clients that wait for keys.</summary>
+    internal WaitingSessions Waiting { get; }
+
+    internal BufferWatch Buffers { get; } = new();
+
+    private static Session SessionOf(Connection connection) => (Session)connection.State!;
+
+    public void Opened(Connection connection)
+    {
+        Executor.ReadTime();
+        Settings settings = _server.Settings;
+        Session session = _server.Clients.Add(connection, Executor.NowMs, authenticated: settings.RequirePass.Length == 0);
+        connection.State = session;
+        if (_server.Clients.Count > settings.MaxClients)
+        {
+            Refuse(connection, "-ERR max number of clients reached\r\n"u8);
+            return;
+        }
+
+        if (settings.ProtectedMode && settings.RequirePass.Length == 0 && !connection.RemoteAddress.IsLoopback)
+        {
+            Refuse(connection, "-DENIED RedKite is running in protected mode because protected mode is enabled and no password is set for the default user. In this mode connections are only accepted from the loopback interface. To connect from elsewhere, set a password (requirepass), or turn the mode off from this machine with 'CONFIG SET protected-mode no' after making sure that the server cannot be reached from the internet.\r\n"u8);
+            return;
+        }
+
+        Interlocked.Increment(ref _server.Stats.ConnectionsReceived);
+        if (settings.TcpKeepAliveSeconds > 0) connection.SetKeepAlive(settings.TcpKeepAliveSeconds);
+    }
+
+    public int Received(Connection connection, Span<byte> input)
+    {
+        Session session = SessionOf(connection);
+        if (session.ClosesAfterReply) return input.Length;
+        Executor.Metrics.BytesReceived += connection.BytesReceived - session.BytesReceived;
+        session.BytesReceived = connection.BytesReceived;
+        Executor.Metrics.Reads++;
+        int consumed = session.Waiter is null ? Executor.Run(session, input) : 0;
+        bool replied = Executor.Reply.Length > 0 || Executor.Reply.Overflowed;
+        if (replied) Executor.SendReplies(session, connection);
+        if (session.ClosesAfterReply)
+        {
+            // As Redis has it, the connection ends when a reply was sent: without replies it stays, and is listened to no more.
+            if (replied || session.ReplyMode != ReplyMode.Off || connection.OutputBytes > 0) connection.CloseAfterSend();
+        }
+        else if (session.IsPaused)
+        {
+            _holdsClients = true;
+            connection.SetReading(false);
+        }
+        else if (input.Length - consumed > _server.Settings.ClientQueryBufferLimit)
+        {
+            Interlocked.Increment(ref _server.Stats.QueryBufferDisconnections);
+            _server.Log.Warning($"Closing client that reached max query buffer length: id={session.Id} addr={connection.RemoteAddress}");
+            connection.Close();
+        }
+
+        return consumed;
+    }
+
+    public long BytesExpected(Connection connection) => SessionOf(connection).Partial.BytesExpected;
+
+    public void OutputWaits(Connection connection)
+    {
+        Session session = SessionOf(connection);
+        ClientOutputBufferLimit limit = _server.Settings.NormalClientLimit;
+        var waiting = (ulong)connection.OutputBytes;
+        bool overSoft = limit.SoftBytes > 0 && waiting > limit.SoftBytes;
+        if (!overSoft) session.OverSoftLimitSinceMs = 0;
+        else if (session.OverSoftLimitSinceMs == 0) session.OverSoftLimitSinceMs = Executor.NowMs;
+        bool tooLong = overSoft && Executor.NowMs - session.OverSoftLimitSinceMs > limit.SoftSeconds * 1000L;
+        if (!tooLong && (limit.HardBytes == 0 || waiting <= limit.HardBytes)) return;
+
+        Interlocked.Increment(ref _server.Stats.OutputBufferDisconnections);
+        _server.Log.Warning($"Client id={session.Id} addr={connection.RemoteAddress} closed for overcoming of output buffer limits.");
+        connection.Close();
+    }
+
+    public void Closed(Connection connection)
+    {
+        Session session = SessionOf(connection);
+        Waiting.Closed(session);
+        _server.Clients.Remove(session);
+    }
+
+    public int Tick()
+    {
+        if (_isFirst) _server.Clock.Anchor();
+        Executor.ReadTime();
+        long nowMs = Executor.NowMs;
+        if (_holdsClients && _server.Pause.HasEnded(nowMs)) ResumePaused();
+        if (nowMs >= _nextSecondMs)
+        {
+            _nextSecondMs = nowMs + 1000;
+            LookAtClients(nowMs);
+            if (Executor.Reply.ReleaseRoom() >= CollectedBytesMin) CollectGarbage();
+        }
+
+        if (_isFirst) _server.SampleRates(nowMs);
+        int restMs = Math.Clamp(1000 / Math.Max(1, _server.Settings.Hz), 1, 100);
+        long? restMicroseconds = Sweep(nowMs);
+        if (_isFirst && _server.Waiting.Count > 0) Executor.Waiters.ServeLeftOver();
+        restMs = Waiting.EndOverdue(nowMs, restMicroseconds is null ? restMs : 1);
+        if (restMicroseconds is { } rest) _loop.TickAfter(rest);
+        return restMs;
+    }
+
+    /// <summary>Lets clients that CLIENT PAUSE held go on. On the loop's thread.</summary>
+    internal void ResumePaused()
+    {
+        _holdsClients = false;
+        Executor.ReadTime();
+        foreach (Connection connection in _loop.Connections)
+        {
+            Session session = SessionOf(connection);
+            if (!session.IsPaused) continue;
+            session.IsPaused = false;
+            session.LastInteractionMs = Executor.NowMs; // the wait was not the client's: it does not count as idle
+            connection.SetReading(true);
+        }
+    }
+
+    // Does a slice of background work if it is due. How long to rest before the next one is returned, null when nothing is left.
+    private long? Sweep(long nowMs)
+    {
+        if (nowMs < _nextSweepMs && nowMs >= _nextSweepMs - SweepEveryMs) return null;
+        bool idle = Executor.Metrics.CommandsProcessed == _commandsAtLastSweep;
+        _commandsAtLastSweep = Executor.Metrics.CommandsProcessed;
+        long slice = SliceMicroseconds * (9 + _server.Settings.ActiveExpireEffort) / 10;
+        long start = Stopwatch.GetTimestamp();
+        bool cut = _sweep.Run(nowMs, start + (slice * Stopwatch.Frequency / 1_000_000), _server.ExpiresActively);
+        Executor.Metrics.SweepTicks += Stopwatch.GetTimestamp() - start;
+        long expiryNs = RedKiteServer.TicksToNs(_sweep.ExpiryTicks);
+        if (expiryNs >= _server.LatencyMonitor.ThresholdNs) _server.LatencyMonitor.Add("expire-cycle", nowMs, expiryNs);
+        if (cut)
+        {
+            Executor.Metrics.SweepsCut++;
+            return idle ? IdleRestMicroseconds : BusyRestMicroseconds;
+        }
+
+        _nextSweepMs = nowMs + SweepEveryMs;
+        return null;
+    }
+
+    private void LookAtClients(long nowMs)
+    {
+        long timeoutMs = _server.Settings.TimeoutSeconds * 1000L;
+        Buffers.Begin();
+        foreach (Connection connection in _loop.Connections)
+        {
+            Buffers.Note(connection);
+            if (connection.OutputBytes > 0) OutputWaits(connection);
+            Session session = SessionOf(connection);
+            if (timeoutMs > 0 && !session.IsPaused && session.Waiter is null && nowMs - session.LastInteractionMs > timeoutMs) connection.Close();
+        }
+
+        Buffers.End();
+    }
+
+    // A server that does nothing allocates nothing, so the runtime would keep a huge reply's memory for as long. The managed
+    // heap is small besides: this takes milliseconds, and comes at most every other second.
+    private static void CollectGarbage() => GC.Collect(GC.MaxGeneration, GCCollectionMode.Aggressive, blocking: true, compacting: true);
+
+    // Not listed and not counted while its farewell is on the way.
+    private void Refuse(Connection connection, ReadOnlySpan<byte> farewell)
+    {
+        Interlocked.Increment(ref _server.Stats.ConnectionsRejected);
+        _server.Clients.Remove(SessionOf(connection));
+        connection.Send(farewell);
+        connection.CloseAfterSend();
+    }
+}

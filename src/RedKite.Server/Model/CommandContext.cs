@@ -1,0 +1,306 @@
+using System.Runtime.CompilerServices;
+using System.Text;
+using RedKite.Protocol;
+using RedKite.Server.Execution;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Model;
+
+/// <summary>
+/// What a handler has: its arguments, the reply, the client's session and database. Keys that the command's row names are
+/// locked. It knows nothing of sockets and locks.
+/// </summary>
+/// <remarks>
+/// An <see cref="Entry"/> that was found stays true until the handler writes, resizes or removes another key; then it
+/// is found again. Finding never moves other entries.
+/// </remarks>
+internal ref struct CommandContext
+{
+    private readonly CommandExecutor _executor;
+    private readonly Span<byte> _input;
+    private ReadOnlySpan<ArgumentSlice> _arguments;
+    private ulong _firstKeyHash;
+    private ulong _redacted; // a bit an argument; the last one stands for all from there on
+
+    internal CommandContext(CommandExecutor executor, Session session, Span<byte> input)
+        : this(executor, session, input, executor.Reply)
+    {
+    }
+
+    internal CommandContext(CommandExecutor executor, Session session, Span<byte> input, ReplyWriter reply)
+    {
+        _executor = executor;
+        Session = session;
+        _input = input;
+        Reply = reply;
+        Database = executor.Server.Keyspace.Databases[session.DatabaseIndex];
+        Command = null!;
+    }
+
+    internal ReplyWriter Reply { get; }
+
+    internal Session Session { get; }
+
+    /// <summary>The client's selected database.</summary>
+    internal Database Database { get; private set; }
+
+    /// <summary>The row of the command, or of the subcommand, that executes.</summary>
+    internal Command Command { get; private set; }
+
+    internal readonly RedKiteServer Server => _executor.Server;
+
+    /// <summary>The time of this command, in Unix milliseconds. It does not change while it executes.</summary>
+    internal readonly long NowMs => _executor.NowMs;
+
+    /// <summary>What the command counts: keyspace hits and misses and the like.</summary>
+    internal readonly Metrics.ExecutorMetrics Metrics => _executor.Metrics;
+
+    /// <summary>Number of arguments, the command's name included.</summary>
+    internal readonly int Count => _arguments.Length;
+
+    /// <summary>An argument; 0 is the command's name, 1 a container's subcommand.</summary>
+    internal readonly ReadOnlySpan<byte> this[int index]
+    {
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        get
+        {
+            ArgumentSlice argument = _arguments[index];
+            return _input.Slice(argument.Start, argument.Length);
+        }
+    }
+
+    /// <summary>The command's first key.</summary>
+    internal readonly ReadOnlySpan<byte> Key
+    {
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        get => this[Command.FirstKey];
+    }
+
+    /// <summary>An argument as text, one character a byte.</summary>
+    internal readonly string Text(int index) => Encoding.Latin1.GetString(this[index]);
+
+    /// <summary>An argument as Redis's messages show it: a zero byte ends it.</summary>
+    internal readonly string ShownText(int index)
+    {
+        ReadOnlySpan<byte> argument = this[index];
+        int end = argument.IndexOf((byte)0);
+        return Encoding.Latin1.GetString(end < 0 ? argument : argument[..end]);
+    }
+
+    /// <summary>Whether an argument is a word, in whatever case.</summary>
+    internal readonly bool Is(int index, ReadOnlySpan<byte> word) => AsciiText.EqualsIgnoreCase(this[index], word);
+
+    internal void Begin(Command command, ReadOnlySpan<ArgumentSlice> arguments, ulong firstKeyHash)
+    {
+        Command = command;
+        _arguments = arguments;
+        _firstKeyHash = firstKeyHash;
+        _redacted = 0;
+    }
+
+    /// <summary>Marks an argument as a secret, which no log shows.</summary>
+    internal void Redact(int argument) => _redacted |= 1UL << Math.Min(argument, 63);
+
+    /// <summary>Whether a log must not show the argument.</summary>
+    internal readonly bool IsRedacted(int argument) => (_redacted & (1UL << Math.Min(argument, 63))) != 0;
+
+    /// <summary>The hash of a key, which was mostly computed before.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal readonly ulong HashOf(int argument) => argument == Command.FirstKey ? _firstKeyHash : HashOfLaterKey(argument);
+
+    /// <summary>Looks a key up to read its value: counts a hit or miss and notes the access.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal readonly Entry Find(int argument)
+    {
+        Entry entry = Database.Find(this[argument], HashOf(argument), NowMs);
+        if (!entry.Exists)
+        {
+            Metrics.KeyspaceMisses++;
+            return entry;
+        }
+
+        Metrics.KeyspaceHits++;
+        Touch(entry);
+        return entry;
+    }
+
+    /// <summary>Looks a key up to read its value that is no argument. All stripes are locked.</summary>
+    internal readonly Entry FindNamed(scoped ReadOnlySpan<byte> name)
+    {
+        Entry entry = Database.Find(name, Server.Keyspace.Hash(name), NowMs);
+        if (entry.Exists)
+        {
+            Metrics.KeyspaceHits++;
+            Touch(entry);
+        }
+        else
+        {
+            Metrics.KeyspaceMisses++;
+        }
+
+        return entry;
+    }
+
+    /// <summary>Looks a key up to tell something about it: counts a hit or miss but notes no access.</summary>
+    internal readonly Entry Inspect(int argument)
+    {
+        Entry entry = Database.Find(this[argument], HashOf(argument), NowMs);
+        if (entry.Exists) Metrics.KeyspaceHits++;
+        else Metrics.KeyspaceMisses++;
+        return entry;
+    }
+
+    /// <summary>Looks a key up that is about to change: notes the access but counts no hit or miss.</summary>
+    // Never inlined: with the search inside, a handler is beyond the JIT's budget for inlining, and what it asks the entry is
+    // calls with copies of it (docs/performance-log.md, round 28).
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    internal readonly Entry FindToWrite(int argument)
+    {
+        Entry entry = Database.Find(this[argument], HashOf(argument), NowMs);
+        if (entry.Exists) Touch(entry);
+        return entry;
+    }
+
+    /// <summary>Looks a key up without a trace: no hit, no miss, no access.</summary>
+    internal readonly Entry Peek(int argument) => Database.Find(this[argument], HashOf(argument), NowMs);
+
+    /// <summary>Looks a key up in another database without a trace.</summary>
+    internal readonly Entry PeekIn(Database database, int argument) => database.Find(this[argument], HashOf(argument), NowMs);
+
+    /// <summary>Finds the first key's string, or replies null or WRONGTYPE.</summary>
+    internal readonly bool FindStringOrReplyNull(int argument, out Entry entry)
+    {
+        entry = Find(argument);
+        if (!entry.Exists)
+        {
+            Reply.Null();
+            return false;
+        }
+
+        return IsTypeOrReply(entry, DataType.String);
+    }
+
+    /// <summary>Whether an entry is missing or of a type; otherwise replies WRONGTYPE.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal readonly bool IsTypeOrReply(scoped in Entry entry, DataType type)
+    {
+        if (!entry.Exists || entry.Type == type) return true;
+        ReplyWrongType();
+        return false;
+    }
+
+    /// <summary>Makes a key hold a string; what it held is gone. Copies the value.</summary>
+    internal readonly Entry WriteString(int argument, Entry existing, ReadOnlySpan<byte> value, long expiryMs) =>
+        WriteString(argument, existing, value, StringEncoding.Of(value), expiryMs);
+
+    /// <summary>Makes a key hold a string of this encoding; what it held is gone. Copies the value.</summary>
+    internal readonly Entry WriteString(int argument, Entry existing, ReadOnlySpan<byte> value, ValueEncoding encoding, long expiryMs)
+    {
+        // Where accesses are counted, a key that gets another value keeps its count.
+        uint clock = !_executor.TouchesByClock && existing.Exists && Server.CountsFrequency ? existing.AccessClock : _executor.NewAccessClock;
+        Entry entry = Database.WriteString(this[argument], HashOf(argument), existing, value.Length, encoding, expiryMs, clock);
+        value.CopyTo(entry.Value);
+        return entry;
+    }
+
+    /// <summary>The access clock of an entry that is written now.</summary>
+    internal readonly uint NewAccessClock => _executor.NewAccessClock;
+
+    /// <summary>Reads an integer argument, or replies that it is none.</summary>
+    internal readonly bool TryIntegerOrReply(int argument, out long value)
+    {
+        if (RespNumber.TryParseInt64(this[argument], out value)) return true;
+        Reply.Error("ERR value is not an integer or out of range"u8);
+        return false;
+    }
+
+    /// <summary>Says that the command changed so many things. This one call feeds all that follows from a change.</summary>
+    internal readonly void Changed(long changes = 1) => Metrics.Changes += changes;
+
+    /// <summary>
+    /// Says that an existing key got something to read that it had not, for who waits for it. Needed where a value only
+    /// grew (a stream); that a key came to hold a value of a type is known by itself.
+    /// </summary>
+    internal readonly void SignalReady(int argument)
+    {
+        ulong hash = HashOf(argument);
+        Server.Keyspace.Stripes[Server.Keyspace.StripeOf(hash)].NoteTouched(Database.Index, hash);
+    }
+
+    /// <summary>Whether the client waited, and this is the command's execution because a key may be readable now.</summary>
+    internal readonly bool IsServed => _executor.Waiters.IsServing;
+
+    /// <summary>
+    /// Lets the client wait until one of the keys that the command reads holds a value of a type; then the command is
+    /// executed anew. Nothing is to be replied now.
+    /// </summary>
+    /// <param name="type">The type of value that is waited for.</param>
+    /// <param name="deadlineMs">When the wait ends, in Unix milliseconds.</param>
+    /// <param name="wakesWhenGone">Whether the command is executed as well when a key is gone or holds another type.</param>
+    /// <returns>False where nothing may wait (in a transaction or script): to be answered as if the time were over.</returns>
+    internal readonly bool WaitForKeys(DataType type, long deadlineMs, bool wakesWhenGone = false)
+    {
+        if (_executor.DeniesBlocking) return false;
+        if (!IsServed) _executor.Waiters.Begin(this, type, deadlineMs, wakesWhenGone);
+        return true;
+    }
+
+    /// <summary>Lets the client wait until a time, or until it is unblocked, and replies then. Nothing is to be replied now.</summary>
+    /// <returns>False where nothing may wait (in a transaction or script): to be answered as if the time were over.</returns>
+    internal readonly bool WaitForTime(long deadlineMs, byte[] reply)
+    {
+        if (_executor.DeniesBlocking) return false;
+        _executor.Waiters.BeginWithoutKeys(this, deadlineMs, reply);
+        return true;
+    }
+
+    /// <summary>Gives an argument another value for the executions to come, after <see cref="WaitForKeys"/>.</summary>
+    internal readonly void ReplaceAwaitingArgument(int argument, ReadOnlySpan<byte> value) => Session.Waiter?.ReplaceArgument(argument, value);
+
+    /// <summary>Ends another client's wait. All stripes are locked.</summary>
+    internal readonly bool Unblock(long clientId, bool asError) =>
+        Server.Clients.Find(clientId) is { Waiter: { } waiter } && _executor.Waiters.TryUnblock(waiter, asError);
+
+    /// <summary>Replies that the arguments fit no form of the command.</summary>
+    internal readonly void ReplySyntaxError() => Reply.Error("ERR syntax error"u8);
+
+    /// <summary>
+    /// Locks a stripe for a command that walks over a database without naming keys, unless it is locked for the command
+    /// already (inside a transaction or script). One at a time, and given back by <see cref="ExitStripe"/>.
+    /// </summary>
+    internal readonly void EnterStripe(int stripe)
+    {
+        if (!_executor.HeldStripes.Contains(stripe)) Server.Keyspace.Stripes[stripe].Enter();
+    }
+
+    internal readonly void ExitStripe(int stripe)
+    {
+        if (!_executor.HeldStripes.Contains(stripe)) Server.Keyspace.Stripes[stripe].Exit();
+    }
+
+    /// <summary>Selects another database for the rest of the session.</summary>
+    internal void Select(int index)
+    {
+        Session.DatabaseIndex = index;
+        Database = Server.Keyspace.Databases[index];
+    }
+
+    /// <summary>Reads the clock again, after a command that took its time.</summary>
+    internal readonly void RefreshTime() => _executor.ReadTime();
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private readonly void ReplyWrongType() => Reply.Error("WRONGTYPE Operation against a key holding the wrong kind of value"u8);
+
+    private readonly ulong HashOfLaterKey(int argument)
+    {
+        ulong known = _executor.KeyHashes.Find(argument);
+        return known != 0 ? known : _executor.Server.Keyspace.Hash(this[argument]);
+    }
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private readonly void Touch(scoped in Entry entry)
+    {
+        if (_executor.TouchesByClock) entry.SetAccessClock(_executor.NewAccessClock);
+        else _executor.TouchSlow(Session, entry);
+    }
+}

@@ -1,0 +1,43 @@
+namespace RedKite.Server.Model;
+
+/// <summary>What is true of a command, under the names that COMMAND INFO gives; the last ones are RedKite's own.</summary>
+[Flags]
+internal enum CommandFlags
+{
+    None = 0,
+    Write = 1 << 0,
+    ReadOnly = 1 << 1,
+    DenyOom = 1 << 2,
+    Admin = 1 << 3,
+    PubSub = 1 << 4,
+    NoScript = 1 << 5,
+    Blocking = 1 << 6,
+    Loading = 1 << 7,
+    Stale = 1 << 8,
+    SkipMonitor = 1 << 9,
+    SkipSlowLog = 1 << 10,
+    Asking = 1 << 11,
+    Fast = 1 << 12,
+    NoAuth = 1 << 13,
+    MayReplicate = 1 << 14,
+    NoAsyncLoading = 1 << 15,
+    NoMulti = 1 << 16,
+    AllowBusy = 1 << 17,
+    Sentinel = 1 << 18,
+    OnlySentinel = 1 << 19,
+    MovableKeys = 1 << 20,
+    Protected = 1 << 21,
+    NoMandatoryKeys = 1 << 22,
+
+    /// <summary>
+    /// As quick as a fast command although COMMAND INFO does not call it fast (SET is the one that matters): takes the
+    /// executor's short path.
+    /// </summary>
+    Brief = 1 << 27,
+
+    /// <summary>Runs with every stripe locked, because it works on whole databases.</summary>
+    AllStripes = 1 << 28,
+
+    /// <summary>Not listed by COMMAND.</summary>
+    Hidden = 1 << 29,
+}

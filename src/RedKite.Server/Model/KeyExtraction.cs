@@ -1,0 +1,97 @@
+using RedKite.Protocol;
+
+namespace RedKite.Server.Model;
+
+/// <summary>
+/// Goes over the keys of a request, as the command's row says where they are. Locking and COMMAND GETKEYS both use this,
+/// so that they cannot disagree.
+/// </summary>
+/// <param name="command">The request's command, or its subcommand.</param>
+/// <param name="start">The argument at which the request starts: 0, or 2 for one that COMMAND GETKEYS is asked about.</param>
+internal struct KeyExtraction(Command command, int start = 0)
+{
+    private int _spec = -1;
+    private int _next;
+    private int _last = -1;
+
+    /// <summary>Whether some specification did not fit the request: a count that is no number or too large, no keyword.</summary>
+    internal bool HasMisfit { get; private set; }
+
+    /// <summary>The argument that is a key.</summary>
+    internal int Argument { get; private set; }
+
+    /// <summary>The specification that found it.</summary>
+    internal readonly KeySpec Spec => command.Keys[_spec];
+
+    /// <summary>Finds the next key.</summary>
+    internal bool MoveNext(scoped in CommandContext cmd)
+    {
+        while (_next > _last)
+        {
+            if (++_spec >= command.Keys.Length) return false;
+            if ((Spec.Flags & KeyFlags.NotKey) != 0 || FindRange(cmd, Spec)) continue;
+            _last = -1;
+            _next = 0;
+        }
+
+        Argument = _next;
+        _next += Spec.Step;
+        return true;
+    }
+
+    /// <summary>What the request does to the key.</summary>
+    internal readonly KeyFlags FlagsOf(scoped in CommandContext cmd) => Spec.FlagsOf is { } rule ? rule(cmd, start) : Spec.Flags;
+
+    // Finds the arguments from _next to _last; false when the request has none for this specification.
+    private bool FindRange(scoped in CommandContext cmd, KeySpec spec)
+    {
+        if (spec.IsUnknown && spec.Keyword.Length == 0) return false;
+        int origin = start;
+        if (spec.Keyword.Length > 0 && !FindKeyword(cmd, spec, start, out origin)) return false;
+
+        _next = origin + spec.First;
+        if (spec.CountAt > 0)
+        {
+            _last = _next + ((CountIn(cmd, origin + spec.CountAt) - 1) * spec.Step);
+        }
+        else if (spec.Last >= 0)
+        {
+            _last = origin + spec.Last;
+        }
+        else
+        {
+            int left = cmd.Count - _next;
+            _last = spec.Limit > 0 ? _next + (left / spec.Limit) + spec.Last : cmd.Count + spec.Last;
+        }
+
+        if (_next < cmd.Count && _last >= _next && _last < cmd.Count) return true;
+        HasMisfit = true;
+        return false;
+    }
+
+    private static bool FindKeyword(scoped in CommandContext cmd, KeySpec spec, int start, out int found)
+    {
+        if (spec.FindsKeyword is { } rule)
+        {
+            found = rule(cmd, start);
+            return found > 0;
+        }
+
+        bool backwards = spec.StartFrom < 0;
+        found = backwards ? cmd.Count + spec.StartFrom : start + spec.StartFrom;
+        while (found > start && found < cmd.Count)
+        {
+            if (AsciiText.EqualsIgnoreCase(cmd[found], spec.Keyword)) return true;
+            found += backwards ? -1 : 1;
+        }
+
+        return false;
+    }
+
+    // How many keys an argument says there are; 0 where it says nothing sensible.
+    private static int CountIn(scoped in CommandContext cmd, int argument)
+    {
+        if (argument >= cmd.Count || !RespNumber.TryParseInt64(cmd[argument], out long count)) return 0;
+        return count > 0 && count < cmd.Count ? (int)count : 0;
+    }
+}

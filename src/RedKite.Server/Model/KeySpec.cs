@@ -1,0 +1,70 @@
+namespace RedKite.Server.Model;
+
+/// <summary>What a command does to a key, as COMMAND INFO and GETKEYSANDFLAGS tell it.</summary>
+[Flags]
+internal enum KeyFlags
+{
+    None = 0,
+    ReadOnly = 1 << 0,    // RO: reads the value
+    ReadWrite = 1 << 1,   // RW: changes it
+    Overwrite = 1 << 2,   // OW: replaces it
+    Remove = 1 << 3,      // RM: removes it
+    Access = 1 << 4,      // returns, copies or uses the value
+    Update = 1 << 5,      // updates it, perhaps returning something of it
+    Insert = 1 << 6,      // adds to it
+    Delete = 1 << 7,      // takes from it
+    NotKey = 1 << 8,
+    Incomplete = 1 << 9,
+    VariableFlags = 1 << 10,
+}
+
+/// <summary>What one request does to a key, where that depends on its arguments; the command's name is at <paramref name="start"/>.</summary>
+internal delegate KeyFlags KeyFlagsRule(scoped in CommandContext cmd, int start);
+
+/// <summary>Finds the keyword in front of a request's keys where other arguments may look like it; -1: there is none.</summary>
+internal delegate int KeywordRule(scoped in CommandContext cmd, int start);
+
+/// <summary>
+/// Where a command's keys stand: from argument <paramref name="First"/> to <paramref name="Last"/> (negative: counted from
+/// the end) in steps; or, with <paramref name="CountAt"/>, as many as that argument says from <paramref name="First"/> on.
+/// With a <see cref="Keyword"/> all three count from the keyword instead of the command's name.
+/// </summary>
+internal sealed record KeySpec(int First, int Last, int Step, KeyFlags Flags, int CountAt = 0, string Notes = "")
+{
+    /// <summary>A word that stands before the keys, in capitals; empty: the keys have fixed places.</summary>
+    internal string Keyword { get; init; } = "";
+
+    /// <summary>Where the search for the keyword starts; negative: from the end, backwards.</summary>
+    internal int StartFrom { get; init; }
+
+    /// <summary>Finds the keyword instead of a search for its first occurrence.</summary>
+    internal KeywordRule? FindsKeyword { get; init; }
+
+    /// <summary>Only the first 1/Limit of the arguments that are left are keys (XREAD has a key and an id each); 0: all.</summary>
+    internal int Limit { get; init; }
+
+    /// <summary>COMMAND INFO tells that nobody can say where these keys are. Those that can be found, are found by the rest of the row.</summary>
+    internal bool IsUnknown { get; init; }
+
+    /// <summary>Tells the flags of one request, for a specification with variable flags.</summary>
+    internal KeyFlagsRule? FlagsOf { get; init; }
+
+    /// <summary>Whether the keys are in a range of fixed places.</summary>
+    internal bool IsFixedRange => CountAt == 0 && Keyword.Length == 0 && !IsUnknown;
+
+    /// <summary>One key at one place.</summary>
+    internal bool IsOneKey => IsFixedRange && First == Last && (Flags & KeyFlags.NotKey) == 0;
+}
+
+/// <summary>The usual key specifications.</summary>
+internal static class KeySpecs
+{
+    internal static readonly KeySpec[] None = [];
+
+    /// <summary>One key.</summary>
+    internal static KeySpec[] One(int at, KeyFlags flags, string notes = "", KeyFlagsRule? flagsOf = null) =>
+        [new(at, at, 1, flags, Notes: notes) { FlagsOf = flagsOf }];
+
+    /// <summary>Keys from an argument to the last one (or to another), every <paramref name="step"/> arguments.</summary>
+    internal static KeySpec[] Range(int first, int last, int step, KeyFlags flags) => [new(first, last, step, flags)];
+}

@@ -1,0 +1,52 @@
+using System.Diagnostics;
+
+namespace RedKite.Server.Model;
+
+/// <summary>
+/// The server's wall clock: the system's, or one that a test holds in its hands. On the system's clock, the time follows
+/// from a monotonic timestamp that the caller has read anyway, and is set right by the wall clock ten times a second.
+/// </summary>
+internal sealed class ServerClock
+{
+    private const int ReadingsMax = 8;
+
+    private static readonly double MsPerTick = 1000.0 / Stopwatch.Frequency;
+    private static readonly long CloseTicks = Stopwatch.Frequency / 20_000; // 50 microseconds
+
+    private readonly TimeProvider? _testProvider;
+    private long _anchor; // the Unix time at timestamp 0, in the timestamp's ticks: milliseconds would make it jump by one
+
+    internal ServerClock(TimeProvider provider)
+    {
+        _testProvider = ReferenceEquals(provider, TimeProvider.System) ? null : provider;
+        Anchor();
+    }
+
+    /// <summary>Reads the time.</summary>
+    internal long NowMs => NowMicroseconds / 1000;
+
+    /// <summary>Reads the time in Unix microseconds.</summary>
+    internal long NowMicroseconds =>
+        ((_testProvider?.GetUtcNow().UtcTicks ?? DateTime.UtcNow.Ticks) - DateTime.UnixEpoch.Ticks) / TimeSpan.TicksPerMicrosecond;
+
+    /// <summary>The time at a <see cref="Stopwatch"/> timestamp of just now, in Unix milliseconds.</summary>
+    internal long MsAt(long timestamp) => _testProvider is null ? (long)((Volatile.Read(ref _anchor) + timestamp) * MsPerTick) : NowMs;
+
+    /// <summary>Sets the clock right: the wall clock may be moved, or run at another pace.</summary>
+    internal void Anchor()
+    {
+        // Both clocks at the same moment: a reading between which the thread was interrupted is taken again.
+        long before, microseconds, after;
+        int readings = 0;
+        do
+        {
+            before = Stopwatch.GetTimestamp();
+            microseconds = NowMicroseconds;
+            after = Stopwatch.GetTimestamp();
+        }
+        while (after - before > CloseTicks && ++readings < ReadingsMax);
+
+        var ticks = (long)((Int128)microseconds * Stopwatch.Frequency / 1_000_000);
+        Volatile.Write(ref _anchor, ticks - before - ((after - before) / 2));
+    }
+}

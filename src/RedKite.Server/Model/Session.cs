@@ -1,0 +1,141 @@
+using RedKite.Net;
+using RedKite.Protocol;
+using RedKite.Server.Execution.Blocking;
+using RedKite.Server.Sessions;
+
+namespace RedKite.Server.Model;
+
+/// <summary>Which replies a client wants.</summary>
+internal enum ReplyMode
+{
+    On,
+    Off,
+
+    /// <summary>Not the next command's.</summary>
+    SkipNext,
+
+    /// <summary>Not that of the command that executes.</summary>
+    SkipThis,
+}
+
+/// <summary>
+/// A client as the commands see it. It belongs to its connection's loop (or to the in-process caller); other threads read
+/// it for CLIENT LIST, where a value may be a moment old.
+/// </summary>
+internal sealed class Session
+{
+    private bool _authenticated;
+    private ReplyMode _replyMode;
+    private Waiter? _waiter;
+
+    internal Session(long id, Connection? connection, long nowMs, bool authenticated)
+    {
+        Id = id;
+        Connection = connection;
+        CreatedMs = LastInteractionMs = nowMs;
+        Authenticated = authenticated;
+    }
+
+    internal long Id { get; }
+
+    /// <summary>The connection; null for a caller in the process.</summary>
+    internal Connection? Connection { get; }
+
+    /// <summary>The client's end, as CLIENT LIST and KILL write it.</summary>
+    internal string Address => Connection?.RemoteAddress.ToString() ?? "?:0";
+
+    /// <summary>The server's end, as CLIENT LIST and KILL write it.</summary>
+    internal string LocalAddress => Connection?.LocalAddress.ToString() ?? "?:0";
+
+    /// <summary>What CLIENT LIST and KILL take the client for.</summary>
+    internal ClientType Type { get; set; }
+
+    internal long CreatedMs { get; }
+
+    internal long LastInteractionMs { get; set; }
+
+    internal int DatabaseIndex { get; set; }
+
+    internal bool Resp3 { get; set; }
+
+    internal string Name { get; set; } = "";
+
+    internal string LibraryName { get; set; } = "";
+
+    internal string LibraryVersion { get; set; } = "";
+
+    internal string User { get; set; } = "default";
+
+    /// <summary>CLIENT NO-EVICT.</summary>
+    internal bool NoEvict { get; set; }
+
+    /// <summary>CLIENT NO-TOUCH: commands do not note accesses.</summary>
+    internal bool NoTouch { get; set; }
+
+    internal Command? LastCommand { get; set; }
+
+    /// <summary>What the host's behaviors keep of this client.</summary>
+    internal object? HostTag { get; set; }
+
+    internal long BytesReceived { get; set; }
+
+    internal long BytesSent { get; set; }
+
+    internal long CommandsProcessed { get; set; }
+
+    /// <summary>Whether executing a command needs more than its handler: see CommandExecutor.</summary>
+    internal bool NeedsAttention { get; private set; }
+
+    internal bool Authenticated
+    {
+        get => _authenticated;
+        set
+        {
+            _authenticated = value;
+            UpdateAttention();
+        }
+    }
+
+    internal ReplyMode ReplyMode
+    {
+        get => _replyMode;
+        set
+        {
+            _replyMode = value;
+            UpdateAttention();
+        }
+    }
+
+    /// <summary>The connection is to end once the replies so far are sent.</summary>
+    internal bool ClosesAfterReply { get; private set; }
+
+    /// <summary>CLIENT PAUSE holds this client's next command.</summary>
+    internal bool IsPaused { get; set; }
+
+    /// <summary>The command of the client that waits for a key; its loop or caller sets it to null again.</summary>
+    internal Waiter? Waiter
+    {
+        get => Volatile.Read(ref _waiter);
+        set => Volatile.Write(ref _waiter, value);
+    }
+
+    /// <summary>When the output went over its soft limit; 0 = it is under it.</summary>
+    internal long OverSoftLimitSinceMs { get; set; }
+
+    internal PartialRequest Partial;
+
+    /// <summary>Ends the connection once the replies so far are sent. A caller in the process has none to end.</summary>
+    internal void CloseAfterReply() => ClosesAfterReply = Connection is not null;
+
+    /// <summary>What RESET does besides the database and the protocol. The library's name stays: it is still the same.</summary>
+    internal void Reset(bool authenticated)
+    {
+        User = "default";
+        Authenticated = authenticated;
+        Name = "";
+        NoEvict = NoTouch = false;
+        if (ReplyMode != ReplyMode.SkipThis) ReplyMode = ReplyMode.On;
+    }
+
+    private void UpdateAttention() => NeedsAttention = !_authenticated || _replyMode != ReplyMode.On;
+}

@@ -1,0 +1,74 @@
+using RedKite.Store.Keyspace;
+using RedKite.Store.Values.Members;
+using RedKite.Store.Values.Packed;
+
+namespace RedKite.Store.Values.Hashes;
+
+/// <summary>
+/// The expiry of a hash's fields, as the keyspace sees it: when the next one is due, and freeing those that are.
+/// A packed hash with expiries has three elements for each field: name, value, and expiry in Unix milliseconds, 0 for none.
+/// They are in the order of their expiries, those without any last, so that what is due stands in front. A table's root has the
+/// earliest expiry in its word, or an earlier time.
+/// </summary>
+internal static unsafe class FieldExpiry
+{
+    /// <summary>Elements for each field of a packed hash with expiries.</summary>
+    internal const int PackedElements = 3;
+
+    /// <summary>When something of an entry expires next, the key or a field.</summary>
+    internal static long NextOf(byte* entry)
+    {
+        long expiry = EntryBlock.Expires(entry) ? EntryBlock.Expiry(entry) : long.MaxValue;
+        return EntryBlock.FieldsExpire(entry) ? Math.Min(expiry, EarliestOf(entry)) : expiry;
+    }
+
+    /// <summary>When the next field of a hash expires; long.MaxValue: none does.</summary>
+    internal static long EarliestOf(byte* entry) => EntryBlock.Encoding(entry) switch
+    {
+        ValueEncoding.ListPackEx => EarliestInList(EntryBlock.ValueStart(entry)),
+        ValueEncoding.HashTable => (long)EntryBlock.Root(entry).Word,
+        _ => long.MaxValue,
+    };
+
+    /// <summary>The expiry of the field at an offset of a packed hash with expiries.</summary>
+    internal static long ExpiryAt(byte* list, int offset)
+    {
+        long expiry = PackedList.Read(list, PackedList.Next(list, PackedList.Next(list, offset))).Number;
+        return expiry == 0 ? long.MaxValue : expiry;
+    }
+
+    /// <summary>Frees the fields of a hash whose time has come, of a table only about as many as said.</summary>
+    /// <param name="table">The table that the entry is in.</param>
+    /// <param name="position">Where the entry is; its block may move.</param>
+    /// <param name="nowMs">The time.</param>
+    /// <param name="workMax">How many; what is left of it.</param>
+    /// <param name="isEmpty">Whether no field is left.</param>
+    internal static long Free(Table table, ref EntryPosition position, long nowMs, ref int workMax, out bool isEmpty)
+    {
+        byte* entry = position.Entry;
+        if (EntryBlock.Encoding(entry) == ValueEncoding.HashTable)
+        {
+            ref ValueRoot root = ref EntryBlock.Root(entry);
+            var fields = new MemberTable<HashField>(table.Arena, table.Hasher, (nint)root.Structure);
+            long freed = fields.FreeExpired(nowMs, ref workMax, out long earliestMs);
+            root.Word = (ulong)earliestMs;
+            isEmpty = fields.Count == 0;
+            return freed;
+        }
+
+        byte* list = EntryBlock.ValueStart(entry);
+        int due = 0;
+        for (int offset = PackedList.Start; !PackedList.IsEnd(list, offset) && ExpiryAt(list, offset) <= nowMs; due++)
+        {
+            for (int i = 0; i < PackedElements; i++) offset = PackedList.Next(list, offset);
+        }
+
+        PackedList.Remove(list, PackedList.Start, due * PackedElements);
+        isEmpty = PackedList.IsEnd(list, PackedList.Start);
+        table.Resize(ref position, PackedList.Bytes(list));
+        workMax -= due;
+        return due;
+    }
+
+    private static long EarliestInList(byte* list) => PackedList.IsEnd(list, PackedList.Start) ? long.MaxValue : ExpiryAt(list, PackedList.Start);
+}

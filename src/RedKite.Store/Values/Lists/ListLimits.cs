@@ -1,0 +1,33 @@
+namespace RedKite.Store.Values.Lists;
+
+/// <summary>How large a packed list of a list's elements may get, by list-max-listpack-size, and how many of them stay packed at each end.</summary>
+internal readonly record struct ListLimits
+{
+    // Where elements are counted, their bytes have a limit all the same.
+    private const int CountedBytesMax = 8192;
+
+    // Pushes and pops at an end work on two nodes by turns.
+    private const int PlainNodesMin = 2;
+
+    /// <param name="setting">list-max-listpack-size: elements if positive; -1 to -5: 4, 8, 16, 32, 64 KiB.</param>
+    /// <param name="compressDepth">list-compress-depth.</param>
+    internal ListLimits(int setting, int compressDepth = 0)
+    {
+        PlainNodes = (ushort)Math.Clamp(compressDepth, PlainNodesMin, ushort.MaxValue);
+        BytesMax = setting >= 0 ? CountedBytesMax : 2048 << Math.Min(-setting, 5);
+        CountMax = setting < 0 ? ushort.MaxValue : Math.Clamp(setting, 1, ushort.MaxValue);
+    }
+
+    internal int BytesMax { get; }
+
+    internal int CountMax { get; }
+
+    /// <summary>Nodes at each end of a long list that are never made compact.</summary>
+    internal ushort PlainNodes { get; }
+
+    /// <summary>Whether a packed list of so many bytes and elements is allowed. A single element may be as large as it is.</summary>
+    internal bool Allow(long bytes, long count) => bytes <= BytesMax && count <= CountMax;
+
+    /// <summary>Whether a list has become so small that it is kept as a single packed list again: half of what it may be.</summary>
+    internal bool AreFarAway(long bytes, long count) => bytes <= BytesMax / 2 && count <= CountMax / 2;
+}

@@ -1,0 +1,61 @@
+using RedKite.Store.Keyspace;
+using RedKite.Store.Memory;
+
+namespace RedKite.Store.Values.Lists;
+
+/// <summary>The nodes of a list as packed lists, one after the other, whatever they are kept in. The list must not change meanwhile.</summary>
+internal unsafe ref struct ListNodes
+{
+    private readonly ReadOnlySpan<byte> _single;
+    private readonly NativeBuffer _room;
+    private QuickListPlace _next;
+    private bool _isDone;
+
+    /// <param name="entry">An entry that holds a list.</param>
+    /// <param name="room">Where compact nodes are unpacked; what it holds is forgotten.</param>
+    internal ListNodes(Entry entry, NativeBuffer room)
+    {
+        _room = room;
+        if (!entry.HasStructure)
+        {
+            _single = entry.Value;
+            Count = 1;
+            return;
+        }
+
+        _next = new QuickList(null!, entry.Root.Structure, default).FirstNode;
+        for (QuickListPage* page = _next.Page; page != null; page = page->Next) Count += page->Nodes;
+    }
+
+    /// <summary>How many nodes there are.</summary>
+    internal long Count { get; }
+
+    /// <summary>The node's packed list, until the next one is asked for.</summary>
+    internal ReadOnlySpan<byte> Current { get; private set; }
+
+    internal bool MoveNext()
+    {
+        if (!_single.IsEmpty)
+        {
+            Current = _single;
+            return !_isDone && (_isDone = true);
+        }
+
+        if (!_next.Exists) return false;
+        QuickListNode* node = _next.Node;
+        _next = _next.NextNode;
+        int bytes = node->PackedBytes;
+        if (!node->IsCompact)
+        {
+            Current = new ReadOnlySpan<byte>(node->List, bytes);
+            return true;
+        }
+
+        _room.Clear();
+        _room.Room(bytes);
+        CompactList.Unpack(node->Block, _room.Start);
+        _room.Advance(bytes);
+        Current = _room.Written;
+        return true;
+    }
+}

@@ -1,0 +1,689 @@
+using System.Runtime.CompilerServices;
+using RedKite.Store.Memory;
+using RedKite.Store.Values.Packed;
+
+namespace RedKite.Store.Values.Lists;
+
+/// <summary>
+/// A long list: packed lists of at most the limits' size, held in linked pages (<see cref="QuickListPage"/>), so that an
+/// element is found by its index without walking over all nodes. An element larger than the limits has a node of its own.
+/// </summary>
+/// <remarks>
+/// The two nodes at each end, or list-compress-depth of them, stay packed lists, where pushes and pops work; what comes to
+/// lie further inside is made compact (<see cref="CompactList"/>), once, and not by the push but later: see
+/// <see cref="WarmLists"/>. A node that is changed in its middle is unpacked and stays so: a list that is written all
+/// over is hot. A first node has room in front, so pushes and pops there move nothing.
+/// </remarks>
+internal readonly unsafe ref struct QuickList
+{
+    // Blocks are copied where they grow: doubled up to here, then by what is needed.
+    private const int FirstCapacity = 64;
+
+    // A block of which three quarters are empty is cut.
+    private const int ShrinkDivisor = 4;
+
+    private const int FirstPageNodes = 4;
+
+    // Nodes whose blocks are freed at once where many elements are removed; the others' are freed in slices.
+    private const int NodesAtOnce = 16;
+
+    private readonly Arena _arena;
+    private readonly QuickListHeader* _header;
+    private readonly ListLimits _limits;
+
+    internal QuickList(Arena arena, byte* header, ListLimits limits)
+    {
+        _arena = arena;
+        _header = (QuickListHeader*)header;
+        _limits = limits;
+    }
+
+    internal long Count => _header->Count;
+
+    internal QuickListPlace FirstNode => new() { Page = _header->First };
+
+    internal QuickListPlace LastNode => new() { Page = _header->Last, Slot = _header->Last == null ? 0 : _header->Last->Nodes - 1 };
+
+    /// <summary>Whether there is a single node.</summary>
+    internal bool HasOneNode => _header->First == _header->Last && _header->First != null && _header->First->Nodes == 1;
+
+    /// <summary>Makes a list without elements.</summary>
+    internal static byte* New(Arena arena)
+    {
+        var header = (QuickListHeader*)arena.Allocate(sizeof(QuickListHeader));
+        *header = default;
+        return (byte*)header;
+    }
+
+    /// <summary>Frees the list's own block; the nodes and pages are gone already.</summary>
+    internal static void FreeHeader(Arena arena, byte* header)
+    {
+        WarmLists.Forget((QuickListHeader*)header);
+        arena.Free(header, sizeof(QuickListHeader));
+    }
+
+    /// <summary>Bytes of all blocks.</summary>
+    internal static long Bytes(byte* header) => ((QuickListHeader*)header)->Bytes + BlockSize.RoundUp(sizeof(QuickListHeader));
+
+    /// <summary>Adds a copy of a packed list as the last node.</summary>
+    internal void AppendNode(ReadOnlySpan<byte> packed, int count)
+    {
+        byte* block = AllocateBlock(packed.Length);
+        packed.CopyTo(new Span<byte>(block, packed.Length));
+        var node = default(QuickListNode);
+        node.SetList(block, packed.Length, gap: 0);
+        node.Count = (ushort)count;
+        InsertNode(LastNode, after: true, node);
+    }
+
+    /// <returns>Whether a new node took the place of the first one, so that one more may be made compact.</returns>
+    internal bool PushFirst(ReadOnlySpan<byte> value)
+    {
+        QuickListPlace place = FirstNode;
+        int added = PackedList.ElementBytes(value);
+        if (place.Exists && Accepts(place, added))
+        {
+            Unpack(place);
+            InsertAt(place, PackedList.Start, value, added);
+            return false;
+        }
+
+        InsertNode(place, after: false, NewNode(value, added));
+        CountWarm(ref _header->WarmFirst);
+        return true;
+    }
+
+    /// <returns>Whether a new node took the place of the last one, so that one more may be made compact.</returns>
+    internal bool PushLast(ReadOnlySpan<byte> value)
+    {
+        QuickListPlace place = LastNode;
+        int added = PackedList.ElementBytes(value);
+        if (place.Exists && Accepts(place, added))
+        {
+            Unpack(place);
+            InsertAt(place, PackedList.EndOf(place.Node->List), value, added);
+            return false;
+        }
+
+        InsertNode(place, after: true, NewNode(value, added));
+        CountWarm(ref _header->WarmLast);
+        return true;
+    }
+
+    /// <summary>Finds an element by its index, which is there.</summary>
+    internal QuickListPlace Locate(long index)
+    {
+        var place = default(QuickListPlace);
+        if (index * 2 < _header->Count)
+        {
+            place.Page = _header->First;
+            for (; index >= place.Page->Count; place.Page = place.Page->Next) index -= place.Page->Count;
+        }
+        else
+        {
+            place.Page = _header->Last;
+            long behind = _header->Count - index; // at least 1
+            for (; behind > place.Page->Count; place.Page = place.Page->Previous) behind -= place.Page->Count;
+            index = place.Page->Count - behind;
+        }
+
+        if (index * 2 < place.Page->Count)
+        {
+            for (QuickListNode* node = place.Node; index >= node->Count; node++, place.Slot++) index -= node->Count;
+        }
+        else
+        {
+            index -= place.Page->Count; // negative: counted from the end
+            place.Slot = place.Page->Nodes - 1;
+            for (QuickListNode* node = place.Node; (index += node->Count) < 0; node--) place.Slot--;
+        }
+
+        place.Index = (int)index;
+        return place;
+    }
+
+    /// <summary>Inserts an element in front of another, whose index is given.</summary>
+    internal void Insert(long index, ReadOnlySpan<byte> value)
+    {
+        int added = PackedList.ElementBytes(value);
+        QuickListPlace place = Locate(index);
+        if (!Accepts(place, added))
+        {
+            if (place.Index == 0 && place.PreviousNode is { Exists: true } previous && Accepts(previous, added))
+            {
+                Unpack(previous);
+                InsertAt(previous, PackedList.EndOf(previous.Node->List), value, added);
+                return;
+            }
+
+            if (place.Index == 0)
+            {
+                InsertNode(place, after: false, NewNode(value, added));
+                return;
+            }
+
+            place = Split(place);
+            if (!Accepts(place, added))
+            {
+                InsertNode(place, after: true, NewNode(value, added));
+                return;
+            }
+
+            InsertAt(place, PackedList.EndOf(place.Node->List), value, added);
+            return;
+        }
+
+        Unpack(place);
+        InsertAt(place, PackedList.At(place.Node->List, place.Index), value, added);
+    }
+
+    /// <summary>Puts another element in the place of one.</summary>
+    internal void Replace(long index, ReadOnlySpan<byte> value)
+    {
+        QuickListPlace place = Locate(index);
+        Unpack(place);
+        QuickListNode* node = place.Node;
+        int offset = PackedList.At(node->List, place.Index);
+        int added = PackedList.ElementBytes(value) - PackedList.ElementBytes(node->List, offset);
+        if (added > 0 && node->Count > 1 && !_limits.Allow(node->PackedBytes + added, node->Count))
+        {
+            // In this order, so that the list is never without elements.
+            Insert(index, value);
+            Remove(index + 1, 1);
+            return;
+        }
+
+        if (added > 0) MakeRoom(place, offset, added);
+        PackedList.Replace(node->List, offset, value);
+        if (added < 0) Shrink(node);
+    }
+
+    /// <summary>Removes so many elements, which are there.</summary>
+    internal void Remove(long index, long count)
+    {
+        QuickListPlace place = Locate(index);
+        int nodesLeft = NodesAtOnce;
+        while (count > 0)
+        {
+            QuickListNode* node = place.Node;
+            int removed = (int)Math.Min(count, node->Count - place.Index);
+            count -= removed;
+            if (removed == node->Count)
+            {
+                place = RemoveNode(place, later: --nodesLeft < 0);
+                continue;
+            }
+
+            RemoveElements(place, removed);
+            if (count == 0) break;
+            place = place.NextNode;
+        }
+
+        // What is left at the cut may fit into one node.
+        if (place.Exists) MergeWithNext(place);
+        if (place.Exists && place.PreviousNode is { Exists: true } previous) MergeWithNext(previous);
+    }
+
+    /// <summary>Removes elements of one node that are equal to a value, from its front or from its end.</summary>
+    /// <param name="place">The node; afterwards the next one in the direction.</param>
+    /// <param name="value">What is removed.</param>
+    /// <param name="most">How many elements at most.</param>
+    /// <param name="backwards">Whether from the end.</param>
+    /// <returns>How many were removed.</returns>
+    internal int RemoveEqual(ref QuickListPlace place, ReadOnlySpan<byte> value, long most, bool backwards)
+    {
+        int removed = HasEqual(place, value) ? RemoveEqualInNode(place, value, most, backwards) : 0;
+        QuickListPlace next = backwards ? place.PreviousNode : place.NextNode;
+        if (place.Node->Count == 0)
+        {
+            QuickListPlace following = RemoveNode(place);
+            next = !backwards ? following : following.Exists ? following.PreviousNode : LastNode;
+        }
+
+        place = next;
+        return removed;
+    }
+
+    /// <summary>The first or last element; a compact node is unpacked for it, as whoever asks is about to remove it.</summary>
+    internal PackedElement ReadEnd(bool last)
+    {
+        QuickListPlace place = last ? LastNode : FirstNode;
+        Unpack(place);
+        byte* list = place.Node->List;
+        return PackedList.Read(list, last ? PackedList.Last(list) : PackedList.Start);
+    }
+
+    /// <summary>The packed list of a node, unpacked if need be.</summary>
+    internal byte* PackedOf(QuickListPlace place)
+    {
+        Unpack(place);
+        return place.Node->List;
+    }
+
+    /// <summary>Makes warm nodes compact, those furthest inside first, until about so many bytes were dealt with.</summary>
+    /// <returns>Whether some are left.</returns>
+    internal bool Cool(int bytesMax)
+    {
+        for (int bytes = 0; bytes < bytesMax;)
+        {
+            if (!TryTakeWarm(ref _header->WarmLast, last: true, out QuickListPlace place) &&
+                !TryTakeWarm(ref _header->WarmFirst, last: false, out place)) return false;
+            bytes += Cool(place.Node);
+        }
+
+        return true;
+    }
+
+    /// <summary>Frees the first node.</summary>
+    internal void RemoveFirstNode() => RemoveNode(FirstNode);
+
+    /// <summary>Copies a list into another arena.</summary>
+    internal static byte* Copy(byte* header, Arena target)
+    {
+        byte* copy = New(target);
+        var list = new QuickList(target, copy, default);
+        for (QuickListPlace place = new QuickList(target, header, default).FirstNode; place.Exists; place = place.NextNode)
+        {
+            QuickListNode node = *place.Node;
+            long bytes = node.IsCompact ? node.Capacity : node.PackedBytes;
+            byte* block = list.AllocateBlock(bytes);
+            Buffer.MemoryCopy(node.IsCompact ? node.Block : node.List, block, bytes, bytes);
+            if (node.IsCompact) node.SetCompact(block, (int)bytes);
+            else node.SetList(block, bytes, gap: 0);
+            list.InsertNode(list.LastNode, after: true, node);
+        }
+
+        ((QuickListHeader*)copy)->WarmFirst = ((QuickListHeader*)header)->WarmFirst;
+        ((QuickListHeader*)copy)->WarmLast = ((QuickListHeader*)header)->WarmLast;
+        ((QuickListHeader*)copy)->PlainNodes = ((QuickListHeader*)header)->PlainNodes;
+        return copy;
+    }
+
+    /// <summary>Frees at most so many nodes, and at the end the list's own block.</summary>
+    /// <returns>Whether something is left.</returns>
+    internal static bool FreeSlice(Arena arena, ref byte* header, int nodesMax)
+    {
+        WarmLists.Forget((QuickListHeader*)header);
+        var list = new QuickList(arena, header, default);
+        for (int i = 0; i < nodesMax && list.LastNode is { Exists: true } last; i++) list.RemoveNode(last);
+        if (list.FirstNode.Exists) return true;
+        FreeHeader(arena, header);
+        header = null;
+        return false;
+    }
+
+    private bool Accepts(QuickListPlace place, int added) => _limits.Allow((long)place.Node->PackedBytes + added, place.Node->Count + 1);
+
+    private void AddCount(QuickListPlace place, int elements)
+    {
+        place.Node->Count = (ushort)(place.Node->Count + elements);
+        place.Page->Count += elements;
+        _header->Count += elements;
+    }
+
+    private void InsertAt(QuickListPlace place, int offset, ReadOnlySpan<byte> value, int added)
+    {
+        QuickListNode* node = place.Node;
+        if (offset == PackedList.Start && node->Gap >= added)
+        {
+            node->MoveList(PackedList.Prepend(node->List, value));
+        }
+        else if (offset == PackedList.Start && !place.PreviousNode.Exists)
+        {
+            MakeRoomInFront(place, added);
+            node->MoveList(PackedList.Prepend(node->List, value));
+        }
+        else
+        {
+            MakeRoom(place, offset, added);
+            PackedList.Insert(node->List, offset, value);
+        }
+
+        AddCount(place, 1);
+    }
+
+    private void RemoveElements(QuickListPlace place, int count)
+    {
+        Unpack(place);
+        QuickListNode* node = place.Node;
+        byte* list = node->List;
+        if (place.Index == 0 && node->Capacity <= QuickListNode.GapMax) node->MoveList(PackedList.RemoveFirst(list, count));
+        else PackedList.Remove(list, PackedList.At(list, place.Index), count);
+        AddCount(place, -count);
+        Shrink(node);
+    }
+
+    private bool HasEqual(QuickListPlace place, ReadOnlySpan<byte> value)
+    {
+        if (!place.Node->IsCompact) return PackedList.Find(place.Node->List, PackedList.Start, value) >= 0;
+        return CompactList.Contains(place.Node->Block, value);
+    }
+
+    private int RemoveEqualInNode(QuickListPlace place, ReadOnlySpan<byte> value, long most, bool backwards)
+    {
+        Unpack(place);
+        byte* list = place.Node->List;
+        int removed = PackedList.RemoveEqual(list, value, most, backwards);
+        AddCount(place, -removed);
+        Shrink(place.Node);
+        return removed;
+    }
+
+    // The node keeps what is in front of the place; a new one behind it gets the rest.
+    private QuickListPlace Split(QuickListPlace place)
+    {
+        Unpack(place);
+        QuickListNode* node = place.Node;
+        byte* list = node->List;
+        int offset = PackedList.At(list, place.Index);
+        int rest = node->Count - place.Index;
+        int bytes = PackedList.EndOf(list) - offset;
+        byte* block = AllocateBlock(PackedList.EmptyBytes + bytes);
+        PackedList.Initialize(block);
+        PackedList.InsertRaw(block, PackedList.Start, new ReadOnlySpan<byte>(list + offset, bytes), rest);
+        PackedList.Remove(list, offset, rest);
+        AddCount(place, -rest);
+        Shrink(node);
+        var behind = default(QuickListNode);
+        behind.SetList(block, PackedList.EmptyBytes + bytes, gap: 0);
+        behind.Count = (ushort)rest;
+        return InsertNode(place, after: true, behind).PreviousNode;
+    }
+
+    private void MergeWithNext(QuickListPlace place)
+    {
+        QuickListPlace next = place.NextNode;
+        if (!next.Exists || place.Node->Count + next.Node->Count > ushort.MaxValue) return;
+        int bytes = place.Node->PackedBytes + next.Node->PackedBytes - PackedList.EmptyBytes;
+        if (!_limits.AreFarAway(bytes, place.Node->Count + next.Node->Count)) return;
+        Unpack(place);
+        Unpack(next);
+        byte* list = next.Node->List;
+        int moved = next.Node->Count;
+        int added = PackedList.EndOf(list) - PackedList.Start;
+        int end = PackedList.EndOf(place.Node->List);
+        MakeRoom(place, end, added);
+        PackedList.InsertRaw(place.Node->List, end, new ReadOnlySpan<byte>(list + PackedList.Start, added), moved);
+        AddCount(place, moved);
+        RemoveNode(next);
+    }
+
+    // Nodes.
+    private QuickListNode NewNode(ReadOnlySpan<byte> value, int added)
+    {
+        long capacity = PackedList.EmptyBytes + (long)added;
+        capacity = Math.Max(capacity, Math.Min(FirstCapacity, _limits.BytesMax));
+        byte* block = AllocateBlock(capacity);
+        PackedList.Initialize(block);
+        PackedList.Insert(block, PackedList.Start, value);
+        var node = default(QuickListNode);
+        node.SetList(block, capacity, gap: 0);
+        node.Count = 1;
+        return node;
+    }
+
+    private void Unpack(QuickListPlace place)
+    {
+        QuickListNode* node = place.Node;
+        if (!node->IsCompact) return;
+        int bytes = CompactList.PackedBytes(node->Block);
+        byte* block = AllocateBlock(bytes);
+        CompactList.Unpack(node->Block, block);
+        FreeBlock(node->Block, node->Capacity);
+        node->SetList(block, bytes, gap: 0);
+    }
+
+    // Warm nodes: those at an end that nobody has tried to make compact, with what stays plain there. Counted, not marked:
+    // where nodes are inserted and removed further inside, the count may be wrong, and a node is tried twice or never.
+    private void CountWarm(ref int warm)
+    {
+        _header->PlainNodes = _limits.PlainNodes;
+        _header->HasGrown = true;
+        warm = Math.Max(warm, _limits.PlainNodes) + 1;
+    }
+
+    private bool TryTakeWarm(ref int warm, bool last, out QuickListPlace place)
+    {
+        place = default;
+        int plain = _header->PlainNodes;
+        warm = Math.Min(warm, _header->Nodes - plain); // what is near the other end stays plain too
+        if (warm <= plain) return false;
+        warm--;
+        place = NodeAt(last ? _header->Nodes - 1 - warm : warm);
+        return true;
+    }
+
+    private QuickListPlace NodeAt(int index)
+    {
+        QuickListPage* page = _header->First;
+        if (index * 2L < _header->Nodes)
+        {
+            for (; index >= page->Nodes; page = page->Next) index -= page->Nodes;
+            return new QuickListPlace { Page = page, Slot = index };
+        }
+
+        index -= _header->Nodes; // negative: counted from the end
+        for (page = _header->Last; index + page->Nodes < 0; page = page->Previous) index += page->Nodes;
+        return new QuickListPlace { Page = page, Slot = index + page->Nodes };
+    }
+
+    // Makes a node compact, or as small as it gets. How many bytes were read for it is returned.
+    [SkipLocalsInit]
+    private int Cool(QuickListNode* node)
+    {
+        if (node->IsCompact) return 1;
+        int packedBytes = node->PackedBytes;
+        Span<byte> shared = stackalloc byte[node->Count]; // an element takes two bytes at least: 32 KiB at most
+        int bytes = CompactList.Measure(node->List, shared, out CompactAlphabet alphabet);
+        if (bytes == 0)
+        {
+            Resize(node, packedBytes, gap: 0);
+            return packedBytes;
+        }
+
+        byte* block = AllocateBlock(bytes);
+        CompactList.Write(node->List, block, shared, ref alphabet);
+        FreeBlock(node->Block, node->Capacity);
+        node->SetCompact(block, bytes);
+        return packedBytes;
+    }
+
+    // Room behind the packed list for a change at an offset. Where elements are put in front too, half of the room is there.
+    private void MakeRoom(QuickListPlace place, int offset, int added)
+    {
+        QuickListNode* node = place.Node;
+        if (node->RoomBehind >= added) return;
+        long needed = (long)node->PackedBytes + added;
+        bool isFirst = !place.PreviousNode.Exists;
+        long room = node->Capacity - needed;
+        if (room >= node->Capacity / 8)
+        {
+            Slide(node, isFirst ? room / 2 : 0);
+            return;
+        }
+
+        bool grows = offset == PackedList.EndOf(node->List);
+        Resize(node, grows ? GrownCapacity(node, needed) : needed, gap: 0);
+    }
+
+    private void MakeRoomInFront(QuickListPlace place, int added)
+    {
+        QuickListNode* node = place.Node;
+        long needed = (long)node->PackedBytes + added;
+        bool isLast = !place.NextNode.Exists;
+        long room = node->Capacity - needed;
+        if (room >= node->Capacity / 8)
+        {
+            Slide(node, added + (isLast ? room / 2 : room));
+            return;
+        }
+
+        long capacity = Math.Max(node->Capacity, GrownCapacity(node, needed));
+        Resize(node, capacity, capacity - node->PackedBytes);
+    }
+
+    private long GrownCapacity(QuickListNode* node, long needed) =>
+        Math.Max(needed, Math.Min(Math.Max(FirstCapacity, 2L * node->Capacity), _limits.BytesMax));
+
+    private void Shrink(QuickListNode* node)
+    {
+        long bytes = node->PackedBytes;
+        if (node->Capacity > FirstCapacity && bytes * ShrinkDivisor < node->Capacity) Resize(node, bytes, gap: 0);
+    }
+
+    private static void Slide(QuickListNode* node, long wishedGap)
+    {
+        int gap = (int)Math.Min(wishedGap, QuickListNode.GapMax);
+        int bytes = node->PackedBytes;
+        Buffer.MemoryCopy(node->List, node->Block + gap, bytes, bytes);
+        node->MoveList(node->Block + gap);
+    }
+
+    private void Resize(QuickListNode* node, long capacity, long gap)
+    {
+        gap = Math.Min(gap, QuickListNode.GapMax);
+        if (BlockSize.RoundUp(capacity) == BlockSize.RoundUp(node->Capacity) && gap == node->Gap) return;
+        if (gap == 0 && node->Gap == 0)
+        {
+            _header->Bytes += BlockSize.RoundUp(capacity) - BlockSize.RoundUp(node->Capacity);
+            node->SetList(_arena.Reallocate(node->Block, node->Capacity, capacity), capacity, gap: 0);
+            return;
+        }
+
+        int bytes = node->PackedBytes;
+        byte* block = AllocateBlock(capacity);
+        Buffer.MemoryCopy(node->List, block + gap, bytes, bytes);
+        FreeBlock(node->Block, node->Capacity);
+        node->SetList(block, capacity, (int)gap);
+    }
+
+    private byte* AllocateBlock(long bytes)
+    {
+        _header->Bytes += BlockSize.RoundUp(bytes);
+        return _arena.Allocate(bytes);
+    }
+
+    private void FreeBlock(byte* block, long bytes)
+    {
+        _header->Bytes -= BlockSize.RoundUp(bytes);
+        _arena.Free(block, bytes);
+    }
+
+    // Pages.
+    private QuickListPlace InsertNode(QuickListPlace place, bool after, QuickListNode node)
+    {
+        if (!place.Exists)
+        {
+            place = new QuickListPlace { Page = LinkPage(null, FirstPageNodes) };
+        }
+        else
+        {
+            if (after) place.Slot++;
+            place = MakePlace(place);
+        }
+
+        place.Index = 0;
+        QuickListNode* slot = place.Node;
+        new Span<QuickListNode>(slot, place.Page->Nodes - place.Slot).CopyTo(new Span<QuickListNode>(slot + 1, place.Page->Nodes - place.Slot));
+        *slot = node;
+        place.Page->Nodes++;
+        place.Page->Count += node.Count;
+        _header->Nodes++;
+        _header->Count += node.Count;
+        return place;
+    }
+
+    // A page with room at the place, which may be behind its last node.
+    private QuickListPlace MakePlace(QuickListPlace place)
+    {
+        QuickListPage* page = place.Page;
+        if (page->Nodes < page->Capacity) return place;
+        if (page->Capacity < QuickListPage.NodesMax)
+        {
+            place.Page = GrowPage(page, Math.Min(2 * page->Capacity, QuickListPage.NodesMax));
+            return place;
+        }
+
+        if (place.Slot == page->Nodes && page->Next != null && page->Next->Nodes < QuickListPage.NodesMax) return MakePlace(new QuickListPlace { Page = page->Next });
+        if (place.Slot == 0 && page->Previous != null && page->Previous->Nodes < QuickListPage.NodesMax) return MakePlace(new QuickListPlace { Page = page->Previous, Slot = page->Previous->Nodes });
+        if (place.Slot == page->Nodes) return new QuickListPlace { Page = LinkPage(page, page->Next == null ? FirstPageNodes : QuickListPage.NodesMax) };
+        if (place.Slot == 0) return new QuickListPlace { Page = page->Previous == null ? LinkPage(null, FirstPageNodes) : LinkPage(page->Previous, QuickListPage.NodesMax) };
+
+        // In the middle: half of the nodes go to a new page.
+        QuickListPage* behind = LinkPage(page, QuickListPage.NodesMax);
+        int kept = page->Nodes / 2;
+        behind->Nodes = page->Nodes - kept;
+        page->Nodes = kept;
+        QuickListNode* from = QuickListPage.NodesOf(page) + kept;
+        for (int i = 0; i < behind->Nodes; i++)
+        {
+            QuickListPage.NodesOf(behind)[i] = from[i];
+            behind->Count += from[i].Count;
+        }
+
+        page->Count -= behind->Count;
+        return place.Slot <= kept ? place : new QuickListPlace { Page = behind, Slot = place.Slot - kept };
+    }
+
+    // A new page behind another, or in front of all.
+    private QuickListPage* LinkPage(QuickListPage* previous, int capacity)
+    {
+        _header->Bytes += BlockSize.RoundUp(QuickListPage.BytesFor(capacity));
+        QuickListPage* page = QuickListPage.Allocate(_arena, capacity);
+        page->Previous = previous;
+        page->Next = previous == null ? _header->First : previous->Next;
+        SetLinks(page);
+        return page;
+    }
+
+    private QuickListPage* GrowPage(QuickListPage* page, int capacity)
+    {
+        _header->Bytes += BlockSize.RoundUp(QuickListPage.BytesFor(capacity)) - BlockSize.RoundUp(QuickListPage.BytesFor(page->Capacity));
+        page = (QuickListPage*)_arena.Reallocate((byte*)page, QuickListPage.BytesFor(page->Capacity), QuickListPage.BytesFor(capacity));
+        page->Capacity = capacity;
+        SetLinks(page);
+        return page;
+    }
+
+    private void SetLinks(QuickListPage* page)
+    {
+        if (page->Previous == null) _header->First = page;
+        else page->Previous->Next = page;
+        if (page->Next == null) _header->Last = page;
+        else page->Next->Previous = page;
+    }
+
+    // Frees a node; the place of the one behind it is returned.
+    private QuickListPlace RemoveNode(QuickListPlace place, bool later = false)
+    {
+        QuickListPage* page = place.Page;
+        QuickListNode* node = place.Node;
+        if (later)
+        {
+            _header->Bytes -= BlockSize.RoundUp(node->Capacity);
+            _arena.FreeLater(node->Block, node->Capacity);
+        }
+        else
+        {
+            FreeBlock(node->Block, node->Capacity);
+        }
+
+        if (place.Slot == 0 && page->Previous == null && _header->WarmFirst > 0) _header->WarmFirst--;
+        if (place.Slot == page->Nodes - 1 && page->Next == null && _header->WarmLast > 0) _header->WarmLast--;
+        page->Count -= node->Count;
+        _header->Count -= node->Count;
+        _header->Nodes--;
+        page->Nodes--;
+        new Span<QuickListNode>(node + 1, page->Nodes - place.Slot).CopyTo(new Span<QuickListNode>(node, page->Nodes - place.Slot));
+        if (page->Nodes > 0) return place.Slot < page->Nodes ? place with { Index = 0 } : new QuickListPlace { Page = page->Next };
+
+        QuickListPage* next = page->Next;
+        if (page->Previous == null) _header->First = next;
+        else page->Previous->Next = next;
+        if (next == null) _header->Last = page->Previous;
+        else next->Previous = page->Previous;
+        _header->Bytes -= BlockSize.RoundUp(QuickListPage.BytesFor(page->Capacity));
+        _arena.Free((byte*)page, QuickListPage.BytesFor(page->Capacity));
+        return new QuickListPlace { Page = next };
+    }
+}

@@ -1,0 +1,265 @@
+using System.Diagnostics;
+using System.Numerics;
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
+using RedKite.Store.Memory;
+
+namespace RedKite.Store.Values.Members;
+
+/// <summary>
+/// The buckets of a <see cref="MemberTable{TLayout}"/>, whatever its blocks are: an array that grows and shrinks at its
+/// end by one bucket, for the cost of one. It is cut into chunks of 4 KiB, found through a directory.
+/// </summary>
+/// <remarks>
+/// 4 KiB is the largest block that an arena keeps in slabs, and there every bucket is one cache line. The first chunks
+/// grow in steps of a third to a half, so that a table of a few members is small; copying them costs 2.4 bucket copies
+/// for each bucket added. A directory of a million members has 2,600 chunks and stays in the cache.
+///
+/// A chunk knows the earliest expiry among its members, if they are of a kind that expires: it may be too early, never too
+/// late. So what is due is found by a look at the directory and a search of the few chunks that have some of it.
+/// </remarks>
+internal readonly unsafe struct MemberBuckets
+{
+    internal const int BucketsPerChunk = 64;
+
+    private const int ChunkShift = 6;
+    private const int DirectoryMin = 4;
+
+    // Beyond these a whole chunk is a small part of the table.
+    private const int GrowingChunks = 4;
+
+    private readonly Arena _arena;
+    private readonly Header* _header;
+
+    internal MemberBuckets(Arena arena, byte* root)
+    {
+        _arena = arena;
+        _header = (Header*)root;
+    }
+
+    /// <summary>The root of a table: one line that never moves.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal struct Header
+    {
+        public Chunk* Directory;     // points to First while there is one chunk
+        public Chunk First;
+        public long Count;           // members
+        public long Buckets;         // without those that continue a chain
+        public long Capacity;        // buckets that the chunks have room for
+        public long ChainedBuckets;  // those that continue a chain
+        public int DirectoryLength;
+        public int LongestChain;     // in buckets; what it was at most
+    }
+
+    /// <summary>An entry of the directory.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal struct Chunk
+    {
+        public byte* Buckets;
+        public long EarliestExpiry; // long.MaxValue: none
+    }
+
+    internal static byte* Create(Arena arena)
+    {
+        var header = (Header*)arena.Allocate(sizeof(Header));
+        byte* first = arena.Allocate(MemberBucket.Bytes);
+        MemberBucket.Clear(first);
+        *header = new Header { Buckets = 1, Capacity = 1, DirectoryLength = 1, LongestChain = 1 };
+        header->First = new Chunk { Buckets = first, EarliestExpiry = long.MaxValue };
+        header->Directory = &header->First;
+        return (byte*)header;
+    }
+
+    internal long Bytes =>
+        sizeof(Header) + DirectoryBytes + ((_header->Capacity + _header->ChainedBuckets) * MemberBucket.Bytes);
+
+    private long DirectoryBytes => _header->DirectoryLength == 1 ? 0 : (long)_header->DirectoryLength * sizeof(Chunk);
+
+    internal long Chunks => LastChunk(_header->Capacity) + 1;
+
+    // 2^(level+1) - 1, where 2^level <= Buckets < 2^(level+1)
+    private ulong Mask => ulong.MaxValue >> BitOperations.LeadingZeroCount((ulong)_header->Buckets);
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal byte* Bucket(long index) =>
+        _header->Directory[index >> ChunkShift].Buckets + ((index & (BucketsPerChunk - 1)) * MemberBucket.Bytes);
+
+    /// <summary>The earliest expiry of the chunk that a bucket is in.</summary>
+    internal ref long EarliestExpiryAt(long index) => ref _header->Directory[index >> ChunkShift].EarliestExpiry;
+
+    /// <summary>The bucket in which a hash belongs: its low bits, as many as have been split off.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal long IndexOf(ulong hash)
+    {
+        ulong mask = Mask;
+        ulong index = hash & mask;
+        if (index >= (ulong)_header->Buckets) index &= mask >> 1;
+        return (long)index;
+    }
+
+    /// <summary>How many low bits of the hash all members of a bucket have in common.</summary>
+    internal int LevelOf(long index)
+    {
+        int level = BitOperations.Log2((ulong)_header->Buckets);
+        return (index | (1L << level)) < _header->Buckets ? level + 1 : level;
+    }
+
+    /// <summary>Adds an empty bucket at the end.</summary>
+    internal byte* Push()
+    {
+        Header* header = _header;
+        if (header->Buckets == header->Capacity) Grow();
+        byte* bucket = Bucket(header->Buckets++);
+        MemberBucket.Clear(bucket);
+        return bucket;
+    }
+
+    /// <summary>Takes the last bucket away, whose members the caller has moved.</summary>
+    internal void Pop()
+    {
+        Header* header = _header;
+        header->Buckets--;
+        long last = LastChunk(header->Capacity);
+        long inLast = header->Buckets - (last << ChunkShift);
+        if (inLast == 0 && last > 0) DropChunk(last);
+        else if (last < GrowingChunks && inLast > 0 && inLast == StepBelow(CapacityOf(last))) ResizeChunk(last, inLast);
+    }
+
+    /// <summary>Puts a slot into the chain of a bucket.</summary>
+    internal void Append(byte* bucket, byte tag, ulong slot)
+    {
+        int length = 1;
+        uint occupied;
+        while ((occupied = MemberBucket.Occupied(bucket)) == (1 << MemberBucket.Slots) - 1)
+        {
+            byte* next = MemberBucket.Next(bucket);
+            if (next == null)
+            {
+                next = _arena.Allocate(MemberBucket.Bytes);
+                MemberBucket.Clear(next);
+                MemberBucket.WriteNext(bucket, next);
+                _header->ChainedBuckets++;
+            }
+
+            bucket = next;
+            length++;
+        }
+
+        if (length > _header->LongestChain) _header->LongestChain = length;
+        int free = BitOperations.TrailingZeroCount(~occupied);
+        bucket[free] = tag;
+        MemberBucket.WriteSlot(bucket, free, slot);
+    }
+
+    /// <summary>Empties a slot of the chain that begins with <paramref name="first"/>; the chain's last member takes its place.</summary>
+    internal void Unlink(byte* first, byte* bucket, int slot)
+    {
+        byte* last = first;
+        byte* before = null;
+        for (byte* next; (next = MemberBucket.Next(last)) != null; last = next) before = last;
+
+        int lastSlot = BitOperations.Log2(MemberBucket.Occupied(last));
+        bucket[slot] = last[lastSlot];
+        MemberBucket.WriteSlot(bucket, slot, MemberBucket.Slot(last, lastSlot));
+        last[lastSlot] = 0;
+        if (before == null || MemberBucket.Occupied(last) != 0) return;
+        MemberBucket.WriteNext(before, null);
+        FreeChained(last);
+    }
+
+    /// <summary>Frees a bucket that continued a chain.</summary>
+    internal void FreeChained(byte* bucket)
+    {
+        _header->ChainedBuckets--;
+        _arena.Free(bucket, MemberBucket.Bytes);
+    }
+
+    /// <summary>Frees the table's last memory, when all buckets but one are gone and that one is empty.</summary>
+    internal void Dispose()
+    {
+        Debug.Assert(_header->Buckets == 1 && _header->ChainedBuckets == 0, "The members were freed before.");
+        _arena.Free(_header->Directory[0].Buckets, CapacityOf(0) * MemberBucket.Bytes);
+        if (_header->DirectoryLength > 1) _arena.Free((byte*)_header->Directory, DirectoryBytes);
+        _arena.Free((byte*)_header, sizeof(Header));
+    }
+
+    /// <summary>A table of the same shape in another arena, its buckets with the same slots, its chains not yet copied.</summary>
+    internal byte* CopyShape(Arena target)
+    {
+        var copy = (Header*)target.Allocate(sizeof(Header));
+        *copy = *_header;
+        copy->Directory = copy->DirectoryLength == 1 ? &copy->First : (Chunk*)target.Allocate(DirectoryBytes);
+        for (long chunk = 0; chunk <= LastChunk(_header->Capacity); chunk++)
+        {
+            long bytes = CapacityOf(chunk) * MemberBucket.Bytes;
+            copy->Directory[chunk] = _header->Directory[chunk] with { Buckets = target.Allocate(bytes) };
+            Buffer.MemoryCopy(_header->Directory[chunk].Buckets, copy->Directory[chunk].Buckets, bytes, bytes);
+        }
+
+        return (byte*)copy;
+    }
+
+    private static long LastChunk(long capacity) => (capacity - 1) >> ChunkShift;
+
+    // 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64: each a size class of the arena without waste.
+    private static long StepAbove(long capacity) => capacity == 1 ? 2 : BitOperations.IsPow2(capacity) ? capacity + (capacity >> 1) : capacity / 3 * 4;
+
+    private static long StepBelow(long capacity) => capacity <= 2 ? 1 : BitOperations.IsPow2(capacity) ? capacity / 4 * 3 : capacity / 3 * 2;
+
+    private long CapacityOf(long chunk) => Math.Min(BucketsPerChunk, _header->Capacity - (chunk << ChunkShift));
+
+    private void Grow()
+    {
+        long last = LastChunk(_header->Capacity);
+        long capacity = CapacityOf(last);
+        if (capacity < BucketsPerChunk)
+        {
+            ResizeChunk(last, StepAbove(capacity));
+            return;
+        }
+
+        long added = ++last < GrowingChunks ? 1 : BucketsPerChunk;
+        if (last == _header->DirectoryLength) ResizeDirectory(Math.Max(DirectoryMin, _header->DirectoryLength * 2));
+        _header->Directory[last] = new Chunk { Buckets = _arena.Allocate(added * MemberBucket.Bytes), EarliestExpiry = long.MaxValue };
+        _header->Capacity += added;
+    }
+
+    private void ResizeChunk(long chunk, long capacity)
+    {
+        long old = CapacityOf(chunk);
+        Chunk* place = &_header->Directory[chunk];
+        place->Buckets = _arena.Reallocate(place->Buckets, old * MemberBucket.Bytes, capacity * MemberBucket.Bytes);
+        _header->Capacity += capacity - old;
+    }
+
+    private void DropChunk(long chunk)
+    {
+        long capacity = CapacityOf(chunk);
+        _arena.Free(_header->Directory[chunk].Buckets, capacity * MemberBucket.Bytes);
+        _header->Capacity -= capacity;
+        if (_header->DirectoryLength > DirectoryMin && chunk <= _header->DirectoryLength / 4) ResizeDirectory(_header->DirectoryLength / 2);
+        else if (chunk == 1) ResizeDirectory(1);
+    }
+
+    private void ResizeDirectory(int length)
+    {
+        Header* header = _header;
+        if (header->DirectoryLength == 1)
+        {
+            header->Directory = (Chunk*)_arena.Allocate((long)length * sizeof(Chunk));
+            header->Directory[0] = header->First;
+        }
+        else if (length == 1)
+        {
+            header->First = header->Directory[0];
+            _arena.Free((byte*)header->Directory, DirectoryBytes);
+            header->Directory = &header->First;
+        }
+        else
+        {
+            header->Directory = (Chunk*)_arena.Reallocate((byte*)header->Directory, DirectoryBytes, (long)length * sizeof(Chunk));
+        }
+
+        header->DirectoryLength = length;
+    }
+}

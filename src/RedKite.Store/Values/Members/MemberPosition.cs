@@ -1,0 +1,80 @@
+using System.Numerics;
+
+namespace RedKite.Store.Values.Members;
+
+/// <summary>Where a member's block hangs in a <see cref="MemberTable{TLayout}"/>. Valid until the table gains or loses a member.</summary>
+internal readonly unsafe struct MemberPosition(byte* bucket, int slot, ulong hash)
+{
+    internal byte* Bucket => bucket;
+
+    internal int Slot => slot;
+
+    internal ulong Hash => hash;
+
+    internal byte* Block => MemberBucket.Block(bucket, slot);
+
+    /// <summary>Puts another block of the same member in the block's place; the old one is the caller's.</summary>
+    internal void Replace(byte* block)
+    {
+        ulong hint = MemberBucket.Slot(bucket, slot) & MemberBucket.HintMask;
+        MemberBucket.WriteSlot(bucket, slot, (ulong)block | hint);
+    }
+}
+
+/// <summary>
+/// Goes through the blocks of a <see cref="MemberTable{TLayout}"/> bucket by bucket; the next bucket's blocks are asked
+/// for while this one's are being used.
+/// </summary>
+internal unsafe struct MemberEnumerator
+{
+    private readonly MemberBuckets _buckets;
+    private readonly long _end;
+    private byte* _bucket;
+    private uint _left;
+    private long _index;
+    private int _slot;
+
+    /// <param name="buckets">The table's buckets.</param>
+    /// <param name="first">The bucket to begin with.</param>
+    /// <param name="end">The bucket behind the last one.</param>
+    internal MemberEnumerator(in MemberBuckets buckets, long first, long end)
+    {
+        _buckets = buckets;
+        _end = end;
+        _index = first;
+        Enter(buckets.Bucket(first));
+    }
+
+    public readonly nint Current => (nint)MemberBucket.Block(_bucket, _slot);
+
+    public bool MoveNext()
+    {
+        while (_left == 0)
+        {
+            byte* next = MemberBucket.Next(_bucket);
+            if (next == null)
+            {
+                if (++_index == _end)
+                {
+                    _index--; // stays at the end
+                    return false;
+                }
+
+                next = _buckets.Bucket(_index);
+                if (_index + 1 < _end) MemberBucket.PrefetchBlocks(_buckets.Bucket(_index + 1));
+            }
+
+            Enter(next);
+        }
+
+        _slot = BitOperations.TrailingZeroCount(_left);
+        _left &= _left - 1;
+        return true;
+    }
+
+    private void Enter(byte* bucket)
+    {
+        _bucket = bucket;
+        _left = MemberBucket.Occupied(bucket);
+    }
+}

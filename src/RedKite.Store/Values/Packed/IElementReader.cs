@@ -1,0 +1,10 @@
+namespace RedKite.Store.Values.Packed;
+
+/// <summary>Reads elements that lie packed behind each other, in whatever format.</summary>
+internal interface IElementReader
+{
+    bool MoveNext();
+
+    /// <summary>The element's bytes; a number's are written into <paramref name="digits"/>, of <see cref="CanonicalInteger.TextBytesMax"/> bytes.</summary>
+    ReadOnlySpan<byte> Bytes(Span<byte> digits);
+}

@@ -1,7 +1,0 @@
-namespace RedKite.Store.Values;
-
-/// <summary>How large a set may be that is kept as integers or packed: beyond, it becomes a table.</summary>
-/// <param name="IntegersMax">Members of a set of integers.</param>
-/// <param name="PackedMax">Members of a packed list.</param>
-/// <param name="PackedBytesMax">Bytes of the longest member of a packed list.</param>
-internal readonly record struct SetLimits(long IntegersMax, long PackedMax, long PackedBytesMax);

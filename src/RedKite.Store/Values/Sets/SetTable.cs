@@ -1,0 +1,19 @@
+using RedKite.Store.Memory;
+using RedKite.Store.Values.Members;
+
+namespace RedKite.Store.Values.Sets;
+
+/// <summary>A big set as the keyspace handles it: a table of members.</summary>
+internal static unsafe class SetTable
+{
+    // As many members as say what a member takes on average.
+    private const int SizeSamples = 64;
+
+    internal static bool FreeSlice(Arena arena, in ValueRoot root, int blocksMax) => Table(arena, root).FreeSlice(blocksMax);
+
+    internal static ValueRoot Copy(in ValueRoot root, Arena target) => new() { Structure = (byte*)Table(target, root).CopyTo(target) };
+
+    internal static long Bytes(in ValueRoot root) => Table(null!, root).MemoryBytes(SizeSamples);
+
+    private static MemberTable<SetMember> Table(Arena arena, in ValueRoot root) => new(arena, (nint)root.Structure);
+}

@@ -1,0 +1,261 @@
+using RedKite.Store.Keyspace;
+using RedKite.Store.Memory;
+using RedKite.Store.Values.Members;
+using RedKite.Store.Values.Packed;
+
+namespace RedKite.Store.Values.Sets;
+
+/// <summary>
+/// A set to change: integers or a packed list in the entry's block while it is small, a table beyond. It belongs to an
+/// entry, which may move; or to nobody yet, while a command builds a result beside the sets that it is made of. One that
+/// belongs to nobody ends with <see cref="AttachTo"/> or <see cref="Free"/>.
+/// </summary>
+internal unsafe ref struct SetValue
+{
+    // What is kept in one run of bytes is no longer than this, whatever the limits are: changes move half of it.
+    private const long RunBytesMax = 1 << 26;
+
+    private readonly Database _database;
+    private readonly Arena _arena;
+    private readonly SetLimits _limits;
+    private Entry _entry;
+
+    // Of a set that belongs to nobody.
+    private byte* _run;
+    private byte* _table;
+    private ValueEncoding _ownEncoding;
+    private int _runBytes;
+
+    private SetValue(Database database, Arena arena, scoped in SetLimits limits)
+    {
+        _database = database;
+        _arena = arena;
+        _limits = limits;
+    }
+
+    /// <summary>The set of an entry.</summary>
+    internal static SetValue Open(Database database, Entry entry, scoped in SetLimits limits) => new(database, database.ArenaOf(entry), limits) { _entry = entry };
+
+    /// <summary>Makes a key that is missing hold a set without members, in the form that suits what is about to be added.</summary>
+    /// <param name="database">The database.</param>
+    /// <param name="key">The key.</param>
+    /// <param name="hash">Its hash.</param>
+    /// <param name="accessClock">The entry's access clock.</param>
+    /// <param name="first">The first member.</param>
+    /// <param name="count">How many there are, repeated ones counted.</param>
+    /// <param name="limits">How large a small set may be.</param>
+    internal static SetValue Create(Database database, ReadOnlySpan<byte> key, ulong hash, uint accessClock, scoped ReadOnlySpan<byte> first, long count, scoped in SetLimits limits)
+    {
+        bool isIntegers = count <= limits.IntegersMax && CanonicalInteger.TryParse(first, out _);
+        ValueEncoding encoding = isIntegers ? ValueEncoding.IntSet : ValueEncoding.ListPack;
+        int bytes = isIntegers ? IntSet.EmptyBytes : PackedList.EmptyBytes;
+        Entry entry = database.WriteValue(key, hash, default, DataType.Set, encoding, bytes, Database.NoExpiry, accessClock);
+        SetValue set = Open(database, entry, limits);
+        if (isIntegers) IntSet.Initialize(set.Run);
+        else PackedList.Initialize(set.Run);
+        set.Expect(count);
+        return set;
+    }
+
+    /// <summary>A set that belongs to nobody yet, in the arena of the key's stripe.</summary>
+    internal static SetValue CreateDetached(Database database, ulong hash, scoped in SetLimits limits)
+    {
+        Arena arena = database.ArenaOf(hash);
+        var set = new SetValue(database, arena, limits) { _runBytes = IntSet.EmptyBytes, _ownEncoding = ValueEncoding.IntSet };
+        set._run = arena.Allocate(IntSet.EmptyBytes);
+        IntSet.Initialize(set._run);
+        return set;
+    }
+
+    internal readonly long Count => View.Count;
+
+    /// <summary>The set as it is now.</summary>
+    internal readonly SetView View => new(_arena, _database.Hasher, Encoding, Encoding == ValueEncoding.HashTable ? Structure : Run);
+
+    private readonly bool IsAttached => _entry.Exists;
+
+    private readonly ValueEncoding Encoding => IsAttached ? _entry.Encoding : _ownEncoding;
+
+    private readonly byte* Run => IsAttached ? EntryBlock.ValueStart(_entry.Position.Entry) : _run;
+
+    private readonly byte* Structure => IsAttached ? _entry.Root.Structure : _table;
+
+    private readonly MemberTable<SetMember> Table => new(_arena, _database.Hasher, (nint)Structure);
+
+    /// <summary>Says that so many members are about to be added: a small set becomes a table at once if they are too many for it.</summary>
+    internal void Expect(long count)
+    {
+        long max = Encoding == ValueEncoding.IntSet ? _limits.IntegersMax : Encoding == ValueEncoding.ListPack ? _limits.PackedMax : long.MaxValue;
+        if (count > max) MakeTable();
+    }
+
+    /// <summary>Adds a member.</summary>
+    /// <returns>Whether it is new.</returns>
+    internal bool Add(scoped ReadOnlySpan<byte> member) => Add(member, isNew: false);
+
+    /// <summary>Adds a member that is known not to be in the set.</summary>
+    internal void AddNew(scoped ReadOnlySpan<byte> member) => Add(member, isNew: true);
+
+    /// <summary>Removes a member. A set that has none left is for the caller to remove.</summary>
+    /// <returns>Whether there was one.</returns>
+    internal bool Remove(scoped ReadOnlySpan<byte> member)
+    {
+        switch (Encoding)
+        {
+            case ValueEncoding.IntSet:
+                if (!CanonicalInteger.TryParse(member, out long number) || !IntSet.TryFind(Run, number, out int index)) return false;
+                IntSet.RemoveAt(Run, index);
+                Resize(IntSet.Bytes(Run));
+                return true;
+            case ValueEncoding.ListPack:
+                int offset = PackedList.Find(Run, PackedList.Start, member);
+                if (offset < 0) return false;
+                PackedList.Remove(Run, offset);
+                Resize(PackedList.Bytes(Run));
+                return true;
+            default:
+                MemberTable<SetMember> table = Table;
+                if (!table.TryFind(member, table.Hash(member), out MemberPosition position)) return false;
+                byte* block = table.Remove(position);
+                _arena.Free(block, SetMember.Bytes(block));
+                return true;
+        }
+    }
+
+    /// <summary>Gives a set that belongs to nobody to the key in whose stripe it was made; what the key held is gone. It is over with this value then.</summary>
+    internal readonly void AttachTo(scoped ReadOnlySpan<byte> key, ulong hash, Entry existing, uint accessClock)
+    {
+        bool isTable = _ownEncoding == ValueEncoding.HashTable;
+        Entry entry = _database.WriteValue(key, hash, existing, DataType.Set, _ownEncoding, isTable ? ValueRoot.Bytes : _runBytes, Database.NoExpiry, accessClock);
+        if (isTable)
+        {
+            entry.Root = new ValueRoot { Structure = _table };
+        }
+        else
+        {
+            new ReadOnlySpan<byte>(_run, _runBytes).CopyTo(entry.Value);
+            _arena.Free(_run, _runBytes);
+        }
+    }
+
+    /// <summary>Frees a set that belongs to nobody.</summary>
+    internal readonly void Free()
+    {
+        if (_ownEncoding != ValueEncoding.HashTable) _arena.Free(_run, _runBytes);
+        else while (Table.FreeSlice(int.MaxValue)) { }
+    }
+
+    private bool Add(scoped ReadOnlySpan<byte> member, bool isNew)
+    {
+        switch (Encoding)
+        {
+            case ValueEncoding.IntSet:
+                if (CanonicalInteger.TryParse(member, out long number)) return AddInteger(number, member);
+                if (CanBePacked(member)) MakePacked();
+                else MakeTable();
+                return Add(member, isNew);
+            case ValueEncoding.ListPack:
+                return AddPacked(member, isNew);
+            default:
+                MemberTable<SetMember> table = Table;
+                ulong hash = table.Hash(member);
+                if (!isNew && table.TryFind(member, hash, out _)) return false;
+                table.Add(hash, SetMember.Create(_arena, member));
+                return true;
+        }
+    }
+
+    private bool AddInteger(long number, scoped ReadOnlySpan<byte> member)
+    {
+        if (IntSet.TryFind(Run, number, out int index)) return false;
+        long bytes = IntSet.BytesWith(Run, number);
+        if (IntSet.Count(Run) >= _limits.IntegersMax || bytes > RunBytesMax)
+        {
+            MakeTable();
+            return Add(member);
+        }
+
+        Resize((int)bytes);
+        IntSet.Insert(Run, index, number);
+        return true;
+    }
+
+    private bool AddPacked(scoped ReadOnlySpan<byte> member, bool isNew)
+    {
+        if (!isNew && PackedList.Find(Run, PackedList.Start, member) >= 0) return false;
+        long bytes = PackedList.Bytes(Run) + (long)PackedList.ElementBytes(member);
+        if (PackedList.Count(Run) >= _limits.PackedMax || member.Length > _limits.PackedBytesMax || bytes > RunBytesMax)
+        {
+            MakeTable();
+            return Add(member, isNew);
+        }
+
+        Resize((int)bytes);
+        PackedList.Insert(Run, PackedList.EndOf(Run), member);
+        return true;
+    }
+
+    // Whether the integers, with a member that is none, may become a packed list.
+    private readonly bool CanBePacked(scoped ReadOnlySpan<byte> member)
+    {
+        int count = IntSet.Count(Run);
+        if (count >= _limits.PackedMax || member.Length > _limits.PackedBytesMax) return false;
+        if (count == 0) return true;
+        Span<byte> text = stackalloc byte[CanonicalInteger.TextBytesMax];
+        int longest = Math.Max(CanonicalInteger.Format(IntSet.At(Run, 0), text), CanonicalInteger.Format(IntSet.At(Run, count - 1), text));
+        return longest <= _limits.PackedBytesMax && (long)count * (longest + 2) < RunBytesMax;
+    }
+
+    private void MakePacked()
+    {
+        int count = IntSet.Count(Run);
+        int bytes = PackedList.EmptyBytes;
+        for (int i = 0; i < count; i++) bytes += PackedList.ElementBytes(IntSet.At(Run, i));
+
+        byte* list = _arena.Allocate(bytes);
+        PackedList.Initialize(list);
+        for (int i = 0; i < count; i++) PackedList.Insert(list, PackedList.EndOf(list), IntSet.At(Run, i));
+        Resize(bytes);
+        Buffer.MemoryCopy(list, Run, bytes, bytes);
+        _arena.Free(list, bytes);
+        SetEncoding(ValueEncoding.ListPack);
+    }
+
+    private void MakeTable()
+    {
+        var table = new MemberTable<SetMember>(_arena, _database.Hasher, MemberTable<SetMember>.Create(_arena));
+        SetEnumerator members = View.Enumerate(stackalloc byte[SetEnumerator.NumberBytesMax]);
+        while (members.MoveNext()) table.Add(table.Hash(members.Current), SetMember.Create(_arena, members.Current));
+        if (IsAttached)
+        {
+            _entry = _database.ResizeValue(_entry, ValueRoot.Bytes);
+            _entry.SetEncoding(ValueEncoding.HashTable);
+            _entry.Root = new ValueRoot { Structure = (byte*)table.Root };
+            return;
+        }
+
+        _arena.Free(_run, _runBytes);
+        _run = null;
+        _runBytes = 0;
+        _table = (byte*)table.Root;
+        _ownEncoding = ValueEncoding.HashTable;
+    }
+
+    private void SetEncoding(ValueEncoding encoding)
+    {
+        if (IsAttached) _entry.SetEncoding(encoding);
+        else _ownEncoding = encoding;
+    }
+
+    private void Resize(int bytes)
+    {
+        if (IsAttached)
+        {
+            _entry = _database.ResizeValue(_entry, bytes);
+            return;
+        }
+
+        _run = _arena.Reallocate(_run, _runBytes, bytes);
+        _runBytes = bytes;
+    }
+}

@@ -1,0 +1,104 @@
+using RedKite.Store.Keyspace;
+using RedKite.Store.Memory;
+using RedKite.Store.Values.Members;
+using RedKite.Store.Values.Packed;
+
+namespace RedKite.Store.Values.Sets;
+
+/// <summary>
+/// A set to read, whatever it is kept as: integers, a packed list, a table. One that is missing has no members. Valid while
+/// its stripe is locked and until the set itself changes; writing other keys does not touch it.
+/// </summary>
+internal readonly unsafe struct SetView
+{
+    private readonly Arena _arena;
+    private readonly KeyHasher _hasher;
+    private readonly byte* _value;
+
+    /// <param name="arena">The arena that the set's structure is in.</param>
+    /// <param name="hasher">The keyspace's hasher.</param>
+    /// <param name="encoding">What the set is kept as.</param>
+    /// <param name="value">The set's bytes, or where its table is.</param>
+    internal SetView(Arena arena, KeyHasher hasher, ValueEncoding encoding, byte* value)
+    {
+        _arena = arena;
+        _hasher = hasher;
+        _value = value;
+        Encoding = encoding;
+        Count = encoding switch
+        {
+            ValueEncoding.IntSet => IntSet.Count(value),
+            ValueEncoding.ListPack => PackedList.Count(value),
+            _ => new MemberTable<SetMember>(arena, hasher, (nint)value).Count,
+        };
+    }
+
+    internal ValueEncoding Encoding { get; }
+
+    internal long Count { get; }
+
+    internal bool IsTable => Encoding == ValueEncoding.HashTable;
+
+    internal byte* Value => _value;
+
+    internal MemberTable<SetMember> Table => new(_arena, _hasher, (nint)_value);
+
+    /// <summary>The set of an entry, which may be missing.</summary>
+    internal static SetView Of(Database database, Entry entry)
+    {
+        if (!entry.Exists) return default;
+        byte* value = entry.HasStructure ? entry.Root.Structure : EntryBlock.ValueStart(entry.Position.Entry);
+        return new SetView(database.ArenaOf(entry), database.Hasher, entry.Encoding, value);
+    }
+
+    /// <summary>The hash by which a table finds a member.</summary>
+    internal ulong Hash(ReadOnlySpan<byte> member) => _hasher.Hash(member);
+
+    internal bool Contains(ReadOnlySpan<byte> member)
+    {
+        if (Count == 0) return false;
+        return IsTable ? Contains(member, Hash(member)) : ContainsPacked(member);
+    }
+
+    /// <summary>The same for one whose hash is known.</summary>
+    internal bool Contains(ReadOnlySpan<byte> member, ulong hash)
+    {
+        if (Count == 0) return false;
+        return IsTable ? Table.TryFind(member, hash, out _) : ContainsPacked(member);
+    }
+
+    /// <summary>Goes over the members, integers ascending.</summary>
+    /// <param name="number">Where a number's text is written: <see cref="SetEnumerator.NumberBytesMax"/> bytes.</param>
+    internal SetEnumerator Enumerate(Span<byte> number) => new(this, number);
+
+    /// <summary>A member drawn at random, each with the same chance, of a set that has some.</summary>
+    /// <param name="random">Where chance comes from.</param>
+    /// <param name="number">Where a number's text is written: <see cref="SetEnumerator.NumberBytesMax"/> bytes.</param>
+    /// <param name="place">What tells this member from the others.</param>
+    internal ReadOnlySpan<byte> Draw(Random random, Span<byte> number, out nint place)
+    {
+        if (IsTable)
+        {
+            byte* block = Table.Draw(random);
+            place = (nint)block;
+            return SetMember.Member(block);
+        }
+
+#pragma warning disable CA5394 // Not a secret: a sample.
+        int index = random.Next((int)Count);
+#pragma warning restore CA5394
+        place = index;
+        if (Encoding == ValueEncoding.IntSet) return number[..CanonicalInteger.Format(IntSet.At(_value, index), number)];
+        return PackedList.Read(_value, PackedList.At(_value, index)).Bytes(number);
+    }
+
+    /// <summary>Adds the places of one bucket's members of a table to a list and gives the cursor of the next bucket, 0 after the last.</summary>
+    internal ulong Scan(ulong cursor, List<nint> places) => Table.Scan(cursor, places);
+
+    /// <summary>The member at a place that <see cref="Scan"/> gave.</summary>
+    internal static ReadOnlySpan<byte> MemberAt(nint place) => SetMember.Member((byte*)place);
+
+    private bool ContainsPacked(ReadOnlySpan<byte> member) => Encoding == ValueEncoding.IntSet
+        ? CanonicalInteger.TryParse(member, out long number) && IntSet.TryFind(_value, number, out _)
+        : PackedList.Find(_value, PackedList.Start, member) >= 0;
+}

@@ -1,0 +1,86 @@
+using RedKite.Store.Values.Packed;
+
+namespace RedKite.Store.Values.SortedSets;
+
+/// <summary>
+/// A small sorted set as it is packed in its entry's block: a <see cref="PackedList"/> of members and scores in turn, in
+/// order. Changes are told the room that they need, and find it made.
+/// </summary>
+internal static unsafe class PackedSortedSet
+{
+    internal static int Count(byte* list) => PackedList.Count(list) / 2;
+
+    /// <summary>The offset of a member; -1 when there is none.</summary>
+    internal static int Find(byte* list, ReadOnlySpan<byte> member) => PackedList.Find(list, PackedList.Start, member, step: 2);
+
+    /// <summary>The score of the member at an offset.</summary>
+    internal static double ScoreAt(byte* list, int offset) => PackedScore.Read(list, PackedList.Next(list, offset));
+
+    internal static int PairBytes(ReadOnlySpan<byte> member, double score) => PackedList.ElementBytes(member) + PackedScore.ElementBytes(score);
+
+    /// <summary>The offset of the member of a rank; -1 when there are not so many.</summary>
+    internal static int At(byte* list, long rank) => rank is < 0 or > int.MaxValue / 2 ? -1 : PackedList.At(list, (int)rank * 2);
+
+    /// <summary>The rank of the member at an offset.</summary>
+    internal static int RankOf(byte* list, int offset)
+    {
+        int rank = 0;
+        for (int at = PackedList.Start; at < offset; at = NextPair(list, at)) rank++;
+        return rank;
+    }
+
+    internal static int NextPair(byte* list, int offset) => PackedList.Next(list, PackedList.Next(list, offset));
+
+    /// <summary>How many members are before a bound.</summary>
+    internal static int CountBefore<TBound>(byte* list, scoped in TBound bound)
+        where TBound : struct, IScoreTreeBound, allows ref struct
+    {
+        Span<byte> digits = stackalloc byte[CanonicalInteger.TextBytesMax];
+        int count = 0;
+        for (int at = PackedList.Start; !PackedList.IsEnd(list, at); at = NextPair(list, at), count++)
+        {
+            if (!bound.IsAfter(ScoreAt(list, at), PackedList.Read(list, at).Bytes(digits))) break;
+        }
+
+        return count;
+    }
+
+    /// <summary>Inserts a member that is not in the list; the room is there.</summary>
+    internal static void Insert(byte* list, ReadOnlySpan<byte> member, double score)
+    {
+        int offset = OffsetFor(list, member, score);
+        PackedList.Insert(list, offset, member);
+        PackedScore.Insert(list, PackedList.Next(list, offset), score);
+    }
+
+    /// <summary>Gives the member at an offset another score; the room for the difference is there.</summary>
+    internal static void Update(byte* list, int offset, ReadOnlySpan<byte> member, double score)
+    {
+        int scoreOffset = PackedList.Next(list, offset);
+        int next = PackedList.Next(list, scoreOffset);
+        int previousScore = PackedList.Previous(list, offset);
+        bool stays = (previousScore < 0 || PackedScore.Read(list, previousScore) < score)
+            && (PackedList.IsEnd(list, next) || score < ScoreAt(list, next));
+        if (stays)
+        {
+            PackedScore.Replace(list, scoreOffset, score);
+            return;
+        }
+
+        PackedList.Remove(list, offset, 2);
+        Insert(list, member, score);
+    }
+
+    private static int OffsetFor(byte* list, ReadOnlySpan<byte> member, double score)
+    {
+        // Members that come in order go to the end.
+        int last = PackedList.Last(list);
+        if (last >= 0 && PackedScore.Read(list, last) < score) return PackedList.EndOf(list);
+
+        var bound = new EntryBound(score, member, afterEqual: false);
+        Span<byte> digits = stackalloc byte[CanonicalInteger.TextBytesMax];
+        int at = PackedList.Start;
+        while (!PackedList.IsEnd(list, at) && bound.IsAfter(ScoreAt(list, at), PackedList.Read(list, at).Bytes(digits))) at = NextPair(list, at);
+        return at;
+    }
+}

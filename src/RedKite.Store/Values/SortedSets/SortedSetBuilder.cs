@@ -1,0 +1,124 @@
+using RedKite.Store.Keyspace;
+using RedKite.Store.Memory;
+using RedKite.Store.Values.Packed;
+
+namespace RedKite.Store.Values.SortedSets;
+
+/// <summary>How the scores of one member in several inputs become one.</summary>
+internal enum ScoreAggregate
+{
+    Sum,
+    Min,
+    Max,
+}
+
+/// <summary>
+/// A sorted set that is put together and then stored at a key, or only read. It is the structure of a big one in a key's
+/// arena from the start, so that storing it copies nothing; a small one is packed in the end. Whoever makes it either
+/// stores or frees it.
+/// </summary>
+internal unsafe ref struct SortedSetBuilder
+{
+    private readonly Arena _arena;
+    private readonly SortedSetStructure _structure;
+    private long _memberBytesMax;
+    private bool _unordered;
+
+    /// <param name="database">The database of the key.</param>
+    /// <param name="hash">The hash of a key whose stripe is locked: the key to store at, if it is to be stored.</param>
+    internal SortedSetBuilder(Database database, ulong hash)
+    {
+        _arena = database.ArenaOf(hash);
+        _structure = SortedSetStructure.Create(_arena, database.Hasher);
+    }
+
+    /// <summary>How many members there are, once they are all there.</summary>
+    internal readonly long Count => _structure.Count;
+
+    /// <summary>Adds a member that is not there yet.</summary>
+    internal void Add(scoped ReadOnlySpan<byte> member, double score)
+    {
+        _memberBytesMax = Math.Max(_memberBytesMax, member.Length);
+        _structure.Add(member, _structure.Hash(member), score);
+    }
+
+    /// <summary>Adds a member, or combines its score with the one that is there. <see cref="Order"/> has to follow.</summary>
+    internal void Combine(scoped ReadOnlySpan<byte> member, double score, ScoreAggregate aggregate)
+    {
+        ulong hash = _structure.Hash(member);
+        byte* block = _structure.Find(member, hash);
+        if (block != null)
+        {
+            ScoredMember.SetScore(block, Aggregate(ScoredMember.Score(block), score, aggregate));
+            return;
+        }
+
+        _unordered = true;
+        _memberBytesMax = Math.Max(_memberBytesMax, member.Length);
+        _structure.AddUnordered(member, hash, score);
+    }
+
+    /// <summary>Puts the combined members in order.</summary>
+    internal void Order()
+    {
+        if (_unordered) _structure.Order();
+        _unordered = false;
+    }
+
+    /// <summary>The member of a rank.</summary>
+    internal readonly SortedSetCursor At(long rank) => new(_structure.At(rank));
+
+    /// <summary>Makes a key hold the set, which has members; what it held is gone, and the builder is used up.</summary>
+    internal readonly void Store(Database database, ReadOnlySpan<byte> key, ulong hash, Entry existing, SortedSetLimits limits, uint accessClock)
+    {
+        if (Count <= limits.MembersMax && _memberBytesMax <= limits.MemberBytesMax && limits.Admit(Count, _memberBytesMax, PackedBytes()))
+        {
+            Entry packed = database.WriteValue(key, hash, existing, DataType.SortedSet, ValueEncoding.ListPack, (int)PackedBytes(), Database.NoExpiry, accessClock);
+            Pack(EntryBlock.ValueStart(packed.Position.Entry));
+            Free();
+            return;
+        }
+
+        Entry entry = database.WriteValue(key, hash, existing, DataType.SortedSet, ValueEncoding.SkipList, ValueRoot.Bytes, Database.NoExpiry, accessClock);
+        entry.Root = _structure.Root;
+    }
+
+    /// <summary>Frees what is not stored.</summary>
+    internal readonly void Free()
+    {
+        ValueRoot root = _structure.Root;
+        while (SortedSetStructure.FreeSlice(_arena, ref root, int.MaxValue))
+        {
+        }
+    }
+
+    /// <summary>Redis's rules, with which the sum of two infinities is 0 and not a number never wins.</summary>
+    internal static double Aggregate(double current, double added, ScoreAggregate aggregate)
+    {
+        switch (aggregate)
+        {
+            case ScoreAggregate.Min: return added < current ? added : current;
+            case ScoreAggregate.Max: return added > current ? added : current;
+            default:
+                double sum = current + added;
+                return double.IsNaN(sum) ? 0 : sum;
+        }
+    }
+
+    private readonly long PackedBytes()
+    {
+        long bytes = PackedList.EmptyBytes;
+        for (SortedSetCursor place = At(0); place.Exists; place.MoveNext()) bytes += PackedSortedSet.PairBytes(place.Member, place.Score);
+        return bytes;
+    }
+
+    private readonly void Pack(byte* list)
+    {
+        PackedList.Initialize(list);
+        for (SortedSetCursor place = At(0); place.Exists; place.MoveNext())
+        {
+            PackedList.Insert(list, PackedList.EndOf(list), place.Member);
+            PackedScore.Insert(list, PackedList.EndOf(list), place.Score);
+        }
+    }
+}

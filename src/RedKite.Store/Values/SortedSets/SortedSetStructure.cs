@@ -1,0 +1,161 @@
+using RedKite.Store.Keyspace;
+using RedKite.Store.Memory;
+using RedKite.Store.Structures;
+using RedKite.Store.Values.Members;
+
+namespace RedKite.Store.Values.SortedSets;
+
+/// <summary>
+/// A big sorted set in an arena: a table that finds members, a tree that orders them, and a block for each member with its
+/// score, which both point to. What holds them together is a block of 32 bytes, to which the value's root points.
+/// </summary>
+internal readonly unsafe struct SortedSetStructure
+{
+    private readonly Arena _arena;
+    private readonly KeyHasher _hasher;
+    private readonly Anchor* _anchor;
+
+    internal SortedSetStructure(Arena arena, KeyHasher hasher, in ValueRoot root)
+    {
+        _arena = arena;
+        _hasher = hasher;
+        _anchor = (Anchor*)root.Structure;
+    }
+
+    internal long Count => _anchor->Tree.Count;
+
+    internal ValueRoot Root => new() { Structure = (byte*)_anchor };
+
+    private MemberTable<ScoredMember> Table => new(_arena, _hasher, _anchor->Table);
+
+    internal static SortedSetStructure Create(Arena arena, KeyHasher hasher)
+    {
+        var anchor = (Anchor*)arena.Allocate(sizeof(Anchor));
+        *anchor = new Anchor { Table = MemberTable<ScoredMember>.Create(arena) };
+        return new SortedSetStructure(arena, hasher, new ValueRoot { Structure = (byte*)anchor });
+    }
+
+    internal ulong Hash(ReadOnlySpan<byte> member) => _hasher.Hash(member);
+
+    /// <summary>The block of a member, or null.</summary>
+    internal byte* Find(ReadOnlySpan<byte> member, ulong hash) => Table.Find(member, hash);
+
+    /// <summary>Adds a member that is not in the set.</summary>
+    internal void Add(ReadOnlySpan<byte> member, ulong hash, double score) => _anchor->Tree.Insert(_arena, AddUnordered(member, hash, score));
+
+    /// <summary>Adds a member to the table alone: <see cref="Order"/> has to follow.</summary>
+    internal byte* AddUnordered(ReadOnlySpan<byte> member, ulong hash, double score)
+    {
+        long bytes = ScoredMember.BytesFor(member.Length);
+        byte* block = _arena.Allocate(bytes);
+        ScoredMember.Initialize(block, score, member);
+        _anchor->BlockBytes += BlockSize.RoundUp(bytes);
+        Table.Add(hash, block);
+        return block;
+    }
+
+    /// <summary>Puts all members, which are in the table only, into the tree.</summary>
+    internal void Order()
+    {
+        foreach (nint block in Table) _anchor->Tree.Insert(_arena, (byte*)block);
+    }
+
+    /// <summary>Gives a member another score.</summary>
+    internal void Update(byte* block, double score) => _anchor->Tree.Update(_arena, block, score);
+
+    internal bool Remove(ReadOnlySpan<byte> member)
+    {
+        MemberTable<ScoredMember> table = Table;
+        if (!table.TryFind(member, Hash(member), out MemberPosition position)) return false;
+        _anchor->Tree.Remove(_arena, position.Block);
+        FreeBlock(table.Remove(position));
+        return true;
+    }
+
+    /// <summary>Removes so many members from a rank on, which exist.</summary>
+    internal void RemoveRange(long rank, long count)
+    {
+        MemberTable<ScoredMember> table = Table;
+        ScoreTreePosition place = At(rank);
+        for (long i = 0; i < count; i++, place.MoveNext())
+        {
+            ReadOnlySpan<byte> member = place.Member;
+            table.TryFind(member, Hash(member), out MemberPosition position);
+            FreeBlock(table.Remove(position));
+        }
+
+        _anchor->Tree.RemoveRange(_arena, rank, count);
+    }
+
+    internal long RankOf(byte* block) => _anchor->Tree.RankOf(block);
+
+    internal long CountBefore<TBound>(scoped in TBound bound)
+        where TBound : struct, IScoreTreeBound, allows ref struct => _anchor->Tree.CountBefore(bound);
+
+    internal ScoreTreePosition At(long rank) => _anchor->Tree.At(rank);
+
+    /// <summary>Adds the blocks of some members to a list; see <see cref="MemberTable{TLayout}.Scan"/>.</summary>
+    internal ulong Scan(ulong cursor, List<nint> blocks) => Table.Scan(cursor, blocks);
+
+    /// <summary>Frees about so many blocks of a structure; the root refers to what is left.</summary>
+    /// <returns>Whether something is left.</returns>
+    internal static bool FreeSlice(Arena arena, ref ValueRoot root, int blocksMax)
+    {
+        // The tree does not own what it points to, so it goes first.
+        var anchor = (Anchor*)root.Structure;
+        int leavesLeft = blocksMax;
+        if (!anchor->Tree.FreeSlice(arena, ref leavesLeft)) return true;
+        if (leavesLeft == 0 || new MemberTable<ScoredMember>(arena, null!, anchor->Table).FreeSlice(leavesLeft)) return true;
+        arena.Free((byte*)anchor, sizeof(Anchor));
+        root.Structure = null;
+        return false;
+    }
+
+    /// <summary>A copy in another arena, or this one.</summary>
+    internal static ValueRoot Copy(in ValueRoot root, Arena target)
+    {
+        var anchor = (Anchor*)root.Structure;
+        var table = new MemberTable<ScoredMember>(target, null!, anchor->Table);
+        var copy = (Anchor*)target.Allocate(sizeof(Anchor));
+        *copy = new Anchor { Table = table.CopyTo(target), BlockBytes = anchor->BlockBytes };
+
+        // The copied table has the same order. For a while each block tells in its score's place where its copy is, so
+        // that the copies come into the new tree in order; the old tree has the scores itself.
+        MemberEnumerator copies = new MemberTable<ScoredMember>(target, null!, copy->Table).GetEnumerator();
+        foreach (nint block in table)
+        {
+            copies.MoveNext();
+            *(nint*)block = copies.Current;
+        }
+
+        for (ScoreTreePosition place = anchor->Tree.At(0); place.Exists; place.MoveNext())
+        {
+            byte* block = place.Block;
+            copy->Tree.Insert(target, *(byte**)block);
+            ScoredMember.SetScore(block, place.Score);
+        }
+
+        return new ValueRoot { Structure = (byte*)copy };
+    }
+
+    /// <summary>Bytes in the arena.</summary>
+    internal static long Bytes(in ValueRoot root)
+    {
+        var anchor = (Anchor*)root.Structure;
+        return sizeof(Anchor) + anchor->BlockBytes + anchor->Tree.MemoryBytes + new MemberTable<ScoredMember>(null!, null!, anchor->Table).TableBytes;
+    }
+
+    private void FreeBlock(byte* block)
+    {
+        long bytes = ScoredMember.Bytes(block);
+        _anchor->BlockBytes -= BlockSize.RoundUp(bytes);
+        _arena.Free(block, bytes);
+    }
+
+    private struct Anchor
+    {
+        public nint Table;
+        public ScoreTree<ScoreTreeSizes> Tree;
+        public long BlockBytes; // of all members' blocks
+    }
+}

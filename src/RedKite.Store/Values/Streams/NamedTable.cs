@@ -1,0 +1,97 @@
+using RedKite.Store.Memory;
+
+namespace RedKite.Store.Values.Streams;
+
+/// <summary>
+/// Things with names, in the order of these: a stream's groups, a group's consumers. An array of pointers to the things,
+/// which stay where they are and begin with the length of their name and where in them it is.
+/// </summary>
+internal unsafe struct NamedTable
+{
+    private byte** _items;
+    private int _count;
+
+    internal readonly int Count => _count;
+
+    /// <summary>Bytes of the array; the things are their owner's affair.</summary>
+    internal readonly long Bytes => _count == 0 ? 0 : BlockSize.RoundUp(BytesOf(_count));
+
+    internal readonly byte* this[int index] => _items[index];
+
+    internal static ReadOnlySpan<byte> NameOf(byte* item) => new(item + ((int*)item)[1], ((int*)item)[0]);
+
+    /// <summary>Allocates a thing with its name behind what is fixed, of which all but the head is undefined.</summary>
+    internal static byte* AllocateItem(Arena arena, int fixedBytes, ReadOnlySpan<byte> name)
+    {
+        byte* item = arena.Allocate(fixedBytes + name.Length);
+        ((int*)item)[0] = name.Length;
+        ((int*)item)[1] = fixedBytes;
+        name.CopyTo(new Span<byte>(item + fixedBytes, name.Length));
+        return item;
+    }
+
+    internal static void FreeItem(Arena arena, byte* item) => arena.Free(item, ItemBytes(item));
+
+    internal static int ItemBytes(byte* item) => ((int*)item)[0] + ((int*)item)[1];
+
+    /// <summary>Finds a thing by its name, or where it would be.</summary>
+    internal readonly bool TryFind(ReadOnlySpan<byte> name, out int index)
+    {
+        int low = 0;
+        int high = _count;
+        while (low < high)
+        {
+            int middle = (low + high) >> 1;
+            int order = NameOf(_items[middle]).SequenceCompareTo(name);
+            if (order == 0)
+            {
+                index = middle;
+                return true;
+            }
+
+            if (order < 0) low = middle + 1;
+            else high = middle;
+        }
+
+        index = low;
+        return false;
+    }
+
+    /// <summary>The thing with a name, or null.</summary>
+    internal readonly byte* Find(ReadOnlySpan<byte> name) => TryFind(name, out int index) ? _items[index] : null;
+
+    /// <summary>Adds a thing at the place that <see cref="TryFind"/> told.</summary>
+    internal void Insert(Arena arena, int index, byte* item)
+    {
+        _items = (byte**)(_count == 0 ? arena.Allocate(BytesOf(1)) : arena.Reallocate((byte*)_items, BytesOf(_count), BytesOf(_count + 1)));
+        long behind = BytesOf(_count - index);
+        Buffer.MemoryCopy(_items + index, _items + index + 1, behind, behind);
+        _items[index] = item;
+        _count++;
+    }
+
+    internal void RemoveAt(Arena arena, int index)
+    {
+        long behind = BytesOf(_count - index - 1);
+        Buffer.MemoryCopy(_items + index + 1, _items + index, behind, behind);
+        _count--;
+        if (_count > 0)
+        {
+            _items = (byte**)arena.Reallocate((byte*)_items, BytesOf(_count + 1), BytesOf(_count));
+            return;
+        }
+
+        arena.Free((byte*)_items, BytesOf(1));
+        _items = null;
+    }
+
+    /// <summary>Copies the table with copies of its things.</summary>
+    internal readonly NamedTable Copy(Arena arena, delegate*<byte*, Arena, byte*> copyItem)
+    {
+        NamedTable copy = default;
+        for (int i = 0; i < _count; i++) copy.Insert(arena, i, copyItem(_items[i], arena));
+        return copy;
+    }
+
+    private static long BytesOf(int count) => (long)count * sizeof(byte*);
+}

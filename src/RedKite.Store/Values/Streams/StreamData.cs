@@ -1,0 +1,219 @@
+using System.Runtime.InteropServices;
+using RedKite.Store.Memory;
+
+namespace RedKite.Store.Values.Streams;
+
+/// <summary>
+/// A stream: a tree of nodes, what is known of its ids, and its groups. One block in the arena that does not move; the
+/// entry's root points to it. New entries are written by <see cref="StreamAppender"/>.
+/// </summary>
+/// <remarks>
+/// A node goes when its last entry is deleted, but trimming may leave one without entries alive. <see cref="Tail"/> is the last node, or null where it has to be looked
+/// up again; <see cref="TailKey"/> is its key, <see cref="TailId"/> the id of its last entry, deleted or not. Entries that are alive ascend; a deleted one
+/// may be above those behind it, where XSETID has lowered the last id since.
+/// </remarks>
+[StructLayout(LayoutKind.Sequential)]
+internal unsafe struct StreamData
+{
+    internal IdTree Nodes; // values: addresses of nodes
+    internal byte* Tail;
+    internal StreamId TailKey;
+    internal StreamId TailId;
+    internal bool IsTailDeleted;
+
+    /// <summary>Whether the last id was ever lowered; otherwise all ids ascend, those of deleted entries too.</summary>
+    internal bool HasLoweredLastId;
+
+    /// <summary>Entries that are not deleted.</summary>
+    internal long Length;
+
+    /// <summary>Bytes of all nodes' blocks.</summary>
+    internal long NodeBytes;
+
+    /// <summary>The highest id that was ever added, or what XSETID made of it.</summary>
+    internal StreamId LastId;
+
+    /// <summary>The id of the first entry; 0-0 while there is none.</summary>
+    internal StreamId FirstId;
+
+    /// <summary>The highest id that was ever deleted by its id.</summary>
+    internal StreamId MaxDeletedId;
+
+    /// <summary>Entries that were ever added.</summary>
+    internal long EntriesAdded;
+
+    internal NamedTable Groups; // of StreamGroupData
+
+    internal static StreamData* Create(Arena arena)
+    {
+        var data = (StreamData*)arena.Allocate(sizeof(StreamData));
+        *data = new StreamData { Nodes = IdTree.Empty(sizeof(byte*)) };
+        return data;
+    }
+
+    /// <summary>Bytes of the stream with all that it has.</summary>
+    internal static long Bytes(StreamData* data)
+    {
+        long bytes = BlockSize.RoundUp(sizeof(StreamData)) + data->NodeBytes + data->Nodes.Bytes + data->Groups.Bytes;
+        for (int i = 0; i < data->Groups.Count; i++) bytes += StreamGroupData.Bytes((StreamGroupData*)data->Groups[i]);
+        return bytes;
+    }
+
+    internal static StreamData* Copy(StreamData* source, Arena arena)
+    {
+        StreamData* copy = Create(arena);
+        IdTree nodes = copy->Nodes;
+        bool more = source->Nodes.SeekFirst(out IdTree.IdPlace place);
+        for (; more; more = source->Nodes.MoveNext(ref place))
+        {
+            byte* node = *(byte**)place.Value;
+            int bytes = StreamNode.Bytes(node);
+            byte* block = arena.Allocate(bytes);
+            Buffer.MemoryCopy(node, block, bytes, bytes);
+            *(byte**)nodes.Add(arena, place.Id) = block;
+        }
+
+        *copy = *source;
+        copy->Nodes = nodes;
+        copy->Tail = null;
+        copy->Groups = source->Groups.Copy(arena, &StreamGroupData.Copy);
+        return copy;
+    }
+
+    /// <summary>Frees at most about so many blocks.</summary>
+    /// <returns>Whether something is left.</returns>
+    internal static bool FreeSlice(StreamData* data, Arena arena, int blocksMax)
+    {
+        while (data->Nodes.Count > 0)
+        {
+            if (blocksMax <= 0) return true;
+            bool inLeaf = data->Nodes.SeekLast(out IdTree.IdPlace place);
+            while (inLeaf)
+            {
+                byte* node = *(byte**)place.Value;
+                arena.Free(node, StreamNode.Bytes(node));
+                inLeaf = place.Index > 0 && place.MoveWithin(-1);
+            }
+
+            blocksMax -= 1 + data->Nodes.RemoveLastLeaf(arena);
+        }
+
+        while (data->Groups.Count > 0)
+        {
+            var group = (StreamGroupData*)data->Groups[data->Groups.Count - 1];
+            if (StreamGroupData.FreeSlice(group, arena, ref blocksMax)) return true;
+            data->Groups.RemoveAt(arena, data->Groups.Count - 1);
+        }
+
+        arena.Free((byte*)data, sizeof(StreamData));
+        return false;
+    }
+
+    /// <summary>Finds an entry that is alive.</summary>
+    internal static bool TryFind(StreamData* data, in StreamId id, out StreamNodeReader reader)
+    {
+        reader = default;
+        if (data->Length == 0 || id > data->LastId) return false;
+        if (!data->Nodes.SeekFloor(id, out IdTree.IdPlace place)) return false;
+        reader = new StreamNodeReader(*(byte**)place.Value, place.Id);
+        while (reader.MoveNext())
+        {
+            if (reader.IsDeleted || reader.Id < id) continue;
+            return reader.Id == id;
+        }
+
+        return false;
+    }
+
+    /// <summary>Deletes an entry by its id; false if there is none.</summary>
+    internal static bool Delete(StreamData* data, Arena arena, in StreamId id)
+    {
+        if (!TryFind(data, id, out StreamNodeReader reader)) return false;
+        reader.MarkDeleted();
+        data->Length--;
+        if (id == data->TailId) data->IsTailDeleted = true;
+        if (id > data->MaxDeletedId) data->MaxDeletedId = id;
+        if (StreamNode.Alive(reader.Node) == 0)
+        {
+            data->Nodes.SeekFloor(id, out IdTree.IdPlace place);
+            RemoveNode(data, arena, place);
+        }
+
+        if (id == data->FirstId) FindFirstId(data);
+        return true;
+    }
+
+    /// <summary>Removes a node with all its entries; the stream's length is the caller's affair.</summary>
+    internal static void RemoveNode(StreamData* data, Arena arena, IdTree.IdPlace place)
+    {
+        FreeNode(data, arena, *(byte**)place.Value, later: false);
+        data->Nodes.Remove(arena, place.Id);
+    }
+
+    /// <summary>Frees a node that the tree is about to lose, now or in a slice to come.</summary>
+    internal static void FreeNode(StreamData* data, Arena arena, byte* node, bool later)
+    {
+        int bytes = StreamNode.Bytes(node);
+        if (node == data->Tail) data->Tail = null;
+        data->NodeBytes -= BlockSize.RoundUp(bytes);
+        if (later) arena.FreeLater(node, bytes);
+        else arena.Free(node, bytes);
+    }
+
+    /// <summary>The id of the last entry that is alive; false when there is none.</summary>
+    internal static bool TryLastEntryId(StreamData* data, out StreamId id)
+    {
+        id = default;
+        if (data->Length == 0) return false;
+        FindTail(data);
+        id = data->TailId;
+        if (!data->IsTailDeleted) return true; // trimming takes the oldest: this one only with all others
+        var cursor = new StreamCursor(data, default, StreamId.Max, reverse: true);
+        bool found = cursor.MoveNext();
+        id = cursor.Id;
+        return found;
+    }
+
+    /// <summary>Looks for the first entry that is alive, after the one before was deleted.</summary>
+    internal static void FindFirstId(StreamData* data)
+    {
+        data->FirstId = default;
+        if (data->Length == 0) return;
+        bool more = data->Nodes.SeekFirst(out IdTree.IdPlace place);
+        for (; more; more = data->Nodes.MoveNext(ref place))
+        {
+            var reader = new StreamNodeReader(*(byte**)place.Value, place.Id);
+            while (reader.MoveNext())
+            {
+                if (reader.IsDeleted) continue;
+                data->FirstId = reader.Id;
+                return;
+            }
+        }
+    }
+
+    /// <summary>The last node, for an entry that follows; null when there is none.</summary>
+    internal static byte* FindTail(StreamData* data)
+    {
+        if (data->Tail != null || !data->Nodes.SeekLast(out IdTree.IdPlace place)) return data->Tail;
+        data->Tail = *(byte**)place.Value;
+        data->TailKey = place.Id;
+        var reader = new StreamNodeReader(data->Tail, place.Id);
+        while (reader.MoveNext())
+        {
+            data->TailId = reader.Id;
+            data->IsTailDeleted = reader.IsDeleted;
+        }
+
+        return data->Tail;
+    }
+
+    /// <summary>Sets the last id, which is not below an entry that is alive.</summary>
+    internal static void SetLastId(StreamData* data, Arena arena, in StreamId id)
+    {
+        // What follows may now have lower ids than nodes that trimming left empty: those would be out of order.
+        if (id < data->LastId) data->HasLoweredLastId = true;
+        data->LastId = id;
+        while (data->Nodes.SeekLast(out IdTree.IdPlace place) && StreamNode.Alive(*(byte**)place.Value) == 0) RemoveNode(data, arena, place);
+    }
+}

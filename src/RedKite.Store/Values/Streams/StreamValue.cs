@@ -1,0 +1,128 @@
+using RedKite.Store.Keyspace;
+using RedKite.Store.Memory;
+
+namespace RedKite.Store.Values.Streams;
+
+/// <summary>
+/// A key's stream as handlers see it. It stays true whatever happens to the key's entry, as long as the stripe is locked and
+/// the stream is not removed. Missing keys have one that does not exist and has no entries.
+/// </summary>
+internal readonly unsafe ref struct StreamValue
+{
+    private readonly Arena _arena;
+    private readonly ReleasedValues _released;
+    private readonly StreamData* _data;
+
+    private StreamValue(Database database, scoped in Entry entry, StreamData* data)
+    {
+        _arena = database.ArenaOf(entry);
+        _released = database.ReleasedOf(entry);
+        _data = data;
+    }
+
+    /// <summary>The stream of an entry; an entry that is missing has none.</summary>
+    internal static StreamValue Of(Database database, Entry entry) =>
+        entry.Exists ? new(database, entry, (StreamData*)entry.Root.Structure) : default;
+
+    /// <summary>Gives an empty stream to an entry that was just written for one.</summary>
+    internal static StreamValue Create(Database database, Entry entry)
+    {
+        StreamData* data = StreamData.Create(database.ArenaOf(entry));
+        entry.Root = new ValueRoot { Structure = (byte*)data };
+        return new StreamValue(database, entry, data);
+    }
+
+    internal bool Exists => _data != null;
+
+    internal StreamData* Data => _data;
+
+    /// <summary>Entries.</summary>
+    internal long Length => _data == null ? 0 : _data->Length;
+
+    /// <summary>The highest id ever added, or what XSETID made of it.</summary>
+    internal StreamId LastId => _data == null ? default : _data->LastId;
+
+    /// <summary>The first entry's id; 0-0 while there is none.</summary>
+    internal StreamId FirstId => _data->FirstId;
+
+    /// <summary>The highest id ever deleted.</summary>
+    internal StreamId MaxDeletedId => _data->MaxDeletedId;
+
+    /// <summary>Entries ever added.</summary>
+    internal long EntriesAdded => _data->EntriesAdded;
+
+    /// <summary>Nodes that the entries are in.</summary>
+    internal long NodeCount => _data->Nodes.Count;
+
+    internal int GroupCount => _data == null ? 0 : _data->Groups.Count;
+
+    /// <summary>How many entries were ever added up to an id; -1 where nobody can tell.</summary>
+    internal long EntriesUpTo(in StreamId id) => StreamProgress.EntriesUpTo(_data, id);
+
+    /// <summary>The id of the last entry.</summary>
+    internal bool TryLastEntryId(out StreamId id)
+    {
+        id = default;
+        return _data != null && StreamData.TryLastEntryId(_data, out id);
+    }
+
+    internal bool Contains(in StreamId id) => StreamData.TryFind(_data, id, out _);
+
+    /// <summary>Finds an entry.</summary>
+    internal bool TryFind(in StreamId id, out StreamFields fields)
+    {
+        fields = default;
+        if (!StreamData.TryFind(_data, id, out StreamNodeReader reader)) return false;
+        fields = reader.Fields;
+        return true;
+    }
+
+    /// <summary>The entries from one id to another, both included, in ascending order or in descending.</summary>
+    internal StreamCursor Range(in StreamId low, in StreamId high, bool reverse = false) =>
+        _data == null ? default : new StreamCursor(_data, low, high, reverse);
+
+    /// <summary>Begins an entry. For the parameters see <see cref="StreamAppender"/>.</summary>
+    internal StreamAppender Append(in StreamId id, int pairs, long textBytes, long nodeBytesMax, long nodeEntriesMax) =>
+        new(_arena, _data, id, pairs, textBytes, nodeBytesMax, nodeEntriesMax);
+
+    /// <summary>Begins an entry of a stream that is read from a dump. For the parameters see <see cref="StreamAppender"/>.</summary>
+    internal StreamAppender AppendRead(in StreamId id, int pairs, long nameBytes, long valueBytes, bool beginsNode, bool hasNodeNames) =>
+        new(_arena, _data, id, pairs, nameBytes, valueBytes, beginsNode, hasNodeNames);
+
+    /// <summary>Deletes an entry; false if there is none.</summary>
+    internal bool Delete(in StreamId id) => StreamData.Delete(_data, _arena, id);
+
+    /// <summary>Takes the oldest entries away and tells how many.</summary>
+    internal long Trim(in StreamTrimming trimming) => trimming.Trim(_data, _arena);
+
+    internal void SetLastId(in StreamId id) => StreamData.SetLastId(_data, _arena, id);
+
+    internal void SetEntriesAdded(long count) => _data->EntriesAdded = count;
+
+    internal void SetMaxDeletedId(in StreamId id) => _data->MaxDeletedId = id;
+
+    /// <summary>A group by its place in the order of names.</summary>
+    internal StreamGroup GroupAt(int index) => new(_arena, _released, _data, (StreamGroupData*)_data->Groups[index]);
+
+    /// <summary>A group by its name; one that does not exist if there is none.</summary>
+    internal StreamGroup FindGroup(ReadOnlySpan<byte> name) =>
+        _data == null ? default : new(_arena, _released, _data, (StreamGroupData*)_data->Groups.Find(name));
+
+    /// <summary>Adds a group; false if the name is taken.</summary>
+    internal bool TryCreateGroup(ReadOnlySpan<byte> name, in StreamId lastId, long entriesRead)
+    {
+        if (_data->Groups.TryFind(name, out int index)) return false;
+        _data->Groups.Insert(_arena, index, (byte*)StreamGroupData.Create(_arena, name, lastId, entriesRead));
+        return true;
+    }
+
+    /// <summary>Removes a group with its consumers and all that is pending; false if there is none.</summary>
+    internal bool RemoveGroup(ReadOnlySpan<byte> name)
+    {
+        if (!_data->Groups.TryFind(name, out int index)) return false;
+        var group = (StreamGroupData*)_data->Groups[index];
+        _data->Groups.RemoveAt(_arena, index);
+        _released.Release(group);
+        return true;
+    }
+}

@@ -1,8 +1,0 @@
-namespace RedKite.Store.Values;
-
-/// <summary>What is told apart of strings.</summary>
-internal static class StringLimits
-{
-    /// <summary>The longest string that counts as embedded, as in Redis.</summary>
-    internal const int EmbeddedBytesMax = 44;
-}

@@ -1,0 +1,237 @@
+using System.Collections.Concurrent;
+using System.Diagnostics;
+using System.Globalization;
+using RedKite.Server.Tests.Commands;
+using RedKite.Testing;
+
+namespace RedKite.Server.Tests.Blocking;
+
+/// <summary>Clients that wait on a server with two loops, so that who pushes and who waits are often on different ones.</summary>
+public sealed class WaitingClientsTests : IAsyncLifetime
+{
+    private const int PatienceMs = 60_000;
+
+    private LiveServer _live = null!;
+
+    public async ValueTask InitializeAsync() => _live = await LiveServer.StartAsync();
+
+    public async ValueTask DisposeAsync()
+    {
+        await _live.DisposeAsync();
+        Assert.Null(_live.Server.Failure);
+    }
+
+    [Fact]
+    public void Clients_of_all_loops_are_served_in_arrival_order()
+    {
+        const int Clients = 20;
+        RespConnection[] clients = [.. Enumerable.Range(0, Clients).Select(_ => Connect())];
+        for (int round = 0; round < 5; round++)
+        {
+            for (int i = 0; i < Clients; i++)
+            {
+                clients[i].SendCommand("BLPOP queue 0");
+                WaitUntilBlocked(i + 1);
+            }
+
+            RespConnection[] pushers = [Connect(), Connect(), Connect()];
+            for (int i = 0; i < Clients; i++) pushers[i % 3].Run($"RPUSH queue {i}").IsInteger(1);
+            for (int i = 0; i < Clients; i++) clients[i].Read().IsArray("queue", $"{i}");
+            foreach (RespConnection pusher in pushers) pusher.Dispose();
+        }
+
+        foreach (RespConnection client in clients) client.Dispose();
+        Assert.Equal(0, _live.Server.Waiting.Keys);
+    }
+
+    [Fact]
+    public void Expiring_stream_wakes_its_group_readers()
+    {
+        using RespConnection client = Connect();
+        using RespConnection reader = Connect();
+        client.Run("XGROUP CREATE s g $ MKSTREAM").IsOk();
+        reader.SendCommand("XREADGROUP GROUP g c BLOCK 0 STREAMS s >");
+        WaitUntilBlocked(1);
+        client.Run("PEXPIRE s 20").IsInteger(1);
+        reader.Read().IsError("NOGROUP No such key 's' or consumer group 'g' in XREADGROUP with GROUP option");
+    }
+
+    [Fact]
+    public async Task Concurrent_pushes_and_pops_lose_and_repeat_nothing()
+    {
+        const int Producers = 4;
+        const int EachPushes = 3_000;
+        const int Consumers = 6;
+        var taken = new ConcurrentBag<string>();
+        CancellationToken stop = TestContext.Current.CancellationToken;
+        Task[] consumers = [.. Enumerable.Range(0, Consumers).Select(consumer => Task.Factory.StartNew(() => Consume(consumer, taken), stop, TaskCreationOptions.LongRunning, TaskScheduler.Default))];
+        Task[] producers = [.. Enumerable.Range(0, Producers).Select(producer => Task.Factory.StartNew(
+            () =>
+            {
+                using RespConnection client = Connect();
+                for (int i = 0; i < EachPushes; i++) client.Run($"{(i % 2 == 0 ? "RPUSH" : "LPUSH")} {(i % 3 == 0 ? "a" : "b")} {producer}:{i}");
+            },
+            stop, TaskCreationOptions.LongRunning, TaskScheduler.Default))];
+        await Task.WhenAll(producers).WaitAsync(TimeSpan.FromMilliseconds(PatienceMs), stop);
+        using RespConnection last = Connect();
+        for (int i = 0; i < Consumers; i++) last.Run("RPUSH c end");
+        await Task.WhenAll(consumers).WaitAsync(TimeSpan.FromMilliseconds(PatienceMs), stop);
+
+        Assert.Equal(Producers * EachPushes, taken.Count + Left("a") + Left("b") + Left("c"));
+        Assert.Equal(taken.Count, taken.Distinct().Count());
+        Assert.Equal(0, Left("a") + Left("b"));
+        Assert.Equal(0, _live.Server.Waiting.Count);
+    }
+
+    // A consumer of each kind: pops from both lists, or moves from one to another and pops there. The last key tells the end.
+    private void Consume(int consumer, ConcurrentBag<string> taken)
+    {
+        using RespConnection client = RespConnection.Connect(_live.Server.Port, PatienceMs);
+        while (true)
+        {
+            RespValue reply = client.Run((consumer % 3) switch
+            {
+                0 => "BLPOP a b c 0",
+                1 => "BRPOP b a c 0",
+                _ => "BLMPOP 0 3 b a c LEFT COUNT 3",
+            });
+            RespValue value = reply.Items[1];
+            string[] elements = value.IsAggregate ? [.. value.Items.Select(item => item.Text)] : [value.Text];
+            int ends = elements.Count(element => element == "end");
+            foreach (string element in elements.Where(element => element != "end")) taken.Add(element);
+            if (ends == 0) continue;
+            for (int i = 1; i < ends; i++) client.Run("RPUSH c end"); // those of others
+            return;
+        }
+    }
+
+    [Fact]
+    public async Task Elements_pass_through_a_chain_of_BLMOVE_in_order()
+    {
+        const int Elements = 2_000;
+        CancellationToken stop = TestContext.Current.CancellationToken;
+        Task[] movers = [.. Enumerable.Range(0, 3).Select(mover => Task.Factory.StartNew(
+            () =>
+            {
+                using RespConnection client = Connect();
+                for (int i = 0; i < Elements; i++) client.Run($"BLMOVE s{mover} s{mover + 1} LEFT RIGHT 0").IsBulk($"{i}");
+            },
+            stop, TaskCreationOptions.LongRunning, TaskScheduler.Default))];
+        Task last = Task.Factory.StartNew(
+            () =>
+            {
+                using RespConnection client = Connect();
+                for (int i = 0; i < Elements; i++) client.Run("BLPOP s3 0").IsArray("s3", $"{i}");
+            },
+            stop, TaskCreationOptions.LongRunning, TaskScheduler.Default);
+        using (RespConnection pusher = Connect())
+        {
+            for (int i = 0; i < Elements; i++) pusher.Run($"RPUSH s0 {i}");
+        }
+
+        await Task.WhenAll([.. movers, last]).WaitAsync(TimeSpan.FromMilliseconds(PatienceMs), stop);
+    }
+
+    [Fact]
+    public async Task Concurrent_pushes_timeouts_unblocks_and_closes_leak_nothing()
+    {
+        CancellationToken stop = TestContext.Current.CancellationToken;
+        long pushed = 0;
+        long taken = 0;
+        Task[] clients = [.. Enumerable.Range(0, 4).Select(seed => Task.Factory.StartNew(
+            () =>
+            {
+                var random = new Random(seed);
+                for (int i = 0; i < 300; i++)
+                {
+                    using RespConnection client = Connect();
+                    long id = client.Run("CLIENT ID").Number;
+                    for (int j = 0; j < 4; j++)
+                    {
+                        client.SendCommand($"BLPOP k{random.Next(2)} k{random.Next(2)} 0.00{random.Next(1, 5)}");
+                        if (random.Next(8) == 0) _live.Server.Execute("CLIENT", "UNBLOCK", id.ToString(CultureInfo.InvariantCulture));
+                        if (client.Read() is { IsNull: false, IsError: false }) Interlocked.Increment(ref taken);
+                    }
+
+                    if (random.Next(4) != 0) continue;
+                    client.SendCommand("BLPOP nosuch 0"); // closed while it waits
+                }
+            },
+            stop, TaskCreationOptions.LongRunning, TaskScheduler.Default))];
+        Task pusher = Task.Factory.StartNew(
+            () =>
+            {
+                using RespConnection client = Connect();
+                for (; clients.Any(task => !task.IsCompleted); pushed++) client.Run($"RPUSH k{pushed % 2} x");
+            },
+            stop, TaskCreationOptions.LongRunning, TaskScheduler.Default);
+        await Task.WhenAll([.. clients, pusher]).WaitAsync(TimeSpan.FromMilliseconds(2 * PatienceMs), stop);
+        Assert.Equal(pushed, taken + Left("k0") + Left("k1"));
+        WaitUntilBlocked(0);
+        Assert.Equal((0, 0), (_live.Server.Waiting.Keys, _live.Server.Waiting.WithDeadline));
+    }
+
+    [Fact]
+    public void Timeout_fires_within_ten_milliseconds()
+    {
+        using RespConnection client = Connect();
+        client.Run("BLPOP nosuch 0.01"); // so that code is there
+        double best = double.MaxValue; // of a few, or of as many as it takes where threads have to wait for a processor
+        for (int i = 0; i < 5 || (best > 10 && i < 200); i++)
+        {
+            long start = Stopwatch.GetTimestamp();
+            client.Run("BLPOP nosuch 0.05").IsNull();
+            double late = Stopwatch.GetElapsedTime(start).TotalMilliseconds - 50;
+            Assert.True(late > -2, $"{late} ms late");
+            best = Math.Min(best, late);
+        }
+
+        Assert.InRange(best, -2, 10);
+    }
+
+    [Fact]
+    public async Task In_process_caller_waits_on_its_own_thread()
+    {
+        InProcessClient waiting = _live.Server.CreateClient();
+        Task<RedKiteReply> pop = Task.Run(() => waiting.Execute("BLPOP", "k", "0"), TestContext.Current.CancellationToken);
+        WaitUntilBlocked(1);
+        Assert.Equal(1, _live.Server.Execute("RPUSH", "k", "x").Integer);
+        Assert.Equal("x", (await pop).Items[1].Text);
+        Assert.Equal(ReplyKind.Null, waiting.Execute("BLPOP", "k", "0.02").Kind);
+    }
+
+    [Fact]
+    public async Task Wait_of_an_in_process_caller_can_be_ended_by_another_thread()
+    {
+        InProcessClient waiting = _live.Server.CreateClient();
+        Assert.False(waiting.EndWait());
+        Task<RedKiteReply> pop = Task.Run(() => waiting.Execute("BLPOP", "k", "0"), TestContext.Current.CancellationToken);
+        WaitUntilBlocked(1);
+        Assert.True(waiting.EndWait());
+        Assert.Equal(ReplyKind.Null, (await pop).Kind);
+        Assert.False(waiting.EndWait());
+        Assert.Equal("PONG", waiting.Execute("PING").Text);
+    }
+
+    [Fact]
+    public async Task Stopping_server_ends_the_wait_of_an_in_process_caller()
+    {
+        RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        InProcessClient waiting = server.CreateClient();
+        Task<RedKiteReply> pop = Task.Run(() => waiting.Execute("BLPOP", "k", "0"), TestContext.Current.CancellationToken);
+        while (server.Waiting.Count == 0) await Task.Delay(1, TestContext.Current.CancellationToken);
+        await server.StopAsync();
+        await Assert.ThrowsAsync<ObjectDisposedException>(() => pop);
+    }
+
+    private RespConnection Connect() => RespConnection.Connect(_live.Server.Port, PatienceMs);
+
+    private long Left(string key) => _live.Server.Execute("LLEN", key).Integer;
+
+    private void WaitUntilBlocked(int count)
+    {
+        Stopwatch clock = Stopwatch.StartNew();
+        while (_live.Server.Waiting.Count != count && clock.ElapsedMilliseconds < PatienceMs) Thread.Sleep(1);
+        Assert.Equal(count, _live.Server.Waiting.Count);
+    }
+}
