@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using System.Runtime.CompilerServices;
 using RedKite.Protocol;
+using RedKite.Server.Changes;
 using RedKite.Server.Execution.Blocking;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
@@ -71,6 +72,15 @@ internal sealed class CommandExecutor
 
     /// <summary>Hashes of the keys that are locked for the command that executes, on the path that locks several.</summary>
     internal KeyHashes KeyHashes { get; } = new();
+
+    /// <summary>Whether a stripe that is locked for the command has observers, so that changes are recorded.</summary>
+    internal bool IsObserved { get; set; }
+
+    /// <summary>What the command changed, as far as it is observed.</summary>
+    internal ChangeList Changes { get; } = new();
+
+    /// <summary>The commands that stand for the request.</summary>
+    internal EffectWriter Effects { get; } = new();
 
     /// <summary>Whether commands execute where none may wait.</summary>
     internal bool DeniesBlocking { get; set; }

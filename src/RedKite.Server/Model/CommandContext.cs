@@ -1,6 +1,7 @@
 using System.Runtime.CompilerServices;
 using System.Text;
 using RedKite.Protocol;
+using RedKite.Server.Changes;
 using RedKite.Server.Execution;
 using RedKite.Store.Keyspace;
 
@@ -214,7 +215,53 @@ internal ref struct CommandContext
         return false;
     }
 
-    /// <summary>Says that the command changed so many things. This one call feeds all that follows from a change.</summary>
+    /// <summary>
+    /// Reports a change of a key. This one call feeds everything that follows from a change: blocked clients, notifications, the log,
+    /// counters.
+    /// </summary>
+    /// <param name="argument">The key's argument.</param>
+    /// <param name="keyEvent">What happened to the key, as Redis's notifications name it.</param>
+    /// <param name="count">How many changes it counts for in rdb_changes_since_last_save; 0 for a further event of one change.</param>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal readonly void Changed(int argument, KeyEvent keyEvent, long count = 1)
+    {
+        Metrics.Changes += count;
+        if (_executor.IsObserved) _executor.Changes.Add(keyEvent, Database.Index, HashOf(argument), this[argument]);
+    }
+
+    /// <summary>Reports a change of a key that is not an argument, or not in the selected database.</summary>
+    internal readonly void Changed(Database database, ReadOnlySpan<byte> key, ulong hash, KeyEvent keyEvent, long count = 1)
+    {
+        Metrics.Changes += count;
+        if (_executor.IsObserved) _executor.Changes.Add(keyEvent, database.Index, hash, key);
+    }
+
+    /// <summary>Reports that every key of a database may have changed. All stripes are locked.</summary>
+    internal readonly void ChangedDatabase(Database database, long count = 1)
+    {
+        Metrics.Changes += count;
+        if (_executor.IsObserved) _executor.Changes.Add(KeyEvent.Flush, database.Index, 0, []);
+    }
+
+    /// <summary>Whether anything observes the changes of this command, so that effects are worth preparing.</summary>
+    internal readonly bool IsObserved => _executor.IsObserved;
+
+    /// <summary>
+    /// Begins a command that replicas and the log get instead of the request, in the selected database. Needed where the request alone
+    /// does not determine the result. The arguments follow; without an observer nothing is recorded.
+    /// </summary>
+    /// <param name="name">The command's name.</param>
+    /// <param name="arguments">The number of arguments, the name included.</param>
+    internal readonly EffectWriter Effect(ReadOnlySpan<byte> name, int arguments)
+    {
+        _executor.Effects.ReplaceRequest();
+        return _executor.Effects.Begin(Database.Index, arguments, name);
+    }
+
+    /// <summary>Replicas and the log get nothing in place of the request, beyond what <see cref="Effect"/> writes.</summary>
+    internal readonly void ReplaceEffect() => _executor.Effects.ReplaceRequest();
+
+    /// <summary>Counts changes. Being replaced by the form that names the key.</summary>
     internal readonly void Changed(long changes = 1) => Metrics.Changes += changes;
 
     /// <summary>

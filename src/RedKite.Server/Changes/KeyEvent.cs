@@ -1,0 +1,191 @@
+namespace RedKite.Server.Changes;
+
+/// <summary>What happened to a key. The names are those of Redis's keyspace notifications: see <see cref="KeyEvents.Name"/>.</summary>
+internal enum KeyEvent : byte
+{
+    // Any type.
+    Del,
+    RenameFrom,
+    RenameTo,
+    MoveFrom,
+    MoveTo,
+    CopyTo,
+    Restore,
+    Expire,
+    Persist,
+    SortStore,
+
+    // Strings.
+    Set,
+    SetRange,
+    SetBit,
+    IncrBy,
+    IncrByFloat,
+    Append,
+    PfAdd,
+
+    // Lists.
+    LPush,
+    RPush,
+    LPop,
+    RPop,
+    LInsert,
+    LSet,
+    LRem,
+    LTrim,
+
+    // Hashes.
+    HSet,
+    HIncrBy,
+    HIncrByFloat,
+    HDel,
+    HExpire,
+    HPersist,
+    HExpired,
+
+    // Sets.
+    SAdd,
+    SRem,
+    SPop,
+    SInterStore,
+    SUnionStore,
+    SDiffStore,
+
+    // Sorted sets.
+    ZAdd,
+    ZIncr,
+    ZRem,
+    ZRemRangeByScore,
+    ZRemRangeByRank,
+    ZRemRangeByLex,
+    ZPopMin,
+    ZPopMax,
+    ZInterStore,
+    ZUnionStore,
+    ZDiffStore,
+    ZRangeStore,
+    GeoSearchStore,
+    GeoRadiusStore,
+
+    // Streams.
+    XAdd,
+    XTrim,
+    XDel,
+    XSetId,
+    XGroupCreate,
+    XGroupCreateConsumer,
+    XGroupDelConsumer,
+    XGroupDestroy,
+    XGroupSetId,
+
+    // Keys that go by themselves, come into being, or are missed.
+    Expired,
+    Evicted,
+    New,
+    KeyMiss,
+
+    /// <summary>All keys of a database, which no notification reports.</summary>
+    Flush,
+
+    /// <summary>A change that no notification reports.</summary>
+    Silent,
+}
+
+/// <summary>The classes of events that notify-keyspace-events selects, by its letters.</summary>
+internal enum KeyEventClass : byte
+{
+    None = 0,
+    Generic = (byte)'g',
+    String = (byte)'$',
+    List = (byte)'l',
+    Set = (byte)'s',
+    Hash = (byte)'h',
+    SortedSet = (byte)'z',
+    Stream = (byte)'t',
+    Expired = (byte)'x',
+    Evicted = (byte)'e',
+    New = (byte)'n',
+    KeyMiss = (byte)'m',
+}
+
+/// <summary>The names and classes of events.</summary>
+internal static class KeyEvents
+{
+    private static readonly (KeyEvent Event, KeyEventClass Class, string Name)[] Rows =
+    [
+        (KeyEvent.Del, KeyEventClass.Generic, "del"),
+        (KeyEvent.RenameFrom, KeyEventClass.Generic, "rename_from"),
+        (KeyEvent.RenameTo, KeyEventClass.Generic, "rename_to"),
+        (KeyEvent.MoveFrom, KeyEventClass.Generic, "move_from"),
+        (KeyEvent.MoveTo, KeyEventClass.Generic, "move_to"),
+        (KeyEvent.CopyTo, KeyEventClass.Generic, "copy_to"),
+        (KeyEvent.Restore, KeyEventClass.Generic, "restore"),
+        (KeyEvent.Expire, KeyEventClass.Generic, "expire"),
+        (KeyEvent.Persist, KeyEventClass.Generic, "persist"),
+        (KeyEvent.SortStore, KeyEventClass.List, "sortstore"),
+        (KeyEvent.Set, KeyEventClass.String, "set"),
+        (KeyEvent.SetRange, KeyEventClass.String, "setrange"),
+        (KeyEvent.SetBit, KeyEventClass.String, "setbit"),
+        (KeyEvent.IncrBy, KeyEventClass.String, "incrby"),
+        (KeyEvent.IncrByFloat, KeyEventClass.String, "incrbyfloat"),
+        (KeyEvent.Append, KeyEventClass.String, "append"),
+        (KeyEvent.PfAdd, KeyEventClass.String, "pfadd"),
+        (KeyEvent.LPush, KeyEventClass.List, "lpush"),
+        (KeyEvent.RPush, KeyEventClass.List, "rpush"),
+        (KeyEvent.LPop, KeyEventClass.List, "lpop"),
+        (KeyEvent.RPop, KeyEventClass.List, "rpop"),
+        (KeyEvent.LInsert, KeyEventClass.List, "linsert"),
+        (KeyEvent.LSet, KeyEventClass.List, "lset"),
+        (KeyEvent.LRem, KeyEventClass.List, "lrem"),
+        (KeyEvent.LTrim, KeyEventClass.List, "ltrim"),
+        (KeyEvent.HSet, KeyEventClass.Hash, "hset"),
+        (KeyEvent.HIncrBy, KeyEventClass.Hash, "hincrby"),
+        (KeyEvent.HIncrByFloat, KeyEventClass.Hash, "hincrbyfloat"),
+        (KeyEvent.HDel, KeyEventClass.Hash, "hdel"),
+        (KeyEvent.HExpire, KeyEventClass.Hash, "hexpire"),
+        (KeyEvent.HPersist, KeyEventClass.Hash, "hpersist"),
+        (KeyEvent.HExpired, KeyEventClass.Hash, "hexpired"),
+        (KeyEvent.SAdd, KeyEventClass.Set, "sadd"),
+        (KeyEvent.SRem, KeyEventClass.Set, "srem"),
+        (KeyEvent.SPop, KeyEventClass.Set, "spop"),
+        (KeyEvent.SInterStore, KeyEventClass.Set, "sinterstore"),
+        (KeyEvent.SUnionStore, KeyEventClass.Set, "sunionstore"),
+        (KeyEvent.SDiffStore, KeyEventClass.Set, "sdiffstore"),
+        (KeyEvent.ZAdd, KeyEventClass.SortedSet, "zadd"),
+        (KeyEvent.ZIncr, KeyEventClass.SortedSet, "zincr"),
+        (KeyEvent.ZRem, KeyEventClass.SortedSet, "zrem"),
+        (KeyEvent.ZRemRangeByScore, KeyEventClass.SortedSet, "zremrangebyscore"),
+        (KeyEvent.ZRemRangeByRank, KeyEventClass.SortedSet, "zremrangebyrank"),
+        (KeyEvent.ZRemRangeByLex, KeyEventClass.SortedSet, "zremrangebylex"),
+        (KeyEvent.ZPopMin, KeyEventClass.SortedSet, "zpopmin"),
+        (KeyEvent.ZPopMax, KeyEventClass.SortedSet, "zpopmax"),
+        (KeyEvent.ZInterStore, KeyEventClass.SortedSet, "zinterstore"),
+        (KeyEvent.ZUnionStore, KeyEventClass.SortedSet, "zunionstore"),
+        (KeyEvent.ZDiffStore, KeyEventClass.SortedSet, "zdiffstore"),
+        (KeyEvent.ZRangeStore, KeyEventClass.SortedSet, "zrangestore"),
+        (KeyEvent.GeoSearchStore, KeyEventClass.SortedSet, "geosearchstore"),
+        (KeyEvent.GeoRadiusStore, KeyEventClass.SortedSet, "georadiusstore"),
+        (KeyEvent.XAdd, KeyEventClass.Stream, "xadd"),
+        (KeyEvent.XTrim, KeyEventClass.Stream, "xtrim"),
+        (KeyEvent.XDel, KeyEventClass.Stream, "xdel"),
+        (KeyEvent.XSetId, KeyEventClass.Stream, "xsetid"),
+        (KeyEvent.XGroupCreate, KeyEventClass.Stream, "xgroup-create"),
+        (KeyEvent.XGroupCreateConsumer, KeyEventClass.Stream, "xgroup-createconsumer"),
+        (KeyEvent.XGroupDelConsumer, KeyEventClass.Stream, "xgroup-delconsumer"),
+        (KeyEvent.XGroupDestroy, KeyEventClass.Stream, "xgroup-destroy"),
+        (KeyEvent.XGroupSetId, KeyEventClass.Stream, "xgroup-setid"),
+        (KeyEvent.Expired, KeyEventClass.Expired, "expired"),
+        (KeyEvent.Evicted, KeyEventClass.Evicted, "evicted"),
+        (KeyEvent.New, KeyEventClass.New, "new"),
+        (KeyEvent.KeyMiss, KeyEventClass.KeyMiss, "keymiss"),
+        (KeyEvent.Flush, KeyEventClass.None, ""),
+        (KeyEvent.Silent, KeyEventClass.None, ""),
+    ];
+
+    private static readonly (KeyEventClass Class, string Name)[] ByEvent = [.. Rows.OrderBy(row => row.Event).Select(row => (row.Class, row.Name))];
+
+    /// <summary>The event's name in a notification; empty for an event that none reports.</summary>
+    internal static string Name(KeyEvent keyEvent) => ByEvent[(int)keyEvent].Name;
+
+    internal static KeyEventClass Class(KeyEvent keyEvent) => ByEvent[(int)keyEvent].Class;
+}
