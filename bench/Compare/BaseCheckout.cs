@@ -3,8 +3,8 @@ using RedKite.Figures;
 namespace RedKite.Compare;
 
 /// <summary>
-/// A revision of the repository in a git worktree of its own, under the temporary folder. On disposal, and at the latest
-/// when this program ends, it is removed with all that was built in it.
+/// A revision of the repository in its own git worktree under the temporary folder. Disposal, or the program's exit at the
+/// latest, removes it with its build output.
 /// </summary>
 internal sealed class BaseCheckout : IDisposable
 {
@@ -12,7 +12,7 @@ internal sealed class BaseCheckout : IDisposable
     private readonly Lock _disposal = new();
     private bool _isDisposed;
 
-    /// <exception cref="CannotMeasureException">There is no such revision, or git failed; nothing is left behind.</exception>
+    /// <exception cref="CannotMeasureException">The revision does not exist, or git failed; nothing is left behind.</exception>
     internal BaseCheckout(string repository, string revision)
     {
         _repository = repository;
@@ -40,15 +40,15 @@ internal sealed class BaseCheckout : IDisposable
 
     internal string Revision { get; }
 
-    /// <summary>The temporary folder around the worktree: what else is put there goes with it.</summary>
+    /// <summary>The temporary folder around the worktree; its other contents are removed with it.</summary>
     internal string Folder { get; } = Directory.CreateTempSubdirectory("redkite-base-").FullName;
 
     internal string Root => Path.Combine(Folder, "base");
 
     public void Dispose()
     {
-        // An interrupted run gets here from the signal's thread and from its own at once. The one that comes second waits for
-        // the first, since the program ends as soon as it returns: for the same reason the handler stays until all is done.
+        // An interrupted run arrives here twice at once, from the signal's thread and from its own. The second waits for the
+        // first, because the program exits as soon as it returns; for the same reason the handler blocks until everything is done.
         lock (_disposal)
         {
             if (_isDisposed) return;

@@ -2,28 +2,28 @@ using System.Globalization;
 
 namespace RedKite.Compare;
 
-/// <summary>What the command line asks for.</summary>
+/// <summary>The parsed command line.</summary>
 internal sealed record CompareOptions
 {
     internal const string Usage = """
         usage: ./dev bench compare BASE [options]             the working copy against a git revision
                ./dev bench compare --base DIR --diff DIR      two folders of BenchmarkDotNet's results
 
-        what (one of them at least, unless folders are given)
-          --filter GLOB       microbenchmarks, as './dev bench micro' takes them; can be given several times
-          --scenario LIST     server CPU for each operation: cpu-p1, cpu-p16, ... (the number is the pipeline's depth)
+        what (at least one, unless folders are given)
+          --filter GLOB       microbenchmarks, as in './dev bench micro'; may be repeated
+          --scenario LIST     server CPU per operation: cpu-p1, cpu-p16, ... (the number is the pipeline depth)
 
         options
-          --threshold 2%      differences up to this are none
-          --launches 3        how often each build is started, by turns
-          --iterations 10     microbenchmarks: measurements of a launch
-          --rounds 5          scenarios: measurements of a launch
-          --seconds 1         scenarios: length of a round of load
-          --keys 1000000      scenarios: keys, all loaded before
+          --threshold 2%      smaller differences count as none
+          --launches 3        alternating starts of each build
+          --iterations 10     microbenchmarks: measurements per launch
+          --rounds 5          scenarios: measurements per launch
+          --seconds 1         scenarios: length of a round
+          --keys 1000000      scenarios: keys, all loaded first
           --results DIR       keep the microbenchmarks' results in DIR/base and DIR/diff
 
-        Exit status: 0 nothing is slower, 1 something is slower or allocates more, 2 it cannot be said (inconclusive,
-        wrong arguments, or something that is needed did not build or start).
+        Exit status: 0 nothing is slower, 1 something is slower or allocates more, 2 no answer (inconclusive, invalid
+        arguments, or a failed build or start).
         """;
 
     private const string ScenarioPrefix = "cpu-p";
@@ -43,7 +43,7 @@ internal sealed record CompareOptions
     internal int Keys { get; private init; } = 1_000_000;
     internal string? ResultsFolder { get; private init; }
 
-    /// <exception cref="FormatException">An argument is not understood; the message says which.</exception>
+    /// <exception cref="FormatException">An argument is invalid; the message names it.</exception>
     internal static CompareOptions Parse(string[] arguments)
     {
         var options = new CompareOptions();
@@ -65,10 +65,10 @@ internal sealed record CompareOptions
                 "--seconds" => options with { Seconds = Number() },
                 "--keys" => options with { Keys = Number() },
                 "--results" => options with { ResultsFolder = Value() },
-                // A revision that began with a dash would be an option to git too.
+                // A revision that begins with a dash would be an option to git too.
                 _ when argument.StartsWith('-') => throw new FormatException($"{argument} is not an option"),
                 _ when options.Revision is null => options with { Revision = argument },
-                _ => throw new FormatException($"{argument}: there is one base, and it is {options.Revision}"),
+                _ => throw new FormatException($"{argument}: the base is already {options.Revision}"),
             };
         }
 
@@ -83,15 +83,15 @@ internal sealed record CompareOptions
         bool chosen = Filters.Count > 0 || Pipelines.Count > 0;
         if (folders && (BaseFolder is null || DiffFolder is null)) throw new FormatException("--base and --diff go together");
         if (folders && (Revision is not null || chosen)) throw new FormatException("--base and --diff measure nothing: they take no revision, --filter or --scenario");
-        if (!folders && Revision is null) throw new FormatException("the revision to compare with is missing");
-        if (!folders && !chosen) throw new FormatException("--filter or --scenario has to say what to compare");
+        if (!folders && Revision is null) throw new FormatException("the base revision is missing");
+        if (!folders && !chosen) throw new FormatException("--filter or --scenario is required");
         return this;
     }
 
     private static int ParseScenario(string name) =>
         name.StartsWith(ScenarioPrefix, StringComparison.Ordinal)
             ? ParseNumber("--scenario", name[ScenarioPrefix.Length..])
-            : throw new FormatException($"--scenario: {name} is not {ScenarioPrefix} and a pipeline's depth");
+            : throw new FormatException($"--scenario: {name} is not {ScenarioPrefix} followed by a pipeline depth");
 
     private static double ParsePercent(string option, string text) =>
         double.TryParse(text.TrimEnd('%'), NumberStyles.AllowDecimalPoint, CultureInfo.InvariantCulture, out double percent) && percent is > 0 and < 100
@@ -101,5 +101,5 @@ internal sealed record CompareOptions
     private static int ParseNumber(string option, string text) =>
         int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out int number) && number > 0
             ? number
-            : throw new FormatException($"{option}: {text} is not a whole number above zero");
+            : throw new FormatException($"{option}: {text} is not a positive integer");
 }

@@ -12,37 +12,37 @@ internal enum Verdict
     Faster,
     Slower,
 
-    /// <summary>The measurements do not suffice to say any of the others.</summary>
+    /// <summary>The measurements support none of the other verdicts.</summary>
     Inconclusive,
 }
 
-/// <summary>One benchmark in two builds, and what can be said of it.</summary>
+/// <summary>One benchmark in two builds, and the verdict.</summary>
 /// <remarks>
-/// Slower and faster are by more than the threshold, and same is within it: each is claimed only where a one-sided
+/// Slower and faster mean by more than the threshold, and same means within it. Each is claimed only if a one-sided
 /// Mann-Whitney test refutes the opposite, so that noise leads to no claim rather than to "same". A test of the means was
-/// rejected: one disturbed measurement moves them.
+/// rejected, because one disturbed measurement moves them.
 /// </remarks>
-/// <param name="Reason">Why, where the times alone do not say it.</param>
+/// <param name="Reason">The reason, unless the times alone explain the verdict.</param>
 internal sealed record Comparison(string Benchmark, Measurements Base, Measurements Diff, Verdict Verdict, string Reason)
 {
-    /// <summary>How often, at most, pure chance may lead to a claim.</summary>
-    internal const double ChanceMost = 0.01;
+    /// <summary>The maximum probability of a false claim.</summary>
+    internal const double ChanceMax = 0.01;
 
-    /// <summary>With four and four, even builds that are sorted apart could be chance: one order in seventy.</summary>
-    internal const int MeasurementsLeast = 5;
+    /// <summary>With four measurements each, even perfectly separated builds could be chance: one order in seventy.</summary>
+    internal const int MeasurementsMin = 5;
 
     /// <summary>
-    /// Of all pairs of a base's launch and a working copy's, the share that has to point in the verdict's direction: with
-    /// three launches each, all of them. Measurements of one launch are not independent, so that pooled ones alone would
-    /// take an unlucky launch for a change.
+    /// The share of pairs of a base launch and a working-copy launch that must point in the verdict's direction: with three
+    /// launches each, all of them. Measurements of one launch are correlated, so a test of the pooled ones alone would mistake
+    /// an unlucky launch for a change.
     /// </summary>
-    private const double AgreeingPairsLeast = 0.9;
+    private const double AgreeingPairsMin = 0.9;
 
     internal double BaseNs { get; } = MedianOrZero(Base.Pooled);
 
     internal double DiffNs { get; } = MedianOrZero(Diff.Pooled);
 
-    /// <summary>0.05 where the working copy takes 5 % longer.</summary>
+    /// <summary>0.05 if the working copy takes 5 % longer.</summary>
     internal double? Change => BaseNs > 0 ? DiffNs / BaseNs - 1 : null;
 
     internal static Comparison Of(string benchmark, Measurements before, Measurements after, double thresholdPercent)
@@ -53,7 +53,7 @@ internal sealed record Comparison(string Benchmark, Measurements Base, Measureme
 
     private static (Verdict Verdict, string Reason) Judge(Measurements before, Measurements after, double thresholdPercent)
     {
-        // Strictly, and before the time: allocations are exact where times are noisy, and are paid for later by all.
+        // Exact, and before the time: allocations have no noise, and the whole process pays for them later.
         if (after.BytesPerOperation > before.BytesPerOperation)
         {
             return (Verdict.Slower, $"allocates {after.BytesPerOperation - before.BytesPerOperation} bytes more");
@@ -64,7 +64,7 @@ internal sealed record Comparison(string Benchmark, Measurements Base, Measureme
             return (Verdict.Inconclusive, "allocations were measured in one of the builds only");
         }
 
-        if (before.Pooled.Length < MeasurementsLeast || after.Pooled.Length < MeasurementsLeast)
+        if (before.Pooled.Length < MeasurementsMin || after.Pooled.Length < MeasurementsMin)
         {
             return (Verdict.Inconclusive, $"too few measurements: {before.Pooled.Length} and {after.Pooled.Length}");
         }
@@ -89,17 +89,17 @@ internal sealed record Comparison(string Benchmark, Measurements Base, Measureme
         double[] longerNs = [.. longer.Launches.Select(Median.Of)];
         int pairs = shorterNs.Length * longerNs.Length;
         int agreeing = shorterNs.Sum(ns => longerNs.Count(other => other > ns));
-        return agreeing >= AgreeingPairsLeast * pairs
+        return agreeing >= AgreeingPairsMin * pairs
             ? (verdict, "")
             : (Verdict.Inconclusive, $"launches disagree: {agreeing} of {pairs} pairs");
     }
 
     // The test shifts its second sample by the threshold.
     private static bool IsLonger(Measurements one, Measurements other, Threshold threshold) =>
-        Chance(one, other, AlternativeHypothesis.Greater, threshold) < ChanceMost;
+        Chance(one, other, AlternativeHypothesis.Greater, threshold) < ChanceMax;
 
     private static bool IsWithin(Measurements one, Measurements other, Threshold threshold) =>
-        Chance(one, other, AlternativeHypothesis.Less, threshold) < ChanceMost;
+        Chance(one, other, AlternativeHypothesis.Less, threshold) < ChanceMax;
 
     private static double Chance(Measurements one, Measurements other, AlternativeHypothesis alternative, Threshold threshold) =>
         MannWhitneyTest.Instance.Perform(new Sample(one.Pooled), new Sample(other.Pooled), alternative, threshold).PValue;

@@ -3,7 +3,7 @@ using RedKite.Figures;
 
 namespace RedKite.Compare;
 
-/// <summary>All that was compared: as text, and as the program's exit status.</summary>
+/// <summary>All comparisons: as text, and as the program's exit status.</summary>
 internal sealed class ComparisonReport(double thresholdPercent)
 {
     internal const int NothingSlower = 0;
@@ -15,7 +15,7 @@ internal sealed class ComparisonReport(double thresholdPercent)
 
     internal IReadOnlyList<Comparison> Comparisons => _comparisons;
 
-    /// <summary>Compares the benchmarks that both builds have, and notes the others.</summary>
+    /// <summary>Compares the benchmarks that both builds have, and lists the others.</summary>
     internal void Add(IReadOnlyDictionary<string, Measurements> before, IReadOnlyDictionary<string, Measurements> after)
     {
         foreach ((string benchmark, Measurements measurements) in before.OrderBy(pair => pair.Key, StringComparer.Ordinal))
@@ -34,7 +34,7 @@ internal sealed class ComparisonReport(double thresholdPercent)
             .Select(benchmark => $"not in the base: {benchmark}"));
     }
 
-    /// <summary>What could not be told apart from a slowdown is no success: see docs/bench-compare.md.</summary>
+    /// <summary>An inconclusive result is not a success: see docs/bench-compare.md.</summary>
     internal int ExitStatus =>
         Count(Verdict.Slower) > 0 ? SomethingSlower
         : _comparisons.Count == 0 || Count(Verdict.Inconclusive) > 0 ? CannotCompare

@@ -1,18 +1,18 @@
 namespace RedKite.Compare;
 
-/// <summary>What one benchmark cost in one build.</summary>
+/// <summary>The measurements of one benchmark in one build.</summary>
 /// <param name="Launches">
-/// Nanoseconds for each operation, launch by launch in the order in which they were made: what a launch happened to get
-/// (addresses, the compiler's timing) is in all of its measurements.
+/// Nanoseconds per operation, by launch in order: the accidents of a launch (addresses, the compiler's timing) affect all
+/// of its measurements.
 /// </param>
-/// <param name="BytesPerOperation">Managed bytes allocated for each operation; null where that was not measured.</param>
+/// <param name="BytesPerOperation">Managed bytes allocated per operation; null if not measured.</param>
 internal sealed record Measurements(IReadOnlyList<double[]> Launches, long? BytesPerOperation)
 {
     internal double[] Pooled { get; } = [.. Launches.SelectMany(launch => launch)];
 
-    /// <summary>Of the same benchmark in two launches, the second one later.</summary>
+    /// <summary>Appends a later launch of the same benchmark.</summary>
     internal Measurements FollowedBy(Measurements later) => new(
         [.. Launches, .. later.Launches],
-        // The least: whatever else the process allocates meanwhile only adds.
+        // The minimum: other allocations of the process only add.
         BytesPerOperation is { } bytes && later.BytesPerOperation is { } laterBytes ? Math.Min(bytes, laterBytes) : null);
 }

@@ -4,12 +4,12 @@ using RedKite.Figures;
 namespace RedKite.Compare;
 
 /// <summary>
-/// The microbenchmarks of both builds, launched by turns: base, working copy, base, working copy. Each build measures its
-/// own mechanisms with its own benchmarks, in processes of its own.
+/// The microbenchmarks of both builds in alternating launches: base, working copy, base, working copy. Each build runs its
+/// own benchmarks in its own processes.
 /// </summary>
 internal static class MicrobenchmarkLaunches
 {
-    // A tenth of BenchmarkDotNet's own, so that several launches end in reasonable time.
+    // A tenth of BenchmarkDotNet's default, so that several launches finish in reasonable time.
     private const int IterationMs = 50;
     private const int WarmupIterations = 4;
 
@@ -19,13 +19,13 @@ internal static class MicrobenchmarkLaunches
         ExternalProgram.Run("dotnet", ["build", "bench/Microbenchmarks", "-c", "Release", "--nologo", "-v", "quiet"], root);
     }
 
-    /// <summary>Leaves the results in the folders "base" and "diff" of <paramref name="results"/>.</summary>
+    /// <summary>Writes the results to the folders "base" and "diff" of <paramref name="results"/>.</summary>
     internal static void Run(CompareOptions options, string baseRoot, string diffRoot, string results)
     {
         for (int launch = 1; launch <= options.Launches; launch++)
         {
             Console.Error.WriteLine($"microbenchmarks: launch {launch} of {options.Launches}");
-            // The names sort in the order of the launches.
+            // The names sort in launch order.
             string name = launch.ToString("D4", CultureInfo.InvariantCulture);
             Launch(options, baseRoot, Path.Combine(results, "base", name));
             Launch(options, diffRoot, Path.Combine(results, "diff", name));
@@ -35,8 +35,8 @@ internal static class MicrobenchmarkLaunches
     private static void Launch(CompareOptions options, string root, string results)
     {
         string program = Path.Combine(root, "artifacts", "bin", "RedKite.Microbenchmarks", "release", "RedKite.Microbenchmarks.dll");
-        // The build's own folder is the current one: where a benchmark is compiled by itself, BenchmarkDotNet looks for its
-        // project from there upwards.
+        // The current folder is the build's: BenchmarkDotNet searches its project upwards from there when it compiles a
+        // benchmark separately.
         ExternalProgram.Run(
             "dotnet",
             [

@@ -3,13 +3,13 @@ using RedKite.Figures;
 
 namespace RedKite.Compare;
 
-/// <summary>Says whether the working copy is slower than a base: './dev bench compare'. CompareOptions.Usage is the manual.</summary>
+/// <summary>Reports whether the working copy is slower than a base: './dev bench compare'. CompareOptions.Usage is the manual.</summary>
 internal static class Program
 {
     private static int Main(string[] arguments)
     {
-        // A run that is interrupted ends as a finished one does, through ProcessExit, which ends the servers and removes the
-        // base's checkout: left to itself, the runtime ends at these signals without raising it.
+        // An interrupted run must raise ProcessExit too, because its handlers stop the servers and remove the base's checkout.
+        // By default the runtime exits on these signals without raising it.
         using PosixSignalRegistration interrupt = PosixSignalRegistration.Create(PosixSignal.SIGINT, End);
         using PosixSignalRegistration terminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, End);
         using PosixSignalRegistration hangUp = PosixSignalRegistration.Create(PosixSignal.SIGHUP, End);
@@ -50,7 +50,7 @@ internal static class Program
     private static void CompareBuilds(CompareOptions options, ComparisonReport report, TextWriter output)
     {
         using var checkout = new BaseCheckout(Repository.Root, options.Revision!);
-        // Everything is built before anything is measured.
+        // Build everything before measuring anything.
         string[] roots = [checkout.Root, Repository.Root];
         foreach (string root in roots)
         {
@@ -61,7 +61,7 @@ internal static class Program
         output.WriteLine($"base {options.Revision} ({checkout.Revision[..12]}), {Machine.Description}");
         if (options.Filters.Count > 0)
         {
-            // Beside the base, so that it goes when the base does.
+            // Next to the base, so that it is removed with it.
             string results = options.ResultsFolder is { } kept ? NewFolder(kept) : Path.Combine(checkout.Folder, "results");
             MicrobenchmarkLaunches.Run(options, checkout.Root, Repository.Root, results);
             report.Add(ResultFolder.Read(Path.Combine(results, "base")), ResultFolder.Read(Path.Combine(results, "diff")));
@@ -74,7 +74,7 @@ internal static class Program
         }
     }
 
-    // Results of an earlier run there would be pooled with this one's.
+    // Results of an earlier run would be pooled with this one's.
     private static string NewFolder(string folder)
     {
         string path = Path.GetFullPath(folder);

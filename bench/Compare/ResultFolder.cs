@@ -4,12 +4,12 @@ using RedKite.Figures;
 namespace RedKite.Compare;
 
 /// <summary>
-/// Reads what BenchmarkDotNet's JSON exporters left in a folder and the folders in it. A benchmark that is in several
-/// reports was launched several times; launches follow each other in the order of their reports' paths.
+/// Reads BenchmarkDotNet's JSON reports in a folder and its subfolders. A benchmark in several reports was launched several
+/// times; the reports' paths give the order of the launches.
 /// </summary>
 internal static class ResultFolder
 {
-    /// <exception cref="CannotMeasureException">It holds no report, or one without the single measurements.</exception>
+    /// <exception cref="CannotMeasureException">The folder has no report, or one without individual measurements.</exception>
     internal static Dictionary<string, Measurements> Read(string folder)
     {
         if (!Directory.Exists(folder)) throw new CannotMeasureException($"{folder} is not a folder");
@@ -27,14 +27,14 @@ internal static class ResultFolder
         try
         {
             using JsonDocument document = JsonDocument.Parse(File.ReadAllText(file));
-            // Two exporters leave two reports of one run, which would count each measurement twice.
+            // Two exporters write two reports of one run, which would count each measurement twice.
             if (!runs.Add(Path.GetDirectoryName(file) + "/" + document.RootElement.GetProperty("Title").GetString())) return;
 
             HashSet<string> names = [];
             foreach (JsonElement benchmark in document.RootElement.GetProperty("Benchmarks").EnumerateArray())
             {
                 string name = Name(benchmark);
-                if (!names.Add(name)) throw new CannotMeasureException($"{file}: {name} ran as several jobs, which cannot be told apart");
+                if (!names.Add(name)) throw new CannotMeasureException($"{file}: {name} ran as several jobs, which the report does not distinguish");
                 Measurements launch = ReadBenchmark(benchmark);
                 measured[name] = measured.TryGetValue(name, out Measurements? earlier) ? earlier.FollowedBy(launch) : launch;
             }
@@ -46,7 +46,7 @@ internal static class ResultFolder
         }
     }
 
-    // The namespace is the same in all of them and only widens the table.
+    // The namespace is the same in all of them and would only widen the table.
     private static string Name(JsonElement benchmark)
     {
         string name = benchmark.GetProperty("FullName").GetString()!;
@@ -56,8 +56,8 @@ internal static class ResultFolder
 
     private static Measurements ReadBenchmark(JsonElement benchmark)
     {
-        // Result is what BenchmarkDotNet itself computes with: the benchmark's own time, without the loop around it. A
-        // benchmark that failed has none.
+        // BenchmarkDotNet itself computes with Result: the benchmark's own time, without the loop's overhead. A failed
+        // benchmark has none.
         IEnumerable<IGrouping<int, JsonElement>> launches = benchmark.GetProperty("Measurements").EnumerateArray()
             .Where(measurement => measurement.GetProperty("IterationMode").GetString() == "Workload")
             .Where(measurement => measurement.GetProperty("IterationStage").GetString() == "Result")

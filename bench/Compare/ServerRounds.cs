@@ -3,8 +3,8 @@ using RedKite.Figures;
 namespace RedKite.Compare;
 
 /// <summary>
-/// The CPU that a server of each build takes for an operation, under the same load by turns. A launch starts both servers
-/// anew and loads their keys; every other launch begins with the other build.
+/// Server CPU per operation of both builds under the same load, in interleaved rounds. Each launch starts both servers
+/// and loads their keys; every second launch begins with the other build.
 /// </summary>
 internal static class ServerRounds
 {
@@ -18,7 +18,7 @@ internal static class ServerRounds
         ExternalProgram.Run("dotnet", ["build", "src/RedKite.Host", "-c", "Release", "--nologo", "-v", "quiet"], root);
     }
 
-    /// <returns>By scenario, the base's measurements and the working copy's.</returns>
+    /// <returns>The base's and the working copy's measurements, by scenario.</returns>
     internal static (Dictionary<string, Measurements> Base, Dictionary<string, Measurements> Diff) Run(
         CompareOptions options, string baseRoot, string diffRoot)
     {

@@ -1,4 +1,4 @@
 namespace RedKite.Figures;
 
-/// <summary>Something that a scenario needs is missing or did not start. The message is for the person who ran it.</summary>
+/// <summary>A required program is missing or failed. The message is shown to the user.</summary>
 internal sealed class CannotMeasureException(string message) : Exception(message);

@@ -3,22 +3,22 @@ using System.Globalization;
 namespace RedKite.Figures;
 
 /// <summary>
-/// The CPU that a process has used, as the kernel counts it: the load generator and the other core do not change it, which
-/// is why the figures are built on it and not on operations per second.
+/// The CPU time of a process, as the kernel counts it. The load generator and the other core do not change it, so the figures
+/// use it instead of operations per second.
 /// </summary>
 /// <param name="UserSeconds">
-/// User mode, in steps of 10 ms. The kernel samples which mode a thread is in at each timer tick, so short runs are noisy.
+/// User mode, in steps of 10 ms. The kernel samples a thread's mode at each timer tick, so short runs are noisy.
 /// </param>
 /// <param name="TotalSeconds">User and system, of all threads, exact to the nanosecond.</param>
 internal readonly record struct CpuClock(double UserSeconds, double TotalSeconds)
 {
-    // USER_HZ: what /proc shows is scaled to this on every architecture that .NET runs on, whatever the kernel ticks at.
+    // USER_HZ: the unit of /proc on every architecture that .NET supports, whatever the kernel's tick rate.
     private const double TicksPerSecond = 100;
 
     internal static CpuClock Read(int processId)
     {
         string stat = File.ReadAllText($"/proc/{processId}/stat");
-        // The second field is the program's name in brackets and may hold spaces: fields are counted after the last bracket.
+        // The second field is the program's name in parentheses and may contain spaces, so count fields after the last one.
         string[] fields = stat[(stat.LastIndexOf(')') + 2)..].Split(' ');
         double userTicks = double.Parse(fields[11], CultureInfo.InvariantCulture);
 
@@ -28,7 +28,7 @@ internal readonly record struct CpuClock(double UserSeconds, double TotalSeconds
     public static CpuClock operator -(CpuClock after, CpuClock before) =>
         new(after.UserSeconds - before.UserSeconds, after.TotalSeconds - before.TotalSeconds);
 
-    /// <summary>Nanoseconds that a thread, named by its folder under /proc, was on a core.</summary>
+    /// <summary>Nanoseconds on a core of the thread with this folder under /proc.</summary>
     internal static long ReadOnCpuNs(string task)
     {
         try
@@ -37,7 +37,7 @@ internal readonly record struct CpuClock(double UserSeconds, double TotalSeconds
         }
         catch (IOException)
         {
-            return 0; // The thread ended between the listing and the reading.
+            return 0; // The thread ended after it was listed.
         }
     }
 }

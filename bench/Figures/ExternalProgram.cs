@@ -3,7 +3,7 @@ using System.Diagnostics;
 
 namespace RedKite.Figures;
 
-/// <summary>Programs that are run to their end, one at a time: compilers, load generators, benchmarks, git.</summary>
+/// <summary>Programs that run to completion, one at a time: compilers, load generators, benchmarks, git.</summary>
 internal static class ExternalProgram
 {
     private static Process? _running;
@@ -14,9 +14,9 @@ internal static class ExternalProgram
             .Select(folder => Path.Combine(folder, name))
             .FirstOrDefault(File.Exists);
 
-    /// <summary>Runs a program, in a folder if one is given, and waits for it.</summary>
-    /// <returns>What it printed on its standard output.</returns>
-    /// <exception cref="CannotMeasureException">It could not be started or failed; the message holds what it said.</exception>
+    /// <summary>Runs a program and waits for it, optionally in a given folder.</summary>
+    /// <returns>Its standard output.</returns>
+    /// <exception cref="CannotMeasureException">It did not start or failed; the message has its output.</exception>
     internal static string Run(string program, IEnumerable<string> arguments, string folder = "")
     {
         var start = new ProcessStartInfo(program, arguments)
@@ -27,20 +27,20 @@ internal static class ExternalProgram
         };
         using Process process = Start(start);
         Volatile.Write(ref _running, process);
-        // Both streams are drained at once: a full pipe would stop the program.
+        // Drain both streams concurrently: a full pipe would block the program.
         Task<string> errors = process.StandardError.ReadToEndAsync();
         string output = process.StandardOutput.ReadToEnd();
         process.WaitForExit();
         Volatile.Write(ref _running, null);
         if (process.ExitCode != 0)
         {
-            throw new CannotMeasureException($"{program} ended with status {process.ExitCode}: {output}{errors.Result}".TrimEnd());
+            throw new CannotMeasureException($"{program} exited with status {process.ExitCode}: {output}{errors.Result}".TrimEnd());
         }
 
         return output;
     }
 
-    /// <summary>Ends the program that another thread is waiting for, with all that it started: for a run that is interrupted.</summary>
+    /// <summary>Kills the program that another thread is waiting for, with its children, when a run is interrupted.</summary>
     internal static void EndRunning()
     {
         try
@@ -49,7 +49,7 @@ internal static class ExternalProgram
         }
         catch (InvalidOperationException)
         {
-            // It has just ended by itself.
+            // It has already exited.
         }
     }
 

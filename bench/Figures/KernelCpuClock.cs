@@ -3,8 +3,8 @@ using System.Runtime.InteropServices;
 namespace RedKite.Figures;
 
 /// <summary>
-/// CPU clocks of the kernel, user and system, in nanoseconds. That of the calling thread stands still while another thread
-/// has the core, so what it shows of an operation is the operation's own.
+/// The kernel's CPU clocks, user and system, in nanoseconds. The calling thread's clock stops while another thread has the
+/// core, so it measures the operation alone.
 /// </summary>
 internal static class KernelCpuClock
 {
@@ -17,7 +17,7 @@ internal static class KernelCpuClock
         return (time.Seconds * 1_000_000_000L) + time.Nanoseconds;
     }
 
-    /// <summary>The CPU that all threads of a process have used since it started, ended ones too.</summary>
+    /// <summary>The CPU time of all threads of a process since its start, including ended ones.</summary>
     internal static long ReadProcessNs(int processId)
     {
         int status = ReadClock((~processId << 3) | ScheduledTime, out TimeSpec time);

@@ -3,8 +3,8 @@ using System.Text;
 
 namespace RedKite.Figures;
 
-/// <summary>How a load generator spells its keys, so that the loader can put the very keys there that it will ask for.</summary>
-/// <param name="Digits">Leading zeros fill the number up to these; 0 for none.</param>
+/// <summary>The format of a load generator's keys, so that the loader can write the keys that the load will request.</summary>
+/// <param name="Digits">Minimum digits, with leading zeros; 0 for none.</param>
 internal sealed record KeyForm(string Prefix, int Digits)
 {
     internal const int BytesMax = 32;
@@ -17,7 +17,7 @@ internal sealed record KeyForm(string Prefix, int Digits)
 
     private readonly byte[] _prefix = Encoding.ASCII.GetBytes(Prefix);
 
-    /// <summary>Writes the key with this number, and returns its length in bytes.</summary>
+    /// <summary>Writes the key with this number and returns its length in bytes.</summary>
     internal int Write(Span<byte> destination, long number)
     {
         _prefix.CopyTo(destination);

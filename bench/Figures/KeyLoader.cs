@@ -8,8 +8,8 @@ using System.Text;
 namespace RedKite.Figures;
 
 /// <summary>
-/// Fills a server with numbered keys, over one connection with deep pipelines. Nothing is measured meanwhile, so it is
-/// built to be over soon.
+/// Loads numbered keys into a server over one connection with deep pipelines. Loading is not measured, so it only needs to
+/// be fast.
 /// </summary>
 internal static class KeyLoader
 {
@@ -26,15 +26,15 @@ internal static class KeyLoader
         if (loaded != $"{keys}") throw new CannotMeasureException($"{server.Name} holds {loaded} keys after {keys} were loaded");
     }
 
-    /// <summary>Sets the keys numbered 0 to <paramref name="keys"/> - 1, all of which expire at one moment.</summary>
+    /// <summary>Sets the keys numbered 0 to <paramref name="keys"/> - 1, all with the same expiry.</summary>
     internal static void LoadExpiring(ServerUnderTest server, KeyForm form, int keys, int valueBytes, DateTime expiry) =>
         Set(server, form, keys, valueBytes, new DateTimeOffset(expiry).ToUnixTimeMilliseconds());
 
     /// <summary>
     /// Sets one key many times and deletes it: afterwards the server's code is compiled and its buffers are allocated, but
-    /// it holds no data.
+    /// it has no data.
     /// </summary>
-    /// <returns>How long a key took.</returns>
+    /// <returns>The time per key.</returns>
     internal static TimeSpan WarmUp(ServerUnderTest server, int valueBytes)
     {
         const int Repetitions = 500_000;

@@ -4,21 +4,21 @@ using System.Text.Json;
 
 namespace RedKite.Figures;
 
-/// <param name="Sets">How many SETs come with <paramref name="Gets"/> GETs.</param>
+/// <param name="Sets">SETs per <paramref name="Gets"/> GETs.</param>
 internal sealed record Workload(int Keys, int ValueBytes, int Clients, int Seconds, int Sets = 1, int Gets = 10);
 
-/// <param name="P99Ms">Null where the generator does not tell.</param>
+/// <param name="P99Ms">Null if the generator does not report it.</param>
 internal readonly record struct LoadResult(double Operations, double PerSecond, double? P99Ms, double? P999Ms);
 
 /// <summary>
-/// The load: memtier_benchmark where it is on PATH, else redis-benchmark, each in a process of its own on the load's cores.
-/// Both ask for random keys. memtier_benchmark mixes SETs and GETs and runs for a time; redis-benchmark runs a number of
+/// The load: memtier_benchmark if it is on PATH, otherwise redis-benchmark, in a process of its own on the load's cores.
+/// Both request random keys. memtier_benchmark mixes SETs and GETs for a given time; redis-benchmark runs a number of
 /// SETs and then a number of GETs.
 /// </summary>
 internal sealed class LoadGenerator
 {
-    // What redis-benchmark's one thread reaches for each unit of pipeline: a round lasts about the seconds asked for at
-    // depth 1, and less at the depths above 16, where its rate no longer grows with the depth.
+    // The rate of redis-benchmark's single thread per unit of pipeline depth. A round lasts about the requested seconds at
+    // depth 1, and less at depths above 16, where its rate stops growing.
     private const int OperationsPerSecondAndDepth = 40_000;
     private const int GrowingDepthMax = 16;
     private const int RoundOperationsMin = 20_000;
@@ -45,7 +45,7 @@ internal sealed class LoadGenerator
     internal LoadResult Run(int port, Workload workload, int pipeline) =>
         _memtier is not null ? RunMemtier(port, workload, pipeline) : RunRedisBenchmark(port, workload, pipeline);
 
-    /// <summary>GETs alone, an exact number of them, of the keys of <see cref="KeyForm.RedisBenchmark"/>.</summary>
+    /// <summary>An exact number of GETs of the keys of <see cref="KeyForm.RedisBenchmark"/>.</summary>
     internal void RunGets(int port, int keys, int clients, int pipeline, long count)
     {
         if (_redisBenchmark is null) throw new CannotMeasureException("redis-benchmark is not on PATH");
@@ -95,7 +95,7 @@ internal sealed class LoadGenerator
         JsonElement totals = all.GetProperty("Totals");
         JsonElement percentiles = totals.GetProperty("Percentile Latencies");
         double perSecond = totals.GetProperty("Ops/sec").GetDouble();
-        // The run lasts a little longer than was asked for; versions that do not say by how much leave the asked time.
+        // The run lasts a little longer than requested; for versions that do not report the duration, the requested one counts.
         double seconds = all.TryGetProperty("Runtime", out JsonElement runtime) && runtime.TryGetProperty("Total duration", out JsonElement ms)
             ? ms.GetDouble() / 1000
             : askedSeconds;

@@ -1,12 +1,12 @@
 namespace RedKite.Figures;
 
 /// <summary>
-/// How many of the GETs found their key, by the server's own count. A GET that finds nothing is cheaper, so a figure is
-/// only worth what is known about this.
+/// The share of GETs that found their key, by the server's own counters. A miss is cheaper than a hit, so a figure means
+/// nothing without it.
 /// </summary>
 internal static class Lookups
 {
-    /// <summary>Null from a server that does not count them, such as the floor.</summary>
+    /// <summary>Returns null for a server that does not count them, such as the floor.</summary>
     internal static (long Hits, long Lookups)? Read(ServerUnderTest server)
     {
         using RespConnection connection = server.Connect();

@@ -3,8 +3,8 @@ using System.Globalization;
 namespace RedKite.Figures;
 
 /// <summary>
-/// The machine that the figures are made on, and which of its cores do what. The server and the load never share a core
-/// where there are two, so that the load does not evict the server's caches while it is being measured.
+/// The machine, and the roles of its cores. With two cores the server and the load never share one, so that the load does
+/// not evict the server's caches during the measurement.
 /// </summary>
 internal static class Machine
 {

@@ -1,6 +1,6 @@
 namespace RedKite.Figures;
 
-/// <summary>The middle of several rounds: one round that the machine disturbed does not move it.</summary>
+/// <summary>The median over rounds, which one disturbed round does not move.</summary>
 internal static class Median
 {
     internal static double Of(IEnumerable<double> values)
@@ -10,7 +10,7 @@ internal static class Median
         return sorted.Length % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
     }
 
-    /// <summary>Null where no round was able to tell.</summary>
+    /// <summary>Returns null if no round has a value.</summary>
     internal static double? OfKnown(IEnumerable<double?> values)
     {
         double[] known = [.. values.OfType<double>()];
@@ -18,8 +18,8 @@ internal static class Median
     }
 
     /// <summary>
-    /// The median of the ratios of rounds that stood next to each other, rather than the ratio of two medians: what slowed
-    /// the machine for a while slowed both sides of a pair.
+    /// The median of the ratios of adjacent rounds, rather than the ratio of two medians: a slow phase of the machine affects
+    /// both sides of a pair.
     /// </summary>
     internal static double OfRatios(IEnumerable<double> numerators, IEnumerable<double> denominators) =>
         Of(numerators.Zip(denominators, (numerator, denominator) => numerator / denominator));

@@ -2,7 +2,7 @@ using System.Globalization;
 
 namespace RedKite.Figures;
 
-/// <summary>A process's resident set, counted page by page: the cheaper counters of /proc may lag by some hundred KiB.</summary>
+/// <summary>A process's resident set, counted by page: the cheaper counters of /proc may lag by hundreds of KiB.</summary>
 internal static class ResidentMemory
 {
     internal static long ReadBytes(int processId)

@@ -6,15 +6,14 @@ using System.Text;
 namespace RedKite.Figures;
 
 /// <summary>
-/// A connection for what surrounds a measurement: a command and its reply at a time. The measured load does not come from
-/// here.
+/// A connection for setup and observation, one command and reply at a time. The measured load does not use it.
 /// </summary>
 internal sealed class RespConnection : IDisposable
 {
     private readonly Socket _socket = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
     private readonly BufferedStream _input;
 
-    /// <exception cref="SocketException">Nothing listens there.</exception>
+    /// <exception cref="SocketException">Nothing listens on the port.</exception>
     internal RespConnection(int port)
     {
         try
@@ -30,8 +29,8 @@ internal sealed class RespConnection : IDisposable
     }
 
     /// <summary>
-    /// The reply as text: a status, a bulk string or a number, empty for null, and the number of its elements for an array,
-    /// which must be empty.
+    /// The reply as text: a status, a bulk string or a number, empty for null, and for an array, which must be empty, its
+    /// length.
     /// </summary>
     /// <exception cref="CannotMeasureException">The server replied with an error.</exception>
     internal string Run(params string[] command)
@@ -54,7 +53,7 @@ internal sealed class RespConnection : IDisposable
         };
     }
 
-    /// <summary>A number among the fields of INFO; null from a server that does not tell it.</summary>
+    /// <summary>A numeric field of INFO, or null if the server lacks it.</summary>
     internal long? ReadInfo(string section, string field)
     {
         string? line = Array.Find(Run("INFO", section).Split("\r\n"), line => line.StartsWith(field + ":", StringComparison.Ordinal));

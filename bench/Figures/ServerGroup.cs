@@ -2,12 +2,12 @@ using System.Collections;
 
 namespace RedKite.Figures;
 
-/// <summary>Servers that run side by side and end together, also when one of them does not start.</summary>
+/// <summary>Servers that run at the same time and stop together, even if one of them fails to start.</summary>
 internal sealed class ServerGroup : IReadOnlyList<ServerUnderTest>, IDisposable
 {
     private readonly List<ServerUnderTest> _servers = [];
 
-    /// <param name="starting">Starts a server with each step of its enumeration.</param>
+    /// <param name="starting">Starts one server per step of its enumeration.</param>
     internal ServerGroup(IEnumerable<ServerUnderTest> starting)
     {
         try

@@ -1,13 +1,13 @@
 namespace RedKite.Figures;
 
-/// <summary>How one of the measured programs is started. Nothing that it holds outlives the measurement.</summary>
+/// <summary>The command of a measured program, which keeps no data after the measurement.</summary>
 /// <param name="Name">The name in tables.</param>
-/// <param name="Command">A shell command line, with {port}, {dir} and {loops} to be filled in.</param>
+/// <param name="Command">A shell command line in which {port}, {dir} and {loops} are substituted.</param>
 internal sealed record ServerKind(string Name, string Command)
 {
     private const string RedisArguments = "--port {port} --bind 127.0.0.1 --dir {dir} --save '' --appendonly no --maxclients 20000";
 
-    /// <summary>The command of the RedKite that was built last.</summary>
+    /// <summary>The command of the current build of RedKite.</summary>
     internal static string RedKiteCommand => RedKite("redkite", Repository.HostProgram).Command;
 
     internal string Fill(int port, string folder, int loops) => Command
@@ -18,10 +18,10 @@ internal sealed record ServerKind(string Name, string Command)
     internal static ServerKind RedKite(Options options) =>
         options.RedKiteCommand is { } command ? new("redkite", command) : RedKite("redkite", Repository.HostProgram);
 
-    /// <summary>RedKite as a certain build made it.</summary>
+    /// <summary>RedKite from a given build.</summary>
     internal static ServerKind RedKite(string name, string program) => new(name, $"'{program}' {RedisArguments} --loops {{loops}}");
 
-    /// <summary>The servers that were asked for and that this machine has; a note in the report for each that it has not.</summary>
+    /// <summary>The requested servers that this machine has; adds a note to the report for each missing one.</summary>
     internal static List<ServerKind> Available(Options options, Report report, bool withFloor = false)
     {
         List<ServerKind> kinds = [];

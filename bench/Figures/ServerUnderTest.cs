@@ -6,9 +6,9 @@ using System.Net.Sockets;
 namespace RedKite.Figures;
 
 /// <summary>
-/// One running server: started on a free port in a folder of its own and pinned to its cores; on disposal, and at the
-/// latest when this program ends, it is killed by its process id and its folder is deleted. Killing loses nothing, since
-/// it holds only what a scenario put there.
+/// A running server, started on a free port in a folder of its own and pinned to its cores. Disposal, or the program's exit
+/// at the latest, kills it by process id and deletes its folder. Killing loses nothing, because it only holds data of the
+/// scenario.
 /// </summary>
 internal sealed class ServerUnderTest : IDisposable
 {
@@ -37,9 +37,9 @@ internal sealed class ServerUnderTest : IDisposable
 
     internal long ResidentBytes => ResidentMemory.ReadBytes(ProcessId);
 
-    /// <param name="name">The name in tables, where it differs from the kind's.</param>
-    /// <param name="descriptorsMax">The limit of open files to start it with, where the machine's own is too low.</param>
-    /// <exception cref="CannotMeasureException">It does not answer; the message holds the end of what it printed.</exception>
+    /// <param name="name">The name in tables, if it differs from the kind's.</param>
+    /// <param name="descriptorsMax">The open file limit to start it with, if the machine's is too low.</param>
+    /// <exception cref="CannotMeasureException">It does not reply; the message has the end of its output.</exception>
     internal static ServerUnderTest Start(
         ServerKind kind, string? name = null, int loops = 1, string cpus = Machine.ServerCpus, int? descriptorsMax = null)
     {
@@ -47,7 +47,7 @@ internal sealed class ServerUnderTest : IDisposable
         string folder = Directory.CreateTempSubdirectory("redkite-figures-").FullName;
         string limit = descriptorsMax is { } files ? string.Create(CultureInfo.InvariantCulture, $"prlimit --nofile={files}:{files} ") : "";
         string pinning = ExternalProgram.Find("taskset") is null ? "" : $"taskset -c {cpus} ";
-        // Each program replaces the one before it (exec), so the process id that is measured is the server's.
+        // Each program replaces the previous one (exec), so the measured process id is the server's.
         string command = $"exec {limit}{pinning}{kind.Fill(port, folder, loops)} >'{folder}/output' 2>&1 </dev/null";
         Process process = Process.Start("/bin/sh", ["-c", command]);
 
@@ -63,7 +63,7 @@ internal sealed class ServerUnderTest : IDisposable
 
     public void Dispose()
     {
-        // An interrupted run gets here from the signal's thread and from its own at once.
+        // An interrupted run arrives here twice at once, from the signal's thread and from its own.
         if (Interlocked.Exchange(ref _disposals, 1) != 0) return;
         AppDomain.CurrentDomain.ProcessExit -= OnProgramExit;
         _process.Kill();
@@ -87,7 +87,7 @@ internal sealed class ServerUnderTest : IDisposable
             }
             catch (Exception notYet) when (notYet is SocketException or IOException)
             {
-                Thread.Sleep(1); // short: the start is a figure too
+                Thread.Sleep(1); // short, because the start-up time is measured too
             }
         }
 

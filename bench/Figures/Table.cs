@@ -4,13 +4,13 @@ using System.Text.Json.Nodes;
 
 namespace RedKite.Figures;
 
-/// <param name="Name">The heading, and the name in JSON, with its unit last.</param>
-/// <param name="Format">How numbers are shown, for example "F2"; JSON holds them in full.</param>
+/// <param name="Name">The heading, and the name in JSON, with the unit last.</param>
+/// <param name="Format">The format of numbers, for example "F2"; JSON has full precision.</param>
 internal readonly record struct Column(string Name, string Format = "F0");
 
 /// <summary>
-/// One table of figures, which knows its three forms: aligned text, Markdown and JSON. A cell is a string, a number, or
-/// null for what was not measured.
+/// A table of figures that can be written as aligned text, Markdown and JSON. A cell is a string, a number, or null if not
+/// measured.
 /// </summary>
 internal sealed class Table(string title, params Column[] columns)
 {

@@ -3,16 +3,16 @@ using System.Text.Json.Nodes;
 
 namespace RedKite.Figures;
 
-/// <summary>A figure and the bound that it has to keep.</summary>
-internal sealed record Target(string Figure, double Value, double Bound, bool IsLeast)
+/// <summary>A figure and the bound that it must meet.</summary>
+internal sealed record Target(string Figure, double Value, double Bound, bool IsMinimum)
 {
-    /// <summary>The figure is good from <paramref name="bound"/> upwards.</summary>
-    internal static Target AtLeast(double bound, string figure, double value) => new(figure, value, bound, IsLeast: true);
+    /// <summary>The figure must be <paramref name="bound"/> or more.</summary>
+    internal static Target AtLeast(double bound, string figure, double value) => new(figure, value, bound, IsMinimum: true);
 
-    /// <summary>The figure is good up to <paramref name="bound"/>.</summary>
-    internal static Target AtMost(double bound, string figure, double value) => new(figure, value, bound, IsLeast: false);
+    /// <summary>The figure must be <paramref name="bound"/> or less.</summary>
+    internal static Target AtMost(double bound, string figure, double value) => new(figure, value, bound, IsMinimum: false);
 
-    internal bool IsMet => IsLeast ? Value >= Bound : Value <= Bound;
+    internal bool IsMet => IsMinimum ? Value >= Bound : Value <= Bound;
 
     internal static Table ToTable(IEnumerable<Target> targets)
     {
@@ -20,7 +20,7 @@ internal sealed record Target(string Figure, double Value, double Bound, bool Is
         foreach (Target target in targets)
         {
             string bound = target.Bound.ToString("0.##", CultureInfo.InvariantCulture);
-            table.Add(target.Figure, target.Value, $"at {(target.IsLeast ? "least" : "most")} {bound}", target.IsMet ? "yes" : "NO");
+            table.Add(target.Figure, target.Value, $"at {(target.IsMinimum ? "least" : "most")} {bound}", target.IsMet ? "yes" : "NO");
         }
 
         return table;
@@ -30,7 +30,7 @@ internal sealed record Target(string Figure, double Value, double Bound, bool Is
     {
         ["figure"] = Figure,
         ["measured"] = Value,
-        [IsLeast ? "atLeast" : "atMost"] = Bound,
+        [IsMinimum ? "atLeast" : "atMost"] = Bound,
         ["met"] = IsMet,
     };
 }

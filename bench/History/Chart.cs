@@ -3,16 +3,16 @@ using System.Xml.Linq;
 
 namespace RedKite.History;
 
-/// <param name="Position">The revision's place among those of the chart.</param>
+/// <param name="Position">The revision's index on the chart's x axis.</param>
 internal readonly record struct ChartPoint(int Position, double Value, bool IsHollow, string Title);
 
-/// <param name="StyleClass">The class that gives the series its colour, the same in every chart.</param>
+/// <param name="StyleClass">The CSS class with the series' colour, the same in every chart.</param>
 internal sealed record ChartSeries(string StyleClass, IReadOnlyList<ChartPoint> Points);
 
-/// <summary>A line chart as inline SVG: a line and points for each series, and the values' bounds beside them.</summary>
+/// <summary>A line chart as inline SVG, with a line and points per series and the bounds of the values.</summary>
 /// <remarks>
-/// The axis does not begin at zero, since a change of a few percent is what a history is read for; it spans at least a
-/// tenth of the value, so that noise does not look like mountains.
+/// The axis does not start at zero, because the changes of interest are a few percent. It spans at least a tenth of the
+/// value, so that noise stays small.
 /// </remarks>
 internal static class Chart
 {
@@ -20,9 +20,9 @@ internal static class Chart
     private const int Height = 150;
     private const int Left = 70;
     private const int Margin = 12;
-    private const double SpanShareLeast = 0.1;
+    private const double SpanShareMin = 0.1;
 
-    internal static XElement Draw(int positions, IReadOnlyList<ChartSeries> series)
+    internal static XElement Render(int positions, IReadOnlyList<ChartSeries> series)
     {
         (double low, double high) = Bounds(series);
         var svg = new XElement("svg", new XAttribute("viewBox", $"0 0 {Width} {Height}"), new XAttribute("role", "img"));
@@ -55,7 +55,7 @@ internal static class Chart
         double Y(ChartPoint point) => Margin + (high - point.Value) / (high - low) * (Height - 2 * Margin);
     }
 
-    /// <summary>As many digits as a person compares: five, at most four of them after the point.</summary>
+    /// <summary>At most five digits, at most four of them after the decimal point.</summary>
     internal static string Number(double value) => Math.Abs(value) >= 10_000
         ? value.ToString("N0", CultureInfo.InvariantCulture)
         : value.ToString("0.####", CultureInfo.InvariantCulture);
@@ -64,9 +64,9 @@ internal static class Chart
     {
         double low = series.SelectMany(one => one.Points).Min(point => point.Value);
         double high = series.SelectMany(one => one.Points).Max(point => point.Value);
-        double spanLeast = Math.Max(Math.Abs(low), Math.Abs(high)) * SpanShareLeast;
-        double widened = Math.Max(0, (spanLeast - (high - low)) / 2);
-        // All values are zero: any bounds do, as long as they differ.
+        double spanMin = Math.Max(Math.Abs(low), Math.Abs(high)) * SpanShareMin;
+        double widened = Math.Max(0, (spanMin - (high - low)) / 2);
+        // All values are zero: any different bounds will do.
         return high - low + widened > 0 ? (low - widened, high + widened) : (low - 1, high + 1);
     }
 

@@ -3,19 +3,19 @@ namespace RedKite.History;
 internal enum HistoryVerb
 {
     Record,
-    Draw,
+    History,
 }
 
-/// <summary>What the command line asks for.</summary>
+/// <summary>The parsed command line.</summary>
 internal sealed record HistoryOptions
 {
     internal const string Usage = """
-        usage: ./dev bench record [options] [-- options of './dev bench']    measure, and append to the results file
-               ./dev bench history [options]                                 draw the results file as a page
+        usage: ./dev bench record [options] [-- options of './dev bench']    measure and append to the results file
+               ./dev bench history [options]                                 chart the results file as a page
 
         record
           --scenarios LIST    of './dev bench --help' (default cpu,memory, in short forms)
-          --allow-dirty       measure a working copy with changes too, and mark the record
+          --allow-dirty       also measure a working copy with changes, and mark the record
 
         history
           --out FILE          the page (default artifacts/history.html)
@@ -23,7 +23,7 @@ internal sealed record HistoryOptions
         both
           --results FILE      the results file (default bench/results.ndjson)
 
-        Exit status: 0 done, 2 wrong arguments, changes that are not committed, a malformed line, or nothing measured.
+        Exit status: 0 done, 2 invalid arguments, uncommitted changes, a malformed line, or no measurement.
         """;
 
     internal HistoryVerb Verb { get; private init; }
@@ -31,11 +31,11 @@ internal sealed record HistoryOptions
     internal bool AllowDirty { get; private init; }
     internal IReadOnlyList<string> Settings { get; private init; } = [];
 
-    /// <summary>Relative to the repository, as are all paths here.</summary>
+    /// <summary>Relative to the repository, like all paths here.</summary>
     internal string ResultsFile { get; private init; } = History.ResultsFile.RepositoryPath;
     internal string Page { get; private init; } = "artifacts/history.html";
 
-    /// <exception cref="FormatException">An argument is not understood; the message says which.</exception>
+    /// <exception cref="FormatException">An argument is invalid; the message names it.</exception>
     internal static HistoryOptions Parse(string[] arguments)
     {
         var options = new HistoryOptions
@@ -43,8 +43,8 @@ internal sealed record HistoryOptions
             Verb = arguments.FirstOrDefault() switch
             {
                 "record" => HistoryVerb.Record,
-                "history" => HistoryVerb.Draw,
-                _ => throw new FormatException("record or history has to come first"),
+                "history" => HistoryVerb.History,
+                _ => throw new FormatException("the first argument must be record or history"),
             },
         };
         bool records = options.Verb == HistoryVerb.Record;

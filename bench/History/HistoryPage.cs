@@ -5,12 +5,12 @@ using System.Xml.Linq;
 namespace RedKite.History;
 
 /// <summary>
-/// The results file as one page that needs nothing else: a chart for each figure, a series for each machine, a point for
-/// each record. It is well-formed XML as well as HTML, so that escaping is the XML writer's.
+/// The results file as one self-contained page: a chart per figure, a series per machine, a point per record. It is
+/// well-formed XML as well as HTML, so the XML writer does the escaping.
 /// </summary>
 internal static class HistoryPage
 {
-    // A ninth machine is drawn like the first: the points' titles tell them apart.
+    // A ninth machine has the first one's colour; the points' titles distinguish them.
     private const int Colours = 8;
     private const int RevisionDigits = 12;
 
@@ -38,7 +38,7 @@ internal static class HistoryPage
 
         """;
 
-    internal static string Draw(IReadOnlyList<HistoryRecord> records)
+    internal static string Render(IReadOnlyList<HistoryRecord> records)
     {
         string[] machines = [.. records.Select(record => record.Machine).Distinct()];
         var body = new XElement("body",
@@ -78,7 +78,7 @@ internal static class HistoryPage
                     StyleClass(Array.IndexOf(machines, machine.Key)),
                     [.. machine.Select(record => ToPoint(record, figure, revisions)).OrderBy(point => point.Position)])),
             ];
-            charts.Add(new XElement("figure", new XElement("figcaption", Clean(figure)), Chart.Draw(revisions.Length, series)));
+            charts.Add(new XElement("figure", new XElement("figcaption", Clean(figure)), Chart.Render(revisions.Length, series)));
         }
 
         return charts;
@@ -94,7 +94,7 @@ internal static class HistoryPage
 
     private static string StyleClass(int machine) => $"s{machine % Colours}";
 
-    // XML has no form for most control characters, not even an escaped one.
+    // XML cannot represent most control characters, not even escaped.
     private static string Clean(string text) => string.Create(text.Length, text, static (characters, source) =>
     {
         for (int i = 0; i < characters.Length; i++)

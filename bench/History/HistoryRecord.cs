@@ -6,14 +6,14 @@ namespace RedKite.History;
 
 /// <summary>One scenario's figures at one revision on one machine: a line of the results file.</summary>
 /// <param name="Revision">The commit's full hash.</param>
-/// <param name="Dirty">The working copy held more than that commit.</param>
-/// <param name="Date">When it was measured: UTC, ISO 8601, to the second.</param>
-/// <param name="Settings">The options that the scenario ran with; figures of different settings do not compare.</param>
+/// <param name="Dirty">The working copy had uncommitted changes.</param>
+/// <param name="Date">The time of the measurement: UTC, ISO 8601, to the second.</param>
+/// <param name="Settings">The scenario's options; figures with different settings are not comparable.</param>
 /// <param name="Figures">By name, with the unit last.</param>
 internal sealed record HistoryRecord(
     string Revision, bool Dirty, string Date, string Machine, string Scenario, string Settings, IReadOnlyDictionary<string, double> Figures)
 {
-    // For people too: a quotation mark is not an escape in a file that no browser reads as HTML.
+    // Readable for people: no browser parses this file as HTML, so quotation marks need no Unicode escape.
     private static readonly JsonSerializerOptions Readable = new() { Encoder = JavaScriptEncoder.UnsafeRelaxedJsonEscaping };
 
     internal string ToLine() => new JsonObject
@@ -27,7 +27,7 @@ internal sealed record HistoryRecord(
         ["figures"] = new JsonObject(Figures.Select(figure => KeyValuePair.Create(figure.Key, (JsonNode?)figure.Value))),
     }.ToJsonString(Readable);
 
-    /// <exception cref="FormatException">The line is not a record; the message says what is wrong with it.</exception>
+    /// <exception cref="FormatException">The line is not a record; the message states the error.</exception>
     internal static HistoryRecord Parse(string line)
     {
         try

@@ -2,7 +2,7 @@ using RedKite.Figures;
 
 namespace RedKite.History;
 
-/// <summary>Keeps figures over time: './dev bench record' and './dev bench history'. HistoryOptions.Usage is the manual.</summary>
+/// <summary>Stores and charts figures over time: './dev bench record' and './dev bench history'. HistoryOptions.Usage is the manual.</summary>
 internal static class Program
 {
     private const int Done = 0;
@@ -23,7 +23,7 @@ internal static class Program
         {
             HistoryOptions options = HistoryOptions.Parse(arguments);
             if (options.Verb == HistoryVerb.Record) Recorder.Record(options, Repository.Root, output);
-            else Draw(options, output);
+            else WritePage(options, output);
             return Done;
         }
         catch (FormatException wrongArgument)
@@ -39,12 +39,12 @@ internal static class Program
         }
     }
 
-    private static void Draw(HistoryOptions options, TextWriter output)
+    private static void WritePage(HistoryOptions options, TextWriter output)
     {
         List<HistoryRecord> records = ResultsFile.Read(Path.Combine(Repository.Root, options.ResultsFile));
         string page = Path.Combine(Repository.Root, options.Page);
         Directory.CreateDirectory(Path.GetDirectoryName(page)!);
-        File.WriteAllText(page, HistoryPage.Draw(records));
+        File.WriteAllText(page, HistoryPage.Render(records));
         output.WriteLine($"{options.Page}: {records.Count} records");
     }
 }

@@ -7,7 +7,7 @@ namespace RedKite.History;
 /// <summary>Runs scenarios of './dev bench' and appends their figures to the results file.</summary>
 internal static class Recorder
 {
-    // What a record takes of its own: minutes, not the hour of the published figures. Other scenarios run as they are.
+    // Settings that take minutes rather than an hour. Other scenarios run with their defaults.
     private static readonly Dictionary<string, string[]> CheapSettings = new()
     {
         ["cpu"] = ["--pipelines", "1,16", "--rounds", "3", "--seconds", "1", "--servers", "redkite,redis"],
@@ -17,7 +17,7 @@ internal static class Recorder
     internal static IReadOnlyList<string> DefaultScenarios { get; } = [.. CheapSettings.Keys];
 
     /// <param name="root">The repository.</param>
-    /// <exception cref="CannotMeasureException">The tree is dirty and may not be, or a scenario could not be measured.</exception>
+    /// <exception cref="CannotMeasureException">The working copy is dirty without permission, or a scenario failed.</exception>
     internal static void Record(HistoryOptions options, string root, TextWriter output)
     {
         WorkingCopy copy = WorkingCopy.Read(root);
@@ -44,7 +44,7 @@ internal static class Recorder
         }
     }
 
-    /// <exception cref="CannotMeasureException">The report holds no figures.</exception>
+    /// <exception cref="CannotMeasureException">The report has no figures.</exception>
     internal static HistoryRecord ToRecord(WorkingCopy copy, string settings, string reportLine)
     {
         using JsonDocument document = JsonDocument.Parse(reportLine);
@@ -64,7 +64,7 @@ internal static class Recorder
         string json = Path.GetTempFileName();
         try
         {
-            // Its rounds and tables are for the person who waits.
+            // The scenario's own output goes to the console.
             using Process figures = Process.Start("dotnet", [program, scenario, .. settings, "--json", json]);
             figures.WaitForExit();
             return figures.ExitCode == 0 ? File.ReadAllLines(json) : throw new CannotMeasureException($"{scenario} was not measured");

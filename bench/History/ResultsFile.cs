@@ -2,15 +2,15 @@ using RedKite.Figures;
 
 namespace RedKite.History;
 
-/// <summary>The file of records, a line each, oldest first. It only grows: what was measured stays measured.</summary>
+/// <summary>The file of records, one per line, oldest first. It only grows.</summary>
 internal static class ResultsFile
 {
     internal const string RepositoryPath = "bench/results.ndjson";
 
-    /// <exception cref="CannotMeasureException">There is no record, or a line is not one; then the message names the line.</exception>
+    /// <exception cref="CannotMeasureException">The file has no record, or an invalid line, which the message names.</exception>
     internal static List<HistoryRecord> Read(string file)
     {
-        if (!File.Exists(file)) throw new CannotMeasureException($"{file} does not exist: './dev bench record' makes it");
+        if (!File.Exists(file)) throw new CannotMeasureException($"{file} does not exist; './dev bench record' creates it");
         List<HistoryRecord> records = [];
         int number = 0;
         foreach (string line in File.ReadLines(file))
@@ -26,7 +26,7 @@ internal static class ResultsFile
             }
         }
 
-        return records.Count > 0 ? records : throw new CannotMeasureException($"{file} holds no record");
+        return records.Count > 0 ? records : throw new CannotMeasureException($"{file} has no record");
     }
 
     internal static void Append(string file, HistoryRecord record) => File.AppendAllText(file, record.ToLine() + "\n");

@@ -3,16 +3,16 @@ using System.Text.Json;
 namespace RedKite.History;
 
 /// <summary>
-/// Takes RedKite's figures out of a scenario's report: each number of its tables, named by its table, the cells that say
-/// what its row is about, and its column. The rows of other servers are not RedKite's history; where they were measured,
-/// its own rows hold the ratio.
+/// Extracts RedKite's figures from a scenario's report: each number of its tables, named by the table, the cells that
+/// describe its row, and the column. Rows of other servers are omitted; if they were measured, RedKite's rows have the
+/// ratio.
 /// </summary>
 internal static class ScenarioFigures
 {
     private const string ServerColumn = "server";
     private const string Server = "redkite";
 
-    // Numbers that say what a row is about. Texts always do.
+    // Numeric columns that describe a row. Text columns always do.
     private static readonly string[] SubjectColumns = ["pipeline", "loops", "keys"];
 
     /// <param name="report">A line of what './dev bench --json' writes.</param>
@@ -36,7 +36,7 @@ internal static class ScenarioFigures
         subject.AddRange(row.EnumerateObject().Where(IsSubject).Where(cell => cell.Name != ServerColumn).Select(cell => $"{cell.Name} {cell.Value}"));
         foreach (JsonProperty cell in row.EnumerateObject().Where(cell => !IsSubject(cell) && cell.Value.ValueKind == JsonValueKind.Number))
         {
-            // Of rows about the same, the first is the one to watch: the longest operation of the longest ones.
+            // If several rows have the same description, the first counts: the longest operation.
             figures.TryAdd($"{string.Join(", ", subject)}: {cell.Name}", cell.Value.GetDouble());
         }
     }

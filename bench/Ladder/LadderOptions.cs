@@ -2,29 +2,29 @@ using System.Globalization;
 
 namespace RedKite.Ladder;
 
-/// <summary>What the command line asks for. The defaults are what docs/the-ladder.md was measured with.</summary>
+/// <summary>The parsed command line. The defaults are those of docs/the-ladder.md.</summary>
 internal sealed record LadderOptions
 {
     internal const string Usage = """
         usage: ./dev bench ladder [options]
 
-          --stages LIST           of 1 to 7, or single rungs such as 3-10, 5-busy, 6b (all of them)
-          --pipelines 1,16        depths to measure
+          --stages LIST           stages 1 to 7, or rungs such as 3-10, 5-busy, 6b (default: all)
+          --pipelines 1,16        pipeline depths
           --seconds 4             length of each measurement
-          --rounds 1              rounds, each over all rungs by turns; the figures are medians of them
-          --clients 50            connections of each thread of the load
-          --keys 100000           keys, all of them set before anything is measured
-          --value-bytes 256       size of values
-          --ratio 1:10            how many SETs for how many GETs
-          --server-cpus LIST      cores of the servers (Linux with taskset; 0)
-          --load-cpus LIST        cores of the load (1)
-          --load-threads 1        threads of the load
+          --rounds 1              interleaved rounds over all rungs; the table shows medians
+          --clients 50            connections per load thread
+          --keys 100000           keys, all loaded first
+          --value-bytes 256       value size
+          --ratio 1:10            SETs per GETs
+          --server-cpus LIST      cores of the servers (Linux with taskset; default 0)
+          --load-cpus LIST        cores of the load (default 1)
+          --load-threads 1        load threads
           --markdown              print the table as Markdown
 
-        One rung alone, to look at it with other tools:
+        A single rung, for use with other tools:
           RedKite.Ladder serve --stage 1..6 [--port N] [--shards N] [--busy-wait] [--values strings|look-first|buffers]
 
-        Exit status: 0 measured, 1 wrong arguments, 2 something that is needed did not start.
+        Exit status: 0 measured, 1 invalid arguments, 2 a required program is missing or failed.
         """;
 
     internal IReadOnlyList<Rung> Rungs { get; private init; } = Rung.All;
@@ -40,10 +40,10 @@ internal sealed record LadderOptions
     internal int LoadThreads { get; private init; } = 1;
     internal bool Markdown { get; private init; }
 
-    /// <summary>The arguments as they were given, for the record beside the figures.</summary>
+    /// <summary>The command line as given, recorded with the figures.</summary>
     internal string CommandLine { get; private init; } = "./dev bench ladder";
 
-    /// <exception cref="FormatException">An argument is not understood; the message says which.</exception>
+    /// <exception cref="FormatException">An argument is invalid; the message names it.</exception>
     internal static LadderOptions Parse(string[] arguments)
     {
         var options = new LadderOptions { CommandLine = string.Join(' ', ["./dev", "bench", "ladder", .. arguments]) };
@@ -51,11 +51,11 @@ internal sealed record LadderOptions
         {
             string argument = arguments[i];
             string Value() => ++i < arguments.Length ? arguments[i] : throw new FormatException($"{argument} needs a value");
-            int Number() => WholeNumber(argument, Value());
+            int Number() => ParseNumber(argument, Value());
             options = argument switch
             {
                 "--stages" => options with { Rungs = Rung.Select(Value()) },
-                "--pipelines" => options with { Pipelines = [.. Value().Split(',').Select(text => WholeNumber(argument, text))] },
+                "--pipelines" => options with { Pipelines = [.. Value().Split(',').Select(text => ParseNumber(argument, text))] },
                 "--seconds" => options with { Seconds = Number() },
                 "--rounds" => options with { Rounds = Number() },
                 "--clients" => options with { Clients = Number() },
@@ -73,9 +73,9 @@ internal sealed record LadderOptions
         return options;
     }
 
-    /// <exception cref="FormatException">The text is not a whole number above zero.</exception>
-    internal static int WholeNumber(string option, string text) =>
+    /// <exception cref="FormatException">The text is not a positive integer.</exception>
+    internal static int ParseNumber(string option, string text) =>
         int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out int number) && number > 0
             ? number
-            : throw new FormatException($"{option}: {text} is not a whole number above zero");
+            : throw new FormatException($"{option}: {text} is not a positive integer");
 }

@@ -6,12 +6,12 @@ using RedKite.Figures;
 namespace RedKite.Ladder;
 
 /// <summary>
-/// The table that is printed: memtier_benchmark's columns and the server's CPU, a row for each rung and depth, with the
+/// The printed table: memtier_benchmark's columns and the server's CPU, with a row per rung and depth that shows the
 /// median of each column over the rounds.
 /// </summary>
 internal sealed class LadderReport(LadderOptions options)
 {
-    private const string Filling = "filling";
+    private const string Loading = "loading";
 
     private readonly List<Sample> _samples = [];
     private readonly List<string> _notes = [];
@@ -19,14 +19,14 @@ internal sealed class LadderReport(LadderOptions options)
     internal void Add(Rung rung, int pipeline, LoadFigures figures, TimeSpan cpu)
     {
         _samples.Add(new Sample(rung, pipeline.ToString(CultureInfo.InvariantCulture), figures, cpu));
-        if (figures.Hung) _notes.Add($"{rung.Name}: stopped answering at pipeline {pipeline}, after {figures.Operations} operations.");
+        if (figures.Hung) _notes.Add($"{rung.Name}: stopped replying at pipeline {pipeline}, after {figures.Operations} operations.");
     }
 
-    /// <summary>The row shows the SETs that filled it with keys, since it did not get further.</summary>
-    internal void AddHungWhileFilling(Rung rung, LoadFigures figures, TimeSpan cpu)
+    /// <summary>The row shows the SETs of the loading, because the rung got no further.</summary>
+    internal void AddHungWhileLoading(Rung rung, LoadFigures figures, TimeSpan cpu)
     {
-        _samples.Add(new Sample(rung, Filling, figures, cpu));
-        _notes.Add($"{rung.Name}: stopped answering while it was filled with keys, after {figures.Operations} SETs.");
+        _samples.Add(new Sample(rung, Loading, figures, cpu));
+        _notes.Add($"{rung.Name}: stopped replying while keys were loaded, after {figures.Operations} SETs.");
     }
 
     internal string ToText()
@@ -52,13 +52,13 @@ internal sealed class LadderReport(LadderOptions options)
         servers on core {options.ServerCpus}, the load on core {options.LoadCpus}. Latencies in milliseconds.
         """);
 
-    private string Length => options.Rounds == 1 ? $"{options.Seconds} s each" : $"medians of {options.Rounds} rounds by turns of {options.Seconds} s each";
+    private string Length => options.Rounds == 1 ? $"{options.Seconds} s each" : $"medians of {options.Rounds} interleaved rounds of {options.Seconds} s each";
 
     private static string MachineDescription => OperatingSystem.IsLinux()
         ? Machine.Description
         : string.Create(CultureInfo.InvariantCulture, $"{RuntimeInformation.OSDescription}, {Environment.ProcessorCount} cores, .NET {Environment.Version}, without pinning");
 
-    // The rows stand in the order in which they were first measured.
+    // Rows are in the order of their first measurement.
     private Table MakeTable()
     {
         var table = new Table(

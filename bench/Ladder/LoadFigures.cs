@@ -3,7 +3,7 @@ using RedKite.Bench;
 
 namespace RedKite.Ladder;
 
-/// <summary>What a run of the load came to: the columns of memtier_benchmark's table. Latencies are null where it hung.</summary>
+/// <summary>The result of a load run: the columns of memtier_benchmark's table. Latencies are null if the server hung.</summary>
 internal sealed record LoadFigures(long Operations, double OpsPerSecond)
 {
     public bool Hung { get; init; }
@@ -15,7 +15,7 @@ internal sealed record LoadFigures(long Operations, double OpsPerSecond)
     public double? P999Ms { get; init; }
     public double? KilobytesPerSecond { get; init; }
 
-    /// <summary>The first reply that was an error: there should be none.</summary>
+    /// <summary>The first error reply; none is expected.</summary>
     public string? FirstError { get; init; }
 
     internal static LoadFigures Of(BenchResult result)

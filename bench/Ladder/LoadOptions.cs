@@ -2,10 +2,10 @@ using System.Globalization;
 
 namespace RedKite.Ladder;
 
-/// <summary>One run of the load, as it is handed to the process that makes it.</summary>
-/// <param name="Ratio">SETs to GETs, as <c>redkite bench</c> takes them.</param>
-/// <param name="Seconds">How long to send; 0: set every key once.</param>
-/// <param name="SecondsMax">After so many seconds the server counts as hung.</param>
+/// <summary>One load run, as passed to its process.</summary>
+/// <param name="Ratio">SET:GET, as in <c>redkite bench</c>.</param>
+/// <param name="Seconds">The duration; 0: set every key once.</param>
+/// <param name="SecondsMax">After this time the server counts as hung.</param>
 internal sealed record LoadOptions(
     int Port, int Threads, int Clients, int Pipeline, int Keys, int ValueBytes, string Ratio, int Seconds, int SecondsMax)
 {
@@ -14,16 +14,16 @@ internal sealed record LoadOptions(
         Text(Port), Text(Threads), Text(Clients), Text(Pipeline), Text(Keys), Text(ValueBytes), Ratio, Text(Seconds), Text(SecondsMax),
     ];
 
-    /// <exception cref="FormatException">They are not those of <see cref="ToArguments"/>.</exception>
+    /// <exception cref="FormatException">The arguments are not those of <see cref="ToArguments"/>.</exception>
     internal static LoadOptions FromArguments(string[] arguments)
     {
-        if (arguments.Length != 9) throw new FormatException("load: this is for the ladder's own use; try redkite bench");
+        if (arguments.Length != 9) throw new FormatException("load: for internal use; try redkite bench");
         return new LoadOptions(Number(0), Number(1), Number(2), Number(3), Number(4), Number(5), arguments[6], Number(7), Number(8));
 
         int Number(int index) => int.Parse(arguments[index], NumberStyles.None, CultureInfo.InvariantCulture);
     }
 
-    /// <summary>The arguments of <c>redkite bench</c> that make this load.</summary>
+    /// <summary>The equivalent arguments of <c>redkite bench</c>.</summary>
     internal string[] ToBenchArguments()
     {
         string[] common =

@@ -3,13 +3,13 @@ using RedKite.Figures;
 
 namespace RedKite.Ladder;
 
-/// <summary>The load in a process of its own, so that it can have its own cores and its runtime sees only those.</summary>
+/// <summary>Runs the load in its own process, so that it has its own cores and its runtime sees only those.</summary>
 internal static class LoadProcess
 {
-    // For the process to start, and to end what it measured.
+    // For starting the process and ending the measurement.
     private const int GraceSeconds = 20;
 
-    /// <exception cref="CannotMeasureException">The load failed; the message holds what it said.</exception>
+    /// <exception cref="CannotMeasureException">The load failed; the message has its output.</exception>
     internal static LoadFigures Run(LoadOptions options, string? cpus)
     {
         using Process process = Process.Start(StageProcess.Pinned(["dotnet", StageProcess.LadderProgram, "load", .. options.ToArguments()], cpus))
@@ -26,7 +26,7 @@ internal static class LoadProcess
                 throw new CannotMeasureException("the load did not end");
             }
 
-            if (process.ExitCode != 0) throw new CannotMeasureException($"the load ended with status {process.ExitCode}: {errors.Result}".TrimEnd());
+            if (process.ExitCode != 0) throw new CannotMeasureException($"the load exited with status {process.ExitCode}: {errors.Result}".TrimEnd());
             return LoadFigures.FromJson(output.Result);
         }
         finally

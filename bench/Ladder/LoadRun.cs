@@ -3,15 +3,15 @@ using RedKite.Bench;
 namespace RedKite.Ladder;
 
 /// <summary>
-/// The load: <c>redkite bench</c>'s own run, with one difference. redkite bench waits half a minute for a server that has
-/// stopped answering and then has nothing to tell; here that is a result, and the replies until then are counted.
+/// The load: <c>redkite bench</c>'s run with one difference. redkite bench waits half a minute for a hanging server and then
+/// fails; here a hang is a result, and the replies before it are counted.
 /// </summary>
 internal static class LoadRun
 {
-    // Silence of all connections at once for so long: three of the run's own steps of a second.
+    // All connections silent for this long: three of the run's one-second steps.
     private static readonly TimeSpan SilenceMax = TimeSpan.FromSeconds(3);
 
-    /// <exception cref="BenchException">The server cannot be reached, or is lost.</exception>
+    /// <exception cref="BenchException">The server cannot be reached, or the connection is lost.</exception>
     internal static LoadFigures Execute(LoadOptions options)
     {
         using var run = new BenchRun(BenchArguments.Parse(options.ToBenchArguments()));

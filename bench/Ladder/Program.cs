@@ -6,9 +6,9 @@ using RedKite.Ladder.Stages;
 namespace RedKite.Ladder;
 
 /// <summary>
-/// How a server of this kind gets fast, as servers that run: measures each rung of the ladder by turns. The same program
-/// is each rung's server (<c>serve</c>) and the load (<c>load</c>), in processes of their own. <see cref="LadderOptions.Usage"/>
-/// is the manual, docs/the-ladder.md the story.
+/// Measures the rungs of the ladder in interleaved rounds. The same program is each rung's server (<c>serve</c>) and the
+/// load (<c>load</c>), in separate processes. <see cref="LadderOptions.Usage"/> is the manual, docs/the-ladder.md the
+/// explanation.
 /// </summary>
 internal static class Program
 {
@@ -55,8 +55,8 @@ internal static class Program
 
     private static int Measure(LadderOptions options)
     {
-        // An interrupted run ends as a finished one does, through ProcessExit, which ends the servers: left to itself, the
-        // runtime ends at these signals without raising it.
+        // An interrupted run must raise ProcessExit too, because its handler stops the servers. By default the runtime exits on
+        // these signals without raising it.
         using PosixSignalRegistration interrupt = PosixSignalRegistration.Create(PosixSignal.SIGINT, context => End(context, 130));
         using PosixSignalRegistration terminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, context => End(context, 143));
         using PosixSignalRegistration hangUp = PosixSignalRegistration.Create(PosixSignal.SIGHUP, context => End(context, 129));
@@ -64,7 +64,7 @@ internal static class Program
         LadderReport report = new(options);
         try
         {
-            // By turns: what slows the machine for a while then slows a round of several rungs, and not all of one rung's.
+            // Interleaved: a slow phase of the machine then affects one round of several rungs rather than all rounds of one.
             for (int round = 1; round <= options.Rounds; round++)
             {
                 if (options.Rounds > 1) Console.Error.WriteLine($"round {round} of {options.Rounds}");
@@ -73,7 +73,7 @@ internal static class Program
         }
         finally
         {
-            // What was measured before a rung failed is shown all the same.
+            // Show the results even if a later rung failed.
             Console.Write(options.Markdown ? report.ToMarkdown() : report.ToText());
         }
 

@@ -2,27 +2,27 @@ using RedKite.Figures;
 
 namespace RedKite.Ladder;
 
-/// <summary>One rung: its server is started, filled with the keys, measured at each depth, and ended.</summary>
+/// <summary>Measures one rung: starts its server, loads the keys, measures each depth, stops the server.</summary>
 internal static class RungMeasurement
 {
-    // Sixteen SETs with 256-byte values are more than a pipe takes in one read (4 KiB), so some of them come in two pieces.
-    private const int FillingPipeline = 16;
-    private const int FillingSecondsMax = 30;
+    // Sixteen SETs of 256 bytes exceed what a pipe reads at once (4 KiB), so some of them arrive in two pieces.
+    private const int LoadingPipeline = 16;
+    private const int LoadingSecondsMax = 30;
     private const int WarmUpSeconds = 1;
 
-    // What is under way at the end of a measurement is waited for; a server that needs longer than this hangs.
+    // Time for outstanding replies at the end of a measurement; a server that needs longer hangs.
     private const int AnswerSecondsMax = 2;
 
     internal static void Run(Rung rung, LadderOptions options, LadderReport report)
     {
         string? serverCpus = rung.OnAllCores ? null : options.ServerCpus;
         using StageProcess server = StageProcess.Start(rung, serverCpus);
-        Console.Error.WriteLine($"{rung.Name}: filling it with {options.Keys} keys");
+        Console.Error.WriteLine($"{rung.Name}: loading {options.Keys} keys");
         TimeSpan before = server.Cpu;
-        LoadFigures filled = Load(FillingPipeline, seconds: 0, FillingSecondsMax);
-        if (filled.Hung)
+        LoadFigures loaded = Load(LoadingPipeline, seconds: 0, LoadingSecondsMax);
+        if (loaded.Hung)
         {
-            report.AddHungWhileFilling(rung, filled, server.Cpu - before);
+            report.AddHungWhileLoading(rung, loaded, server.Cpu - before);
             return;
         }
 

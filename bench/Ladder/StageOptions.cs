@@ -4,26 +4,26 @@ using RedKite.Ladder.Stages;
 
 namespace RedKite.Ladder;
 
-/// <summary>Which stage to serve, and its switches: the arguments behind <c>serve</c>.</summary>
+/// <summary>The stage to serve and its options: the arguments after <c>serve</c>.</summary>
 internal sealed record StageOptions
 {
     private const int ShardsMax = 256;
 
     internal int Stage { get; private init; }
 
-    /// <summary>0: any port that is free.</summary>
+    /// <summary>0: any free port.</summary>
     internal int Port { get; private init; }
 
     /// <summary>Stages 3 to 5: threads with a dictionary each.</summary>
     internal int Shards { get; private init; } = 4;
 
-    /// <summary>Stage 5: tell the pipe that what is left over was not looked at.</summary>
+    /// <summary>Stage 5: do not report an incomplete request to the pipe as examined.</summary>
     internal bool BusyWait { get; private init; }
 
-    /// <summary>Stage 6: what keys and values are.</summary>
+    /// <summary>Stage 6: the type of keys and values.</summary>
     internal string Values { get; private init; } = "strings";
 
-    /// <exception cref="FormatException">An argument is not understood; the message says which.</exception>
+    /// <exception cref="FormatException">An argument is invalid; the message names it.</exception>
     internal static StageOptions Parse(string[] arguments)
     {
         var options = new StageOptions();
@@ -33,9 +33,9 @@ internal sealed record StageOptions
             string Value() => ++i < arguments.Length ? arguments[i] : throw new FormatException($"{argument} needs a value");
             options = argument switch
             {
-                "--stage" => options with { Stage = LadderOptions.WholeNumber(argument, Value()) },
+                "--stage" => options with { Stage = LadderOptions.ParseNumber(argument, Value()) },
                 "--port" => options with { Port = ParsePort(Value()) },
-                "--shards" => options with { Shards = LadderOptions.WholeNumber(argument, Value()) },
+                "--shards" => options with { Shards = LadderOptions.ParseNumber(argument, Value()) },
                 "--busy-wait" => options with { BusyWait = true },
                 "--values" => options with { Values = Value() },
                 _ => throw new FormatException($"{argument} is not an option of serve"),
@@ -44,7 +44,7 @@ internal sealed record StageOptions
 
         if (options.Stage is < 1 or > 6) throw new FormatException("serve: --stage is 1 to 6");
         if (options.Shards > ShardsMax) throw new FormatException($"--shards: at most {ShardsMax}");
-        if (options.Values is not ("strings" or "look-first" or "buffers")) throw new FormatException($"--values: {options.Values} is none of strings, look-first, buffers");
+        if (options.Values is not ("strings" or "look-first" or "buffers")) throw new FormatException($"--values: {options.Values} is not one of strings, look-first, buffers");
         return options;
     }
 

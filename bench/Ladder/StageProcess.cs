@@ -7,8 +7,8 @@ using RedKite.Figures;
 namespace RedKite.Ladder;
 
 /// <summary>
-/// A rung's server while it runs: on a free port of loopback, in a folder of its own, and where the machine has taskset on
-/// its cores alone. Disposal, and at the latest this program's end, kills it: a stage that spins listens to nothing else.
+/// A rung's running server: on a free loopback port, in a folder of its own, and pinned to its cores if the machine has
+/// taskset. Disposal, or the program's exit at the latest, kills it, because a spinning stage ignores other signals.
 /// </summary>
 internal sealed class StageProcess : IDisposable
 {
@@ -39,7 +39,7 @@ internal sealed class StageProcess : IDisposable
 
     internal int ProcessId => _process.Id;
 
-    /// <summary>User and system time of all its threads, those that have ended included.</summary>
+    /// <summary>User and system time of all its threads, including ended ones.</summary>
     internal TimeSpan Cpu
     {
         get
@@ -49,7 +49,7 @@ internal sealed class StageProcess : IDisposable
         }
     }
 
-    /// <exception cref="CannotMeasureException">It does not answer; the message holds the end of what it printed.</exception>
+    /// <exception cref="CannotMeasureException">It does not reply; the message has the end of its output.</exception>
     internal static StageProcess Start(Rung rung, string? cpus)
     {
         int port = FindFreePort();
@@ -62,18 +62,18 @@ internal sealed class StageProcess : IDisposable
         throw new CannotMeasureException($"{rung.Name} did not start ({string.Join(' ', commandLine)}): {output}");
     }
 
-    /// <summary>A command line that runs on these cores, or anywhere where the machine has no taskset.</summary>
+    /// <summary>A command line that runs on these cores, or on any if the machine has no taskset.</summary>
     internal static ProcessStartInfo Pinned(string[] commandLine, string? cpus)
     {
         string? taskset = cpus is not null && OperatingSystem.IsLinux() ? ExternalProgram.Find("taskset") : null;
-        // It replaces itself by the program, so the process that is measured is the program's.
+        // taskset replaces itself with the program, so the measured process is the program's.
         string[] words = taskset is null ? commandLine : [taskset, "-c", cpus!, .. commandLine];
         return new ProcessStartInfo(words[0], words[1..]) { RedirectStandardOutput = true, RedirectStandardError = true };
     }
 
     public void Dispose()
     {
-        // An interrupted run gets here from the signal's thread and from its own at once.
+        // An interrupted run arrives here twice at once, from the signal's thread and from its own.
         if (Interlocked.Exchange(ref _disposals, 1) != 0) return;
         AppDomain.CurrentDomain.ProcessExit -= OnProgramExit;
         _process.Kill();

@@ -6,13 +6,13 @@ using RedKite.Server;
 namespace RedKite.Microbenchmarks;
 
 /// <summary>
-/// The chain of behaviors against the two usual builds of one: closures made for each call, and delegates compiled from
-/// expression trees, each of which calls its behavior with the delegate of the next one. In all three, behaviors that do
-/// the same around the same last step; an operation is one passage, and the call is made before it for all of them.
+/// The chain of behaviors against the two usual implementations: closures allocated per call, and delegates compiled from
+/// expression trees, each of which calls its behavior with the next delegate. All three have the same behaviors around the
+/// same final step. An operation is one iteration, with the call created before it.
 /// </summary>
 public class BehaviorPipelineBenchmarks
 {
-    private const int Passages = 1000;
+    private const int Iterations = 1000;
     private const int Failures = 100;
 
     private static readonly InvalidOperationException Failure = new("thrown at the end");
@@ -30,26 +30,26 @@ public class BehaviorPipelineBenchmarks
         void Invoke(ref CommandCall call, Next next);
     }
 
-    /// <summary>How many classes there are behind the behaviors.</summary>
+    /// <summary>The number of distinct classes among the behaviors.</summary>
     public enum BehaviorClasses
     {
-        /// <summary>Every behavior has a class of its own, as a host's have.</summary>
+        /// <summary>Every behavior has a class of its own, as in a host.</summary>
         OneEach,
 
-        /// <summary>Four classes by turns.</summary>
+        /// <summary>Four alternating classes.</summary>
         FourByTurns,
     }
 
-    /// <summary>What each behavior does.</summary>
+    /// <summary>The work of each behavior.</summary>
     public enum BehaviorWork
     {
-        /// <summary>Counts the command once it is back: a frame must stay for each behavior that is called.</summary>
+        /// <summary>Counts the command after the next behavior returns, so each called behavior needs a frame.</summary>
         After,
 
         /// <summary>The same in a finally block.</summary>
         Finally,
 
-        /// <summary>Counts first and passes the command on: a last call needs no frame, in the usual builds neither.</summary>
+        /// <summary>Counts before passing the command on: a tail call needs no frame, in the other implementations neither.</summary>
         Before,
     }
 
@@ -62,7 +62,7 @@ public class BehaviorPipelineBenchmarks
     [ParamsAllValues]
     public BehaviorWork Work { get; set; }
 
-    private static int LastCalls { get; set; }
+    private static int FinalCalls { get; set; }
 
     [GlobalSetup]
     public void Setup()
@@ -70,29 +70,29 @@ public class BehaviorPipelineBenchmarks
         _chain = Behavior.Link(MakeAll<Behavior>(typeof(After<>), typeof(Finally<>), typeof(Before<>)), new Last());
         _failing = Behavior.Link(MakeAll<Behavior>(typeof(After<>), typeof(Finally<>), typeof(Before<>)), new LastThrows());
         _usual = MakeAll<IUsualBehavior>(typeof(UsualAfter<>), typeof(UsualFinally<>), typeof(UsualBefore<>));
-        _compiled = Compile(UsualLast);
-        _compiledFailing = Compile(UsualLastThrows);
+        _compiled = Compile(FinalStep);
+        _compiledFailing = Compile(FinalStepThrows);
     }
 
-    [Benchmark(OperationsPerInvoke = Passages)]
+    [Benchmark(OperationsPerInvoke = Iterations)]
     public void Chain()
     {
         CommandCall call = default;
-        for (int i = 0; i < Passages; i++) _chain.Invoke(ref call);
+        for (int i = 0; i < Iterations; i++) _chain.Invoke(ref call);
     }
 
-    [Benchmark(Baseline = true, OperationsPerInvoke = Passages)]
+    [Benchmark(Baseline = true, OperationsPerInvoke = Iterations)]
     public void Compiled()
     {
         CommandCall call = default;
-        for (int i = 0; i < Passages; i++) _compiled(ref call);
+        for (int i = 0; i < Iterations; i++) _compiled(ref call);
     }
 
-    [Benchmark(OperationsPerInvoke = Passages)]
+    [Benchmark(OperationsPerInvoke = Iterations)]
     public void Closures()
     {
         CommandCall call = default;
-        for (int i = 0; i < Passages; i++) Close(UsualLast)(ref call);
+        for (int i = 0; i < Iterations; i++) Close(FinalStep)(ref call);
     }
 
     [Benchmark(OperationsPerInvoke = Failures)]
@@ -144,7 +144,7 @@ public class BehaviorPipelineBenchmarks
         {
             try
             {
-                Close(UsualLastThrows)(ref call);
+                Close(FinalStepThrows)(ref call);
             }
             catch (InvalidOperationException)
             {
@@ -155,7 +155,7 @@ public class BehaviorPipelineBenchmarks
         return caught;
     }
 
-    /// <summary>What an exception costs by itself: thrown by what is called, and caught at once.</summary>
+    /// <summary>The cost of the exception alone: thrown by a callee and caught at once.</summary>
     [Benchmark(OperationsPerInvoke = Failures)]
     public int ThrowAlone()
     {
@@ -178,7 +178,7 @@ public class BehaviorPipelineBenchmarks
     [MethodImpl(MethodImplOptions.NoInlining)]
     private static void Throw() => throw Failure;
 
-    // No two sets of parameters share a class: the runtime compiles it once, for what it did in the first of them. Nor do two
+    // Parameter sets do not share classes, because the runtime compiles a class for its behaviour under the first set. Nor do
     // classes share code, because their type arguments are value types.
     private T[] MakeAll<T>(Type after, Type @finally, Type before)
     {
@@ -223,9 +223,9 @@ public class BehaviorPipelineBenchmarks
         return next;
     }
 
-    private void UsualLast(ref CommandCall call) => LastCalls++;
+    private void FinalStep(ref CommandCall call) => FinalCalls++;
 
-    private void UsualLastThrows(ref CommandCall call) => throw Failure;
+    private void FinalStepThrows(ref CommandCall call) => throw Failure;
 
     private readonly struct OneEachMark;
 
@@ -237,7 +237,7 @@ public class BehaviorPipelineBenchmarks
 
     private sealed class Last : Behavior
     {
-        public override void Invoke(ref CommandCall call) => LastCalls++;
+        public override void Invoke(ref CommandCall call) => FinalCalls++;
     }
 
     private sealed class LastThrows : Behavior

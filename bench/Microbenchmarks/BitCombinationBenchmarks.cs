@@ -3,7 +3,7 @@ using RedKite.Store.Values.Strings;
 
 namespace RedKite.Microbenchmarks;
 
-/// <summary>Strings combined bit by bit, from a cache line to a mebibyte; and a string with nothing, as a missing key is one.</summary>
+/// <summary>BITOP from a cache line to a mebibyte, and with a missing key as one operand.</summary>
 public class BitCombinationBenchmarks
 {
     private byte[] _first = [];

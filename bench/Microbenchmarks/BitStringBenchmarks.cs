@@ -3,7 +3,7 @@ using RedKite.Store.Values.Strings;
 
 namespace RedKite.Microbenchmarks;
 
-/// <summary>Bits of a string counted, and looked for where there are none, from a cache line to a mebibyte; and one bit written.</summary>
+/// <summary>BITCOUNT, and BITPOS without a match, from a cache line to a mebibyte; and writing one bit.</summary>
 public class BitStringBenchmarks
 {
     private byte[] _random = [];

@@ -3,7 +3,7 @@ using RedKite.Store.Values.Packed;
 
 namespace RedKite.Microbenchmarks;
 
-/// <summary>Text read as an integer where it is one in its one form, and written again; and text that only looks like one or does not.</summary>
+/// <summary>Parsing and formatting canonical integers; the error paths are text that resembles one or does not.</summary>
 public class CanonicalIntegerBenchmarks
 {
     private readonly byte[] _text = new byte[CanonicalInteger.TextBytesMax];

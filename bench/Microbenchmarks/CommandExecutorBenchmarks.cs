@@ -4,7 +4,7 @@ using RedKite.Server;
 
 namespace RedKite.Microbenchmarks;
 
-/// <summary>Whole commands in this process, from the request's bytes to the reply's: parse, look up, lock, execute, reply, count.</summary>
+/// <summary>Whole commands in process, from the request's bytes to the reply's: parse, look up, lock, execute, reply, count.</summary>
 public class CommandExecutorBenchmarks
 {
     private const int Pipeline = 64;

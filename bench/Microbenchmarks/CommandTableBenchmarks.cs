@@ -5,7 +5,7 @@ using RedKite.Server.Model;
 
 namespace RedKite.Microbenchmarks;
 
-/// <summary>Commands by name: the table, and <see cref="NameLookup{TValue}"/> over the same names.</summary>
+/// <summary>Command lookup by name: the table, and <see cref="NameLookup{TValue}"/> over the same names.</summary>
 public class CommandTableBenchmarks
 {
     private const int Calls = 64;

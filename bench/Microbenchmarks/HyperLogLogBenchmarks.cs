@@ -3,7 +3,7 @@ using RedKite.Store.Values.Strings;
 
 namespace RedKite.Microbenchmarks;
 
-/// <summary>Registers of HyperLogLogs: what PFADD, PFCOUNT without a noted count, and PFMERGE spend their time on.</summary>
+/// <summary>HyperLogLog registers: the main work of PFADD, of PFCOUNT without a cached count, and of PFMERGE.</summary>
 public class HyperLogLogBenchmarks
 {
     private readonly byte[] _dense = new byte[HyperLogLog.DenseBytes];

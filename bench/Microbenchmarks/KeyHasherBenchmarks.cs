@@ -3,7 +3,7 @@ using RedKite.Store.Keyspace;
 
 namespace RedKite.Microbenchmarks;
 
-/// <summary>The keyed hash of a key, by its length.</summary>
+/// <summary>The keyed hash, by key length.</summary>
 public class KeyHasherBenchmarks
 {
     private readonly KeyHasher _hasher = new();

@@ -3,7 +3,7 @@ using RedKite.Server.Metrics;
 
 namespace RedKite.Microbenchmarks;
 
-/// <summary>A time recorded, and percentiles read; the error path is a time beyond the last bucket.</summary>
+/// <summary>Recording a duration and reading percentiles; the error path is a duration beyond the last bucket.</summary>
 public class LatencyHistogramBenchmarks
 {
     private readonly LatencyHistogram _histogram = new();

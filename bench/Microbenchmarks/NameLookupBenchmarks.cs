@@ -7,9 +7,9 @@ using RedKite.Protocol;
 namespace RedKite.Microbenchmarks;
 
 /// <summary>
-/// Names without case against the base library's dictionaries that ignore it. Each thread has a favourite casing of each
-/// name; to the lookup a casing that it has not met is the same as a known one. The times are one thread's calls while
-/// the others make theirs.
+/// Case-insensitive name lookup against the base library's dictionaries. Each thread uses its own casing of each name; to
+/// the lookup an unseen casing costs the same as a known one. The times are one thread's calls while the others make
+/// theirs.
 /// </summary>
 public class NameLookupBenchmarks
 {
@@ -18,7 +18,7 @@ public class NameLookupBenchmarks
     private readonly Barrier _start = new(1);
     private readonly Barrier _end = new(1);
     private readonly List<Thread> _threads = [];
-    private string[][] _habits = [];
+    private string[][] _casings = [];
     private byte[][][] _utf8Habits = [];
     private NameLookup<string> _lookup = null!;
     private Dictionary<string, string> _dictionary = null!;
@@ -43,8 +43,8 @@ public class NameLookupBenchmarks
         _concurrent = new ConcurrentDictionary<string, string>(_dictionary, StringComparer.OrdinalIgnoreCase);
         _frozen = _dictionary.ToFrozenDictionary(StringComparer.OrdinalIgnoreCase);
         _missing = [.. Enumerable.Range(0, Calls).Select(i => $"no-{i}")];
-        _habits = [.. Enumerable.Range(0, Threads).Select(thread => Habits(names, thread))];
-        _utf8Habits = [.. _habits.Select(habits => habits.Select(Encoding.UTF8.GetBytes).ToArray())];
+        _casings = [.. Enumerable.Range(0, Threads).Select(thread => CasingsOf(names, thread))];
+        _utf8Habits = [.. _casings.Select(habits => habits.Select(Encoding.UTF8.GetBytes).ToArray())];
         _start.AddParticipants(Threads);
         _end.AddParticipants(Threads);
         for (int i = 0; i < Threads; i++)
@@ -70,7 +70,7 @@ public class NameLookupBenchmarks
     [Benchmark(Baseline = true, OperationsPerInvoke = Calls)]
     public void NameLookupOfCharacters() => Run(thread =>
     {
-        foreach (string name in _habits[thread]) Check(_lookup.TryGetValue(name, out _));
+        foreach (string name in _casings[thread]) Check(_lookup.TryGetValue(name, out _));
     });
 
     [Benchmark(OperationsPerInvoke = Calls)]
@@ -80,7 +80,7 @@ public class NameLookupBenchmarks
     });
 
     [Benchmark(OperationsPerInvoke = Calls)]
-    public void NameLookupOfWhatIsMissing() => Run(_ =>
+    public void NameLookupMiss() => Run(_ =>
     {
         foreach (string name in _missing) Check(!_lookup.TryGetValue(name, out string? _));
     });
@@ -88,42 +88,42 @@ public class NameLookupBenchmarks
     [Benchmark(OperationsPerInvoke = Calls)]
     public void Dictionary() => Run(thread =>
     {
-        foreach (string name in _habits[thread]) Check(_dictionary.TryGetValue(name, out _));
+        foreach (string name in _casings[thread]) Check(_dictionary.TryGetValue(name, out _));
     });
 
     [Benchmark(OperationsPerInvoke = Calls)]
     public void DictionaryBySpan() => Run(thread =>
     {
         Dictionary<string, string>.AlternateLookup<ReadOnlySpan<char>> bySpan = _dictionary.GetAlternateLookup<ReadOnlySpan<char>>();
-        foreach (string name in _habits[thread]) Check(bySpan.TryGetValue(name, out _));
+        foreach (string name in _casings[thread]) Check(bySpan.TryGetValue(name, out _));
     });
 
     [Benchmark(OperationsPerInvoke = Calls)]
     public void ConcurrentDictionary() => Run(thread =>
     {
-        foreach (string name in _habits[thread]) Check(_concurrent.TryGetValue(name, out _));
+        foreach (string name in _casings[thread]) Check(_concurrent.TryGetValue(name, out _));
     });
 
     [Benchmark(OperationsPerInvoke = Calls)]
     public void FrozenDictionary() => Run(thread =>
     {
-        foreach (string name in _habits[thread]) Check(_frozen.TryGetValue(name, out _));
+        foreach (string name in _casings[thread]) Check(_frozen.TryGetValue(name, out _));
     });
 
     [Benchmark(OperationsPerInvoke = Calls)]
     public void FrozenDictionaryBySpan() => Run(thread =>
     {
         FrozenDictionary<string, string>.AlternateLookup<ReadOnlySpan<char>> bySpan = _frozen.GetAlternateLookup<ReadOnlySpan<char>>();
-        foreach (string name in _habits[thread]) Check(bySpan.TryGetValue(name, out _));
+        foreach (string name in _casings[thread]) Check(bySpan.TryGetValue(name, out _));
     });
 
     [Benchmark(OperationsPerInvoke = Calls)]
-    public void FrozenDictionaryOfWhatIsMissing() => Run(_ =>
+    public void FrozenDictionaryMiss() => Run(_ =>
     {
         foreach (string name in _missing) Check(!_frozen.TryGetValue(name, out string? _));
     });
 
-    // Every thread makes all the calls; the time is divided by one thread's, so what many threads share shows as more.
+    // Every thread makes all the calls; the time is divided by one thread's calls, so contention shows as a longer time.
     private void Run(Action<int> work)
     {
         _work = work;
@@ -144,7 +144,7 @@ public class NameLookupBenchmarks
 
     private static void Check(bool expected)
     {
-        if (!expected) throw new InvalidOperationException("a lookup went wrong");
+        if (!expected) throw new InvalidOperationException("a lookup failed");
     }
 
     private HashSet<string> SampleNames(Random random)
@@ -161,7 +161,7 @@ public class NameLookupBenchmarks
         return names;
     }
 
-    private static string[] Habits(string[] names, int thread)
+    private static string[] CasingsOf(string[] names, int thread)
     {
         var random = new Random(thread);
         var favourites = new Dictionary<string, string>();

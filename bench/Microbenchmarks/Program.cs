@@ -10,12 +10,12 @@ using BenchmarkDotNet.Toolchains.InProcess.Emit;
 namespace RedKite.Microbenchmarks;
 
 /// <summary>
-/// Measures single mechanisms: './dev bench micro --filter *NameLookup*'. Each file shares its stem with the code that it
-/// measures, and measures the way that errors take as well as the usual one.
+/// Microbenchmarks: './dev bench micro --filter *NameLookup*'. Each file shares its stem with the code that it measures,
+/// and measures error paths as well as the common one.
 /// </summary>
 /// <remarks>
-/// In this process: building a program for each benchmark, as BenchmarkDotNet does otherwise, takes longer than measuring it.
-/// Short jobs, three iterations: differences of a few percent are noise; '--iterationCount 15' narrows it.
+/// In process: building a program per benchmark, BenchmarkDotNet's default, takes longer than measuring it. Short jobs with
+/// three iterations: differences of a few percent are noise; '--iterationCount 15' reduces it.
 /// </remarks>
 internal static class Program
 {

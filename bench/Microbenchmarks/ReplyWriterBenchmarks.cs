@@ -3,7 +3,7 @@ using RedKite.Protocol;
 
 namespace RedKite.Microbenchmarks;
 
-/// <summary>Replies of each common kind, and errors: with a literal and with a text that is put together.</summary>
+/// <summary>Replies of each common type, and errors with literal and with formatted text.</summary>
 public class ReplyWriterBenchmarks
 {
     private readonly ReplyWriter _writer = new();

@@ -3,7 +3,7 @@ using RedKite.Protocol;
 
 namespace RedKite.Microbenchmarks;
 
-/// <summary>A request as clients send it: whole, cut off, and malformed.</summary>
+/// <summary>Typical requests: complete, incomplete, and malformed.</summary>
 public class RequestParserBenchmarks
 {
     private readonly RequestParser _parser = new();

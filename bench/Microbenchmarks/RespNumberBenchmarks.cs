@@ -3,7 +3,7 @@ using RedKite.Protocol;
 
 namespace RedKite.Microbenchmarks;
 
-/// <summary>Integers and floating-point numbers, read and written; and text that is no number.</summary>
+/// <summary>Parsing and formatting integers and floating-point numbers; the error path is text that is no number.</summary>
 public class RespNumberBenchmarks
 {
     private readonly byte[] _text = new byte[RespDouble.TextMax];

@@ -4,7 +4,7 @@ using RedKite.Server.Config;
 
 namespace RedKite.Microbenchmarks;
 
-/// <summary>A line given to the log: for its file, for a file that cannot be written, for a host's delegate, and below the level at which lines are written.</summary>
+/// <summary>Logging a line: to a file, to an unwritable file, to a host's delegate, and below the log level.</summary>
 public class ServerLogBenchmarks
 {
     private const string Line = "DB loaded from append only file: 0.123 seconds";

@@ -5,14 +5,14 @@ using RedKite.Server;
 
 namespace RedKite.Microbenchmarks;
 
-/// <summary>Commands over two sets of a thousand members of which half are in both, of each encoding; and one that is refused.</summary>
+/// <summary>Commands over two half-overlapping sets of a thousand members in each encoding; the error path is a refused one.</summary>
 public class SetAlgebraCommandsBenchmarks
 {
     private readonly ArrayBufferWriter<byte> _replies = new(256 * 1024);
     private RedKiteServer _server = null!;
     private InProcessClient _client = null!;
 
-    /// <summary>Members of each set: integers stay packed up to 512, other members up to 128.</summary>
+    /// <summary>Members per set: integers stay packed up to 512, other members up to 128.</summary>
     [Params(100, 1_000)]
     public int Members { get; set; }
 

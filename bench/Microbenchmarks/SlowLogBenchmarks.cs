@@ -8,8 +8,8 @@ using RedKite.Server.Model;
 namespace RedKite.Microbenchmarks;
 
 /// <summary>
-/// A slow command noted in a full log: with arguments that fit an entry, that are cut, that are too many, and that are
-/// secret. Whether a command is slow is decided before: a fast one costs nothing here.
+/// Recording a slow command in a full log: with arguments that fit an entry, that are truncated, that are too many, and that
+/// are secret. Whether a command is slow is decided before, so a fast one takes no time here.
 /// </summary>
 public class SlowLogBenchmarks
 {
@@ -64,7 +64,7 @@ public class SlowLogBenchmarks
         _log.Add(cmd, _executor.NowMs, SlowNs);
     }
 
-    /// <summary>A command as it is when the log gets it: its row, and its arguments' places in the bytes read.</summary>
+    /// <summary>A command as the log receives it: its row, and its arguments as slices of the input.</summary>
     private sealed class Request
     {
         internal Request(RedKiteServer server, params string[] arguments)

@@ -3,7 +3,7 @@ using RedKite.Store.Keyspace;
 
 namespace RedKite.Microbenchmarks;
 
-/// <summary>The keyspace's table through its database: keys that are there, that are not, new ones, and prefetched batches.</summary>
+/// <summary>The keyspace's table through its database: hits, misses, insertions, and prefetched batches.</summary>
 public class TableBenchmarks
 {
     private const int Batch = 64;

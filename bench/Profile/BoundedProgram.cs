@@ -4,11 +4,11 @@ using RedKite.Figures;
 
 namespace RedKite.Profile;
 
-/// <summary>Runs a program for a limited time; with its limit, or with this program, it ends with all that it started.</summary>
+/// <summary>Runs a program with a time limit; at the limit, or when this program exits, it is killed with its children.</summary>
 internal static class BoundedProgram
 {
-    /// <returns>What it printed.</returns>
-    /// <exception cref="CannotMeasureException">It did not start, failed or took too long.</exception>
+    /// <returns>Its standard output.</returns>
+    /// <exception cref="CannotMeasureException">It did not start, failed or exceeded the limit.</exception>
     internal static string Run(string program, IEnumerable<string> arguments, TimeSpan limit)
     {
         var start = new ProcessStartInfo(program, arguments) { RedirectStandardOutput = true, RedirectStandardError = true, RedirectStandardInput = true };
@@ -27,7 +27,7 @@ internal static class BoundedProgram
 
             Task.WaitAll([output, errors], limit);
             if (process.ExitCode == 0) return output.Result;
-            throw new CannotMeasureException($"{Path.GetFileName(program)} ended with status {process.ExitCode}: {LastLine(errors.Result, output.Result)}");
+            throw new CannotMeasureException($"{Path.GetFileName(program)} exited with status {process.ExitCode}: {LastLine(errors.Result, output.Result)}");
         }
         finally
         {
@@ -55,11 +55,11 @@ internal static class BoundedProgram
         }
         catch (InvalidOperationException)
         {
-            // It has ended meanwhile.
+            // It has already exited.
         }
     }
 
-    // What a program says last is what it failed of.
+    // The last line of output usually states the cause of a failure.
     private static string LastLine(params string[] texts) =>
         texts.SelectMany(text => text.Split('\n', StringSplitOptions.RemoveEmptyEntries | StringSplitOptions.TrimEntries).TakeLast(1)).FirstOrDefault("");
 }

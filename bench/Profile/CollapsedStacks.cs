@@ -3,7 +3,7 @@ using System.Globalization;
 namespace RedKite.Profile;
 
 /// <summary>
-/// Stacks as text that flame graphs are drawn from: a line for each different stack, <c>thread;outermost;...;innermost count</c>.
+/// Stacks in the text format of flame graphs: one line per distinct stack, <c>thread;outermost;...;innermost count</c>.
 /// </summary>
 internal static class CollapsedStacks
 {
@@ -19,7 +19,7 @@ internal static class CollapsedStacks
         foreach ((string line, long count) in lines) output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"{line} {count}"));
     }
 
-    /// <summary>Reads what <see cref="Write"/> and perf's own collapsing scripts write; a stack comes as often as it counts.</summary>
+    /// <summary>Reads the output of <see cref="Write"/> and of perf's collapsing scripts; a stack is repeated by its count.</summary>
     /// <exception cref="FormatException">A line does not end with a count.</exception>
     internal static IEnumerable<StackSample> Read(TextReader input)
     {

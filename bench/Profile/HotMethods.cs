@@ -1,11 +1,11 @@
 namespace RedKite.Profile;
 
-/// <summary>A method's part of a profile.</summary>
+/// <summary>A method's share of a profile.</summary>
 /// <param name="Exclusive">Samples in which it was the innermost frame.</param>
-/// <param name="Inclusive">Samples in which it was anywhere on the stack, each counted once however often it is there.</param>
+/// <param name="Inclusive">Samples with the method anywhere on the stack, each counted once.</param>
 internal sealed record HotMethod(string Name, long Exclusive, long Inclusive);
 
-/// <summary>Adds a profile's stacks up, method by method.</summary>
+/// <summary>Sums up a profile's stacks by method.</summary>
 internal sealed class HotMethods
 {
     private HotMethods(IReadOnlyList<HotMethod> methods, long samples)
@@ -14,10 +14,10 @@ internal sealed class HotMethods
         Samples = samples;
     }
 
-    /// <summary>The one with the most exclusive samples first.</summary>
+    /// <summary>The method with the most exclusive samples comes first.</summary>
     internal IReadOnlyList<HotMethod> Methods { get; }
 
-    /// <summary>All samples, which percentages are of.</summary>
+    /// <summary>All samples, the base of the percentages.</summary>
     internal long Samples { get; }
 
     internal static HotMethods Of(IEnumerable<StackSample> stacks)

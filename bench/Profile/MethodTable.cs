@@ -3,7 +3,7 @@ using RedKite.Figures;
 
 namespace RedKite.Profile;
 
-/// <summary>The text form of <see cref="HotMethods"/>: the hottest by their own samples, then with what they call.</summary>
+/// <summary><see cref="HotMethods"/> as text: the hottest methods by exclusive samples, then by inclusive ones.</summary>
 internal static class MethodTable
 {
     private const int RowsMax = 40;

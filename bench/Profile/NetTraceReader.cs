@@ -3,20 +3,20 @@ using Microsoft.Diagnostics.Tracing.EventPipe;
 
 namespace RedKite.Profile;
 
-/// <param name="Stacks">In the order of time.</param>
-/// <param name="MethodsCompiled">Methods that the JIT compiled while the profile ran: many mean that the server was not warm.</param>
+/// <param name="Stacks">In time order.</param>
+/// <param name="MethodsCompiled">Methods that the JIT compiled during the profile: many mean that the server was not warm.</param>
 internal sealed record SampledProfile(IReadOnlyList<StackSample> Stacks, int MethodsCompiled);
 
 /// <summary>Reads the stacks of a .nettrace file.</summary>
 internal static class NetTraceReader
 {
-    // What stands between a method and its native call has no name: as the innermost frame it is left out.
+    // The frame between a method and its native call has no name; as the innermost frame it is omitted.
     private const string Unknown = "[unknown]";
 
-    /// <param name="threadNames">Names by the threads' ids, as far as they are known.</param>
+    /// <param name="threadNames">The known names, by thread id.</param>
     internal static SampledProfile Read(string file, IReadOnlyDictionary<int, string> threadNames)
     {
-        string indexed = Path.ChangeExtension(file, ".etlx"); // TraceEvent's own form, which knows the methods of addresses
+        string indexed = Path.ChangeExtension(file, ".etlx"); // TraceEvent's own format, which maps addresses to methods
         try
         {
             TraceLog.CreateFromEventPipeDataFile(file, indexed);
@@ -29,7 +29,7 @@ internal static class NetTraceReader
             new SampleProfilerTraceEventParser(source).ThreadSample += sample =>
             {
                 List<string> frames = Frames(sample.CallStack(), names);
-                if (frames.Count == 0) return; // a thread of the runtime's own
+                if (frames.Count == 0) return; // a thread of the runtime
                 string thread = threadNames.TryGetValue(sample.ThreadID, out string? name) ? $"{name} {sample.ThreadID}" : $"thread {sample.ThreadID}";
                 stacks.Add(new StackSample(thread, StateOf(sample.Type, frames[^1]), frames));
             };
@@ -67,7 +67,7 @@ internal static class NetTraceReader
         return frames;
     }
 
-    // Without the arguments: overloads are one method here, as in perf's table.
+    // Without the arguments: overloads count as one method here, as in perf's table.
     private static string NameOf(TraceCodeAddress address)
     {
         string name = address.FullMethodName;

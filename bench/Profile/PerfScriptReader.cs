@@ -3,9 +3,9 @@ using System.Text.RegularExpressions;
 namespace RedKite.Profile;
 
 /// <summary>
-/// Reads the text of <c>perf script -F comm,pid,tid,ip,sym,dso</c>: a line for the thread, a line for each frame from the
-/// innermost outwards, an empty line. Managed methods come from the map that the runtime wrote, as
-/// <c>instance void [Assembly] Namespace.Type::Method(arguments)[Tier]</c>, and get the names that .NET uses elsewhere.
+/// Reads the text of <c>perf script -F comm,pid,tid,ip,sym,dso</c>: a line for the thread, a line per frame from the
+/// innermost outwards, an empty line. The runtime's map lists managed methods as
+/// <c>instance void [Assembly] Namespace.Type::Method(arguments)[Tier]</c>; they get their usual .NET names.
 /// </summary>
 internal static partial class PerfScriptReader
 {
@@ -54,7 +54,7 @@ internal static partial class PerfScriptReader
     private static string ManagedName(string symbol)
     {
         int colons = symbol.IndexOf("::", StringComparison.Ordinal);
-        if (colons < 0) return symbol; // a stub of the runtime
+        if (colons < 0) return symbol; // a runtime stub
         string type = symbol[..colons];
         type = type[(type.LastIndexOf("] ", StringComparison.Ordinal) is >= 0 and int at ? at + 2 : 0)..];
         string method = symbol[(colons + 2)..];

@@ -2,18 +2,18 @@ using System.Globalization;
 
 namespace RedKite.Profile;
 
-/// <summary>What the command line asks for.</summary>
+/// <summary>The parsed command line.</summary>
 internal sealed record ProfileOptions(ProfileScenario Scenario)
 {
-    // Beyond, the files outgrow what viewers open; the time of a run stays bounded.
+    // Larger files exceed what viewers can open, and a run's time is limited.
     private const int SecondsMax = 120;
     private const int LoopsMax = 64;
 
     internal static string Usage { get; } = $"""
         usage: ./dev bench profile SCENARIO [options]
 
-        Starts the server, warms it up and samples its stacks under load: the runtime's own profile of managed frames and,
-        where perf is on PATH, one with native and kernel frames too.
+        Starts the server, warms it up and samples its stacks under load: the runtime's profile of managed frames and, if
+        perf is on PATH, a second one that includes native and kernel frames.
 
         scenarios
         {string.Join('\n', ProfileScenario.All.Select(scenario => $"  {scenario.Name,-10} {scenario.Purpose}"))}
@@ -21,19 +21,19 @@ internal sealed record ProfileOptions(ProfileScenario Scenario)
         options
           --seconds 5    length of each profile
           --loops 1      event loops of the server
-          --keys N       instead of the scenario's own number of keys
-          --out FOLDER   instead of artifacts/profiles/SCENARIO-<date>
-          --no-build     profile the RedKite that was built last
+          --keys N       overrides the scenario's number of keys
+          --out FOLDER   output folder (default artifacts/profiles/SCENARIO-<date>)
+          --no-build     profile the existing build of RedKite
 
         files
-          methods.txt         the hottest methods, running and waiting apart
-          trace.nettrace      the profile itself: PerfView, Visual Studio, dotnet-trace
+          methods.txt         the hottest methods; waiting is listed separately
+          trace.nettrace      the profile for PerfView, Visual Studio, dotnet-trace
           speedscope.json     the same for https://www.speedscope.app
           perf-methods.txt    the hottest methods with native and kernel frames
           perf.data           for perf report and perf annotate
-          perf.collapsed      its stacks, one a line: flame graphs, speedscope
+          perf.collapsed      its stacks, one per line: flame graphs, speedscope
 
-        Exit status: 0 profiled, 1 wrong arguments, 2 something that is needed did not start or ended early.
+        Exit status: 0 profiled, 1 invalid arguments, 2 a required program is missing, failed or exited early.
         """;
 
     internal int Seconds { get; private init; } = 5;
@@ -47,13 +47,13 @@ internal sealed record ProfileOptions(ProfileScenario Scenario)
 
     internal bool Build { get; private init; } = true;
 
-    /// <exception cref="FormatException">An argument is not understood; the message says which.</exception>
+    /// <exception cref="FormatException">An argument is invalid; the message names it.</exception>
     internal static ProfileOptions Parse(IReadOnlyList<string> arguments)
     {
         string known = string.Join(", ", ProfileScenario.All.Select(scenario => scenario.Name));
-        if (arguments.Count == 0) throw new FormatException($"which scenario of {known}?");
+        if (arguments.Count == 0) throw new FormatException($"the scenario is missing: one of {known}");
         ProfileScenario scenario = Array.Find(ProfileScenario.All, scenario => scenario.Name == arguments[0])
-            ?? throw new FormatException($"{arguments[0]} is none of {known}");
+            ?? throw new FormatException($"{arguments[0]} is not one of {known}");
         var options = new ProfileOptions(scenario);
         for (int i = 1; i < arguments.Count; i++)
         {
@@ -67,7 +67,7 @@ internal sealed record ProfileOptions(ProfileScenario Scenario)
                 "--keys" => options with { Keys = Number(int.MaxValue) },
                 "--out" => options with { OutputFolder = Value() },
                 "--no-build" => options with { Build = false },
-                _ => throw new FormatException($"{option} is no option"),
+                _ => throw new FormatException($"{option} is not an option"),
             };
         }
 
@@ -77,5 +77,5 @@ internal sealed record ProfileOptions(ProfileScenario Scenario)
     private static int ParseNumber(string option, string text, int most) =>
         int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out int number) && number > 0 && number <= most
             ? number
-            : throw new FormatException(string.Create(CultureInfo.InvariantCulture, $"{option}: {text} is not a whole number from 1 to {most}"));
+            : throw new FormatException(string.Create(CultureInfo.InvariantCulture, $"{option}: {text} is not an integer from 1 to {most}"));
 }

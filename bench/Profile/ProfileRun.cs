@@ -3,28 +3,28 @@ using RedKite.Figures;
 
 namespace RedKite.Profile;
 
-/// <summary>What a run left behind.</summary>
-/// <param name="Folder">Where the files are.</param>
-/// <param name="Summary">What to print: the hottest methods' table, or its beginning, and the folder.</param>
+/// <summary>The result of a run.</summary>
+/// <param name="Folder">The folder of the output files.</param>
+/// <param name="Summary">Text to print: the start of the method table, and the folder.</param>
 internal sealed record ProfileResult(string Folder, string Summary);
 
 /// <summary>
 /// One profile from start to end: server, keys, warm-up, the runtime's profile under load, then perf's under the same load.
-/// One after the other: the runtime stops all threads for each of its samples, which perf would see.
+/// The two are sequential because the runtime stops all threads for each of its samples, which perf would record.
 /// </summary>
 internal static class ProfileRun
 {
-    // Long enough for the JIT to be done with what the scenario runs: the tables say how many methods it compiled later.
+    // Long enough for the JIT to finish the scenario's code: the tables show how many methods it compiled later.
     private const int WarmUpSeconds = 4;
 
     private const int SummaryLines = 24;
 
-    /// <exception cref="CannotMeasureException">Something that is needed is missing, did not start or ended early.</exception>
+    /// <exception cref="CannotMeasureException">A required program is missing, failed or exited early.</exception>
     internal static ProfileResult Run(ProfileOptions options)
     {
-        if (!OperatingSystem.IsLinux()) throw new CannotMeasureException("the server is started and watched by Linux's means: there is no profile elsewhere");
+        if (!OperatingSystem.IsLinux()) throw new CannotMeasureException("profiling is only supported on Linux");
         if (options.Build) Repository.BuildHost();
-        else if (!File.Exists(Repository.HostProgram)) throw new CannotMeasureException($"{Repository.HostProgram} is not there: leave out --no-build");
+        else if (!File.Exists(Repository.HostProgram)) throw new CannotMeasureException($"{Repository.HostProgram} does not exist; omit --no-build");
 
         string folder = CreateFolder(options);
         string? perf = PerfRecorder.Find();
@@ -66,11 +66,11 @@ internal static class ProfileRun
         }
         catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
         {
-            throw new CannotMeasureException($"the folder for the profile cannot be made: {failure.Message}");
+            throw new CannotMeasureException($"the profile's folder cannot be created: {failure.Message}");
         }
     }
 
-    // Several loops share the load's cores where there are not enough.
+    // Several loops share the load's cores if there are too few.
     private static string ServerCpus(int loops) =>
         loops == 1 ? Machine.ServerCpus : string.Create(CultureInfo.InvariantCulture, $"0-{Math.Min(loops, Machine.Cores) - 1}");
 
@@ -85,7 +85,7 @@ internal static class ProfileRun
         session.Stop();
 
         SampledProfile profile = NetTraceReader.Read(trace, after.Names);
-        if (profile.Stacks.Count == 0) throw new CannotMeasureException("the runtime's profile holds no stacks");
+        if (profile.Stacks.Count == 0) throw new CannotMeasureException("the runtime's profile has no stacks");
         using (FileStream speedscope = File.Create(Path.Combine(folder, "speedscope.json")))
         {
             SpeedscopeFile.Write(speedscope, $"redkite {options.Scenario.Name}", profile.Stacks);
@@ -109,7 +109,7 @@ internal static class ProfileRun
         }
         catch (CannotMeasureException notAllowed)
         {
-            // Machines often have perf but do not let everybody use it; the runtime's profile is there already.
+            // Machines often restrict perf to privileged users; the runtime's profile already exists.
             return $"no native and kernel frames: {notAllowed.Message}";
         }
 

@@ -1,16 +1,16 @@
 namespace RedKite.Profile;
 
-/// <param name="Text">The command, with __key__ and __data__ where keys and values go.</param>
-/// <param name="Share">How often it comes in turn.</param>
+/// <param name="Text">The command, with __key__ and __data__ as placeholders for keys and values.</param>
+/// <param name="Share">Its number of turns in the mix.</param>
 internal sealed record ProfileCommand(string Text, int Share = 1);
 
 /// <summary>A load under which a server is profiled.</summary>
 /// <param name="Name">The name on the command line.</param>
 /// <param name="Pipeline">Requests that each connection sends at once.</param>
-/// <param name="Keys">Numbered keys, all loaded before, that the commands ask for at random.</param>
+/// <param name="Keys">Numbered keys, all loaded first, that the commands use at random.</param>
 internal sealed record ProfileScenario(string Name, string Purpose, int Pipeline, int Keys, params ProfileCommand[] Commands)
 {
-    /// <summary>Every scenario: a row here is all that a new one takes.</summary>
+    /// <summary>All scenarios; a new one is a row here.</summary>
     internal static readonly ProfileScenario[] All =
     [
         new("get-p1", "GET, unpipelined", 1, 1_000_000, new ProfileCommand("GET __key__")),
@@ -21,7 +21,7 @@ internal sealed record ProfileScenario(string Name, string Purpose, int Pipeline
             new ProfileCommand("INCR counter:__key__"), new ProfileCommand("EXISTS __key__"), new ProfileCommand("EXPIRE __key__ 3600")),
     ];
 
-    /// <summary>Bytes of each value.</summary>
+    /// <summary>Bytes per value.</summary>
     internal const int ValueBytes = 32;
 
     /// <summary>Connections of the load.</summary>

@@ -4,8 +4,8 @@ using RedKite.Figures;
 namespace RedKite.Profile;
 
 /// <summary>
-/// <c>./dev bench profile</c>: where a loaded server's time goes, method by method. <see cref="ProfileOptions.Usage"/> is
-/// the manual, docs/performance-loop.md shows the use.
+/// <c>./dev bench profile</c>: profiles a loaded server by method. <see cref="ProfileOptions.Usage"/> is the manual,
+/// docs/performance-loop.md shows the use.
 /// </summary>
 internal static class Program
 {
@@ -17,7 +17,7 @@ internal static class Program
             return 0;
         }
 
-        // An interrupted run ends as a finished one does, through ProcessExit, which ends the server, the load and perf.
+        // An interrupted run must raise ProcessExit too, because its handlers stop the server, the load and perf.
         using PosixSignalRegistration interrupt = PosixSignalRegistration.Create(PosixSignal.SIGINT, context => End(context, 130));
         using PosixSignalRegistration terminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, context => End(context, 143));
         using PosixSignalRegistration hangUp = PosixSignalRegistration.Create(PosixSignal.SIGHUP, context => End(context, 129));

@@ -5,8 +5,8 @@ using RedKite.Figures;
 namespace RedKite.Profile;
 
 /// <summary>
-/// The text report of a sampled profile. The sampler takes every thread's stack whether it runs or not, so the report tells
-/// first what each thread did, beside the kernel's own count, and adds up only what ran.
+/// The text report of a sampled profile. The sampler takes every thread's stack whether it runs or not, so the report first
+/// lists each thread's activity, with the kernel's CPU time, and sums up only running samples.
 /// </summary>
 internal static class SampledReport
 {
@@ -23,14 +23,14 @@ internal static class SampledReport
         text.AppendLine();
         text.Append(Threads(profile.Stacks, options.Seconds, onCpuSeconds).ToText());
         text.AppendLine();
-        text.Append(MethodTable.Write("running and in calls", HotMethods.Of(byWaiting[false].Select(WithCallApart))));
+        text.Append(MethodTable.Write("running and in calls", HotMethods.Of(byWaiting[false].Select(SeparateCall))));
         text.AppendLine();
         text.Append(Waits(byWaiting[true]).ToText());
         return text.ToString();
     }
 
-    // Its own time in managed code and its native calls' are two things to know of a method.
-    private static StackSample WithCallApart(StackSample stack) =>
+    // A method's time in managed code and in native calls are listed separately.
+    private static StackSample SeparateCall(StackSample stack) =>
         stack.State == ThreadState.InCall ? stack with { Frames = [.. stack.Frames, $"{stack.Frames[^1]} [in calls]"] } : stack;
 
     private static Table Threads(IReadOnlyList<StackSample> stacks, int seconds, IReadOnlyDictionary<string, double> onCpuSeconds)

@@ -5,8 +5,8 @@ using RedKite.Figures;
 namespace RedKite.Profile;
 
 /// <summary>
-/// The runtime's own profiler in a running server, through its diagnostics port: every millisecond each thread's managed
-/// stack, running or not. The names of the methods follow when the session ends.
+/// The runtime's sampling profiler in a running server, through its diagnostics port: each thread's managed stack every
+/// millisecond, running or not. The method names follow at the end of the session.
 /// </summary>
 internal sealed class SamplingSession
 {
@@ -46,8 +46,8 @@ internal sealed class SamplingSession
         }
     }
 
-    /// <summary>Ends the session; the file is whole then.</summary>
-    /// <exception cref="CannotMeasureException">The server has ended, or takes too long.</exception>
+    /// <summary>Ends the session and completes the file.</summary>
+    /// <exception cref="CannotMeasureException">The server has exited, or takes too long.</exception>
     internal void Stop()
     {
         try
@@ -58,7 +58,7 @@ internal sealed class SamplingSession
         }
         catch (Exception failure) when (failure is DiagnosticsClientException or IOException or TimeoutException or OperationCanceledException)
         {
-            throw new CannotMeasureException($"the profile did not end as it should: {failure.Message}");
+            throw new CannotMeasureException($"the profile did not end properly: {failure.Message}");
         }
         finally
         {

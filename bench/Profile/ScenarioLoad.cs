@@ -4,16 +4,16 @@ using RedKite.Figures;
 
 namespace RedKite.Profile;
 
-/// <summary>A scenario's load: <c>redkite bench</c> in a process of its own, pinned to the load's cores where the machine can.</summary>
+/// <summary>A scenario's load: <c>redkite bench</c> in its own process, pinned to the load's cores if possible.</summary>
 internal sealed class ScenarioLoad(ProfileOptions options, int port)
 {
     private static readonly TimeSpan Slack = TimeSpan.FromSeconds(20);
 
-    /// <summary>Runs for a time.</summary>
-    /// <returns>Operations a second.</returns>
+    /// <summary>Runs for a given time.</summary>
+    /// <returns>Operations per second.</returns>
     internal double Run(int seconds) => Run(seconds, []);
 
-    /// <summary>Runs for a time within another program, which is started with the load's command line behind its own arguments.</summary>
+    /// <summary>Runs for a given time inside another program, which receives the load's command line after its own arguments.</summary>
     internal double Run(int seconds, IReadOnlyList<string> around)
     {
         string result = Path.GetTempFileName();

@@ -2,7 +2,7 @@ using RedKite.Figures;
 
 namespace RedKite.Profile;
 
-/// <summary>A server's threads as the kernel counts them: what they are called and how long they were on a core.</summary>
+/// <summary>A server's threads according to the kernel: their names and their time on a core.</summary>
 internal sealed class ServerThreads
 {
     private readonly Dictionary<int, long> _onCpuNs = [];
@@ -11,7 +11,7 @@ internal sealed class ServerThreads
     {
     }
 
-    /// <summary>Names by id.</summary>
+    /// <summary>Names by thread id.</summary>
     internal Dictionary<int, string> Names { get; } = [];
 
     internal static ServerThreads Read(int processId)
@@ -27,14 +27,14 @@ internal sealed class ServerThreads
             }
             catch (IOException)
             {
-                // The thread ended between the listing and the reading.
+                // The thread ended after it was listed.
             }
         }
 
         return threads;
     }
 
-    /// <summary>Seconds on a core since an earlier reading, by the thread's name and id.</summary>
+    /// <summary>Seconds on a core since an earlier reading, by thread name and id.</summary>
     internal Dictionary<string, double> OnCpuSecondsSince(ServerThreads before) =>
         _onCpuNs.ToDictionary(entry => $"{Names[entry.Key]} {entry.Key}", entry => (entry.Value - before._onCpuNs.GetValueOrDefault(entry.Key)) / 1e9);
 }

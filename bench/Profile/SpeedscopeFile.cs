@@ -3,8 +3,8 @@ using System.Text.Json;
 namespace RedKite.Profile;
 
 /// <summary>
-/// Writes stacks as speedscope reads them (https://www.speedscope.app/file-format-schema.json): all names once, and for
-/// each thread its stacks in the order of time as indexes into them. Equal neighbours are one stack of a larger weight.
+/// Writes stacks in speedscope's format (https://www.speedscope.app/file-format-schema.json): all names once, and each
+/// thread's stacks in time order as indexes into them. Equal adjacent stacks are merged into one with a larger weight.
 /// </summary>
 internal static class SpeedscopeFile
 {
@@ -36,7 +36,7 @@ internal static class SpeedscopeFile
         json.WriteNumber("activeProfileIndex", Busiest(threads));
         json.WriteStartObject("shared");
         json.WriteStartArray("frames");
-        foreach (string frame in frames.Keys) // in the order of their indexes: nothing was removed
+        foreach (string frame in frames.Keys) // in index order, because nothing was removed
         {
             json.WriteStartObject();
             json.WriteString("name", frame);
@@ -58,7 +58,7 @@ internal static class SpeedscopeFile
         }
     }
 
-    // What the thread did is its innermost frame, so that the picture tells waiting from running too.
+    // The thread's activity is the innermost frame, so that the graph distinguishes waiting from running.
     private static string[] StateFrames(ThreadState state) => state switch
     {
         ThreadState.InCall => [InCallFrame],
@@ -82,7 +82,7 @@ internal static class SpeedscopeFile
         private readonly List<int[]> _stacks = [];
         private readonly List<int> _weights = [];
 
-        /// <summary>How often the stack changed: a thread that works changes it all the time.</summary>
+        /// <summary>The number of changes of the stack: a busy thread changes it constantly.</summary>
         internal int Changes => _stacks.Count;
 
         internal void Add(int[] stack)

@@ -1,19 +1,19 @@
 namespace RedKite.Profile;
 
-/// <summary>What a thread was doing when its stack was taken.</summary>
+/// <summary>A thread's activity at the time of a sample.</summary>
 internal enum ThreadState
 {
-    /// <summary>It ran managed code; of a profile that samples running threads alone, any code.</summary>
+    /// <summary>Running managed code, or any code in a profile that only samples running threads.</summary>
     Running,
 
-    /// <summary>It was in a system call or native code that works (sending, receiving), as far as its innermost frame tells.</summary>
+    /// <summary>In a system call or native code that works (send, receive), according to the innermost frame.</summary>
     InCall,
 
-    /// <summary>It waited: for events, a lock, a timer.</summary>
+    /// <summary>Waiting for events, a lock or a timer.</summary>
     Waiting,
 }
 
 /// <summary>One stack of one thread.</summary>
 /// <param name="Thread">The thread's name and id.</param>
-/// <param name="Frames">Names of methods, the outermost first.</param>
+/// <param name="Frames">Method names, outermost first.</param>
 internal sealed record StackSample(string Thread, ThreadState State, IReadOnlyList<string> Frames);

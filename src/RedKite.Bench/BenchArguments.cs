@@ -3,7 +3,7 @@ using System.Text;
 
 namespace RedKite.Bench;
 
-/// <summary>The options of <c>redkite bench</c>: a row each, which is its manual as well. Names are memtier_benchmark's.</summary>
+/// <summary>The options of <c>redkite bench</c>, one row each, from which the manual is generated. Names are memtier_benchmark's.</summary>
 internal static class BenchArguments
 {
     private const int ClientsMax = 100_000;
@@ -15,50 +15,50 @@ internal static class BenchArguments
     private static readonly Row[] Rows =
     [
         new("-s", "--server", "HOST", "the server (localhost)", (o, v) => o.Server = v),
-        new("-p", "--port", "PORT", "its port (6379)", (o, v) => o.Port = Whole(v, 1, 65_535)),
-        new("-S", "--unix-socket", "PATH", "a Unix socket in place of both", (o, v) => o.UnixSocket = v),
-        new("-c", "--clients", "N", "connections of each thread (50)", (o, v) => o.Clients = Whole(v, 1, ClientsMax)),
-        new("-t", "--threads", "N", "threads (4)", (o, v) => o.Threads = Whole(v, 1, ThreadsMax)),
-        new("-n", "--requests", "N|allkeys", "requests of each connection (10000), or one for each key",
-            (o, v) => o.Requests = v == "allkeys" ? null : WholeLong(v, 1, long.MaxValue)),
-        new(null, "--test-time", "SECONDS", "run for a time instead", (o, v) => o.TestTime = Whole(v, 1, 1_000_000)),
-        new("-x", "--run-count", "N", "how often to do all of it (1)", (o, v) => o.RunCount = Whole(v, 1, 1000)),
-        new(null, "--ratio", "SET:GET", "how many SETs for how many GETs (1:10)", SetRatio),
-        new(null, "--pipeline", "N", "requests sent at once (1)", (o, v) => o.Pipeline = Whole(v, 1, PipelineMax)),
-        new(null, "--rate-limiting", "N", "requests a second of each connection, at most", (o, v) => o.RateLimit = Real(v, 1e-3, 1e9)),
-        new(null, "--target-rate", "N", "requests a second over all, sent when due whether or not replies are late", (o, v) => o.TargetRate = Real(v, 1e-3, 1e9)),
-        new(null, "--arrival", "even|poisson", "how those are spread over time (even)", (o, v) => o.PoissonArrival = OneOf(v, "even", "poisson") == "poisson"),
-        new("-d", "--data-size", "BYTES", "size of values (32)", (o, v) => o.DataSizeMin = o.DataSizeMax = Whole(v, 1, DataBytesMax)),
-        new(null, "--data-size-range", "MIN-MAX", "sizes between these, all as likely", SetSizeRange),
-        new("-R", "--random-data", null, "values of random bytes, not of x", (o, _) => o.RandomData = true),
-        new(null, "--key-prefix", "TEXT", "what keys start with (memtier-)", (o, v) => o.KeyPrefix = v),
-        new(null, "--key-minimum", "N", "their lowest number (0)", (o, v) => o.KeyMinimum = WholeLong(v, 0, long.MaxValue - 1)),
-        new(null, "--key-maximum", "N", "their highest number (10000000)", (o, v) => o.KeyMaximum = WholeLong(v, 0, long.MaxValue - 1)),
-        new(null, "--key-pattern", "SET:GET", "a letter each (R:R): R random, S in order, P in order, a part for each connection, G Gaussian, Z Zipf", SetPatterns),
-        new(null, "--key-median", "N", "G: the middle (that of the range)", (o, v) => o.KeyMedian = Real(v, 0, long.MaxValue)),
-        new(null, "--key-stddev", "N", "G: the standard deviation (a sixth of the range)", (o, v) => o.KeyStandardDeviation = Real(v, 1e-9, long.MaxValue)),
-        new(null, "--key-zipf-exp", "N", "Z: the exponent, up to 5 (1)", (o, v) => o.ZipfExponent = Real(v, 1e-3, 5)),
-        new(null, "--distinct-client-seed", null, "other random keys for each connection", (o, _) => o.DistinctClientSeed = true),
-        new(null, "--randomize", null, "other random keys with each run", (o, _) => o.Randomize = true),
-        new(null, "--command", "TEXT", "a command in place of SET and GET; __key__ and __data__ stand for keys and values; may be repeated",
+        new("-p", "--port", "PORT", "its port (6379)", (o, v) => o.Port = ParseInt(v, 1, 65_535)),
+        new("-S", "--unix-socket", "PATH", "a Unix socket instead of both", (o, v) => o.UnixSocket = v),
+        new("-c", "--clients", "N", "connections per thread (50)", (o, v) => o.Clients = ParseInt(v, 1, ClientsMax)),
+        new("-t", "--threads", "N", "threads (4)", (o, v) => o.Threads = ParseInt(v, 1, ThreadsMax)),
+        new("-n", "--requests", "N|allkeys", "requests per connection (10000), or one per key",
+            (o, v) => o.Requests = v == "allkeys" ? null : ParseLong(v, 1, long.MaxValue)),
+        new(null, "--test-time", "SECONDS", "duration instead of a number of requests", (o, v) => o.TestTime = ParseInt(v, 1, 1_000_000)),
+        new("-x", "--run-count", "N", "repetitions of the whole run (1)", (o, v) => o.RunCount = ParseInt(v, 1, 1000)),
+        new(null, "--ratio", "SET:GET", "SETs per GETs (1:10)", SetRatio),
+        new(null, "--pipeline", "N", "pipeline depth (1)", (o, v) => o.Pipeline = ParseInt(v, 1, PipelineMax)),
+        new(null, "--rate-limiting", "N", "maximum requests per second and connection", (o, v) => o.RateLimit = ParseDouble(v, 1e-3, 1e9)),
+        new(null, "--target-rate", "N", "open loop: total requests per second, sent when due even if replies are late", (o, v) => o.TargetRate = ParseDouble(v, 1e-3, 1e9)),
+        new(null, "--arrival", "even|poisson", "open loop: gaps between requests (even)", (o, v) => o.PoissonArrival = OneOf(v, "even", "poisson") == "poisson"),
+        new("-d", "--data-size", "BYTES", "value size (32)", (o, v) => o.DataSizeMin = o.DataSizeMax = ParseInt(v, 1, DataBytesMax)),
+        new(null, "--data-size-range", "MIN-MAX", "uniformly distributed value sizes", SetSizeRange),
+        new("-R", "--random-data", null, "random bytes as values instead of x", (o, _) => o.RandomData = true),
+        new(null, "--key-prefix", "TEXT", "prefix of keys (memtier-)", (o, v) => o.KeyPrefix = v),
+        new(null, "--key-minimum", "N", "lowest key number (0)", (o, v) => o.KeyMinimum = ParseLong(v, 0, long.MaxValue - 1)),
+        new(null, "--key-maximum", "N", "highest key number (10000000)", (o, v) => o.KeyMaximum = ParseLong(v, 0, long.MaxValue - 1)),
+        new(null, "--key-pattern", "SET:GET", "a letter each (R:R): R random, S sequential, P sequential with a part per connection, G Gaussian, Z Zipf", SetPatterns),
+        new(null, "--key-median", "N", "G: the median (the middle of the range)", (o, v) => o.KeyMedian = ParseDouble(v, 0, long.MaxValue)),
+        new(null, "--key-stddev", "N", "G: the standard deviation (a sixth of the range)", (o, v) => o.KeyStandardDeviation = ParseDouble(v, 1e-9, long.MaxValue)),
+        new(null, "--key-zipf-exp", "N", "Z: the exponent, up to 5 (1)", (o, v) => o.ZipfExponent = ParseDouble(v, 1e-3, 5)),
+        new(null, "--distinct-client-seed", null, "different random keys per connection", (o, _) => o.DistinctClientSeed = true),
+        new(null, "--randomize", null, "different random keys per run", (o, _) => o.Randomize = true),
+        new(null, "--command", "TEXT", "a command instead of SET and GET; __key__ and __data__ are placeholders; may be repeated",
             (o, v) => o.Commands.Add(new BenchCommand(v, 1, KeyPattern.Random))),
-        new(null, "--command-ratio", "N", "how often the command before it comes in turn (1)", (o, v) => ChangeCommand(o, c => c with { Ratio = Whole(v, 1, 1_000_000) })),
+        new(null, "--command-ratio", "N", "turns of the preceding command (1)", (o, v) => ChangeCommand(o, c => c with { Ratio = ParseInt(v, 1, 1_000_000) })),
         new(null, "--command-key-pattern", "LETTER", "its key pattern (R)", (o, v) => ChangeCommand(o, c => c with { Pattern = Pattern(v) })),
         new("-a", "--authenticate", "[USER:]PASSWORD", "authenticate first", SetCredentials),
-        new(null, "--select-db", "N", "the database (0)", (o, v) => o.Database = Whole(v, 0, int.MaxValue)),
-        new("-P", "--protocol", "2|3", "RESP's version (2); also as --resp, resp2, resp3, redis", SetProtocol),
+        new(null, "--select-db", "N", "the database (0)", (o, v) => o.Database = ParseInt(v, 0, int.MaxValue)),
+        new("-P", "--protocol", "2|3", "RESP version (2); also --resp, resp2, resp3, redis", SetProtocol),
         new(null, "--resp", "2|3", null, SetProtocol),
         new(null, "--tls", null, "encrypt", (o, _) => o.Tls = true),
-        new(null, "--tls-skip-verify", null, "take any certificate of the server", (o, _) => o.TlsSkipVerify = true),
-        new(null, "--cert", "FILE", "this side's certificate (PEM)", (o, v) => o.TlsCertificate = v),
-        new(null, "--key", "FILE", "its private key (PEM)", (o, v) => o.TlsKey = v),
-        new(null, "--cacert", "FILE", "whom to trust (PEM)", (o, v) => o.TlsAuthority = v),
-        new(null, "--sni", "NAME", "the server's name in the handshake", (o, v) => o.TlsServerName = v),
-        new(null, "--json-out-file", "FILE", "write the results there too", (o, v) => o.JsonFile = v),
-        new(null, "--hide-histogram", null, "no distribution below the table", (o, _) => o.HideHistogram = true),
-        new(null, "--print-percentiles", "LIST", "of the table (50,99,99.9)", SetPercentiles),
-        new(null, "--transport", "default|epoll|sockets", "how sockets are used", (o, v) => o.Transport = OneOf(v, "default", "epoll", "sockets")),
-        new("-h", "--help", null, "this list", (o, _) => o.AsksForHelp = true),
+        new(null, "--tls-skip-verify", null, "accept any server certificate", (o, _) => o.TlsSkipVerify = true),
+        new(null, "--cert", "FILE", "client certificate (PEM)", (o, v) => o.TlsCertificate = v),
+        new(null, "--key", "FILE", "client private key (PEM)", (o, v) => o.TlsKey = v),
+        new(null, "--cacert", "FILE", "trusted certificate authorities (PEM)", (o, v) => o.TlsAuthority = v),
+        new(null, "--sni", "NAME", "server name in the handshake", (o, v) => o.TlsServerName = v),
+        new(null, "--json-out-file", "FILE", "also write the results to this file", (o, v) => o.JsonFile = v),
+        new(null, "--hide-histogram", null, "omit the latency distribution", (o, _) => o.HideHistogram = true),
+        new(null, "--print-percentiles", "LIST", "percentiles of the table (50,99,99.9)", SetPercentiles),
+        new(null, "--transport", "default|epoll|sockets", "socket implementation", (o, v) => o.Transport = OneOf(v, "default", "epoll", "sockets")),
+        new("-h", "--help", null, "show this list", (o, _) => o.ShowHelp = true),
     ];
 
     internal static string Usage
@@ -72,11 +72,11 @@ internal static class BenchArguments
                 text.Append(names.PadRight(HelpColumn)).Append("  ").AppendLine(row.Help);
             }
 
-            return text.Append("\nExit status: 0 done, 1 the run failed, 2 wrong options.").ToString();
+            return text.Append("\nExit status: 0 finished, 1 the run failed, 2 invalid options.").ToString();
         }
     }
 
-    /// <exception cref="BenchException">An option is wrong.</exception>
+    /// <exception cref="BenchException">An option is invalid.</exception>
     internal static BenchOptions Parse(IReadOnlyList<string> arguments)
     {
         var options = new BenchOptions();
@@ -105,7 +105,7 @@ internal static class BenchArguments
             }
         }
 
-        if (!options.AsksForHelp) Check(options, given);
+        if (!options.ShowHelp) Check(options, given);
         return options;
     }
 
@@ -143,17 +143,17 @@ internal static class BenchArguments
     {
         string[] sides = value.Split(':');
         if (sides.Length != 2) throw new FormatException($"{value} is not SET:GET");
-        options.SetRatio = Whole(sides[0], 0, 1_000_000);
-        options.GetRatio = Whole(sides[1], 0, 1_000_000);
-        if (options.SetRatio + options.GetRatio == 0) throw new FormatException("one side must be above zero");
+        options.SetRatio = ParseInt(sides[0], 0, 1_000_000);
+        options.GetRatio = ParseInt(sides[1], 0, 1_000_000);
+        if (options.SetRatio + options.GetRatio == 0) throw new FormatException("both sides are zero");
     }
 
     private static void SetSizeRange(BenchOptions options, string value)
     {
         string[] ends = value.Split('-');
         if (ends.Length != 2) throw new FormatException($"{value} is not MIN-MAX");
-        options.DataSizeMin = Whole(ends[0], 1, DataBytesMax);
-        options.DataSizeMax = Whole(ends[1], options.DataSizeMin, DataBytesMax);
+        options.DataSizeMin = ParseInt(ends[0], 1, DataBytesMax);
+        options.DataSizeMax = ParseInt(ends[1], options.DataSizeMin, DataBytesMax);
     }
 
     private static void SetPatterns(BenchOptions options, string value)
@@ -171,12 +171,12 @@ internal static class BenchArguments
         "P" => KeyPattern.Parallel,
         "G" => KeyPattern.Gaussian,
         "Z" => KeyPattern.Zipf,
-        _ => throw new FormatException($"{letter} is none of R, S, P, G, Z"),
+        _ => throw new FormatException($"{letter} is not one of R, S, P, G, Z"),
     };
 
     private static void ChangeCommand(BenchOptions options, Func<BenchCommand, BenchCommand> change)
     {
-        if (options.Commands.Count == 0) throw new FormatException("there is no --command before it");
+        if (options.Commands.Count == 0) throw new FormatException("no --command precedes it");
         options.Commands[^1] = change(options.Commands[^1]);
     }
 
@@ -191,22 +191,22 @@ internal static class BenchArguments
         options.Protocol = OneOf(value, "2", "3", "redis", "resp2", "resp3") is "3" or "resp3" ? 3 : 2;
 
     private static void SetPercentiles(BenchOptions options, string value) =>
-        options.Percentiles = [.. value.Split(',').Select(text => Real(text, 0, 100))];
+        options.Percentiles = [.. value.Split(',').Select(text => ParseDouble(text, 0, 100))];
 
-    private static int Whole(string text, int least, int most) => (int)WholeLong(text, least, most);
+    private static int ParseInt(string text, int least, int most) => (int)ParseLong(text, least, most);
 
-    private static long WholeLong(string text, long least, long most) =>
+    private static long ParseLong(string text, long least, long most) =>
         long.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out long number) && number >= least && number <= most
             ? number
-            : throw new FormatException(string.Create(CultureInfo.InvariantCulture, $"{text} is not a whole number from {least} to {most}"));
+            : throw new FormatException(string.Create(CultureInfo.InvariantCulture, $"{text} is not an integer from {least} to {most}"));
 
-    private static double Real(string text, double least, double most) =>
+    private static double ParseDouble(string text, double least, double most) =>
         double.TryParse(text, NumberStyles.Float, CultureInfo.InvariantCulture, out double number) && number >= least && number <= most
             ? number
             : throw new FormatException(string.Create(CultureInfo.InvariantCulture, $"{text} is not a number from {least} to {most}"));
 
     private static string OneOf(string text, params string[] known) =>
-        known.Contains(text) ? text : throw new FormatException($"{text} is none of {string.Join(", ", known)}");
+        known.Contains(text) ? text : throw new FormatException($"{text} is not one of {string.Join(", ", known)}");
 
     private static BenchException Wrong(string message) => new($"redkite bench: {message}", BenchException.WrongOptions);
 

@@ -1,12 +1,12 @@
 namespace RedKite.Bench;
 
-/// <summary>The load cannot be made; the message, one line, says why. The exit status is the program's.</summary>
+/// <summary>The load cannot run; the message, one line, states why. Carries the program's exit status.</summary>
 internal sealed class BenchException(string message, int exitStatus) : Exception(message)
 {
-    /// <summary>Exit status of a run that failed.</summary>
+    /// <summary>Exit status of a failed run.</summary>
     internal const int RunFailed = 1;
 
-    /// <summary>Exit status of wrong options.</summary>
+    /// <summary>Exit status of invalid options.</summary>
     internal const int WrongOptions = 2;
 
     internal int ExitStatus { get; } = exitStatus;

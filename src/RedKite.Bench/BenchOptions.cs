@@ -1,10 +1,10 @@
 namespace RedKite.Bench;
 
-/// <summary>An arbitrary command to be sent.</summary>
-/// <param name="Text">As written on a command line, with __key__ and __data__ where keys and values go.</param>
+/// <summary>An arbitrary command to send.</summary>
+/// <param name="Text">As on a command line, with __key__ and __data__ as placeholders for keys and values.</param>
 internal sealed record BenchCommand(string Text, int Ratio, KeyPattern Pattern);
 
-/// <summary>What load to make. The names and defaults are memtier_benchmark's; <see cref="BenchArguments"/> is the manual.</summary>
+/// <summary>The load to generate. Names and defaults are memtier_benchmark's; <see cref="BenchArguments"/> is the manual.</summary>
 internal sealed record BenchOptions
 {
     internal string Server { get; set; } = "localhost";
@@ -12,24 +12,24 @@ internal sealed record BenchOptions
     internal string? UnixSocket { get; set; }
     internal string Transport { get; set; } = "default";
 
-    /// <summary>Connections of each thread.</summary>
+    /// <summary>Connections per thread.</summary>
     internal int Clients { get; set; } = 50;
     internal int Threads { get; set; } = 4;
 
-    /// <summary>Of each connection; null: as many as there are keys.</summary>
+    /// <summary>Requests per connection; null: one per key.</summary>
     internal long? Requests { get; set; } = 10_000;
 
-    /// <summary>Seconds to run for, in place of a number of requests; 0: not set.</summary>
+    /// <summary>Duration in seconds instead of a number of requests; 0: not set.</summary>
     internal int TestTime { get; set; }
     internal int SetRatio { get; set; } = 1;
     internal int GetRatio { get; set; } = 10;
     internal int Pipeline { get; set; } = 1;
     internal int RunCount { get; set; } = 1;
 
-    /// <summary>Requests a second of each connection; 0: no limit.</summary>
+    /// <summary>Requests per second and connection; 0: no limit.</summary>
     internal double RateLimit { get; set; }
 
-    /// <summary>Requests a second over all connections, whether or not replies come in time; 0: not set.</summary>
+    /// <summary>Requests per second over all connections, whether or not replies arrive in time; 0: not set.</summary>
     internal double TargetRate { get; set; }
     internal bool PoissonArrival { get; set; }
 
@@ -48,7 +48,7 @@ internal sealed record BenchOptions
     internal bool DistinctClientSeed { get; set; }
     internal bool Randomize { get; set; }
 
-    /// <summary>Sent in place of SET and GET where there are any.</summary>
+    /// <summary>Sent instead of SET and GET if there are any.</summary>
     internal List<BenchCommand> Commands { get; } = [];
 
     internal string? User { get; set; }
@@ -66,7 +66,7 @@ internal sealed record BenchOptions
     internal string? JsonFile { get; set; }
     internal bool HideHistogram { get; set; }
     internal double[] Percentiles { get; set; } = [50, 99, 99.9];
-    internal bool AsksForHelp { get; set; }
+    internal bool ShowHelp { get; set; }
 
     internal bool IsOpenLoop => TargetRate > 0;
 
@@ -74,7 +74,7 @@ internal sealed record BenchOptions
 
     internal int Connections => Clients * Threads;
 
-    /// <summary>Requests that each connection sends; as many as fit into the time where that is set.</summary>
+    /// <summary>Requests that each connection sends; unlimited if a duration is set.</summary>
     internal long RequestsPerClient
     {
         get

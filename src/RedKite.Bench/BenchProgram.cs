@@ -3,19 +3,19 @@ using System.Globalization;
 namespace RedKite.Bench;
 
 /// <summary>
-/// <c>redkite bench</c>: makes load on a Redis-compatible server and measures it, with memtier_benchmark's options and
-/// forms of output.
+/// <c>redkite bench</c>: a load generator for Redis-compatible servers with memtier_benchmark's options and output
+/// formats.
 /// </summary>
 public static class BenchProgram
 {
-    /// <summary>Runs with the arguments behind <c>bench</c>: results go to the output, progress and complaints to the errors.</summary>
-    /// <returns>The exit status: 0 done, 1 the run failed, 2 wrong options.</returns>
+    /// <summary>Runs with the arguments after <c>bench</c>: results go to the output, progress and errors to the error writer.</summary>
+    /// <returns>The exit status: 0 finished, 1 the run failed, 2 invalid options.</returns>
     public static int Run(IReadOnlyList<string> arguments, TextWriter output, TextWriter errors)
     {
         try
         {
             BenchOptions options = BenchArguments.Parse(arguments);
-            if (options.AsksForHelp) output.WriteLine(BenchArguments.Usage);
+            if (options.ShowHelp) output.WriteLine(BenchArguments.Usage);
             else Run(options, output, errors);
             return 0;
         }
@@ -26,7 +26,7 @@ public static class BenchProgram
         }
     }
 
-    /// <summary>The results with their titles: one, or of several runs the best, the worst and all.</summary>
+    /// <summary>The titled results: one, or for several runs the best, the worst and the aggregate.</summary>
     internal static IReadOnlyList<(string Title, BenchResult Result)> Measure(BenchOptions options, TextWriter errors)
     {
         List<BenchResult> runs = [];
@@ -37,7 +37,7 @@ public static class BenchProgram
             using var bench = new BenchRun(options);
             void Interrupt(object? sender, ConsoleCancelEventArgs arguments)
             {
-                arguments.Cancel = !interrupted; // The first asks for the results so far, the second ends the program.
+                arguments.Cancel = !interrupted; // The first one requests the results so far, the second ends the program.
                 interrupted = true;
                 bench.EndEarly();
             }

@@ -1,6 +1,6 @@
 namespace RedKite.Bench;
 
-/// <summary>What one run, or several together, came to.</summary>
+/// <summary>The result of one run, or of several together.</summary>
 internal sealed class BenchResult
 {
     internal BenchResult(IReadOnlyList<CommandStatistics> rows, DateTimeOffset started, double seconds, bool isOpenLoop)
@@ -18,15 +18,15 @@ internal sealed class BenchResult
 
     internal DateTimeOffset Started { get; }
 
-    /// <summary>From the first request to the last reply; of several runs, their sum.</summary>
+    /// <summary>From the first request to the last reply; for several runs, the sum.</summary>
     internal double Seconds { get; }
 
-    /// <summary>Requests that were due in an open loop and could not be sent before the end.</summary>
+    /// <summary>Requests of an open loop that were due but not sent before the end.</summary>
     internal long Unsent { get; init; }
 
     internal string? FirstError { get; init; }
 
-    /// <summary>Whether the rows are SET and GET, shown as Sets and Gets beside memtier's row of Waits.</summary>
+    /// <summary>Whether the rows are SET and GET, printed as Sets and Gets along with memtier's Waits row.</summary>
     internal bool HasSetsAndGets { get; init; }
 
     internal double PerSecond(long count) => Seconds > 0 ? count / Seconds : 0;

@@ -9,7 +9,7 @@ namespace RedKite.Bench;
 /// <summary>One run from the first connection to the last reply: starts the loops, waits, sums up.</summary>
 internal sealed class BenchRun : IDisposable
 {
-    // What a server may take to greet all connections, and to answer what is under way at the end of the time.
+    // The time limit for greeting all connections, and for outstanding replies at the end of the run.
     private const int PatienceMs = 30_000;
     private const ulong FixedSeed = 0x5EED;
 
@@ -33,17 +33,17 @@ internal sealed class BenchRun : IDisposable
             options, _mix, Clients(index, seed), index, seed, Ready, Finished, failure => _failure.TrySetResult(failure)))];
     }
 
-    /// <summary>Replies so far. From any thread.</summary>
+    /// <summary>Replies so far. Callable from any thread.</summary>
     internal long Replies => _loops.Sum(loop => loop.Rows.Sum(row => row.Count));
 
-    /// <summary>How much of it is done, from 0 to 1. From any thread.</summary>
+    /// <summary>Progress from 0 to 1. Callable from any thread.</summary>
     internal double Progress(TimeSpan elapsed) => Math.Min(1, _options.TestTime > 0
         ? elapsed.TotalSeconds / _options.TestTime
         : (double)Replies / ((double)_options.RequestsPerClient * _options.Connections));
 
-    /// <summary>Makes the load and waits for its end.</summary>
+    /// <summary>Runs the load and waits for its end.</summary>
     /// <param name="progress">Called each second with the time since the start.</param>
-    /// <exception cref="BenchException">The server cannot be reached, refuses, or is lost.</exception>
+    /// <exception cref="BenchException">The server cannot be reached, refuses, or disconnects.</exception>
     internal BenchResult Execute(Action<TimeSpan> progress)
     {
         Connect();
@@ -80,7 +80,7 @@ internal sealed class BenchRun : IDisposable
         };
     }
 
-    /// <summary>Ends the run before its time; its result counts up to here. From any thread.</summary>
+    /// <summary>Ends the run early; its result covers the time so far. Callable from any thread.</summary>
     internal void EndEarly()
     {
         foreach (LoadLoop loop in _loops) loop.Loop.Post(loop.EndEarly);

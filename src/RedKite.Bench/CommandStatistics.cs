@@ -1,14 +1,14 @@
 namespace RedKite.Bench;
 
 /// <summary>
-/// What one kind of request came to: one row of the result. Written by one loop's thread; the counts may be read by others
-/// meanwhile, for the progress line.
+/// The statistics of one request type: one row of the result. Written by one loop's thread; other threads may read the
+/// counts for the progress line.
 /// </summary>
 internal sealed class CommandStatistics(string name, bool isOpenLoop)
 {
     private long _count;
 
-    /// <summary>SET, GET, or an arbitrary command's name in capitals.</summary>
+    /// <summary>SET, GET, or the upper-case name of an arbitrary command.</summary>
     internal string Name { get; } = name;
 
     internal long Count => Volatile.Read(ref _count);
@@ -23,10 +23,10 @@ internal sealed class CommandStatistics(string name, bool isOpenLoop)
 
     internal long BytesReceived { get; set; }
 
-    /// <summary>From when a request should have been sent: in a closed loop, that is when it was.</summary>
+    /// <summary>Latencies from the time a request was due: in a closed loop, the time it was sent.</summary>
     internal LatencyHistogram Latency { get; } = new();
 
-    /// <summary>In an open loop: from when a request was really sent, which hides how long it had to wait for that.</summary>
+    /// <summary>In an open loop: latencies from the time a request was sent, which hides its waiting time.</summary>
     internal LatencyHistogram? Uncorrected { get; } = isOpenLoop ? new LatencyHistogram() : null;
 
     internal void Record(long intendedNs, long sentNs, long nowNs)

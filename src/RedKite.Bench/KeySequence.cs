@@ -1,6 +1,6 @@
 namespace RedKite.Bench;
 
-/// <summary>How the numbers of keys follow each other.</summary>
+/// <summary>The order of key numbers.</summary>
 internal enum KeyPattern
 {
     /// <summary>R: uniform.</summary>
@@ -15,11 +15,11 @@ internal enum KeyPattern
     /// <summary>G: a normal distribution around the median.</summary>
     Gaussian,
 
-    /// <summary>Z: Zipf's distribution, the lowest number most often.</summary>
+    /// <summary>Z: Zipf's distribution, in which the lowest number is the most frequent.</summary>
     Zipf,
 }
 
-/// <summary>The keys of one client for one kind of request: their numbers, one after the other.</summary>
+/// <summary>The sequence of key numbers of one client for one request type.</summary>
 internal sealed class KeySequence
 {
     private readonly KeyPattern _pattern;
@@ -31,7 +31,7 @@ internal sealed class KeySequence
     private readonly RandomSource _random;
     private long _next;
 
-    /// <param name="client">The client's number among <paramref name="clients"/>.</param>
+    /// <param name="client">The client's index among <paramref name="clients"/>.</param>
     internal KeySequence(KeyPattern pattern, BenchOptions options, int client, int clients, RandomSource random)
     {
         _pattern = pattern;
@@ -40,7 +40,7 @@ internal sealed class KeySequence
         _maximum = options.KeyMaximum;
         if (pattern == KeyPattern.Parallel)
         {
-            // The last clients have a key less, or none of their own where there are fewer keys than clients.
+            // The last clients have one key less, or none if there are fewer keys than clients.
             Int128 range = (Int128)_maximum - _minimum + 1;
             _minimum = options.KeyMinimum + (long)Int128.Min(range - 1, range * client / clients);
             _maximum = Math.Max(_minimum, options.KeyMinimum + (long)(range * (client + 1) / clients) - 1);
@@ -69,8 +69,8 @@ internal sealed class KeySequence
 
     private long NextGaussian()
     {
-        // What falls outside the range is drawn again. A median inside the range (which the options demand) makes that
-        // end: at least one draw in some hundred falls inside, unless the deviation is far larger than the range.
+        // Samples outside the range are rejected. With a median inside the range (which the options require) this terminates: at
+        // least one sample in some hundred is inside, unless the deviation is far larger than the range.
         const int drawsMax = 1000;
         for (int i = 0; i < drawsMax; i++)
         {

@@ -3,7 +3,7 @@ using System.Numerics;
 namespace RedKite.Bench;
 
 /// <summary>
-/// Durations in nanoseconds, at 0.8 percent up to an hour: 128 buckets to each doubling, one array. One thread records.
+/// Durations in nanoseconds up to an hour, with a precision of 0.8 percent: 128 buckets per doubling, one array. One thread records.
 /// </summary>
 internal sealed class LatencyHistogram
 {
@@ -42,7 +42,7 @@ internal sealed class LatencyHistogram
         sum._minNs = Math.Min(sum._minNs, _minNs);
     }
 
-    /// <summary>The upper end of the bucket in which a percentile falls, at most the largest value recorded.</summary>
+    /// <summary>The upper end of the bucket that contains a percentile, at most the largest recorded value.</summary>
     internal long PercentileNs(double percentile)
     {
         long wanted = Math.Max(1, (long)Math.Ceiling(Count * percentile / 100));
@@ -56,7 +56,7 @@ internal sealed class LatencyHistogram
         return MaxNs;
     }
 
-    /// <summary>Each bucket that holds something: its upper end, and the percentage of values up to it.</summary>
+    /// <summary>The non-empty buckets: upper end, and percentage of values up to it.</summary>
     internal IEnumerable<(long UpToNs, double Percent)> Distribution()
     {
         long seen = 0;

@@ -2,7 +2,7 @@ using RedKite.Net;
 
 namespace RedKite.Bench;
 
-/// <summary>A request that has no reply yet.</summary>
+/// <summary>A request without a reply yet.</summary>
 internal struct PendingRequest
 {
     internal long IntendedNs;
@@ -11,17 +11,17 @@ internal struct PendingRequest
     internal bool CountsHits;
 }
 
-/// <summary>One connection's side of the load: its turn in the mix, its keys, what it waits for. Its loop's thread alone uses it.</summary>
+/// <summary>One connection's state: its position in the mix, its keys, its pending requests. Used only by its loop's thread.</summary>
 internal sealed class LoadClient
 {
     private readonly RequestMix _mix;
-    private readonly KeySequence[] _keys; // of each request of the mix
-    private readonly PendingRequest[] _pending; // a ring
+    private readonly KeySequence[] _keys; // per request type of the mix
+    private readonly PendingRequest[] _pending; // a ring buffer
     private int _oldest;
     private int _turn;
     private int _turnLeft;
 
-    /// <param name="index">The client's number among those of all threads.</param>
+    /// <param name="index">The client's index among those of all threads.</param>
     internal LoadClient(BenchOptions options, RequestMix mix, int index, ulong seed)
     {
         _mix = mix;
@@ -38,26 +38,26 @@ internal sealed class LoadClient
 
     internal Connection? Connection { get; set; }
 
-    /// <summary>In place of a connection, under TLS.</summary>
+    /// <summary>Replaces the connection under TLS.</summary>
     internal TlsLink? Tls { get; set; }
 
-    /// <summary>Replies to what is sent before the load, such as AUTH, that are still to come.</summary>
+    /// <summary>Outstanding replies to commands sent before the load, such as AUTH.</summary>
     internal int GreetingRepliesLeft { get; set; }
 
-    /// <summary>Requests still to be sent.</summary>
+    /// <summary>Requests left to send.</summary>
     internal long Left { get; set; }
 
     internal bool HasFinished { get; set; }
 
     internal int PendingCount { get; private set; }
 
-    /// <summary>When the next request is due, where requests are paced.</summary>
+    /// <summary>When the next request is due, if requests are paced.</summary>
     internal long DueNs { get; set; }
 
-    /// <summary>Whether it waits in its loop's queue for that.</summary>
+    /// <summary>Whether it is in its loop's queue of paced clients.</summary>
     internal bool IsQueued { get; set; }
 
-    /// <summary>Bytes of a reply whose end has not come.</summary>
+    /// <summary>Bytes of an incomplete reply.</summary>
     internal long PartialReplyBytes { get; set; }
 
     internal void Send(ReadOnlySpan<byte> bytes)
@@ -66,7 +66,7 @@ internal sealed class LoadClient
         else Connection!.Send(bytes);
     }
 
-    /// <summary>Whose turn it is in the mix.</summary>
+    /// <summary>The next request type in the mix.</summary>
     internal MixedRequest NextRequest(out KeySequence keys)
     {
         if (_turnLeft == 0)

@@ -2,7 +2,7 @@ using System.Diagnostics;
 
 namespace RedKite.Bench;
 
-/// <summary>The clock that latencies are measured with, in nanoseconds from no particular moment.</summary>
+/// <summary>The clock for latencies, in nanoseconds from an arbitrary origin.</summary>
 internal static class LoadClock
 {
     internal const long NsPerSecond = 1_000_000_000;

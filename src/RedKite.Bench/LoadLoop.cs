@@ -4,18 +4,18 @@ using RedKite.Net;
 namespace RedKite.Bench;
 
 /// <summary>
-/// One thread's load: an event loop and its clients. Unpaced, a client sends a batch of the pipeline's length, and the next
-/// one when the whole batch is answered: one send, one receive and one look at the clock for each batch. Paced, each
-/// client has its own times at which requests are due, and sends what is due as far as the pipeline has room.
+/// One thread's load: an event loop and its clients. Without pacing, a client sends a batch of the pipeline's length, and the
+/// next batch after all replies have arrived: one send, one receive and one clock reading per batch. With pacing, each client
+/// has its own times at which requests are due, and sends due requests as far as the pipeline allows.
 /// </summary>
 internal sealed class LoadLoop : IConnectionHandler
 {
     private const int IdleTickMs = 100;
 
-    // A limited client that fell behind may catch up this far; without it, every late timer would lower the rate.
+    // A rate-limited client that fell behind may catch up this far; without it, every late timer would lower the rate.
     private const long CatchUpNsMax = 10_000_000;
 
-    // A batch of large values goes out in parts rather than being gathered whole.
+    // A batch of large values is sent in parts rather than buffered completely.
     private const int SendBytesMax = 1 << 20;
 
     private const int ErrorCharactersMax = 200;
@@ -26,7 +26,7 @@ internal sealed class LoadLoop : IConnectionHandler
     private readonly byte[] _greeting;
     private readonly int _greetingReplies;
     private readonly PriorityQueue<LoadClient, long> _due = new();
-    private readonly double _intervalNs; // between the requests of one client, where they are paced
+    private readonly double _intervalNs; // between the requests of one client, if paced
     private readonly Action<string> _fail;
     private readonly Action _finished;
     private readonly Action _ready;
@@ -37,9 +37,9 @@ internal sealed class LoadLoop : IConnectionHandler
     private int _finishedClients;
     private bool _hasBegun;
 
-    /// <param name="ready">Called when every connection can take requests.</param>
-    /// <param name="finished">Called when every client has had its last reply.</param>
-    /// <param name="fail">Called with a line that says what went wrong.</param>
+    /// <param name="ready">Called when every connection is ready for requests.</param>
+    /// <param name="finished">Called when every client has received its last reply.</param>
+    /// <param name="fail">Called with a one-line error message.</param>
     internal LoadLoop(BenchOptions options, RequestMix mix, LoadClient[] clients, int index, ulong seed, Action ready, Action finished, Action<string> fail)
     {
         _options = options;
@@ -67,20 +67,20 @@ internal sealed class LoadLoop : IConnectionHandler
 
     internal CommandStatistics[] Rows { get; }
 
-    /// <summary>What the first reply that was an error said.</summary>
+    /// <summary>The text of the first error reply.</summary>
     internal string? FirstError { get; private set; }
 
-    /// <summary>Requests that were due in an open loop and could not be sent before the end.</summary>
+    /// <summary>Requests of an open loop that were due but not sent before the end.</summary>
     internal long Unsent { get; private set; }
 
-    /// <summary>When the last reply came.</summary>
+    /// <summary>The time of the last reply.</summary>
     internal long LastReplyNs { get; private set; }
 
-    /// <summary>Starts the load. On the loop's thread, when it is ready.</summary>
+    /// <summary>Starts the load. Called on the loop's thread once it is ready.</summary>
     internal void Begin(long startNs, long deadlineNs)
     {
         _startNs = startNs;
-        _deadlineNs = Math.Min(_deadlineNs, deadlineNs); // an interruption may have come first
+        _deadlineNs = Math.Min(_deadlineNs, deadlineNs); // the run may already be interrupted
         _hasBegun = true;
         foreach (LoadClient client in Clients)
         {
@@ -89,7 +89,7 @@ internal sealed class LoadLoop : IConnectionHandler
         }
     }
 
-    /// <summary>Sends no more; replies that are due are still waited for. On the loop's thread.</summary>
+    /// <summary>Stops sending; outstanding replies are still awaited. Called on the loop's thread.</summary>
     internal void EndEarly()
     {
         _deadlineNs = Math.Min(_deadlineNs, LoadClock.NowNs());
@@ -103,7 +103,7 @@ internal sealed class LoadLoop : IConnectionHandler
         Greet(client);
     }
 
-    /// <summary>A client is connected, encrypted or not.</summary>
+    /// <summary>Called when a client is connected, with or without encryption.</summary>
     internal void Greet(LoadClient client)
     {
         client.GreetingRepliesLeft = _greetingReplies;
@@ -117,12 +117,12 @@ internal sealed class LoadLoop : IConnectionHandler
 
     public void OutputWaits(Connection connection)
     {
-        // The transport sends the rest when the server takes it; latency counts from before.
+        // The transport sends the rest when the server accepts it; latency counts from before.
     }
 
-    public void Closed(Connection connection) => Lost((LoadClient)connection.State!);
+    public void Closed(Connection connection) => Disconnected((LoadClient)connection.State!);
 
-    internal void Lost(LoadClient client)
+    internal void Disconnected(LoadClient client)
     {
         if (!client.HasFinished) _fail("the server closed a connection");
     }
@@ -144,7 +144,7 @@ internal sealed class LoadLoop : IConnectionHandler
         return IdleTickMs;
     }
 
-    /// <returns>How many bytes are done with.</returns>
+    /// <returns>The number of consumed bytes.</returns>
     internal int Receive(LoadClient client, ReadOnlySpan<byte> input)
     {
         int at = 0, start = 0;
@@ -164,7 +164,7 @@ internal sealed class LoadLoop : IConnectionHandler
 
             if (kind == ReplyKind.Malformed || client.PendingCount == 0)
             {
-                _fail("the server's reply is not RESP, or nobody asked for it");
+                _fail("the server sent an invalid or unexpected reply");
                 return input.Length;
             }
 
@@ -188,7 +188,7 @@ internal sealed class LoadLoop : IConnectionHandler
     {
         if (client.HasFinished) return;
         if (now >= _deadlineNs) EndSending(client);
-        if (_options.IsPaced) SendWhatIsDue(client, now);
+        if (_options.IsPaced) SendDue(client, now);
         else SendBatch(client, now);
         if (client.Left == 0 && client.PendingCount == 0) Finish(client);
     }
@@ -199,7 +199,7 @@ internal sealed class LoadLoop : IConnectionHandler
         Flush(client);
     }
 
-    private void SendWhatIsDue(LoadClient client, long now)
+    private void SendDue(LoadClient client, long now)
     {
         while (client.Left > 0 && client.PendingCount < _options.Pipeline && client.DueNs <= now)
         {
@@ -229,7 +229,7 @@ internal sealed class LoadLoop : IConnectionHandler
         _writer.Clear();
     }
 
-    // The timer is for whoever is due first; it is only ever moved forward here, as Tick clears it.
+    // The timer fires for the client that is due first; it is only moved forward here, because Tick clears it.
     private void SetTimer(long now)
     {
         if (!_due.TryPeek(out _, out long due)) return;
@@ -241,7 +241,7 @@ internal sealed class LoadLoop : IConnectionHandler
 
     private double NextDelayNs() => _options.PoissonArrival ? -Math.Log(_arrivals.Fraction()) * _intervalNs : _intervalNs;
 
-    // Evenly: clients take turns within one interval. At random: the first request is as random as the others.
+    // Evenly: the clients' first requests are spread over one interval. At random: the first gap is random like the others.
     private double FirstDelayNs(LoadClient client)
     {
         if (!_options.IsPaced) return 0;
@@ -277,7 +277,7 @@ internal sealed class LoadLoop : IConnectionHandler
         return text.Length > ErrorCharactersMax ? text[..ErrorCharactersMax] : text;
     }
 
-    // At the end of the time: clients that wait for nothing but their next turn.
+    // At the end of the time: clients that only wait for their next request.
     private void FinishIdle()
     {
         foreach (LoadClient client in Clients)
@@ -287,7 +287,7 @@ internal sealed class LoadLoop : IConnectionHandler
         }
     }
 
-    // An open loop owes what was due before the end.
+    // An open loop counts the requests that were due before the end.
     private void EndSending(LoadClient client)
     {
         if (_options.IsOpenLoop && client.Left > 0 && client.DueNs < _deadlineNs)

@@ -2,7 +2,7 @@ using System.Globalization;
 
 namespace RedKite.Bench;
 
-/// <summary>The line that tells how far a run is: rewritten each second on a terminal, else written once at the end.</summary>
+/// <summary>The progress of a run: rewritten each second on a terminal, otherwise printed once at the end.</summary>
 internal sealed class ProgressLine(TextWriter output, bool isTerminal, int run)
 {
     private long _repliesBefore;

@@ -1,8 +1,8 @@
 namespace RedKite.Bench;
 
 /// <summary>
-/// Random numbers at a nanosecond each, the same for the same seed: SplitMix64, whose every seed is a good one. The
-/// runtime's own generator is several times slower when it is seeded.
+/// Reproducible random numbers in a nanosecond each: SplitMix64, for which every seed is good. The runtime's seeded
+/// generator is several times slower.
 /// </summary>
 internal sealed class RandomSource(ulong seed)
 {
@@ -16,7 +16,7 @@ internal sealed class RandomSource(ulong seed)
         return mixed ^ (mixed >> 31);
     }
 
-    /// <summary>Uniform from 0 up to, and without, a bound.</summary>
+    /// <summary>Uniform from 0 to below a bound.</summary>
     internal long Below(long bound) => (long)Math.BigMul(Next(), (ulong)bound, out _);
 
     /// <summary>Uniform above 0 and up to 1.</summary>

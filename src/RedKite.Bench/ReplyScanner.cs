@@ -1,6 +1,6 @@
 namespace RedKite.Bench;
 
-/// <summary>What a reply is, as far as the load generator needs to know.</summary>
+/// <summary>The reply kinds that the load generator distinguishes.</summary>
 internal enum ReplyKind
 {
     Value,
@@ -11,18 +11,18 @@ internal enum ReplyKind
 }
 
 /// <summary>
-/// Finds where replies end, RESP2 and RESP3, and builds nothing from them. It resumes: what it has passed need not be seen
-/// again, so a long reply is never buffered; only a header line that has not come whole is.
+/// Finds the ends of RESP2 and RESP3 replies without parsing their contents. It can resume, so a long reply is never
+/// buffered; only an incomplete header line is.
 /// </summary>
 internal struct ReplyScanner
 {
     private const int SizeDigitsMax = 18;
 
-    private long _items; // that the reply under way still needs; 0: at a reply's start
-    private long _skip;  // bytes of the item under way
+    private long _items; // still missing from the current reply; 0: at the start of a reply
+    private long _skip;  // bytes left of the current item
     private ReplyKind _kind;
 
-    /// <summary>Moves <paramref name="at"/> behind the next reply, or as far towards its end as the input goes.</summary>
+    /// <summary>Moves <paramref name="at"/> to the end of the next reply, or to the end of the input.</summary>
     internal bool TryFinish(ReadOnlySpan<byte> input, ref int at, out ReplyKind kind)
     {
         kind = ReplyKind.Value;
@@ -55,7 +55,7 @@ internal struct ReplyScanner
         }
     }
 
-    // A header line: counts the items or bytes that it announces.
+    // A header line: counts the items or bytes that it declares.
     private bool TryEnter(ReadOnlySpan<byte> line)
     {
         if (line.Length < 2 || line[^1] != '\r') return false;
@@ -92,7 +92,7 @@ internal struct ReplyScanner
                 if (!TrySize(line, out size)) return false;
                 _items += (2 * size) - 1;
                 return true;
-            case (byte)'|': // stands before an item and is none
+            case (byte)'|': // precedes an item and does not count as one
                 if (!TrySize(line, out size)) return false;
                 _items += 2 * size;
                 return true;
@@ -101,7 +101,7 @@ internal struct ReplyScanner
         }
     }
 
-    // Inside an array a null is an item like others; alone it is the reply.
+    // Inside an array a null is an ordinary item; alone it is the reply.
     private void EndNull(bool isFirst)
     {
         if (isFirst) _kind = ReplyKind.Null;

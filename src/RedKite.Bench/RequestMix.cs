@@ -1,12 +1,12 @@
 namespace RedKite.Bench;
 
-/// <summary>One of the requests that clients send in turn.</summary>
-/// <param name="Row">Where it is counted: requests of the same command share a row.</param>
-/// <param name="Ratio">How many are sent before it is the next one's turn.</param>
-/// <param name="CountsHits">Whether a null reply is a miss and another one a hit.</param>
+/// <summary>One request type of the mix.</summary>
+/// <param name="Row">The row that counts it: requests of the same command share a row.</param>
+/// <param name="Ratio">The number of requests before the next type's turn.</param>
+/// <param name="CountsHits">Whether a null reply counts as a miss and any other as a hit.</param>
 internal sealed record MixedRequest(RequestTemplate Template, int Row, int Ratio, KeyPattern Pattern, bool CountsHits);
 
-/// <summary>What clients send, in turn, and the rows that it is counted in.</summary>
+/// <summary>The request types that clients send in turn, and the rows that count them.</summary>
 internal sealed class RequestMix
 {
     internal RequestMix(BenchOptions options)
@@ -22,12 +22,12 @@ internal sealed class RequestMix
         Add("GET __key__", options.GetRatio, options.GetPattern);
     }
 
-    /// <summary>SET and GET, not arbitrary commands.</summary>
+    /// <summary>Whether the mix is SET and GET rather than arbitrary commands.</summary>
     internal bool HasSetsAndGets { get; }
 
     internal List<MixedRequest> Requests { get; } = [];
 
-    /// <summary>The rows' names: commands in capitals.</summary>
+    /// <summary>The rows' names: upper-case commands.</summary>
     internal List<string> Rows { get; } = [];
 
     private void Add(string text, int ratio, KeyPattern pattern)

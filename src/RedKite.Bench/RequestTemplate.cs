@@ -3,26 +3,26 @@ using System.Text;
 
 namespace RedKite.Bench;
 
-/// <summary>One step in writing a request.</summary>
+/// <summary>One part of a request.</summary>
 internal enum RequestPart
 {
     /// <summary>Bytes that are the same in every request.</summary>
     Literal,
 
-    /// <summary>The length of an argument with a key or a value in it.</summary>
+    /// <summary>The length of an argument that contains a key or a value.</summary>
     Header,
 
     Key,
     Data,
 }
 
-/// <param name="Bytes">A literal's.</param>
-/// <param name="LiteralBytes">A header's: how many bytes of its argument are literal.</param>
+/// <param name="Bytes">The bytes of a literal.</param>
+/// <param name="LiteralBytes">For a header: the number of literal bytes in its argument.</param>
 internal readonly record struct RequestStep(RequestPart Part, byte[] Bytes, int LiteralBytes, int Keys, int Values);
 
 /// <summary>
-/// A request whose every byte but the keys and values is formatted once. An argument may hold __key__ and __data__ anywhere:
-/// <c>*2 $3 GET</c> is a literal, then come a header, a key and the line's end.
+/// A request in which everything but keys and values is formatted once. An argument may contain __key__ and __data__
+/// anywhere: <c>*2 $3 GET</c> is a literal, followed by a header, a key and the line end.
 /// </summary>
 internal sealed class RequestTemplate
 {
@@ -38,7 +38,7 @@ internal sealed class RequestTemplate
         Values = steps.Count(step => step.Part == RequestPart.Data);
     }
 
-    /// <summary>The command's, in capitals.</summary>
+    /// <summary>The command's upper-case name.</summary>
     internal string Name { get; }
 
     internal RequestStep[] Steps { get; }
@@ -49,8 +49,8 @@ internal sealed class RequestTemplate
 
     internal int Values { get; }
 
-    /// <summary>From a command as it is written on a command line.</summary>
-    /// <exception cref="BenchException">It is empty, or a quote does not end.</exception>
+    /// <summary>Parses a command as written on a command line.</summary>
+    /// <exception cref="BenchException">The command is empty or has an unterminated quote.</exception>
     internal static RequestTemplate Parse(string command)
     {
         List<string> words = Split(command);
@@ -97,7 +97,7 @@ internal sealed class RequestTemplate
         }
     }
 
-    // A word cut at its placeholders.
+    // Splits a word at its placeholders.
     private static List<string> Pieces(string word)
     {
         List<string> pieces = [];
@@ -122,7 +122,7 @@ internal sealed class RequestTemplate
         return pieces;
     }
 
-    // Words stand apart by spaces; quotes, single or double, keep spaces in a word.
+    // Words are separated by spaces; single or double quotes keep spaces in a word.
     private static List<string> Split(string command)
     {
         List<string> words = [];
@@ -152,7 +152,7 @@ internal sealed class RequestTemplate
             }
         }
 
-        if (quote != '\0') throw new BenchException($"redkite bench: --command: a quote does not end: {command}", BenchException.WrongOptions);
+        if (quote != '\0') throw new BenchException($"redkite bench: --command: unterminated quote: {command}", BenchException.WrongOptions);
         if (inWord) EndWord();
         return words;
 

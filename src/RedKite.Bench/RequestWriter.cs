@@ -4,8 +4,8 @@ using System.Text;
 namespace RedKite.Bench;
 
 /// <summary>
-/// The requests of one batch, one behind the other in a buffer that belongs to a loop. Literals and values are copied; the
-/// key's number is all that is formatted for each request.
+/// The requests of one batch in a buffer that belongs to a loop. Literals and values are copied; only the key's number is
+/// formatted per request.
 /// </summary>
 internal sealed class RequestWriter
 {
@@ -14,7 +14,7 @@ internal sealed class RequestWriter
 
     private readonly BenchOptions _options;
     private readonly RandomSource _random;
-    private readonly byte[] _key; // the prefix, then the number of the key under way
+    private readonly byte[] _key; // the prefix, then the current key's number
     private readonly int _prefixBytes;
     private readonly byte[] _data;
     private byte[] _buffer = new byte[64 * 1024];
@@ -38,7 +38,7 @@ internal sealed class RequestWriter
     internal void Clear() => _length = 0;
 
     /// <summary>Adds a request.</summary>
-    /// <returns>Its bytes.</returns>
+    /// <returns>The request's length in bytes.</returns>
     internal int Append(RequestTemplate template, KeySequence keys)
     {
         long bytesMax = template.LiteralBytes + ((long)template.Keys * (_key.Length + HeaderBytesMax)) + ((long)template.Values * (_data.Length + HeaderBytesMax));

@@ -3,7 +3,7 @@ using System.Text.Json;
 
 namespace RedKite.Bench;
 
-/// <summary>Results in the form of memtier_benchmark's --json-out-file: its names, milliseconds, bytes in units of 1024.</summary>
+/// <summary>Results in the format of memtier_benchmark's --json-out-file: its names, milliseconds, bytes in units of 1024.</summary>
 internal static class ResultJson
 {
     private const double NsPerMs = 1e6;
@@ -106,7 +106,7 @@ internal static class ResultJson
         json.WriteEndObject();
     }
 
-    // p50.00, p99.90; further digits as far as there are any.
+    // p50.00, p99.90; more digits if needed.
     private static string Name(double percentile) => "p" + percentile.ToString("0.00####", CultureInfo.InvariantCulture);
 
     private static void WriteDistribution(Utf8JsonWriter json, CommandStatistics row)

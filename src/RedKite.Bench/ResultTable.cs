@@ -2,14 +2,14 @@ using System.Globalization;
 
 namespace RedKite.Bench;
 
-/// <summary>A result as memtier_benchmark prints it: a row for each kind of request, then how latencies are distributed.</summary>
+/// <summary>A result in memtier_benchmark's form: a row per request type, then the latency distribution.</summary>
 internal static class ResultTable
 {
     private const int TypeWidth = 13;
     private const int FigureWidth = 15;
     private const double NsPerMs = 1e6;
 
-    // The distribution's steps: each halves what is left up to 100 percent, in so many parts.
+    // The distribution's steps: each halves the rest up to 100 percent, in this many parts.
     private const int StepsPerHalving = 2;
     private const int HalvingsMax = 20;
 
@@ -52,7 +52,7 @@ internal static class ResultTable
             output.WriteLine(name.PadRight(TypeWidth) + string.Concat(Enumerable.Range(0, figures).Select(i => (i == 0 ? "0.00" : "---").PadLeft(FigureWidth) + " ")));
     }
 
-    /// <summary>Sets, Gets, or Hsets for HSET: as memtier names its rows.</summary>
+    /// <summary>Row names as in memtier: Sets, Gets, or Hsets for HSET.</summary>
     internal static string RowName(CommandStatistics row) =>
         $"{row.Name[0]}{row.Name[1..].ToLowerInvariant()}s";
 
@@ -91,7 +91,7 @@ internal static class ResultTable
         }
     }
 
-    /// <summary>Latencies in milliseconds and the percentage of requests up to each: denser towards 100.</summary>
+    /// <summary>Latencies in milliseconds and the percentage of requests up to each, denser towards 100.</summary>
     internal static IEnumerable<(double Ms, double Percent)> Steps(LatencyHistogram latency)
     {
         double next = 0;
@@ -103,7 +103,7 @@ internal static class ResultTable
             yield return last;
             if (percent >= 100) yield break;
 
-            // The halving that this percentage has reached, and the next step within it.
+            // The halving that contains this percentage, and the next step within it.
             double left = 100 - percent;
             double half = 100;
             for (int i = 0; i < HalvingsMax && half / 2 >= left; i++) half /= 2;

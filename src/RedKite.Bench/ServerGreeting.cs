@@ -3,7 +3,7 @@ using System.Text;
 
 namespace RedKite.Bench;
 
-/// <summary>What a connection sends before the load: AUTH, HELLO, SELECT, as far as the options ask for them.</summary>
+/// <summary>The commands that a connection sends before the load, depending on the options: AUTH, HELLO, SELECT.</summary>
 internal static class ServerGreeting
 {
     internal static (byte[] Bytes, int Replies) For(BenchOptions options)

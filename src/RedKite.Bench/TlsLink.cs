@@ -7,8 +7,8 @@ using System.Security.Cryptography.X509Certificates;
 namespace RedKite.Bench;
 
 /// <summary>
-/// An encrypted connection. The runtime's stream decrypts on the thread pool and hands each read to the loop, which
-/// scans it and sends on its own thread. Slower than a plain connection: it measures the server, not itself.
+/// An encrypted connection. .NET's SslStream decrypts on the thread pool and hands each read to the loop, which
+/// scans it and sends on its own thread. Slower than an unencrypted connection, so the generator may become the bottleneck.
 /// </summary>
 internal sealed class TlsLink : IDisposable
 {
@@ -19,8 +19,8 @@ internal sealed class TlsLink : IDisposable
 
     private TlsLink(SslStream stream) => _stream = stream;
 
-    /// <summary>Connects and shakes hands, waiting for both.</summary>
-    /// <exception cref="SocketException">Nobody answers there.</exception>
+    /// <summary>Connects and completes the handshake synchronously.</summary>
+    /// <exception cref="SocketException">The server cannot be reached.</exception>
     /// <exception cref="AuthenticationException">The handshake failed.</exception>
     internal static TlsLink Connect(EndPoint server, BenchOptions options)
     {
@@ -48,11 +48,11 @@ internal sealed class TlsLink : IDisposable
         }
         catch (IOException)
         {
-            // Reading finds the same and reports it.
+            // Reading finds and reports the same error.
         }
     }
 
-    /// <summary>Reads until the end of the connection; the loop's thread sees what comes.</summary>
+    /// <summary>Reads until the connection ends and hands the bytes to the loop's thread.</summary>
     internal async Task ReceiveAsync(LoadLoop owner, LoadClient client)
     {
         while (!_disposed)
@@ -65,12 +65,12 @@ internal sealed class TlsLink : IDisposable
             }
             catch (Exception gone) when (gone is IOException or ObjectDisposedException)
             {
-                // The end, like no bytes.
+                // An error ends the connection like zero bytes.
             }
 
             if (read == 0)
             {
-                owner.Loop.Post(() => owner.Lost(client));
+                owner.Loop.Post(() => owner.Disconnected(client));
                 return;
             }
 
@@ -103,7 +103,7 @@ internal sealed class TlsLink : IDisposable
 
         if (options.TlsSkipVerify)
         {
-#pragma warning disable CA5359 // What the option asks for.
+#pragma warning disable CA5359 // Requested by the option.
             authentication.RemoteCertificateValidationCallback = (_, _, _, _) => true;
 #pragma warning restore CA5359
         }

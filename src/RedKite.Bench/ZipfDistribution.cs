@@ -1,9 +1,9 @@
 namespace RedKite.Bench;
 
 /// <summary>
-/// Ranks from 1 to a count, rank k with a probability in proportion to k to the power of minus the exponent, in constant
-/// time and memory: rejection-inversion, as W. Hörmann and G. Derflinger describe it (1996). A table of cumulated
-/// probabilities would need eight bytes for each key.
+/// Ranks from 1 to a count, in which rank k has a probability proportional to k to the power of minus the exponent, in constant
+/// time and memory: rejection-inversion by W. Hörmann and G. Derflinger (1996). A table of cumulative
+/// probabilities would take eight bytes per key.
 /// </summary>
 internal sealed class ZipfDistribution
 {

@@ -5,7 +5,7 @@ using RedKite.Server.Config;
 
 namespace RedKite.Host;
 
-/// <summary>The <c>redkite</c> program: arguments, signals, composition. Exit status 1: the configuration or an address cannot be used.</summary>
+/// <summary>The <c>redkite</c> program: arguments, signals, composition. Exit status 1: an invalid configuration or an unusable address.</summary>
 internal static class Program
 {
     private static async Task<int> Main(string[] arguments)

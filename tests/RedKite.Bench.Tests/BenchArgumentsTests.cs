@@ -1,6 +1,6 @@
 namespace RedKite.Bench.Tests;
 
-/// <summary>Options: what is understood, and the one line that tells what is not.</summary>
+/// <summary>Option parsing, and the one-line errors of invalid options.</summary>
 public class BenchArgumentsTests
 {
     [Fact]
@@ -54,23 +54,23 @@ public class BenchArgumentsTests
     [InlineData("-z", "unknown option -z")]
     [InlineData("stray", "unexpected argument stray")]
     [InlineData("-c", "--clients needs a value")]
-    [InlineData("-c 0", "--clients: 0 is not a whole number from 1 to 100000")]
-    [InlineData("-c many", "--clients: many is not a whole number from 1 to 100000")]
-    [InlineData("-p 65536", "--port: 65536 is not a whole number from 1 to 65535")]
+    [InlineData("-c 0", "--clients: 0 is not an integer from 1 to 100000")]
+    [InlineData("-c many", "--clients: many is not an integer from 1 to 100000")]
+    [InlineData("-p 65536", "--port: 65536 is not an integer from 1 to 65535")]
     [InlineData("--tls=yes", "--tls takes no value")]
     [InlineData("--ratio 1", "--ratio: 1 is not SET:GET")]
-    [InlineData("--ratio 0:0", "--ratio: one side must be above zero")]
-    [InlineData("--key-pattern R:X", "--key-pattern: X is none of R, S, P, G, Z")]
-    [InlineData("--data-size-range 9-3", "--data-size-range: 3 is not a whole number from 9 to 536870912")]
+    [InlineData("--ratio 0:0", "--ratio: both sides are zero")]
+    [InlineData("--key-pattern R:X", "--key-pattern: X is not one of R, S, P, G, Z")]
+    [InlineData("--data-size-range 9-3", "--data-size-range: 3 is not an integer from 9 to 536870912")]
     [InlineData("--key-minimum 5 --key-maximum 4", "--key-minimum is above --key-maximum")]
     [InlineData("--key-median 11 --key-maximum 10", "--key-median is outside the range of keys")]
     [InlineData("-n 5 --test-time 5", "--requests and --test-time exclude each other")]
     [InlineData("--rate-limiting 5 --target-rate 5", "--rate-limiting and --target-rate exclude each other")]
     [InlineData("--arrival even", "--arrival needs --target-rate")]
-    [InlineData("--command-ratio 5", "--command-ratio: there is no --command before it")]
+    [InlineData("--command-ratio 5", "--command-ratio: no --command precedes it")]
     [InlineData("--command ''", "--command is empty")]
-    [InlineData("--command \"x", "--command: a quote does not end: \"x")]
-    [InlineData("--protocol 4", "--protocol: 4 is none of 2, 3, redis, resp2, resp3")]
+    [InlineData("--command \"x", "--command: unterminated quote: \"x")]
+    [InlineData("--protocol 4", "--protocol: 4 is not one of 2, 3, redis, resp2, resp3")]
     [InlineData("--print-percentiles 50,101", "--print-percentiles: 101 is not a number from 0 to 100")]
     public void Invalid_option_is_one_line_of_error(string line, string expected)
     {

@@ -22,7 +22,7 @@ public class BenchRunTests
         Assert.Equal((600, 0), (loaded.Totals.Count, loaded.Totals.Errors));
         Assert.Equal("100", server.Execute("DBSIZE").ToString());
 
-        // A range twice as large: half of the keys are there.
+        // A range twice as large: half of the keys exist.
         BenchResult read = Run([.. common, "--key-maximum", "199", "--ratio", "0:1", "-n", "200", "--key-pattern", "S:S"]);
         Assert.Equal((1200, 600, 600), (read.Totals.Count, read.Totals.Hits, read.Totals.Misses));
     }
@@ -96,7 +96,7 @@ public class BenchRunTests
         using var server = new StallingServer(stallAfterMs: 500, stallMs: 200);
         BenchResult result = Run("-p", $"{server.Port}", "-s", "127.0.0.1", "-t", "1", "-c", "1", "--target-rate", "500", "--test-time", "2");
 
-        // Of 1,000 requests a hundred were due during the stall: one was under way, the others were sent after it.
+        // Of 1,000 requests a hundred were due during the stall: one was in flight, the others were sent after it.
         const double ms = 1e6;
         Assert.InRange(result.Totals.Latency.PercentileNs(99) / ms, 120, 2000);
         Assert.InRange(result.Totals.Uncorrected!.PercentileNs(99) / ms, 0, 100);
@@ -189,7 +189,7 @@ public class BenchRunTests
             Assert.Equal(2000, Run([.. load, "--tls-skip-verify"]).Totals.Count);
 
             var errors = new StringWriter();
-            Assert.Equal(1, BenchProgram.Run(load, TextWriter.Null, errors)); // nobody vouches for the certificate
+            Assert.Equal(1, BenchProgram.Run(load, TextWriter.Null, errors)); // the certificate is self-signed
             Assert.StartsWith($"redkite bench: cannot connect to localhost:{port}: ", errors.ToString(), StringComparison.Ordinal);
         }
         finally

@@ -1,6 +1,6 @@
 namespace RedKite.Bench.Tests;
 
-/// <summary>Percentiles are those of the values, to within a bucket.</summary>
+/// <summary>Percentiles are accurate to one bucket.</summary>
 public class LatencyHistogramTests
 {
     [Fact]

@@ -2,7 +2,7 @@ using System.Text;
 
 namespace RedKite.Bench.Tests;
 
-/// <summary>Where replies end, wherever the bytes are cut.</summary>
+/// <summary>Reply boundaries, at every split of the input.</summary>
 public class ReplyScannerTests
 {
     [Theory]
@@ -40,7 +40,7 @@ public class ReplyScannerTests
         Assert.Equal("Malformed", Scan(Encoding.UTF8.GetBytes(reply), reply.Length).First());
     }
 
-    // Bytes come in pieces; what the scanner leaves comes again with the next one, as a connection does it.
+    // Feeds the bytes in pieces; as in a connection, unconsumed bytes precede the next piece.
     private static List<string> Scan(byte[] bytes, int pieceBytes)
     {
         var scanner = new ReplyScanner();

@@ -4,7 +4,7 @@ using System.Text;
 
 namespace RedKite.Bench.Tests;
 
-/// <summary>A server that answers every request with OK, and once, after a given time, with nothing for a while.</summary>
+/// <summary>A server that replies OK to every request, except for one stall after a given time.</summary>
 internal sealed class StallingServer : IDisposable
 {
     private readonly TcpListener _listener = new(IPAddress.Loopback, 0);
@@ -48,14 +48,14 @@ internal sealed class StallingServer : IDisposable
                     Thread.Sleep(_stallMs);
                 }
 
-                // Requests come whole: there is one connection, and each sends far less than a segment.
+                // Requests arrive whole: there is one connection, and each request is far smaller than a segment.
                 int requests = buffer.AsSpan(0, received).Count((byte)'*');
                 socket.Send(Encoding.ASCII.GetBytes(string.Concat(Enumerable.Repeat("+OK\r\n", requests))));
             }
         }
         catch (SocketException)
         {
-            // The test is over.
+            // The test has ended.
         }
     }
 }

@@ -2,7 +2,7 @@ using RedKite.Figures;
 
 namespace RedKite.Compare.Tests;
 
-/// <summary>The base's worktree is the revision that was asked for, and leaves nothing behind.</summary>
+/// <summary>The base's worktree has the requested revision and leaves nothing behind.</summary>
 public sealed class BaseCheckoutTests : IDisposable
 {
     private readonly TemporaryFolder _repository = new();

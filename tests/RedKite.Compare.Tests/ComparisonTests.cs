@@ -1,6 +1,6 @@
 namespace RedKite.Compare.Tests;
 
-/// <summary>What is said of measurements whose truth is known.</summary>
+/// <summary>Verdicts on measurements whose true cost is known.</summary>
 public class ComparisonTests
 {
     private const int Seeds = 100;
@@ -26,7 +26,7 @@ public class ComparisonTests
         Assert.InRange(CountOf(Verdict.Same, clock => (clock.Measure(100, 0.01), clock.Measure(100, 0.01))), 95, Seeds);
     }
 
-    // One in a hundred may be by chance, in either direction.
+    // One in a hundred may occur by chance, in either direction.
     [Theory]
     [InlineData(0.01, 0, 0)]
     [InlineData(0.05, 0, 0)]

@@ -1,13 +1,13 @@
 namespace RedKite.Compare.Tests;
 
-/// <summary>Makes measurements whose true cost and noise are known, the same ones for the same seed.</summary>
+/// <summary>Generates reproducible measurements whose true cost and noise are known.</summary>
 internal sealed class NoisyClock(int seed)
 {
 #pragma warning disable CA5394 // Samples, not secrets.
     private readonly Random _random = new(seed);
 
     /// <param name="noise">The standard deviation of one measurement, as a share of the cost.</param>
-    /// <param name="launchNoise">And of what all measurements of a launch have in common.</param>
+    /// <param name="launchNoise">The same for the common deviation of a launch's measurements.</param>
     internal Measurements Measure(double ns, double noise, int launches = 3, int perLaunch = 10, double launchNoise = 0, long? bytes = 0)
     {
         double[][] measured = new double[launches][];
@@ -20,6 +20,6 @@ internal sealed class NoisyClock(int seed)
         return new Measurements(measured, bytes);
     }
 
-    // Box and Muller's way from two even numbers to a normal one.
+    // Box-Muller: two uniform numbers give a normal one.
     private double NextNormal() => Math.Sqrt(-2 * Math.Log(1 - _random.NextDouble())) * Math.Cos(2 * Math.PI * _random.NextDouble());
 }

@@ -19,7 +19,7 @@ public class ProgramTests
         Assert.Equal(status, exitStatus);
     }
 
-    // The canary: were the verdicts lost on their way to the exit status, this one would pass as well.
+    // The canary: if the verdicts did not reach the exit status, this one would pass as well.
     [Fact]
     public void Slowdown_fails_and_speedup_passes()
     {
@@ -50,18 +50,18 @@ public class ProgramTests
     }
 
     [Theory]
-    [InlineData("the revision to compare with is missing")]
-    [InlineData("the revision to compare with is missing", "--filter", "*")]
-    [InlineData("--filter or --scenario has to say what to compare", "HEAD")]
+    [InlineData("the base revision is missing")]
+    [InlineData("the base revision is missing", "--filter", "*")]
+    [InlineData("--filter or --scenario is required", "HEAD")]
     [InlineData("--base and --diff go together", "--base", "a")]
     [InlineData("--base and --diff measure nothing: they take no revision, --filter or --scenario", "HEAD", "--base", "a", "--diff", "b")]
-    [InlineData("HEAD~1: there is one base, and it is HEAD", "HEAD", "HEAD~1")]
+    [InlineData("HEAD~1: the base is already HEAD", "HEAD", "HEAD~1")]
     [InlineData("--threshold: two is not between 0% and 100%", "HEAD", "--threshold", "two")]
     [InlineData("--threshold: 0% is not between 0% and 100%", "HEAD", "--threshold", "0%")]
-    [InlineData("--scenario: memory is not cpu-p and a pipeline's depth", "HEAD", "--scenario", "memory")]
-    [InlineData("--scenario: x is not a whole number above zero", "HEAD", "--scenario", "cpu-p1,cpu-px")]
+    [InlineData("--scenario: memory is not cpu-p followed by a pipeline depth", "HEAD", "--scenario", "memory")]
+    [InlineData("--scenario: x is not a positive integer", "HEAD", "--scenario", "cpu-p1,cpu-px")]
     [InlineData("--rounds needs a value", "HEAD", "--rounds")]
-    [InlineData("--launches: 0 is not a whole number above zero", "HEAD", "--launches", "0")]
+    [InlineData("--launches: 0 is not a positive integer", "HEAD", "--launches", "0")]
     [InlineData("--fast is not an option", "HEAD", "--fast")]
     public void Invalid_arguments_are_an_error(string message, params string[] arguments)
     {

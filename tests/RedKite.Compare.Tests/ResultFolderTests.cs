@@ -2,7 +2,7 @@ using RedKite.Figures;
 
 namespace RedKite.Compare.Tests;
 
-/// <summary>What is read out of BenchmarkDotNet's reports.</summary>
+/// <summary>Parsing of BenchmarkDotNet's reports.</summary>
 public class ResultFolderTests
 {
     [Fact]

@@ -1,6 +1,6 @@
 namespace RedKite.Compare.Tests;
 
-/// <summary>A folder that is deleted with all in it when the test ends.</summary>
+/// <summary>A folder that is deleted with its contents when the test ends.</summary>
 internal sealed class TemporaryFolder : IDisposable
 {
     internal string Path { get; } = Directory.CreateTempSubdirectory("redkite-compare-tests-").FullName;

@@ -6,12 +6,12 @@ using RedKite.Testing;
 namespace RedKite.Differential.Tests;
 
 /// <summary>
-/// Every difference between RedKite and the oracle that is not a fault, each a row with its reason. A row sees only replies
-/// that differ, and still checks what can be checked: its predicate tells the whole of what is allowed.
+/// Every allowed difference between RedKite and the oracle, one row each with its reason. A row only sees replies that
+/// differ, and its predicate still checks everything that is comparable.
 /// </summary>
 internal static partial class AllowedDifferences
 {
-    // No server of a test runs for so long: what is said to be idle for longer has a clock of LFU.
+    // No test's server runs this long, so a longer idle time is an LFU counter.
     private const long SecondsOfNoTest = 24 * 60 * 60;
 
     private const int ArityAt = 1;
@@ -19,7 +19,7 @@ internal static partial class AllowedDifferences
     // Commands that take more arguments since Redis 7.2.
     private static readonly string[] WithLaterOptions = ["zrank", "zrevrank"];
 
-    // Those whose replies have scores.
+    // Commands whose replies have scores.
     private static readonly string[] SortedSetCommands =
     [
         "ZADD", "ZINCRBY", "ZSCORE", "ZMSCORE", "ZRANGE", "ZREVRANGE", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE", "ZPOPMIN", "ZPOPMAX", "ZMPOP", "ZUNION", "ZINTER", "ZDIFF",
@@ -32,11 +32,11 @@ internal static partial class AllowedDifferences
         new("EXPIRETIME", "", c => Near(c, ClockDistance.Ms / 1000), "a relative expiry starts when each server executes it"),
         new("PEXPIRETIME", "", c => Near(c, ClockDistance.Ms), "a relative expiry starts when each server executes it"),
         .. ((string[])["SMEMBERS", "SINTER", "SUNION", "SDIFF"]).Select(command => new Row(command, "", c => SameElements(c.Oracle, c.Subject), "the order of members is not specified")),
-        new("SPOP", "", SameDraw, "any member will do"),
-        new("SRANDMEMBER", "", SameDraw, "any member will do"),
+        new("SPOP", "", SameSample, "the member is random"),
+        new("SRANDMEMBER", "", SameSample, "the member is random"),
         new("SSCAN", "", SameMemberScan, "the order of members is not specified, and where a scan is cut is each server's own"),
         new("SSCAN", "", c => OddCursor().IsMatch(c.Word(2)) && IsCursorError(c.Oracle) != IsCursorError(c.Subject), "Redis 7.4 reads cursors anew: nothing at all (which a zero byte ends) and plain negative numbers are none, blanks before a number do no harm"),
-        new("OBJECT", "ENCODING", c => (c.Word(2).StartsWith("SET:", StringComparison.Ordinal) || Draw.IsJunk(c.Command[2])) && c.Oracle.Text is "hashtable" or "intset" && c.Subject.Text is "listpack" or "hashtable", "small sets are packed since Redis 7.2, and how many members SADD is about to add counts too"),
+        new("OBJECT", "ENCODING", c => (c.Word(2).StartsWith("SET:", StringComparison.Ordinal) || RandomSource.IsJunk(c.Command[2])) && c.Oracle.Text is "hashtable" or "intset" && c.Subject.Text is "listpack" or "hashtable", "small sets are packed since Redis 7.2, and how many members SADD is about to add counts too"),
         new("BITCOUNT", "", CheckedBeforeTheKey, "arguments are checked before the key is looked at since Redis 7.2"),
         new("BITPOS", "", CheckedBeforeTheKey, "arguments are checked before the key is looked at since Redis 7.2"),
         new("TIME", "", SimilarTime, "time passes between the two servers"),
@@ -46,7 +46,7 @@ internal static partial class AllowedDifferences
         new("HGETALL", "", c => SamePairs(c.Oracle, c.Subject), "the order of a table's fields is not specified"),
         new("HKEYS", "", c => SameElements(c.Oracle, c.Subject), "the order of a table's fields is not specified"),
         new("HVALS", "", c => SameElements(c.Oracle, c.Subject), "the order of a table's fields is not specified"),
-        new("HRANDFIELD", "", SameDraw, "any fields will do, but as many"),
+        new("HRANDFIELD", "", SameSample, "the fields are random, their number is not"),
         new("HSCAN", "", c => OddCursor().IsMatch(c.Word(2)) && IsCursorError(c.Oracle) != IsCursorError(c.Subject), "as with SCAN, cursors are read anew since Redis 7.4"),
         new("HSCAN", "", SameFieldScan, "the order of a table's fields is not specified"),
         new("RANDOMKEY", "", c => Both(c, v => v.Marker == '$' && !v.IsNull), "any key will do, but none only if there is none"),
@@ -78,7 +78,7 @@ internal static partial class AllowedDifferences
         new("CONFIG", "GET", c => c.Command.Any(word => word is [(byte)'*']) && SameCommonPairs(c.Oracle, c.Subject), "neither has all parameters of the other; those in common have the same values"),
         .. SortedSetCommands.Select(command => new Row(command, "", SortedSetDifferences.SameNumbers, "scores have the fewest digits that read back since Redis 7.2")),
         .. ((string[])["ZRANK", "ZREVRANK"]).Select(command => new Row(command, "", c => c.Command.Length > 3 && Both(c, v => v.IsError) && c.Oracle.Text.StartsWith("ERR wrong number of arguments ", StringComparison.Ordinal), "the option WITHSCORE is there since Redis 7.2")),
-        new("ZRANDMEMBER", "", SortedSetDifferences.SameDraw, "the members are drawn at random"),
+        new("ZRANDMEMBER", "", SortedSetDifferences.SameSample, "the members are random"),
         new("ZSCAN", "", c => OddCursor().IsMatch(c.Word(2)) && IsCursorError(c.Oracle) != IsCursorError(c.Subject), "Redis 7.4 reads cursors anew, as for SCAN"),
         new("ZSCAN", "", SortedSetDifferences.SameScan, "the order of members is not specified"),
         new("XADD", "", c => c.Command.Any(word => word is [(byte)'*']) && StreamDifferences.NearIds(c), "ids come from each server's clock"),
@@ -99,7 +99,7 @@ internal static partial class AllowedDifferences
 
     private static bool Both(Comparison c, Func<RespValue, bool> predicate) => predicate(c.Oracle) && predicate(c.Subject);
 
-    // Negative replies mean that there is no key or no expiry, and must be the same.
+    // Negative replies mean a missing key or no expiry, and must be equal.
     private static bool Near(Comparison c, long distance) =>
         Both(c, v => v.IsInteger && v.Number >= 0) && Math.Abs(c.Oracle.Number - c.Subject.Number) <= distance;
 
@@ -130,7 +130,7 @@ internal static partial class AllowedDifferences
         return !whole || SameElements(c.Oracle.Items[1], c.Subject.Items[1]);
     }
 
-    // A scan in parts is each server's own; a whole one has the same pairs.
+    // Cursors of a partial scan are specific to the server; a complete scan has the same pairs.
     private static bool SameFieldScan(Comparison c)
     {
         if (!Both(c, v => v.Marker == '*' && v.Items.Count == 2 && v.Items[0].Marker == '$' && UnsignedNumber().IsMatch(v.Items[0].Text) && v.Items[1].Marker == '*' && v.Items[1].Items.Count % 2 == 0))
@@ -139,8 +139,8 @@ internal static partial class AllowedDifferences
         return !whole || SamePairs(c.Oracle.Items[1], c.Subject.Items[1]);
     }
 
-    // One element or none, or as many of the same kind: elements or pairs.
-    private static bool SameDraw(Comparison c) =>
+    // One element or none, or the same number of the same kind: elements or pairs.
+    private static bool SameSample(Comparison c) =>
         c.Oracle.Marker == c.Subject.Marker && c.Oracle.IsNull == c.Subject.IsNull && !c.Oracle.IsError
         && c.Oracle.Items.Select(item => (item.Marker, item.Items.Count)).SequenceEqual(c.Subject.Items.Select(item => (item.Marker, item.Items.Count)));
 
@@ -152,7 +152,7 @@ internal static partial class AllowedDifferences
             c.Oracle.Items[i].Equals(c.Subject.Items[i]) || (i % 2 == 1 && c.Oracle.Items[i - 1].Text is "id" or "version"));
     }
 
-    // The oracle's fields must all be there in its order, and those that tell the connection's state must be equal.
+    // The oracle's fields must all be present in order, and those with the connection's state must be equal.
     private static bool SameClientLines(Comparison c, int? exactly)
     {
         if (!Both(c, v => v.Marker is '$' or '=' && !v.IsNull) || c.Oracle.Marker != c.Subject.Marker) return false;
@@ -204,7 +204,7 @@ internal static partial class AllowedDifferences
             : SameCommands(oracle.Items[9], subject.Items[9]);
     }
 
-    // The notes of key specifications are prose, RedKite's in its own words: that there are some must be the same.
+    // The notes of key specifications are prose in RedKite's own words: only their presence must be the same.
     private static RespValue WithoutNotes(RespValue value)
     {
         if (!value.IsAggregate) return value;
@@ -226,7 +226,7 @@ internal static partial class AllowedDifferences
         return common.Length > 0 && SameCommands(RespValue.Aggregate('*', common), subject, inCommon: true);
     }
 
-    // Every command of the oracle, whatever else there is.
+    // Every command of the oracle, and possibly more.
     private static bool SameCommands(RespValue oracle, RespValue subject, bool inCommon = false)
     {
         ILookup<string, RespValue> given = subject.Items.ToLookup(entry => entry.Items.Count == 0 ? "" : entry.Items[0].Text);
@@ -235,7 +235,7 @@ internal static partial class AllowedDifferences
 
     private static bool SameCommandDocs(Comparison c)
     {
-        // All of them, when none is named: then those that both have are compared.
+        // Without names all commands are listed: compares those that both have.
         bool all = c.Command.Length == 2;
         if (c.Oracle.Marker != c.Subject.Marker || c.Subject.Items.Count == 0 || (!all && !SameElements(Names(c.Oracle), Names(c.Subject)))) return false;
         for (int i = 0; i < c.Oracle.Items.Count; i += 2)
@@ -256,7 +256,7 @@ internal static partial class AllowedDifferences
         oracle.Marker == subject.Marker && oracle.IsAggregate
         && oracle.Items.Chunk(2).Select(pair => $"{pair[0]} {pair[1]}").Order().SequenceEqual(subject.Items.Chunk(2).Select(pair => $"{pair[0]} {pair[1]}").Order());
 
-    // Where a server runs is its own; everything else that both know must be the same.
+    // The server's address is its own; every other common field must be the same.
     private static bool SameCommonPairs(RespValue oracle, RespValue subject)
     {
         string[] own = ["port", "dir", "logfile", "pidfile", "unixsocket", "maxclients", "proc-title-template", "locale-collate"];
@@ -268,7 +268,7 @@ internal static partial class AllowedDifferences
         c.Oracle.Marker == c.Subject.Marker && Both(c, v => v.IsAggregate && v.Items.Count % 2 == 0
         && v.Items.Chunk(2).All(pair => CommandName().IsMatch(pair[0].Text) && pair[1]["calls"] is { IsInteger: true } && pair[1]["histogram_usec"] is { IsAggregate: true }));
 
-    // A heading that is exact, then the subcommands with their explanations indented.
+    // The heading is exact, followed by the subcommands with indented explanations.
     private static bool SameHelp(Comparison c)
     {
         if (!Both(c, v => v.Marker == '*' && v.Items.Count > 2 && v.Items.All(line => line.Marker == '+'))) return false;
@@ -308,8 +308,8 @@ internal static partial class AllowedDifferences
 
     /// <param name="Command">The command's name in upper case.</param>
     /// <param name="Subcommand">Its first argument in upper case; empty for any.</param>
-    /// <param name="Accepts">What is still demanded of the two replies.</param>
-    /// <param name="Reason">Why they may differ at all.</param>
+    /// <param name="Accepts">The requirement that the two replies must still meet.</param>
+    /// <param name="Reason">Why the replies may differ.</param>
     private sealed record Row(string Command, string Subcommand, Func<Comparison, bool> Accepts, string Reason)
     {
         public bool Matches(Comparison c) => c.Name == Command && (Subcommand.Length == 0 || c.Word(1) == Subcommand);

@@ -6,8 +6,8 @@ using RedKite.Testing;
 namespace RedKite.Differential.Tests;
 
 /// <summary>
-/// Proves that the comparison can fail. Here the oracle plays both parts, so that every difference found was put in:
-/// these tests say nothing about RedKite and hold before it can do anything.
+/// Proves that the comparison can fail. The oracle plays both parts, so every difference was injected: these tests are
+/// independent of RedKite.
 /// </summary>
 public sealed class CanaryTests(CanaryTests.Servers servers) : IClassFixture<CanaryTests.Servers>
 {
@@ -16,9 +16,9 @@ public sealed class CanaryTests(CanaryTests.Servers servers) : IClassFixture<Can
 
     private static readonly List<Step> WriteAndRead =
     [
-        Lone(Episode.Of("SET", "k", "v")),
-        Lone(Episode.Of("SET", "other", "w")),
-        Lone(Episode.Of("PING")),
+        Single(Episode.Of("SET", "k", "v")),
+        Single(Episode.Of("SET", "other", "w")),
+        Single(Episode.Of("PING")),
     ];
 
     [Fact]
@@ -40,7 +40,7 @@ public sealed class CanaryTests(CanaryTests.Servers servers) : IClassFixture<Can
     [Fact]
     public void Dropped_write_is_found_in_the_keyspace()
     {
-        // SET becomes a command that also replies OK and writes nothing.
+        // Replaces SET with a command that also replies OK but writes nothing.
         Difference? difference = RunSpoiled(WriteAndRead, onRequest: bytes => Replace(bytes, "$3\r\nSET\r\n$1\r\nk\r\n", "$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n"));
         Assert.Equal(WriteAndRead.Count, difference?.StepIndex);
     }
@@ -48,7 +48,7 @@ public sealed class CanaryTests(CanaryTests.Servers servers) : IClassFixture<Can
     [Fact]
     public void Write_to_the_wrong_database_is_found_in_the_keyspace()
     {
-        List<Step> steps = [Lone(Episode.Of("SELECT", "1")), .. WriteAndRead];
+        List<Step> steps = [Single(Episode.Of("SELECT", "1")), .. WriteAndRead];
         Difference? difference = RunSpoiled(steps, onRequest: bytes => Replace(bytes, "SELECT\r\n$1\r\n1", "SELECT\r\n$1\r\n2"));
         Assert.Equal(steps.Count, difference?.StepIndex);
     }
@@ -56,7 +56,7 @@ public sealed class CanaryTests(CanaryTests.Servers servers) : IClassFixture<Can
     [Fact]
     public void Lost_expiry_is_found_in_the_keyspace()
     {
-        List<Step> steps = [.. WriteAndRead, Lone(Episode.Of("EXPIRE", "k", "5000"))];
+        List<Step> steps = [.. WriteAndRead, Single(Episode.Of("EXPIRE", "k", "5000"))];
         Difference? difference = RunSpoiled(steps, onRequest: bytes => Replace(bytes, "EXPIRE\r\n$1\r\nk\r\n$4\r\n5000", "EXISTS\r\n$1\r\nk\r\n$4\r\nnone"));
         Assert.Equal(steps.Count, difference?.StepIndex);
     }
@@ -64,42 +64,42 @@ public sealed class CanaryTests(CanaryTests.Servers servers) : IClassFixture<Can
     [Fact]
     public void Changed_word_in_an_error_is_found()
     {
-        Difference? difference = RunSpoiled([Lone(Episode.Of("SET", "k"))], onReply: bytes => Replace(bytes, "wrong number", "wrong amount"));
+        Difference? difference = RunSpoiled([Single(Episode.Of("SET", "k"))], onReply: bytes => Replace(bytes, "wrong number", "wrong amount"));
         Assert.Equal(0, difference?.StepIndex);
     }
 
     [Fact]
     public void Wrong_error_code_is_found()
     {
-        Difference? difference = RunSpoiled([Lone(Episode.Of("NOSUCH"))], onReply: bytes => Replace(bytes, "-ERR", "-BAD"));
+        Difference? difference = RunSpoiled([Single(Episode.Of("NOSUCH"))], onReply: bytes => Replace(bytes, "-ERR", "-BAD"));
         Assert.Equal(0, difference?.StepIndex);
     }
 
     [Fact]
     public void Simple_string_instead_of_bulk_string_is_found()
     {
-        Difference? difference = RunSpoiled([Lone(Episode.Of("ECHO", "x"))], onReply: bytes => Replace(bytes, "$1\r\nx", "+x"));
+        Difference? difference = RunSpoiled([Single(Episode.Of("ECHO", "x"))], onReply: bytes => Replace(bytes, "$1\r\nx", "+x"));
         Assert.Equal(0, difference?.StepIndex);
     }
 
     [Fact]
     public void Null_of_the_wrong_protocol_is_found()
     {
-        Difference? difference = RunSpoiled([Lone(Episode.Of("HELLO", "3")), Lone(Episode.Of("GET", "none"))], onReply: bytes => Replace(bytes, "_\r\n", "$-1\r\n"));
+        Difference? difference = RunSpoiled([Single(Episode.Of("HELLO", "3")), Single(Episode.Of("GET", "none"))], onReply: bytes => Replace(bytes, "_\r\n", "$-1\r\n"));
         Assert.Equal(1, difference?.StepIndex);
     }
 
     [Fact]
     public void Allowed_difference_above_its_bound_is_found()
     {
-        List<Step> steps = [Lone(Episode.Of("SETEX", "k", "5000", "v")), Lone(Episode.Of("TTL", "k"))];
+        List<Step> steps = [Single(Episode.Of("SETEX", "k", "5000", "v")), Single(Episode.Of("TTL", "k"))];
         Assert.Equal(1, RunSpoiled(steps, onReply: bytes => Replace(bytes, ":5000", ":5090"))?.StepIndex);
     }
 
     [Fact]
     public void Key_missing_from_KEYS_is_found()
     {
-        List<Step> steps = [.. WriteAndRead, Lone(Episode.Of("KEYS", "*"))];
+        List<Step> steps = [.. WriteAndRead, Single(Episode.Of("KEYS", "*"))];
         Assert.Equal(steps.Count - 1, RunSpoiled(steps, onReply: bytes => Replace(bytes, "$5\r\nother\r\n", "$5\r\nOTHER\r\n"))?.StepIndex);
     }
 
@@ -107,10 +107,10 @@ public sealed class CanaryTests(CanaryTests.Servers servers) : IClassFixture<Can
     public void Failing_stream_shrinks_to_the_relevant_commands()
     {
         List<Step> steps = StreamGenerator.Generate(Seed, StepCount, [KeyGenerator.Family]);
-        steps.Insert(100, Lone(Episode.Of("SELECT", "9")));
-        steps.Insert(101, Lone(Episode.Of("SET", "needle", "1")));
-        steps.Insert(250, Lone(Episode.Of("SELECT", "9")));
-        steps.Insert(251, Lone(Episode.Of("INCRBY", "needle", "41")));
+        steps.Insert(100, Single(Episode.Of("SELECT", "9")));
+        steps.Insert(101, Single(Episode.Of("SET", "needle", "1")));
+        steps.Insert(250, Single(Episode.Of("SELECT", "9")));
+        steps.Insert(251, Single(Episode.Of("INCRBY", "needle", "41")));
         Func<byte[], byte[]> fault = bytes => Replace(bytes, ":42\r\n", ":43\r\n");
         Difference difference = RunSpoiled(steps, onReply: fault)!;
 
@@ -134,7 +134,7 @@ public sealed class CanaryTests(CanaryTests.Servers servers) : IClassFixture<Can
         }
     }
 
-    private static Step Lone(Episode episode) => new(0, episode, EndsBatch: true);
+    private static Step Single(Episode episode) => new(0, episode, EndsBatch: true);
 
     private static byte[] Replace(byte[] bytes, string from, string to) =>
         Encoding.Latin1.GetBytes(Encoding.Latin1.GetString(bytes).Replace(from, to, StringComparison.Ordinal));

@@ -2,7 +2,7 @@ using RedKite.Testing;
 
 namespace RedKite.Differential.Tests;
 
-/// <summary>The servers that the tests compare RedKite with are the ones that their names promise.</summary>
+/// <summary>The reference servers are the versions that their names promise.</summary>
 public sealed class OracleProgramTests
 {
     [Fact]

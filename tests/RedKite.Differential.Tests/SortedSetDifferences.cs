@@ -4,14 +4,14 @@ using RedKite.Testing;
 
 namespace RedKite.Differential.Tests;
 
-/// <summary>What may differ in replies with members and scores; the rows are in <see cref="AllowedDifferences"/>.</summary>
+/// <summary>Allowed differences in replies with members and scores; the rows are in <see cref="AllowedDifferences"/>.</summary>
 internal static class SortedSetDifferences
 {
-    /// <summary>The same but for the text of floating-point numbers: Redis 7.0 writes 17 digits, later versions the fewest that read back.</summary>
+    /// <summary>Equal except for the text of floating-point numbers: Redis 7.0 writes 17 digits, later versions the shortest form.</summary>
     public static bool SameNumbers(Comparison c) => SameNumbers(c.Oracle, c.Subject);
 
-    /// <summary>As many members drawn at random; where all are wanted once, they are the same ones.</summary>
-    public static bool SameDraw(Comparison c)
+    /// <summary>The same number of random members; if each member is requested once, the same members.</summary>
+    public static bool SameSample(Comparison c)
     {
         if (c.Command.Length == 2) return c.Oracle.Marker == '$' && c.Subject.Marker == '$' && !c.Oracle.IsNull && !c.Subject.IsNull;
         if (c.Oracle.Marker != '*' || c.Subject.Marker != '*' || c.Oracle.Items.Count != c.Subject.Items.Count) return false;
@@ -20,7 +20,7 @@ internal static class SortedSetDifferences
         return !whole || SamePairs(c.Oracle.Items, c.Subject.Items, pair);
     }
 
-    /// <summary>The same members with the same scores, in whatever order, where a scan comes to its end at once.</summary>
+    /// <summary>The same members with the same scores in any order, if the scan completes in one call.</summary>
     public static bool SameScan(Comparison c)
     {
         if (!IsScan(c.Oracle) || !IsScan(c.Subject)) return false;

@@ -4,31 +4,31 @@ using RedKite.Testing;
 
 namespace RedKite.Differential.Tests;
 
-/// <summary>What may differ in replies about streams: times, and what later versions of Redis tell.</summary>
+/// <summary>Allowed differences in replies about streams: times, and fields of later Redis versions.</summary>
 internal static partial class StreamDifferences
 {
     private static readonly string[] Times = ["idle", "seen-time"];
     private static readonly string[] OfLaterVersions = ["inactive", "active-time"];
 
-    // Redis 7.4 knows more of them, and some otherwise: see the tests of StreamProgress.
+    // Redis 7.4 computes more of them, and some differently: see the tests of StreamProgress.
     private static readonly string[] Progress = ["entries-read", "lag"];
 
-    /// <summary>The ids that two clocks gave.</summary>
+    /// <summary>Ids that two clocks generated.</summary>
     public static bool NearIds(Comparison c) =>
         Id().Match(c.Oracle.Text) is { Success: true } oracle && Id().Match(c.Subject.Text) is { Success: true } subject
         && Math.Abs(long.Parse(oracle.Groups[1].ValueSpan, provider: null) - long.Parse(subject.Groups[1].ValueSpan, provider: null)) <= ClockDistance.Ms;
 
-    /// <summary>The same pending entries, idle for about the same time.</summary>
+    /// <summary>The same pending entries with about the same idle time.</summary>
     public static bool SamePending(Comparison c) => SamePending(c.Oracle, c.Subject, timeAt: 2);
 
-    /// <summary>The same fields, but for times, tree nodes and progress; the subject may have fields of later versions.</summary>
+    /// <summary>The same fields except for times, tree nodes and progress; the subject may have fields of later versions.</summary>
     public static bool SameInfo(RespValue oracle, RespValue subject)
     {
         if (oracle.Marker != subject.Marker || oracle.Items.Count == 0) return oracle.Equals(subject);
         return oracle.Items[0].Text == "name" || oracle.Items[0].Text == "length" ? SameFields(oracle, subject) : SameLists(oracle, subject);
     }
 
-    /// <summary>The ids that XREAD and XREADGROUP refuse, as Redis 7.4 names them.</summary>
+    /// <summary>Invalid ids of XREAD and XREADGROUP, with the error text of Redis 7.4.</summary>
     public static bool LaterReadErrors(Comparison c) =>
         c.Oracle.IsError && (c.Oracle.Text.StartsWith("ERR Unbalanced XREAD list", StringComparison.Ordinal)
             ? c.Subject.IsError && c.Subject.Text.StartsWith($"ERR Unbalanced '{(c.Name == "XREAD" ? "xread" : "xreadgroup")}' list", StringComparison.Ordinal)

@@ -6,8 +6,8 @@ using RedKite.Testing;
 namespace RedKite.Differential.Tests;
 
 /// <summary>
-/// The main proof of correctness: generated streams of commands get the same bytes from RedKite as from Redis. One seed
-/// of each run is new; REDKITE_SEED and REDKITE_STEPS replay what failed.
+/// The main proof of correctness: generated command streams get the same bytes from RedKite as from Redis. One seed
+/// of each run is new; REDKITE_SEED and REDKITE_STEPS replay a failure.
 /// </summary>
 public sealed class StreamTests(StreamTests.Servers servers, ITestOutputHelper output) : IClassFixture<StreamTests.Servers>
 {

@@ -3,12 +3,12 @@ using RedKite.Testing;
 
 namespace RedKite.EndToEnd.Tests;
 
-/// <summary>A client program run to its end: what it printed and how it exited. It is ended when its time is up.</summary>
+/// <summary>Runs a client program to completion, or kills it at the time limit, and captures output and exit code.</summary>
 internal sealed record ChildProgram(int ExitCode, string Output, string Errors)
 {
     public static string ScriptFolder { get; } = Path.Combine(RepositoryRoot.Path, "tests", "RedKite.EndToEnd.Tests");
 
-    /// <summary>Output lines without their ends.</summary>
+    /// <summary>Output lines without line ends.</summary>
     public string[] Lines => Output.ReplaceLineEndings("\n").TrimEnd('\n').Split('\n');
 
     public static async Task<ChildProgram> Run(string program, IEnumerable<string> arguments, string input = "", int timeoutMs = 150_000)
@@ -38,7 +38,7 @@ internal sealed record ChildProgram(int ExitCode, string Output, string Errors)
         }
     }
 
-    /// <summary>It ended well and complained of nothing.</summary>
+    /// <summary>Asserts exit code 0 and no error output.</summary>
     public ChildProgram Succeeded()
     {
         Assert.True(ExitCode == 0 && Errors.Length == 0, $"exit code {ExitCode}\n{Errors}\n{Output}");

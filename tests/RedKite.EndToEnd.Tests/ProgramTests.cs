@@ -6,7 +6,7 @@ using RedKite.Testing;
 
 namespace RedKite.EndToEnd.Tests;
 
-/// <summary>The program as whoever operates it sees it: start, refusals to start, signals, files and sockets.</summary>
+/// <summary>The program from an operator's view: start, startup errors, signals, files and sockets.</summary>
 public sealed class ProgramTests
 {
     private const int ExitTimeoutMs = 60_000;
@@ -110,7 +110,7 @@ public sealed class ProgramTests
         using ServerProcess server = StartWithFiles(400);
         using RespConnection connection = server.Connect();
         long fitting = long.Parse(connection.Run("CONFIG GET maxclients").Items[1].Text, CultureInfo.InvariantCulture);
-        Assert.SkipWhen(fitting == 10_000, "whoever has the privilege raises the hard limit too");
+        Assert.SkipWhen(fitting == 10_000, "a privileged process may raise the hard limit");
         Assert.InRange(fitting, 10, 400 - 32);
         Assert.Contains(server.Output, line => line.Contains($"maxclients has been reduced to {fitting}", StringComparison.Ordinal));
         connection.Run($"CONFIG SET timeout 7 maxclients {fitting + 1}").IsError(
@@ -119,7 +119,7 @@ public sealed class ProgramTests
         connection.Run("CONFIG SET maxclients 10").IsOk();
         connection.Run($"CONFIG SET maxclients {fitting}").IsOk();
 
-        // As many do fit, and the server still answers and can open files.
+        // The limit is reduced to what fits, and the server still replies and can open files.
         List<RespConnection> clients = [];
         for (int i = 1; i < fitting; i++) clients.Add(server.Connect());
         foreach (RespConnection client in clients) client.Run("PING").IsSimple("PONG");
@@ -154,7 +154,7 @@ public sealed class ProgramTests
         using ServerProcess server = Start(transport, "--logfile", "{folder}/server.log");
         string path = Path.Combine(server.Folder, "server.log");
 
-        // It answers a little before it says so.
+        // The server replies slightly before it logs this line.
         Assert.True(SpinWait.SpinUntil(() => File.Exists(path) && File.ReadAllText(path).Contains("Ready to accept connections", StringComparison.Ordinal), ExitTimeoutMs));
         Assert.Empty(server.Output);
         server.Signal("TERM");
@@ -172,19 +172,19 @@ public sealed class ProgramTests
 
         File.Delete(path);
         Directory.CreateDirectory(path);
-        AskForALine(server);
-        AskForALine(server);
+        RequestLine(server);
+        RequestLine(server);
         using RespConnection connection = server.Connect();
         connection.Run("PING").IsSimple("PONG");
 
         Directory.Delete(path);
-        AskForALine(server);
+        RequestLine(server);
         connection.Run("PING").IsSimple("PONG");
         Assert.True(SpinWait.SpinUntil(() => File.Exists(path) && File.ReadAllText(path).Contains("SECURITY", StringComparison.OrdinalIgnoreCase), ExitTimeoutMs));
         if (ServerProgram.UnderTest.IsRedKite) Assert.Contains("2 lines before this one could not be written", File.ReadAllText(path), StringComparison.Ordinal);
 
-        // What a web browser might be tricked into sending is logged.
-        static void AskForALine(ServerProcess server)
+        // Requests that a web browser might be tricked into sending are logged.
+        static void RequestLine(ServerProcess server)
         {
             using RespConnection browser = server.Connect();
             browser.Send("POST / HTTP/1.1\r\n");
@@ -208,7 +208,7 @@ public sealed class ProgramTests
     [MemberData(nameof(Transports))]
     public void Protected_mode_refuses_other_hosts_without_a_password(string transport)
     {
-        // The machine's own other address: the server sees a peer that is not loopback, though nothing leaves the machine.
+        // The machine's own non-loopback address: the server sees a remote peer, but nothing leaves the machine.
         IPAddress? own = NetworkInterface.GetAllNetworkInterfaces()
             .Where(network => network.OperationalStatus == OperationalStatus.Up)
             .SelectMany(network => network.GetIPProperties().UnicastAddresses)

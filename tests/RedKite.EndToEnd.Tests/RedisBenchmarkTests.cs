@@ -38,12 +38,12 @@ public sealed class RedisBenchmarkTests(RunningServers servers)
         ServerProcess server = servers.On(transport);
         ChildProgram benchmark = await ChildProgram.Run("redis-benchmark", ["-p", $"{server.Port}", "-t", "set,get,incr,mset", "--csv", .. options]);
         Assert.True(benchmark.ExitCode == 0, benchmark.Errors + benchmark.Output);
-        // The one warning that is redis-benchmark's advice about its own option.
+        // The only accepted warning is redis-benchmark's advice about its own option.
         string all = (benchmark.Output + benchmark.Errors).Replace("WARNING: Keepalive disabled", "", StringComparison.Ordinal);
         Assert.DoesNotContain("error", all, StringComparison.OrdinalIgnoreCase);
         Assert.DoesNotContain("WARNING", all, StringComparison.Ordinal);
 
-        // "SET","12345.67",... after a line of headings.
+        // "SET","12345.67",... after a header line.
         List<string[]> rows = [.. benchmark.Lines.Skip(1).Select(line => line.Replace("\"", "", StringComparison.Ordinal).Split(','))];
         Assert.Equal(["SET", "GET", "INCR", "MSET (10 keys)"], rows.Select(row => row[0]));
         Assert.All(rows, row => Assert.True(double.Parse(row[1], CultureInfo.InvariantCulture) > 0));

@@ -22,8 +22,8 @@ public sealed class RedisCliTests(RunningServers servers)
     public async Task Interactive_session_starts_and_ends(string transport)
     {
         ServerProcess server = servers.On(transport);
-        // script gives redis-cli a terminal: only then does it ask for the commands' documentation, and print prompts and types.
-        // A dumb one, so that it reads whole lines.
+        // script provides a terminal, without which redis-cli neither requests command documentation nor prints prompts and types.
+        // The terminal is dumb, so that redis-cli reads whole lines.
         ChildProgram session = await ChildProgram.Run("script", ["-qec", $"env TERM=dumb redis-cli -p {server.Port}", "/dev/null"], "set k 12\nincr k\nhelp get\nget none\nquit\n");
         Assert.Equal(0, session.ExitCode);
         Assert.Contains("(integer) 13", session.Output, StringComparison.Ordinal);
@@ -89,7 +89,7 @@ public sealed class RedisCliTests(RunningServers servers)
         Fill(server, 10);
         await QuietMachine.TryAsync(async () =>
         {
-            // It never ends by itself, so timeout ends it, with 124.
+            // It never exits by itself, so timeout stops it, with status 124.
             ChildProgram stat = await ChildProgram.Run("timeout", ["1.5", "stdbuf", "-oL", "redis-cli", "-p", $"{server.Port}", "--stat", "-i", "0.2"]);
             Assert.Equal(124, stat.ExitCode);
             Assert.StartsWith("10 ", stat.Lines[^1], StringComparison.Ordinal);

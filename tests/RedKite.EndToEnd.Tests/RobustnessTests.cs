@@ -6,7 +6,7 @@ using RedKite.Testing;
 
 namespace RedKite.EndToEnd.Tests;
 
-/// <summary>Clients that are many, cut off, slow or greedy: each server here is its own, and must serve others as before.</summary>
+/// <summary>Many, severed, slow or greedy clients: each test has its own server, which must keep serving others.</summary>
 public sealed class RobustnessTests
 {
     private const int SettleTimeoutMs = 60_000;
@@ -70,7 +70,7 @@ public sealed class RobustnessTests
         List<RespConnection> connections = [];
         for (int split = 1; split < Pipeline.Length; split++) connections.Add(server.Connect());
         for (int i = 0; i < connections.Count; i++) connections[i].Send(Pipeline[..(i + 1)]);
-        Thread.Sleep(100);   // the first parts are read before the second ones come
+        Thread.Sleep(100);   // the first parts are read before the second ones arrive
         for (int i = 0; i < connections.Count; i++) connections[i].Send(Pipeline[(i + 1)..]);
         foreach (RespConnection connection in connections)
         {
@@ -98,7 +98,7 @@ public sealed class RobustnessTests
         {
             if (i % 50 == 0)
             {
-                // The slow one reads on only after this reply: a server that waited for it would never give it.
+                // The slow client resumes reading only after this reply, so a server that waited for it would never send it.
                 Thread.Sleep(20);
                 quick.Run($"SET other {i}").IsOk();
             }
@@ -134,7 +134,7 @@ public sealed class RobustnessTests
         using ServerProcess server = Start(transport, "--client-query-buffer-limit", "1mb");
         using RespConnection watcher = server.Connect();
         using RespConnection greedy = server.Connect();
-        // Small arguments of one command, which must be kept until the last has come.
+        // Small arguments of one command, which must be kept until the last has arrived.
         greedy.Send("*1000000\r\n");
         string arguments = string.Concat(Enumerable.Repeat("$10\r\n0123456789\r\n", 1_000));
         for (int i = 0; i < 50; i++) greedy.Send("$40000\r\n" + new string('x', 40_000) + "\r\n");
@@ -154,7 +154,7 @@ public sealed class RobustnessTests
         watcher.Run("CONFIG SET client-output-buffer-limit \"normal 4mb 0 0\"").IsOk();
         watcher.Run($"SET big {new string('v', Megabyte)}").IsOk();
         using RespConnection greedy = server.Connect();
-        greedy.Run("PING").IsSimple("PONG");   // the server has it: a wait for its end cannot be over before it began
+        greedy.Run("PING").IsSimple("PONG");   // the server has accepted it, so the wait for its end cannot succeed too early
         for (int i = 0; i < 100; i++) greedy.SendCommand("GET big");
         Eventually(() => Info(watcher, "connected_clients") == 1, "the connection is gone");
         Counted(watcher, "client_output_buffer_limit_disconnections");
@@ -175,12 +175,12 @@ public sealed class RobustnessTests
         watcher.Run("CONFIG SET client-output-buffer-limit \"normal 0 1mb 1\"").IsOk();
         watcher.Run($"SET big {new string('v', Megabyte)}").IsOk();
         using RespConnection greedy = server.Connect();
-        greedy.Run("PING").IsSimple("PONG");   // the server has it: a wait for its end cannot be over before it began
+        greedy.Run("PING").IsSimple("PONG");   // the server has accepted it, so the wait for its end cannot succeed too early
         Stopwatch clock = Stopwatch.StartNew();
         for (int i = 0; i < 60; i++) greedy.SendCommand("GET big");
         Eventually(() => Info(watcher, "connected_clients") == 1, "the connection is gone");
 
-        // Redis counts whole seconds, so its second may be nearly over when it begins: it is cut off in the one after the next.
+        // Redis counts whole seconds, so its first second may be short: the client is cut off in the one after the next.
         Assert.True(clock.ElapsedMilliseconds >= 900, $"cut off after {clock.ElapsedMilliseconds} ms");
         Counted(watcher, "client_output_buffer_limit_disconnections");
     }
@@ -217,15 +217,15 @@ public sealed class RobustnessTests
     {
         using ServerProcess server = Start(transport);
         using RespConnection watcher = server.Connect();
-        ComeAndGo(server, 500);
+        ConnectAndDisconnect(server, 500);
         Eventually(() => Info(watcher, "connected_clients") == 1, "the connections are gone");
         long before = Info(watcher, "used_memory");
-        ComeAndGo(server, 3_000);
+        ConnectAndDisconnect(server, 3_000);
         Eventually(() => Info(watcher, "connected_clients") == 1, "the connections are gone");
         Eventually(() => Info(watcher, "used_memory") < before + Megabyte, "used_memory is back");
     }
 
-    private static void ComeAndGo(ServerProcess server, int count)
+    private static void ConnectAndDisconnect(ServerProcess server, int count)
     {
         for (int i = 0; i < count; i++)
         {
@@ -239,7 +239,7 @@ public sealed class RobustnessTests
 
     private static void Counted(RespConnection watcher, string field)
     {
-        // Redis counts them since 7.2.
+        // Redis has this counter since 7.2.
         if (ServerProgram.UnderTest.IsRedKite) Assert.Equal(1, Info(watcher, field));
     }
 

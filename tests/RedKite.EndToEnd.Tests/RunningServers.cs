@@ -5,15 +5,15 @@ using RedKite.Testing;
 
 namespace RedKite.EndToEnd.Tests;
 
-/// <summary>One server for each transport, started when it is first asked for and shared by all tests.</summary>
+/// <summary>One server per transport, started on first use and shared by all tests.</summary>
 public sealed class RunningServers : IDisposable
 {
     private readonly ConcurrentDictionary<string, ServerProcess> _servers = new();
 
-    /// <summary>Every test that talks to a server does so on each of its transports.</summary>
+    /// <summary>The transports on which every test that uses a server runs.</summary>
     public static TheoryData<string> Transports => [.. ServerProgram.Transports];
 
-    /// <summary>The server of a transport, emptied. One that a test has ended is replaced.</summary>
+    /// <summary>The emptied server of a transport. A server that a test has stopped is replaced.</summary>
     public ServerProcess On(string transport)
     {
         if (_servers.TryGetValue(transport, out ServerProcess? running) && running.HasExited && _servers.TryRemove(transport, out _)) running.Dispose();

@@ -1,6 +1,6 @@
 namespace RedKite.EndToEnd.Tests;
 
-/// <summary>Client libraries of other languages. Each script states what it expects and prints how many statements held.</summary>
+/// <summary>Client libraries of other languages. Each script makes assertions and prints how many passed.</summary>
 [Collection(RunningServersCollection.Name)]
 public sealed class ScriptedClientTests(RunningServers servers)
 {
@@ -11,7 +11,7 @@ public sealed class ScriptedClientTests(RunningServers servers)
     public async Task Python_redis(string transport)
     {
         string script = Path.Combine(ChildProgram.ScriptFolder, "python", "client.py");
-        // Debian's own interpreter is the one that sees Debian's python3-redis.
+        // Debian's own interpreter sees Debian's python3-redis.
         string python = File.Exists("/usr/bin/python3") ? "/usr/bin/python3" : "python3";
         ChildProgram client = (await ChildProgram.Run(python, [script, $"{servers.On(transport).Port}"])).Succeeded();
         Assert.Matches("^[0-9]+ statements hold$", client.Lines[^1]);

@@ -3,7 +3,7 @@ using StackExchange.Redis;
 
 namespace RedKite.EndToEnd.Tests;
 
-/// <summary>StackExchange.Redis in this process: what most programs on .NET use.</summary>
+/// <summary>StackExchange.Redis in this process: the most common .NET client.</summary>
 [Collection(RunningServersCollection.Name)]
 public sealed class StackExchangeRedisTests(RunningServers servers)
 {
@@ -65,8 +65,8 @@ public sealed class StackExchangeRedisTests(RunningServers servers)
         for (int i = 0; i < 300; i++) await database.StringSetAsync($"key:{i}", i);
         Assert.Equal(300, await server.DatabaseSizeAsync());
 
-        // Listing keys is synchronous, and this version of the library may continue after an await on the thread that reads the
-        // replies: there, waiting for a reply is waiting for oneself.
+        // Listing keys is synchronous, and this version of the library may continue after an await on its reply-reading thread,
+        // where waiting for a reply deadlocks.
         Assert.Equal(300, await Task.Run(() => server.Keys(pageSize: 20).Distinct().Count(), TestContext.Current.CancellationToken));
         Assert.Contains(await server.ClientListAsync(), listed => listed.Name == "redkite-tests");
         Assert.Contains(await server.InfoAsync("server"), section => section.Key == "Server");
@@ -82,7 +82,7 @@ public sealed class StackExchangeRedisTests(RunningServers servers)
         public static async Task<Client> Connect(ServerProcess server) =>
             new(await ConnectionMultiplexer.ConnectAsync($"127.0.0.1:{server.Port},allowAdmin=true,name=redkite-tests,connectTimeout=60000,syncTimeout=60000"));
 
-        // Left to itself this version waits for its whole syncTimeout.
+        // By default this version waits for its whole syncTimeout.
         public void Dispose()
         {
             Multiplexer.Close(allowCommandsToComplete: false);

@@ -1,6 +1,6 @@
 namespace RedKite.Figures.Tests;
 
-/// <summary>Where the figures are written: between the page's markers, and nowhere else.</summary>
+/// <summary>The page's generated section, between its markers.</summary>
 public sealed class FiguresPageTests : IDisposable
 {
     private readonly string _page = Path.GetTempFileName();

@@ -1,6 +1,6 @@
 namespace RedKite.Figures.Tests;
 
-/// <summary>Which scenarios a command line runs.</summary>
+/// <summary>The scenarios of a command line.</summary>
 public class OptionsTests
 {
     private static readonly string[] Scenarios = ["cpu", "memory", "types"];

@@ -4,15 +4,15 @@ using System.Globalization;
 namespace RedKite.Fuzz.Tests;
 
 /// <summary>
-/// Rounds of one fuzz test until its time is over. Every round has a seed of its own, which a failure tells; with
-/// REDKITE_SEED the first round has that seed. REDKITE_FUZZ_SECONDS is the time of each test.
+/// Runs rounds of one fuzz test for a given time. Every round has its own seed, which a failure reports; with
+/// REDKITE_SEED the first round has that seed. REDKITE_FUZZ_SECONDS is the time per test.
 /// </summary>
 internal static class FuzzRun
 {
     // Three tests: a minute together.
     private const int DefaultSeconds = 20;
 
-    internal static async Task UntilTimeIsOver(Func<int, Task> round)
+    internal static async Task RunForAsync(Func<int, Task> round)
     {
         TimeSpan limit = TimeSpan.FromSeconds(Number("REDKITE_FUZZ_SECONDS") ?? DefaultSeconds);
         int seed = Number("REDKITE_SEED") ?? Random.Shared.Next();
@@ -37,5 +37,5 @@ internal static class FuzzRun
         int.TryParse(Environment.GetEnvironmentVariable(variable), CultureInfo.InvariantCulture, out int number) ? number : null;
 }
 
-/// <summary>What a round found, with the seed that repeats it.</summary>
+/// <summary>A failed round, with the seed that reproduces it.</summary>
 public sealed class FuzzFailureException(string message, Exception? failure = null) : Exception(message, failure);

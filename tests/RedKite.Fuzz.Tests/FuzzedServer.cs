@@ -5,7 +5,7 @@ using RedKite.Testing;
 
 namespace RedKite.Fuzz.Tests;
 
-/// <summary>A server in this process, and what must be true of it after every round.</summary>
+/// <summary>A server in this process, and its invariants after every round.</summary>
 internal sealed class FuzzedServer : IAsyncDisposable
 {
     private const int PatienceMs = 60_000;
@@ -33,11 +33,11 @@ internal sealed class FuzzedServer : IAsyncDisposable
         options.Settings["transport"] = transport;
         options.Settings["loops"] = "2";
         options.Settings["enable-debug-command"] = "yes";
-        options.Settings["proto-max-bulk-len"] = "1048576"; // no command may make half a gigabyte of zeros
+        options.Settings["proto-max-bulk-len"] = "1048576"; // keeps commands from allocating half a gigabyte of zeros
         return new FuzzedServer(await RedKiteServer.StartAsync(options), folder);
     }
 
-    /// <summary>A stream: whole requests, damaged ones, or noise.</summary>
+    /// <summary>A stream: valid requests, damaged ones, or noise.</summary>
     internal byte[] Stream(Random random) => random.Next(5) switch
     {
         0 => StreamMutation.RandomBytes(random),
@@ -45,8 +45,8 @@ internal sealed class FuzzedServer : IAsyncDisposable
         _ => Grammar.Stream(random, random.Next(1, random.Next(5) == 0 ? 400 : 40)),
     };
 
-    /// <summary>The server is alive, answers a fresh client, has forgotten the others, and gives all memory back.</summary>
-    internal void AssertSound()
+    /// <summary>Asserts that the server runs, replies to a new client, has removed the others, and releases all memory.</summary>
+    internal void AssertInvariants()
     {
         if (Server.Failure is { } failure) throw new FuzzFailureException($"The server broke: {failure}");
         if (Server.Stopped.IsCompleted) throw new FuzzFailureException("The server stopped.");
@@ -59,7 +59,7 @@ internal sealed class FuzzedServer : IAsyncDisposable
         Await(() => Server.Clients.Count == 0, () => $"{Server.Clients.Count} clients are still there after all have left.");
     }
 
-    /// <summary>With all databases emptied, nothing is left in the store, and the managed heap has not grown for good.</summary>
+    /// <summary>Asserts that the emptied store has no blocks left and that the managed heap has not grown permanently.</summary>
     internal void AssertMemoryReturns()
     {
         Empty();
@@ -68,7 +68,7 @@ internal sealed class FuzzedServer : IAsyncDisposable
         if (growth > HeapGrowthMax) throw new FuzzFailureException($"The managed heap grew by {growth} bytes.");
     }
 
-    /// <summary>Every command of the grammar got as far as its handler: a fuzzer that misses some proves little.</summary>
+    /// <summary>Asserts that every command of the grammar reached its handler: a fuzzer that misses some proves little.</summary>
     internal void AssertEveryCommandWasReached()
     {
         CommandExecutor[] executors = Server.Executors;
@@ -76,7 +76,7 @@ internal sealed class FuzzedServer : IAsyncDisposable
         if (missed.Length > 0) throw new FuzzFailureException($"Never executed: {string.Join(", ", missed)}.");
     }
 
-    /// <summary>Whatever was received, the server sent replies; the last may be cut where the connection ended.</summary>
+    /// <summary>Asserts that the server sent valid replies; the last one may be truncated if the connection ended.</summary>
     internal static void AssertReplies(byte[] received, bool mayBeCut)
     {
         int at = 0;
@@ -107,7 +107,7 @@ internal sealed class FuzzedServer : IAsyncDisposable
 
     private static string Shown(string text) => text.Length <= 4_000 ? text : string.Concat(text.AsSpan(0, 4_000), "...");
 
-    // A client that left without waiting for replies may be accepted, and what it sent be executed, after all others are gone.
+    // A client that left early may be accepted, and its input executed, after all others have gone.
     private bool IsEmptied()
     {
         bool hasKeys = false;

@@ -3,7 +3,7 @@ using RedKite.Server;
 
 namespace RedKite.Fuzz.Tests;
 
-/// <summary>The same streams without a socket: a failure comes with its stack, and each seed repeats exactly.</summary>
+/// <summary>The same streams without a socket: a failure has its stack trace, and each seed reproduces exactly.</summary>
 public class InProcessFuzzTests
 {
     private const int RoundsBetweenMemoryChecks = 200;
@@ -19,7 +19,7 @@ public class InProcessFuzzTests
         var ending = new Thread(() => EndWaits(client, ended)) { IsBackground = true };
         ending.Start();
         int rounds = 0;
-        await FuzzRun.UntilTimeIsOver(seed =>
+        await FuzzRun.RunForAsync(seed =>
         {
             var random = new Random(seed);
             byte[] stream = server.Stream(random);
@@ -31,7 +31,7 @@ public class InProcessFuzzTests
                 if (alive.Text != "OK") throw new FuzzFailureException($"A well-behaved client's SET was answered with {alive}.");
                 if (++rounds % RoundsBetweenMemoryChecks == 0)
                 {
-                    server.AssertSound();
+                    server.AssertInvariants();
                     server.AssertMemoryReturns();
                 }
             }
@@ -48,13 +48,13 @@ public class InProcessFuzzTests
         if (rounds >= RoundsToReachEverything) server.AssertEveryCommandWasReached();
     }
 
-    // A caller in the process that waits for a key, like BLPOP with no time limit, has no connection that could end its wait.
+    // A blocked in-process caller, as by BLPOP without a timeout, has no connection whose end would end its wait.
     private static void EndWaits(InProcessClient client, ManualResetEventSlim ended)
     {
         while (!ended.Wait(millisecondsTimeout: 1)) client.EndWait();
     }
 
-    // As a connection does: what was consumed leaves the buffer, what is incomplete waits for more.
+    // Like a connection: consumed bytes leave the buffer, incomplete ones wait for more.
     private static void Feed(InProcessClient client, byte[] stream, Random random)
     {
         byte[] waiting = [];

@@ -6,16 +6,16 @@ using RedKite.Testing;
 namespace RedKite.Fuzz.Tests;
 
 /// <summary>
-/// Requests made from a server's own command table: names with as many arguments as their arity wants or a few more or
-/// less; keys, numbers, patterns and the words of the command's own syntax as arguments.
+/// Requests generated from the server's command table: names with about as many arguments as their arity requires, which
+/// are keys, numbers, patterns and the keywords of the command's syntax.
 /// </summary>
 internal sealed class RequestGrammar(CommandTable commands)
 {
-    // What would end or hold the server or change what the tests rely on: CONFIG SET could set a password, RESETSTAT makes
-    // it unknown which commands were reached.
+    // Commands that would stop or block the server or break the tests' assumptions: CONFIG SET could set a password, and
+    // RESETSTAT would lose which commands were reached.
     private static readonly HashSet<string> Excluded = ["shutdown", "client|pause", "config|set", "config|rewrite", "config|resetstat", "save", "bgsave", "bgrewriteaof"];
 
-    // DEBUG has no rows for its subcommands. SLEEP and POPULATE are left out: they do as they are told, however much that is.
+    // DEBUG has no rows for its subcommands. SLEEP and POPULATE are excluded, because they take any amount.
     private static readonly string[] DebugSubcommands = ["object", "protocol", "stringmatch-len", "set-active-expire", "error", "log", "change-repl-id", "reload", "help", "none"];
     private static readonly string[] DebugProtocols = ["string", "integer", "double", "null", "array", "set", "map", "attrib", "push", "verbatim", "true", "false", "bignum"];
 
@@ -32,10 +32,10 @@ internal sealed class RequestGrammar(CommandTable commands)
 
     private readonly Dictionary<Command, string[]> _words = [];
 
-    /// <summary>The commands that requests are made of.</summary>
+    /// <summary>The commands of the generated requests.</summary>
     internal IReadOnlyList<Command> Commands => _commands;
 
-    /// <summary>A stream of requests, in the protocol's form or, some of them, inline.</summary>
+    /// <summary>A stream of requests as RESP arrays, some of them inline.</summary>
     internal byte[] Stream(Random random, int requests)
     {
         using var stream = new MemoryStream();
@@ -86,11 +86,11 @@ internal sealed class RequestGrammar(CommandTable commands)
         }
     }
 
-    // The words in capitals of "key value [NX | XX] [EX seconds]".
+    // The upper-case words of "key value [NX | XX] [EX seconds]".
     private static string[] WordsOf(Command command) =>
         [.. command.Doc.Syntax.Split(' ', '[', ']', '|', '<', '>', '(', ')').Where(word => word.Length > 1 && word.All(c => char.IsAsciiLetterUpper(c) || c == '-')).Distinct()];
 
-    // One of each form, most of them damaged and then given the right checksum.
+    // One of each form, most of them damaged and then given a valid checksum.
     private static byte[] Dump(Random random)
     {
         byte[][] dumps = [.. RedisDumps.OfRedis70.Values, .. RedisDumps.OfRedis74.Values];

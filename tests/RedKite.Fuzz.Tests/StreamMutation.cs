@@ -2,7 +2,7 @@ using System.Text;
 
 namespace RedKite.Fuzz.Tests;
 
-/// <summary>Damage to a stream of requests as broken clients and attackers do it.</summary>
+/// <summary>Damages a stream of requests like broken clients and attackers.</summary>
 internal static class StreamMutation
 {
     private static readonly byte[][] Splices =
@@ -41,7 +41,7 @@ internal static class StreamMutation
         byte[] bytes = new byte[random.Next(1, 3_000)];
         random.NextBytes(bytes);
 
-        // Half of them from the protocol's own alphabet, which gets further.
+        // Half of them are protocol characters, which get further.
         if (random.Next(2) == 0)
         {
             const string Alphabet = "*$\r\n0123456789-PINGSETab \"'\0";

@@ -2,7 +2,7 @@ using RedKite.Testing;
 
 namespace RedKite.History.Tests;
 
-/// <summary>The folder Fixtures: made-up records of two machines, and a report as './dev bench --json' writes it.</summary>
+/// <summary>The folder Fixtures: invented records of two machines, and a report as './dev bench --json' writes it.</summary>
 internal static class Fixtures
 {
     internal static string Results { get; } = File("results.ndjson");

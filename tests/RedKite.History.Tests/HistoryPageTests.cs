@@ -2,7 +2,7 @@ using System.Xml.Linq;
 
 namespace RedKite.History.Tests;
 
-/// <summary>The page that the records are drawn as.</summary>
+/// <summary>The page with the charts.</summary>
 public class HistoryPageTests
 {
     private static readonly List<HistoryRecord> Records = ResultsFile.Read(Fixtures.Results);
@@ -10,7 +10,7 @@ public class HistoryPageTests
     [Fact]
     public void Page_is_well_formed_and_self_contained()
     {
-        string page = HistoryPage.Draw(Records);
+        string page = HistoryPage.Render(Records);
         Assert.StartsWith("<!DOCTYPE html>\n<html lang=\"en\">", page, StringComparison.Ordinal);
         XElement root = XDocument.Parse(page).Root!;
         Assert.Empty(root.Descendants("script"));
@@ -44,7 +44,7 @@ public class HistoryPageTests
     {
         XElement chart = ChartOf("hits, pipeline 1: cpu ns/op");
         Assert.Equal(["s0", "s0", "s1"], chart.Descendants("circle").Select(circle => (string)circle.Attribute("class")!));
-        // One point is no line.
+        // A single point has no line.
         Assert.Equal(["s0"], chart.Descendants("polyline").Select(line => (string)line.Attribute("class")!));
         Assert.Equal(["Machine A, 2 cores", "Machine <B> & \"sons\""], Parse().Descendants("li").Select(item => item.Value));
     }
@@ -86,7 +86,7 @@ public class HistoryPageTests
             Settings = "&amp;<b>",
             Figures = new Dictionary<string, double> { ["<svg onload=\"x\">"] = 1 },
         };
-        string page = HistoryPage.Draw([hostile]);
+        string page = HistoryPage.Render([hostile]);
         XElement root = XDocument.Parse(page).Root!;
         Assert.DoesNotContain("<script", page, StringComparison.Ordinal);
         Assert.Equal("</li><script>alert(1)</script>", root.Descendants("li").Single().Value);
@@ -97,11 +97,11 @@ public class HistoryPageTests
     [Fact]
     public void Different_settings_have_separate_charts()
     {
-        string page = HistoryPage.Draw([Records[0], Records[0] with { Settings = "--pipelines 64" }]);
+        string page = HistoryPage.Render([Records[0], Records[0] with { Settings = "--pipelines 64" }]);
         Assert.Equal(2, XDocument.Parse(page).Descendants("h2").Count());
     }
 
-    private static XElement Parse() => XDocument.Parse(HistoryPage.Draw(Records)).Root!;
+    private static XElement Parse() => XDocument.Parse(HistoryPage.Render(Records)).Root!;
 
     private static XElement ChartOf(string figure) =>
         Parse().Descendants("figure").Single(element => element.Element("figcaption")!.Value == figure).Element("svg")!;

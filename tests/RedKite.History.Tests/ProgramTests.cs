@@ -31,7 +31,7 @@ public sealed class ProgramTests : IDisposable
     }
 
     [Theory]
-    [InlineData("record or history has to come first")]
+    [InlineData("the first argument must be record or history")]
     [InlineData("--out is not an option of record", "record", "--out", "a")]
     [InlineData("--scenarios is not an option of history", "history", "--scenarios", "cpu")]
     [InlineData("-- is not an option of history", "history", "--", "--rounds", "3")]

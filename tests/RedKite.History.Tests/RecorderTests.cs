@@ -2,7 +2,7 @@ using RedKite.Figures;
 
 namespace RedKite.History.Tests;
 
-/// <summary>What a record takes from a report, and that it names what was measured.</summary>
+/// <summary>Records: their figures and the revision they name.</summary>
 public sealed class RecorderTests : IDisposable
 {
     private static readonly WorkingCopy Clean = new(new string('a', 40), IsDirty: false);

@@ -2,7 +2,7 @@ using RedKite.Figures;
 
 namespace RedKite.History.Tests;
 
-/// <summary>The file of records: what is appended is read again, and what is no record is named.</summary>
+/// <summary>The file of records: appending, reading, and errors.</summary>
 public sealed class ResultsFileTests : IDisposable
 {
     private readonly string _file = Path.GetTempFileName();

@@ -3,7 +3,7 @@ using RedKite.Testing;
 
 namespace RedKite.Ladder.Tests;
 
-/// <summary>Whole measurements, short ones.</summary>
+/// <summary>Short but complete measurements.</summary>
 public class LadderTests
 {
     private static readonly LadderOptions Short = LadderOptions.Parse(["--seconds", "1", "--pipelines", "16", "--keys", "2000", "--clients", "10", "--stages", "2"]);
@@ -18,7 +18,7 @@ public class LadderTests
         Assert.Contains("| stage | pipeline | Ops/sec | Hits/sec | Misses/sec | Avg. Latency | p50 Latency | p99 Latency | p99.9 Latency | KB/sec | cpu ns/op |", lines);
         string[] row = Assert.Single(lines, line => line.StartsWith("| 2 | 16 |", StringComparison.Ordinal)).Split('|', StringSplitOptions.TrimEntries);
         Assert.All(row[3..12], (figure, column) => Assert.True(double.Parse(figure) > 0 || column == 2, string.Join(' ', row)));
-        Assert.Equal("0", row[5]); // All keys were set before: no GET misses.
+        Assert.Equal("0", row[5]); // All keys were loaded first, so no GET misses.
         Assert.Contains("./dev bench ladder --seconds 1", lines[0], StringComparison.Ordinal);
     });
 
@@ -28,8 +28,8 @@ public class LadderTests
         LadderOptions options = LadderOptions.Parse(["--seconds", "1", "--keys", "5000", "--clients", "10", "--stages", "5-busy"]);
         var report = new LadderReport(options);
         RungMeasurement.Run(options.Rungs[0], options, report);
-        Assert.Contains("| 5-busy | filling |", report.ToMarkdown(), StringComparison.Ordinal);
-        Assert.Contains("5-busy: stopped answering while it was filled with keys", report.ToMarkdown(), StringComparison.Ordinal);
+        Assert.Contains("| 5-busy | loading |", report.ToMarkdown(), StringComparison.Ordinal);
+        Assert.Contains("5-busy: stopped replying while keys were loaded", report.ToMarkdown(), StringComparison.Ordinal);
     }
 
     [Fact]
@@ -52,7 +52,7 @@ public class LadderTests
             Assert.Equal(("200", "-", "3.000", "1000"), (row[3], row[4], row[8], row[11]));
         }
 
-        Assert.Contains(lines, line => line.Contains("medians of 3 rounds by turns", StringComparison.Ordinal));
+        Assert.Contains(lines, line => line.Contains("medians of 3 interleaved rounds", StringComparison.Ordinal));
     }
 
     [Fact]

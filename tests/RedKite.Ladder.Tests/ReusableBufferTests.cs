@@ -28,7 +28,7 @@ public class ReusableBufferTests
     [InlineData(false)]
     public async Task Values_stay_intact_while_arrays_are_recycled(bool setLooksFirst)
     {
-        // Every value is made of one digit: bytes of another in it would be an array that was given back too early.
+        // Every value repeats one digit: another digit in it would mean that an array was returned too early.
         var store = new ReusableBufferStore(setLooksFirst);
         using var end = new CancellationTokenSource(TimeSpan.FromSeconds(1));
         Task[] clients = [.. Enumerable.Range(0, 4).Select(seed => Task.Run(() => Work(seed)))];

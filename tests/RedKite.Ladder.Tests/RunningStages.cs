@@ -2,12 +2,12 @@ using System.Collections.Concurrent;
 
 namespace RedKite.Ladder.Tests;
 
-/// <summary>A server for each rung of the ladder, started when it is first asked for and shared by all tests.</summary>
+/// <summary>A server per rung of the ladder, started on first use and shared by all tests.</summary>
 public sealed class RunningStages : IDisposable
 {
     private readonly ConcurrentDictionary<string, StageProcess> _stages = new();
 
-    /// <summary>Every rung but the one that is broken on purpose.</summary>
+    /// <summary>Every rung except the deliberately broken one.</summary>
     public static TheoryData<string> Names => [.. Rung.All.Select(rung => rung.Name).Where(name => name != "5-busy")];
 
     internal int PortOf(string name) => _stages.GetOrAdd(name, Start).Port;

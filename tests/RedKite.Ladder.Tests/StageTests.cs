@@ -4,10 +4,10 @@ using RedKite.Testing;
 
 namespace RedKite.Ladder.Tests;
 
-/// <summary>Each rung's server, as a client sees it: they differ in speed and in nothing else.</summary>
+/// <summary>Each rung's server from a client's view: they differ only in speed.</summary>
 public class StageTests(RunningStages stages) : IClassFixture<RunningStages>
 {
-    // Commands that Redis answers in the same bytes, errors included. Keys are spread over all shards.
+    // Commands with the same reply bytes as in Redis, including errors. Keys are spread over all shards.
     private static readonly string[] Transcript =
     [
         "PING", "ping hello", "PING a b", "GET missing", "SET key value", "GET key", "set key other", "get key", "SET empty ''", "GET empty",
@@ -62,7 +62,7 @@ public class StageTests(RunningStages stages) : IClassFixture<RunningStages>
     [MemberData(nameof(Names))]
     public async Task Pipeline_in_uneven_pieces_is_answered_in_order(string stage)
     {
-        // Values that do not fit into one read, and more commands than a batch takes.
+        // Values larger than one read, and more commands than a batch holds.
         var random = new Random(20_22);
         List<byte> requests = [];
         List<byte> expected = [];
@@ -140,7 +140,7 @@ public class StageTests(RunningStages stages) : IClassFixture<RunningStages>
         connection.Send("ole\r\n");
         connection.SetTimeout(1000);
 
-        // A tenth of the processor in the first second; where others keep it busy, in one of those after it.
+        // A tenth of a core in the first second, or in a later one if the machine is busy.
         int seconds = 0;
         do
         {
@@ -166,7 +166,7 @@ public class StageTests(RunningStages stages) : IClassFixture<RunningStages>
         }
     });
 
-    // Until the server closes, which it does when the client has sent all it will.
+    // Until the server closes, which it does after the client has finished sending.
     private static byte[] Exchange(int port, byte[] requests)
     {
         using RespConnection connection = RespConnection.Connect(port);

@@ -5,17 +5,17 @@ using BenchmarkDotNet.Running;
 
 namespace RedKite.Microbenchmarks.Tests;
 
-/// <summary>The classes with microbenchmarks, and one call of each benchmark as BenchmarkDotNet would make it.</summary>
+/// <summary>The microbenchmark classes, and one call of each benchmark as BenchmarkDotNet would make it.</summary>
 internal static class BenchmarkClasses
 {
-    /// <summary>Every class with a benchmark, also one that BenchmarkDotNet would pass over.</summary>
+    /// <summary>Every class with a benchmark, including those that BenchmarkDotNet would skip.</summary>
     internal static Type[] All { get; } = [.. typeof(TableBenchmarks).Assembly.GetTypes().Where(HasBenchmarks)];
 
-    /// <summary>Each benchmark of a class once, with the first values of the parameters (numbers ascend).</summary>
+    /// <summary>Runs each benchmark of a class once, with the first (smallest) values of the parameters.</summary>
     internal static IEnumerable<BenchmarkCase> FirstCases(Type type) =>
         BenchmarkConverter.TypeToBenchmarks(type).BenchmarksCases.DistinctBy(benchmark => benchmark.Descriptor.WorkloadMethod);
 
-    /// <summary>Makes an instance, sets it up, calls the benchmark once, and cleans up, whatever happened.</summary>
+    /// <summary>Creates an instance, sets it up, calls the benchmark once, and always cleans up.</summary>
     internal static void RunOnce(BenchmarkCase benchmark)
     {
         Descriptor descriptor = benchmark.Descriptor;

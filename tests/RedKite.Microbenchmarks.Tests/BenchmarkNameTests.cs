@@ -2,7 +2,7 @@ using RedKite.Testing;
 
 namespace RedKite.Microbenchmarks.Tests;
 
-/// <summary>Whoever changes code finds its microbenchmark by its name, and every structure of the store has one.</summary>
+/// <summary>Microbenchmarks are named after the code they measure, and every structure of the store has one.</summary>
 public class BenchmarkNameTests
 {
     private const string Suffix = "Benchmarks";
@@ -13,7 +13,7 @@ public class BenchmarkNameTests
         "PackedList", "QuickList", "ScoreTree", "StreamAppender", "StreamData", "StreamGroupData",
     ];
 
-    // Blocks, places, readers and limits of a structure: none of them needs a benchmark of its own, though some have one.
+    // Blocks, positions, readers and limits of a structure need no benchmark of their own, though some have one.
     private static readonly Dictionary<string, string> PartsOfStructures = new()
     {
         ["CanonicalInteger"] = "PackedList",
@@ -99,7 +99,7 @@ public class BenchmarkNameTests
         }
     }
 
-    // Built output is below artifacts/, not here.
+    // Build output is below artifacts/, not here.
     private static IEnumerable<string> StemsBelow(string folder) => Directory
         .EnumerateFiles(Path.Combine(RepositoryRoot.Path, folder), "*.cs", SearchOption.AllDirectories)
         .Select(path => Path.GetFileNameWithoutExtension(path));

@@ -3,7 +3,7 @@ using BenchmarkDotNet.Running;
 
 namespace RedKite.Microbenchmarks.Tests;
 
-/// <summary>Every microbenchmark still runs, with the first values of its parameters. Nothing is measured.</summary>
+/// <summary>Every microbenchmark runs, with the first values of its parameters. Nothing is measured.</summary>
 public class BenchmarkRunTests
 {
     private static readonly Dictionary<string, BenchmarkCase> Cases =
@@ -34,7 +34,7 @@ public class BenchmarkRunTests
     [InlineData(typeof(NotPublic), false)]
     public void Unmeasurable_class_is_reported(Type type, bool canBeMeasured) => Assert.Equal(canBeMeasured, CanBeMeasured(type));
 
-    // BenchmarkDotNet passes over what is not public, and its toolchain in this process derives from the class.
+    // BenchmarkDotNet skips classes that are not public, and its in-process toolchain derives from the class.
     private static bool CanBeMeasured(Type type) => type is { IsVisible: true, IsSealed: false, IsAbstract: false };
 
     public class SetupThrows

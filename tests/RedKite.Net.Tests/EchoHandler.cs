@@ -1,8 +1,8 @@
 namespace RedKite.Net.Tests;
 
 /// <summary>
-/// Sends back what arrives, and follows orders in it: a Q ends the connection after what was sent before it, a P stops
-/// the reading in front of it until <see cref="ResumePaused"/>.
+/// Echoes its input and obeys commands in it: Q closes the connection after the preceding output, P stops reading before it
+/// until <see cref="ResumePaused"/>.
 /// </summary>
 internal sealed class EchoHandler : IConnectionHandler
 {
@@ -14,13 +14,13 @@ internal sealed class EchoHandler : IConnectionHandler
     internal int PausedCount;
     internal long OutputWaitsBytesMax;
 
-    /// <summary>Bytes that every connection gets before anything else.</summary>
+    /// <summary>Bytes that every connection receives first.</summary>
     internal byte[] Greeting { get; init; } = [];
 
-    /// <summary>Whether Q and P are orders.</summary>
-    internal bool TakesOrders { get; init; }
+    /// <summary>Whether Q and P are commands.</summary>
+    internal bool ObeysCommands { get; init; }
 
-    /// <summary>A request is so many bytes; shorter input waits for the rest.</summary>
+    /// <summary>The size of a request in bytes; shorter input waits for the rest.</summary>
     internal int RequestBytes { get; init; } = 1;
 
     public void Opened(Connection connection)
@@ -31,7 +31,7 @@ internal sealed class EchoHandler : IConnectionHandler
 
     public int Received(Connection connection, Span<byte> input)
     {
-        int end = TakesOrders ? input.IndexOfAny((byte)'Q', (byte)'P') : -1;
+        int end = ObeysCommands ? input.IndexOfAny((byte)'Q', (byte)'P') : -1;
         if (end < 0)
         {
             int whole = input.Length - (input.Length % RequestBytes);
@@ -46,7 +46,7 @@ internal sealed class EchoHandler : IConnectionHandler
             return end + 1;
         }
 
-        // The order itself is taken when reading resumes.
+        // The command itself is consumed when reading resumes.
         if (_paused.Remove(connection)) return end + 1 + Received(connection, input[(end + 1)..]);
         connection.SetReading(false);
         _paused.Add(connection);
@@ -70,7 +70,7 @@ internal sealed class EchoHandler : IConnectionHandler
         return 10;
     }
 
-    /// <summary>On the loop's thread.</summary>
+    /// <summary>Called on the loop's thread.</summary>
     internal void ResumePaused()
     {
         foreach (Connection connection in _paused) connection.SetReading(true);

@@ -4,10 +4,10 @@ using System.Net.Sockets;
 
 namespace RedKite.Net.Tests;
 
-/// <summary>Loops with echo handlers behind one listener on a free loopback port.</summary>
+/// <summary>Loops with echo handlers and one listener on a free loopback port.</summary>
 internal sealed class EchoServer : IDisposable
 {
-    /// <summary>What has not come by then will not come, however busy the machine is.</summary>
+    /// <summary>The time after which an expected event counts as missing, even on a busy machine.</summary>
     internal const int PatienceMs = 60_000;
 
     private readonly ListeningSocket _listener = ListeningSocket.Tcp(IPAddress.Loopback, 0, 511);
@@ -41,7 +41,7 @@ internal sealed class EchoServer : IDisposable
         return socket;
     }
 
-    /// <summary>Runs something on a loop's thread and waits for it.</summary>
+    /// <summary>Runs an action on a loop's thread and waits for it.</summary>
     internal static void RunOn(EventLoop loop, Action action)
     {
         using var done = new ManualResetEventSlim();
@@ -58,7 +58,7 @@ internal sealed class EchoServer : IDisposable
         Stopwatch clock = Stopwatch.StartNew();
         while (!condition())
         {
-            Assert.True(clock.ElapsedMilliseconds < PatienceMs, $"in vain: {what}");
+            Assert.True(clock.ElapsedMilliseconds < PatienceMs, $"timed out waiting until {what}");
             Thread.Sleep(5);
         }
     }
@@ -77,7 +77,7 @@ internal sealed class EchoServer : IDisposable
         return buffer[..read];
     }
 
-    /// <summary>Bytes in which a loss or a swap shows anywhere.</summary>
+    /// <summary>Bytes in which any loss or reordering shows.</summary>
     internal static byte[] Pattern(int bytes, int seed)
     {
         byte[] pattern = new byte[bytes];

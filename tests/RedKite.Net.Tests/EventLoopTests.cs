@@ -20,7 +20,7 @@ public class EventLoopTests
         Thread sending = new(() => client.Send(sent));
         sending.Start();
 
-        // Nothing is read until megabytes wait in the server.
+        // Nothing is read until megabytes are queued in the server.
         EchoServer.WaitFor(() => server.Handler.OutputWaitsBytesMax > 4 << 20, "output that waits");
         byte[] received = new byte[sent.Length];
         int read = 0;
@@ -59,7 +59,7 @@ public class EventLoopTests
     public void Close_after_send_delivers_everything_despite_more_input(string transport)
     {
         byte[] greeting = EchoServer.Pattern(8 << 20, seed: 3);
-        using EchoServer server = new(transport, new EchoHandler { TakesOrders = true, Greeting = greeting });
+        using EchoServer server = new(transport, new EchoHandler { ObeysCommands = true, Greeting = greeting });
         using Socket client = server.Connect(receiveBufferBytes: 8 * 1024);
         client.Send("abcQ"u8);
         client.Send(new byte[100_000]);
@@ -74,7 +74,7 @@ public class EventLoopTests
     [MemberData(nameof(Transports))]
     public void Short_final_reply_arrives_before_the_close(string transport)
     {
-        using EchoServer server = new(transport, new EchoHandler { TakesOrders = true });
+        using EchoServer server = new(transport, new EchoHandler { ObeysCommands = true });
         for (int i = 0; i < 100; i++)
         {
             using Socket client = server.Connect();
@@ -89,11 +89,11 @@ public class EventLoopTests
     [MemberData(nameof(Transports))]
     public void Continuous_input_does_not_lose_the_final_reply(string transport)
     {
-        // Within the time for which the server discards it; a machine that stops may let that pass.
+        // Within the time for which the server discards it; a stalled machine may exceed that.
         byte[] greeting = EchoServer.Pattern(2 << 20, seed: 4);
         QuietMachine.Try(() =>
         {
-            using EchoServer server = new(transport, new EchoHandler { TakesOrders = true, Greeting = greeting });
+            using EchoServer server = new(transport, new EchoHandler { ObeysCommands = true, Greeting = greeting });
             using Socket client = server.Connect();
             client.Send("Q"u8);
             for (int i = 0; i < 20; i++)
@@ -111,7 +111,7 @@ public class EventLoopTests
     [MemberData(nameof(Transports))]
     public void Peer_that_never_closes_is_cut_off(string transport)
     {
-        using EchoServer server = new(transport, new EchoHandler { TakesOrders = true });
+        using EchoServer server = new(transport, new EchoHandler { ObeysCommands = true });
         using Socket client = server.Connect();
         client.Send("byeQ"u8);
         Assert.Equal("bye"u8.ToArray(), EchoServer.ReadAll(client, 10));
@@ -128,7 +128,7 @@ public class EventLoopTests
     [MemberData(nameof(Transports))]
     public void Reading_resumes_with_the_remaining_input(string transport)
     {
-        using EchoServer server = new(transport, new EchoHandler { TakesOrders = true });
+        using EchoServer server = new(transport, new EchoHandler { ObeysCommands = true });
         using Socket client = server.Connect();
         client.Send("oneP"u8);
         client.Send("two"u8);
@@ -145,7 +145,7 @@ public class EventLoopTests
     [MemberData(nameof(Transports))]
     public void Reading_resumes_without_further_input(string transport)
     {
-        using EchoServer server = new(transport, new EchoHandler { TakesOrders = true });
+        using EchoServer server = new(transport, new EchoHandler { ObeysCommands = true });
         using Socket client = server.Connect();
         client.Send("Prest"u8);
         EchoServer.WaitFor(() => server.Handler.PausedCount == 1, "the reading stops");
@@ -165,7 +165,7 @@ public class EventLoopTests
             Socket client = server.Connect(receiveBufferBytes: 4096);
             client.Send(new byte[50_000]);
 
-            // By turns: with a reset, with unread replies, in an orderly way.
+            // In turn: with a reset, with unread replies, with an orderly close.
             if (i % 3 == 0) client.LingerState = new LingerOption(enable: true, seconds: 0);
             if (i % 3 == 2) client.Shutdown(SocketShutdown.Send);
             client.Dispose();
@@ -280,7 +280,7 @@ public class EventLoopTests
     [MemberData(nameof(Transports))]
     public void Idle_loop_ticks_and_sleeps(string transport)
     {
-        // It may tick ten times in a hundred milliseconds, and on a busy machine later than it should, but never sooner.
+        // At most ten ticks in a hundred milliseconds; on a busy machine ticks are late, but never early.
         using EchoServer server = new(transport, new EchoHandler());
         long start = Stopwatch.GetTimestamp();
         EchoServer.WaitFor(() => Volatile.Read(ref server.Handler.TickCount) >= 30, "thirty ticks");

@@ -5,7 +5,7 @@ using RedKite.Testing;
 
 namespace RedKite.Net.Tests;
 
-/// <summary>Loops as clients: connections that they make, and ticks in microseconds.</summary>
+/// <summary>Loops as clients: outgoing connections, and ticks in microseconds.</summary>
 public class OutgoingConnectionTests
 {
     public static TheoryData<string> Transports => EventLoopTests.Transports;
@@ -21,7 +21,7 @@ public class OutgoingConnectionTests
         object state = new();
         loop.Connect(new IPEndPoint(IPAddress.Loopback, server.Port), state);
 
-        // Both sides echo: the three bytes go around until one of them closes.
+        // Both sides echo: the three bytes circulate until one of them closes.
         EchoServer.WaitFor(() => server.Loops[0].ConnectionCount == 1 && handler.OpenedCount == 1, "the connection is open");
         EchoServer.RunOn(loop, () => Assert.Same(state, Assert.Single(loop.Connections).State));
         EchoServer.WaitFor(() => server.Loops[0].Connections.Single().BytesReceived > 3000, "bytes that go around");
@@ -55,14 +55,14 @@ public class OutgoingConnectionTests
             int asked = 0;
             while (asked < 200)
             {
-                // Each replaces the ten milliseconds that the handler returned.
+                // Each one replaces the ten milliseconds that the handler returned.
                 int before = Volatile.Read(ref handler.TickCount);
                 loop.Post(() => loop.TickAfter(100));
                 SpinWait.SpinUntil(() => Volatile.Read(ref handler.TickCount) > before, EchoServer.PatienceMs);
                 asked++;
             }
 
-            Assert.InRange(clock.ElapsedMilliseconds, 0, 1500); // 2,000 by the handler's own ticks
+            Assert.InRange(clock.ElapsedMilliseconds, 0, 1500); // 2,000 with the handler's own ticks
         });
         loop.Stop();
     }

@@ -1,6 +1,6 @@
 namespace RedKite.Profile.Tests;
 
-/// <summary>Sums of known stacks.</summary>
+/// <summary>Sums over known stacks.</summary>
 public class HotMethodsTests
 {
     [Fact]
@@ -46,7 +46,7 @@ public class HotMethodsTests
         Assert.Equal(4, inclusive.Length);
     }
 
-    // The rows below the table whose title ends so, with single spaces.
+    // The rows of the table whose title ends like this, with single spaces.
     private static string[] Rows(string[] lines, string titleEnd)
     {
         int title = Array.FindIndex(lines, line => line.EndsWith(titleEnd, StringComparison.Ordinal));

@@ -22,13 +22,13 @@ public class ProfileOptionsTests
     }
 
     [Theory]
-    [InlineData("which scenario of")]
-    [InlineData("get-p2 is none of get-p1", "get-p2")]
+    [InlineData("the scenario is missing: one of")]
+    [InlineData("get-p2 is not one of get-p1", "get-p2")]
     [InlineData("--seconds needs a value", "get-p1", "--seconds")]
-    [InlineData("--seconds: 0 is not a whole number from 1 to 120", "get-p1", "--seconds", "0")]
+    [InlineData("--seconds: 0 is not an integer from 1 to 120", "get-p1", "--seconds", "0")]
     [InlineData("--seconds: 121 is not", "get-p1", "--seconds", "121")]
     [InlineData("--loops: two is not", "get-p1", "--loops", "two")]
-    [InlineData("--fast is no option", "get-p1", "--fast")]
+    [InlineData("--fast is not an option", "get-p1", "--fast")]
     public void Invalid_argument_is_one_line_of_error(string message, params string[] arguments)
     {
         var failure = Assert.Throws<FormatException>(() => ProfileOptions.Parse(arguments));

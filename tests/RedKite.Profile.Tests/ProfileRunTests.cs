@@ -3,7 +3,7 @@ using RedKite.Figures;
 
 namespace RedKite.Profile.Tests;
 
-/// <summary>Real profiles of real servers, short ones.</summary>
+/// <summary>Short profiles of real servers.</summary>
 public class ProfileRunTests
 {
     [Fact]
@@ -17,7 +17,7 @@ public class ProfileRunTests
         Assert.Equal(folder.Path, result.Folder);
         Assert.Contains("running and in calls", result.Summary, StringComparison.Ordinal);
         string table = File.ReadAllText(Path.Combine(folder.Path, "methods.txt"));
-        // The one that executes batches is too large for the JIT to inline, so it has a row.
+        // The batch-executing method is too large for the JIT to inline, so it has a row.
         Assert.Contains("RedKite.Server.Execution.CommandExecutor.ExecuteBatch", table, StringComparison.Ordinal);
         Assert.Contains("  loop-0 ", table, StringComparison.Ordinal);
         Assert.Contains("RedKite.Net.Interop.LinuxCalls.EpollWait", table[table.IndexOf("\nwaiting", StringComparison.Ordinal)..], StringComparison.Ordinal);
@@ -26,7 +26,7 @@ public class ProfileRunTests
         Assert.Contains(speedscope.RootElement.GetProperty("profiles").EnumerateArray(), profile => profile.GetProperty("name").GetString()!.StartsWith("loop-0", StringComparison.Ordinal));
         Assert.False(File.Exists(Path.Combine(folder.Path, "trace.etlx")));
 
-        // perf may be there and yet not be allowed: then the summary says so.
+        // perf may be installed but not permitted; the summary says so then.
         if (PerfRecorder.Find() is null || result.Summary.Contains("no native and kernel frames", StringComparison.Ordinal)) return;
         Assert.Contains("RedKite.Server.", File.ReadAllText(Path.Combine(folder.Path, "perf-methods.txt")), StringComparison.Ordinal);
         using var collapsed = new StreamReader(Path.Combine(folder.Path, "perf.collapsed"));
@@ -43,7 +43,7 @@ public class ProfileRunTests
         File.WriteAllText(file, "");
 
         var failure = Assert.Throws<CannotMeasureException>(() => ProfileRun.Run(ProfileOptions.Parse(["get-p1", "--out", Path.Combine(file, "below"), "--no-build"])));
-        Assert.StartsWith("the folder for the profile cannot be made", failure.Message, StringComparison.Ordinal);
+        Assert.StartsWith("the profile's folder cannot be created", failure.Message, StringComparison.Ordinal);
     }
 
     [Fact]
@@ -68,7 +68,7 @@ public class ProfileRunTests
     {
         Assert.SkipUnless(OperatingSystem.IsLinux(), "sh is a Unix program");
         var failure = Assert.Throws<CannotMeasureException>(() => BoundedProgram.Run("sh", ["-c", "echo first >&2; echo last >&2; exit 3"], TimeSpan.FromSeconds(60)));
-        Assert.Equal("sh ended with status 3: last", failure.Message);
+        Assert.Equal("sh exited with status 3: last", failure.Message);
     }
 
     private sealed class TemporaryFolder : IDisposable

@@ -2,7 +2,7 @@ using System.Text.Json;
 
 namespace RedKite.Profile.Tests;
 
-/// <summary>What the schema of speedscope asks of a file of sampled profiles.</summary>
+/// <summary>The requirements of speedscope's schema for sampled profiles.</summary>
 public class SpeedscopeFileTests
 {
     [Fact]

@@ -3,10 +3,10 @@ using RedKite.Testing;
 
 namespace RedKite.Protocol.Tests;
 
-/// <summary>Inline requests read by the parser and by the oracle, which gives the words back as the reply of a script.</summary>
+/// <summary>Inline requests parsed by the parser and by the oracle, which returns the words as the reply of a script.</summary>
 public class InlineRequestTests
 {
-    // EVAL <script> 0 <words>: replies with the words that the server saw.
+    // EVAL <script> 0 <words>: replies with the words that the server parsed.
     private const string Echo = "EVAL \"return ARGV\" 0 ";
 
     private static readonly string[] Cases =

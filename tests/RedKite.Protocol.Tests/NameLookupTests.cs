@@ -48,7 +48,7 @@ public class NameLookupTests
     [Fact]
     public void Every_character_compares_as_in_the_base_library()
     {
-        // Each character against each ASCII one, alone and at each place of a word: 65,536 spellings of 128 names.
+        // Each character against each ASCII one, alone and at each position of a word: 65,536 spellings of 128 names.
         var lookup = new NameLookup<char>();
         var model = new Dictionary<string, char>(StringComparer.OrdinalIgnoreCase);
         for (char c = '\0'; c < 128; c++)
@@ -159,7 +159,7 @@ public class NameLookupTests
         long kept = GC.GetTotalMemory(forceFullCollection: true) - before;
         LookUp(lookup, name, spelling, utf8, 0, 2);
 
-        // Two million lookups: what is kept are 4,096 spellings of up to 60 bytes at most.
+        // Two million lookups, of which at most 4,096 spellings of up to 60 bytes are cached.
         Assert.InRange(kept, long.MinValue, 1024 * 1024);
         if (System.Text.Ascii.IsValid(name)) Assert.Equal(0, allocated);
         GC.KeepAlive(lookup);
@@ -203,7 +203,7 @@ public class NameLookupTests
         string[] staying = [.. Enumerable.Range(0, 50).Select(i => $"{prefix}stays{i}")];
         foreach (string name in staying) lookup.TryAdd(name, Tuple.Create(0, 0));
 
-        // A name's generation is odd while it may be there, even once its removal has returned.
+        // A name's generation is odd while it may be present, even after its removal has returned.
         string[] moving = [.. Enumerable.Range(0, 50).Select(i => $"{prefix}moves{i}")];
         var generations = new int[moving.Length];
         bool stop = false;
@@ -253,7 +253,7 @@ public class NameLookupTests
                 int before = Volatile.Read(ref generations[i]);
                 if (lookup.TryGetValue(spellings[i], out Tuple<int, int>? value))
                 {
-                    // It was there at some moment of this lookup: its generation is not older than the one before.
+                    // It was present at some moment of this lookup: its generation is not older than the previous one.
                     if (value.Item1 != i) Volatile.Write(ref failure, "another name's value");
                     if (value.Item2 < before) Volatile.Write(ref failure, $"generation {value.Item2} was seen after its removal: {before}");
                 }
@@ -281,7 +281,7 @@ public class NameLookupTests
     private static string Name(Random random, string alphabet, int length) =>
         new([.. Enumerable.Range(0, length).Select(_ => alphabet[random.Next(alphabet.Length)])]);
 
-    // One of a name's casings; the seed says which.
+    // One of a name's casings, chosen by the seed.
     private static string Casing(string name, int seed)
     {
         var random = new Random(seed);

@@ -3,7 +3,7 @@ using RedKite.Testing;
 
 namespace RedKite.Protocol.Tests;
 
-/// <summary>Redis itself, where it is installed; elsewhere the test is skipped and says so.</summary>
+/// <summary>Redis itself if it is installed; otherwise the test is skipped with a message.</summary>
 internal static class OracleServer
 {
     internal static ServerProcess Start()

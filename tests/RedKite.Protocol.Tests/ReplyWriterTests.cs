@@ -48,7 +48,7 @@ public class ReplyWriterTests
         for (int room = 0; room <= 40; room++)
         {
             var reply = new ReplyWriter();
-            int before = (64 * 1024) - room; // of a new writer's buffer
+            int before = (64 * 1024) - room; // in a new writer's buffer
             reply.Raw(new byte[before]);
             reply.Bulk("twenty bytes of text"u8);
             Assert.Equal("$20\r\ntwenty bytes of text\r\n", Encoding.ASCII.GetString(reply.Written[before..]));
@@ -143,7 +143,7 @@ public class ReplyWriterTests
         var reply = new ReplyWriter();
         reply.Bulk(new byte[3_000_000]);
         reply.ClearAndKeepRoom();
-        Assert.Equal(0, reply.ReleaseRoom());   // it was needed since the last call, before which there was none
+        Assert.Equal(0, reply.ReleaseRoom());   // used since the last call
         reply.Ok();
         reply.ClearAndKeepRoom();
         Assert.InRange(reply.ReleaseRoom(), 3_000_000, int.MaxValue);
@@ -181,7 +181,7 @@ public class ReplyWriterTests
                 write(reply);
             }
 
-            write(reply); // goes on without harm until the owner looks
+            write(reply); // is harmless until the owner checks
             Assert.True(reply.Overflowed);
             Assert.InRange(reply.Length, 0, 200_000);
             reply.Clear();

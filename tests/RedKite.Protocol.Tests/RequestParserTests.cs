@@ -68,7 +68,7 @@ public class RequestParserTests
         var parser = new RequestParser();
         Read(parser, bytes, 1);
 
-        // The best of a few: a thread that the machine keeps waiting takes longer, not less.
+        // The fastest of a few attempts: a busy machine only makes them slower.
         TimeSpan inOne = TimeSpan.MaxValue, inPieces = TimeSpan.MaxValue;
         long allocated = 0;
         for (int round = 0; round < 5; round++)
@@ -86,7 +86,7 @@ public class RequestParserTests
             allocated = Math.Max(allocated, GC.GetAllocatedBytesForCurrentThread() - before);
         }
 
-        // Each piece read anew would be 500 times the work and several gigabytes.
+        // Reparsing from the start for each piece would take 500 times the work and several gigabytes.
         Assert.True(inPieces < (inOne * 20) + TimeSpan.FromMilliseconds(200), $"{inOne} in one piece, {inPieces} in {Pieces}");
         Assert.InRange(allocated, 0, 100_000_000);
 
@@ -158,7 +158,7 @@ public class RequestParserTests
     public void Overlong_line_is_reported(string start, string error)
     {
         int header = start.LastIndexOf('\n') + 1;
-        if (start.Contains('\0', StringComparison.Ordinal)) header = 0; // behind a NUL no line ends
+        if (start.Contains('\0', StringComparison.Ordinal)) header = 0; // no line ends after a NUL
         byte[] bytes = Encoding.ASCII.GetBytes(start + new string('1', header + RequestLimits.LineBytesMax + 1 - start.Length));
         Assert.Null(ErrorOf(bytes[..^1], 0, Limits));
         Assert.Equal("ERR Protocol error: " + error, ErrorOf(bytes, 0, Limits));
@@ -233,7 +233,7 @@ public class RequestParserTests
     [Fact]
     public void Repeated_request_reuses_name_and_argument_count()
     {
-        // Some are too long for it, some too near the end of the input.
+        // Some are too long for it, some too close to the end of the input.
         string[] names = ["GET", "get", "SET", "LPUSH", "ZRANGEBYSCORE", "GEORADIUSBYMEMBER_RO", "ANAMETHATISTOOLONGTOBEREMEMBERED", "P", ""];
         var random = new Random(32);
         var parser = new RequestParser();
@@ -256,7 +256,7 @@ public class RequestParserTests
                 else Assert.False(same && request[0].Length <= 8 && position - start >= 32, "A usual request repeats, and that is not seen.");
                 if (parser.Repeats) repeats++;
 
-                // What is too short to be compared is not compared with either.
+                // Requests too short for the comparison do not set a reference either.
                 (name, arguments) = bytes.Length - start >= 32 ? (request[0], count) : (null, 0);
             }
 
@@ -286,7 +286,7 @@ public class RequestParserTests
 
     private static List<byte[][]> ReadAll(byte[] stream) => ReadInPieces(stream, []);
 
-    // As a connection reads: what is whole is executed and leaves the buffer; the rest moves to its start, in a new buffer each time.
+    // Reads like a connection: complete requests are consumed; the rest moves to the start of a new buffer each time.
     private static List<byte[][]> ReadInPieces(byte[] stream, int[] cuts)
     {
         var parser = new RequestParser();

@@ -48,8 +48,8 @@ public class RespDoubleTests
         }
     }
 
-    // The installed oracle is of a version that writes 17 digits. Where those are the shortest form anyway, the texts are
-    // compared; elsewhere the numbers, as where either version writes an exponent: when and how they do differs.
+    // The installed oracle writes 17 digits. If those are the shortest form anyway, the texts are compared; otherwise the
+    // numbers, also where either version writes an exponent, because the versions differ in when and how they do.
     [Fact]
     public void Oracle_parses_the_same_numbers()
     {

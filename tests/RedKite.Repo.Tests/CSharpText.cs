@@ -3,10 +3,10 @@ using System.Text;
 namespace RedKite.Repo.Tests;
 
 /// <summary>
-/// A C# source with its comments and literals blanked, so that a rule about code does not trip over prose.
-/// Lines keep their numbers. The expressions inside an interpolated string remain: they are code. Those of raw
-/// interpolated strings go with the string, which no rule so far needs to see into.
-/// A small scanner rather than the compiler's: the rules need to know what is not code, and nothing more.
+/// A C# source with comments and literals blanked, so that rules about code ignore prose. Line numbers are kept.
+/// Expressions inside interpolated strings remain, because they are code; those of raw interpolated strings are blanked
+/// with the string, because no rule needs them so far.
+/// A small scanner instead of the compiler's, because the rules only need to distinguish code from other text.
 /// </summary>
 internal sealed class CSharpText
 {
@@ -46,7 +46,7 @@ internal sealed class CSharpText
         }
     }
 
-    // The length of $ and @ before a quote, or -1 where no string literal starts.
+    // The length of $ and @ before a quote, or -1 if no string literal starts here.
     private int LiteralPrefixLength()
     {
         int end = _at;

@@ -3,8 +3,8 @@ using System.Text.RegularExpressions;
 namespace RedKite.Repo.Tests;
 
 /// <summary>
-/// The store and the protocol run once for each command or more often: no LINQ, no tasks. Their projects take the two
-/// namespaces out of the implicit usings, so that the compiler refuses the extension methods as well.
+/// The store and the protocol run at least once per command: no LINQ, no tasks. Their projects remove the two
+/// namespaces from the implicit usings, so that the compiler refuses the extension methods as well.
 /// </summary>
 public class HotPathTests
 {

@@ -3,8 +3,8 @@ using System.Text.RegularExpressions;
 namespace RedKite.Repo.Tests;
 
 /// <summary>
-/// docs/locking.md and the code name the same locks. A lock is written there as `File._field`: File is the stem of the
-/// file that declares the field.
+/// docs/locking.md and the code name the same locks. The page writes a lock as `File._field`, where File is the stem of
+/// the file that declares the field.
 /// </summary>
 public class LockTests
 {

@@ -2,7 +2,7 @@ using System.Xml.Linq;
 
 namespace RedKite.Repo.Tests;
 
-/// <summary>Which projects there are, and what each may refer to.</summary>
+/// <summary>The projects, and the references each may have.</summary>
 public class ProjectTests
 {
     private static readonly Dictionary<string, string[]> AllowedReferences = new()
@@ -19,14 +19,14 @@ public class ProjectTests
         ["RedKite.Store"] = [],
     };
 
-    // The bottom of the graph is the base library and nothing else.
+    // The bottom of the graph references only the base library.
     private static readonly string[] ProjectsWithoutPackages =
         ["RedKite.Bench", "RedKite.Net", "RedKite.Persistence", "RedKite.Protocol", "RedKite.Server", "RedKite.Store"];
 
-    // Suites about more than one project.
+    // Suites that cover several projects.
     private static readonly string[] CrossCuttingSuites = ["Differential", "EndToEnd", "Fuzz", "Repo"];
 
-    // What suites share: server processes, a client, transcripts.
+    // Shared by the suites: server processes, a client, transcripts.
     private const string TestSupport = "RedKite.Testing";
 
     [Fact]

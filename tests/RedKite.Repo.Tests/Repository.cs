@@ -1,13 +1,13 @@
 namespace RedKite.Repo.Tests;
 
-/// <summary>The working tree that the rules read: whatever is on disk, built output and installed packages aside.</summary>
+/// <summary>The working tree that the rules check: all files except build output and installed packages.</summary>
 internal static class Repository
 {
     private static readonly string[] GeneratedFolders = [".git", ".vs", "artifacts", "bin", "node_modules", "obj"];
 
     internal static string Root { get; } = FindRoot();
 
-    /// <summary>Files with one of these extensions below a folder, as paths from the root with forward slashes.</summary>
+    /// <summary>Files with one of these extensions below a folder, as root-relative paths with forward slashes.</summary>
     internal static IEnumerable<string> Files(string folder, params string[] extensions)
     {
         string start = Path.Combine(Root, folder);
@@ -25,7 +25,7 @@ internal static class Repository
 
     internal static string Read(string path) => File.ReadAllText(Path.Combine(Root, path));
 
-    /// <summary>Fails with one line for each violation, so that a run names all of them.</summary>
+    /// <summary>Fails with one line per violation, so that a run lists all of them.</summary>
     internal static void AssertNone(IEnumerable<string> violations)
     {
         string[] found = [.. violations];

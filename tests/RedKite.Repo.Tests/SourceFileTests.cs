@@ -2,14 +2,14 @@ using System.Text.RegularExpressions;
 
 namespace RedKite.Repo.Tests;
 
-/// <summary>What holds for every source file: its size, its name, its header, and that it is finished.</summary>
+/// <summary>Rules for every source file: size, name, header, and no unfinished code.</summary>
 public class SourceFileTests
 {
     private const int LinesMax = 700;
 
     private static readonly Regex VagueName = new("(Utils?|Utilities|Helpers?|Common|Manager|Misc)$");
 
-    // A second file beside the first, numbered, hides what it is about. The field's own terms end in numbers too.
+    // A numbered second file hides its purpose. The field's own terms may end in numbers.
     private static readonly Regex Numbered = new(@"\d$");
     private static readonly Regex NumberedTerm =
         new("(Base64|Crc16|Crc64|Crc32|Int16|Int32|Int64|Resp2|Resp3|Sha1|Sha256|SipHash13|Utf8|X64)$", RegexOptions.IgnoreCase);

@@ -3,9 +3,9 @@ using System.Text.RegularExpressions;
 namespace RedKite.Repo.Tests;
 
 /// <summary>
-/// Native memory and pointers live in the store and in the network's interop alone; what they expose are spans and ref
-/// structs; only the store's own tests and microbenchmarks see its pointers. The compiler's switch is for a whole project, hence this rule for
-/// the folders.
+/// Native memory and pointers are confined to the store and the network's interop, which expose spans and ref structs;
+/// only the store's own tests and microbenchmarks see its pointers. The compiler's switch applies to a whole project, hence
+/// this rule for folders.
 /// </summary>
 public class UnsafeCodeTests
 {
@@ -16,7 +16,7 @@ public class UnsafeCodeTests
         "bench/Microbenchmarks/RedKite.Microbenchmarks.csproj",
     ];
 
-    // A keyword type followed by an asterisk is a pointer: types are not multiplied.
+    // A keyword type followed by an asterisk is a pointer, because types are not multiplied.
     private static readonly Regex UnsafeCode = new(
         @"\bunsafe\b|\bdelegate\s*\*|\bfixed\s*\(|\bNativeMemory\s*\.|\bMarshal\s*\.\s*Alloc\w+"
         + @"|\b(void|bool|byte|sbyte|char|short|ushort|int|uint|long|ulong|nint|nuint|float|double)\s*\*");

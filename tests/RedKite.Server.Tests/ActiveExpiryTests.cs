@@ -4,7 +4,7 @@ using System.Text;
 
 namespace RedKite.Server.Tests;
 
-/// <summary>Keys that nobody touches go when their time has come, in good time and with their memory.</summary>
+/// <summary>Untouched expired keys are removed promptly, with their memory.</summary>
 public abstract class ActiveExpiryTests : TranscriptTests
 {
     private const int Keys = 1_000_000;
@@ -25,7 +25,7 @@ public abstract class ActiveExpiryTests : TranscriptTests
 
         Clock.Advance(60_000);
         var clock = Stopwatch.StartNew();
-        while (Server.Keyspace.ExpiredKeys < Keys && clock.Elapsed < Patience) Thread.Sleep(10); // counted after they went
+        while (Server.Keyspace.ExpiredKeys < Keys && clock.Elapsed < Patience) Thread.Sleep(10); // counted after their removal
         TestContext.Current.TestOutputHelper?.WriteLine($"a million keys expired in {clock.ElapsedMilliseconds} ms");
 
         Assert.Equal(1, Server.Keyspace.Databases[0].Count);
@@ -33,7 +33,7 @@ public abstract class ActiveExpiryTests : TranscriptTests
         Assert.Equal(Keys, Server.Keyspace.ExpiredKeys);
         Run("GET stays").IsText("1");
 
-        // Only the directories keep the size that they had.
+        // Only the directories keep their size.
         Assert.InRange(Server.Keyspace.UsedBytes - before, 0, (filled - before) / 100);
     }
 
@@ -57,7 +57,7 @@ public abstract class ActiveExpiryTests : TranscriptTests
         Run("HGETALL small").IsBag("b", "2");
         Run("DEL small").IsInteger(1);
         while (Server.Keyspace.UsedBytes - before > 100_000 && clock.Elapsed < Patience) Thread.Sleep(10);
-        Assert.InRange(Server.Keyspace.UsedBytes - before, 0, 100_000); // segments stay
+        Assert.InRange(Server.Keyspace.UsedBytes - before, 0, 100_000); // segments are kept
     }
 
     [Fact]

@@ -8,14 +8,14 @@ public abstract class NetworkTests
 {
     public static TheoryData<string> Transports => OperatingSystem.IsLinux() ? ["epoll", "sockets"] : ["sockets"];
 
-    /// <summary>What has not come by then will not come, however busy the machine is.</summary>
+    /// <summary>The time after which an expected event counts as missing, even on a busy machine.</summary>
     internal const int PatienceMs = 60_000;
 
     /// <summary>Starts a server; further settings are pairs of a name and a value.</summary>
     internal static Task<RedKiteServer> StartAsync(string transport, params (string Name, string Value)[] settings) =>
         StartAsync(transport, TimeProvider.System, settings);
 
-    /// <summary>Likewise, with a clock of the test's.</summary>
+    /// <summary>Likewise, with the test's clock.</summary>
     internal static async Task<RedKiteServer> StartAsync(string transport, TimeProvider clock, params (string Name, string Value)[] settings)
     {
         var options = new RedKiteOptions { Port = 0, TimeProvider = clock };
@@ -34,11 +34,11 @@ public abstract class NetworkTests
         Stopwatch clock = Stopwatch.StartNew();
         while (!condition())
         {
-            Assert.True(clock.ElapsedMilliseconds < PatienceMs, $"in vain: {what}");
+            Assert.True(clock.ElapsedMilliseconds < PatienceMs, $"timed out waiting until {what}");
             Thread.Sleep(5);
         }
     }
 
-    /// <summary>The id that the server knows a connection by.</summary>
+    /// <summary>The id by which the server knows a connection.</summary>
     internal static long IdOf(RespConnection connection) => connection.Run("CLIENT ID").Number;
 }

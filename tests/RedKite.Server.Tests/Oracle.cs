@@ -7,8 +7,8 @@ using RedKite.Testing;
 namespace RedKite.Server.Tests;
 
 /// <summary>
-/// A real redis-server on a free loopback port with a folder of its own, to compare replies with. Tests that use it
-/// are skipped, and say so, where redis-server is not installed. Strings are Latin-1, one character a byte.
+/// A real redis-server on a free loopback port with a folder of its own, for comparing replies. Tests that use it
+/// are skipped with a message if redis-server is not installed. Strings are Latin-1, one character per byte.
 /// </summary>
 public sealed class Oracle : IDisposable
 {
@@ -31,7 +31,7 @@ public sealed class Oracle : IDisposable
 
     public int Port { get; }
 
-    /// <summary>The server's exit code and last output line for arguments with which it does not start.</summary>
+    /// <summary>The server's exit code and last output line for arguments that prevent its start.</summary>
     public static string Refusal(params string[] arguments)
     {
         using Process process = Start([.. arguments, "--port", "0"]);

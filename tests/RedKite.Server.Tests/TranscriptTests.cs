@@ -3,13 +3,13 @@ using System.Globalization;
 namespace RedKite.Server.Tests;
 
 /// <summary>
-/// A test that reads as a transcript: a server in this process, with a clock that only the test moves, and one client of it.
+/// A test that reads as a transcript: a server in this process with one client, and a clock that only the test advances.
 /// </summary>
 public abstract class TranscriptTests : IAsyncLifetime
 {
     private InProcessClient _client = null!;
 
-    /// <summary>The server's clock. It starts at a round second.</summary>
+    /// <summary>The server's clock. It starts at a whole second.</summary>
     protected ManualClock Clock { get; } = new();
 
     protected RedKiteServer Server { get; private set; } = null!;
@@ -32,7 +32,7 @@ public abstract class TranscriptTests : IAsyncLifetime
         GC.SuppressFinalize(this);
     }
 
-    /// <summary>Executes a line, its arguments separated by single blanks; '' is the empty argument.</summary>
+    /// <summary>Executes a line of arguments separated by single blanks; '' is the empty argument.</summary>
     protected RedKiteReply Run(string line)
     {
         string[] words = line.Split(' ');
@@ -45,7 +45,7 @@ public abstract class TranscriptTests : IAsyncLifetime
     }
 }
 
-/// <summary>A clock that a test holds in its hands.</summary>
+/// <summary>A clock that the test controls.</summary>
 public sealed class ManualClock : TimeProvider
 {
     private long _nowMs = 1_800_000_000_000;
@@ -57,7 +57,7 @@ public sealed class ManualClock : TimeProvider
     public void Advance(long milliseconds) => Interlocked.Add(ref _nowMs, milliseconds);
 }
 
-/// <summary>Statements about replies of a server in this process.</summary>
+/// <summary>Assertions on replies of a server in this process.</summary>
 public static class InProcessReplyAssertions
 {
     public static void IsOk(this RedKiteReply reply) => Is(reply, ReplyKind.Status, "OK");

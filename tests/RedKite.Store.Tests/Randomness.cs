@@ -3,7 +3,7 @@ using System.Globalization;
 namespace RedKite.Store.Tests;
 
 /// <summary>
-/// A test's random numbers. The seed is new for each run and is part of the failure; REDKITE_SEED sets it, to run a failure again.
+/// A test's random numbers. The seed is new for each run and part of a failure's message; REDKITE_SEED reproduces one.
 /// </summary>
 internal static class Randomness
 {
@@ -33,5 +33,5 @@ internal static class Randomness
     internal static T Pick<T>(this Random random, params ReadOnlySpan<T> choices) => choices[random.Next(choices.Length)];
 }
 
-/// <summary>A failure with the seed that repeats it.</summary>
+/// <summary>A failure with the seed that reproduces it.</summary>
 public sealed class SeededFailureException(string message, Exception failure) : Exception(message, failure);

@@ -3,8 +3,8 @@ using System.Text;
 namespace RedKite.Testing;
 
 /// <summary>
-/// Commands as text, in the notation of redis-cli: words, single quotes, and double quotes with \n \r \t \b \a and \xHH.
-/// What <see cref="Format(IEnumerable{byte[]})"/> prints, <see cref="Split"/> reads, so a printed transcript can be
+/// Commands as text, in redis-cli's notation: words, single quotes, and double quotes with \n \r \t \b \a and \xHH.
+/// <see cref="Split"/> reads what <see cref="Format(IEnumerable{byte[]})"/> prints, so a printed transcript can be
 /// pasted into a test.
 /// </summary>
 public static class CommandLine
@@ -49,7 +49,7 @@ public static class CommandLine
         return bare ? Escape(word) : $"\"{Escape(word)}\"";
     }
 
-    /// <summary>The escapes that stand between double quotes.</summary>
+    /// <summary>The escapes between double quotes.</summary>
     public static string Escape(ReadOnlySpan<byte> bytes)
     {
         StringBuilder text = new(bytes.Length);

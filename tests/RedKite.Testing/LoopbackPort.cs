@@ -4,9 +4,9 @@ using System.Net.Sockets;
 namespace RedKite.Testing;
 
 /// <summary>
-/// Free ports of loopback for programs that are told theirs. A port that the system picks is one that it may pick again for
-/// another socket before the program has taken it. These are below the range in which systems pick (32,768 and up on Linux,
-/// 49,152 and up elsewhere), each is given out once by a process, and processes begin at different places.
+/// Free loopback ports for programs that need a fixed one. The system may reuse a port that it assigned before the program
+/// has bound it. These ports are below the system's range (32,768 and up on Linux, 49,152 and up elsewhere), each is used
+/// once per process, and processes start at different ones.
 /// </summary>
 public static class LoopbackPort
 {
@@ -15,7 +15,7 @@ public static class LoopbackPort
 
     private static int _given = Random.Shared.Next(Count);
 
-    /// <summary>A port that was free a moment ago, on all addresses.</summary>
+    /// <summary>A port that was free on all addresses a moment ago.</summary>
     public static int Next()
     {
         for (int tried = 0; tried < Count; tried++)

@@ -3,14 +3,13 @@ using System.Diagnostics;
 namespace RedKite.Testing;
 
 /// <summary>
-/// For tests about lengths of time. A machine that is busy, or that its host stops for a while, keeps threads waiting for
-/// seconds, and then a server that is right looks slow, or a short pause is over before it was looked at. Such a test is
-/// an attempt: one that fails on a quiet machine has failed, one that fails while threads were kept waiting says
-/// nothing and is made anew. What is asserted stays as strict as it is.
+/// For tests of durations. On a busy machine, or one that its host suspends, threads wait for seconds: a correct server then
+/// looks slow, or a short pause ends before the test observes it. Such a test is an attempt: if it fails on a quiet machine,
+/// it has failed; if it fails while threads were delayed, it is repeated. The assertions themselves stay strict.
 /// </summary>
 public static class QuietMachine
 {
-    // A thread that was woken so late has waited for the machine: on one that is idle it is late by a fraction of a millisecond.
+    // A thread that wakes up this late was delayed by the machine: on an idle one it is late by a fraction of a millisecond.
     private const int LateMs = 20;
     private const int SleepMs = 2;
     private const int AttemptsMax = 30;
@@ -33,14 +32,14 @@ public static class QuietMachine
                 await attempt().ConfigureAwait(false);
                 return;
             }
-            catch (Exception) when (watch.WasKeptWaiting && made < AttemptsMax && Stopwatch.GetElapsedTime(start) < TimeMax)
+            catch (Exception) when (watch.WasDelayed && made < AttemptsMax && Stopwatch.GetElapsedTime(start) < TimeMax)
             {
-                // Nothing is known: it is tried again.
+                // Inconclusive: try again.
             }
         }
     }
 
-    // Sleeps for moments and looks how long they were, in a thread of its own.
+    // Repeatedly sleeps for a moment in its own thread and checks the duration.
     private sealed class Watch : IDisposable
     {
         private readonly Thread _thread;
@@ -54,8 +53,8 @@ public static class QuietMachine
             _thread.Start();
         }
 
-        // What failed may have done so before the watch itself runs again.
-        internal bool WasKeptWaiting => _wasLate || Stopwatch.GetElapsedTime(Interlocked.Read(ref _wokenAt)).TotalMilliseconds > SleepMs + LateMs;
+        // The failure may have occurred before the watch itself runs again.
+        internal bool WasDelayed => _wasLate || Stopwatch.GetElapsedTime(Interlocked.Read(ref _wokenAt)).TotalMilliseconds > SleepMs + LateMs;
 
         public void Dispose()
         {

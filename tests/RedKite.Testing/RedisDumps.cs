@@ -1,12 +1,12 @@
 namespace RedKite.Testing;
 
-/// <summary>Replies of DUMP, one for each form of a value, and how they are sealed.</summary>
+/// <summary>DUMP replies, one per form of a value, and their checksums.</summary>
 public static class RedisDumps
 {
     private const int FooterBytes = 10;
     private const ushort Version = 10;
 
-    /// <summary>By Redis 7.0, whose version is 10.</summary>
+    /// <summary>From Redis 7.0, with version 10.</summary>
     public static IReadOnlyDictionary<string, byte[]> OfRedis70 { get; } = Decoded(new()
     {
         ["integer"] = "00c0f90a005e26d130d7a242ab",
@@ -21,17 +21,17 @@ public static class RedisDumps
         ["stream"] = "13011000000000000000010000000000000001c3373d123d000000190002010101020181610281620200200900002001401102050103600902817802400c4014000420180781630207010601ff0202050101010203010167010181ffffffffffffffff0100000000000000010000000000000001466d2800a20100000102026331466d2800a20100000100000000000000010000000000000001026332466d2800a2010000000a00c2f23acd9a320d65",
     });
 
-    /// <summary>Forms that came with Redis 7.4, whose version is 12: hashes of which the field a expires in the year 2100.</summary>
+    /// <summary>Forms introduced by Redis 7.4, with version 12: hashes whose field a expires in the year 2100.</summary>
     public static IReadOnlyDictionary<string, byte[]> OfRedis74 { get; } = Decoded(new()
     {
         ["hash that expires"] = "1900d8c32cbb0300001d1d00000006008161020101f400d8c32cbb0300000981620202010001ff0c0045a4795c939a9c04",
         ["large hash that expires"] = "1800d8c32cbb03000003010161c001000162c002000163c30540640031e05a000c00e8abfacb1becb640",
     });
 
-    /// <summary>A dump without what stands behind the value.</summary>
+    /// <summary>A dump without version and checksum.</summary>
     public static byte[] ValueOf(byte[] dump) => dump[..^FooterBytes];
 
-    /// <summary>Makes a dump of a value that may be anything: with the version and the right checksum.</summary>
+    /// <summary>Makes a dump of an arbitrary value: appends the version and a valid checksum.</summary>
     public static byte[] Seal(IEnumerable<byte> value, int version = Version)
     {
         byte[] summed = [.. value, (byte)version, (byte)(version >> 8)];
@@ -40,7 +40,7 @@ public static class RedisDumps
 
     private static Dictionary<string, byte[]> Decoded(Dictionary<string, string> dumps) => dumps.ToDictionary(dump => dump.Key, dump => Convert.FromHexString(dump.Value));
 
-    // Bit by bit: slow, and not the code under test.
+    // Bit by bit: slow, but independent of the code under test.
     private static ulong Crc64(byte[] bytes)
     {
         ulong crc = 0;

@@ -2,7 +2,7 @@ using System.Text;
 
 namespace RedKite.Testing;
 
-/// <summary>Statements about replies, so that tests read as transcripts: <c>Run("SET k v").IsOk()</c>.</summary>
+/// <summary>Assertions on replies, so that tests read as transcripts: <c>Run("SET k v").IsOk()</c>.</summary>
 public static class ReplyAssertions
 {
     public static void IsOk(this RespValue reply) => reply.Is(RespValue.Scalar('+', "OK"u8.ToArray()));

@@ -1,12 +1,12 @@
 namespace RedKite.Testing;
 
-/// <summary>Finds the repository that a test program was built from, so that tests need no paths of a machine.</summary>
+/// <summary>Finds the repository that a test program was built from, so that tests need no absolute paths.</summary>
 public static class RepositoryRoot
 {
-    /// <summary>The folder that holds RedKite.slnx.</summary>
+    /// <summary>The folder with RedKite.slnx.</summary>
     public static string Path { get; } = Find();
 
-    /// <summary>"release" or "debug": how the running test program was built, which is how its server was built too.</summary>
+    /// <summary>"release" or "debug": the configuration of the running test program, and of its server.</summary>
     public static string Configuration { get; } =
         System.IO.Path.GetFileName(AppContext.BaseDirectory.TrimEnd(System.IO.Path.DirectorySeparatorChar));
 

@@ -5,10 +5,10 @@ using System.Text;
 
 namespace RedKite.Testing;
 
-/// <summary>A plain blocking client: it sends bytes exactly as told and reads replies with their bytes.</summary>
+/// <summary>A simple blocking client: it sends the given bytes and reads replies with their bytes.</summary>
 public sealed class RespConnection : IDisposable
 {
-    // Long enough for a machine that stops for seconds: a time that is up means that no reply will come.
+    // Long enough for a machine that stalls for seconds: after this time no reply will arrive.
     private const int DefaultTimeoutMs = 60_000;
 
     private readonly Socket _socket;
@@ -22,15 +22,15 @@ public sealed class RespConnection : IDisposable
         _reader = new RespReader(Receive);
     }
 
-    /// <summary>The bytes of the reply that was read last.</summary>
+    /// <summary>The bytes of the last reply.</summary>
     public ReadOnlySpan<byte> LastBytes => _reader.LastBytes;
 
     public EndPoint LocalEndPoint => _socket.LocalEndPoint!;
 
-    /// <summary>Push messages that came while waiting for replies, oldest first.</summary>
+    /// <summary>Push messages received while waiting for replies, oldest first.</summary>
     public List<RespValue> Pushes { get; } = [];
 
-    /// <summary>Connects to a port of loopback.</summary>
+    /// <summary>Connects to a loopback port.</summary>
     public static RespConnection Connect(int port, int timeoutMs = DefaultTimeoutMs) => Connect(new IPEndPoint(IPAddress.Loopback, port), timeoutMs);
 
     public static RespConnection Connect(IPEndPoint server, int timeoutMs = DefaultTimeoutMs)
@@ -51,7 +51,7 @@ public sealed class RespConnection : IDisposable
         return Read();
     }
 
-    /// <summary>Sends bytes as they are. A connection that the server has closed is not an error here: reading tells it.</summary>
+    /// <summary>Sends raw bytes. A connection closed by the server is not an error here: reading reports it.</summary>
     public void Send(ReadOnlySpan<byte> bytes)
     {
         try
@@ -60,26 +60,26 @@ public sealed class RespConnection : IDisposable
         }
         catch (SocketException)
         {
-            // The replies that came before the close can still be read.
+            // Replies received before the close can still be read.
         }
     }
 
     public void Send(string text) => Send(Encoding.Latin1.GetBytes(text));
 
-    /// <summary>Sends a command and leaves its reply to be read.</summary>
+    /// <summary>Sends a command without reading its reply.</summary>
     public void SendCommand(string line) => Send(CommandLine.Encode(CommandLine.Split(line)));
 
-    /// <summary>Tells the server that nothing more will be sent.</summary>
+    /// <summary>Shuts down the sending side.</summary>
     public void FinishSending() => _socket.Shutdown(SocketShutdown.Send);
 
-    /// <summary>Closes at once, with a reset, as a client that died does.</summary>
+    /// <summary>Closes at once with a reset, like a client that crashed.</summary>
     public void Reset()
     {
         _socket.LingerState = new LingerOption(enable: true, seconds: 0);
         _socket.Dispose();
     }
 
-    /// <summary>The next reply; push messages that come before it are put aside.</summary>
+    /// <summary>Reads the next reply; preceding push messages are stored.</summary>
     public RespValue Read()
     {
         RespValue value = _reader.Read();
@@ -92,19 +92,19 @@ public sealed class RespConnection : IDisposable
         return value;
     }
 
-    /// <summary>The next frame, push messages included.</summary>
+    /// <summary>Reads the next frame, which may be a push message.</summary>
     public RespValue ReadFrame() => _reader.Read();
 
-    /// <summary>Limits how long the next reads wait.</summary>
+    /// <summary>Sets the timeout of later reads.</summary>
     public void SetTimeout(int timeoutMs) => _socket.ReceiveTimeout = timeoutMs;
 
     /// <summary>
-    /// Reads raw bytes until the server closes or stays quiet for a while. Not to be mixed with reading replies.
+    /// Reads raw bytes until the server closes or is silent for a while. Not to be mixed with reading replies.
     /// </summary>
-    /// <param name="quietMs">How long a silence ends the reading.</param>
-    /// <param name="expectedBytes">Silence counts only after so many bytes, or after the whole time.</param>
-    /// <param name="expectClose">Silence does not count: the server is expected to close.</param>
-    /// <param name="timeoutMs">The whole time.</param>
+    /// <param name="quietMs">The length of a silence that ends the reading.</param>
+    /// <param name="expectedBytes">Silence counts only after this many bytes, or after the whole timeout.</param>
+    /// <param name="expectClose">Silence does not count, because the server is expected to close.</param>
+    /// <param name="timeoutMs">The total timeout.</param>
     public (byte[] Bytes, bool Closed) ReadUntilQuiet(int quietMs, int expectedBytes = 0, bool expectClose = false, int timeoutMs = DefaultTimeoutMs)
     {
         using MemoryStream bytes = new();
@@ -127,10 +127,10 @@ public sealed class RespConnection : IDisposable
         return (bytes.ToArray(), false);
     }
 
-    /// <summary>Bytes that the kernel holds for this client, unread.</summary>
+    /// <summary>Unread bytes in the kernel for this client.</summary>
     public int AvailableBytes => _socket.Available;
 
-    /// <summary>Whether the kernel holds neither bytes for this client nor the end of the connection.</summary>
+    /// <summary>Whether the kernel has neither bytes for this client nor the end of the connection.</summary>
     public bool IsSilent => !_socket.Poll(0, SelectMode.SelectRead);
 
     public void Dispose() => _socket.Dispose();

@@ -4,10 +4,10 @@ using System.Text;
 namespace RedKite.Testing;
 
 /// <summary>
-/// Reads replies of RESP2 and RESP3 strictly: a frame that the protocol does not allow is a malformed value, never guessed at.
-/// Keeps the bytes of the last reply as they came.
+/// Reads RESP2 and RESP3 replies strictly: an invalid frame is reported as malformed, never interpreted.
+/// Keeps the bytes of the last reply.
 /// </summary>
-/// <param name="receive">Fills a buffer and returns the count of bytes, 0 at the end of the stream, -1 when time is up.</param>
+/// <param name="receive">Fills a buffer and returns the number of bytes, 0 at the end of the stream, -1 on a timeout.</param>
 public sealed class RespReader(Func<byte[], int, int> receive)
 {
     private const int DepthMax = 64;
@@ -17,10 +17,10 @@ public sealed class RespReader(Func<byte[], int, int> receive)
     private int _at;
     private int _end;
 
-    /// <summary>The bytes of the reply that was read last, incomplete if it was cut.</summary>
+    /// <summary>The bytes of the last reply, incomplete if it was truncated.</summary>
     public ReadOnlySpan<byte> LastBytes => _buffer.AsSpan(_start, _at - _start);
 
-    /// <summary>Whether bytes are waiting that belong to no reply read so far.</summary>
+    /// <summary>Whether there are unread bytes.</summary>
     public bool HasUnread => _end > _at;
 
     public RespValue Read()
@@ -34,8 +34,8 @@ public sealed class RespReader(Func<byte[], int, int> receive)
         {
             bool cut = _end > _start;
             _at = _end;
-            if (!cut) return end.TimeIsUp ? RespValue.Timeout : RespValue.Closed;
-            return RespValue.Malformed($"{(end.TimeIsUp ? "incomplete" : "cut by close")}: {CommandLine.Format(LastBytes)}");
+            if (!cut) return end.IsTimeout ? RespValue.Timeout : RespValue.Closed;
+            return RespValue.Malformed($"{(end.IsTimeout ? "incomplete" : "cut by close")}: {CommandLine.Format(LastBytes)}");
         }
         catch (FormatException malformed)
         {
@@ -128,7 +128,7 @@ public sealed class RespReader(Func<byte[], int, int> receive)
 
         if (_end == _buffer.Length) Array.Resize(ref _buffer, _buffer.Length * 2);
         int count = receive(_buffer, _end);
-        if (count <= 0) throw new EndOfRepliesException(timeIsUp: count < 0);
+        if (count <= 0) throw new EndOfRepliesException(isTimeout: count < 0);
         _end += count;
     }
 
@@ -139,8 +139,8 @@ public sealed class RespReader(Func<byte[], int, int> receive)
         return length;
     }
 
-    private sealed class EndOfRepliesException(bool timeIsUp) : Exception
+    private sealed class EndOfRepliesException(bool isTimeout) : Exception
     {
-        public bool TimeIsUp { get; } = timeIsUp;
+        public bool IsTimeout { get; } = isTimeout;
     }
 }

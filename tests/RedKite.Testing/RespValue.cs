@@ -4,8 +4,8 @@ using System.Text;
 namespace RedKite.Testing;
 
 /// <summary>
-/// A reply as it was typed on the wire. The marker is the first byte of its frame, so that a simple string and a bulk string
-/// with the same text stay different; three markers that the protocol does not have tell that no reply came.
+/// A typed reply. The marker is the first byte of its frame, so that a simple string and a bulk string with the same text
+/// stay different; three markers outside of the protocol mean that no reply arrived.
 /// </summary>
 public sealed class RespValue : IEquatable<RespValue>
 {
@@ -24,7 +24,7 @@ public sealed class RespValue : IEquatable<RespValue>
     /// <summary>The connection was closed instead of a reply.</summary>
     public static RespValue Closed { get; } = new(ClosedMarker, [], null);
 
-    /// <summary>Nothing came in the time given.</summary>
+    /// <summary>Nothing arrived within the timeout.</summary>
     public static RespValue Timeout { get; } = new(TimeoutMarker, [], null);
 
     public char Marker { get; }
@@ -32,7 +32,7 @@ public sealed class RespValue : IEquatable<RespValue>
     /// <summary>The bytes of a scalar; null for aggregates and nulls.</summary>
     public byte[]? Payload { get; }
 
-    /// <summary>Elements; a map has its keys and values in turn.</summary>
+    /// <summary>Elements; a map has alternating keys and values.</summary>
     public IReadOnlyList<RespValue> Items { get; }
 
     /// <summary>The null of RESP3, or the null bulk string or null array of RESP2.</summary>
@@ -50,12 +50,12 @@ public sealed class RespValue : IEquatable<RespValue>
 
     public bool IsString => Marker is '$' or '+' or '=' && !IsNull;
 
-    /// <summary>The payload as Latin-1, which loses no byte.</summary>
+    /// <summary>The payload as Latin-1, which preserves every byte.</summary>
     public string Text => Payload is null ? "" : Encoding.Latin1.GetString(Payload);
 
     public long Number => long.Parse(Text, CultureInfo.InvariantCulture);
 
-    /// <summary>The value of a key in a map, or in the flat array that stands for a map in RESP2; null if it is missing.</summary>
+    /// <summary>The value of a key in a map, or in the flat array that represents a map in RESP2; null if it is missing.</summary>
     public RespValue? this[string key]
     {
         get
@@ -75,7 +75,7 @@ public sealed class RespValue : IEquatable<RespValue>
 
     public static RespValue Aggregate(char marker, IReadOnlyList<RespValue> items) => new(marker, null, items);
 
-    /// <summary>What came is not RESP.</summary>
+    /// <summary>The input is not RESP.</summary>
     public static RespValue Malformed(string description) => new(MalformedMarker, Encoding.Latin1.GetBytes(description), null);
 
     public bool Equals(RespValue? other)

@@ -6,8 +6,8 @@ using System.Net.Sockets;
 namespace RedKite.Testing;
 
 /// <summary>
-/// A server in a process of its own, on a free port of loopback and in a temporary folder. Disposing ends the process and
-/// removes the folder; whatever is still running when the test program exits is ended then.
+/// A server in its own process, on a free loopback port and in a temporary folder. Disposal ends the process and removes the
+/// folder; servers that still run when the test program exits are killed then.
 /// </summary>
 public sealed class ServerProcess : IDisposable
 {
@@ -53,14 +53,14 @@ public sealed class ServerProcess : IDisposable
 
     public int Port { get; }
 
-    /// <summary>The working folder of the process; gone after Dispose. Options may name it as <c>{folder}</c>.</summary>
+    /// <summary>The working folder of the process, deleted on disposal. Options may refer to it as <c>{folder}</c>.</summary>
     public string Folder { get; }
 
     public int Id => _process.Id;
 
     public bool HasExited => _process.HasExited;
 
-    /// <summary>Lines of standard output and standard error, as they came.</summary>
+    /// <summary>Lines of standard output and standard error, in order.</summary>
     public IReadOnlyList<string> Output => [.. _output];
 
     /// <summary>Resident memory of the process in bytes.</summary>
@@ -73,8 +73,8 @@ public sealed class ServerProcess : IDisposable
         }
     }
 
-    /// <summary>Starts a server and returns when it answers commands.</summary>
-    /// <exception cref="InvalidOperationException">It exited or stayed silent; the message has its output.</exception>
+    /// <summary>Starts a server and returns once it replies to commands.</summary>
+    /// <exception cref="InvalidOperationException">It exited or did not reply; the message has its output.</exception>
     public static ServerProcess Start(ServerProgram program, params string[] options)
     {
         for (int attempt = 1; ; attempt++)
@@ -85,29 +85,29 @@ public sealed class ServerProcess : IDisposable
             string output = string.Join('\n', server.Output);
             string state = server.HasExited ? $"exited with code {server._process.ExitCode}" : "does not answer";
             server.Dispose();
-            // Between finding a free port and using it another process can take it.
+            // Another process can bind a free port before the server does.
             if (attempt < StartAttempts && output.Contains("already in use", StringComparison.OrdinalIgnoreCase)) continue;
             throw new InvalidOperationException($"{program.Name} {state}.\nCommand line: {program.CommandLine} {string.Join(' ', options)}\n{output}");
         }
     }
 
-    /// <summary>Starts a program that is expected to exit by itself, or to be looked at before it answers.</summary>
+    /// <summary>Starts a program that exits by itself, or that is inspected before it replies.</summary>
     public static ServerProcess StartUnchecked(ServerProgram program, int port, params string[] options) => new(program, port, options);
 
     public RespConnection Connect() => RespConnection.Connect(Port);
 
-    /// <summary>Sends a signal by its name, such as TERM.</summary>
+    /// <summary>Sends a signal by name, such as TERM.</summary>
     public void Signal(string name)
     {
         using Process kill = Process.Start("kill", ["-" + name, _process.Id.ToString(CultureInfo.InvariantCulture)]);
         kill.WaitForExit();
     }
 
-    /// <summary>Waits for the process to end and returns its exit code; null if it still runs after the time given.</summary>
+    /// <summary>Waits for the process to exit and returns its exit code; null if it still runs after the timeout.</summary>
     public int? WaitForExit(int timeoutMs)
     {
         if (!_process.WaitForExit(timeoutMs)) return null;
-        _process.WaitForExit();   // without a time it also waits for the last lines of output
+        _process.WaitForExit();   // without a timeout it also waits for the last lines of output
         return _process.ExitCode;
     }
 
@@ -135,7 +135,7 @@ public sealed class ServerProcess : IDisposable
         }
         catch (DirectoryNotFoundException)
         {
-            // The server under test removed it itself.
+            // The server under test already removed it.
         }
     }
 
@@ -178,7 +178,7 @@ public sealed class ServerProcess : IDisposable
         }
         catch (InvalidOperationException)
         {
-            // It has ended already.
+            // It has already exited.
         }
     }
 }

@@ -1,24 +1,24 @@
 namespace RedKite.Testing;
 
 /// <summary>
-/// A server that tests can start: a command line in which <c>{port}</c> stands for the port. REDKITE_TEST_SERVER replaces the
-/// system under test by another command line, for example <c>redis-server --port {port} --save ""</c>, which is
-/// how the tests themselves are tested.
+/// A server that tests can start: a command line with <c>{port}</c> as the placeholder for the port. REDKITE_TEST_SERVER
+/// replaces the system under test by another command line, for example <c>redis-server --port {port} --save ""</c>, which
+/// tests the tests themselves.
 /// </summary>
 public sealed record ServerProgram(string Name, string CommandLine, bool IsRedKite)
 {
     private const string OverrideVariable = "REDKITE_TEST_SERVER";
 
-    /// <summary>Redis itself, whose replies are the truth that RedKite is compared with.</summary>
+    /// <summary>Redis itself, the reference that RedKite is compared with.</summary>
     public static ServerProgram Oracle { get; } = OracleProgram.Named ?? OracleProgram.Redis7;
 
-    /// <summary>RedKite as built beside the tests, or what REDKITE_TEST_SERVER says.</summary>
+    /// <summary>RedKite as built with the tests, or the command line in REDKITE_TEST_SERVER.</summary>
     public static ServerProgram UnderTest { get; } = FindUnderTest();
 
-    /// <summary>The transports that the system under test has; one unnamed transport if it is not RedKite.</summary>
+    /// <summary>The transports of the system under test; one unnamed transport if it is not RedKite.</summary>
     public static IReadOnlyList<string> Transports { get; } = UnderTest.IsRedKite ? ["epoll", "sockets"] : ["default"];
 
-    /// <summary>The options that choose a transport, none for a program that knows no transports.</summary>
+    /// <summary>The options that select a transport; none for a program without transports.</summary>
     public static string[] TransportOptions(string transport) => transport == "default" ? [] : ["--transport", transport];
 
     private static ServerProgram FindUnderTest()

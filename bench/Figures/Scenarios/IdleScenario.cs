@@ -40,8 +40,8 @@ internal static class IdleScenario
 
             Dictionary<ServerUnderTest, Round[]> measured = InterleavedRounds.Measure([without, beside], load, workload, Pipeline, options.Rounds);
             double[] cpuWithout = [.. measured[without].Select(round => round.CpuNs)];
-            double[] cpuBeside = [.. measured[beside].Select(round => round.CpuNs)];
-            table.Add(kind.Name, bytes, Median.Of(cpuWithout), Median.Of(cpuBeside), Median.OfRatios(cpuBeside, cpuWithout));
+            double[] cpuWithIdle = [.. measured[beside].Select(round => round.CpuNs)];
+            table.Add(kind.Name, bytes, Median.Of(cpuWithout), Median.Of(cpuWithIdle), Median.OfRatios(cpuWithIdle, cpuWithout));
             if (kind.Name == "redkite") report.Targets.Add(Target.AtMost(BytesPerConnectionMax, "RedKite's RSS bytes per connection", bytes));
         }
 

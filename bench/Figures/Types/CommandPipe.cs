@@ -6,8 +6,8 @@ using System.Text;
 namespace RedKite.Figures.Types;
 
 /// <summary>
-/// A connection that commands of any kind are written to, argument by argument, and sent in large batches. What fills the
-/// servers before a measurement goes through it, so it is built to be over soon; every reply is checked for errors.
+/// A connection that sends arbitrary commands, written argument by argument, in large batches. It loads the servers before a
+/// measurement, so it only needs to be fast; every reply is checked for errors.
 /// </summary>
 internal sealed class CommandPipe : IDisposable
 {
@@ -23,7 +23,7 @@ internal sealed class CommandPipe : IDisposable
 
     internal CommandPipe(int port) => _socket.Connect(IPAddress.Loopback, port);
 
-    /// <summary>Starts a command; its arguments, the name counted with them, are to follow.</summary>
+    /// <summary>Starts a command with this many arguments, including the name.</summary>
     internal CommandPipe Begin(int arguments, ReadOnlySpan<byte> name)
     {
         if (_requestBytes >= BatchBytes) Flush();
@@ -44,7 +44,7 @@ internal sealed class CommandPipe : IDisposable
 
     internal CommandPipe Add(string argument) => Add(Encoding.UTF8.GetBytes(argument));
 
-    /// <summary>A number after a prefix, with leading zeros up to so many digits.</summary>
+    /// <summary>Writes a prefix and a number with at least this many digits.</summary>
     internal CommandPipe AddNumbered(ReadOnlySpan<byte> prefix, long number, int digits = 0)
     {
         Span<byte> argument = stackalloc byte[prefix.Length + NumberBytesMax];
@@ -62,7 +62,7 @@ internal sealed class CommandPipe : IDisposable
         return Flush();
     }
 
-    /// <summary>Sends what is left and waits for all replies.</summary>
+    /// <summary>Sends the remaining commands and waits for all replies.</summary>
     /// <returns>The bytes of the replies.</returns>
     internal int Flush()
     {
@@ -90,7 +90,7 @@ internal sealed class CommandPipe : IDisposable
         return total;
     }
 
-    /// <summary>Sends what is left without waiting for the replies, which <see cref="Flush"/> will do.</summary>
+    /// <summary>Sends the buffered commands without waiting for the replies; <see cref="Flush"/> does that.</summary>
     internal void SendAll()
     {
         for (int sent = 0; sent < _requestBytes;) sent += _socket.Send(_requests.AsSpan(sent, _requestBytes - sent));

@@ -6,10 +6,10 @@ namespace RedKite.Figures.Types;
 
 /// <summary>The longest of many requests, by two clocks.</summary>
 /// <param name="WallUs">From a request to its reply.</param>
-/// <param name="CpuUs">What the server worked from a request to its reply, also where it was busy with something else first.</param>
+/// <param name="CpuUs">The server's CPU from a request to its reply, including other work that it did first.</param>
 internal readonly record struct LongestDelay(double WallUs, double CpuUs);
 
-/// <summary>A connection that asks for one small value again and again and keeps the longest time that a reply took.</summary>
+/// <summary>A connection that repeatedly requests one small value and keeps the longest reply time.</summary>
 internal sealed class LatencyProbe : IDisposable
 {
     private readonly Socket _socket = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
@@ -24,7 +24,7 @@ internal sealed class LatencyProbe : IDisposable
 
     private static ReadOnlySpan<byte> Request => "*2\r\n$3\r\nGET\r\n$5\r\nprobe\r\n"u8;
 
-    /// <summary>Asks for so long, one request at a time, and at least once.</summary>
+    /// <summary>Sends requests for this long, one at a time, and at least one.</summary>
     internal LongestDelay Measure(int milliseconds)
     {
         long longestWallNs = 0, longestCpuNs = 0, now, end = Stopwatch.GetTimestamp() + (milliseconds * Stopwatch.Frequency / 1000);
@@ -35,7 +35,7 @@ internal sealed class LatencyProbe : IDisposable
             ReceiveReply();
             long cpuNs = KernelCpuClock.ReadProcessNs(_processId) - cpuBeforeNs;
             now = Stopwatch.GetTimestamp();
-            // Ticks of the stopwatch are nanoseconds on every Linux.
+            // Stopwatch ticks are nanoseconds on Linux.
             longestWallNs = Math.Max(longestWallNs, now - before);
             longestCpuNs = Math.Max(longestCpuNs, Math.Min(cpuNs, now - before));
         }

@@ -3,13 +3,13 @@ using System.Text;
 
 namespace RedKite.Figures.Types;
 
-/// <summary>Where replies of the second protocol version end, whatever they hold: what a loader has to know of them.</summary>
+/// <summary>Finds where RESP2 replies end, whatever they contain.</summary>
 internal static class Replies
 {
     private const int NotWhole = -1;
 
-    /// <summary>Bytes of the first reply, nested ones included; false while it is not whole.</summary>
-    /// <exception cref="CannotMeasureException">It is an error, or no reply.</exception>
+    /// <summary>The length in bytes of the first reply, including nested ones; false if it is incomplete.</summary>
+    /// <exception cref="CannotMeasureException">It is an error, or not a reply.</exception>
     internal static bool TryMeasure(ReadOnlySpan<byte> received, out int bytes)
     {
         bytes = Measure(received);
@@ -32,7 +32,7 @@ internal static class Replies
             case '*':
                 return MeasureElements(received, Number(received[1..lineEnd]), afterLine);
             case '-':
-                throw new CannotMeasureException($"an error came back: {Encoding.UTF8.GetString(received[1..lineEnd])}");
+                throw new CannotMeasureException($"error reply: {Encoding.UTF8.GetString(received[1..lineEnd])}");
             default:
                 throw new CannotMeasureException($"not a reply: {Encoding.UTF8.GetString(received[..lineEnd])}");
         }

@@ -4,8 +4,8 @@ using System.Globalization;
 namespace RedKite.Figures.Types;
 
 /// <summary>
-/// What each operation on the types costs the servers. Both run side by side and take turns, a round each, with the same
-/// data, which is written before the clock is read.
+/// Server CPU per operation on each type. Both servers run at the same time in interleaved rounds with the same data, which
+/// is loaded before the measurement.
 /// </summary>
 internal static class TypeCpu
 {
@@ -14,10 +14,10 @@ internal static class TypeCpu
     private const double PlanningCpuSeconds = 0.05;
     private const int SampleNumber = 4711;
 
-    // What a server does behind its replies to the loading is not to be the round's.
+    // Work that a server does after its replies to the loading must not count in the round.
     private const int SettleMs = 60;
 
-    // The JIT counts first and optimizes then, on the same core: a profile of GEOSEARCH after three seconds still had counting in it.
+    // The JIT first counts calls and then optimizes, on the same core: a profile of GEOSEARCH still had counting after three seconds.
     private static readonly TimeSpan WarmUpTime = TimeSpan.FromSeconds(5);
 
     internal static void Measure(IReadOnlyList<ServerKind> kinds, IReadOnlyList<TypeOperation> operations, int rounds, bool quick, Report report)
@@ -42,7 +42,7 @@ internal static class TypeCpu
         foreach (ServerUnderTest server in servers) Load(server, operation);
         CheckReplies(servers, operation);
 
-        // Twice, because a few operations cost more each than many do.
+        // Twice, because operations cost more each in small numbers than in large ones.
         int count = RoundSize.For(PlanningCpuSeconds, servers.Max(server => MeasureRound(server, operation, redisBenchmark, RoundSize.Smallest)));
         count = RoundSize.For(quick ? QuickRoundCpuSeconds : RoundCpuSeconds, servers.Max(server => MeasureRound(server, operation, redisBenchmark, count)));
         foreach (ServerUnderTest server in servers) WarmUp(server, operation, redisBenchmark, count, quick);
@@ -64,7 +64,7 @@ internal static class TypeCpu
         pipe.Flush();
     }
 
-    // An operation that fails, or that finds nothing, would be cheap: both servers have to answer alike.
+    // An operation that fails or finds nothing would be cheap, so both servers must give the same reply.
     private static void CheckReplies(ServerGroup servers, TypeOperation operation)
     {
         int? expected = null;
@@ -101,7 +101,7 @@ internal static class TypeCpu
     private static void Prepare(CommandPipe pipe, TypeOperation operation, int count)
     {
         if (operation.Fresh is { } key) pipe.Run("DEL", key);
-        // The load sends whole batches, so it may send some more than asked.
+        // The load sends whole batches, so it may send a few more than requested.
         operation.Supply?.Invoke(pipe, count + RoundSize.Smallest);
         pipe.Flush();
     }
@@ -117,7 +117,7 @@ internal static class TypeCpu
 
         table.Add(
             operation.Name, redis is null ? null : Median.Of(redis), redKite is null ? null : Median.Of(redKite), ratio, lowest, highest,
-            operation.RatioLeast, ratio is null ? null : ratio >= operation.RatioLeast ? "yes" : "NO");
+            operation.RatioMin, ratio is null ? null : ratio >= operation.RatioMin ? "yes" : "NO");
     }
 
     private static string Text(long number) => number.ToString(CultureInfo.InvariantCulture);

@@ -4,7 +4,7 @@ using System.Text;
 
 namespace RedKite.Figures.Types;
 
-/// <summary>Writes values of each type, through few commands with many elements where one value is to become large.</summary>
+/// <summary>Writes values of each type; a large value takes few commands with many elements each.</summary>
 internal static class TypeData
 {
     internal const int TextBytes = 8;
@@ -13,7 +13,7 @@ internal static class TypeData
 
     private const int ElementsPerCommand = 100;
     private const int MemberDigits = 6;
-    private const int RandomDigits = 12; // As redis-benchmark spells its random numbers.
+    private const int RandomDigits = 12; // As in redis-benchmark.
 
     /// <summary>Hashes of fields f1, f2, ... with texts of eight letters and digits.</summary>
     internal static void Hashes(CommandPipe pipe, int keys, int fields)
@@ -25,7 +25,7 @@ internal static class TypeData
         }
     }
 
-    /// <summary>Sets of members such as member:004711, which other sets may have too.</summary>
+    /// <summary>Sets of members such as member:004711, which sets may share.</summary>
     internal static void Sets(CommandPipe pipe, int keys, int members)
     {
         for (int key = 0; key < keys; key++)
@@ -35,7 +35,7 @@ internal static class TypeData
         }
     }
 
-    /// <summary>Sorted sets of such members, with whole numbers up to a million as scores.</summary>
+    /// <summary>Sorted sets of such members, with integers up to a million as scores.</summary>
     internal static void SortedSets(CommandPipe pipe, int keys, int members)
     {
         for (int key = 0; key < keys; key++)
@@ -62,15 +62,15 @@ internal static class TypeData
     internal static void Hash(CommandPipe pipe, string key, int fields) =>
         InCommands(pipe, "HSET"u8, key, fields, argumentsPerElement: 2, static (pipe, i) => AddText(pipe.AddNumbered("element:"u8, i, RandomDigits), i));
 
-    /// <summary>One set of members such as element:000000004711, from a first number on.</summary>
+    /// <summary>One set of members such as element:000000004711, counted from a first number.</summary>
     internal static void Set(CommandPipe pipe, string key, int members, int first = 0) =>
         InCommands(pipe, "SADD"u8, key, members, argumentsPerElement: 1, (pipe, i) => pipe.AddNumbered("element:"u8, first + i, RandomDigits));
 
-    /// <summary>One set of the numbers from 0, each of nine digits, in no order.</summary>
+    /// <summary>One set of the numbers from 0, each with nine digits, in random order.</summary>
     internal static void Integers(CommandPipe pipe, string key, int members) =>
         InCommands(pipe, "SADD"u8, key, members, argumentsPerElement: 1, static (pipe, i) => pipe.AddNumbered([], 100_000_000 + ((i * 48_271L) % 899_999_963)));
 
-    /// <summary>One sorted set of members such as element:000000004711, with scores in another order than the members'.</summary>
+    /// <summary>One sorted set of members such as element:000000004711, with scores in a different order than the members.</summary>
     internal static void SortedSet(CommandPipe pipe, string key, int members) =>
         InCommands(pipe, "ZADD"u8, key, members, argumentsPerElement: 2, (pipe, i) => pipe.AddNumbered([], Varied.Below(members, i)).AddNumbered("element:"u8, i, RandomDigits));
 
@@ -82,7 +82,7 @@ internal static class TypeData
     internal static void ListOfThreeBytes(CommandPipe pipe, string key, int elements) =>
         InCommands(pipe, "RPUSH"u8, key, elements, argumentsPerElement: 1, static (pipe, _) => pipe.Add("VXK"u8));
 
-    /// <summary>A stream of entries 1-0, 2-0, ... of four fields.</summary>
+    /// <summary>A stream of entries 1-0, 2-0, ... with four fields each.</summary>
     internal static void Stream(CommandPipe pipe, string key, int entries)
     {
         byte[] name = Encoding.UTF8.GetBytes(key);
@@ -98,7 +98,7 @@ internal static class TypeData
         }
     }
 
-    /// <summary>A stream of which all entries are pending for one consumer of a group.</summary>
+    /// <summary>A stream whose entries are all pending for one consumer of a group.</summary>
     internal static void PendingEntries(CommandPipe pipe, string key, int entries)
     {
         const int PerReply = 10_000;
@@ -108,7 +108,7 @@ internal static class TypeData
         for (int read = 0; read < entries; read += PerReply) pipe.Run("XREADGROUP", "GROUP", Group, Consumer, "COUNT", count, "STREAMS", key, ">");
     }
 
-    /// <summary>A string that is written whole, so that its memory is there, about as long as said.</summary>
+    /// <summary>A fully written string of about this length, so that its memory is resident.</summary>
     internal static void String(CommandPipe pipe, string key, int bytes)
     {
         byte[] part = new byte[1 << 20];
@@ -124,11 +124,11 @@ internal static class TypeData
         pipe.Begin(3, "SET"u8).Add(key).Add(value);
     }
 
-    /// <summary>A HyperLogLog of so many members, from a first number on.</summary>
+    /// <summary>A HyperLogLog of this many members, counted from a first number.</summary>
     internal static void HyperLogLog(CommandPipe pipe, string key, int members, int first) =>
         InCommands(pipe, "PFADD"u8, key, members, argumentsPerElement: 1, (pipe, i) => pipe.AddNumbered("element:"u8, first + i, RandomDigits));
 
-    /// <summary>Places at random over a square of one degree, about 100 km each way.</summary>
+    /// <summary>Random positions in a square of one degree, about 100 km wide.</summary>
     internal static void Places(CommandPipe pipe, string key, int places) =>
         InCommands(pipe, "GEOADD"u8, key, places, argumentsPerElement: 3, static (pipe, i) => pipe
             .AddNumbered("14."u8, Varied.Below(1_000_000, 2 * i), 6).AddNumbered("37."u8, Varied.Below(1_000_000, (2 * i) + 1), 6)
@@ -155,6 +155,6 @@ internal static class TypeData
 
     private static long Identity(int key, int element) => ((long)key << 8) + element;
 
-    // Distinct within a key: the steps between its members add up to less than the million.
+    // Distinct within a key: the steps between its members add up to less than a million.
     private static long MemberOf(int key, int index) => (Varied.Below(1_000_000, key) + (index * 9_991L)) % 1_000_000;
 }

@@ -3,21 +3,21 @@ using System.Text;
 namespace RedKite.Figures.Types;
 
 /// <summary>
-/// Whether freeing a large value delays other commands. One connection asks for a small value without a pause while
-/// another one frees a value of a million elements, in each of the ways that a value can go.
+/// Whether freeing a large value delays other commands. One connection requests a small value without a pause while
+/// another frees a value of a million elements, by each of the ways that free one.
 /// </summary>
 /// <remarks>
-/// The machine itself delays a request now and then, by milliseconds where other programs want the same core, so each round
-/// also has a window in which the other connection sends a PING instead. What the server does to its clients happens in
-/// every window, what the machine does to them in some: the window whose longest delay is the shortest is judged, by the
-/// server's own clock. A round that is not counted comes first: what the server does for the first time it compiles, on the same core.
+/// The machine itself delays requests now and then, by milliseconds if other programs use the core, so each round
+/// also has a window in which the other connection sends a PING instead. Delays by the server occur in every window, delays
+/// by the machine only in some, so the window with the shortest maximum counts, by the server's own CPU clock. An uncounted
+/// round comes first, because the server compiles code on first use, on the same core.
 /// </remarks>
 internal static class TypeFreeing
 {
-    internal const double LongestUsMost = 1000;
+    internal const double LongestUsMax = 1000;
 
     private const int WindowMs = 200;
-    private const int StringBytesForElement = 512; // a million elements: half a GB
+    private const int StringBytesForElement = 512; // half a GB for a million elements
     private const string Nothing = "nothing";
 
     private static readonly Way[] WaysOfKeys =
@@ -42,7 +42,7 @@ internal static class TypeFreeing
 
     private static readonly TypeShape Group = new("one-group", true, static (pipe, entries) => TypeData.PendingEntries(pipe, TypeShape.Key, entries));
 
-    /// <summary>What --only calls a value that is freed, how it is written, and how it goes.</summary>
+    /// <summary>A freed value: its name for --only, how it is written, and how it is freed.</summary>
     internal static readonly IReadOnlyList<FreedValue> Values =
     [
         .. TypeShape.All.Where(shape => shape.IsOneValue && !shape.Name.EndsWith("integers", StringComparison.Ordinal)).Append(String).Select(shape => new FreedValue($"free-{shape.Name}", shape, WaysOfKeys)),
@@ -59,7 +59,7 @@ internal static class TypeFreeing
         using var servers = new ServerGroup(kinds.Select(kind => ServerUnderTest.Start(kind)));
         foreach (FreedValue value in values)
         {
-            Dictionary<(string Server, string Way), List<LongestDelay>> delays = MeasureByTurns(servers, value, elements, rounds);
+            Dictionary<(string Server, string Way), List<LongestDelay>> delays = MeasureInterleaved(servers, value, elements, rounds);
             foreach ((string way, _) in value.Ways) AddRow(table, value, way, delays.GetValueOrDefault(("redis", way)), delays.GetValueOrDefault(("redkite", way)));
         }
     }
@@ -71,16 +71,16 @@ internal static class TypeFreeing
         table.Add(
             value.Name, way, redis?.Min(delay => delay.WallUs), redKite?.Min(delay => delay.WallUs), lowestUs,
             redKite is null ? null : Median.Of(redKite.Select(delay => delay.CpuUs)), redKite?.Max(delay => delay.CpuUs),
-            isFreed ? LongestUsMost : null, isFreed && lowestUs is { } us ? us <= LongestUsMost ? "yes" : "NO" : null);
+            isFreed ? LongestUsMax : null, isFreed && lowestUs is { } us ? us <= LongestUsMax ? "yes" : "NO" : null);
     }
 
-    private static Dictionary<(string Server, string Way), List<LongestDelay>> MeasureByTurns(ServerGroup servers, FreedValue value, int elements, int rounds)
+    private static Dictionary<(string Server, string Way), List<LongestDelay>> MeasureInterleaved(ServerGroup servers, FreedValue value, int elements, int rounds)
     {
         var delays = new Dictionary<(string Server, string Way), List<LongestDelay>>();
         for (int round = 0; round <= rounds; round++)
         {
             Console.Error.WriteLine(round == 0 ? $"{value.Name}: warm-up" : $"{value.Name}: round {round} of {rounds}");
-            // Redis stands beside for its order of magnitude: once is enough, and without a warm-up.
+            // Redis is only measured for its order of magnitude: once, without a warm-up.
             foreach (ServerUnderTest server in servers.Where(server => round == 1 || server.Name == "redkite"))
             {
                 foreach ((string way, string[] command) in value.Ways)
@@ -106,7 +106,7 @@ internal static class TypeFreeing
 
         using var pinned = new PinnedThread();
         using var probe = new LatencyProbe(server);
-        probe.Measure(WarmUpMs); // also lets the server finish what the loading left to do
+        probe.Measure(WarmUpMs); // also lets the server finish deferred work of the loading
         GC.Collect();
         pipe.Begin(command.Length, Encoding.UTF8.GetBytes(command[0]));
         foreach (string argument in command.AsSpan(1)) pipe.Add(argument);
@@ -116,9 +116,9 @@ internal static class TypeFreeing
         return longest;
     }
 
-    /// <summary>How a value goes.</summary>
+    /// <summary>A way of freeing a value.</summary>
     internal sealed record Way(string Name, string[] Command);
 
-    /// <summary>Rows of the table: a value and the ways in which it goes.</summary>
+    /// <summary>Rows of the table: a value and the ways of freeing it.</summary>
     internal sealed record FreedValue(string Name, TypeShape Shape, IReadOnlyList<Way> Ways);
 }

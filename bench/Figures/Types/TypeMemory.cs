@@ -1,18 +1,18 @@
 namespace RedKite.Figures.Types;
 
-/// <summary>What data of each type costs in memory: by the server's own count, and by the kernel's.</summary>
+/// <summary>The memory of each type's data, by the server's count and by the kernel's.</summary>
 internal static class TypeMemory
 {
-    internal const double RedKiteByRedisMost = 0.8;
+    internal const double RedKiteByRedisMax = 0.8;
 
     private const int WarmUpKeys = 20_000;
     private const int WarmUpValueBytes = 32;
 
-    // The runtime compiles a method that is called often up to three times, each time after 0.1 s without new ones.
+    // The runtime compiles a hot method up to three times, each time after 0.1 s without new ones.
     private const int WarmUpRounds = 5;
-    private const int WarmUpRestMs = 500; // lists become compact meanwhile, which is code too
+    private const int WarmUpRestMs = 500; // time for list compaction, which has to be compiled too
 
-    private const int SettleMs = 2_000; // lists become compact, and what that frees is given back
+    private const int SettleMs = 2_000; // time for list compaction and for releasing the memory that it frees
 
     internal static void Measure(IReadOnlyList<ServerKind> kinds, IReadOnlyList<TypeShape> shapes, int count, Report report)
     {
@@ -29,7 +29,7 @@ internal static class TypeMemory
             double? resident = redKite?.ResidentBytes / redis?.ResidentBytes;
             table.Add(
                 shape.Name, redis?.UsedBytes / count, redKite?.UsedBytes / count, used, redis?.ResidentBytes / count, redKite?.ResidentBytes / count, resident,
-                RedKiteByRedisMost, used is null ? null : used <= RedKiteByRedisMost && resident <= RedKiteByRedisMost ? "yes" : "NO");
+                RedKiteByRedisMax, used is null ? null : used <= RedKiteByRedisMax && resident <= RedKiteByRedisMax ? "yes" : "NO");
         }
     }
 
@@ -44,7 +44,7 @@ internal static class TypeMemory
         Console.Error.WriteLine($"{name}: loading {shape.Name}");
         using ServerUnderTest server = ServerUnderTest.Start(kind);
         using var pipe = new CommandPipe(server.Port);
-        // Code is compiled and buffers are there before the first reading, and no data.
+        // Before the first reading, code is compiled and buffers are allocated, but there is no data.
         KeyLoader.WarmUp(server, WarmUpValueBytes);
         for (int round = 0; round < WarmUpRounds; round++)
         {

@@ -1,22 +1,22 @@
 namespace RedKite.Figures.Types;
 
-/// <summary>One row of the CPU table: a command of redis-benchmark's form and the data that it meets.</summary>
-/// <param name="Name">The row, and what --only calls it.</param>
-/// <param name="Command">Words with a space between; __rand_int__ in them becomes twelve digits below <paramref name="Range"/>.</param>
-/// <param name="Load">Writes what the operation reads, once before all rounds.</param>
+/// <summary>A row of the CPU table: a command in redis-benchmark's form, and its data.</summary>
+/// <param name="Name">The row's name, also for --only.</param>
+/// <param name="Command">Space-separated words; __rand_int__ becomes twelve digits below <paramref name="Range"/>.</param>
+/// <param name="Load">Writes the data that the operation reads, once before all rounds.</param>
 /// <param name="Supply">
-/// Writes what a round of so many operations uses up; what the round before has left of the keys in <paramref name="Fresh"/>
-/// is deleted before it.
+/// Writes the data that a round of this many operations consumes, after deleting the keys in <paramref name="Fresh"/>
+/// that the previous round left.
 /// </param>
-/// <param name="Fresh">Keys that each round finds without what the one before it put there.</param>
+/// <param name="Fresh">Keys that are deleted before each round.</param>
 internal sealed record TypeOperation(
-    string Name, string Command, double RatioLeast = TypeOperation.OrdinaryRatioLeast, int Range = TypeOperation.OrdinaryRange,
+    string Name, string Command, double RatioMin = TypeOperation.OrdinaryRatioMin, int Range = TypeOperation.OrdinaryRange,
     Action<CommandPipe>? Load = null, Action<CommandPipe, int>? Supply = null, string? Fresh = null)
 {
-    internal const double OrdinaryRatioLeast = 1.5;
+    internal const double OrdinaryRatioMin = 1.5;
 
-    /// <summary>Where whole blocks of memory can be worked on at once.</summary>
-    internal const double WideRatioLeast = 4;
+    /// <summary>Operations that work on whole blocks of memory.</summary>
+    internal const double WideRatioMin = 4;
 
     internal const int OrdinaryRange = 100_000;
 
@@ -24,6 +24,6 @@ internal sealed record TypeOperation(
 
     internal string[] Words => Command.Split(' ');
 
-    /// <summary>The command with a certain number in place of every random one.</summary>
+    /// <summary>The command with every random number replaced by the given one.</summary>
     internal string[] Sample(int number) => [.. Words.Select(word => word.Replace(RandomNumber, $"{number:D12}", StringComparison.Ordinal))];
 }

@@ -1,12 +1,12 @@
 namespace RedKite.Figures.Types;
 
-/// <summary>One row of the memory table: data of one type in one form.</summary>
-/// <param name="Name">The row, and what --only calls it.</param>
+/// <summary>A row of the memory table: data of one type in one form.</summary>
+/// <param name="Name">The row's name, also for --only.</param>
 /// <param name="IsOneValue">One large value instead of many small ones.</param>
-/// <param name="Load">Writes it, with so many keys or so many elements in the one.</param>
+/// <param name="Load">Writes the data: this many keys, or one key with this many elements.</param>
 internal sealed record TypeShape(string Name, bool IsOneValue, Action<CommandPipe, int> Load)
 {
-    /// <summary>Elements in each of many values.</summary>
+    /// <summary>Elements per value, with many values.</summary>
     internal const int Few = 10;
 
     internal const string Key = "big";

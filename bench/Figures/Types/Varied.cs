@@ -1,11 +1,11 @@
 namespace RedKite.Figures.Types;
 
-/// <summary>Numbers and texts that look random and are the same in every run, so that both servers hold the same.</summary>
+/// <summary>Reproducible pseudo-random numbers and texts, so that both servers have the same data.</summary>
 internal static class Varied
 {
     private static ReadOnlySpan<byte> Alphanumerics => "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"u8;
 
-    /// <summary>64 mixed bits for a number: Steele, Lea and Flood's SplitMix64, which gives no two numbers the same.</summary>
+    /// <summary>Mixes a number into 64 bits without collisions: SplitMix64 by Steele, Lea and Flood.</summary>
     internal static ulong Bits(long number)
     {
         unchecked
@@ -17,7 +17,7 @@ internal static class Varied
         }
     }
 
-    /// <summary>From 0 to below <paramref name="bound"/>.</summary>
+    /// <summary>A number from 0 to below <paramref name="bound"/>.</summary>
     internal static int Below(int bound, long number) => (int)(Bits(number) % (ulong)bound);
 
     /// <summary>Fills a span with letters and digits of both cases.</summary>

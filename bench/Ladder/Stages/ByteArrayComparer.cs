@@ -2,7 +2,7 @@ using System.Diagnostics.CodeAnalysis;
 
 namespace RedKite.Ladder.Stages;
 
-/// <summary>Keys that are arrays of bytes, by what is in them.</summary>
+/// <summary>Compares byte arrays by content.</summary>
 internal sealed class ByteArrayComparer : IEqualityComparer<byte[]>
 {
     internal static readonly ByteArrayComparer Instance = new();

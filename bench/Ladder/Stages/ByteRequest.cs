@@ -3,7 +3,7 @@ using System.Text;
 
 namespace RedKite.Ladder.Stages;
 
-/// <summary>A request as slices of what a pipe holds: nothing is copied. A client has one and uses it again and again.</summary>
+/// <summary>A request as slices of the pipe's buffer, without copying. A client reuses one instance.</summary>
 internal sealed class ByteRequest
 {
     private const int NameBytesMax = 3;
@@ -17,8 +17,8 @@ internal sealed class ByteRequest
 
     internal ref readonly ReadOnlySequence<byte> Value => ref _arguments[2];
 
-    /// <summary>Takes the next whole request off the input's beginning; false when there is none, and the input stays.</summary>
-    /// <exception cref="ProtocolException">What came is not a request.</exception>
+    /// <summary>Removes the next complete request from the start of the input; returns false and keeps the input if there is none.</summary>
+    /// <exception cref="ProtocolException">The input is not a request.</exception>
     internal bool TryCut(ref ReadOnlySequence<byte> input)
     {
         var reader = new SequenceReader<byte>(input);
@@ -43,10 +43,10 @@ internal sealed class ByteRequest
         return true;
     }
 
-    /// <summary>For what is rare: commands that are neither GET nor SET, as the stages before this one have them.</summary>
+    /// <summary>The words of a rare command, one other than GET and SET.</summary>
     internal string[] ToText() => [.. _arguments.Take(_count).Select(argument => Encoding.Latin1.GetString(argument))];
 
-    // An empty line in a request's place is nothing, as Redis has it.
+    // As in Redis, an empty line between requests is ignored.
     private static bool TryReadHeader(ref SequenceReader<byte> reader, char marker, string otherwise, out int number)
     {
         number = 0;

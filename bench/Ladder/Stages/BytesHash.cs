@@ -1,6 +1,6 @@
 namespace RedKite.Ladder.Stages;
 
-/// <summary>A hash of bytes that nobody outside this process can foresee.</summary>
+/// <summary>A seeded hash of bytes that a client cannot predict.</summary>
 internal static class BytesHash
 {
     internal static int Of(ReadOnlySpan<byte> bytes)

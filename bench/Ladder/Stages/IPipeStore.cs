@@ -3,7 +3,7 @@ using System.IO.Pipelines;
 
 namespace RedKite.Ladder.Stages;
 
-/// <summary>What stage 6 keeps keys and values in. All clients' tasks use it at once.</summary>
+/// <summary>The key-value store of stage 6, used concurrently by all clients' tasks.</summary>
 internal interface IPipeStore
 {
     void Set(in ReadOnlySequence<byte> key, in ReadOnlySequence<byte> value);

@@ -1,9 +1,9 @@
 namespace RedKite.Ladder.Stages;
 
-/// <summary>One stage of the ladder: how a client is served, and where the keys are.</summary>
+/// <summary>One stage of the ladder: how a client is served, and where the keys are stored.</summary>
 internal interface IStage
 {
-    /// <summary>Answers one client until it leaves. Runs once for each client, at the same time.</summary>
-    /// <exception cref="ProtocolException">What the client sent is no request; replies to those before it are sent.</exception>
+    /// <summary>Serves one client until it disconnects. Runs concurrently for all clients.</summary>
+    /// <exception cref="ProtocolException">The client sent an invalid request; replies to the preceding ones have been sent.</exception>
     Task ServeAsync(Stream client);
 }

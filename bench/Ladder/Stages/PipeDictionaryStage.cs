@@ -4,8 +4,8 @@ using System.IO.Pipelines;
 namespace RedKite.Ladder.Stages;
 
 /// <summary>
-/// Stage 6: the pipes of stage 5, but one concurrent dictionary again: each client's task executes its commands itself,
-/// straight from the pipe's bytes, and sends the replies of one read at once.
+/// Stage 6: the pipes of stage 5 with a concurrent dictionary: each client's task executes its commands itself, straight
+/// from the pipe's bytes, and sends the replies to one read at once.
 /// </summary>
 internal sealed class PipeDictionaryStage(IPipeStore store) : IStage
 {
@@ -29,7 +29,7 @@ internal sealed class PipeDictionaryStage(IPipeStore store) : IStage
         finally
         {
             await input.CompleteAsync();
-            await output.CompleteAsync(); // Sends what is left, as behind a request that is none.
+            await output.CompleteAsync(); // Flushes, also after an invalid request.
         }
     }
 

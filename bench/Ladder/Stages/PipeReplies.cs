@@ -5,7 +5,7 @@ using System.Text;
 
 namespace RedKite.Ladder.Stages;
 
-/// <summary>Replies into a pipe's own memory.</summary>
+/// <summary>Writes replies into a pipe's own memory.</summary>
 internal static class PipeReplies
 {
     private const int LengthBytesMax = 16; // $, ten digits, two line ends
@@ -23,7 +23,7 @@ internal static class PipeReplies
         output.Advance(at + value.Length + 2);
     }
 
-    /// <summary>A value of which each character is a byte.</summary>
+    /// <summary>A value in which each character is a byte.</summary>
     internal static void WriteBulk(this PipeWriter output, string value)
     {
         Span<byte> reply = output.GetSpan(value.Length + LengthBytesMax);
@@ -33,7 +33,7 @@ internal static class PipeReplies
         output.Advance(at + value.Length + 2);
     }
 
-    /// <summary>A whole reply of which each character is a byte.</summary>
+    /// <summary>A complete reply in which each character is a byte.</summary>
     internal static void WriteText(this PipeWriter output, string reply) => Encoding.Latin1.GetBytes(reply, output);
 
     private static int WriteLength(Span<byte> reply, int length)

@@ -5,12 +5,12 @@ using System.Text;
 namespace RedKite.Ladder.Stages;
 
 /// <summary>
-/// Stage 5: as stage 4, with pipes in place of text streams and arrays of bytes in place of strings. One read brings all
-/// that has come, and requests are cut out of it where it lies.
+/// Stage 5: like stage 4, with pipes instead of text streams and byte arrays instead of strings. One read delivers
+/// everything that has arrived, and requests are parsed in place.
 /// </summary>
 /// <param name="waitsBusily">
-/// The mistake: what is left over of a half-read request is not marked as examined, so the pipe, which still has something
-/// that nobody has looked at, returns the same bytes again at once. Nobody awaits anything, nobody reads the socket.
+/// The mistake: an incomplete request is not marked as examined, so the pipe, which still has unexamined data, returns the
+/// same bytes again at once. Nothing is awaited, and the socket is not read.
 /// </param>
 internal sealed class PipeStage(int shards, bool waitsBusily) : IStage
 {

@@ -1,13 +1,13 @@
 namespace RedKite.Ladder.Stages;
 
 /// <summary>
-/// What a client has sent at once, in its order: handed out to all shards concerned together, complete when the last of
-/// them is done. A client has one and uses it again and again.
+/// The commands that a client has sent at once, in order: dispatched to all their shards together, complete when the last
+/// shard is done. A client reuses one instance.
 /// </summary>
 internal sealed class PipelineBatch<T>
     where T : class
 {
-    /// <summary>A client that sends more at once gets its replies in parts.</summary>
+    /// <summary>A client that sends more at once gets its replies in several parts.</summary>
     internal const int OperationsMax = 1024;
 
     private readonly Shard<T, ShardPart>[] _shards;
@@ -38,20 +38,20 @@ internal sealed class PipelineBatch<T>
     {
         if (operation.Kind != CommandKind.Other)
         {
-            // A key's commands are all in one list, so they run in the order in which they were sent.
+            // A key's commands are all in one list, so they run in order.
             _indexesByShard[Shard<T, ShardPart>.IndexOf(_comparer.GetHashCode(operation.Key!), _shards.Length)].Add(Count);
         }
 
         _operations[Count++] = operation;
     }
 
-    /// <summary>Has the shards execute what was added.</summary>
+    /// <summary>Executes the added commands on their shards.</summary>
     internal async Task RunAsync()
     {
         int shardsLeft = _indexesByShard.Count(indexes => indexes.Count > 0);
         if (shardsLeft == 0) return;
 
-        // Set before the first hand-over: a shard may be done before the next one has its part.
+        // Set before the first hand-over: a shard may finish before the next one receives its part.
         _shardsLeft = shardsLeft;
         _done = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         Task done = _done.Task;
@@ -70,7 +70,7 @@ internal sealed class PipelineBatch<T>
         Count = 0;
     }
 
-    // On the shard's thread; the other shards write to other elements meanwhile.
+    // On the shard's thread, while other shards write to other elements.
     private void Execute(int shard, Dictionary<T, T> values)
     {
         foreach (int index in _indexesByShard[shard]) _operations[index].Execute(values);

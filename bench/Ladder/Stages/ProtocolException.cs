@@ -1,4 +1,4 @@
 namespace RedKite.Ladder.Stages;
 
-/// <summary>What came is not a request. The message is Redis's, for the client.</summary>
+/// <summary>The input is not a request. The message is Redis's, for the client.</summary>
 internal sealed class ProtocolException(string message) : Exception(message);

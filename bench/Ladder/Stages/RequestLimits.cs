@@ -1,6 +1,6 @@
 namespace RedKite.Ladder.Stages;
 
-/// <summary>What a request may be at most, and what is said of one that is more.</summary>
+/// <summary>The limits of a request, and the errors beyond them.</summary>
 internal static class RequestLimits
 {
     internal const int ArgumentsMax = 64;

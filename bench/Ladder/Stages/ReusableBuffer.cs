@@ -3,16 +3,16 @@ using System.Buffers;
 namespace RedKite.Ladder.Stages;
 
 /// <summary>
-/// Bytes in an array from a pool, to be a key or a value. Nobody counts who still reads them: when the garbage collector
-/// finds that nobody does, the finalizer gives the array back.
+/// Bytes of a key or value in a pooled array. Readers are not counted: the finalizer returns the array once the garbage
+/// collector finds the buffer unreferenced.
 /// </summary>
 /// <remarks>
-/// Whoever reads <see cref="Bytes"/> has to keep the buffer itself alive until done (<see cref="GC.KeepAlive"/>): the
-/// array alone does not keep its finalizer from running, and then somebody else writes into it.
+/// A reader of <see cref="Bytes"/> must keep the buffer itself alive until it is done (<see cref="GC.KeepAlive"/>): the
+/// array alone does not prevent the finalizer, after which the array is reused.
 /// </remarks>
 internal sealed class ReusableBuffer : IEquatable<ReusableBuffer>
 {
-    // Beyond these an array is the collector's, as any other is.
+    // Longer arrays are not pooled.
     private const int PooledBytesMax = 64 << 10;
     private const int PooledArraysMax = 50_000;
 
@@ -26,17 +26,17 @@ internal sealed class ReusableBuffer : IEquatable<ReusableBuffer>
 
     internal ReusableBuffer(ReusableBuffer copied) => Assign(new ReadOnlySequence<byte>(copied._array, 0, copied._length));
 
-    ~ReusableBuffer() => GiveBack();
+    ~ReusableBuffer() => ReturnArray();
 
     internal ReadOnlySpan<byte> Bytes => _array.AsSpan(0, _length);
 
-    /// <summary>Other bytes in its place. Only for a buffer that is in no dictionary.</summary>
+    /// <summary>Replaces the contents. Only for a buffer that is in no dictionary.</summary>
     internal void Assign(in ReadOnlySequence<byte> bytes)
     {
         int length = checked((int)bytes.Length);
         if (length > _array.Length)
         {
-            GiveBack();
+            ReturnArray();
             _array = Pool.Rent(length);
         }
 
@@ -55,7 +55,7 @@ internal sealed class ReusableBuffer : IEquatable<ReusableBuffer>
 
     public override bool Equals(object? obj) => Equals(obj as ReusableBuffer);
 
-    // Values are never hashed, so this is not done when the bytes come.
+    // Computed lazily, because values are never hashed.
     public override int GetHashCode()
     {
         if (_hash == 0) _hash = BytesHash.Of(Bytes);
@@ -63,7 +63,7 @@ internal sealed class ReusableBuffer : IEquatable<ReusableBuffer>
         return _hash;
     }
 
-    private void GiveBack()
+    private void ReturnArray()
     {
         if (_array.Length is > 0 and <= PooledBytesMax) Pool.Return(_array);
         _array = [];

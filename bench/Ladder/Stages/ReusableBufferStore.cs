@@ -4,14 +4,14 @@ using System.IO.Pipelines;
 
 namespace RedKite.Ladder.Stages;
 
-/// <summary>Stages 6b and 6c: keys and values in buffers that are used again.</summary>
+/// <summary>Stages 6b and 6c: keys and values in reusable buffers.</summary>
 /// <param name="setLooksFirst">
-/// 6b: a SET looks whether its key is there, and if so leaves the dictionary's own key where it is and makes none: one
-/// more look for one buffer less. 6c makes a key for every SET; where the key was there, the new one is garbage at once.
+/// 6b: SET first looks up its key, and if it exists keeps the dictionary's key object and needs none of its own: one more
+/// lookup for one buffer less. 6c allocates a key for every SET; for an existing key it becomes garbage at once.
 /// </param>
 internal sealed class ReusableBufferStore(bool setLooksFirst) : IPipeStore
 {
-    // What is looked up is copied here: a slice of a pipe cannot be hashed or compared as it is.
+    // Keys to look up are copied here, because a pipe's slice cannot be hashed or compared directly.
     [ThreadStatic]
     private static ReusableBuffer? _lookUp;
 
@@ -27,7 +27,7 @@ internal sealed class ReusableBufferStore(bool setLooksFirst) : IPipeStore
         }
 
         ReusableBuffer lookUp = LookUp(key);
-        // Nothing is ever removed, so a key that is there stays, and assigning keeps the dictionary's own key object.
+        // Nothing is ever removed, so an existing key stays, and the assignment keeps the dictionary's key object.
         if (_values.ContainsKey(lookUp)) _values[lookUp] = stored;
         else _values[new ReusableBuffer(lookUp)] = stored;
     }

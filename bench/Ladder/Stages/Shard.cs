@@ -4,16 +4,16 @@ using System.Diagnostics.CodeAnalysis;
 namespace RedKite.Ladder.Stages;
 
 /// <summary>
-/// A part of the keys: a thread, the dictionary that only this thread touches, and the queue through which everybody else
-/// has to ask.
+/// A part of the keys: a thread, the dictionary that only this thread uses, and the queue through which other threads
+/// submit work.
 /// </summary>
-/// <typeparam name="T">Of keys and values.</typeparam>
-/// <typeparam name="TWork">What is queued.</typeparam>
+/// <typeparam name="T">The type of keys and values.</typeparam>
+/// <typeparam name="TWork">The type of queued work.</typeparam>
 [SuppressMessage("Design", "CA1001", Justification = "A shard lasts as long as its process.")]
 internal sealed class Shard<T, TWork>
     where T : class
 {
-    // A client whose shard has so much to do waits until there is room.
+    // A client of a shard with a full queue waits.
     private const int QueueMax = 100_000;
 
     private readonly BlockingCollection<TWork> _queue = new(QueueMax);

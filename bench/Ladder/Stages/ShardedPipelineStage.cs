@@ -3,8 +3,8 @@ using System.Text;
 namespace RedKite.Ladder.Stages;
 
 /// <summary>
-/// Stage 4: as stage 3, but all that a client has sent is handed out at once, so that its commands run on several shards
-/// at the same time; the replies are put back into the order of the requests.
+/// Stage 4: like stage 3, but all commands that a client has sent are dispatched at once, so that they run on several shards
+/// concurrently; the replies are put back into the order of the requests.
 /// </summary>
 internal sealed class ShardedPipelineStage(int shards) : IStage
 {
@@ -26,7 +26,7 @@ internal sealed class ShardedPipelineStage(int shards) : IStage
         }
         finally
         {
-            // What came before a request that is none, or before the end, is answered all the same.
+            // Requests before an invalid one, or before the end, still get their replies.
             await AnswerAsync();
         }
 

@@ -3,8 +3,8 @@ using System.Text;
 namespace RedKite.Ladder.Stages;
 
 /// <summary>
-/// Stage 3: as stage 2, but the keys are spread over threads with a plain dictionary each. A client's task queues its
-/// command at the key's thread and awaits the result: no lock on data, two hand-overs between threads for each command.
+/// Stage 3: like stage 2, but the keys are spread over threads with an ordinary dictionary each. A client's task queues its
+/// command to the key's thread and awaits the result: no lock on the data, two thread hand-overs per command.
 /// </summary>
 internal sealed class ShardedStage : IStage
 {
@@ -32,7 +32,7 @@ internal sealed class ShardedStage : IStage
         if (kind == CommandKind.Other) return TextCommands.AnswerOther(request);
 
         string key = request[1];
-        // Otherwise the rest of the client's task would run on the shard's thread.
+        // Otherwise the client's task would continue on the shard's thread.
         var result = new TaskCompletionSource<string?>(TaskCreationOptions.RunContinuationsAsynchronously);
         var operation = new Operation<string>(kind, key, kind == CommandKind.Set ? request[2] : null);
         _shards[Shard<string, Work>.IndexOf(key.GetHashCode(StringComparison.Ordinal), _shards.Length)].Post(new Work(operation, result));

@@ -4,14 +4,14 @@ using System.Text;
 
 namespace RedKite.Ladder.Stages;
 
-/// <summary>What all stages share: the listener on loopback, and a task for each client that comes.</summary>
+/// <summary>The common part of all stages: a loopback listener, and a task per client.</summary>
 internal sealed class StageServer : IDisposable
 {
     private readonly TcpListener _listener;
     private readonly IStage _stage;
 
-    /// <param name="port">0: any that is free.</param>
-    /// <exception cref="SocketException">The port is taken.</exception>
+    /// <param name="port">0: any free port.</param>
+    /// <exception cref="SocketException">The port is in use.</exception>
     internal StageServer(IStage stage, int port)
     {
         _stage = stage;
@@ -21,7 +21,7 @@ internal sealed class StageServer : IDisposable
 
     internal int Port => ((IPEndPoint)_listener.LocalEndpoint).Port;
 
-    /// <summary>Takes clients until the process ends.</summary>
+    /// <summary>Accepts clients until the process ends.</summary>
     internal async Task RunAsync()
     {
         while (true)
@@ -50,7 +50,7 @@ internal sealed class StageServer : IDisposable
         }
         catch (Exception left) when (left is IOException or SocketException)
         {
-            // The client has closed the connection while something was under way.
+            // The client closed the connection during an operation.
         }
     }
 }

@@ -4,11 +4,11 @@ using System.Text;
 namespace RedKite.Ladder.Stages;
 
 /// <summary>
-/// Stages 1 and 2: a task for each client reads text and writes text, and all of them share one concurrent dictionary.
+/// Stages 1 and 2: a task per client reads and writes text, and all tasks share one concurrent dictionary.
 /// </summary>
 /// <param name="flushesLate">
-/// Stage 2: replies wait in the writer's buffer as long as the next request is already here. Stage 1 sends each reply by
-/// itself, a system call and a packet each.
+/// Stage 2: replies stay in the writer's buffer while the next request is already available. Stage 1 sends each reply
+/// individually, with a system call and a packet each.
 /// </param>
 internal sealed class StreamStage(bool flushesLate) : IStage
 {

@@ -3,7 +3,7 @@ using System.Globalization;
 
 namespace RedKite.Ladder.Stages;
 
-/// <summary>Requests and replies as strings: a character is a byte (Latin-1), so that values may be any bytes.</summary>
+/// <summary>Requests and replies as strings in which a character is a byte (Latin-1), so that values may be any bytes.</summary>
 internal static class TextCommands
 {
     internal const string Ok = "+OK\r\n";
@@ -20,7 +20,7 @@ internal static class TextCommands
 
     internal static string BulkOrNull(string? value) => value is null ? Null : Bulk(value);
 
-    /// <summary>The reply to a request, executed here and now.</summary>
+    /// <summary>Executes a request and returns its reply.</summary>
     internal static string Execute(string[] request, ConcurrentDictionary<string, string> values)
     {
         switch (KindOf(request))
@@ -35,7 +35,7 @@ internal static class TextCommands
         }
     }
 
-    /// <summary>The reply to what is neither a whole GET nor a whole SET: what load generators ask for besides, and errors.</summary>
+    /// <summary>The reply to anything but a valid GET or SET: load generators' setup commands, and errors.</summary>
     internal static string AnswerOther(string[] request)
     {
         string name = request[0];
@@ -48,7 +48,7 @@ internal static class TextCommands
 
     private static string WrongArity(string name) => $"-ERR wrong number of arguments for '{name}' command\r\n";
 
-    // An error is one line, whatever is quoted in it.
+    // An error is a single line, whatever it quotes.
     private static string OneLine(string text) => text.Replace('\r', ' ').Replace('\n', ' ');
 
     private static bool Is(string name, string command) => name.Equals(command, StringComparison.OrdinalIgnoreCase);

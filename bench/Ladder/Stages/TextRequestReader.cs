@@ -4,13 +4,13 @@ namespace RedKite.Ladder.Stages;
 
 /// <summary>Reads requests from a stream of text, line by line and argument by argument.</summary>
 /// <param name="beforeWaiting">
-/// What to do when the next piece has not come yet and the reading is about to wait for it: replies that were held back
-/// go out then. Null where none are.
+/// Called when the next piece has not arrived and reading is about to wait: sends deferred replies. Null if there are
+/// none.
 /// </param>
 internal sealed class TextRequestReader(StreamReader input, Func<Task>? beforeWaiting)
 {
-    /// <summary>The next request's words; null when the client has left.</summary>
-    /// <exception cref="ProtocolException">What came is not a request.</exception>
+    /// <summary>The next request's words; null when the client has disconnected.</summary>
+    /// <exception cref="ProtocolException">The input is not a request.</exception>
     internal async Task<string[]?> ReadAsync()
     {
         int count;
@@ -44,13 +44,13 @@ internal sealed class TextRequestReader(StreamReader input, Func<Task>? beforeWa
 
     private async Task<string?> ReadTextAsync(int length)
     {
-        char[] text = new char[length + 2]; // The line's end is part of it.
+        char[] text = new char[length + 2]; // Includes the line end.
         ValueTask<int> reading = input.ReadBlockAsync(text.AsMemory());
         if (!reading.IsCompleted && beforeWaiting is not null) await beforeWaiting();
         return await reading == text.Length ? new string(text, 0, length) : null;
     }
 
-    // An empty line in a request's place is nothing, as Redis has it.
+    // As in Redis, an empty line between requests is ignored.
     private static int ParseHeader(char marker, string line, string otherwise)
     {
         if (line.Length == 0 && marker == '*') return 0;

@@ -5,7 +5,7 @@ using System.Text;
 
 namespace RedKite.Ladder.Stages;
 
-/// <summary>Stage 6a: strings, made anew from each request's bytes, a GET's key included.</summary>
+/// <summary>Stage 6a: strings, allocated from each request's bytes, including GET's key.</summary>
 internal sealed class TextStore : IPipeStore
 {
     private readonly ConcurrentDictionary<string, string> _values = new();

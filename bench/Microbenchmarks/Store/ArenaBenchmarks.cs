@@ -3,7 +3,7 @@ using RedKite.Store.Memory;
 
 namespace RedKite.Microbenchmarks;
 
-/// <summary>A block allocated and freed: of a slab's class, as a run of units, and beyond that from the system.</summary>
+/// <summary>Allocating and freeing a block: of a slab's class, as a run of units, and from the system.</summary>
 public unsafe class ArenaBenchmarks
 {
     private const int Blocks = 1000;

@@ -7,8 +7,8 @@ using RedKite.Store.Values.Packed;
 namespace RedKite.Microbenchmarks;
 
 /// <summary>
-/// A node of a long list made compact, read, searched and unpacked. The error paths are a node that would not become
-/// smaller, and elements that are not there: one much like the others, and one with a character that none of them has.
+/// Compacting, reading, searching and unpacking a node of a long list. The error paths are an incompressible node, and
+/// missing elements: a similar one, and one with a character that no element has.
 /// </summary>
 public unsafe class CompactListBenchmarks
 {

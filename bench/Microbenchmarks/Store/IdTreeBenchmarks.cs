@@ -5,8 +5,8 @@ using RedKite.Store.Values.Streams;
 namespace RedKite.Microbenchmarks;
 
 /// <summary>
-/// A tree of stream ids, as a stream's nodes and a group's pending entries are one: ids added at the end and removed from
-/// the front, found, and walked over. The error paths are an id that is not there, and one behind all that are.
+/// A tree of stream ids, as used for a stream's nodes and a group's pending entries: ids appended, removed from the front,
+/// found, and iterated. The error paths are a missing id, and one after the last.
 /// </summary>
 public unsafe class IdTreeBenchmarks
 {
@@ -49,7 +49,7 @@ public unsafe class IdTreeBenchmarks
     public bool SeekCeiling() => _tree.SeekCeiling(Missing(), out _);
 
     [Benchmark]
-    public bool SeekBehindTheLast() => _tree.SeekCeiling(StreamId.Max, out _);
+    public bool SeekAfterTheLast() => _tree.SeekCeiling(StreamId.Max, out _);
 
     [Benchmark]
     public long AddLastAndRemoveFirst()

@@ -5,8 +5,8 @@ using RedKite.Store.Values.Sets;
 namespace RedKite.Microbenchmarks;
 
 /// <summary>
-/// Numbers of a set of integers found, added and removed, and a set that a wide number makes wider. A hit is all that
-/// adding a number again comes to. The error paths are a miss, and a foreign set that is out of order at its end.
+/// Finding, adding and removing members of an intset, and widening it. Adding an existing number is only a hit. The error
+/// paths are a miss, and an untrusted set with its last members out of order.
 /// </summary>
 public unsafe class IntSetBenchmarks
 {
@@ -21,7 +21,7 @@ public unsafe class IntSetBenchmarks
     private byte[] _disordered = [];
     private int _at;
 
-    /// <summary>512 are the most that set-max-intset-entries allows by default.</summary>
+    /// <summary>512 is the default of set-max-intset-entries.</summary>
     [Params(16, 512)]
     public int Members { get; set; }
 
@@ -53,7 +53,7 @@ public unsafe class IntSetBenchmarks
     [Benchmark]
     public bool FindMiss() => IntSet.TryFind(_set, Next() + 1, out _);
 
-    /// <summary>Every member looked for, each from where the last one was on, as intersections do.</summary>
+    /// <summary>Finds every member, each search starting at the previous result, as intersections do.</summary>
     [Benchmark]
     public int FindAllInOrder()
     {
@@ -77,7 +77,7 @@ public unsafe class IntSetBenchmarks
         return index;
     }
 
-    /// <summary>A copy of the set becomes four times as wide.</summary>
+    /// <summary>Widens a copy of the set fourfold.</summary>
     [Benchmark]
     public int Widen()
     {

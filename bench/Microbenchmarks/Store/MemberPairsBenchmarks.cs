@@ -7,7 +7,7 @@ using RedKite.Store.Values.Sets;
 
 namespace RedKite.Microbenchmarks;
 
-/// <summary>A whole table gone over beside another one of its size: half of the members are in both, or none.</summary>
+/// <summary>Intersecting two tables of the same size with half of the members in common, or none.</summary>
 public unsafe class MemberPairsBenchmarks
 {
     private readonly KeyHasher _hasher = new();

@@ -7,7 +7,7 @@ using RedKite.Store.Values.Sets;
 
 namespace RedKite.Microbenchmarks;
 
-/// <summary>The table of big sets, hashes and sorted sets: members that are there, that are not, new ones, drawn ones, and growth from nothing.</summary>
+/// <summary>The table of large sets, hashes and sorted sets: hits, misses, insertions, random sampling, and growth from empty.</summary>
 public unsafe class MemberTableBenchmarks
 {
     private const int Grown = 1_000;
@@ -65,7 +65,7 @@ public unsafe class MemberTableBenchmarks
     [Benchmark]
     public long Draw() => (nint)_table.Draw(_random);
 
-    /// <summary>The members of one bucket, and on to the next one.</summary>
+    /// <summary>Iterates over one bucket and moves to the next.</summary>
     [Benchmark]
     public int Scan()
     {

@@ -5,7 +5,7 @@ using RedKite.Store.Values.Streams;
 
 namespace RedKite.Microbenchmarks;
 
-/// <summary>A stream's groups or a group's consumers by their names: one that is there, one that is not, and one that comes and goes.</summary>
+/// <summary>A stream's groups or a group's consumers by name: a hit, a miss, and an insertion with its removal.</summary>
 public unsafe class NamedTableBenchmarks
 {
     private const int FixedBytes = 64;

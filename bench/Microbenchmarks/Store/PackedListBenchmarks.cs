@@ -7,8 +7,8 @@ using RedKite.Store.Values.Packed;
 namespace RedKite.Microbenchmarks;
 
 /// <summary>
-/// Elements of a packed list found, put in, taken out and read, as small hashes and lists do it: texts and numbers by turns.
-/// The error paths are an element that is missing, and a foreign list whose last element is damaged.
+/// Finding, inserting, removing and reading elements of a packed list of alternating texts and numbers, as in small hashes
+/// and lists. The error paths are a missing element, and an untrusted list with a damaged last element.
 /// </summary>
 public unsafe class PackedListBenchmarks
 {

@@ -6,8 +6,8 @@ using RedKite.Store.Values.Lists;
 namespace RedKite.Microbenchmarks;
 
 /// <summary>
-/// A long list: elements pushed and popped at its ends, read by their index, and put into the middle. The error path is an
-/// element that is looked for and is not there.
+/// A long list: elements pushed and popped at its ends, read by index, and inserted in the middle. The error path is a
+/// search for a missing element.
 /// </summary>
 public unsafe class QuickListBenchmarks
 {
@@ -15,7 +15,7 @@ public unsafe class QuickListBenchmarks
     private const int Batch = 1_000;
     private const int Several = 100;
 
-    // list-max-listpack-size's default.
+    // The default of list-max-listpack-size.
     private static readonly ListLimits Limits = new(-2);
 
     private readonly byte[] _new = "element:new"u8.ToArray();
@@ -26,7 +26,7 @@ public unsafe class QuickListBenchmarks
     private byte* _header;
     private int _at;
 
-    /// <summary>Whether the list has rested, so that its inner nodes are compact.</summary>
+    /// <summary>Whether the inner nodes are compacted.</summary>
     [Params(false, true)]
     public bool Compact { get; set; }
 

@@ -7,8 +7,8 @@ using RedKite.Store.Values.SortedSets;
 namespace RedKite.Microbenchmarks;
 
 /// <summary>
-/// The order of a big sorted set with random scores: members added and removed, given another score, ranked, and read from
-/// a score on. The error path is a range that begins above all scores.
+/// The order of a large sorted set with random scores: members added, removed, rescored, ranked, and read from a score. The
+/// error path is a range above all scores.
 /// </summary>
 public unsafe class ScoreTreeBenchmarks
 {
@@ -79,7 +79,7 @@ public unsafe class ScoreTreeBenchmarks
         return bytes;
     }
 
-    // Random.NextDouble gives less than 1.
+    // Random.NextDouble returns less than 1.
     private ScoreTreePosition Seek(double score) => _tree.At(_tree.CountBefore(new ScoreBound(score, afterEqual: false)));
 
     private nint NewBlock(string member)

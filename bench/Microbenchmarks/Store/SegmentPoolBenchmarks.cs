@@ -4,7 +4,7 @@ using RedKite.Store.Memory;
 
 namespace RedKite.Microbenchmarks;
 
-/// <summary>A table's segment taken from the pool and given back.</summary>
+/// <summary>Taking a segment from the pool and returning it.</summary>
 public unsafe class SegmentPoolBenchmarks
 {
     private SlabSource _source = null!;

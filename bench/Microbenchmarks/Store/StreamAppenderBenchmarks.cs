@@ -6,8 +6,8 @@ using RedKite.Store.Values.Streams;
 namespace RedKite.Microbenchmarks;
 
 /// <summary>
-/// Entries appended to a new stream, which is freed at the end: with the same names, with other names than the node has,
-/// each in a node of its own, and large ones. There is nothing to refuse: whoever appends has compared the ids.
+/// Appending entries to a new stream, which is freed at the end: with the field names of the node, with different ones, with
+/// one entry per node, and with large entries. There is no error path, because the caller has checked the ids.
 /// </summary>
 public unsafe class StreamAppenderBenchmarks
 {
@@ -54,7 +54,7 @@ public unsafe class StreamAppenderBenchmarks
     }
 
     [Benchmark(OperationsPerInvoke = Entries)]
-    public long OneEntryANode()
+    public long OneEntryPerNode()
     {
         _data = StreamData.Create(_arena);
         for (int i = 0; i < Entries; i++) Append(i, firstName: 0, _values[i % ValueTexts], nodeEntriesMax: 1);

@@ -7,8 +7,8 @@ using RedKite.Store.Values.Streams;
 namespace RedKite.Microbenchmarks;
 
 /// <summary>
-/// Entries of a stream found by their id, and read with their fields in either direction. The error paths are an id between
-/// those that are there, and one behind all.
+/// Finding entries of a stream by id, and reading them with their fields in either direction. The error paths are an id
+/// between two entries, and one after the last.
 /// </summary>
 public unsafe class StreamDataBenchmarks
 {
@@ -46,7 +46,7 @@ public unsafe class StreamDataBenchmarks
     public bool FindMiss() => StreamData.TryFind(_data, new StreamId(Existing().Ms, 1), out _);
 
     [Benchmark]
-    public bool FindBehindTheLast() => StreamData.TryFind(_data, StreamId.Max, out _);
+    public bool FindAfterTheLast() => StreamData.TryFind(_data, StreamId.Max, out _);
 
     [Benchmark]
     public int ReadRangeOf100() => Read(new StreamCursor(_data, Existing(), StreamId.Max, reverse: false));

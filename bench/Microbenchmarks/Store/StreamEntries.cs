@@ -3,20 +3,20 @@ using RedKite.Store.Values.Streams;
 
 namespace RedKite.Microbenchmarks;
 
-/// <summary>Entries of two fields for streams that are measured, in nodes of the usual size.</summary>
+/// <summary>Entries of two fields for the measured streams, in nodes of the default size.</summary>
 internal static unsafe class StreamEntries
 {
-    /// <summary>stream-node-max-bytes's default.</summary>
+    /// <summary>The default of stream-node-max-bytes.</summary>
     internal const long NodeBytesMax = 4_096;
 
-    /// <summary>stream-node-max-entries's default.</summary>
+    /// <summary>The default of stream-node-max-entries.</summary>
     internal const long NodeEntriesMax = 100;
 
     private static ReadOnlySpan<byte> First => "first"u8;
 
     private static ReadOnlySpan<byte> Second => "second"u8;
 
-    /// <summary>Appends an entry whose id is a time that follows on all that the stream has.</summary>
+    /// <summary>Appends an entry whose id is a time after the last one.</summary>
     internal static void Append(Arena arena, StreamData* data, ulong ms, ReadOnlySpan<byte> first, ReadOnlySpan<byte> second)
     {
         int textBytes = First.Length + first.Length + Second.Length + second.Length;

@@ -5,8 +5,8 @@ using RedKite.Store.Values.Streams;
 namespace RedKite.Microbenchmarks;
 
 /// <summary>
-/// Entries that are pending in a consumer group: delivered and acknowledged in their order, and given to another consumer.
-/// The error path is to acknowledge what is not pending.
+/// Pending entries of a consumer group: delivered and acknowledged in order, and claimed by another consumer. The error
+/// path is acknowledging an entry that is not pending.
 /// </summary>
 public unsafe class StreamGroupDataBenchmarks
 {
@@ -48,18 +48,18 @@ public unsafe class StreamGroupDataBenchmarks
     }
 
     [Benchmark]
-    public bool AcknowledgeMiss() => StreamGroupData.RemovePending(_group, _arena, new StreamId(Draw().Ms, 1));
+    public bool AcknowledgeMiss() => StreamGroupData.RemovePending(_group, _arena, new StreamId(RandomId().Ms, 1));
 
     [Benchmark]
     public bool Claim()
     {
-        StreamId id = Draw();
+        StreamId id = RandomId();
         var pending = (StreamPending*)_group->Pending.Find(id);
         StreamGroupData.MovePending(_arena, id, pending, pending->Consumer == _first ? _second : _first);
         return pending->Consumer == _first;
     }
 
-    private StreamId Draw() => new((ulong)_random.Next(1, Pending + 1), 0);
+    private StreamId RandomId() => new((ulong)_random.Next(1, Pending + 1), 0);
 
     private void Deliver() => StreamGroupData.AddPending(_group, _arena, new StreamId(++_lastMs, 0), _first, deliveredMs: 0, deliveries: 1);
 }

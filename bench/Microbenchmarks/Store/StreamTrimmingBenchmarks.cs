@@ -5,8 +5,8 @@ using RedKite.Store.Values.Streams;
 namespace RedKite.Microbenchmarks;
 
 /// <summary>
-/// An entry appended to a stream that is trimmed to its length before: to the entry, or by whole nodes. Beside it a trimming
-/// that finds nothing to do.
+/// Appending an entry to a stream that is trimmed to its length first, exactly or by whole nodes; and a trim that removes
+/// nothing.
 /// </summary>
 public unsafe class StreamTrimmingBenchmarks
 {

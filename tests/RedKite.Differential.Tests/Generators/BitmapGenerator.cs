@@ -7,100 +7,100 @@ internal static class BitmapGenerator
 {
     public static readonly CommandFamily Family = new("bitmap",
     [
-        new("SET", 14, d => Episode.Of("SET", d.Key(), d.Value())),
-        new("SET of random bytes", 8, d => Episode.Of("SET", d.Key(), Bytes(d))),
-        new("SETBIT", 20, d => Episode.Of("SETBIT", d.Key(), Offset(d), d.Chance(90) ? d.Below(2) : d.Integer())),
-        new("GETBIT", 12, d => Episode.Of("GETBIT", d.Key(), d.Chance(80) ? Offset(d) : d.Integer())),
-        new("BITCOUNT", 18, d => Episode.Of(["BITCOUNT", AnyKey(d), .. Range(d)])),
-        new("BITPOS", 18, d => Episode.Of(["BITPOS", AnyKey(d), d.Chance(90) ? d.Below(2) : d.Integer(), .. Range(d)])),
+        new("SET", 14, random => Episode.Of("SET", random.Key(), random.Value())),
+        new("SET of random bytes", 8, random => Episode.Of("SET", random.Key(), Bytes(random))),
+        new("SETBIT", 20, random => Episode.Of("SETBIT", random.Key(), Offset(random), random.Chance(90) ? random.Below(2) : random.Integer())),
+        new("GETBIT", 12, random => Episode.Of("GETBIT", random.Key(), random.Chance(80) ? Offset(random) : random.Integer())),
+        new("BITCOUNT", 18, random => Episode.Of(["BITCOUNT", AnyKey(random), .. Range(random)])),
+        new("BITPOS", 18, random => Episode.Of(["BITPOS", AnyKey(random), random.Chance(90) ? random.Below(2) : random.Integer(), .. Range(random)])),
         new("BITOP", 24, BitOp),
-        new("BITOP NOT", 6, d => Episode.Of(["BITOP", d.Word("NOT"), d.Key(), .. d.Chance(85) ? (Argument[])[AnyKey(d)] : d.Several(3, d.Key)])),
-        new("BITOP and what is there then", 6, d => Then(d, BitOp(d))),
-        new("BITFIELD", 26, d => BitField(d, "BITFIELD")),
-        new("BITFIELD_RO", 8, d => BitField(d, "BITFIELD_RO")),
+        new("BITOP NOT", 6, random => Episode.Of(["BITOP", random.Word("NOT"), random.Key(), .. random.Chance(85) ? (Argument[])[AnyKey(random)] : random.Several(3, random.Key)])),
+        new("BITOP and what is there then", 6, random => Then(random, BitOp(random))),
+        new("BITFIELD", 26, random => BitField(random, "BITFIELD")),
+        new("BITFIELD_RO", 8, random => BitField(random, "BITFIELD_RO")),
         new("BITFIELD at the edge of a field", 10, Overflowing),
-        new("STRLEN", 4, d => Episode.Of("STRLEN", d.Key())),
-        new("EXPIRE", 4, d => Episode.Of("EXPIRE", d.Key(), d.FarSeconds())),
-        new("DEL", 3, d => Episode.Of("DEL", d.Key())),
-        new("LONG", 2, d => Episode.Of("SET", Draw.LongKey, d.LongValue())),
-        new("COMMAND GETKEYSANDFLAGS", 3, d => Episode.Of(["COMMAND", "GETKEYSANDFLAGS", .. BitField(d, "BITFIELD").Commands[0].Select(word => (Argument)word)])),
+        new("STRLEN", 4, random => Episode.Of("STRLEN", random.Key())),
+        new("EXPIRE", 4, random => Episode.Of("EXPIRE", random.Key(), random.FarSeconds())),
+        new("DEL", 3, random => Episode.Of("DEL", random.Key())),
+        new("LONG", 2, random => Episode.Of("SET", RandomSource.LongKey, random.LongValue())),
+        new("COMMAND GETKEYSANDFLAGS", 3, random => Episode.Of(["COMMAND", "GETKEYSANDFLAGS", .. BitField(random, "BITFIELD").Commands[0].Select(word => (Argument)word)])),
     ]);
 
-    private static Argument AnyKey(Draw d) => d.Chance(90) ? d.Key() : Draw.LongKey;
+    private static Argument AnyKey(RandomSource random) => random.Chance(90) ? random.Key() : RandomSource.LongKey;
 
-    private static Argument Bytes(Draw d)
+    private static Argument Bytes(RandomSource random)
     {
-        byte[] bytes = new byte[d.Below(600)];
-        for (int i = 0; i < bytes.Length; i++) bytes[i] = (byte)(d.Chance(50) ? d.Below(256) : d.Chance(50) ? 0 : 255);
+        byte[] bytes = new byte[random.Below(600)];
+        for (int i = 0; i < bytes.Length; i++) bytes[i] = (byte)(random.Chance(50) ? random.Below(256) : random.Chance(50) ? 0 : 255);
         return bytes;
     }
 
-    // Valid offsets stay small: half a gigabyte on each side proves nothing.
-    private static Argument Offset(Draw d) => d.Chance(88)
-        ? d.Below(d.Chance(70) ? 80 : 5_000)
-        : d.Pick<Argument>("-1", "4294967296", "8589934592", "9223372036854775807", "-9223372036854775808", "9223372036854775808", "abc", "", "1.5", " 1", "01", "#1");
+    // Valid offsets stay small: strings of half a gigabyte prove nothing.
+    private static Argument Offset(RandomSource random) => random.Chance(88)
+        ? random.Below(random.Chance(70) ? 80 : 5_000)
+        : random.Pick<Argument>("-1", "4294967296", "8589934592", "9223372036854775807", "-9223372036854775808", "9223372036854775808", "abc", "", "1.5", " 1", "01", "#1");
 
-    private static Argument[] Range(Draw d)
+    private static Argument[] Range(RandomSource random)
     {
-        if (d.Chance(20)) return [];
-        List<Argument> words = [Index(d)];
-        if (d.Chance(92)) words.Add(Index(d));
-        if (words.Count == 2 && d.Chance(50)) words.Add(d.Chance(90) ? d.Word("BIT", "BYTE") : d.Junk());
+        if (random.Chance(20)) return [];
+        List<Argument> words = [Index(random)];
+        if (random.Chance(92)) words.Add(Index(random));
+        if (words.Count == 2 && random.Chance(50)) words.Add(random.Chance(90) ? random.Word("BIT", "BYTE") : random.Junk());
         return [.. words];
     }
 
-    private static Argument Index(Draw d) => d.Chance(60) ? d.Index() : d.Chance(90) ? d.Below(600) - 300 : d.Integer();
+    private static Argument Index(RandomSource random) => random.Chance(60) ? random.Index() : random.Chance(90) ? random.Below(600) - 300 : random.Integer();
 
-    private static Episode BitOp(Draw d)
+    private static Episode BitOp(RandomSource random)
     {
-        Argument destination = d.Key();
-        Argument[] sources = d.Several(5, () => d.Chance(15) ? destination : AnyKey(d));
-        return Episode.Of(["BITOP", d.Chance(96) ? d.Word("AND", "OR", "XOR") : d.Junk(), destination, .. sources]);
+        Argument destination = random.Key();
+        Argument[] sources = random.Several(5, () => random.Chance(15) ? destination : AnyKey(random));
+        return Episode.Of(["BITOP", random.Chance(96) ? random.Word("AND", "OR", "XOR") : random.Junk(), destination, .. sources]);
     }
 
-    private static Episode Then(Draw d, Episode episode)
+    private static Episode Then(RandomSource random, Episode episode)
     {
         byte[] key = episode.Commands[0][2];
-        return d.Pick(episode.Then("GET", key), episode.Then("OBJECT", "ENCODING", key), episode.Then("TTL", key));
+        return random.Pick(episode.Then("GET", key), episode.Then("OBJECT", "ENCODING", key), episode.Then("TTL", key));
     }
 
-    private static Episode BitField(Draw d, string command)
+    private static Episode BitField(RandomSource random, string command)
     {
-        List<Argument> words = [d.Word(command), d.Key()];
-        for (int i = d.Below(5); i > 0; i--)
+        List<Argument> words = [random.Word(command), random.Key()];
+        for (int i = random.Below(5); i > 0; i--)
         {
-            switch (d.Below(command == "BITFIELD" || d.Chance(10) ? 8 : 3))
+            switch (random.Below(command == "BITFIELD" || random.Chance(10) ? 8 : 3))
             {
-                case 0 or 1: words.AddRange([d.Word("GET"), Type(d), FieldOffset(d)]); break;
-                case 2 when d.Chance(10): words.Add(d.Junk()); break;
-                case 2 or 3: words.AddRange([d.Word("GET"), Type(d), FieldOffset(d)]); break;
-                case 4 or 5: words.AddRange([d.Word("SET"), Type(d), FieldOffset(d), d.Integer()]); break;
-                case 6: words.AddRange([d.Word("INCRBY"), Type(d), FieldOffset(d), d.Integer()]); break;
-                default: words.AddRange([d.Word("OVERFLOW"), d.Chance(95) ? d.Word("WRAP", "SAT", "FAIL") : d.Junk()]); break;
+                case 0 or 1: words.AddRange([random.Word("GET"), Type(random), FieldOffset(random)]); break;
+                case 2 when random.Chance(10): words.Add(random.Junk()); break;
+                case 2 or 3: words.AddRange([random.Word("GET"), Type(random), FieldOffset(random)]); break;
+                case 4 or 5: words.AddRange([random.Word("SET"), Type(random), FieldOffset(random), random.Integer()]); break;
+                case 6: words.AddRange([random.Word("INCRBY"), Type(random), FieldOffset(random), random.Integer()]); break;
+                default: words.AddRange([random.Word("OVERFLOW"), random.Chance(95) ? random.Word("WRAP", "SAT", "FAIL") : random.Junk()]); break;
             }
         }
 
         return Episode.Of([.. words]);
     }
 
-    private static Episode Overflowing(Draw d)
+    private static Episode Overflowing(RandomSource random)
     {
-        Argument type = Type(d);
-        Argument offset = FieldOffset(d);
-        Argument key = d.Key();
+        Argument type = Type(random);
+        Argument offset = FieldOffset(random);
+        Argument key = random.Key();
         List<Argument> words = ["BITFIELD", key];
-        if (d.Chance(70)) words.AddRange(["OVERFLOW", d.Word("WRAP", "SAT", "FAIL")]);
-        words.AddRange(["SET", type, offset, d.Integer()]);
-        for (int i = d.Below(4); i >= 0; i--) words.AddRange(["INCRBY", type, offset, d.Integer()]);
+        if (random.Chance(70)) words.AddRange(["OVERFLOW", random.Word("WRAP", "SAT", "FAIL")]);
+        words.AddRange(["SET", type, offset, random.Integer()]);
+        for (int i = random.Below(4); i >= 0; i--) words.AddRange(["INCRBY", type, offset, random.Integer()]);
         words.AddRange(["GET", type, offset]);
         return Episode.Of([.. words]).Then("GET", key);
     }
 
-    private static Argument Type(Draw d) => d.Chance(92)
-        ? d.Pick("i", "u") + d.Pick("1", "2", "5", "7", "8", "9", "15", "16", "31", "32", "33", "48", "62", "63", "64")
-        : d.Pick<Argument>("i0", "u0", "i65", "u64", "i-1", "x8", "I8", "i", "", "8", "i08", "u8 ", new byte[] { (byte)'u', (byte)'8', 0, 1 });
+    private static Argument Type(RandomSource random) => random.Chance(92)
+        ? random.Pick("i", "u") + random.Pick("1", "2", "5", "7", "8", "9", "15", "16", "31", "32", "33", "48", "62", "63", "64")
+        : random.Pick<Argument>("i0", "u0", "i65", "u64", "i-1", "x8", "I8", "i", "", "8", "i08", "u8 ", new byte[] { (byte)'u', (byte)'8', 0, 1 });
 
-    private static Argument FieldOffset(Draw d) => d.Chance(85)
-        ? d.Chance(60) ? d.Below(300) : "#" + d.Below(30)
-        : d.Pick<Argument>("#", "#-1", "##1", "#abc", "-1", "4294967296", "#4294967296", "abc", "", "1.5", "9223372036854775807");
+    private static Argument FieldOffset(RandomSource random) => random.Chance(85)
+        ? random.Chance(60) ? random.Below(300) : "#" + random.Below(30)
+        : random.Pick<Argument>("#", "#-1", "##1", "#abc", "-1", "4294967296", "#4294967296", "abc", "", "1.5", "9223372036854775807");
 }

@@ -4,12 +4,12 @@ using RedKite.Differential.Tests.Streams;
 namespace RedKite.Differential.Tests.Generators;
 
 /// <summary>
-/// Geo commands: places in clusters and all over the world, searches from a few meters to the whole earth. Every member has
-/// a place of its own, so that no two are equally far away and orders are defined.
+/// Geo commands: clustered and worldwide positions, searches from a few meters to the whole earth. Every member has its own
+/// position, so that no two distances are equal and the order is defined.
 /// </summary>
 internal static class GeoGenerator
 {
-    private const int Places = 40;
+    private const int Positions = 40;
 
     private static readonly Argument[] KeyPool = ["g1", "g2", "g3"];
 
@@ -20,34 +20,34 @@ internal static class GeoGenerator
     public static readonly CommandFamily Family = new("geo",
     [
         new("GEOADD", 40, GeoAdd),
-        new("GEOPOS", 10, d => Episode.Of(["GEOPOS", Key(d), .. d.Chance(95) ? d.Several(4, () => Member(d)) : []])),
+        new("GEOPOS", 10, random => Episode.Of(["GEOPOS", Key(random), .. random.Chance(95) ? random.Several(4, () => Member(random)) : []])),
         new("GEODIST", 10, GeoDist),
-        new("GEOHASH", 8, d => Episode.Of(["GEOHASH", Key(d), .. d.Several(4, () => Member(d))])),
-        new("GEOSEARCH", 50, d => Episode.Of(["GEOSEARCH", Key(d), .. Search(d), .. Options(d, withs: true)])),
+        new("GEOHASH", 8, random => Episode.Of(["GEOHASH", Key(random), .. random.Several(4, () => Member(random))])),
+        new("GEOSEARCH", 50, random => Episode.Of(["GEOSEARCH", Key(random), .. Search(random), .. Options(random, withs: true)])),
         new("GEOSEARCHSTORE", 10, GeoSearchStore),
-        new("GEORADIUS", 20, d => Episode.Of([d.Word("GEORADIUS"), Key(d), .. Position(d), .. Radius(d), .. RadiusOptions(d)])),
-        new("GEORADIUS_RO", 6, d => Episode.Of(["GEORADIUS_RO", Key(d), .. Position(d), .. Radius(d), .. Options(d, withs: true)])),
-        new("GEORADIUSBYMEMBER", 12, d => Episode.Of(["GEORADIUSBYMEMBER", Key(d), Member(d), .. Radius(d), .. RadiusOptions(d)])),
-        new("GEORADIUSBYMEMBER_RO", 5, d => Episode.Of(["GEORADIUSBYMEMBER_RO", Key(d), Member(d), .. Radius(d), .. Options(d, withs: true)])),
-        new("ZREM", 6, d => Episode.Of("ZREM", Key(d), Member(d))),
-        new("ZRANGE", 4, d => Episode.Of("ZRANGE", Destination(d), "0", "-1", "WITHSCORES")),
-        new("ZSCORE", 4, d => Episode.Of("ZSCORE", Key(d), Member(d))),
-        new("OBJECT", 2, d => Episode.Of("OBJECT", "ENCODING", Destination(d))),
-        new("DEL", 1, d => Episode.Of("DEL", Destination(d))),
-        new("HELLO", 2, d => Episode.Of("HELLO", d.Pick<Argument>("2", "3"))),
+        new("GEORADIUS", 20, random => Episode.Of([random.Word("GEORADIUS"), Key(random), .. Position(random), .. Radius(random), .. RadiusOptions(random)])),
+        new("GEORADIUS_RO", 6, random => Episode.Of(["GEORADIUS_RO", Key(random), .. Position(random), .. Radius(random), .. Options(random, withs: true)])),
+        new("GEORADIUSBYMEMBER", 12, random => Episode.Of(["GEORADIUSBYMEMBER", Key(random), Member(random), .. Radius(random), .. RadiusOptions(random)])),
+        new("GEORADIUSBYMEMBER_RO", 5, random => Episode.Of(["GEORADIUSBYMEMBER_RO", Key(random), Member(random), .. Radius(random), .. Options(random, withs: true)])),
+        new("ZREM", 6, random => Episode.Of("ZREM", Key(random), Member(random))),
+        new("ZRANGE", 4, random => Episode.Of("ZRANGE", Destination(random), "0", "-1", "WITHSCORES")),
+        new("ZSCORE", 4, random => Episode.Of("ZSCORE", Key(random), Member(random))),
+        new("OBJECT", 2, random => Episode.Of("OBJECT", "ENCODING", Destination(random))),
+        new("DEL", 1, random => Episode.Of("DEL", Destination(random))),
+        new("HELLO", 2, random => Episode.Of("HELLO", random.Pick<Argument>("2", "3"))),
     ]);
 
-    private static Argument Key(Draw d) => d.Chance(94) ? d.Pick(KeyPool) : d.Chance(50) ? "nosuchindex" : d.Key();
+    private static Argument Key(RandomSource random) => random.Chance(94) ? random.Pick(KeyPool) : random.Chance(50) ? "nosuchindex" : random.Key();
 
-    private static Argument Destination(Draw d) => d.Chance(60) ? DistanceDestination(d) : Key(d);
+    private static Argument Destination(RandomSource random) => random.Chance(60) ? DistanceDestination(random) : Key(random);
 
-    // Distances as scores are nearly one place: nobody searches there, because many are equally far away.
-    private static Argument DistanceDestination(Draw d) => d.Pick<Argument>("gd1", "gd2");
+    // Distances used as scores are nearly one position, so no search uses them: many distances would be equal.
+    private static Argument DistanceDestination(RandomSource random) => random.Pick<Argument>("gd1", "gd2");
 
-    private static Argument Member(Draw d) => d.Chance(92) ? $"place{d.Below(Places)}" : d.Pick<Argument>("nowhere", "", "7", new byte[] { 0xff });
+    private static Argument Member(RandomSource random) => random.Chance(92) ? $"place{random.Below(Positions)}" : random.Pick<Argument>("nowhere", "", "7", new byte[] { 0xff });
 
-    // Clusters of some meters to some hundred kilometers, and the ends of the world.
-    private static (double Longitude, double Latitude) PlaceOf(int number)
+    // Clusters of some meters to some hundred kilometers, and the extremes of the coordinates.
+    private static (double Longitude, double Latitude) PositionOf(int number)
     {
         double spread = (number % 8) switch { 0 => 0.0001, 1 => 0.003, 2 => 0.05, 3 => 0.7, 4 => 6, _ => 0 };
         double angle = number * 2.399963;
@@ -58,81 +58,81 @@ internal static class GeoGenerator
 
     private static Argument Text(double value) => value.ToString("R", CultureInfo.InvariantCulture);
 
-    private static Argument[] Position(Draw d)
+    private static Argument[] Position(RandomSource random)
     {
-        if (d.Chance(6)) return d.Pick<Argument[]>(["180", "85.05112878"], ["-180", "-85.05112878"], ["181", "0"], ["0", "85.06"], ["0", "-90"], ["abc", "1"], ["1", ""], ["inf", "0"], ["0", "0"], ["nan", "0"]);
-        (double longitude, double latitude) = PlaceOf(d.Below(Places));
-        if (d.Chance(50)) longitude = Math.Clamp(longitude + (d.Below(2000) / 1000.0) - 1, -180, 180);
-        if (d.Chance(50)) latitude = Math.Clamp(latitude + (d.Below(2000) / 1000.0) - 1, -85.05, 85.05);
+        if (random.Chance(6)) return random.Pick<Argument[]>(["180", "85.05112878"], ["-180", "-85.05112878"], ["181", "0"], ["0", "85.06"], ["0", "-90"], ["abc", "1"], ["1", ""], ["inf", "0"], ["0", "0"], ["nan", "0"]);
+        (double longitude, double latitude) = PositionOf(random.Below(Positions));
+        if (random.Chance(50)) longitude = Math.Clamp(longitude + (random.Below(2000) / 1000.0) - 1, -180, 180);
+        if (random.Chance(50)) latitude = Math.Clamp(latitude + (random.Below(2000) / 1000.0) - 1, -85.05, 85.05);
         return [Text(longitude), Text(latitude)];
     }
 
-    private static Argument Length(Draw d) => d.Chance(95)
-        ? d.Pick<Argument>("0", "1", "20", "300", "5000", "50000", "200", "7", "0.5", "1000000", "5000000", "20000000", "3.75")
-        : d.Pick(BadNumberPool);
+    private static Argument Length(RandomSource random) => random.Chance(95)
+        ? random.Pick<Argument>("0", "1", "20", "300", "5000", "50000", "200", "7", "0.5", "1000000", "5000000", "20000000", "3.75")
+        : random.Pick(BadNumberPool);
 
-    private static Argument Unit(Draw d) => d.Chance(97) ? d.Pick(UnitPool) : d.Pick<Argument>("mm", "", "kilometers");
+    private static Argument Unit(RandomSource random) => random.Chance(97) ? random.Pick(UnitPool) : random.Pick<Argument>("mm", "", "kilometers");
 
-    private static Argument[] Radius(Draw d) => [Length(d), Unit(d)];
+    private static Argument[] Radius(RandomSource random) => [Length(random), Unit(random)];
 
-    private static Episode GeoAdd(Draw d)
+    private static Episode GeoAdd(RandomSource random)
     {
-        List<Argument> words = [d.Word("GEOADD"), Key(d)];
-        if (d.Chance(30)) words.Add(d.Word("NX", "XX", "CH", "CH"));
-        if (d.Chance(15)) words.Add(d.Word("NX", "XX", "CH"));
-        for (int i = d.Below(5); i >= 0; i--)
+        List<Argument> words = [random.Word("GEOADD"), Key(random)];
+        if (random.Chance(30)) words.Add(random.Word("NX", "XX", "CH", "CH"));
+        if (random.Chance(15)) words.Add(random.Word("NX", "XX", "CH"));
+        for (int i = random.Below(5); i >= 0; i--)
         {
-            int number = d.Below(Places);
-            (double longitude, double latitude) = PlaceOf(number);
-            if (d.Chance(2)) words.AddRange([Text((d.Below(36_000_000) / 100_000.0) - 180), Text((d.Below(17_000_000) / 100_000.0) - 85), $"elsewhere{d.Below(1_000_000)}"]);
-            else if (d.Chance(2)) words.AddRange([.. d.Pick<Argument[]>(["181", "0"], ["0", "85.06"], ["abc", "1"], ["1", ""], ["inf", "0"]), "nowhere"]);
+            int number = random.Below(Positions);
+            (double longitude, double latitude) = PositionOf(number);
+            if (random.Chance(2)) words.AddRange([Text((random.Below(36_000_000) / 100_000.0) - 180), Text((random.Below(17_000_000) / 100_000.0) - 85), $"elsewhere{random.Below(1_000_000)}"]);
+            else if (random.Chance(2)) words.AddRange([.. random.Pick<Argument[]>(["181", "0"], ["0", "85.06"], ["abc", "1"], ["1", ""], ["inf", "0"]), "nowhere"]);
             else words.AddRange([Text(longitude), Text(latitude), $"place{number}"]);
         }
 
         return Episode.Of([.. words]);
     }
 
-    private static Episode GeoDist(Draw d)
+    private static Episode GeoDist(RandomSource random)
     {
-        List<Argument> words = ["GEODIST", Key(d), Member(d), Member(d)];
-        if (d.Chance(60)) words.Add(Unit(d));
+        List<Argument> words = ["GEODIST", Key(random), Member(random), Member(random)];
+        if (random.Chance(60)) words.Add(Unit(random));
         return Episode.Of([.. words]);
     }
 
-    private static Argument[] Search(Draw d)
+    private static Argument[] Search(RandomSource random)
     {
-        Argument[] from = d.Chance(60) ? [d.Word("FROMLONLAT"), .. Position(d)] : [d.Word("FROMMEMBER"), Member(d)];
-        Argument[] by = d.Chance(55) ? [d.Word("BYRADIUS"), .. Radius(d)] : [d.Word("BYBOX"), Length(d), Length(d), Unit(d)];
-        if (d.Chance(3)) return d.Chance(50) ? from : [.. from, .. by, .. from, d.Word("BYBOX"), "1", "1", "m"];
-        return d.Chance(80) ? [.. from, .. by] : [.. by, .. from];
+        Argument[] from = random.Chance(60) ? [random.Word("FROMLONLAT"), .. Position(random)] : [random.Word("FROMMEMBER"), Member(random)];
+        Argument[] by = random.Chance(55) ? [random.Word("BYRADIUS"), .. Radius(random)] : [random.Word("BYBOX"), Length(random), Length(random), Unit(random)];
+        if (random.Chance(3)) return random.Chance(50) ? from : [.. from, .. by, .. from, random.Word("BYBOX"), "1", "1", "m"];
+        return random.Chance(80) ? [.. from, .. by] : [.. by, .. from];
     }
 
-    private static Argument[] Options(Draw d, bool withs)
+    private static Argument[] Options(RandomSource random, bool withs)
     {
         List<Argument> words = [];
-        if (d.Chance(60)) words.Add(d.Word("ASC", "DESC"));
-        if (d.Chance(40)) words.AddRange([d.Word("COUNT"), d.Chance(92) ? 1 + d.Below(6) : d.Integer()]);
-        if (words.Count > 1 && d.Chance(30)) words.Add(d.Word("ANY"));
-        if (withs && d.Chance(50)) words.Add(d.Word("WITHDIST"));
-        if (withs && d.Chance(30)) words.Add(d.Word("WITHCOORD"));
-        if (withs && d.Chance(30)) words.Add(d.Word("WITHHASH"));
-        if (d.Chance(2)) words.Add(d.Chance(50) ? d.Word("ANY", "STORE", "COUNT") : d.Junk());
+        if (random.Chance(60)) words.Add(random.Word("ASC", "DESC"));
+        if (random.Chance(40)) words.AddRange([random.Word("COUNT"), random.Chance(92) ? 1 + random.Below(6) : random.Integer()]);
+        if (words.Count > 1 && random.Chance(30)) words.Add(random.Word("ANY"));
+        if (withs && random.Chance(50)) words.Add(random.Word("WITHDIST"));
+        if (withs && random.Chance(30)) words.Add(random.Word("WITHCOORD"));
+        if (withs && random.Chance(30)) words.Add(random.Word("WITHHASH"));
+        if (random.Chance(2)) words.Add(random.Chance(50) ? random.Word("ANY", "STORE", "COUNT") : random.Junk());
         return [.. words];
     }
 
-    private static Argument[] RadiusOptions(Draw d)
+    private static Argument[] RadiusOptions(RandomSource random)
     {
-        bool stores = d.Chance(30);
-        Argument[] options = Options(d, withs: !stores || d.Chance(5));
+        bool stores = random.Chance(30);
+        Argument[] options = Options(random, withs: !stores || random.Chance(5));
         if (!stores) return options;
-        return d.Chance(50) ? [.. options, d.Word("STORE"), Destination(d)] : [.. options, d.Word("STOREDIST"), DistanceDestination(d)];
+        return random.Chance(50) ? [.. options, random.Word("STORE"), Destination(random)] : [.. options, random.Word("STOREDIST"), DistanceDestination(random)];
     }
 
-    private static Episode GeoSearchStore(Draw d)
+    private static Episode GeoSearchStore(RandomSource random)
     {
-        bool distances = d.Chance(30);
-        Argument[] options = Options(d, withs: d.Chance(4));
+        bool distances = random.Chance(30);
+        Argument[] options = Options(random, withs: random.Chance(4));
         return Episode.Of(
-            ["GEOSEARCHSTORE", distances ? DistanceDestination(d) : Destination(d), Key(d), .. Search(d), .. options, .. distances ? [d.Word("STOREDIST")] : (Argument[])[]]);
+            ["GEOSEARCHSTORE", distances ? DistanceDestination(random) : Destination(random), Key(random), .. Search(random), .. options, .. distances ? [random.Word("STOREDIST")] : (Argument[])[]]);
     }
 }

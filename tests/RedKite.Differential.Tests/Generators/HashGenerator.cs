@@ -2,7 +2,7 @@ using RedKite.Differential.Tests.Streams;
 
 namespace RedKite.Differential.Tests.Generators;
 
-/// <summary>Hash commands. The servers' limits are so small that packed hashes become tables all the time.</summary>
+/// <summary>Hash commands. The servers' limits are so small that packed hashes become tables often.</summary>
 internal static class HashGenerator
 {
     private static readonly Argument[] FieldPool =
@@ -13,66 +13,66 @@ internal static class HashGenerator
 
     public static readonly CommandFamily Family = new("hash",
     [
-        new("HSET", 40, d => Episode.Of(["HSET", d.Key(), .. Pairs(d)])),
-        new("HMSET", 5, d => Episode.Of(["HMSET", d.Key(), .. Pairs(d)])),
-        new("HSET of a new key", 10, Anew),
-        new("HSETNX", 8, d => Episode.Of("HSETNX", d.Key(), Field(d), d.Value())),
-        new("HGET", 20, d => Episode.Of("HGET", d.Key(), Field(d))),
-        new("HMGET", 10, d => Episode.Of(["HMGET", d.Key(), .. d.Several(5, () => Field(d))])),
-        new("HDEL", 16, d => Episode.Of(["HDEL", d.Key(), .. d.Several(4, () => Field(d))])),
-        new("HEXISTS", 6, d => Episode.Of("HEXISTS", d.Key(), Field(d))),
-        new("HLEN", 6, d => Episode.Of("HLEN", d.Key())),
-        new("HSTRLEN", 6, d => Episode.Of("HSTRLEN", d.Key(), Field(d))),
-        new("HGETALL", 8, d => Episode.Of("HGETALL", d.Key())),
-        new("HKEYS", 6, d => Episode.Of("HKEYS", d.Key())),
-        new("HVALS", 6, d => Episode.Of("HVALS", d.Key())),
-        new("HINCRBY", 10, d => Episode.Of("HINCRBY", d.Key(), Field(d), d.Integer())),
-        new("HINCRBY of a number", 6, d => OfNumber(d, "HINCRBY", d.Integer(), d.Integer())),
-        new("HINCRBYFLOAT", 10, d => Episode.Of("HINCRBYFLOAT", d.Key(), Field(d), d.Float())),
-        new("HINCRBYFLOAT of a number", 8, d => OfNumber(d, "HINCRBYFLOAT", d.Float(), d.Float())),
+        new("HSET", 40, random => Episode.Of(["HSET", random.Key(), .. Pairs(random)])),
+        new("HMSET", 5, random => Episode.Of(["HMSET", random.Key(), .. Pairs(random)])),
+        new("HSET of a new key", 10, Recreate),
+        new("HSETNX", 8, random => Episode.Of("HSETNX", random.Key(), Field(random), random.Value())),
+        new("HGET", 20, random => Episode.Of("HGET", random.Key(), Field(random))),
+        new("HMGET", 10, random => Episode.Of(["HMGET", random.Key(), .. random.Several(5, () => Field(random))])),
+        new("HDEL", 16, random => Episode.Of(["HDEL", random.Key(), .. random.Several(4, () => Field(random))])),
+        new("HEXISTS", 6, random => Episode.Of("HEXISTS", random.Key(), Field(random))),
+        new("HLEN", 6, random => Episode.Of("HLEN", random.Key())),
+        new("HSTRLEN", 6, random => Episode.Of("HSTRLEN", random.Key(), Field(random))),
+        new("HGETALL", 8, random => Episode.Of("HGETALL", random.Key())),
+        new("HKEYS", 6, random => Episode.Of("HKEYS", random.Key())),
+        new("HVALS", 6, random => Episode.Of("HVALS", random.Key())),
+        new("HINCRBY", 10, random => Episode.Of("HINCRBY", random.Key(), Field(random), random.Integer())),
+        new("HINCRBY of a number", 6, random => OfNumber(random, "HINCRBY", random.Integer(), random.Integer())),
+        new("HINCRBYFLOAT", 10, random => Episode.Of("HINCRBYFLOAT", random.Key(), Field(random), random.Float())),
+        new("HINCRBYFLOAT of a number", 8, random => OfNumber(random, "HINCRBYFLOAT", random.Float(), random.Float())),
         new("HRANDFIELD", 8, RandomField),
         new("HSCAN", 10, Scan),
-        new("encoding of a hash", 10, d => Episode.Of("OBJECT", "ENCODING", d.Key())),
+        new("encoding of a hash", 10, random => Episode.Of("OBJECT", "ENCODING", random.Key())),
     ]);
 
-    private static Argument Field(Draw d) => d.Chance(70) ? d.Pick(FieldPool) : d.Below(40);
+    private static Argument Field(RandomSource random) => random.Chance(70) ? random.Pick(FieldPool) : random.Below(40);
 
-    private static Argument[] Pairs(Draw d)
+    private static Argument[] Pairs(RandomSource random)
     {
         List<Argument> words = [];
-        for (int i = d.Chance(70) ? d.Below(3) : d.Below(12); i >= 0; i--) words.AddRange([Field(d), d.Value()]);
+        for (int i = random.Chance(70) ? random.Below(3) : random.Below(12); i >= 0; i--) words.AddRange([Field(random), random.Value()]);
         return [.. words];
     }
 
-    // Strings and other types are everywhere: a key that has just gone makes sure that hashes come to be.
-    private static Episode Anew(Draw d)
+    // Most keys hold other types: deleting the key first makes sure that hashes get created.
+    private static Episode Recreate(RandomSource random)
     {
-        Argument key = d.Key();
-        return Episode.Of("DEL", key).Then(["HSET", key, .. Pairs(d)]).Then("OBJECT", "ENCODING", key);
+        Argument key = random.Key();
+        return Episode.Of("DEL", key).Then(["HSET", key, .. Pairs(random)]).Then("OBJECT", "ENCODING", key);
     }
 
-    private static Episode OfNumber(Draw d, string name, Argument number, Argument increment)
+    private static Episode OfNumber(RandomSource random, string name, Argument number, Argument increment)
     {
-        Argument key = d.Key();
-        Argument field = Field(d);
+        Argument key = random.Key();
+        Argument field = Field(random);
         return Episode.Of("HSET", key, field, number).Then(name, key, field, increment);
     }
 
-    private static Episode RandomField(Draw d)
+    private static Episode RandomField(RandomSource random)
     {
-        List<Argument> words = [d.Word("HRANDFIELD"), d.Key()];
-        if (d.Chance(80)) words.Add(d.Chance(85) ? d.Below(24) - 12 : d.Pick<Argument>("abc", "", "1.5", "9223372036854775807", "-9223372036854775808", "4611686018427387904"));
-        if (words.Count > 2 && d.Chance(50)) words.Add(d.Chance(90) ? d.Word("WITHVALUES") : d.Junk());
+        List<Argument> words = [random.Word("HRANDFIELD"), random.Key()];
+        if (random.Chance(80)) words.Add(random.Chance(85) ? random.Below(24) - 12 : random.Pick<Argument>("abc", "", "1.5", "9223372036854775807", "-9223372036854775808", "4611686018427387904"));
+        if (words.Count > 2 && random.Chance(50)) words.Add(random.Chance(90) ? random.Word("WITHVALUES") : random.Junk());
         return Episode.Of([.. words]);
     }
 
-    private static Episode Scan(Draw d)
+    private static Episode Scan(RandomSource random)
     {
-        // A whole scan in one call, whose result is comparable: cursors in between are the server's own affair.
-        List<Argument> words = [d.Word("HSCAN"), d.Key(), d.Chance(90) ? "0" : d.Pick<Argument>("abc", "18446744073709551616", "0x1")];
-        if (d.Chance(85)) words.AddRange([d.Word("COUNT"), d.Chance(85) ? "100000" : d.Integer()]);
-        if (d.Chance(40)) words.AddRange([d.Word("MATCH"), d.Pattern()]);
-        if (d.Chance(5)) words.Add(d.Chance(50) ? d.Word("COUNT", "MATCH", "TYPE") : d.Junk());
+        // A complete scan in one call, whose result is comparable; intermediate cursors are specific to the server.
+        List<Argument> words = [random.Word("HSCAN"), random.Key(), random.Chance(90) ? "0" : random.Pick<Argument>("abc", "18446744073709551616", "0x1")];
+        if (random.Chance(85)) words.AddRange([random.Word("COUNT"), random.Chance(85) ? "100000" : random.Integer()]);
+        if (random.Chance(40)) words.AddRange([random.Word("MATCH"), random.Pattern()]);
+        if (random.Chance(5)) words.Add(random.Chance(50) ? random.Word("COUNT", "MATCH", "TYPE") : random.Junk());
         return Episode.Of([.. words]);
     }
 }

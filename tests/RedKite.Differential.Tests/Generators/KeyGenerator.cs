@@ -5,72 +5,72 @@ namespace RedKite.Differential.Tests.Generators;
 /// <summary>Commands on keys of any type.</summary>
 internal static class KeyGenerator
 {
-    // Longer than the expiries drawn below. The key is looked at afterwards, for the reason given in StringGenerator.
+    // Longer than the expiries generated below. The key is accessed afterwards, for the reason given in StringGenerator.
     private const int ExpiryWaitMs = 40;
 
     public static readonly CommandFamily Family = new("key",
     [
-        new("DEL", 10, d => Episode.Of(["DEL", .. d.Several(3, d.Key)])),
-        new("UNLINK", 6, d => Episode.Of(["UNLINK", .. d.Several(3, d.Key)])),
-        new("EXISTS", 8, d => Episode.Of(["EXISTS", .. d.Several(4, d.Key)])),
-        new("TOUCH", 4, d => Episode.Of(["TOUCH", .. d.Several(4, d.Key)])),
-        new("TYPE", 6, d => Episode.Of("TYPE", d.Key())),
-        new("EXPIRE", 12, d => Expire(d, "EXPIRE", d.Expiry(1000))),
-        new("PEXPIRE", 10, d => Expire(d, "PEXPIRE", d.Expiry(1))),
-        new("EXPIREAT", 10, d => Expire(d, "EXPIREAT", d.UnixExpiry(1000))),
-        new("PEXPIREAT", 10, d => Expire(d, "PEXPIREAT", d.UnixExpiry(1))),
+        new("DEL", 10, random => Episode.Of(["DEL", .. random.Several(3, random.Key)])),
+        new("UNLINK", 6, random => Episode.Of(["UNLINK", .. random.Several(3, random.Key)])),
+        new("EXISTS", 8, random => Episode.Of(["EXISTS", .. random.Several(4, random.Key)])),
+        new("TOUCH", 4, random => Episode.Of(["TOUCH", .. random.Several(4, random.Key)])),
+        new("TYPE", 6, random => Episode.Of("TYPE", random.Key())),
+        new("EXPIRE", 12, random => Expire(random, "EXPIRE", random.Expiry(1000))),
+        new("PEXPIRE", 10, random => Expire(random, "PEXPIRE", random.Expiry(1))),
+        new("EXPIREAT", 10, random => Expire(random, "EXPIREAT", random.UnixExpiry(1000))),
+        new("PEXPIREAT", 10, random => Expire(random, "PEXPIREAT", random.UnixExpiry(1))),
         new("PEXPIRE soon", 1, ExpireSoon),
-        new("TTL", 8, d => Episode.Of("TTL", d.Key())),
-        new("PTTL", 8, d => Episode.Of("PTTL", d.Key())),
-        new("EXPIRETIME", 6, d => Episode.Of("EXPIRETIME", d.Key())),
-        new("PEXPIRETIME", 6, d => Episode.Of("PEXPIRETIME", d.Key())),
-        new("PERSIST", 6, d => Episode.Of("PERSIST", d.Key())),
-        new("RENAME", 8, d => Episode.Of("RENAME", d.Key(), d.Key())),
-        new("RENAMENX", 6, d => Episode.Of("RENAMENX", d.Key(), d.Key())),
+        new("TTL", 8, random => Episode.Of("TTL", random.Key())),
+        new("PTTL", 8, random => Episode.Of("PTTL", random.Key())),
+        new("EXPIRETIME", 6, random => Episode.Of("EXPIRETIME", random.Key())),
+        new("PEXPIRETIME", 6, random => Episode.Of("PEXPIRETIME", random.Key())),
+        new("PERSIST", 6, random => Episode.Of("PERSIST", random.Key())),
+        new("RENAME", 8, random => Episode.Of("RENAME", random.Key(), random.Key())),
+        new("RENAMENX", 6, random => Episode.Of("RENAMENX", random.Key(), random.Key())),
         new("COPY", 12, Copy),
-        new("MOVE", 6, d => Episode.Of("MOVE", d.Key(), d.Database())),
+        new("MOVE", 6, random => Episode.Of("MOVE", random.Key(), random.Database())),
         new("RANDOMKEY", 3, _ => Episode.Of("RANDOMKEY")),
-        new("KEYS", 8, d => Episode.Of("KEYS", d.Pattern())),
+        new("KEYS", 8, random => Episode.Of("KEYS", random.Pattern())),
         new("SCAN", 12, Scan),
-        new("OBJECT ENCODING", 10, d => Episode.Of("OBJECT", d.Word("ENCODING"), d.Key())),
-        new("OBJECT REFCOUNT", 3, d => Episode.Of("OBJECT", d.Word("REFCOUNT"), d.Key())),
-        new("OBJECT IDLETIME", 3, d => Episode.Of("OBJECT", d.Word("IDLETIME"), d.Key())),
-        new("OBJECT FREQ", 3, d => Episode.Of("OBJECT", d.Word("FREQ"), d.Key())),
+        new("OBJECT ENCODING", 10, random => Episode.Of("OBJECT", random.Word("ENCODING"), random.Key())),
+        new("OBJECT REFCOUNT", 3, random => Episode.Of("OBJECT", random.Word("REFCOUNT"), random.Key())),
+        new("OBJECT IDLETIME", 3, random => Episode.Of("OBJECT", random.Word("IDLETIME"), random.Key())),
+        new("OBJECT FREQ", 3, random => Episode.Of("OBJECT", random.Word("FREQ"), random.Key())),
         new("OBJECT HELP", 1, _ => Episode.Of("OBJECT", "HELP")),
-        new("OBJECT unknown", 1, d => Episode.Of("OBJECT", d.Junk(), d.Key())),
+        new("OBJECT unknown", 1, random => Episode.Of("OBJECT", random.Junk(), random.Key())),
     ]);
 
-    private static Episode Expire(Draw d, string name, Argument when)
+    private static Episode Expire(RandomSource random, string name, Argument when)
     {
-        List<Argument> words = [d.Word(name), d.Key(), when];
-        int options = d.Chance(50) ? 0 : d.Chance(70) ? 1 : 2;
-        for (int i = 0; i < options; i++) words.Add(d.Chance(92) ? d.Word("NX", "XX", "GT", "LT") : d.Junk());
+        List<Argument> words = [random.Word(name), random.Key(), when];
+        int options = random.Chance(50) ? 0 : random.Chance(70) ? 1 : 2;
+        for (int i = 0; i < options; i++) words.Add(random.Chance(92) ? random.Word("NX", "XX", "GT", "LT") : random.Junk());
         return Episode.Of([.. words]);
     }
 
-    private static Episode ExpireSoon(Draw d)
+    private static Episode ExpireSoon(RandomSource random)
     {
-        Argument key = d.Key();
-        return Episode.Of("SET", key, d.Value()).Then("PEXPIRE", key, 1 + d.Below(10)).ThenWait(ExpiryWaitMs, d.Pick("GET", "EXISTS", "TTL", "TYPE", "DEL"), key);
+        Argument key = random.Key();
+        return Episode.Of("SET", key, random.Value()).Then("PEXPIRE", key, 1 + random.Below(10)).ThenWaitAndRun(ExpiryWaitMs, random.Pick("GET", "EXISTS", "TTL", "TYPE", "DEL"), key);
     }
 
-    private static Episode Copy(Draw d)
+    private static Episode Copy(RandomSource random)
     {
-        List<Argument> words = [d.Word("COPY"), d.Key(), d.Key()];
-        if (d.Chance(40)) words.AddRange([d.Word("DB"), d.Database()]);
-        if (d.Chance(40)) words.Add(d.Word("REPLACE"));
-        if (d.Chance(8)) words.Add(d.Chance(50) ? d.Word("DB") : d.Junk());
+        List<Argument> words = [random.Word("COPY"), random.Key(), random.Key()];
+        if (random.Chance(40)) words.AddRange([random.Word("DB"), random.Database()]);
+        if (random.Chance(40)) words.Add(random.Word("REPLACE"));
+        if (random.Chance(8)) words.Add(random.Chance(50) ? random.Word("DB") : random.Junk());
         return Episode.Of([.. words]);
     }
 
-    private static Episode Scan(Draw d)
+    private static Episode Scan(RandomSource random)
     {
-        // Mostly a whole scan in one call, whose result is comparable: cursors in between are the server's own affair.
-        List<Argument> words = [d.Word("SCAN"), d.Chance(85) ? "0" : d.Pick<Argument>("1", "-1", "abc", "", "18446744073709551615", "18446744073709551616", " 0", "0x1")];
-        if (d.Chance(85)) words.AddRange([d.Word("COUNT"), d.Chance(85) ? "100000" : d.Integer()]);
-        if (d.Chance(50)) words.AddRange([d.Word("MATCH"), d.Pattern()]);
-        if (d.Chance(40)) words.AddRange([d.Word("TYPE"), d.Word("string", "list", "hash", "set", "zset", "stream", "nosuch", "")]);
-        if (d.Chance(6)) words.Add(d.Chance(50) ? d.Word("COUNT", "MATCH", "TYPE") : d.Junk());
+        // Mostly a complete scan in one call, whose result is comparable; intermediate cursors are specific to the server.
+        List<Argument> words = [random.Word("SCAN"), random.Chance(85) ? "0" : random.Pick<Argument>("1", "-1", "abc", "", "18446744073709551615", "18446744073709551616", " 0", "0x1")];
+        if (random.Chance(85)) words.AddRange([random.Word("COUNT"), random.Chance(85) ? "100000" : random.Integer()]);
+        if (random.Chance(50)) words.AddRange([random.Word("MATCH"), random.Pattern()]);
+        if (random.Chance(40)) words.AddRange([random.Word("TYPE"), random.Word("string", "list", "hash", "set", "zset", "stream", "nosuch", "")]);
+        if (random.Chance(6)) words.Add(random.Chance(50) ? random.Word("COUNT", "MATCH", "TYPE") : random.Junk());
         return Episode.Of([.. words]);
     }
 }

@@ -2,66 +2,66 @@ using RedKite.Differential.Tests.Streams;
 
 namespace RedKite.Differential.Tests.Generators;
 
-/// <summary>List commands. The limit of a packed list is mostly so small that lists cross it all the time.</summary>
+/// <summary>List commands. The limit of a packed list is mostly so small that lists cross it often.</summary>
 internal static class ListGenerator
 {
     public static readonly CommandFamily Family = new("list",
     [
-        new("LPUSH", 26, d => Episode.Of(["LPUSH", d.Key(), .. d.Several(5, d.Value)])),
-        new("RPUSH", 30, d => Episode.Of(["RPUSH", d.Key(), .. d.Several(8, () => Element(d))])),
-        new("RPUSH many", 6, d => Episode.Of(["RPUSH", d.Key(), .. Enumerable.Range(0, 40 + d.Below(60)).Select(_ => Element(d))])),
-        new("RPUSH to a long key", 3, d => Episode.Of("RPUSH", Draw.LongKey, d.LongValue())),
-        new("LPUSHX", 8, d => Episode.Of(["LPUSHX", d.Key(), .. d.Several(3, d.Value)])),
-        new("RPUSHX", 8, d => Episode.Of(["RPUSHX", d.Key(), .. d.Several(3, d.Value)])),
-        new("LPOP", 12, d => Pop(d, "LPOP")),
-        new("RPOP", 12, d => Pop(d, "RPOP")),
-        new("LLEN", 8, d => Episode.Of("LLEN", d.Key())),
-        new("LRANGE", 20, d => Episode.Of("LRANGE", d.Key(), d.Index(), d.Index())),
-        new("LINDEX", 14, d => Episode.Of("LINDEX", d.Key(), d.Index())),
-        new("LSET", 14, d => Episode.Of("LSET", d.Key(), d.Index(), Element(d))),
-        new("LINSERT", 16, d => Episode.Of("LINSERT", d.Key(), d.Chance(96) ? d.Word("BEFORE", "AFTER") : d.Junk(), Element(d), Element(d))),
-        new("LREM", 14, d => Episode.Of("LREM", d.Key(), d.Chance(85) ? d.Below(7) - 3 : d.Integer(), Element(d))),
-        new("LTRIM", 8, d => Episode.Of("LTRIM", d.Key(), d.Index(), d.Index())),
+        new("LPUSH", 26, random => Episode.Of(["LPUSH", random.Key(), .. random.Several(5, random.Value)])),
+        new("RPUSH", 30, random => Episode.Of(["RPUSH", random.Key(), .. random.Several(8, () => Element(random))])),
+        new("RPUSH many", 6, random => Episode.Of(["RPUSH", random.Key(), .. Enumerable.Range(0, 40 + random.Below(60)).Select(_ => Element(random))])),
+        new("RPUSH to a long key", 3, random => Episode.Of("RPUSH", RandomSource.LongKey, random.LongValue())),
+        new("LPUSHX", 8, random => Episode.Of(["LPUSHX", random.Key(), .. random.Several(3, random.Value)])),
+        new("RPUSHX", 8, random => Episode.Of(["RPUSHX", random.Key(), .. random.Several(3, random.Value)])),
+        new("LPOP", 12, random => Pop(random, "LPOP")),
+        new("RPOP", 12, random => Pop(random, "RPOP")),
+        new("LLEN", 8, random => Episode.Of("LLEN", random.Key())),
+        new("LRANGE", 20, random => Episode.Of("LRANGE", random.Key(), random.Index(), random.Index())),
+        new("LINDEX", 14, random => Episode.Of("LINDEX", random.Key(), random.Index())),
+        new("LSET", 14, random => Episode.Of("LSET", random.Key(), random.Index(), Element(random))),
+        new("LINSERT", 16, random => Episode.Of("LINSERT", random.Key(), random.Chance(96) ? random.Word("BEFORE", "AFTER") : random.Junk(), Element(random), Element(random))),
+        new("LREM", 14, random => Episode.Of("LREM", random.Key(), random.Chance(85) ? random.Below(7) - 3 : random.Integer(), Element(random))),
+        new("LTRIM", 8, random => Episode.Of("LTRIM", random.Key(), random.Index(), random.Index())),
         new("LPOS", 14, LPos),
-        new("LMOVE", 14, d => Episode.Of("LMOVE", d.Key(), d.Key(), End(d), End(d))),
-        new("RPOPLPUSH", 8, d => Episode.Of("RPOPLPUSH", d.Key(), d.Key())),
+        new("LMOVE", 14, random => Episode.Of("LMOVE", random.Key(), random.Key(), End(random), End(random))),
+        new("RPOPLPUSH", 8, random => Episode.Of("RPOPLPUSH", random.Key(), random.Key())),
         new("LMPOP", 12, LMPop),
-        new("CONFIG SET list-max-listpack-size", 3, d => Episode.Of("CONFIG", "SET", "list-max-listpack-size", d.Pick<Argument>("1", "2", "4", "8", "16", "64", "-1", "-2", "0", "x"))),
-        new("DEL", 3, d => Episode.Of("DEL", d.Key())),
+        new("CONFIG SET list-max-listpack-size", 3, random => Episode.Of("CONFIG", "SET", "list-max-listpack-size", random.Pick<Argument>("1", "2", "4", "8", "16", "64", "-1", "-2", "0", "x"))),
+        new("DEL", 3, random => Episode.Of("DEL", random.Key())),
     ]);
 
-    private static Argument Element(Draw d) => d.Chance(60) ? $"member:{d.Below(40)}" : d.Value();
+    private static Argument Element(RandomSource random) => random.Chance(60) ? $"member:{random.Below(40)}" : random.Value();
 
-    private static Argument End(Draw d) => d.Chance(97) ? d.Word("LEFT", "RIGHT") : d.Junk();
+    private static Argument End(RandomSource random) => random.Chance(97) ? random.Word("LEFT", "RIGHT") : random.Junk();
 
-    private static Argument Count(Draw d) => d.Chance(85) ? d.Below(12) : d.Integer();
+    private static Argument Count(RandomSource random) => random.Chance(85) ? random.Below(12) : random.Integer();
 
-    private static Episode Pop(Draw d, string name) => d.Chance(60) ? Episode.Of(name, d.Key()) : Episode.Of(name, d.Key(), Count(d));
+    private static Episode Pop(RandomSource random, string name) => random.Chance(60) ? Episode.Of(name, random.Key()) : Episode.Of(name, random.Key(), Count(random));
 
-    private static Episode LPos(Draw d)
+    private static Episode LPos(RandomSource random)
     {
-        List<Argument> words = ["LPOS", d.Key(), Element(d)];
-        int options = d.Below(4);
+        List<Argument> words = ["LPOS", random.Key(), Element(random)];
+        int options = random.Below(4);
         for (int i = 0; i < options; i++)
         {
-            switch (d.Below(7))
+            switch (random.Below(7))
             {
-                case < 2: words.AddRange([d.Word("RANK"), d.Chance(85) ? d.Below(9) - 4 : d.Integer()]); break;
-                case < 4: words.AddRange([d.Word("COUNT"), Count(d)]); break;
-                case < 6: words.AddRange([d.Word("MAXLEN"), d.Chance(85) ? d.Below(40) : d.Integer()]); break;
-                default: words.Add(d.Chance(50) ? d.Word("RANK", "COUNT", "MAXLEN") : d.Junk()); break;
+                case < 2: words.AddRange([random.Word("RANK"), random.Chance(85) ? random.Below(9) - 4 : random.Integer()]); break;
+                case < 4: words.AddRange([random.Word("COUNT"), Count(random)]); break;
+                case < 6: words.AddRange([random.Word("MAXLEN"), random.Chance(85) ? random.Below(40) : random.Integer()]); break;
+                default: words.Add(random.Chance(50) ? random.Word("RANK", "COUNT", "MAXLEN") : random.Junk()); break;
             }
         }
 
         return Episode.Of([.. words]);
     }
 
-    private static Episode LMPop(Draw d)
+    private static Episode LMPop(RandomSource random)
     {
-        Argument[] keys = d.Several(4, d.Key);
-        List<Argument> words = ["LMPOP", d.Chance(90) ? keys.Length : d.Integer(), .. keys, End(d)];
-        if (d.Chance(50)) words.AddRange([d.Word("COUNT"), Count(d)]);
-        if (d.Chance(5)) words.Add(d.Chance(50) ? d.Word("COUNT") : d.Junk());
+        Argument[] keys = random.Several(4, random.Key);
+        List<Argument> words = ["LMPOP", random.Chance(90) ? keys.Length : random.Integer(), .. keys, End(random)];
+        if (random.Chance(50)) words.AddRange([random.Word("COUNT"), Count(random)]);
+        if (random.Chance(5)) words.Add(random.Chance(50) ? random.Word("COUNT") : random.Junk());
         return Episode.Of([.. words]);
     }
 }

@@ -3,111 +3,111 @@ using RedKite.Differential.Tests.Streams;
 namespace RedKite.Differential.Tests.Generators;
 
 /// <summary>
-/// Sets, with small limits so that every encoding is met often. What is drawn at random is drawn from sets of one member, or
-/// the set is deleted at once, since two servers draw differently.
+/// Sets, with small limits so that every encoding occurs often. Random members come from sets of one member, or the set is
+/// deleted at once, because two servers choose differently.
 /// </summary>
 internal static class SetGenerator
 {
     public static readonly CommandFamily Family = new("set",
     [
-        new("SADD", 40, d => Episode.Of(["SADD", Key(d), .. d.Several(8, () => Member(d))])),
-        new("SADD of integers", 20, d => Episode.Of(["SADD", Key(d), .. d.Several(10, () => (Argument)Integer(d))])),
-        new("SREM", 16, d => Episode.Of(["SREM", Key(d), .. d.Several(6, () => Member(d))])),
-        new("SISMEMBER", 10, d => Episode.Of("SISMEMBER", Key(d), Member(d))),
-        new("SMISMEMBER", 8, d => Episode.Of(["SMISMEMBER", Key(d), .. d.Several(6, () => Member(d))])),
-        new("SCARD", 8, d => Episode.Of("SCARD", Key(d))),
-        new("SMEMBERS", 10, d => Episode.Of("SMEMBERS", Key(d))),
-        new("SMOVE", 14, d => Episode.Of("SMOVE", Key(d), Key(d), Member(d))),
-        new("SINTER", 12, d => Episode.Of(["SINTER", .. d.Several(4, () => Key(d))])),
-        new("SUNION", 12, d => Episode.Of(["SUNION", .. d.Several(7, () => Key(d))])),
-        new("SDIFF", 12, d => Episode.Of(["SDIFF", .. d.Several(4, () => Key(d))])),
+        new("SADD", 40, random => Episode.Of(["SADD", Key(random), .. random.Several(8, () => Member(random))])),
+        new("SADD of integers", 20, random => Episode.Of(["SADD", Key(random), .. random.Several(10, () => (Argument)Integer(random))])),
+        new("SREM", 16, random => Episode.Of(["SREM", Key(random), .. random.Several(6, () => Member(random))])),
+        new("SISMEMBER", 10, random => Episode.Of("SISMEMBER", Key(random), Member(random))),
+        new("SMISMEMBER", 8, random => Episode.Of(["SMISMEMBER", Key(random), .. random.Several(6, () => Member(random))])),
+        new("SCARD", 8, random => Episode.Of("SCARD", Key(random))),
+        new("SMEMBERS", 10, random => Episode.Of("SMEMBERS", Key(random))),
+        new("SMOVE", 14, random => Episode.Of("SMOVE", Key(random), Key(random), Member(random))),
+        new("SINTER", 12, random => Episode.Of(["SINTER", .. random.Several(4, () => Key(random))])),
+        new("SUNION", 12, random => Episode.Of(["SUNION", .. random.Several(7, () => Key(random))])),
+        new("SDIFF", 12, random => Episode.Of(["SDIFF", .. random.Several(4, () => Key(random))])),
         new("SINTERCARD", 12, InterCard),
-        new("stores", 24, d => Episode.Of([d.Word("SINTERSTORE", "SUNIONSTORE", "SDIFFSTORE"), Key(d), .. d.Several(5, () => Key(d))])),
-        new("SPOP of all", 3, d => Episode.Of("SPOP", Key(d), d.Pick<Argument>("10000", "9223372036854775807", "0", "-1", "abc", "1.5", "9223372036854775808")).Then("PING")),
-        new("SPOP with too much", 1, d => Episode.Of("SPOP", Key(d), "0", d.Junk()).Then("SRANDMEMBER", Key(d), "1", d.Junk())),
-        new("SPOP", 4, DrawOfOne),
-        new("SPOP of some", 3, d => DrawAndDelete(d, "SPOP")),
-        new("SRANDMEMBER", 4, d => Episode.Of("SRANDMEMBER", Key(d))),
-        new("SRANDMEMBER of some", 8, d => Episode.Of("SRANDMEMBER", Key(d), d.Chance(85) ? d.Below(40) - 20 : d.Pick<Argument>("-9223372036854775808", "9223372036854775807", "abc", ""))),
+        new("stores", 24, random => Episode.Of([random.Word("SINTERSTORE", "SUNIONSTORE", "SDIFFSTORE"), Key(random), .. random.Several(5, () => Key(random))])),
+        new("SPOP of all", 3, random => Episode.Of("SPOP", Key(random), random.Pick<Argument>("10000", "9223372036854775807", "0", "-1", "abc", "1.5", "9223372036854775808")).Then("PING")),
+        new("SPOP with too much", 1, random => Episode.Of("SPOP", Key(random), "0", random.Junk()).Then("SRANDMEMBER", Key(random), "1", random.Junk())),
+        new("SPOP", 4, SampleOfOne),
+        new("SPOP of some", 3, random => SampleAndDelete(random, "SPOP")),
+        new("SRANDMEMBER", 4, random => Episode.Of("SRANDMEMBER", Key(random))),
+        new("SRANDMEMBER of some", 8, random => Episode.Of("SRANDMEMBER", Key(random), random.Chance(85) ? random.Below(40) - 20 : random.Pick<Argument>("-9223372036854775808", "9223372036854775807", "abc", ""))),
         new("SSCAN", 8, Scan),
         new("SORT", 6, Sort),
-        new("ZUNION", 4, d => Episode.Of(d.Word("ZUNION", "ZINTER", "ZDIFF"), 3, Key(d), Key(d), Key(d), "WITHSCORES")),
-        new("ZUNIONSTORE", 4, d => Episode.Of(d.Word("ZUNIONSTORE", "ZINTERSTORE"), "set:scored", 2, Key(d), "set:scored", "WEIGHTS", d.Below(5), 2)),
-        new("EXPIRE", 4, d => Episode.Of("EXPIRE", Key(d), d.FarSeconds())),
-        new("COPY", 4, d => Episode.Of("COPY", Key(d), Key(d), "REPLACE")),
-        new("RENAME", 4, d => Episode.Of("RENAME", Key(d), Key(d))),
-        new("OBJECT ENCODING", 8, d => Episode.Of("OBJECT", "ENCODING", Key(d))),
-        new("TYPE", 2, d => Episode.Of("TYPE", Key(d))),
-        new("SET", 3, d => Episode.Of("SET", Key(d), d.Value())),
-        new("DEL", 4, d => Episode.Of("DEL", Key(d))),
-        new("CONFIG SET", 2, d => Episode.Of("CONFIG", "SET", "set-max-intset-entries", d.Pick<Argument>("0", "4", "16", "512"))),
-        new("COMMAND GETKEYS", 2, d => Episode.Of(["COMMAND", "GETKEYS", .. InterCard(d).Commands[0].Select(word => (Argument)word)])),
+        new("ZUNION", 4, random => Episode.Of(random.Word("ZUNION", "ZINTER", "ZDIFF"), 3, Key(random), Key(random), Key(random), "WITHSCORES")),
+        new("ZUNIONSTORE", 4, random => Episode.Of(random.Word("ZUNIONSTORE", "ZINTERSTORE"), "set:scored", 2, Key(random), "set:scored", "WEIGHTS", random.Below(5), 2)),
+        new("EXPIRE", 4, random => Episode.Of("EXPIRE", Key(random), random.FarSeconds())),
+        new("COPY", 4, random => Episode.Of("COPY", Key(random), Key(random), "REPLACE")),
+        new("RENAME", 4, random => Episode.Of("RENAME", Key(random), Key(random))),
+        new("OBJECT ENCODING", 8, random => Episode.Of("OBJECT", "ENCODING", Key(random))),
+        new("TYPE", 2, random => Episode.Of("TYPE", Key(random))),
+        new("SET", 3, random => Episode.Of("SET", Key(random), random.Value())),
+        new("DEL", 4, random => Episode.Of("DEL", Key(random))),
+        new("CONFIG SET", 2, random => Episode.Of("CONFIG", "SET", "set-max-intset-entries", random.Pick<Argument>("0", "4", "16", "512"))),
+        new("COMMAND GETKEYS", 2, random => Episode.Of(["COMMAND", "GETKEYS", .. InterCard(random).Commands[0].Select(word => (Argument)word)])),
     ]);
 
-    /// <summary>Puts back what streams change.</summary>
+    /// <summary>Restores the settings that streams change.</summary>
     public const string Restore = "CONFIG SET set-max-intset-entries 512";
 
-    // Keys of their own, so that a difference that is allowed for a set's encoding cannot hide one of another type.
-    private static Argument Key(Draw d) => "set:" + d.Below(8);
+    // Separate keys, so that an allowed difference of a set's encoding cannot hide one of another type.
+    private static Argument Key(RandomSource random) => "set:" + random.Below(8);
 
-    private static Argument Member(Draw d) => d.Below(10) switch
+    private static Argument Member(RandomSource random) => random.Below(10) switch
     {
-        < 4 => "m" + d.Below(40),
-        < 8 => Integer(d),
-        8 => d.Value(),
-        _ => d.Float(),
+        < 4 => "m" + random.Below(40),
+        < 8 => Integer(random),
+        8 => random.Value(),
+        _ => random.Float(),
     };
 
-    private static string Integer(Draw d) => (d.Below(12) switch
+    private static string Integer(RandomSource random) => (random.Below(12) switch
     {
-        0 => d.Pick(32_767, 32_768, -32_768, -32_769, 2_147_483_647, 2_147_483_648, -2_147_483_648, -2_147_483_649, long.MaxValue, long.MinValue),
-        1 => d.Below(2_000_000),
-        _ => d.Below(60) - 20,
+        0 => random.Pick(32_767, 32_768, -32_768, -32_769, 2_147_483_647, 2_147_483_648, -2_147_483_648, -2_147_483_649, long.MaxValue, long.MinValue),
+        1 => random.Below(2_000_000),
+        _ => random.Below(60) - 20,
     }).ToString(System.Globalization.CultureInfo.InvariantCulture);
 
-    private static Episode InterCard(Draw d)
+    private static Episode InterCard(RandomSource random)
     {
-        Argument[] keys = d.Several(4, () => Key(d));
-        Argument count = d.Chance(85) ? keys.Length : d.Pick<Argument>("0", "-1", "1", "5", "abc", "", "9223372036854775807");
-        List<Argument> words = [d.Word("SINTERCARD"), count, .. keys];
-        if (d.Chance(40)) words.AddRange([d.Word("LIMIT"), d.Chance(80) ? d.Below(6) : d.Integer()]);
-        if (d.Chance(5)) words.Add(d.Junk());
+        Argument[] keys = random.Several(4, () => Key(random));
+        Argument count = random.Chance(85) ? keys.Length : random.Pick<Argument>("0", "-1", "1", "5", "abc", "", "9223372036854775807");
+        List<Argument> words = [random.Word("SINTERCARD"), count, .. keys];
+        if (random.Chance(40)) words.AddRange([random.Word("LIMIT"), random.Chance(80) ? random.Below(6) : random.Integer()]);
+        if (random.Chance(5)) words.Add(random.Junk());
         return Episode.Of([.. words]);
     }
 
-    // By text, without zero bytes, which end it in Redis; and of members that are all different, so that there is one order.
-    private static Episode Sort(Draw d)
+    // As text without zero bytes, which end it in Redis; and with distinct members, so that there is only one order.
+    private static Episode Sort(RandomSource random)
     {
-        Argument[] members = d.Several(20, () => (Argument)(d.Chance(50) ? "m" + d.Below(40) : Integer(d)));
-        Argument[] limit = d.Chance(40) ? ["LIMIT", d.Below(6), d.Below(8)] : [];
+        Argument[] members = random.Several(20, () => (Argument)(random.Chance(50) ? "m" + random.Below(40) : Integer(random)));
+        Argument[] limit = random.Chance(40) ? ["LIMIT", random.Below(6), random.Below(8)] : [];
         Episode episode = Episode.Of("DEL", "set:made").Then(["SADD", "set:made", .. members]);
         return episode
-            .Then(["SORT", "set:made", "ALPHA", .. d.Chance(50) ? (Argument[])["DESC"] : [], .. limit])
+            .Then(["SORT", "set:made", "ALPHA", .. random.Chance(50) ? (Argument[])["DESC"] : [], .. limit])
             .Then(["SORT", "set:made", "BY", "nosort", .. limit, "STORE", "set:sorted"])
             .Then("LRANGE", "set:sorted", 0, -1);
     }
 
-    // One member can only be drawn in one way.
-    private static Episode DrawOfOne(Draw d)
+    // With one member the choice is determined.
+    private static Episode SampleOfOne(RandomSource random)
     {
-        Argument key = Key(d);
-        Episode episode = Episode.Of("DEL", key).Then("SADD", key, Member(d)).Then("SRANDMEMBER", key).Then("SRANDMEMBER", key, -3);
+        Argument key = Key(random);
+        Episode episode = Episode.Of("DEL", key).Then("SADD", key, Member(random)).Then("SRANDMEMBER", key).Then("SRANDMEMBER", key, -3);
         return episode.Then("SPOP", key).Then("EXISTS", key).Then("SPOP", key);
     }
 
-    private static Episode DrawAndDelete(Draw d, string command)
+    private static Episode SampleAndDelete(RandomSource random, string command)
     {
-        Argument key = Key(d);
-        return Episode.Of(command, key, 1 + d.Below(6)).Then("SCARD", key).Then("DEL", key);
+        Argument key = Key(random);
+        return Episode.Of(command, key, 1 + random.Below(6)).Then("SCARD", key).Then("DEL", key);
     }
 
-    private static Episode Scan(Draw d)
+    private static Episode Scan(RandomSource random)
     {
-        List<Argument> words = [d.Word("SSCAN"), Key(d), d.Chance(85) ? "0" : d.Integer()];
-        for (int i = d.Below(3); i > 0; i--)
+        List<Argument> words = [random.Word("SSCAN"), Key(random), random.Chance(85) ? "0" : random.Integer()];
+        for (int i = random.Below(3); i > 0; i--)
         {
-            if (d.Chance(45)) words.AddRange([d.Word("MATCH"), d.Chance(50) ? "m*" : d.Pattern()]);
-            else words.AddRange([d.Word("COUNT"), d.Chance(85) ? 100_000 : d.Pick<Argument>("0", "-1", "abc", "1")]);
+            if (random.Chance(45)) words.AddRange([random.Word("MATCH"), random.Chance(50) ? "m*" : random.Pattern()]);
+            else words.AddRange([random.Word("COUNT"), random.Chance(85) ? 100_000 : random.Pick<Argument>("0", "-1", "abc", "1")]);
         }
 
         return Episode.Of([.. words]);

@@ -3,8 +3,8 @@ using RedKite.Differential.Tests.Streams;
 namespace RedKite.Differential.Tests.Generators;
 
 /// <summary>
-/// Sorted set commands, on few keys with few members and small limits for packed sets, so that sets change their encoding
-/// all the time. Lexicographic ranges have keys of their own, whose scores are all 0: elsewhere their result is not defined.
+/// Sorted set commands on few keys with few members and small limits for packed sets, so that sets change their encoding
+/// often. Lexicographic ranges have their own keys with all scores 0, because elsewhere their result is undefined.
 /// </summary>
 internal static class SortedSetGenerator
 {
@@ -36,115 +36,115 @@ internal static class SortedSetGenerator
     public static readonly CommandFamily Family = new("sorted-set",
     [
         new("ZADD", 70, ZAdd),
-        new("ZADD", 15, d => Episode.Of("ZADD", LexKey(d), "0", Member(d), "0", Member(d), "0", Member(d))),
-        new("ZINCRBY", 12, d => Episode.Of("ZINCRBY", Key(d), Score(d), Member(d))),
-        new("ZREM", 16, d => Episode.Of(["ZREM", AnyKey(d), .. d.Several(4, () => Member(d))])),
-        new("ZCARD", 5, d => Episode.Of("ZCARD", AnyKey(d))),
-        new("ZSCORE", 10, d => Episode.Of("ZSCORE", Key(d), Member(d))),
-        new("ZMSCORE", 5, d => Episode.Of(["ZMSCORE", Key(d), .. d.Several(5, () => Member(d))])),
-        new("ZRANK", 8, d => Episode.Of("ZRANK", Key(d), Member(d))),
-        new("ZREVRANK", 6, d => Episode.Of("ZREVRANK", Key(d), Member(d))),
-        new("ZRANGE", 40, d => Episode.Of(Range(d, "ZRANGE", Key(d), stores: false))),
-        new("ZRANGE by member", 10, d => Episode.Of([d.Word("ZRANGE"), LexKey(d), Lex(d), Lex(d), d.Word("BYLEX"), .. LexOptions(d)])),
-        new("ZREVRANGE", 8, d => Episode.Of(["ZREVRANGE", Key(d), d.Index(), d.Index(), .. WithScores(d)])),
-        new("ZRANGEBYSCORE", 10, d => Episode.Of(["ZRANGEBYSCORE", Key(d), ScoreEnd(d), ScoreEnd(d), .. WithScores(d), .. Limit(d)])),
-        new("ZREVRANGEBYSCORE", 8, d => Episode.Of(["ZREVRANGEBYSCORE", Key(d), ScoreEnd(d), ScoreEnd(d), .. Limit(d), .. WithScores(d)])),
-        new("ZRANGEBYLEX", 8, d => Episode.Of(["ZRANGEBYLEX", LexKey(d), Lex(d), Lex(d), .. Limit(d)])),
-        new("ZREVRANGEBYLEX", 8, d => Episode.Of(["ZREVRANGEBYLEX", LexKey(d), Lex(d), Lex(d), .. Limit(d)])),
-        new("ZLEXCOUNT", 6, d => Episode.Of("ZLEXCOUNT", LexKey(d), Lex(d), Lex(d))),
-        new("ZCOUNT", 8, d => Episode.Of("ZCOUNT", Key(d), ScoreEnd(d), ScoreEnd(d))),
-        new("ZRANGESTORE", 8, d => Episode.Of(Range(d, "ZRANGESTORE", Key(d), stores: true))),
-        new("ZREMRANGEBYRANK", 3, d => Episode.Of("ZREMRANGEBYRANK", AnyKey(d), d.Index(), d.Index())),
-        new("ZREMRANGEBYSCORE", 3, d => Episode.Of("ZREMRANGEBYSCORE", Key(d), ScoreEnd(d), ScoreEnd(d))),
-        new("ZREMRANGEBYLEX", 3, d => Episode.Of("ZREMRANGEBYLEX", LexKey(d), Lex(d), Lex(d))),
-        new("ZPOPMIN", 4, d => Episode.Of(["ZPOPMIN", Key(d), .. PopCount(d)])),
-        new("ZPOPMAX", 4, d => Episode.Of(["ZPOPMAX", Key(d), .. PopCount(d)])),
+        new("ZADD", 15, random => Episode.Of("ZADD", LexKey(random), "0", Member(random), "0", Member(random), "0", Member(random))),
+        new("ZINCRBY", 12, random => Episode.Of("ZINCRBY", Key(random), Score(random), Member(random))),
+        new("ZREM", 16, random => Episode.Of(["ZREM", AnyKey(random), .. random.Several(4, () => Member(random))])),
+        new("ZCARD", 5, random => Episode.Of("ZCARD", AnyKey(random))),
+        new("ZSCORE", 10, random => Episode.Of("ZSCORE", Key(random), Member(random))),
+        new("ZMSCORE", 5, random => Episode.Of(["ZMSCORE", Key(random), .. random.Several(5, () => Member(random))])),
+        new("ZRANK", 8, random => Episode.Of("ZRANK", Key(random), Member(random))),
+        new("ZREVRANK", 6, random => Episode.Of("ZREVRANK", Key(random), Member(random))),
+        new("ZRANGE", 40, random => Episode.Of(Range(random, "ZRANGE", Key(random), stores: false))),
+        new("ZRANGE by member", 10, random => Episode.Of([random.Word("ZRANGE"), LexKey(random), Lex(random), Lex(random), random.Word("BYLEX"), .. LexOptions(random)])),
+        new("ZREVRANGE", 8, random => Episode.Of(["ZREVRANGE", Key(random), random.Index(), random.Index(), .. WithScores(random)])),
+        new("ZRANGEBYSCORE", 10, random => Episode.Of(["ZRANGEBYSCORE", Key(random), ScoreEnd(random), ScoreEnd(random), .. WithScores(random), .. Limit(random)])),
+        new("ZREVRANGEBYSCORE", 8, random => Episode.Of(["ZREVRANGEBYSCORE", Key(random), ScoreEnd(random), ScoreEnd(random), .. Limit(random), .. WithScores(random)])),
+        new("ZRANGEBYLEX", 8, random => Episode.Of(["ZRANGEBYLEX", LexKey(random), Lex(random), Lex(random), .. Limit(random)])),
+        new("ZREVRANGEBYLEX", 8, random => Episode.Of(["ZREVRANGEBYLEX", LexKey(random), Lex(random), Lex(random), .. Limit(random)])),
+        new("ZLEXCOUNT", 6, random => Episode.Of("ZLEXCOUNT", LexKey(random), Lex(random), Lex(random))),
+        new("ZCOUNT", 8, random => Episode.Of("ZCOUNT", Key(random), ScoreEnd(random), ScoreEnd(random))),
+        new("ZRANGESTORE", 8, random => Episode.Of(Range(random, "ZRANGESTORE", Key(random), stores: true))),
+        new("ZREMRANGEBYRANK", 3, random => Episode.Of("ZREMRANGEBYRANK", AnyKey(random), random.Index(), random.Index())),
+        new("ZREMRANGEBYSCORE", 3, random => Episode.Of("ZREMRANGEBYSCORE", Key(random), ScoreEnd(random), ScoreEnd(random))),
+        new("ZREMRANGEBYLEX", 3, random => Episode.Of("ZREMRANGEBYLEX", LexKey(random), Lex(random), Lex(random))),
+        new("ZPOPMIN", 4, random => Episode.Of(["ZPOPMIN", Key(random), .. PopCount(random)])),
+        new("ZPOPMAX", 4, random => Episode.Of(["ZPOPMAX", Key(random), .. PopCount(random)])),
         new("ZMPOP", 6, ZMPop),
-        new("ZUNION", 8, d => Episode.Of(["ZUNION", .. Inputs(d, weighs: true), .. WithScores(d)])),
-        new("ZINTER", 8, d => Episode.Of(["ZINTER", .. Inputs(d, weighs: true), .. WithScores(d)])),
-        new("ZDIFF", 6, d => Episode.Of(["ZDIFF", .. Inputs(d, weighs: d.Chance(5)), .. WithScores(d)])),
+        new("ZUNION", 8, random => Episode.Of(["ZUNION", .. Inputs(random, weighs: true), .. WithScores(random)])),
+        new("ZINTER", 8, random => Episode.Of(["ZINTER", .. Inputs(random, weighs: true), .. WithScores(random)])),
+        new("ZDIFF", 6, random => Episode.Of(["ZDIFF", .. Inputs(random, weighs: random.Chance(5)), .. WithScores(random)])),
         new("ZINTERCARD", 6, ZInterCard),
-        new("ZUNIONSTORE", 5, d => Episode.Of(["ZUNIONSTORE", Key(d), .. Inputs(d, weighs: true), .. d.Chance(5) ? WithScores(d) : []])),
-        new("ZINTERSTORE", 5, d => Episode.Of(["ZINTERSTORE", Key(d), .. Inputs(d, weighs: true)])),
-        new("ZDIFFSTORE", 4, d => Episode.Of(["ZDIFFSTORE", Key(d), .. Inputs(d, weighs: false)])),
+        new("ZUNIONSTORE", 5, random => Episode.Of(["ZUNIONSTORE", Key(random), .. Inputs(random, weighs: true), .. random.Chance(5) ? WithScores(random) : []])),
+        new("ZINTERSTORE", 5, random => Episode.Of(["ZINTERSTORE", Key(random), .. Inputs(random, weighs: true)])),
+        new("ZDIFFSTORE", 4, random => Episode.Of(["ZDIFFSTORE", Key(random), .. Inputs(random, weighs: false)])),
         new("ZRANDMEMBER", 6, ZRandMember),
         new("ZSCAN", 8, ZScan),
-        new("CONFIG", 2, d => Episode.Of("CONFIG", "SET", MembersMax, d.Pick<Argument>("0", "4", "8", "8", "128"))),
-        new("OBJECT", 8, d => Episode.Of("OBJECT", "ENCODING", AnyKey(d))),
-        new("COPY", 3, d => Episode.Of("COPY", Key(d), Key(d), "REPLACE")),
-        new("RENAME", 2, d => Episode.Of("RENAME", Key(d), Key(d))),
-        new("DEL", 2, d => Episode.Of("DEL", AnyKey(d))),
-        new("EXPIRE", 2, d => Episode.Of("EXPIRE", Key(d), d.FarSeconds())),
-        new("TYPE", 2, d => Episode.Of("TYPE", AnyKey(d))),
-        new("SET", 1, d => Episode.Of("SET", Key(d), d.Value())),
-        new("HELLO", 2, d => Episode.Of("HELLO", d.Pick<Argument>("2", "3"))),
+        new("CONFIG", 2, random => Episode.Of("CONFIG", "SET", MembersMax, random.Pick<Argument>("0", "4", "8", "8", "128"))),
+        new("OBJECT", 8, random => Episode.Of("OBJECT", "ENCODING", AnyKey(random))),
+        new("COPY", 3, random => Episode.Of("COPY", Key(random), Key(random), "REPLACE")),
+        new("RENAME", 2, random => Episode.Of("RENAME", Key(random), Key(random))),
+        new("DEL", 2, random => Episode.Of("DEL", AnyKey(random))),
+        new("EXPIRE", 2, random => Episode.Of("EXPIRE", Key(random), random.FarSeconds())),
+        new("TYPE", 2, random => Episode.Of("TYPE", AnyKey(random))),
+        new("SET", 1, random => Episode.Of("SET", Key(random), random.Value())),
+        new("HELLO", 2, random => Episode.Of("HELLO", random.Pick<Argument>("2", "3"))),
     ]);
 
-    /// <summary>The parameters that a stream begins with.</summary>
+    /// <summary>The parameters at the start of a stream.</summary>
     public static readonly string[] Restore = [$"CONFIG SET {MembersMax} 8", "CONFIG SET zset-max-listpack-value 20"];
 
     /// <summary>Whether the first key of a command is one of those with equal scores.</summary>
     public static bool IsLexicographic(byte[][] command) => command.Length > 1 && LexKeyPool.Any(key => key.Bytes.AsSpan().SequenceEqual(command[1]));
 
-    private static Argument Key(Draw d) => d.Chance(92) ? d.Pick(KeyPool) : d.Chance(50) ? "nosuchset" : d.Key();
+    private static Argument Key(RandomSource random) => random.Chance(92) ? random.Pick(KeyPool) : random.Chance(50) ? "nosuchset" : random.Key();
 
-    private static Argument LexKey(Draw d) => d.Pick(LexKeyPool);
+    private static Argument LexKey(RandomSource random) => random.Pick(LexKeyPool);
 
-    private static Argument AnyKey(Draw d) => d.Chance(80) ? Key(d) : LexKey(d);
+    private static Argument AnyKey(RandomSource random) => random.Chance(80) ? Key(random) : LexKey(random);
 
-    private static Argument Member(Draw d) => d.Chance(60) ? d.Pick(MemberPool[..12]) : d.Pick(MemberPool);
+    private static Argument Member(RandomSource random) => random.Chance(60) ? random.Pick(MemberPool[..12]) : random.Pick(MemberPool);
 
-    private static Argument Score(Draw d) => d.Chance(50) ? d.Pick(ScorePool[..10]) : d.Chance(92) ? d.Pick(ScorePool) : d.Pick(NotScorePool);
+    private static Argument Score(RandomSource random) => random.Chance(50) ? random.Pick(ScorePool[..10]) : random.Chance(92) ? random.Pick(ScorePool) : random.Pick(NotScorePool);
 
-    // Also what strtod takes and a score does not: blanks, nothing, numbers that overflow.
-    private static Argument ScoreEnd(Draw d)
+    // Includes text that strtod accepts and a score does not: blanks, the empty string, overflowing numbers.
+    private static Argument ScoreEnd(RandomSource random)
     {
-        Argument score = d.Chance(30) ? d.Pick<Argument>("-inf", "+inf", "inf") : Score(d);
-        return d.Chance(25) ? new Argument([(byte)'(', .. score.Bytes]) : score;
+        Argument score = random.Chance(30) ? random.Pick<Argument>("-inf", "+inf", "inf") : Score(random);
+        return random.Chance(25) ? new Argument([(byte)'(', .. score.Bytes]) : score;
     }
 
-    private static Argument Lex(Draw d) => d.Pick(LexPool);
+    private static Argument Lex(RandomSource random) => random.Pick(LexPool);
 
-    private static Argument[] WithScores(Draw d) => d.Chance(60) ? [d.Word("WITHSCORES")] : d.Chance(5) ? [d.Junk()] : [];
+    private static Argument[] WithScores(RandomSource random) => random.Chance(60) ? [random.Word("WITHSCORES")] : random.Chance(5) ? [random.Junk()] : [];
 
-    private static Argument[] Limit(Draw d) => d.Chance(60)
+    private static Argument[] Limit(RandomSource random) => random.Chance(60)
         ? []
-        : [d.Word("LIMIT"), d.Chance(90) ? d.Below(8) - 1 : d.Integer(), d.Chance(90) ? d.Below(8) - 2 : d.Integer()];
+        : [random.Word("LIMIT"), random.Chance(90) ? random.Below(8) - 1 : random.Integer(), random.Chance(90) ? random.Below(8) - 2 : random.Integer()];
 
-    private static Argument[] LexOptions(Draw d)
+    private static Argument[] LexOptions(RandomSource random)
     {
-        Argument[] limit = Limit(d);
-        return d.Chance(40) ? [d.Word("REV"), .. limit] : limit;
+        Argument[] limit = Limit(random);
+        return random.Chance(40) ? [random.Word("REV"), .. limit] : limit;
     }
 
-    private static Argument[] PopCount(Draw d) => d.Chance(50) ? [] : [d.Chance(85) ? d.Below(5) : d.Integer()];
+    private static Argument[] PopCount(RandomSource random) => random.Chance(50) ? [] : [random.Chance(85) ? random.Below(5) : random.Integer()];
 
-    private static Episode ZAdd(Draw d)
+    private static Episode ZAdd(RandomSource random)
     {
-        List<Argument> words = [d.Word("ZADD"), Key(d)];
-        int options = d.Chance(55) ? 0 : 1 + d.Below(3);
-        for (int i = 0; i < options; i++) words.Add(d.Word("NX", "XX", "GT", "LT", "CH", "INCR", "CH"));
-        for (int i = d.Chance(50) ? 0 : d.Below(6); i >= 0; i--) words.AddRange([Score(d), Member(d)]);
+        List<Argument> words = [random.Word("ZADD"), Key(random)];
+        int options = random.Chance(55) ? 0 : 1 + random.Below(3);
+        for (int i = 0; i < options; i++) words.Add(random.Word("NX", "XX", "GT", "LT", "CH", "INCR", "CH"));
+        for (int i = random.Chance(50) ? 0 : random.Below(6); i >= 0; i--) words.AddRange([Score(random), Member(random)]);
         return Episode.Of([.. words]);
     }
 
-    // By rank or score, with all options there are in any order.
-    private static Argument[] Range(Draw d, string command, Argument key, bool stores)
+    // By rank or score, with all options in any order.
+    private static Argument[] Range(RandomSource random, string command, Argument key, bool stores)
     {
-        bool byScore = d.Chance(50);
-        List<Argument> words = [d.Word(command)];
-        if (stores) words.Add(Key(d));
+        bool byScore = random.Chance(50);
+        List<Argument> words = [random.Word(command)];
+        if (stores) words.Add(Key(random));
         words.Add(key);
-        words.AddRange(byScore ? [ScoreEnd(d), ScoreEnd(d)] : [d.Index(), d.Index()]);
+        words.AddRange(byScore ? [ScoreEnd(random), ScoreEnd(random)] : [random.Index(), random.Index()]);
         List<Argument[]> options = [];
-        if (byScore) options.Add([d.Word("BYSCORE")]);
-        if (d.Chance(40)) options.Add([d.Word("REV")]);
-        if (d.Chance(byScore ? 40 : 4)) options.Add(Limit(d));
-        if (d.Chance(stores ? 3 : 60)) options.Add([d.Word("WITHSCORES")]);
-        if (d.Chance(3)) options.Add([d.Chance(50) ? d.Word("REV", "BYSCORE", "LIMIT") : d.Junk()]);
+        if (byScore) options.Add([random.Word("BYSCORE")]);
+        if (random.Chance(40)) options.Add([random.Word("REV")]);
+        if (random.Chance(byScore ? 40 : 4)) options.Add(Limit(random));
+        if (random.Chance(stores ? 3 : 60)) options.Add([random.Word("WITHSCORES")]);
+        if (random.Chance(3)) options.Add([random.Chance(50) ? random.Word("REV", "BYSCORE", "LIMIT") : random.Junk()]);
         while (options.Count > 0)
         {
-            int next = d.Below(options.Count);
+            int next = random.Below(options.Count);
             words.AddRange(options[next]);
             options.RemoveAt(next);
         }
@@ -152,52 +152,52 @@ internal static class SortedSetGenerator
         return [.. words];
     }
 
-    private static Argument[] Inputs(Draw d, bool weighs)
+    private static Argument[] Inputs(RandomSource random, bool weighs)
     {
-        int count = 1 + d.Below(3);
-        List<Argument> words = [d.Chance(95) ? count : d.Integer()];
-        for (int i = 0; i < count; i++) words.Add(Key(d));
-        if (weighs && d.Chance(40))
+        int count = 1 + random.Below(3);
+        List<Argument> words = [random.Chance(95) ? count : random.Integer()];
+        for (int i = 0; i < count; i++) words.Add(Key(random));
+        if (weighs && random.Chance(40))
         {
-            words.Add(d.Word("WEIGHTS"));
-            for (int i = 0; i < count; i++) words.Add(Score(d));
+            words.Add(random.Word("WEIGHTS"));
+            for (int i = 0; i < count; i++) words.Add(Score(random));
         }
 
-        if (weighs && d.Chance(40)) words.AddRange([d.Word("AGGREGATE"), d.Word("SUM", "MIN", "MAX", "MIN", "MAX", "AVG")]);
+        if (weighs && random.Chance(40)) words.AddRange([random.Word("AGGREGATE"), random.Word("SUM", "MIN", "MAX", "MIN", "MAX", "AVG")]);
         return [.. words];
     }
 
-    private static Episode ZMPop(Draw d)
+    private static Episode ZMPop(RandomSource random)
     {
-        int count = 1 + d.Below(3);
-        List<Argument> words = [d.Word("ZMPOP"), d.Chance(93) ? count : d.Integer()];
-        for (int i = 0; i < count; i++) words.Add(Key(d));
-        words.Add(d.Word("MIN", "MAX"));
-        if (d.Chance(50)) words.AddRange([d.Word("COUNT"), d.Chance(85) ? d.Below(4) : d.Integer()]);
-        if (d.Chance(4)) words.AddRange([d.Word("COUNT", "MIN"), "2"]);
+        int count = 1 + random.Below(3);
+        List<Argument> words = [random.Word("ZMPOP"), random.Chance(93) ? count : random.Integer()];
+        for (int i = 0; i < count; i++) words.Add(Key(random));
+        words.Add(random.Word("MIN", "MAX"));
+        if (random.Chance(50)) words.AddRange([random.Word("COUNT"), random.Chance(85) ? random.Below(4) : random.Integer()]);
+        if (random.Chance(4)) words.AddRange([random.Word("COUNT", "MIN"), "2"]);
         return Episode.Of([.. words]);
     }
 
-    private static Episode ZInterCard(Draw d)
+    private static Episode ZInterCard(RandomSource random)
     {
-        Argument[] inputs = Inputs(d, weighs: d.Chance(3));
-        return d.Chance(50) ? Episode.Of(["ZINTERCARD", .. inputs]) : Episode.Of(["ZINTERCARD", .. inputs, d.Word("LIMIT"), d.Chance(85) ? d.Below(4) : d.Integer()]);
+        Argument[] inputs = Inputs(random, weighs: random.Chance(3));
+        return random.Chance(50) ? Episode.Of(["ZINTERCARD", .. inputs]) : Episode.Of(["ZINTERCARD", .. inputs, random.Word("LIMIT"), random.Chance(85) ? random.Below(4) : random.Integer()]);
     }
 
-    // Large negative counts ask for as many members: they stay away.
-    private static Episode ZRandMember(Draw d)
+    // No large negative counts, because the reply has that many members.
+    private static Episode ZRandMember(RandomSource random)
     {
-        Argument key = Key(d);
-        if (d.Chance(30)) return Episode.Of("ZRANDMEMBER", key);
-        Argument count = d.Chance(85) ? d.Below(40) - 15 : d.Pick<Argument>("9223372036854775807", "-9223372036854775808", "9223372036854775808", "abc", "", "1.5");
-        return Episode.Of(["ZRANDMEMBER", key, count, .. WithScores(d)]);
+        Argument key = Key(random);
+        if (random.Chance(30)) return Episode.Of("ZRANDMEMBER", key);
+        Argument count = random.Chance(85) ? random.Below(40) - 15 : random.Pick<Argument>("9223372036854775807", "-9223372036854775808", "9223372036854775808", "abc", "", "1.5");
+        return Episode.Of(["ZRANDMEMBER", key, count, .. WithScores(random)]);
     }
 
-    private static Episode ZScan(Draw d)
+    private static Episode ZScan(RandomSource random)
     {
-        List<Argument> words = [d.Word("ZSCAN"), AnyKey(d), d.Chance(90) ? "0" : d.Pick<Argument>("1", "abc", "18446744073709551615", "18446744073709551616")];
-        if (d.Chance(40)) words.AddRange([d.Word("MATCH"), d.Chance(50) ? d.Pattern() : d.Pick<Argument>("a*", "[a-c]", "?")]);
-        words.AddRange(d.Chance(80) ? [d.Word("COUNT"), "1000"] : d.Chance(70) ? [] : [d.Word("COUNT"), d.Integer()]);
+        List<Argument> words = [random.Word("ZSCAN"), AnyKey(random), random.Chance(90) ? "0" : random.Pick<Argument>("1", "abc", "18446744073709551615", "18446744073709551616")];
+        if (random.Chance(40)) words.AddRange([random.Word("MATCH"), random.Chance(50) ? random.Pattern() : random.Pick<Argument>("a*", "[a-c]", "?")]);
+        words.AddRange(random.Chance(80) ? [random.Word("COUNT"), "1000"] : random.Chance(70) ? [] : [random.Word("COUNT"), random.Integer()]);
         return Episode.Of([.. words]);
     }
 }

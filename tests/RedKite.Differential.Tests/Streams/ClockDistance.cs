@@ -3,22 +3,22 @@ using System.Diagnostics;
 namespace RedKite.Differential.Tests.Streams;
 
 /// <summary>
-/// How far apart in time the two servers may have executed a command. Both do it between its sending and the last of both
-/// replies, so the longest exchange since the servers were emptied bounds the distance: a machine that stops for seconds in
-/// between makes it longer, and a reply about time is compared with what was possible.
+/// The maximum time between the executions of a command on the two servers. Both execute it between its sending and the last
+/// reply, so the longest exchange since the servers were emptied is a bound: if the machine stalls, the bound grows, and
+/// comparisons of times allow for it.
 /// </summary>
 internal static class ClockDistance
 {
-    // What rounding to seconds and clocks that are read now and then account for.
-    private const long LeastMs = 3_000;
+    // Allows for rounding to seconds and for cached clocks.
+    private const long MinMs = 3_000;
 
     private static long _longestMs;
 
-    /// <summary>A time that began with one command and was asked for by another is so far apart at most.</summary>
-    public static long Ms => LeastMs + (2 * _longestMs);
+    /// <summary>The maximum difference of a time that one command started and another reads.</summary>
+    public static long Ms => MinMs + (2 * _longestMs);
 
     public static void Reset() => _longestMs = 0;
 
-    /// <summary>An exchange with both servers that began at a <see cref="Stopwatch"/> timestamp is over.</summary>
-    public static void NoteExchange(long startTimestamp) => _longestMs = Math.Max(_longestMs, (long)Stopwatch.GetElapsedTime(startTimestamp).TotalMilliseconds);
+    /// <summary>Records an exchange with both servers that began at a <see cref="Stopwatch"/> timestamp.</summary>
+    public static void RecordExchange(long startTimestamp) => _longestMs = Math.Max(_longestMs, (long)Stopwatch.GetElapsedTime(startTimestamp).TotalMilliseconds);
 }

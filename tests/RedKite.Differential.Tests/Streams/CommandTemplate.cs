@@ -2,10 +2,10 @@ using RedKite.Differential.Tests.Generators;
 
 namespace RedKite.Differential.Tests.Streams;
 
-/// <summary>How one command is drawn: its name for reports, how often relative to the others, and its arguments.</summary>
-internal sealed record CommandTemplate(string Name, int Weight, Func<Draw, Episode> Draw);
+/// <summary>Generates one command: its name for reports, its weight, and its arguments.</summary>
+internal sealed record CommandTemplate(string Name, int Weight, Func<RandomSource, Episode> Generate);
 
-/// <summary>The templates of one family of commands, in that family's file.</summary>
+/// <summary>The templates of one command family, in that family's file.</summary>
 internal sealed record CommandFamily(string Name, CommandTemplate[] Templates);
 
 /// <summary>All families. A new family is a file in Generators and a row here.</summary>

@@ -3,7 +3,7 @@ using RedKite.Testing;
 
 namespace RedKite.Differential.Tests.Streams;
 
-/// <summary>One command and the replies that both servers gave to it.</summary>
+/// <summary>A command and both servers' replies.</summary>
 internal sealed record Comparison(byte[][] Command, RespValue Oracle, RespValue Subject)
 {
     public string Name => Word(0);
@@ -12,11 +12,11 @@ internal sealed record Comparison(byte[][] Command, RespValue Oracle, RespValue 
     public string Word(int index) => index < Command.Length ? Encoding.Latin1.GetString(Command[index]).ToUpperInvariant() : "";
 }
 
-/// <summary>Where the two servers differ.</summary>
-/// <param name="StepIndex">The step of the stream; its length if the keyspaces differed at the end.</param>
+/// <summary>A difference between the two servers.</summary>
+/// <param name="StepIndex">The index of the step, or the stream's length if the keyspaces differed at the end.</param>
 internal sealed record Difference(int StepIndex, byte[][] Command, string Oracle, string Subject)
 {
-    // Replies can be whole command tables: what a person reads is the place where they part.
+    // Replies can be whole command tables, so reports show an excerpt around the first difference.
     private const int ShownMax = 1_500;
     private const int ShownBefore = 200;
 

@@ -5,15 +5,15 @@ using RedKite.Testing;
 namespace RedKite.Differential.Tests.Streams;
 
 /// <summary>
-/// Compares what both servers hold after a stream: in every database the keys, and for each key its type, encoding, expiry
-/// and value. It also holds the system under test to itself: a scan in small steps finds what KEYS finds, and every value
-/// is the same after it was saved and read again.
+/// Compares the contents of both servers after a stream: the keys of every database, and each key's type, encoding, expiry
+/// and value. Also checks the system under test for consistency: a scan in small steps finds the same keys as KEYS, and every
+/// value survives a save and reload.
 /// </summary>
 internal static class KeyspaceComparison
 {
     private const int ScanStepsMax = 10_000;
 
-    // By type: the questions whose replies are the value of a key that stands for KEY, each in an order that does not depend on the encoding.
+    // By type: queries whose replies are the value of the key KEY, in an order that does not depend on the encoding.
     private static readonly Dictionary<string, string[]> ValueCommands = new()
     {
         ["string"] = ["GET KEY"],
@@ -32,7 +32,7 @@ internal static class KeyspaceComparison
         {
             long start = Stopwatch.GetTimestamp();
             Comparison comparison = new(command, oracle.Run(command), subject.Run(command));
-            ClockDistance.NoteExchange(start);
+            ClockDistance.RecordExchange(start);
             bool same = comparison.Oracle.Equals(comparison.Subject) || AllowedDifferences.Allow(comparison);
             return same ? null : Difference.Of(stepIndex, comparison);
         }
@@ -63,7 +63,7 @@ internal static class KeyspaceComparison
             if (CompareScan(subject, keys) is { } missed) return new Difference(stepIndex, CommandLine.Split("SCAN 0 COUNT 3"), keys.ToString(), missed);
         }
 
-        // Last, because a value that was read again is kept in the form that is the best for it now.
+        // Last, because reloading may change a value's encoding.
         return CompareReloaded(subject) is { } changed ? new Difference(stepIndex, CommandLine.Split("DEBUG RELOAD"), "the same values", changed) : null;
     }
 
@@ -71,7 +71,7 @@ internal static class KeyspaceComparison
     {
         List<(int Database, byte[] Key, RespValue Digest)> values = [];
 
-        // Sorted sets that may be packed when they are read, and then their zeros lose the sign, as they do in Redis.
+        // Sorted sets that become packed on reload: as in Redis, zeros lose their sign then.
         HashSet<(int Database, string Key)> signedZeros = [];
         for (int database = 0; database < ServerPair.Databases; database++)
         {

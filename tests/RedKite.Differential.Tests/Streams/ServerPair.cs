@@ -6,8 +6,8 @@ using RedKite.Testing;
 namespace RedKite.Differential.Tests.Streams;
 
 /// <summary>
-/// The oracle and the system under test, started with the same options. Each has a control connection for questions that
-/// belong to no stream.
+/// The oracle and the system under test, started with the same options. Each has a control connection for queries outside
+/// of streams.
 /// </summary>
 internal sealed class ServerPair : IDisposable
 {
@@ -35,10 +35,10 @@ internal sealed class ServerPair : IDisposable
 
     public static ServerPair Start(params string[] options) => new(ServerProgram.UnderTest, options);
 
-    /// <summary>The oracle beside a second subject, for tests of the comparison itself.</summary>
+    /// <summary>The oracle and another server as the subject, for tests of the comparison itself.</summary>
     public static ServerPair StartTwins(ServerProgram subject, params string[] options) => new(subject, options);
 
-    /// <summary>Makes both servers as good as new: no keys, the configuration of the start, empty logs.</summary>
+    /// <summary>Resets both servers: no keys, the initial configuration, empty logs.</summary>
     public void Reset()
     {
         Oracle.Reset();
@@ -46,19 +46,19 @@ internal sealed class ServerPair : IDisposable
         ClockDistance.Reset();
     }
 
-    /// <summary>Waits until something is true of both servers, each asked over its control connection.</summary>
+    /// <summary>Waits until a condition holds on both servers, checked over their control connections.</summary>
     public void WaitUntil(Func<RespConnection, bool> condition, string what)
     {
         foreach (Side side in (Side[])[Oracle, Subject]) side.WaitUntil(condition, what);
     }
 
-    /// <summary>Waits until both servers have so many connections, that of control included.</summary>
+    /// <summary>Waits until both servers have this many connections, including the control connection.</summary>
     public void WaitForConnections(int count) => WaitUntil(control => Info(control, "clients", "connected_clients") == count, $"{count} connections");
 
-    /// <summary>Waits until so many clients wait for a key on both servers.</summary>
+    /// <summary>Waits until this many clients are blocked on both servers.</summary>
     public void WaitForBlocked(int count) => WaitUntil(control => Info(control, "clients", "blocked_clients") == count, $"{count} clients that wait");
 
-    /// <summary>A number that INFO tells.</summary>
+    /// <summary>A numeric field of INFO.</summary>
     public static long Info(RespConnection control, string section, string field)
     {
         string line = control.Run($"INFO {section}").Text.Split("\r\n").First(line => line.StartsWith(field + ":", StringComparison.Ordinal));
@@ -79,7 +79,7 @@ internal sealed class ServerPair : IDisposable
 
         public ServerProcess Server { get; private set; } = ServerProcess.Start(program, options);
 
-        /// <summary>Where streams connect to: the server, or a proxy before it that spoils what passes.</summary>
+        /// <summary>The address that streams connect to: the server, or a proxy in front of it that alters the traffic.</summary>
         public int Port => _proxyPort ?? Server.Port;
 
         public RespConnection Control => _control ??= RespConnection.Connect(Server.Port);
@@ -88,7 +88,7 @@ internal sealed class ServerPair : IDisposable
 
         public void Reset()
         {
-            // A stream that crashes a server must not spoil those after it, and can be shrunk too.
+            // A crash must not affect later streams, and its stream can be shrunk too.
             if (Server.HasExited)
             {
                 Server.Dispose();
@@ -99,7 +99,7 @@ internal sealed class ServerPair : IDisposable
             _control = null;
             foreach (string command in (string[])["CLIENT UNPAUSE", .. ServerGenerator.Restore, HyperLogLogGenerator.Restore, SetGenerator.Restore, .. SortedSetGenerator.Restore, "FLUSHALL", "SLOWLOG RESET", "LATENCY RESET"]) Control.Run(command);
 
-            // Connections of the stream before may not have been noticed as closed, and CLIENT LIST would show them.
+            // Closed connections of the previous stream may still be open on the server and appear in CLIENT LIST.
             WaitUntil(control => Info(control, "clients", "connected_clients") == 1, "no connection but that of control");
         }
 

@@ -1,8 +1,8 @@
 namespace RedKite.Differential.Tests.Streams;
 
 /// <summary>
-/// Makes a failing stream small by delta debugging: remove halves, then smaller and smaller parts, keep what still fails,
-/// until no single step can go. Each try replays on emptied servers.
+/// Shrinks a failing stream by delta debugging: removes halves, then smaller and smaller parts, and keeps what still fails,
+/// until no single step can be removed. Each attempt replays the stream on emptied servers.
 /// </summary>
 internal static class Shrinker
 {
@@ -10,7 +10,7 @@ internal static class Shrinker
     private static readonly TimeSpan TimeMax = TimeSpan.FromSeconds(8);
 
     /// <summary>Returns the smallest stream found and its difference. Steps after the failing one are dropped first.</summary>
-    /// <remarks>A candidate fails if the same command differs: removing commands can bring up other differences.</remarks>
+    /// <remarks>A candidate fails if the same command differs, because removing commands can cause other differences.</remarks>
     public static (List<Step> Steps, Difference Difference) Shrink(IReadOnlyList<Step> steps, Difference difference, Func<IReadOnlyList<Step>, Difference?> run)
     {
         bool atEnd = difference.StepIndex == steps.Count;
@@ -26,7 +26,7 @@ internal static class Shrinker
         for (int part = Math.Max(1, smallest.Count / 2); ;)
         {
             bool removed = false;
-            // From the end: what matters is mostly shortly before the failure.
+            // From the end: the relevant steps are mostly shortly before the failure.
             for (int start = smallest.Count - part; start > -part; start -= part)
             {
                 if (DateTime.UtcNow > deadline) return (smallest, difference);

@@ -4,8 +4,8 @@ using System.Net.Sockets;
 namespace RedKite.Differential.Tests.Streams;
 
 /// <summary>
-/// Stands before the system under test and spoils what passes, to prove that the comparison notices. It relays chunk by chunk:
-/// a pattern is found if its command or reply came in one piece, which holds for commands that are not pipelined.
+/// A proxy in front of the system under test that alters the traffic, to prove that the comparison notices. It works by chunk:
+/// a pattern is found if its command or reply arrives in one piece, which holds for commands that are not pipelined.
 /// </summary>
 internal sealed class SpoilingProxy : IDisposable
 {
@@ -66,7 +66,7 @@ internal sealed class SpoilingProxy : IDisposable
         }
         catch (Exception e) when (e is SocketException or ObjectDisposedException or InvalidOperationException)
         {
-            // One end has gone: so does the thread.
+            // One end was closed, so the thread ends.
         }
     })
     { IsBackground = true }.Start();

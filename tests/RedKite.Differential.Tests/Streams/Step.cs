@@ -15,18 +15,18 @@ internal readonly record struct Argument(byte[] Bytes)
 }
 
 /// <summary>
-/// What a template draws: commands that only make sense together, such as a short expiry, the wait for it and the look
-/// at what is left. An episode is kept or removed as a whole when a failing stream is shrunk.
+/// What a template generates: commands that only make sense together, such as a short expiry, the wait for it and the
+/// command after it. Shrinking keeps or removes an episode as a whole.
 /// </summary>
 internal sealed record Episode(IReadOnlyList<byte[][]> Commands)
 {
-    /// <summary>How long both servers are left alone after the commands.</summary>
+    /// <summary>The pause on both servers after the commands.</summary>
     public int WaitMs { get; init; }
 
-    /// <summary>What follows the wait.</summary>
+    /// <summary>The commands after the pause.</summary>
     public IReadOnlyList<byte[][]> CommandsAfterWait { get; init; } = [];
 
-    /// <summary>The connection is given up afterwards, because the commands close it.</summary>
+    /// <summary>Whether the connection is replaced afterwards, because the commands close it.</summary>
     public bool ClosesConnection { get; init; }
 
     public static Episode Of(params Argument[] words) => new([[.. words.Select(word => word.Bytes)]]);
@@ -35,11 +35,11 @@ internal sealed record Episode(IReadOnlyList<byte[][]> Commands)
 
     public Episode Then(Episode next) => next with { Commands = [.. Commands, .. next.Commands] };
 
-    public Episode ThenWait(int waitMs, params Argument[] words) => this with { WaitMs = waitMs, CommandsAfterWait = Of(words).Commands };
+    public Episode ThenWaitAndRun(int waitMs, params Argument[] words) => this with { WaitMs = waitMs, CommandsAfterWait = Of(words).Commands };
 }
 
-/// <summary>An episode at its place in a stream.</summary>
-/// <param name="Connection">Which of the stream's connections sends it.</param>
+/// <summary>An episode at its position in a stream.</summary>
+/// <param name="Connection">The index of the connection that sends it.</param>
 /// <param name="EndsBatch">Whether its replies are awaited before anything else is sent.</param>
 internal sealed record Step(int Connection, Episode Episode, bool EndsBatch)
 {

@@ -5,7 +5,7 @@ namespace RedKite.Differential.Tests.Streams;
 
 /// <summary>
 /// Turns a seed into a stream: episodes of all families by weight, spread over connections and batches. The same seed and
-/// count always give the same stream.
+/// count always produce the same stream.
 /// </summary>
 internal static class StreamGenerator
 {
@@ -16,18 +16,18 @@ internal static class StreamGenerator
 
     public static List<Step> Generate(int seed, int count, IReadOnlyList<CommandFamily> families)
     {
-        Draw draw = new(seed);
+        RandomSource random = new(seed);
         CommandTemplate[] templates = [.. families.SelectMany(family => family.Templates)];
         int totalWeight = templates.Sum(template => template.Weight);
         List<Step> steps = new(count);
         while (steps.Count < count)
         {
-            int connection = draw.Below(Connections);
-            int batch = draw.Chance(50) ? 1 : 1 + draw.Below(BatchStepsMax);
+            int connection = random.Below(Connections);
+            int batch = random.Chance(50) ? 1 : 1 + random.Below(BatchStepsMax);
             for (int i = 1; i <= batch; i++)
             {
-                Episode episode = PickTemplate(templates, draw.Below(totalWeight)).Draw(draw);
-                if (draw.Chance(DamagePercent)) episode = Damage(episode, draw);
+                Episode episode = PickTemplate(templates, random.Below(totalWeight)).Generate(random);
+                if (random.Chance(DamagePercent)) episode = Damage(episode, random);
                 bool ends = i == batch || episode.WaitMs > 0 || episode.ClosesConnection;
                 steps.Add(new Step(connection, episode, ends));
                 if (ends) break;
@@ -49,43 +49,43 @@ internal static class StreamGenerator
     }
 
     /// <summary>
-    /// An argument too few, too many or replaced, or a name in other letters; no damage at all if no reply would be the right one.
-    /// Replacements are never a valid short expiry.
+    /// Adds, removes or replaces an argument, or changes the case of the name; leaves the command alone if its reply would not
+    /// be determined. Replacements are never a valid short expiry.
     /// </summary>
-    internal static Episode Damage(Episode episode, Draw draw)
+    internal static Episode Damage(Episode episode, RandomSource random)
     {
-        // DEBUG can sleep for as long as it is told.
+        // DEBUG SLEEP takes any duration.
         if (episode.Commands.Count > 1 || episode.ClosesConnection || episode.Commands[0][0].AsSpan().SequenceEqual("DEBUG"u8)) return episode;
         List<byte[]> words = [.. episode.Commands[0]];
         int replaced = 0;
-        switch (draw.Below(4))
+        switch (random.Below(4))
         {
             case 0 when words.Count > 1: words.RemoveAt(words.Count - 1); break;
-            case 1: words.Add(draw.Junk().Bytes); break;
+            case 1: words.Add(random.Junk().Bytes); break;
             case 2 when words.Count > 1:
-                replaced = 1 + draw.Below(words.Count - 1);
-                words[replaced] = draw.Junk().Bytes;
+                replaced = 1 + random.Below(words.Count - 1);
+                words[replaced] = random.Junk().Bytes;
                 break;
-            default: words[0] = Encoding.UTF8.GetBytes(draw.ChangeCase(Encoding.UTF8.GetString(words[0]))); break;
+            default: words[0] = Encoding.UTF8.GetBytes(random.ChangeCase(Encoding.UTF8.GetString(words[0]))); break;
         }
 
         return IsComparable(words, episode.Commands[0], replaced) ? new Episode([[.. words]]) : episode;
     }
 
-    // Whether there is one right reply to a damaged command, and the state that it leaves is one.
+    // Whether the reply to a mutated command and the resulting state are determined.
     private static bool IsComparable(List<byte[]> words, byte[][] undamaged, int replaced)
     {
-        // An id from each server's clock would keep two streams of entries apart for good.
+        // Ids from each server's clock would make two streams differ permanently.
         string name = Upper(words[0]);
         bool takesClock = name == "XADD" && words.Exists(word => word is [(byte)'*']);
 
-        // XREAD BLOCK 0 waits for an entry that nobody adds.
+        // XREAD BLOCK 0 would block forever.
         bool waits = name == "XREAD" && replaced > 1 && Upper(words[replaced - 1]) == "BLOCK";
 
-        // Two members at one place are equally far away, and their order is nobody's: GEOADD key [options] longitude latitude member ...
+        // Two members at the same position have the same distance and no defined order: GEOADD key [options] longitude latitude member ...
         bool sharesPlace = name == "GEOADD" && replaced >= 4 && (words.Count - 1 - replaced) % 3 == 0;
 
-        // Ranges by member are defined only where all scores are the same, which is why those sets have keys of their own.
+        // Ranges by member are only defined for equal scores, so those sets have keys of their own.
         bool mixesScores = SortedSetGenerator.IsLexicographic(undamaged) && (replaced == 1 || (name == "ZADD" && replaced > 1));
         return !takesClock && !waits && !sharesPlace && !mixesScores;
     }

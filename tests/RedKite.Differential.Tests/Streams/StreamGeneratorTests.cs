@@ -2,7 +2,7 @@ using System.Text;
 
 namespace RedKite.Differential.Tests.Streams;
 
-/// <summary>What damage may not do: a stream that leaves what is defined fails for some seeds, and nobody's fault is found.</summary>
+/// <summary>Limits of mutation: a stream with undefined results would fail for some seeds without a defect.</summary>
 public sealed class StreamGeneratorTests
 {
     private const int Draws = 20_000;
@@ -34,8 +34,8 @@ public sealed class StreamGeneratorTests
 
     private static List<string[]> Damaged(params string[] command)
     {
-        Draw draw = new(1);
+        RandomSource random = new(1);
         Episode episode = Episode.Of([.. command.Select(word => (Argument)word)]);
-        return [.. Enumerable.Range(0, Draws).Select(_ => (string[])[.. StreamGenerator.Damage(episode, draw).Commands[0].Select(word => Encoding.Latin1.GetString(word))])];
+        return [.. Enumerable.Range(0, Draws).Select(_ => (string[])[.. StreamGenerator.Damage(episode, random).Commands[0].Select(word => Encoding.Latin1.GetString(word))])];
     }
 }

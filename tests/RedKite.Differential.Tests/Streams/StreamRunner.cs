@@ -4,8 +4,8 @@ using RedKite.Testing;
 namespace RedKite.Differential.Tests.Streams;
 
 /// <summary>
-/// Sends a stream to both servers, cut into chunks at random places, and compares each reply byte by byte. Batches go one
-/// after the other, so that the order of commands of several connections is the same on both sides.
+/// Sends a stream to both servers, cut into chunks at random positions, and compares each reply byte by byte. Batches are
+/// sequential, so the order of commands over several connections is the same on both sides.
 /// </summary>
 internal sealed class StreamRunner(ServerPair pair, int chunkSeed, int chunksMax)
 {
@@ -14,10 +14,10 @@ internal sealed class StreamRunner(ServerPair pair, int chunkSeed, int chunksMax
     private readonly RespConnection?[] _oracle = new RespConnection?[StreamGenerator.Connections];
     private readonly RespConnection?[] _subject = new RespConnection?[StreamGenerator.Connections];
 
-    /// <summary>How many commands were sent by all runners, for the report of a run.</summary>
+    /// <summary>The number of commands sent by all runners, for the report of a run.</summary>
     public static long CommandsSent { get; private set; }
 
-    /// <summary>Runs a stream on fresh servers; null if there is no difference that is not allowed.</summary>
+    /// <summary>Runs a stream on emptied servers; returns null if all differences are allowed.</summary>
     public static Difference? Run(ServerPair pair, IReadOnlyList<Step> steps, int chunkSeed, int chunksMax = ChunksMaxDefault)
     {
         pair.Reset();
@@ -56,7 +56,7 @@ internal sealed class StreamRunner(ServerPair pair, int chunkSeed, int chunksMax
         return null;
     }
 
-    // One batch on one connection of both servers.
+    // Runs one batch on one connection of both servers.
     private Difference? Exchange(int connection, List<(int Step, byte[][] Command)> commands, Random chunks)
     {
         RespConnection oracle = _oracle[connection] ??= RespConnection.Connect(pair.Oracle.Port);
@@ -74,7 +74,7 @@ internal sealed class StreamRunner(ServerPair pair, int chunkSeed, int chunksMax
         {
             CommandsSent++;
             Comparison comparison = new(command, oracle.Read(), subject.Read());
-            ClockDistance.NoteExchange(start);
+            ClockDistance.RecordExchange(start);
             bool same = oracle.LastBytes.SequenceEqual(subject.LastBytes) && comparison.Oracle.Equals(comparison.Subject);
             if (!same && !AllowedDifferences.Allow(comparison)) return Difference.Of(step, comparison);
             if (comparison.Subject.IsTimeout) return new Difference(step, command, "(neither server replied)", "");

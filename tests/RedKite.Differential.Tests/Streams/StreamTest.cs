@@ -4,25 +4,25 @@ using System.Text;
 
 namespace RedKite.Differential.Tests.Streams;
 
-/// <summary>Runs the stream of a seed and, if the servers differ, writes a report that is enough to mend the fault.</summary>
+/// <summary>Runs the stream of a seed and, if the servers differ, writes a report for debugging.</summary>
 internal static class StreamTest
 {
     public const string SeedVariable = "REDKITE_SEED";
     public const string StepsVariable = "REDKITE_STEPS";
 
-    /// <summary>Names of commands, separated by commas: only their templates are drawn, for work on a few of them; OBJECT means all its subcommands.</summary>
+    /// <summary>Comma-separated command names to restrict the templates to; OBJECT means all its subcommands.</summary>
     public const string CommandsVariable = "REDKITE_COMMANDS";
 
     private const int LastCommands = 20;
-    private const int ExitWaitMs = 5_000;  // a crash takes a moment between the closed socket and the end
+    private const int ExitWaitMs = 5_000;  // a crashing process closes its socket before it exits
     private const int LineMax = 200;
-    private const int ShownStepsMax = 100;   // a crash by chance cannot be shrunk
-    private const int OutputLines = 60;      // room for a stack trace
+    private const int ShownStepsMax = 100;   // a nondeterministic crash cannot be shrunk
+    private const int OutputLines = 60;      // enough for a stack trace
     public static int? Seed => Read(SeedVariable);
 
     public static int StepsOr(int usual) => Read(StepsVariable) ?? usual;
 
-    /// <summary>Null if all replies were the same or allowed to differ, otherwise the report.</summary>
+    /// <summary>Returns null if all replies were equal or allowed to differ, otherwise the report.</summary>
     public static string? Run(ServerPair pair, int seed, int count, IReadOnlyList<CommandFamily> families)
     {
         families = OnlyChosen(families);
@@ -52,7 +52,7 @@ internal static class StreamTest
         }
 
         report.Append("Last commands:\n").AppendJoin('\n', steps.Take(difference.StepIndex + 1).TakeLast(LastCommands).Select(step => Shorten(step.ToString()))).Append('\n');
-        if (pair.Subject.Server.WaitForExit(0) is not null) return report.ToString(); // nothing is left to shrink with
+        if (pair.Subject.Server.WaitForExit(0) is not null) return report.ToString(); // shrinking needs a running server
         Stopwatch clock = Stopwatch.StartNew();
         (List<Step> smallest, Difference smallestDifference) = Shrinker.Shrink(steps, difference, candidate => StreamRunner.Run(pair, candidate, seed));
         report.Append(CultureInfo.InvariantCulture, $"Smallest transcript found in {clock.ElapsedMilliseconds} ms ({smallest.Count} steps):\n");

@@ -3,7 +3,7 @@ using RedKite.Testing;
 
 namespace RedKite.Differential.Tests.Transcripts;
 
-/// <summary>A password set at the start: what may be done without it, and the ways to give it.</summary>
+/// <summary>A password set at the start: what is allowed without it, and the ways to authenticate.</summary>
 public sealed class AuthenticationTests(AuthenticationTests.Servers servers) : IClassFixture<AuthenticationTests.Servers>
 {
     [Fact]
@@ -70,7 +70,7 @@ public sealed class AuthenticationTests(AuthenticationTests.Servers servers) : I
         connection.Run("GET none");
     }
 
-    // Redis 7.0 logs in as soon as it meets AUTH; since 7.2 a wrong option behind it lets the whole HELLO fail.
+    // Redis 7.0 authenticates as soon as it parses AUTH; since 7.2 a later invalid option fails the whole HELLO.
     [Theory]
     [InlineData("HELLO 3 AUTH default secret SETNAME")]
     [InlineData("HELLO 3 AUTH default secret NOSUCH")]

@@ -2,7 +2,7 @@ using RedKite.Testing;
 
 namespace RedKite.Differential.Tests.Transcripts;
 
-/// <summary>Clients that wait, step by step, on both servers.</summary>
+/// <summary>Transcripts with blocked clients, on both servers.</summary>
 [Collection(TranscriptCollection.Name)]
 public sealed class BlockingTests(TranscriptServers servers) : TranscriptTests(servers)
 {

@@ -6,14 +6,14 @@ namespace RedKite.Differential.Tests.Transcripts;
 
 /// <summary>
 /// Runs a transcript of several clients on both servers and compares every reply. Each line is one client's step, which
-/// has happened on both servers before the next begins:
+/// completes on both servers before the next begins:
 /// <code>
 /// A: RPUSH k x          sends a command and reads its reply
-/// A waits: BLPOP k 0    sends a command, and the server has one more client that waits
+/// A waits: BLPOP k 0    sends a command, and the server has one more blocked client
 /// A sends: PING         sends a command and reads nothing
 /// A gets                reads a reply
 /// A gets nothing        no reply comes for a while
-/// A closes              the connection ends, and both servers have noticed
+/// A closes              closes the connection, and both servers have noticed
 /// </code>
 /// </summary>
 internal sealed partial class ClientScript(ServerPair pair) : IDisposable

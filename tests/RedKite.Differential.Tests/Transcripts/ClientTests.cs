@@ -2,7 +2,7 @@ using RedKite.Testing;
 
 namespace RedKite.Differential.Tests.Transcripts;
 
-/// <summary>CLIENT subcommands that take several connections or say nothing.</summary>
+/// <summary>CLIENT subcommands that need several connections or send no reply.</summary>
 [Collection(TranscriptCollection.Name)]
 public sealed class ClientTests(TranscriptServers servers) : TranscriptTests(servers)
 {
@@ -194,7 +194,7 @@ public sealed class ClientTests(TranscriptServers servers) : TranscriptTests(ser
         connection.Run(command);
     }
 
-    // What Redis has since 7.2 and 7.4; the oracle is older, so the replies are stated here.
+    // Behaviour of Redis 7.2 and 7.4; the oracle is older, so the replies are stated here.
     [Fact]
     public void Later_subcommands_reply_as_in_Redis_7_4()
     {

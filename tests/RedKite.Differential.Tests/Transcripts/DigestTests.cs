@@ -2,7 +2,7 @@ using RedKite.Testing;
 
 namespace RedKite.Differential.Tests.Transcripts;
 
-/// <summary>DEBUG DIGEST and DIGEST-VALUE: the same data has the digest that Redis gives it.</summary>
+/// <summary>DEBUG DIGEST and DIGEST-VALUE equal Redis's for equal data.</summary>
 [Collection(TranscriptCollection.Name)]
 public sealed class DigestTests(TranscriptServers servers) : TranscriptTests(servers)
 {

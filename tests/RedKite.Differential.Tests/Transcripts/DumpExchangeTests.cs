@@ -6,8 +6,8 @@ using RedKite.Testing;
 namespace RedKite.Differential.Tests.Transcripts;
 
 /// <summary>
-/// Both servers hold the same values; then each gets what the other dumped of them, and they still hold the same. Limits
-/// are small, so that every encoding comes up.
+/// Both servers have the same values; then each restores the other's dumps, and they still have the same values. Limits are
+/// small, so that every encoding occurs.
 /// </summary>
 public sealed class DumpExchangeTests
 {
@@ -68,7 +68,7 @@ public sealed class DumpExchangeTests
         Assert.Equal(8, Exchange(pair, compresses));
     }
 
-    // Gives each server the other's values, in place of its own, and compares all there is; tells how many values.
+    // Replaces each server's values with the other's dumps, compares the keyspaces, and returns the number of values.
     private static int Exchange(ServerPair pair, bool compresses)
     {
         RespConnection oracle = pair.Oracle.Control;
@@ -109,6 +109,6 @@ public sealed class DumpExchangeTests
         pair.Subject.Control.Run(command);
     }
 
-    // Fifty words, each made in one of several ways.
+    // Fifty words, each generated in one of several ways.
     private static string[] Several(Random random, params Func<int, string>[] makers) => [.. Enumerable.Range(0, 50).Select(i => makers[random.Next(makers.Length)](i))];
 }

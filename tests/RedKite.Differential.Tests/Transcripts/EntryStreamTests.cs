@@ -3,7 +3,7 @@ using RedKite.Testing;
 
 namespace RedKite.Differential.Tests.Transcripts;
 
-/// <summary>Work on one stream (the data type) for so long that nodes end, empty and go as in Redis, by entries and by bytes.</summary>
+/// <summary>Long work on one stream, so that nodes fill, empty and disappear as in Redis, by entries and by bytes.</summary>
 [Collection(TranscriptCollection.Name)]
 public sealed class EntryStreamTests(TranscriptServers servers) : TranscriptTests(servers)
 {

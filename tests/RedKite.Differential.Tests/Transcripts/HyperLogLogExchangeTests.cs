@@ -5,8 +5,8 @@ using RedKite.Testing;
 namespace RedKite.Differential.Tests.Transcripts;
 
 /// <summary>
-/// HyperLogLogs that one server made and the other goes on with; and thousands of damaged ones, which are answered or
-/// refused like in Redis and never end the server.
+/// HyperLogLogs that one server creates and the other continues; and thousands of damaged ones, which get the same reply
+/// as in Redis and never crash the server.
 /// </summary>
 public sealed class HyperLogLogExchangeTests
 {
@@ -23,7 +23,7 @@ public sealed class HyperLogLogExchangeTests
         Random random = new(3);
         for (int round = 0; round < 60; round++)
         {
-            // The one counts some elements, the other takes the value over and counts more; a twin counts all on one side.
+            // One server counts some elements, the other takes over the value and counts more; a twin counts all on one side.
             RespConnection first = sides[round % 2];
             RespConnection second = sides[1 - (round % 2)];
             byte[][] some = Elements(random, 1 << random.Next(1, 13));
@@ -56,11 +56,11 @@ public sealed class HyperLogLogExchangeTests
     {
         using ServerPair pair = ServerPair.Start();
         Random random = new(5);
-        byte[][] sound = Sound(pair.Subject.Control, random);
+        byte[][] valid = ValidValues(pair.Subject.Control, random);
         int crashes = 0;
         for (int i = 0; i < DamagedValues; i++)
         {
-            byte[] value = Damage(sound[random.Next(sound.Length)], random);
+            byte[] value = Damage(valid[random.Next(valid.Length)], random);
             foreach (ServerPair.Side side in (ServerPair.Side[])[pair.Oracle, pair.Subject]) side.Control.Run("DEL k merged");
             foreach (byte[][] command in Commands(value, random))
             {
@@ -82,7 +82,7 @@ public sealed class HyperLogLogExchangeTests
         TestContext.Current.SendDiagnosticMessage($"{DamagedValues} damaged HyperLogLogs; {crashes} ended {ServerProgram.Oracle.Name}");
     }
 
-    // A long run of zeros without its second byte: Redis reads the byte behind the string there, which is no truth to compare with.
+    // A long run of zeros without its second byte: Redis reads beyond the string there, so its result is meaningless.
     private static bool EndsInsideARun(byte[] value)
     {
         if (value.Length <= 16 || !value.AsSpan().StartsWith("HYLL\u0001"u8)) return false;
@@ -91,7 +91,7 @@ public sealed class HyperLogLogExchangeTests
         return at > value.Length;
     }
 
-    // Null: the server is gone.
+    // Null: the server has exited.
     private static RespValue? Ask(ServerPair.Side side, byte[][] command)
     {
         try
@@ -107,8 +107,8 @@ public sealed class HyperLogLogExchangeTests
 
     private static byte[][] Elements(Random random, int count) => [.. Enumerable.Range(0, count).Select(_ => Encoding.ASCII.GetBytes($"element:{random.Next(20_000)}"))];
 
-    // Empty, sparse ones of several sizes, dense ones; with a count and without.
-    private static byte[][] Sound(RespConnection server, Random random)
+    // Empty, sparse of several sizes, and dense ones, with and without a cached count.
+    private static byte[][] ValidValues(RespConnection server, Random random)
     {
         List<byte[]> values = [];
         foreach (int count in (int[])[0, 1, 2, 10, 50, 300, 1_000, 5_000])
@@ -123,9 +123,9 @@ public sealed class HyperLogLogExchangeTests
         return [.. values];
     }
 
-    private static byte[] Damage(byte[] sound, Random random)
+    private static byte[] Damage(byte[] valid, Random random)
     {
-        List<byte> value = [.. sound];
+        List<byte> value = [.. valid];
         for (int damages = random.Next(1, 5); damages > 0 && value.Count > 0; damages--)
         {
             int at = random.Next(4) == 0 ? random.Next(value.Count) : Math.Min(value.Count - 1, 16 + random.Next(40));

@@ -6,7 +6,7 @@ namespace RedKite.Differential.Tests.Transcripts;
 [Collection(TranscriptCollection.Name)]
 public sealed class InfoTests(TranscriptServers servers) : TranscriptTests(servers)
 {
-    // Fields of the oracle that RedKite does not have, each with its reason.
+    // Fields of the oracle that RedKite lacks, with reasons.
     private static readonly Dictionary<string, string> Missing = new()
     {
         ["gcc_version"] = "RedKite is not compiled by it",
@@ -89,7 +89,7 @@ public sealed class InfoTests(TranscriptServers servers) : TranscriptTests(serve
 
     private static IEnumerable<string> Sections(string info) => info.Split("\r\n").Where(line => line.StartsWith('#'));
 
-    // Lines by command, by error and by database are named by what happened, not by the server.
+    // Lines per command, error and database depend on the workload, not on the server.
     private static IEnumerable<string> Fields(string info) => info.Split("\r\n")
         .Where(line => line.Contains(':', StringComparison.Ordinal)).Select(line => line.Split(':')[0])
         .Where(name => !name.StartsWith("cmdstat_", StringComparison.Ordinal) && !name.StartsWith("latency_percentiles_usec_", StringComparison.Ordinal));

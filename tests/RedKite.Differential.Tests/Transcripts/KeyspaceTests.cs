@@ -2,7 +2,7 @@ using RedKite.Testing;
 
 namespace RedKite.Differential.Tests.Transcripts;
 
-/// <summary>What streams cannot reach: guarantees that hold over many calls, and keys that have expired but are still there.</summary>
+/// <summary>Behaviour that streams cannot reach: guarantees over many calls, and keys that have expired but not been removed.</summary>
 [Collection(TranscriptCollection.Name)]
 public sealed class KeyspaceTests(TranscriptServers servers) : TranscriptTests(servers)
 {

@@ -3,7 +3,7 @@ using RedKite.Testing;
 
 namespace RedKite.Differential.Tests.Transcripts;
 
-/// <summary>Limits that servers are started with.</summary>
+/// <summary>Limits that are set at the start of a server.</summary>
 public sealed class LimitTests
 {
     [Fact]

@@ -6,15 +6,15 @@ using RedKite.Testing;
 namespace RedKite.Differential.Tests.Transcripts;
 
 /// <summary>
-/// The same connection to the oracle and to the system under test, for transcripts written by hand. Whatever is run on it is
-/// compared at once, and the reply of the system under test is returned for further statements.
+/// A connection to the oracle and one to the system under test, for handwritten transcripts. Replies are compared at once,
+/// and the reply of the system under test is returned for further assertions.
 /// </summary>
 internal sealed class PairedConnection : IDisposable
 {
-    // How long a server is watched to believe that it neither replies nor closes.
+    // How long to wait before concluding that a server neither replies nor closes.
     private const int QuietMs = 60;
 
-    // Redis reads as much from a connection at a time.
+    // The number of bytes that Redis reads from a connection at once.
     private const int OracleReadBytes = 16 * 1024;
 
     private readonly ServerPair _pair;
@@ -33,27 +33,27 @@ internal sealed class PairedConnection : IDisposable
     /// <summary>Runs a command on both and compares the replies.</summary>
     public RespValue Run(string line) => Run(line, line);
 
-    /// <summary>Runs a command that names a connection by its id and address, which are not the same on both servers.</summary>
+    /// <summary>Runs a command that names a connection by its id or address, which differ between the servers.</summary>
     /// <param name="about">The connection.</param>
     /// <param name="line">The command.</param>
-    /// <param name="isWaiting">The connection cannot be asked: what it said before counts.</param>
+    /// <param name="isWaiting">The connection is blocked, so its earlier id and address are used.</param>
     public RespValue Run(PairedConnection about, Func<ConnectionFacts, string> line, bool isWaiting = false)
     {
         if (!isWaiting) about._facts = (Facts(about._oracle), Facts(about._subject));
         return Run(line(about._facts.Oracle), line(about._facts.Subject));
     }
 
-    /// <summary>Compares replies to commands that were sent before.</summary>
+    /// <summary>Compares the replies to commands that were sent earlier.</summary>
     public RespValue Read(string command = "")
     {
         Comparison comparison = new(CommandLine.Split(command), _oracle.Read(), _subject.Read());
-        ClockDistance.NoteExchange(_sentAt);
+        ClockDistance.RecordExchange(_sentAt);
         bool same = _oracle.LastBytes.SequenceEqual(_subject.LastBytes) && comparison.Oracle.Equals(comparison.Subject);
         if (!same && !AllowedDifferences.Allow(comparison)) Assert.Fail("The replies differ.\n" + Difference.Of(0, comparison));
         return comparison.Subject;
     }
 
-    /// <summary>Sends a command to both and reads nothing.</summary>
+    /// <summary>Sends a command to both and reads no reply.</summary>
     public void Send(string line)
     {
         _sentAt = Stopwatch.GetTimestamp();
@@ -61,7 +61,7 @@ internal sealed class PairedConnection : IDisposable
         _subject.SendCommand(line);
     }
 
-    /// <summary>Sends bytes as they are to both and reads nothing.</summary>
+    /// <summary>Sends raw bytes to both and reads no reply.</summary>
     public void SendBytes(string bytes)
     {
         _sentAt = Stopwatch.GetTimestamp();
@@ -69,17 +69,17 @@ internal sealed class PairedConnection : IDisposable
         _subject.Send(bytes);
     }
 
-    /// <summary>Neither server says anything.</summary>
+    /// <summary>Asserts that neither server sends anything.</summary>
     public void IsSilent() => Assert.True(StaysSilent(), "there is a reply, or the end of the connection");
 
-    /// <summary>Whether neither server says anything for a while. What they say is left to be read.</summary>
+    /// <summary>Whether neither server sends anything for a while. Unread replies stay unread.</summary>
     public bool StaysSilent()
     {
         Thread.Sleep(QuietMs);
         return _oracle.IsSilent && _subject.IsSilent;
     }
 
-    /// <summary>Sends bytes as they are and compares all bytes that come back, and whether the connection is closed then.</summary>
+    /// <summary>Sends raw bytes and compares all bytes that come back, and whether the connection is closed then.</summary>
     public (byte[] Bytes, bool Closed) Raw(string bytes)
     {
         SendBytes(bytes);
@@ -105,8 +105,8 @@ internal sealed class PairedConnection : IDisposable
         return Read(subjectLine);
     }
 
-    // Nothing tells how many bytes Redis is going to send. It has one thread, and each turn of it reads from every connection
-    // that has something: whoever has had so many replies meanwhile knows that all replies to the bytes are on their way.
+    // The number of reply bytes is unknown. Redis has one thread, and each of its turns reads from every readable connection,
+    // so a control connection that has received this many replies meanwhile proves that all replies are on their way.
     private void LetOracleFinish(int bytes)
     {
         for (int turns = 3 + (bytes / OracleReadBytes); turns > 0; turns--) _pair.Oracle.Control.Run("PING");
@@ -115,5 +115,5 @@ internal sealed class PairedConnection : IDisposable
     private static ConnectionFacts Facts(RespConnection connection) => new(connection.Run("CLIENT ID").Number, connection.LocalEndPoint.ToString()!);
 }
 
-/// <summary>What a server knows a connection by.</summary>
+/// <summary>The id and address by which a server identifies a connection.</summary>
 internal sealed record ConnectionFacts(long Id, string Address);

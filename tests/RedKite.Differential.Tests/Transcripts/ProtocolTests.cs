@@ -3,7 +3,7 @@ using RedKite.Testing;
 namespace RedKite.Differential.Tests.Transcripts;
 
 /// <summary>
-/// Requests as bytes: whole, cut and wrong. All bytes that come back are compared, and whether the connection stays open.
+/// Requests as raw bytes: complete, truncated and invalid. Compares all bytes that come back, and whether the connection stays open.
 /// </summary>
 [Collection(TranscriptCollection.Name)]
 public sealed class ProtocolTests(TranscriptServers servers) : TranscriptTests(servers)
@@ -24,12 +24,12 @@ public sealed class ProtocolTests(TranscriptServers servers) : TranscriptTests(s
         // Multibulk lengths.
         "*0\r\n", "*0\r\n" + Ping, "*-1\r\n" + Ping, "*-10\r\n" + Ping, "*\r\n", "*abc\r\n", "*1x\r\n", "* 1\r\n", "*1 \r\n", "*01\r\n", "*+1\r\n", "*-0\r\n",
         "*1048576\r\n", "*1048577\r\n", "*2147483647\r\n", "*2147483648\r\n", "*9223372036854775808\r\n", "*-2147483649\r\n" + Ping, Ping + "*abc\r\n" + Ping,
-        // What stands in the place of a bulk length.
+        // Invalid bulk headers.
         "*1\r\nPING\r\n", "*1\r\n:4\r\n", "*1\r\n+PING\r\n", "*1\r\n*1\r\n$4\r\nPING\r\n", "*1\r\n\r\n", "*2\r\n$4\r\nECHO\r\nhello\r\n", "*1\r\n\xff\r\n", "*1\r\n\0\r\n",
         // Bulk lengths.
         "*1\r\n$\r\n", "*1\r\n$-1\r\n", "*1\r\n$-2\r\n", "*1\r\n$abc\r\n", "*1\r\n$4x\r\n", "*1\r\n$04\r\nPING\r\n", "*1\r\n$+4\r\nPING\r\n", "*1\r\n$ 4\r\nPING\r\n",
         "*1\r\n$536870912\r\n", "*1\r\n$536870913\r\n", "*1\r\n$2147483648\r\n", "*1\r\n$9223372036854775808\r\n", "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$-1\r\n", Ping + "*1\r\n$x\r\n" + Ping,
-        // Requests of web browsers are refused without a word.
+        // Web browsers' requests are refused without a reply.
         "POST / HTTP/1.1\r\nHost: localhost\r\n\r\n", "post / HTTP/1.1\r\n", "Host: localhost\r\n", "HOST: x\r\nPING\r\n", "PING\r\nHost: x\r\nPING\r\n", "GET / HTTP/1.1\r\n",
         "*1\r\n$4\r\nPOST\r\n", "*2\r\n$5\r\nhost:\r\n$1\r\nx\r\n",
         // The end.

@@ -2,7 +2,7 @@ using RedKite.Differential.Tests.Streams;
 
 namespace RedKite.Differential.Tests.Transcripts;
 
-/// <summary>One pair of servers for all transcripts that need no options of their own, emptied before each.</summary>
+/// <summary>The pair of servers for all transcripts that need no special options, emptied before each.</summary>
 public sealed class TranscriptServers : IDisposable
 {
     internal ServerPair Pair { get; } = ServerPair.Start("--enable-debug-command", "yes");
@@ -16,7 +16,7 @@ public sealed class TranscriptCollection : ICollectionFixture<TranscriptServers>
     public const string Name = "transcripts";
 }
 
-/// <summary>What transcripts written by hand share: servers and connections that end with the test.</summary>
+/// <summary>The base of handwritten transcripts: servers and connections that end with the test.</summary>
 public abstract class TranscriptTests : IDisposable
 {
     private readonly ServerPair _pair;

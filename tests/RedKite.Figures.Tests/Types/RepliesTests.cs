@@ -3,7 +3,7 @@ using RedKite.Figures.Types;
 
 namespace RedKite.Figures.Tests.Types;
 
-/// <summary>Where replies end.</summary>
+/// <summary>The ends of replies.</summary>
 public class RepliesTests
 {
     [Theory]

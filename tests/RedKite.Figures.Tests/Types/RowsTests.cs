@@ -3,7 +3,7 @@ using RedKite.Figures.Types;
 
 namespace RedKite.Figures.Tests.Types;
 
-/// <summary>The rows of the types' tables, and the choice among them.</summary>
+/// <summary>The rows of the types scenario's tables, and their selection.</summary>
 public class RowsTests
 {
     [Fact]
@@ -23,7 +23,7 @@ public class RowsTests
     public void Unknown_row_is_reported()
     {
         var error = Assert.Throws<FormatException>(() => RowSelection.Check(["zadd", "zaad"], TypesScenario.Names));
-        Assert.StartsWith("--only: zaad is none of cpu-rows, ", error.Message, StringComparison.Ordinal);
+        Assert.StartsWith("--only: zaad is not one of cpu-rows, ", error.Message, StringComparison.Ordinal);
     }
 
     [Fact]

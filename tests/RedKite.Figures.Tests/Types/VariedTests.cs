@@ -3,7 +3,7 @@ using RedKite.Figures.Types;
 
 namespace RedKite.Figures.Tests.Types;
 
-/// <summary>The data that both servers hold.</summary>
+/// <summary>The data that both servers receive.</summary>
 public class VariedTests
 {
     [Fact]
@@ -11,7 +11,7 @@ public class VariedTests
     {
         const int Texts = 200_000;
         var seen = new HashSet<string>();
-        for (int i = 0; i < Texts; i++) Assert.True(seen.Add(TextOf(i)), $"text {i} is there twice");
+        for (int i = 0; i < Texts; i++) Assert.True(seen.Add(TextOf(i)), $"text {i} occurs twice");
         Assert.Equal(TextOf(17), TextOf(17));
         Assert.All(TextOf(17), character => Assert.True(char.IsAsciiLetterOrDigit(character)));
     }

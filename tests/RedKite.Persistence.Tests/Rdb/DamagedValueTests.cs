@@ -5,7 +5,7 @@ namespace RedKite.Persistence.Tests.Rdb;
 
 /// <summary>
 /// Thousands of damaged values of each form: each is refused or is a value that can be read, written and read again, on an
-/// arena that notices whoever reads or writes beside a block and what is never freed.
+/// arena that detects accesses outside of blocks, and leaks.
 /// </summary>
 public sealed class DamagedValueTests
 {
@@ -51,7 +51,7 @@ public sealed class DamagedValueTests
     private static void AssertSound(ValueWorld world)
     {
         string description = world.Describe("damaged");
-        (RdbType form, byte[] value) = world.Write("damaged", forLater: true); // with all that a stream's consumers tell
+        (RdbType form, byte[] value) = world.Write("damaged", forLater: true); // with all fields of a stream's consumers
         Assert.Equal(RdbOutcome.Loaded, world.Read("again", form, value));
         Assert.Equal(description, world.Describe("again"));
         world.Remove("again");
@@ -88,7 +88,7 @@ public sealed class DamagedValueTests
         return samples;
     }
 
-    // As it is, so that damage meets the packing itself.
+    // Uncompressed, so that the damage hits the packed form itself.
     private static (RdbType Form, byte[] Value) Sample(RdbType form, byte[] packed, int count = 0)
     {
         using var output = new RdbOutput { Compresses = false };
@@ -102,7 +102,7 @@ public sealed class DamagedValueTests
         List<byte> value = [.. sound];
         for (int damages = random.Next(1, 4); damages > 0 && value.Count > 0; damages--)
         {
-            // Lengths and counts stand in front.
+            // Lengths and counts come first.
             int at = random.Next(3) == 0 ? random.Next(Math.Min(value.Count, 24)) : random.Next(value.Count);
             switch (random.Next(12))
             {

@@ -6,7 +6,7 @@ namespace RedKite.Persistence.Tests.Rdb;
 
 public sealed class DumpPayloadTests
 {
-    // Redis 7.0's DUMP of the string "1", with the version 10 and its sum.
+    // Redis 7.0's DUMP of the string "1", with version 10 and its checksum.
     private const string DumpOfOne = "00c0010a002678e7b6d10111fc";
 
     [Fact]

@@ -18,15 +18,15 @@ public sealed class LzfTests
     }
 
     [Theory]
-    [InlineData("")]                 // fewer bytes than are told
+    [InlineData("")]                 // fewer bytes than declared
     [InlineData("0061")]             // the same
     [InlineData("0a61")]             // a run beyond the end
-    [InlineData("2000")]             // a reference to nothing
-    [InlineData("00612001")]         // a reference in front of the beginning
+    [InlineData("2000")]             // a reference without data
+    [InlineData("00612001")]         // a reference before the start
     [InlineData("006120")]           // half a reference
     [InlineData("0061e0")]           // half a long one
     [InlineData("0061e000")]         // the same
-    [InlineData("0061e0ff00")]       // more bytes than are told
+    [InlineData("0061e0ff00")]       // more bytes than declared
     public void Invalid_lzf_is_refused(string compressed) => Assert.False(Lzf.TryDecompress(Convert.FromHexString(compressed), new byte[12]));
 
     [Fact]
@@ -75,7 +75,7 @@ public sealed class LzfTests
         }
     }
 
-    // Words of a few letters, long runs, and distances up to and beyond what can be referred to.
+    // Words of a few letters, long runs, and distances up to and beyond the maximum reference.
     private static byte[] Text(Random random)
     {
         byte[] text = new byte[random.Next(4) == 0 ? random.Next(20_000) : random.Next(21, 300)];

@@ -4,7 +4,7 @@ using System.Text;
 
 namespace RedKite.Persistence.Tests.Rdb;
 
-/// <summary>Makes ziplists and zipmaps, which nothing writes any more.</summary>
+/// <summary>Builds ziplists and zipmaps, which current versions no longer write.</summary>
 internal static class OldPackings
 {
     internal static byte[] ZipList(params string[] elements)
@@ -28,8 +28,8 @@ internal static class OldPackings
         return list;
     }
 
-    /// <param name="unused">Bytes behind each value that do not count.</param>
-    /// <param name="elements">Fields and values in turn.</param>
+    /// <param name="unused">Unused bytes after each value.</param>
+    /// <param name="elements">Alternating fields and values.</param>
     internal static byte[] ZipMap(int unused, params string[] elements)
     {
         List<byte> bytes = [(byte)Math.Min(elements.Length / 2, 254)];
@@ -44,7 +44,7 @@ internal static class OldPackings
         return [.. bytes, 0xFF];
     }
 
-    // The length in front of a ziplist's element, and a zipmap's lengths.
+    // The length before a ziplist's element, and a zipmap's lengths.
     private static void AddPrevious(List<byte> bytes, int length)
     {
         if (length < 254) bytes.Add((byte)length);

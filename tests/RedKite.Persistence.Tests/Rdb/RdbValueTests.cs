@@ -7,7 +7,7 @@ using RedKite.Store.Values.Streams;
 
 namespace RedKite.Persistence.Tests.Rdb;
 
-/// <summary>Values of every type go through writer and reader; what was written by older versions is read.</summary>
+/// <summary>Values of every type round-trip through writer and reader; values written by older versions are read.</summary>
 public sealed class RdbValueTests
 {
     public static TheoryData<DataType, bool> TypesAndVersions
@@ -40,7 +40,7 @@ public sealed class RdbValueTests
             Assert.Equal(RdbOutcome.Loaded, world.Read("copy", form, value));
             Assert.Equal(world.Describe("source"), world.Describe("copy"));
 
-            // A hash may have become a table by a long value that it has no more.
+            // A hash may be a table because of a long value that it no longer has.
             if (type != DataType.Hash) Assert.Equal(form, world.Write("copy", forLater).Type);
             world.Remove("source");
             world.Remove("copy");
@@ -139,25 +139,25 @@ public sealed class RdbValueTests
 
     [Theory]
     [InlineData((int)RdbType.SetIntSet, "0c 02000000 02000000 0700 0700")]   // not ascending
-    [InlineData((int)RdbType.SetIntSet, "0c 03000000 02000000 0700 0800")]   // no such width
-    [InlineData((int)RdbType.SetIntSet, "0c 02000000 03000000 0700 0800")]   // fewer than told
-    [InlineData((int)RdbType.SetIntSet, "08 02000000 00000000")]             // none
-    [InlineData((int)RdbType.List, "00")]                                    // none
-    [InlineData((int)RdbType.List, "81 7fffffffffffffff 0161")]              // more than can be
-    [InlineData((int)RdbType.Set, "02 0161 0161")]                           // one twice
-    [InlineData((int)RdbType.Hash, "02 0161 0162 0161 0162")]                // one twice
+    [InlineData((int)RdbType.SetIntSet, "0c 03000000 02000000 0700 0800")]   // invalid width
+    [InlineData((int)RdbType.SetIntSet, "0c 02000000 03000000 0700 0800")]   // fewer than declared
+    [InlineData((int)RdbType.SetIntSet, "08 02000000 00000000")]             // empty
+    [InlineData((int)RdbType.List, "00")]                                    // empty
+    [InlineData((int)RdbType.List, "81 7fffffffffffffff 0161")]              // more than possible
+    [InlineData((int)RdbType.Set, "02 0161 0161")]                           // a duplicate
+    [InlineData((int)RdbType.Hash, "02 0161 0162 0161 0162")]                // a duplicate
     [InlineData((int)RdbType.SortedSet, "02 0161 0000000000000000 0161 0000000000000000")]
     [InlineData((int)RdbType.SortedSet, "01 0161 000000000000f87f")]         // not a number
     [InlineData((int)RdbType.SortedSetWithTexts, "01 0161 fd")]              // the same
-    [InlineData((int)RdbType.SortedSetWithTexts, "01 0161 03 312e78")]       // no number
-    [InlineData((int)RdbType.ListOfListPacks, "01 03 0161")]                 // no such node
-    [InlineData((int)RdbType.ListOfListPacks, "01 02 0161")]                 // no packed list
-    [InlineData((int)RdbType.String, "c4")]                                  // no such form
-    [InlineData((int)RdbType.String, "c3 03 8140000000000000 00 616161")]    // would stand for too many bytes
-    [InlineData((int)RdbType.String, "c3 7f 05 61")]                         // longer than what is there
-    [InlineData((int)RdbType.String, "8040000001 61")]                       // longer than a string can be
-    [InlineData(7, "00")]                                      // a module's
-    [InlineData(26, "00")]                                     // of the future
+    [InlineData((int)RdbType.SortedSetWithTexts, "01 0161 03 312e78")]       // not a number
+    [InlineData((int)RdbType.ListOfListPacks, "01 03 0161")]                 // unknown node type
+    [InlineData((int)RdbType.ListOfListPacks, "01 02 0161")]                 // not a packed list
+    [InlineData((int)RdbType.String, "c4")]                                  // unknown form
+    [InlineData((int)RdbType.String, "c3 03 8140000000000000 00 616161")]    // would decompress to too many bytes
+    [InlineData((int)RdbType.String, "c3 7f 05 61")]                         // longer than the input
+    [InlineData((int)RdbType.String, "8040000001 61")]                       // longer than the maximum
+    [InlineData(7, "00")]                                      // a module value
+    [InlineData(26, "00")]                                     // a future type
     public void Invalid_values_are_refused(int type, string hex)
     {
         using var world = new ValueWorld();

@@ -13,8 +13,8 @@ using KeyStore = RedKite.Store.Keyspace.Keyspace;
 namespace RedKite.Persistence.Tests.Rdb;
 
 /// <summary>
-/// A keyspace on the guarded arena with limits so small that every encoding comes up, and values of every type in it:
-/// drawn at random, told as text, written and read.
+/// A keyspace on the guarded arena with such small limits that every encoding occurs, and random values of every type,
+/// which can be described as text, written and read.
 /// </summary>
 internal sealed class ValueWorld : IDisposable
 {
@@ -33,7 +33,7 @@ internal sealed class ValueWorld : IDisposable
 
     internal Entry Find(string key) => Database.Find(Bytes(key), Store.Hash(Bytes(key)), NowMs);
 
-    /// <summary>Writes a key's value: its type and its bytes.</summary>
+    /// <summary>Serializes a key's value: its type and its bytes.</summary>
     internal (RdbType Type, byte[] Value) Write(string key, bool forLater = false)
     {
         Assert.True(RdbValueWriter.TryOpen(Database, Find(key), NowMs, forLater, out RdbValueWriter writer));
@@ -42,7 +42,7 @@ internal sealed class ValueWorld : IDisposable
         return (writer.Type, _output.Written.ToArray());
     }
 
-    /// <summary>Reads a value for a key that is missing.</summary>
+    /// <summary>Deserializes a value into a missing key.</summary>
     internal RdbOutcome Read(string key, RdbType type, byte[] value, long nowMs = NowMs)
     {
         var input = new RdbInput(value);
@@ -55,7 +55,7 @@ internal sealed class ValueWorld : IDisposable
         if (entry.Exists) Database.Remove(entry);
     }
 
-    /// <summary>Every block was freed, and nobody wrote beside one.</summary>
+    /// <summary>Asserts that every block was freed and none was overrun.</summary>
     internal void AssertEmpty()
     {
         Store.CheckGuards();
@@ -64,7 +64,7 @@ internal sealed class ValueWorld : IDisposable
         foreach (Stripe stripe in Store.Stripes) Assert.Equal(0, stripe.Guard!.LiveBlocks);
     }
 
-    /// <summary>Makes a key hold a value of a type.</summary>
+    /// <summary>Gives a key a random value of a type.</summary>
     internal void Make(string key, DataType type, Random random)
     {
         byte[] name = Bytes(key);
@@ -115,7 +115,7 @@ internal sealed class ValueWorld : IDisposable
         }
     }
 
-    /// <summary>All that can be asked of a key's value, in an order that does not depend on how it is kept.</summary>
+    /// <summary>Describes a key's value completely, in an order that does not depend on the encoding.</summary>
     internal string Describe(string key)
     {
         Entry entry = Find(key);

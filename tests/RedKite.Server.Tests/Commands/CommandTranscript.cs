@@ -5,7 +5,7 @@ using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Commands;
 
-/// <summary>A server in this process with one client of it, and a clock that stands still until a test moves it.</summary>
+/// <summary>A server in this process with one client, and a clock that only the test advances.</summary>
 public sealed class CommandTranscript : IAsyncLifetime
 {
     private readonly StandingClock _clock = new();
@@ -19,7 +19,7 @@ public sealed class CommandTranscript : IAsyncLifetime
 
     public async ValueTask InitializeAsync()
     {
-        // No slow log: on a busy machine any command can be slow, and its line would count as the command's allocation.
+        // No slow log: on a busy machine any command may be slow, and its entry would count as the command's allocation.
         _server = await RedKiteServer.StartAsync(new RedKiteOptions
         {
             Port = 0,
@@ -50,10 +50,10 @@ public sealed class CommandTranscript : IAsyncLifetime
         return reply;
     }
 
-    /// <summary>Bytes of everything that is stored.</summary>
+    /// <summary>Bytes of all stored data.</summary>
     internal long UsedBytes => _server.Keyspace.UsedBytes;
 
-    /// <summary>Frees what was removed and waits to be freed in slices.</summary>
+    /// <summary>Frees removed values that are queued to be freed in slices.</summary>
     internal void SweepAll()
     {
         foreach (Stripe stripe in _server.Keyspace.Stripes)
@@ -67,15 +67,15 @@ public sealed class CommandTranscript : IAsyncLifetime
         }
     }
 
-    /// <summary>What has expired stays until a command meets it.</summary>
+    /// <summary>Expired keys stay until a command accesses them.</summary>
     internal void StopSweeping() => _server.ExpiresActively = false;
 
     internal void Advance(long ms) => _clock.Advance(ms);
 
-    /// <summary>What OBJECT ENCODING would tell of a key; null for a missing one.</summary>
+    /// <summary>The encoding that OBJECT ENCODING replies; null for a missing key.</summary>
     internal ValueEncoding? EncodingOf(string key) => Look<ValueEncoding?>(key, entry => entry.Encoding);
 
-    /// <summary>When a key expires, or null where it does not or is missing.</summary>
+    /// <summary>A key's expiry, or null if it has none or is missing.</summary>
     internal long? ExpiryOf(string key) => Look<long?>(key, entry => entry.Expires ? entry.ExpiryMs : null);
 
     private T? Look<T>(string key, Func<Entry, T> look)

@@ -6,7 +6,7 @@ using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Commands;
 
-/// <summary>Keeps docs/commands.md the table of all commands. Run with REDKITE_WRITE_DOCS=1 to write it anew.</summary>
+/// <summary>Keeps docs/commands.md complete. Run with REDKITE_WRITE_DOCS=1 to regenerate it.</summary>
 public class CommandsPageTests
 {
     private const string WriteVariable = "REDKITE_WRITE_DOCS";

@@ -9,7 +9,7 @@ public sealed class ExtendedDoubleTests
     private const int Pairs = 10_000;
     private const int Seed = 20_240_721;
 
-    // Each of them sits on an edge: of the syntax, of the range, or halfway between two numbers.
+    // Each of them is an edge case: of the syntax, of the range, or halfway between two numbers.
     private static readonly string[] Edges =
     [
         "0", "-0", "+0", ".5", "5.", ".", "", "-", "+", "1e", "1e+", "1e5x", "1.5.5", " 1", "1 ", "\t1", "1\n", "--1", "+-1", "1_000", "1,5", "1d5", "1\0",
@@ -63,7 +63,7 @@ public sealed class ExtendedDoubleTests
     {
         Span<byte> buffer = stackalloc byte[ExtendedDouble.ShortTextBytesMax];
         long length = 0;
-        long allocated = long.MaxValue; // the least of several rounds, see HotCommandAllocationTests
+        long allocated = long.MaxValue; // the minimum of several rounds, see HotCommandAllocationTests
         for (int round = 0; round < 6; round++)
         {
             long before = GC.GetAllocatedBytesForCurrentThread();

@@ -7,7 +7,7 @@ namespace RedKite.Server.Tests.Commands;
 public sealed class HotCommandAllocationTests : IAsyncLifetime
 {
     private const int Commands = 10_000;
-    private const int WarmingRounds = 3;
+    private const int WarmUpRounds = 3;
     private const int MeasuredRounds = 5;
 
     private readonly CommandTranscript _transcript = new();
@@ -134,17 +134,17 @@ public sealed class HotCommandAllocationTests : IAsyncLifetime
         for (int i = 0; i < Commands; i++) one.CopyTo(pipeline, i * one.Length);
         var replies = new ArrayBufferWriter<byte>(4 * 1024 * 1024);
 
-        // The least of several rounds: a collection that another test causes makes this thread give up the rest of its
-        // allocation buffer, which is counted as if it had been allocated. What a command allocates is there in every round.
+        // The minimum of several rounds: a collection caused by another test discards the rest of this thread's allocation
+        // buffer, which counts as allocated. Allocations of the command itself occur in every round.
         long allocated = long.MaxValue;
-        for (int round = 0; round < WarmingRounds + MeasuredRounds; round++)
+        for (int round = 0; round < WarmUpRounds + MeasuredRounds; round++)
         {
             replies.ResetWrittenCount();
             long before = GC.GetAllocatedBytesForCurrentThread();
             int executed = _transcript.Client.Execute(pipeline, replies);
             long inRound = GC.GetAllocatedBytesForCurrentThread() - before;
             Assert.Equal(pipeline.Length, executed);
-            if (round >= WarmingRounds) allocated = Math.Min(allocated, inRound);
+            if (round >= WarmUpRounds) allocated = Math.Min(allocated, inRound);
         }
 
         Assert.Equal(0, allocated);

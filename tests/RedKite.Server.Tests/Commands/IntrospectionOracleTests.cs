@@ -7,12 +7,12 @@ using RedKite.Testing;
 namespace RedKite.Server.Tests.Commands;
 
 /// <summary>
-/// Compares what COMMAND INFO and COMMAND DOCS tell of every command with what Redis 7.0 tells, types included. Where
-/// RedKite follows a newer Redis the difference stands in a table with its reason; an entry that is not needed fails too.
+/// Compares COMMAND INFO and COMMAND DOCS of every command with Redis 7.0's, including types. Where RedKite follows a
+/// newer Redis, a table has the difference and its reason; an unnecessary entry fails too.
 /// </summary>
 public sealed class IntrospectionOracleTests
 {
-    // Commands and subcommands that Redis 7.0 does not have.
+    // Commands and subcommands that Redis 7.0 lacks.
     private static readonly Dictionary<string, string> Newer = new()
     {
         ["client|no-touch"] = "since 7.2",
@@ -32,7 +32,7 @@ public sealed class IntrospectionOracleTests
         ["waitaof"] = "since 7.2",
     };
 
-    // Subcommands of Redis 7.0 that RedKite does not have.
+    // Subcommands of Redis 7.0 that RedKite lacks.
     private static readonly Dictionary<string, string> Missing = new()
     {
         ["acl|cat"] = "there is one user, who may do everything",
@@ -46,7 +46,7 @@ public sealed class IntrospectionOracleTests
         ["acl|setuser"] = "there is one user, who may do everything",
     };
 
-    // What differs, as "command what", and why.
+    // Differences, as "command part", and their reasons.
     private static readonly Dictionary<string, string> Allowed = new()
     {
         ["append complexity"] = "in RedKite's words: Redis explains its string library",
@@ -150,7 +150,7 @@ public sealed class IntrospectionOracleTests
         if (own != redis) differences.Add($"{command.FullName} {part}", $"\n    {own}\n    {redis} (Redis)");
     }
 
-    // Notes are sentences, which RedKite says in its own words; both must have one.
+    // Notes are sentences in RedKite's own words; both must have one.
     private static string WithoutNotes(RespValue keys)
     {
         if (keys["notes"] is not { } notes) return keys.ToString();
@@ -158,7 +158,7 @@ public sealed class IntrospectionOracleTests
         return without.ToString();
     }
 
-    // Redis has the texts to display since 7.2; they are the arguments' names.
+    // Redis has display texts since 7.2; they are the arguments' names.
     private static string ArgumentText(RespValue? value)
     {
         if (value is null) return "(none)";

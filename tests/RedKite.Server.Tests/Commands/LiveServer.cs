@@ -3,7 +3,7 @@ using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Commands;
 
-/// <summary>A server in this process with a client over the network, for what a caller in the process does not see.</summary>
+/// <summary>A server in this process with a network client, for behaviour that in-process callers do not have.</summary>
 public sealed class LiveServer : IAsyncDisposable
 {
     private LiveServer(RedKiteServer server)
@@ -18,7 +18,7 @@ public sealed class LiveServer : IAsyncDisposable
 
     public List<string> LogLines { get; private init; } = [];
 
-    /// <param name="settings">Names and values by turns, besides a free port on the loopback interface and two loops.</param>
+    /// <param name="settings">Alternating names and values, in addition to a free loopback port and two loops.</param>
     public static async Task<LiveServer> StartAsync(params string[] settings)
     {
         var lines = new List<string>();
@@ -31,10 +31,10 @@ public sealed class LiveServer : IAsyncDisposable
 
     public RespValue Run(string line) => Client.Run(line);
 
-    /// <summary>Lets the clients of now be answered in RESP3.</summary>
+    /// <summary>Switches the current clients to RESP3.</summary>
     public void UseResp3()
     {
-        Run("DBSIZE"); // so that the client is known
+        Run("DBSIZE"); // registers the client
         foreach (Session session in Server.Clients.InOrder) session.Resp3 = true;
     }
 

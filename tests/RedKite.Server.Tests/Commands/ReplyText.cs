@@ -1,6 +1,6 @@
 namespace RedKite.Server.Tests.Commands;
 
-/// <summary>Replies with replies in them as one line: <c>[[1-1 [a 1]] nil 5]</c>.</summary>
+/// <summary>Nested replies on one line: <c>[[1-1 [a 1]] nil 5]</c>.</summary>
 public static class ReplyText
 {
     public static void Shows(this RedKiteReply reply, string text) => Assert.Equal(text, Of(reply));

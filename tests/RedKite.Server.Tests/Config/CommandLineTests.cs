@@ -4,7 +4,7 @@ namespace RedKite.Server.Tests.Config;
 
 public class CommandLineTests
 {
-    // (arguments joined by '|') to (file, lines joined by '|'); the same forms were tried on redis-server.
+    // (arguments joined by '|') to (file, lines joined by '|'); verified with redis-server.
     [Theory]
     [InlineData("", null, "")]
     [InlineData("redis.conf", "redis.conf", "")]

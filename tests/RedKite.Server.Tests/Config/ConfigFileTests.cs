@@ -9,7 +9,7 @@ public sealed class ConfigFileTests : IDisposable
 
     public void Dispose() => Directory.Delete(_folder, recursive: true);
 
-    // The whole reply to CONFIG GET * is compared, so each line is also checked for what it must leave alone.
+    // Compares the whole reply to CONFIG GET *, so each line is also checked for side effects.
     [Theory]
     [InlineData("timeout 5")]
     [InlineData("  TimeOut\t 5  \r")]
@@ -57,7 +57,7 @@ public sealed class ConfigFileTests : IDisposable
         using Oracle oracle = new(path);
         Configuration configuration = Load(path);
 
-        // The server may have been given a password that the connection would need.
+        // The line may have set a password that the connection would need.
         string password = configuration.Settings.RequirePass;
         if (password.Length > 0) Assert.Equal("OK", oracle.RunText("AUTH", password));
 

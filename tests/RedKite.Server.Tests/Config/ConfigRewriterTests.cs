@@ -9,7 +9,7 @@ public sealed class ConfigRewriterTests : IDisposable
 
     public void Dispose() => Directory.Delete(_folder, recursive: true);
 
-    // Both servers start with the same file, get the same changes and rewrite it; what follows the marker is unordered.
+    // Both servers start with the same file, get the same changes and rewrite it; lines after the marker are unordered.
     [Theory]
     [InlineData("")]
     [InlineData("# my server\n\ntimeout 5\n\n# the end\nhz 20\n")]
@@ -99,7 +99,7 @@ public sealed class ConfigRewriterTests : IDisposable
         return path;
     }
 
-    // The lines before the marker, and sorted those after it without what the oracle's own arguments and users cause.
+    // The lines before the marker, and the sorted ones after it without those of the oracle's own arguments and users.
     private static (string[] Head, string[] Tail) Parts(string path)
     {
         List<string> lines = [.. File.ReadAllText(path, Encoding.Latin1).Split('\n')];

@@ -6,7 +6,7 @@ namespace RedKite.Server.Tests.Config;
 public class ConfigurationOracleTests
 {
     // Not in the oracle, which is Redis 7.0.
-    private static readonly Dictionary<string, string> OnlyHere = new()
+    private static readonly Dictionary<string, string> RedKiteOnly = new()
     {
         ["loops"] = "RedKite's own",
         ["transport"] = "RedKite's own",
@@ -31,8 +31,8 @@ public class ConfigurationOracleTests
         ["logfile"] = "the oracle's own log",
     };
 
-    // What must not be tried on a running oracle.
-    private static readonly Dictionary<string, string> NotSetThere = new()
+    // Settings that must not be changed on a running oracle.
+    private static readonly Dictionary<string, string> Untested = new()
     {
         ["port"] = "it would leave its port",
         ["bind"] = "it would leave its address",
@@ -47,7 +47,7 @@ public class ConfigurationOracleTests
         ["tls-cluster"] = "it has no certificate",
     };
 
-    // Hexadecimal digits as a fraction are an accident of the C library.
+    // Hexadecimal fractions are an accident of the C library.
     private static readonly (string Name, string Value)[] NotCompared = [("latency-tracking-info-percentiles", "0x10")];
 
     private static readonly string[] Values =
@@ -79,8 +79,8 @@ public class ConfigurationOracleTests
         Dictionary<string, string> expected = Pairs(oracle.RunList("CONFIG", "GET", "*"));
         Dictionary<string, string> actual = new(configuration.Get(["*"]));
 
-        Assert.Equal(expected.Keys.Order(), actual.Keys.Except(OnlyHere.Keys).Order());
-        Assert.Empty(OnlyHere.Keys.Except(actual.Keys));
+        Assert.Equal(expected.Keys.Order(), actual.Keys.Except(RedKiteOnly.Keys).Order());
+        Assert.Empty(RedKiteOnly.Keys.Except(actual.Keys));
         foreach (string name in expected.Keys.Except(DifferentDefaults.Keys))
         {
             Assert.Equal((name, expected[name]), (name, actual[name]));
@@ -101,7 +101,7 @@ public class ConfigurationOracleTests
         int accepted = 0;
         foreach (Setting row in SettingTable.Rows)
         {
-            if (OnlyHere.ContainsKey(row.Name) || NotSetThere.ContainsKey(row.Name)) continue;
+            if (RedKiteOnly.ContainsKey(row.Name) || Untested.ContainsKey(row.Name)) continue;
             foreach (string name in row.Alias is null ? [row.Name] : new[] { row.Name, row.Alias })
             {
                 string before = configuration.Get(name);
@@ -171,7 +171,7 @@ public class ConfigurationOracleTests
         Dictionary<string, string> expected = Pairs(oracle.RunList(["CONFIG", "GET", .. patterns]));
         Dictionary<string, string> actual = new(configuration.Get(patterns));
 
-        Assert.Equal(expected.OrderBy(pair => pair.Key), actual.Where(pair => !OnlyHere.ContainsKey(pair.Key)).OrderBy(pair => pair.Key));
+        Assert.Equal(expected.OrderBy(pair => pair.Key), actual.Where(pair => !RedKiteOnly.ContainsKey(pair.Key)).OrderBy(pair => pair.Key));
     }
 
     private static Dictionary<string, string> Pairs(List<string> flat) =>

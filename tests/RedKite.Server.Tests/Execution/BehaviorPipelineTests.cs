@@ -15,7 +15,7 @@ public sealed class BehaviorPipelineTests : IAsyncDisposable
     public async Task Behaviors_wrap_a_command_in_order()
     {
         var seen = new List<string>();
-        await Start(new Noting(seen, "a"), new Noting(seen, "b"));
+        await Start(new Recording(seen, "a"), new Recording(seen, "b"));
         Assert.Equal("OK", Run("SET", "k", "v").ToString());
         Assert.Equal(["a> set k v", "b> set k v", "b< executed +OK", "a< executed +OK"], seen);
         seen.Clear();
@@ -27,11 +27,11 @@ public sealed class BehaviorPipelineTests : IAsyncDisposable
     public async Task Behavior_sees_errors_subcommands_and_the_client()
     {
         var seen = new List<string>();
-        await Start(new Noting(seen, "a"));
+        await Start(new Recording(seen, "a"));
         InProcessClient client = _server.CreateClient();
         client.Execute("LPOP1");
         client.Execute("GET");
-        Assert.Empty(seen); // what is unknown or malformed does not execute
+        Assert.Empty(seen); // unknown and malformed commands do not execute
         client.Execute("CLIENT", "SETNAME", "kite");
         client.Execute("SET", "k", "v");
         client.Execute("INCR", "k");
@@ -78,7 +78,7 @@ public sealed class BehaviorPipelineTests : IAsyncDisposable
         {
             Assert.Equal("ERR a behavior failed, the server's log says how", Run("SET", moment, $"{i}").ToString());
 
-            // No lock is left behind: other clients and commands over everything go on.
+            // No lock is left held: other clients, and commands over all keys, still work.
             Assert.Equal("OK", Run("SET", "other", "v").ToString());
             Assert.False(Run("DBSIZE").IsError);
         }
@@ -121,7 +121,7 @@ public sealed class BehaviorPipelineTests : IAsyncDisposable
         byte[] request = [.. Enumerable.Repeat("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$5\r\nvalue\r\n*2\r\n$3\r\nGET\r\n$1\r\nk\r\n"u8.ToArray(), 1000).SelectMany(bytes => bytes)];
         var replies = new ArrayBufferWriter<byte>(1024 * 1024);
 
-        // What a command allocates, it allocates in every round; what a thread allocates when it first waits, in one.
+        // A command allocates in every round what it allocates; a thread's first wait allocates once.
         long allocated = long.MaxValue;
         for (int round = 0; round < 6; round++)
         {
@@ -138,7 +138,7 @@ public sealed class BehaviorPipelineTests : IAsyncDisposable
     public async Task Servers_with_the_same_options_share_their_behaviors()
     {
         var seen = new List<string>();
-        var options = new RedKiteOptions { Port = 0, Behaviors = { new Passing(), new Noting(seen, "a") } };
+        var options = new RedKiteOptions { Port = 0, Behaviors = { new Passing(), new Recording(seen, "a") } };
         _server = await RedKiteServer.StartAsync(options);
         await using (RedKiteServer second = await RedKiteServer.StartAsync(options))
         {
@@ -154,7 +154,7 @@ public sealed class BehaviorPipelineTests : IAsyncDisposable
     public async Task Behavior_in_two_chains_is_refused_without_moving_any()
     {
         var seen = new List<string>();
-        Behavior outer = new Noting(seen, "outer"), inner = new Noting(seen, "inner"), other = new Passing();
+        Behavior outer = new Recording(seen, "outer"), inner = new Recording(seen, "inner"), other = new Passing();
         await Start(outer, inner);
         await Refuse(inner, outer);
         await Refuse(other, outer, other);
@@ -190,7 +190,7 @@ public sealed class BehaviorPipelineTests : IAsyncDisposable
         public override void Invoke(ref CommandCall call) => Next.Invoke(ref call);
     }
 
-    private sealed class Noting(List<string> seen, string name) : Behavior
+    private sealed class Recording(List<string> seen, string name) : Behavior
     {
         public override void Invoke(ref CommandCall call)
         {

@@ -6,8 +6,8 @@ using RedKite.Testing;
 namespace RedKite.Server.Tests.Commands;
 
 /// <summary>
-/// Keys of every kind of specification, with rows made up after Redis commands; the keys found are those that COMMAND
-/// GETKEYS of Redis 7.0 replies for the command that the row is made after.
+/// Keys by every kind of specification, in rows modelled on Redis commands; the expected keys are the replies of COMMAND
+/// GETKEYS of Redis 7.0 for these commands.
 /// </summary>
 public sealed class KeyExtractionTests : IAsyncLifetime
 {
@@ -80,7 +80,7 @@ public sealed class KeyExtractionTests : IAsyncLifetime
 
     private string KeysOf(Command command, string request)
     {
-        // Once as a request of its own and once as GETKEYS is asked about it: both must find the same.
+        // Once as a request and once as GETKEYS parses it: both must find the same.
         string alone = KeysOf(command, request, start: 0);
         Assert.Equal(alone, KeysOf(command, "COMMAND GETKEYS " + request, start: 2));
         return alone;

@@ -2,7 +2,7 @@ using RedKite.Server.Model;
 
 namespace RedKite.Server.Tests.Commands;
 
-/// <summary>The specifications are those of Redis commands; the ranges are what Redis 7.0 tells of them.</summary>
+/// <summary>The specifications are those of Redis commands; the ranges are Redis 7.0's.</summary>
 public class KeyRangeTests
 {
     [Fact]

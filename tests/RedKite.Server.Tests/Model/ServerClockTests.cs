@@ -32,7 +32,7 @@ public class ServerClockTests
             most = Math.Max(most, clock.MsAt(timestamp));
         }
 
-        // One timestamp has one time, but for what the two readings of an anchoring are apart.
+        // A timestamp has one time, up to the distance of the two readings of a synchronization.
         Assert.InRange(most - least, 0, 1);
     }
 }

@@ -5,7 +5,7 @@ using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Sessions;
 
-/// <summary>Who may connect, and for how long: maxclients, timeout, protected mode, over both transports.</summary>
+/// <summary>Limits of connections: maxclients, timeout, protected mode, over both transports.</summary>
 public class ConnectionLimitsTests : NetworkTests
 {
     [Theory]
@@ -54,7 +54,7 @@ public class ConnectionLimitsTests : NetworkTests
         busy.Run("CLIENT PAUSE 3000").IsOk();
         busy.Send("PING\r\n");
         clock.Advance(2_999);
-        Thread.Sleep(300);   // so that the server looks at its clients
+        Thread.Sleep(300);   // until the server has checked its clients
         Assert.Equal((1, 0), (server.Clients.Count, busy.AvailableBytes));
         clock.Advance(1);
         busy.Read().IsSimple("PONG");
@@ -123,7 +123,7 @@ public class ConnectionLimitsTests : NetworkTests
         Assert.Equal(fitting, server.Configuration.Get("maxclients"));
     }
 
-    // Traffic to it stays inside the machine.
+    // Traffic to this address stays inside the machine.
     private static IPAddress? OwnAddress() => NetworkInterface.GetAllNetworkInterfaces()
         .Where(network => network.OperationalStatus == OperationalStatus.Up)
         .SelectMany(network => network.GetIPProperties().UnicastAddresses)

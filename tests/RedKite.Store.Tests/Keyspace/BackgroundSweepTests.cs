@@ -69,7 +69,7 @@ public class BackgroundSweepTests
         long before = store.Databases[0].Count;
         while (sweep.Run(2_000, deadline: 0, expire: true))
         {
-            // A deadline that is over allows one slice: one segment searched.
+            // A deadline in the past allows one slice: one searched segment.
             long after = store.Databases[0].Count;
             Assert.InRange(before - after, 0, Segment.EntriesMax);
             before = after;
@@ -98,7 +98,7 @@ public class BackgroundSweepTests
         store.Databases[0].Clear();
         foreach (Stripe stripe in store.Stripes)
         {
-            while (stripe.FreeDroppedSlice()) Assert.Equal(full, store.HeldBytes); // freeing gives nothing to the system
+            while (stripe.FreeDroppedSlice()) Assert.Equal(full, store.HeldBytes); // freeing releases nothing to the system
         }
 
         var sweep = new BackgroundSweep(store, 0, 1);

@@ -193,7 +193,7 @@ public class DatabaseTests
         long used = store.UsedBytes;
         second.Clear();
         Assert.Equal((1_000, 0), (first.Count, second.Count));
-        Assert.Equal(used, store.UsedBytes); // set aside, to be freed in slices
+        Assert.Equal(used, store.UsedBytes); // queued, to be freed in slices
         Assert.False(Find(store, second, "key 6"));
         Write(store, second, "key 6", Database.NoExpiry);
         foreach (Stripe stripe in store.Stripes)

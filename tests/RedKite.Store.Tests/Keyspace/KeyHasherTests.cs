@@ -5,8 +5,8 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Store.Tests.Keyspace;
 
 /// <summary>
-/// What the table takes from a hash must be evenly spread for keys as people name them: stripe, bucket, tag and prefix.
-/// The bound is chi-squared at ten standard deviations, so that a good hash fails once in the age of the universe.
+/// The parts of a hash that the table uses (stripe, bucket, tag, prefix) must spread evenly for typical key names.
+/// The bound is chi-squared at ten standard deviations, which a good hash practically never exceeds.
 /// </summary>
 public class KeyHasherTests
 {
@@ -93,7 +93,7 @@ public class KeyHasherTests
         byte[] guarded = new byte[256];
         for (int length = 0; length <= 100; length++)
         {
-            // The same bytes elsewhere, with others around them, have the same hash.
+            // The same bytes at another address, with different neighbours, have the same hash.
             guarded.AsSpan().Clear();
             guarded.AsSpan(50, length).Fill(7);
             ulong hash = hasher.Hash(guarded.AsSpan(50, length));

@@ -7,8 +7,8 @@ using KeyStore = RedKite.Store.Keyspace.Keyspace;
 namespace RedKite.Store.Tests.Keyspace;
 
 /// <summary>
-/// Threads on one keyspace as the loops use it: keys under their stripes' locks, prefetching without any, while tables
-/// split, join, expire, are dropped and swapped. Values carry their key's number, so that a torn or foreign one is seen.
+/// Threads on one keyspace as the loops use it: keys under their stripes' locks, prefetching without locks, while tables
+/// split, join, expire, are dropped and swapped. Values contain their key's number, so that a torn or wrong one is detected.
 /// </summary>
 public class KeyspaceConcurrencyTests
 {
@@ -40,7 +40,7 @@ public class KeyspaceConcurrencyTests
         foreach (Database database in store.Databases)
         {
             long found = Enumerable.Range(0, keys).Count(number => Check(store, database, number));
-            long deadAlready = database.Count; // finding removed what had expired
+            long deadAlready = database.Count; // lookups removed expired keys
             Assert.Equal(found, deadAlready);
         }
 
@@ -68,7 +68,7 @@ public class KeyspaceConcurrencyTests
                 return;
             }
 
-            // Grow far enough that slabs and segments give their pages back when everything is dropped.
+            // Grow enough that slabs and segments release their pages when everything is dropped.
             for (int round = 0; round < 4; round++)
             {
                 for (int number = 0; number < 150_000; number++)
@@ -123,7 +123,7 @@ public class KeyspaceConcurrencyTests
         Database database = store.Databases[random.Next(2)];
         for (int i = 0; i < Batch; i++)
         {
-            numbers[i] = random.Next(random.Next(3) == 0 ? Math.Min(keys, 10) : keys); // some keys are everybody's
+            numbers[i] = random.Next(random.Next(3) == 0 ? Math.Min(keys, 10) : keys); // some keys are contended
             hashes[i] = store.Hash(Key(numbers[i]));
         }
 

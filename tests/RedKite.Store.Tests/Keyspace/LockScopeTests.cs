@@ -95,7 +95,7 @@ public sealed class LockScopeTests : IDisposable
         {
             _store.Stripes[2].Enter();
             entered.Set();
-            _store.Stripes[4].Enter(); // in descending order: only the scope that gives way prevents a deadlock
+            _store.Stripes[4].Enter(); // in descending order: only a scope that backs off prevents a deadlock
             cameIn = true;
             _store.Stripes[4].Exit();
             _store.Stripes[2].Exit();

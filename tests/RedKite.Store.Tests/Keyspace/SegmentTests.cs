@@ -30,7 +30,7 @@ public sealed unsafe class SegmentTests : IDisposable
         }
 
         static byte* Address(int slot) => (byte*)unchecked((nuint)(0xFFFF_FFFF_FFF8 - ((ulong)slot << 40) - (ulong)(slot * 8)));
-        Assert.Equal(0u, Segment.Occupied(bucket)); // tags are apart from slots
+        Assert.Equal(0u, Segment.Occupied(bucket)); // tags are separate from slots
         Assert.Equal(0u, Segment.Occupied(Segment.Bucket(_segment, 6)));
         Assert.False(Segment.IsPassed(bucket));
     }
@@ -62,7 +62,7 @@ public sealed unsafe class SegmentTests : IDisposable
             var added = new List<(ulong Hash, nint Bucket, int Slot)>();
             for (int step = 0; step < 4_000; step++)
             {
-                // Phases of growth and of shrinking; homes are few, so that many entries go past others.
+                // Phases of growth and of shrinking; few homes, so that many entries overflow their bucket.
                 bool grows = step / 1_000 % 2 == 0;
                 if (added.Count < 300 && random.Next(10) < (grows ? 7 : 3))
                 {
@@ -138,7 +138,7 @@ public sealed unsafe class SegmentTests : IDisposable
 
         internal KeyHasher Hasher { get; } = new(random.Bytes(24));
 
-        /// <summary>One whose home is among the last few buckets and the first.</summary>
+        /// <summary>An entry whose home is among the last few buckets and the first.</summary>
         internal (ulong Hash, nint Entry) Draw(int homes)
         {
             byte[] key;

@@ -13,7 +13,7 @@ public class StripeLockTests
     [Theory]
     [InlineData(2, 50_000, 0)]
     [InlineData(16, 50_000, 0)]
-    [InlineData(4, 4_000, 40)] // now and then held for long, so that the others sleep
+    [InlineData(4, 4_000, 40)] // sometimes held for long, so that the others sleep
     [InlineData(12, 1_500, 40)]
     public void One_thread_at_a_time_is_inside(int threads, int turns, int turnsPerLongOne)
     {
@@ -40,7 +40,7 @@ public class StripeLockTests
     [Fact]
     public void Waiting_is_counted()
     {
-        // A thread that says that it is about to enter may be held up before it does: then it is tried again.
+        // A thread that announces that it will enter may be delayed before it does: then try again.
         for (int attempt = 0; attempt < 200 && _lock.Contended == 0; attempt++) HoldWhileAnotherEnters(milliseconds: 5);
         Assert.Equal(1, _lock.Contended);
         Assert.Equal(1, _lock.Parks);
@@ -72,7 +72,7 @@ public class StripeLockTests
         Assert.True(_lock.TryEnter());
     }
 
-    // Redis serves its other clients meanwhile; here at least their processors are free for others.
+    // Redis serves its other clients meanwhile; here at least their processors are free for other work.
     [Fact]
     public void A_thread_that_waits_for_long_uses_no_processor_time()
     {
@@ -106,7 +106,7 @@ public class StripeLockTests
             {
                 _lock.Enter();
                 SpinFor(TimeSpan.FromMicroseconds(100));
-                _lock.Exit(); // and at once again: a thread that sleeps comes too late
+                _lock.Exit(); // and enters again at once, before a sleeping thread can
             }
         });
         busy.Start();

@@ -67,19 +67,19 @@ public sealed unsafe class TableTests
     public void Segments_split_at_different_times()
     {
         using var world = new World();
-        int mostInOneStep = 0;
+        int maxPerStep = 0;
         int before = 1;
         for (int key = 0; key < Many; key++)
         {
             world.Write(key, key, null);
             if (key % 10_000 != 0) continue;
             int segments = world.Table.Segments;
-            if (key > 50_000) mostInOneStep = Math.Max(mostInOneStep, segments - before);
+            if (key > 50_000) maxPerStep = Math.Max(maxPerStep, segments - before);
             before = segments;
         }
 
-        // 10,000 of 50,000 or more keys: at once it would be all of them, that is a hundred and more.
-        Assert.InRange(mostInOneStep, 1, 40);
+        // Per 10,000 keys, with more than 50,000. If all segments split at once, it would be a hundred or more.
+        Assert.InRange(maxPerStep, 1, 40);
     }
 
     [Fact]
@@ -106,14 +106,14 @@ public sealed unsafe class TableTests
                     entries.Clear();
                     more = world.Table.NextBucket(ref cursor, entries);
                     foreach (nint entry in entries) seen.Add(World.KeyOf(entry));
-                    Assert.True(++turns < 5_000_000, "The scan does not end.");
+                    Assert.True(++turns < 5_000_000, "The scan does not terminate.");
                     if (random.Next(300) != 0) continue;
                     present = !present;
                     if (present) WriteRange(world, Staying, Coming);
                     else RemoveRange(world, Staying, Coming);
                 }
 
-                for (int key = 0; key < Staying; key++) Assert.True(seen.Contains(key), $"Key {key} was there all the time and was not returned.");
+                for (int key = 0; key < Staying; key++) Assert.True(seen.Contains(key), $"Key {key} was present all the time but not returned.");
             }
         });
 
@@ -189,8 +189,8 @@ public sealed unsafe class TableTests
             hits++;
         }
 
-        // Segments are of unlike fill, so a key's chance differs by the factor at most between the fullest and the emptiest.
-        Assert.True(hits > 250_000, $"{hits} of a million draws hit an entry");
+        // Segments are unevenly filled, so a key's chance differs by up to the factor between the fullest and the emptiest.
+        Assert.True(hits > 250_000, $"{hits} of a million samples hit an entry");
         double mean = hits / (double)Keys;
         Assert.InRange(counts.Min(), mean / 4, mean);
         Assert.InRange(counts.Max(), mean, mean * 4);

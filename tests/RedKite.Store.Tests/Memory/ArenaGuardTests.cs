@@ -2,7 +2,7 @@ using RedKite.Store.Memory;
 
 namespace RedKite.Store.Tests.Memory;
 
-/// <summary>Each mistake that the guarded arena is there to find is made on purpose.</summary>
+/// <summary>Makes each mistake that the guarded arena detects.</summary>
 public unsafe class ArenaGuardTests
 {
     private const string Behind = "Something wrote behind a block of 64 bytes.";
@@ -15,7 +15,7 @@ public unsafe class ArenaGuardTests
         using var guard = new ArenaGuard();
         var arena = new Arena(source, guard);
         byte* block = arena.Allocate(60);
-        new Span<byte>(block, 64).Clear(); // the class's whole size is the owner's
+        new Span<byte>(block, 64).Clear(); // the whole size of the class is usable
         Assert.Equal(1, guard.LiveBlocks);
         guard.Check();
         arena.Free(block, 57);

@@ -2,7 +2,7 @@ using RedKite.Store.Memory;
 
 namespace RedKite.Store.Tests.Memory;
 
-/// <summary>An arena against a model: a list of blocks, each with the bytes that must still be in it.</summary>
+/// <summary>An arena against a model: a list of blocks with their expected bytes.</summary>
 public unsafe class ArenaTests
 {
     [Theory]
@@ -18,7 +18,7 @@ public unsafe class ArenaTests
             var blocks = new List<Block>();
             for (int step = 0; step < 100_000; step++)
             {
-                // Phases in which blocks pile up, and phases in which they go.
+                // Phases in which blocks accumulate, and phases in which they are freed.
                 bool growing = step / 10_000 % 2 == 0;
                 int choice = random.Next(10);
                 if (blocks.Count == 0 || choice < (growing ? 5 : 2)) blocks.Add(Allocate(arena, random));
@@ -80,8 +80,8 @@ public unsafe class ArenaTests
         new Random(1).Shuffle(blocks);
         foreach (nint block in blocks) arena.Free((byte*)block, 72);
         Assert.Equal(0, arena.UsedBytes);
-        Assert.Equal(SlabSource.SlabBytes, arena.HeldBytes); // the one that became empty last stays
-        Assert.True(source.HeldBytes >= heldFull); // the system is asked later
+        Assert.Equal(SlabSource.SlabBytes, arena.HeldBytes); // the last emptied slab is kept
+        Assert.True(source.HeldBytes >= heldFull); // pages are released later
         while (source.GiveBack())
         {
         }
@@ -163,7 +163,7 @@ public unsafe class ArenaTests
 
     private static void CheckAccounts(Arena arena, List<Block> blocks, bool guarded)
     {
-        // A large block counts 16 bytes more: what the system's allocator keeps before it.
+        // A large block counts 16 more bytes for the header of the system's allocator.
         long expected = blocks.Sum(block => BlockSize.RoundUp(block.Content.Length) + (!guarded && block.Content.Length > BlockSize.RunBlockMax ? 16 : 0));
         Assert.Equal(expected, arena.UsedBytes);
         Assert.True(arena.HeldBytes >= arena.UsedBytes);

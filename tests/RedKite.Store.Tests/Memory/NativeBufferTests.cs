@@ -20,7 +20,7 @@ public class NativeBufferTests
                 }
                 else
                 {
-                    // More room than is used in the end.
+                    // Reserves more than is used in the end.
                     bytes.CopyTo(buffer.Room(bytes.Length + random.Next(50)));
                     buffer.Advance(bytes.Length);
                 }

@@ -2,13 +2,13 @@ using RedKite.Store.Memory;
 
 namespace RedKite.Store.Tests.Memory;
 
-/// <summary>Blocks that are runs of units, against a model: which bytes of which slab are in use.</summary>
+/// <summary>Blocks that are runs of units, against a model of the bytes in use per slab.</summary>
 public unsafe class RunSlabsTests
 {
     private const int Unit = BlockSize.RunUnitBytes;
-    private const int UnitsLeast = (BlockSize.ClassBlockMax / Unit) + 1;
-    private const int UnitsMost = BlockSize.RunBlockMax / Unit;
-    private const int BlocksOf8KiB = 31; // in a slab
+    private const int UnitsMin = (BlockSize.ClassBlockMax / Unit) + 1;
+    private const int UnitsMax = BlockSize.RunBlockMax / Unit;
+    private const int BlocksOf8KiB = 31; // per slab
 
     [Fact]
     public void Random_operations_keep_contents_and_release_slabs()
@@ -66,9 +66,9 @@ public unsafe class RunSlabsTests
         using var source = new SlabSource();
         using var runs = new RunSlabs(source);
         for (int i = 0; i < BlocksOf8KiB; i++) runs.Allocate(8192);
-        runs.Allocate(UnitsLeast * Unit);
+        runs.Allocate(UnitsMin * Unit);
         Assert.Equal(1, runs.Count);
-        runs.Allocate(UnitsLeast * Unit);
+        runs.Allocate(UnitsMin * Unit);
         Assert.Equal(2, runs.Count);
     }
 
@@ -103,7 +103,7 @@ public unsafe class RunSlabsTests
         Assert.Equal(blocks[6], (nint)runs.Allocate(8192));
     }
 
-    // As a list's nodes are made compact: each one gets a smaller block, in the order in which they came.
+    // Like list compaction: each node gets a smaller block, in order.
     [Fact]
     public void Blocks_replaced_by_smaller_ones_leave_no_slab_half_empty()
     {
@@ -122,7 +122,7 @@ public unsafe class RunSlabsTests
         Assert.InRange(runs.Count, (Nodes / SmallInSlab) + 1, (Nodes / SmallInSlab) + 2);
     }
 
-    private static int RandomBytes(Random random) => random.Next(UnitsLeast, UnitsMost + 1) * Unit;
+    private static int RandomBytes(Random random) => random.Next(UnitsMin, UnitsMax + 1) * Unit;
 
     private static (nint Address, int Bytes, byte Mark) Fill(nint address, int bytes, byte mark)
     {

@@ -57,10 +57,10 @@ public unsafe class SlabSourceTests
         Assert.Equal(24L * SlabSource.LargeSlabBytes, source.HeldBytes);
         Assert.Equal(slabs[^1], (nint)source.TakeLarge());
         source.ReturnLarge((byte*)slabs[^1]);
-        GiveBackRound(source);
+        ReleaseRound(source);
         Assert.Equal(16L * SlabSource.LargeSlabBytes, source.HeldBytes); // 4 MiB are kept
-        GiveBackRound(source);
-        Assert.Equal(12L * SlabSource.LargeSlabBytes, source.HeldBytes); // and go by the MiB
+        ReleaseRound(source);
+        Assert.Equal(12L * SlabSource.LargeSlabBytes, source.HeldBytes); // and are released by the MiB
         source.ReleaseKept();
         Assert.Equal(0, source.HeldBytes);
     }
@@ -99,7 +99,7 @@ public unsafe class SlabSourceTests
 
         int made = 0;
         while (source.MakeOneHuge()) made++;
-        if (SystemMemory.TryMakeHugePage((byte*)slabs[0].Slab, SlabSource.RegionBytes)) Assert.InRange(made, 15, 40); // the first ones at least
+        if (SystemMemory.TryMakeHugePage((byte*)slabs[0].Slab, SlabSource.RegionBytes)) Assert.InRange(made, 15, 40); // at least the first ones
         foreach ((nint slab, byte fill) in slabs) Assert.False(Slab((byte*)slab).ContainsAnyExcept(fill));
     }
 
@@ -148,7 +148,7 @@ public unsafe class SlabSourceTests
             Slab((byte*)slabs[i]).Fill(0xEE);
         }
 
-        // Who returns them asks nothing of the system; each call afterwards gives one back.
+        // Returning a slab makes no system call; each later call releases one.
         foreach (nint slab in slabs) source.Return((byte*)slab);
         for (int held = Count; held > KeptMax; held--)
         {
@@ -159,7 +159,7 @@ public unsafe class SlabSourceTests
         Assert.False(source.GiveBack());
         Assert.Equal((long)KeptMax * SlabSource.SlabBytes, source.HeldBytes);
 
-        // A lookup's prefetch may read a slab that was given back: it must not fault.
+        // A lookup's prefetch may read a released slab, which must not fault.
         int zeroed = 0;
         foreach (nint slab in slabs)
         {
@@ -179,14 +179,14 @@ public unsafe class SlabSourceTests
         using var source = new SlabSource();
         nint[] slabs = [.. Enumerable.Range(0, 40).Select(_ => (nint)source.Take())];
         foreach (nint slab in slabs) source.Return((byte*)slab);
-        GiveBackRound(source);
-        Assert.Equal(40L * SlabSource.SlabBytes, source.HeldBytes); // they were in use a moment ago
+        ReleaseRound(source);
+        Assert.Equal(40L * SlabSource.SlabBytes, source.HeldBytes); // recently in use
 
         source.Return(source.Take());
-        GiveBackRound(source);
-        Assert.Equal(24L * SlabSource.SlabBytes, source.HeldBytes); // sixteen at a time
-        GiveBackRound(source);
-        GiveBackRound(source);
+        ReleaseRound(source);
+        Assert.Equal(24L * SlabSource.SlabBytes, source.HeldBytes); // sixteen per call
+        ReleaseRound(source);
+        ReleaseRound(source);
         Assert.Equal(0, source.HeldBytes);
     }
 
@@ -208,14 +208,14 @@ public unsafe class SlabSourceTests
             threads[t].Start();
         }
 
-        while (!ended.IsSet) GiveBackRound(source);
+        while (!ended.IsSet) ReleaseRound(source);
         foreach (Thread thread in threads) thread.Join();
         Assert.Empty(failures);
         source.ReleaseKept();
         Assert.Equal(0, source.HeldBytes);
     }
 
-    private static void GiveBackRound(SlabSource source)
+    private static void ReleaseRound(SlabSource source)
     {
         source.BeginGivingBack();
         while (source.GiveBack())

@@ -7,7 +7,7 @@ using RedKite.Store.Values.Members;
 namespace RedKite.Store.Tests.Structures;
 
 /// <summary>
-/// A table of members in a guarded arena of its own, beside the dictionary that it has to agree with. Members are numbers
+/// A table of members in its own guarded arena, and the dictionary that it must agree with. Members are numbers
 /// as text; a block is [length of the member][length of the padding][value][expiry, or 0][member][padding].
 /// </summary>
 internal sealed unsafe class MemberTableWorld : IDisposable
@@ -86,7 +86,7 @@ internal sealed unsafe class MemberTableWorld : IDisposable
         _arena.Free(block, Layout.Bytes(block));
     }
 
-    /// <summary>Frees what has expired, in as many slices as that takes.</summary>
+    /// <summary>Frees expired members in as many slices as needed.</summary>
     internal void FreeExpired(int nowMs, int workMax)
     {
         int[] expired = [.. _model.Where(pair => pair.Value.Expiry <= nowMs).Select(pair => pair.Key)];
@@ -131,7 +131,7 @@ internal sealed unsafe class MemberTableWorld : IDisposable
 
     internal void Check() => _guard.Check();
 
-    /// <summary>Frees the table in slices of any size; the guard throws if that leaves anything behind.</summary>
+    /// <summary>Frees the table in slices of any size; the guard throws if anything is left.</summary>
     public void Dispose()
     {
         while (!_freed && FreeSlice(1 + (int)(Table.Count % 50)))

@@ -11,15 +11,15 @@ using KeyStore = RedKite.Store.Keyspace.Keyspace;
 
 namespace RedKite.Store.Tests.Values;
 
-/// <summary>Large values that go, in each way, on guarded memory: what is freed at once is counted in blocks.</summary>
+/// <summary>Removing large values in each way, on guarded memory: immediate freeing is counted in blocks.</summary>
 public sealed class ReleasedValuesTests
 {
-    // Eight, and what cannot be cut: a bucket's chain, or the nodes in a leaf of a stream's tree, which are 64.
-    private const int BlocksPerStepMost = 80;
+    // Eight, or an indivisible group: a bucket's chain, or the 64 nodes in a leaf of a stream's tree.
+    private const int BlocksPerStepMax = 80;
 
     private static readonly string[] Values = ["hash", "set", "sorted set", "list", "stream"];
 
-    public static TheoryData<string, string> ValuesAndWays
+    public static TheoryData<string, string> ValuesAndRemovals
     {
         get
         {
@@ -34,17 +34,17 @@ public sealed class ReleasedValuesTests
     }
 
     [Theory]
-    [MemberData(nameof(ValuesAndWays))]
+    [MemberData(nameof(ValuesAndRemovals))]
     public void Large_value_is_freed_in_small_steps(string value, string way)
     {
         using var world = new World();
         world.Write(value);
         int blocks = world.Blocks;
-        world.LetGo(way);
+        world.Remove(way);
 
-        // A command itself frees a slice at most, and nothing of what goes with many others.
+        // A command itself frees at most one slice, and CLEAR frees nothing itself.
         int atOnce = blocks - world.Blocks;
-        Assert.InRange(atOnce, 0, way == "clear" ? 0 : FreeingSlice.StepsMax * BlocksPerStepMost);
+        Assert.InRange(atOnce, 0, way == "clear" ? 0 : FreeingSlice.StepsMax * BlocksPerStepMax);
         Assert.True(world.Stripe.HasDropped);
 
         int steps = 0;
@@ -52,10 +52,10 @@ public sealed class ReleasedValuesTests
         {
             int before = world.Blocks;
             more = world.Stripe.FreeDroppedStep();
-            Assert.InRange(before - world.Blocks, 0, BlocksPerStepMost);
+            Assert.InRange(before - world.Blocks, 0, BlocksPerStepMax);
         }
 
-        Assert.InRange(steps, (blocks - atOnce) / BlocksPerStepMost, blocks);
+        Assert.InRange(steps, (blocks - atOnce) / BlocksPerStepMax, blocks);
         Assert.Equal(way is "overwrite" or "rename" ? 1 : 0, world.Blocks);
         world.Store.CheckGuards();
     }
@@ -70,13 +70,13 @@ public sealed class ReleasedValuesTests
     {
         using var world = new World();
         world.Write(value);
-        world.LetGo("clear");
+        world.Remove("clear");
         bool more = true;
         for (int slices = 0; more; slices++)
         {
             int before = world.Blocks;
             more = world.Stripe.FreeDroppedSlice();
-            Assert.InRange(before - world.Blocks, 0, FreeingSlice.StepsMax * BlocksPerStepMost);
+            Assert.InRange(before - world.Blocks, 0, FreeingSlice.StepsMax * BlocksPerStepMax);
             Assert.InRange(slices, 0, 100_000);
         }
 
@@ -88,7 +88,7 @@ public sealed class ReleasedValuesTests
     {
         using var world = new World();
         world.Write("hash", elements: 5);
-        world.LetGo("remove");
+        world.Remove("remove");
         Assert.Equal(0, world.Blocks);
         Assert.False(world.Stripe.HasDropped);
     }
@@ -103,9 +103,9 @@ public sealed class ReleasedValuesTests
         int blocks = world.Blocks;
         Assert.Equal(what == "group" ? 1 : World.Pending, world.RemoveFromStream(what));
         int atOnce = blocks - world.Blocks;
-        Assert.InRange(atOnce, 0, FreeingSlice.StepsMax * BlocksPerStepMost);
+        Assert.InRange(atOnce, 0, FreeingSlice.StepsMax * BlocksPerStepMax);
         world.FreeInSteps();
-        world.LetGo("remove");
+        world.Remove("remove");
         world.FreeInSteps();
         Assert.Equal(0, world.Blocks);
         world.Store.CheckGuards();
@@ -133,7 +133,7 @@ public sealed class ReleasedValuesTests
         world.Write(what[..what.IndexOf(' ', StringComparison.Ordinal)]);
         int blocks = world.Blocks;
         Assert.Equal(World.Elements - 100, world.Cut(what, leaving: 100));
-        Assert.InRange(blocks - world.Blocks, 16, blocks / 8); // the nodes' places in pages and leaves go at once
+        Assert.InRange(blocks - world.Blocks, 16, blocks / 8); // the nodes' slots in pages and leaves are freed at once
         world.FreeInSteps();
         Assert.InRange(world.Blocks, 1, 400);
         world.Store.CheckGuards();
@@ -145,8 +145,8 @@ public sealed class ReleasedValuesTests
         const int Bytes = 64 << 20;
         using var world = new World(guarded: false);
         world.WriteString(Bytes);
-        world.LetGo("overwrite");
-        Assert.InRange(world.Stripe.Arena.UsedBytes, 1, 100); // nobody's any more
+        world.Remove("overwrite");
+        Assert.InRange(world.Stripe.Arena.UsedBytes, 1, 100); // no longer accounted to the value
         Assert.InRange(world.Stripe.Arena.LargeBytes, Bytes, long.MaxValue);
         int steps = 1;
         while (world.Stripe.FreeDroppedStep()) steps++;
@@ -219,7 +219,7 @@ public sealed class ReleasedValuesTests
             {
                 int before = Blocks;
                 more = Stripe.FreeDroppedStep();
-                Assert.InRange(before - Blocks, 0, BlocksPerStepMost);
+                Assert.InRange(before - Blocks, 0, BlocksPerStepMax);
             }
         }
 
@@ -253,7 +253,7 @@ public sealed class ReleasedValuesTests
             for (int i = 0; i < entries; i++) group.AddPending(new StreamId((ulong)(first + i), 0), consumer, 0, 1);
         }
 
-        internal void LetGo(string way)
+        internal void Remove(string way)
         {
             byte[] other = "other"u8.ToArray();
             switch (way)

@@ -4,7 +4,7 @@ using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Commands;
 
-/// <summary>The CLIENT container over sockets and two loops, so that clients look at and end those of another loop.</summary>
+/// <summary>The CLIENT container over sockets and two loops, so that clients inspect and kill those of another loop.</summary>
 public class ClientCommandsTests : NetworkTests
 {
     [Fact]
@@ -143,7 +143,7 @@ public class ClientCommandsTests : NetworkTests
         client.Send("CLIENT REPLY SKIP\r\n\r\nPING x\r\n");   // an empty request counts
         client.Read().IsBulk("x");
 
-        // As in Redis, a connection ends behind its last reply: without replies it stays, and is not listened to.
+        // As in Redis, a closing connection ends after its last reply: without replies it stays open, and its input is ignored.
         client.Send("CLIENT REPLY OFF\r\n*x\r\nCLIENT REPLY ON\r\n");
         (byte[] bytes, bool closed) = client.ReadUntilQuiet(100);
         Assert.Equal((0, false), (bytes.Length, closed));
@@ -151,7 +151,7 @@ public class ClientCommandsTests : NetworkTests
         (bytes, closed) = client.ReadUntilQuiet(100);
         Assert.Equal((0, false), (bytes.Length, closed));
 
-        // Once as inline requests, which are executed one by one, once as arrays, which are read as one batch.
+        // Once as inline requests, which execute one by one, once as arrays, which are read as one batch.
         void Pipelined(string commands, string replies)
         {
             string[] lines = commands.Split('|');
@@ -177,9 +177,9 @@ public class ClientCommandsTests : NetworkTests
         using RespConnection two = RespConnection.Connect(server.Port);
         one.Run("CLIENT PAUSE 60000 WRITE").IsOk();
         one.Run("GET k").IsNull();
-        server.Execute("SET", "k", "in-process");   // is not held
+        server.Execute("SET", "k", "in-process");   // not paused
 
-        // Quotes are taken off in place, and the line must be readable again.
+        // Quotes are removed in place, and the line must be parsed again later.
         two.Send("GET k\r\nSET k 'b c'\r\nGET k\r\n");
         two.Read().IsBulk("in-process");
         AssertSilent(two);
@@ -193,7 +193,7 @@ public class ClientCommandsTests : NetworkTests
     [MemberData(nameof(Transports))]
     public async Task Pause_all_holds_everything_except_errors(string transport)
     {
-        // The pause lasts until the test moves the clock: an error that waited for its end would never come.
+        // The pause lasts until the test advances the clock, so an error that waited for its end would never arrive.
         ManualClock clock = new();
         await using RedKiteServer server = await StartAsync(transport, clock);
         using RespConnection one = RespConnection.Connect(server.Port);
@@ -221,7 +221,7 @@ public class ClientCommandsTests : NetworkTests
         client.Send("*4\r\n$6\r\nCLIENT\r\n$5\r\nPAUSE\r\n$5\r\n60000\r\n$5\r\nWRITE\r\n");
         client.Read().IsOk();
 
-        // The second request is partly read behind the one that is held.
+        // The second request arrives partly, after the paused one.
         client.Send("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n*3\r\n$3\r\nSET\r\n$5\r\nother\r\n$6\r\nval");
         AssertSilent(client);
         server.Execute("CLIENT", "UNPAUSE");
@@ -299,7 +299,7 @@ public class ClientCommandsTests : NetworkTests
         using CancellationTokenSource enough = new();
         var thread = new Thread(() =>
         {
-            // Each has input and output buffers that come and go, and is cut in the middle of them.
+            // Each has temporary input and output buffers, and is severed while it uses them.
             while (!enough.IsCancellationRequested)
             {
                 using RespConnection client = RespConnection.Connect(server.Port);

@@ -2,7 +2,7 @@ using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Commands;
 
-/// <summary>AUTH, HELLO and the other connection commands, over sockets because they end and change connections.</summary>
+/// <summary>AUTH, HELLO and the other connection commands, over sockets because they close and change connections.</summary>
 public class ConnectionCommandsTests : NetworkTests
 {
     private const string WrongPass = "WRONGPASS invalid username-password pair or user is disabled.";
@@ -61,7 +61,7 @@ public class ConnectionCommandsTests : NetworkTests
         client.Run("AUTH secret").IsOk();
         client.Run("GET k").IsNull();
         client.Run("AUTH default bad").IsError(WrongPass);
-        client.Run("GET k").IsNull();   // still logged in
+        client.Run("GET k").IsNull();   // still authenticated
         client.Run("RESET").IsSimple("RESET");
         client.Run("GET k").IsError(NoAuth);
         client.Run("AUTH default secret").IsOk();
@@ -81,7 +81,7 @@ public class ConnectionCommandsTests : NetworkTests
         large.Read().IsError("ERR Protocol error: unauthenticated bulk length");
         large.Read().IsClosed();
 
-        // The login in front lifts both limits, in one packet too.
+        // A preceding AUTH lifts both limits, in the same packet too.
         using RespConnection pipelined = RespConnection.Connect(server.Port);
         pipelined.Send("*2\r\n$4\r\nAUTH\r\n$6\r\nsecret\r\n*2\r\n$4\r\nECHO\r\n$20000\r\n" + new string('x', 20000) + "\r\n");
         pipelined.Read().IsOk();
@@ -99,7 +99,7 @@ public class ConnectionCommandsTests : NetworkTests
         using RespConnection late = RespConnection.Connect(server.Port);
         late.Run("PING").IsError(NoAuth);
 
-        // Taking it away frees all commands, but HELLO still looks at the login itself.
+        // Removing the password permits all commands, but HELLO still checks the credentials.
         Set(server, "requirepass", "");
         late.Run("PING").IsSimple("PONG");
         late.Run("HELLO 3").IsError(HelloNoAuth);
@@ -140,7 +140,7 @@ public class ConnectionCommandsTests : NetworkTests
         client.Run("HELLO 3 AUTH nobody x").IsError(WrongPass);
         client.Run("HELLO 3 SETNAME a FOO").IsError("ERR Syntax error in HELLO option 'FOO'");
         client.Run("CLIENT GETNAME");
-        Assert.Equal("$-1\r\n", Bytes(client));   // neither the name nor the protocol was taken
+        Assert.Equal("$-1\r\n", Bytes(client));   // neither the name nor the protocol changed
         client.Run("HELLO 3 SETNAME a SETNAME b");
         client.Run("CLIENT GETNAME").IsBulk("b");
     }

@@ -31,7 +31,7 @@ public sealed class GeoSearchCommandsTests : IAsyncLifetime
     [InlineData("DESC")]
     public void Count_limits_to_the_first_results_in_order(string order)
     {
-        // Few different places, so that many members are as far away as each other.
+        // Few distinct positions, so that many members have the same distance.
         var random = new Random(7);
         for (int i = 0; i < 400; i++) Run($"GEOADD many {random.Next(10) / 10.0:0.0} {random.Next(10) / 10.0:0.0} m{i}").IsInteger(1);
         string[] all = [.. Run($"GEOSEARCH many FROMLONLAT 0.3 0.4 BYRADIUS 80 km {order}").Items.Select(item => item.Text)];

@@ -3,7 +3,7 @@ using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Commands;
 
-/// <summary>The expiry of fields, once in packed hashes and once in tables. What is newer than the oracle follows the documentation.</summary>
+/// <summary>Field expiry, in packed hashes and in tables. Features newer than the oracle follow the documentation.</summary>
 public abstract class FieldExpiryCommandsTests : IAsyncLifetime
 {
     private readonly CommandTranscript _transcript = new();
@@ -227,7 +227,7 @@ public abstract class FieldExpiryCommandsTests : IAsyncLifetime
         Assert.Contains("subexpiry=1", Run("INFO keyspace").Text, StringComparison.Ordinal);
         _transcript.Advance(100);
         Run("HGETALL h").IsArray("c", "3");
-        Run("HRANDFIELD h").IsBulk("c"); // removes what is due before it draws
+        Run("HRANDFIELD h").IsBulk("c"); // removes expired fields first
         Assert.Contains("subexpiry=0", Run("INFO keyspace").Text, StringComparison.Ordinal);
         Assert.Contains("expired_subkeys:2\r\n", Run("INFO stats").Text, StringComparison.Ordinal);
     }

@@ -175,7 +175,7 @@ public sealed class HashCommandsTests : IAsyncLifetime
             foreach (RespValue field in Run(line).Items) counts[field.Text] = counts.GetValueOrDefault(field.Text) + 1;
         }
 
-        // Chi-square, within five standard deviations; drawing without repetition only makes it smaller.
+        // Chi-square, within five standard deviations; sampling without repetition only makes it smaller.
         int fields = line.Contains("big", StringComparison.Ordinal) ? 600 : 60;
         double mean = counts.Values.Sum() / (double)fields;
         double square = counts.Values.Sum(count => Math.Pow(count - mean, 2) / mean) + ((fields - counts.Count) * mean);

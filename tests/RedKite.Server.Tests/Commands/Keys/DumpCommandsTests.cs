@@ -2,12 +2,12 @@ using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Commands;
 
-/// <summary>DUMP and RESTORE in one server: what Redis 7.0 does not have, and thousands of damaged dumps.</summary>
+/// <summary>DUMP and RESTORE in one server: features that Redis 7.0 lacks, and thousands of damaged dumps.</summary>
 public sealed class DumpCommandsTests : IAsyncLifetime
 {
     private const int DamagesOfEach = 400;
 
-    private static readonly string[] Questions =
+    private static readonly string[] Queries =
     [
         "TYPE k", "OBJECT ENCODING k", "GET k", "STRLEN k", "LRANGE k 0 -1", "LINDEX k -1", "LLEN k", "SMEMBERS k", "SCARD k", "SISMEMBER k a", "HGETALL k", "HLEN k",
         "HGET k f", "HPEXPIRETIME k FIELDS 2 a f", "ZRANGE k 0 -1 WITHSCORES", "ZREVRANGE k 0 -1", "ZCARD k", "ZRANK k a", "XRANGE k - +", "XREVRANGE k + -", "XLEN k",
@@ -51,9 +51,9 @@ public sealed class DumpCommandsTests : IAsyncLifetime
 
             reply.IsOk();
             restored++;
-            foreach (string question in Questions) Run(question);
+            foreach (string query in Queries) Run(query);
             foreach (string change in Changes) Run(change);
-            foreach (string question in Questions) Run(question);
+            foreach (string query in Queries) Run(query);
         }
 
         Run("DEL k copy");
@@ -139,7 +139,7 @@ public sealed class DumpCommandsTests : IAsyncLifetime
         List<byte> value = [.. RedisDumps.ValueOf(sound)];
         for (int damages = random.Next(1, 4); damages > 0 && value.Count > 1; damages--)
         {
-            int at = random.Next(1, value.Count); // the type stays
+            int at = random.Next(1, value.Count); // keeps the type
             switch (random.Next(8))
             {
                 case 0: value.RemoveRange(at, value.Count - at); break;

@@ -122,7 +122,7 @@ public abstract class ScanCommandsTests : TranscriptTests
     {
         const int Stable = 3_000;
 
-        // So many that every stripe's table splits.
+        // Enough keys to split every stripe's table.
         int swarm = Loops == 1 ? 40_000 : 120_000;
         for (int i = 0; i < Stable; i++) Run($"SET stable{i} 1").IsOk();
         var random = new Random(seed);
@@ -141,7 +141,7 @@ public abstract class ScanCommandsTests : TranscriptTests
                     if (key.Text!.StartsWith("stable", StringComparison.Ordinal)) seen.Add(key.Text);
                 }
 
-                // Now and then most of the swarm arrives, so that segments split, or leaves, so that they join.
+                // Occasionally most keys of the swarm are added, so that segments split, or removed, so that they join.
                 if (random.Next(4_000 / count) > 0) continue;
                 int wanted = random.Next(2) == 0 ? random.Next(swarm / 20) : swarm - random.Next(swarm / 10);
                 for (; present < wanted; present++) Run($"SET swarm{present} 1").IsOk();
@@ -202,18 +202,18 @@ public abstract class ScanCommandsTests : TranscriptTests
     {
         Run("RANDOMKEY").IsNil();
         const int Keys = 2_000;
-        const int Draws = 40_000;
+        const int Samples = 40_000;
         for (int i = 0; i < Keys; i++) Run($"SET k{i} 1").IsOk();
-        var drawn = new Dictionary<string, int>();
-        for (int i = 0; i < Draws; i++)
+        var counts = new Dictionary<string, int>();
+        for (int i = 0; i < Samples; i++)
         {
             string key = Run("RANDOMKEY").Text!;
-            drawn[key] = drawn.GetValueOrDefault(key) + 1;
+            counts[key] = counts.GetValueOrDefault(key) + 1;
         }
 
-        // 20 draws a key on average: one that is never drawn has a chance of 2e-9 each, one drawn 60 times 1e-12.
-        Assert.Equal(Keys, drawn.Count);
-        Assert.InRange(drawn.Values.Max(), 20, 60);
+        // 20 samples per key on average: a key is missed with a probability of 2e-9, and sampled 60 times with 1e-12.
+        Assert.Equal(Keys, counts.Count);
+        Assert.InRange(counts.Values.Max(), 20, 60);
     }
 
     [Fact]

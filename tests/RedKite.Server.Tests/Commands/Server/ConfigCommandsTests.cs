@@ -30,7 +30,7 @@ public class ConfigCommandsTests
     [Fact]
     public async Task Port_changes_while_clients_stay_connected()
     {
-        // Both from where the system gives none to others while nobody listens on them.
+        // Both below the range from which the system assigns ports.
         int oldPort = LoopbackPort.Next(), newPort = LoopbackPort.Next();
         await using LiveServer server = await LiveServer.StartAsync("port", $"{oldPort}");
         server.Run($"CONFIG SET port {newPort}").IsOk();
@@ -55,7 +55,7 @@ public class ConfigCommandsTests
         Net.ListeningSocket socket = Assert.Single(server.Server.Endpoints.Sockets);
         server.Run($"CONFIG SET port {other.Server.Port}").IsError("ERR CONFIG SET failed (possibly related to argument 'port') - Unable to listen on this port. Check server logs.");
         Assert.Equal(port, server.Server.Port);
-        Assert.Same(socket, Assert.Single(server.Server.Endpoints.Sockets)); // never given up, so that nobody could take it meanwhile
+        Assert.Same(socket, Assert.Single(server.Server.Endpoints.Sockets)); // never closed, so no other process could take it
         using RespConnection late = RespConnection.Connect(port);
         late.Run("DBSIZE").IsInteger(0);
         Assert.Contains(server.LogLines, line => line.Contains("the port is in use", StringComparison.Ordinal));
@@ -85,7 +85,7 @@ public class ConfigCommandsTests
         RespValue reply = late.Run("DBSIZE");
         for (int i = 0; reply.IsError && i < 3_000; i++)
         {
-            await Task.Delay(10, TestContext.Current.CancellationToken); // the other loop hears of it soon
+            await Task.Delay(10, TestContext.Current.CancellationToken); // the other loop applies it soon
             reply = late.Run("DBSIZE");
         }
 

@@ -7,7 +7,7 @@ public class LatencyReportTests
 {
     private const string Ruler = "--------------------------------------------------------------------------------\n";
 
-    // What a real server drew for these samples.
+    // The output of a real server for these samples.
     [Fact]
     public void Graph_has_one_column_per_sample_with_its_age()
     {

@@ -39,7 +39,7 @@ public class MemoryCommandsTests
         Assert.Equal(',', stats["fragmentation"]!.Marker);
         Assert.InRange(stats["db.0"]!["overhead.hashtable.main"]!.Number, 1, 100_000);
         Assert.Equal("fragmentation.bytes", stats.Items[^2].Text);
-        server.Run("DBSIZE").IsInteger(1); // nothing was left over
+        server.Run("DBSIZE").IsInteger(1); // no other keys are left
     }
 
     [Fact]

@@ -108,14 +108,14 @@ public class ServerCommandsTests
         await using LiveServer server = await LiveServer.StartAsync("transport", transport, "enable-debug-command", "yes");
         server.Run("DEBUG SLEEP 0.2").IsOk();
         server.Run("DEBUG SLEEP 0.2").IsOk();
-        // All in one reply: what lies between two may take long.
+        // In one reply, because the time between two replies is unbounded.
         Dictionary<string, string> stats = server.Run("INFO stats").Text.Split("\r\n").Where(line => line.Contains(':', StringComparison.Ordinal)).ToDictionary(line => line.Split(':')[0], line => line.Split(':')[1]);
         long sum = long.Parse(stats["eventloop_duration_sum"]);
         Assert.InRange(long.Parse(stats["eventloop_cycles"]), 2, 10_000);
         Assert.InRange(sum, 400_000, 60_000_000);
         Assert.True(sum >= long.Parse(stats["eventloop_duration_cmd_sum"]) - 100_000, "a cycle lasts at least as long as its commands");
 
-        // A sample every tenth of a second: the mean of a cycle takes the sleeps in.
+        // A sample every tenth of a second: the mean of a cycle includes the sleeps.
         Assert.True(SpinWait.SpinUntil(() => server.Number("stats", "instantaneous_eventloop_duration_usec") > 0, NetworkTests.PatienceMs));
         QuietMachine.Try(() =>
         {

@@ -189,7 +189,7 @@ public sealed class SetCommandsTests : IAsyncLifetime
     public void Srandmember_with_a_positive_count_is_distinct_and_uniform(int size)
     {
         for (int i = 0; i < size; i += 50) Run("SADD s " + string.Join(' ', Enumerable.Range(i, 50).Select(member => $"m{member}")));
-        int[] drawn = new int[size];
+        int[] counts = new int[size];
         int rounds = 0;
         foreach (int count in (int[])[3, size / 10, size / 2, size - 1])
         {
@@ -197,14 +197,14 @@ public sealed class SetCommandsTests : IAsyncLifetime
             {
                 string[] members = [.. Run($"SRANDMEMBER s {count}").Items.Select(item => item.Text)];
                 Assert.Equal(count, members.Distinct().Count());
-                foreach (string member in members) drawn[int.Parse(member.AsSpan(1), CultureInfo.InvariantCulture)]++;
+                foreach (string member in members) counts[int.Parse(member.AsSpan(1), CultureInfo.InvariantCulture)]++;
                 rounds += count;
             }
         }
 
-        // No member's number of draws is as far from the mean as one in a million would be.
+        // No member's count deviates from the mean by more than a one-in-a-million event.
         double mean = (double)rounds / size;
-        Assert.All(drawn, count => Assert.InRange(count, mean - 40, mean + 40));
+        Assert.All(counts, count => Assert.InRange(count, mean - 40, mean + 40));
     }
 
     [Fact]

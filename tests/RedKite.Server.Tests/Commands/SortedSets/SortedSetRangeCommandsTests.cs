@@ -2,7 +2,7 @@ using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Commands;
 
-/// <summary>Each test runs on a packed set and on a structure.</summary>
+/// <summary>Each test runs on a packed set and on a table.</summary>
 public sealed class SortedSetRangeCommandsTests : IAsyncLifetime
 {
     private readonly CommandTranscript _transcript = new();

@@ -22,24 +22,24 @@ public sealed class SortedSetScanCommandsTests : IAsyncLifetime
     public void Zrandmember_is_uniform(int membersMax, string count)
     {
         Fill(membersMax);
-        const int Draws = 3_000;
-        var drawn = new Dictionary<string, int>();
+        const int Samples = 3_000;
+        var counts = new Dictionary<string, int>();
         int total = 0;
-        for (int i = 0; i < Draws; i++)
+        for (int i = 0; i < Samples; i++)
         {
             RespValue reply = Run($"ZRANDMEMBER z {count}");
             if (count[0] != '-') Assert.Equal(reply.Items.Count, reply.Items.Select(item => item.Text).Distinct().Count());
             foreach (RespValue item in reply.Items)
             {
-                drawn[item.Text] = drawn.GetValueOrDefault(item.Text) + 1;
+                counts[item.Text] = counts.GetValueOrDefault(item.Text) + 1;
                 total++;
             }
         }
 
-        // Chi-square with 29 degrees of freedom: beyond 90 once in ten million runs.
+        // Chi-square with 29 degrees of freedom: above 90 once in ten million runs.
         double expected = (double)total / Members;
-        Assert.Equal(Members, drawn.Count);
-        Assert.True(drawn.Values.Sum(times => (times - expected) * (times - expected) / expected) < 90);
+        Assert.Equal(Members, counts.Count);
+        Assert.True(counts.Values.Sum(times => (times - expected) * (times - expected) / expected) < 90);
     }
 
     [Fact]
@@ -91,7 +91,7 @@ public sealed class SortedSetScanCommandsTests : IAsyncLifetime
             cursor = reply.Items[0].Text;
             seen.UnionWith(reply.Items[1].Items.Where((_, i) => i % 2 == 0).Select(item => item.Text));
 
-            // The set grows and shrinks by much while it is scanned.
+            // The set grows and shrinks considerably during the scan.
             for (int i = 0; i < 40; i++) Run(calls % 20 < 10 ? $"ZADD z 1 coming{(calls * 40) + i}" : $"ZREM z coming{((calls - 10) * 40) + i}");
             calls++;
         }

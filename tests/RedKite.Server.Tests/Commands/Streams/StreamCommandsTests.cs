@@ -1,6 +1,6 @@
 namespace RedKite.Server.Tests.Commands;
 
-/// <summary>Transcripts of the commands on a stream's entries. The clock stands still unless a test moves it.</summary>
+/// <summary>Transcripts of the commands on a stream's entries. The clock stands still unless a test advances it.</summary>
 public class StreamCommandsTests : TranscriptTests
 {
     private const string InvalidId = "ERR Invalid stream ID specified as stream command argument";

@@ -6,7 +6,7 @@ using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Blocking;
 
-/// <summary>Clients that wait on a server with two loops, so that who pushes and who waits are often on different ones.</summary>
+/// <summary>Blocked clients on a server with two loops, so that pushing and blocked clients are often on different ones.</summary>
 public sealed class WaitingClientsTests : IAsyncLifetime
 {
     private const int PatienceMs = 60_000;
@@ -83,7 +83,7 @@ public sealed class WaitingClientsTests : IAsyncLifetime
         Assert.Equal(0, _live.Server.Waiting.Count);
     }
 
-    // A consumer of each kind: pops from both lists, or moves from one to another and pops there. The last key tells the end.
+    // One consumer per kind: pops from both lists, or moves from one to the other and pops there. The last key signals the end.
     private void Consume(int consumer, ConcurrentBag<string> taken)
     {
         using RespConnection client = RespConnection.Connect(_live.Server.Port, PatienceMs);
@@ -100,7 +100,7 @@ public sealed class WaitingClientsTests : IAsyncLifetime
             int ends = elements.Count(element => element == "end");
             foreach (string element in elements.Where(element => element != "end")) taken.Add(element);
             if (ends == 0) continue;
-            for (int i = 1; i < ends; i++) client.Run("RPUSH c end"); // those of others
+            for (int i = 1; i < ends; i++) client.Run("RPUSH c end"); // for the other consumers
             return;
         }
     }
@@ -154,7 +154,7 @@ public sealed class WaitingClientsTests : IAsyncLifetime
                     }
 
                     if (random.Next(4) != 0) continue;
-                    client.SendCommand("BLPOP nosuch 0"); // closed while it waits
+                    client.SendCommand("BLPOP nosuch 0"); // closed while blocked
                 }
             },
             stop, TaskCreationOptions.LongRunning, TaskScheduler.Default))];
@@ -175,8 +175,8 @@ public sealed class WaitingClientsTests : IAsyncLifetime
     public void Timeout_fires_within_ten_milliseconds()
     {
         using RespConnection client = Connect();
-        client.Run("BLPOP nosuch 0.01"); // so that code is there
-        double best = double.MaxValue; // of a few, or of as many as it takes where threads have to wait for a processor
+        client.Run("BLPOP nosuch 0.01"); // warms up the code
+        double best = double.MaxValue; // of a few attempts, or of more if threads have to wait for a processor
         for (int i = 0; i < 5 || (best > 10 && i < 200); i++)
         {
             long start = Stopwatch.GetTimestamp();

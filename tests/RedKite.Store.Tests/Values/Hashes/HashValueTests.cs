@@ -147,7 +147,7 @@ public sealed class HashValueTests
 
         internal ValueEncoding Encoding => Find().Encoding;
 
-        /// <summary>Fields, expired ones that were not removed included.</summary>
+        /// <summary>Fields, including expired ones that were not removed.</summary>
         internal long RawCount => HashValue.Open(Database, Find(), 0).Count;
 
         private Database Database => Store.Databases[0];
@@ -197,7 +197,7 @@ public sealed class HashValueTests
             if (_model.Values.Any(entry => entry.Expiry != Never)) Assert.True(Find().FieldsExpire);
         }
 
-        /// <summary>Gives the hash another key, as it is or as a copy of which the original goes.</summary>
+        /// <summary>Renames the hash, or copies it and removes the original.</summary>
         internal void CopyAndRename(bool copy)
         {
             Entry entry = Find();
@@ -264,7 +264,7 @@ public sealed class HashValueTests
 
         internal void Check() => Store.CheckGuards();
 
-        public void Dispose() => Store.Dispose(); // and the guards throw if anything is left
+        public void Dispose() => Store.Dispose(); // the guards throw if anything is left
 
         private void Expire()
         {

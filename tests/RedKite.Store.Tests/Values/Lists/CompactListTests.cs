@@ -6,7 +6,7 @@ using RedKite.Store.Values.Packed;
 
 namespace RedKite.Store.Tests.Structures;
 
-/// <summary>Compact lists give back what the packed lists held that they were made of, on the guarded arena.</summary>
+/// <summary>Compact lists read back the packed lists that they were made from, on the guarded arena.</summary>
 public sealed unsafe class CompactListTests
 {
     [Fact]
@@ -52,7 +52,7 @@ public sealed unsafe class CompactListTests
         });
     }
 
-    // Writes, reads and searches a list; the bytes of the compact form, or 0.
+    // Writes, reads and searches a list; returns the size of the compact form, or 0.
     private static int Check(byte[][] elements)
     {
         using var source = new SlabSource();

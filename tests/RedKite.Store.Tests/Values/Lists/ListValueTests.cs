@@ -132,7 +132,7 @@ public sealed class ListValueTests
             world.AssertAll();
         }
 
-        // 76 nodes more of 16 elements, each of which takes some 8 bytes less when it is compact.
+        // 76 more nodes of 16 elements, each of which takes some 8 bytes less when compacted.
         Assert.InRange(bytes[1] - bytes[0], 76 * 16 * 4, 76 * 16 * 15);
     }
 
@@ -343,7 +343,7 @@ public sealed class ListValueTests
             }
         }
 
-        // Freeing the keyspace throws for a block that nobody freed.
+        // Disposing the keyspace throws for a leaked block.
         public void Dispose() => Store.Dispose();
 
         private ListValue Open() => new(Database, Find(), Limits);

@@ -14,7 +14,7 @@ public sealed class MemberTableTests
             using var world = new MemberTableWorld();
             foreach ((byte kind, byte members, ushort first) in steps)
             {
-                // A step is about a run of neighbours, so that tables grow and shrink by more than a few members.
+                // A step works on a run of adjacent members, so that tables grow and shrink by more than a few.
                 for (int member = first % 700; member < (first % 700) + (members % 64) + 1; member++)
                 {
                     if (kind % 5 < 2) world.Write(member, first);
@@ -116,7 +116,7 @@ public sealed class MemberTableTests
             }
             while (cursor != 0);
 
-            for (int member = 0; member < staying; member++) Assert.True(seen.Contains(member), $"Member {member} was there all the time and was not returned.");
+            for (int member = 0; member < staying; member++) Assert.True(seen.Contains(member), $"Member {member} was present all the time but not returned.");
         }).Check(Config.QuickThrowOnFailure.WithMaxTest(300).WithStartSize(3).WithEndSize(60));
     }
 
@@ -151,7 +151,7 @@ public sealed class MemberTableTests
                 int turns = 0;
                 while (cursor != 0)
                 {
-                    Assert.True(++turns < 10_000, "The scan does not end.");
+                    Assert.True(++turns < 10_000, "The scan does not terminate.");
                     cursor = world.Table.Scan(cursor, blocks);
                 }
 
@@ -175,7 +175,7 @@ public sealed class MemberTableTests
         const int Mean = 200;
         for (int i = 0; i < members * Mean; i++) counts[MemberTableWorld.MemberOf(world.Draw(random))]++;
 
-        // Chi-square over its degrees of freedom, within five standard deviations.
+        // Chi-square by degrees of freedom, within five standard deviations.
         double square = counts.Sum(count => Math.Pow(count - Mean, 2) / Mean);
         double degrees = Math.Max(1, members - 1);
         Assert.InRange(square, 0, degrees + (5 * Math.Sqrt(2 * degrees)));

@@ -3,7 +3,7 @@ using RedKite.Store.Values.Packed;
 
 namespace RedKite.Store.Tests.Structures;
 
-/// <summary>What <see cref="PackedListWriter"/> writes is read, wherever it lies, and what is damaged is not.</summary>
+/// <summary>The output of <see cref="PackedListWriter"/> is read at any address, and damaged lists are refused.</summary>
 public class PackedListReaderTests
 {
     [Fact]

@@ -108,9 +108,9 @@ public sealed unsafe class PackedListTests
                     continue;
                 }
 
-                Assert.NotEqual(0, round % 3); // nothing that was cut short passes
+                Assert.NotEqual(0, round % 3); // truncated lists never pass
 
-                // What passes can be walked from either end, within its bytes.
+                // A list that passes can be iterated from either end, within its bytes.
                 fixed (byte* list = damaged)
                 {
                     int seen = 0;

@@ -2,7 +2,7 @@ using RedKite.Store.Values.Sets;
 
 namespace RedKite.Store.Tests.Structures;
 
-/// <summary>Sets of integers in a run of bytes against a sorted set.</summary>
+/// <summary>Intsets against a sorted set.</summary>
 public unsafe class IntSetTests
 {
     [Fact]
@@ -84,7 +84,7 @@ public unsafe class IntSetTests
         fixed (byte* set = bytes) return IntSet.At(set, index);
     }
 
-    // Rounds of narrow numbers, and rounds where wider ones come now and then.
+    // Rounds of narrow numbers, and rounds with occasional wider ones.
     private static long Number(Random random, int round) => (round % 4 == 0 ? 0 : random.Next(60)) switch
     {
         1 => random.NextInt64(int.MinValue, int.MaxValue),

@@ -36,7 +36,7 @@ public sealed unsafe class SetMemberTests
         NativeMemory.Free(shorter);
     }
 
-    // Of exactly the bytes that the member takes, so that a read behind it is one behind the allocation.
+    // Exactly the member's size, so that reading beyond the member is reading beyond the allocation.
     private static byte* BlockOf(int length)
     {
         var block = (byte*)NativeMemory.Alloc((nuint)length + 1);

@@ -118,19 +118,19 @@ public class SetValueTests
     [Fact]
     public void Sampling_is_uniform_in_every_encoding() => Randomness.Run(random =>
     {
-        // Chi-square with 11 degrees of freedom: a fair draw exceeds 45 once in 200,000 runs.
+        // Chi-square with 11 degrees of freedom: uniform sampling exceeds 45 once in 200,000 runs.
         foreach ((int offset, bool integers, SetLimits limits) in ((int, bool, SetLimits)[])[(0, true, new(100, 100, 100)), (0, false, new(100, 100, 100)), (0, false, default)])
         {
             using var store = new KeyStore(1, 1, guarded: true);
             var set = new TestSet(store, "key", limits: limits);
             string[] members = [.. Enumerable.Range(offset, 12).Select(i => integers ? i.ToString(CultureInfo.InvariantCulture) : $"m{i}")];
             foreach (string member in members) set.Add(member);
-            Dictionary<string, int> drawn = members.ToDictionary(member => member, _ => 0);
-            const int draws = 12_000;
+            Dictionary<string, int> counts = members.ToDictionary(member => member, _ => 0);
+            const int samples = 12_000;
             byte[] number = new byte[SetEnumerator.NumberBytesMax];
-            for (int i = 0; i < draws; i++) drawn[Encoding.ASCII.GetString(set.View.Draw(random, number, out _))]++;
-            double expected = draws / 12.0;
-            Assert.InRange(drawn.Values.Sum(count => (count - expected) * (count - expected) / expected), 0, 45);
+            for (int i = 0; i < samples; i++) counts[Encoding.ASCII.GetString(set.View.Draw(random, number, out _))]++;
+            double expected = samples / 12.0;
+            Assert.InRange(counts.Values.Sum(count => (count - expected) * (count - expected) / expected), 0, 45);
         }
     });
 
@@ -215,7 +215,7 @@ public class SetValueTests
             if (Entry.Exists) Assert.True(Entry.MemoryBytes > 0);
         }
 
-        // A small set may be a table, but a table's conditions hold for no other set.
+        // A small set may be a table, but a set beyond the limits must be one.
         private void AssertEncoding()
         {
             switch (Entry.Encoding)

@@ -7,8 +7,8 @@ using RedKite.Store.Values.SortedSets;
 namespace RedKite.Store.Tests.Structures;
 
 /// <summary>
-/// The tree against a SortedSet of scores and members: generated work on trees of tiny nodes in the guarded arena, where
-/// nodes split and join all the time, and large trees of real ones.
+/// The tree against a SortedSet of scores and members: generated operations on trees of tiny nodes in the guarded arena, in
+/// which nodes split and join constantly, and large trees of full-size nodes.
 /// </summary>
 public sealed unsafe class ScoreTreeTests
 {
@@ -36,7 +36,7 @@ public sealed unsafe class ScoreTreeTests
             using var world = new World<TinySizes>(guarded: true);
             for (int step = 0; step < 40_000; step++)
             {
-                // Phases of growth and of shrinking, so that levels come and go.
+                // Phases of growth and of shrinking, so that levels are added and removed.
                 bool growing = step / 10_000 % 2 == 0;
                 int value = random.Next(members);
                 if (random.Next(1_000) == 0) world.RemoveRange(random.Next(world.Count + 1), random.Next(world.Count + 1));
@@ -163,7 +163,7 @@ public sealed unsafe class ScoreTreeTests
         public static int InnerMax => 4;
     }
 
-    /// <summary>A tree, the blocks of its members, and what must be in it.</summary>
+    /// <summary>A tree, its members' blocks, and its expected contents.</summary>
     private sealed class World<TSizes> : IDisposable
         where TSizes : struct, IScoreTreeSizes
     {
@@ -188,7 +188,7 @@ public sealed unsafe class ScoreTreeTests
 
         internal int Count => _model.Count;
 
-        // Adds a member or gives it another score.
+        // Adds a member or changes its score.
         internal void Add(int value, double score)
         {
             Remove(value);
@@ -213,7 +213,7 @@ public sealed unsafe class ScoreTreeTests
             count = Math.Min(count, Count - rank);
             foreach ((double score, byte[] member) in _model.Skip(rank).Take(count).ToArray())
             {
-                // The blocks go first, as when a table gives them up.
+                // The blocks are freed first, as when a table is dropped.
                 _blocks.Remove(ValueOf(member), out nint block);
                 Free(block);
                 _model.Remove((score, member));
@@ -289,7 +289,7 @@ public sealed unsafe class ScoreTreeTests
             _source.Dispose();
         }
 
-        // Members of different lengths, with 0xff in some, so that their order is not that of the numbers.
+        // Members of different lengths, some with 0xff, so that their order is not numeric.
         private static byte[] MemberOf(int value)
         {
             byte[] bytes = new byte[4 + (value % 5)];

@@ -7,7 +7,7 @@ using RedKite.Store.Values.SortedSets;
 
 namespace RedKite.Store.Tests.Values;
 
-/// <summary>Sorted sets against a dictionary of scores, in a guarded keyspace, packed and not.</summary>
+/// <summary>Sorted sets against a dictionary of scores, in a guarded keyspace, packed and as tables.</summary>
 public sealed class SortedSetValueTests(ITestOutputHelper output)
 {
     private static readonly double[] Scores =
@@ -137,7 +137,7 @@ public sealed class SortedSetValueTests(ITestOutputHelper output)
         }
     }
 
-    /// <summary>One key and what must be in it.</summary>
+    /// <summary>One key and its expected contents.</summary>
     private sealed class World : IDisposable
     {
         private readonly Store.Keyspace.Keyspace _keyspace = new(4, 1, guarded: true);
@@ -189,7 +189,7 @@ public sealed class SortedSetValueTests(ITestOutputHelper output)
             if (value.Count == 0) Database.Remove(value.Entry);
         }
 
-        // Gives the set another key in between, so that copying and renaming are both in it.
+        // Moves the set to another key and back, so that both copying and renaming are covered.
         internal void Copy(string name)
         {
             byte[] copy = Encoding.ASCII.GetBytes(name);
@@ -214,7 +214,7 @@ public sealed class SortedSetValueTests(ITestOutputHelper output)
             if (value.Entry.Encoding == ValueEncoding.ListPack) Assert.True(expected.Length <= _limits.MembersMax);
             Span<byte> digits = stackalloc byte[CanonicalInteger.TextBytesMax];
             SortedSetCursor place = value.At(0, digits);
-            for (int rank = 0; rank < expected.Length; rank++, place.MoveNext()) AssertPlace(value, place, rank, expected[rank]);
+            for (int rank = 0; rank < expected.Length; rank++, place.MoveNext()) AssertPosition(value, place, rank, expected[rank]);
             Assert.False(place.Exists);
             place = value.At(expected.Length - 1, digits);
             for (int rank = expected.Length - 1; rank >= 0; rank--, place.MovePrevious()) Assert.Equal(expected[rank].Member, Encoding.ASCII.GetString(place.Member));
@@ -258,7 +258,7 @@ public sealed class SortedSetValueTests(ITestOutputHelper output)
 
         private static string Name(int member) => member < 0 ? "a member of more than twelve bytes" : member % 3 == 0 ? $"m{member}" : $"{member}";
 
-        private static void AssertPlace(SortedSetValue value, SortedSetCursor place, long rank, (double Score, string Member) expected)
+        private static void AssertPosition(SortedSetValue value, SortedSetCursor place, long rank, (double Score, string Member) expected)
         {
             Assert.Equal(expected.Member, Encoding.ASCII.GetString(place.Member));
             Assert.True(expected.Score == place.Score, $"{expected.Member} has {place.Score} instead of {expected.Score}"); // zero may lose its sign

@@ -7,7 +7,7 @@ using RedKite.Store.Values.Streams;
 
 namespace RedKite.Store.Tests.Structures.Streams;
 
-/// <summary>Texts that are written compactly come back byte for byte, within the room that they may take.</summary>
+/// <summary>Compactly written texts read back byte for byte, within their maximum size.</summary>
 public sealed unsafe class CompactTextTests
 {
     private const string Letters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_";
@@ -22,7 +22,7 @@ public sealed unsafe class CompactTextTests
             TextOf(Digits),
             ArbMap.Default.GeneratorFor<long>().Select(number => Encoding.ASCII.GetBytes(number.ToString(CultureInfo.InvariantCulture))),
             ArbMap.Default.GeneratorFor<int>().Select(shift => Encoding.ASCII.GetBytes((long.MaxValue >> (shift & 63)).ToString(CultureInfo.InvariantCulture))));
-        Prop.ForAll(texts.ToArbitrary(), text => AssertComesBack(text)).QuickCheckThrowOnFailure();
+        Prop.ForAll(texts.ToArbitrary(), text => AssertReadsBack(text)).QuickCheckThrowOnFailure();
     }
 
     [Fact]
@@ -30,9 +30,9 @@ public sealed unsafe class CompactTextTests
     {
         foreach (int length in (int[])[0, 1, 2, 3, 4, 5, 29, 30, 31, 32, 62, 63, 64, 190, 191, 254, 255, 256, 257, 4095, 4096, 70_000])
         {
-            AssertComesBack(Encoding.ASCII.GetBytes(new string('x', length)));
-            AssertComesBack(Encoding.ASCII.GetBytes(new string('.', length)));
-            AssertComesBack(Encoding.ASCII.GetBytes(new string('\n', length)));
+            AssertReadsBack(Encoding.ASCII.GetBytes(new string('x', length)));
+            AssertReadsBack(Encoding.ASCII.GetBytes(new string('.', length)));
+            AssertReadsBack(Encoding.ASCII.GetBytes(new string('\n', length)));
         }
     }
 
@@ -43,12 +43,12 @@ public sealed unsafe class CompactTextTests
         {
             for (long delta = -2; delta <= 2; delta++)
             {
-                AssertComesBack(Encoding.ASCII.GetBytes(((1L << bits) + delta).ToString(CultureInfo.InvariantCulture)));
-                AssertComesBack(Encoding.ASCII.GetBytes((-(1L << bits) + delta).ToString(CultureInfo.InvariantCulture)));
+                AssertReadsBack(Encoding.ASCII.GetBytes(((1L << bits) + delta).ToString(CultureInfo.InvariantCulture)));
+                AssertReadsBack(Encoding.ASCII.GetBytes((-(1L << bits) + delta).ToString(CultureInfo.InvariantCulture)));
             }
         }
 
-        foreach (string text in (string[])["-0", "00", "01", "+1", " 1", "1 ", "-", "9223372036854775808", "-9223372036854775809"]) AssertComesBack(Encoding.ASCII.GetBytes(text));
+        foreach (string text in (string[])["-0", "00", "01", "+1", " 1", "1 ", "-", "9223372036854775808", "-9223372036854775809"]) AssertReadsBack(Encoding.ASCII.GetBytes(text));
     }
 
     [Theory]
@@ -62,12 +62,12 @@ public sealed unsafe class CompactTextTests
     [InlineData("sensor-12", 8)]
     [InlineData("a b", 4)]
     [InlineData("abc", 4)]
-    public void Short_texts_take_few_bytes(string text, int bytes) => Assert.Equal(bytes, AssertComesBack(Encoding.ASCII.GetBytes(text)));
+    public void Short_texts_take_few_bytes(string text, int bytes) => Assert.Equal(bytes, AssertReadsBack(Encoding.ASCII.GetBytes(text)));
 
     private static Gen<byte[]> TextOf(string characters) =>
         Gen.Choose(0, 300).SelectMany(length => Gen.ArrayOf(Gen.Elements(characters.ToCharArray()), length)).Select(text => Encoding.ASCII.GetBytes(text));
 
-    private static int AssertComesBack(byte[] text)
+    private static int AssertReadsBack(byte[] text)
     {
         byte[] room = new byte[text.Length + CompactText.OverheadMax + 8];
         Array.Fill(room, (byte)0xEE);

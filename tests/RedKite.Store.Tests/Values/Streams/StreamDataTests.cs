@@ -33,11 +33,11 @@ public sealed unsafe class StreamDataTests
                 {
                     case < 12 when growing: world.Append(random); break;
                     case < 5: world.Append(random); break;
-                    case < 14: world.Delete(world.DrawId(random)); break;
+                    case < 14: world.Delete(world.RandomId(random)); break;
                     case 14: world.Trim(new StreamTrimming { ByLength = true, LengthMax = random.Next(world.Count + 2), IsApproximate = random.Next(2) == 0 }); break;
-                    case 15: world.Trim(new StreamTrimming { MinId = world.DrawId(random), IsApproximate = random.Next(2) == 0, DeletedMax = random.Next(3) * 5 }); break;
+                    case 15: world.Trim(new StreamTrimming { MinId = world.RandomId(random), IsApproximate = random.Next(2) == 0, DeletedMax = random.Next(3) * 5 }); break;
                     case 16 when lowersLastId: world.LowerLastId(); break;
-                    default: world.AssertRange(world.DrawId(random), world.DrawId(random)); break;
+                    default: world.AssertRange(world.RandomId(random), world.RandomId(random)); break;
                 }
 
                 if (step % 300 == 0) world.AssertAll();
@@ -77,7 +77,7 @@ public sealed unsafe class StreamDataTests
                 world.Append(i % 10 == 0 ? 1 : 0, false, [.. fields.Select(Encoding.ASCII.GetBytes)]);
             }
 
-            Assert.InRange(world.Bytes / 5_000.0, 50, 62); // 81 and more in a packed list of Redis's
+            Assert.InRange(world.Bytes / 5_000.0, 50, 62); // 81 and more in a Redis listpack
         });
     }
 
@@ -129,7 +129,7 @@ public sealed unsafe class StreamDataTests
 
         internal long Bytes => StreamData.Bytes(_data);
 
-        internal StreamId DrawId(Random random)
+        internal StreamId RandomId(Random random)
         {
             if (_model.Count == 0 || random.Next(10) == 0) return new StreamId((ulong)random.Next(2_000), (ulong)random.Next(3));
             StreamId id = _model.Keys.ElementAt(random.Next(_model.Count));
@@ -190,8 +190,8 @@ public sealed unsafe class StreamDataTests
             AssertCounters();
         }
 
-        // What XSETID may do: down to the last entry there is. Entries deleted above it may stay in their node, and then
-        // trimming by id stops at that node although lower ids follow in the next one; Redis does the same.
+        // XSETID may lower the id to the last entry. Entries deleted above it may stay in their node, and then trimming by id
+        // stops at that node although lower ids follow in the next one; Redis does the same.
         internal void LowerLastId()
         {
             StreamId last = _model.Count > 0 ? _model.Keys.Last() : default;

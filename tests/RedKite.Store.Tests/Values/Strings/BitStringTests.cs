@@ -2,10 +2,10 @@ using RedKite.Store.Values.Strings;
 
 namespace RedKite.Store.Tests.Structures;
 
-/// <summary>Strings as bits against a plain array of bits.</summary>
+/// <summary>Strings as bits against an array of bits.</summary>
 public class BitStringTests
 {
-    // Around the vectors' widths and the counting tree's rounds.
+    // Around the vectors' widths and the counting tree's block sizes.
     private static readonly int[] Lengths = [1, 2, 7, 8, 9, 31, 32, 33, 63, 64, 65, 255, 256, 511, 512, 513, 544, 1_023, 1_024, 1_025, 5_000];
 
     [Fact]
@@ -86,7 +86,7 @@ public class BitStringTests
                 BitCombination.Combine(operation, a, b, destination);
                 Assert.Equal(expected, destination);
 
-                // In place, as when the destination is a source.
+                // In place, as if the destination is a source.
                 byte[] own = [.. a, .. new byte[expected.Length - a.Length]];
                 BitCombination.Combine(operation, own, b, own);
                 Assert.Equal(expected, own);
@@ -108,7 +108,7 @@ public class BitStringTests
         _ => (byte)(a ^ b),
     };
 
-    // Long rows of equal bytes, so that finding has to pass some.
+    // Long runs of equal bytes, so that searches have to skip some.
     private static byte[] Sparse(Random random, int length)
     {
         byte[] bytes = new byte[length];

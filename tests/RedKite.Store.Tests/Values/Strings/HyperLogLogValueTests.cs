@@ -4,7 +4,7 @@ using KeyStore = RedKite.Store.Keyspace.Keyspace;
 
 namespace RedKite.Store.Tests.Values;
 
-/// <summary>HyperLogLogs on guarded memory against a plain array of registers.</summary>
+/// <summary>HyperLogLogs on guarded memory against an array of registers.</summary>
 public class HyperLogLogValueTests
 {
     [Fact]
@@ -18,7 +18,7 @@ public class HyperLogLogValueTests
             int near = random.Next(HyperLogLog.Registers - 40);
             for (int i = 0; i < 1_500; i++)
             {
-                // Neighbours, so that runs meet and join, and some far away.
+                // Adjacent registers, so that runs merge, and some far away.
                 int register = random.Next(3) > 0 ? near + random.Next(40) : random.Next(HyperLogLog.Registers);
                 int rank = random.Next(200) == 0 ? random.Next(33, 52) : random.Next(1, 5);
                 bool raises = rank > model[register];

@@ -3,16 +3,16 @@ using System.Text;
 namespace RedKite.Differential.Tests.Streams;
 
 /// <summary>
-/// The pools that arguments are drawn from: few keys, so that commands meet each other's, and the edges of each kind of value.
+/// Random arguments from pools: few keys, so that commands meet each other's, and the edges of each kind of value.
 /// Expiries are either past or far away and never close to each other: two servers execute a command some
 /// milliseconds apart, and no reply may depend on that.
 /// </summary>
-internal sealed class Draw(int seed)
+internal sealed class RandomSource(int seed)
 {
-    /// <summary>A key with long values, which commands of quadratic cost stay away from.</summary>
+    /// <summary>A key with long values, which commands of quadratic cost avoid.</summary>
     public const string LongKey = "long";
 
-    private const long FarFutureSeconds = 4_102_444_800;   // the year 2100: beyond every relative expiry drawn here
+    private const long FarFutureSeconds = 4_102_444_800;   // the year 2100: beyond every relative expiry generated here
 
     private static readonly byte[] AllBytes = [.. Enumerable.Range(0, 256).Select(b => (byte)b)];
 
@@ -98,42 +98,42 @@ internal sealed class Draw(int seed)
 
     public Argument Float() => Chance(80) ? Pick(FloatPool) : Pick(NotFloatPool);
 
-    /// <summary>An index into a short string, from either end, sometimes far outside or not a number.</summary>
+    /// <summary>An index into a short string, from either end, sometimes far outside or invalid.</summary>
     public Argument Index() => Chance(85) ? _random.Next(-12, 60) : Integer();
 
     public Argument Pattern() => Pick(PatternPool);
 
     public Argument Junk() => Pick(JunkPool);
 
-    /// <summary>Whether a key is one that got into a command by damage.</summary>
+    /// <summary>Whether a key was put into a command by mutation.</summary>
     public static bool IsJunk(byte[] key) => JunkPool.Any(junk => junk.Bytes.AsSpan().SequenceEqual(key));
 
     public Argument Database() => Chance(90) ? Below(3) : Pick<Argument>("15", "16", "-1", "abc", "", "9223372036854775807", "1.5", "99999999999999999999");
 
     /// <summary>
-    /// A distance in seconds, the least of them longer than any stream runs. Those drawn later are longer, and no stream draws so
-    /// many that they reach the next magnitude: of two expiries, which one is later is the same however slow the machine is.
+    /// An expiry distance in seconds, longer than any stream runs. Later distances are longer, and a stream generates too few
+    /// of them to reach the next magnitude, so the order of two expiries does not depend on the machine's speed.
     /// </summary>
     public long FarSeconds() => Pick(1_000, 100_000, 1_000_000, 100_000_000) + (10L * ++_expiries);
 
     public long FarUnixSeconds() => FarFutureSeconds + (10L * ++_expiries);
 
-    /// <summary>A relative expiry for commands that take one: mostly far, sometimes an edge or no number at all.</summary>
+    /// <summary>A relative expiry for commands that take one: mostly far, sometimes an edge or invalid.</summary>
     /// <param name="unitMs">1000 for seconds, 1 for milliseconds.</param>
     public Argument Expiry(int unitMs) => Chance(75) ? FarSeconds() * 1000 / unitMs : BadExpiry();
 
     /// <summary>An absolute expiry, likewise.</summary>
     public Argument UnixExpiry(int unitMs) => Chance(75) ? FarUnixSeconds() * 1000 / unitMs : BadExpiry();
 
-    /// <summary>Values that mean at once, an overflow, or nothing, whatever their unit. None is valid and soon.</summary>
+    /// <summary>Immediate, overflowing or invalid values in any unit. None is a valid expiry in the near future.</summary>
     public Argument BadExpiry() => Pick<Argument>(
         "0", "-1", "-100", "-9223372036854775808", "-9223372036854775807", "9223372036854775808", "99999999999999999999", "9223372036854775700",
         "-9223372036854776", "abc", "", "1.5", " 1", "+5", "05", "nan");
 
-    /// <summary>The time of a new stream entry's id: a little after the last one drawn, so that ids ascend.</summary>
+    /// <summary>The time of a new stream entry's id: a little after the previous one, so that ids ascend.</summary>
     public long NextStreamMs() => _streamMs += Pick(0, 1, 1, 1, 2, 3, 61, 5_000);
 
-    /// <summary>The time of the newest id that was drawn.</summary>
+    /// <summary>The time of the newest generated id.</summary>
     public long LastStreamMs => _streamMs;
 
     public string ChangeCase(string word)
@@ -148,5 +148,5 @@ internal sealed class Draw(int seed)
     }
 
     /// <summary>Arguments repeated a few times: keys, or pairs.</summary>
-    public Argument[] Several(int most, Func<Argument> draw) => [.. Enumerable.Range(0, 1 + Below(most)).Select(_ => draw())];
+    public Argument[] Several(int most, Func<Argument> random) => [.. Enumerable.Range(0, 1 + Below(most)).Select(_ => random())];
 }
