@@ -50,6 +50,21 @@ public sealed class CommandTranscript : IAsyncLifetime
         return reply;
     }
 
+    /// <summary>Runs a command and returns how much rdb_changes_since_last_save grew.</summary>
+    internal long ChangesOf(string line)
+    {
+        long before = Changes();
+        Run(line);
+        return Changes() - before;
+    }
+
+    private long Changes()
+    {
+        const string Name = "rdb_changes_since_last_save:";
+        string line = Run("INFO persistence").Text.Split("\r\n").Single(line => line.StartsWith(Name, StringComparison.Ordinal));
+        return long.Parse(line[Name.Length..], System.Globalization.CultureInfo.InvariantCulture);
+    }
+
     /// <summary>Bytes of all stored data.</summary>
     internal long UsedBytes => _server.Keyspace.UsedBytes;
 

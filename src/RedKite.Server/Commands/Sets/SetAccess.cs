@@ -5,21 +5,11 @@ using RedKite.Store.Values.Sets;
 
 namespace RedKite.Server.Commands.Sets;
 
-/// <summary>How commands come by sets.</summary>
+/// <summary>How handlers open sets.</summary>
 internal static class SetAccess
 {
-    /// <summary>How large small sets may be now.</summary>
-    internal static SetLimits Limits(scoped in CommandContext cmd)
-    {
-        Config.Settings settings = cmd.Server.Settings;
-        return new SetLimits(settings.SetMaxIntsetEntries, settings.SetMaxListpackEntries, settings.SetMaxListpackValueBytes);
-    }
-
-    /// <summary>The set of an entry, without members if that is missing.</summary>
-    internal static SetView View(scoped in CommandContext cmd, Entry entry) => SetView.Of(cmd.Database, entry);
-
-    /// <summary>Looks a set up to read it, or replies WRONGTYPE. One that is missing has no members.</summary>
-    internal static bool TryReadOrReply(scoped in CommandContext cmd, int argument, out SetView set)
+    /// <summary>Opens a key's set to read it, an empty one for a missing key; otherwise replies WRONGTYPE.</summary>
+    internal static bool OpenToReadSetOrReply(this scoped in CommandContext cmd, int argument, out SetView set)
     {
         set = default;
         Entry entry = cmd.Find(argument);
@@ -28,34 +18,16 @@ internal static class SetAccess
         return true;
     }
 
-    /// <summary>The set of an entry that exists, to change it.</summary>
-    internal static SetValue Open(scoped in CommandContext cmd, Entry entry) => SetValue.Open(cmd.Database, entry, Limits(cmd));
-
-    /// <summary>The set of a key, made if it is missing, to add members to it.</summary>
-    internal static SetValue OpenOrCreate(scoped in CommandContext cmd, int argument, Entry entry, scoped ReadOnlySpan<byte> first, int count)
-    {
-        SetLimits limits = Limits(cmd);
-        if (!entry.Exists) return SetValue.Create(cmd.Database, cmd[argument], cmd.HashOf(argument), cmd.NewAccessClock, first, count, limits);
-        SetValue set = SetValue.Open(cmd.Database, entry, limits);
-        set.Expect(count);
-        return set;
-    }
-
-    /// <summary>Removes a key whose set has lost its last member.</summary>
-    internal static void RemoveIfEmpty(scoped in CommandContext cmd, int argument, SetValue set)
-    {
-        if (set.Count == 0) cmd.Database.Remove(cmd.Peek(argument));
-    }
-
     /// <summary>
-    /// Looks several sets up to read them, or replies WRONGTYPE. The array is rented: <see cref="Return"/> it.
+    /// Opens several sets to read them, or replies WRONGTYPE. The array is rented and longer than the count:
+    /// <see cref="Return"/> it.
     /// </summary>
-    internal static bool TryReadAllOrReply(scoped in CommandContext cmd, int first, int count, out SetView[] sets)
+    internal static bool OpenToReadSetsOrReply(this scoped in CommandContext cmd, int first, int count, out SetView[] sets)
     {
         sets = ArrayPool<SetView>.Shared.Rent(count);
         for (int i = 0; i < count; i++)
         {
-            if (TryReadOrReply(cmd, first + i, out sets[i])) continue;
+            if (cmd.OpenToReadSetOrReply(first + i, out sets[i])) continue;
             Return(sets);
             return false;
         }
@@ -63,6 +35,55 @@ internal static class SetAccess
         return true;
     }
 
-    /// <summary>Gives back what <see cref="TryReadAllOrReply"/> rented.</summary>
+    /// <summary>Returns what <see cref="OpenToReadSetsOrReply"/> rented.</summary>
     internal static void Return(SetView[] sets) => ArrayPool<SetView>.Shared.Return(sets);
+
+    /// <summary>Opens a key's set to change it, one that does not exist for a missing key; otherwise replies WRONGTYPE.</summary>
+    internal static bool OpenToWriteSetOrReply(this scoped in CommandContext cmd, int argument, out SetValue set)
+    {
+        set = default;
+        Entry entry = cmd.FindToWrite(argument);
+        if (!cmd.IsTypeOrReply(entry, DataType.Set)) return false;
+        if (entry.Exists) set = SetValue.Open(cmd.Database, entry, cmd.SetLimits());
+        return true;
+    }
+
+    /// <summary>Opens a key's set to add members to it, and creates it if the key is missing; otherwise replies WRONGTYPE.</summary>
+    /// <param name="cmd">The command.</param>
+    /// <param name="argument">The key's argument.</param>
+    /// <param name="firstMember">The first member that is to be added.</param>
+    /// <param name="count">The number of members that are to be added.</param>
+    /// <param name="set">The set.</param>
+    internal static bool OpenToWriteSetOrReply(this scoped in CommandContext cmd, int argument, scoped ReadOnlySpan<byte> firstMember, int count, out SetValue set)
+    {
+        set = default;
+        Entry entry = cmd.FindToWrite(argument);
+        if (!cmd.IsTypeOrReply(entry, DataType.Set)) return false;
+        SetLimits limits = cmd.SetLimits();
+        if (!entry.Exists)
+        {
+            set = SetValue.Create(cmd.Database, cmd[argument], cmd.HashOf(argument), cmd.NewAccessClock, firstMember, count, limits);
+            return true;
+        }
+
+        set = SetValue.Open(cmd.Database, entry, limits);
+        set.Expect(count);
+        return true;
+    }
+
+    /// <summary>The settings that limit the size of a compact set.</summary>
+    internal static SetLimits SetLimits(this scoped in CommandContext cmd)
+    {
+        Config.Settings settings = cmd.Server.Settings;
+        return new SetLimits(settings.SetMaxIntsetEntries, settings.SetMaxListpackEntries, settings.SetMaxListpackValueBytes);
+    }
+
+    /// <summary>The set of an entry, an empty one for a missing entry.</summary>
+    internal static SetView View(scoped in CommandContext cmd, Entry entry) => SetView.Of(cmd.Database, entry);
+
+    /// <summary>Removes a key whose set has lost its last member.</summary>
+    internal static void RemoveIfEmpty(scoped in CommandContext cmd, int argument, scoped in SetValue set)
+    {
+        if (set.Count == 0) cmd.Database.Remove(cmd.Peek(argument));
+    }
 }

@@ -1,4 +1,5 @@
 using RedKite.Protocol;
+using RedKite.Server.Changes;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
@@ -9,12 +10,12 @@ using static RedKite.Server.Model.KeyFlags;
 namespace RedKite.Server.Commands.Sets;
 
 /// <summary>
-/// Several sets together: intersections, unions and differences, replied, counted or stored. Results that are stored are
-/// built beside the sets and then put in the destination's place, since that may be one of them.
+/// Intersections, unions and differences of sets, replied, counted or stored. A result that is stored is built as a set without
+/// a key and then replaces the destination, because the destination may be one of the sources.
 /// </summary>
 internal static class SetAlgebraCommands
 {
-    // A union looks the members of so many sets up in the sets before their own; those of more, in what it has built.
+    // In a union of up to this many sets, a member is looked up in the sets before its own; beyond, in the result built so far.
     private const int SetsSearchedMax = 4;
 
     private const string IntersectionComplexity = "O(N*M) worst case where N is the cardinality of the smallest set and M is the number of sets.";
@@ -25,19 +26,19 @@ internal static class SetAlgebraCommands
     internal static readonly CommandFamily Family = new("set", "set",
     [
         new("SINTER", -2, CommandFlags.ReadOnly, KeySpecs.Range(1, -1, 1, KeyFlags.ReadOnly | Access), SInter,
-            new("1.0.0", IntersectionComplexity, "Lists the members that all sets have.", "key [key ...]")) { Tips = UnorderedTips },
+            new("1.0.0", IntersectionComplexity, "Returns the members that all of several sets contain.", "key [key ...]")) { Tips = UnorderedTips },
         new("SINTERCARD", -3, CommandFlags.ReadOnly, [new(2, -1, 1, KeyFlags.ReadOnly | Access, CountAt: 1)], SInterCard,
-            new("7.0.0", IntersectionComplexity, "Counts the members that all sets have, up to a limit if wished.", "numkeys key [key ...] [LIMIT limit]")),
+            new("7.0.0", IntersectionComplexity, "Counts the members that all of several sets contain, optionally up to a limit.", "numkeys key [key ...] [LIMIT limit]")),
         new("SINTERSTORE", -3, Write | DenyOom, [new(1, 1, 1, ReadWrite | Update), new(2, -1, 1, KeyFlags.ReadOnly | Access)], SInterStore,
-            new("1.0.0", IntersectionComplexity, "Stores the members that all sets have.", "destination key [key ...]")),
+            new("1.0.0", IntersectionComplexity, "Stores the members that all of several sets contain at a key.", "destination key [key ...]")),
         new("SUNION", -2, CommandFlags.ReadOnly, KeySpecs.Range(1, -1, 1, KeyFlags.ReadOnly | Access), SUnion,
-            new("1.0.0", UnionComplexity, "Lists the members that any of the sets has.", "key [key ...]")) { Tips = UnorderedTips },
+            new("1.0.0", UnionComplexity, "Returns the members that at least one of several sets contains.", "key [key ...]")) { Tips = UnorderedTips },
         new("SUNIONSTORE", -3, Write | DenyOom, [new(1, 1, 1, Overwrite | Update), new(2, -1, 1, KeyFlags.ReadOnly | Access)], SUnionStore,
-            new("1.0.0", UnionComplexity, "Stores the members that any of the sets has.", "destination key [key ...]")),
+            new("1.0.0", UnionComplexity, "Stores the members that at least one of several sets contains at a key.", "destination key [key ...]")),
         new("SDIFF", -2, CommandFlags.ReadOnly, KeySpecs.Range(1, -1, 1, KeyFlags.ReadOnly | Access), SDiff,
-            new("1.0.0", UnionComplexity, "Lists the members of the first set that no other one has.", "key [key ...]")) { Tips = UnorderedTips },
+            new("1.0.0", UnionComplexity, "Returns the members of the first set that no other set contains.", "key [key ...]")) { Tips = UnorderedTips },
         new("SDIFFSTORE", -3, Write | DenyOom, [new(1, 1, 1, Overwrite | Update), new(2, -1, 1, KeyFlags.ReadOnly | Access)], SDiffStore,
-            new("1.0.0", UnionComplexity, "Stores the members of the first set that no other one has.", "destination key [key ...]")),
+            new("1.0.0", UnionComplexity, "Stores the members of the first set that no other set contains at a key.", "destination key [key ...]")),
     ]);
 
     // SINTER key [key ...]
@@ -69,7 +70,7 @@ internal static class SetAlgebraCommands
             if (!cmd.TryCountOrReply(value, "ERR LIMIT can't be negative"u8, out limit)) return;
         }
 
-        if (!SetAccess.TryReadAllOrReply(cmd, 2, (int)keys, out SetView[] rented)) return;
+        if (!cmd.OpenToReadSetsOrReply(2, (int)keys, out SetView[] rented)) return;
         long count = 0;
         if (limit == 0) limit = long.MaxValue;
         ReadOnlySpan<SetView> sets = InOrder(rented.AsSpan(0, (int)keys), inAll: true);
@@ -80,20 +81,20 @@ internal static class SetAlgebraCommands
     }
 
     // SINTERSTORE destination key [key ...]
-    private static void SInterStore(ref CommandContext cmd) => StoreSelection(cmd, inAll: true);
+    private static void SInterStore(ref CommandContext cmd) => StoreSelection(cmd, inAll: true, KeyEvent.SInterStore);
 
     // SDIFFSTORE destination key [key ...]
-    private static void SDiffStore(ref CommandContext cmd) => StoreSelection(cmd, inAll: false);
+    private static void SDiffStore(ref CommandContext cmd) => StoreSelection(cmd, inAll: false, KeyEvent.SDiffStore);
 
     // SUNION key [key ...]
     private static void SUnion(ref CommandContext cmd)
     {
         int keys = cmd.Count - 1;
-        if (!SetAccess.TryReadAllOrReply(cmd, 1, keys, out SetView[] rented)) return;
+        if (!cmd.OpenToReadSetsOrReply(1, keys, out SetView[] rented)) return;
         Span<SetView> sets = rented.AsSpan(0, keys);
         if (keys <= SetsSearchedMax)
         {
-            // The largest comes first, none of whose members is looked up.
+            // The largest set comes first, because the members of the first one are not looked up.
             sets.Sort(static (a, b) => b.Count.CompareTo(a.Count));
             ReplySearchedUnion(cmd.Reply, sets);
         }
@@ -112,16 +113,16 @@ internal static class SetAlgebraCommands
     private static void SUnionStore(ref CommandContext cmd)
     {
         int keys = cmd.Count - 2;
-        if (!SetAccess.TryReadAllOrReply(cmd, 2, keys, out SetView[] rented)) return;
+        if (!cmd.OpenToReadSetsOrReply(2, keys, out SetView[] rented)) return;
         SetValue union = BuildUnion(cmd, cmd.HashOf(1), rented.AsSpan(0, keys));
         SetAccess.Return(rented);
-        Store(cmd, union);
+        Store(cmd, union, KeyEvent.SUnionStore);
     }
 
     private static void ReplySelection(scoped in CommandContext cmd, bool inAll)
     {
         int keys = cmd.Count - 1;
-        if (!SetAccess.TryReadAllOrReply(cmd, 1, keys, out SetView[] rented)) return;
+        if (!cmd.OpenToReadSetsOrReply(1, keys, out SetView[] rented)) return;
         ReplyWriter reply = cmd.Reply;
         int start = reply.Length;
         int count = 0;
@@ -134,21 +135,21 @@ internal static class SetAlgebraCommands
         SetAccess.Return(rented);
     }
 
-    private static void StoreSelection(scoped in CommandContext cmd, bool inAll)
+    private static void StoreSelection(scoped in CommandContext cmd, bool inAll, KeyEvent stored)
     {
         int keys = cmd.Count - 2;
-        if (!SetAccess.TryReadAllOrReply(cmd, 2, keys, out SetView[] rented)) return;
-        SetValue result = SetValue.CreateDetached(cmd.Database, cmd.HashOf(1), SetAccess.Limits(cmd));
+        if (!cmd.OpenToReadSetsOrReply(2, keys, out SetView[] rented)) return;
+        SetValue result = SetValue.CreateDetached(cmd.Database, cmd.HashOf(1), cmd.SetLimits());
         ReadOnlySpan<SetView> sets = InOrder(rented.AsSpan(0, keys), inAll);
         var selection = new SetSelection(sets[0], sets[1..], inAll, stackalloc byte[SetEnumerator.NumberBytesMax]);
         while (selection.MoveNext()) result.AddNew(selection.Current);
         SetAccess.Return(rented);
-        Store(cmd, result);
+        Store(cmd, result, stored);
     }
 
-    // An intersection begins with the smallest set, which has the fewest members to look up, and goes on with the next
-    // smallest, which is the likeliest not to have them. A difference begins with the first, and the largest of the
-    // others is the likeliest to have its members.
+    // An intersection begins with the smallest set, which has the fewest members to look up, and continues with the next
+    // smallest, which is the least likely to contain them. A difference begins with the first set, and the largest of the
+    // others is the most likely to contain its members.
     private static ReadOnlySpan<SetView> InOrder(Span<SetView> sets, bool inAll)
     {
         if (inAll) sets.Sort(static (a, b) => a.Count.CompareTo(b.Count));
@@ -174,7 +175,7 @@ internal static class SetAlgebraCommands
 
     private static SetValue BuildUnion(scoped in CommandContext cmd, ulong hash, ReadOnlySpan<SetView> sets)
     {
-        SetValue union = SetValue.CreateDetached(cmd.Database, hash, SetAccess.Limits(cmd));
+        SetValue union = SetValue.CreateDetached(cmd.Database, hash, cmd.SetLimits());
         Span<byte> number = stackalloc byte[SetEnumerator.NumberBytesMax];
         long countMin = 0;
         foreach (ref readonly SetView set in sets) countMin = Math.Max(countMin, set.Count);
@@ -196,15 +197,15 @@ internal static class SetAlgebraCommands
         return union;
     }
 
-    // Puts a result in the destination's place; without members there is no destination.
-    private static void Store(scoped in CommandContext cmd, SetValue result)
+    // Replaces the destination by a result, or removes it if the result is empty.
+    private static void Store(scoped in CommandContext cmd, SetValue result, KeyEvent stored)
     {
         Entry destination = cmd.FindToWrite(1);
         long count = result.Count;
         if (count > 0)
         {
             result.AttachTo(cmd[1], cmd.HashOf(1), destination, cmd.NewAccessClock);
-            cmd.Changed();
+            cmd.Changed(1, stored);
         }
         else
         {
@@ -212,7 +213,7 @@ internal static class SetAlgebraCommands
             if (destination.Exists)
             {
                 cmd.Database.Remove(destination);
-                cmd.Changed();
+                cmd.Changed(1, KeyEvent.Del);
             }
         }
 

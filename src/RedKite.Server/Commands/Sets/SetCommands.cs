@@ -1,5 +1,5 @@
 using RedKite.Protocol;
-using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Changes;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Values.Sets;
@@ -9,59 +9,50 @@ using static RedKite.Server.Model.KeyFlags;
 namespace RedKite.Server.Commands.Sets;
 
 /// <summary>
-/// Members of single sets: added, removed, moved, asked for, listed. Drawing members is in SetRandomCommands, several sets
-/// together are in SetAlgebraCommands.
+/// Set commands that name their members or list all of them. Unions and the like are in SetAlgebraCommands, SPOP is in
+/// SetPopCommands, and SSCAN and SRANDMEMBER are in SetScanCommands.
 /// </summary>
 internal static class SetCommands
 {
-    // SSCAN looks at so many buckets for each member that COUNT asks for, so that a sparse table ends a call as well.
-    private const long BucketsForEachMember = 10;
-
     internal static readonly CommandFamily Family = new("set", "set",
     [
         new("SADD", -3, Write | DenyOom | Fast, KeySpecs.One(1, ReadWrite | Insert), SAdd,
-            new("1.0.0", "O(1) for each element added, so O(N) to add N elements when the command is called with multiple arguments.", "Adds members to a set; creates the key if need be.", "key member [member ...]")),
+            new("1.0.0", "O(1) for each element added, so O(N) to add N elements when the command is called with multiple arguments.", "Adds members to a set. Creates the key if it doesn't exist.", "key member [member ...]")),
         new("SREM", -3, Write | Fast, KeySpecs.One(1, ReadWrite | Delete), SRem,
-            new("1.0.0", "O(N) where N is the number of members to be removed.", "Removes members from a set; an empty one is deleted.", "key member [member ...]")),
+            new("1.0.0", "O(N) where N is the number of members to be removed.", "Removes members from a set. Deletes the key with the last member.", "key member [member ...]")),
         new("SISMEMBER", 3, CommandFlags.ReadOnly | Fast, KeySpecs.One(1, KeyFlags.ReadOnly), SIsMember,
-            new("1.0.0", "O(1)", "Tells whether a set has a member.", "key member")),
+            new("1.0.0", "O(1)", "Returns whether a set contains a member.", "key member")),
         new("SMISMEMBER", -3, CommandFlags.ReadOnly | Fast, KeySpecs.One(1, KeyFlags.ReadOnly | Access), SMIsMember,
-            new("6.2.0", "O(N) where N is the number of elements being checked for membership", "Tells of several members whether a set has them.", "key member [member ...]")),
+            new("6.2.0", "O(N) where N is the number of elements being checked for membership", "Returns for each of several members whether a set contains it.", "key member [member ...]")),
         new("SCARD", 2, CommandFlags.ReadOnly | Fast, KeySpecs.One(1, KeyFlags.ReadOnly), SCard,
-            new("1.0.0", "O(1)", "Returns how many members a set has.", "key")),
+            new("1.0.0", "O(1)", "Returns the number of members of a set.", "key")),
         new("SMEMBERS", 2, CommandFlags.ReadOnly, KeySpecs.One(1, KeyFlags.ReadOnly | Access), SMembers,
-            new("1.0.0", "O(N) where N is the set cardinality.", "Lists all members of a set.", "key")) { Tips = ["nondeterministic_output_order"] },
+            new("1.0.0", "O(N) where N is the set cardinality.", "Returns every member of a set.", "key")) { Tips = ["nondeterministic_output_order"] },
         new("SMOVE", 4, Write | Fast, [new(1, 1, 1, ReadWrite | Access | Delete), new(2, 2, 1, ReadWrite | Insert)], SMove,
             new("1.0.0", "O(1)", "Moves a member from one set to another.", "source destination member")),
-        new("SSCAN", -3, CommandFlags.ReadOnly, KeySpecs.One(1, KeyFlags.ReadOnly | Access), SScan,
-            new("2.8.0", "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection..", "Lists members of a set a few at a time; the next call goes on from the cursor.", "key cursor [MATCH pattern] [COUNT count]")) { Tips = ["nondeterministic_output"] },
     ]);
 
     // SADD key member [member ...]
     private static void SAdd(ref CommandContext cmd)
     {
-        Entry entry = cmd.FindToWrite(1);
-        if (!cmd.IsTypeOrReply(entry, DataType.Set)) return;
-        SetValue set = SetAccess.OpenOrCreate(cmd, 1, entry, cmd[2], cmd.Count - 2);
+        if (!cmd.OpenToWriteSetOrReply(1, firstMember: cmd[2], count: cmd.Count - 2, out SetValue set)) return;
         int added = 0;
         for (int i = 2; i < cmd.Count; i++)
         {
             if (set.Add(cmd[i])) added++;
         }
 
-        if (added > 0) cmd.Changed(added);
+        if (added > 0) cmd.Changed(1, KeyEvent.SAdd, added);
         cmd.Reply.Integer(added);
     }
 
     // SREM key member [member ...]
     private static void SRem(ref CommandContext cmd)
     {
-        Entry entry = cmd.FindToWrite(1);
-        if (!cmd.IsTypeOrReply(entry, DataType.Set)) return;
+        if (!cmd.OpenToWriteSetOrReply(1, out SetValue set)) return;
         int removed = 0;
-        if (entry.Exists)
+        if (set.Exists)
         {
-            SetValue set = SetAccess.Open(cmd, entry);
             for (int i = 2; i < cmd.Count; i++)
             {
                 if (set.Remove(cmd[i])) removed++;
@@ -70,21 +61,21 @@ internal static class SetCommands
             SetAccess.RemoveIfEmpty(cmd, 1, set);
         }
 
-        if (removed > 0) cmd.Changed(removed);
+        if (removed > 0) cmd.Changed(1, KeyEvent.SRem, removed);
         cmd.Reply.Integer(removed);
     }
 
     // SISMEMBER key member
     private static void SIsMember(ref CommandContext cmd)
     {
-        if (!SetAccess.TryReadOrReply(cmd, 1, out SetView set)) return;
+        if (!cmd.OpenToReadSetOrReply(1, out SetView set)) return;
         cmd.Reply.Integer(set.Contains(cmd[2]) ? 1 : 0);
     }
 
     // SMISMEMBER key member [member ...]
     private static void SMIsMember(ref CommandContext cmd)
     {
-        if (!SetAccess.TryReadOrReply(cmd, 1, out SetView set)) return;
+        if (!cmd.OpenToReadSetOrReply(1, out SetView set)) return;
         cmd.Reply.Array(cmd.Count - 2);
         for (int i = 2; i < cmd.Count; i++) cmd.Reply.Integer(set.Contains(cmd[i]) ? 1 : 0);
     }
@@ -92,13 +83,13 @@ internal static class SetCommands
     // SCARD key
     private static void SCard(ref CommandContext cmd)
     {
-        if (SetAccess.TryReadOrReply(cmd, 1, out SetView set)) cmd.Reply.Integer(set.Count);
+        if (cmd.OpenToReadSetOrReply(1, out SetView set)) cmd.Reply.Integer(set.Count);
     }
 
     // SMEMBERS key
     private static void SMembers(ref CommandContext cmd)
     {
-        if (!SetAccess.TryReadOrReply(cmd, 1, out SetView set)) return;
+        if (!cmd.OpenToReadSetOrReply(1, out SetView set)) return;
         cmd.Reply.Set((int)set.Count);
         ReplyMembers(cmd.Reply, set);
     }
@@ -115,81 +106,25 @@ internal static class SetCommands
         }
 
         if (!cmd.IsTypeOrReply(source, DataType.Set) || !cmd.IsTypeOrReply(destination, DataType.Set)) return;
-        bool isOneKey = cmd[1].SequenceEqual(cmd[2]);
-        if (isOneKey || !SetAccess.View(cmd, source).Contains(cmd[3]))
+        bool isMember = SetAccess.View(cmd, source).Contains(cmd[3]);
+        if (!isMember || cmd[1].SequenceEqual(cmd[2]))
         {
-            cmd.Reply.Integer(SetAccess.View(cmd, source).Contains(cmd[3]) ? 1 : 0);
+            cmd.Reply.Integer(isMember ? 1 : 0);
             return;
         }
 
-        SetValue from = SetAccess.Open(cmd, source);
+        SetValue from = SetValue.Open(cmd.Database, source, cmd.SetLimits());
         from.Remove(cmd[3]);
         SetAccess.RemoveIfEmpty(cmd, 1, from);
+        cmd.Changed(1, KeyEvent.SRem);
 
-        // The destination is looked up again: the source's entry was written.
-        SetValue to = SetAccess.OpenOrCreate(cmd, 2, cmd.Peek(2), cmd[3], 1);
-        cmd.Changed(to.Add(cmd[3]) ? 2 : 1);
+        // The destination is opened only now: writing the source may have moved its entry.
+        cmd.OpenToWriteSetOrReply(2, firstMember: cmd[3], count: 1, out SetValue to);
+        if (to.Add(cmd[3])) cmd.Changed(2, KeyEvent.SAdd);
         cmd.Reply.Integer(1);
     }
 
-    // SSCAN key cursor [MATCH pattern] [COUNT count]
-    private static void SScan(ref CommandContext cmd)
-    {
-        if (!CursorArgument.TryReadOrReply(cmd, 2, out ulong cursor)) return;
-        Entry entry = cmd.Find(1);
-        if (!entry.Exists)
-        {
-            cmd.Reply.Array(2);
-            cmd.Reply.BulkInteger(0);
-            cmd.Reply.Array(0);
-            return;
-        }
-
-        if (!cmd.IsTypeOrReply(entry, DataType.Set) || !MemberScanOptions.TryParseOrReply(cmd, out MemberScanOptions options)) return;
-        SetView set = SetAccess.View(cmd, entry);
-        ReplyWriter reply = cmd.Reply;
-        int start = reply.Length;
-        int replied = set.IsTable ? ScanTable(reply, set, options, ref cursor) : ScanAll(reply, set, options, ref cursor);
-        int end = reply.Length;
-        reply.Array(2);
-        reply.BulkInteger((long)cursor);
-        reply.Array(replied);
-        reply.MoveToFront(start, end);
-    }
-
-    // A small set comes whole, whatever the cursor and the count are.
-    private static int ScanAll(ReplyWriter reply, SetView set, scoped in MemberScanOptions options, ref ulong cursor)
-    {
-        cursor = 0;
-        int replied = 0;
-        SetEnumerator members = set.Enumerate(stackalloc byte[SetEnumerator.NumberBytesMax]);
-        while (members.MoveNext()) replied += ReplyMatching(reply, members.Current, options);
-        return replied;
-    }
-
-    private static int ScanTable(ReplyWriter reply, SetView set, scoped in MemberScanOptions options, ref ulong cursor)
-    {
-        var places = new List<nint>();
-        long bucketsLeft = options.Count > long.MaxValue / BucketsForEachMember ? long.MaxValue : options.Count * BucketsForEachMember;
-        do
-        {
-            cursor = set.Scan(cursor, places);
-        }
-        while (cursor != 0 && places.Count < options.Count && --bucketsLeft > 0);
-
-        int replied = 0;
-        foreach (nint place in places) replied += ReplyMatching(reply, SetView.MemberAt(place), options);
-        return replied;
-    }
-
-    private static int ReplyMatching(ReplyWriter reply, ReadOnlySpan<byte> member, scoped in MemberScanOptions options)
-    {
-        if (!options.Accepts(member)) return 0;
-        reply.Bulk(member);
-        return 1;
-    }
-
-    /// <summary>Replies all members; their number was replied before.</summary>
+    /// <summary>Writes all members; their count has been written before.</summary>
     internal static void ReplyMembers(ReplyWriter reply, SetView set)
     {
         SetEnumerator members = set.Enumerate(stackalloc byte[SetEnumerator.NumberBytesMax]);

@@ -67,18 +67,22 @@ internal unsafe ref struct SetValue
         return set;
     }
 
+    /// <summary>Whether the set belongs to an entry.</summary>
+    internal readonly bool Exists => _entry.Exists;
+
+    /// <summary>The entry as it is now.</summary>
+    internal readonly Entry Entry => _entry;
+
     internal readonly long Count => View.Count;
 
     /// <summary>The set as it is now.</summary>
     internal readonly SetView View => new(_arena, _database.Hasher, Encoding, Encoding == ValueEncoding.HashTable ? Structure : Run);
 
-    private readonly bool IsAttached => _entry.Exists;
+    private readonly ValueEncoding Encoding => Exists ? _entry.Encoding : _ownEncoding;
 
-    private readonly ValueEncoding Encoding => IsAttached ? _entry.Encoding : _ownEncoding;
+    private readonly byte* Run => Exists ? EntryBlock.ValueStart(_entry.Position.Entry) : _run;
 
-    private readonly byte* Run => IsAttached ? EntryBlock.ValueStart(_entry.Position.Entry) : _run;
-
-    private readonly byte* Structure => IsAttached ? _entry.Root.Structure : _table;
+    private readonly byte* Structure => Exists ? _entry.Root.Structure : _table;
 
     private readonly MemberTable<SetMember> Table => new(_arena, _database.Hasher, (nint)Structure);
 
@@ -226,7 +230,7 @@ internal unsafe ref struct SetValue
         var table = new MemberTable<SetMember>(_arena, _database.Hasher, MemberTable<SetMember>.Create(_arena));
         SetEnumerator members = View.Enumerate(stackalloc byte[SetEnumerator.NumberBytesMax]);
         while (members.MoveNext()) table.Add(table.Hash(members.Current), SetMember.Create(_arena, members.Current));
-        if (IsAttached)
+        if (Exists)
         {
             _entry = _database.ResizeValue(_entry, ValueRoot.Bytes);
             _entry.SetEncoding(ValueEncoding.HashTable);
@@ -243,13 +247,13 @@ internal unsafe ref struct SetValue
 
     private void SetEncoding(ValueEncoding encoding)
     {
-        if (IsAttached) _entry.SetEncoding(encoding);
+        if (Exists) _entry.SetEncoding(encoding);
         else _ownEncoding = encoding;
     }
 
     private void Resize(int bytes)
     {
-        if (IsAttached)
+        if (Exists)
         {
             _entry = _database.ResizeValue(_entry, bytes);
             return;

@@ -88,8 +88,7 @@ internal readonly unsafe struct SetView
         int index = random.Next((int)Count);
 #pragma warning restore CA5394
         place = index;
-        if (Encoding == ValueEncoding.IntSet) return number[..CanonicalInteger.Format(IntSet.At(_value, index), number)];
-        return PackedList.Read(_value, PackedList.At(_value, index)).Bytes(number);
+        return MemberAt(index, number);
     }
 
     /// <summary>Adds the places of one bucket's members of a table to a list and gives the cursor of the next bucket, 0 after the last.</summary>
@@ -97,6 +96,15 @@ internal readonly unsafe struct SetView
 
     /// <summary>The member at a place that <see cref="Scan"/> gave.</summary>
     internal static ReadOnlySpan<byte> MemberAt(nint place) => SetMember.Member((byte*)place);
+
+    /// <summary>The member of a compact set at an index.</summary>
+    /// <param name="index">The index, in the order of <see cref="Enumerate"/>.</param>
+    /// <param name="number">Where a number's text is written: <see cref="SetEnumerator.NumberBytesMax"/> bytes.</param>
+    internal ReadOnlySpan<byte> MemberAt(int index, Span<byte> number)
+    {
+        if (Encoding == ValueEncoding.IntSet) return number[..CanonicalInteger.Format(IntSet.At(_value, index), number)];
+        return PackedList.Read(_value, PackedList.At(_value, index)).Bytes(number);
+    }
 
     private bool ContainsPacked(ReadOnlySpan<byte> member) => Encoding == ValueEncoding.IntSet
         ? CanonicalInteger.TryParse(member, out long number) && IntSet.TryFind(_value, number, out _)

@@ -293,5 +293,40 @@ public sealed class SetCommandsTests : IAsyncLifetime
     private void Members(string command, params string[] members) =>
         Assert.Equal(members.Order(StringComparer.Ordinal), Run(command).Items.Select(item => item.Text).Order(StringComparer.Ordinal));
 
+    [Theory]
+    [InlineData(100, 30, "intset")]
+    [InlineData(1_000, 100, "hashtable")]
+    [InlineData(4_000, 900, "hashtable")]
+    [InlineData(4_000, 3_000, "hashtable")]
+    public void Spop_removes_exactly_the_members_that_it_returns(int members, int count, string encoding)
+    {
+        Run("SADD s " + string.Join(' ', Enumerable.Range(0, members)));
+        Run("OBJECT ENCODING s").IsBulk(encoding);
+        HashSet<string> popped = [.. Run($"SPOP s {count}").Items.Select(item => item.Text)];
+        Assert.Equal(count, popped.Count);
+        Members("SMEMBERS s", [.. Enumerable.Range(0, members).Select(member => $"{member}").Except(popped)]);
+        Assert.Equal(members - count, Run($"SPOP s {members}").Items.Count);
+        Run("EXISTS s").IsInteger(0);
+    }
+
+    [Fact]
+    public void Changes_count_as_in_redis()
+    {
+        Assert.Equal(3, _transcript.ChangesOf("SADD s 1 2 3"));
+        Assert.Equal(2, _transcript.ChangesOf("SADD s 1 4 5"));
+        Assert.Equal(0, _transcript.ChangesOf("SREM s 9"));
+        Assert.Equal(1, _transcript.ChangesOf("SREM s 1 9"));
+        Assert.Equal(2, _transcript.ChangesOf("SMOVE s t 2"));
+        Assert.Equal(1, _transcript.ChangesOf("SADD t 3"));
+        Assert.Equal(1, _transcript.ChangesOf("SMOVE s t 3"));
+        Assert.Equal(0, _transcript.ChangesOf("SMOVE t t 3"));
+        Assert.Equal(1, _transcript.ChangesOf("SPOP t"));
+        Assert.Equal(0, _transcript.ChangesOf("SPOP t 0"));
+        Assert.Equal(2, _transcript.ChangesOf("SPOP s 10"));
+        Assert.Equal(1, _transcript.ChangesOf("SUNIONSTORE d t t"));
+        Assert.Equal(1, _transcript.ChangesOf("SDIFFSTORE d t t"));
+        Assert.Equal(0, _transcript.ChangesOf("SINTERSTORE d t missing"));
+    }
+
     private RespValue Run(string line) => _transcript.Run(line);
 }

@@ -1,0 +1,137 @@
+using RedKite.Protocol;
+using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
+using RedKite.Store.Values.Sets;
+using static RedKite.Server.Model.KeyFlags;
+
+namespace RedKite.Server.Commands.Sets;
+
+/// <summary>Set commands that return some of the members: SSCAN in portions, SRANDMEMBER at random.</summary>
+internal static class SetScanCommands
+{
+    // SSCAN visits at most this many buckets for each member that COUNT asks for, so that a sparse table ends a call as well.
+    private const long BucketsForEachMember = 10;
+
+    internal static readonly CommandFamily Family = new("set", "set",
+    [
+        new("SRANDMEMBER", -2, CommandFlags.ReadOnly, KeySpecs.One(1, KeyFlags.ReadOnly | Access), SRandMember,
+            new("1.0.0", "Without the count argument O(1), otherwise O(N) where N is the absolute value of the passed count.",
+                "Returns random members of a set: distinct ones, or with a negative count possibly repeated ones.", "key [count@2.6.0]")) { Tips = ["nondeterministic_output"] },
+        new("SSCAN", -3, CommandFlags.ReadOnly, KeySpecs.One(1, KeyFlags.ReadOnly | Access), SScan,
+            new("2.8.0", "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection..",
+                "Returns some members of a set and a cursor from which the next call continues.", "key cursor [MATCH pattern] [COUNT count]")) { Tips = ["nondeterministic_output"] },
+    ]);
+
+    // SRANDMEMBER key [count]
+    private static void SRandMember(ref CommandContext cmd)
+    {
+        if (cmd.Count > 3)
+        {
+            cmd.ReplySyntaxError();
+            return;
+        }
+
+        long count = 0;
+        bool hasCount = cmd.Count == 3;
+        if (hasCount && !cmd.TrySignedOrReply(2, out count)) return;
+        if (!cmd.OpenToReadSetOrReply(1, out SetView set)) return;
+        if (!hasCount)
+        {
+            if (set.Count == 0) cmd.Reply.Null();
+            else cmd.Reply.Bulk(set.Draw(Random.Shared, stackalloc byte[SetEnumerator.NumberBytesMax], out _));
+        }
+        else if (set.Count == 0 || count == 0)
+        {
+            cmd.Reply.Array(0);
+        }
+        else if (count < 0)
+        {
+            ReplyRepeatedly(cmd.Reply, set, -count);
+        }
+        else
+        {
+            ReplyDistinct(cmd.Reply, set, count);
+        }
+    }
+
+    // Stops as soon as the reply is larger than allowed.
+    private static void ReplyRepeatedly(ReplyWriter reply, SetView set, long count)
+    {
+        if (!reply.FitsOrOverflows(count)) return;
+        Span<byte> number = stackalloc byte[SetEnumerator.NumberBytesMax];
+        reply.Array((int)count);
+        for (long i = 0; i < count && !reply.Overflowed; i++) reply.Bulk(set.Draw(Random.Shared, number, out _));
+    }
+
+    private static void ReplyDistinct(ReplyWriter reply, SetView set, long count)
+    {
+        reply.Array((int)Math.Min(count, set.Count));
+        if (count >= set.Count)
+        {
+            SetCommands.ReplyMembers(reply, set);
+            return;
+        }
+
+        var sample = new SetSample(set, (int)count);
+        sample.Reply(reply);
+        sample.Release();
+    }
+
+    // SSCAN key cursor [MATCH pattern] [COUNT count]
+    private static void SScan(ref CommandContext cmd)
+    {
+        if (!CursorArgument.TryReadOrReply(cmd, 2, out ulong cursor)) return;
+        Entry entry = cmd.Find(1);
+        if (!entry.Exists)
+        {
+            cmd.Reply.Array(2);
+            cmd.Reply.BulkInteger(0);
+            cmd.Reply.Array(0);
+            return;
+        }
+
+        if (!cmd.IsTypeOrReply(entry, DataType.Set) || !MemberScanOptions.TryParseOrReply(cmd, out MemberScanOptions options)) return;
+        SetView set = SetAccess.View(cmd, entry);
+        ReplyWriter reply = cmd.Reply;
+        int start = reply.Length;
+        int replied = set.IsTable ? ScanTable(reply, set, options, ref cursor) : ScanAll(reply, set, options, ref cursor);
+        int end = reply.Length;
+        reply.Array(2);
+        reply.BulkInteger((long)cursor);
+        reply.Array(replied);
+        reply.MoveToFront(start, end);
+    }
+
+    // A compact set is returned whole, whatever the cursor and the count are.
+    private static int ScanAll(ReplyWriter reply, SetView set, scoped in MemberScanOptions options, ref ulong cursor)
+    {
+        cursor = 0;
+        int replied = 0;
+        SetEnumerator members = set.Enumerate(stackalloc byte[SetEnumerator.NumberBytesMax]);
+        while (members.MoveNext()) replied += ReplyMatching(reply, members.Current, options);
+        return replied;
+    }
+
+    private static int ScanTable(ReplyWriter reply, SetView set, scoped in MemberScanOptions options, ref ulong cursor)
+    {
+        var blocks = new List<nint>();
+        long bucketsLeft = options.Count > long.MaxValue / BucketsForEachMember ? long.MaxValue : options.Count * BucketsForEachMember;
+        do
+        {
+            cursor = set.Scan(cursor, blocks);
+        }
+        while (cursor != 0 && blocks.Count < options.Count && --bucketsLeft > 0);
+
+        int replied = 0;
+        foreach (nint block in blocks) replied += ReplyMatching(reply, SetView.MemberAt(block), options);
+        return replied;
+    }
+
+    private static int ReplyMatching(ReplyWriter reply, ReadOnlySpan<byte> member, scoped in MemberScanOptions options)
+    {
+        if (!options.Accepts(member)) return 0;
+        reply.Bulk(member);
+        return 1;
+    }
+}
