@@ -4,14 +4,14 @@ using RedKite.Server.Model;
 
 namespace RedKite.Server.Commands.Geo;
 
-/// <summary>Reads the arguments that all geo commands have: positions, units, lengths.</summary>
+/// <summary>Reads the arguments of geo commands: positions, units, lengths.</summary>
 internal static class GeoArguments
 {
     private const double MetersPerKilometer = 1000;
     private const double MetersPerFoot = 0.3048;
     private const double MetersPerMile = 1609.34;
 
-    /// <summary>Reads a longitude and, behind it, a latitude.</summary>
+    /// <summary>Reads a longitude and the latitude after it.</summary>
     internal static bool TryPositionOrReply(this scoped in CommandContext cmd, int longitude, out GeoPosition position)
     {
         position = default;
@@ -22,7 +22,7 @@ internal static class GeoArguments
         return false;
     }
 
-    /// <summary>Reads a unit; what is given back is its meters.</summary>
+    /// <summary>Reads a unit and converts it to meters.</summary>
     internal static bool TryUnitOrReply(this scoped in CommandContext cmd, int argument, out double meters)
     {
         meters = cmd.Is(argument, "M"u8) ? 1
@@ -35,7 +35,7 @@ internal static class GeoArguments
         return false;
     }
 
-    /// <summary>Reads a radius and, behind it, its unit.</summary>
+    /// <summary>Reads a radius and the unit after it.</summary>
     internal static bool TryRadiusOrReply(this scoped in CommandContext cmd, int argument, out double radius, out double unitMeters)
     {
         unitMeters = 0;
@@ -45,7 +45,7 @@ internal static class GeoArguments
         return false;
     }
 
-    /// <summary>Reads the width and height of a box and, behind them, their unit.</summary>
+    /// <summary>Reads the width and height of a box and the unit after them.</summary>
     internal static bool TryBoxOrReply(this scoped in CommandContext cmd, int argument, out double width, out double height, out double unitMeters)
     {
         height = unitMeters = 0;
@@ -56,7 +56,7 @@ internal static class GeoArguments
         return false;
     }
 
-    // As C's %f shows a number.
+    // Formats a number as C's %f does.
     private static string Shown(double value) =>
         double.IsInfinity(value) ? (value > 0 ? "inf" : "-inf") : value.ToString("F6", CultureInfo.InvariantCulture);
 }

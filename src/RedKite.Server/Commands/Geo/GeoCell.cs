@@ -1,15 +1,15 @@
 namespace RedKite.Server.Commands.Geo;
 
-/// <summary>A place on the earth, in degrees.</summary>
+/// <summary>A position on the earth, in degrees.</summary>
 internal readonly record struct GeoPosition(double Longitude, double Latitude);
 
-/// <summary>A part of the world between two longitudes and two latitudes, in degrees.</summary>
+/// <summary>The area between two longitudes and two latitudes, in degrees.</summary>
 internal readonly record struct GeoArea(double LongitudeMin, double LongitudeMax, double LatitudeMin, double LatitudeMax)
 {
-    /// <summary>What can be indexed: the square that the web's maps show, without the surroundings of the poles.</summary>
+    /// <summary>The positions that can be indexed: the square of web maps, which excludes the poles.</summary>
     internal static readonly GeoArea Indexed = new(-180, 180, -85.05112878, 85.05112878);
 
-    /// <summary>The whole world, on which geohashes as text are defined.</summary>
+    /// <summary>The whole world, for which geohash strings are defined.</summary>
     internal static readonly GeoArea World = new(-180, 180, -90, 90);
 
     internal bool Contains(GeoPosition position) =>
@@ -17,30 +17,30 @@ internal readonly record struct GeoArea(double LongitudeMin, double LongitudeMax
 }
 
 /// <summary>
-/// One of the cells into which an area is cut by halving it in both directions, step by step. Its geohash interleaves the
-/// bits of column and row, the column's above the row's, so that cells inside it follow on each other as numbers.
+/// One of the cells into which an area is divided by halving it in both directions, step by step. Its geohash interleaves the
+/// bits of column and row, the column's above the row's, so that the geohashes of the cells inside it are consecutive.
 /// </summary>
 /// <param name="Column">From west to east.</param>
 /// <param name="Row">From south to north.</param>
-/// <param name="Step">How often the area is halved; there are 2^step columns and rows.</param>
+/// <param name="Step">The number of halvings; there are 2^step columns and rows.</param>
 internal readonly record struct GeoCell(uint Column, uint Row, int Step)
 {
-    /// <summary>The step of positions that are stored: 52 bits, which a score has exactly.</summary>
+    /// <summary>The step of stored positions: 52 bits, which a score holds exactly.</summary>
     internal const int StepMax = 26;
 
     private const int TextLength = 11;
     private const int BitsPerCharacter = 5;
 
-    /// <summary>The geohash: twice as many bits as there are steps.</summary>
+    /// <summary>The geohash, of two bits for each step.</summary>
     internal ulong Bits => Spread(Row) | (Spread(Column) << 1);
 
     /// <summary>The lowest score of a position in the cell.</summary>
     internal double ScoreMin => Bits << (2 * (StepMax - Step));
 
-    /// <summary>The lowest score behind the cell's.</summary>
+    /// <summary>The lowest score above those of positions in the cell.</summary>
     internal double ScoreEnd => (Bits + 1) << (2 * (StepMax - Step));
 
-    /// <summary>The cell in which a position of an area lies.</summary>
+    /// <summary>The cell that contains a position of an area.</summary>
     internal static GeoCell Of(GeoPosition position, in GeoArea area, int step)
     {
         double column = (position.Longitude - area.LongitudeMin) / (area.LongitudeMax - area.LongitudeMin) * (1UL << step);
@@ -83,8 +83,8 @@ internal readonly record struct GeoCell(uint Column, uint Row, int Step)
     }
 
     /// <summary>
-    /// The cell so many columns and rows away; the edges of the area meet on the other side. A position on the eastern or
-    /// northern edge is in a cell beyond the last one: only a way in that direction leads back into the area, as in Redis.
+    /// The cell at a distance of columns and rows; opposite edges of the area are adjacent. A position on the eastern or
+    /// northern edge is in a cell beyond the last one: only a move in that direction leads back into the area, as in Redis.
     /// </summary>
     internal GeoCell Neighbor(int columns, int rows)
     {
@@ -92,22 +92,22 @@ internal readonly record struct GeoCell(uint Column, uint Row, int Step)
         return new GeoCell(columns == 0 ? Column : (Column + (uint)columns) & mask, rows == 0 ? Row : (Row + (uint)rows) & mask, Step);
     }
 
-    /// <summary>Writes a stored position as the geohash text that others use, of 11 characters.</summary>
+    /// <summary>Writes a stored position as a standard geohash string of 11 characters.</summary>
     /// <param name="score">The position's score.</param>
-    /// <param name="text">Room for 11 bytes.</param>
+    /// <param name="text">A buffer of 11 bytes.</param>
     internal static void WriteText(double score, Span<byte> text)
     {
-        // Stored positions leave the poles out, so the cell is another one.
+        // The area of stored positions excludes the poles, so its cells differ from those of the whole world.
         ulong bits = Of(PositionOf(score), GeoArea.World, StepMax).Bits;
         for (int i = 0; i < TextLength; i++)
         {
-            // 52 bits are ten characters and a bit: the last one says nothing.
+            // 52 bits fill ten characters and two bits; like Redis, the last character is always the same.
             int shift = (2 * StepMax) - ((i + 1) * BitsPerCharacter);
             text[i] = "0123456789bcdefghjkmnpqrstuvwxyz"u8[shift < 0 ? 0 : (int)(bits >> shift) & 31];
         }
     }
 
-    // Puts a zero bit behind each bit.
+    // Inserts a zero bit after each bit.
     private static ulong Spread(ulong value)
     {
         value = (value | (value << 16)) & 0x0000_FFFF_0000_FFFF;

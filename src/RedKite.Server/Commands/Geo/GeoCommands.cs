@@ -15,7 +15,7 @@ namespace RedKite.Server.Commands.Geo;
 /// </summary>
 internal static class GeoCommands
 {
-    /// <summary>Room for a coordinate's text: a sign, three digits, a point and 17 digits.</summary>
+    // A sign, three digits, a point and 17 digits.
     private const int CoordinateTextMax = 32;
 
     // The largest double has 309 digits before the point.
@@ -29,14 +29,14 @@ internal static class GeoCommands
     internal static readonly CommandFamily Family = new("geo", "geo",
     [
         new("GEOADD", -5, Write | DenyOom, KeySpecs.One(1, ReadWrite | Update), GeoAdd,
-            new("3.2.0", "O(log(N)) for each item added, where N is the number of elements in the sorted set.", "Adds places to a geo index or changes their positions.",
+            new("3.2.0", "O(log(N)) for each item added, where N is the number of elements in the sorted set.", "Adds members to a geo index or sets their positions. Creates the key if it doesn't exist.",
                 "key condition:[NX | XX]@6.2.0 [change:CH@6.2.0] longitude latitude member [longitude latitude member ...]")),
         new("GEOPOS", -2, CommandFlags.ReadOnly, Accessed, GeoPos,
-            new("3.2.0", "O(N) where N is the number of members requested.", "Returns the positions of places in a geo index.", "key [member ...]")),
+            new("3.2.0", "O(N) where N is the number of members requested.", "Returns the longitudes and latitudes of members of a geo index.", "key [member ...]")),
         new("GEODIST", -4, CommandFlags.ReadOnly, Accessed, GeoDist,
-            new("3.2.0", "O(log(N))", "Returns the distance between two places in a geo index.", "key member1 member2 unit:[M | KM | FT | MI]")),
+            new("3.2.0", "O(log(N))", "Returns the distance between two members of a geo index.", "key member1 member2 unit:[M | KM | FT | MI]")),
         new("GEOHASH", -2, CommandFlags.ReadOnly, Accessed, GeoHash,
-            new("3.2.0", "O(log(N)) for each member requested, where N is the number of elements in the sorted set.", "Returns the positions of places in a geo index as geohashes.", "key [member ...]")),
+            new("3.2.0", "O(log(N)) for each member requested, where N is the number of elements in the sorted set.", "Returns the positions of members of a geo index as geohash strings.", "key [member ...]")),
     ]);
 
     // GEOADD key [NX | XX] [CH] longitude latitude member [longitude latitude member ...]
@@ -64,7 +64,7 @@ internal static class GeoCommands
     // GEOPOS key [member ...]
     private static void GeoPos(ref CommandContext cmd)
     {
-        if (!cmd.OpenSortedSetOrReply(1, out SortedSetValue set)) return;
+        if (!cmd.OpenToReadSortedSetOrReply(1, out SortedSetValue set)) return;
         cmd.Reply.Array(cmd.Count - 2);
         for (int i = 2; i < cmd.Count; i++)
         {
@@ -84,7 +84,7 @@ internal static class GeoCommands
         }
 
         if (cmd.Count == 5 && !cmd.TryUnitOrReply(4, out unitMeters)) return;
-        if (!cmd.OpenSortedSetOrReply(1, out SortedSetValue set)) return;
+        if (!cmd.OpenToReadSortedSetOrReply(1, out SortedSetValue set)) return;
         if (set.TryScore(cmd[2], out double from) && set.TryScore(cmd[3], out double to))
         {
             cmd.Reply.Distance(GeoDistance.Between(GeoCell.PositionOf(from), GeoCell.PositionOf(to)) / unitMeters);
@@ -98,7 +98,7 @@ internal static class GeoCommands
     // GEOHASH key [member ...]
     private static void GeoHash(ref CommandContext cmd)
     {
-        if (!cmd.OpenSortedSetOrReply(1, out SortedSetValue set)) return;
+        if (!cmd.OpenToReadSortedSetOrReply(1, out SortedSetValue set)) return;
         cmd.Reply.Array(cmd.Count - 2);
         for (int i = 2; i < cmd.Count; i++)
         {
@@ -107,7 +107,7 @@ internal static class GeoCommands
         }
     }
 
-    /// <summary>A longitude and a latitude: RESP3 has numbers.</summary>
+    /// <summary>Writes a longitude and a latitude: in RESP3, doubles.</summary>
     internal static void Position(this ReplyWriter reply, GeoPosition position)
     {
         reply.Array(2);
@@ -115,7 +115,7 @@ internal static class GeoCommands
         Coordinate(reply, position.Latitude);
     }
 
-    /// <summary>A distance, with four digits behind the point.</summary>
+    /// <summary>Writes a distance with four digits after the decimal point.</summary>
     internal static void Distance(this ReplyWriter reply, double distance)
     {
         Span<byte> text = stackalloc byte[DistanceTextMax];
@@ -123,7 +123,7 @@ internal static class GeoCommands
         reply.Bulk(text[..length]);
     }
 
-    // Up to 17 digits behind the point, without zeros at the end.
+    // Up to 17 digits after the decimal point, without trailing zeros.
     private static void Coordinate(ReplyWriter reply, double degrees)
     {
         Span<byte> text = stackalloc byte[CoordinateTextMax];

@@ -3,19 +3,19 @@ using System.Runtime.CompilerServices;
 namespace RedKite.Server.Commands.Geo;
 
 /// <summary>
-/// The cells that cover a shape: the one with its center and up to eight around it, as large as need be. Their order is
-/// the one in which Redis looks at them, because replies that are not sorted show it.
+/// The cells that cover a shape: the one with its center and up to eight around it, as large as necessary. They are in the
+/// order in which Redis searches them, because replies that are not sorted show it.
 /// </summary>
 internal ref struct GeoCover
 {
     private const int CellsMax = 9;
 
-    // Half of the earth's circumference on the web's maps, in meters: what one cell of step 0 covers to each side.
+    // Half of the earth's circumference on web maps, in meters: the extent of the cell of step 0 to each side.
     private const double MapHalf = 20037726.37;
 
     private Cells _cells;
 
-    /// <summary>How many cells there are.</summary>
+    /// <summary>The number of cells.</summary>
     internal int Count { get; private set; }
 
     internal readonly GeoCell this[int index] => _cells[index];
@@ -30,7 +30,7 @@ internal ref struct GeoCover
         var cover = default(GeoCover);
         GeoArea area = center.Area(GeoArea.Indexed);
 
-        // Sides on which the shape does not leave the center's cell. Large cells are all kept.
+        // Neighbors on sides where the shape stays within the center's cell are left out. Large cells are all kept.
         bool skips = center.Step >= 2;
         bool skipsSouth = skips && area.LatitudeMin < bounds.LatitudeMin;
         bool skipsNorth = skips && area.LatitudeMax > bounds.LatitudeMax;
@@ -48,7 +48,7 @@ internal ref struct GeoCover
         return cover;
     }
 
-    // The smallest cells of which nine should do.
+    // The step of the smallest cells of which nine should cover the shape.
     private static int StepFor(double reach, double latitude)
     {
         if (reach == 0) return GeoCell.StepMax;
@@ -56,7 +56,7 @@ internal ref struct GeoCover
         for (; reach < MapHalf; reach *= 2) step++;
         step -= 2;
 
-        // Towards the poles cells become narrow.
+        // Cells become narrower towards the poles.
         if (Math.Abs(latitude) > 66) step--;
         if (Math.Abs(latitude) > 80) step--;
         return Math.Clamp(step, 1, GeoCell.StepMax);
@@ -68,7 +68,7 @@ internal ref struct GeoCover
         && center.Neighbor(1, 0).Area(GeoArea.Indexed).LongitudeMax >= bounds.LongitudeMax
         && center.Neighbor(-1, 0).Area(GeoArea.Indexed).LongitudeMin <= bounds.LongitudeMin;
 
-    // Where cells are half of the map, neighbors on both sides are the same one: nothing is looked at twice.
+    // Where cells are half of the map, the neighbors on both sides are the same cell: no cell is searched twice.
     private void Add(GeoCell cell)
     {
         for (int i = 0; i < Count; i++)

@@ -1,9 +1,9 @@
 namespace RedKite.Server.Commands.Geo;
 
-/// <summary>Distances over the surface of the earth, taken as a ball.</summary>
+/// <summary>Distances on the surface of the earth, assumed to be a sphere.</summary>
 internal static class GeoDistance
 {
-    /// <summary>The earth's radius in meters; Redis's, so that distances have the same digits.</summary>
+    /// <summary>The earth's radius in meters, as Redis defines it, so that distances have the same digits.</summary>
     internal const double EarthRadius = 6372797.560856;
 
     private const double RadiansPerDegree = Math.PI / 180;
@@ -12,7 +12,7 @@ internal static class GeoDistance
 
     internal static double ToDegrees(double radians) => radians / RadiansPerDegree;
 
-    /// <summary>Meters between two places, by the haversine formula.</summary>
+    /// <summary>The distance between two positions in meters, by the haversine formula.</summary>
     internal static double Between(GeoPosition a, GeoPosition b)
     {
         double byLongitude = Math.Sin((ToRadians(b.Longitude) - ToRadians(a.Longitude)) / 2);
@@ -24,6 +24,6 @@ internal static class GeoDistance
         return 2 * EarthRadius * Math.Asin(Math.Sqrt(haversine));
     }
 
-    /// <summary>Meters between two latitudes on one meridian.</summary>
+    /// <summary>The distance between two latitudes on one meridian in meters.</summary>
     internal static double BetweenLatitudes(double a, double b) => EarthRadius * Math.Abs(ToRadians(b) - ToRadians(a));
 }

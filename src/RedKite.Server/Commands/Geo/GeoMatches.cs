@@ -2,19 +2,19 @@ using System.Buffers;
 
 namespace RedKite.Server.Commands.Geo;
 
-/// <summary>A place that a search found.</summary>
+/// <summary>A member that a search found.</summary>
 internal struct GeoMatch
 {
     internal long Rank;
     internal double Score;
     internal double Distance;
-    internal long Order; // how many were found before it
+    internal long Order; // its index among the matches as they were found
 }
 
 /// <summary>
-/// The places that a search found, in a rented array, at most so many: then those that come first by distance. Once there
-/// are as many they are a heap with the last of them on top, which gives way to what is better. Places as far away as each
-/// other come in the order in which they were found.
+/// The matches of a search, in a rented array: all, or up to a limit those that come first by distance. Once the limit is
+/// reached they form a heap with the last one on top, which is replaced by a better match. Matches of equal distance stay in the
+/// order in which they were found.
 /// </summary>
 internal struct GeoMatches(bool farthestFirst, long countMax)
 {
@@ -63,21 +63,21 @@ internal struct GeoMatches(bool farthestFirst, long countMax)
         _items = larger;
     }
 
-    // Puts a match at a place of the heap or below it, where the places below are a heap already.
-    private readonly void PutInHeap(int place, GeoMatch match)
+    // Sifts a match down from an index of the heap, below which the heap is in order.
+    private readonly void PutInHeap(int index, GeoMatch match)
     {
         SortKey key = KeyOf(match);
         while (true)
         {
-            int child = (2 * place) + 1;
+            int child = (2 * index) + 1;
             if (child >= Count) break;
             if (child + 1 < Count && KeyOf(_items[child + 1]).CompareTo(KeyOf(_items[child])) > 0) child++;
             if (KeyOf(_items[child]).CompareTo(key) <= 0) break;
-            _items[place] = _items[child];
-            place = child;
+            _items[index] = _items[child];
+            index = child;
         }
 
-        _items[place] = match;
+        _items[index] = match;
     }
 
     private readonly record struct SortKey(double Distance, long Order) : IComparable<SortKey>

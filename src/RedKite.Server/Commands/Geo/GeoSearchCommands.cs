@@ -1,4 +1,5 @@
 using RedKite.Protocol;
+using RedKite.Server.Changes;
 using RedKite.Server.Commands.SortedSets;
 using RedKite.Server.Model;
 using RedKite.Store.Values.SortedSets;
@@ -8,8 +9,8 @@ using static RedKite.Server.Model.KeyFlags;
 namespace RedKite.Server.Commands.Geo;
 
 /// <summary>
-/// Geo commands that search around a place. The table is their single declaration and this file's contents. The cells
-/// that cover the shape are ranges of scores, whose members are looked at one by one.
+/// Geo commands that search an area. The table is their single declaration and this file's contents. The cells that cover the
+/// area are ranges of scores, and each member in them is compared with the area.
 /// </summary>
 internal static class GeoSearchCommands
 {
@@ -35,17 +36,17 @@ internal static class GeoSearchCommands
     internal static readonly CommandFamily Family = new("geo", "geo",
     [
         new("GEOSEARCH", -7, CommandFlags.ReadOnly, Accessed, GeoSearch,
-            new("6.2.0", SearchComplexity, "Returns the places of a geo index in a circle or box.", "key" + FromBySyntax + WithSyntax)),
+            new("6.2.0", SearchComplexity, "Returns the members of a geo index in a circle or box.", "key" + FromBySyntax + WithSyntax)),
         new("GEOSEARCHSTORE", -8, Write | DenyOom, Stored, GeoSearchStore,
-            new("6.2.0", SearchComplexity, "Stores the places of a geo index in a circle or box.", "destination source" + FromBySyntax + " [STOREDIST]")),
+            new("6.2.0", SearchComplexity, "Stores the members of a geo index in a circle or box at a key.", "destination source" + FromBySyntax + " [STOREDIST]")),
         new("GEORADIUS", -6, Write | DenyOom, StoringAfter(6), GeoRadius,
-            new("3.2.0", RadiusComplexity, "Returns or stores the places of a geo index around a position.", "key longitude latitude" + RadiusSyntax + StoreSyntax) { DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` argument" }),
+            new("3.2.0", RadiusComplexity, "Returns or stores the members of a geo index within a radius of a position.", "key longitude latitude" + RadiusSyntax + StoreSyntax) { DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` argument" }),
         new("GEORADIUS_RO", -6, CommandFlags.ReadOnly, Accessed, GeoRadiusReadOnly,
-            new("3.2.10", RadiusComplexity, "Returns the places of a geo index around a position.", "key longitude latitude" + RadiusSyntax) { DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` with the `BYRADIUS` argument" }),
+            new("3.2.10", RadiusComplexity, "Returns the members of a geo index within a radius of a position.", "key longitude latitude" + RadiusSyntax) { DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` with the `BYRADIUS` argument" }),
         new("GEORADIUSBYMEMBER", -5, Write | DenyOom, StoringAfter(5), GeoRadiusByMember,
-            new("3.2.0", RadiusComplexity, "Returns or stores the places of a geo index around one of them.", "key member" + MemberRadiusSyntax + StoreSyntax) { DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` and `FROMMEMBER` arguments" }),
+            new("3.2.0", RadiusComplexity, "Returns or stores the members of a geo index within a radius of a member.", "key member" + MemberRadiusSyntax + StoreSyntax) { DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` and `FROMMEMBER` arguments" }),
         new("GEORADIUSBYMEMBER_RO", -5, CommandFlags.ReadOnly, Accessed, GeoRadiusByMemberReadOnly,
-            new("3.2.10", RadiusComplexity, "Returns the places of a geo index around one of them.", "key member" + MemberRadiusSyntax) { DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` with the `BYRADIUS` and `FROMMEMBER` arguments" }),
+            new("3.2.10", RadiusComplexity, "Returns the members of a geo index within a radius of a member.", "key member" + MemberRadiusSyntax) { DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` with the `BYRADIUS` and `FROMMEMBER` arguments" }),
     ]);
 
     private static KeySpec[] StoringAfter(int options) =>
@@ -76,11 +77,11 @@ internal static class GeoSearchCommands
 
     private static void Search(ref CommandContext cmd, int sourceKey, GeoSearchForm form, bool mayStore)
     {
-        if (!cmd.OpenSortedSetOrReply(sourceKey, out SortedSetValue set)) return;
+        if (!cmd.OpenToReadSortedSetOrReply(sourceKey, out SortedSetValue set)) return;
         if (!GeoSearchOptions.TryParseOrReply(cmd, set, form, mayStore, out GeoSearchOptions options)) return;
         if (options.StoreKey > 0 && !IsKey(cmd, options.StoreKey))
         {
-            // The row finds the first key to store at, and that is the one which is locked: a second one is refused.
+            // The row declares the first destination only, so only that one is locked: a second one is refused.
             cmd.ReplySyntaxError();
             return;
         }
@@ -92,12 +93,12 @@ internal static class GeoSearchCommands
             return;
         }
 
-        // The nearest ones are meant where some are asked for, unless any will do.
+        // With a COUNT but without ANY and an order, the nearest members are returned.
         GeoOrder order = options.Order == GeoOrder.None && options.Count > 0 && !options.Any ? GeoOrder.Nearest : options.Order;
         var found = new GeoMatches(order == GeoOrder.Farthest, options.Count == 0 || options.Any ? long.MaxValue : options.Count);
         Collect(set, options, ref found);
         if (order != GeoOrder.None) found.Sort();
-        if (options.StoreKey > 0) Store(cmd, set, options, found.Items);
+        if (options.StoreKey > 0) Store(cmd, set, options, found.Items, form == GeoSearchForm.SearchStore ? KeyEvent.GeoSearchStore : KeyEvent.GeoRadiusStore);
         else Reply(cmd.Reply, set, options, found.Items);
         found.Release();
     }
@@ -149,7 +150,7 @@ internal static class GeoSearchCommands
         }
     }
 
-    private static void Store(scoped in CommandContext cmd, scoped in SortedSetValue set, scoped in GeoSearchOptions options, scoped ReadOnlySpan<GeoMatch> matches)
+    private static void Store(scoped in CommandContext cmd, scoped in SortedSetValue set, scoped in GeoSearchOptions options, scoped ReadOnlySpan<GeoMatch> matches, KeyEvent stored)
     {
         var builder = new SortedSetBuilder(cmd.Database, cmd.HashOf(options.StoreKey));
         Span<byte> digits = stackalloc byte[SortedSetAccess.DigitsMax];
@@ -158,6 +159,6 @@ internal static class GeoSearchCommands
             builder.Add(set.At(match.Rank, digits).Member, options.StoresDistance ? match.Distance / options.UnitMeters : match.Score);
         }
 
-        cmd.StoreAndReplyCount(options.StoreKey, builder);
+        cmd.StoreAndReplyCount(options.StoreKey, builder, stored, matches.Length);
     }
 }

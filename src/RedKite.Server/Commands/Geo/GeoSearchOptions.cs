@@ -4,7 +4,7 @@ using RedKite.Store.Values.SortedSets;
 
 namespace RedKite.Server.Commands.Geo;
 
-/// <summary>The forms that a search for places has.</summary>
+/// <summary>The forms of search commands.</summary>
 internal enum GeoSearchForm
 {
     /// <summary>GEORADIUS key longitude latitude radius unit ...</summary>
@@ -20,7 +20,7 @@ internal enum GeoSearchForm
     SearchStore,
 }
 
-/// <summary>In which order places are replied.</summary>
+/// <summary>The order in which members are replied.</summary>
 internal enum GeoOrder
 {
     None,
@@ -29,8 +29,8 @@ internal enum GeoOrder
 }
 
 /// <summary>
-/// What GEOSEARCH, GEORADIUS and their relatives ask for. A missing key has nothing to search, but its arguments are read
-/// all the same, except that no member is looked for in it.
+/// The arguments of GEOSEARCH, GEORADIUS and the like. They are checked for a missing key too, except that the member to
+/// search around is not looked up.
 /// </summary>
 internal struct GeoSearchOptions
 {
@@ -51,12 +51,12 @@ internal struct GeoSearchOptions
         UnitMeters = 1;
     }
 
-    /// <summary>What is searched.</summary>
+    /// <summary>The area to search.</summary>
     internal readonly GeoShape Shape => _byBox
         ? GeoShape.Box(_center, _width * UnitMeters, _height * UnitMeters)
         : GeoShape.Circle(_center, _height * UnitMeters);
 
-    /// <summary>Meters of the unit in which distances are given and replied.</summary>
+    /// <summary>The unit of the distances in arguments and replies, in meters.</summary>
     internal double UnitMeters { get; private set; }
 
     internal bool WithDistance { get; private set; }
@@ -67,13 +67,13 @@ internal struct GeoSearchOptions
 
     internal GeoOrder Order { get; private set; }
 
-    /// <summary>At most so many places; 0: all.</summary>
+    /// <summary>COUNT: the maximum number of members; 0 if there is none.</summary>
     internal long Count { get; private set; }
 
-    /// <summary>ANY: the first places that are found will do.</summary>
+    /// <summary>ANY: the search ends as soon as it has found COUNT members, instead of finding the nearest ones.</summary>
     internal bool Any { get; private set; }
 
-    /// <summary>The argument with the key to store at; 0: the places are replied.</summary>
+    /// <summary>The argument with the destination key; 0 if the members are replied.</summary>
     internal int StoreKey { get; private set; }
 
     /// <summary>Whether distances are stored as scores instead of positions.</summary>
@@ -81,12 +81,12 @@ internal struct GeoSearchOptions
 
     private readonly bool IsSearch => _form is GeoSearchForm.Search or GeoSearchForm.SearchStore;
 
-    /// <summary>Reads the arguments behind the key.</summary>
+    /// <summary>Reads the arguments after the key.</summary>
     /// <param name="cmd">The command.</param>
-    /// <param name="set">The sorted set to search, which has the member to search around.</param>
-    /// <param name="form">Which command it is.</param>
-    /// <param name="mayStore">Whether the words STORE and STOREDIST with a key are taken.</param>
-    /// <param name="result">What was read.</param>
+    /// <param name="set">The sorted set to search, which contains the member to search around.</param>
+    /// <param name="form">The form of the command.</param>
+    /// <param name="mayStore">Whether the options STORE and STOREDIST with a key are accepted.</param>
+    /// <param name="result">The options.</param>
     internal static bool TryParseOrReply(
         scoped in CommandContext cmd, scoped in SortedSetValue set, GeoSearchForm form, bool mayStore, out GeoSearchOptions result)
     {
@@ -171,7 +171,7 @@ internal struct GeoSearchOptions
         ByBox,
     }
 
-    // Only one kind of center and one kind of shape, but each of them as often as one likes.
+    // As in Redis, an option for the center or the shape may be repeated, but not combined with the other one.
     private readonly bool TakeSearchOption(ref OptionReader options, out int value, out SearchOption option)
     {
         option = SearchOption.FromMember;

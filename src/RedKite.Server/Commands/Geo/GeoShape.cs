@@ -1,9 +1,9 @@
 namespace RedKite.Server.Commands.Geo;
 
-/// <summary>A circle around a place, or a box whose sides lie along meridians and parallels.</summary>
+/// <summary>A circle around a position, or a box whose sides lie along meridians and parallels.</summary>
 internal readonly struct GeoShape
 {
-    // A place outside by so much more than rounding is not worth the trigonometry.
+    // A position that is outside by this much, far more than rounding, needs no trigonometry.
     private const double RoundingMargin = 1 + 1e-9;
 
     private readonly bool _isBox;
@@ -20,11 +20,11 @@ internal readonly struct GeoShape
 
     internal GeoPosition Center { get; }
 
-    /// <summary>Meters from the center to the farthest point.</summary>
+    /// <summary>The distance from the center to the farthest point, in meters.</summary>
     internal double Reach => _isBox ? Math.Sqrt((_width / 2 * (_width / 2)) + (_height / 2 * (_height / 2))) : _height;
 
     /// <summary>
-    /// What the shape lies in. Towards the pole degrees of longitude become shorter, so the side nearer to it counts.
+    /// The area that contains the shape. Degrees of longitude become shorter towards a pole, so the side nearer to it decides.
     /// </summary>
     internal GeoArea Bounds
     {
@@ -41,7 +41,7 @@ internal readonly struct GeoShape
 
     internal static GeoShape Box(GeoPosition center, double widthMeters, double heightMeters) => new(center, isBox: true, widthMeters, heightMeters);
 
-    /// <summary>Whether a place lies in the shape, and how many meters it is from the center.</summary>
+    /// <summary>Whether the shape contains a position, and the position's distance from the center in meters.</summary>
     internal bool Contains(GeoPosition position, out double distance)
     {
         distance = 0;

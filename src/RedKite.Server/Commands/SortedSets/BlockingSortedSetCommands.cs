@@ -8,8 +8,8 @@ using static RedKite.Server.Model.KeyFlags;
 namespace RedKite.Server.Commands.SortedSets;
 
 /// <summary>
-/// Sorted set commands that wait for members where there are none. The table is their single declaration and this file's
-/// contents; each is executed anew when one of its keys may have something to take.
+/// Sorted set commands that block until there is a member to pop. The table is their single declaration and this file's
+/// contents. A blocked command is executed again when one of its keys may have a member.
 /// </summary>
 internal static class BlockingSortedSetCommands
 {
@@ -18,11 +18,11 @@ internal static class BlockingSortedSetCommands
     internal static readonly CommandFamily Family = new("sorted-set", "sortedset",
     [
         new("BZPOPMIN", -3, Usual, KeySpecs.Range(1, -2, 1, ReadWrite | Access | Delete), BZPopMin,
-            new("5.0.0", "O(log(N)) with N being the number of elements in the sorted set.", "Takes the member with the lowest score of the first of several sorted sets that has any, and waits for one.", "key [key ...] timeout:double")),
+            new("5.0.0", "O(log(N)) with N being the number of elements in the sorted set.", "Pops the member with the lowest score from the first of several sorted sets that exists. Blocks while none does.", "key [key ...] timeout:double")),
         new("BZPOPMAX", -3, Usual, KeySpecs.Range(1, -2, 1, ReadWrite | Access | Delete), BZPopMax,
-            new("5.0.0", "O(log(N)) with N being the number of elements in the sorted set.", "Takes the member with the highest score of the first of several sorted sets that has any, and waits for one.", "key [key ...] timeout:double")),
+            new("5.0.0", "O(log(N)) with N being the number of elements in the sorted set.", "Pops the member with the highest score from the first of several sorted sets that exists. Blocks while none does.", "key [key ...] timeout:double")),
         new("BZMPOP", -5, Write | CommandFlags.Blocking, [new KeySpec(3, -1, 1, ReadWrite | Access | Delete, CountAt: 2)], BZMPop,
-            new("7.0.0", "O(K) + O(M*log(N)) where K is the number of provided keys, N being the number of elements in the sorted set, and M being the number of elements popped.", "Takes members of the first of several sorted sets that has any, and waits for some.", "timeout:double numkeys key [key ...] where:<MIN | MAX> [COUNT count]")),
+            new("7.0.0", "O(K) + O(M*log(N)) where K is the number of provided keys, N being the number of elements in the sorted set, and M being the number of elements popped.", "Pops members from the first of several sorted sets that exists. Blocks while none does.", "timeout:double numkeys key [key ...] where:<MIN | MAX> [COUNT count]")),
     ]);
 
     // BZPOPMIN key [key ...] timeout
@@ -39,12 +39,16 @@ internal static class BlockingSortedSetCommands
         {
             Entry entry = cmd.FindToWrite(key);
             if (!entry.Exists) continue;
-            if (entry.Type != DataType.SortedSet && cmd.IsServed) continue; // another type came while it waited for this key
+            if (entry.Type != DataType.SortedSet && cmd.IsServed) continue; // set while the client was blocked
             if (!cmd.IsTypeOrReply(entry, DataType.SortedSet)) return;
             var set = new SortedSetValue(cmd.Database, entry);
             cmd.Reply.Array(3);
             cmd.Reply.Bulk(cmd[key]);
-            SortedSetPopCommands.ReplyAndRemove(cmd, ref set, fromMax, count: 1, arePairs: false);
+            if (SortedSetPopCommands.TryReplyAndRemove(cmd, key, ref set, fromMax, count: 1, arePairs: false))
+            {
+                cmd.Effect(fromMax ? "ZPOPMAX"u8 : "ZPOPMIN"u8, 2).Argument(cmd[key]);
+            }
+
             return;
         }
 

@@ -1,4 +1,5 @@
 using RedKite.Protocol;
+using RedKite.Server.Changes;
 using RedKite.Server.Config;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
@@ -7,80 +8,80 @@ using RedKite.Store.Values.SortedSets;
 
 namespace RedKite.Server.Commands.SortedSets;
 
-/// <summary>How handlers get at sorted sets, and how they reply members and scores.</summary>
+/// <summary>How handlers open and store sorted sets, and how they reply members and scores.</summary>
 internal static class SortedSetAccess
 {
-    /// <summary>Room for the digits of members that are kept as numbers.</summary>
+    /// <summary>The size of a buffer for the digits of members that are stored as numbers.</summary>
     internal const int DigitsMax = CanonicalInteger.TextBytesMax;
 
     /// <summary>Opens a key's sorted set to read it, an empty one for a missing key; otherwise replies WRONGTYPE.</summary>
-    internal static bool OpenSortedSetOrReply(this scoped in CommandContext cmd, int argument, out SortedSetValue set) =>
+    internal static bool OpenToReadSortedSetOrReply(this scoped in CommandContext cmd, int argument, out SortedSetValue set) =>
         TryOpenOrReply(cmd, cmd.Find(argument), out set);
 
     /// <summary>Opens a key's sorted set to change it, one that does not exist for a missing key; otherwise replies WRONGTYPE.</summary>
-    internal static bool OpenSortedSetToWriteOrReply(this scoped in CommandContext cmd, int argument, out SortedSetValue set) =>
+    internal static bool OpenToWriteSortedSetOrReply(this scoped in CommandContext cmd, int argument, out SortedSetValue set) =>
         TryOpenOrReply(cmd, cmd.FindToWrite(argument), out set);
 
-    /// <summary>Makes the first key hold a set without members, where there is none, in the form that suits its first member.</summary>
+    /// <summary>Creates an empty sorted set at the first key, which is missing, in the encoding that suits its first member.</summary>
     internal static SortedSetValue CreateSortedSet(this scoped in CommandContext cmd, ReadOnlySpan<byte> firstMember) =>
         SortedSetValue.Create(cmd.Database, cmd.Key, cmd.HashOf(1), default, cmd.SortedSetLimits().Admit(1, firstMember.Length, 0), cmd.NewAccessClock);
 
-    /// <summary>The settings that say up to which size a sorted set stays packed.</summary>
+    /// <summary>The settings that limit the size of a packed sorted set.</summary>
     internal static SortedSetLimits SortedSetLimits(this scoped in CommandContext cmd)
     {
         Settings settings = cmd.Server.Settings;
         return new SortedSetLimits(settings.SortedSetMaxListpackEntries, settings.SortedSetMaxListpackValueBytes);
     }
 
-    /// <summary>Says how many members were removed, and removes the key with the last one.</summary>
-    internal static void MembersRemoved(this scoped in CommandContext cmd, scoped in SortedSetValue set, long removed)
+    /// <summary>Removes the first key if its set has lost the last member.</summary>
+    internal static void RemoveIfEmpty(scoped in CommandContext cmd, scoped in SortedSetValue set)
     {
-        if (removed == 0) return;
         if (set.Count == 0) cmd.Database.Remove(set.Entry);
-        cmd.Changed(removed);
     }
 
-    /// <summary>
-    /// Stores what was built at a key, in place of what that held, or removes the key where nothing was built. Replies the
-    /// number of members.
-    /// </summary>
-    internal static void StoreAndReplyCount(this scoped in CommandContext cmd, int key, scoped in SortedSetBuilder builder)
+    /// <summary>Replaces the value of a key by a result, or removes the key if the result is empty. Replies the number of members.</summary>
+    /// <param name="cmd">The command.</param>
+    /// <param name="key">The key's argument.</param>
+    /// <param name="builder">The result.</param>
+    /// <param name="stored">The event of a result that is stored.</param>
+    /// <param name="changes">How many changes it counts for.</param>
+    internal static void StoreAndReplyCount(this scoped in CommandContext cmd, int key, scoped in SortedSetBuilder builder, KeyEvent stored, long changes = 1)
     {
         Entry existing = cmd.FindToWrite(key);
         long count = builder.Count;
         if (count > 0)
         {
             builder.Store(cmd.Database, cmd[key], cmd.HashOf(key), existing, cmd.SortedSetLimits(), cmd.NewAccessClock);
-            cmd.Changed();
+            cmd.Changed(key, stored, changes);
         }
         else
         {
             builder.Free();
-            RemoveStored(cmd, existing);
+            RemoveStored(cmd, key, existing);
         }
 
         cmd.Reply.Integer(count);
     }
 
-    /// <summary>Removes what a key holds, because nothing is stored there, and replies 0.</summary>
+    /// <summary>Removes the key of an empty result and replies 0.</summary>
     internal static void StoreNothing(this scoped in CommandContext cmd, int key)
     {
-        RemoveStored(cmd, cmd.FindToWrite(key));
+        RemoveStored(cmd, key, cmd.FindToWrite(key));
         cmd.Reply.Integer(0);
     }
 
-    /// <summary>The head of a reply of so many members.</summary>
+    /// <summary>Writes the header of a reply of <paramref name="count"/> members.</summary>
     internal static void MembersHead(this ReplyWriter reply, long count, bool withScores) =>
         reply.Array((int)Math.Min(int.MaxValue, withScores && !reply.Resp3 ? count * 2 : count));
 
-    /// <summary>A member, and behind it its score; RESP3 has a pair of both.</summary>
+    /// <summary>Writes a member, optionally with its score. In RESP3, both are a pair.</summary>
     internal static void Member(this ReplyWriter reply, ReadOnlySpan<byte> member, double score, bool withScores)
     {
         if (withScores) reply.MemberAndScore(member, score, isPair: reply.Resp3);
         else reply.Bulk(member);
     }
 
-    /// <summary>A member and its score, in an array of their own or not.</summary>
+    /// <summary>Writes a member and its score, as an array of two or as two replies.</summary>
     internal static void MemberAndScore(this ReplyWriter reply, ReadOnlySpan<byte> member, double score, bool isPair)
     {
         if (isPair) reply.Array(2);
@@ -88,11 +89,11 @@ internal static class SortedSetAccess
         reply.Double(score);
     }
 
-    private static void RemoveStored(scoped in CommandContext cmd, Entry existing)
+    private static void RemoveStored(scoped in CommandContext cmd, int key, Entry existing)
     {
         if (!existing.Exists) return;
         cmd.Database.Remove(existing);
-        cmd.Changed();
+        cmd.Changed(key, KeyEvent.Del);
     }
 
     private static bool TryOpenOrReply(scoped in CommandContext cmd, Entry entry, out SortedSetValue set)

@@ -7,16 +7,16 @@ namespace RedKite.Server.Commands.SortedSets;
 /// <summary>The options between ZADD's key and its pairs of scores and members; ZINCRBY and GEOADD read them too.</summary>
 internal struct SortedSetAddOptions
 {
-    /// <summary>Under which conditions members get scores.</summary>
+    /// <summary>The conditions under which members get scores.</summary>
     internal SortedSetRule Rule { get; private set; }
 
-    /// <summary>CH: changed members count, not only new ones.</summary>
+    /// <summary>CH: the reply counts changed members too, not only new ones.</summary>
     internal bool CountsChanges { get; private set; }
 
-    /// <summary>INCR: the new score is the reply.</summary>
+    /// <summary>INCR: scores are incremented, and the reply is the new score.</summary>
     internal readonly bool Increments => Has(SortedSetRule.Increment);
 
-    /// <summary>The first argument behind the options.</summary>
+    /// <summary>The first argument after the options.</summary>
     internal int First { get; private set; }
 
     /// <summary>Reads ZADD's options from argument 2 on; those of ZINCRBY begin with the increment.</summary>

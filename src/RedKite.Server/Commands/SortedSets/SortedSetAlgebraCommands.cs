@@ -1,3 +1,4 @@
+using RedKite.Server.Changes;
 using RedKite.Server.Model;
 using RedKite.Store.Values.SortedSets;
 using static RedKite.Server.Model.CommandFlags;
@@ -7,7 +8,7 @@ namespace RedKite.Server.Commands.SortedSets;
 
 /// <summary>
 /// Unions, intersections and differences of sorted sets. The table is their single declaration and this file's contents.
-/// A result is built in the arena of a locked stripe (see <see cref="SortedSetBuilder"/>), ordered, and stored or replied.
+/// A result is built in the arena of a locked stripe (see <see cref="SortedSetBuilder"/>), ordered, and replied or stored.
 /// </summary>
 internal static class SortedSetAlgebraCommands
 {
@@ -25,19 +26,19 @@ internal static class SortedSetAlgebraCommands
     internal static readonly CommandFamily Family = new("sorted-set", "sortedset",
     [
         new("ZUNION", -3, CommandFlags.ReadOnly, Counted, ZUnion,
-            new("6.2.0", "O(N)+O(M*log(M)) with N being the sum of the sizes of the input sorted sets, and M being the number of elements in the resulting sorted set.", "Returns the members of any of several sorted sets.", "numkeys key [key ...]" + WeightSyntax + " [WITHSCORES]")),
+            new("6.2.0", "O(N)+O(M*log(M)) with N being the sum of the sizes of the input sorted sets, and M being the number of elements in the resulting sorted set.", "Returns the members that at least one of several sorted sets contains.", "numkeys key [key ...]" + WeightSyntax + " [WITHSCORES]")),
         new("ZUNIONSTORE", -4, Write | DenyOom, Stored, ZUnionStore,
-            new("2.0.0", "O(N)+O(M log(M)) with N being the sum of the sizes of the input sorted sets, and M being the number of elements in the resulting sorted set.", "Stores the members of any of several sorted sets.", "destination numkeys key [key ...]" + WeightSyntax)),
+            new("2.0.0", "O(N)+O(M log(M)) with N being the sum of the sizes of the input sorted sets, and M being the number of elements in the resulting sorted set.", "Stores the members that at least one of several sorted sets contains at a key.", "destination numkeys key [key ...]" + WeightSyntax)),
         new("ZINTER", -3, CommandFlags.ReadOnly, Counted, ZInter,
-            new("6.2.0", InterComplexity, "Returns the members that several sorted sets have in common.", "numkeys key [key ...]" + WeightSyntax + " [WITHSCORES]")),
+            new("6.2.0", InterComplexity, "Returns the members that all of several sorted sets contain.", "numkeys key [key ...]" + WeightSyntax + " [WITHSCORES]")),
         new("ZINTERSTORE", -4, Write | DenyOom, Stored, ZInterStore,
-            new("2.0.0", InterComplexity, "Stores the members that several sorted sets have in common.", "destination numkeys key [key ...]" + WeightSyntax)),
+            new("2.0.0", InterComplexity, "Stores the members that all of several sorted sets contain at a key.", "destination numkeys key [key ...]" + WeightSyntax)),
         new("ZINTERCARD", -3, CommandFlags.ReadOnly, Counted, ZInterCard,
-            new("7.0.0", "O(N*K) worst case with N being the smallest input sorted set, K being the number of input sorted sets.", "Counts the members that several sorted sets have in common.", "numkeys key [key ...] [LIMIT limit]")),
+            new("7.0.0", "O(N*K) worst case with N being the smallest input sorted set, K being the number of input sorted sets.", "Counts the members that all of several sorted sets contain, optionally up to a limit.", "numkeys key [key ...] [LIMIT limit]")),
         new("ZDIFF", -3, CommandFlags.ReadOnly, Counted, ZDiff,
-            new("6.2.0", DiffComplexity, "Returns the members of the first sorted set that are in no other.", "numkeys key [key ...] [WITHSCORES]")),
+            new("6.2.0", DiffComplexity, "Returns the members of the first sorted set that no other set contains.", "numkeys key [key ...] [WITHSCORES]")),
         new("ZDIFFSTORE", -4, Write | DenyOom, Stored, ZDiffStore,
-            new("6.2.0", DiffComplexity, "Stores the members of the first sorted set that are in no other.", "destination numkeys key [key ...]")),
+            new("6.2.0", DiffComplexity, "Stores the members of the first sorted set that no other set contains at a key.", "destination numkeys key [key ...]")),
     ]);
 
     private enum Operation
@@ -57,13 +58,13 @@ internal static class SortedSetAlgebraCommands
     private static void ZDiff(ref CommandContext cmd) => ReplyResult(ref cmd, Operation.Diff);
 
     // ZUNIONSTORE destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM | MIN | MAX]
-    private static void ZUnionStore(ref CommandContext cmd) => StoreResult(ref cmd, Operation.Union);
+    private static void ZUnionStore(ref CommandContext cmd) => StoreResult(ref cmd, Operation.Union, KeyEvent.ZUnionStore);
 
     // ZINTERSTORE destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM | MIN | MAX]
-    private static void ZInterStore(ref CommandContext cmd) => StoreResult(ref cmd, Operation.Inter);
+    private static void ZInterStore(ref CommandContext cmd) => StoreResult(ref cmd, Operation.Inter, KeyEvent.ZInterStore);
 
     // ZDIFFSTORE destination numkeys key [key ...]
-    private static void ZDiffStore(ref CommandContext cmd) => StoreResult(ref cmd, Operation.Diff);
+    private static void ZDiffStore(ref CommandContext cmd) => StoreResult(ref cmd, Operation.Diff, KeyEvent.ZDiffStore);
 
     private static void ReplyResult(ref CommandContext cmd, Operation operation)
     {
@@ -82,11 +83,11 @@ internal static class SortedSetAlgebraCommands
         inputs.Release();
     }
 
-    private static void StoreResult(ref CommandContext cmd, Operation operation)
+    private static void StoreResult(ref CommandContext cmd, Operation operation, KeyEvent stored)
     {
         if (SortedSetInputs.TryParseOrReply(cmd, 2, weighs: operation != Operation.Diff, stores: true, counts: false, out SortedSetInputs inputs))
         {
-            cmd.StoreAndReplyCount(1, Build(cmd, inputs, operation, cmd.HashOf(1)));
+            cmd.StoreAndReplyCount(1, Build(cmd, inputs, operation, cmd.HashOf(1)), stored);
         }
 
         inputs.Release();

@@ -1,5 +1,6 @@
 using System.Buffers;
 using RedKite.Protocol;
+using RedKite.Server.Changes;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
 using RedKite.Store.Values.SortedSets;
@@ -10,12 +11,12 @@ namespace RedKite.Server.Commands.SortedSets;
 
 /// <summary>
 /// Sorted set commands that name their members. The table is their single declaration and this file's contents. Ranges are
-/// in SortedSetRangeCommands, unions and their kin in SortedSetAlgebraCommands, what takes members as they come in
-/// SortedSetPopCommands and SortedSetScanCommands.
+/// in SortedSetRangeCommands, unions and the like in SortedSetAlgebraCommands, pops in SortedSetPopCommands and
+/// BlockingSortedSetCommands, ZSCAN and ZRANDMEMBER in SortedSetScanCommands.
 /// </summary>
 internal static class SortedSetCommands
 {
-    // So many scores of one command are kept on the stack.
+    // Up to this many scores of one command are parsed into a buffer on the stack.
     private const int ScoresOnStack = 64;
 
     private static readonly KeySpec[] Accessed = KeySpecs.One(1, KeyFlags.ReadOnly | Access);
@@ -23,22 +24,22 @@ internal static class SortedSetCommands
     internal static readonly CommandFamily Family = new("sorted-set", "sortedset",
     [
         new("ZADD", -4, Write | DenyOom | Fast, KeySpecs.One(1, ReadWrite | Update), ZAdd,
-            new("1.2.0", "O(log(N)) for each item added, where N is the number of elements in the sorted set.", "Adds members to a sorted set or changes their scores.",
+            new("1.2.0", "O(log(N)) for each item added, where N is the number of elements in the sorted set.", "Adds members to a sorted set or sets their scores. Creates the key if it doesn't exist.",
                 "key condition:[NX | XX]@3.0.2 comparison:[GT | LT]@6.2.0 [change:CH@3.0.2] [increment:INCR@3.0.2] score member [score member ...]")),
         new("ZINCRBY", 4, Write | DenyOom | Fast, KeySpecs.One(1, ReadWrite | Access | Update), ZIncrBy,
-            new("1.2.0", "O(log(N)) where N is the number of elements in the sorted set.", "Adds to the score of a member of a sorted set.", "key increment member")),
+            new("1.2.0", "O(log(N)) where N is the number of elements in the sorted set.", "Increments the score of a member of a sorted set. Adds the member if it doesn't exist.", "key increment member")),
         new("ZREM", -3, Write | Fast, KeySpecs.One(1, ReadWrite | Delete), ZRem,
-            new("1.2.0", "O(M*log(N)) with N being the number of elements in the sorted set and M the number of elements to be removed.", "Removes members from a sorted set.", "key member [member ...]")),
+            new("1.2.0", "O(M*log(N)) with N being the number of elements in the sorted set and M the number of elements to be removed.", "Removes members from a sorted set. Deletes the key with the last member.", "key member [member ...]")),
         new("ZCARD", 2, CommandFlags.ReadOnly | Fast, KeySpecs.One(1, KeyFlags.ReadOnly), ZCard,
-            new("1.2.0", "O(1)", "Returns the number of a sorted set's members.", "key")),
+            new("1.2.0", "O(1)", "Returns how many members a sorted set contains.", "key")),
         new("ZSCORE", 3, CommandFlags.ReadOnly | Fast, Accessed, ZScore,
             new("1.2.0", "O(1)", "Returns the score of a member of a sorted set.", "key member")),
         new("ZMSCORE", -3, CommandFlags.ReadOnly | Fast, Accessed, ZMScore,
             new("6.2.0", "O(N) where N is the number of members being requested.", "Returns the scores of several members of a sorted set.", "key member [member ...]")),
         new("ZRANK", -3, CommandFlags.ReadOnly | Fast, Accessed, ZRank,
-            new("2.0.0", "O(log(N))", "Returns how many members of a sorted set come before a member.", "key member [WITHSCORE@7.2.0]")),
+            new("2.0.0", "O(log(N))", "Returns the rank of a member of a sorted set, 0 for the lowest score.", "key member [WITHSCORE@7.2.0]")),
         new("ZREVRANK", -3, CommandFlags.ReadOnly | Fast, Accessed, ZRevRank,
-            new("2.0.0", "O(log(N))", "Returns how many members of a sorted set come behind a member.", "key member [WITHSCORE@7.2.0]")),
+            new("2.0.0", "O(log(N))", "Returns the rank of a member of a sorted set, 0 for the highest score.", "key member [WITHSCORE@7.2.0]")),
     ]);
 
     // ZADD key [NX | XX] [GT | LT] [CH] [INCR] score member [score member ...]
@@ -73,15 +74,15 @@ internal static class SortedSetCommands
         return true;
     }
 
-    /// <summary>Gives members scores and replies as ZADD does.</summary>
+    /// <summary>Sets the scores of members and replies as ZADD does.</summary>
     /// <param name="cmd">The command.</param>
     /// <param name="options">The options of the command.</param>
     /// <param name="scores">A score for each member.</param>
     /// <param name="firstMember">The argument of the first member.</param>
-    /// <param name="step">How many arguments further the next one is.</param>
+    /// <param name="step">The distance, in arguments, from one member to the next.</param>
     internal static void AddScores(scoped in CommandContext cmd, SortedSetAddOptions options, scoped ReadOnlySpan<double> scores, int firstMember, int step)
     {
-        if (!cmd.OpenSortedSetToWriteOrReply(1, out SortedSetValue set)) return;
+        if (!cmd.OpenToWriteSortedSetOrReply(1, out SortedSetValue set)) return;
         if (!set.Exists)
         {
             if ((options.Rule & SortedSetRule.OnlyExisting) != 0)
@@ -103,7 +104,7 @@ internal static class SortedSetCommands
             SortedSetOutcome outcome = set.Set(cmd[firstMember + (step * i)], scores[i], options.Rule, limits, out score);
             if (outcome == SortedSetOutcome.NotANumber)
             {
-                // Only an increment comes to this, and it is the only pair: nothing has changed.
+                // Only an increment can fail like this, and it is the only pair: nothing has changed.
                 cmd.Reply.Error("ERR resulting score is not a number (NaN)"u8);
                 return;
             }
@@ -113,7 +114,7 @@ internal static class SortedSetCommands
             else if (outcome == SortedSetOutcome.Refused) refused = true;
         }
 
-        if (added + updated > 0) cmd.Changed(added + updated);
+        if (added + updated > 0) cmd.Changed(1, options.Increments ? KeyEvent.ZIncr : KeyEvent.ZAdd, added + updated);
         ReplyAdded(cmd, options, added, updated, refused, score);
     }
 
@@ -127,33 +128,38 @@ internal static class SortedSetCommands
     // ZREM key member [member ...]
     private static void ZRem(ref CommandContext cmd)
     {
-        if (!cmd.OpenSortedSetToWriteOrReply(1, out SortedSetValue set)) return;
+        if (!cmd.OpenToWriteSortedSetOrReply(1, out SortedSetValue set)) return;
         long removed = 0;
         for (int i = 2; i < cmd.Count && set.Count > 0; i++)
         {
             if (set.Remove(cmd[i])) removed++;
         }
 
-        cmd.MembersRemoved(set, removed);
+        if (removed > 0)
+        {
+            SortedSetAccess.RemoveIfEmpty(cmd, set);
+            cmd.Changed(1, KeyEvent.ZRem, removed);
+        }
+
         cmd.Reply.Integer(removed);
     }
 
     // ZCARD key
     private static void ZCard(ref CommandContext cmd)
     {
-        if (cmd.OpenSortedSetOrReply(1, out SortedSetValue set)) cmd.Reply.Integer(set.Count);
+        if (cmd.OpenToReadSortedSetOrReply(1, out SortedSetValue set)) cmd.Reply.Integer(set.Count);
     }
 
     // ZSCORE key member
     private static void ZScore(ref CommandContext cmd)
     {
-        if (cmd.OpenSortedSetOrReply(1, out SortedSetValue set)) ReplyScoreOrNull(cmd.Reply, set, cmd[2]);
+        if (cmd.OpenToReadSortedSetOrReply(1, out SortedSetValue set)) ReplyScoreOrNull(cmd.Reply, set, cmd[2]);
     }
 
     // ZMSCORE key member [member ...]
     private static void ZMScore(ref CommandContext cmd)
     {
-        if (!cmd.OpenSortedSetOrReply(1, out SortedSetValue set)) return;
+        if (!cmd.OpenToReadSortedSetOrReply(1, out SortedSetValue set)) return;
         cmd.Reply.Array(cmd.Count - 2);
         for (int i = 2; i < cmd.Count; i++) ReplyScoreOrNull(cmd.Reply, set, cmd[i]);
     }
@@ -180,7 +186,7 @@ internal static class SortedSetCommands
             return;
         }
 
-        if (!cmd.OpenSortedSetOrReply(1, out SortedSetValue set)) return;
+        if (!cmd.OpenToReadSortedSetOrReply(1, out SortedSetValue set)) return;
         long rank = set.RankOf(cmd[2], out double score);
         if (rank < 0)
         {

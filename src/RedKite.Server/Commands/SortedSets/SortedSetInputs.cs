@@ -12,17 +12,17 @@ internal struct WeightedSource : IComparable<WeightedSource>
     internal ScoredSource Source;
     internal double Weight;
 
-    /// <summary>Its place among the keys of the command.</summary>
+    /// <summary>Its index among the keys of the command.</summary>
     internal int Index;
 
-    /// <summary>The smaller comes first. Sums of scores depend on the order in the last digits, so it is Redis's.</summary>
+    /// <summary>Smaller sources come first. The order is that of Redis, because the last digits of a sum depend on it.</summary>
     public readonly int CompareTo(WeightedSource other)
     {
         int order = Source.Count.CompareTo(other.Source.Count);
         return order != 0 ? order : Index.CompareTo(other.Index);
     }
 
-    /// <summary>The weighted score; what is none, from 0 times infinity, is 0.</summary>
+    /// <summary>The weighted score; 0 where it is not a number, which is 0 times infinity.</summary>
     internal readonly double Weigh(double score)
     {
         double weighed = score * Weight;
@@ -51,15 +51,15 @@ internal ref struct SortedSetInputs
 
     internal bool WithScores { get; private set; }
 
-    /// <summary>LIMIT: so many members are counted at most; 0: all.</summary>
+    /// <summary>LIMIT: the maximum number of members to count; 0 if there is none.</summary>
     internal long Limit { get; private set; }
 
     /// <param name="cmd">The command.</param>
     /// <param name="numberOfKeys">The argument with the number of keys.</param>
     /// <param name="weighs">Whether there may be weights and an aggregate.</param>
-    /// <param name="stores">Whether the result is stored, so that no scores are replied.</param>
-    /// <param name="counts">Whether only the number of members is wanted.</param>
-    /// <param name="result">What was read; <see cref="Release"/> ends it, also where something is wrong.</param>
+    /// <param name="stores">Whether the result is stored, so that WITHSCORES is refused.</param>
+    /// <param name="counts">Whether only the number of members is replied.</param>
+    /// <param name="result">The inputs. They must be released (<see cref="Release"/>) in any case.</param>
     internal static bool TryParseOrReply(
         scoped in CommandContext cmd, int numberOfKeys, bool weighs, bool stores, bool counts, out SortedSetInputs result)
     {
@@ -73,7 +73,7 @@ internal ref struct SortedSetInputs
         _sources = [];
     }
 
-    // The keys come before the options: WRONGTYPE is told first.
+    // The keys are opened before the options are read: WRONGTYPE takes precedence over a syntax error.
     private bool TryFindSourcesOrReply(scoped in CommandContext cmd)
     {
         if (!cmd.TryIntegerOrReply(_numberOfKeys, out long keys)) return false;

@@ -1,3 +1,4 @@
+using RedKite.Server.Changes;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
@@ -7,7 +8,10 @@ using static RedKite.Server.Model.KeyFlags;
 
 namespace RedKite.Server.Commands.SortedSets;
 
-/// <summary>Sorted set commands that take members off an end. The table is their single declaration and this file's contents.</summary>
+/// <summary>
+/// Sorted set commands that pop members from an end. The table is their single declaration and this file's contents. Members are
+/// replied before they are removed, so that a reply that cannot be delivered leaves the set as it is.
+/// </summary>
 internal static class SortedSetPopCommands
 {
     private const string PopComplexity = "O(log(N)*M) with N being the number of elements in the sorted set, and M being the number of elements popped.";
@@ -17,12 +21,12 @@ internal static class SortedSetPopCommands
     internal static readonly CommandFamily Family = new("sorted-set", "sortedset",
     [
         new("ZPOPMIN", -2, Write | Fast, Popped, ZPopMin,
-            new("5.0.0", PopComplexity, "Removes and returns the members of a sorted set with the lowest scores.", "key [count]")),
+            new("5.0.0", PopComplexity, "Pops the members with the lowest scores from a sorted set.", "key [count]")),
         new("ZPOPMAX", -2, Write | Fast, Popped, ZPopMax,
-            new("5.0.0", PopComplexity, "Removes and returns the members of a sorted set with the highest scores.", "key [count]")),
+            new("5.0.0", PopComplexity, "Pops the members with the highest scores from a sorted set.", "key [count]")),
         new("ZMPOP", -4, Write, [new(2, 2, 1, ReadWrite | Access | Delete, CountAt: 1)], ZMPop,
             new("7.0.0", "O(K) + O(M*log(N)) where K is the number of provided keys, N being the number of elements in the sorted set, and M being the number of elements popped.",
-                "Removes and returns members of the first of several sorted sets that is not empty.", "numkeys key [key ...] where:<MIN | MAX> [COUNT count]")),
+                "Pops members from the first of several sorted sets that exists.", "numkeys key [key ...] where:<MIN | MAX> [COUNT count]")),
     ]);
 
     // ZPOPMIN key [count]
@@ -42,13 +46,13 @@ internal static class SortedSetPopCommands
         bool hasCount = cmd.Count == 3;
         long count = 1;
         if (hasCount && !cmd.TryCountOrReply(2, out count)) return;
-        if (!cmd.OpenSortedSetToWriteOrReply(1, out SortedSetValue set)) return;
+        if (!cmd.OpenToWriteSortedSetOrReply(1, out SortedSetValue set)) return;
 
-        // Without a count RESP3 has one pair, and with one an array of pairs.
+        // In RESP3, a reply without a count is one pair, and one with a count an array of pairs.
         count = Math.Min(count, set.Count);
         bool arePairs = hasCount && cmd.Reply.Resp3;
         cmd.Reply.Array((int)Math.Min(int.MaxValue, arePairs ? count : count * 2));
-        ReplyAndRemove(cmd, ref set, fromMax, count, arePairs);
+        TryReplyAndRemove(cmd, 1, ref set, fromMax, count, arePairs);
     }
 
     // ZMPOP numkeys key [key ...] MIN | MAX [COUNT count]
@@ -58,7 +62,7 @@ internal static class SortedSetPopCommands
         if (!TryPopFirstOrReply(cmd, firstKey, keys, fromMax, count)) cmd.Reply.NullArray();
     }
 
-    /// <summary>Reads what ZMPOP and its blocking form have in common, from the number of keys on.</summary>
+    /// <summary>Reads the arguments that ZMPOP and BZMPOP have in common, from the number of keys on.</summary>
     internal static bool TryParseMultipleOrReply(scoped in CommandContext cmd, int numberOfKeys, out int firstKey, out int keys, out bool fromMax, out long count)
     {
         firstKey = numberOfKeys + 1;
@@ -67,7 +71,7 @@ internal static class SortedSetPopCommands
         count = 1;
         if (!cmd.TryPositiveOrReply(numberOfKeys, "ERR numkeys should be greater than 0"u8, out long given)) return false;
 
-        // The keys and the end must be there.
+        // MIN or MAX must follow the keys.
         if (given >= cmd.Count - firstKey)
         {
             cmd.ReplySyntaxError();
@@ -90,45 +94,45 @@ internal static class SortedSetPopCommands
     }
 
     /// <summary>
-    /// Pops from the first of some keys that has members, and replies the key and pairs of members and scores, or WRONGTYPE.
+    /// Pops from the first of several keys that exists, and replies the key and pairs of members and scores, or WRONGTYPE.
     /// </summary>
-    /// <returns>Whether there is a reply; otherwise all keys are missing.</returns>
+    /// <returns>Whether something was replied; otherwise all keys are missing.</returns>
     internal static bool TryPopFirstOrReply(scoped in CommandContext cmd, int firstKey, int keys, bool fromMax, long count)
     {
         for (int i = firstKey; i < firstKey + keys; i++)
         {
-            if (cmd.IsServed && cmd.Peek(i) is { Exists: true, Type: not DataType.SortedSet }) continue; // it came while it was waited for
-            if (!cmd.OpenSortedSetToWriteOrReply(i, out SortedSetValue set)) return true;
+            if (cmd.IsServed && cmd.Peek(i) is { Exists: true, Type: not DataType.SortedSet }) continue; // set while the client was blocked
+            if (!cmd.OpenToWriteSortedSetOrReply(i, out SortedSetValue set)) return true;
             if (!set.Exists) continue;
             count = Math.Min(count, set.Count);
             cmd.Reply.Array(2);
             cmd.Reply.Bulk(cmd[i]);
             cmd.Reply.Array((int)Math.Min(int.MaxValue, count));
-            ReplyAndRemove(cmd, ref set, fromMax, count, arePairs: true);
+            if (TryReplyAndRemove(cmd, i, ref set, fromMax, count, arePairs: true))
+            {
+                cmd.Effect(fromMax ? "ZPOPMAX"u8 : "ZPOPMIN"u8, 3).Argument(cmd[i]).Argument(count);
+            }
+
             return true;
         }
 
         return false;
     }
 
-    /// <summary>Replies so many members from an end, which exist, and removes them, with the key if they were all.</summary>
-    internal static void ReplyAndRemove(scoped in CommandContext cmd, ref SortedSetValue set, bool fromMax, long count, bool arePairs)
+    /// <summary>Replies members from an end of a set, which has at least that many, and removes them, with the key if none is left.</summary>
+    /// <returns>Whether members were removed: not if the count is 0 or the reply became larger than allowed.</returns>
+    internal static bool TryReplyAndRemove(scoped in CommandContext cmd, int key, ref SortedSetValue set, bool fromMax, long count, bool arePairs)
     {
-        if (count == 0) return;
+        if (count == 0) return false;
         long total = set.Count;
         Span<byte> digits = stackalloc byte[SortedSetAccess.DigitsMax];
         SortedSetCursor place = set.At(fromMax ? total - 1 : 0, digits);
-        for (long i = 0; i < count; i++, place.Move(fromMax)) cmd.Reply.MemberAndScore(place.Member, place.Score, arePairs);
-        if (count == total)
-        {
-            cmd.Database.Remove(set.Entry);
-        }
-        else
-        {
-            set.RemoveRange(fromMax ? total - count : 0, count);
-        }
-
-        cmd.Changed(count);
+        for (long i = 0; i < count && !cmd.Reply.Overflowed; i++, place.Move(fromMax)) cmd.Reply.MemberAndScore(place.Member, place.Score, arePairs);
+        if (cmd.Reply.Overflowed) return false;
+        if (count == total) cmd.Database.Remove(set.Entry);
+        else set.RemoveRange(fromMax ? total - count : 0, count);
+        cmd.Changed(key, fromMax ? KeyEvent.ZPopMax : KeyEvent.ZPopMin, count);
+        return true;
     }
 
     private static bool SyntaxError(scoped in CommandContext cmd)

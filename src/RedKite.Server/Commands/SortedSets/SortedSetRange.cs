@@ -5,10 +5,10 @@ using RedKite.Store.Values.SortedSets;
 
 namespace RedKite.Server.Commands.SortedSets;
 
-/// <summary>What the ends of a range of a sorted set are.</summary>
+/// <summary>What the bounds of a range of a sorted set are.</summary>
 internal enum SortedSetRangeKind
 {
-    /// <summary>ZRANGE: its options say it.</summary>
+    /// <summary>ZRANGE: the options decide.</summary>
     Unknown,
     Rank,
     Score,
@@ -16,8 +16,8 @@ internal enum SortedSetRangeKind
 }
 
 /// <summary>
-/// A range of a sorted set as the ZRANGE family asks for it: by rank, score or member, in either direction, with a limit.
-/// Whatever its ends are, on a set it comes to ranks.
+/// A range of a sorted set as the arguments of the ZRANGE family describe it: by rank, score or member, in either direction, with
+/// an optional limit. <see cref="RanksIn"/> converts it to ranks.
 /// </summary>
 internal ref struct SortedSetRange
 {
@@ -31,7 +31,7 @@ internal ref struct SortedSetRange
     private long _offset;
     private long _limit;
 
-    /// <summary>Whether the ends are ranks, so that the number of members is known before any is read.</summary>
+    /// <summary>Whether the bounds are ranks.</summary>
     internal readonly bool IsByRank => _kind == SortedSetRangeKind.Rank;
 
     /// <summary>From the last member to the first.</summary>
@@ -39,12 +39,13 @@ internal ref struct SortedSetRange
 
     internal bool WithScores { get; private set; }
 
-    /// <summary>Reads the ends of a range and, if there may be some, the options behind them.</summary>
+    /// <summary>Reads the bounds of a range and the options after them.</summary>
     /// <param name="cmd">The command.</param>
-    /// <param name="first">The argument of the first end.</param>
-    /// <param name="kind">What the ends are, where the command's name says it.</param>
-    /// <param name="reverse">Whether the command's name says that the range goes backward.</param>
-    /// <param name="stores">Whether the range is stored: then it has no scores to reply.</param>
+    /// <param name="first">The argument of the first bound.</param>
+    /// <param name="kind">The kind of bounds, where the command determines it.</param>
+    /// <param name="reverse">Whether the command returns descending ranges.</param>
+    /// <param name="stores">Whether the range is stored, so that WITHSCORES is refused.</param>
+    /// <param name="result">The range.</param>
     internal static bool TryParseOrReply(
         scoped in CommandContext cmd, int first, SortedSetRangeKind kind, bool reverse, bool stores, out SortedSetRange result)
     {
@@ -52,15 +53,17 @@ internal ref struct SortedSetRange
         return result.TryReadOptionsOrReply(cmd, first + 2, stores) && result.TryReadEndsOrReply(cmd, first);
     }
 
-    /// <summary>Reads the ends of a range that has no options: what ZCOUNT and ZREMRANGEBYSCORE take.</summary>
+    /// <summary>Reads the bounds of a range that has no options, as in ZCOUNT and ZREMRANGEBYSCORE.</summary>
     internal static bool TryParseEndsOrReply(scoped in CommandContext cmd, SortedSetRangeKind kind, out SortedSetRange result)
     {
         result = new SortedSetRange { _kind = kind, _limit = -1 };
         return result.TryReadEndsOrReply(cmd, 2);
     }
 
-    /// <summary>The ranks in a set, counted from its first member whatever the direction.</summary>
-    /// <returns>How many members are in the range.</returns>
+    /// <summary>Converts the range to ranks of a set, which count from its first member in either direction.</summary>
+    /// <param name="set">The set.</param>
+    /// <param name="start">The lowest rank.</param>
+    /// <returns>The number of members in the range.</returns>
     internal readonly long RanksIn(scoped in SortedSetValue set, out long start)
     {
         long count = set.Count;
@@ -144,7 +147,7 @@ internal ref struct SortedSetRange
             return cmd.TryIntegerOrReply(first, out _startRank) && cmd.TryIntegerOrReply(first + 1, out _stopRank);
         }
 
-        // Backward, the greater end comes first.
+        // In a descending range, the greater bound comes first.
         ReadOnlySpan<byte> min = cmd[Reverse ? first + 1 : first];
         ReadOnlySpan<byte> max = cmd[Reverse ? first : first + 1];
         if (_kind == SortedSetRangeKind.Score)
@@ -159,7 +162,7 @@ internal ref struct SortedSetRange
         return false;
     }
 
-    /// <summary>An end of a score range: "1.5", or "(1.5" without the score itself.</summary>
+    /// <summary>A bound of a score range: "1.5", or "(1.5" to exclude the score itself.</summary>
     private readonly struct ScoreEnd
     {
         internal double Score { get; private init; }
@@ -175,7 +178,7 @@ internal ref struct SortedSetRange
         }
     }
 
-    /// <summary>An end of a lexicographic range: "[member" or "(member" without the member itself, "-" before all and "+" behind all.</summary>
+    /// <summary>A bound of a lexicographic range: "[member", "(member" to exclude the member itself, "-" before and "+" after all members.</summary>
     private ref struct MemberEnd
     {
         private byte _kind;

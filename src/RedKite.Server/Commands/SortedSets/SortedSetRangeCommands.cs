@@ -1,3 +1,4 @@
+using RedKite.Server.Changes;
 using RedKite.Server.Model;
 using RedKite.Store.Values.SortedSets;
 using static RedKite.Server.Model.CommandFlags;
@@ -7,7 +8,7 @@ namespace RedKite.Server.Commands.SortedSets;
 
 /// <summary>
 /// Sorted set commands over ranges: by rank, score or member. The table is their single declaration and this file's
-/// contents. Every range becomes ranks first (see <see cref="SortedSetRange"/>), so that its length is known.
+/// contents. Every range is converted to ranks first (see <see cref="SortedSetRange"/>), so that its length is known.
 /// </summary>
 internal static class SortedSetRangeCommands
 {
@@ -28,15 +29,15 @@ internal static class SortedSetRangeCommands
             new("1.2.0", RangeComplexity, "Returns the members of a sorted set in a range of ranks, scores or members.",
                 "key start:string stop:string sortby:[BYSCORE | BYLEX]@6.2.0 [REV@6.2.0] [LIMIT@6.2.0 offset count] [WITHSCORES]")),
         new("ZREVRANGE", -4, CommandFlags.ReadOnly, Accessed, ZRevRange,
-            new("1.2.0", RangeComplexity, "Returns the members of a sorted set in a range of ranks, from the last to the first.", "key start stop [WITHSCORES]") { DeprecatedSince = "6.2.0", ReplacedBy = "`ZRANGE` with the `REV` argument" }),
+            new("1.2.0", RangeComplexity, "Returns the members of a sorted set in a range of ranks, in descending order.", "key start stop [WITHSCORES]") { DeprecatedSince = "6.2.0", ReplacedBy = "`ZRANGE` with the `REV` argument" }),
         new("ZRANGEBYSCORE", -4, CommandFlags.ReadOnly, Accessed, ZRangeByScore,
             new("1.0.5", LimitedComplexity, "Returns the members of a sorted set in a range of scores.", "key min:double max:double [WITHSCORES@2.0.0] [LIMIT offset count]") { DeprecatedSince = "6.2.0", ReplacedBy = "`ZRANGE` with the `BYSCORE` argument" }),
         new("ZREVRANGEBYSCORE", -4, CommandFlags.ReadOnly, Accessed, ZRevRangeByScore,
-            new("2.2.0", LimitedComplexity, "Returns the members of a sorted set in a range of scores, from the last to the first.", "key max:double min:double [WITHSCORES] [LIMIT offset count]") { DeprecatedSince = "6.2.0", ReplacedBy = "`ZRANGE` with the `REV` and `BYSCORE` arguments" }),
+            new("2.2.0", LimitedComplexity, "Returns the members of a sorted set in a range of scores, in descending order.", "key max:double min:double [WITHSCORES] [LIMIT offset count]") { DeprecatedSince = "6.2.0", ReplacedBy = "`ZRANGE` with the `REV` and `BYSCORE` arguments" }),
         new("ZRANGEBYLEX", -4, CommandFlags.ReadOnly, Accessed, ZRangeByLex,
             new("2.8.9", LimitedComplexity, "Returns the members of a sorted set in a lexicographic range.", "key min max [LIMIT offset count]") { DeprecatedSince = "6.2.0", ReplacedBy = "`ZRANGE` with the `BYLEX` argument" }),
         new("ZREVRANGEBYLEX", -4, CommandFlags.ReadOnly, Accessed, ZRevRangeByLex,
-            new("2.8.9", LimitedComplexity, "Returns the members of a sorted set in a lexicographic range, from the last to the first.", "key max min [LIMIT offset count]") { DeprecatedSince = "6.2.0", ReplacedBy = "`ZRANGE` with the `REV` and `BYLEX` arguments" }),
+            new("2.8.9", LimitedComplexity, "Returns the members of a sorted set in a lexicographic range, in descending order.", "key max min [LIMIT offset count]") { DeprecatedSince = "6.2.0", ReplacedBy = "`ZRANGE` with the `REV` and `BYLEX` arguments" }),
         new("ZCOUNT", 4, CommandFlags.ReadOnly | Fast, Accessed, ZCount,
             new("2.0.0", "O(log(N)) with N being the number of elements in the sorted set.", "Counts the members of a sorted set in a range of scores.", "key min:double max:double")),
         new("ZLEXCOUNT", 4, CommandFlags.ReadOnly | Fast, Accessed, ZLexCount,
@@ -73,7 +74,7 @@ internal static class SortedSetRangeCommands
     private static void ReplyRange(ref CommandContext cmd, SortedSetRangeKind kind, bool reverse)
     {
         if (!SortedSetRange.TryParseOrReply(cmd, 2, kind, reverse, stores: false, out SortedSetRange range)) return;
-        if (!cmd.OpenSortedSetOrReply(1, out SortedSetValue set)) return;
+        if (!cmd.OpenToReadSortedSetOrReply(1, out SortedSetValue set)) return;
         long count = range.RanksIn(set, out long start);
         cmd.Reply.MembersHead(count, range.WithScores);
         if (count == 0) return;
@@ -95,7 +96,7 @@ internal static class SortedSetRangeCommands
     private static void ReplyCount(ref CommandContext cmd, SortedSetRangeKind kind)
     {
         if (!SortedSetRange.TryParseEndsOrReply(cmd, kind, out SortedSetRange range)) return;
-        if (!cmd.OpenSortedSetOrReply(1, out SortedSetValue set)) return;
+        if (!cmd.OpenToReadSortedSetOrReply(1, out SortedSetValue set)) return;
         cmd.Reply.Integer(range.RanksIn(set, out _));
     }
 
@@ -103,7 +104,7 @@ internal static class SortedSetRangeCommands
     private static void ZRangeStore(ref CommandContext cmd)
     {
         if (!SortedSetRange.TryParseOrReply(cmd, 3, SortedSetRangeKind.Unknown, reverse: false, stores: true, out SortedSetRange range)) return;
-        if (!cmd.OpenSortedSetOrReply(2, out SortedSetValue set)) return;
+        if (!cmd.OpenToReadSortedSetOrReply(2, out SortedSetValue set)) return;
         long count = range.RanksIn(set, out long start);
         if (count == 0)
         {
@@ -115,8 +116,8 @@ internal static class SortedSetRangeCommands
         Span<byte> digits = stackalloc byte[SortedSetAccess.DigitsMax];
         SortedSetCursor place = set.At(range.Reverse ? start + count - 1 : start, digits);
 
-        // Redis fills the new set one by one. While it is packed, and it is at first unless it is known to be large, a zero
-        // loses its sign.
+        // Redis adds the members one by one. While its new set is packed, which it is at first unless it is known to become large,
+        // a zero loses its sign.
         SortedSetLimits limits = cmd.SortedSetLimits();
         bool packed = !range.IsByRank || count <= limits.MembersMax;
         for (; count > 0; count--, place.Move(range.Reverse))
@@ -125,33 +126,29 @@ internal static class SortedSetRangeCommands
             builder.Add(place.Member, packed ? place.Score + 0.0 : place.Score);
         }
 
-        cmd.StoreAndReplyCount(1, builder);
+        cmd.StoreAndReplyCount(1, builder, KeyEvent.ZRangeStore);
     }
 
     // ZREMRANGEBYRANK key start stop
-    private static void ZRemRangeByRank(ref CommandContext cmd) => RemoveRange(ref cmd, SortedSetRangeKind.Rank);
+    private static void ZRemRangeByRank(ref CommandContext cmd) => RemoveRange(ref cmd, SortedSetRangeKind.Rank, KeyEvent.ZRemRangeByRank);
 
     // ZREMRANGEBYSCORE key min max
-    private static void ZRemRangeByScore(ref CommandContext cmd) => RemoveRange(ref cmd, SortedSetRangeKind.Score);
+    private static void ZRemRangeByScore(ref CommandContext cmd) => RemoveRange(ref cmd, SortedSetRangeKind.Score, KeyEvent.ZRemRangeByScore);
 
     // ZREMRANGEBYLEX key min max
-    private static void ZRemRangeByLex(ref CommandContext cmd) => RemoveRange(ref cmd, SortedSetRangeKind.Member);
+    private static void ZRemRangeByLex(ref CommandContext cmd) => RemoveRange(ref cmd, SortedSetRangeKind.Member, KeyEvent.ZRemRangeByLex);
 
-    private static void RemoveRange(ref CommandContext cmd, SortedSetRangeKind kind)
+    private static void RemoveRange(ref CommandContext cmd, SortedSetRangeKind kind, KeyEvent removed)
     {
         if (!SortedSetRange.TryParseEndsOrReply(cmd, kind, out SortedSetRange range)) return;
-        if (!cmd.OpenSortedSetToWriteOrReply(1, out SortedSetValue set)) return;
+        if (!cmd.OpenToWriteSortedSetOrReply(1, out SortedSetValue set)) return;
         long count = range.RanksIn(set, out long start);
-        if (count > 0 && count == set.Count)
+        if (count > 0)
         {
-            // The whole of it: the key goes, and what is big is freed later.
-            cmd.Database.Remove(set.Entry);
-            cmd.Changed(count);
-        }
-        else
-        {
-            set.RemoveRange(start, count);
-            cmd.MembersRemoved(set, count);
+            // If all members go, the key is removed as a whole, and a large set is freed later.
+            if (count == set.Count) cmd.Database.Remove(set.Entry);
+            else set.RemoveRange(start, count);
+            cmd.Changed(1, removed, count);
         }
 
         cmd.Reply.Integer(count);

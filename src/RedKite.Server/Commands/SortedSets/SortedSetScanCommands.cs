@@ -7,24 +7,27 @@ using static RedKite.Server.Model.KeyFlags;
 
 namespace RedKite.Server.Commands.SortedSets;
 
-/// <summary>Sorted set commands over members as they come. The table is their single declaration and this file's contents.</summary>
+/// <summary>
+/// Sorted set commands that return some of the members: ZSCAN in portions, ZRANDMEMBER at random. The table is their single
+/// declaration and this file's contents.
+/// </summary>
 internal static class SortedSetScanCommands
 {
-    // A sparse table's buckets may be empty: a call looks at so many for each member that COUNT asks for.
+    // ZSCAN visits at most this many buckets for each member that COUNT asks for, so that a sparse table ends a call as well.
     private const long BucketsForEachMember = 10;
 
-    // Up to a third of a set is drawn rank by rank, more in one pass over it.
-    private const int DrawnShare = 3;
+    // Up to a third of a set is sampled rank by rank, more in one pass over it.
+    private const int RankedShare = 3;
 
     private static readonly KeySpec[] Accessed = KeySpecs.One(1, KeyFlags.ReadOnly | Access);
 
     internal static readonly CommandFamily Family = new("sorted-set", "sortedset",
     [
         new("ZRANDMEMBER", -2, CommandFlags.ReadOnly, Accessed, ZRandMember,
-            new("6.2.0", "O(N) where N is the number of elements returned", "Draws members of a sorted set at random.", "key options:[count [WITHSCORES]]")) { Tips = ["nondeterministic_output"] },
+            new("6.2.0", "O(N) where N is the number of elements returned", "Returns random members of a sorted set: distinct ones, or with a negative count possibly repeated ones.", "key options:[count [WITHSCORES]]")) { Tips = ["nondeterministic_output"] },
         new("ZSCAN", -3, CommandFlags.ReadOnly, Accessed, ZScan,
             new("2.8.0", "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.",
-                "Lists members of a sorted set with their scores a few at a time; the next call goes on from the cursor.", "key cursor [MATCH pattern] [COUNT count]")) { Tips = ["nondeterministic_output"] },
+                "Returns some members of a sorted set with their scores, and a cursor from which the next call continues.", "key cursor [MATCH pattern] [COUNT count]")) { Tips = ["nondeterministic_output"] },
     ]);
 
     // ZRANDMEMBER key [count [WITHSCORES]]
@@ -32,27 +35,27 @@ internal static class SortedSetScanCommands
     {
         if (cmd.Count > 2)
         {
-            DrawSeveral(ref cmd);
+            ReplySeveral(ref cmd);
             return;
         }
 
-        if (!cmd.OpenSortedSetOrReply(1, out SortedSetValue set)) return;
+        if (!cmd.OpenToReadSortedSetOrReply(1, out SortedSetValue set)) return;
         Span<byte> digits = stackalloc byte[SortedSetAccess.DigitsMax];
         if (set.Exists) cmd.Reply.Bulk(set.At(Below(set.Count), digits).Member);
         else cmd.Reply.Null();
     }
 
-    private static void DrawSeveral(ref CommandContext cmd)
+    private static void ReplySeveral(ref CommandContext cmd)
     {
         if (!DrawCount.TryReadOrReply(cmd, "WITHSCORES"u8, out long count, out bool withScores)) return;
-        if (!cmd.OpenSortedSetOrReply(1, out SortedSetValue set)) return;
+        if (!cmd.OpenToReadSortedSetOrReply(1, out SortedSetValue set)) return;
         if (!set.Exists || count == 0) cmd.Reply.Array(0);
-        else if (count < 0) ReplyDrawn(cmd.Reply, set, -count, withScores);
+        else if (count < 0) ReplyRepeatedly(cmd.Reply, set, -count, withScores);
         else ReplyDistinct(cmd.Reply, set, Math.Min(count, set.Count), withScores);
     }
 
-    // One by one, so that members may repeat.
-    private static void ReplyDrawn(ReplyWriter reply, scoped in SortedSetValue set, long count, bool withScores)
+    // Each member is sampled independently of the others, so members may repeat.
+    private static void ReplyRepeatedly(ReplyWriter reply, scoped in SortedSetValue set, long count, bool withScores)
     {
         if (!reply.FitsOrOverflows(count)) return;
         reply.MembersHead(count, withScores);
@@ -69,10 +72,10 @@ internal static class SortedSetScanCommands
     {
         reply.MembersHead(count, withScores);
         Span<byte> digits = stackalloc byte[SortedSetAccess.DigitsMax];
-        if (count <= set.Count / DrawnShare)
+        if (count <= set.Count / RankedShare)
         {
             long[] ranks = ArrayPool<long>.Shared.Rent((int)count);
-            DrawRanks(ranks.AsSpan(0, (int)count), set.Count);
+            ChooseRanks(ranks.AsSpan(0, (int)count), set.Count);
             for (int i = 0; i < count && !reply.Overflowed; i++)
             {
                 SortedSetCursor place = set.At(ranks[i], digits);
@@ -83,7 +86,7 @@ internal static class SortedSetScanCommands
             return;
         }
 
-        // One pass: each member is taken with the chance that as many as are still wanted are among those that are left.
+        // One pass: each member is taken with the probability that completes the sample.
         long left = set.Count;
         for (SortedSetCursor place = set.At(0, digits); count > 0 && !reply.Overflowed; place.MoveNext())
         {
@@ -93,9 +96,9 @@ internal static class SortedSetScanCommands
         }
     }
 
-    // Distinct ranks in ascending order: what was drawn twice is drawn anew until there are enough, so that every choice of
-    // so many ranks is as likely as another.
-    private static void DrawRanks(Span<long> ranks, long members)
+    // Distinct ranks in ascending order. Duplicates are replaced by new random ranks until there are none, so that every choice of
+    // that many ranks has the same probability.
+    private static void ChooseRanks(Span<long> ranks, long members)
     {
         int distinct = 0;
         while (distinct < ranks.Length)
@@ -118,11 +121,11 @@ internal static class SortedSetScanCommands
     private static void ZScan(ref CommandContext cmd)
     {
         if (!CursorArgument.TryReadOrReply(cmd, 2, out ulong cursor)) return;
-        if (!cmd.OpenSortedSetOrReply(1, out SortedSetValue set)) return;
+        if (!cmd.OpenToReadSortedSetOrReply(1, out SortedSetValue set)) return;
         ReplyWriter reply = cmd.Reply;
         if (!set.Exists)
         {
-            // The options are not even looked at.
+            // As in Redis, the options of a missing key are not checked.
             WriteScanHead(reply, 0, 0);
             return;
         }
@@ -173,7 +176,7 @@ internal static class SortedSetScanCommands
         return count;
     }
 
-    // Scores are text here, in RESP3 too.
+    // ZSCAN replies scores as bulk strings in RESP3 too.
     private static void ReplyScanned(ReplyWriter reply, ReadOnlySpan<byte> member, double score)
     {
         reply.Bulk(member);
@@ -181,7 +184,7 @@ internal static class SortedSetScanCommands
         reply.Bulk(text[..RespDouble.Format(score, text)]);
     }
 
-    // A cursor is unsigned; a large one does not come from here but is answered.
+    // A cursor is an unsigned number. A cursor beyond the signed range was not issued by this server, but it is accepted.
     private static void WriteScanHead(ReplyWriter reply, ulong cursor, int count)
     {
         reply.Array(2);
