@@ -62,9 +62,9 @@ internal static class HashScanCommands
 
         // Fields whose time has come are passed over and left to the background sweep: only the end tells how many are
         // alive. If none is, the key goes, and the sweep frees it in slices too.
-        int start = reply.Length;
+        long start = reply.Length;
         int count = ReplyFields(reply, hash, parts);
-        int end = reply.Length;
+        long end = reply.Length;
         WriteHead(reply, count, parts);
         reply.MoveToFront(start, end);
         if (count == 0 && !reply.Overflowed) hash.RemoveWithExpiredFields();
@@ -183,7 +183,7 @@ internal static class HashScanCommands
         }
 
         if (!MemberScanOptions.TryParseOrReply(cmd, out MemberScanOptions options, haveValues: true)) return;
-        int start = reply.Length;
+        long start = reply.Length;
         int count = 0;
         if (hash.IsTable)
         {
@@ -200,7 +200,7 @@ internal static class HashScanCommands
             count = ReplyMatching(reply, hash.Fields(), options, ref seen);
         }
 
-        int end = reply.Length;
+        long end = reply.Length;
         WriteScanHead(reply, cursor, count);
         reply.MoveToFront(start, end);
     }

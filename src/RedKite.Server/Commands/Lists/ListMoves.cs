@@ -63,14 +63,14 @@ internal static class ListMoves
 
         // The reply holds the element while both lists change.
         ReplyWriter reply = cmd.Reply;
-        int start = reply.Length;
+        long start = reply.Length;
         ListValue from = cmd.ListOf(source);
         Span<byte> digits = stackalloc byte[ListValue.DigitsMax];
         scoped ReadOnlySpan<byte> element = from.ReadEnd(fromLast, digits);
         int length = element.Length;
         reply.Bulk(element);
         if (reply.Overflowed) return true; // the client is closed
-        element = reply.Written.Slice(reply.Length - length - 2, length);
+        element = reply.WrittenFrom(start)[^(length + 2)..^2];
 
         // In one list it goes from end to end, and the list must not lose its key on the way.
         bool isOneList = cmd[1].SequenceEqual(cmd[2]);
