@@ -36,7 +36,7 @@ internal static class SortedSetAccess
     internal static void MembersRemoved(this scoped in CommandContext cmd, scoped in SortedSetValue set, long removed)
     {
         if (removed == 0) return;
-        if (set.Count == 0) cmd.Database.Remove(set.Entry);
+        if (set.Count == 0) cmd.Database.Unlink(set.Entry, UnlinkReason.Emptied);
         cmd.Changed(removed);
     }
 
@@ -91,7 +91,7 @@ internal static class SortedSetAccess
     private static void RemoveStored(scoped in CommandContext cmd, Entry existing)
     {
         if (!existing.Exists) return;
-        cmd.Database.Remove(existing);
+        cmd.Database.Unlink(existing, UnlinkReason.Deleted);
         cmd.Changed();
     }
 

@@ -121,7 +121,7 @@ internal static class SortedSetPopCommands
         for (long i = 0; i < count; i++, place.Move(fromMax)) cmd.Reply.MemberAndScore(place.Member, place.Score, arePairs);
         if (count == total)
         {
-            cmd.Database.Remove(set.Entry);
+            cmd.Database.Unlink(set.Entry, UnlinkReason.Emptied);
         }
         else
         {

@@ -1,4 +1,5 @@
 using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
 using RedKite.Store.Values.SortedSets;
 using static RedKite.Server.Model.CommandFlags;
 using static RedKite.Server.Model.KeyFlags;
@@ -145,7 +146,7 @@ internal static class SortedSetRangeCommands
         if (count > 0 && count == set.Count)
         {
             // The whole of it: the key goes, and what is big is freed later.
-            cmd.Database.Remove(set.Entry);
+            cmd.Database.Unlink(set.Entry, UnlinkReason.Emptied);
             cmd.Changed(count);
         }
         else
