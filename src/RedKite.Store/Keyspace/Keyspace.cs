@@ -160,7 +160,7 @@ internal sealed class Keyspace : IDisposable
         foreach (Database database in _databases) database.Dispose();
 
         // Freeing in one stripe may return blocks to another, so no arena ends before all are done.
-        while (Stripes.Any(stripe => stripe.HasDropped))
+        while (Array.Exists(Stripes, stripe => stripe.HasDropped))
         {
             foreach (Stripe stripe in Stripes) stripe.FreeDroppedSlice();
         }
