@@ -99,7 +99,7 @@ internal static class ExpiryCommands
             return;
         }
 
-        if (expiryMs <= cmd.NowMs) cmd.Database.Remove(entry);
+        if (expiryMs <= cmd.NowMs) cmd.Database.Unlink(entry, UnlinkReason.Deleted);
         else cmd.Database.WriteExpiry(entry, expiryMs);
         cmd.Changed();
         cmd.Reply.Integer(1);

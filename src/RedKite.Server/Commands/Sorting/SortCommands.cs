@@ -89,7 +89,7 @@ internal static class SortCommands
         int count = elements.Count * Math.Max(1, options.Gets);
         using var values = options.Gets == 0 ? null : Values(cmd, options, elements);
         Entry existing = cmd.Peek(options.Store);
-        if (existing.Exists) cmd.Database.Remove(existing);
+        if (existing.Exists) cmd.Database.Unlink(existing, UnlinkReason.Deleted);
         if (count > 0)
         {
             SortElements stored = values ?? elements;

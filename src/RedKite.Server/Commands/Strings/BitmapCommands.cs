@@ -118,7 +118,7 @@ internal static class BitmapCommands
         {
             if (destination.Exists)
             {
-                cmd.Database.Remove(destination);
+                cmd.Database.Unlink(destination, UnlinkReason.Deleted);
                 cmd.Changed();
             }
         }

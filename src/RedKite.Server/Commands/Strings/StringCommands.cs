@@ -155,7 +155,7 @@ internal static class StringCommands
         cmd.Reply.Bulk(entry.Value);
         if (options.IsAbsolute && options.HasExpiry && expiryMs <= cmd.NowMs)
         {
-            cmd.Database.Remove(entry);
+            cmd.Database.Unlink(entry, UnlinkReason.Deleted);
             cmd.Changed();
         }
         else if (options.HasExpiry || (options.Persists && entry.Expires))
@@ -170,7 +170,7 @@ internal static class StringCommands
     {
         if (!cmd.FindStringOrReplyNull(1, out Entry entry)) return;
         cmd.Reply.Bulk(entry.Value);
-        cmd.Database.Remove(entry);
+        cmd.Database.Unlink(entry, UnlinkReason.Deleted);
         cmd.Changed();
     }
 
