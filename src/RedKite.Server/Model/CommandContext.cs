@@ -226,7 +226,7 @@ internal ref struct CommandContext
     internal readonly void Changed(int argument, KeyEvent keyEvent, long count = 1)
     {
         Metrics.Changes += count;
-        if (_executor.IsObserved) _executor.Changes.Add(keyEvent, Database.Index, HashOf(argument), this[argument]);
+        if (_executor.IsObserved) Record(argument, keyEvent);
     }
 
     /// <summary>Reports a change of a key that is not an argument, or not in the selected database.</summary>
@@ -334,6 +334,9 @@ internal ref struct CommandContext
 
     /// <summary>Reads the clock again, after a command that took its time.</summary>
     internal readonly void RefreshTime() => _executor.ReadTime();
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private readonly void Record(int argument, KeyEvent keyEvent) => _executor.Changes.Add(keyEvent, Database.Index, HashOf(argument), this[argument]);
 
     [MethodImpl(MethodImplOptions.NoInlining)]
     private readonly void ReplyWrongType() => Reply.Error("WRONGTYPE Operation against a key holding the wrong kind of value"u8);

@@ -2,6 +2,7 @@ using System.Buffers.Text;
 using System.Globalization;
 using System.Text;
 using RedKite.Protocol;
+using RedKite.Server.Changes;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Commands.Keys;
 using RedKite.Server.Config;
@@ -11,12 +12,12 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Server.Commands.Debug;
 
 /// <summary>
-/// DEBUG, for those who test servers and clients. It is one command without subcommands in the table, as in Redis, so it
-/// names no keys: what touches one locks its stripe here.
+/// DEBUG, for tests of servers and clients. As in Redis, the table has no subcommands for it, so that it names no keys: the
+/// subcommands lock the stripes that they access.
 /// </summary>
 internal static class DebugCommand
 {
-    // Redis's limit of what a list's node may hold unpacked.
+    // As in Redis.
     private const ulong PackedThresholdBytesMax = 1UL << 32;
 
     internal static void Execute(ref CommandContext cmd)
@@ -37,7 +38,7 @@ internal static class DebugCommand
         else cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try DEBUG HELP.");
     }
 
-    // DEBUG SLEEP seconds: this client's loop stands still, the others go on.
+    // DEBUG SLEEP seconds: blocks this client's loop. The other loops continue.
     private static void Sleep(scoped in CommandContext cmd)
     {
         if (Utf8Parser.TryParse(cmd[2], out double seconds, out _) && seconds > 0)
@@ -68,7 +69,7 @@ internal static class DebugCommand
         return string.Create(CultureInfo.InvariantCulture, $"Value at:0x{entry.Address:x} refcount:1 encoding:{encoding} serializedlength:{SerializedBytes(entry)} lru:{entry.AccessClock} lru_seconds_idle:{AccessClock.IdleSeconds(entry.AccessClock, nowMs)}");
     }
 
-    // A string's length in the snapshot format, without compression: a short integer as such, or a length and the bytes.
+    // A string's length in the snapshot format without compression: a short integer in binary form, or a length and the bytes.
     private static int SerializedBytes(Entry entry)
     {
         int length = entry.Value.Length;
@@ -89,7 +90,7 @@ internal static class DebugCommand
         cmd.Reply.Ok();
     }
 
-    // DEBUG POPULATE count [prefix] [size]: keys that exist stay as they are.
+    // DEBUG POPULATE count [prefix] [size]: doesn't change existing keys.
     private static void Populate(scoped in CommandContext cmd)
     {
         long size = 0;
@@ -126,16 +127,16 @@ internal static class DebugCommand
         {
             ValueEncoding encoding = size <= StringEncoding.EmbeddedBytesMax ? ValueEncoding.Embedded : ValueEncoding.Raw;
             entry = cmd.Database.WriteString(key, hash, entry, size, encoding, Database.NoExpiry, cmd.NewAccessClock);
-            Span<byte> room = entry.Value;
-            room.Clear();
-            value[..Math.Min(value.Length, size)].CopyTo(room);
-            cmd.Changed();
+            Span<byte> bytes = entry.Value;
+            bytes.Clear();
+            value[..Math.Min(value.Length, size)].CopyTo(bytes);
+            cmd.Changed(cmd.Database, key, hash, KeyEvent.Silent, count: 0);
         }
 
         cmd.ExitStripe(stripe);
     }
 
-    // DEBUG QUICKLIST-PACKED-THRESHOLD size: checked, and without effect: a list's nodes are laid out by their own rules here.
+    // DEBUG QUICKLIST-PACKED-THRESHOLD size: validated and ignored, because list nodes have a layout of their own.
     private static void PackedThreshold(scoped in CommandContext cmd)
     {
         if (MemorySize.TryParse(cmd.Text(2), out ulong bytes) && bytes <= PackedThresholdBytesMax) cmd.Reply.Ok();
@@ -156,7 +157,7 @@ internal static class DebugCommand
         cmd.Reply.Ok();
     }
 
-    // DEBUG PROTOCOL type: one reply of each kind, for tests of clients.
+    // DEBUG PROTOCOL type: a reply of each type, for tests of clients.
     private static void Protocol(scoped in CommandContext cmd)
     {
         ReplyWriter reply = cmd.Reply;

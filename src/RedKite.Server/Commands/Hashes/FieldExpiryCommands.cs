@@ -1,3 +1,4 @@
+using RedKite.Server.Changes;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
@@ -8,8 +9,8 @@ using static RedKite.Server.Model.KeyFlags;
 namespace RedKite.Server.Commands.Hashes;
 
 /// <summary>
-/// Commands about the expiry of a hash's fields, each with a list of fields at its end. The table is their single
-/// declaration and this file's contents.
+/// Commands on the expiry of a hash's fields, each with a list of fields at its end. The table is their single declaration and
+/// this file's contents.
 /// </summary>
 internal static class FieldExpiryCommands
 {
@@ -21,7 +22,7 @@ internal static class FieldExpiryCommands
     private const string SetExSyntax = "key condition:[FNX | FXX] expiration:[EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL] "
         + "fields:(FIELDS numfields:integer field value [field value ...])";
 
-    // What the replies say of a field.
+    // The replies for a field.
     private const int NotThere = -2;
     private const int WithoutExpiry = -1;
     private const int ConditionFailed = 0;
@@ -33,18 +34,18 @@ internal static class FieldExpiryCommands
 
     internal static readonly CommandFamily Family = new("hash", "hash",
     [
-        new("HEXPIRE", -6, Write | DenyOom | Fast, Updated, HExpire, new("7.4.0", Complexity, "Lets fields of a hash expire in so many seconds.", "key seconds " + ConditionSyntax)),
-        new("HPEXPIRE", -6, Write | DenyOom | Fast, Updated, HPExpire, new("7.4.0", Complexity, "Lets fields of a hash expire in so many milliseconds.", "key milliseconds " + ConditionSyntax)),
-        new("HEXPIREAT", -6, Write | DenyOom | Fast, Updated, HExpireAt, new("7.4.0", Complexity, "Lets fields of a hash expire at a Unix time in seconds.", "key unix-time-seconds " + ConditionSyntax)),
-        new("HPEXPIREAT", -6, Write | DenyOom | Fast, Updated, HPExpireAt, new("7.4.0", Complexity, "Lets fields of a hash expire at a Unix time in milliseconds.", "key unix-time-milliseconds " + ConditionSyntax)),
-        new("HTTL", -5, CommandFlags.ReadOnly | Fast, Accessed, HTtl, new("7.4.0", Complexity, "Tells in how many seconds fields of a hash expire.", "key " + FieldSyntax)) { Tips = ["nondeterministic_output"] },
-        new("HPTTL", -5, CommandFlags.ReadOnly | Fast, Accessed, HPTtl, new("7.4.0", Complexity, "Tells in how many milliseconds fields of a hash expire.", "key " + FieldSyntax)) { Tips = ["nondeterministic_output"] },
-        new("HEXPIRETIME", -5, CommandFlags.ReadOnly | Fast, Accessed, HExpireTime, new("7.4.0", Complexity, "Tells the Unix time in seconds at which fields of a hash expire.", "key " + FieldSyntax)),
-        new("HPEXPIRETIME", -5, CommandFlags.ReadOnly | Fast, Accessed, HPExpireTime, new("7.4.0", Complexity, "Tells the Unix time in milliseconds at which fields of a hash expire.", "key " + FieldSyntax)),
-        new("HPERSIST", -5, Write | Fast, Updated, HPersist, new("7.4.0", Complexity, "Takes the expiry of fields of a hash away.", "key " + FieldSyntax)),
-        new("HGETEX", -5, Write | Fast, KeySpecs.One(1, ReadWrite | Access | Update, "updates because it sets the expiry"), HGetEx, new("8.0.0", Complexity, "Returns the values of fields of a hash and sets or removes their expiry.", GetExSyntax)),
-        new("HSETEX", -6, Write | DenyOom | Fast, Updated, HSetEx, new("8.0.0", "O(N) where N is the number of fields being set.", "Sets fields of a hash, with conditions and an expiry if wished.", SetExSyntax)),
-        new("HGETDEL", -5, Write | Fast, KeySpecs.One(1, ReadWrite | Access | KeyFlags.Delete), HGetDel, new("8.0.0", Complexity, "Returns the values of fields of a hash and removes the fields.", "key " + FieldSyntax)),
+        new("HEXPIRE", -6, Write | DenyOom | Fast, Updated, HExpire, new("7.4.0", Complexity, "Sets the expiry of fields in a hash to a number of seconds from now.", "key seconds " + ConditionSyntax)),
+        new("HPEXPIRE", -6, Write | DenyOom | Fast, Updated, HPExpire, new("7.4.0", Complexity, "Sets the expiry of fields in a hash to a number of milliseconds from now.", "key milliseconds " + ConditionSyntax)),
+        new("HEXPIREAT", -6, Write | DenyOom | Fast, Updated, HExpireAt, new("7.4.0", Complexity, "Sets the expiry of fields in a hash to a Unix time in seconds.", "key unix-time-seconds " + ConditionSyntax)),
+        new("HPEXPIREAT", -6, Write | DenyOom | Fast, Updated, HPExpireAt, new("7.4.0", Complexity, "Sets the expiry of fields in a hash to a Unix time in milliseconds.", "key unix-time-milliseconds " + ConditionSyntax)),
+        new("HTTL", -5, CommandFlags.ReadOnly | Fast, Accessed, HTtl, new("7.4.0", Complexity, "Returns the remaining time to live of fields in a hash in seconds.", "key " + FieldSyntax)) { Tips = ["nondeterministic_output"] },
+        new("HPTTL", -5, CommandFlags.ReadOnly | Fast, Accessed, HPTtl, new("7.4.0", Complexity, "Returns the remaining time to live of fields in a hash in milliseconds.", "key " + FieldSyntax)) { Tips = ["nondeterministic_output"] },
+        new("HEXPIRETIME", -5, CommandFlags.ReadOnly | Fast, Accessed, HExpireTime, new("7.4.0", Complexity, "Returns the expiry of fields in a hash as a Unix time in seconds.", "key " + FieldSyntax)),
+        new("HPEXPIRETIME", -5, CommandFlags.ReadOnly | Fast, Accessed, HPExpireTime, new("7.4.0", Complexity, "Returns the expiry of fields in a hash as a Unix time in milliseconds.", "key " + FieldSyntax)),
+        new("HPERSIST", -5, Write | Fast, Updated, HPersist, new("7.4.0", Complexity, "Removes the expiry of fields in a hash.", "key " + FieldSyntax)),
+        new("HGETEX", -5, Write | Fast, KeySpecs.One(1, ReadWrite | Access | Update, "updates because it sets the expiry"), HGetEx, new("8.0.0", Complexity, "Returns the values of fields in a hash and sets or removes their expiry.", GetExSyntax)),
+        new("HSETEX", -6, Write | DenyOom | Fast, Updated, HSetEx, new("8.0.0", "O(N) where N is the number of fields being set.", "Sets the values of fields in a hash, optionally on a condition and with an expiry.", SetExSyntax)),
+        new("HGETDEL", -5, Write | Fast, KeySpecs.One(1, ReadWrite | Access | KeyFlags.Delete), HGetDel, new("8.0.0", Complexity, "Returns the values of fields in a hash and deletes the fields.", "key " + FieldSyntax)),
     ]);
 
     // HEXPIRE key seconds [NX | XX | GT | LT] FIELDS numfields field [field ...]
@@ -61,24 +62,33 @@ internal static class FieldExpiryCommands
 
     private static void SetExpiry(ref CommandContext cmd, ExpiryUnit unit)
     {
-        // Redis looks at the key's type before the arguments.
-        if (!cmd.OpenHashToWriteOrReply(out HashValue hash)) return;
+        // As in Redis, the key's type is checked before the arguments.
+        if (!cmd.OpenToWriteHashOrReply(1, out HashValue hash)) return;
         if (!ExpiryArgument.TryFieldOrReply(cmd, 2, unit, out long expiryMs)) return;
         var options = new OptionReader(cmd, first: 3);
         FieldCondition condition = TakeCondition(ref options);
         if (!FieldArguments.TryReadOrReply(ref options, cmd, "ERR Parameter `numFields` should be greater than 0"u8, out FieldArguments fields)) return;
 
         cmd.Reply.Array(fields.Count);
-        long changes = 0;
+        var changed = new FieldChanges(cmd);
         for (int i = fields.First; i < fields.End; i++)
         {
             int result = SetExpiry(cmd, ref hash, cmd[i], expiryMs, condition);
-            if (result > 0) changes++;
+            if (result > 0) changed.Add(i);
             cmd.Reply.Integer(result);
         }
 
-        if (changes > 0) cmd.Changed(changes);
+        if (changed.Count > 0) ReportExpiry(cmd, changed, expiryMs);
         hash.RemoveIfEmpty();
+    }
+
+    // Fields that got an expiry, or that were removed because it has passed.
+    private static void ReportExpiry(scoped in CommandContext cmd, in FieldChanges changed, long expiryMs)
+    {
+        bool isRemoved = expiryMs <= cmd.NowMs;
+        cmd.Changed(1, isRemoved ? KeyEvent.HDel : KeyEvent.HExpire, changed.Count);
+        if (isRemoved) changed.WriteHDel(cmd);
+        else changed.WriteHPExpireAt(cmd, expiryMs);
     }
 
     private static int SetExpiry(scoped in CommandContext cmd, ref HashValue hash, ReadOnlySpan<byte> field, long expiryMs, FieldCondition condition)
@@ -131,7 +141,7 @@ internal static class FieldExpiryCommands
 
     private static void ReplyExpiries(ref CommandContext cmd, ExpiryUnit unit)
     {
-        if (!cmd.OpenHashOrReply(out HashValue hash)) return;
+        if (!cmd.OpenToReadHashOrReply(1, out HashValue hash)) return;
         if (!TryFieldsOrReply(cmd, out FieldArguments fields)) return;
         cmd.Reply.Array(fields.Count);
         for (int i = fields.First; i < fields.End; i++)
@@ -155,10 +165,10 @@ internal static class FieldExpiryCommands
     // HPERSIST key FIELDS numfields field [field ...]
     private static void HPersist(ref CommandContext cmd)
     {
-        if (!cmd.OpenHashToWriteOrReply(out HashValue hash)) return;
+        if (!cmd.OpenToWriteHashOrReply(1, out HashValue hash)) return;
         if (!TryFieldsOrReply(cmd, out FieldArguments fields)) return;
         cmd.Reply.Array(fields.Count);
-        long changes = 0;
+        bool isChanged = false;
         for (int i = fields.First; i < fields.End; i++)
         {
             long expiryMs = hash.Exists ? hash.ExpiryOf(cmd[i]) : HashValue.NoField;
@@ -169,11 +179,11 @@ internal static class FieldExpiryCommands
             }
 
             hash.WriteExpiry(cmd[i], Database.NoExpiry);
-            changes++;
+            isChanged = true;
             cmd.Reply.Integer(Set);
         }
 
-        if (changes > 0) cmd.Changed(changes);
+        if (isChanged) cmd.Changed(1, KeyEvent.HPersist); // as in Redis, one change for any number of fields
     }
 
     private static bool TryFieldsOrReply(scoped in CommandContext cmd, out FieldArguments fields)
@@ -187,10 +197,10 @@ internal static class FieldExpiryCommands
     {
         if (!FieldOptions.TryParseGetExOrReply(cmd, out FieldOptions options)) return;
         if (!options.TryExpiryOrReply(cmd, out long expiryMs)) return;
-        if (!cmd.OpenHashToWriteOrReply(out HashValue hash)) return;
+        if (!cmd.OpenToWriteHashOrReply(1, out HashValue hash)) return;
         FieldArguments fields = options.Fields;
         cmd.Reply.Array(fields.Count);
-        long changes = 0;
+        var changed = new FieldChanges(cmd);
         for (int i = fields.First; i < fields.End; i++)
         {
             HashCommands.ReplyValueOrNull(cmd, hash, i);
@@ -199,10 +209,19 @@ internal static class FieldExpiryCommands
             if (oldMs == HashValue.NoField || (options.Persists && oldMs == Database.NoExpiry)) continue;
             if (options.HasExpiry && expiryMs <= cmd.NowMs) hash.Remove(cmd[i]);
             else hash.WriteExpiry(cmd[i], expiryMs);
-            changes++;
+            changed.Add(i);
         }
 
-        if (changes > 0) cmd.Changed(changes);
+        if (changed.Count > 0 && options.HasExpiry)
+        {
+            ReportExpiry(cmd, changed, expiryMs);
+        }
+        else if (changed.Count > 0)
+        {
+            cmd.Changed(1, KeyEvent.HPersist, changed.Count);
+            changed.WriteHPersist(cmd);
+        }
+
         hash.RemoveIfEmpty();
     }
 
@@ -212,7 +231,7 @@ internal static class FieldExpiryCommands
     {
         if (!FieldOptions.TryParseSetExOrReply(cmd, out FieldOptions options)) return;
         if (!options.TryExpiryOrReply(cmd, out long expiryMs)) return;
-        if (!cmd.OpenHashToWriteOrReply(out HashValue hash)) return;
+        if (!cmd.OpenToWriteHashOrReply(1, out HashValue hash)) return;
         FieldArguments pairs = options.Fields;
         if ((options.OnlyNew || options.OnlyExisting) && !AllExist(cmd, hash, pairs, wanted: options.OnlyExisting))
         {
@@ -220,7 +239,7 @@ internal static class FieldExpiryCommands
             return;
         }
 
-        if (!hash.Exists) hash = cmd.CreateHash();
+        if (!hash.Exists) hash = cmd.CreateHash(1);
         HashLimits limits = cmd.HashLimits();
         for (int i = pairs.First; i < cmd.Count; i += 2)
         {
@@ -228,19 +247,31 @@ internal static class FieldExpiryCommands
             else hash.Set(cmd[i], cmd[i + 1], limits);
         }
 
-        // Behind the values: a field that is named twice expires, whatever its places.
-        for (int i = pairs.First; options.HasExpiry && i < cmd.Count; i += 2)
-        {
-            if (expiryMs > cmd.NowMs) hash.WriteExpiry(cmd[i], expiryMs);
-            else hash.Remove(cmd[i]);
-        }
-
-        cmd.Changed(pairs.Count);
-        hash.RemoveIfEmpty();
+        cmd.Changed(1, KeyEvent.HSet, pairs.Count);
+        if (options.HasExpiry) SetExpiries(cmd, ref hash, pairs, expiryMs);
         cmd.Reply.Integer(1);
     }
 
-    // Whether each of the fields exists, or does not.
+    // After all values are set, so that a field that occurs twice gets the expiry too.
+    private static void SetExpiries(scoped in CommandContext cmd, ref HashValue hash, FieldArguments pairs, long expiryMs)
+    {
+        bool isRemoved = expiryMs <= cmd.NowMs;
+        for (int i = pairs.First; i < cmd.Count; i += 2)
+        {
+            if (isRemoved) hash.Remove(cmd[i]);
+            else hash.WriteExpiry(cmd[i], expiryMs);
+        }
+
+        cmd.Changed(1, isRemoved ? KeyEvent.HDel : KeyEvent.HExpire, count: 0);
+        hash.RemoveIfEmpty();
+        if (!cmd.IsObserved) return;
+        EffectWriter effect = isRemoved
+            ? cmd.Effect("HDEL"u8, 2 + pairs.Count).Argument(cmd[1])
+            : cmd.Effect("HSETEX"u8, 6 + (2 * pairs.Count)).Argument(cmd[1]).Argument("PXAT"u8).Argument(expiryMs).Argument("FIELDS"u8).Argument(pairs.Count);
+        for (int i = pairs.First; i < cmd.Count; i += isRemoved ? 2 : 1) effect.Argument(cmd[i]);
+    }
+
+    // Whether all of the fields exist, or none of them.
     private static bool AllExist(scoped in CommandContext cmd, scoped in HashValue hash, FieldArguments pairs, bool wanted)
     {
         for (int i = pairs.First; i < cmd.Count; i += 2)
@@ -255,16 +286,21 @@ internal static class FieldExpiryCommands
     private static void HGetDel(ref CommandContext cmd)
     {
         if (!TryFieldsOrReply(cmd, out FieldArguments fields)) return;
-        if (!cmd.OpenHashToWriteOrReply(out HashValue hash)) return;
+        if (!cmd.OpenToWriteHashOrReply(1, out HashValue hash)) return;
         cmd.Reply.Array(fields.Count);
-        long changes = 0;
+        var changed = new FieldChanges(cmd);
         for (int i = fields.First; i < fields.End; i++)
         {
             HashCommands.ReplyValueOrNull(cmd, hash, i);
-            if (hash.Exists && hash.Remove(cmd[i])) changes++;
+            if (hash.Exists && hash.Remove(cmd[i])) changed.Add(i);
         }
 
-        if (changes > 0) cmd.Changed(changes);
+        if (changed.Count > 0)
+        {
+            cmd.Changed(1, KeyEvent.HDel, changed.Count);
+            changed.WriteHDel(cmd);
+        }
+
         hash.RemoveIfEmpty();
     }
 }

@@ -3,7 +3,7 @@ using RedKite.Server.Model;
 
 namespace RedKite.Server.Commands.Hashes;
 
-/// <summary>When HEXPIRE and its relatives set the expiry of a field. A field without one lives for ever.</summary>
+/// <summary>When HEXPIRE and its variants set the expiry of a field. A field without an expiry lives forever.</summary>
 internal enum FieldCondition
 {
     None,
@@ -13,15 +13,15 @@ internal enum FieldCondition
     Earlier,
 }
 
-/// <summary>Which of a command's arguments are fields: FIELDS numfields field [field ...], at the command's end.</summary>
+/// <summary>The arguments that are fields: FIELDS numfields field [field ...], at the command's end.</summary>
 internal readonly record struct FieldArguments(int First, int Count)
 {
     internal int End => First + Count;
 
-    /// <summary>Reads the list where it must stand.</summary>
+    /// <summary>Parses the list at the reader's position.</summary>
     /// <param name="options">The reader, in front of FIELDS.</param>
     /// <param name="cmd">The command.</param>
-    /// <param name="countError">What is replied to a number of fields that is none.</param>
+    /// <param name="countError">The error for an invalid number of fields.</param>
     /// <param name="fields">The arguments that are fields.</param>
     internal static bool TryReadOrReply(ref OptionReader options, scoped in CommandContext cmd, ReadOnlySpan<byte> countError, out FieldArguments fields)
     {
@@ -49,7 +49,7 @@ internal readonly record struct FieldArguments(int First, int Count)
     }
 }
 
-/// <summary>The options of HGETEX and HSETEX: when fields are set, and what becomes of their expiries.</summary>
+/// <summary>The options of HGETEX and HSETEX: when fields are set, and how their expiries change.</summary>
 internal struct FieldOptions
 {
     private int _expiryArgument;
@@ -67,10 +67,10 @@ internal struct FieldOptions
 
     internal readonly bool HasExpiry => _expiryArgument > 0;
 
-    /// <summary>The fields, or the first field's place in HSETEX, where each is followed by its value.</summary>
+    /// <summary>The fields. In HSETEX each is followed by its value, and only the first one's position counts.</summary>
     internal FieldArguments Fields { get; private set; }
 
-    /// <summary>HGETEX's options, from argument 2 on: one word about expiry, then the fields.</summary>
+    /// <summary>Parses HGETEX's options, from argument 2 on: one option about expiry, then the fields.</summary>
     internal static bool TryParseGetExOrReply(scoped in CommandContext cmd, out FieldOptions result)
     {
         result = default;
@@ -82,7 +82,7 @@ internal struct FieldOptions
         return true;
     }
 
-    /// <summary>HSETEX's options, from argument 2 on, in any order before the fields.</summary>
+    /// <summary>Parses HSETEX's options, from argument 2 on, in any order before the fields.</summary>
     internal static bool TryParseSetExOrReply(scoped in CommandContext cmd, out FieldOptions result)
     {
         result = default;
@@ -95,7 +95,7 @@ internal struct FieldOptions
         return result.TryPairsOrReply(options, cmd);
     }
 
-    /// <summary>Reads the time, if one was given, into Unix milliseconds.</summary>
+    /// <summary>Converts the time, if there is one, to Unix milliseconds.</summary>
     internal readonly bool TryExpiryOrReply(scoped in CommandContext cmd, out long expiryMs)
     {
         expiryMs = Store.Keyspace.Database.NoExpiry;
@@ -126,7 +126,7 @@ internal struct FieldOptions
         return false;
     }
 
-    // A word that is none of the options, or a time's word without a time.
+    // Replies the error for an unknown option, or for the option of a time without a time.
     private static bool RefuseWord(scoped in OptionReader options, scoped in CommandContext cmd)
     {
         int at = options.Position;

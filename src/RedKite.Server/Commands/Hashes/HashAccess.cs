@@ -5,20 +5,30 @@ using RedKite.Store.Values.Hashes;
 
 namespace RedKite.Server.Commands.Hashes;
 
-/// <summary>How handlers get at the hash of their first key.</summary>
+/// <summary>Opens the hashes of keys. For a missing key the hash doesn't exist.</summary>
 internal static class HashAccess
 {
-    /// <summary>Opens the hash to read it, if there is one; otherwise replies WRONGTYPE.</summary>
-    internal static bool OpenHashOrReply(this scoped in CommandContext cmd, out HashValue hash) => TryOpenOrReply(cmd, cmd.Find(1), out hash);
+    /// <summary>Opens a key's hash to read it, which counts a hit or miss; replies WRONGTYPE for another type.</summary>
+    internal static bool OpenToReadHashOrReply(this scoped in CommandContext cmd, int argument, out HashValue hash) =>
+        TryOpenOrReply(cmd, cmd.Find(argument), out hash);
 
-    /// <summary>Opens the hash to change it, if there is one; otherwise replies WRONGTYPE.</summary>
-    internal static bool OpenHashToWriteOrReply(this scoped in CommandContext cmd, out HashValue hash) => TryOpenOrReply(cmd, cmd.FindToWrite(1), out hash);
+    /// <summary>Opens a key's hash to change it; replies WRONGTYPE for another type.</summary>
+    /// <param name="cmd">The command.</param>
+    /// <param name="argument">The key's argument.</param>
+    /// <param name="hash">The hash.</param>
+    /// <param name="createIfMissing">Whether a missing key gets an empty hash, to which the caller adds fields at once.</param>
+    internal static bool OpenToWriteHashOrReply(this scoped in CommandContext cmd, int argument, out HashValue hash, bool createIfMissing = false)
+    {
+        if (!TryOpenOrReply(cmd, cmd.FindToWrite(argument), out hash)) return false;
+        if (createIfMissing && !hash.Exists) hash = cmd.CreateHash(argument);
+        return true;
+    }
 
-    /// <summary>Makes a hash without fields, where <see cref="OpenHashToWriteOrReply"/> found none.</summary>
-    internal static HashValue CreateHash(this scoped in CommandContext cmd) =>
-        HashValue.Create(cmd.Database, cmd.Key, cmd.HashOf(1), cmd.NewAccessClock, cmd.NowMs);
+    /// <summary>Creates an empty hash for a missing key. The caller adds fields at once.</summary>
+    internal static HashValue CreateHash(this scoped in CommandContext cmd, int argument) =>
+        HashValue.Create(cmd.Database, cmd[argument], cmd.HashOf(argument), cmd.NewAccessClock, cmd.NowMs);
 
-    /// <summary>The settings that say when a hash becomes a table.</summary>
+    /// <summary>The settings that decide when a hash becomes a table.</summary>
     internal static HashLimits HashLimits(this scoped in CommandContext cmd)
     {
         Settings settings = cmd.Server.Settings;

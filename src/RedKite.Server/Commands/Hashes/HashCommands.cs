@@ -1,6 +1,8 @@
 using RedKite.Protocol;
+using RedKite.Server.Changes;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
 using RedKite.Store.Values.Hashes;
 using RedKite.Store.Values.Packed;
 using static RedKite.Server.Model.CommandFlags;
@@ -9,12 +11,12 @@ using static RedKite.Server.Model.KeyFlags;
 namespace RedKite.Server.Commands.Hashes;
 
 /// <summary>
-/// Hash commands that name their fields. The table is their single declaration and this file's contents. Those over whole
-/// hashes are in HashScanCommands, those about the expiry of fields in FieldExpiryCommands.
+/// Hash commands that name fields. The table is their single declaration and this file's contents. Commands on whole hashes are
+/// in HashScanCommands, commands on the expiry of fields in FieldExpiryCommands.
 /// </summary>
 internal static class HashCommands
 {
-    private static readonly KeySpec[] LookedAt = KeySpecs.One(1, KeyFlags.ReadOnly);
+    private static readonly KeySpec[] Inspected = KeySpecs.One(1, KeyFlags.ReadOnly);
     private static readonly KeySpec[] Accessed = KeySpecs.One(1, KeyFlags.ReadOnly | Access);
     private static readonly KeySpec[] Updated = KeySpecs.One(1, ReadWrite | Update);
     private static readonly KeySpec[] Counted = KeySpecs.One(1, ReadWrite | Access | Update);
@@ -22,27 +24,27 @@ internal static class HashCommands
     internal static readonly CommandFamily Family = new("hash", "hash",
     [
         new("HSET", -4, Write | DenyOom | Fast, Updated, HSet,
-            new("2.0.0", "O(1) for each field/value pair added, so O(N) to add N field/value pairs when the command is called with multiple field/value pairs.", "Sets fields of a hash and tells how many of them are new.", "key field value [field value ...]")),
+            new("2.0.0", "O(1) for each field/value pair added, so O(N) to add N field/value pairs when the command is called with multiple field/value pairs.", "Sets the values of fields in a hash and returns the number of new fields. Creates the key if it doesn't exist.", "key field value [field value ...]")),
         new("HMSET", -4, Write | DenyOom | Fast, Updated, HMSet,
-            new("2.0.0", "O(N) where N is the number of fields being set.", "Sets fields of a hash.", "key field value [field value ...]") { DeprecatedSince = "4.0.0", ReplacedBy = "`HSET` with multiple field-value pairs" }),
+            new("2.0.0", "O(N) where N is the number of fields being set.", "Sets the values of fields in a hash. Creates the key if it doesn't exist.", "key field value [field value ...]") { DeprecatedSince = "4.0.0", ReplacedBy = "`HSET` with multiple field-value pairs" }),
         new("HSETNX", 4, Write | DenyOom | Fast, KeySpecs.One(1, ReadWrite | Insert), HSetNx,
-            new("2.0.0", "O(1)", "Sets a field of a hash unless it exists.", "key field value")),
+            new("2.0.0", "O(1)", "Sets the value of a field in a hash only if the field doesn't exist.", "key field value")),
         new("HGET", 3, CommandFlags.ReadOnly | Fast, Accessed, HGet,
-            new("2.0.0", "O(1)", "Returns the value of a hash's field.", "key field")),
+            new("2.0.0", "O(1)", "Returns the value of a field in a hash.", "key field")),
         new("HMGET", -3, CommandFlags.ReadOnly | Fast, Accessed, HMGet,
-            new("2.0.0", "O(N) where N is the number of fields being requested.", "Returns the values of several fields of a hash.", "key field [field ...]")),
+            new("2.0.0", "O(N) where N is the number of fields being requested.", "Returns the values of one or more fields in a hash.", "key field [field ...]")),
         new("HDEL", -3, Write | Fast, KeySpecs.One(1, ReadWrite | KeyFlags.Delete), HDel,
-            new("2.0.0", "O(N) where N is the number of fields to be removed.", "Removes fields of a hash, and the hash with its last one.", "key field [field ...]")),
-        new("HEXISTS", 3, CommandFlags.ReadOnly | Fast, LookedAt, HExists,
-            new("2.0.0", "O(1)", "Tells whether a hash has a field.", "key field")),
-        new("HLEN", 2, CommandFlags.ReadOnly | Fast, LookedAt, HLen,
-            new("2.0.0", "O(1)", "Returns the number of a hash's fields.", "key")),
-        new("HSTRLEN", 3, CommandFlags.ReadOnly | Fast, LookedAt, HStrLen,
-            new("3.2.0", "O(1)", "Returns the length of a field's value.", "key field")),
+            new("2.0.0", "O(N) where N is the number of fields to be removed.", "Deletes fields of a hash. Deletes the key with its last field.", "key field [field ...]")),
+        new("HEXISTS", 3, CommandFlags.ReadOnly | Fast, Inspected, HExists,
+            new("2.0.0", "O(1)", "Returns whether a field exists in a hash.", "key field")),
+        new("HLEN", 2, CommandFlags.ReadOnly | Fast, Inspected, HLen,
+            new("2.0.0", "O(1)", "Returns the number of fields in a hash.", "key")),
+        new("HSTRLEN", 3, CommandFlags.ReadOnly | Fast, Inspected, HStrLen,
+            new("3.2.0", "O(1)", "Returns the length of the value of a field in a hash.", "key field")),
         new("HINCRBY", 4, Write | DenyOom | Fast, Counted, HIncrBy,
-            new("2.0.0", "O(1)", "Adds to a field's integer; a missing field counts as 0.", "key field increment")),
+            new("2.0.0", "O(1)", "Increments the integer value of a field in a hash by a number. A missing field counts as 0.", "key field increment")),
         new("HINCRBYFLOAT", 4, Write | DenyOom | Fast, Counted, HIncrByFloat,
-            new("2.6.0", "O(1)", "Adds to a field's floating-point number; a missing field counts as 0.", "key field increment:double")),
+            new("2.6.0", "O(1)", "Increments the floating-point value of a field in a hash by a number. A missing field counts as 0.", "key field increment:double")),
     ]);
 
     // HSET key field value [field value ...]
@@ -66,50 +68,49 @@ internal static class HashCommands
             return false;
         }
 
-        if (!cmd.OpenHashToWriteOrReply(out HashValue hash)) return false;
-        if (!hash.Exists) hash = cmd.CreateHash();
+        if (!cmd.OpenToWriteHashOrReply(1, out HashValue hash, createIfMissing: true)) return false;
         HashLimits limits = cmd.HashLimits();
         for (int i = 2; i < cmd.Count; i += 2)
         {
             if (hash.Set(cmd[i], cmd[i + 1], limits)) added++;
         }
 
-        cmd.Changed((cmd.Count - 2) / 2);
+        cmd.Changed(1, KeyEvent.HSet, (cmd.Count - 2) / 2);
         return true;
     }
 
     // HSETNX key field value
     private static void HSetNx(ref CommandContext cmd)
     {
-        if (!cmd.OpenHashToWriteOrReply(out HashValue hash)) return;
+        if (!cmd.OpenToWriteHashOrReply(1, out HashValue hash)) return;
         if (hash.Exists && hash.Contains(cmd[2]))
         {
             cmd.Reply.Integer(0);
             return;
         }
 
-        if (!hash.Exists) hash = cmd.CreateHash();
+        if (!hash.Exists) hash = cmd.CreateHash(1);
         hash.Set(cmd[2], cmd[3], cmd.HashLimits());
-        cmd.Changed();
+        cmd.Changed(1, KeyEvent.HSet);
         cmd.Reply.Integer(1);
     }
 
     // HGET key field
     private static void HGet(ref CommandContext cmd)
     {
-        if (!cmd.OpenHashOrReply(out HashValue hash)) return;
+        if (!cmd.OpenToReadHashOrReply(1, out HashValue hash)) return;
         ReplyValueOrNull(cmd, hash, 2);
     }
 
     // HMGET key field [field ...]
     private static void HMGet(ref CommandContext cmd)
     {
-        if (!cmd.OpenHashOrReply(out HashValue hash)) return;
+        if (!cmd.OpenToReadHashOrReply(1, out HashValue hash)) return;
         cmd.Reply.Array(cmd.Count - 2);
         for (int i = 2; i < cmd.Count; i++) ReplyValueOrNull(cmd, hash, i);
     }
 
-    /// <summary>Replies the value of the field that an argument names.</summary>
+    /// <summary>Replies the value of the field at an argument, or null.</summary>
     internal static void ReplyValueOrNull(scoped in CommandContext cmd, scoped in HashValue hash, int argument)
     {
         if (hash.Exists && hash.TryGet(cmd[argument], out PackedElement value)) cmd.Reply.Element(value);
@@ -119,7 +120,7 @@ internal static class HashCommands
     // HDEL key field [field ...]
     private static void HDel(ref CommandContext cmd)
     {
-        if (!cmd.OpenHashToWriteOrReply(out HashValue hash)) return;
+        if (!cmd.OpenToWriteHashOrReply(1, out HashValue hash)) return;
         long removed = 0;
         for (int i = 2; i < cmd.Count && hash.Exists; i++)
         {
@@ -127,28 +128,28 @@ internal static class HashCommands
             hash.RemoveIfEmpty();
         }
 
-        if (removed > 0) cmd.Changed(removed);
+        if (removed > 0) cmd.Changed(1, KeyEvent.HDel, removed);
         cmd.Reply.Integer(removed);
     }
 
     // HEXISTS key field
     private static void HExists(ref CommandContext cmd)
     {
-        if (!cmd.OpenHashOrReply(out HashValue hash)) return;
+        if (!cmd.OpenToReadHashOrReply(1, out HashValue hash)) return;
         cmd.Reply.Integer(hash.Exists && hash.Contains(cmd[2]) ? 1 : 0);
     }
 
     // HLEN key
     private static void HLen(ref CommandContext cmd)
     {
-        if (!cmd.OpenHashOrReply(out HashValue hash)) return;
+        if (!cmd.OpenToReadHashOrReply(1, out HashValue hash)) return;
         cmd.Reply.Integer(hash.Exists ? hash.Count : 0);
     }
 
     // HSTRLEN key field
     private static void HStrLen(ref CommandContext cmd)
     {
-        if (!cmd.OpenHashOrReply(out HashValue hash)) return;
+        if (!cmd.OpenToReadHashOrReply(1, out HashValue hash)) return;
         Span<byte> digits = stackalloc byte[CanonicalInteger.TextBytesMax];
         cmd.Reply.Integer(hash.Exists && hash.TryGet(cmd[2], out PackedElement value) ? value.Bytes(digits).Length : 0);
     }
@@ -157,7 +158,7 @@ internal static class HashCommands
     private static void HIncrBy(ref CommandContext cmd)
     {
         if (!cmd.TryIntegerOrReply(3, out long increment)) return;
-        if (!cmd.OpenHashToWriteOrReply(out HashValue hash)) return;
+        if (!cmd.OpenToWriteHashOrReply(1, out HashValue hash)) return;
         long value = 0;
         if (hash.Exists && hash.TryGet(cmd[2], out PackedElement text) && !TryInteger(text, out value))
         {
@@ -173,9 +174,9 @@ internal static class HashCommands
         }
 
         Span<byte> buffer = stackalloc byte[RespNumber.Int64TextMax];
-        if (!hash.Exists) hash = cmd.CreateHash();
+        if (!hash.Exists) hash = cmd.CreateHash(1);
         hash.SetAndKeepExpiry(cmd[2], buffer[..RespNumber.Format(sum, buffer)], cmd.HashLimits());
-        cmd.Changed();
+        cmd.Changed(1, KeyEvent.HIncrBy);
         cmd.Reply.Integer(sum);
     }
 
@@ -200,7 +201,7 @@ internal static class HashCommands
             return;
         }
 
-        if (!cmd.OpenHashToWriteOrReply(out HashValue hash)) return;
+        if (!cmd.OpenToWriteHashOrReply(1, out HashValue hash)) return;
         ExtendedDouble value = default;
         Span<byte> digits = stackalloc byte[CanonicalInteger.TextBytesMax];
         if (hash.Exists && hash.TryGet(cmd[2], out PackedElement old) && !ExtendedDouble.TryParse(old.Bytes(digits), out value))
@@ -218,9 +219,19 @@ internal static class HashCommands
 
         Span<byte> buffer = sum.TextIsShort ? stackalloc byte[ExtendedDouble.ShortTextBytesMax] : new byte[ExtendedDouble.TextBytesMax];
         ReadOnlySpan<byte> text = buffer[..sum.Format(buffer)];
-        if (!hash.Exists) hash = cmd.CreateHash();
+        if (!hash.Exists) hash = cmd.CreateHash(1);
         hash.SetAndKeepExpiry(cmd[2], text, cmd.HashLimits());
-        cmd.Changed();
+        cmd.Changed(1, KeyEvent.HIncrByFloat);
+        if (cmd.IsObserved) WriteEffect(cmd, hash, text);
         cmd.Reply.Bulk(text);
+    }
+
+    // The resulting text, not the increment: another machine's arithmetic may round differently. HSET would remove the field's expiry.
+    private static void WriteEffect(scoped in CommandContext cmd, scoped in HashValue hash, scoped ReadOnlySpan<byte> text)
+    {
+        EffectWriter effect = hash.ExpiryOf(cmd[2]) == Database.NoExpiry
+            ? cmd.Effect("HSET"u8, 4).Argument(cmd[1])
+            : cmd.Effect("HSETEX"u8, 7).Argument(cmd[1]).Argument("KEEPTTL"u8).Argument("FIELDS"u8).Argument(1);
+        effect.Argument(cmd[2]).Argument(text);
     }
 }

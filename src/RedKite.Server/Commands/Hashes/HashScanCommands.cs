@@ -7,32 +7,32 @@ using static RedKite.Server.Model.KeyFlags;
 
 namespace RedKite.Server.Commands.Hashes;
 
-/// <summary>Hash commands over all fields or drawn ones. The table is their single declaration and this file's contents.</summary>
+/// <summary>Hash commands on all fields or a random sample of them. The table is their single declaration and this file's contents.</summary>
 internal static class HashScanCommands
 {
-    // A sparse table's buckets may be empty: a call looks at so many for each field that COUNT asks for.
+    // The maximum number of buckets that a call visits for each field of COUNT, as a sparse table's buckets may be empty.
     private const long BucketsForEachField = 10;
 
-    // Up to a third of a table is drawn field by field, more in one pass over it.
-    private const int DrawnShare = 3;
+    // A sample of up to a third of a table is drawn field by field, a larger one in a single pass.
+    private const int SampleShare = 3;
 
     private static readonly KeySpec[] Accessed = KeySpecs.One(1, KeyFlags.ReadOnly | Access);
 
     internal static readonly CommandFamily Family = new("hash", "hash",
     [
         new("HGETALL", 2, CommandFlags.ReadOnly, Accessed, HGetAll,
-            new("2.0.0", "O(N) where N is the size of the hash.", "Returns all fields of a hash with their values.", "key")) { Tips = ["nondeterministic_output_order"] },
+            new("2.0.0", "O(N) where N is the size of the hash.", "Returns all fields and values of a hash.", "key")) { Tips = ["nondeterministic_output_order"] },
         new("HKEYS", 2, CommandFlags.ReadOnly, Accessed, HKeys,
             new("2.0.0", "O(N) where N is the size of the hash.", "Returns all fields of a hash.", "key")) { Tips = ["nondeterministic_output_order"] },
         new("HVALS", 2, CommandFlags.ReadOnly, Accessed, HVals,
-            new("2.0.0", "O(N) where N is the size of the hash.", "Returns the values of all fields of a hash.", "key")) { Tips = ["nondeterministic_output_order"] },
+            new("2.0.0", "O(N) where N is the size of the hash.", "Returns all values of a hash.", "key")) { Tips = ["nondeterministic_output_order"] },
         new("HRANDFIELD", -2, CommandFlags.ReadOnly, Accessed, HRandField,
-            new("6.2.0", "O(N) where N is the number of fields returned", "Draws fields of a hash at random.", "key options:[count [WITHVALUES]]")) { Tips = ["nondeterministic_output"] },
+            new("6.2.0", "O(N) where N is the number of fields returned", "Returns one or more random fields of a hash.", "key options:[count [WITHVALUES]]")) { Tips = ["nondeterministic_output"] },
         new("HSCAN", -3, CommandFlags.ReadOnly, Accessed, HScan,
-            new("2.8.0", "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection..", "Lists fields of a hash a few at a time; the next call goes on from the cursor.", "key cursor [MATCH pattern] [COUNT count] [NOVALUES@7.4.0]")) { Tips = ["nondeterministic_output"] },
+            new("2.8.0", "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection..", "Iterates over the fields and values of a hash.", "key cursor [MATCH pattern] [COUNT count] [NOVALUES@7.4.0]")) { Tips = ["nondeterministic_output"] },
     ]);
 
-    /// <summary>What is replied of each field.</summary>
+    /// <summary>The parts of each field that are replied.</summary>
     [Flags]
     private enum Parts
     {
@@ -51,7 +51,7 @@ internal static class HashScanCommands
 
     private static void ReplyAll(ref CommandContext cmd, Parts parts)
     {
-        if (!cmd.OpenHashOrReply(out HashValue hash)) return;
+        if (!cmd.OpenToReadHashOrReply(1, out HashValue hash)) return;
         ReplyWriter reply = cmd.Reply;
         if (!hash.Exists || !hash.HasExpired)
         {
@@ -60,8 +60,8 @@ internal static class HashScanCommands
             return;
         }
 
-        // Fields whose time has come are passed over and left to the background sweep: only the end tells how many are
-        // alive. If none is, the key goes, and the sweep frees it in slices too.
+        // Expired fields are skipped and left to the background sweep, so the count of live fields is only known at the end. If there
+        // are none, the key is removed, and the sweep frees its memory in slices.
         long start = reply.Length;
         int count = ReplyFields(reply, hash, parts);
         long end = reply.Length;
@@ -95,7 +95,7 @@ internal static class HashScanCommands
     {
         if (cmd.Count == 2)
         {
-            if (!cmd.OpenHashOrReply(out HashValue single)) return;
+            if (!cmd.OpenToReadHashOrReply(1, out HashValue single)) return;
             single.RemoveExpired();
             if (!single.Exists) cmd.Reply.Null();
             else if (single.IsTable) cmd.Reply.Element(single.Draw(Random.Shared).Field);
@@ -104,14 +104,14 @@ internal static class HashScanCommands
         }
 
         if (!DrawCount.TryReadOrReply(cmd, "WITHVALUES"u8, out long count, out bool withValues)) return;
-        if (!cmd.OpenHashOrReply(out HashValue hash)) return;
+        if (!cmd.OpenToReadHashOrReply(1, out HashValue hash)) return;
         hash.RemoveExpired();
         if (!hash.Exists || count == 0) cmd.Reply.Array(0);
         else if (count < 0) ReplyDrawn(cmd.Reply, hash, -count, withValues);
         else ReplyDistinct(cmd.Reply, hash, (int)Math.Min(count, hash.Count), withValues);
     }
 
-    // Fields drawn one by one, so that they may repeat.
+    // Fields are drawn independently, so they may repeat.
     private static void ReplyDrawn(ReplyWriter reply, scoped in HashValue hash, long count, bool withValues)
     {
         if (!reply.FitsOrOverflows(count)) return;
@@ -132,7 +132,7 @@ internal static class HashScanCommands
     private static void ReplyDistinct(ReplyWriter reply, scoped in HashValue hash, int count, bool withValues)
     {
         WriteDrawnHead(reply, count, withValues);
-        if (hash.IsTable && count <= hash.Count / DrawnShare)
+        if (hash.IsTable && count <= hash.Count / SampleShare)
         {
             nint[] drawn = ArrayPool<nint>.Shared.Rent(count);
             hash.DrawDistinct(Random.Shared, drawn.AsSpan(0, count));
@@ -141,7 +141,7 @@ internal static class HashScanCommands
             return;
         }
 
-        // One pass: each field is taken with the chance that as many as are still wanted are among those that are left.
+        // One pass: each field is selected with the probability of fields still needed to fields still ahead.
         int left = (int)hash.Count;
         HashFields fields = hash.Fields();
         while (count > 0 && fields.MoveNext() && !reply.Overflowed)
@@ -158,7 +158,7 @@ internal static class HashScanCommands
         else reply.Array(count);
     }
 
-    // With its value a field is a pair in RESP3.
+    // In RESP3, a field and its value are a pair.
     private static void ReplyPair(ReplyWriter reply, scoped in HashFields fields, bool withValues)
     {
         if (withValues && reply.Resp3) reply.Array(2);
@@ -173,11 +173,11 @@ internal static class HashScanCommands
     private static void HScan(ref CommandContext cmd)
     {
         if (!CursorArgument.TryReadOrReply(cmd, 2, out ulong cursor)) return;
-        if (!cmd.OpenHashOrReply(out HashValue hash)) return;
+        if (!cmd.OpenToReadHashOrReply(1, out HashValue hash)) return;
         ReplyWriter reply = cmd.Reply;
         if (!hash.Exists)
         {
-            // The options are not even looked at.
+            // As in Redis, the options are not validated.
             WriteScanHead(reply, 0, 0);
             return;
         }
@@ -194,7 +194,7 @@ internal static class HashScanCommands
         }
         else
         {
-            // A packed hash comes whole.
+            // A packed hash is returned whole.
             long seen = 0;
             cursor = 0;
             count = ReplyMatching(reply, hash.Fields(), options, ref seen);

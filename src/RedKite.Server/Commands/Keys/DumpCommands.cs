@@ -1,5 +1,7 @@
 using RedKite.Persistence.Rdb;
 using RedKite.Server.Acl;
+using RedKite.Server.Changes;
+using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Config;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
@@ -10,8 +12,8 @@ using static RedKite.Server.Model.KeyFlags;
 namespace RedKite.Server.Commands.Keys;
 
 /// <summary>
-/// DUMP and RESTORE: a value as bytes that Redis reads and writes too. The table is their single declaration and this
-/// file's contents; the bytes are <see cref="DumpPayload"/>'s affair.
+/// DUMP and RESTORE: a value in a serialized form that is compatible with Redis. The table is their single declaration and this
+/// file's contents; <see cref="DumpPayload"/> defines the form.
 /// </summary>
 internal static class DumpCommands
 {
@@ -23,15 +25,15 @@ internal static class DumpCommands
     internal static readonly CommandFamily Family = new("generic", "keyspace",
     [
         new("DUMP", 2, CommandFlags.ReadOnly, KeySpecs.One(1, KeyFlags.ReadOnly | Access), Dump,
-            new("2.6.0", "O(N*M) for N elements of M bytes.", "Returns a key's value as bytes for RESTORE.", "key")) { Tips = ["nondeterministic_output"] },
+            new("2.6.0", "O(N*M) for N elements of M bytes.", "Returns the value of a key in serialized form.", "key")) { Tips = ["nondeterministic_output"] },
         new("RESTORE", -4, Write | DenyOom, Restored, Restore,
-            new("2.6.0", RestoreComplexity, "Makes a key hold the value that DUMP gave as bytes.", RestoreSyntax)) { Categories = AclCategory.Dangerous },
+            new("2.6.0", RestoreComplexity, "Creates a key from a value that DUMP serialized.", RestoreSyntax)) { Categories = AclCategory.Dangerous },
     ]);
 
     internal static readonly CommandFamily ClusterFamily = new("server", "keyspace",
     [
         new("RESTORE-ASKING", -4, Write | DenyOom | Asking, Restored, Restore,
-            new("3.0.0", RestoreComplexity, "RESTORE while a cluster moves the key's slot.", RestoreSyntax) { IsSystemCommand = true }) { Categories = AclCategory.Dangerous },
+            new("3.0.0", RestoreComplexity, "Creates a key from a serialized value while a cluster migrates the key's slot.", RestoreSyntax) { IsSystemCommand = true }) { Categories = AclCategory.Dangerous },
     ]);
 
     [ThreadStatic]
@@ -80,21 +82,39 @@ internal static class DumpCommands
             return;
         }
 
-        bool changed = existing.Exists;
+        bool existed = existing.Exists;
         if (!TryReplace(cmd, existing, payload, cmd.Database, cmd[1], cmd.HashOf(1), cmd.NewAccessClock))
         {
             cmd.Reply.Error("ERR Bad data format"u8);
             return;
         }
 
-        changed |= TrySetTimes(cmd, ttlMs, options);
-        if (changed) cmd.Changed();
+        if (TrySetTimes(cmd, ttlMs, options, out long expiryMs))
+        {
+            cmd.Changed(1, KeyEvent.Restore);
+            if (ttlMs > 0 && !options.IsAbsolute) WriteEffect(cmd, expiryMs);
+        }
+        else if (existed)
+        {
+            cmd.Changed(1, KeyEvent.Del);
+            cmd.EffectDelete(1);
+        }
+
         cmd.Reply.Ok();
     }
 
+    // The request with an absolute expiry in place of the relative one.
+    private static void WriteEffect(scoped in CommandContext cmd, long expiryMs)
+    {
+        if (!cmd.IsObserved) return;
+        EffectWriter effect = cmd.Effect("RESTORE"u8, cmd.Count + 1).Argument(cmd[1]).Argument(expiryMs);
+        for (int i = 3; i < cmd.Count; i++) effect.Argument(cmd[i]);
+        effect.Argument("ABSTTL"u8);
+    }
+
     /// <summary>
-    /// Makes a key of a locked stripe hold a payload's value, without an expiry; false if there is none in it, and then
-    /// nothing has changed. What the key held is put aside until the new value is there as a whole.
+    /// Replaces a key's value by that of a payload, without an expiry. The key's stripe is locked. If the payload is corrupt, returns false
+    /// and nothing has changed: the old value is kept until the new one is complete.
     /// </summary>
     internal static bool TryReplace(scoped in CommandContext cmd, Entry existing, scoped ReadOnlySpan<byte> payload, Database database, scoped ReadOnlySpan<byte> key, ulong hash, uint accessClock)
     {
@@ -106,7 +126,10 @@ internal static class DumpCommands
         return isReplaced;
     }
 
-    /// <summary>A value as a payload, until the next one; false if it is a hash whose last fields expired, whose key is gone then.</summary>
+    /// <summary>
+    /// Serializes a value into a payload that is valid until the next call. Returns false for a hash with only expired fields: its key is
+    /// removed.
+    /// </summary>
     internal static bool TryWrite(scoped in CommandContext cmd, Database database, Entry entry, bool forLater, out RdbOutput payload)
     {
         payload = _output ??= new RdbOutput();
@@ -118,15 +141,16 @@ internal static class DumpCommands
         return true;
     }
 
-    // A key whose time is over already is not made; whether there is one.
-    private static bool TrySetTimes(scoped in CommandContext cmd, long ttlMs, RestoreOptions options)
+    // Sets the expiry and the access clock. Returns false if there is no key: its expiry has passed, or all fields of a hash have expired.
+    private static bool TrySetTimes(scoped in CommandContext cmd, long ttlMs, RestoreOptions options, out long expiryMs)
     {
+        expiryMs = Database.NoExpiry;
         Entry entry = cmd.Peek(1);
         if (!entry.Exists) return false;
         if (ttlMs > 0)
         {
-            // As in Redis, a time that no number can hold is one that is over.
-            long expiryMs = options.IsAbsolute ? ttlMs : unchecked(ttlMs + cmd.NowMs);
+            // As in Redis, a time that overflows has passed.
+            expiryMs = options.IsAbsolute ? ttlMs : unchecked(ttlMs + cmd.NowMs);
             if (expiryMs <= cmd.NowMs)
             {
                 cmd.Database.Unlink(entry, UnlinkReason.Deleted);

@@ -2,7 +2,7 @@ using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Commands.Keys;
 
-/// <summary>The names of encodings, as OBJECT ENCODING and DEBUG OBJECT tell them.</summary>
+/// <summary>The names of encodings, as OBJECT ENCODING and DEBUG OBJECT return them.</summary>
 internal static class EncodingNames
 {
     internal static ReadOnlySpan<byte> Of(ValueEncoding encoding) => encoding switch

@@ -1,3 +1,4 @@
+using RedKite.Server.Changes;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
@@ -6,26 +7,26 @@ using static RedKite.Server.Model.KeyFlags;
 
 namespace RedKite.Server.Commands.Keys;
 
-/// <summary>Commands that set, tell and take away when a key expires. The table is their single declaration and this file's contents.</summary>
+/// <summary>Commands that set, return and remove the expiry of a key. The table is their single declaration and this file's contents.</summary>
 internal static class ExpiryCommands
 {
     private static readonly KeySpec[] Updated = KeySpecs.One(1, ReadWrite | Update);
-    private static readonly KeySpec[] LookedAt = KeySpecs.One(1, KeyFlags.ReadOnly | Access);
+    private static readonly KeySpec[] Inspected = KeySpecs.One(1, KeyFlags.ReadOnly | Access);
 
     internal static readonly CommandFamily Family = new("generic", "keyspace",
     [
-        new("EXPIRE", -3, Write | Fast, Updated, Expire, new("1.0.0", "O(1)", "Lets a key expire in so many seconds.", "key seconds condition:[NX | XX | GT | LT]@7.0.0")),
-        new("PEXPIRE", -3, Write | Fast, Updated, PExpire, new("2.6.0", "O(1)", "Lets a key expire in so many milliseconds.", "key milliseconds condition:[NX | XX | GT | LT]@7.0.0")),
-        new("EXPIREAT", -3, Write | Fast, Updated, ExpireAt, new("1.2.0", "O(1)", "Lets a key expire at a Unix time in seconds.", "key unix-time-seconds condition:[NX | XX | GT | LT]@7.0.0")),
-        new("PEXPIREAT", -3, Write | Fast, Updated, PExpireAt, new("2.6.0", "O(1)", "Lets a key expire at a Unix time in milliseconds.", "key unix-time-milliseconds condition:[NX | XX | GT | LT]@7.0.0")),
-        new("TTL", 2, CommandFlags.ReadOnly | Fast, LookedAt, Ttl, new("1.0.0", "O(1)", "Tells in how many seconds a key expires.", "key")) { Tips = ["nondeterministic_output"] },
-        new("PTTL", 2, CommandFlags.ReadOnly | Fast, LookedAt, PTtl, new("2.6.0", "O(1)", "Tells in how many milliseconds a key expires.", "key")) { Tips = ["nondeterministic_output"] },
-        new("EXPIRETIME", 2, CommandFlags.ReadOnly | Fast, LookedAt, ExpireTime, new("7.0.0", "O(1)", "Tells the Unix time in seconds at which a key expires.", "key")),
-        new("PEXPIRETIME", 2, CommandFlags.ReadOnly | Fast, LookedAt, PExpireTime, new("7.0.0", "O(1)", "Tells the Unix time in milliseconds at which a key expires.", "key")),
-        new("PERSIST", 2, Write | Fast, Updated, Persist, new("2.2.0", "O(1)", "Takes a key's expiry away.", "key")),
+        new("EXPIRE", -3, Write | Fast, Updated, Expire, new("1.0.0", "O(1)", "Sets the expiry of a key to a number of seconds from now.", "key seconds condition:[NX | XX | GT | LT]@7.0.0")),
+        new("PEXPIRE", -3, Write | Fast, Updated, PExpire, new("2.6.0", "O(1)", "Sets the expiry of a key to a number of milliseconds from now.", "key milliseconds condition:[NX | XX | GT | LT]@7.0.0")),
+        new("EXPIREAT", -3, Write | Fast, Updated, ExpireAt, new("1.2.0", "O(1)", "Sets the expiry of a key to a Unix time in seconds.", "key unix-time-seconds condition:[NX | XX | GT | LT]@7.0.0")),
+        new("PEXPIREAT", -3, Write | Fast, Updated, PExpireAt, new("2.6.0", "O(1)", "Sets the expiry of a key to a Unix time in milliseconds.", "key unix-time-milliseconds condition:[NX | XX | GT | LT]@7.0.0")),
+        new("TTL", 2, CommandFlags.ReadOnly | Fast, Inspected, Ttl, new("1.0.0", "O(1)", "Returns the remaining time to live of a key in seconds.", "key")) { Tips = ["nondeterministic_output"] },
+        new("PTTL", 2, CommandFlags.ReadOnly | Fast, Inspected, PTtl, new("2.6.0", "O(1)", "Returns the remaining time to live of a key in milliseconds.", "key")) { Tips = ["nondeterministic_output"] },
+        new("EXPIRETIME", 2, CommandFlags.ReadOnly | Fast, Inspected, ExpireTime, new("7.0.0", "O(1)", "Returns the expiry of a key as a Unix time in seconds.", "key")),
+        new("PEXPIRETIME", 2, CommandFlags.ReadOnly | Fast, Inspected, PExpireTime, new("7.0.0", "O(1)", "Returns the expiry of a key as a Unix time in milliseconds.", "key")),
+        new("PERSIST", 2, Write | Fast, Updated, Persist, new("2.2.0", "O(1)", "Removes the expiry of a key.", "key")),
     ]);
 
-    /// <summary>When EXPIRE and its relatives set the expiry. GT and LT may stand beside XX.</summary>
+    /// <summary>When EXPIRE and its variants set the expiry. GT and LT may be combined with XX.</summary>
     [Flags]
     private enum Condition
     {
@@ -83,13 +84,13 @@ internal static class ExpiryCommands
         }
 
         cmd.Database.WriteExpiry(entry, Database.NoExpiry);
-        cmd.Changed();
+        cmd.Changed(1, KeyEvent.Persist);
         cmd.Reply.Integer(1);
     }
 
     private static void SetExpiry(ref CommandContext cmd, ExpiryUnit unit)
     {
-        // Redis reads the options before the time, so an unknown option wins over a time that is no number.
+        // As in Redis, the options are parsed before the time: an unknown option takes precedence over an invalid time.
         if (!TryConditionOrReply(cmd, out Condition condition)) return;
         if (!ExpiryArgument.TryAnyOrReply(cmd, 2, unit, out long expiryMs)) return;
         Entry entry = cmd.FindToWrite(1);
@@ -99,9 +100,19 @@ internal static class ExpiryCommands
             return;
         }
 
-        if (expiryMs <= cmd.NowMs) cmd.Database.Unlink(entry, UnlinkReason.Deleted);
-        else cmd.Database.WriteExpiry(entry, expiryMs);
-        cmd.Changed();
+        if (expiryMs <= cmd.NowMs)
+        {
+            cmd.Database.Unlink(entry, UnlinkReason.Deleted);
+            cmd.Changed(1, KeyEvent.Del);
+            cmd.EffectDelete(1);
+        }
+        else
+        {
+            cmd.Database.WriteExpiry(entry, expiryMs);
+            cmd.Changed(1, KeyEvent.Expire);
+            cmd.EffectExpireAt(1, expiryMs);
+        }
+
         cmd.Reply.Integer(1);
     }
 
@@ -149,7 +160,7 @@ internal static class ExpiryCommands
         return true;
     }
 
-    // A key without an expiry lives for ever: nothing is later, and every time is earlier.
+    // A key without an expiry lives forever: no time is later, and every time is earlier.
     private static bool Holds(Condition condition, Entry entry, long expiryMs)
     {
         if (condition == Condition.None) return true;
@@ -159,7 +170,7 @@ internal static class ExpiryCommands
         return (condition & Condition.Earlier) == 0 || expiryMs < entry.ExpiryMs;
     }
 
-    // Replies -2 for a missing key and -1 for one that does not expire.
+    // Replies -2 for a missing key and -1 for a key without an expiry.
     private static bool TryExpiryOrReply(ref CommandContext cmd, out long expiryMs)
     {
         Entry entry = cmd.Inspect(1);
@@ -169,6 +180,6 @@ internal static class ExpiryCommands
         return false;
     }
 
-    // Unsigned, because the latest expiry is the largest number that there is.
+    // Unsigned, because the latest expiry is the maximum of a long.
     private static long RoundedSeconds(long ms) => (long)(((ulong)ms + 500) / 1000);
 }

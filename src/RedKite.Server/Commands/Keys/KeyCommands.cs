@@ -1,4 +1,5 @@
 using System.Globalization;
+using RedKite.Server.Changes;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
@@ -8,24 +9,24 @@ using static RedKite.Server.Model.KeyFlags;
 namespace RedKite.Server.Commands.Keys;
 
 /// <summary>
-/// Commands over keys of whatever type: remove, look, rename, copy, move. The table is their single declaration and this
-/// file's contents; expiry, SCAN and its kin, and OBJECT have files of their own.
+/// Commands on keys of any type: delete, inspect, rename, copy, move. The table is their single declaration and this
+/// file's contents. Expiry, SCAN with KEYS and RANDOMKEY, DUMP with RESTORE, and OBJECT have their own files.
 /// </summary>
 internal static class KeyCommands
 {
-    private static readonly KeySpec[] AllRemoved = KeySpecs.Range(1, -1, 1, Remove | KeyFlags.Delete);
-    private static readonly KeySpec[] AllLookedAt = KeySpecs.Range(1, -1, 1, KeyFlags.ReadOnly);
+    private static readonly KeySpec[] AllDeleted = KeySpecs.Range(1, -1, 1, Remove | KeyFlags.Delete);
+    private static readonly KeySpec[] AllInspected = KeySpecs.Range(1, -1, 1, KeyFlags.ReadOnly);
 
     internal static readonly CommandFamily Family = new("generic", "keyspace",
     [
-        new("DEL", -2, Write, AllRemoved, Del, new("1.0.0", "O(N) where N is the number of keys that will be removed. When a key to remove holds a value other than a string, the individual complexity for this key is O(M) where M is the number of elements in the list, set, sorted set or hash. Removing a single key that holds a string value is O(1).", "Removes keys and tells how many there were.", "key [key ...]")) { Tips = ["request_policy:multi_shard", "response_policy:agg_sum"] },
-        new("UNLINK", -2, Write | Fast, AllRemoved, Del, new("4.0.0", "O(1) for each key removed regardless of its size. Then the command does O(N) work in a different thread in order to reclaim memory, where N is the number of allocations the deleted objects where composed of.", "Removes keys like DEL.", "key [key ...]")) { Tips = ["request_policy:multi_shard", "response_policy:agg_sum"] },
-        new("EXISTS", -2, CommandFlags.ReadOnly | Fast, AllLookedAt, Exists, new("1.0.0", "O(N) where N is the number of keys to check.", "Counts those of the keys that exist.", "key [key ...]")) { Tips = ["request_policy:multi_shard", "response_policy:agg_sum"] },
-        new("TOUCH", -2, CommandFlags.ReadOnly | Fast, AllLookedAt, Touch, new("3.2.1", "O(N) where N is the number of keys that will be touched.", "Notes an access to each key and counts those that exist.", "key [key ...]")) { Tips = ["request_policy:multi_shard", "response_policy:agg_sum"] },
-        new("TYPE", 2, CommandFlags.ReadOnly | Fast, KeySpecs.One(1, KeyFlags.ReadOnly), Type, new("1.0.0", "O(1)", "Tells the type of a key's value.", "key")),
-        new("RENAME", 3, Write, [new(1, 1, 1, ReadWrite | Access | Delete), new(2, 2, 1, Overwrite | Update)], Rename, new("1.0.0", "O(1)", "Gives a key another name; a key that has it is overwritten.", "key newkey")),
-        new("RENAMENX", 3, Write | Fast, [new(1, 1, 1, ReadWrite | Access | Delete), new(2, 2, 1, Overwrite | Insert)], RenameNx, new("1.0.0", "O(1)", "Gives a key another name unless a key has it.", "key newkey")),
-        new("COPY", -3, Write | DenyOom, [new(1, 1, 1, KeyFlags.ReadOnly | Access), new(2, 2, 1, Overwrite | Update)], Copy, new("6.2.0", "O(N) worst case for collections, where N is the number of nested items. O(1) for string values.", "Copies a key's value and expiry to another key.", "source destination [DB destination-db] [REPLACE]")),
+        new("DEL", -2, Write, AllDeleted, Del, new("1.0.0", "O(N) where N is the number of keys that will be removed. When a key to remove holds a value other than a string, the individual complexity for this key is O(M) where M is the number of elements in the list, set, sorted set or hash. Removing a single key that holds a string value is O(1).", "Deletes one or more keys.", "key [key ...]")) { Tips = ["request_policy:multi_shard", "response_policy:agg_sum"] },
+        new("UNLINK", -2, Write | Fast, AllDeleted, Del, new("4.0.0", "O(1) for each key removed regardless of its size. Then the command does O(N) work in a different thread in order to reclaim memory, where N is the number of allocations the deleted objects where composed of.", "Deletes one or more keys. Frees their memory in the background.", "key [key ...]")) { Tips = ["request_policy:multi_shard", "response_policy:agg_sum"] },
+        new("EXISTS", -2, CommandFlags.ReadOnly | Fast, AllInspected, Exists, new("1.0.0", "O(N) where N is the number of keys to check.", "Returns how many of the keys exist.", "key [key ...]")) { Tips = ["request_policy:multi_shard", "response_policy:agg_sum"] },
+        new("TOUCH", -2, CommandFlags.ReadOnly | Fast, AllInspected, Touch, new("3.2.1", "O(N) where N is the number of keys that will be touched.", "Updates the access time of one or more keys and returns how many of them exist.", "key [key ...]")) { Tips = ["request_policy:multi_shard", "response_policy:agg_sum"] },
+        new("TYPE", 2, CommandFlags.ReadOnly | Fast, KeySpecs.One(1, KeyFlags.ReadOnly), Type, new("1.0.0", "O(1)", "Returns the type of the value at a key.", "key")),
+        new("RENAME", 3, Write, [new(1, 1, 1, ReadWrite | Access | Delete), new(2, 2, 1, Overwrite | Update)], Rename, new("1.0.0", "O(1)", "Renames a key. Overwrites the destination.", "key newkey")),
+        new("RENAMENX", 3, Write | Fast, [new(1, 1, 1, ReadWrite | Access | Delete), new(2, 2, 1, Overwrite | Insert)], RenameNx, new("1.0.0", "O(1)", "Renames a key only if the destination doesn't exist.", "key newkey")),
+        new("COPY", -3, Write | DenyOom, [new(1, 1, 1, KeyFlags.ReadOnly | Access), new(2, 2, 1, Overwrite | Update)], Copy, new("6.2.0", "O(N) worst case for collections, where N is the number of nested items. O(1) for string values.", "Copies the value and expiry of a key to another key.", "source destination [DB destination-db] [REPLACE]")),
         new("MOVE", 3, Write | Fast, KeySpecs.One(1, ReadWrite | Access | Update), Move, new("1.0.0", "O(1)", "Moves a key to another database.", "key db")),
     ]);
 
@@ -38,10 +39,10 @@ internal static class KeyCommands
             Entry entry = cmd.Peek(i);
             if (!entry.Exists) continue;
             cmd.Database.Unlink(entry, UnlinkReason.Deleted);
+            cmd.Changed(i, KeyEvent.Del);
             removed++;
         }
 
-        if (removed > 0) cmd.Changed(removed);
         cmd.Reply.Integer(removed);
     }
 
@@ -107,7 +108,8 @@ internal static class KeyCommands
 
         if (sameKey) return true;
         cmd.Database.Rename(source, cmd[2], cmd.HashOf(2), existing);
-        cmd.Changed();
+        cmd.Changed(1, KeyEvent.RenameFrom);
+        cmd.Changed(2, KeyEvent.RenameTo, count: 0);
         return true;
     }
 
@@ -155,7 +157,7 @@ internal static class KeyCommands
         }
 
         Database.Copy(source, target, cmd[2], cmd.HashOf(2), existing, cmd.NewAccessClock);
-        cmd.Changed();
+        cmd.Changed(target, cmd[2], cmd.HashOf(2), KeyEvent.CopyTo);
         cmd.Reply.Integer(1);
     }
 
@@ -177,7 +179,8 @@ internal static class KeyCommands
         }
 
         cmd.Database.MoveTo(target, entry);
-        cmd.Changed();
+        cmd.Changed(1, KeyEvent.MoveFrom);
+        cmd.Changed(target, cmd[1], cmd.HashOf(1), KeyEvent.MoveTo, count: 0);
         cmd.Reply.Integer(1);
     }
 

@@ -6,24 +6,24 @@ using static RedKite.Server.Model.CommandFlags;
 
 namespace RedKite.Server.Commands.Keys;
 
-/// <summary>OBJECT: how a key's value is kept and when it was used. The table is its single declaration and this file's contents.</summary>
+/// <summary>OBJECT: how a value is represented and when it was accessed. The table is its single declaration and this file's contents.</summary>
 internal static class ObjectCommands
 {
-    // Redis shares the objects of these integers and tells so by a reference count that stands for "never freed".
+    // Redis shares the objects of these integers and reports a reference count that means "never freed".
     private const long SharedIntegers = 10_000;
     private const long SharedReferences = int.MaxValue;
 
-    private static readonly KeySpec[] LookedAt = KeySpecs.One(2, KeyFlags.ReadOnly);
+    private static readonly KeySpec[] Inspected = KeySpecs.One(2, KeyFlags.ReadOnly);
 
     internal static readonly CommandFamily Family = new("generic", "keyspace",
     [
-        new("OBJECT", -2, None, KeySpecs.None, Help, new("2.2.3", "Depends on subcommand.", "Tells how values are kept."),
+        new("OBJECT", -2, None, KeySpecs.None, Help, new("2.2.3", "Depends on subcommand.", "A container for commands that inspect the representation of values."),
         [
-            new("ENCODING", 3, ReadOnly, LookedAt, Encoding, new("2.2.3", "O(1)", "Tells how a key's value is kept.", "key")) { Tips = ["nondeterministic_output"] },
-            new("FREQ", 3, ReadOnly, LookedAt, Freq, new("4.0.0", "O(1)", "Tells the access counter of a key, where an LFU policy keeps one.", "key")) { Tips = ["nondeterministic_output"] },
+            new("ENCODING", 3, ReadOnly, Inspected, Encoding, new("2.2.3", "O(1)", "Returns the internal encoding of the value at a key.", "key")) { Tips = ["nondeterministic_output"] },
+            new("FREQ", 3, ReadOnly, Inspected, Freq, new("4.0.0", "O(1)", "Returns the logarithmic access counter of a key. Requires an LFU policy.", "key")) { Tips = ["nondeterministic_output"] },
             new("HELP", 2, Loading | Stale, KeySpecs.None, Help, new("6.2.0", "O(1)", "Lists the subcommands.")),
-            new("IDLETIME", 3, ReadOnly, LookedAt, IdleTime, new("2.2.3", "O(1)", "Tells the seconds since the last access to a key.", "key")) { Tips = ["nondeterministic_output"] },
-            new("REFCOUNT", 3, ReadOnly, LookedAt, RefCount, new("2.2.3", "O(1)", "Tells how often a key's value is referred to.", "key")) { Tips = ["nondeterministic_output"] },
+            new("IDLETIME", 3, ReadOnly, Inspected, IdleTime, new("2.2.3", "O(1)", "Returns the seconds since the last access to a key.", "key")) { Tips = ["nondeterministic_output"] },
+            new("REFCOUNT", 3, ReadOnly, Inspected, RefCount, new("2.2.3", "O(1)", "Returns the number of references to the value at a key.", "key")) { Tips = ["nondeterministic_output"] },
         ]),
     ]);
 
@@ -76,15 +76,15 @@ internal static class ObjectCommands
         reply.Array(11);
         reply.SimpleString("OBJECT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"u8);
         reply.SimpleString("ENCODING <key>"u8);
-        reply.SimpleString("    How the value of a key is kept."u8);
+        reply.SimpleString("    Returns the encoding of the value of a key."u8);
         reply.SimpleString("FREQ <key>"u8);
-        reply.SimpleString("    The access counter of a key, which grows with the logarithm of its accesses."u8);
+        reply.SimpleString("    Returns the access counter of a key, which grows with the logarithm of its accesses."u8);
         reply.SimpleString("IDLETIME <key>"u8);
-        reply.SimpleString("    The seconds since the last access to a key."u8);
+        reply.SimpleString("    Returns the seconds since the last access to a key."u8);
         reply.SimpleString("REFCOUNT <key>"u8);
-        reply.SimpleString("    How often the value of a key is referred to."u8);
+        reply.SimpleString("    Returns the number of references to the value of a key."u8);
         reply.SimpleString("HELP"u8);
-        reply.SimpleString("    This list."u8);
+        reply.SimpleString("    Prints this help."u8);
     }
 
     private static bool TryInspectOrReplyNull(ref CommandContext cmd, out Entry entry)
@@ -95,7 +95,7 @@ internal static class ObjectCommands
         return false;
     }
 
-    // Where an access clock is wanted for each key, Redis does not share.
+    // Redis doesn't share integers if a policy needs the access clock of each key.
     private static bool SharesIntegers(Settings settings) =>
         settings.MaxMemoryBytes == 0
         || settings.MaxMemoryPolicy is not (MaxMemoryPolicy.AllKeysLru or MaxMemoryPolicy.VolatileLru or MaxMemoryPolicy.AllKeysLfu or MaxMemoryPolicy.VolatileLfu);

@@ -3,15 +3,15 @@ using RedKite.Server.Model;
 
 namespace RedKite.Server.Commands.Keys;
 
-/// <summary>RESTORE's options: what happens to a key that exists, and when the new one expires and was used.</summary>
+/// <summary>RESTORE's options: whether to replace an existing key, and the new key's expiry and access statistics.</summary>
 internal readonly record struct RestoreOptions(bool Replaces, bool IsAbsolute, long IdleSeconds, long Frequency)
 {
-    /// <summary>Neither the time since the last access nor a counter of accesses is given.</summary>
+    /// <summary>Neither IDLETIME nor FREQ is given.</summary>
     internal const long NotGiven = -1;
 
     private const long FrequencyMax = 255;
 
-    /// <summary>Reads the options behind the payload, or replies what is wrong with the first that is.</summary>
+    /// <summary>Parses the options behind the payload, or replies an error for the first invalid one.</summary>
     internal static bool TryReadOrReply(scoped in CommandContext cmd, int first, out RestoreOptions result)
     {
         result = default;

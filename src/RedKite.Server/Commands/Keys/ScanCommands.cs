@@ -8,28 +8,28 @@ using static RedKite.Server.Model.CommandFlags;
 namespace RedKite.Server.Commands.Keys;
 
 /// <summary>
-/// Commands that find keys by no name: KEYS, SCAN, RANDOMKEY. The table is their single declaration and this file's
-/// contents. KEYS sees one moment of the whole database; SCAN and RANDOMKEY lock one stripe at a time and only for a slice.
+/// Commands that find keys without naming them: KEYS, SCAN, RANDOMKEY. The table is their single declaration and this file's
+/// contents. KEYS sees the whole database at one moment; SCAN and RANDOMKEY lock one stripe at a time, and only for a slice.
 /// </summary>
 internal static class ScanCommands
 {
     private const long CountDefault = 10;
 
-    // A call looks at so many home buckets for each key that COUNT asks for: as many as a segment has, so that a database
-    // with fewer keys than COUNT is done in one call, whatever stripes they are in.
+    // The maximum number of home buckets that a call visits for each key of COUNT. It is the size of a segment, so that a
+    // database with fewer keys than COUNT is scanned in one call, whatever stripes they are in.
     private const long BucketsForEachKey = 128;
 
-    // A stripe stays locked for so many home buckets (some hundred keys, a few microseconds), then others have a turn.
+    // The number of home buckets for which a stripe stays locked: some hundred keys, a few microseconds.
     private const int BucketsPerSlice = 32;
 
-    // Each draw that misses clears a segment of expired keys. After so many, everything that has expired goes.
-    private const int DrawsMax = 16;
+    // Each sample that misses removes a segment's expired keys. After this number of misses, all expired keys are removed.
+    private const int SamplesMax = 16;
 
     internal static readonly CommandFamily Family = new("generic", "keyspace",
     [
-        new("KEYS", 2, ReadOnly | AllStripes, KeySpecs.None, KeysOf, new("1.0.0", "O(N) with N being the number of keys in the database, under the assumption that the key names in the database and the given pattern have limited length.", "Lists the keys that match a pattern.", "pattern")) { Categories = AclCategory.Dangerous, Tips = ["request_policy:all_shards", "nondeterministic_output_order"] },
-        new("SCAN", -2, ReadOnly, KeySpecs.None, Scan, new("2.8.0", "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.", "Lists keys a few at a time; the next call goes on from the cursor.", "cursor [MATCH pattern] [COUNT count] [TYPE type]@6.0.0")) { Tips = ["nondeterministic_output", "request_policy:special"] },
-        new("RANDOMKEY", 1, ReadOnly, KeySpecs.None, RandomKey, new("1.0.0", "O(1)", "Draws a key at random.")) { Tips = ["request_policy:all_shards", "nondeterministic_output"] },
+        new("KEYS", 2, ReadOnly | AllStripes, KeySpecs.None, KeysOf, new("1.0.0", "O(N) with N being the number of keys in the database, under the assumption that the key names in the database and the given pattern have limited length.", "Returns all keys that match a pattern.", "pattern")) { Categories = AclCategory.Dangerous, Tips = ["request_policy:all_shards", "nondeterministic_output_order"] },
+        new("SCAN", -2, ReadOnly, KeySpecs.None, Scan, new("2.8.0", "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.", "Iterates over the keys of the selected database.", "cursor [MATCH pattern] [COUNT count] [TYPE type]@6.0.0")) { Tips = ["nondeterministic_output", "request_policy:special"] },
+        new("RANDOMKEY", 1, ReadOnly, KeySpecs.None, RandomKey, new("1.0.0", "O(1)", "Returns a random key of the selected database.")) { Tips = ["request_policy:all_shards", "nondeterministic_output"] },
     ]);
 
     // KEYS pattern
@@ -62,24 +62,24 @@ internal static class ScanCommands
     // SCAN cursor [MATCH pattern] [COUNT count] [TYPE type]
     private static void Scan(ref CommandContext cmd)
     {
-        if (!CursorArgument.TryReadOrReply(cmd, 1, out ulong place)) return;
-        if (!TryScanOptionsOrReply(cmd, out KeyFilter filter, out long countAsked)) return;
+        if (!CursorArgument.TryReadOrReply(cmd, 1, out ulong position)) return;
+        if (!TryScanOptionsOrReply(cmd, out KeyFilter filter, out long countMin)) return;
 
-        DatabaseCursor cursor = DatabaseCursor.Decode(place);
+        DatabaseCursor cursor = DatabaseCursor.Decode(position);
         ReplyWriter reply = cmd.Reply;
         var blocks = new List<nint>();
         long start = reply.Length;
         int count = 0;
         long seen = 0;
-        long bucketsLeft = countAsked > long.MaxValue / BucketsForEachKey ? long.MaxValue : countAsked * BucketsForEachKey;
+        long bucketsLeft = countMin > long.MaxValue / BucketsForEachKey ? long.MaxValue : countMin * BucketsForEachKey;
         int stripes = cmd.Server.Keyspace.Stripes.Length;
-        while (cursor.Stripe < stripes && seen < countAsked && bucketsLeft > 0 && !reply.Overflowed)
+        while (cursor.Stripe < stripes && seen < countMin && bucketsLeft > 0 && !reply.Overflowed)
         {
-            // What was collected is replied before the stripe is let go: blocks are not ours any more then.
+            // The collected keys are replied before the stripe is unlocked, because their blocks are only valid until then.
             blocks.Clear();
             int stripe = cursor.Stripe;
             cmd.EnterStripe(stripe);
-            CollectSlice(cmd.Database, ref cursor, blocks, countAsked - seen, ref bucketsLeft);
+            CollectSlice(cmd.Database, ref cursor, blocks, countMin - seen, ref bucketsLeft);
             count += ReplyMatching(reply, blocks, filter);
             cmd.ExitStripe(stripe);
             seen += blocks.Count;
@@ -95,14 +95,14 @@ internal static class ScanCommands
     // RANDOMKEY
     private static void RandomKey(ref CommandContext cmd)
     {
-        for (int i = 0; i < DrawsMax; i++)
+        for (int i = 0; i < SamplesMax; i++)
         {
             int stripe = cmd.Database.DrawStripe(Random.Shared);
             if (stripe < 0) break;
-            if (TryReplyDrawn(ref cmd, stripe)) return;
+            if (TryReplySample(ref cmd, stripe)) return;
         }
 
-        // Nearly all keys have expired and wait to be removed. Each is removed once, so this is paid for by what set them.
+        // Nearly all keys have expired but are not removed yet. Each is removed only once, so the commands that set them have paid for it.
         int stripes = cmd.Server.Keyspace.Stripes.Length;
 #pragma warning disable CA5394 // Not a secret: a sample.
         int first = Random.Shared.Next(stripes);
@@ -113,23 +113,23 @@ internal static class ScanCommands
             cmd.EnterStripe(stripe);
             cmd.Database.ExpireStripe(stripe, cmd.NowMs);
             cmd.ExitStripe(stripe);
-            if (TryReplyDrawn(ref cmd, stripe)) return;
+            if (TryReplySample(ref cmd, stripe)) return;
         }
 
         cmd.Reply.Null();
     }
 
-    private static bool TryReplyDrawn(ref CommandContext cmd, int stripe)
+    private static bool TryReplySample(ref CommandContext cmd, int stripe)
     {
         cmd.EnterStripe(stripe);
         Entry entry = cmd.Database.Draw(stripe, Random.Shared, cmd.NowMs);
-        bool drawn = entry.Exists;
-        if (drawn) cmd.Reply.Bulk(entry.Key);
+        bool exists = entry.Exists;
+        if (exists) cmd.Reply.Bulk(entry.Key);
         cmd.ExitStripe(stripe);
-        return drawn;
+        return exists;
     }
 
-    // Moves the cursor over buckets of one stripe, which is locked.
+    // Advances the cursor over buckets of one stripe, which is locked.
     private static void CollectSlice(Database database, ref DatabaseCursor cursor, List<nint> blocks, long keysMax, ref long bucketsLeft)
     {
         Table? table = database.TableIn(cursor.Stripe);
@@ -177,7 +177,7 @@ internal static class ScanCommands
             }
             else if (options.TakeWithValue("TYPE"u8, out value))
             {
-                // As in Redis 7.4, an unknown type is no error: no key has it.
+                // As in Redis since 7.4, an unknown type is not an error: it matches no key.
                 filter.HasType = true;
                 filter.Type = cmd[value];
             }
@@ -196,7 +196,7 @@ internal static class ScanCommands
         return true;
     }
 
-    /// <summary>Which keys KEYS and SCAN tell: living ones whose name matches, perhaps of one type.</summary>
+    /// <summary>Which keys KEYS and SCAN return: those that exist and match the pattern and, optionally, the type.</summary>
     private ref struct KeyFilter
     {
         public KeyFilter()

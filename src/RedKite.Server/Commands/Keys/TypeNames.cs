@@ -2,7 +2,7 @@ using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Commands.Keys;
 
-/// <summary>The names of data types, as TYPE tells them and SCAN takes them.</summary>
+/// <summary>The names of data types, as TYPE returns and SCAN accepts them.</summary>
 internal static class TypeNames
 {
     internal static ReadOnlySpan<byte> Of(DataType type) => type switch

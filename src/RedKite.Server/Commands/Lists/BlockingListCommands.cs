@@ -8,8 +8,8 @@ using static RedKite.Server.Model.KeyFlags;
 namespace RedKite.Server.Commands.Lists;
 
 /// <summary>
-/// List commands that wait for elements where there are none. The table is their single declaration and this file's
-/// contents; each is executed anew when one of its keys may have something to take.
+/// List commands that block while their lists are empty. The table is their single declaration and this file's
+/// contents. A blocked command is executed again when one of its keys may have elements.
 /// </summary>
 internal static class BlockingListCommands
 {
@@ -18,15 +18,15 @@ internal static class BlockingListCommands
     internal static readonly CommandFamily Family = new("list", "list",
     [
         new("BLPOP", -3, Usual, KeySpecs.Range(1, -2, 1, ReadWrite | Access | Delete), BLPop,
-            new("2.0.0", "O(N) where N is the number of provided keys.", "Takes the first element of the first of several lists that has any, and waits for one.", "key [key ...] timeout:double")),
+            new("2.0.0", "O(N) where N is the number of provided keys.", "Removes and returns the first element of the first of several lists that is not empty. Blocks until there is an element.", "key [key ...] timeout:double")),
         new("BRPOP", -3, Usual, KeySpecs.Range(1, -2, 1, ReadWrite | Access | Delete), BRPop,
-            new("2.0.0", "O(N) where N is the number of provided keys.", "Takes the last element of the first of several lists that has any, and waits for one.", "key [key ...] timeout:double")),
+            new("2.0.0", "O(N) where N is the number of provided keys.", "Removes and returns the last element of the first of several lists that is not empty. Blocks until there is an element.", "key [key ...] timeout:double")),
         new("BLMOVE", 6, Usual | DenyOom, ListMoves.SourceAndDestination, BLMove,
-            new("6.2.0", "O(1)", "Moves an element from an end of a list to an end of another, and waits for one.", "source:key destination:key wherefrom:<LEFT | RIGHT> whereto:<LEFT | RIGHT> timeout:double")),
+            new("6.2.0", "O(1)", "Pops an element from either end of a list, pushes it to either end of another list and returns it. Blocks until there is an element.", "source:key destination:key wherefrom:<LEFT | RIGHT> whereto:<LEFT | RIGHT> timeout:double")),
         new("BRPOPLPUSH", 4, Usual | DenyOom, ListMoves.SourceAndDestination, BRPopLPush,
-            new("2.2.0", "O(1)", "Moves the last element of a list to the front of another, and waits for one.", "source:key destination:key timeout:double") { DeprecatedSince = "6.2.0", ReplacedBy = "`BLMOVE` with the `RIGHT` and `LEFT` arguments" }),
+            new("2.2.0", "O(1)", "Pops the last element of a list, pushes it to the head of another list and returns it. Blocks until there is an element.", "source:key destination:key timeout:double") { DeprecatedSince = "6.2.0", ReplacedBy = "`BLMOVE` with the `RIGHT` and `LEFT` arguments" }),
         new("BLMPOP", -5, Write | CommandFlags.Blocking, [new KeySpec(3, -1, 1, ReadWrite | Access | Delete, CountAt: 2)], BLMPop,
-            new("7.0.0", "O(N+M) where N is the number of provided keys and M is the number of elements returned.", "Takes elements from the first of several lists that has any, and waits for some.", "timeout:double numkeys key [key ...] where:<LEFT | RIGHT> [COUNT count]")),
+            new("7.0.0", "O(N+M) where N is the number of provided keys and M is the number of elements returned.", "Removes and returns elements of the first of several lists that is not empty. Blocks until there is an element.", "timeout:double numkeys key [key ...] where:<LEFT | RIGHT> [COUNT count]")),
     ]);
 
     // BLPOP key [key ...] timeout
@@ -43,12 +43,12 @@ internal static class BlockingListCommands
         {
             Entry entry = cmd.FindToWrite(key);
             if (!entry.Exists) continue;
-            if (entry.Type != DataType.List && cmd.IsServed) continue; // another type came while it waited for this key
+            if (entry.Type != DataType.List && cmd.IsServed) continue; // the key got another type while the client was blocked
             if (!cmd.IsTypeOrReply(entry, DataType.List)) return;
             ListValue list = cmd.ListOf(entry);
             cmd.Reply.Array(2);
             cmd.Reply.Bulk(cmd[key]);
-            ListCommands.PopOne(ref cmd, ref list, last);
+            if (ListCommands.TryPopOne(ref cmd, key, ref list, last) && cmd.IsObserved) cmd.Effect(last ? "RPOP"u8 : "LPOP"u8, 2).Argument(cmd[key]);
             return;
         }
 

@@ -1,6 +1,6 @@
+using RedKite.Server.Changes;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
-using RedKite.Store.Keyspace;
 using RedKite.Store.Values.Lists;
 using static RedKite.Server.Model.CommandFlags;
 using static RedKite.Server.Model.KeyFlags;
@@ -8,8 +8,8 @@ using static RedKite.Server.Model.KeyFlags;
 namespace RedKite.Server.Commands.Lists;
 
 /// <summary>
-/// List commands on one key. The table is the single declaration of all list commands that do not wait; LPOS is in
-/// ListPositions, what moves and pops over several keys in ListMoves.
+/// List commands on one key. The table is the single declaration of all list commands that don't block. LPOS is in
+/// ListPositions; commands that move or pop elements across keys are in ListMoves.
 /// </summary>
 internal static class ListCommands
 {
@@ -18,39 +18,39 @@ internal static class ListCommands
     internal static readonly CommandFamily Family = new("list", "list",
     [
         new("LPUSH", -3, Write | DenyOom | Fast, KeySpecs.One(1, ReadWrite | Insert), LPush,
-            new("1.0.0", PushComplexity, "Puts elements in front of a list; creates it if need be.", "key element [element ...]")),
+            new("1.0.0", PushComplexity, "Prepends elements to a list. Creates the key if it doesn't exist.", "key element [element ...]")),
         new("RPUSH", -3, Write | DenyOom | Fast, KeySpecs.One(1, ReadWrite | Insert), RPush,
-            new("1.0.0", PushComplexity, "Puts elements at the end of a list; creates it if need be.", "key element [element ...]")),
+            new("1.0.0", PushComplexity, "Appends elements to a list. Creates the key if it doesn't exist.", "key element [element ...]")),
         new("LPUSHX", -3, Write | DenyOom | Fast, KeySpecs.One(1, ReadWrite | Insert), LPushX,
-            new("2.2.0", PushComplexity, "Puts elements in front of a list that exists.", "key element [element ...]")),
+            new("2.2.0", PushComplexity, "Prepends elements to a list only if the list exists.", "key element [element ...]")),
         new("RPUSHX", -3, Write | DenyOom | Fast, KeySpecs.One(1, ReadWrite | Insert), RPushX,
-            new("2.2.0", PushComplexity, "Puts elements at the end of a list that exists.", "key element [element ...]")),
+            new("2.2.0", PushComplexity, "Appends elements to a list only if the list exists.", "key element [element ...]")),
         new("LPOP", -2, Write | Fast, KeySpecs.One(1, ReadWrite | Access | Delete), LPop,
-            new("1.0.0", "O(N) where N is the number of elements returned", "Takes elements from the front of a list.", "key [count@6.2.0]")),
+            new("1.0.0", "O(N) where N is the number of elements returned", "Removes and returns elements at the head of a list.", "key [count@6.2.0]")),
         new("RPOP", -2, Write | Fast, KeySpecs.One(1, ReadWrite | Access | Delete), RPop,
-            new("1.0.0", "O(N) where N is the number of elements returned", "Takes elements from the end of a list.", "key [count@6.2.0]")),
+            new("1.0.0", "O(N) where N is the number of elements returned", "Removes and returns elements at the tail of a list.", "key [count@6.2.0]")),
         new("LLEN", 2, CommandFlags.ReadOnly | Fast, KeySpecs.One(1, KeyFlags.ReadOnly), LLen,
-            new("1.0.0", "O(1)", "Returns the number of a list's elements.", "key")),
+            new("1.0.0", "O(1)", "Returns the number of elements in a list.", "key")),
         new("LRANGE", 4, CommandFlags.ReadOnly | Brief, KeySpecs.One(1, KeyFlags.ReadOnly | Access), LRange,
-            new("1.0.0", "O(S+N) where S is the distance of start offset from HEAD for small lists, from nearest end (HEAD or TAIL) for large lists; and N is the number of elements in the specified range.", "Returns a list's elements from one index to another.", "key start:integer stop:integer")),
+            new("1.0.0", "O(S+N) where S is the distance of start offset from HEAD for small lists, from nearest end (HEAD or TAIL) for large lists; and N is the number of elements in the specified range.", "Returns the elements of a list in a range of indexes.", "key start:integer stop:integer")),
         new("LINDEX", 3, CommandFlags.ReadOnly | Brief, KeySpecs.One(1, KeyFlags.ReadOnly | Access), LIndex,
-            new("1.0.0", "O(N) where N is the number of elements to traverse to get to the element at index. This makes asking for the first or the last element of the list O(1).", "Returns an element of a list by its index.", "key index:integer")),
+            new("1.0.0", "O(N) where N is the number of elements to traverse to get to the element at index. This makes asking for the first or the last element of the list O(1).", "Returns the element at an index of a list.", "key index:integer")),
         new("LSET", 4, Write | DenyOom | Brief, KeySpecs.One(1, ReadWrite | Update), LSet,
-            new("1.0.0", "O(N) where N is the length of the list. Setting either the first or the last element of the list is O(1).", "Puts another element in the place of one in a list.", "key index:integer element")),
+            new("1.0.0", "O(N) where N is the length of the list. Setting either the first or the last element of the list is O(1).", "Replaces the element at an index of a list.", "key index:integer element")),
         new("LINSERT", 5, Write | DenyOom | Brief, KeySpecs.One(1, ReadWrite | Insert), LInsert,
-            new("2.2.0", "O(N) where N is the number of elements to traverse before seeing the value pivot. This means that inserting somewhere on the left end on the list (head) can be considered O(1) and inserting somewhere on the right end (tail) is O(N).", "Puts an element before or after another one in a list.", "key where:<BEFORE | AFTER> pivot element")),
+            new("2.2.0", "O(N) where N is the number of elements to traverse before seeing the value pivot. This means that inserting somewhere on the left end on the list (head) can be considered O(1) and inserting somewhere on the right end (tail) is O(N).", "Inserts an element before or after another element of a list.", "key where:<BEFORE | AFTER> pivot element")),
         new("LREM", 4, Write | Brief, KeySpecs.One(1, ReadWrite | Delete), LRem,
-            new("1.0.0", "O(N+M) where N is the length of the list and M is the number of elements removed.", "Removes equal elements from a list.", "key count:integer element")),
+            new("1.0.0", "O(N+M) where N is the length of the list and M is the number of elements removed.", "Removes elements that equal a value from a list.", "key count:integer element")),
         new("LTRIM", 4, Write | Brief, KeySpecs.One(1, ReadWrite | Delete), LTrim,
-            new("1.0.0", "O(N) where N is the number of elements to be removed by the operation.", "Removes elements from both ends of a list.", "key start:integer stop:integer")),
+            new("1.0.0", "O(N) where N is the number of elements to be removed by the operation.", "Removes the elements of a list that are outside a range of indexes.", "key start:integer stop:integer")),
         new("LPOS", -3, CommandFlags.ReadOnly, KeySpecs.One(1, KeyFlags.ReadOnly | Access), ListPositions.LPos,
-            new("6.0.6", "O(N) where N is the number of elements in the list, for the average case. When searching for elements near the head or the tail of the list, or when the MAXLEN option is provided, the command may run in constant time.", "Returns the indexes of elements in a list.", "key element [RANK rank:integer] [COUNT num-matches:integer] [MAXLEN len:integer]")),
+            new("6.0.6", "O(N) where N is the number of elements in the list, for the average case. When searching for elements near the head or the tail of the list, or when the MAXLEN option is provided, the command may run in constant time.", "Returns the indexes of matching elements in a list.", "key element [RANK rank:integer] [COUNT num-matches:integer] [MAXLEN len:integer]")),
         new("LMOVE", 5, Write | DenyOom, ListMoves.SourceAndDestination, ListMoves.LMove,
-            new("6.2.0", "O(1)", "Moves an element from an end of a list to an end of another.", "source:key destination:key wherefrom:<LEFT | RIGHT> whereto:<LEFT | RIGHT>")),
+            new("6.2.0", "O(1)", "Pops an element from either end of a list, pushes it to either end of another list and returns it.", "source:key destination:key wherefrom:<LEFT | RIGHT> whereto:<LEFT | RIGHT>")),
         new("RPOPLPUSH", 3, Write | DenyOom, ListMoves.SourceAndDestination, ListMoves.RPopLPush,
-            new("1.2.0", "O(1)", "Moves the last element of a list to the front of another.", "source:key destination:key") { DeprecatedSince = "6.2.0", ReplacedBy = "`LMOVE` with the `RIGHT` and `LEFT` arguments" }),
+            new("1.2.0", "O(1)", "Pops the last element of a list, pushes it to the head of another list and returns it.", "source:key destination:key") { DeprecatedSince = "6.2.0", ReplacedBy = "`LMOVE` with the `RIGHT` and `LEFT` arguments" }),
         new("LMPOP", -4, Write, [new KeySpec(2, -1, 1, ReadWrite | Access | Delete, CountAt: 1)], ListMoves.LMPop,
-            new("7.0.0", "O(N+M) where N is the number of provided keys and M is the number of elements returned.", "Takes elements from the first of several lists that has any.", "numkeys key [key ...] where:<LEFT | RIGHT> [COUNT count]")),
+            new("7.0.0", "O(N+M) where N is the number of provided keys and M is the number of elements returned.", "Removes and returns elements of the first of several lists that is not empty.", "numkeys key [key ...] where:<LEFT | RIGHT> [COUNT count]")),
     ]);
 
     // LPUSH key element [element ...]
@@ -67,15 +67,13 @@ internal static class ListCommands
 
     private static void Push(ref CommandContext cmd, bool last, bool creates)
     {
-        Entry entry = cmd.FindToWrite(1);
-        if (!cmd.IsTypeOrReply(entry, DataType.List)) return;
-        if (!entry.Exists && !creates)
+        if (!cmd.OpenToWriteListOrReply(1, out ListValue list, createIfMissing: creates)) return;
+        if (!creates && list.Count == 0)
         {
             cmd.Reply.Integer(0);
             return;
         }
 
-        ListValue list = entry.Exists ? cmd.ListOf(entry) : cmd.NewList(1);
         long bytes = 0;
         for (int i = 2; i < cmd.Count; i++) bytes += cmd[i].Length;
         list.PrepareFor(bytes, cmd.Count - 2);
@@ -85,7 +83,7 @@ internal static class ListCommands
             else list.PushFirst(cmd[i]);
         }
 
-        cmd.Changed(cmd.Count - 2);
+        cmd.Changed(1, last ? KeyEvent.RPush : KeyEvent.LPush, cmd.Count - 2);
         cmd.Reply.Integer(list.Count);
     }
 
@@ -106,7 +104,7 @@ internal static class ListCommands
         long count = 1;
         bool hasCount = cmd.Count == 3;
         if (hasCount && !cmd.TryCountOrReply(2, out count)) return;
-        if (!cmd.TryWriteListOrReply(1, out ListValue list)) return;
+        if (!cmd.OpenToWriteListOrReply(1, out ListValue list)) return;
         if (list.Count == 0)
         {
             if (hasCount) cmd.Reply.NullArray();
@@ -114,41 +112,46 @@ internal static class ListCommands
             return;
         }
 
-        if (hasCount) PopSeveral(ref cmd, ref list, count, last);
-        else PopOne(ref cmd, ref list, last);
+        if (hasCount) PopSeveral(ref cmd, 1, ref list, count, last);
+        else TryPopOne(ref cmd, 1, ref list, last);
     }
 
-    /// <summary>Takes the first or last element of a list that has one, and replies it.</summary>
-    internal static void PopOne(ref CommandContext cmd, ref ListValue list, bool last)
+    /// <summary>Pops the first or last element of a list, which is not empty, and replies it. Returns false if the reply is too large.</summary>
+    internal static bool TryPopOne(ref CommandContext cmd, int key, ref ListValue list, bool last)
     {
         Span<byte> digits = stackalloc byte[ListValue.DigitsMax];
         cmd.Reply.Bulk(list.ReadEnd(last, digits));
+        if (cmd.Reply.Overflowed) return false;
         list.Remove(last ? list.Count - 1 : 0, 1);
-        cmd.Changed();
+        cmd.Changed(key, last ? KeyEvent.RPop : KeyEvent.LPop);
+        return true;
     }
 
-    /// <summary>Takes at most so many elements from an end of a list, and replies them as an array.</summary>
-    internal static void PopSeveral(ref CommandContext cmd, ref ListValue list, long most, bool last)
+    /// <summary>Pops up to <paramref name="countMax"/> elements from an end of a list, which is not empty, and replies them as an array.</summary>
+    /// <returns>The number of elements.</returns>
+    internal static long PopSeveral(ref CommandContext cmd, int key, ref ListValue list, long countMax, bool last)
     {
         long length = list.Count;
-        long count = Math.Min(most, length);
+        long count = Math.Min(countMax, length);
         cmd.Reply.Array((int)count);
         ReplyElements(cmd, list.Read(last ? length - 1 : 0, count, backwards: last));
+        if (count == 0 || cmd.Reply.Overflowed) return 0;
         list.Remove(last ? length - count : 0, count);
-        cmd.Changed(count);
+        cmd.Changed(key, last ? KeyEvent.RPop : KeyEvent.LPop, count);
+        return count;
     }
 
     // LLEN key
     private static void LLen(ref CommandContext cmd)
     {
-        if (cmd.TryReadListOrReply(1, out ListValue list)) cmd.Reply.Integer(list.Count);
+        if (cmd.OpenToReadListOrReply(1, out ListValue list)) cmd.Reply.Integer(list.Count);
     }
 
     // LRANGE key start stop
     private static void LRange(ref CommandContext cmd)
     {
         if (!cmd.TryIntegerOrReply(2, out long start) || !cmd.TryIntegerOrReply(3, out long stop)) return;
-        if (!cmd.TryReadListOrReply(1, out ListValue list)) return;
+        if (!cmd.OpenToReadListOrReply(1, out ListValue list)) return;
         long count = Narrow(ref start, stop, list.Count);
         cmd.Reply.Array((int)count);
         ReplyElements(cmd, list.Read(start, count));
@@ -157,11 +160,11 @@ internal static class ListCommands
     // LINDEX key index
     private static void LIndex(ref CommandContext cmd)
     {
-        if (!cmd.TryReadListOrReply(1, out ListValue list)) return;
+        if (!cmd.OpenToReadListOrReply(1, out ListValue list)) return;
         long count = list.Count;
         if (count == 0)
         {
-            cmd.Reply.Null(); // whatever the index is
+            cmd.Reply.Null(); // even if the index is invalid
             return;
         }
 
@@ -179,7 +182,7 @@ internal static class ListCommands
     // LSET key index element
     private static void LSet(ref CommandContext cmd)
     {
-        if (!cmd.TryWriteListOrReply(1, out ListValue list)) return;
+        if (!cmd.OpenToWriteListOrReply(1, out ListValue list)) return;
         long count = list.Count;
         if (count == 0)
         {
@@ -197,7 +200,7 @@ internal static class ListCommands
 
         list.PrepareFor(cmd[3].Length, 1);
         list.Replace(index, cmd[3]);
-        cmd.Changed();
+        cmd.Changed(1, KeyEvent.LSet);
         cmd.Reply.Ok();
     }
 
@@ -212,7 +215,7 @@ internal static class ListCommands
             return;
         }
 
-        if (!cmd.TryWriteListOrReply(1, out ListValue list)) return;
+        if (!cmd.OpenToWriteListOrReply(1, out ListValue list)) return;
         if (list.Count == 0)
         {
             cmd.Reply.Integer(0);
@@ -228,7 +231,7 @@ internal static class ListCommands
 
         list.PrepareFor(cmd[4].Length, 1);
         list.Insert(after ? index + 1 : index, cmd[4]);
-        cmd.Changed();
+        cmd.Changed(1, KeyEvent.LInsert);
         cmd.Reply.Integer(list.Count);
     }
 
@@ -236,11 +239,11 @@ internal static class ListCommands
     private static void LRem(ref CommandContext cmd)
     {
         if (!cmd.TryIntegerOrReply(2, out long count)) return;
-        if (!cmd.TryWriteListOrReply(1, out ListValue list)) return;
+        if (!cmd.OpenToWriteListOrReply(1, out ListValue list)) return;
         bool backwards = count < 0;
-        long most = count is 0 or long.MinValue ? long.MaxValue : Math.Abs(count);
-        long removed = list.Count == 0 ? 0 : list.RemoveEqual(cmd[3], most, backwards);
-        if (removed > 0) cmd.Changed(removed);
+        long countMax = count is 0 or long.MinValue ? long.MaxValue : Math.Abs(count);
+        long removed = list.Count == 0 ? 0 : list.RemoveEqual(cmd[3], countMax, backwards);
+        if (removed > 0) cmd.Changed(1, KeyEvent.LRem, removed);
         cmd.Reply.Integer(removed);
     }
 
@@ -248,7 +251,7 @@ internal static class ListCommands
     private static void LTrim(ref CommandContext cmd)
     {
         if (!cmd.TryIntegerOrReply(2, out long start) || !cmd.TryIntegerOrReply(3, out long stop)) return;
-        if (!cmd.TryWriteListOrReply(1, out ListValue list)) return;
+        if (!cmd.OpenToWriteListOrReply(1, out ListValue list)) return;
         long count = list.Count;
         if (count > 0)
         {
@@ -256,7 +259,10 @@ internal static class ListCommands
             if (kept == 0) start = count;
             list.Remove(start + kept, count - start - kept);
             list.Remove(0, start);
-            if (kept < count) cmd.Changed(count - kept);
+
+            // As in Redis, a range that keeps every element is an event but not a change.
+            cmd.Changed(1, KeyEvent.LTrim, count - kept);
+            if (kept == count) cmd.ReplaceEffect();
         }
 
         cmd.Reply.Ok();
@@ -267,7 +273,7 @@ internal static class ListCommands
         while (elements.MoveNext()) cmd.Reply.Bulk(elements.Current);
     }
 
-    // The elements from one index to another, both counted from the end where they are negative: how many, and from where.
+    // Resolves a range of indexes, of which negative ones count from the end. Returns the number of elements from start on.
     private static long Narrow(ref long start, long stop, long count)
     {
         if (start < 0) start = Math.Max(0, start + count);

@@ -1,4 +1,5 @@
 using RedKite.Protocol;
+using RedKite.Server.Changes;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
@@ -8,8 +9,8 @@ using static RedKite.Server.Model.KeyFlags;
 namespace RedKite.Server.Commands.Lists;
 
 /// <summary>
-/// What takes elements from one of several lists or hands one over to another list: LMOVE, RPOPLPUSH, LMPOP. The cores
-/// serve the commands that wait for elements as well.
+/// Commands that move an element between lists or pop elements of the first nonempty list: LMOVE, RPOPLPUSH, LMPOP. The commands
+/// that block share their implementation.
 /// </summary>
 internal static class ListMoves
 {
@@ -39,7 +40,7 @@ internal static class ListMoves
         if (!TryPopFirst(ref cmd, request)) cmd.Reply.NullArray();
     }
 
-    /// <summary>Reads from which end to which, from argument 3 on.</summary>
+    /// <summary>Parses from which end to which end to move, from argument 3 on.</summary>
     internal static bool TryEndsOrReply(scoped in CommandContext cmd, out bool fromLast, out bool toLast)
     {
         var options = new OptionReader(cmd, first: 3);
@@ -50,8 +51,8 @@ internal static class ListMoves
     }
 
     /// <summary>
-    /// Moves an element from the list of argument 1 to that of argument 2, and replies it, or WRONGTYPE; false when the
-    /// source has none: nothing was replied.
+    /// Moves an element from the list of argument 1 to the list of argument 2 and replies it, or WRONGTYPE. Returns false if there is
+    /// no source; then nothing is replied.
     /// </summary>
     internal static bool TryMove(ref CommandContext cmd, bool fromLast, bool toLast)
     {
@@ -72,33 +73,40 @@ internal static class ListMoves
         if (reply.Overflowed) return true; // the client is closed
         element = reply.WrittenFrom(start)[^(length + 2)..^2];
 
-        // In one list it goes from end to end, and the list must not lose its key on the way.
+        // Within one list, the list must not lose its key between the pop and the push.
         bool isOneList = cmd[1].SequenceEqual(cmd[2]);
         if (isOneList)
         {
-            if (from.Count > 1) from.Remove(fromLast ? from.Count - 1 : 0, 1);
-            else return MovedAlone(cmd);
-            Push(ref from, element, toLast);
+            // A single element moves to where it is, which counts as a change.
+            if (from.Count > 1)
+            {
+                from.Remove(fromLast ? from.Count - 1 : 0, 1);
+                Push(ref from, element, toLast);
+            }
         }
         else
         {
             from.Remove(fromLast ? from.Count - 1 : 0, 1);
             destination = cmd.Peek(2);
-            ListValue to = destination.Exists ? cmd.ListOf(destination) : cmd.NewList(2);
+            ListValue to = destination.Exists ? cmd.ListOf(destination) : cmd.CreateList(2);
             Push(ref to, element, toLast);
         }
 
-        cmd.Changed();
+        cmd.Changed(2, toLast ? KeyEvent.RPush : KeyEvent.LPush, count: 0);
+        cmd.Changed(1, fromLast ? KeyEvent.RPop : KeyEvent.LPop);
+
+        // For the commands that block: a replica must not.
+        if (cmd.IsObserved) cmd.Effect("LMOVE"u8, 5).Argument(cmd[1]).Argument(cmd[2]).Argument(fromLast ? "RIGHT"u8 : "LEFT"u8).Argument(toLast ? "RIGHT"u8 : "LEFT"u8);
         return true;
     }
 
-    /// <summary>Reads LMPOP's arguments from the number of keys on.</summary>
+    /// <summary>Parses LMPOP's arguments from the number of keys on.</summary>
     internal static bool TryKeysOrReply(scoped in CommandContext cmd, int countAt, out PopRequest request)
     {
-        request = new PopRequest { FirstKey = countAt + 1, Most = 1 };
+        request = new PopRequest { FirstKey = countAt + 1, CountMax = 1 };
         if (!TryAboveZeroOrReply(cmd, countAt, "ERR numkeys should be greater than 0"u8, out long keys)) return false;
 
-        // Behind the keys there is at least one more argument.
+        // At least one argument follows the keys.
         if (keys >= cmd.Count - request.FirstKey) return SyntaxError(cmd);
         request.Keys = (int)keys;
         var options = new OptionReader(cmd, request.FirstKey + request.Keys);
@@ -108,15 +116,15 @@ internal static class ListMoves
         {
             if (hasCount || !options.TakeWithValue("COUNT"u8, out int value)) return SyntaxError(cmd);
             hasCount = true;
-            if (!TryAboveZeroOrReply(cmd, value, "ERR count should be greater than 0"u8, out request.Most)) return false;
+            if (!TryAboveZeroOrReply(cmd, value, "ERR count should be greater than 0"u8, out request.CountMax)) return false;
         }
 
         return true;
     }
 
     /// <summary>
-    /// Takes elements from the first key that has a list, and replies its name and them, or WRONGTYPE; false when there is
-    /// none: nothing was replied.
+    /// Pops elements from the first list that exists and replies its key and the elements, or WRONGTYPE. Returns false if there is
+    /// no list; then nothing is replied.
     /// </summary>
     internal static bool TryPopFirst(ref CommandContext cmd, in PopRequest request)
     {
@@ -124,12 +132,13 @@ internal static class ListMoves
         {
             Entry entry = cmd.FindToWrite(key);
             if (!entry.Exists) continue;
-            if (entry.Type != DataType.List && cmd.IsServed) continue; // another type came while it waited for this key
+            if (entry.Type != DataType.List && cmd.IsServed) continue; // the key got another type while the client was blocked
             if (!cmd.IsTypeOrReply(entry, DataType.List)) return true;
             ListValue list = cmd.ListOf(entry);
             cmd.Reply.Array(2);
             cmd.Reply.Bulk(cmd[key]);
-            ListCommands.PopSeveral(ref cmd, ref list, request.Most, request.Last);
+            long count = ListCommands.PopSeveral(ref cmd, key, ref list, request.CountMax, request.Last);
+            if (count > 0 && cmd.IsObserved) cmd.Effect(request.Last ? "RPOP"u8 : "LPOP"u8, 3).Argument(cmd[key]).Argument(count);
             return true;
         }
 
@@ -141,13 +150,6 @@ internal static class ListMoves
         list.PrepareFor(element.Length, 1);
         if (last) list.PushLast(element);
         else list.PushFirst(element);
-    }
-
-    // The only element of a list goes from one end to the other: the list stays as it is, and counts as changed.
-    private static bool MovedAlone(scoped in CommandContext cmd)
-    {
-        cmd.Changed();
-        return true;
     }
 
     private static bool TryTakeEnd(ref OptionReader options, out bool last)
@@ -169,12 +171,12 @@ internal static class ListMoves
         return false;
     }
 
-    /// <summary>What LMPOP and BLMPOP ask for.</summary>
+    /// <summary>The request of LMPOP and BLMPOP.</summary>
     internal struct PopRequest
     {
         internal int FirstKey;
         internal int Keys;
         internal bool Last;
-        internal long Most;
+        internal long CountMax;
     }
 }

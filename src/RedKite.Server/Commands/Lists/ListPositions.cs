@@ -5,14 +5,14 @@ using RedKite.Store.Values.Lists;
 
 namespace RedKite.Server.Commands.Lists;
 
-/// <summary>LPOS: where in a list an element is.</summary>
+/// <summary>LPOS: the indexes of an element in a list.</summary>
 internal static class ListPositions
 {
     // LPOS key element [RANK rank] [COUNT num-matches] [MAXLEN len]
     internal static void LPos(ref CommandContext cmd)
     {
-        if (!TryOptionsOrReply(cmd, out long rank, out long most, out bool hasCount, out long lengthMax)) return;
-        if (!cmd.TryReadListOrReply(1, out ListValue list)) return;
+        if (!TryOptionsOrReply(cmd, out long rank, out long countMax, out bool hasCount, out long lengthMax)) return;
+        if (!cmd.OpenToReadListOrReply(1, out ListValue list)) return;
 
         long length = list.Count;
         bool backwards = rank < 0;
@@ -24,7 +24,7 @@ internal static class ListPositions
         long start = reply.Length;
         long found = 0;
         long index = -1;
-        while (found < most && elements.MoveTo(needle) is > 0 and long passed)
+        while (found < countMax && elements.MoveTo(needle) is > 0 and long passed)
         {
             index += passed;
             if (skipped > 0)
@@ -49,9 +49,9 @@ internal static class ListPositions
         }
     }
 
-    private static bool TryOptionsOrReply(scoped in CommandContext cmd, out long rank, out long most, out bool hasCount, out long lengthMax)
+    private static bool TryOptionsOrReply(scoped in CommandContext cmd, out long rank, out long countMax, out bool hasCount, out long lengthMax)
     {
-        rank = most = 1;
+        rank = countMax = 1;
         lengthMax = 0;
         hasCount = false;
         var options = new OptionReader(cmd, first: 3);
@@ -67,9 +67,9 @@ internal static class ListPositions
 
             if (options.TakeWithValue("COUNT"u8, out value))
             {
-                if (!cmd.TryCountOrReply(value, "ERR COUNT can't be negative"u8, out most)) return false;
+                if (!cmd.TryCountOrReply(value, "ERR COUNT can't be negative"u8, out countMax)) return false;
                 hasCount = true;
-                if (most == 0) most = long.MaxValue;
+                if (countMax == 0) countMax = long.MaxValue;
             }
             else if (options.TakeWithValue("MAXLEN"u8, out value))
             {

@@ -12,18 +12,18 @@ internal static class ServerCommands
 {
     internal static readonly CommandFamily KeyspaceFamily = new("server", "keyspace",
     [
-        new("DBSIZE", 1, CommandFlags.ReadOnly | Fast, KeySpecs.None, DbSize, new("1.0.0", "O(1)", "Returns how many keys the selected database has.")) { Tips = ["request_policy:all_shards", "response_policy:agg_sum"] },
-        new("FLUSHALL", -1, Write | AllStripes, KeySpecs.None, FlushAll, new("1.0.0", "O(N) where N is the total number of keys in all databases", "Removes every key of every database.", "async:[ASYNC@4.0.0 | SYNC@6.2.0]")) { Categories = AclCategory.Dangerous, Tips = ["request_policy:all_shards", "response_policy:all_succeeded"] },
-        new("FLUSHDB", -1, Write | AllStripes, KeySpecs.None, FlushDb, new("1.0.0", "O(N) where N is the number of keys in the selected database", "Removes every key of the selected database.", "async:[ASYNC@4.0.0 | SYNC@6.2.0]")) { Categories = AclCategory.Dangerous, Tips = ["request_policy:all_shards", "response_policy:all_succeeded"] },
-        new("SWAPDB", 3, Write | Fast | AllStripes, KeySpecs.None, SwapDb, new("4.0.0", "O(N) where N is the count of clients watching or blocking on keys from both databases.", "Exchanges the contents of two databases.", "index1 index2")) { Categories = AclCategory.Dangerous },
+        new("DBSIZE", 1, CommandFlags.ReadOnly | Fast, KeySpecs.None, DbSize, new("1.0.0", "O(1)", "Returns the number of keys in the selected database.")) { Tips = ["request_policy:all_shards", "response_policy:agg_sum"] },
+        new("FLUSHALL", -1, Write | AllStripes, KeySpecs.None, FlushAll, new("1.0.0", "O(N) where N is the total number of keys in all databases", "Removes all keys from all databases.", "async:[ASYNC@4.0.0 | SYNC@6.2.0]")) { Categories = AclCategory.Dangerous, Tips = ["request_policy:all_shards", "response_policy:all_succeeded"] },
+        new("FLUSHDB", -1, Write | AllStripes, KeySpecs.None, FlushDb, new("1.0.0", "O(N) where N is the number of keys in the selected database", "Removes all keys from the selected database.", "async:[ASYNC@4.0.0 | SYNC@6.2.0]")) { Categories = AclCategory.Dangerous, Tips = ["request_policy:all_shards", "response_policy:all_succeeded"] },
+        new("SWAPDB", 3, Write | Fast | AllStripes, KeySpecs.None, SwapDb, new("4.0.0", "O(N) where N is the count of clients watching or blocking on keys from both databases.", "Swaps two databases.", "index1 index2")) { Categories = AclCategory.Dangerous },
     ]);
 
     internal static readonly CommandFamily Family = new("server", "",
     [
-        new("INFO", -1, Loading | Stale, KeySpecs.None, Info, new("1.0.0", "O(1)", "Returns figures about the server, by sections.", "[section ...]")) { Categories = AclCategory.Dangerous, Tips = ["nondeterministic_output", "request_policy:all_shards", "response_policy:special"] },
-        new("LOLWUT", -1, CommandFlags.ReadOnly | Fast, KeySpecs.None, LolWut, new("5.0.0", "", "Draws a picture and tells the version.", "[VERSION version]")),
-        new("SHUTDOWN", -1, Admin | NoScript | Loading | Stale | NoMulti | AllowBusy, KeySpecs.None, Shutdown, new("1.0.0", "O(N) when saving, where N is the total number of keys in all databases when saving data, otherwise O(1)", "Ends the server.", "[NOSAVE | SAVE] [NOW]@7.0.0 [FORCE]@7.0.0 [ABORT]@7.0.0")),
-        new("TIME", 1, Loading | Stale | Fast, KeySpecs.None, Time, new("2.6.0", "O(1)", "Returns the server's time.")) { Tips = ["nondeterministic_output"] },
+        new("INFO", -1, Loading | Stale, KeySpecs.None, Info, new("1.0.0", "O(1)", "Returns information and statistics about the server.", "[section ...]")) { Categories = AclCategory.Dangerous, Tips = ["nondeterministic_output", "request_policy:all_shards", "response_policy:special"] },
+        new("LOLWUT", -1, CommandFlags.ReadOnly | Fast, KeySpecs.None, LolWut, new("5.0.0", "", "Displays computer art and the version.", "[VERSION version]")),
+        new("SHUTDOWN", -1, Admin | NoScript | Loading | Stale | NoMulti | AllowBusy, KeySpecs.None, Shutdown, new("1.0.0", "O(N) when saving, where N is the total number of keys in all databases when saving data, otherwise O(1)", "Shuts down the server.", "[NOSAVE | SAVE] [NOW]@7.0.0 [FORCE]@7.0.0 [ABORT]@7.0.0")),
+        new("TIME", 1, Loading | Stale | Fast, KeySpecs.None, Time, new("2.6.0", "O(1)", "Returns the server's time: Unix seconds and microseconds.")) { Tips = ["nondeterministic_output"] },
     ]);
 
     // DBSIZE
@@ -45,7 +45,7 @@ internal static class ServerCommands
         cmd.Reply.Ok();
     }
 
-    // Both modes alike set the tables aside, which takes no time, and free them in slices within moments.
+    // In both modes the tables are detached at once and freed in slices soon after.
     private static bool IsFlushModeOrReply(scoped in CommandContext cmd)
     {
         if (cmd.Count == 1 || (cmd.Count == 2 && (cmd.Is(1, "ASYNC"u8) || cmd.Is(1, "SYNC"u8)))) return true;
@@ -55,7 +55,7 @@ internal static class ServerCommands
 
     private static void Flush(scoped in CommandContext cmd, Database database)
     {
-        cmd.Changed(database.Count);
+        cmd.ChangedDatabase(database, database.Count);
         database.Clear();
         cmd.Server.Waiting.TouchAll(database);
     }
@@ -85,7 +85,8 @@ internal static class ServerCommands
         if (first != second) databases[first].SwapWith(databases[second]);
         cmd.Server.Waiting.TouchAll(databases[first]);
         cmd.Server.Waiting.TouchAll(databases[second]);
-        cmd.Changed();
+        cmd.ChangedDatabase(databases[first]);
+        if (first != second) cmd.ChangedDatabase(databases[second], count: 0);
         cmd.Reply.Ok();
     }
 
@@ -139,7 +140,7 @@ internal static class ServerCommands
 
         if (abort)
         {
-            // A shutdown never waits for anything here, so there is none to call off.
+            // A shutdown never waits, so there is none to abort.
             cmd.Reply.Error("ERR No shutdown in progress."u8);
             return;
         }
@@ -151,7 +152,7 @@ internal static class ServerCommands
             return;
         }
 
-        // No reply: the client sees its connection end.
+        // There is no reply: the connection is closed.
         cmd.Server.Log.Warning("User requested shutdown...");
         cmd.Session.CloseAfterReply();
         _ = cmd.Server.StopAsync();

@@ -1,5 +1,6 @@
 using RedKite.Protocol;
 using RedKite.Server.Acl;
+using RedKite.Server.Changes;
 using RedKite.Server.Commands.Lists;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
@@ -10,9 +11,9 @@ using static RedKite.Server.Model.KeyFlags;
 namespace RedKite.Server.Commands.Sorting;
 
 /// <summary>
-/// SORT and SORT_RO. The table is their single declaration and this file's contents. The elements are copied and sorted
-/// apart (<see cref="SortElements"/>). A request that looks keys up by patterns has every stripe locked, as nothing tells
-/// which keys those are; without patterns only its own keys' stripes are.
+/// SORT and SORT_RO. The table is their single declaration and this file's contents. The elements are copied and then sorted
+/// (<see cref="SortElements"/>). A request with patterns has all stripes locked, because the elements determine the keys; a request
+/// without patterns locks only the stripes of its own keys.
 /// </summary>
 internal static class SortCommands
 {
@@ -22,15 +23,15 @@ internal static class SortCommands
     private const AclCategory Types = AclCategory.Set | AclCategory.SortedSet | AclCategory.List | AclCategory.Dangerous;
 
     private static readonly KeySpec Source = new(1, 1, 1, KeyFlags.ReadOnly | Access);
-    private static readonly KeySpec Patterns = new(0, 0, 0, KeyFlags.ReadOnly | Access, Notes: "keys of BY's and GET's patterns: which ones, only the elements tell") { IsUnknown = true };
-    private static readonly KeySpec Destination = new(1, 1, 1, Overwrite | Update, Notes: "behind STORE, which may be anywhere among the options") { IsUnknown = true, Keyword = "STORE", FindsKeyword = SortOptions.FindStore };
+    private static readonly KeySpec Patterns = new(0, 0, 0, KeyFlags.ReadOnly | Access, Notes: "keys of the BY and GET patterns, which the elements determine") { IsUnknown = true };
+    private static readonly KeySpec Destination = new(1, 1, 1, Overwrite | Update, Notes: "follows STORE, which may be anywhere among the options") { IsUnknown = true, Keyword = "STORE", FindsKeyword = SortOptions.FindStore };
 
     internal static readonly CommandFamily Family = new("generic", "",
     [
         new("SORT", -2, Write | DenyOom, [Source, Patterns, Destination], Sort,
-            new("1.0.0", Complexity, "Sorts a list's, set's or sorted set's elements, by other keys if wished, and replies or stores them.", SortSyntax)) { Categories = Types, NeedsAllStripes = SortOptions.UsesPatterns },
+            new("1.0.0", Complexity, "Sorts the elements of a list, set or sorted set, optionally by external keys, and returns or stores them.", SortSyntax)) { Categories = Types, NeedsAllStripes = SortOptions.UsesPatterns },
         new("SORT_RO", -2, CommandFlags.ReadOnly, [Source, Patterns], SortReadOnly,
-            new("7.0.0", Complexity, "Sorts a list's, set's or sorted set's elements, by other keys if wished, and replies them.", ReadSyntax)) { Categories = Types, NeedsAllStripes = SortOptions.UsesPatterns },
+            new("7.0.0", Complexity, "Sorts the elements of a list, set or sorted set, optionally by external keys, and returns them.", ReadSyntax)) { Categories = Types, NeedsAllStripes = SortOptions.UsesPatterns },
     ]);
 
     // SORT key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC | DESC] [ALPHA] [STORE destination]
@@ -45,25 +46,49 @@ internal static class SortCommands
         Entry entry = cmd.Find(1);
         if (!SortSource.IsSortableOrReply(cmd, entry)) return;
 
-        // What is stored must not be left to chance.
-        if (options.KeepsOrder && options.Store > 0 && SortSource.IsUnordered(entry)) options.OrderByText();
-        using var elements = new SortElements();
-        bool isSorted = SortSource.IsSorted(entry, options);
-        SortSource.Collect(cmd, entry, options, elements);
-        if (isSorted)
+        long count = SortSource.Count(cmd, entry);
+        if (count > SortElements.CountMax || SortElements.Range(options, count).Count * Math.Max(1, options.Gets) > SortElements.CountMax)
         {
-            if (!elements.TryWeigh(cmd, options))
-            {
-                cmd.Reply.Error("ERR One or more scores can't be converted into double"u8);
-                return;
-            }
-
-            elements.Sort(options);
-            elements.Narrow(options);
+            cmd.Reply.Error("ERR value is out of range, too many elements to sort"u8);
+            return;
         }
 
-        if (options.Store > 0) Store(ref cmd, options, elements);
+        // A stored result must not depend on the internal order of a set.
+        if (options.KeepsOrder && options.Store > 0 && SortSource.IsUnordered(entry)) options.OrderByText();
+        using var text = new SortText();
+        using var elements = new SortElements(text);
+        using SortElements? values = options.Store > 0 && options.Gets > 0 ? new SortElements(text) : null;
+        try
+        {
+            if (!TrySortOrReply(cmd, entry, options, elements)) return;
+            if (values is not null) CollectValues(cmd, options, elements, values);
+        }
+        catch (OutOfMemoryException)
+        {
+            // Nothing has changed yet.
+            cmd.Reply.Error("ERR Insufficient memory, failed allocating transient memory for SORT"u8);
+            return;
+        }
+
+        if (options.Store > 0) Store(cmd, options.Store, values ?? elements);
         else Reply(cmd, options, elements);
+    }
+
+    private static bool TrySortOrReply(scoped in CommandContext cmd, Entry entry, in SortOptions options, SortElements elements)
+    {
+        bool isSorted = SortSource.IsSorted(entry, options);
+        bool isUnordered = SortSource.IsUnordered(entry);
+        SortSource.Collect(cmd, entry, options, elements);
+        if (!isSorted) return true;
+        if (!elements.TryWeigh(cmd, options))
+        {
+            cmd.Reply.Error("ERR One or more scores can't be converted into double"u8);
+            return false;
+        }
+
+        elements.Sort(options, isUnordered);
+        elements.Narrow(options);
+        return true;
     }
 
     private static void Reply(scoped in CommandContext cmd, in SortOptions options, SortElements elements)
@@ -83,45 +108,45 @@ internal static class SortCommands
         }
     }
 
-    private static void Store(ref CommandContext cmd, in SortOptions options, SortElements elements)
+    private static void Store(scoped in CommandContext cmd, int key, SortElements stored)
     {
-        // All is looked up before the destination changes, which may be one of the keys.
-        int count = elements.Count * Math.Max(1, options.Gets);
-        using var values = options.Gets == 0 ? null : Values(cmd, options, elements);
-        Entry existing = cmd.Peek(options.Store);
+        Entry existing = cmd.Peek(key);
         if (existing.Exists) cmd.Database.Unlink(existing, UnlinkReason.Deleted);
-        if (count > 0)
+        if (stored.Count > 0)
         {
-            SortElements stored = values ?? elements;
-            ListValue list = cmd.NewList(options.Store);
+            ListValue list = cmd.CreateList(key);
             long bytes = 0;
             for (int i = 0; i < stored.Count; i++) bytes += stored[i].Length;
             list.PrepareFor(bytes, stored.Count);
             for (int i = 0; i < stored.Count; i++) list.PushLast(stored[i]);
-            cmd.Changed(count);
+            cmd.Changed(key, KeyEvent.SortStore, stored.Count);
         }
         else if (existing.Exists)
         {
-            cmd.Changed();
+            cmd.Changed(key, KeyEvent.Del);
         }
 
-        cmd.Reply.Integer(count);
+        cmd.Reply.Integer(stored.Count);
     }
 
-    // What is not found is stored as an empty string.
-    private static SortElements Values(scoped in CommandContext cmd, in SortOptions options, SortElements elements)
+    // All values are looked up before the destination changes, which may be one of the keys. A missing value is stored as an empty string.
+    private static void CollectValues(scoped in CommandContext cmd, in SortOptions options, SortElements elements, SortElements values)
     {
-        var values = new SortElements();
         for (int i = 0; i < elements.Count; i++)
         {
             int position = 0;
             for (int get = 0; get < options.Gets; get++)
             {
-                SortPattern.TryFind(cmd, SortOptions.NextGet(cmd, ref position), elements[i], out ReadOnlySpan<byte> value);
+                int pattern = SortOptions.NextGet(cmd, ref position);
+                if (SortPattern.IsElement(cmd[pattern]))
+                {
+                    values.Add(elements.SliceOf(i));
+                    continue;
+                }
+
+                SortPattern.TryFind(cmd, pattern, elements[i], out ReadOnlySpan<byte> value);
                 values.Add(value);
             }
         }
-
-        return values;
     }
 }

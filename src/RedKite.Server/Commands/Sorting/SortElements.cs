@@ -3,30 +3,38 @@ using RedKite.Server.Model;
 
 namespace RedKite.Server.Commands.Sorting;
 
-/// <summary>
-/// Copies of the elements that SORT sorts, with what each is sorted by. The text of all is in one buffer, so that a
-/// million elements are three objects.
-/// </summary>
+/// <summary>Copies of the elements that SORT sorts, with what each is sorted by. Their bytes are in a <see cref="SortText"/>.</summary>
 internal sealed class SortElements : IDisposable, IComparer<SortElements.Sortable>
 {
-    private const int ItemsMin = 64;
-    private const int TextBytesMin = 1024;
+    /// <summary>The maximum number of elements that SORT can sort, reply or store.</summary>
+    internal const int CountMax = 1 << 30;
 
+    private const int ItemsMin = 64;
+
+    private readonly SortText _text;
     private Sortable[] _items = ArrayPool<Sortable>.Shared.Rent(ItemsMin);
-    private byte[] _text = ArrayPool<byte>.Shared.Rent(TextBytesMin);
-    private int _textBytes;
     private int _first;
     private bool _byText;
     private bool _byOtherKeys;
     private bool _descending;
-    private bool _untilZero;
+    private bool _stores;
+    private bool _isUnordered;
+
+    /// <param name="text">Where the elements' bytes are kept; several may share it.</param>
+    internal SortElements(SortText text) => _text = text;
 
     internal int Count { get; private set; }
 
-    internal ReadOnlySpan<byte> this[int index] => Text(_items[_first + index].Element);
+    internal ReadOnlySpan<byte> this[int index] => _text[SliceOf(index)];
 
-    /// <summary>Adds an element behind the others.</summary>
-    internal void Add(ReadOnlySpan<byte> element)
+    /// <summary>An element's bytes in the text.</summary>
+    internal SortSlice SliceOf(int index) => _items[_first + index].Element;
+
+    /// <summary>Adds a copy of an element behind the others.</summary>
+    internal void Add(ReadOnlySpan<byte> element) => Add(_text.Add(element));
+
+    /// <summary>Adds an element whose bytes are in the text.</summary>
+    internal void Add(SortSlice element)
     {
         if (Count == _items.Length)
         {
@@ -36,11 +44,11 @@ internal sealed class SortElements : IDisposable, IComparer<SortElements.Sortabl
             _items = more;
         }
 
-        _items[Count] = new Sortable { Element = Keep(element), Index = Count };
+        _items[Count] = new Sortable { Element = element, Index = Count };
         Count++;
     }
 
-    /// <summary>Finds out what each element is sorted by; false when one that is to be a number is none.</summary>
+    /// <summary>Looks up what each element is sorted by. Returns false if that must be a number and is not.</summary>
     internal bool TryWeigh(scoped in CommandContext cmd, in SortOptions options)
     {
         _byText = options.IsAlpha;
@@ -49,24 +57,27 @@ internal sealed class SortElements : IDisposable, IComparer<SortElements.Sortabl
         for (int i = 0; i < Count; i++)
         {
             ref Sortable item = ref _items[i];
-            ReadOnlySpan<byte> weight = Text(item.Element);
+            ReadOnlySpan<byte> weight = _text[item.Element];
             if (_byOtherKeys && !SortPattern.TryFind(cmd, options.By, weight, out weight)) continue;
-            if (_byText) item.Weight = Keep(weight);
+            if (_byText) item.Weight = _text.Add(weight);
             else if (!SortNumber.TryParse(weight, out item.Score)) return false;
         }
 
         return true;
     }
 
-    /// <summary>Puts the elements into their order.</summary>
-    internal void Sort(in SortOptions options)
+    /// <summary>Sorts the elements.</summary>
+    /// <param name="options">The options.</param>
+    /// <param name="isUnordered">Whether the elements are from a set.</param>
+    internal void Sort(in SortOptions options, bool isUnordered)
     {
+        _isUnordered = isUnordered;
         _descending = options.Descending;
-        _untilZero = options.Store == 0;
+        _stores = options.Store > 0;
         _items.AsSpan(0, Count).Sort(this);
     }
 
-    /// <summary>Leaves out what LIMIT does not ask for.</summary>
+    /// <summary>Drops the elements that LIMIT excludes.</summary>
     internal void Narrow(in SortOptions options)
     {
         (long first, long count) = Range(options, Count);
@@ -74,22 +85,22 @@ internal sealed class SortElements : IDisposable, IComparer<SortElements.Sortabl
         Count = (int)count;
     }
 
-    /// <summary>Which of so many elements LIMIT asks for.</summary>
+    /// <summary>The range that LIMIT selects of a number of elements.</summary>
     internal static (long First, long Count) Range(in SortOptions options, long count)
     {
         long first = Math.Clamp(options.Offset, 0, count);
         long left = count - first;
-        return (first, options.Most < 0 ? left : Math.Min(options.Most, left));
+        return (first, options.CountMax < 0 ? left : Math.Min(options.CountMax, left));
     }
 
-    /// <summary>The order of two elements: by number, then by bytes; or by text, where a missing one comes first.</summary>
+    /// <summary>Compares two elements: by number and then by bytes, or by text, where a missing one comes first.</summary>
     public int Compare(Sortable a, Sortable b)
     {
         int order;
         if (!_byText)
         {
             order = a.Score.CompareTo(b.Score);
-            if (order == 0) order = Text(a.Element).SequenceCompareTo(Text(b.Element));
+            if (order == 0) order = _text[a.Element].SequenceCompareTo(_text[b.Element]);
         }
         else if (_byOtherKeys)
         {
@@ -102,6 +113,8 @@ internal sealed class SortElements : IDisposable, IComparer<SortElements.Sortabl
             order = Compared(a.Element).SequenceCompareTo(Compared(b.Element));
         }
 
+        // A stored result must not depend on the internal order of a set, which differs between servers.
+        if (order == 0 && _stores && _isUnordered) order = _text[a.Element].SequenceCompareTo(_text[b.Element]);
         if (order == 0) return a.Index.CompareTo(b.Index);
         return _descending ? -order : order;
     }
@@ -109,51 +122,22 @@ internal sealed class SortElements : IDisposable, IComparer<SortElements.Sortabl
     public void Dispose()
     {
         ArrayPool<Sortable>.Shared.Return(_items);
-        ArrayPool<byte>.Shared.Return(_text);
         _items = [];
-        _text = [];
     }
 
-    // What is replied is sorted as C strings are, which a zero byte ends; what is stored, by all bytes.
-    private ReadOnlySpan<byte> Compared(Slice slice)
+    // Replied elements are compared as C strings, which end at a zero byte; stored ones by all bytes.
+    private ReadOnlySpan<byte> Compared(SortSlice slice)
     {
-        ReadOnlySpan<byte> text = Text(slice);
-        int end = _untilZero ? text.IndexOf((byte)0) : -1;
+        ReadOnlySpan<byte> text = _text[slice];
+        int end = _stores ? -1 : text.IndexOf((byte)0);
         return end < 0 ? text : text[..end];
     }
-
-    private ReadOnlySpan<byte> Text(Slice slice) => _text.AsSpan(slice.Start, slice.Length);
-
-    private Slice Keep(ReadOnlySpan<byte> text)
-    {
-        if (_text.Length - _textBytes < text.Length)
-        {
-            long bytes = Math.Min(Math.Max(_text.Length * 2L, (long)_textBytes + text.Length), Array.MaxLength);
-            byte[] more = ArrayPool<byte>.Shared.Rent((int)bytes);
-            _text.AsSpan(0, _textBytes).CopyTo(more);
-            byte[] old = _text;
-            text.CopyTo(more.AsSpan(_textBytes)); // which may be in the old one
-            _text = more;
-            ArrayPool<byte>.Shared.Return(old);
-        }
-        else
-        {
-            text.CopyTo(_text.AsSpan(_textBytes));
-        }
-
-        var kept = new Slice(_textBytes, text.Length, Exists: true);
-        _textBytes += text.Length;
-        return kept;
-    }
-
-    /// <summary>A part of the text.</summary>
-    internal readonly record struct Slice(int Start, int Length, bool Exists);
 
     /// <summary>An element and what it is sorted by.</summary>
     internal struct Sortable
     {
-        internal Slice Element;
-        internal Slice Weight;
+        internal SortSlice Element;
+        internal SortSlice Weight;
         internal double Score;
         internal int Index;
     }

@@ -4,8 +4,8 @@ using RedKite.Protocol;
 namespace RedKite.Server.Commands.Sorting;
 
 /// <summary>
-/// The number that SORT takes a text for: what C's strtod reads of it, all of it up to a zero byte. Nothing at all is 0,
-/// and blanks may stand in front; what is no number, or too large or too small for one, is refused.
+/// Parses a text as a number as C's strtod does, up to a zero byte. An empty text is 0, and leading blanks are allowed. A text that is
+/// not a number, or overflows or underflows, is refused.
 /// </summary>
 internal static class SortNumber
 {
@@ -43,7 +43,7 @@ internal static class SortNumber
         return Utf8Parser.TryParse(digits, out value, out _) && double.IsFinite(value);
     }
 
-    // A zero must be one, whatever its exponent.
+    // A result of zero must have no other digits, or it is an underflow.
     private static bool IsInRange(double value, ReadOnlySpan<byte> digits)
     {
         if (!double.IsFinite(value)) return false;

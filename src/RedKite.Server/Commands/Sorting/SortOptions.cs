@@ -3,7 +3,7 @@ using RedKite.Server.Model;
 
 namespace RedKite.Server.Commands.Sorting;
 
-/// <summary>The options of SORT and SORT_RO. BY, STORE and each kind of order may be repeated; the last one counts.</summary>
+/// <summary>The options of SORT and SORT_RO. BY, STORE, LIMIT and the order may be repeated; the last one counts.</summary>
 internal struct SortOptions
 {
     private const int FirstOption = 2;
@@ -11,30 +11,30 @@ internal struct SortOptions
     /// <summary>DESC.</summary>
     internal bool Descending { get; private set; }
 
-    /// <summary>ALPHA: by bytes, not by number.</summary>
+    /// <summary>ALPHA: compare bytes, not numbers.</summary>
     internal bool IsAlpha { get; private set; }
 
-    /// <summary>BY's argument; 0: the elements themselves.</summary>
+    /// <summary>The argument of BY's pattern; 0: sort by the elements themselves.</summary>
     internal int By { get; private set; }
 
-    /// <summary>Whether BY's pattern names no element, so that nothing is sorted.</summary>
+    /// <summary>Whether BY's pattern has no asterisk, so that nothing is sorted.</summary>
     internal bool KeepsOrder { get; private set; }
 
-    /// <summary>How many GETs there are.</summary>
+    /// <summary>The number of GET options.</summary>
     internal int Gets { get; private set; }
 
-    /// <summary>STORE's argument; 0: the result is replied.</summary>
+    /// <summary>The argument of STORE's key; 0: the result is replied.</summary>
     internal int Store { get; private set; }
 
-    /// <summary>Elements left out at the front.</summary>
+    /// <summary>The number of elements to skip.</summary>
     internal long Offset { get; private set; }
 
-    /// <summary>How many elements there are at most; negative: all.</summary>
-    internal long Most { get; private set; }
+    /// <summary>The maximum number of elements; negative: all.</summary>
+    internal long CountMax { get; private set; }
 
     internal static bool TryParseOrReply(scoped in CommandContext cmd, bool mayStore, out SortOptions result)
     {
-        result = new SortOptions { Most = -1 };
+        result = new SortOptions { CountMax = -1 };
         var options = new OptionReader(cmd, FirstOption);
         while (options.More)
         {
@@ -44,9 +44,9 @@ internal struct SortOptions
             }
             else if (options.TakeWithValues("LIMIT"u8, 2, out int value))
             {
-                if (!cmd.TryIntegerOrReply(value, out long offset) || !cmd.TryIntegerOrReply(value + 1, out long most)) return false;
+                if (!cmd.TryIntegerOrReply(value, out long offset) || !cmd.TryIntegerOrReply(value + 1, out long countMax)) return false;
                 result.Offset = offset;
-                result.Most = most;
+                result.CountMax = countMax;
             }
             else if (!result.TryTake(ref options, cmd, mayStore))
             {
@@ -58,7 +58,7 @@ internal struct SortOptions
         return true;
     }
 
-    /// <summary>Sorts by the elements' bytes in the place of an order that is kept.</summary>
+    /// <summary>Sorts by the elements' bytes instead of keeping their order.</summary>
     internal void OrderByText()
     {
         KeepsOrder = false;
@@ -66,7 +66,7 @@ internal struct SortOptions
         By = 0;
     }
 
-    /// <summary>Where STORE stands among a request's options, for whoever wants to know its keys; -1: nowhere.</summary>
+    /// <summary>Finds STORE among a request's options, to extract its keys; -1 if there is none.</summary>
     internal static int FindStore(scoped in CommandContext cmd, int start)
     {
         int found = -1;
@@ -81,7 +81,7 @@ internal struct SortOptions
         return found;
     }
 
-    /// <summary>Whether keys are looked up that the arguments do not name: those of patterns.</summary>
+    /// <summary>Whether patterns look up keys that are not arguments.</summary>
     internal static bool UsesPatterns(scoped in CommandContext cmd)
     {
         var options = new OptionReader(cmd, FirstOption);
@@ -100,7 +100,7 @@ internal struct SortOptions
         return false;
     }
 
-    /// <summary>The next GET's pattern from an argument on.</summary>
+    /// <summary>Finds the next GET's pattern, from an argument on.</summary>
     internal static int NextGet(scoped in CommandContext cmd, ref int position)
     {
         var options = new OptionReader(cmd, Math.Max(position, FirstOption));

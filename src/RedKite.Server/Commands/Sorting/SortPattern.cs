@@ -6,18 +6,21 @@ using RedKite.Store.Values.Packed;
 namespace RedKite.Server.Commands.Sorting;
 
 /// <summary>
-/// Looks up what a pattern of SORT means for an element: # the element itself; else the element takes the place of the
-/// first asterisk, and names a string, or with "->field" behind it a hash of which it is a field.
+/// Resolves a pattern of SORT for an element: # is the element itself. Otherwise the element replaces the first asterisk, which
+/// names a string or, with "->field" behind it, a field of a hash.
 /// </summary>
 internal static class SortPattern
 {
-    // A key's name is put together here unless it is longer.
+    // Longer key names are composed on the heap.
     private const int NameOnStackMax = 256;
+
+    /// <summary>Whether the pattern is the element itself.</summary>
+    internal static bool IsElement(ReadOnlySpan<byte> pattern) => pattern is [(byte)'#'];
 
     internal static bool TryFind(scoped in CommandContext cmd, int pattern, ReadOnlySpan<byte> element, out ReadOnlySpan<byte> value)
     {
         ReadOnlySpan<byte> text = cmd[pattern];
-        if (text is [(byte)'#'])
+        if (IsElement(text))
         {
             value = element;
             return true;
@@ -48,7 +51,7 @@ internal static class SortPattern
         value = default;
         if (!hash.Exists || !hash.TryGet(field, out PackedElement element)) return false;
 
-        // Numbers are kept as such in small hashes: their text has to be made.
+        // Small hashes store numbers in binary form, so their text must be formatted.
         value = element.Bytes(element.IsNumber ? new byte[CanonicalInteger.TextBytesMax] : default);
         return true;
     }

@@ -9,22 +9,22 @@ using RedKite.Store.Values.SortedSets;
 
 namespace RedKite.Server.Commands.Sorting;
 
-/// <summary>Where SORT's elements come from, by the key's type.</summary>
+/// <summary>The source of SORT's elements: a list, set or sorted set.</summary>
 internal static class SortSource
 {
-    /// <summary>Whether there is nothing or something that can be sorted; otherwise replies WRONGTYPE.</summary>
+    /// <summary>Whether a key is missing or of a type that can be sorted; otherwise replies WRONGTYPE.</summary>
     internal static bool IsSortableOrReply(scoped in CommandContext cmd, Entry entry) =>
         entry is { Exists: true, Type: DataType.SortedSet or DataType.Set } || cmd.IsTypeOrReply(entry, DataType.List);
 
-    /// <summary>Whether the elements have no order of their own to be kept.</summary>
+    /// <summary>Whether the elements have no order.</summary>
     internal static bool IsUnordered(Entry entry) => entry is { Exists: true, Type: DataType.Set };
 
-    /// <summary>Whether the elements are to be sorted, and not taken in their own order.</summary>
+    /// <summary>Whether the elements are sorted rather than kept in their own order.</summary>
     internal static bool IsSorted(Entry entry, in SortOptions options) => entry.Exists && !options.KeepsOrder;
 
     /// <summary>
-    /// Copies the elements: all that are sorted, or those that LIMIT leaves where they stay in their order, from the end if
-    /// it is to be descending. A packed sorted set is unpacked, so the entry may not be used any more.
+    /// Copies the elements: all if they are sorted; otherwise only those that LIMIT selects, from the end if the order is descending.
+    /// Unpacks a packed sorted set, which makes the entry invalid.
     /// </summary>
     internal static void Collect(scoped in CommandContext cmd, Entry entry, in SortOptions options, SortElements elements)
     {
@@ -33,7 +33,7 @@ internal static class SortSource
         bool backwards = !isSorted && options.Descending;
         if (entry.Type == DataType.SortedSet)
         {
-            // As in Redis: OBJECT ENCODING shows it.
+            // As in Redis, which OBJECT ENCODING shows.
             var set = new SortedSetValue(cmd.Database, entry);
             if (set.IsPacked) set.Unpack();
             (long first, long count) = isSorted ? (0, set.Count) : SortElements.Range(options, set.Count);
@@ -53,6 +53,15 @@ internal static class SortSource
             while (reader.MoveNext()) elements.Add(reader.Current);
         }
     }
+
+    /// <summary>The number of elements of an entry.</summary>
+    internal static long Count(scoped in CommandContext cmd, Entry entry) => entry switch
+    {
+        { Exists: false } => 0,
+        { Type: DataType.SortedSet } => new SortedSetValue(cmd.Database, entry).Count,
+        { Type: DataType.Set } => SetAccess.View(cmd, entry).Count,
+        _ => cmd.ListOf(entry).Count,
+    };
 
     private static void Collect(scoped in SortedSetValue set, long rank, long count, bool backwards, SortElements elements)
     {

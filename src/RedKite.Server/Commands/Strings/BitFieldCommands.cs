@@ -1,3 +1,4 @@
+using RedKite.Server.Changes;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
@@ -7,7 +8,7 @@ using static RedKite.Server.Model.KeyFlags;
 
 namespace RedKite.Server.Commands.Strings;
 
-/// <summary>Numbers of 1 to 64 bits anywhere in a string: BITFIELD and its read-only form.</summary>
+/// <summary>BITFIELD and BITFIELD_RO: integers of 1 to 64 bits at any bit of a string.</summary>
 internal static class BitFieldCommands
 {
     private const string Complexity = "O(1) for each subcommand specified";
@@ -18,10 +19,10 @@ internal static class BitFieldCommands
 
     internal static readonly CommandFamily Family = new("bitmap", "bitmap",
     [
-        new("BITFIELD", -2, Write | DenyOom, KeySpecs.One(1, ReadWrite | Access | Update | VariableFlags, "with GET alone it only reads", BitFieldKeyFlags), BitFieldWrite,
-            new("3.2.0", Complexity, "Reads and changes numbers of some bits in a key's string.", Syntax)),
+        new("BITFIELD", -2, Write | DenyOom, KeySpecs.One(1, ReadWrite | Access | Update | VariableFlags, "only reads if all operations are GET", BitFieldKeyFlags), BitFieldWrite,
+            new("3.2.0", Complexity, "Reads, sets and increments integers of arbitrary width in the string value of a key.", Syntax)),
         new("BITFIELD_RO", -2, CommandFlags.ReadOnly | Fast, KeySpecs.One(1, KeyFlags.ReadOnly | Access), BitFieldReadOnly,
-            new("6.0.0", Complexity, "Reads numbers of some bits in a key's string.", "key [GET encoding offset [GET encoding offset ...]]")),
+            new("6.0.0", Complexity, "Reads integers of arbitrary width in the string value of a key.", "key [GET encoding offset [GET encoding offset ...]]")),
     ]);
 
     // BITFIELD key [GET encoding offset | [OVERFLOW WRAP|SAT|FAIL] <SET encoding offset value | INCRBY encoding offset increment> ...]
@@ -30,7 +31,7 @@ internal static class BitFieldCommands
     // BITFIELD_RO key [GET encoding offset ...]
     private static void BitFieldReadOnly(ref CommandContext cmd) => Execute(cmd, readOnly: true);
 
-    // A request of GETs alone only reads. What is no operation may be anything.
+    // A request only reads if all of its operations are GET. An invalid operation may be anything.
     private static KeyFlags BitFieldKeyFlags(scoped in CommandContext cmd, int start)
     {
         var options = new OptionReader(cmd, start + 2);
@@ -62,22 +63,20 @@ internal static class BitFieldCommands
 
         Entry entry = writes ? cmd.FindToWrite(1) : cmd.Find(1);
         if (!cmd.IsTypeOrReply(entry, DataType.String)) return;
-        int changes = 0;
-        if (writes)
-        {
-            entry = BitmapCommands.OpenForBits(cmd, entry, 1, lastWrittenBit, out bool grew);
-            if (grew) changes++;
-        }
+        bool grew = false;
+        if (writes) entry = BitmapCommands.OpenForBits(cmd, entry, 1, lastWrittenBit, out grew);
 
         Span<byte> value = entry.Exists ? entry.Value : default;
         cmd.Reply.Array(count);
         operations = new BitFieldOperations(cmd);
-        while (operations.MoveNext()) changes += Execute(cmd, value, operations);
-        if (changes > 0) cmd.Changed(changes);
+        int changes = 0;
+        while (operations.MoveNext()) changes += Execute(cmd, value, operations, grew);
+        if (changes > 0) cmd.Changed(1, KeyEvent.SetBit, changes);
+        else if (grew) cmd.Changed(1, KeyEvent.Silent, count: 0); // OVERFLOW FAIL refused every write, but the string is longer, as in Redis
     }
 
-    // One operation, which was checked before; how many changes it made.
-    private static int Execute(scoped in CommandContext cmd, Span<byte> value, scoped in BitFieldOperations operation)
+    // Executes an operation that was validated before. Returns the number of changes: as in Redis, in a string that grew, every write counts.
+    private static int Execute(scoped in CommandContext cmd, Span<byte> value, scoped in BitFieldOperations operation, bool grew)
     {
         BitField field = operation.Field;
         long old = Read(value, field);
@@ -87,7 +86,7 @@ internal static class BitFieldCommands
             return 0;
         }
 
-        // Numbers are set by adding them to 0. An unsigned field takes a negative number as the large one of the same bits.
+        // SET adds to 0. An unsigned field interprets a negative number as the unsigned one with the same bits.
         bool adds = operation.Action == BitFieldAction.IncrementBy;
         Int128 number = adds || field.IsSigned ? operation.Number : (ulong)operation.Number;
         if (!TryFit(field, (adds ? old : 0) + number, adds, operation.Overflow, out long fitted))
@@ -98,7 +97,7 @@ internal static class BitFieldCommands
 
         BitString.WriteField(value, field.FirstBit, field.Bits, (ulong)fitted);
         cmd.Reply.Integer(adds ? fitted : old);
-        return fitted == old ? 0 : 1;
+        return grew || fitted != old ? 1 : 0;
     }
 
     private static long Read(ReadOnlySpan<byte> value, BitField field) =>
@@ -109,7 +108,7 @@ internal static class BitFieldCommands
         Int128 max = (Int128.One << (field.IsSigned ? field.Bits - 1 : field.Bits)) - 1;
         Int128 min = field.IsSigned ? -max - 1 : 0;
 
-        // Redis takes a number that is set and so far below that its distance from the maximum has no 64 bits for one above.
+        // As in Redis, a number to set counts as too large if its distance below the maximum overflows 64 bits.
         bool isAbove = number > max || (!isSum && field.IsSigned && field.Bits < 64 && max - number > long.MaxValue);
         if (number >= min && number <= max) fitted = (long)number;
         else if (overflow == BitFieldOverflow.Saturate) fitted = (long)(isAbove ? max : min);
@@ -117,7 +116,7 @@ internal static class BitFieldCommands
         return overflow != BitFieldOverflow.Fail || fitted == number;
     }
 
-    // The number that the low bits are.
+    // Interprets the low bits as the field's number.
     private static long Extend(BitField field, ulong bits)
     {
         int unused = 64 - field.Bits;

@@ -4,7 +4,7 @@ using RedKite.Server.Model;
 
 namespace RedKite.Server.Commands.Strings;
 
-/// <summary>What one operation of BITFIELD does.</summary>
+/// <summary>The kind of an operation of BITFIELD.</summary>
 internal enum BitFieldAction
 {
     Get,
@@ -12,7 +12,7 @@ internal enum BitFieldAction
     IncrementBy,
 }
 
-/// <summary>What becomes of a number that does not fit its field.</summary>
+/// <summary>How BITFIELD treats a number that doesn't fit its field.</summary>
 internal enum BitFieldOverflow
 {
     Wrap,
@@ -20,15 +20,15 @@ internal enum BitFieldOverflow
     Fail,
 }
 
-/// <summary>A field: a signed or unsigned number of some bits at a bit.</summary>
+/// <summary>A field: the signedness, width and first bit of an integer.</summary>
 internal readonly record struct BitField(bool IsSigned, int Bits, long FirstBit)
 {
     internal long LastBit => FirstBit + Bits - 1;
 }
 
 /// <summary>
-/// Reads the operations of BITFIELD one after the other. The handler goes over them twice, to check all before the first
-/// is done, so that nothing needs to be remembered.
+/// Parses the operations of BITFIELD one at a time. The handler makes two passes, so that all operations are validated before the
+/// first is executed and none has to be stored.
 /// </summary>
 internal ref struct BitFieldOperations
 {
@@ -45,15 +45,15 @@ internal ref struct BitFieldOperations
 
     internal BitField Field { get; private set; }
 
-    /// <summary>The number to set or to add.</summary>
+    /// <summary>The number to set or add.</summary>
     internal long Number { get; private set; }
 
     internal BitFieldOverflow Overflow { get; private set; }
 
-    /// <summary>Whether the operations ended because one was wrong, which is replied then.</summary>
+    /// <summary>Whether the iteration ended at an invalid operation; the error is already replied.</summary>
     internal bool Failed { get; private set; }
 
-    /// <summary>Reads the next operation; false at the end or where one is wrong.</summary>
+    /// <summary>Parses the next operation; false at the end or if it is invalid.</summary>
     internal bool MoveNext()
     {
         while (_options.TakeWithValue("OVERFLOW"u8, out int overflow))
@@ -101,7 +101,7 @@ internal ref struct BitFieldOperations
         return true;
     }
 
-    // i1 to i64, u1 to u63: the reply is a signed number of 64 bits. A zero byte ends the type, as in Redis.
+    // i1 to i64 and u1 to u63, because the reply is a signed 64-bit integer. As in Redis, a zero byte ends the type.
     private readonly bool TryTypeOrReply(int argument, out bool isSigned, out int bits)
     {
         ReadOnlySpan<byte> text = _cmd[argument];

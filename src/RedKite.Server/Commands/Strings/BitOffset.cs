@@ -3,15 +3,15 @@ using RedKite.Server.Model;
 
 namespace RedKite.Server.Commands.Strings;
 
-/// <summary>Reads the offset of a bit: a number, or, where numbers of some bits are meant, one of those behind a hash sign.</summary>
+/// <summary>Parses a bit offset: a number of bits or, after a hash sign, a number of fields.</summary>
 internal static class BitOffset
 {
     internal static bool TryParseOrReply(scoped in CommandContext cmd, int argument, out long bit) => TryParseOrReply(cmd, argument, 0, out bit);
 
     /// <param name="cmd">The command.</param>
     /// <param name="argument">The argument.</param>
-    /// <param name="bits">How many bits "#1" is away from "#0"; 0: there is no such form.</param>
-    /// <param name="bit">The bit; it lies within the longest string that there may be.</param>
+    /// <param name="bits">The width of a field for the form with a hash sign; 0 if that form is not allowed.</param>
+    /// <param name="bit">The bit, which lies within the maximum length of a string.</param>
     internal static bool TryParseOrReply(scoped in CommandContext cmd, int argument, int bits, out long bit)
     {
         ReadOnlySpan<byte> text = cmd[argument];

@@ -3,7 +3,7 @@ using RedKite.Server.Model;
 
 namespace RedKite.Server.Commands.Strings;
 
-/// <summary>The range of BITCOUNT and BITPOS: from a start to an end, in bytes or bits, either counted from the string's end if negative.</summary>
+/// <summary>The range of BITCOUNT and BITPOS in bytes or bits. Negative positions count from the string's end.</summary>
 internal struct BitRange
 {
     private const int ArgumentsMax = 3;
@@ -12,13 +12,13 @@ internal struct BitRange
     private long _end;
     private bool _inBits;
 
-    /// <summary>Whether an end was given.</summary>
+    /// <summary>Whether the request has an explicit end.</summary>
     internal bool HasEnd { get; private set; }
 
-    /// <summary>Whether both ends count from the string's end and the wrong way round, also where both lie before its first byte.</summary>
+    /// <summary>Whether both positions are negative and the start is behind the end, even if both lie before the first byte.</summary>
     internal readonly bool IsReversed => _start < 0 && _end < 0 && _start > _end;
 
-    /// <summary>Reads BITCOUNT's "[start end [BYTE | BIT]]", the numbers before the unit.</summary>
+    /// <summary>Parses BITCOUNT's "[start end [BYTE | BIT]]": the numbers before the unit.</summary>
     internal static bool TryParseForCountOrReply(scoped in CommandContext cmd, out BitRange range)
     {
         range = new BitRange { _end = -1 };
@@ -30,7 +30,7 @@ internal struct BitRange
         return cmd.TryIntegerOrReply(start, out range._start) && cmd.TryIntegerOrReply(end, out range._end) && range.TryUnitOrReply(cmd, ref options);
     }
 
-    /// <summary>Reads BITPOS's "[start [end [BYTE | BIT]]]", the unit before the end.</summary>
+    /// <summary>Parses BITPOS's "[start [end [BYTE | BIT]]]": the unit before the end.</summary>
     internal static bool TryParseForPositionOrReply(scoped in CommandContext cmd, out BitRange range)
     {
         range = new BitRange { _end = -1 };
@@ -42,7 +42,7 @@ internal struct BitRange
         return !range.HasEnd || (range.TryUnitOrReply(cmd, ref options) && cmd.TryIntegerOrReply(end, out range._end));
     }
 
-    /// <summary>The first and the last bit of the range in a string; false where the range is empty.</summary>
+    /// <summary>Locates the first and last bit of the range in a string; false if the range is empty.</summary>
     internal readonly bool TryLocate(int bytes, out long firstBit, out long lastBit)
     {
         long length = _inBits ? bytes * 8L : bytes;

@@ -1,3 +1,4 @@
+using RedKite.Server.Changes;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Values.Strings;
@@ -6,7 +7,7 @@ using static RedKite.Server.Model.KeyFlags;
 
 namespace RedKite.Server.Commands.Strings;
 
-/// <summary>Strings as bits. BITFIELD is in BitFieldCommands.</summary>
+/// <summary>Commands on strings as arrays of bits. BITFIELD is in BitFieldCommands.</summary>
 internal static class BitmapCommands
 {
     private const int FirstSource = 3;
@@ -16,15 +17,15 @@ internal static class BitmapCommands
     internal static readonly CommandFamily Family = new("bitmap", "bitmap",
     [
         new("SETBIT", 4, Write | DenyOom | Brief, KeySpecs.One(1, ReadWrite | Access | Update), SetBit,
-            new("2.2.0", "O(1)", "Sets or clears one bit of a key's string; creates or lengthens it if need be.", "key offset value:integer")),
+            new("2.2.0", "O(1)", "Sets or clears a bit of the string value of a key. Creates the key if it doesn't exist and extends a shorter string.", "key offset value:integer")),
         new("GETBIT", 3, CommandFlags.ReadOnly | Fast, KeySpecs.One(1, KeyFlags.ReadOnly | Access), GetBit,
-            new("2.2.0", "O(1)", "Returns one bit of a key's string.", "key offset")),
+            new("2.2.0", "O(1)", "Returns a bit of the string value of a key.", "key offset")),
         new("BITCOUNT", -2, CommandFlags.ReadOnly | Brief, KeySpecs.One(1, KeyFlags.ReadOnly | Access), BitCount,
-            new("2.6.0", "O(N)", "Counts the set bits of a key's string, or of a part of it.", "key index:[start end index_unit:[BYTE | BIT]@7.0.0]")),
+            new("2.6.0", "O(N)", "Counts the set bits of the string value of a key, optionally in a range.", "key index:[start end index_unit:[BYTE | BIT]@7.0.0]")),
         new("BITPOS", -3, CommandFlags.ReadOnly | Brief, KeySpecs.One(1, KeyFlags.ReadOnly | Access), BitPos,
-            new("2.8.7", "O(N)", "Finds the first set or clear bit of a key's string, or of a part of it.", PositionSyntax)),
+            new("2.8.7", "O(N)", "Finds the first set or clear bit of the string value of a key, optionally in a range.", PositionSyntax)),
         new("BITOP", -4, Write | DenyOom, [new(2, 2, 1, Overwrite | Update), new(3, -1, 1, KeyFlags.ReadOnly | Access)], BitOp,
-            new("2.6.0", "O(N)", "Combines strings bit by bit and stores the result.", "operation:<AND | OR | XOR | NOT> destkey:key key [key ...]")),
+            new("2.6.0", "O(N)", "Stores the result of a bitwise operation on strings.", "operation:<AND | OR | XOR | NOT> destkey:key key [key ...]")),
     ]);
 
     // SETBIT key offset value
@@ -37,12 +38,11 @@ internal static class BitmapCommands
             return;
         }
 
-        Entry entry = cmd.FindToWrite(1);
-        if (!cmd.IsTypeOrReply(entry, DataType.String)) return;
+        if (!cmd.OpenToWriteStringOrReply(1, out Entry entry)) return;
         entry = OpenForBits(cmd, entry, 1, bit, out bool grew);
         bool set = cmd[3][0] == (byte)'1';
         bool old = BitString.Write(entry.Value, bit, set);
-        if (grew || old != set) cmd.Changed();
+        if (grew || old != set) cmd.Changed(1, KeyEvent.SetBit);
         cmd.Reply.Integer(old ? 1 : 0);
     }
 
@@ -50,8 +50,7 @@ internal static class BitmapCommands
     private static void GetBit(ref CommandContext cmd)
     {
         if (!BitOffset.TryParseOrReply(cmd, 2, out long bit)) return;
-        Entry entry = cmd.Find(1);
-        if (!cmd.IsTypeOrReply(entry, DataType.String)) return;
+        if (!cmd.OpenToReadStringOrReply(1, out Entry entry)) return;
         cmd.Reply.Integer(entry.Exists && BitString.IsSet(entry.Value, bit) ? 1 : 0);
     }
 
@@ -59,8 +58,7 @@ internal static class BitmapCommands
     private static void BitCount(ref CommandContext cmd)
     {
         if (!BitRange.TryParseForCountOrReply(cmd, out BitRange range)) return;
-        Entry entry = cmd.Find(1);
-        if (!cmd.IsTypeOrReply(entry, DataType.String)) return;
+        if (!cmd.OpenToReadStringOrReply(1, out Entry entry)) return;
         ReadOnlySpan<byte> value = entry.Exists ? entry.Value : default;
         bool hasBits = range.TryLocate(value.Length, out long first, out long last) && !range.IsReversed;
         cmd.Reply.Integer(hasBits ? BitString.Count(value, first, last) : 0);
@@ -77,11 +75,10 @@ internal static class BitmapCommands
         }
 
         if (!BitRange.TryParseForPositionOrReply(cmd, out BitRange range)) return;
-        Entry entry = cmd.Find(1);
-        if (!cmd.IsTypeOrReply(entry, DataType.String)) return;
+        if (!cmd.OpenToReadStringOrReply(1, out Entry entry)) return;
         if (!entry.Exists)
         {
-            // A missing key is an endless row of clear bits.
+            // A missing key is an infinite string of clear bits.
             cmd.Reply.Integer(bit == 0 ? 0 : -1);
             return;
         }
@@ -92,7 +89,7 @@ internal static class BitmapCommands
         {
             found = BitString.Find(value, bit == 1, first, last);
 
-            // Without an end the string is followed by clear bits.
+            // Without an explicit end, the string counts as followed by clear bits.
             if (found < 0 && bit == 0 && !range.HasEnd) found = value.Length * 8L;
         }
 
@@ -104,11 +101,10 @@ internal static class BitmapCommands
     {
         if (!TryOperationOrReply(cmd, out BitOperation operation)) return;
         int length = 0;
-        int timesOwn = 0; // how often the destination is among the sources
+        int timesOwn = 0; // how many of the sources are the destination
         for (int i = FirstSource; i < cmd.Count; i++)
         {
-            Entry source = cmd.Find(i);
-            if (!cmd.IsTypeOrReply(source, DataType.String)) return;
+            if (!cmd.OpenToReadStringOrReply(i, out Entry source)) return;
             if (source.Exists) length = Math.Max(length, source.Value.Length);
             if (cmd[i].SequenceEqual(cmd[2])) timesOwn++;
         }
@@ -119,14 +115,14 @@ internal static class BitmapCommands
             if (destination.Exists)
             {
                 cmd.Database.Unlink(destination, UnlinkReason.Deleted);
-                cmd.Changed();
+                cmd.Changed(2, KeyEvent.Del);
             }
         }
         else
         {
             if (timesOwn > 0) CombineInPlace(cmd, operation, destination, length, timesOwn);
             else CombineInto(cmd, operation, destination, length);
-            cmd.Changed();
+            cmd.Changed(2, KeyEvent.Set);
         }
 
         cmd.Reply.Integer(length);
@@ -150,7 +146,7 @@ internal static class BitmapCommands
         return false;
     }
 
-    // The destination is none of the sources: the first two are combined into it, and then each other one.
+    // The destination is not a source: the first two sources are combined into it, then each of the others.
     private static void CombineInto(scoped in CommandContext cmd, BitOperation operation, Entry destination, int length)
     {
         destination = cmd.Database.WriteString(cmd[2], cmd.HashOf(2), destination, length, ValueEncoding.Raw, Database.NoExpiry, cmd.NewAccessClock);
@@ -172,8 +168,8 @@ internal static class BitmapCommands
         for (int i = FirstSource + 2; i < cmd.Count; i++) BitCombination.Combine(operation, result, Source(cmd, i), result);
     }
 
-    // The destination is a source: what it holds is where the combination begins. Once more changes nothing for AND and
-    // OR, and clears it for XOR.
+    // The destination is also a source: the combination starts from its value. Repeating it changes nothing for AND and OR; for XOR
+    // each pair cancels out.
     private static void CombineInPlace(scoped in CommandContext cmd, BitOperation operation, Entry destination, int length, int timesOwn)
     {
         destination = OpenForBits(cmd, destination, 2, (length * 8L) - 1, out _);
@@ -198,7 +194,7 @@ internal static class BitmapCommands
         return entry.Exists ? entry.Value : default;
     }
 
-    /// <summary>Makes a key's string, which may be missing, long enough for a bit; it is a raw one from now on.</summary>
+    /// <summary>Creates or extends a key's string so that it contains a bit. The string becomes raw.</summary>
     internal static Entry OpenForBits(scoped in CommandContext cmd, Entry entry, int key, long lastBit, out bool grew)
     {
         int length = (int)(lastBit >> 3) + 1;

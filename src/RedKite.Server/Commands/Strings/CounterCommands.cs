@@ -1,4 +1,5 @@
 using RedKite.Protocol;
+using RedKite.Server.Changes;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 using static RedKite.Server.Model.CommandFlags;
@@ -6,7 +7,7 @@ using static RedKite.Server.Model.KeyFlags;
 
 namespace RedKite.Server.Commands.Strings;
 
-/// <summary>Strings as numbers: whole ones of 64 bits, and floating-point ones as ExtendedDouble has them.</summary>
+/// <summary>Commands on strings that hold numbers: 64-bit integers, and floating-point numbers with the precision of ExtendedDouble.</summary>
 internal static class CounterCommands
 {
     private const KeyFlags Counts = ReadWrite | Access | Update;
@@ -14,15 +15,15 @@ internal static class CounterCommands
     internal static readonly CommandFamily Family = new("string", "string",
     [
         new("INCR", 2, Write | DenyOom | Fast, KeySpecs.One(1, Counts), Incr,
-            new("1.0.0", "O(1)", "Adds one to a key's integer; a missing key counts as 0.", "key")),
+            new("1.0.0", "O(1)", "Increments the integer value of a key by one. A missing key counts as 0.", "key")),
         new("DECR", 2, Write | DenyOom | Fast, KeySpecs.One(1, Counts), Decr,
-            new("1.0.0", "O(1)", "Takes one from a key's integer; a missing key counts as 0.", "key")),
+            new("1.0.0", "O(1)", "Decrements the integer value of a key by one. A missing key counts as 0.", "key")),
         new("INCRBY", 3, Write | DenyOom | Fast, KeySpecs.One(1, Counts), IncrBy,
-            new("1.0.0", "O(1)", "Adds to a key's integer; a missing key counts as 0.", "key increment")),
+            new("1.0.0", "O(1)", "Increments the integer value of a key by a number. A missing key counts as 0.", "key increment")),
         new("DECRBY", 3, Write | DenyOom | Fast, KeySpecs.One(1, Counts), DecrBy,
-            new("1.0.0", "O(1)", "Takes from a key's integer; a missing key counts as 0.", "key decrement")),
+            new("1.0.0", "O(1)", "Decrements the integer value of a key by a number. A missing key counts as 0.", "key decrement")),
         new("INCRBYFLOAT", 3, Write | DenyOom | Fast, KeySpecs.One(1, Counts), IncrByFloat,
-            new("2.6.0", "O(1)", "Adds to a key's floating-point number; a missing key counts as 0.", "key increment:double")),
+            new("2.6.0", "O(1)", "Increments the floating-point value of a key by a number. A missing key counts as 0.", "key increment:double")),
     ]);
 
     // INCR key
@@ -52,8 +53,7 @@ internal static class CounterCommands
 
     private static void Add(ref CommandContext cmd, long increment)
     {
-        Entry entry = cmd.FindToWrite(1);
-        if (!cmd.IsTypeOrReply(entry, DataType.String)) return;
+        if (!cmd.OpenToWriteStringOrReply(1, out Entry entry)) return;
         long value = 0;
         if (entry.Exists && !RespNumber.TryParseInt64(entry.Value, out value))
         {
@@ -70,15 +70,14 @@ internal static class CounterCommands
 
         Span<byte> buffer = stackalloc byte[RespNumber.Int64TextMax];
         WriteNumber(cmd, entry, buffer[..RespNumber.Format(sum, buffer)], ValueEncoding.Integer);
-        cmd.Changed();
+        cmd.Changed(1, KeyEvent.IncrBy);
         cmd.Reply.Integer(sum);
     }
 
     // INCRBYFLOAT key increment
     private static void IncrByFloat(ref CommandContext cmd)
     {
-        Entry entry = cmd.FindToWrite(1);
-        if (!cmd.IsTypeOrReply(entry, DataType.String)) return;
+        if (!cmd.OpenToWriteStringOrReply(1, out Entry entry)) return;
         ExtendedDouble value = default;
         if ((entry.Exists && !ExtendedDouble.TryParse(entry.Value, out value))
             || !ExtendedDouble.TryParse(cmd[2], out ExtendedDouble increment))
@@ -98,11 +97,14 @@ internal static class CounterCommands
         ReadOnlySpan<byte> text = buffer[..sum.Format(buffer)];
         ValueEncoding encoding = text.Length <= StringEncoding.EmbeddedBytesMax ? ValueEncoding.Embedded : ValueEncoding.Raw;
         WriteNumber(cmd, entry, text, encoding);
-        cmd.Changed();
+        cmd.Changed(1, KeyEvent.IncrByFloat);
+
+        // The resulting text, not the increment: another machine's arithmetic may round differently.
+        if (cmd.IsObserved) cmd.Effect("SET"u8, 4).Argument(cmd[1]).Argument(text).Argument("KEEPTTL"u8);
         cmd.Reply.Bulk(text);
     }
 
-    // In place where the length stays, which is nearly always; the expiry stays in any case.
+    // In place if the length is unchanged, which is the usual case. The expiry is kept.
     private static void WriteNumber(scoped in CommandContext cmd, Entry entry, scoped ReadOnlySpan<byte> text, ValueEncoding encoding)
     {
         if (!entry.Exists)

@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Text;
+using RedKite.Server.Changes;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Values.Strings;
@@ -8,10 +9,10 @@ using static RedKite.Server.Model.KeyFlags;
 
 namespace RedKite.Server.Commands.Strings;
 
-/// <summary>Estimates of how many different elements were counted. The values are strings in Redis's format: see HyperLogLog.</summary>
+/// <summary>Commands that estimate the number of distinct elements. Values are strings in Redis's format: see HyperLogLog.</summary>
 internal static class HyperLogLogCommands
 {
-    private const string CountNotes = "it notes the count in the value, which changes the value";
+    private const string CountNotes = "updates the cached cardinality in the value";
 
     private const string CountComplexity =
         "O(1) with a very small average constant time when called with a single key. O(N) with N being the number of keys, and much bigger constant times, when called with multiple keys.";
@@ -19,15 +20,15 @@ internal static class HyperLogLogCommands
     internal static readonly CommandFamily Family = new("hyperloglog", "hyperloglog",
     [
         new("PFADD", -2, Write | DenyOom | Fast, KeySpecs.One(1, ReadWrite | Insert), PfAdd,
-            new("2.8.9", "O(1) to add every element.", "Counts elements; creates the key if need be.", "key [element ...]")),
+            new("2.8.9", "O(1) to add every element.", "Adds elements to a HyperLogLog. Creates the key if it doesn't exist.", "key [element ...]")),
         new("PFCOUNT", -2, CommandFlags.ReadOnly | Brief, [new(1, -1, 1, ReadWrite | Access, Notes: CountNotes)], PfCount,
-            new("2.8.9", CountComplexity, "Estimates how many different elements were counted by one key or by several together.", "key [key ...]")),
+            new("2.8.9", CountComplexity, "Returns the approximate number of distinct elements in one or more HyperLogLogs.", "key [key ...]")),
         new("PFMERGE", -2, Write | DenyOom, [new(1, 1, 1, ReadWrite | Access | Insert), new(2, -1, 1, KeyFlags.ReadOnly | Access)], PfMerge,
-            new("2.8.9", "O(N) to merge N HyperLogLogs, but with high constant times.", "Merges what several keys have counted into one.", "destkey:key sourcekey [sourcekey ...]")),
+            new("2.8.9", "O(N) to merge N HyperLogLogs, but with high constant times.", "Merges one or more HyperLogLogs into a key.", "destkey:key sourcekey [sourcekey ...]")),
         new("PFDEBUG", 3, Write | DenyOom | Admin, KeySpecs.One(2, ReadWrite | Access), PfDebug,
-            new("2.8.9", "N/A", "Shows and changes how a key keeps its registers, for tests.", "subcommand key") { IsSystemCommand = true }),
+            new("2.8.9", "N/A", "Inspects or converts the registers of a HyperLogLog. For tests.", "subcommand key") { IsSystemCommand = true }),
         new("PFSELFTEST", 1, Admin, KeySpecs.None, PfSelfTest,
-            new("2.8.9", "N/A", "Tests the two forms of registers against each other.") { IsSystemCommand = true }),
+            new("2.8.9", "N/A", "Checks the dense and sparse representations against each other.") { IsSystemCommand = true }),
     ]);
 
     // PFADD key [element ...]
@@ -46,6 +47,7 @@ internal static class HyperLogLogCommands
             RegisterChange change = value.Add(cmd[i]);
             if (change == RegisterChange.Corrupt)
             {
+                cmd.Changed(1, KeyEvent.Silent, count: 0); // what precedes the corrupt run may have changed
                 ReplyCorrupt(cmd);
                 return;
             }
@@ -55,12 +57,12 @@ internal static class HyperLogLogCommands
 
         if (created)
         {
-            // A new value counts as changed even without elements, as in Redis.
+            // As in Redis, a new value counts as a change even without elements.
             HyperLogLog.MarkStale(value.Entry.Value);
             raised++;
         }
 
-        if (raised > 0) cmd.Changed(raised);
+        if (raised > 0) cmd.Changed(1, KeyEvent.PfAdd, raised);
         cmd.Reply.Integer(raised > 0 ? 1 : 0);
     }
 
@@ -88,7 +90,7 @@ internal static class HyperLogLogCommands
         }
 
         entry.SetEncoding(ValueEncoding.Raw);
-        if (counted) cmd.Changed();
+        if (counted) cmd.Changed(1, KeyEvent.Silent); // the cached cardinality is part of the value
         cmd.Reply.Integer(cardinality);
     }
 
@@ -107,14 +109,14 @@ internal static class HyperLogLogCommands
         Span<byte> spread = stackalloc byte[HyperLogLog.Registers];
         if (!TryMergeOrReply(cmd, spread, out bool anyDense)) return;
 
-        // The destination was merged as the first source, so it is whole.
+        // The destination was merged as the first source, so it is valid.
         Entry entry = cmd.FindToWrite(1);
         if (!entry.Exists) entry = cmd.WriteString(1, entry, HyperLogLog.Empty, ValueEncoding.Raw, Database.NoExpiry);
         entry.SetEncoding(ValueEncoding.Raw);
         HyperLogLogValue value = Open(cmd, entry);
         if (anyDense) value.TryMakeDense();
         value.RaiseAll(spread);
-        cmd.Changed();
+        cmd.Changed(1, KeyEvent.PfAdd);
         cmd.Reply.Ok();
     }
 
@@ -138,7 +140,7 @@ internal static class HyperLogLogCommands
         else if (!cmd.Is(1, "TODENSE"u8)) cmd.Reply.Error($"ERR Unknown PFDEBUG subcommand '{cmd.ShownText(1)}'");
         else if (value.TryMakeDense()) cmd.Reply.Integer(wasDense ? 0 : 1);
         else ReplyCorrupt(cmd);
-        if (value.IsDense != wasDense) cmd.Changed();
+        if (value.IsDense != wasDense) cmd.Changed(2, KeyEvent.Silent);
     }
 
     private static void ReplyRegisters(scoped in CommandContext cmd, ref HyperLogLogValue value)
@@ -154,7 +156,7 @@ internal static class HyperLogLogCommands
         for (int i = 0; i < HyperLogLog.Registers; i++) cmd.Reply.Integer(DenseRegisters.Get(registers, i));
     }
 
-    // z:length and Z:length are runs of zeros of the short and the long form, v:rank,length the others.
+    // z:length and Z:length are short and long runs of zeros; v:rank,length is a run of nonzero registers.
     private static void ReplyRuns(scoped in CommandContext cmd, HyperLogLogValue value)
     {
         if (value.IsDense)
@@ -182,7 +184,7 @@ internal static class HyperLogLogCommands
         else cmd.Reply.Ok();
     }
 
-    // What all the keys have counted together, a byte for each register.
+    // Merges the registers of all keys, one byte per register.
     private static bool TryMergeOrReply(scoped in CommandContext cmd, Span<byte> spread, out bool anyDense)
     {
         anyDense = false;

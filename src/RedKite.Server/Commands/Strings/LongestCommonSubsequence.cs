@@ -5,12 +5,12 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Server.Commands.Strings;
 
 /// <summary>
-/// LCS: the longest common subsequence of two strings, by the usual table of lengths of all pairs of prefixes.
+/// LCS: the longest common subsequence of two strings, by dynamic programming over the lengths of all pairs of prefixes.
 /// </summary>
 /// <remarks>
-/// The walk back through the table only asks of a pair of prefixes which neighbour is longer, so one bit a pair is kept
-/// and two rows of lengths: a 32nd of the table of numbers. The limit is that of the whole table all the same, as in
-/// Redis, because it bounds the time as well: clients see the same requests refused.
+/// Walking back through the table only needs to know which neighbor of a pair of prefixes is longer. So the table has one bit for each
+/// pair, next to a single row of lengths: 1/32 of a table of numbers. The limit still assumes the table of numbers, as in Redis: it
+/// bounds the time as well, and clients see the same requests refused.
 /// </remarks>
 internal static class LongestCommonSubsequence
 {
@@ -83,7 +83,7 @@ internal static class LongestCommonSubsequence
         return false;
     }
 
-    // Row by row: lengths[j] is the length for the first i bytes of a and the first j of b.
+    // Row by row: lengths[j] is the length for the first i bytes of a and the first j bytes of b.
     private static int Fill(ReadOnlySpan<byte> a, ReadOnlySpan<byte> b, Span<int> lengths, Span<ulong> longerAbove)
     {
         bool keepsBits = longerAbove.Length > 0;
@@ -107,7 +107,7 @@ internal static class LongestCommonSubsequence
         return lengths[b.Length];
     }
 
-    // Ranges are found from the end on, and their number comes before them: they are walked through twice.
+    // The walk finds ranges from the end backwards, and the reply begins with their count, so there are two passes.
     private static void ReplyRanges(scoped in CommandContext cmd, Walk walk, Request request, int length)
     {
         int count = 0;
@@ -148,7 +148,7 @@ internal static class LongestCommonSubsequence
         internal long RangeLengthMin;
     }
 
-    /// <summary>Goes back from the ends of both strings along one longest common subsequence, the one that Redis finds.</summary>
+    /// <summary>Walks back from the ends of both strings along a longest common subsequence, the same one that Redis finds.</summary>
     private ref struct Walk(ReadOnlySpan<byte> a, ReadOnlySpan<byte> b, ReadOnlySpan<ulong> longerAbove)
     {
         private readonly ReadOnlySpan<byte> _a = a;
@@ -157,7 +157,7 @@ internal static class LongestCommonSubsequence
         private int _i = a.Length;
         private int _j = b.Length;
 
-        /// <summary>The next run of bytes that both strings have in one piece.</summary>
+        /// <summary>Finds the next range that is contiguous in both strings.</summary>
         internal bool NextRange(out int inA, out int inB, out int length)
         {
             length = 0;

@@ -1,3 +1,4 @@
+using RedKite.Server.Changes;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
@@ -12,7 +13,7 @@ namespace RedKite.Server.Commands.Strings;
 /// </summary>
 internal static class StringCommands
 {
-    // What an entry's 32-bit lengths hold together with its key, however large proto-max-bulk-len is.
+    // The 32-bit lengths of an entry cover its key and its value, however large proto-max-bulk-len is.
     private const int StringBytesMax = 1 << 30;
 
     private const string SetSyntax =
@@ -26,37 +27,37 @@ internal static class StringCommands
     internal static readonly CommandFamily Family = new("string", "string",
     [
         new("GET", 2, CommandFlags.ReadOnly | Fast, KeySpecs.One(1, KeyFlags.ReadOnly | Access), Get,
-            new("1.0.0", "O(1)", "Returns a key's string.", "key")),
+            new("1.0.0", "O(1)", "Returns the string value of a key.", "key")),
         new("SET", -3, Write | DenyOom | Brief, KeySpecs.One(1, ReadWrite | Access | Update | VariableFlags, "reads and returns the old value with GET", SetKeyFlags), Set,
-            new("1.0.0", "O(1)", "Sets a key to a string, with conditions and an expiry if wished.", SetSyntax)),
+            new("1.0.0", "O(1)", "Sets the string value of a key, optionally on a condition and with an expiry.", SetSyntax)),
         new("SETNX", 3, Write | DenyOom | Fast, KeySpecs.One(1, Overwrite | Insert), SetNx,
-            new("1.0.0", "O(1)", "Sets a key to a string unless the key exists.", "key value")),
+            new("1.0.0", "O(1)", "Sets the string value of a key only if the key doesn't exist.", "key value")),
         new("SETEX", 4, Write | DenyOom | Brief, KeySpecs.One(1, Overwrite | Update), SetEx,
-            new("2.0.0", "O(1)", "Sets a key to a string that expires after some seconds.", "key seconds value")),
+            new("2.0.0", "O(1)", "Sets the string value of a key and its expiry in seconds.", "key seconds value")),
         new("PSETEX", 4, Write | DenyOom | Brief, KeySpecs.One(1, Overwrite | Update), PSetEx,
-            new("2.6.0", "O(1)", "Sets a key to a string that expires after some milliseconds.", "key milliseconds value")),
+            new("2.6.0", "O(1)", "Sets the string value of a key and its expiry in milliseconds.", "key milliseconds value")),
         new("GETEX", -2, Write | Fast, KeySpecs.One(1, ReadWrite | Access | Update, "updates because it sets the expiry"), GetEx,
-            new("6.2.0", "O(1)", "Returns a key's string and sets or removes its expiry.", GetExSyntax)),
+            new("6.2.0", "O(1)", "Returns the string value of a key and sets or removes the key's expiry.", GetExSyntax)),
         new("GETDEL", 2, Write | Fast, KeySpecs.One(1, ReadWrite | Access | Delete), GetDel,
-            new("6.2.0", "O(1)", "Returns a key's string and deletes the key.", "key")),
+            new("6.2.0", "O(1)", "Returns the string value of a key and deletes the key.", "key")),
         new("GETSET", 3, Write | DenyOom | Fast, KeySpecs.One(1, ReadWrite | Access | Update), GetSet,
-            new("1.0.0", "O(1)", "Sets a key to a string and returns the old one.", "key value") { DeprecatedSince = "6.2.0", ReplacedBy = "`SET` with the `!GET` argument" }),
+            new("1.0.0", "O(1)", "Sets the string value of a key and returns the previous one.", "key value") { DeprecatedSince = "6.2.0", ReplacedBy = "`SET` with the `!GET` argument" }),
         new("MGET", -2, CommandFlags.ReadOnly | Fast, KeySpecs.Range(1, -1, 1, KeyFlags.ReadOnly | Access), MGet,
-            new("1.0.0", "O(N) where N is the number of keys to retrieve.", "Returns the strings of several keys.", "key [key ...]")) { Tips = ["request_policy:multi_shard"] },
+            new("1.0.0", "O(N) where N is the number of keys to retrieve.", "Returns the string values of one or more keys.", "key [key ...]")) { Tips = ["request_policy:multi_shard"] },
         new("MSET", -3, Write | DenyOom, KeySpecs.Range(1, -1, 2, Overwrite | Update), MSet,
-            new("1.0.1", "O(N) where N is the number of keys to set.", "Sets several keys to strings.", "key value [key value ...]")) { Tips = ["request_policy:multi_shard", "response_policy:all_succeeded"] },
+            new("1.0.1", "O(N) where N is the number of keys to set.", "Sets the string values of one or more keys.", "key value [key value ...]")) { Tips = ["request_policy:multi_shard", "response_policy:all_succeeded"] },
         new("MSETNX", -3, Write | DenyOom, KeySpecs.Range(1, -1, 2, Overwrite | Insert), MSetNx,
-            new("1.0.1", "O(N) where N is the number of keys to set.", "Sets several keys to strings if none of them exists.", "key value [key value ...]")) { Tips = ["request_policy:multi_shard", "response_policy:agg_min"] },
+            new("1.0.1", "O(N) where N is the number of keys to set.", "Sets the string values of one or more keys only if none of the keys exists.", "key value [key value ...]")) { Tips = ["request_policy:multi_shard", "response_policy:agg_min"] },
         new("APPEND", 3, Write | DenyOom | Fast, KeySpecs.One(1, ReadWrite | Insert), Append,
-            new("2.0.0", "O(M) where M is the length of what is appended.", "Appends to a key's string; creates it if need be.", "key value")),
+            new("2.0.0", "O(M) where M is the length of the appended string.", "Appends to the string value of a key. Creates the key if it doesn't exist.", "key value")),
         new("STRLEN", 2, CommandFlags.ReadOnly | Fast, KeySpecs.One(1, KeyFlags.ReadOnly), StrLen,
-            new("2.2.0", "O(1)", "Returns the length of a key's string.", "key")),
+            new("2.2.0", "O(1)", "Returns the length of the string value of a key.", "key")),
         new("SETRANGE", 4, Write | DenyOom | Brief, KeySpecs.One(1, ReadWrite | Update), SetRange,
-            new("2.2.0", "O(M) where M is the length of the value, and of the zero bytes in front of it.", "Overwrites a part of a key's string; fills with zero bytes up to there.", "key offset value")),
+            new("2.2.0", "O(M) where M is the length of the value and of the zero bytes that pad the string up to the offset.", "Overwrites part of the string value of a key from an offset. Pads a shorter string with zero bytes.", "key offset value")),
         new("GETRANGE", 4, CommandFlags.ReadOnly | Brief, KeySpecs.One(1, KeyFlags.ReadOnly | Access), GetRange,
-            new("2.4.0", RangeComplexity, "Returns a part of a key's string.", "key start end")),
+            new("2.4.0", RangeComplexity, "Returns a substring of the string value of a key.", "key start end")),
         new("SUBSTR", 4, CommandFlags.ReadOnly | Brief, KeySpecs.One(1, KeyFlags.ReadOnly | Access), GetRange,
-            new("1.0.0", RangeComplexity, "Returns a part of a key's string, under GETRANGE's old name.", "key start end") { DeprecatedSince = "2.0.0", ReplacedBy = "`GETRANGE`" }),
+            new("1.0.0", RangeComplexity, "Returns a substring of the string value of a key.", "key start end") { DeprecatedSince = "2.0.0", ReplacedBy = "`GETRANGE`" }),
         new("LCS", -3, CommandFlags.ReadOnly, KeySpecs.Range(1, 2, 1, KeyFlags.ReadOnly | Access), LongestCommonSubsequence.Lcs,
             new("7.0.0", "O(N*M) where N and M are the lengths of s1 and s2, respectively", "Finds the longest common subsequence of two strings.",
                 "key1 key2 [LEN] [IDX] [MINMATCHLEN min-match-len:integer] [WITHMATCHLEN]")),
@@ -79,11 +80,11 @@ internal static class StringCommands
         }
 
         cmd.WriteString(1, cmd.FindToWrite(1), cmd[2], Database.NoExpiry);
-        cmd.Changed();
+        cmd.Changed(1, KeyEvent.Set);
         cmd.Reply.Ok();
     }
 
-    // What a SET does to its key: only with GET does it read the old value.
+    // SET reads the old value only with GET.
     private static KeyFlags SetKeyFlags(scoped in CommandContext cmd, int start)
     {
         for (int i = start + 3; i < cmd.Count; i++)
@@ -99,7 +100,7 @@ internal static class StringCommands
         if (!StringOptions.TryParseSetOrReply(cmd, out StringOptions options)) return;
         if (!options.TryExpiryOrReply(cmd, out long expiryMs)) return;
 
-        // With GET this is a read as well: it counts as a hit or miss, and only a string can be replied.
+        // With GET this is also a read: it counts a hit or miss, and another type than a string is an error.
         Entry entry = options.ReturnsOld ? cmd.Find(1) : cmd.FindToWrite(1);
         if (options.ReturnsOld && !cmd.IsTypeOrReply(entry, DataType.String)) return;
         if (options.ReturnsOld) ReplyValueOrNull(cmd, entry);
@@ -111,7 +112,8 @@ internal static class StringCommands
 
         if (options.KeepsExpiry && entry.Exists) expiryMs = entry.ExpiryMs;
         cmd.WriteString(1, entry, cmd[2], expiryMs);
-        cmd.Changed();
+        cmd.Changed(1, KeyEvent.Set);
+        if (options.HasExpiry) ReportExpiry(cmd, 2, expiryMs);
         if (!options.ReturnsOld) cmd.Reply.Ok();
     }
 
@@ -126,7 +128,7 @@ internal static class StringCommands
         }
 
         cmd.WriteString(1, entry, cmd[2], Database.NoExpiry);
-        cmd.Changed();
+        cmd.Changed(1, KeyEvent.Set);
         cmd.Reply.Integer(1);
     }
 
@@ -140,14 +142,22 @@ internal static class StringCommands
     {
         if (!ExpiryArgument.TryPositiveOrReply(cmd, 2, unit, out long expiryMs)) return;
         cmd.WriteString(1, cmd.FindToWrite(1), cmd[3], expiryMs);
-        cmd.Changed();
+        cmd.Changed(1, KeyEvent.Set);
+        ReportExpiry(cmd, 3, expiryMs);
         cmd.Reply.Ok();
+    }
+
+    // A string that was set with an expiry: one change of two events. Only an absolute expiry means the same when it is replayed.
+    private static void ReportExpiry(scoped in CommandContext cmd, int value, long expiryMs)
+    {
+        cmd.Changed(1, KeyEvent.Expire, count: 0);
+        cmd.EffectSetWithExpiry(1, value, expiryMs);
     }
 
     // GETEX key [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | PERSIST]
     private static void GetEx(ref CommandContext cmd)
     {
-        // Redis looks at the number only when there is a string whose expiry it could be.
+        // As in Redis, the time is parsed only if the key holds a string.
         if (!StringOptions.TryParseGetExOrReply(cmd, out StringOptions options)) return;
         if (!cmd.FindStringOrReplyNull(1, out Entry entry)) return;
         if (!options.TryExpiryOrReply(cmd, out long expiryMs)) return;
@@ -156,12 +166,20 @@ internal static class StringCommands
         if (options.IsAbsolute && options.HasExpiry && expiryMs <= cmd.NowMs)
         {
             cmd.Database.Unlink(entry, UnlinkReason.Deleted);
-            cmd.Changed();
+            cmd.Changed(1, KeyEvent.Del);
+            cmd.EffectDelete(1);
         }
-        else if (options.HasExpiry || (options.Persists && entry.Expires))
+        else if (options.HasExpiry)
         {
             cmd.Database.WriteExpiry(entry, expiryMs);
-            cmd.Changed();
+            cmd.Changed(1, KeyEvent.Expire);
+            cmd.EffectExpireAt(1, expiryMs);
+        }
+        else if (options.Persists && entry.Expires)
+        {
+            cmd.Database.WriteExpiry(entry, Database.NoExpiry);
+            cmd.Changed(1, KeyEvent.Persist);
+            if (cmd.IsObserved) cmd.Effect("PERSIST"u8, 2).Argument(cmd[1]);
         }
     }
 
@@ -170,18 +188,20 @@ internal static class StringCommands
     {
         if (!cmd.FindStringOrReplyNull(1, out Entry entry)) return;
         cmd.Reply.Bulk(entry.Value);
+        if (cmd.Reply.Overflowed) return;
         cmd.Database.Unlink(entry, UnlinkReason.Deleted);
-        cmd.Changed();
+        cmd.Changed(1, KeyEvent.Del);
+        cmd.EffectDelete(1);
     }
 
     // GETSET key value
     private static void GetSet(ref CommandContext cmd)
     {
-        Entry entry = cmd.Find(1);
-        if (!cmd.IsTypeOrReply(entry, DataType.String)) return;
+        if (!cmd.OpenToReadStringOrReply(1, out Entry entry)) return;
         ReplyValueOrNull(cmd, entry);
+        if (cmd.Reply.Overflowed) return;
         cmd.WriteString(1, entry, cmd[2], Database.NoExpiry);
-        cmd.Changed();
+        cmd.Changed(1, KeyEvent.Set);
     }
 
     // MGET key [key ...]
@@ -190,7 +210,7 @@ internal static class StringCommands
         cmd.Reply.Array(cmd.Count - 1);
         for (int i = 1; i < cmd.Count; i++)
         {
-            // A key of another type is null here, not an error.
+            // Another type replies null, not an error.
             Entry entry = cmd.Find(i);
             if (entry.Exists && entry.Type == DataType.String) cmd.Reply.Bulk(entry.Value);
             else cmd.Reply.Null();
@@ -229,39 +249,40 @@ internal static class StringCommands
 
     private static void SetPairs(scoped in CommandContext cmd)
     {
-        for (int i = 1; i < cmd.Count; i += 2) cmd.WriteString(i, cmd.FindToWrite(i), cmd[i + 1], Database.NoExpiry);
-        cmd.Changed(cmd.Count / 2);
+        for (int i = 1; i < cmd.Count; i += 2)
+        {
+            cmd.WriteString(i, cmd.FindToWrite(i), cmd[i + 1], Database.NoExpiry);
+            cmd.Changed(i, KeyEvent.Set);
+        }
     }
 
     // APPEND key value
     private static void Append(ref CommandContext cmd)
     {
         ReadOnlySpan<byte> value = cmd[2];
-        Entry entry = cmd.FindToWrite(1);
+        if (!cmd.OpenToWriteStringOrReply(1, out Entry entry)) return;
         if (!entry.Exists)
         {
             cmd.WriteString(1, entry, value, Database.NoExpiry);
-            cmd.Changed();
+            cmd.Changed(1, KeyEvent.Append);
             cmd.Reply.Integer(value.Length);
             return;
         }
 
-        if (!cmd.IsTypeOrReply(entry, DataType.String)) return;
         int oldLength = entry.Value.Length;
         if (!IsLengthOrReply(cmd, oldLength, value.Length)) return;
 
         entry = cmd.Database.ResizeValue(entry, oldLength + value.Length);
         value.CopyTo(entry.Value[oldLength..]);
         entry.SetEncoding(ValueEncoding.Raw);
-        cmd.Changed();
+        cmd.Changed(1, KeyEvent.Append);
         cmd.Reply.Integer(oldLength + value.Length);
     }
 
     // STRLEN key
     private static void StrLen(ref CommandContext cmd)
     {
-        Entry entry = cmd.Find(1);
-        if (!cmd.IsTypeOrReply(entry, DataType.String)) return;
+        if (!cmd.OpenToReadStringOrReply(1, out Entry entry)) return;
         cmd.Reply.Integer(entry.Exists ? entry.Value.Length : 0);
     }
 
@@ -276,12 +297,11 @@ internal static class StringCommands
         }
 
         ReadOnlySpan<byte> value = cmd[3];
-        Entry entry = cmd.FindToWrite(1);
-        if (!cmd.IsTypeOrReply(entry, DataType.String)) return;
+        if (!cmd.OpenToWriteStringOrReply(1, out Entry entry)) return;
         int oldLength = entry.Exists ? entry.Value.Length : 0;
         if (value.IsEmpty)
         {
-            // Nothing to write: a missing key stays missing, and a short string is not padded.
+            // An empty value changes nothing: it neither creates the key nor pads the string.
             cmd.Reply.Integer(oldLength);
             return;
         }
@@ -296,7 +316,7 @@ internal static class StringCommands
         if (start > oldLength) entry.ClearValue(oldLength, start);
         value.CopyTo(bytes[start..]);
         entry.SetEncoding(ValueEncoding.Raw);
-        cmd.Changed();
+        cmd.Changed(1, KeyEvent.SetRange);
         cmd.Reply.Integer(length);
     }
 
@@ -306,11 +326,10 @@ internal static class StringCommands
     {
         if (!cmd.TryIntegerOrReply(2, out long start)) return;
         if (!cmd.TryIntegerOrReply(3, out long end)) return;
-        Entry entry = cmd.Find(1);
-        if (!cmd.IsTypeOrReply(entry, DataType.String)) return;
+        if (!cmd.OpenToReadStringOrReply(1, out Entry entry)) return;
 
         ReadOnlySpan<byte> value = entry.Exists ? entry.Value : default;
-        bool reversed = start < 0 && end < 0 && start > end; // empty, even where both lie before the first byte
+        bool reversed = start < 0 && end < 0 && start > end; // empty, even if both lie before the first byte
         if (start < 0) start = Math.Max(0, value.Length + start);
         if (end < 0) end = Math.Max(0, value.Length + end);
         end = Math.Min(end, value.Length - 1);
@@ -323,7 +342,7 @@ internal static class StringCommands
         else cmd.Reply.Null();
     }
 
-    /// <summary>A string is as long as an argument may be, and never longer than an entry can hold.</summary>
+    /// <summary>The maximum length of a string: that of an argument, and at most what an entry can hold.</summary>
     internal static long BytesMaxOf(scoped in CommandContext cmd) => Math.Min(cmd.Server.Settings.ProtoMaxBulkLength, StringBytesMax);
 
     private static bool IsLengthOrReply(scoped in CommandContext cmd, long start, long added)

@@ -4,8 +4,8 @@ using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Commands.Strings;
 
-/// <summary>The options behind SET's and GETEX's fixed arguments; each command takes its own part of them.</summary>
-/// <remarks>One time at most, but the same kind of time may be repeated and the last one counts, as in Redis.</remarks>
+/// <summary>The options of SET and GETEX. Each command accepts its own subset.</summary>
+/// <remarks>Only one kind of time is allowed. As in Redis, it may be repeated, and the last one counts.</remarks>
 internal struct StringOptions
 {
     private int _expiryArgument;
@@ -17,22 +17,22 @@ internal struct StringOptions
     /// <summary>XX: only if the key exists.</summary>
     internal bool OnlyExisting { get; private set; }
 
-    /// <summary>GET: reply what the key held.</summary>
+    /// <summary>GET: reply the previous value.</summary>
     internal bool ReturnsOld { get; private set; }
 
-    /// <summary>KEEPTTL: leave the expiry as it is.</summary>
+    /// <summary>KEEPTTL: keep the expiry.</summary>
     internal bool KeepsExpiry { get; private set; }
 
-    /// <summary>PERSIST: take the expiry away.</summary>
+    /// <summary>PERSIST: remove the expiry.</summary>
     internal bool Persists { get; private set; }
 
-    /// <summary>Whether a time was given.</summary>
+    /// <summary>Whether there is a time.</summary>
     internal readonly bool HasExpiry => _expiryArgument > 0;
 
-    /// <summary>Whether the time is an absolute one, which may lie in the past.</summary>
+    /// <summary>Whether the time is absolute, so that it may be in the past.</summary>
     internal readonly bool IsAbsolute => _unit is ExpiryUnit.UnixSeconds or ExpiryUnit.UnixMilliseconds;
 
-    /// <summary>SET's options, from argument 3 on. A time is only found here, not read yet.</summary>
+    /// <summary>Parses SET's options, from argument 3 on. A time is located here and parsed by <see cref="TryExpiryOrReply"/>.</summary>
     internal static bool TryParseSetOrReply(scoped in CommandContext cmd, out StringOptions result)
     {
         result = default;
@@ -49,7 +49,7 @@ internal struct StringOptions
         return true;
     }
 
-    /// <summary>GETEX's options, from argument 2 on. A time is only found here, not read yet.</summary>
+    /// <summary>Parses GETEX's options, from argument 2 on. A time is located here and parsed by <see cref="TryExpiryOrReply"/>.</summary>
     internal static bool TryParseGetExOrReply(scoped in CommandContext cmd, out StringOptions result)
     {
         result = default;
@@ -63,7 +63,7 @@ internal struct StringOptions
         return true;
     }
 
-    /// <summary>Reads the time, if one was given, into Unix milliseconds.</summary>
+    /// <summary>Converts the time, if there is one, to Unix milliseconds.</summary>
     internal readonly bool TryExpiryOrReply(scoped in CommandContext cmd, out long expiryMs)
     {
         expiryMs = Database.NoExpiry;
