@@ -14,7 +14,7 @@ public ref struct CommandCall
     /// <summary>What the handler gets, by value: the handler may change it.</summary>
     internal CommandContext Context;
 
-    private readonly SlowPath _path;
+    private readonly Invoker _path;
     private readonly ReadOnlySpan<ArgumentSlice> _arguments;
     private readonly ulong _firstKeyHash;
     private readonly long _start;
@@ -22,7 +22,7 @@ public ref struct CommandCall
     private long _errorsCounted; // of the writer, up to what the handler replied
     private bool _wasExecuted;
 
-    internal CommandCall(SlowPath path, CommandContext context, ReadOnlySpan<ArgumentSlice> arguments, ulong firstKeyHash, long start)
+    internal CommandCall(Invoker path, CommandContext context, ReadOnlySpan<ArgumentSlice> arguments, ulong firstKeyHash, long start)
     {
         Context = context;
         _path = path;
@@ -122,7 +122,7 @@ public ref struct CommandCall
         _wasExecuted = true;
         try
         {
-            _path.ExecuteLocked(ref Context, Context.Command, _arguments, _firstKeyHash, _start);
+            _path.LockAndRun(ref Context, Context.Command, _arguments, _firstKeyHash, _start);
         }
         catch (Exception exception)
         {

@@ -104,8 +104,8 @@ public sealed class InProcessClient : IDisposable
     /// <returns>Whether a call waited.</returns>
     public bool EndWait()
     {
-        if (_session.Waiter is not { } waiter || !_server.Waiting.TryEnd(waiter)) return false;
-        waiter.Wake();
+        if (_session.Blocked is not { } blocked || !blocked.TryEnd()) return false;
+        blocked.Wake();
         return true;
     }
 
@@ -138,26 +138,27 @@ public sealed class InProcessClient : IDisposable
     // Sleeps while the command that was executed last waits for a key, and adds its reply; false when it does not wait.
     private bool Wait()
     {
-        if (_session.Waiter is not { } waiter) return false;
-        while (!waiter.Sleep((int)Math.Clamp(waiter.DeadlineMs - _executor.NowMs, 1, SleepMsMax)))
+        if (_session.Blocked is not { } blocked) return false;
+        while (!blocked.Sleep((int)Math.Clamp(blocked.DeadlineMs - _executor.Environment.NowMs, 1, SleepMsMax)))
         {
-            _executor.ReadTime();
-            if ((_ended || waiter.DeadlineMs <= _executor.NowMs) && _server.Waiting.TryEnd(waiter)) break;
+            _executor.Environment.ReadTime();
+            if ((_ended || blocked.DeadlineMs <= _executor.Environment.NowMs) && blocked.TryEnd()) break;
         }
 
-        _session.Waiter = null;
-        waiter.Dispose();
-        if (!_ended && !waiter.DropsReply) WriteReplyOf(waiter);
-        waiter.ReleaseReply();
+        _session.Blocked = null;
+        _server.Blocked.Remove(blocked);
+        blocked.Dispose();
+        if (!_ended && !blocked.DropsReply) WriteReplyOf(blocked);
+        blocked.ReleaseReply();
         if (_ended) _executor.Reply.Clear();
         ObjectDisposedException.ThrowIf(_ended, _server);
         return true;
     }
 
-    private void WriteReplyOf(Waiter waiter)
+    private void WriteReplyOf(BlockedClient blocked)
     {
-        if (waiter.Reply is null) _executor.Reply.Raw(WaitingSessions.NothingCame(_session.Resp3));
-        foreach (Payload part in waiter.Reply ?? []) _executor.Reply.Raw(part.Bytes);
+        if (blocked.Reply is null) _executor.Reply.Raw(blocked.Block.TimeoutReply ?? BlockedClientTimeouts.TimeoutReply(_session.Resp3));
+        foreach (Payload part in blocked.Reply ?? []) _executor.Reply.Raw(part.Bytes);
     }
 
     private void BeginRequest(int count)
@@ -174,7 +175,7 @@ public sealed class InProcessClient : IDisposable
     {
         ReplyWriter reply = _executor.Reply;
         reply.BytesMax = _server.MemoryBytesMax;
-        _executor.ReadTime();
+        _executor.Environment.ReadTime();
         int consumed = _executor.Run(_session, request);
         goesOn = Wait() || reply.IsChained;
         if (!reply.Overflowed) return consumed;

@@ -3,6 +3,7 @@ using System.Diagnostics;
 using RedKite.Net;
 using RedKite.Net.Interop;
 using RedKite.Protocol;
+using RedKite.Server.Changes;
 using RedKite.Server.Commands;
 using RedKite.Server.Config;
 using RedKite.Server.Execution;
@@ -61,7 +62,12 @@ public sealed class RedKiteServer : IAsyncDisposable
         Keyspace = new Keyspace(Settings.Stripes, Settings.Databases);
         Keyspace.FailStop.Version = ServerVersion.Text;
         Keyspace.FailStop.Folder = Log.Folder;
-        Waiting = new WaitingClients(Keyspace);
+        Changes = new ChangePublisher(Keyspace);
+        Blocked = new BlockedClients(Keyspace)
+        {
+            Begun = client => LoopOf(client).Begin(client),
+            Finished = client => LoopOf(client).Finish(client),
+        };
         ApplySettings();
     }
 
@@ -90,8 +96,11 @@ public sealed class RedKiteServer : IAsyncDisposable
 
     internal ClientPause Pause { get; } = new();
 
-    /// <summary>Clients that wait for keys.</summary>
-    internal WaitingClients Waiting { get; }
+    /// <summary>Clients whose commands block.</summary>
+    internal BlockedClients Blocked { get; }
+
+    /// <summary>What learns of every change.</summary>
+    internal ChangePublisher Changes { get; }
 
     internal SlowLog SlowLog { get; } = new();
 
@@ -262,12 +271,6 @@ public sealed class RedKiteServer : IAsyncDisposable
         yield return "Ready to accept connections";
     }
 
-    /// <summary>A client began to wait: its loop looks after the deadline. A caller in the process does so itself.</summary>
-    internal static void WaitBegan(Waiter waiter)
-    {
-        if (waiter.Session.Connection is { } connection) ((SessionLoop)connection.Loop.Handler).Waiting.Began(waiter);
-    }
-
     internal CommandExecutor NewExecutor()
     {
         var executor = new CommandExecutor(this);
@@ -382,6 +385,8 @@ public sealed class RedKiteServer : IAsyncDisposable
         Log.Warning(failure);
         return error;
     }
+
+    private static BlockedClientTimeouts LoopOf(BlockedClient client) => ((SessionLoop)client.Session.Connection!.Loop.Handler).Blocked;
 
     private static string NewId() => Convert.ToHexStringLower(System.Security.Cryptography.RandomNumberGenerator.GetBytes(20));
 

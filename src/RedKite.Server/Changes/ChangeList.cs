@@ -27,7 +27,7 @@ internal sealed class ChangeList
 
     internal int Count => _changes.Count;
 
-    internal Change this[int index] => _changes[index];
+    internal Change this[Index index] => _changes[index];
 
     internal ReadOnlySpan<byte> KeyOf(in Change change) => _names.AsSpan(change.KeyStart, change.KeyLength);
 

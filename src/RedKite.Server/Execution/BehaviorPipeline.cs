@@ -17,7 +17,7 @@ internal sealed class BehaviorPipeline
 
     internal BehaviorPipeline(IReadOnlyList<Behavior> behaviors) => _outermost = Behavior.Link(behaviors, Last);
 
-    internal void Execute(SlowPath path, ref CommandContext cmd, Command command, ReadOnlySpan<ArgumentSlice> arguments, ulong firstKeyHash, long start)
+    internal void Execute(Invoker path, ref CommandContext cmd, Command command, ReadOnlySpan<ArgumentSlice> arguments, ulong firstKeyHash, long start)
     {
         cmd.Begin(command, arguments, firstKeyHash); // with the subcommand, if there is one
         var call = new CommandCall(path, cmd, arguments, firstKeyHash, start);

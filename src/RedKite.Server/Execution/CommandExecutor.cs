@@ -43,7 +43,7 @@ internal sealed class CommandExecutor
     private readonly CommandTable _commands;
     private readonly RequestParser _parser = new();
     private readonly Request[] _requests = new Request[BatchMax];
-    private readonly SlowPath _slowPath;
+    private int _heldStripe = -1; // by the fast path; for the crash report
     private long _runStart;
     private Command? _lastCommand; // what the last request's name stands for
     private int _runFirst;
@@ -57,50 +57,19 @@ internal sealed class CommandExecutor
         Reply = new ReplyWriter(server.Buffers);
         _keyspace = server.Keyspace;
         _commands = server.Commands;
-        Metrics = new ExecutorMetrics(server.Commands.All.Count);
-        _slowPath = new SlowPath(this);
-        Waiters = new WaiterService(this);
-        ReadTime();
+        Environment = new CommandEnvironment(server, new ExecutorMetrics(server.Commands.All.Count));
+        Invoker = new Invoker(this);
     }
 
     internal RedKiteServer Server { get; }
 
     internal ReplyWriter Reply { get; }
 
-    internal ExecutorMetrics Metrics { get; }
+    internal CommandEnvironment Environment { get; }
 
-    /// <summary>Lets clients wait, and serves those whose keys this executor's commands made readable.</summary>
-    internal WaiterService Waiters { get; }
+    internal Invoker Invoker { get; }
 
-    /// <summary>Hashes of the keys that are locked for the command that executes, on the path that locks several.</summary>
-    internal KeyHashes KeyHashes { get; } = new();
-
-    /// <summary>Whether a stripe that is locked for the command has observers, so that changes are recorded.</summary>
-    internal bool IsObserved { get; set; }
-
-    /// <summary>What the command changed, as far as it is observed.</summary>
-    internal ChangeList Changes { get; } = new();
-
-    /// <summary>The commands that stand for the request.</summary>
-    internal EffectWriter Effects { get; } = new();
-
-    /// <summary>Whether commands execute where none may wait.</summary>
-    internal bool DeniesBlocking { get; set; }
-
-    /// <summary>The time that commands go by, in Unix milliseconds.</summary>
-    internal long NowMs { get; private set; }
-
-    /// <summary>The access clock of what is touched now.</summary>
-    internal uint NewAccessClock { get; private set; }
-
-    /// <summary>Whether an access only sets the clock: no LFU counter, and the client did not ask for no trace.</summary>
-    internal bool TouchesByClock { get; private set; }
-
-    /// <summary>The stripes that are locked for the command that executes, on the path that locks several.</summary>
-    internal StripeSet HeldStripes { get; set; }
-
-    /// <summary>Reads the clock.</summary>
-    internal void ReadTime() => SetTime(Stopwatch.GetTimestamp());
+    internal ExecutorMetrics Metrics => Environment.Metrics;
 
     /// <summary>
     /// Executes every whole request of the input. Replies are in <see cref="Reply"/>; the connection, if there is one, is
@@ -119,19 +88,19 @@ internal sealed class CommandExecutor
     private int ExecuteInput(Session session, Span<byte> input)
     {
         Reply.Resp3 = session.Resp3;
-        NoteTouchMode(session);
-        var cmd = new CommandContext(this, session, input);
+        Environment.NoteTouchMode(session);
+        var cmd = new CommandContext(Environment, session, input, Reply, session.DatabaseIndex);
         int position = 0;
         while (true)
         {
             int count = ReadBatch(session, input, ref position, out ParseStatus status);
             if (count > 0)
             {
-                int done = ExecuteBatch(ref cmd, session, count);
-                if (done < count || session.ClosesAfterReply || session.Waiter is not null)
+                int done = ExecuteBatchOrStop(ref cmd, session, count);
+                if (done < count || session.ClosesAfterReply || session.Blocked is not null)
                 {
                     position = Rewind(session, input, done);
-                    if (session.IsPaused || session.ClosesAfterReply || session.Waiter is not null) return position;
+                    if (session.IsPaused || session.ClosesAfterReply || session.Blocked is not null) return position;
                     status = ParseStatus.Complete; // what was read behind a large reply is read again when that was sent
                 }
             }
@@ -141,7 +110,7 @@ internal sealed class CommandExecutor
                 long length = Reply.Length;
                 Reply.Error(_parser.ErrorText);
                 if (session.ReplyMode != ReplyMode.On) Reply.Truncate(length);
-                _slowPath.NoteError(null);
+                Invoker.NoteError(null);
                 session.CloseAfterReply();
                 return position;
             }
@@ -185,23 +154,6 @@ internal sealed class CommandExecutor
         connection.Queue(Reply.Tail);
         connection.Flush();
     }
-
-    /// <summary>Notes an access where that takes more than setting the clock.</summary>
-    internal void TouchSlow(Session session, Entry entry)
-    {
-        if (session.NoTouch) return;
-        entry.SetAccessClock(AccessClock.TouchLfu(entry.AccessClock, NowMs, Server.Settings.LfuDecayMinutes, Server.Settings.LfuLogFactor));
-    }
-
-    /// <summary>Counts an error that a command replied elsewhere than in <see cref="Reply"/>.</summary>
-    internal void CountError(Command command, ReplyWriter reply)
-    {
-        Metrics.CountError(reply.LastErrorCode);
-        Metrics.Of(command.Index).Failed++;
-    }
-
-    /// <summary>After a command that may have changed how accesses are noted.</summary>
-    internal void NoteTouchMode(Session session) => TouchesByClock = !session.NoTouch && !Server.CountsFrequency;
 
     // Reads up to a batch of whole requests. An inline request is a batch of its own: unquoting changes the input, so it
     // must not be read twice. Not taken into the event loop's code: there its variables live in memory, which cost a
@@ -276,6 +228,20 @@ internal sealed class CommandExecutor
         return end;
     }
 
+    // A handler that throws leaves the store in an unknown state. The filter sits outside of the batch's loop: inside, it would
+    // keep the loop's variables out of registers.
+    private int ExecuteBatchOrStop(ref CommandContext cmd, Session session, int count)
+    {
+        try
+        {
+            return ExecuteBatch(ref cmd, session, count);
+        }
+        catch (Exception failure) when (_heldStripe >= 0 && _keyspace.FailStop.Ends(failure, StripeSet.Of(_heldStripe), cmd.Command?.FullName))
+        {
+            throw;
+        }
+    }
+
     private int ExecuteBatch(ref CommandContext cmd, Session session, int count)
     {
         int asked = count; // entries that were asked for
@@ -288,7 +254,7 @@ internal sealed class CommandExecutor
         long replied = Reply.Length;
         Reply.TakeEvents();
         BeginRun(first: 0, Stopwatch.GetTimestamp());
-        session.LastInteractionMs = NowMs;
+        session.LastInteractionMs = Environment.NowMs;
         bool isPlain = IsPlain(session);
         Stripe? held = null;
         int i = 0;
@@ -300,22 +266,22 @@ internal sealed class CommandExecutor
             if (isPlain && command is not null && (command.IsShort || request.Count == command.OneKeyCount) && command.Accepts(request.Count))
             {
                 // One lock serves neighbours of the same stripe; with a single loop, the whole run.
-                Stripe stripe = _keyspace.Stripes[_keyspace.StripeOf(request.Hash)];
+                int index = _keyspace.StripeOf(request.Hash);
+                Stripe stripe = _keyspace.Stripes[index];
                 if (stripe != held)
                 {
                     held?.Exit();
                     stripe.Enter();
                     held = stripe;
+                    _heldStripe = index;
+                    Environment.BeginObserving(stripe);
                 }
 
+                long changes = Metrics.Changes;
                 cmd.Begin(command, _parser.Arguments(request.First, request.Count), request.Hash);
                 command.Handler(ref cmd);
                 if (Reply.Events != ReplyEvents.None) count = NoteEvents(command, session, i, count);
-                if (stripe.HasTouched)
-                {
-                    ServeWaiters(_keyspace.StripeOf(request.Hash), session);
-                    held = null;
-                }
+                if (Environment.IsObserved && PublishAndServe(cmd, changes, session)) held = null;
 
                 i++;
                 continue;
@@ -323,17 +289,19 @@ internal sealed class CommandExecutor
 
             held?.Exit();
             held = null;
+            _heldStripe = -1;
             long now = EndRun(cmd, i);
-            if (!_slowPath.Execute(ref cmd, ref request, _parser.Arguments(request.First, request.Count), ref now)) break;
+            if (!Invoker.TryInvoke(ref cmd, ref request, _parser.Arguments(request.First, request.Count), ref now)) break;
             if (_commandsToTime > 0) _commandsToTime--;
             i++;
             BeginRun(i, now);
             isPlain = IsPlain(session);
             if (Reply.Events != ReplyEvents.None) count = NoteEvents(failed: null, session, i - 1, count);
-            if (session.ClosesAfterReply || session.Waiter is not null) break;
+            if (session.ClosesAfterReply || session.Blocked is not null) break;
         }
 
         held?.Exit();
+        _heldStripe = -1;
         EndRun(cmd, i);
         if (i > 0) _replyBytes = (int)Math.Min((Reply.Length - replied) / i, int.MaxValue);
         session.CommandsProcessed += i;
@@ -347,32 +315,24 @@ internal sealed class CommandExecutor
     private int NoteEvents(Command? failed, Session session, int index, int count)
     {
         ReplyEvents events = Reply.TakeEvents();
-        if ((events & ReplyEvents.Error) != 0 && failed is not null) _slowPath.NoteError(failed);
+        if ((events & ReplyEvents.Error) != 0 && failed is not null) Invoker.NoteError(failed);
         if ((events & ReplyEvents.Delivery) != 0) session.WriteHeldBack(Reply);
         return (events & ReplyEvents.Large) != 0 ? index + 1 : count;
     }
 
-    // A command of the short path touched keys that clients wait for. Its stripe is given back.
+    // Publishes what a command of the fast path changed, and serves blocked clients; true if its stripe was released for that.
     [MethodImpl(MethodImplOptions.NoInlining)]
-    private void ServeWaiters(int stripe, Session session)
+    private bool PublishAndServe(scoped in CommandContext cmd, long changesBefore, Session session)
     {
-        var locked = LockScope.Adopt(_keyspace, StripeSet.Of(stripe));
-        try
+        Invoker.Publish(cmd, Metrics.Changes - changesBefore);
+        if (!Invoker.MayServe)
         {
-            Waiters.Serve(ref locked);
-        }
-        catch (Exception failure) when (_keyspace.FailStop.Ends(failure, locked.Held, "serving blocked clients"))
-        {
-            throw;
-        }
-        finally
-        {
-            HeldStripes = StripeSet.Empty;
-            locked.Dispose();
+            Environment.BeginRecording(); // the stripe stays locked for the next command
+            return false;
         }
 
-        NoteTouchMode(session);
-        Waiters.Deliver();
+        Invoker.ServeAndExit(_keyspace.StripeOf(cmd.HashOf(cmd.Command.FirstKey)), session);
+        return true;
     }
 
     // Whether nothing about the client or the server asks for the long way.
@@ -416,13 +376,7 @@ internal sealed class CommandExecutor
     {
         _runFirst = first;
         _runStart = timestamp;
-        SetTime(timestamp);
-    }
-
-    private void SetTime(long timestamp)
-    {
-        NowMs = Server.Clock.MsAt(timestamp);
-        NewAccessClock = Server.CountsFrequency ? AccessClock.NewLfu(NowMs) : AccessClock.Lru(NowMs);
+        Environment.SetTime(timestamp);
     }
 
     // Shares the time since the run's start among its commands; returns the time now.
@@ -460,8 +414,8 @@ internal sealed class CommandExecutor
             return;
         }
 
-        if (ns >= Server.SlowLog.ThresholdNs) _slowPath.NoteSlow(cmd, ns);
-        if (ns >= Server.LatencyMonitor.ThresholdNs) Server.LatencyMonitor.AddCommand(cmd.Command, NowMs, ns);
+        if (ns >= Server.SlowLog.ThresholdNs) Invoker.NoteSlow(cmd, ns);
+        if (ns >= Server.LatencyMonitor.ThresholdNs) Server.LatencyMonitor.AddCommand(cmd.Command, Environment.NowMs, ns);
     }
 
     /// <summary>A request of the current batch.</summary>

@@ -44,16 +44,20 @@ internal sealed class SessionLoop : IConnectionHandler
         _loop = loop;
         _isFirst = index == 0;
         Executor = server.NewExecutor();
-        Waiting = new WaitingSessions(server, loop, Executor);
-        _sweep = new BackgroundSweep(server.Keyspace, index, loops);
+        Blocked = new BlockedClientTimeouts(server, loop, Executor);
+        _sweep = new BackgroundSweep(server.Keyspace, index, loops)
+        {
+            Entered = Executor.Environment.BeginObserving,
+            Exiting = Executor.Invoker.PublishRecorded,
+        };
     }
 
     internal CommandExecutor Executor { get; }
 
     internal EventLoop Loop => _loop;
 
-    /// <summary>The loop's clients that wait for keys.</summary>
-    internal WaitingSessions Waiting { get; }
+    /// <summary>The loop's blocked clients.</summary>
+    internal BlockedClientTimeouts Blocked { get; }
 
     internal BufferWatch Buffers { get; } = new();
 
@@ -64,9 +68,9 @@ internal sealed class SessionLoop : IConnectionHandler
 
     public void Opened(Connection connection)
     {
-        Executor.ReadTime();
+        Executor.Environment.ReadTime();
         Settings settings = _server.Settings;
-        Session session = _server.Clients.Add(connection, Executor.NowMs, authenticated: settings.RequirePass.Length == 0);
+        Session session = _server.Clients.Add(connection, Executor.Environment.NowMs, authenticated: settings.RequirePass.Length == 0);
         connection.State = session;
         if (_server.Clients.Count > settings.MaxClients)
         {
@@ -92,7 +96,7 @@ internal sealed class SessionLoop : IConnectionHandler
         session.BytesReceived = connection.BytesReceived;
         Executor.Metrics.Reads++;
         Executor.Reply.BytesMax = _server.ReplyBytesMax;
-        int consumed = session.Waiter is null ? Executor.Run(session, input) : 0;
+        int consumed = session.Blocked is null ? Executor.Run(session, input) : 0;
         bool replied = Executor.Reply.Length > 0 || Executor.Reply.Overflowed;
         if (replied) Executor.SendReplies(session, connection);
         if (session.ClosesAfterReply)
@@ -125,8 +129,8 @@ internal sealed class SessionLoop : IConnectionHandler
         var waiting = (ulong)connection.OutputBytes;
         bool overSoft = limit.SoftBytes > 0 && waiting > limit.SoftBytes;
         if (!overSoft) session.OverSoftLimitSinceMs = 0;
-        else if (session.OverSoftLimitSinceMs == 0) session.OverSoftLimitSinceMs = Executor.NowMs;
-        bool tooLong = overSoft && Executor.NowMs - session.OverSoftLimitSinceMs > limit.SoftSeconds * 1000L;
+        else if (session.OverSoftLimitSinceMs == 0) session.OverSoftLimitSinceMs = Executor.Environment.NowMs;
+        bool tooLong = overSoft && Executor.Environment.NowMs - session.OverSoftLimitSinceMs > limit.SoftSeconds * 1000L;
         if (tooLong || (limit.HardBytes > 0 && waiting > limit.HardBytes)) _server.CloseOverLimit(session, connection);
     }
 
@@ -156,7 +160,7 @@ internal sealed class SessionLoop : IConnectionHandler
     public void Closed(Connection connection)
     {
         Session session = SessionOf(connection);
-        Waiting.Closed(session);
+        Blocked.Closed(session);
         if (session.IsSuspended) Interlocked.Decrement(ref _suspended);
         _server.Clients.Remove(session);
     }
@@ -164,8 +168,8 @@ internal sealed class SessionLoop : IConnectionHandler
     public int Tick()
     {
         if (_isFirst) _server.Clock.Anchor();
-        Executor.ReadTime();
-        long nowMs = Executor.NowMs;
+        Executor.Environment.ReadTime();
+        long nowMs = Executor.Environment.NowMs;
         if (_holdsClients && _server.Pause.HasEnded(nowMs)) ResumePaused();
         if (nowMs >= _nextSecondMs)
         {
@@ -176,8 +180,8 @@ internal sealed class SessionLoop : IConnectionHandler
         if (_isFirst) _server.SampleRates(nowMs);
         int restMs = Math.Clamp(1000 / Math.Max(1, _server.Settings.Hz), 1, 100);
         long? restMicroseconds = Sweep(nowMs);
-        if (_isFirst && _server.Waiting.Count > 0) Executor.Waiters.ServeLeftOver();
-        restMs = Waiting.EndOverdue(nowMs, restMicroseconds is null ? restMs : 1);
+        Executor.Invoker.ServeAfterSweep();
+        restMs = Blocked.EndOverdue(nowMs, restMicroseconds is null ? restMs : 1);
         if (restMicroseconds is { } rest) _loop.TickAfter(rest);
         return restMs;
     }
@@ -186,13 +190,13 @@ internal sealed class SessionLoop : IConnectionHandler
     internal void ResumePaused()
     {
         _holdsClients = false;
-        Executor.ReadTime();
+        Executor.Environment.ReadTime();
         foreach (Connection connection in _loop.Connections)
         {
             Session session = SessionOf(connection);
             if (!session.IsPaused) continue;
             session.IsPaused = false;
-            session.LastInteractionMs = Executor.NowMs; // the wait was not the client's: it does not count as idle
+            session.LastInteractionMs = Executor.Environment.NowMs; // the wait was not the client's: it does not count as idle
             if (!session.IsSuspended) connection.SetReading(true);
         }
     }
@@ -236,7 +240,7 @@ internal sealed class SessionLoop : IConnectionHandler
             Buffers.Note(connection);
             if (connection.OutputBytes > 0) OnOutputBuffered(connection);
             Session session = SessionOf(connection);
-            if (timeoutMs > 0 && !session.IsPaused && session.Waiter is null && nowMs - session.LastInteractionMs > timeoutMs) connection.Close();
+            if (timeoutMs > 0 && !session.IsPaused && session.Blocked is null && nowMs - session.LastInteractionMs > timeoutMs) connection.Close();
         }
 
         Buffers.End();

@@ -2,7 +2,6 @@ using System.Runtime.CompilerServices;
 using System.Text;
 using RedKite.Protocol;
 using RedKite.Server.Changes;
-using RedKite.Server.Execution;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Model;
@@ -17,24 +16,24 @@ namespace RedKite.Server.Model;
 /// </remarks>
 internal ref struct CommandContext
 {
-    private readonly CommandExecutor _executor;
+    private readonly CommandEnvironment _environment;
     private readonly Span<byte> _input;
     private ReadOnlySpan<ArgumentSlice> _arguments;
     private ulong _firstKeyHash;
     private ulong _redacted; // a bit an argument; the last one stands for all from there on
 
-    internal CommandContext(CommandExecutor executor, Session session, Span<byte> input)
-        : this(executor, session, input, executor.Reply)
+    /// <param name="environment">What the executor lends.</param>
+    /// <param name="session">The client.</param>
+    /// <param name="input">The bytes that the arguments are slices of.</param>
+    /// <param name="reply">Where the reply goes.</param>
+    /// <param name="database">The index of the selected database.</param>
+    internal CommandContext(CommandEnvironment environment, Session session, Span<byte> input, ReplyWriter reply, int database)
     {
-    }
-
-    internal CommandContext(CommandExecutor executor, Session session, Span<byte> input, ReplyWriter reply)
-    {
-        _executor = executor;
-        Session = session;
+        _environment = environment;
         _input = input;
+        Session = session;
         Reply = reply;
-        Database = executor.Server.Keyspace.Databases[session.DatabaseIndex];
+        Database = environment.Server.Keyspace.Databases[database];
         Command = null!;
     }
 
@@ -48,13 +47,13 @@ internal ref struct CommandContext
     /// <summary>The row of the command, or of the subcommand, that executes.</summary>
     internal Command Command { get; private set; }
 
-    internal readonly RedKiteServer Server => _executor.Server;
+    internal readonly RedKiteServer Server => _environment.Server;
 
     /// <summary>The time of this command, in Unix milliseconds. It does not change while it executes.</summary>
-    internal readonly long NowMs => _executor.NowMs;
+    internal readonly long NowMs => _environment.NowMs;
 
     /// <summary>What the command counts: keyspace hits and misses and the like.</summary>
-    internal readonly Metrics.ExecutorMetrics Metrics => _executor.Metrics;
+    internal readonly Metrics.ExecutorMetrics Metrics => _environment.Metrics;
 
     /// <summary>Number of arguments, the command's name included.</summary>
     internal readonly int Count => _arguments.Length;
@@ -108,6 +107,9 @@ internal ref struct CommandContext
     /// <summary>The hash of a key, which was mostly computed before.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal readonly ulong HashOf(int argument) => argument == Command.FirstKey ? _firstKeyHash : HashOfLaterKey(argument);
+
+    /// <summary>The stripe of a key.</summary>
+    internal readonly int StripeOf(ulong hash) => Server.Keyspace.StripeOf(hash);
 
     /// <summary>Looks a key up to read its value: counts a hit or miss and notes the access.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
@@ -198,14 +200,14 @@ internal ref struct CommandContext
     internal readonly Entry WriteString(int argument, Entry existing, ReadOnlySpan<byte> value, ValueEncoding encoding, long expiryMs)
     {
         // Where accesses are counted, a key that gets another value keeps its count.
-        uint clock = !_executor.TouchesByClock && existing.Exists && Server.CountsFrequency ? existing.AccessClock : _executor.NewAccessClock;
+        uint clock = !_environment.TouchesByClock && existing.Exists && Server.CountsFrequency ? existing.AccessClock : _environment.NewAccessClock;
         Entry entry = Database.WriteString(this[argument], HashOf(argument), existing, value.Length, encoding, expiryMs, clock);
         value.CopyTo(entry.Value);
         return entry;
     }
 
     /// <summary>The access clock of an entry that is written now.</summary>
-    internal readonly uint NewAccessClock => _executor.NewAccessClock;
+    internal readonly uint NewAccessClock => _environment.NewAccessClock;
 
     /// <summary>Reads an integer argument, or replies that it is none.</summary>
     internal readonly bool TryIntegerOrReply(int argument, out long value)
@@ -226,25 +228,25 @@ internal ref struct CommandContext
     internal readonly void Changed(int argument, KeyEvent keyEvent, long count = 1)
     {
         Metrics.Changes += count;
-        if (_executor.IsObserved) Record(argument, keyEvent);
+        if (_environment.IsObserved) Record(argument, keyEvent);
     }
 
     /// <summary>Reports a change of a key that is not an argument, or not in the selected database.</summary>
     internal readonly void Changed(Database database, ReadOnlySpan<byte> key, ulong hash, KeyEvent keyEvent, long count = 1)
     {
         Metrics.Changes += count;
-        if (_executor.IsObserved) _executor.Changes.Add(keyEvent, database.Index, hash, key);
+        if (_environment.IsObserved) _environment.Changes.Add(keyEvent, database.Index, hash, key);
     }
 
     /// <summary>Reports that every key of a database may have changed. All stripes are locked.</summary>
     internal readonly void ChangedDatabase(Database database, long count = 1)
     {
         Metrics.Changes += count;
-        if (_executor.IsObserved) _executor.Changes.Add(KeyEvent.Flush, database.Index, 0, []);
+        if (_environment.IsObserved) _environment.Changes.Add(KeyEvent.Flush, database.Index, 0, []);
     }
 
     /// <summary>Whether anything observes the changes of this command, so that effects are worth preparing.</summary>
-    internal readonly bool IsObserved => _executor.IsObserved;
+    internal readonly bool IsObserved => _environment.IsObserved;
 
     /// <summary>
     /// Begins a command that replicas and the log get instead of the request, in the selected database. Needed where the request alone
@@ -254,76 +256,66 @@ internal ref struct CommandContext
     /// <param name="arguments">The number of arguments, the name included.</param>
     internal readonly EffectWriter Effect(ReadOnlySpan<byte> name, int arguments)
     {
-        _executor.Effects.ReplaceRequest();
-        return _executor.Effects.Begin(Database.Index, arguments, name);
+        _environment.Effects.ReplaceRequest();
+        return _environment.Effects.Begin(Database.Index, arguments, name);
     }
 
     /// <summary>Replicas and the log get nothing in place of the request, beyond what <see cref="Effect"/> writes.</summary>
-    internal readonly void ReplaceEffect() => _executor.Effects.ReplaceRequest();
+    internal readonly void ReplaceEffect() => _environment.Effects.ReplaceRequest();
 
     /// <summary>Counts changes. Being replaced by the form that names the key.</summary>
     internal readonly void Changed(long changes = 1) => Metrics.Changes += changes;
 
-    /// <summary>
-    /// Says that an existing key got something to read that it had not, for who waits for it. Needed where a value only
-    /// grew (a stream); that a key came to hold a value of a type is known by itself.
-    /// </summary>
-    internal readonly void SignalReady(int argument)
-    {
-        ulong hash = HashOf(argument);
-        Server.Keyspace.Stripes[Server.Keyspace.StripeOf(hash)].NoteTouched(Database.Index, hash);
-    }
-
-    /// <summary>Whether the client waited, and this is the command's execution because a key may be readable now.</summary>
-    internal readonly bool IsServed => _executor.Waiters.IsServing;
+    /// <summary>Whether the client was blocked, and this is the execution of its command because a key may serve it.</summary>
+    internal readonly bool IsServed => _environment.IsServing;
 
     /// <summary>
-    /// Lets the client wait until one of the keys that the command reads holds a value of a type; then the command is
-    /// executed anew. Nothing is to be replied now.
+    /// Blocks the client, once the handler returns, until one of the keys that the command reads holds a value of a type; then
+    /// the command executes anew. Nothing is to be replied now.
     /// </summary>
-    /// <param name="type">The type of value that is waited for.</param>
+    /// <param name="type">The type of value that serves the client.</param>
     /// <param name="deadlineMs">When the wait ends, in Unix milliseconds.</param>
-    /// <param name="wakesWhenGone">Whether the command is executed as well when a key is gone or holds another type.</param>
-    /// <returns>False where nothing may wait (in a transaction or script): to be answered as if the time were over.</returns>
-    internal readonly bool WaitForKeys(DataType type, long deadlineMs, bool wakesWhenGone = false)
+    /// <param name="wakesWhenGone">Whether the command is also executed when a key is gone or holds another type.</param>
+    /// <returns>False where nothing may block (in a transaction or script): the reply is that of a deadline that has passed.</returns>
+    internal readonly bool BlockOnKeys(DataType type, long deadlineMs, bool wakesWhenGone = false)
     {
-        if (_executor.DeniesBlocking) return false;
-        if (!IsServed) _executor.Waiters.Begin(this, type, deadlineMs, wakesWhenGone);
+        if (_environment.DeniesBlocking) return false;
+        _environment.BlockRequest = new BlockRequest { Type = type, DeadlineMs = deadlineMs, WakesWhenGone = wakesWhenGone };
         return true;
     }
 
-    /// <summary>Lets the client wait until a time, or until it is unblocked, and replies then. Nothing is to be replied now.</summary>
-    /// <returns>False where nothing may wait (in a transaction or script): to be answered as if the time were over.</returns>
-    internal readonly bool WaitForTime(long deadlineMs, byte[] reply)
+    /// <summary>Blocks the client, once the handler returns, until a time or CLIENT UNBLOCK. Nothing is to be replied now.</summary>
+    /// <returns>False where nothing may block (in a transaction or script): the reply is that of a deadline that has passed.</returns>
+    internal readonly bool BlockUntil(long deadlineMs, byte[] timeoutReply)
     {
-        if (_executor.DeniesBlocking) return false;
-        _executor.Waiters.BeginWithoutKeys(this, deadlineMs, reply);
+        if (_environment.DeniesBlocking) return false;
+        _environment.BlockRequest = new BlockRequest { DeadlineMs = deadlineMs, TimeoutReply = timeoutReply };
         return true;
     }
 
-    /// <summary>Gives an argument another value for the executions to come, after <see cref="WaitForKeys"/>.</summary>
-    internal readonly void ReplaceAwaitingArgument(int argument, ReadOnlySpan<byte> value) => Session.Waiter?.ReplaceArgument(argument, value);
+    /// <summary>Gives an argument another value in the executions to come, after <see cref="BlockOnKeys"/>.</summary>
+    internal readonly void ReplaceArgument(int argument, ReadOnlySpan<byte> value) =>
+        _environment.BlockRequest?.Replacements.Add((argument, value.ToArray()));
 
-    /// <summary>Ends another client's wait. All stripes are locked.</summary>
-    internal readonly bool Unblock(long clientId, bool asError) =>
-        Server.Clients.Find(clientId) is { Waiter: { } waiter } && _executor.Waiters.TryUnblock(waiter, asError);
+    /// <summary>Ends another client's wait, as if its deadline had passed or with a reply.</summary>
+    internal readonly bool Unblock(long clientId, ReadOnlySpan<byte> reply)
+    {
+        if (Server.Clients.Find(clientId) is not { Blocked: { } client } || !client.TryEnd()) return false;
+        if (!reply.IsEmpty) client.Reply = [Payload.Of(Server.Buffers, reply)];
+        _environment.Unblocked.Add(client);
+        return true;
+    }
 
     /// <summary>Replies that the arguments fit no form of the command.</summary>
     internal readonly void ReplySyntaxError() => Reply.Error("ERR syntax error"u8);
 
     /// <summary>
     /// Locks a stripe for a command that walks over a database without naming keys, unless it is locked for the command
-    /// already (inside a transaction or script). One at a time, and given back by <see cref="ExitStripe"/>.
+    /// already (inside a transaction or script). One at a time, and released by <see cref="ExitStripe"/>.
     /// </summary>
-    internal readonly void EnterStripe(int stripe)
-    {
-        if (!_executor.HeldStripes.Contains(stripe)) Server.Keyspace.Stripes[stripe].Enter();
-    }
+    internal readonly void EnterStripe(int stripe) => _environment.EnterStripe(stripe);
 
-    internal readonly void ExitStripe(int stripe)
-    {
-        if (!_executor.HeldStripes.Contains(stripe)) Server.Keyspace.Stripes[stripe].Exit();
-    }
+    internal readonly void ExitStripe(int stripe) => _environment.ExitStripe(stripe);
 
     /// <summary>Selects another database for the rest of the session.</summary>
     internal void Select(int index)
@@ -333,24 +325,24 @@ internal ref struct CommandContext
     }
 
     /// <summary>Reads the clock again, after a command that took its time.</summary>
-    internal readonly void RefreshTime() => _executor.ReadTime();
+    internal readonly void RefreshTime() => _environment.ReadTime();
 
     [MethodImpl(MethodImplOptions.NoInlining)]
-    private readonly void Record(int argument, KeyEvent keyEvent) => _executor.Changes.Add(keyEvent, Database.Index, HashOf(argument), this[argument]);
+    private readonly void Record(int argument, KeyEvent keyEvent) => _environment.Changes.Add(keyEvent, Database.Index, HashOf(argument), this[argument]);
 
     [MethodImpl(MethodImplOptions.NoInlining)]
     private readonly void ReplyWrongType() => Reply.Error("WRONGTYPE Operation against a key holding the wrong kind of value"u8);
 
     private readonly ulong HashOfLaterKey(int argument)
     {
-        ulong known = _executor.KeyHashes.Find(argument);
-        return known != 0 ? known : _executor.Server.Keyspace.Hash(this[argument]);
+        ulong known = _environment.KeyHashes.Find(argument);
+        return known != 0 ? known : _environment.Server.Keyspace.Hash(this[argument]);
     }
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private readonly void Touch(scoped in Entry entry)
     {
-        if (_executor.TouchesByClock) entry.SetAccessClock(_executor.NewAccessClock);
-        else _executor.TouchSlow(Session, entry);
+        if (_environment.TouchesByClock) entry.SetAccessClock(_environment.NewAccessClock);
+        else _environment.TouchSlow(Session, entry);
     }
 }

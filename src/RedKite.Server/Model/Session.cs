@@ -1,7 +1,6 @@
 using System.Collections.Concurrent;
 using RedKite.Net;
 using RedKite.Protocol;
-using RedKite.Server.Execution.Blocking;
 using RedKite.Server.Sessions;
 
 namespace RedKite.Server.Model;
@@ -27,7 +26,7 @@ internal sealed class Session
 {
     private bool _authenticated;
     private ReplyMode _replyMode;
-    private Waiter? _waiter;
+    private BlockedClient? _blocked;
     private List<Payload>? _heldBack; // delivered while a command of the client runs
     private ConcurrentQueue<Payload>? _inbox; // of a caller in the process
 
@@ -121,11 +120,11 @@ internal sealed class Session
     /// <summary>Whether commands of the client are executing, whose replies are not sent yet. On the executing thread.</summary>
     internal bool IsExecuting { get; set; }
 
-    /// <summary>The command of the client that waits for a key; its loop or caller sets it to null again.</summary>
-    internal Waiter? Waiter
+    /// <summary>The client's blocked command; its loop or caller sets it to null again.</summary>
+    internal BlockedClient? Blocked
     {
-        get => Volatile.Read(ref _waiter);
-        set => Volatile.Write(ref _waiter, value);
+        get => Volatile.Read(ref _blocked);
+        set => Volatile.Write(ref _blocked, value);
     }
 
     /// <summary>When the output went over its soft limit; 0 = it is under it.</summary>

@@ -48,6 +48,12 @@ internal sealed class BackgroundSweep
         _step = step;
     }
 
+    /// <summary>Called with each stripe that was just locked.</summary>
+    internal Action<Stripe>? Entered { get; init; }
+
+    /// <summary>Called before an observed stripe is released, to publish what has expired in it.</summary>
+    internal Action? Exiting { get; init; }
+
     /// <summary>Rounds that came to their end.</summary>
     internal long Rounds { get; private set; }
 
@@ -192,11 +198,13 @@ internal sealed class BackgroundSweep
     {
         _keyspace.Stripes[stripe].Enter();
         _locked = StripeSet.Of(stripe);
+        Entered?.Invoke(_keyspace.Stripes[stripe]);
     }
 
     // Not in a finally block: what failed halfway stays locked until the process has ended.
     private void Exit(int stripe)
     {
+        if (_keyspace.Stripes[stripe].Observers != StripeObservers.None) Exiting?.Invoke();
         _locked = StripeSet.Empty;
         _keyspace.Stripes[stripe].Exit();
     }

@@ -3,6 +3,7 @@ using System.Runtime.CompilerServices;
 using System.Runtime.Intrinsics.X86;
 using RedKite.Store.Memory;
 using RedKite.Store.Values;
+using RedKite.Store.Values.Members;
 using RedKite.Store.Values.Hashes;
 using RedKite.Store.Values.Members;
 

@@ -32,7 +32,7 @@ public sealed class InProcessClientTests : IAsyncDisposable
     {
         var threads = Enumerable.Range(0, 1000).Select(_ => new Thread(() => _server.Execute("BLPOP", "gate", "30"), maxStackSize: 256 * 1024)).ToList();
         threads.ForEach(thread => thread.Start());
-        NetworkTests.WaitFor(() => _server.Waiting.Count == 1000, "all of them wait");
+        NetworkTests.WaitFor(() => _server.Blocked.Count == 1000, "all of them wait");
         for (int i = 0; i < 1000; i++) _server.Execute("RPUSH", "gate", "x");
         threads.ForEach(thread => thread.Join());
         Assert.InRange(_server.ExecutorMetrics.Length, 1, (4 * Environment.ProcessorCount) + 4);
@@ -55,10 +55,10 @@ public sealed class InProcessClientTests : IAsyncDisposable
     {
         InProcessClient client = _server.CreateClient();
         Task waiting = Task.Run(() => client.Execute("BLPOP", "k", "0"), TestContext.Current.CancellationToken);
-        NetworkTests.WaitFor(() => _server.Waiting.Count == 1, "it waits");
+        NetworkTests.WaitFor(() => _server.Blocked.Count == 1, "it waits");
         client.Dispose();
         await Assert.ThrowsAsync<ObjectDisposedException>(() => waiting);
-        Assert.Equal(0, _server.Waiting.Count);
+        Assert.Equal(0, _server.Blocked.Count);
     }
 
     [Fact]

@@ -134,7 +134,7 @@ public class LargeReplyTests : NetworkTests
         string value = new('v', 5 * Megabyte);
         waiting.SendCommand("BLPOP list 0");
         waiting.SendCommand("PING");
-        WaitFor(() => server.Waiting.Count == 1, "it waits");
+        WaitFor(() => server.Blocked.Count == 1, "it waits");
         writer.Run($"RPUSH list {value}").IsInteger(1);
         waiting.Read().IsArray("list", value);
         waiting.Read().IsSimple("PONG");

@@ -22,7 +22,7 @@ internal static class ClientCommands
             new("HELP", 2, Loading | Stale | Sentinel, KeySpecs.None, Help, new("5.0.0", "O(1)", "Tells what the subcommands do.")),
             new("ID", 2, Usual | Sentinel, KeySpecs.None, Id, new("5.0.0", "O(1)", "Returns the connection's id.")),
             new("INFO", 2, Usual | Sentinel, KeySpecs.None, Info, new("6.2.0", "O(1)", "Describes this connection.")) { Tips = ["nondeterministic_output"] },
-            new("KILL", -3, Admin | Usual | Sentinel | AllStripes, KeySpecs.None, Kill, new("2.4.0", "O(N) where N is the number of client connections", "Closes connections.", "filter:<ip:port@!2.8.12 | new-format:<[ID client-id]@2.8.12 | [TYPE normal_master_slave_pubsub:<NORMAL | MASTER@3.2.0 | SLAVE | REPLICA@5.0.0 | PUBSUB>]@2.8.12 | [USER username] | [ADDR ip:port] | [LADDR ip:port]@6.2.0 | [SKIPME skipme:<YES | NO>] | [MAXAGE maxage:integer]@7.4.0 ...>>")),
+            new("KILL", -3, Admin | Usual | Sentinel, KeySpecs.None, Kill, new("2.4.0", "O(N) where N is the number of client connections", "Closes connections.", "filter:<ip:port@!2.8.12 | new-format:<[ID client-id]@2.8.12 | [TYPE normal_master_slave_pubsub:<NORMAL | MASTER@3.2.0 | SLAVE | REPLICA@5.0.0 | PUBSUB>]@2.8.12 | [USER username] | [ADDR ip:port] | [LADDR ip:port]@6.2.0 | [SKIPME skipme:<YES | NO>] | [MAXAGE maxage:integer]@7.4.0 ...>>")),
             new("LIST", -2, Admin | Usual | Sentinel, KeySpecs.None, List, new("2.4.0", "O(N) where N is the number of client connections", "Describes all or some connections.", "[TYPE <NORMAL | MASTER | REPLICA | PUBSUB>]@5.0.0 [ID id:(client-id [client-id ...])]@6.2.0")) { Tips = ["nondeterministic_output"] },
             new("NO-EVICT", 3, Admin | Usual | Sentinel, KeySpecs.None, NoEvict, new("7.0.0", "O(1)", "Protects the connection from being closed when clients use too much memory.", "enabled:<ON | OFF>")),
             new("NO-TOUCH", 3, Usual, KeySpecs.None, NoTouch, new("7.2.0", "O(1)", "Says whether this connection's commands count as accesses to keys.", "<ON | OFF>")),
@@ -32,7 +32,7 @@ internal static class ClientCommands
             new("SETNAME", 3, Usual | Sentinel, KeySpecs.None, SetName, new("2.6.9", "O(1)", "Names the connection.", "connection-name")),
             new("TRACKING", -3, Usual, KeySpecs.None, Tracking, new("6.0.0", "O(1). Some options may introduce additional complexity.", "Turns the tracking of the keys that this connection reads off.", "status:<ON | OFF> [REDIRECT client-id:integer] [PREFIX prefix [PREFIX prefix ...]] [BCAST] [OPTIN] [OPTOUT] [NOLOOP]")),
             new("TRACKINGINFO", 2, Usual, KeySpecs.None, TrackingInfo, new("6.2.0", "O(1)", "Tells how the keys that this connection reads are tracked.")),
-            new("UNBLOCK", -3, Admin | Usual | AllStripes, KeySpecs.None, Unblock, new("5.0.0", "O(log N) where N is the number of client connections", "Ends another connection's blocking command.", "client-id [TIMEOUT | ERROR]")),
+            new("UNBLOCK", -3, Admin | Usual, KeySpecs.None, Unblock, new("5.0.0", "O(log N) where N is the number of client connections", "Ends another connection's blocking command.", "client-id [TIMEOUT | ERROR]")),
             new("UNPAUSE", 2, Admin | Usual, KeySpecs.None, Unpause, new("6.2.0", "O(N) Where N is the number of paused clients", "Ends a pause.")),
         ]),
     ]);
@@ -205,10 +205,10 @@ internal static class ClientCommands
         cmd.Reply.Ok();
     }
 
-    // All stripes are locked: from now on nobody serves a client that waits.
+    // From now on it is not served any more, whatever it is blocked on.
     private static void Kill(scoped in CommandContext cmd, Session session)
     {
-        if (session.Waiter is { } waiter) cmd.Server.Waiting.TryEndLocked(waiter);
+        session.Blocked?.TryEnd();
         cmd.Server.Clients.Kill(session);
     }
 
@@ -341,7 +341,7 @@ internal static class ClientCommands
         cmd.Reply.Array(0);
     }
 
-    // CLIENT UNBLOCK id [TIMEOUT|ERROR]. All stripes are locked, so that nobody serves the client meanwhile.
+    // CLIENT UNBLOCK id [TIMEOUT|ERROR]
     private static void Unblock(ref CommandContext cmd)
     {
         if (cmd.Count > 4)
@@ -358,7 +358,7 @@ internal static class ClientCommands
         }
 
         if (!cmd.TryIntegerOrReply(2, out long id)) return;
-        cmd.Reply.Integer(cmd.Unblock(id, asError) ? 1 : 0);
+        cmd.Reply.Integer(cmd.Unblock(id, asError ? "-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n"u8 : []) ? 1 : 0);
     }
 
     // CLIENT UNPAUSE

@@ -31,7 +31,7 @@ internal static class ClientDescription
     private static string Flags(Session session)
     {
         var flags = new StringBuilder();
-        if (session.IsPaused || session.Waiter is not null) flags.Append('b');
+        if (session.IsPaused || session.Blocked is not null) flags.Append('b');
         if (session.ClosesAfterReply) flags.Append('c');
         if (session.Connection?.RemoteAddress.IsUnix == true) flags.Append('U');
         if (session.NoEvict) flags.Append('e');

@@ -52,7 +52,7 @@ internal static class BlockingListCommands
             return;
         }
 
-        if (!cmd.WaitForKeys(DataType.List, deadlineMs)) cmd.Reply.NullArray();
+        if (!cmd.BlockOnKeys(DataType.List, deadlineMs)) cmd.Reply.NullArray();
     }
 
     // BLMOVE source destination LEFT | RIGHT LEFT | RIGHT timeout
@@ -67,7 +67,7 @@ internal static class BlockingListCommands
     private static void Move(ref CommandContext cmd, bool fromLast, bool toLast)
     {
         if (!TimeoutArgument.TrySecondsOrReply(cmd, cmd.Count - 1, out long deadlineMs)) return;
-        if (!ListMoves.TryMove(ref cmd, fromLast, toLast) && !cmd.WaitForKeys(DataType.List, deadlineMs)) cmd.Reply.Null();
+        if (!ListMoves.TryMove(ref cmd, fromLast, toLast) && !cmd.BlockOnKeys(DataType.List, deadlineMs)) cmd.Reply.Null();
     }
 
     // BLMPOP timeout numkeys key [key ...] LEFT | RIGHT [COUNT count]
@@ -75,6 +75,6 @@ internal static class BlockingListCommands
     {
         if (!ListMoves.TryKeysOrReply(cmd, 2, out ListMoves.PopRequest request)) return;
         if (!TimeoutArgument.TrySecondsOrReply(cmd, 1, out long deadlineMs)) return;
-        if (!ListMoves.TryPopFirst(ref cmd, request) && !cmd.WaitForKeys(DataType.List, deadlineMs)) cmd.Reply.NullArray();
+        if (!ListMoves.TryPopFirst(ref cmd, request) && !cmd.BlockOnKeys(DataType.List, deadlineMs)) cmd.Reply.NullArray();
     }
 }

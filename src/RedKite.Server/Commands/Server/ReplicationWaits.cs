@@ -22,7 +22,7 @@ internal static class ReplicationWaits
     private static void Wait(ref CommandContext cmd)
     {
         if (!cmd.TryIntegerOrReply(1, out long replicas) || !TimeoutArgument.TryMillisecondsOrReply(cmd, 2, out long deadlineMs)) return;
-        if (replicas <= 0 || !cmd.WaitForTime(deadlineMs, ":0\r\n"u8.ToArray())) cmd.Reply.Integer(0);
+        if (replicas <= 0 || !cmd.BlockUntil(deadlineMs, ":0\r\n"u8.ToArray())) cmd.Reply.Integer(0);
     }
 
     // WAITAOF numlocal numreplicas timeout
@@ -42,7 +42,7 @@ internal static class ReplicationWaits
             return;
         }
 
-        if (replicas > 0 && cmd.WaitForTime(deadlineMs, "*2\r\n:0\r\n:0\r\n"u8.ToArray())) return;
+        if (replicas > 0 && cmd.BlockUntil(deadlineMs, "*2\r\n:0\r\n:0\r\n"u8.ToArray())) return;
         cmd.Reply.Array(2);
         cmd.Reply.Integer(0);
         cmd.Reply.Integer(0);

@@ -57,7 +57,6 @@ internal static class ServerCommands
     {
         cmd.ChangedDatabase(database, database.Count);
         database.Clear();
-        cmd.Server.Waiting.TouchAll(database);
     }
 
     // SWAPDB index1 index2
@@ -83,8 +82,6 @@ internal static class ServerCommands
         }
 
         if (first != second) databases[first].SwapWith(databases[second]);
-        cmd.Server.Waiting.TouchAll(databases[first]);
-        cmd.Server.Waiting.TouchAll(databases[second]);
         cmd.ChangedDatabase(databases[first]);
         if (first != second) cmd.ChangedDatabase(databases[second], count: 0);
         cmd.Reply.Ok();

@@ -102,14 +102,14 @@ internal static class ServerInfo
         text.Line("client_recent_max_output_buffer"u8, totals.RecentOutputBytesMax);
         text.Line("client_output_bytes"u8, totals.OutputBytes);
         text.Line("suspended_clients"u8, totals.SuspendedClients);
-        text.Line("blocked_clients"u8, server.Waiting.Count);
+        text.Line("blocked_clients"u8, server.Blocked.Count);
         text.Line("tracking_clients"u8, 0);
         text.Line("pubsub_clients"u8, 0);
         text.Line("watching_clients"u8, 0);
-        text.Line("clients_in_timeout_table"u8, server.Waiting.WithDeadline);
+        text.Line("clients_in_timeout_table"u8, server.Blocked.WithDeadline);
         text.Line("total_watched_keys"u8, 0);
-        text.Line("total_blocking_keys"u8, server.Waiting.Keys);
-        text.Line("total_blocking_keys_on_nokey"u8, server.Waiting.KeysToBeGone);
+        text.Line("total_blocking_keys"u8, server.Blocked.Keys);
+        text.Line("total_blocking_keys_on_nokey"u8, server.Blocked.KeysWakingWhenGone);
     }
 
     private static void Persistence(RedKiteServer server, InfoText text)

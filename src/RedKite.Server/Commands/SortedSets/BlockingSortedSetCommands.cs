@@ -52,7 +52,7 @@ internal static class BlockingSortedSetCommands
             return;
         }
 
-        if (!cmd.WaitForKeys(DataType.SortedSet, deadlineMs)) cmd.Reply.NullArray();
+        if (!cmd.BlockOnKeys(DataType.SortedSet, deadlineMs)) cmd.Reply.NullArray();
     }
 
     // BZMPOP timeout numkeys key [key ...] MIN | MAX [COUNT count]
@@ -61,6 +61,6 @@ internal static class BlockingSortedSetCommands
         if (!SortedSetPopCommands.TryParseMultipleOrReply(cmd, 2, out int firstKey, out int keys, out bool fromMax, out long count)) return;
         if (!TimeoutArgument.TrySecondsOrReply(cmd, 1, out long deadlineMs)) return;
         if (SortedSetPopCommands.TryPopFirstOrReply(cmd, firstKey, keys, fromMax, count)) return;
-        if (!cmd.WaitForKeys(DataType.SortedSet, deadlineMs)) cmd.Reply.NullArray();
+        if (!cmd.BlockOnKeys(DataType.SortedSet, deadlineMs)) cmd.Reply.NullArray();
     }
 }

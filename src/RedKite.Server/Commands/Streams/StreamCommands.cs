@@ -136,7 +136,6 @@ internal static class StreamCommands
         added.End();
         if (options.Trims) stream.Trim(options.Trimming);
         cmd.Changed();
-        cmd.SignalReady(1);
         StreamReplies.Id(cmd.Reply, id);
     }
 

@@ -51,7 +51,6 @@ internal static class StreamGroupCommands
         if (!TryFindStreamOrReply(cmd, out StreamValue stream)) return;
         bool removed = stream.RemoveGroup(cmd[3]);
         if (removed) cmd.Changed();
-        if (removed) cmd.SignalReady(2); // who waits for the group is told
         cmd.Reply.Integer(removed ? 1 : 0);
     }
 

@@ -70,7 +70,7 @@ internal static class StreamReading
     {
         long deadlineMs = TimeoutArgument.DeadlineOf(cmd, options.BlockMs);
         bool isNew = !cmd.IsServed;
-        if (!cmd.WaitForKeys(DataType.Stream, deadlineMs, wakesWhenGone: options.HasGroup))
+        if (!cmd.BlockOnKeys(DataType.Stream, deadlineMs, wakesWhenGone: options.HasGroup))
         {
             cmd.Reply.NullArray();
             return;
@@ -79,7 +79,7 @@ internal static class StreamReading
         Span<byte> text = stackalloc byte[StreamId.TextMax];
         for (int i = 0; isNew && i < ids.Length; i++)
         {
-            if (cmd[options.IdArgument(i)] is [(byte)'$'] or [(byte)'+']) cmd.ReplaceAwaitingArgument(options.IdArgument(i), text[..ids[i].Format(text)]);
+            if (cmd[options.IdArgument(i)] is [(byte)'$'] or [(byte)'+']) cmd.ReplaceArgument(options.IdArgument(i), text[..ids[i].Format(text)]);
         }
     }
 

@@ -41,7 +41,7 @@ public sealed class WaitingClientsTests : IAsyncLifetime
         }
 
         foreach (RespConnection client in clients) client.Dispose();
-        Assert.Equal(0, _live.Server.Waiting.Keys);
+        Assert.Equal(0, _live.Server.Blocked.Keys);
     }
 
     [Fact]
@@ -80,7 +80,7 @@ public sealed class WaitingClientsTests : IAsyncLifetime
         Assert.Equal(Producers * EachPushes, taken.Count + Left("a") + Left("b") + Left("c"));
         Assert.Equal(taken.Count, taken.Distinct().Count());
         Assert.Equal(0, Left("a") + Left("b"));
-        Assert.Equal(0, _live.Server.Waiting.Count);
+        Assert.Equal(0, _live.Server.Blocked.Count);
     }
 
     // One consumer per kind: pops from both lists, or moves from one to the other and pops there. The last key signals the end.
@@ -168,7 +168,7 @@ public sealed class WaitingClientsTests : IAsyncLifetime
         await Task.WhenAll([.. clients, pusher]).WaitAsync(TimeSpan.FromMilliseconds(2 * PatienceMs), stop);
         Assert.Equal(pushed, taken + Left("k0") + Left("k1"));
         WaitUntilBlocked(0);
-        Assert.Equal((0, 0), (_live.Server.Waiting.Keys, _live.Server.Waiting.WithDeadline));
+        Assert.Equal((0, 0), (_live.Server.Blocked.Keys, _live.Server.Blocked.WithDeadline));
     }
 
     [Fact]
@@ -219,7 +219,7 @@ public sealed class WaitingClientsTests : IAsyncLifetime
         RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
         InProcessClient waiting = server.CreateClient();
         Task<RedKiteReply> pop = Task.Run(() => waiting.Execute("BLPOP", "k", "0"), TestContext.Current.CancellationToken);
-        while (server.Waiting.Count == 0) await Task.Delay(1, TestContext.Current.CancellationToken);
+        while (server.Blocked.Count == 0) await Task.Delay(1, TestContext.Current.CancellationToken);
         await server.StopAsync();
         await Assert.ThrowsAsync<ObjectDisposedException>(() => pop);
     }
@@ -231,7 +231,7 @@ public sealed class WaitingClientsTests : IAsyncLifetime
     private void WaitUntilBlocked(int count)
     {
         Stopwatch clock = Stopwatch.StartNew();
-        while (_live.Server.Waiting.Count != count && clock.ElapsedMilliseconds < PatienceMs) Thread.Sleep(1);
-        Assert.Equal(count, _live.Server.Waiting.Count);
+        while (_live.Server.Blocked.Count != count && clock.ElapsedMilliseconds < PatienceMs) Thread.Sleep(1);
+        Assert.Equal(count, _live.Server.Blocked.Count);
     }
 }

@@ -1,6 +1,8 @@
 using System.Diagnostics;
 using System.Text;
 using RedKite.Protocol;
+using RedKite.Server.Changes;
+using RedKite.Server.Execution.Blocking;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
@@ -8,22 +10,43 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Server.Execution;
 
 /// <summary>
-/// Executes what the executor's short path does not: every check in Redis's order, subcommands, commands over several
-/// keys or whole databases, those that are timed one by one, and clients in a special state.
+/// The one sequence in which every command executes, whoever calls: resolve the row, check what its client may do, lock, run
+/// the handler, publish the changes, serve blocked clients, unlock, count.
 /// </summary>
-internal sealed class SlowPath(CommandExecutor executor)
+/// <remarks>
+/// Callers differ in where they enter. A client's request takes all of it (<see cref="TryInvoke"/>). A blocked client's
+/// request was checked before and executes under locks that are held already (<see cref="Run"/>). The batch's fast path in
+/// <see cref="CommandExecutor"/> is the same sequence for requests that need nothing but a lock, the handler and an unlock.
+/// </remarks>
+internal sealed class Invoker
 {
     private const int ArgumentsShownBytesMax = 128;
 
-    private readonly RedKiteServer _server = executor.Server;
-    private readonly Keyspace _keyspace = executor.Server.Keyspace;
+    private readonly CommandExecutor _executor;
+    private readonly CommandEnvironment _environment;
+    private readonly RedKiteServer _server;
+    private readonly Keyspace _keyspace;
+    private readonly BlockedClientServer _blocked;
 
-    private ReplyWriter Reply => executor.Reply;
+    internal Invoker(CommandExecutor executor)
+    {
+        _executor = executor;
+        _environment = executor.Environment;
+        _server = executor.Environment.Server;
+        _keyspace = _server.Keyspace;
+        _blocked = new BlockedClientServer(this, _environment);
+        _environment.PublishRecorded = PublishRecorded;
+    }
 
-    /// <summary>Executes one request.</summary>
-    /// <param name="now">What the clock says at its start; on return, at its end.</param>
+    /// <summary>Whether a key was changed that clients are blocked on.</summary>
+    internal bool MayServe => _blocked.HasNoted;
+
+    private ReplyWriter Reply => _executor.Reply;
+
+    /// <summary>Executes a client's request.</summary>
+    /// <param name="now">The timestamp at its start; on return, at its end.</param>
     /// <returns>False when it must wait: nothing was done.</returns>
-    internal bool Execute(ref CommandContext cmd, ref CommandExecutor.Request request, ReadOnlySpan<ArgumentSlice> arguments, ref long now)
+    internal bool TryInvoke(ref CommandContext cmd, ref CommandExecutor.Request request, ReadOnlySpan<ArgumentSlice> arguments, ref long now)
     {
         Session session = cmd.Session;
         ReplyMode replies = session.ReplyMode;
@@ -33,7 +56,7 @@ internal sealed class SlowPath(CommandExecutor executor)
         cmd.Begin(command!, arguments, request.Hash);
         if (Resolve(ref cmd, ref command) && IsAllowed(cmd, command!))
         {
-            if (_server.Pause.Holds(session, command!, executor.NowMs))
+            if (_server.Pause.Holds(session, command!, _environment.NowMs))
             {
                 session.ReplyMode = replies;
                 return false;
@@ -46,22 +69,17 @@ internal sealed class SlowPath(CommandExecutor executor)
             }
             else
             {
-                now = ExecuteLocked(ref cmd, command!, arguments, request.Hash, now);
+                now = LockAndRun(ref cmd, command!, arguments, request.Hash, now);
             }
         }
 
-        if (replies != ReplyMode.On)
-        {
-            if (session.Waiter is { } waiter) waiter.DropsReply = true;
-            DropReply(session, length);
-        }
-
+        if (replies != ReplyMode.On) DropReply(session, length);
         return true;
     }
 
     /// <summary>Locks the stripes of the command's keys, executes its handler, unlocks, and counts.</summary>
-    /// <returns>What the clock says at the end.</returns>
-    internal long ExecuteLocked(ref CommandContext cmd, Command command, ReadOnlySpan<ArgumentSlice> arguments, ulong firstKeyHash, long start)
+    /// <returns>The timestamp at the end.</returns>
+    internal long LockAndRun(ref CommandContext cmd, Command command, ReadOnlySpan<ArgumentSlice> arguments, ulong firstKeyHash, long start)
     {
         if (command.Parent is not null && command.FirstKey > 0) firstKeyHash = _keyspace.Hash(cmd[command.FirstKey]);
         cmd.Begin(command, arguments, firstKeyHash);
@@ -71,10 +89,9 @@ internal sealed class SlowPath(CommandExecutor executor)
         LockScope locked = _keyspace.Lock(stripes);
         try
         {
-            executor.HeldStripes = stripes;
-            command.Handler(ref cmd);
-            executor.KeyHashes.Forget();
-            if (_server.Waiting.Count > 0) executor.Waiters.Serve(ref locked);
+            _environment.HeldStripes = stripes;
+            Run(ref cmd, stripes);
+            if (_environment.IsObserved) _blocked.Serve(ref locked);
         }
         catch (Exception failure) when (_keyspace.FailStop.Ends(failure, locked.Held, command.FullName))
         {
@@ -82,45 +99,123 @@ internal sealed class SlowPath(CommandExecutor executor)
         }
         finally
         {
-            executor.HeldStripes = StripeSet.Empty;
+            _environment.HeldStripes = StripeSet.Empty;
             locked.Dispose();
         }
 
-        executor.Waiters.Deliver();
-        if (cmd.Session.Waiter is { } waiter) RedKiteServer.WaitBegan(waiter);
-        executor.NoteTouchMode(cmd.Session);
+        _blocked.Deliver();
+        if (cmd.Session.Blocked is { } blocked) _server.Blocked.NoteBegun(blocked);
+        _environment.NoteTouchMode(cmd.Session);
 
         long end = Stopwatch.GetTimestamp();
         long ns = RedKiteServer.TicksToNs(end - start);
-        CommandMetrics metrics = executor.Metrics.Of(command.Index);
+        CommandMetrics metrics = _environment.Metrics.Of(command.Index);
         metrics.Calls++;
         metrics.TotalNs += ns;
-        executor.Metrics.CommandsProcessed++;
+        _environment.Metrics.CommandsProcessed++;
         if (_server.TracksLatency) metrics.Latency.Record(ns, 1);
         if (Reply.Errors != errors) NoteError(command);
         if (ns >= _server.SlowLog.ThresholdNs) NoteSlow(cmd, ns);
-        if (ns >= _server.LatencyMonitor.ThresholdNs) _server.LatencyMonitor.AddCommand(command, executor.NowMs, ns);
+        if (ns >= _server.LatencyMonitor.ThresholdNs) _server.LatencyMonitor.AddCommand(command, _environment.NowMs, ns);
         return end;
+    }
+
+    /// <summary>Executes a handler and publishes what it changed. The stripes that it needs are locked.</summary>
+    internal void Run(ref CommandContext cmd, StripeSet held)
+    {
+        _environment.BeginObserving(held);
+        long changes = _environment.Metrics.Changes;
+        cmd.Command.Handler(ref cmd);
+        _environment.KeyHashes.Forget();
+        if (_environment.BlockRequest is { } block && !_environment.IsServing)
+        {
+            _environment.BlockRequest = null;
+            _server.Blocked.Block(cmd, block, held);
+        }
+
+        if (_environment.IsObserved) Publish(cmd, _environment.Metrics.Changes - changes);
+    }
+
+    /// <summary>
+    /// Publishes what a command changed to everything that observes its stripes, and notes the blocked clients that it may serve.
+    /// Its stripes are locked.
+    /// </summary>
+    /// <param name="cmd">The command.</param>
+    /// <param name="changes">How many changes it counted: without any it has no effect.</param>
+    internal void Publish(scoped in CommandContext cmd, long changes)
+    {
+        if ((_environment.Observers & StripeObservers.Events) != 0)
+        {
+            if (changes > 0 && !_environment.Effects.ReplacesRequest) WriteRequest(cmd, _environment.Effects);
+            PublishToConsumers();
+        }
+
+        _blocked.Note(_environment.Changes);
+    }
+
+    /// <summary>Publishes what the store changed by itself: what it found expired. The stripe is locked.</summary>
+    internal void PublishRecorded()
+    {
+        if ((_environment.Observers & StripeObservers.Events) != 0) PublishToConsumers();
+        _blocked.Note(_environment.Changes);
+        _environment.BeginRecording();
+    }
+
+    /// <summary>Serves the blocked clients that a command of the fast path may serve. Its stripe is locked, and released here.</summary>
+    internal void ServeAndExit(int stripe, Session session)
+    {
+        var locked = LockScope.Adopt(_keyspace, StripeSet.Of(stripe));
+        try
+        {
+            _blocked.Serve(ref locked);
+        }
+        catch (Exception failure) when (_keyspace.FailStop.Ends(failure, locked.Held, "serving blocked clients"))
+        {
+            throw;
+        }
+        finally
+        {
+            _environment.HeldStripes = StripeSet.Empty;
+            locked.Dispose();
+        }
+
+        _environment.NoteTouchMode(session);
+        _blocked.Deliver();
+    }
+
+    /// <summary>Serves blocked clients after the background sweep. No stripe is locked.</summary>
+    internal void ServeAfterSweep() => _blocked.ServeNoted();
+
+    private void PublishToConsumers()
+    {
+        if (_environment.Changes.Count == 0 && _environment.Effects.Count == 0 && _environment.Expiries.Count == 0) return;
+        _server.Changes.Publish(new Invocation(_environment.Changes, _environment.Expiries, _environment.Effects));
+    }
+
+    private static void WriteRequest(scoped in CommandContext cmd, EffectWriter effects)
+    {
+        effects.Begin(cmd.Database.Index, cmd.Count, cmd[0]);
+        for (int i = 1; i < cmd.Count; i++) effects.Argument(cmd[i]);
     }
 
     /// <summary>Counts the error that was just replied, by its class, and for its command if it got as far as that.</summary>
     internal void NoteError(Command? failed)
     {
-        executor.Metrics.CountError(Reply.LastErrorCode);
-        if (failed is not null) executor.Metrics.Of(failed.Index).Failed++;
+        _environment.Metrics.CountError(Reply.LastErrorCode);
+        if (failed is not null) _environment.Metrics.Of(failed.Index).Failed++;
     }
 
     /// <summary>Keeps a slow command for SLOWLOG.</summary>
     internal void NoteSlow(scoped in CommandContext cmd, long ns)
     {
-        if (!cmd.Command.Is(CommandFlags.SkipSlowLog)) _server.SlowLog.Add(cmd, executor.NowMs, ns);
+        if (!cmd.Command.Is(CommandFlags.SkipSlowLog)) _server.SlowLog.Add(cmd, _environment.NowMs, ns);
     }
 
     /// <summary>Counts an error that was replied instead of executing the command.</summary>
     internal void NoteRejected(Command? command)
     {
         NoteError(null);
-        if (command is not null) executor.Metrics.Of(command.Index).Rejected++;
+        if (command is not null) _environment.Metrics.Of(command.Index).Rejected++;
     }
 
     // Finds the subcommand and checks the number of arguments, or replies what is wrong.
@@ -183,11 +278,11 @@ internal sealed class SlowPath(CommandExecutor executor)
         {
             count++;
             ulong hash = cmd.HashOf(keys.Argument);
-            executor.KeyHashes.Keep(cmd.Database, keys.Argument, hash);
+            _environment.KeyHashes.Keep(cmd.Database, keys.Argument, hash);
             stripes = stripes.With(_keyspace.StripeOf(hash));
         }
 
-        if (count > 0) executor.KeyHashes.PrefetchEntries(mayAdd: command.Is(CommandFlags.Write), executor.EntryBytes(requestBytes, count));
+        if (count > 0) _environment.KeyHashes.PrefetchEntries(mayAdd: command.Is(CommandFlags.Write), _executor.EntryBytes(requestBytes, count));
         return stripes;
     }
 

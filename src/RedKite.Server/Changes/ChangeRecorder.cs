@@ -1,0 +1,48 @@
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Changes;
+
+/// <summary>Records what the store changes by itself: keys and fields that expired, collections that became empty, new keys.</summary>
+internal sealed class ChangeRecorder(ChangeList changes, EffectWriter expiries) : KeyspaceObserver
+{
+    internal override void BeforeChange(Database database, ulong hash, scoped in Entry entry)
+    {
+    }
+
+    internal override void BeforeFlush(Database database, int stripe)
+    {
+    }
+
+    internal override void Added(Database database, ulong hash, ReadOnlySpan<byte> key) => changes.Add(KeyEvent.New, database.Index, hash, key);
+
+    internal override void Removed(Database database, ulong hash, ReadOnlySpan<byte> key, UnlinkReason reason)
+    {
+        switch (reason)
+        {
+            case UnlinkReason.Emptied:
+                changes.AddEmptied(database.Index, hash, key);
+                break;
+            case UnlinkReason.Expired:
+                changes.Add(KeyEvent.Expired, database.Index, hash, key);
+                expiries.Begin(database.Index, 2, "DEL"u8).Argument(key);
+                break;
+            case UnlinkReason.Evicted:
+                changes.Add(KeyEvent.Evicted, database.Index, hash, key);
+                expiries.Begin(database.Index, 2, "DEL"u8).Argument(key);
+                break;
+            case UnlinkReason.Deleted:
+            case UnlinkReason.Overwritten:
+            case UnlinkReason.Renamed:
+                break; // The command reports it under its own name.
+        }
+    }
+
+    internal override void FieldExpired(Database database, ulong hash, ReadOnlySpan<byte> key, ReadOnlySpan<byte> field)
+    {
+        // One event for all fields of a hash that expire together.
+        var identity = new KeyIdentity(database.Index, hash);
+        bool isKnown = changes.Count > 0 && changes[^1].Event == KeyEvent.HExpired && changes[^1].Identity == identity;
+        if (!isKnown) changes.Add(KeyEvent.HExpired, database.Index, hash, key);
+        expiries.Begin(database.Index, 3, "HDEL"u8).Argument(key).Argument(field);
+    }
+}

@@ -1,0 +1,169 @@
+using RedKite.Protocol;
+using RedKite.Server.Changes;
+using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Execution.Blocking;
+
+/// <summary>
+/// Serves blocked clients on the thread of the command that changed their key, after that command and before any other gets
+/// its stripes: each client's request is executed anew in its name, in the order in which the clients blocked.
+/// </summary>
+/// <remarks>
+/// A client may need stripes that are not locked. They are tried for without waiting, which cannot deadlock whatever the
+/// order; if another thread holds one for longer, all are released and locked anew in ascending order. Only then can another
+/// client's command come in between.
+/// </remarks>
+internal sealed class BlockedClientServer
+{
+    private readonly Invoker _invoker;
+    private readonly RedKiteServer _server;
+    private readonly Keyspace _keyspace;
+    private readonly CommandEnvironment _environment;
+    private readonly ReplyWriter _reply;
+    private readonly Queue<KeyIdentity> _changed = new();
+
+    internal BlockedClientServer(Invoker invoker, CommandEnvironment environment)
+    {
+        _invoker = invoker;
+        _environment = environment;
+        _server = environment.Server;
+        _keyspace = _server.Keyspace;
+        _reply = new ReplyWriter(_server.Buffers);
+    }
+
+    /// <summary>Whether clients are blocked on a key that was noted.</summary>
+    internal bool HasNoted => _changed.Count > 0;
+
+    /// <summary>Notes the keys of an invocation's changes that clients are blocked on. Their stripes are locked.</summary>
+    internal void Note(ChangeList changes)
+    {
+        for (int i = 0; i < changes.Count; i++)
+        {
+            Change change = changes[i];
+            if (change.Event == KeyEvent.Flush) NoteAll(change.Database);
+            else if (change.Event != KeyEvent.KeyMiss && _server.Blocked.QueueOf(change.Identity) is not null) Note(change.Identity);
+        }
+    }
+
+    /// <summary>Serves the clients that are blocked on keys that were noted. The scope may grow.</summary>
+    internal void Serve(ref LockScope locked)
+    {
+        while (_changed.TryDequeue(out KeyIdentity key)) Serve(ref locked, key);
+    }
+
+    /// <summary>Serves what was noted outside of commands: by the background sweep. No stripe is locked.</summary>
+    internal void ServeNoted()
+    {
+        if (_changed.Count == 0) return;
+        LockScope locked = _keyspace.Lock(StripeSet.Empty);
+        try
+        {
+            Serve(ref locked);
+        }
+        catch (Exception failure) when (_keyspace.FailStop.Ends(failure, locked.Held, "serving blocked clients"))
+        {
+            throw;
+        }
+        finally
+        {
+            _environment.HeldStripes = StripeSet.Empty;
+            locked.Dispose();
+        }
+
+        Deliver();
+    }
+
+    /// <summary>Hands the clients that were served or unblocked their replies. No stripe is locked.</summary>
+    internal void Deliver()
+    {
+        if (_environment.Unblocked.Count == 0) return;
+        foreach (BlockedClient client in _environment.Unblocked) _server.Blocked.Finish(client);
+        _environment.Unblocked.Clear();
+    }
+
+    private void Note(KeyIdentity key)
+    {
+        if (!_changed.Contains(key)) _changed.Enqueue(key);
+    }
+
+    private void NoteAll(int database)
+    {
+        for (int stripe = 0; stripe < _keyspace.Stripes.Length; stripe++)
+        {
+            foreach (KeyIdentity key in _server.Blocked.KeysIn(stripe))
+            {
+                if (key.Database == database) Note(key);
+            }
+        }
+    }
+
+    private void Serve(ref LockScope locked, KeyIdentity key)
+    {
+        locked.Grow(StripeSet.Of(_keyspace.StripeOf(key.Hash)));
+        _environment.BeginObserving(locked.Held);
+        LinkedListNode<BlockedClient>? node = _server.Blocked.QueueOf(key)?.Clients.First;
+        while (node is not null)
+        {
+            BlockedClient client = node.Value;
+            if (client.HasEnded || !MayBeServed(key, client))
+            {
+                node = node.Next;
+                continue;
+            }
+
+            if (!locked.Grow(client.Stripes))
+            {
+                // Other threads were here meanwhile.
+                _environment.BeginObserving(locked.Held);
+                node = _server.Blocked.QueueOf(key)?.Clients.First;
+                continue;
+            }
+
+            _environment.HeldStripes = locked.Held;
+            node = node.Next;
+            if (client.TryBeginServing()) Serve(client, locked.Held);
+        }
+    }
+
+    // Whether the key holds what the client waits for, or does not and the client wants to know.
+    private bool MayBeServed(KeyIdentity key, BlockedClient client)
+    {
+        if (client.Block.WakesWhenGone) return true;
+        foreach (AwaitedKey awaited in client.Keys)
+        {
+            if (awaited.Identity != key) continue;
+            Entry entry = _keyspace.Databases[key.Database].Find(client.Request[awaited.Argument], key.Hash, _environment.NowMs);
+            if (_environment.Changes.Count > 0) _invoker.PublishRecorded(); // it was there, and had expired
+            return entry.Exists && entry.Type == client.Block.Type;
+        }
+
+        return false;
+    }
+
+    private void Serve(BlockedClient client, StripeSet held)
+    {
+        Session session = client.Session;
+        SavedRequest request = client.Request;
+        _reply.Resp3 = session.Resp3;
+        _reply.BytesMax = session.Connection is null ? _server.MemoryBytesMax : _server.ReplyBytesMax;
+        _environment.NoteTouchMode(session);
+        var cmd = new CommandContext(_environment, session, request.Input, _reply, request.DatabaseIndex);
+        cmd.Begin(request.Command, request.Arguments, request.FirstKeyHash);
+        _environment.IsServing = true;
+        _invoker.Run(ref cmd, held);
+        _environment.IsServing = false;
+        _environment.BlockRequest = null; // it waits on
+        client.Overflowed = _reply.Overflowed;
+        bool served = _reply.Length > 0 || _reply.Overflowed;
+        if (served)
+        {
+            client.Reply = Payload.Of(_server.Buffers, _reply);
+            _server.Blocked.RemoveLocked(client);
+            _environment.Unblocked.Add(client);
+        }
+
+        _reply.Clear();
+        client.EndServing(served);
+    }
+}

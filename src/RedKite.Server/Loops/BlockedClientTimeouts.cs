@@ -1,0 +1,93 @@
+using RedKite.Net;
+using RedKite.Server.Execution;
+using RedKite.Server.Execution.Blocking;
+using RedKite.Server.Model;
+
+namespace RedKite.Server.Loops;
+
+/// <summary>One event loop's blocked clients: their deadlines, and what happens when they are blocked no more. On the loop's thread.</summary>
+internal sealed class BlockedClientTimeouts(RedKiteServer server, EventLoop loop, CommandExecutor executor)
+{
+    private readonly SortedSet<BlockedClient> _deadlines = new(Comparer<BlockedClient>.Create(
+        (a, b) => a.DeadlineMs != b.DeadlineMs ? a.DeadlineMs.CompareTo(b.DeadlineMs) : a.Session.Id.CompareTo(b.Session.Id)));
+
+    private long _tickDueMs; // by the system's own clock
+
+    /// <summary>A client of the loop has blocked.</summary>
+    internal void Begin(BlockedClient client)
+    {
+        if (!client.HasDeadline) return;
+        _deadlines.Add(client);
+        long waitMs = Math.Max(1, client.DeadlineMs - executor.Environment.NowMs);
+        long now = Environment.TickCount64;
+        if (now + waitMs >= _tickDueMs) return;
+        _tickDueMs = now + waitMs;
+        loop.TickAfter(waitMs * 1000);
+    }
+
+    /// <summary>Ends the waits whose deadlines have passed.</summary>
+    /// <param name="nowMs">The time that commands go by.</param>
+    /// <param name="restMs">How long the loop would rest at most.</param>
+    /// <returns>How long it may rest.</returns>
+    internal int EndOverdue(long nowMs, int restMs)
+    {
+        while (_deadlines.Min is { } client && client.DeadlineMs <= nowMs)
+        {
+            _deadlines.Remove(client);
+
+            // One that another thread has just served is about to be finished here.
+            if (client.TryEnd()) Finish(client);
+        }
+
+        if (_deadlines.Min is { } next) restMs = (int)Math.Clamp(next.DeadlineMs - nowMs, 1, restMs);
+        _tickDueMs = Environment.TickCount64 + restMs;
+        return restMs;
+    }
+
+    /// <summary>Sends the reply of a client that is blocked no more, and continues with what it sent meanwhile.</summary>
+    internal void Finish(BlockedClient client)
+    {
+        Session session = client.Session;
+        _deadlines.Remove(client);
+        server.Blocked.Remove(client);
+        if (session.Blocked == client) End(session.Connection!, session, client);
+        client.ReleaseReply(); // also if the connection was closed meanwhile
+    }
+
+    /// <summary>A connection is gone.</summary>
+    internal void Closed(Session session)
+    {
+        if (session.Blocked is not { } client) return;
+        session.Blocked = null;
+        _deadlines.Remove(client);
+        client.TryEnd();
+        server.Blocked.Remove(client); // unless it was served: then its reply is about to arrive here, and is released
+        client.Dispose();
+    }
+
+    /// <summary>The reply at a deadline, unless the command has one of its own.</summary>
+    internal static ReadOnlySpan<byte> TimeoutReply(bool resp3) => resp3 ? "_\r\n"u8 : "*-1\r\n"u8;
+
+    private void End(Connection connection, Session session, BlockedClient client)
+    {
+        session.Blocked = null;
+        client.Dispose();
+        if (connection.IsClosing) return;
+        executor.Environment.ReadTime();
+        session.LastInteractionMs = executor.Environment.NowMs;
+        if (client.Overflowed)
+        {
+            server.CloseOverLimit(session, connection);
+            return;
+        }
+
+        if (!client.DropsReply)
+        {
+            executor.Metrics.Writes++;
+            client.Reply ??= [Payload.Of(server.Buffers, client.Block.TimeoutReply ?? TimeoutReply(session.Resp3))];
+            foreach (Payload part in client.Reply) session.Deliver(part);
+        }
+
+        connection.ReprocessInput();
+    }
+}

@@ -1,0 +1,25 @@
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Model;
+
+/// <summary>How a handler wants its client to block. The invoker carries it out once the handler has returned.</summary>
+internal sealed class BlockRequest
+{
+    /// <summary>The deadline of a client that blocks until it is served.</summary>
+    internal const long NoDeadline = long.MaxValue;
+
+    /// <summary>When the client stops waiting, in Unix milliseconds.</summary>
+    internal required long DeadlineMs { get; init; }
+
+    /// <summary>The type of value that serves the client; null: it blocks on no key.</summary>
+    internal DataType? Type { get; init; }
+
+    /// <summary>Whether the command is also executed anew when a key is gone or holds another type, to report that.</summary>
+    internal bool WakesWhenGone { get; init; }
+
+    /// <summary>The reply at the deadline; null: a null reply.</summary>
+    internal byte[]? TimeoutReply { get; init; }
+
+    /// <summary>Arguments that get another value in the executions to come: XREAD's $ is the last id at the time of the call.</summary>
+    internal List<(int Argument, byte[] Value)> Replacements { get; } = [];
+}

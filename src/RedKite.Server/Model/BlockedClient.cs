@@ -1,0 +1,106 @@
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Model;
+
+/// <summary>A key that a client is blocked on.</summary>
+internal struct AwaitedKey
+{
+    internal KeyIdentity Identity;
+    internal int Stripe;
+    internal int Argument;
+    internal LinkedListNode<BlockedClient>? Node; // its place in the key's queue
+}
+
+/// <summary>
+/// A client whose command blocks, with the request, which is executed anew when one of its keys may serve it.
+/// </summary>
+/// <remarks>
+/// How it ends is decided by one atomic word, not by the stripes of its keys: waiting, being served, ended. Whoever moves it
+/// from waiting to ended (a deadline, CLIENT UNBLOCK, CLIENT KILL, a closed connection) needs no key's lock, however many keys
+/// there are; the queues are cleaned up by the client's own thread afterwards, and those who serve pass over clients that
+/// have ended. A thread that finds the client being served waits for that to end: the server waits for nothing meanwhile.
+/// </remarks>
+internal sealed class BlockedClient : IDisposable
+{
+    private const int Waiting = 0;
+    private const int Serving = 1;
+    private const int Ended = 2;
+
+    private readonly SemaphoreSlim? _ended; // a caller in the process sleeps on it
+    private int _state;
+
+    internal BlockedClient(Session session, SavedRequest request, BlockRequest block, AwaitedKey[] keys, StripeSet stripes)
+    {
+        Session = session;
+        Request = request;
+        Block = block;
+        Keys = keys;
+        Stripes = stripes;
+        if (session.Connection is null) _ended = new SemaphoreSlim(0);
+    }
+
+    internal Session Session { get; }
+
+    internal SavedRequest Request { get; }
+
+    internal BlockRequest Block { get; }
+
+    internal long DeadlineMs => Block.DeadlineMs;
+
+    internal bool HasDeadline => Block.DeadlineMs != BlockRequest.NoDeadline;
+
+    /// <summary>The keys that it is blocked on, each once.</summary>
+    internal AwaitedKey[] Keys { get; }
+
+    /// <summary>The stripes of all keys of the request.</summary>
+    internal StripeSet Stripes { get; }
+
+    /// <summary>Whether it is in the queues of its keys. Changed by the thread that ends or serves it.</summary>
+    internal bool IsQueued { get; set; }
+
+    internal bool HasEnded => Volatile.Read(ref _state) == Ended;
+
+    /// <summary>What is replied; null: what is replied at the deadline.</summary>
+    internal Payload[]? Reply { get; set; }
+
+    /// <summary>Whether the reply grew larger than a client may have; its connection ends.</summary>
+    internal bool Overflowed { get; set; }
+
+    /// <summary>The client wants no reply to this command.</summary>
+    internal bool DropsReply { get; set; }
+
+    /// <summary>Ends the wait. From any thread; no lock is needed.</summary>
+    /// <returns>False if it had ended before. If true, the caller sees to the reply.</returns>
+    internal bool TryEnd()
+    {
+        var spinner = default(SpinWait);
+        while (true)
+        {
+            int state = Interlocked.CompareExchange(ref _state, Ended, Waiting);
+            if (state == Waiting) return true;
+            if (state == Ended) return false;
+            spinner.SpinOnce();
+        }
+    }
+
+    /// <summary>Begins to execute the request anew, with all of its stripes locked; false if the wait has ended.</summary>
+    internal bool TryBeginServing() => Interlocked.CompareExchange(ref _state, Serving, Waiting) == Waiting;
+
+    /// <summary>Ends the execution: the client is served, or waits on.</summary>
+    internal void EndServing(bool served) => Volatile.Write(ref _state, served ? Ended : Waiting);
+
+    /// <summary>Sleeps until the wait has ended, at most so long. For a caller in the process.</summary>
+    internal bool Sleep(int milliseconds) => _ended!.Wait(milliseconds);
+
+    /// <summary>Wakes the caller in the process.</summary>
+    internal void Wake() => _ended!.Release();
+
+    /// <summary>Releases the reply, which was sent or is not wanted any more.</summary>
+    internal void ReleaseReply()
+    {
+        foreach (Payload part in Reply ?? []) part.Buffer.Release();
+        Reply = null;
+    }
+
+    public void Dispose() => _ended?.Dispose();
+}

@@ -1,0 +1,148 @@
+using System.Diagnostics;
+using RedKite.Server.Changes;
+using RedKite.Server.Metrics;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Model;
+
+/// <summary>
+/// What an executor lends to the handlers that it runs, one at a time: the time, the locks that are held, where changes and
+/// effects are recorded, what is counted. A handler reaches it through its <see cref="CommandContext"/>.
+/// </summary>
+internal sealed class CommandEnvironment
+{
+    internal CommandEnvironment(RedKiteServer server, ExecutorMetrics metrics)
+    {
+        Server = server;
+        Metrics = metrics;
+        Recorder = new ChangeRecorder(Changes, Expiries);
+        ReadTime();
+    }
+
+    internal RedKiteServer Server { get; }
+
+    internal ExecutorMetrics Metrics { get; }
+
+    /// <summary>The time that commands go by, in Unix milliseconds.</summary>
+    internal long NowMs { get; private set; }
+
+    /// <summary>The access clock of what is touched now.</summary>
+    internal uint NewAccessClock { get; private set; }
+
+    /// <summary>Whether an access only sets the clock: no LFU counter, and the client did not ask for no trace.</summary>
+    internal bool TouchesByClock { get; private set; }
+
+    /// <summary>The stripes that are locked for the command that executes, unless it is on the batch's fast path.</summary>
+    internal StripeSet HeldStripes { get; set; }
+
+    /// <summary>Hashes of the keys of a command with several.</summary>
+    internal KeyHashes KeyHashes { get; } = new();
+
+    /// <summary>Whether commands execute where none may block: in a transaction or script.</summary>
+    internal bool DeniesBlocking { get; set; }
+
+    /// <summary>Whether a blocked client's command is executing anew.</summary>
+    internal bool IsServing { get; set; }
+
+    /// <summary>Set by a handler that wants its client to block: see <see cref="CommandContext.BlockOnKeys"/>.</summary>
+    internal BlockRequest? BlockRequest { get; set; }
+
+    /// <summary>Clients that the command served or unblocked. They get their replies when no stripe is locked any more.</summary>
+    internal List<BlockedClient> Unblocked { get; } = [];
+
+    /// <summary>Who observes the locked stripes. While nothing does, changes are counted and nothing else.</summary>
+    internal StripeObservers Observers { get; private set; }
+
+    internal bool IsObserved => Observers != StripeObservers.None;
+
+    /// <summary>What the command changed, as far as it is observed.</summary>
+    internal ChangeList Changes { get; } = new();
+
+    /// <summary>The commands that stand for the request.</summary>
+    internal EffectWriter Effects { get; } = new();
+
+    /// <summary>The commands that stand for keys and fields found expired; they come before the request.</summary>
+    internal EffectWriter Expiries { get; } = new();
+
+    /// <summary>Receives what the store changes by itself.</summary>
+    internal ChangeRecorder Recorder { get; }
+
+    /// <summary>Publishes what the store has changed by itself. Set by the invoker.</summary>
+    internal Action? PublishRecorded { get; set; }
+
+    /// <summary>Reads the clock.</summary>
+    internal void ReadTime() => SetTime(Stopwatch.GetTimestamp());
+
+    internal void SetTime(long timestamp)
+    {
+        NowMs = Server.Clock.MsAt(timestamp);
+        NewAccessClock = Server.CountsFrequency ? AccessClock.NewLfu(NowMs) : AccessClock.Lru(NowMs);
+    }
+
+    /// <summary>After a command that may have changed how accesses are noted.</summary>
+    internal void NoteTouchMode(Session session) => TouchesByClock = !session.NoTouch && !Server.CountsFrequency;
+
+    /// <summary>Notes an access where that takes more than setting the clock.</summary>
+    internal void TouchSlow(Session session, Entry entry)
+    {
+        if (session.NoTouch) return;
+        entry.SetAccessClock(AccessClock.TouchLfu(entry.AccessClock, NowMs, Server.Settings.LfuDecayMinutes, Server.Settings.LfuLogFactor));
+    }
+
+    /// <summary>Finds out who observes the stripe, which was just locked, and nothing else is.</summary>
+    internal void BeginObserving(Stripe stripe)
+    {
+        Observers = stripe.Observers;
+        if (IsObserved) BeginRecording(stripe);
+    }
+
+    /// <summary>Finds out who observes the stripes that are locked now.</summary>
+    internal void BeginObserving(StripeSet held)
+    {
+        StripeObservers observers = StripeObservers.None;
+        foreach (int index in held)
+        {
+            Stripe stripe = Server.Keyspace.Stripes[index];
+            observers |= stripe.Observers;
+            if (stripe.Observers != StripeObservers.None) stripe.Observer = Recorder;
+        }
+
+        Observers = observers;
+        if (IsObserved) BeginRecording();
+    }
+
+    /// <summary>
+    /// Locks a stripe for a command that walks over a database without naming keys, unless it is locked for the command already.
+    /// What the walk finds expired is published before the stripe is released.
+    /// </summary>
+    internal void EnterStripe(int index)
+    {
+        if (HeldStripes.Contains(index)) return;
+        Stripe stripe = Server.Keyspace.Stripes[index];
+        stripe.Enter();
+        BeginObserving(stripe);
+    }
+
+    internal void ExitStripe(int index)
+    {
+        if (HeldStripes.Contains(index)) return;
+        if (IsObserved) PublishRecorded!();
+        Observers = StripeObservers.None;
+        Server.Keyspace.Stripes[index].Exit();
+    }
+
+    /// <summary>Forgets what the last invocation recorded.</summary>
+    internal void BeginRecording()
+    {
+        Changes.Clear();
+        bool wantsEffects = (Observers & StripeObservers.Events) != 0;
+        Effects.Reset(wantsEffects);
+        Expiries.Reset(wantsEffects);
+    }
+
+    private void BeginRecording(Stripe stripe)
+    {
+        stripe.Observer = Recorder;
+        BeginRecording();
+    }
+}
