@@ -11,6 +11,9 @@ internal sealed class BlockedClientTimeouts(RedKiteServer server, EventLoop loop
     private readonly SortedSet<BlockedClient> _deadlines = new(Comparer<BlockedClient>.Create(
         (a, b) => a.DeadlineMs != b.DeadlineMs ? a.DeadlineMs.CompareTo(b.DeadlineMs) : a.Session.Id.CompareTo(b.Session.Id)));
 
+    // Clients that have ended while other threads held stripes of their keys: they are in queues still.
+    private readonly Queue<BlockedClient> _queued = new();
+
     private long _tickDueMs; // by the system's own clock
 
     /// <summary>A client of the loop has blocked.</summary>
@@ -31,6 +34,7 @@ internal sealed class BlockedClientTimeouts(RedKiteServer server, EventLoop loop
     /// <returns>How long it may rest.</returns>
     internal int EndOverdue(long nowMs, int restMs)
     {
+        for (int left = _queued.Count; left > 0; left--) RemoveSoon(_queued.Dequeue());
         while (_deadlines.Min is { } client && client.DeadlineMs <= nowMs)
         {
             _deadlines.Remove(client);
@@ -49,7 +53,7 @@ internal sealed class BlockedClientTimeouts(RedKiteServer server, EventLoop loop
     {
         Session session = client.Session;
         _deadlines.Remove(client);
-        server.Blocked.Remove(client);
+        RemoveSoon(client);
         if (session.Blocked == client) End(session.Connection!, session, client);
         client.ReleaseReply(); // also if the connection was closed meanwhile
     }
@@ -61,12 +65,17 @@ internal sealed class BlockedClientTimeouts(RedKiteServer server, EventLoop loop
         session.Blocked = null;
         _deadlines.Remove(client);
         client.TryEnd();
-        server.Blocked.Remove(client); // unless it was served: then its reply is about to arrive here, and is released
+        RemoveSoon(client); // unless it was served: then its reply is about to arrive here, and is released
         client.Dispose();
     }
 
     /// <summary>The reply at a deadline, unless the command has one of its own.</summary>
     internal static ReadOnlySpan<byte> TimeoutReply(bool resp3) => resp3 ? "_\r\n"u8 : "*-1\r\n"u8;
+
+    private void RemoveSoon(BlockedClient client)
+    {
+        if (!server.Blocked.TryRemove(client)) _queued.Enqueue(client);
+    }
 
     private void End(Connection connection, Session session, BlockedClient client)
     {

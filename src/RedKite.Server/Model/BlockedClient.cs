@@ -55,8 +55,11 @@ internal sealed class BlockedClient : IDisposable
     /// <summary>The stripes of all keys of the request.</summary>
     internal StripeSet Stripes { get; }
 
-    /// <summary>Whether it is in the queues of its keys. Changed by the thread that ends or serves it.</summary>
-    internal bool IsQueued { get; set; }
+    /// <summary>The stripes in whose queues it is. Changed by the thread that ends or serves it.</summary>
+    internal StripeSet QueuedIn { get; set; }
+
+    /// <summary>Whether it counts as blocked.</summary>
+    internal bool IsCounted { get; set; }
 
     internal bool HasEnded => Volatile.Read(ref _state) == Ended;
 

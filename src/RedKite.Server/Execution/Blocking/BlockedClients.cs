@@ -52,7 +52,7 @@ internal sealed class BlockedClients(Keyspace keyspace)
         Interlocked.Increment(ref _count);
         if (client.HasDeadline) Interlocked.Increment(ref _withDeadline);
         for (int i = 0; i < keys.Length; i++) Enqueue(client, ref keys[i]);
-        client.IsQueued = true;
+        client.IsCounted = true;
         cmd.Session.Blocked = client;
         return client;
     }
@@ -74,27 +74,40 @@ internal sealed class BlockedClients(Keyspace keyspace)
         else connection.Loop.Post(() => Finished(client));
     }
 
-    /// <summary>Takes a client that has ended out of its queues. No stripe is locked.</summary>
-    internal void Remove(BlockedClient client)
+    /// <summary>
+    /// Takes a client that has ended out of its queues, where no other thread holds a key's stripe. It does not wait; the caller
+    /// tries again later. No stripe is locked.
+    /// </summary>
+    /// <returns>Whether the client is in no queue any more.</returns>
+    internal bool TryRemove(BlockedClient client)
     {
-        if (!client.IsQueued) return;
-        foreach (int stripe in client.Stripes)
+        NoteEnded(client);
+        foreach (int stripe in client.QueuedIn)
         {
-            using LockScope locked = keyspace.Lock(StripeSet.Of(stripe));
-            foreach (AwaitedKey key in client.Keys)
-            {
-                if (key.Stripe == stripe) Dequeue(client, key);
-            }
+            if (!keyspace.Stripes[stripe].TryEnterSoon()) continue;
+            using LockScope locked = LockScope.Adopt(keyspace, StripeSet.Of(stripe));
+            Dequeue(client, stripe);
         }
 
-        NoteRemoved(client);
+        return client.QueuedIn.IsEmpty;
+    }
+
+    /// <summary>Takes a client that has ended out of its queues, and waits for their stripes. No stripe is locked.</summary>
+    internal void Remove(BlockedClient client)
+    {
+        NoteEnded(client);
+        foreach (int stripe in client.QueuedIn)
+        {
+            using LockScope locked = keyspace.Lock(StripeSet.Of(stripe));
+            Dequeue(client, stripe);
+        }
     }
 
     /// <summary>Takes a client that was served out of its queues. Its stripes are locked.</summary>
     internal void RemoveLocked(BlockedClient client)
     {
-        foreach (AwaitedKey key in client.Keys) Dequeue(client, key);
-        NoteRemoved(client);
+        NoteEnded(client);
+        foreach (int stripe in client.QueuedIn) Dequeue(client, stripe);
     }
 
     private static AwaitedKey[] KeysOf(scoped in CommandContext cmd)
@@ -129,6 +142,16 @@ internal sealed class BlockedClients(Keyspace keyspace)
         key.Node = queue.Clients.AddLast(client);
         if (client.Block.WakesWhenGone && queue.WakingWhenGone++ == 0) Interlocked.Increment(ref _keysWakingWhenGone);
         keyspace.Stripes[key.Stripe].Watchers++;
+        client.QueuedIn = client.QueuedIn.With(key.Stripe);
+    }
+
+    // The keys are sorted by stripe.
+    private void Dequeue(BlockedClient client, int stripe)
+    {
+        AwaitedKey[] keys = client.Keys;
+        int first = Array.FindIndex(keys, key => key.Stripe == stripe);
+        for (int i = first; i < keys.Length && keys[i].Stripe == stripe; i++) Dequeue(client, keys[i]);
+        client.QueuedIn = client.QueuedIn.Without(stripe);
     }
 
     private void Dequeue(BlockedClient client, in AwaitedKey key)
@@ -142,9 +165,11 @@ internal sealed class BlockedClients(Keyspace keyspace)
         Interlocked.Decrement(ref _keys);
     }
 
-    private void NoteRemoved(BlockedClient client)
+    // By the one thread that ended or served the client.
+    private void NoteEnded(BlockedClient client)
     {
-        client.IsQueued = false;
+        if (!client.IsCounted) return;
+        client.IsCounted = false;
         Interlocked.Decrement(ref _count);
         if (client.HasDeadline) Interlocked.Decrement(ref _withDeadline);
     }

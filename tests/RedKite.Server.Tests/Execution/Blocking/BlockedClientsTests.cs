@@ -6,8 +6,8 @@ using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Blocking;
 
-/// <summary>Blocked clients on a server with two loops, so that pushing and blocked clients are often on different ones.</summary>
-public sealed class WaitingClientsTests : IAsyncLifetime
+/// <summary>Blocked clients on a server with two loops, so that the pushing and the blocked client are often on different ones.</summary>
+public sealed class BlockedClientsTests : IAsyncLifetime
 {
     private const int PatienceMs = 60_000;
 
@@ -222,6 +222,82 @@ public sealed class WaitingClientsTests : IAsyncLifetime
         while (server.Blocked.Count == 0) await Task.Delay(1, TestContext.Current.CancellationToken);
         await server.StopAsync();
         await Assert.ThrowsAsync<ObjectDisposedException>(() => pop);
+    }
+
+    [Theory]
+    [InlineData("BLPOP", "0")]
+    [InlineData("BZPOPMIN", "0")]
+    public void Blocking_on_many_keys_takes_time_in_proportion_to_their_number(string command, string timeout)
+    {
+        const int Few = 10_000, Many = 100_000;
+        string[] Request(int keys) => [command, .. Enumerable.Range(0, keys).Select(i => $"{{}}key:{i}"), timeout];
+        double few = MedianMsToBlock(Request(Few));
+        double many = MedianMsToBlock(Request(Many));
+        Assert.True(many < Math.Max(few, 5) * 40, $"{Few} keys took {few} ms, {Many} keys {many} ms");
+        Assert.Equal((0, 0), (_live.Server.Blocked.Keys, _live.Server.Blocked.Count));
+    }
+
+    [Fact]
+    public void Xread_block_of_many_streams_takes_time_in_proportion_to_their_number()
+    {
+        const int Few = 5_000, Many = 50_000;
+        string[] Request(int keys) =>
+            ["XREAD", "BLOCK", "0", "STREAMS", .. Enumerable.Range(0, keys).Select(i => $"stream:{i}"), .. Enumerable.Repeat("$", keys)];
+        double few = MedianMsToBlock(Request(Few));
+        double many = MedianMsToBlock(Request(Many));
+        Assert.True(many < Math.Max(few, 5) * 40, $"{Few} streams took {few} ms, {Many} streams {many} ms");
+    }
+
+    [Fact]
+    public void Client_blocked_on_many_keys_is_served_by_any_and_leaves_no_queue_behind()
+    {
+        using RespConnection client = Connect();
+        using RespConnection blocked = Connect();
+        blocked.Send(CommandLine.Encode([.. Enumerable.Range(0, 1000).Select(i => $"key:{i}").Prepend("BLPOP").Append("0").Select(System.Text.Encoding.Latin1.GetBytes)]));
+        WaitUntilBlocked(1);
+        Assert.Equal(1000, _live.Server.Blocked.Keys);
+        client.Run("RPUSH key:777 v").IsInteger(1);
+        blocked.Read().IsArray("key:777", "v");
+        Assert.Equal((0, 0), (_live.Server.Blocked.Keys, _live.Server.Blocked.Count));
+    }
+
+    [Theory]
+    [InlineData("CLIENT UNBLOCK {0}")]
+    [InlineData("CLIENT KILL ID {0}")]
+    public void Unblock_and_kill_need_no_key(string command)
+    {
+        using RespConnection blocked = Connect();
+        using RespConnection client = Connect();
+        long id = blocked.Run("CLIENT ID").Integer;
+        blocked.SendCommand("BLPOP key 0");
+        WaitUntilBlocked(1);
+        using (_live.Server.Keyspace.LockAll())
+        {
+            client.Run(string.Format(CultureInfo.InvariantCulture, command, id)).IsInteger(1);
+        }
+
+        WaitUntilBlocked(0);
+        Assert.True(SpinWait.SpinUntil(() => _live.Server.Blocked.Keys == 0, PatienceMs), "the queue goes soon after");
+    }
+
+    // How long it takes until the client is blocked: the median of three.
+    private double MedianMsToBlock(string[] request)
+    {
+        var times = new List<double>();
+        for (int i = 0; i < 3; i++)
+        {
+            using RespConnection client = Connect();
+            client.Run("PING");
+            Stopwatch clock = Stopwatch.StartNew();
+            client.Send(CommandLine.Encode([.. request.Select(System.Text.Encoding.Latin1.GetBytes)]));
+            WaitUntilBlocked(1);
+            times.Add(clock.Elapsed.TotalMilliseconds);
+            client.Dispose();
+            WaitUntilBlocked(0);
+        }
+
+        times.Sort();
+        return times[1];
     }
 
     private RespConnection Connect() => RespConnection.Connect(_live.Server.Port, PatienceMs);
