@@ -58,10 +58,10 @@ public class SlowLogBenchmarks
 
     private void Add(Request request, int secret = 0)
     {
-        var cmd = new CommandContext(_executor, _session, request.Bytes);
+        var cmd = new CommandContext(_executor.Environment, _session, request.Bytes, _executor.Reply, database: 0);
         cmd.Begin(request.Command, request.Arguments, firstKeyHash: 0);
         if (secret > 0) cmd.Redact(secret);
-        _log.Add(cmd, _executor.NowMs, SlowNs);
+        _log.Add(cmd, _executor.Environment.NowMs, SlowNs);
     }
 
     /// <summary>A command as the log receives it: its row, and its arguments as slices of the input.</summary>

@@ -1,5 +1,6 @@
 using System.Text;
 using RedKite.Protocol;
+using RedKite.Server.Execution;
 using RedKite.Server.Model;
 using RedKite.Testing;
 
@@ -97,7 +98,8 @@ public sealed class KeyExtractionTests : IAsyncLifetime
             position += word.Length + 1;
         }
 
-        var cmd = new CommandContext(_server.NewExecutor(), _server.Clients.Add(null, 0, authenticated: true), input);
+        CommandExecutor executor = _server.NewExecutor();
+        var cmd = new CommandContext(executor.Environment, _server.Clients.Add(null, 0, authenticated: true), input, executor.Reply, database: 0);
         cmd.Begin(command, slices.ToArray(), 0);
         var keys = new KeyExtraction(command, start);
         var found = new List<string>();

@@ -234,7 +234,7 @@ public sealed class BlockedClientsTests : IAsyncLifetime
         double few = MedianMsToBlock(Request(Few));
         double many = MedianMsToBlock(Request(Many));
         Assert.True(many < Math.Max(few, 5) * 40, $"{Few} keys took {few} ms, {Many} keys {many} ms");
-        Assert.Equal((0, 0), (_live.Server.Blocked.Keys, _live.Server.Blocked.Count));
+        Assert.True(SpinWait.SpinUntil(() => _live.Server.Blocked.Keys == 0, PatienceMs), "the queues go soon after");
     }
 
     [Fact]
@@ -268,7 +268,7 @@ public sealed class BlockedClientsTests : IAsyncLifetime
     {
         using RespConnection blocked = Connect();
         using RespConnection client = Connect();
-        long id = blocked.Run("CLIENT ID").Integer;
+        long id = blocked.Run("CLIENT ID").Number;
         blocked.SendCommand("BLPOP key 0");
         WaitUntilBlocked(1);
         using (_live.Server.Keyspace.LockAll())
