@@ -261,9 +261,6 @@ internal ref struct CommandContext
     /// <summary>Replicas and the log get nothing in place of the request, beyond what <see cref="Effect"/> writes.</summary>
     internal readonly void ReplaceEffect() => _executor.Effects.ReplaceRequest();
 
-    /// <summary>Counts changes. Being replaced by the form that names the key.</summary>
-    internal readonly void Changed(long changes = 1) => Metrics.Changes += changes;
-
     /// <summary>
     /// Says that an existing key got something to read that it had not, for who waits for it. Needed where a value only
     /// grew (a stream); that a key came to hold a value of a type is known by itself.
