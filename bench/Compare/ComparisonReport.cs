@@ -13,8 +13,6 @@ internal sealed class ComparisonReport(double thresholdPercent)
     private readonly List<Comparison> _comparisons = [];
     private readonly List<string> _notes = [];
 
-    internal IReadOnlyList<Comparison> Comparisons => _comparisons;
-
     /// <summary>Compares the benchmarks that both builds have, and lists the others.</summary>
     internal void Add(IReadOnlyDictionary<string, Measurements> before, IReadOnlyDictionary<string, Measurements> after)
     {

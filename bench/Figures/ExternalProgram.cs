@@ -53,7 +53,8 @@ internal static class ExternalProgram
         }
     }
 
-    private static Process Start(ProcessStartInfo start)
+    /// <exception cref="CannotMeasureException">It did not start.</exception>
+    internal static Process Start(ProcessStartInfo start)
     {
         try
         {

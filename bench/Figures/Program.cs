@@ -1,4 +1,3 @@
-using System.Runtime.InteropServices;
 using RedKite.Figures;
 using RedKite.Figures.Scenarios;
 
@@ -25,11 +24,7 @@ if (args.Contains("--help") || args.Contains("-h"))
     return 0;
 }
 
-// An interrupted run must raise ProcessExit too, because its handler stops the servers. By default the runtime exits on
-// these signals without raising it.
-using PosixSignalRegistration interrupt = PosixSignalRegistration.Create(PosixSignal.SIGINT, context => End(context, 130));
-using PosixSignalRegistration terminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, context => End(context, 143));
-using PosixSignalRegistration hangUp = PosixSignalRegistration.Create(PosixSignal.SIGHUP, context => End(context, 129));
+using var exitSignals = new ExitSignals();
 
 try
 {
@@ -62,10 +57,4 @@ catch (CannotMeasureException cannot)
 {
     Console.Error.WriteLine(cannot.Message);
     return 2;
-}
-
-static void End(PosixSignalContext context, int status)
-{
-    context.Cancel = true;
-    Environment.Exit(status);
 }

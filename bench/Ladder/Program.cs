@@ -1,4 +1,3 @@
-using System.Runtime.InteropServices;
 using RedKite.Bench;
 using RedKite.Figures;
 using RedKite.Ladder.Stages;
@@ -55,11 +54,7 @@ internal static class Program
 
     private static int Measure(LadderOptions options)
     {
-        // An interrupted run must raise ProcessExit too, because its handler stops the servers. By default the runtime exits on
-        // these signals without raising it.
-        using PosixSignalRegistration interrupt = PosixSignalRegistration.Create(PosixSignal.SIGINT, context => End(context, 130));
-        using PosixSignalRegistration terminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, context => End(context, 143));
-        using PosixSignalRegistration hangUp = PosixSignalRegistration.Create(PosixSignal.SIGHUP, context => End(context, 129));
+        using var exitSignals = new ExitSignals();
 
         LadderReport report = new(options);
         try
@@ -78,11 +73,5 @@ internal static class Program
         }
 
         return 0;
-    }
-
-    private static void End(PosixSignalContext context, int status)
-    {
-        context.Cancel = true;
-        Environment.Exit(status);
     }
 }

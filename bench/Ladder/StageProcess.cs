@@ -1,36 +1,33 @@
 using System.Collections.Concurrent;
 using System.Diagnostics;
-using System.Net;
-using System.Net.Sockets;
 using RedKite.Figures;
 
 namespace RedKite.Ladder;
 
 /// <summary>
 /// A rung's running server: on a free loopback port, in a folder of its own, and pinned to its cores if the machine has
-/// taskset. Disposal, or the program's exit at the latest, kills it, because a spinning stage ignores other signals.
+/// taskset. It is killed, because a spinning stage ignores other signals.
 /// </summary>
 internal sealed class StageProcess : IDisposable
 {
     private const int OutputLinesMax = 50;
-    private static readonly TimeSpan StartTimeout = TimeSpan.FromSeconds(30);
+    private const int PollMs = 20;
 
-    private readonly Process _process;
-    private readonly string _folder = Directory.CreateTempSubdirectory("redkite-ladder-").FullName;
+    private readonly MeasuredProcess _process;
     private readonly ConcurrentQueue<string> _output = new();
-    private int _disposals;
 
     private StageProcess(string[] commandLine, string? cpus, int port)
     {
         Port = port;
-        _process = new Process { StartInfo = Pinned(commandLine, cpus) };
-        _process.StartInfo.WorkingDirectory = _folder;
-        _process.OutputDataReceived += (_, line) => Keep(line.Data);
-        _process.ErrorDataReceived += (_, line) => Keep(line.Data);
-        _process.Start();
-        AppDomain.CurrentDomain.ProcessExit += OnProgramExit;
-        _process.BeginOutputReadLine();
-        _process.BeginErrorReadLine();
+        string folder = Directory.CreateTempSubdirectory("redkite-ladder-").FullName;
+        var process = new Process { StartInfo = Pinned(commandLine, cpus) };
+        process.StartInfo.WorkingDirectory = folder;
+        process.OutputDataReceived += (_, line) => Keep(line.Data);
+        process.ErrorDataReceived += (_, line) => Keep(line.Data);
+        process.Start();
+        _process = new MeasuredProcess(process, folder);
+        process.BeginOutputReadLine();
+        process.BeginErrorReadLine();
     }
 
     internal static string LadderProgram { get; } = typeof(StageProcess).Assembly.Location;
@@ -40,22 +37,15 @@ internal sealed class StageProcess : IDisposable
     internal int ProcessId => _process.Id;
 
     /// <summary>User and system time of all its threads, including ended ones.</summary>
-    internal TimeSpan Cpu
-    {
-        get
-        {
-            _process.Refresh();
-            return _process.TotalProcessorTime;
-        }
-    }
+    internal TimeSpan Cpu => _process.Cpu;
 
     /// <exception cref="CannotMeasureException">It does not reply; the message has the end of its output.</exception>
     internal static StageProcess Start(Rung rung, string? cpus)
     {
-        int port = FindFreePort();
+        int port = MeasuredProcess.FindFreePort();
         string[] commandLine = rung.CommandLine(port);
         var process = new StageProcess(commandLine, cpus, port);
-        if (process.WaitUntilItAnswers()) return process;
+        if (process.WaitForReply()) return process;
 
         string output = string.Join('\n', process._output);
         process.Dispose();
@@ -71,50 +61,14 @@ internal sealed class StageProcess : IDisposable
         return new ProcessStartInfo(words[0], words[1..]) { RedirectStandardOutput = true, RedirectStandardError = true };
     }
 
-    public void Dispose()
-    {
-        // An interrupted run arrives here twice at once, from the signal's thread and from its own.
-        if (Interlocked.Exchange(ref _disposals, 1) != 0) return;
-        AppDomain.CurrentDomain.ProcessExit -= OnProgramExit;
-        _process.Kill();
-        _process.WaitForExit();
-        _process.Dispose();
-        Directory.Delete(_folder, recursive: true);
-    }
+    public void Dispose() => _process.Dispose();
 
-    private void OnProgramExit(object? sender, EventArgs arguments) => Dispose();
-
-    private bool WaitUntilItAnswers()
-    {
-        var waiting = Stopwatch.StartNew();
-        while (waiting.Elapsed < StartTimeout && !_process.HasExited)
-        {
-            try
-            {
-                using var connection = new RespConnection(Port);
-                connection.Run("PING");
-                return true;
-            }
-            catch (Exception notYet) when (notYet is SocketException or IOException)
-            {
-                Thread.Sleep(20);
-            }
-        }
-
-        return false;
-    }
+    private bool WaitForReply() => _process.WaitForReply(Port, PollMs);
 
     private void Keep(string? line)
     {
         if (line is null) return;
         _output.Enqueue(line);
         if (_output.Count > OutputLinesMax) _output.TryDequeue(out _);
-    }
-
-    private static int FindFreePort()
-    {
-        using var listener = new TcpListener(IPAddress.Loopback, 0);
-        listener.Start();
-        return ((IPEndPoint)listener.LocalEndpoint).Port;
     }
 }

@@ -1,4 +1,3 @@
-using System.ComponentModel;
 using System.Diagnostics;
 using RedKite.Figures;
 
@@ -12,7 +11,7 @@ internal static class BoundedProgram
     internal static string Run(string program, IEnumerable<string> arguments, TimeSpan limit)
     {
         var start = new ProcessStartInfo(program, arguments) { RedirectStandardOutput = true, RedirectStandardError = true, RedirectStandardInput = true };
-        using Process process = StartOrThrow(start);
+        using Process process = ExternalProgram.Start(start);
         void End(object? sender, EventArgs exit) => Kill(process);
         AppDomain.CurrentDomain.ProcessExit += End;
         try
@@ -32,18 +31,6 @@ internal static class BoundedProgram
         finally
         {
             AppDomain.CurrentDomain.ProcessExit -= End;
-        }
-    }
-
-    private static Process StartOrThrow(ProcessStartInfo start)
-    {
-        try
-        {
-            return Process.Start(start) ?? throw new CannotMeasureException($"{start.FileName} did not start");
-        }
-        catch (Win32Exception failure)
-        {
-            throw new CannotMeasureException($"{start.FileName} did not start: {failure.Message}");
         }
     }
 

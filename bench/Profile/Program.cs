@@ -1,4 +1,3 @@
-using System.Runtime.InteropServices;
 using RedKite.Figures;
 
 namespace RedKite.Profile;
@@ -17,10 +16,7 @@ internal static class Program
             return 0;
         }
 
-        // An interrupted run must raise ProcessExit too, because its handlers stop the server, the load and perf.
-        using PosixSignalRegistration interrupt = PosixSignalRegistration.Create(PosixSignal.SIGINT, context => End(context, 130));
-        using PosixSignalRegistration terminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, context => End(context, 143));
-        using PosixSignalRegistration hangUp = PosixSignalRegistration.Create(PosixSignal.SIGHUP, context => End(context, 129));
+        using var exitSignals = new ExitSignals();
         try
         {
             ProfileResult result = ProfileRun.Run(ProfileOptions.Parse(arguments));
@@ -37,11 +33,5 @@ internal static class Program
             Console.Error.WriteLine($"profile: {cannot.Message}");
             return 2;
         }
-    }
-
-    private static void End(PosixSignalContext context, int status)
-    {
-        context.Cancel = true;
-        Environment.Exit(status);
     }
 }

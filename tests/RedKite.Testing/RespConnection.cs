@@ -92,9 +92,6 @@ public sealed class RespConnection : IDisposable
         return value;
     }
 
-    /// <summary>Reads the next frame, which may be a push message.</summary>
-    public RespValue ReadFrame() => _reader.Read();
-
     /// <summary>Sets the timeout of later reads.</summary>
     public void SetTimeout(int timeoutMs) => _socket.ReceiveTimeout = timeoutMs;
 

@@ -1,12 +1,12 @@
 /*
- * The floor: the least that answering RESP over epoll can cost.
+ * The floor: the minimum cost of replying to RESP over epoll.
  *
  * One thread waits on one epoll set, and each readable connection costs one recv and one send. Commands are framed and
- * counted but never executed: SET is answered with OK, GET with nil, anything else with an empty array. What a real
- * server spends beyond this is its own work, so RedKite's CPU is reported as a multiple of this program's, measured in
- * the same run against the same load.
+ * counted but never executed: the reply to SET is OK, to GET nil, to anything else an empty array. A real server's
+ * additional CPU is its own work, so RedKite's CPU is reported as a multiple of this program's, measured in the same
+ * run under the same load.
  *
- * Run: floor_server PORT. It listens on 127.0.0.1 alone and trusts its peers: it is a yardstick, not a server.
+ * Usage: floor_server PORT. It listens only on 127.0.0.1 and trusts its peers.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -23,7 +23,7 @@
 
 enum {
     REQUEST_BYTES_MAX = 64 * 1024,
-    /* The shortest command is "*1\r\n$1\r\nx\r\n", 11 bytes, and the longest reply has 5: replies never outgrow this. */
+    /* The shortest command is "*1\r\n$1\r\nx\r\n", 11 bytes, and the longest reply has 5, so replies always fit. */
     REPLY_BYTES_MAX = REQUEST_BYTES_MAX,
     EVENTS_MAX = 512,
 };
@@ -98,7 +98,7 @@ static void accept_all(int epoll, int listener)
     }
 }
 
-/* Reads the decimal after a type byte and steps over its CRLF. */
+/* Reads the decimal number after a type byte and skips its CRLF. */
 static enum framing read_length(const char **position, const char *end, long *length)
 {
     const char *p = *position + 1; /* the type byte, '*' or '$' */
@@ -111,7 +111,7 @@ static enum framing read_length(const char **position, const char *end, long *le
     return WHOLE;
 }
 
-/* Finds where the command that starts at *position ends, and the first letter of its name. */
+/* Finds the end of the command at *position, and the first letter of its name. */
 static enum framing frame_command(const char **position, const char *end, char *letter)
 {
     const char *p = *position;
@@ -131,7 +131,7 @@ static enum framing frame_command(const char **position, const char *end, char *
     return framing;
 }
 
-/* One recv, every whole command in it, one send. False: the peer has left or does not speak RESP arrays. */
+/* One recv, every complete command in it, one send. Returns false if the peer closed or does not send RESP arrays. */
 static bool serve(struct connection *connection)
 {
     size_t room = REQUEST_BYTES_MAX - connection->request_bytes;

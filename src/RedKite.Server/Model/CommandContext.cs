@@ -263,13 +263,6 @@ internal ref struct CommandContext
     /// <summary>Replicas and the log get nothing in place of the request, beyond what <see cref="Effect"/> writes.</summary>
     internal readonly void ReplaceEffect() => _environment.Effects.ReplaceRequest();
 
-    /// <summary>Counts changes. Being replaced by the form that names the key.</summary>
-    internal readonly void Changed(long changes = 1)
-    {
-        Metrics.Changes += changes;
-        if (_environment.IsObserved && Command.FirstKey > 0) Record(Command.FirstKey, KeyEvent.Silent);
-    }
-
     /// <summary>Whether the client was blocked, and this is the execution of its command because a key may serve it.</summary>
     internal readonly bool IsServed => _environment.IsServing;
 

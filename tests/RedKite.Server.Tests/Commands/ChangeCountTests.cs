@@ -144,6 +144,98 @@ public sealed class ChangeCountTests : IAsyncLifetime
         2 HSETEX h EXAT 1 FIELDS 2 a 1 b 1
         """);
 
+    [Fact]
+    public void Sets() => Count(
+        """
+        3 SADD s 1 2 3
+        2 SADD s 1 4 5
+        0 SREM s 9
+        1 SREM s 1 9
+        2 SMOVE s t 2
+        1 SADD t 3
+        1 SMOVE s t 3
+        0 SMOVE t t 3
+        1 SPOP t
+        0 SPOP t 0
+        2 SPOP s 10
+        1 SUNIONSTORE d t t
+        1 SDIFFSTORE d t t
+        0 SINTERSTORE d t nosuch
+        """);
+
+    [Fact]
+    public void Sorted_sets() => Count(
+        """
+        2 ZADD z 1 a 2 b
+        0 ZADD z 1 a
+        2 ZADD z 5 a 6 c
+        1 ZADD z INCR 5 a
+        0 ZINCRBY z 0 a
+        1 ZINCRBY z 0 new
+        0 ZADD z NX INCR 5 a
+        3 ZREM z a b new nope
+        3 ZADD z 1 a 2 b 3 d
+        0 ZPOPMIN z 0
+        2 ZPOPMAX z 2
+        1 ZMPOP 1 z MIN
+        1 BZPOPMIN z 0
+        4 ZADD z 1 a 2 b 3 c 4 d
+        1 ZRANGESTORE d z 0 -1
+        1 ZUNIONSTORE d 2 z d
+        1 ZDIFFSTORE d 2 z z
+        0 ZINTERSTORE d 1 nosuch
+        1 ZREMRANGEBYRANK z 0 0
+        0 ZREMRANGEBYLEX z [x [y
+        3 ZREMRANGEBYSCORE z -inf inf
+        """);
+
+    [Fact]
+    public void Geo() => Count(
+        """
+        2 GEOADD g 13.361389 38.115556 P 15.087269 37.502669 C
+        0 GEOADD g 13.361389 38.115556 P
+        0 GEORADIUS g 15 37 200 km
+        2 GEORADIUS g 15 37 200 km STORE d
+        2 GEORADIUSBYMEMBER g P 200 km STOREDIST d
+        1 GEORADIUS g 100 37 2 km STORE d
+        0 GEORADIUS g 100 37 2 km STORE d
+        2 GEOSEARCHSTORE d g FROMLONLAT 15 37 BYRADIUS 200 km
+        1 GEOSEARCHSTORE d nosuch FROMLONLAT 15 37 BYRADIUS 200 km
+        """);
+
+    [Fact]
+    public void Streams() => Count(
+        """
+        1 XADD s 1-1 a 1
+        1 XADD s 2-1 a 1
+        1 XADD s 3-1 a 1
+        1 XADD s 4-1 a 1
+        1 XADD s 5-1 a 1
+        1 XADD s 6-1 a 1
+        1 XADD s MAXLEN 4 7-1 a 7
+        1 XTRIM s MAXLEN 3
+        0 XTRIM s MAXLEN 3
+        1 XGROUP CREATE s g $
+        1 XGROUP SETID s g 0
+        1 XGROUP CREATECONSUMER s g c
+        0 XGROUP CREATECONSUMER s g c
+        1 XREADGROUP GROUP g c COUNT 2 STREAMS s >
+        0 XREADGROUP GROUP g c STREAMS s 0
+        2 XREADGROUP GROUP g d NOACK STREAMS s >
+        0 XREADGROUP GROUP g d STREAMS s >
+        2 XCLAIM s g e 0 5-1
+        1 XCLAIM s g e 0 5-1 LASTID 8-1
+        1 XCLAIM s g e 100000 5-1 LASTID 9-1
+        3 XAUTOCLAIM s g f 0 0
+        1 XDEL s 5-1 1-1
+        1 XCLAIM s g f 0 5-1
+        1 XACK s g 6-1 5-1
+        1 XGROUP DELCONSUMER s g f
+        0 XGROUP DELCONSUMER s g f
+        1 XSETID s 9-9
+        1 XGROUP DESTROY s g
+        """);
+
     private void Count(string script)
     {
         foreach (string line in script.Split('\n', StringSplitOptions.TrimEntries | StringSplitOptions.RemoveEmptyEntries))

@@ -30,9 +30,9 @@ public class CommandsPageTests
             .OrderBy(command => command.FullName, StringComparer.Ordinal)];
         var page = new StringBuilder();
         page.Append("# Commands\n\n");
-        page.Append("Every command that RedKite has, generated from the rows of the command tables: `REDKITE_WRITE_DOCS=1` before the\n");
-        page.Append("server's tests writes this page anew. Arity counts the name; a negative one is a minimum. Flags are those of\n");
-        page.Append("COMMAND INFO, and the version is the Redis that had the command first. COMMAND DOCS tells more.\n\n");
+        page.Append("All commands of RedKite, generated from the command tables. Run the server's tests with `REDKITE_WRITE_DOCS=1` to\n");
+        page.Append("regenerate this page. Arity includes the name; a negative one is a minimum. Flags are those of COMMAND INFO, and Since\n");
+        page.Append("is the Redis version that introduced the command. COMMAND DOCS has the details.\n\n");
         page.Append("| Command | Group | Arity | Flags | Since |\n");
         page.Append("|---|---|---|---|---|\n");
         foreach (Command command in commands)

@@ -5,23 +5,22 @@ using RedKite.Store.Values.Streams;
 
 namespace RedKite.Server.Commands.Streams;
 
-/// <summary>How handlers get at a key's stream and its groups.</summary>
+/// <summary>How handlers open streams and their groups.</summary>
 internal static class StreamAccess
 {
-    /// <summary>The stream of an entry that was found, or a missing one; replies WRONGTYPE and is false if it is something else.</summary>
-    internal static bool IsStreamOrReply(this scoped in CommandContext cmd, Entry entry, out StreamValue stream)
-    {
-        stream = default;
-        if (!cmd.IsTypeOrReply(entry, DataType.Stream)) return false;
-        stream = StreamValue.Of(cmd.Database, entry);
-        return true;
-    }
+    /// <summary>Opens a key's stream to read it, one that does not exist for a missing key; otherwise replies WRONGTYPE.</summary>
+    internal static bool OpenToReadStreamOrReply(this scoped in CommandContext cmd, int argument, out StreamValue stream) =>
+        TryOpenOrReply(cmd, cmd.Find(argument), out stream);
 
-    /// <summary>Gives a key that does not exist an empty stream.</summary>
-    internal static StreamValue CreateStream(this scoped in CommandContext cmd, int argument, Entry missing)
+    /// <summary>Opens a key's stream to change it, one that does not exist for a missing key; otherwise replies WRONGTYPE.</summary>
+    internal static bool OpenToWriteStreamOrReply(this scoped in CommandContext cmd, int argument, out StreamValue stream) =>
+        TryOpenOrReply(cmd, cmd.FindToWrite(argument), out stream);
+
+    /// <summary>Creates an empty stream at a key that is missing.</summary>
+    internal static StreamValue CreateStream(this scoped in CommandContext cmd, int argument)
     {
         Entry entry = cmd.Database.WriteValue(
-            cmd[argument], cmd.HashOf(argument), missing, DataType.Stream, ValueEncoding.Stream, ValueRoot.Bytes, Database.NoExpiry, cmd.NewAccessClock);
+            cmd[argument], cmd.HashOf(argument), default, DataType.Stream, ValueEncoding.Stream, ValueRoot.Bytes, Database.NoExpiry, cmd.NewAccessClock);
         return StreamValue.Create(cmd.Database, entry);
     }
 
@@ -33,7 +32,15 @@ internal static class StreamAccess
     internal static void ReplyNoGroupOfKey(this scoped in CommandContext cmd, int key, int group) =>
         cmd.Reply.Error($"NOGROUP No such consumer group '{cmd.ShownText(group)}' for key name '{cmd.ShownText(key)}'");
 
-    /// <summary>Replies that a container's subcommand has other arguments.</summary>
+    /// <summary>Replies that the arguments do not fit a container's subcommand.</summary>
     internal static void ReplySubcommandSyntaxError(this scoped in CommandContext cmd, string container) =>
         cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try {container} HELP.");
+
+    private static bool TryOpenOrReply(scoped in CommandContext cmd, Entry entry, out StreamValue stream)
+    {
+        stream = default;
+        if (!cmd.IsTypeOrReply(entry, DataType.Stream)) return false;
+        stream = StreamValue.Of(cmd.Database, entry);
+        return true;
+    }
 }

@@ -1,20 +1,41 @@
 using RedKite.Protocol;
+using RedKite.Server.Changes;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
-using RedKite.Store.Keyspace;
 using RedKite.Store.Values.Streams;
+using static RedKite.Server.Model.CommandFlags;
+using static RedKite.Server.Model.KeyFlags;
 
 namespace RedKite.Server.Commands.Streams;
 
-/// <summary>XGROUP: makes, moves and removes consumer groups and their consumers.</summary>
+/// <summary>XGROUP: creates, moves and deletes consumer groups and their consumers. The table is the single declaration of its subcommands.</summary>
 internal static class StreamGroupCommands
 {
+    private const string XGroupIdSyntax = "key groupname id:<id | new_id:$> ";
+
+    internal static readonly CommandFamily Family = new("stream", "stream",
+    [
+        new("XGROUP", -2, CommandFlags.None, KeySpecs.None, Help, new("5.0.0", "Depends on subcommand.", "Manages consumer groups."),
+        [
+            new("CREATE", -5, Write | DenyOom, KeySpecs.One(2, ReadWrite | Insert), Create,
+                new("5.0.0", "O(1)", "Creates a consumer group.", XGroupIdSyntax + "[MKSTREAM] [ENTRIESREAD entries_read:integer]")),
+            new("CREATECONSUMER", 5, Write | DenyOom, KeySpecs.One(2, ReadWrite | Insert), CreateConsumer,
+                new("6.2.0", "O(1)", "Creates a consumer in a consumer group.", "key groupname consumername")),
+            new("DELCONSUMER", 5, Write, KeySpecs.One(2, ReadWrite | Delete), DelConsumer,
+                new("5.0.0", "O(1)", "Deletes a consumer of a consumer group, with its pending entries.", "key groupname consumername")),
+            new("DESTROY", 4, Write, KeySpecs.One(2, ReadWrite | Delete), Destroy,
+                new("5.0.0", "O(N) where N is the number of the group's pending entries.", "Deletes a consumer group.", "key groupname")),
+            new("HELP", 2, Loading | Stale, KeySpecs.None, Help, new("5.0.0", "O(1)", "Returns help about the subcommands.")),
+            new("SETID", -5, Write, KeySpecs.One(2, ReadWrite | Update), SetId,
+                new("5.0.0", "O(1)", "Sets the id after which a consumer group reads.", XGroupIdSyntax + "[ENTRIESREAD entries_read:integer]")),
+        ]),
+    ]);
+
     // XGROUP CREATE key group id | $ [MKSTREAM] [ENTRIESREAD entries-read]
-    internal static void Create(ref CommandContext cmd)
+    private static void Create(ref CommandContext cmd)
     {
         if (!TryOptionsOrReply(cmd, mayMakeStream: true, out bool makesStream, out long entriesRead)) return;
-        Entry entry = cmd.FindToWrite(2);
-        if (!cmd.IsStreamOrReply(entry, out StreamValue stream)) return;
+        if (!cmd.OpenToWriteStreamOrReply(2, out StreamValue stream)) return;
         if (!stream.Exists && !makesStream)
         {
             ReplyKeyRequired(cmd.Reply);
@@ -22,73 +43,79 @@ internal static class StreamGroupCommands
         }
 
         if (!TryIdOrReply(cmd, stream, mayBeEnd: false, out StreamId id)) return;
-        if (!stream.Exists) stream = cmd.CreateStream(2, entry);
+        if (!stream.Exists) stream = cmd.CreateStream(2);
         if (!stream.TryCreateGroup(cmd[3], id, entriesRead))
         {
             cmd.Reply.Error("BUSYGROUP Consumer Group name already exists"u8);
             return;
         }
 
-        cmd.Changed();
+        if (IsLastId(cmd)) StreamEffects.CreateGroup(cmd, 2, 3, id, makesStream, entriesRead);
+        cmd.Changed(2, KeyEvent.XGroupCreate);
         cmd.Reply.Ok();
     }
 
     // XGROUP SETID key group id | $ [ENTRIESREAD entries-read]
-    internal static void SetId(ref CommandContext cmd)
+    private static void SetId(ref CommandContext cmd)
     {
         if (!TryOptionsOrReply(cmd, mayMakeStream: false, out _, out long entriesRead)) return;
         if (!TryFindGroupOrReply(cmd, out StreamValue stream, out StreamGroup group)) return;
         if (!TryIdOrReply(cmd, stream, mayBeEnd: true, out StreamId id)) return;
         group.SetLastId(id);
         group.SetEntriesRead(entriesRead);
-        cmd.Changed();
+        if (IsLastId(cmd)) StreamEffects.SetGroup(cmd, 2, group);
+        cmd.Changed(2, KeyEvent.XGroupSetId);
         cmd.Reply.Ok();
     }
 
     // XGROUP DESTROY key group
-    internal static void Destroy(ref CommandContext cmd)
+    private static void Destroy(ref CommandContext cmd)
     {
         if (!TryFindStreamOrReply(cmd, out StreamValue stream)) return;
         bool removed = stream.RemoveGroup(cmd[3]);
-        if (removed) cmd.Changed();
+        if (removed)
+        {
+            cmd.Changed(2, KeyEvent.XGroupDestroy);
+        }
+
         cmd.Reply.Integer(removed ? 1 : 0);
     }
 
     // XGROUP CREATECONSUMER key group consumer
-    internal static void CreateConsumer(ref CommandContext cmd)
+    private static void CreateConsumer(ref CommandContext cmd)
     {
         if (!TryFindGroupOrReply(cmd, out _, out StreamGroup group)) return;
         group.FindOrCreateConsumer(cmd[4], cmd.NowMs, out bool isNew);
-        if (isNew) cmd.Changed();
+        if (isNew) cmd.Changed(2, KeyEvent.XGroupCreateConsumer);
         cmd.Reply.Integer(isNew ? 1 : 0);
     }
 
     // XGROUP DELCONSUMER key group consumer
-    internal static void DelConsumer(ref CommandContext cmd)
+    private static void DelConsumer(ref CommandContext cmd)
     {
         if (!TryFindGroupOrReply(cmd, out _, out StreamGroup group)) return;
         long pending = group.RemoveConsumer(cmd[4], out bool existed);
-        if (existed) cmd.Changed();
+        if (existed) cmd.Changed(2, KeyEvent.XGroupDelConsumer);
         cmd.Reply.Integer(pending);
     }
 
     // XGROUP HELP
-    internal static void Help(ref CommandContext cmd) => HelpReply.Write(
+    private static void Help(ref CommandContext cmd) => HelpReply.Write(
         cmd.Reply, "XGROUP",
         "CREATE <key> <groupname> <id|$> [option]",
         "    Creates a group that reads after an id. Options:",
         "    * MKSTREAM",
-        "      Creates the stream too, if it is missing.",
+        "      Creates the stream if it doesn't exist.",
         "    * ENTRIESREAD entries_read",
-        "      How many entries the group counts as read.",
+        "      Sets the number of entries that the group has read.",
         "CREATECONSUMER <key> <groupname> <consumer>",
         "    Creates a consumer in a group.",
         "DELCONSUMER <key> <groupname> <consumer>",
-        "    Deletes a consumer with what is pending for it.",
+        "    Deletes a consumer and its pending entries.",
         "DESTROY <key> <groupname>",
         "    Deletes a group.",
         "SETID <key> <groupname> <id|$> [ENTRIESREAD entries_read]",
-        "    Sets the id after which a group reads, and what it counts as read.");
+        "    Sets the id after which a group reads, and the number of entries that it has read.");
 
     private static bool TryOptionsOrReply(scoped in CommandContext cmd, bool mayMakeStream, out bool makesStream, out long entriesRead)
     {
@@ -118,17 +145,19 @@ internal static class StreamGroupCommands
         return true;
     }
 
-    // Redis takes - and + where a group is moved, and refuses them where it is made.
+    private static bool IsLastId(scoped in CommandContext cmd) => cmd[4] is [(byte)'$'];
+
+    // Redis accepts - and + in SETID and refuses them in CREATE.
     private static bool TryIdOrReply(scoped in CommandContext cmd, StreamValue stream, bool mayBeEnd, out StreamId id)
     {
-        if (cmd[4] is not [(byte)'$']) return mayBeEnd ? StreamIdArgument.TryReadAnyOrReply(cmd, 4, out id) : StreamIdArgument.TryReadOrReply(cmd, 4, out id);
+        if (!IsLastId(cmd)) return mayBeEnd ? StreamIdArgument.TryReadAnyOrReply(cmd, 4, out id) : StreamIdArgument.TryReadOrReply(cmd, 4, out id);
         id = stream.LastId;
         return true;
     }
 
     private static bool TryFindStreamOrReply(scoped in CommandContext cmd, out StreamValue stream)
     {
-        if (!cmd.IsStreamOrReply(cmd.FindToWrite(2), out stream)) return false;
+        if (!cmd.OpenToWriteStreamOrReply(2, out stream)) return false;
         if (stream.Exists) return true;
         ReplyKeyRequired(cmd.Reply);
         return false;

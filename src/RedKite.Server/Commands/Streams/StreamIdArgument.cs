@@ -3,41 +3,41 @@ using RedKite.Store.Values.Streams;
 
 namespace RedKite.Server.Commands.Streams;
 
-/// <summary>How much of an id an argument says.</summary>
+/// <summary>How much of an id an argument specifies.</summary>
 internal enum StreamIdForm
 {
-    /// <summary>Time and sequence, or a time alone where that is enough.</summary>
+    /// <summary>Time and sequence, or a time alone where the sequence has a default.</summary>
     Whole,
 
-    /// <summary>A time; the sequence is the server's choice: <c>5-*</c>.</summary>
+    /// <summary>A time, and a sequence that the server chooses: <c>5-*</c>.</summary>
     AutoSequence,
 }
 
 /// <summary>
 /// Reads ids of stream entries: <c>5-1</c>, <c>5</c>, the ends <c>-</c> and <c>+</c> of ranges, and bounds like <c>(5-1</c>.
-/// The numbers are read as C does it, with blanks, signs and zeros in front, and a zero byte ends the argument.
+/// Numbers are parsed as in C, with leading blanks, signs and zeros, and a zero byte ends the argument.
 /// </summary>
 internal static class StreamIdArgument
 {
     private const int TextMax = 127;
 
-    /// <summary>Reads an id, or replies that it is none. Where there is no sequence, it is 0.</summary>
+    /// <summary>Reads an id, or replies that it is invalid. A missing sequence is 0.</summary>
     internal static bool TryReadOrReply(scoped in CommandContext cmd, int argument, out StreamId id) =>
         TryRead(cmd[argument], sequenceIfMissing: 0, out id, out _) || ReplyInvalid(cmd);
 
-    /// <summary>Reads an id whose sequence may be left to the server, or replies that it is none.</summary>
+    /// <summary>Reads an id whose sequence may be left to the server, or replies that it is invalid.</summary>
     internal static bool TryReadNewOrReply(scoped in CommandContext cmd, int argument, out StreamId id, out StreamIdForm form) =>
         TryRead(cmd[argument], sequenceIfMissing: 0, out id, out form, mayBeAuto: true) || ReplyInvalid(cmd);
 
-    /// <summary>Whether an argument is an id.</summary>
+    /// <summary>Reads an id, if the argument is one.</summary>
     internal static bool TryRead(scoped in CommandContext cmd, int argument, out StreamId id) =>
         TryRead(cmd[argument], sequenceIfMissing: 0, out id, out _);
 
-    /// <summary>Reads an id, or <c>-</c> or <c>+</c> for the least or the greatest there can be; or replies that it is none of these.</summary>
+    /// <summary>Reads an id, or <c>-</c> or <c>+</c> for the lowest or highest possible one; otherwise replies that it is invalid.</summary>
     internal static bool TryReadAnyOrReply(scoped in CommandContext cmd, int argument, out StreamId id) =>
         TryReadEnd(UpToZero(cmd[argument]), out id) || TryReadOrReply(cmd, argument, out id);
 
-    /// <summary>Reads the lower bound of a range, or replies what is wrong with it.</summary>
+    /// <summary>Reads the lower bound of a range, or replies why it is invalid.</summary>
     internal static bool TryReadLowOrReply(scoped in CommandContext cmd, int argument, out StreamId low)
     {
         if (!TryReadBoundOrReply(cmd, argument, sequenceIfMissing: 0, out low, out bool isExcluded)) return false;
@@ -46,7 +46,7 @@ internal static class StreamIdArgument
         return false;
     }
 
-    /// <summary>Reads the upper bound of a range, or replies what is wrong with it.</summary>
+    /// <summary>Reads the upper bound of a range, or replies why it is invalid.</summary>
     internal static bool TryReadHighOrReply(scoped in CommandContext cmd, int argument, out StreamId high)
     {
         if (!TryReadBoundOrReply(cmd, argument, ulong.MaxValue, out high, out bool isExcluded)) return false;
@@ -99,7 +99,7 @@ internal static class StreamIdArgument
     private static bool TryReadNumber(ReadOnlySpan<byte> text, out ulong number)
     {
         number = 0;
-        bool canBeNegative = text.IndexOf((byte)'-') > 0; // one in front is refused, one behind blanks wraps around
+        bool canBeNegative = text.IndexOf((byte)'-') > 0; // a leading sign is refused, one after blanks wraps around
         text = text.TrimStart(" \t\n\v\f\r"u8);
         bool negated = canBeNegative && text is [(byte)'-', ..];
         if (negated || text is [(byte)'+', ..]) text = text[1..];

@@ -1,18 +1,33 @@
 using RedKite.Protocol;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
-using RedKite.Store.Keyspace;
 using RedKite.Store.Values.Streams;
+using static RedKite.Server.Model.CommandFlags;
+using static RedKite.Server.Model.KeyFlags;
 
 namespace RedKite.Server.Commands.Streams;
 
-/// <summary>XINFO: what a stream, its groups and their consumers have.</summary>
+/// <summary>XINFO: describes a stream, its groups and their consumers. The table is the single declaration of its subcommands.</summary>
 internal static class StreamInfoCommands
 {
+    internal static readonly CommandFamily Family = new("stream", "stream",
+    [
+        new("XINFO", -2, CommandFlags.None, KeySpecs.None, Help, new("5.0.0", "Depends on subcommand.", "Returns information about streams, groups and consumers."),
+        [
+            new("CONSUMERS", 4, CommandFlags.ReadOnly, KeySpecs.One(2, KeyFlags.ReadOnly | Access), Consumers,
+                new("5.0.0", "O(1)", "Returns the consumers of a consumer group.", "key groupname")) { Tips = ["nondeterministic_output"] },
+            new("GROUPS", 3, CommandFlags.ReadOnly, KeySpecs.One(2, KeyFlags.ReadOnly | Access), Groups,
+                new("5.0.0", "O(1)", "Returns the consumer groups of a stream.", "key")),
+            new("HELP", 2, Loading | Stale, KeySpecs.None, Help, new("5.0.0", "O(1)", "Returns help about the subcommands.")),
+            new("STREAM", -3, CommandFlags.ReadOnly, KeySpecs.One(2, KeyFlags.ReadOnly | Access), Stream,
+                new("5.0.0", "O(1)", "Returns the counters and the first and last entry of a stream, or with FULL its entries, groups and consumers.", "key [full:<FULL ([COUNT count])>]")),
+        ]),
+    ]);
+
     private const long FullCountUsual = 10;
 
     // XINFO STREAM key [FULL [COUNT count]]
-    internal static void Stream(ref CommandContext cmd)
+    private static void Stream(ref CommandContext cmd)
     {
         if (!TryFindOrReply(cmd, out StreamValue stream)) return;
         if (cmd.Count == 3)
@@ -23,7 +38,7 @@ internal static class StreamInfoCommands
 
         long countMax = FullCountUsual;
         var options = new OptionReader(cmd, first: 3);
-        bool fits = cmd.Count is 4 or 6 && options.Take("FULL"u8); // a word too many is told before a count that is none
+        bool fits = cmd.Count is 4 or 6 && options.Take("FULL"u8); // a surplus argument is reported before an invalid count
         if (fits && options.TakeWithValue("COUNT"u8, out int count))
         {
             if (!cmd.TryIntegerOrReply(count, out countMax)) return;
@@ -40,7 +55,7 @@ internal static class StreamInfoCommands
     }
 
     // XINFO GROUPS key
-    internal static void Groups(ref CommandContext cmd)
+    private static void Groups(ref CommandContext cmd)
     {
         if (!TryFindOrReply(cmd, out StreamValue stream)) return;
         ReplyWriter reply = cmd.Reply;
@@ -60,7 +75,7 @@ internal static class StreamInfoCommands
     }
 
     // XINFO CONSUMERS key group
-    internal static void Consumers(ref CommandContext cmd)
+    private static void Consumers(ref CommandContext cmd)
     {
         if (!TryFindOrReply(cmd, out StreamValue stream)) return;
         StreamGroup group = stream.FindGroup(cmd[3]);
@@ -85,20 +100,19 @@ internal static class StreamInfoCommands
     }
 
     // XINFO HELP
-    internal static void Help(ref CommandContext cmd) => HelpReply.Write(
+    private static void Help(ref CommandContext cmd) => HelpReply.Write(
         cmd.Reply, "XINFO",
         "CONSUMERS <key> <groupname>",
-        "    The consumers of a group.",
+        "    Returns the consumers of a group.",
         "GROUPS <key>",
-        "    The groups of a stream.",
+        "    Returns the groups of a stream.",
         "STREAM <key> [FULL [COUNT <count>]]",
-        "    A stream's counters and ends; with FULL its entries and groups, too.");
+        "    Returns the counters and the first and last entry of a stream, or with FULL its entries, groups and consumers.");
 
     private static bool TryFindOrReply(scoped in CommandContext cmd, out StreamValue stream)
     {
-        Entry entry = cmd.Find(2);
-        if (!cmd.IsStreamOrReply(entry, out stream)) return false;
-        if (entry.Exists) return true;
+        if (!cmd.OpenToReadStreamOrReply(2, out stream)) return false;
+        if (stream.Exists) return true;
         cmd.Reply.Error("ERR no such key"u8);
         return false;
     }
@@ -118,7 +132,7 @@ internal static class StreamInfoCommands
     {
         Field(reply, "length"u8, stream.Length);
         Field(reply, "radix-tree-keys"u8, stream.NodeCount);
-        Field(reply, "radix-tree-nodes"u8, stream.NodeCount + 1); // the keys and the root: there is no radix tree here
+        Field(reply, "radix-tree-nodes"u8, stream.NodeCount + 1); // the keys and the root: RedKite has no radix tree
         Field(reply, "last-generated-id"u8, stream.LastId);
         Field(reply, "max-deleted-entry-id"u8, stream.MaxDeletedId);
         Field(reply, "entries-added"u8, stream.EntriesAdded);

@@ -1,24 +1,45 @@
 using RedKite.Protocol;
+using RedKite.Server.Changes;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
 using RedKite.Store.Values.Streams;
+using static RedKite.Server.Model.CommandFlags;
+using static RedKite.Server.Model.KeyFlags;
 
 namespace RedKite.Server.Commands.Streams;
 
-/// <summary>What was delivered to consumers and not acknowledged: XACK, XPENDING, XCLAIM and XAUTOCLAIM.</summary>
+/// <summary>
+/// Stream commands on entries that were delivered to consumers and not acknowledged. The table is their single declaration and
+/// this file's contents.
+/// </summary>
 internal static class StreamPendingCommands
 {
-    // XAUTOCLAIM looks at so many pending entries for each that it may return.
+    // XAUTOCLAIM visits at most this many pending entries for each that it may return.
     private const long AttemptsPerEntry = 10;
 
-    // Redis's bound: what it can reserve room for.
+    // The limit of Redis.
     private const long AutoClaimCountMax = long.MaxValue / 16;
     private const long AutoClaimCountUsual = 100;
 
+    internal static readonly CommandFamily Family = new("stream", "stream",
+    [
+        new("XACK", -4, Write | Fast, KeySpecs.One(1, ReadWrite | Update), XAck,
+            new("5.0.0", "O(1) for each id.", "Acknowledges entries that are pending in a consumer group.", "key group id [id ...]")),
+        new("XPENDING", -3, CommandFlags.ReadOnly, KeySpecs.One(1, KeyFlags.ReadOnly | Access), XPending,
+            new("5.0.0", "O(N) with N being the number of entries returned or passed over because of IDLE; the summary is O(N) with N being the number of consumers.",
+                "Returns a summary or a list of the entries that are pending in a consumer group.", "key group [filters:([IDLE@6.2.0 min-idle-time:integer] start:string end:string count [consumer])]")) { Tips = ["nondeterministic_output"] },
+        new("XCLAIM", -6, Write | Fast, KeySpecs.One(1, ReadWrite | Update), XClaim,
+            new("5.0.0", "O(log N) with N being the number of the group's pending entries.", "Transfers pending entries to another consumer of the group.",
+                "key group consumer min-idle-time id [id ...] [IDLE ms] [TIME unix-time-milliseconds] [RETRYCOUNT count] [FORCE] [JUSTID] [LASTID id]")) { Tips = ["nondeterministic_output"] },
+        new("XAUTOCLAIM", -6, Write | Fast, KeySpecs.One(1, ReadWrite | Delete), XAutoClaim,
+            new("6.2.0", "O(1) if COUNT is small.", "Transfers entries that have been pending for a time to another consumer of the group.",
+                "key group consumer min-idle-time start:string [COUNT count] [JUSTID]")) { Tips = ["nondeterministic_output"] },
+    ]);
+
     // XACK key group id [id ...]
-    internal static void XAck(ref CommandContext cmd)
+    private static void XAck(ref CommandContext cmd)
     {
-        if (!cmd.IsStreamOrReply(cmd.FindToWrite(1), out StreamValue stream)) return;
+        if (!cmd.OpenToWriteStreamOrReply(1, out StreamValue stream)) return;
         StreamGroup group = stream.FindGroup(cmd[2]);
         if (!group.Exists)
         {
@@ -38,12 +59,12 @@ internal static class StreamPendingCommands
             if (group.RemovePending(id)) acknowledged++;
         }
 
-        cmd.Changed(acknowledged);
+        if (acknowledged > 0) cmd.Changed(1, KeyEvent.Silent, acknowledged);
         cmd.Reply.Integer(acknowledged);
     }
 
     // XPENDING key group [[IDLE min-idle-time] start end count [consumer]]
-    internal static void XPending(ref CommandContext cmd)
+    private static void XPending(ref CommandContext cmd)
     {
         if (cmd.Count == 3)
         {
@@ -77,14 +98,16 @@ internal static class StreamPendingCommands
     }
 
     // XCLAIM key group consumer min-idle-time id [id ...] [IDLE ms] [TIME unix-time-milliseconds] [RETRYCOUNT count] [FORCE] [JUSTID] [LASTID id]
-    internal static void XClaim(ref CommandContext cmd)
+    private static void XClaim(ref CommandContext cmd)
     {
-        if (!TryFindGroupOrReply(cmd, out StreamValue stream, out StreamGroup group)) return;
+        if (!TryOpenGroupToWriteOrReply(cmd, out StreamValue stream, out StreamGroup group)) return;
         if (!ClaimOptions.TryParseOrReply(cmd, out ClaimOptions options)) return;
-        if (options.LastId > group.LastId)
+        cmd.ReplaceEffect();
+        bool movesGroup = options.LastId > group.LastId;
+        if (movesGroup)
         {
             group.SetLastId(options.LastId);
-            cmd.Changed();
+            StreamEffects.SetGroup(cmd, 1, group);
         }
 
         StreamConsumer consumer = FindConsumer(cmd, group);
@@ -97,8 +120,7 @@ internal static class StreamPendingCommands
             PendingEntry pending = group.FindPending(id);
             if (!stream.TryFind(id, out StreamFields fields))
             {
-                // The entry was deleted: nobody can use its id any more.
-                if (pending.Exists && group.RemovePending(id)) cmd.Changed();
+                if (pending.Exists && group.RemovePending(id)) NoteForgotten(cmd, id);
                 continue;
             }
 
@@ -115,18 +137,20 @@ internal static class StreamPendingCommands
 
             long deliveries = options.Deliveries >= 0 ? options.Deliveries : pending.Deliveries + (options.JustId ? 0 : 1);
             group.GivePending(id, pending, consumer, options.DeliveredMs, deliveries);
+            NoteClaimed(cmd, id, options.DeliveredMs, deliveries);
             if (options.JustId) StreamReplies.Id(cmd.Reply, id);
             else StreamReplies.Entry(cmd.Reply, id, fields, scratch);
             count++;
         }
 
+        // As in Redis, a new last id is a change of its own only if nothing was claimed with it.
         if (count > 0) consumer.GotSomething(cmd.NowMs);
-        cmd.Changed(count);
+        else if (movesGroup) cmd.Changed(1, KeyEvent.Silent);
         StreamReplies.ArrayHead(cmd.Reply, start, count);
     }
 
     // XAUTOCLAIM key group consumer min-idle-time start [COUNT count] [JUSTID]
-    internal static void XAutoClaim(ref CommandContext cmd)
+    private static void XAutoClaim(ref CommandContext cmd)
     {
         if (!TryMinIdleOrReply(cmd, "XAUTOCLAIM", out long minIdleMs)) return;
         if (!StreamIdArgument.TryReadLowOrReply(cmd, 5, out StreamId low)) return;
@@ -151,11 +175,13 @@ internal static class StreamPendingCommands
             justId = true;
         }
 
-        if (!TryFindGroupOrReply(cmd, out StreamValue stream, out StreamGroup group)) return;
+        if (!TryOpenGroupToWriteOrReply(cmd, out StreamValue stream, out StreamGroup group)) return;
+        cmd.ReplaceEffect();
         AutoClaim(cmd, stream, group, low, countMax, minIdleMs, justId);
     }
 
-    // Deleted entries are told apart, behind the others: their ids wait in the reply's buffer and are moved there at the end.
+    // The ids of deleted entries are an array of their own after the claimed ones. The head is written last, because it holds the
+    // next id and the count, and moved to the front.
     private static void AutoClaim(scoped in CommandContext cmd, StreamValue stream, StreamGroup group, StreamId low, long countMax, long minIdleMs, bool justId)
     {
         StreamConsumer consumer = FindConsumer(cmd, group);
@@ -173,15 +199,17 @@ internal static class StreamPendingCommands
             if (!stream.TryFind(id, out StreamFields fields))
             {
                 group.RemovePending(id);
+                NoteForgotten(cmd, id);
                 (deleted ??= []).Add(id);
                 countMax--;
-                cmd.Changed();
                 continue;
             }
 
             if (minIdleMs > 0 && cmd.NowMs - pending.DeliveredMs < minIdleMs) continue;
             countMax--;
-            group.GivePending(id, pending, consumer, cmd.NowMs, pending.Deliveries + (justId ? 0 : 1));
+            long deliveries = pending.Deliveries + (justId ? 0 : 1);
+            group.GivePending(id, pending, consumer, cmd.NowMs, deliveries);
+            NoteClaimed(cmd, id, cmd.NowMs, deliveries);
             if (justId) StreamReplies.Id(cmd.Reply, id);
             else StreamReplies.Entry(cmd.Reply, id, fields, scratch);
             count++;
@@ -195,7 +223,19 @@ internal static class StreamPendingCommands
         cmd.Reply.Array(deleted?.Count ?? 0);
         foreach (StreamId id in deleted ?? []) StreamReplies.Id(cmd.Reply, id);
         if (count > 0) consumer.GotSomething(cmd.NowMs);
-        cmd.Changed(count);
+    }
+
+    private static void NoteClaimed(scoped in CommandContext cmd, in StreamId id, long deliveredMs, long deliveries)
+    {
+        StreamEffects.Claim(cmd, 1, 2, 3, [id], deliveredMs, deliveries);
+        cmd.Changed(1, KeyEvent.Silent);
+    }
+
+    // A deleted entry cannot be claimed: it is no longer pending.
+    private static void NoteForgotten(scoped in CommandContext cmd, in StreamId id)
+    {
+        StreamEffects.Forget(cmd, 1, 2, id);
+        cmd.Changed(1, KeyEvent.Silent);
     }
 
     private static void ReplySummary(ReplyWriter reply, StreamGroup group)
@@ -262,14 +302,33 @@ internal static class StreamPendingCommands
     {
         StreamConsumer consumer = group.FindOrCreateConsumer(cmd[3], cmd.NowMs, out bool isNew);
         consumer.Seen(cmd.NowMs);
-        if (isNew) cmd.Changed();
+        if (isNew)
+        {
+            StreamEffects.CreateConsumer(cmd, 1, 2, 3);
+            cmd.Changed(1, KeyEvent.XGroupCreateConsumer);
+        }
+
         return consumer;
+    }
+
+    // Counts a hit or miss, as in Redis, and then opens the stream to change it.
+    private static bool TryOpenGroupToWriteOrReply(scoped in CommandContext cmd, out StreamValue stream, out StreamGroup group)
+    {
+        if (!TryFindGroupOrReply(cmd, out _, out group))
+        {
+            stream = default;
+            return false;
+        }
+
+        cmd.OpenToWriteStreamOrReply(1, out stream);
+        group = stream.FindGroup(cmd[2]);
+        return true;
     }
 
     private static bool TryFindGroupOrReply(scoped in CommandContext cmd, out StreamValue stream, out StreamGroup group)
     {
         group = default;
-        if (!cmd.IsStreamOrReply(cmd.Find(1), out stream)) return false;
+        if (!cmd.OpenToReadStreamOrReply(1, out stream)) return false;
         group = stream.FindGroup(cmd[2]);
         if (group.Exists) return true;
         cmd.ReplyNoGroup(1, 2);
@@ -283,7 +342,7 @@ internal static class StreamPendingCommands
         return false;
     }
 
-    /// <summary>What XCLAIM is told beside group and consumer. The ids come first, and the options begin with what is none.</summary>
+    /// <summary>The ids and options of XCLAIM. The ids come first; the first argument that is not an id begins the options.</summary>
     private struct ClaimOptions
     {
         internal const int FirstId = 5;
@@ -292,17 +351,17 @@ internal static class StreamPendingCommands
 
         internal long MinIdleMs { get; private set; }
 
-        /// <summary>The argument behind the last id.</summary>
+        /// <summary>The argument after the last id.</summary>
         internal int IdsEnd { get; private set; }
 
         internal bool Force { get; private set; }
 
         internal bool JustId { get; private set; }
 
-        /// <summary>When what is claimed shall count as delivered.</summary>
+        /// <summary>The delivery time of the claimed entries.</summary>
         internal long DeliveredMs { get; private set; }
 
-        /// <summary>How often it shall have been delivered; negative: once more.</summary>
+        /// <summary>The number of deliveries of the claimed entries; negative if each has one more than before.</summary>
         internal long Deliveries { get; private set; }
 
         internal StreamId LastId { get; private set; }
@@ -320,7 +379,7 @@ internal static class StreamPendingCommands
                 if (!result.TryTakeOrReply(cmd, ref options)) return false;
             }
 
-            // A delivery in the future would never become idle.
+            // An entry with a delivery time in the future would not become idle.
             if (result.DeliveredMs < 0 || result.DeliveredMs > cmd.NowMs) result.DeliveredMs = cmd.NowMs;
             return true;
         }

@@ -3,39 +3,39 @@ using RedKite.Server.Model;
 
 namespace RedKite.Server.Commands.Streams;
 
-/// <summary>The options of XREAD and XREADGROUP in front of the streams.</summary>
+/// <summary>The options of XREAD and XREADGROUP before the streams.</summary>
 internal struct StreamReadOptions
 {
-    /// <summary>No BLOCK option.</summary>
+    /// <summary>The value of <see cref="BlockMs"/> without a BLOCK option.</summary>
     internal const long DoesNotBlock = -1;
 
-    /// <summary>Entries of each stream at most; 0: all.</summary>
+    /// <summary>COUNT: the maximum number of entries of each stream; 0 if there is none.</summary>
     internal long CountMax { get; private set; }
 
-    /// <summary>How long to wait for entries, in milliseconds; 0: for ever; <see cref="DoesNotBlock"/>: not at all.</summary>
+    /// <summary>BLOCK: the time to wait for entries in milliseconds; 0: without a limit; <see cref="DoesNotBlock"/>: not at all.</summary>
     internal long BlockMs { get; private set; }
 
-    /// <summary>The arguments that name group and consumer; 0: none do.</summary>
+    /// <summary>The argument with the group's name, before the consumer's; 0 if there is none.</summary>
     internal int GroupArgument { get; private set; }
 
     internal readonly int ConsumerArgument => GroupArgument + 1;
 
-    /// <summary>NOACK: what is delivered does not become pending.</summary>
+    /// <summary>NOACK: delivered entries do not become pending.</summary>
     internal bool NoAck { get; private set; }
 
     /// <summary>The first stream's argument.</summary>
     internal int FirstKey { get; private set; }
 
-    /// <summary>How many streams there are; as many ids follow.</summary>
+    /// <summary>The number of streams, which is the number of ids too.</summary>
     internal int StreamCount { get; private set; }
 
     internal readonly bool HasGroup => GroupArgument > 0;
 
-    /// <summary>The argument of the id from which a stream is read.</summary>
+    /// <summary>The argument of the id after which a stream is read.</summary>
     internal readonly int IdArgument(int stream) => FirstKey + StreamCount + stream;
 
-    /// <summary>Finds the word in front of the keys, as reading all options would: a group may have its name.</summary>
-    /// <returns>The word's argument; -1: there is none.</returns>
+    /// <summary>Finds the word STREAMS as reading all options does, because a group may have the same name.</summary>
+    /// <returns>The word's argument, or -1 if there is none.</returns>
     internal static int FindStreams(scoped in CommandContext cmd, int start)
     {
         var options = new OptionReader(cmd, start + 1);

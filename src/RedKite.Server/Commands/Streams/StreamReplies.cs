@@ -12,20 +12,20 @@ internal static class StreamReplies
         reply.Bulk(text[..id.Format(text)]);
     }
 
-    /// <summary>An entry: its id, and its names and values in turn.</summary>
+    /// <summary>Writes an entry: its id and an array of its names and values.</summary>
     internal static void Entry(ReplyWriter reply, in StreamId id, StreamFields fields)
     {
         Span<byte> scratch = stackalloc byte[CompactText.ScratchBytes];
         Entry(reply, id, fields, scratch);
     }
 
-    /// <summary>The entries between two ids, as an array.</summary>
-    /// <param name="reply">Where to.</param>
+    /// <summary>Writes an array of the entries in a range of ids.</summary>
+    /// <param name="reply">The reply.</param>
     /// <param name="stream">The stream.</param>
     /// <param name="low">The lowest id.</param>
     /// <param name="high">The highest id.</param>
-    /// <param name="countMax">How many at most; 0: all.</param>
-    /// <param name="reverse">From the highest to the lowest.</param>
+    /// <param name="countMax">The maximum number of entries; 0: all.</param>
+    /// <param name="reverse">Whether the entries are in descending order.</param>
     internal static void Range(ReplyWriter reply, StreamValue stream, in StreamId low, in StreamId high, long countMax, bool reverse = false)
     {
         Span<byte> scratch = stackalloc byte[CompactText.ScratchBytes];
@@ -41,7 +41,7 @@ internal static class StreamReplies
         ArrayHead(reply, start, count);
     }
 
-    /// <summary>Puts the head of an array in front of its elements, which are written already.</summary>
+    /// <summary>Inserts the header of an array before its elements, which have been written.</summary>
     internal static void ArrayHead(ReplyWriter reply, long start, int count)
     {
         long end = reply.Length;

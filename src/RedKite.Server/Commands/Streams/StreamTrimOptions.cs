@@ -4,26 +4,26 @@ using RedKite.Store.Values.Streams;
 
 namespace RedKite.Server.Commands.Streams;
 
-/// <summary>The options of XADD in front of the id, and those of XTRIM: how a stream is trimmed.</summary>
+/// <summary>The options of XADD before the id, and those of XTRIM: how a stream is trimmed.</summary>
 internal struct StreamTrimOptions
 {
-    // What an approximate trimming without a limit may take at once, in entries: so many nodes, within these bounds.
+    // The maximum number of entries that an approximate trimming without a LIMIT deletes at once: that of 100 nodes, within these bounds.
     private const long NodesPerTrim = 100;
     private const long LimitWithoutNodes = 10_000;
     private const long LimitMax = 1_000_000;
 
     private bool _hasLimit;
 
-    /// <summary>NOMKSTREAM: only if the key exists.</summary>
+    /// <summary>NOMKSTREAM: the entry is added only if the key exists.</summary>
     internal bool OnlyExisting { get; private set; }
 
-    /// <summary>Whether anything is to be trimmed.</summary>
+    /// <summary>Whether the stream is trimmed.</summary>
     internal bool Trims { get; private set; }
 
-    /// <summary>What is to be trimmed.</summary>
+    /// <summary>How the stream is trimmed.</summary>
     internal StreamTrimming Trimming { get; private set; }
 
-    /// <summary>Reads XADD's options; ends at the argument that is none of them.</summary>
+    /// <summary>Reads XADD's options, up to the first argument that is not an option.</summary>
     internal static bool TryParseAddOrReply(scoped in CommandContext cmd, out StreamTrimOptions result, out int position)
     {
         result = default;
@@ -65,7 +65,7 @@ internal struct StreamTrimOptions
         return result.TryCompleteOrReply(cmd, mustTrim: true);
     }
 
-    /// <summary>Checks what only all options together tell, and sets the limit that is not given.</summary>
+    /// <summary>Checks the combination of options, and sets the default limit.</summary>
     internal bool TryCompleteOrReply(scoped in CommandContext cmd, bool mustTrim = false)
     {
         if (!Trims && _hasLimit && Trimming.DeletedMax > 0)

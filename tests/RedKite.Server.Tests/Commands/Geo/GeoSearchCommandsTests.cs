@@ -95,19 +95,5 @@ public sealed class GeoSearchCommandsTests : IAsyncLifetime
 
     private static RespValue Bulk(string text) => RespValue.Scalar('$', System.Text.Encoding.Latin1.GetBytes(text));
 
-    [Fact]
-    public void A_stored_search_counts_its_members_as_changes_as_in_redis()
-    {
-        Assert.Equal(2, _transcript.ChangesOf("GEOADD g 13.361389 38.115556 P 15.087269 37.502669 C"));
-        Assert.Equal(0, _transcript.ChangesOf("GEOADD g 13.361389 38.115556 P"));
-        Assert.Equal(0, _transcript.ChangesOf("GEORADIUS g 15 37 200 km"));
-        Assert.Equal(2, _transcript.ChangesOf("GEORADIUS g 15 37 200 km STORE d"));
-        Assert.Equal(2, _transcript.ChangesOf("GEORADIUSBYMEMBER g P 200 km STOREDIST d"));
-        Assert.Equal(1, _transcript.ChangesOf("GEORADIUS g 100 37 2 km STORE d"));
-        Assert.Equal(0, _transcript.ChangesOf("GEORADIUS g 100 37 2 km STORE d"));
-        Assert.Equal(2, _transcript.ChangesOf("GEOSEARCHSTORE d g FROMLONLAT 15 37 BYRADIUS 200 km"));
-        Assert.Equal(1, _transcript.ChangesOf("GEOSEARCHSTORE d missing FROMLONLAT 15 37 BYRADIUS 200 km"));
-    }
-
     private RespValue Run(string line) => _transcript.Run(line);
 }

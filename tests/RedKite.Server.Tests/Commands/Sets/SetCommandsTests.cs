@@ -309,24 +309,5 @@ public sealed class SetCommandsTests : IAsyncLifetime
         Run("EXISTS s").IsInteger(0);
     }
 
-    [Fact]
-    public void Changes_count_as_in_redis()
-    {
-        Assert.Equal(3, _transcript.ChangesOf("SADD s 1 2 3"));
-        Assert.Equal(2, _transcript.ChangesOf("SADD s 1 4 5"));
-        Assert.Equal(0, _transcript.ChangesOf("SREM s 9"));
-        Assert.Equal(1, _transcript.ChangesOf("SREM s 1 9"));
-        Assert.Equal(2, _transcript.ChangesOf("SMOVE s t 2"));
-        Assert.Equal(1, _transcript.ChangesOf("SADD t 3"));
-        Assert.Equal(1, _transcript.ChangesOf("SMOVE s t 3"));
-        Assert.Equal(0, _transcript.ChangesOf("SMOVE t t 3"));
-        Assert.Equal(1, _transcript.ChangesOf("SPOP t"));
-        Assert.Equal(0, _transcript.ChangesOf("SPOP t 0"));
-        Assert.Equal(2, _transcript.ChangesOf("SPOP s 10"));
-        Assert.Equal(1, _transcript.ChangesOf("SUNIONSTORE d t t"));
-        Assert.Equal(1, _transcript.ChangesOf("SDIFFSTORE d t t"));
-        Assert.Equal(0, _transcript.ChangesOf("SINTERSTORE d t missing"));
-    }
-
     private RespValue Run(string line) => _transcript.Run(line);
 }

@@ -132,30 +132,5 @@ public sealed class SortedSetCommandsTests : IAsyncLifetime
 
     private static RespValue Bulk(string text) => RespValue.Scalar('$', System.Text.Encoding.Latin1.GetBytes(text));
 
-    [Fact]
-    public void Changes_count_as_in_redis()
-    {
-        Assert.Equal(2, _transcript.ChangesOf("ZADD z 1 a 2 b"));
-        Assert.Equal(0, _transcript.ChangesOf("ZADD z 1 a"));
-        Assert.Equal(2, _transcript.ChangesOf("ZADD z 5 a 6 c"));
-        Assert.Equal(1, _transcript.ChangesOf("ZADD z INCR 5 a"));
-        Assert.Equal(0, _transcript.ChangesOf("ZINCRBY z 0 a"));
-        Assert.Equal(0, _transcript.ChangesOf("ZADD z NX INCR 5 a"));
-        Assert.Equal(2, _transcript.ChangesOf("ZREM z a b nope"));
-        Assert.Equal(3, _transcript.ChangesOf("ZADD z 1 a 2 b 3 d"));
-        Assert.Equal(0, _transcript.ChangesOf("ZPOPMIN z 0"));
-        Assert.Equal(2, _transcript.ChangesOf("ZPOPMAX z 2"));
-        Assert.Equal(1, _transcript.ChangesOf("ZMPOP 1 z MIN"));
-        Assert.Equal(1, _transcript.ChangesOf("BZPOPMIN z 0"));
-        Assert.Equal(4, _transcript.ChangesOf("ZADD z 1 a 2 b 3 c 4 d"));
-        Assert.Equal(1, _transcript.ChangesOf("ZRANGESTORE d z 0 -1"));
-        Assert.Equal(1, _transcript.ChangesOf("ZUNIONSTORE d 2 z d"));
-        Assert.Equal(1, _transcript.ChangesOf("ZDIFFSTORE d 2 z z"));
-        Assert.Equal(0, _transcript.ChangesOf("ZINTERSTORE d 1 missing"));
-        Assert.Equal(1, _transcript.ChangesOf("ZREMRANGEBYRANK z 0 0"));
-        Assert.Equal(0, _transcript.ChangesOf("ZREMRANGEBYLEX z [x [y"));
-        Assert.Equal(3, _transcript.ChangesOf("ZREMRANGEBYSCORE z -inf inf"));
-    }
-
     private RespValue Run(string line) => _transcript.Run(line);
 }

@@ -214,6 +214,15 @@ public class StreamGroupCommandsTests : TranscriptTests
         Progress("5", "0");
     }
 
+    [Fact]
+    public void Stream_named_twice_is_read_on_where_the_first_read_ended()
+    {
+        for (int i = 1; i <= 3; i++) Run($"XADD s {i}-1 a {i}");
+        Run("XGROUP CREATE s g 0").IsOk();
+        Run("XREADGROUP GROUP g c COUNT 2 STREAMS s s s > > 0").Shows("[[s [[1-1 [a 1]] [2-1 [a 2]]]] [s [[3-1 [a 3]]]] [s [[1-1 [a 1]] [2-1 [a 2]]]]]");
+        Run("XPENDING s g").Shows("[3 1-1 3-1 [[c 3]]]");
+    }
+
     private void Progress(string entriesRead, string lag)
     {
         IReadOnlyList<RedKiteReply> group = Run("XINFO GROUPS s").Items[0].Items;

@@ -1,0 +1,304 @@
+using RedKite.Protocol;
+using RedKite.Server.Changes;
+using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
+using RedKite.Store.Values.Streams;
+using static RedKite.Server.Model.CommandFlags;
+using static RedKite.Server.Model.KeyFlags;
+
+namespace RedKite.Server.Commands.Streams;
+
+/// <summary>
+/// XREAD and XREADGROUP: the entries of streams after an id, for a client or for a consumer of a group. First all ids are
+/// resolved, which can fail, then all streams are served, which cannot. A blocked client's command is executed again with the
+/// resolved ids.
+/// </summary>
+internal static class StreamReadCommands
+{
+    // Stands for the group's last id. No entry follows this id, so it has no other meaning.
+    private static readonly StreamId NewEntries = StreamId.Max;
+
+    // The ids of up to this many streams are on the stack.
+    private const int StreamsOnStack = 32;
+
+    private const string Complexity =
+        "For each stream O(N) with N being the number of entries returned. With BLOCK, the XADD that ends the wait pays O(M) for M waiting clients.";
+
+    internal static readonly CommandFamily Family = new("stream", "stream",
+    [
+        new("XREAD", -4, CommandFlags.ReadOnly | CommandFlags.Blocking, Keys(startFrom: 1), XRead,
+            new("5.0.0", Complexity, "Returns the entries of one or more streams after an id. Optionally blocks until there are some.",
+                "[COUNT count] [BLOCK milliseconds] streams:<STREAMS (key [key ...] id [id ...])>")),
+        new("XREADGROUP", -7, Write | CommandFlags.Blocking, Keys(startFrom: 4), XReadGroup,
+            new("5.0.0", Complexity, "Returns entries that a consumer group has not read yet, or those that are pending for a consumer. Optionally blocks until there are some.",
+                "group_consumer:<GROUP (group consumer)> [COUNT count] [BLOCK milliseconds] [NOACK] streams:<STREAMS (key [key ...] id [id ...])>")),
+    ]);
+
+    // The first half of the arguments after STREAMS.
+    private static KeySpec[] Keys(int startFrom) =>
+        [new(1, -1, 1, KeyFlags.ReadOnly | Access) { Keyword = "STREAMS", StartFrom = startFrom, Limit = 2, FindsKeyword = StreamReadOptions.FindStreams }];
+
+    // XREAD [COUNT count] [BLOCK milliseconds] STREAMS key [key ...] id [id ...]
+    private static void XRead(ref CommandContext cmd) => Read(cmd, isGroupRead: false);
+
+    // XREADGROUP GROUP group consumer [COUNT count] [BLOCK milliseconds] [NOACK] STREAMS key [key ...] id [id ...]
+    private static void XReadGroup(ref CommandContext cmd) => Read(cmd, isGroupRead: true);
+
+    // Replies the entries after the ids. If there are none, nothing is replied.
+    private static bool Serve(scoped in CommandContext cmd, in StreamReadOptions options, scoped ReadOnlySpan<StreamId> ids)
+    {
+        ReplyWriter reply = cmd.Reply;
+        long start = reply.Length;
+        int served = options.HasGroup ? ServeGroup(cmd, options, ids) : ServeReader(cmd, options, ids);
+        if (served == 0) return false;
+        long end = reply.Length;
+        if (reply.Resp3) reply.Map(served);
+        else reply.Array(served);
+        reply.MoveToFront(start, end);
+        return true;
+    }
+
+    private static int ServeReader(scoped in CommandContext cmd, in StreamReadOptions options, scoped ReadOnlySpan<StreamId> ids)
+    {
+        int served = 0;
+        for (int i = 0; i < ids.Length; i++)
+        {
+            int key = options.FirstKey + i;
+            Entry entry = cmd.Peek(key);
+            if (!entry.Exists || entry.Type != DataType.Stream) continue;
+            StreamValue stream = StreamValue.Of(cmd.Database, entry);
+            if (!stream.TryLastEntryId(out StreamId last) || last <= ids[i]) continue;
+            BeginStream(cmd.Reply, cmd[key]);
+            ids[i].TryNext(out StreamId low);
+            StreamReplies.Range(cmd.Reply, stream, low, StreamId.Max, options.CountMax);
+            served++;
+        }
+
+        return served;
+    }
+
+    private static int ServeGroup(scoped in CommandContext cmd, in StreamReadOptions options, scoped ReadOnlySpan<StreamId> ids)
+    {
+        cmd.ReplaceEffect();
+        var deliveries = new StreamDeliveries();
+        int served = 0;
+        for (int i = 0; i < ids.Length && !cmd.Reply.Overflowed; i++)
+        {
+            int key = options.FirstKey + i;
+            if (!TryFindGroup(cmd, cmd.FindToWrite(key), options, out StreamValue stream, out StreamGroup group)) continue;
+            if (ids[i] != NewEntries)
+            {
+                // The history may include entries that this command has replied before.
+                deliveries.Add(new StreamDelivery(key, 0, group.LastId, group.EntriesRead));
+                Deliver(cmd, options, ref deliveries);
+                BeginStream(cmd.Reply, cmd[key]);
+                ReplyHistory(cmd, options, stream, group, group.FindConsumer(cmd[options.ConsumerArgument]), ids[i]);
+                served++;
+                continue;
+            }
+
+            var before = new StreamDelivery(key, 0, group.LastId, group.EntriesRead);
+            int entries = 0;
+            if (stream.TryLastEntryId(out StreamId last) && last > group.LastId)
+            {
+                BeginStream(cmd.Reply, cmd[key]);
+                entries = ReplyNewEntries(cmd, options, stream, group, ref deliveries);
+                served++;
+            }
+
+            deliveries.Add(before with { Entries = entries });
+        }
+
+        if (cmd.Reply.Overflowed) Undo(cmd, options, ref deliveries);
+        else Deliver(cmd, options, ref deliveries);
+        deliveries.Release();
+        return served;
+    }
+
+    private static bool TryFindGroup(scoped in CommandContext cmd, Entry entry, in StreamReadOptions options, out StreamValue stream, out StreamGroup group)
+    {
+        stream = default;
+        group = default;
+        if (!entry.Exists || entry.Type != DataType.Stream) return false;
+        stream = StreamValue.Of(cmd.Database, entry);
+        group = stream.FindGroup(cmd[options.GroupArgument]);
+        return group.Exists;
+    }
+
+    private static void Read(scoped in CommandContext cmd, bool isGroupRead)
+    {
+        if (!StreamReadOptions.TryParseOrReply(cmd, isGroupRead, out StreamReadOptions options)) return;
+        Span<StreamId> ids = options.StreamCount <= StreamsOnStack ? stackalloc StreamId[options.StreamCount] : new StreamId[options.StreamCount];
+        for (int i = 0; i < ids.Length; i++)
+        {
+            if (!TryResolveOrReply(cmd, options, i, out ids[i])) return;
+        }
+
+        if (Serve(cmd, options, ids)) return;
+        if (options.BlockMs == StreamReadOptions.DoesNotBlock) cmd.Reply.NullArray();
+        else Wait(cmd, options, ids);
+    }
+
+    // A later execution uses the same ids: $ is the last id of now.
+    private static void Wait(scoped in CommandContext cmd, in StreamReadOptions options, scoped ReadOnlySpan<StreamId> ids)
+    {
+        long deadlineMs = TimeoutArgument.DeadlineOf(cmd, options.BlockMs);
+        bool isNew = !cmd.IsServed;
+        if (!cmd.BlockOnKeys(DataType.Stream, deadlineMs, wakesWhenGone: options.HasGroup))
+        {
+            cmd.Reply.NullArray();
+            return;
+        }
+
+        Span<byte> text = stackalloc byte[StreamId.TextMax];
+        for (int i = 0; isNew && i < ids.Length; i++)
+        {
+            if (cmd[options.IdArgument(i)] is [(byte)'$'] or [(byte)'+']) cmd.ReplaceArgument(options.IdArgument(i), text[..ids[i].Format(text)]);
+        }
+    }
+
+    private static bool TryResolveOrReply(scoped in CommandContext cmd, in StreamReadOptions options, int index, out StreamId id)
+    {
+        id = default;
+        int key = options.FirstKey + index;
+        int argument = options.IdArgument(index);
+        if (!cmd.OpenToReadStreamOrReply(key, out StreamValue stream)) return false;
+        if (options.HasGroup && !stream.FindGroup(cmd[options.GroupArgument]).Exists)
+        {
+            cmd.Reply.Error($"NOGROUP No such key '{cmd.ShownText(key)}' or consumer group '{cmd.ShownText(options.GroupArgument)}' in XREADGROUP with GROUP option");
+            return false;
+        }
+
+        switch (cmd[argument])
+        {
+            case [(byte)'$'] when options.HasGroup:
+                cmd.Reply.Error("ERR The $ ID is meaningless in the context of XREADGROUP: you want to read the history of this consumer by specifying a proper ID, or use the > ID to get new messages. The $ ID would just return an empty result set."u8);
+                return false;
+            case [(byte)'+'] when options.HasGroup:
+                cmd.Reply.Error("ERR The + ID is meaningless in the context of XREADGROUP: you want to read the history of this consumer by specifying a proper ID, or use the > ID to get new messages. The + ID would just return an empty result set."u8);
+                return false;
+            case [(byte)'>'] when !options.HasGroup:
+                cmd.Reply.Error("ERR The > ID can be specified only when calling XREADGROUP using the GROUP <group> <consumer> option."u8);
+                return false;
+            case [(byte)'$']:
+                id = stream.LastId;
+                return true;
+            case [(byte)'+']:
+                // The id before the last entry, so that exactly this entry is read. An empty stream is read from its beginning.
+                if (stream.TryLastEntryId(out StreamId last)) last.TryPrevious(out id);
+                return true;
+            case [(byte)'>']:
+                id = NewEntries;
+                return true;
+            default:
+                return StreamIdArgument.TryReadOrReply(cmd, argument, out id);
+        }
+    }
+
+    // A stream's name; its entries follow.
+    private static void BeginStream(ReplyWriter reply, ReadOnlySpan<byte> key)
+    {
+        if (!reply.Resp3) reply.Array(2);
+        reply.Bulk(key);
+    }
+
+    // Replies the entries that the group has not read yet, and moves the group behind them.
+    private static int ReplyNewEntries(scoped in CommandContext cmd, in StreamReadOptions options, StreamValue stream, StreamGroup group, ref StreamDeliveries deliveries)
+    {
+        Span<byte> scratch = stackalloc byte[CompactText.ScratchBytes];
+        long start = cmd.Reply.Length;
+        int count = 0;
+        group.LastId.TryNext(out StreamId low);
+        StreamCursor cursor = stream.Range(low, StreamId.Max);
+        while ((options.CountMax == 0 || count < options.CountMax) && cursor.MoveNext())
+        {
+            StreamId id = cursor.Id;
+            StreamReplies.Entry(cmd.Reply, id, cursor.Fields, scratch);
+            group.Advance(id);
+            deliveries.Add(id);
+            count++;
+        }
+
+        StreamReplies.ArrayHead(cmd.Reply, start, count);
+        return count;
+    }
+
+    // Makes the replied entries pending for the consumer, which is created if it does not exist.
+    private static void Deliver(scoped in CommandContext cmd, in StreamReadOptions options, ref StreamDeliveries deliveries)
+    {
+        while (deliveries.TryTakeFirst(out StreamDelivery delivery, out ReadOnlySpan<StreamId> ids))
+        {
+            int key = delivery.Key;
+            TryFindGroup(cmd, cmd.Peek(key), options, out _, out StreamGroup group);
+            StreamConsumer consumer = group.FindOrCreateConsumer(cmd[options.ConsumerArgument], cmd.NowMs, out bool isNew);
+            consumer.Seen(cmd.NowMs);
+            if (isNew)
+            {
+                StreamEffects.CreateConsumer(cmd, key, options.GroupArgument, options.ConsumerArgument);
+                cmd.Changed(key, KeyEvent.XGroupCreateConsumer);
+            }
+
+            if (ids.Length == 0) continue;
+            if (!options.NoAck)
+            {
+                foreach (StreamId id in ids) MakePending(group, consumer, id, cmd.NowMs);
+                consumer.GotSomething(cmd.NowMs);
+                StreamEffects.Claim(cmd, key, options.GroupArgument, options.ConsumerArgument, ids, cmd.NowMs, deliveries: 1);
+            }
+
+            StreamEffects.SetGroup(cmd, key, group);
+            cmd.Changed(key, KeyEvent.Silent);
+        }
+    }
+
+    // An id may be pending already, if XGROUP SETID has moved the group back: then its history starts again.
+    private static void MakePending(StreamGroup group, StreamConsumer consumer, in StreamId id, long nowMs)
+    {
+        PendingEntry pending = group.FindPending(id);
+        if (pending.Exists) group.GivePending(id, pending, consumer, nowMs, deliveries: 1);
+        else group.AddPending(id, consumer, nowMs, deliveries: 1);
+    }
+
+    // Moves the groups back to where they were: the reply is not delivered.
+    private static void Undo(scoped in CommandContext cmd, in StreamReadOptions options, ref StreamDeliveries deliveries)
+    {
+        while (deliveries.TryTakeLast(out StreamDelivery delivery))
+        {
+            TryFindGroup(cmd, cmd.Peek(delivery.Key), options, out _, out StreamGroup group);
+            group.SetLastId(delivery.LastId);
+            group.SetEntriesRead(delivery.EntriesRead);
+        }
+    }
+
+    // Replies the entries after an id that are pending for the consumer; for deleted entries, the id alone. Like Redis, this counts
+    // another delivery of each entry but no change.
+    private static void ReplyHistory(
+        scoped in CommandContext cmd, in StreamReadOptions options, StreamValue stream, StreamGroup group, StreamConsumer consumer, StreamId after)
+    {
+        Span<byte> scratch = stackalloc byte[CompactText.ScratchBytes];
+        long start = cmd.Reply.Length;
+        int count = 0;
+        after.TryNext(out StreamId low);
+        PendingCursor cursor = group.PendingOf(consumer, low);
+        while ((options.CountMax == 0 || count < options.CountMax) && cursor.MoveNext())
+        {
+            StreamId id = cursor.Id;
+            if (stream.TryFind(id, out StreamFields fields))
+            {
+                StreamReplies.Entry(cmd.Reply, id, fields, scratch);
+                cursor.Entry.DeliveredAgain(cmd.NowMs);
+            }
+            else
+            {
+                cmd.Reply.Array(2);
+                StreamReplies.Id(cmd.Reply, id);
+                cmd.Reply.NullArray();
+            }
+
+            count++;
+        }
+
+        StreamReplies.ArrayHead(cmd.Reply, start, count);
+    }
+}
