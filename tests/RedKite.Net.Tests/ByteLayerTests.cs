@@ -59,7 +59,7 @@ public class ByteLayerTests
     public void Farewell_and_end_pass_the_layer(string transport, int handshakeDelayMs)
     {
         byte[] greeting = EchoServer.Pattern(2 << 20, seed: 3);
-        using (EchoServer server = new(transport, new EchoHandler { TakesOrders = true, Greeting = greeting }, newLayer: () => new XorLayer(speaksFirst: false, handshakeDelayMs)))
+        using (EchoServer server = new(transport, new EchoHandler { ObeysCommands = true, Greeting = greeting }, newLayer: () => new XorLayer(speaksFirst: false, handshakeDelayMs)))
         using (Peer peer = new(transport, server.Port))
         {
             peer.Send("byeQ and more"u8.ToArray());
@@ -76,7 +76,7 @@ public class ByteLayerTests
     [MemberData(nameof(Transports))]
     public void Reading_stops_and_resumes_with_what_the_layer_still_has(string transport, int handshakeDelayMs)
     {
-        using EchoServer server = new(transport, new EchoHandler { TakesOrders = true }, newLayer: () => new XorLayer(speaksFirst: false, handshakeDelayMs));
+        using EchoServer server = new(transport, new EchoHandler { ObeysCommands = true }, newLayer: () => new XorLayer(speaksFirst: false, handshakeDelayMs));
         using Peer peer = new(transport, server.Port);
         byte[] rest = new byte[300_000];
         rest.AsSpan().Fill((byte)'r');
