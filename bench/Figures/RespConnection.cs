@@ -2,6 +2,7 @@ using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
 using System.Text;
+using RedKite.Protocol;
 
 namespace RedKite.Figures;
 
@@ -11,7 +12,10 @@ namespace RedKite.Figures;
 internal sealed class RespConnection : IDisposable
 {
     private readonly Socket _socket = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
-    private readonly BufferedStream _input;
+    private byte[] _buffer = new byte[16 * 1024];
+    private ReplyReader _reader;
+    private int _at;
+    private int _end;
 
     /// <exception cref="SocketException">Nothing listens on the port.</exception>
     internal RespConnection(int port)
@@ -19,7 +23,6 @@ internal sealed class RespConnection : IDisposable
         try
         {
             _socket.Connect(IPAddress.Loopback, port);
-            _input = new BufferedStream(new NetworkStream(_socket));
         }
         catch
         {
@@ -42,15 +45,21 @@ internal sealed class RespConnection : IDisposable
         }
 
         _socket.Send(Encoding.UTF8.GetBytes(request.ToString()));
-        string line = ReadLine();
-        return line[0] switch
+        string what = string.Join(' ', command);
+        ReplyElement reply = Next();
+        switch (reply.Marker)
         {
-            '+' or ':' => line[1..],
-            '-' => throw new CannotMeasureException($"{string.Join(' ', command)}: {line[1..]}"),
-            '$' => ReadBulk(int.Parse(line.AsSpan(1), CultureInfo.InvariantCulture)),
-            '*' when line == "*0" => "0",
-            _ => throw new CannotMeasureException($"{string.Join(' ', command)}: an unexpected reply, {line}"),
-        };
+            case (byte)'+' or (byte)':':
+                return Encoding.UTF8.GetString(reply.Bytes);
+            case (byte)'-':
+                throw new CannotMeasureException($"{what}: {Encoding.UTF8.GetString(reply.Bytes)}");
+            case (byte)'$':
+                return reply.Number < 0 ? "" : ReadString(reply);
+            case (byte)'*' when reply.Number == 0:
+                return "0";
+            default:
+                throw new CannotMeasureException($"{what}: an unexpected reply, {(char)reply.Marker}{Encoding.UTF8.GetString(reply.Bytes)}");
+        }
     }
 
     /// <summary>A numeric field of INFO, or null if the server lacks it.</summary>
@@ -60,30 +69,35 @@ internal sealed class RespConnection : IDisposable
         return line is not null ? long.Parse(line.AsSpan(field.Length + 1), CultureInfo.InvariantCulture) : null;
     }
 
-    public void Dispose()
-    {
-        _input.Dispose();
-        _socket.Dispose();
-    }
+    public void Dispose() => _socket.Dispose();
 
-    private string ReadBulk(int bytes)
+    private string ReadString(ReplyElement piece)
     {
-        if (bytes < 0) return "";
-        byte[] bulk = new byte[bytes + 2];
-        _input.ReadExactly(bulk);
-        return Encoding.UTF8.GetString(bulk.AsSpan(0, bytes));
-    }
-
-    private string ReadLine()
-    {
-        var line = new StringBuilder();
-        for (int next = _input.ReadByte(); next != '\r'; next = _input.ReadByte())
+        using var bytes = new MemoryStream();
+        bytes.Write(piece.Bytes);
+        while (!piece.IsWhole)
         {
-            if (next < 0) throw new IOException("the server closed the connection");
-            line.Append((char)next);
+            piece = Next();
+            bytes.Write(piece.Bytes);
         }
 
-        _input.ReadByte(); // The line feed.
-        return line.ToString();
+        return Encoding.UTF8.GetString(bytes.GetBuffer().AsSpan(0, (int)bytes.Length));
+    }
+
+    // Replies come one at a time, so that nothing is left but the one that is read.
+    private ReplyElement Next()
+    {
+        ReplyElement element;
+        while (!_reader.TryRead(_buffer.AsSpan(0, _end), ref _at, out element))
+        {
+            _buffer.AsSpan(_at.._end).CopyTo(_buffer);
+            (_at, _end) = (0, _end - _at);
+            if (_end == _buffer.Length) Array.Resize(ref _buffer, 2 * _end);
+            int received = _socket.Receive(_buffer.AsSpan(_end));
+            if (received == 0) throw new IOException("the server closed the connection");
+            _end += received;
+        }
+
+        return element;
     }
 }

@@ -8,9 +8,10 @@ public class ReplyWriterBenchmarks
 {
     private readonly ReplyWriter _writer = new();
     private readonly byte[] _value = new byte[256];
+    private readonly byte[] _largeValue = new byte[4 * 1024 * 1024];
 
     [Benchmark(Baseline = true)]
-    public int Ok()
+    public long Ok()
     {
         _writer.Clear();
         _writer.Ok();
@@ -18,7 +19,7 @@ public class ReplyWriterBenchmarks
     }
 
     [Benchmark]
-    public int Bulk256Bytes()
+    public long Bulk256Bytes()
     {
         _writer.Clear();
         _writer.Bulk(_value);
@@ -26,7 +27,15 @@ public class ReplyWriterBenchmarks
     }
 
     [Benchmark]
-    public int Null()
+    public long LargeBulk4MiB()
+    {
+        _writer.Clear();
+        _writer.Bulk(_largeValue);
+        return _writer.Length;
+    }
+
+    [Benchmark]
+    public long Null()
     {
         _writer.Clear();
         _writer.Null();
@@ -34,7 +43,7 @@ public class ReplyWriterBenchmarks
     }
 
     [Benchmark]
-    public int Integer()
+    public long Integer()
     {
         _writer.Clear();
         _writer.Integer(1234567);
@@ -42,7 +51,7 @@ public class ReplyWriterBenchmarks
     }
 
     [Benchmark]
-    public int Double()
+    public long Double()
     {
         _writer.Clear();
         _writer.Double(3.14159);
@@ -50,7 +59,7 @@ public class ReplyWriterBenchmarks
     }
 
     [Benchmark]
-    public int LiteralError()
+    public long LiteralError()
     {
         _writer.Clear();
         _writer.Error("ERR value is not an integer or out of range"u8);
@@ -58,7 +67,7 @@ public class ReplyWriterBenchmarks
     }
 
     [Benchmark]
-    public int ComposedError()
+    public long ComposedError()
     {
         _writer.Clear();
         _writer.Error($"ERR unknown subcommand '{_writer.Length}'. Try CLIENT HELP.");

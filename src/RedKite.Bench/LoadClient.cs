@@ -1,4 +1,5 @@
 using RedKite.Net;
+using RedKite.Protocol;
 
 namespace RedKite.Bench;
 
@@ -32,7 +33,7 @@ internal sealed class LoadClient
         Index = index;
     }
 
-    internal ReplyScanner Scanner;
+    internal ReplyReader Replies;
 
     internal int Index { get; }
 

@@ -1,5 +1,7 @@
 using System.Text;
 using RedKite.Net;
+using RedKite.Net.Interop;
+using RedKite.Protocol;
 
 namespace RedKite.Bench;
 
@@ -115,10 +117,17 @@ internal sealed class LoadLoop : IConnectionHandler
 
     public long BytesExpected(Connection connection) => 0;
 
-    public void OutputWaits(Connection connection)
+    public void OnOutputBuffered(Connection connection)
     {
         // The transport sends the rest when the server accepts it; latency counts from before.
     }
+
+    public void OnOutputDrained(Connection connection)
+    {
+        // It is never asked for.
+    }
+
+    public void Deliver(Connection connection, SharedBuffer buffer, int start, int length) => connection.Queue(buffer, start, length);
 
     public void Closed(Connection connection) => Disconnected((LoadClient)connection.State!);
 
@@ -149,20 +158,20 @@ internal sealed class LoadLoop : IConnectionHandler
     {
         int at = 0, start = 0;
         long now = LoadClock.NowNs();
-        while (client.Scanner.TryFinish(input, ref at, out ReplyKind kind))
+        while (client.Replies.TrySkip(input, ref at, out ReplyClass kind))
         {
             ReadOnlySpan<byte> reply = input[start..at];
             long bytes = reply.Length + client.PartialReplyBytes;
             client.PartialReplyBytes = 0;
             start = at;
-            if (kind == ReplyKind.Push) continue;
+            if (kind == ReplyClass.Push) continue;
             if (client.GreetingRepliesLeft > 0)
             {
                 if (!CheckGreeting(client, kind, reply)) return input.Length;
                 continue;
             }
 
-            if (kind == ReplyKind.Malformed || client.PendingCount == 0)
+            if (kind == ReplyClass.Malformed || client.PendingCount == 0)
             {
                 _fail("the server sent an invalid or unexpected reply");
                 return input.Length;
@@ -172,8 +181,8 @@ internal sealed class LoadLoop : IConnectionHandler
             CommandStatistics row = Rows[request.Row];
             row.Record(request.IntendedNs, request.SentNs, now);
             row.BytesReceived += bytes;
-            if (kind == ReplyKind.Error) CountError(row, reply);
-            else if (request.CountsHits && kind == ReplyKind.Null) row.Misses++;
+            if (kind == ReplyClass.Error) CountError(row, reply);
+            else if (request.CountsHits && kind == ReplyClass.Null) row.Misses++;
             else if (request.CountsHits) row.Hits++;
         }
 
@@ -248,9 +257,9 @@ internal sealed class LoadLoop : IConnectionHandler
         return _options.PoissonArrival ? NextDelayNs() : _intervalNs * client.Index / _options.Connections;
     }
 
-    private bool CheckGreeting(LoadClient client, ReplyKind kind, ReadOnlySpan<byte> reply)
+    private bool CheckGreeting(LoadClient client, ReplyClass kind, ReadOnlySpan<byte> reply)
     {
-        if (kind is ReplyKind.Error or ReplyKind.Malformed)
+        if (kind is ReplyClass.Error or ReplyClass.Malformed)
         {
             _fail($"the server refused the connection: {Text(reply)}");
             return false;

@@ -7,17 +7,34 @@ namespace RedKite.Net;
 /// A client's connection, owned by one event loop: only that loop's thread touches it. Others post to the loop. While
 /// nothing waits it has no buffer of its own.
 /// </summary>
+/// <remarks>
+/// Output leaves in one of two ways. The reply to what was just received is sent at once with <see cref="Send"/>, from the
+/// caller's own buffer, as long as nothing waits. Everything else is queued (<see cref="Queue(ReadOnlySpan{byte})"/>), and the loop
+/// sends each connection's queue once at the end of its turn.
+/// </remarks>
 public sealed class Connection
 {
+    // How much a layer is given at a time, so that what it made of it does not pile up in front of a slow peer.
+    private const int LayerBytesMax = 32 * 1024;
+
+    private const long NotNotified = -1;
+
+    private OutputQueue? _output;
+    private OutputQueue? _wire; // what the layer has made of the output; its head may be half sent
+    private long _drainedBytes = NotNotified;
     private bool _readInterest = true;
     private bool _writeInterest;
+    private bool _isUnflushed;
+    private bool _layerHasEnded;
 
-    internal Connection(int descriptor, Socket? socket, PeerAddress remote, PeerAddress local)
+    internal Connection(int descriptor, Socket? socket, PeerAddress remote, PeerAddress local, ByteLayer? layer)
     {
         Descriptor = descriptor;
         Socket = socket;
         RemoteAddress = remote;
         LocalAddress = local;
+        Layer = layer;
+        layer?.Attach(this);
     }
 
     /// <summary>The system's number of the connection.</summary>
@@ -41,64 +58,108 @@ public sealed class Connection
     /// <summary>Bytes of unfinished requests. A snapshot when read by another thread.</summary>
     public long InputBytes => Math.Max(0, Input?.Length ?? 0);
 
-    /// <summary>Bytes of replies that the peer has not taken. A snapshot when read by another thread.</summary>
-    public long OutputBytes => Math.Max(0, Output?.Length ?? 0);
+    /// <summary>Bytes of output that the peer has not taken. A snapshot when read by another thread.</summary>
+    public long OutputBytes => (_output?.Length ?? 0) + (_wire?.Length ?? 0);
 
-    /// <summary>Memory of the replies that the peer has not taken. A snapshot when read by another thread.</summary>
-    public long OutputCapacityBytes => Output?.Capacity ?? 0;
+    /// <summary>Memory of the output that the peer has not taken. A snapshot when read by another thread.</summary>
+    public long OutputCapacityBytes => (_output?.Capacity ?? 0) + (_wire?.Capacity ?? 0);
 
     /// <summary>Memory of the connection's buffers. A snapshot when read by another thread.</summary>
-    public long BufferBytes => (Input?.Capacity ?? 0) + (Output?.Capacity ?? 0);
+    public long BufferBytes => (Input?.Capacity ?? 0) + OutputCapacityBytes;
 
     /// <summary>Bytes received so far.</summary>
     public long BytesReceived { get; internal set; }
 
     internal Socket? Socket { get; }
 
-    internal ByteQueue? Input { get; set; }
+    internal ByteLayer? Layer { get; }
 
-    internal ByteQueue? Output { get; private set; }
+    internal ByteQueue? Input { get; set; }
 
     internal bool ClosesAfterSend { get; private set; }
 
     /// <summary>What the sockets transport keeps with the connection.</summary>
     internal object? TransportState { get; set; }
 
-    /// <summary>Sends bytes, or queues what the peer cannot take now.</summary>
+    /// <summary>Sends bytes at once, or queues what the peer cannot take now. They are copied if they have to wait.</summary>
     public void Send(ReadOnlySpan<byte> bytes)
     {
         if (IsClosing || bytes.IsEmpty) return;
-        if (Output is null)
+        if (_output is null)
         {
-            int sent = Loop.Transport.Send(this, bytes);
-            if (sent == bytes.Length) return;
+            int sent = Layer is null ? Loop.Transport.Send(this, bytes) : SendThroughLayer(bytes);
+            if (sent == bytes.Length && _wire is null) return;
             if (sent == Transport.Failed)
             {
-                Close();
+                Fail();
                 return;
             }
 
             if (sent > 0) bytes = bytes[sent..];
-            Output = new ByteQueue(Math.Max(bytes.Length, 16 * 1024));
+            if (!bytes.IsEmpty) Output().Append(bytes);
+            AfterFlush();
+            return;
         }
 
-        Output.Append(bytes);
-        if (!_writeInterest) SetInterest(_readInterest, write: true);
-        Loop.Handler.OutputWaits(this);
+        Queue(bytes);
     }
+
+    /// <summary>Queues a copy of bytes; they are sent at the end of the loop's turn.</summary>
+    public void Queue(ReadOnlySpan<byte> bytes)
+    {
+        if (IsClosing || bytes.IsEmpty) return;
+        Output().Append(bytes);
+        Queued();
+    }
+
+    /// <summary>Queues a part of a shared buffer without a copy; it is sent at the end of the loop's turn. The caller keeps its own reference.</summary>
+    public void Queue(SharedBuffer buffer, int start, int length)
+    {
+        if (IsClosing || length == 0) return;
+        Output().Append(buffer, start, length);
+        Queued();
+    }
+
+    /// <summary>Sends what is queued now, as far as the peer takes it.</summary>
+    public void Flush()
+    {
+        _isUnflushed = false;
+        if (IsClosing) return;
+        while (_output is { } output)
+        {
+            int sent = Layer is null ? Loop.Transport.Send(this, output) : SendThroughLayer(output.First);
+            if (sent == Transport.WouldBlock) break;
+            if (sent == Transport.Failed)
+            {
+                Fail();
+                return;
+            }
+
+            Consume(output, sent);
+        }
+
+        if (Layer is not null && !TrySendWire()) Fail();
+        else AfterFlush();
+    }
+
+    /// <summary>
+    /// Calls <see cref="IConnectionHandler.OnOutputDrained"/> once, when no more than so many bytes of output wait. If that is
+    /// so already, it is not called.
+    /// </summary>
+    public void NotifyWhenDrained(long bytes) => _drainedBytes = OutputBytes > bytes ? bytes : NotNotified;
 
     /// <summary>Stops or resumes receiving. Bytes that came before and were not consumed are handed in again on resuming.</summary>
     public void SetReading(bool reading)
     {
-        if (IsClosing || reading == _readInterest) return;
+        if (IsClosing || reading == _readInterest || (reading && ClosesAfterSend)) return;
         SetInterest(reading, _writeInterest);
-        if (reading && Input is not null) Loop.Resume(this);
+        if (reading) ReprocessInput();
     }
 
     /// <summary>Hands in again what the handler did not consume, soon: it may be wanted now.</summary>
-    public void HandInAgain()
+    public void ReprocessInput()
     {
-        if (!IsClosing && Input is not null) Loop.Resume(this);
+        if (!IsClosing && (Input is not null || Layer is not null)) Loop.Resume(this);
     }
 
     /// <summary>Ends the connection at once.</summary>
@@ -114,8 +175,8 @@ public sealed class Connection
     {
         if (IsClosing) return;
         ClosesAfterSend = true;
-        if (Output is null) Close();
-        else SetReading(false);
+        Flush();
+        SetReading(false);
     }
 
     /// <summary>Tells the system to probe a silent peer.</summary>
@@ -126,6 +187,19 @@ public sealed class Connection
 
     internal bool IsReading => _readInterest && (!IsClosing || IsLingering);
 
+    /// <summary>Whether the layer has bytes that the session may get now.</summary>
+    internal bool HasDecodedInput => IsReading && !IsClosing && Layer is { HasInput: true };
+
+    /// <summary>The next bytes for the wire.</summary>
+    internal ReadOnlySpan<byte> NextForWire
+    {
+        get
+        {
+            OutputQueue? queue = Layer is null ? _output : _wire;
+            return queue is null ? [] : queue.First;
+        }
+    }
+
     internal void BeginLingering()
     {
         IsLingering = true;
@@ -134,35 +208,168 @@ public sealed class Connection
 
     internal void EndLingering() => IsLingering = false;
 
-    /// <summary>Sends what waits, as far as the peer takes it.</summary>
-    internal void Flush()
+    internal void BeginLayer()
     {
-        while (!IsClosing && Output is { Length: > 0 })
-        {
-            int sent = Loop.Transport.Send(this, Output.Bytes);
-            if (sent == Transport.WouldBlock) return;
-            if (sent == Transport.Failed)
-            {
-                ClosesAfterSend = false; // nobody is left to read it
-                Close();
-                return;
-            }
+        if (Layer is null) return;
+        Layer.Begin();
+        Flush();
+    }
 
-            Output.Consume(sent);
-        }
+    /// <summary>Receives bytes for the session. Results as of <see cref="Transport.Receive"/>.</summary>
+    internal int Receive(Span<byte> buffer) => Layer is null ? Loop.Transport.Receive(this, buffer) : ReceiveThroughLayer(Layer, buffer);
 
-        if (IsClosing || Output is null) return;
-        Output.Dispose();
-        Output = null;
-        if (ClosesAfterSend) Close();
-        else SetInterest(_readInterest, write: false);
+    internal void QueueForWire(ReadOnlySpan<byte> bytes)
+    {
+        if (!IsClosing) (_wire ??= new OutputQueue(Loop.Pool)).Append(bytes);
+    }
+
+    /// <summary>The transport has sent some of <see cref="NextForWire"/> by itself.</summary>
+    internal void SentToWire(int bytes)
+    {
+        if (Layer is null) Consume(_output!, bytes);
+        else ConsumeWire(bytes);
+    }
+
+    /// <summary>What the layer waited for has come.</summary>
+    internal void ContinueLayer()
+    {
+        if (IsClosing) return;
+        if (!Layer!.TryReceive([])) Fail();
+        Flush();
+        Loop.ReceiveDecoded(this);
+    }
+
+    /// <summary>The loop's turn ends: sends what was queued in it, unless that was sent already.</summary>
+    internal void FlushQueued()
+    {
+        if (_isUnflushed) Flush();
     }
 
     internal void ReleaseBuffers()
     {
         Input?.Dispose();
-        Output?.Dispose();
-        Input = Output = null;
+        _output?.Dispose();
+        _wire?.Dispose();
+        Layer?.Dispose();
+        Input = null;
+        _output = _wire = null;
+    }
+
+    private OutputQueue Output() => _output ??= new OutputQueue(Loop.Pool);
+
+    private void Queued()
+    {
+        if (_writeInterest)
+        {
+            Loop.Handler.OnOutputBuffered(this);
+        }
+        else if (!_isUnflushed)
+        {
+            _isUnflushed = true;
+            Loop.FlushThisTurn(this);
+        }
+    }
+
+    private void Consume(OutputQueue output, int bytes)
+    {
+        output.Consume(bytes);
+        if (output.Length > 0) return;
+        output.Dispose();
+        _output = null;
+    }
+
+    private void ConsumeWire(int bytes)
+    {
+        _wire!.Consume(bytes);
+        if (_wire.Length > 0) return;
+        _wire.Dispose();
+        _wire = null;
+    }
+
+    // Everything that can be sent now was sent.
+    private void AfterFlush()
+    {
+        if (_output is null && ClosesAfterSend && HasEndedLayer())
+        {
+            Close();
+            return;
+        }
+
+        // What a layer does not take yet waits for its peer's bytes, not for the socket.
+        bool waits = _wire is not null || (Layer is null && _output is not null);
+        if (waits != _writeInterest) SetInterest(_readInterest, waits);
+        if (_drainedBytes != NotNotified && OutputBytes <= _drainedBytes)
+        {
+            _drainedBytes = NotNotified;
+            Loop.Handler.OnOutputDrained(this);
+        }
+
+        if (_output is not null) Loop.Handler.OnOutputBuffered(this);
+    }
+
+    // Whether the layer's farewell is on the wire, if there is one.
+    private bool HasEndedLayer()
+    {
+        if (Layer is null) return true;
+        if (!_layerHasEnded)
+        {
+            _layerHasEnded = true;
+            Layer.Finish();
+            if (!TrySendWire()) return true;
+        }
+
+        return _wire is null;
+    }
+
+    private void Fail()
+    {
+        ClosesAfterSend = false; // the peer does not read any more
+        Close();
+    }
+
+    // Bytes that the layer took, or as of Transport.Send. What it made of them may still wait for the wire.
+    private int SendThroughLayer(ReadOnlySpan<byte> bytes)
+    {
+        int taken = 0;
+        while (true)
+        {
+            if (!TrySendWire()) return Transport.Failed;
+            if (taken == bytes.Length) return taken;
+            int count = _wire is null ? Layer!.Send(bytes.Slice(taken, Math.Min(bytes.Length - taken, LayerBytesMax))) : 0;
+            if (count == 0) return taken > 0 ? taken : Transport.WouldBlock;
+            taken += count;
+        }
+    }
+
+    // False when the connection is broken.
+    private bool TrySendWire()
+    {
+        while (_wire is not null)
+        {
+            int sent = Loop.Transport.Send(this, _wire);
+            if (sent == Transport.Failed) return false;
+            if (sent == Transport.WouldBlock) return true;
+            ConsumeWire(sent);
+        }
+
+        return true;
+    }
+
+    private int ReceiveThroughLayer(ByteLayer layer, Span<byte> buffer)
+    {
+        if (!layer.HasInput)
+        {
+            int received = Loop.Transport.Receive(this, Loop.WireBuffer);
+            if (received <= 0) return received;
+            bool isSound = layer.TryReceive(Loop.WireBuffer.AsSpan(0, received));
+            Flush(); // what it answers, and what it may encode now
+            if (!isSound) return Transport.Failed;
+            if (IsClosing) return Transport.WouldBlock;
+        }
+
+        int read = layer.Read(buffer);
+        if (read > 0) return read;
+        return layer.HasEnded ? 0 : Transport.WouldBlock;
     }
 
     private void SetInterest(bool read, bool write)

@@ -22,6 +22,12 @@ public sealed class EventLoop : IDisposable
     private const int LingerMs = 3000;
     private const int LingeringMax = 1024;
 
+    // Messages that are handled in one turn. The rest waits for the next, so that a flood of them does not starve the clients.
+    private const int MessagesPerTurnMax = 1024;
+
+    // What a layer has decoded is handed in by turns, too.
+    private const int LayerReadsPerTurnMax = 16;
+
     /// <summary>How many files a loop has open besides its connections: what it waits with, is woken by, and times with.</summary>
     public const int OwnFilesMax = 3;
 
@@ -32,7 +38,8 @@ public sealed class EventLoop : IDisposable
     private const int CyclesCountedEveryMs = 50;
 
     private readonly byte[] _receiveBuffer = GC.AllocateUninitializedArray<byte>(ReceiveBytes, pinned: true);
-    private readonly ConcurrentQueue<Action> _mailbox = new();
+    private readonly ConcurrentQueue<Message> _mailbox = new();
+    private readonly List<Connection> _unflushed = [];
     private readonly List<Connection> _closing = [];
     private readonly Dictionary<Connection, long> _lingering = []; // until when
     private readonly HashSet<Connection> _connections = [];
@@ -49,11 +56,14 @@ public sealed class EventLoop : IDisposable
     private long _cyclesCounted;
     private long _cyclesCountedMs;
     private volatile bool _stopping;
+    private volatile bool _hasEnded;
 
     /// <param name="name">The thread's name.</param>
     /// <param name="useSockets">Whether to use the runtime's sockets although epoll is there.</param>
-    public EventLoop(string name, bool useSockets)
+    /// <param name="pool">Where the memory of waiting output comes from; null: a pool that the process shares.</param>
+    public EventLoop(string name, bool useSockets, BufferPool? pool = null)
     {
+        Pool = pool ?? BufferPool.Process;
         Transport = useSockets || !LinuxCalls.IsSupported ? new SocketsTransport() : new EpollTransport();
         _thread = new Thread(Run) { Name = name, IsBackground = true };
     }
@@ -88,7 +98,13 @@ public sealed class EventLoop : IDisposable
     /// <summary>Called when the loop ends because something threw: a broken invariant.</summary>
     public Action<Exception>? Crashed { get; set; }
 
+    /// <summary>Where the memory of waiting output comes from.</summary>
+    public BufferPool Pool { get; }
+
     internal Transport Transport { get; }
+
+    /// <summary>Room for what layers decode; made when the first connection with a layer receives.</summary>
+    internal byte[] WireBuffer => field ??= GC.AllocateUninitializedArray<byte>(ReceiveBytes, pinned: true);
 
     /// <summary>Starts the thread.</summary>
     public void Start() => _thread.Start();
@@ -102,7 +118,8 @@ public sealed class EventLoop : IDisposable
     /// </summary>
     /// <param name="state">What <see cref="Connection.State"/> is to hold from the start.</param>
     /// <exception cref="SocketException">Nobody answers there.</exception>
-    public void Connect(EndPoint server, object? state)
+    /// <param name="layer">What stands between the connection and the wire; null: nothing.</param>
+    public void Connect(EndPoint server, object? state, ByteLayer? layer = null)
     {
         string? unixPath = server is UnixDomainSocketEndPoint ? server.ToString() : null;
         var socket = new Socket(server.AddressFamily, SocketType.Stream, unixPath is null ? ProtocolType.Tcp : ProtocolType.Unspecified);
@@ -119,7 +136,7 @@ public sealed class EventLoop : IDisposable
         }
 
         var connection = new Connection(
-            (int)socket.Handle, socket, PeerAddress.From(socket.RemoteEndPoint, unixPath), PeerAddress.From(socket.LocalEndPoint, unixPath));
+            (int)socket.Handle, socket, PeerAddress.From(socket.RemoteEndPoint, unixPath), PeerAddress.From(socket.LocalEndPoint, unixPath), layer);
         connection.State = state;
         Interlocked.Increment(ref _connectionCount);
         Post(() => Adopt(connection));
@@ -138,15 +155,17 @@ public sealed class EventLoop : IDisposable
     /// <summary>Accepts no more. On the loop's thread.</summary>
     public void StopListening() => Transport.StopListening();
 
-    /// <summary>Accepts no more at one listener, which may be closed already. On the loop's thread.</summary>
+    /// <summary>Accepts no more at one listener, and disposes it. On the loop's thread.</summary>
     public void StopListening(ListeningSocket listener) => Transport.StopListening(listener);
 
     /// <summary>Runs something on the loop's thread, soon. From any thread.</summary>
-    public void Post(Action action)
-    {
-        _mailbox.Enqueue(action);
-        if (Interlocked.Exchange(ref _posted, 1) == 0) Transport.Wake();
-    }
+    public void Post(Action action) => Post(new Message(action, null, null, 0, 0));
+
+    /// <summary>
+    /// Hands a part of a shared buffer to the handler for one of the loop's connections, and takes over a reference to it. From
+    /// any thread.
+    /// </summary>
+    public void Post(Connection connection, SharedBuffer buffer, int start, int length) => Post(new Message(null, connection, buffer, start, length));
 
     /// <summary>Whether the caller is the loop's own thread.</summary>
     public bool IsCurrent => Thread.CurrentThread == _thread;
@@ -191,13 +210,34 @@ public sealed class EventLoop : IDisposable
             return;
         }
 
+        Receive(connection);
+        if (connection.Layer is not null) ReceiveDecoded(connection);
+    }
+
+    // The system does not know what a layer still has.
+    internal void ReceiveDecoded(Connection connection)
+    {
+        for (int left = LayerReadsPerTurnMax; connection.HasDecodedInput; left--)
+        {
+            if (left == 0)
+            {
+                Resume(connection);
+                return;
+            }
+
+            Receive(connection);
+        }
+    }
+
+    private void Receive(Connection connection)
+    {
         if (connection.Input is not null)
         {
             ReceiveMore(connection, connection.Input);
             return;
         }
 
-        int received = Transport.Receive(connection, _receiveBuffer);
+        int received = connection.Receive(_receiveBuffer);
         if (received <= 0)
         {
             if (received != Transport.WouldBlock) connection.Close();
@@ -215,7 +255,11 @@ public sealed class EventLoop : IDisposable
     internal void Resume(Connection connection) => Post(() =>
     {
         if (connection is { IsReading: true, Input: not null }) Consume(connection, connection.Input);
+        if (connection.Layer is not null) ReceiveDecoded(connection);
     });
+
+    /// <summary>What is queued for a connection is sent at the end of this turn.</summary>
+    internal void FlushThisTurn(Connection connection) => _unflushed.Add(connection);
 
     internal void Closing(Connection connection) => _closing.Add(connection);
 
@@ -224,7 +268,7 @@ public sealed class EventLoop : IDisposable
         // At most twice what is there: a client cannot make us reserve what it only announces.
         long expected = Math.Min(Handler.BytesExpected(connection) - input.Length, Math.Max(input.Length, ReceiveBytes));
         Span<byte> room = input.Reserve((int)Math.Clamp(expected, 16 * 1024, 64 << 20));
-        int received = Transport.Receive(connection, room);
+        int received = connection.Receive(room);
         if (received <= 0)
         {
             if (received != Transport.WouldBlock) connection.Close();
@@ -254,9 +298,14 @@ public sealed class EventLoop : IDisposable
             while (!_stopping)
             {
                 Transport.Wait(this);
-                if (Volatile.Read(ref _posted) != 0) EmptyMailbox();
-                if (_closing.Count > 0) EndClosing();
-                if (_tickIsDue) Tick();
+                if (Volatile.Read(ref _posted) != 0) HandleMessages(MessagesPerTurnMax);
+                if (_unflushed.Count + _closing.Count > 0) EndTurn();
+                if (_tickIsDue)
+                {
+                    Tick();
+                    EndTurn();
+                }
+
                 if (_cyclesUntilTimed == 0) EndTimedCycle();
             }
         }
@@ -269,7 +318,8 @@ public sealed class EventLoop : IDisposable
         }
         finally
         {
-            EmptyMailbox();
+            _hasEnded = true;
+            HandleMessages(int.MaxValue);
             foreach (Connection connection in _connections) connection.Close();
             EndClosing();
             foreach (Connection connection in _lingering.Keys) EndLingering(connection);
@@ -303,10 +353,51 @@ public sealed class EventLoop : IDisposable
         _nextCycleWeight = few ? 1 : CyclesOfOneTimed;
     }
 
-    private void EmptyMailbox()
+    private void Post(in Message message)
+    {
+        _mailbox.Enqueue(message);
+        if (Interlocked.Exchange(ref _posted, 1) == 0) Transport.Wake();
+        if (_hasEnded && message.Buffer is not null) ReleaseMessages();
+    }
+
+    private void HandleMessages(int messagesMax)
     {
         Interlocked.Exchange(ref _posted, 0);
-        while (_mailbox.TryDequeue(out Action? action)) action();
+        Transport.SkipsWait = false;
+        while (_mailbox.TryDequeue(out Message message))
+        {
+            if (message.Action is { } action) action();
+            else Deliver(message);
+            if (--messagesMax > 0) continue;
+
+            // The rest next time: who posts meanwhile need not wake the loop.
+            Volatile.Write(ref _posted, 1);
+            Transport.SkipsWait = true;
+            return;
+        }
+    }
+
+    private void Deliver(in Message message)
+    {
+        if (!message.Connection!.IsClosing) Handler.Deliver(message.Connection, message.Buffer!, message.Start, message.Length);
+        message.Buffer!.Release();
+    }
+
+    // The loop has ended: nothing is sent any more.
+    private void ReleaseMessages()
+    {
+        while (_mailbox.TryDequeue(out Message message)) message.Buffer?.Release();
+    }
+
+    // A flush that fails closes, and closing may let the handler queue for others.
+    private void EndTurn()
+    {
+        while (_unflushed.Count + _closing.Count > 0)
+        {
+            for (int i = 0; i < _unflushed.Count; i++) _unflushed[i].FlushQueued();
+            _unflushed.Clear();
+            EndClosing();
+        }
     }
 
     private void Adopt(Connection connection)
@@ -314,6 +405,7 @@ public sealed class EventLoop : IDisposable
         connection.Loop = this;
         _connections.Add(connection);
         Transport.Register(connection);
+        connection.BeginLayer();
         Handler.Opened(connection);
     }
 
@@ -368,4 +460,7 @@ public sealed class EventLoop : IDisposable
 
         _closing.Clear();
     }
+
+    // Something to run, or a part of a buffer to send, of which the message has a reference.
+    private readonly record struct Message(Action? Action, Connection? Connection, SharedBuffer? Buffer, int Start, int Length);
 }

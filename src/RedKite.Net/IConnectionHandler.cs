@@ -1,3 +1,5 @@
+using RedKite.Net.Interop;
+
 namespace RedKite.Net;
 
 /// <summary>What the server does with a loop's connections. One instance belongs to one loop and runs on its thread alone.</summary>
@@ -15,8 +17,14 @@ public interface IConnectionHandler
     /// <summary>How many more bytes the connection's unfinished request probably needs: a hint for its buffer.</summary>
     long BytesExpected(Connection connection);
 
-    /// <summary>Part of a reply could not be sent and waits.</summary>
-    void OutputWaits(Connection connection);
+    /// <summary>Output could not be sent and waits, or more of it waits now.</summary>
+    void OnOutputBuffered(Connection connection);
+
+    /// <summary>The waiting output has come down to what <see cref="Connection.NotifyWhenDrained"/> named.</summary>
+    void OnOutputDrained(Connection connection);
+
+    /// <summary>Another thread has sent something to a connection: it is to be queued. The loop releases its reference afterwards.</summary>
+    void Deliver(Connection connection, SharedBuffer buffer, int start, int length);
 
     /// <summary>The connection is gone, whoever ended it.</summary>
     void Closed(Connection connection);

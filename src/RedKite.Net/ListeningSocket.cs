@@ -6,28 +6,34 @@ namespace RedKite.Net;
 /// <summary>A bound, listening socket: TCP or Unix.</summary>
 public sealed class ListeningSocket : IDisposable
 {
+    private readonly string _address;
+    private volatile bool _isListening = true;
+
     private ListeningSocket(Socket socket, string? unixPath)
     {
         Socket = socket;
         UnixPath = unixPath;
+        Port = socket.LocalEndPoint is IPEndPoint ip ? ip.Port : 0;
+        _address = unixPath ?? socket.LocalEndPoint?.ToString() ?? "";
     }
 
-    /// <summary>The port that is listened on; the one that the system chose where 0 was asked for.</summary>
-    public int Port => Socket.LocalEndPoint is IPEndPoint ip ? ip.Port : 0;
+    /// <summary>The port; the one that the system chose where 0 was requested.</summary>
+    public int Port { get; }
 
     /// <summary>The path of a Unix socket.</summary>
     public string? UnixPath { get; }
 
-    /// <summary>Whether it was disposed.</summary>
-    public bool IsClosed => Socket.SafeHandle.IsClosed;
+    /// <summary>Makes the layer of each connection that arrives here; null: they have none.</summary>
+    public Func<ByteLayer>? NewLayer { get; private init; }
 
     internal Socket Socket { get; }
 
-    internal bool IsListening { get; private set; } = true;
+    internal bool IsListening => _isListening;
 
     /// <summary>Listens on an address and port.</summary>
+    /// <param name="newLayer">Makes the layer of each connection that arrives; null: they have none.</param>
     /// <exception cref="SocketException">The address cannot be bound.</exception>
-    public static ListeningSocket Tcp(IPAddress address, int port, int backlog)
+    public static ListeningSocket Tcp(IPAddress address, int port, int backlog, Func<ByteLayer>? newLayer = null)
     {
         var socket = new Socket(address.AddressFamily, SocketType.Stream, ProtocolType.Tcp);
         try
@@ -38,7 +44,7 @@ public sealed class ListeningSocket : IDisposable
             if (address.AddressFamily == AddressFamily.InterNetworkV6) socket.DualMode = false;
             socket.Bind(new IPEndPoint(address, port));
             socket.Listen(backlog);
-            return new ListeningSocket(socket, null);
+            return new ListeningSocket(socket, null) { NewLayer = newLayer };
         }
         catch
         {
@@ -68,12 +74,36 @@ public sealed class ListeningSocket : IDisposable
     }
 
     /// <inheritdoc/>
-    public override string ToString() => UnixPath ?? Socket.LocalEndPoint?.ToString() ?? "";
+    public override string ToString() => _address;
 
-    /// <summary>Stops listening; a Unix socket's path goes too.</summary>
+    /// <summary>
+    /// Stops listening at once, so that the address is free for another. From any thread, also while a loop accepts here:
+    /// that loop is to be told with <see cref="EventLoop.StopListening(ListeningSocket)"/>, which disposes this socket.
+    /// </summary>
+    public void Stop()
+    {
+        _isListening = false;
+        if (!OperatingSystem.IsLinux())
+        {
+            Socket.Dispose();
+            return;
+        }
+
+        // Disposing would free the descriptor's number for another file while a loop still accepts by it.
+        try
+        {
+            Socket.Shutdown(SocketShutdown.Both);
+        }
+        catch (Exception failure) when (failure is SocketException or ObjectDisposedException)
+        {
+            // It has stopped already.
+        }
+    }
+
+    /// <summary>Closes the socket; a Unix socket's path goes too. No loop listens here any more.</summary>
     public void Dispose()
     {
-        IsListening = false;
+        _isListening = false;
         Socket.Dispose();
         if (UnixPath is not null) File.Delete(UnixPath);
     }

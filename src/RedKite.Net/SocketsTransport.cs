@@ -23,6 +23,7 @@ internal sealed class SocketsTransport : Transport
 
     internal override void Listen(ListeningSocket listener)
     {
+        if (!listener.IsListening) return; // stopped before the loop heard of it
         _listeners.Add(listener);
         var arguments = new SocketAsyncEventArgs { UserToken = listener };
         arguments.Completed += (_, done) => AcceptNext(listener, done, completed: true);
@@ -52,7 +53,7 @@ internal sealed class SocketsTransport : Transport
     internal override void Wait(EventLoop loop)
     {
         // Also without a wait: signals that were not consumed would pile up, and each would end a later wait at once.
-        bool idle = _ready.IsEmpty && _accepted.IsEmpty;
+        bool idle = _ready.IsEmpty && _accepted.IsEmpty && !SkipsWait;
         _signal.Wait(idle ? (int)Math.Clamp(_timerDue - Environment.TickCount64, 0, int.MaxValue) : 0);
         loop.BeginCycle();
         Interlocked.Exchange(ref _signaled, 0);
@@ -176,11 +177,11 @@ internal sealed class SocketsTransport : Transport
     // The runtime tells no writability, so it gets the head of the queue to send.
     private static void ArmSend(Connection connection, State state)
     {
-        if (state.Sending || connection.IsClosing || connection.Output is not { Length: > 0 } output) return;
+        if (state.Sending || connection.IsClosing || connection.NextForWire is not { Length: > 0 } output) return;
         state.Sending = true;
         byte[] chunk = state.Chunk ??= new byte[SendChunkBytes];
-        int bytes = (int)Math.Min(output.Length, chunk.Length);
-        output.Bytes[..bytes].CopyTo(chunk);
+        int bytes = Math.Min(output.Length, chunk.Length);
+        output[..bytes].CopyTo(chunk);
         state.Send.SetBuffer(chunk, 0, bytes);
         if (!connection.Socket!.SendAsync(state.Send)) state.Transport.Ready(connection, write: true);
     }
@@ -195,9 +196,9 @@ internal sealed class SocketsTransport : Transport
             return;
         }
 
-        connection.Output!.Consume(state.Send.BytesTransferred);
+        connection.SentToWire(state.Send.BytesTransferred);
         connection.Flush();
-        if (connection.Output is null) state.Chunk = null;
+        if (connection.NextForWire.IsEmpty) state.Chunk = null;
         else ArmSend(connection, state);
     }
 
@@ -212,9 +213,9 @@ internal sealed class SocketsTransport : Transport
             }
             else if (completed)
             {
+                if (!listener.IsListening) return;
                 Interlocked.Increment(ref _acceptFailures);
                 Signal();
-                if (!listener.IsListening) return;
 
                 // Too many open files, most likely: trying again at once would spin until one is closed.
                 Thread.Sleep(AcceptRetryMs);
@@ -245,7 +246,7 @@ internal sealed class SocketsTransport : Transport
             PeerAddress remote = listener.UnixPath is null ? PeerAddress.From(socket.RemoteEndPoint, null) : PeerAddress.Unix(listener.UnixPath);
             PeerAddress local = listener.UnixPath is null ? PeerAddress.From(socket.LocalEndPoint, null) : PeerAddress.Unix(listener.UnixPath);
             if (!remote.IsUnix) socket.NoDelay = true;
-            loop.Accepted(new Connection((int)socket.Handle, socket, remote, local));
+            loop.Accepted(new Connection((int)socket.Handle, socket, remote, local, listener.NewLayer?.Invoke()));
         }
         catch (SocketException)
         {

@@ -12,6 +12,9 @@ internal abstract class Transport : IDisposable
     /// <summary>The result of a receive or send on a connection that is broken.</summary>
     internal const int Failed = -2;
 
+    /// <summary>Whether the next wait only looks for what is ready: the loop has more to do.</summary>
+    internal bool SkipsWait { get; set; }
+
     /// <summary>Hands connections that arrive at a listener to <see cref="EventLoop.Accepted"/>.</summary>
     internal abstract void Listen(ListeningSocket listener);
 
@@ -20,7 +23,7 @@ internal abstract class Transport : IDisposable
     /// <summary>Accepts again where accepting had failed. Called regularly.</summary>
     internal abstract void ResumeAccepting();
 
-    /// <summary>Forgets one listener, which may be closed already.</summary>
+    /// <summary>Forgets a listener and closes it.</summary>
     internal abstract void StopListening(ListeningSocket listener);
 
     /// <summary>
@@ -44,6 +47,9 @@ internal abstract class Transport : IDisposable
 
     /// <summary>Bytes sent (perhaps fewer than given), or <see cref="WouldBlock"/> or <see cref="Failed"/>.</summary>
     internal abstract int Send(Connection connection, ReadOnlySpan<byte> bytes);
+
+    /// <summary>Sends the first bytes of a queue, several pieces at a time where the system can. Results as of the other.</summary>
+    internal virtual int Send(Connection connection, OutputQueue queue) => Send(connection, queue.First);
 
     /// <summary>Says what a connection is to be woken for.</summary>
     internal abstract void SetInterest(Connection connection, bool read, bool write);

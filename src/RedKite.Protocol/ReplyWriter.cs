@@ -1,3 +1,4 @@
+using System.Buffers;
 using System.Diagnostics;
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
@@ -6,16 +7,37 @@ using System.Text;
 
 namespace RedKite.Protocol;
 
+/// <summary>What a writer's owner must look at after a handler.</summary>
+[Flags]
+public enum ReplyEvents
+{
+    /// <summary>Nothing: the normal case.</summary>
+    None = 0,
+
+    /// <summary>An error was replied.</summary>
+    Error = 1,
+
+    /// <summary>The replies became large, or larger than allowed: they are to be sent before the next command.</summary>
+    Large = 2,
+
+    /// <summary>Something was delivered to the client whose command is running, to be sent behind the reply.</summary>
+    Delivery = 4,
+}
+
 /// <summary>
-/// Writes replies, RESP2 or RESP3 as the client asked, into one growing buffer that its owner sends and clears. The
-/// buffer is pinned from the start, so that a send needs no pinning of its own.
+/// Writes replies, RESP2 or RESP3 as the client asked. A normal reply is written into one pinned buffer, which its owner
+/// sends and clears. What grows beyond <see cref="ContiguousBytesMax"/> moves to a chain of chunks in front of that buffer
+/// (<see cref="ReplyChain"/>), which its owner sends chunk by chunk; no reply is ever held in one piece for its size.
 /// </summary>
 public sealed class ReplyWriter
 {
+    /// <summary>How large the buffer grows before its contents move to the chain.</summary>
+    public const int ContiguousBytesMax = 1024 * 1024;
+
     private const int InitialBytes = 64 * 1024;
 
-    // A buffer that one reply blew up is not kept for the small ones.
-    private const int KeptBytesMax = 1024 * 1024;
+    // A string of this size or more is copied straight to the chain where the buffer has no room for it.
+    private const int ChainedBulkBytesMin = 64 * 1024;
 
     // The head of a reply, array lengths and a cursor, has less than this.
     private const int HeadBytesMax = 128;
@@ -25,86 +47,125 @@ public sealed class ReplyWriter
     // The head is written as eight bytes of which six may count; the line end behind the value is two more.
     private const int ShortBulkFrameBytes = 8 + 2;
 
+    // The longest head of a bulk string, and its line end.
+    private const int BulkFrameBytesMax = 32;
+
     // An empty bulk string.
     private const int BulkBytesMin = 6;
 
-    private readonly int _bytesMax;
+    private readonly ReplyChain _chain;
     private byte[] _buffer = GC.AllocateUninitializedArray<byte>(InitialBytes, pinned: true);
-    private int _length;
-    private int _lengthMax; // of what was cleared since the last release
+    private int _length; // in the buffer, behind the chain
 
-    /// <param name="bytesMax">How large the replies of one command may get; beyond, <see cref="Overflowed"/> is set and nothing is kept.</param>
-    public ReplyWriter(int bytesMax = 1 << 30) => _bytesMax = bytesMax;
+    /// <param name="pool">Where the chunks of large replies come from; by default, from the runtime's shared arrays.</param>
+    public ReplyWriter(MemoryPool<byte>? pool = null) => _chain = new ReplyChain(pool ?? MemoryPool<byte>.Shared);
 
     /// <summary>Whether replies have RESP3's types.</summary>
     public bool Resp3 { get; set; }
 
+    /// <summary>
+    /// The largest reply that its owner would deliver. A reply that needs memory beyond it (up to a buffer may be filled first) is
+    /// dropped, and <see cref="Overflowed"/> is set.
+    /// </summary>
+    public long BytesMax { get; set; } = long.MaxValue;
+
     /// <summary>Bytes written since the last clear.</summary>
-    public int Length => _length;
+    public long Length => _chain.Bytes + _length;
 
-    /// <summary>What was written.</summary>
-    public ReadOnlySpan<byte> Written => _buffer.AsSpan(0, _length);
+    /// <summary>Whether a part of the replies is in <see cref="Chunks"/>.</summary>
+    public bool IsChained => _chain.Bytes > 0;
 
-    /// <summary>What was written, as memory of the pinned buffer.</summary>
-    public ReadOnlyMemory<byte> WrittenMemory => _buffer.AsMemory(0, _length);
+    /// <summary>The first part of large replies, in order; <see cref="Tail"/> follows. Valid until the next write.</summary>
+    public ReadOnlySpan<ReplyChunk> Chunks => _chain.Chunks;
+
+    /// <summary>What was written behind <see cref="Chunks"/>: normally, all of it.</summary>
+    public ReadOnlySpan<byte> Tail => _buffer.AsSpan(0, _length);
+
+    /// <summary>What was written, in one piece; large replies are copied for that.</summary>
+    public ReadOnlySpan<byte> Written => WrittenFrom(0);
 
     /// <summary>Errors written since this writer began.</summary>
     public long Errors { get; private set; }
 
+    /// <summary>What the owner must look at after a handler. It stays until <see cref="TakeEvents"/>.</summary>
+    public ReplyEvents Events { get; private set; }
+
     /// <summary>The last error's text, up to its end or its first 64 bytes: its first word is the class that INFO counts.</summary>
     public string LastErrorCode { get; private set; } = "";
 
-    /// <summary>Whether a reply grew beyond the limit. The client is to be closed.</summary>
+    /// <summary>Whether a reply grew beyond the limit. Nothing of it is left, and the client is to be closed.</summary>
     public bool Overflowed { get; private set; }
 
-    /// <summary>Forgets what was written.</summary>
+    /// <summary>Notes that something is to follow the reply that is being written.</summary>
+    public void NoteDelivery() => Events |= ReplyEvents.Delivery;
+
+    /// <summary>Reads and resets <see cref="Events"/>.</summary>
+    public ReplyEvents TakeEvents()
+    {
+        ReplyEvents events = Events;
+        Events = ReplyEvents.None;
+        return events;
+    }
+
+    /// <summary>Forgets what was written and releases the chunks of large replies.</summary>
     public void Clear()
     {
         _length = 0;
         Overflowed = false;
-        if (_buffer.Length > KeptBytesMax) _buffer = GC.AllocateUninitializedArray<byte>(InitialBytes, pinned: true);
+        if (_chain.Bytes > 0) _chain.Clear();
+        if (_buffer.Length > ContiguousBytesMax) _buffer = GC.AllocateUninitializedArray<byte>(InitialBytes, pinned: true);
     }
 
     /// <summary>
-    /// Forgets what was written, but keeps the room that it took for more of its kind: a new buffer for each of many large
-    /// replies would be garbage as fast as they are written. <see cref="ReleaseRoom"/> gives it back later.
-    /// </summary>
-    public void ClearAndKeepRoom()
-    {
-        _lengthMax = Math.Max(_lengthMax, _length);
-        _length = 0;
-        Overflowed = false;
-    }
-
-    /// <summary>Gives up a large buffer that nothing needed since the last call; called between replies, now and then.</summary>
-    /// <returns>The bytes given up.</returns>
-    public int ReleaseRoom()
-    {
-        int needed = _lengthMax;
-        _lengthMax = 0;
-        if (needed > KeptBytesMax || _buffer.Length <= KeptBytesMax || _length > 0) return 0;
-        int released = _buffer.Length;
-        _buffer = GC.AllocateUninitializedArray<byte>(InitialBytes, pinned: true);
-        return released;
-    }
-
-    /// <summary>
-    /// Whether so many bulk strings can fit into the reply. Where they cannot, it overflows at once, before anything is
-    /// spent on it: clients may ask for counts without bounds.
+    /// Whether that many bulk strings can fit into the reply. Where they cannot, it overflows at once, before anything is
+    /// spent on it: clients may request any count.
     /// </summary>
     public bool FitsOrOverflows(long bulks)
     {
-        if (bulks <= (_bytesMax - _length) / BulkBytesMin) return true;
-        Overflowed = true;
-        _length = 0;
+        if (bulks <= (BytesMax - Length) / BulkBytesMin) return true;
+        Overflow();
         return false;
     }
 
     /// <summary>Takes back everything written after a length noted before.</summary>
-    public void Truncate(int length)
+    public void Truncate(long length)
     {
-        Debug.Assert(length <= _length, "A writer is cut back, not extended.");
-        _length = length;
+        Debug.Assert(length <= Length, "A writer is cut back, not extended.");
+        if (length >= _chain.Bytes)
+        {
+            _length = (int)(length - _chain.Bytes);
+            return;
+        }
+
+        _length = 0;
+        _chain.Truncate(length);
+    }
+
+    /// <summary>What was written from a position on, in one piece; what reaches into the chain is copied for that.</summary>
+    public ReadOnlySpan<byte> WrittenFrom(long position)
+    {
+        if (position >= _chain.Bytes) return _buffer.AsSpan((int)(position - _chain.Bytes).._length);
+        byte[] copy = GC.AllocateUninitializedArray<byte>(checked((int)(Length - position)));
+        CopyFrom(position, copy);
+        return copy;
+    }
+
+    /// <summary>Whether what was written at a position is an error.</summary>
+    public bool StartsWithError(long position)
+    {
+        if (position >= Length) return false;
+        Span<byte> marker = stackalloc byte[1];
+        CopyFrom(position, marker);
+        return marker[0] == '-';
+    }
+
+    /// <summary>Copies what was written from a position on, to the destination's end.</summary>
+    public void CopyFrom(long position, Span<byte> destination)
+    {
+        int chained = (int)Math.Clamp(_chain.Bytes - position, 0, destination.Length);
+        if (chained > 0) _chain.CopyFrom(position, destination[..chained]);
+        if (chained == destination.Length) return;
+        _buffer.AsSpan((int)Math.Max(0, position - _chain.Bytes), destination.Length - chained).CopyTo(destination[chained..]);
     }
 
     /// <summary>+OK</summary>
@@ -118,6 +179,7 @@ public sealed class ReplyWriter
     public void Error(ReadOnlySpan<byte> text)
     {
         Errors++;
+        Events |= ReplyEvents.Error;
         int codeEnd = text.IndexOfAny(" \r\n"u8);
         LastErrorCode = CodeName(codeEnd < 0 ? text : text[..codeEnd]);
         if (!Line((byte)'-', text)) return;
@@ -145,7 +207,7 @@ public sealed class ReplyWriter
         int length = value.Length;
         if (length > ShortBulkBytesMax || _buffer.Length - _length < length + ShortBulkFrameBytes)
         {
-            value.CopyTo(BulkSpan(length));
+            LongBulk(value);
             return;
         }
 
@@ -157,10 +219,11 @@ public sealed class ReplyWriter
         _length += head + length + 2;
     }
 
-    /// <summary>A bulk string that the caller fills in at once: what it must write is given back.</summary>
+    /// <summary>A bulk string that the caller fills in at once. Long ones are better written by <see cref="Bulk(ReadOnlySpan{byte})"/>.</summary>
+    /// <returns>Where its bytes are to be written.</returns>
     public Span<byte> BulkSpan(int length)
     {
-        if (!EnsureRoom(length + 32L)) return new byte[length];
+        if (!EnsureRoom((long)length + BulkFrameBytesMax)) return new byte[length];
         Number((byte)'$', length);
         Span<byte> value = _buffer.AsSpan(_length, length);
         _buffer[_length + length] = (byte)'\r';
@@ -172,8 +235,21 @@ public sealed class ReplyWriter
     /// <summary>A bulk string of Latin-1 text.</summary>
     public void Bulk(string value)
     {
-        Span<byte> destination = BulkSpan(value.Length);
-        Encoding.Latin1.GetBytes(value, destination);
+        if (value.Length < ChainedBulkBytesMin)
+        {
+            Encoding.Latin1.GetBytes(value, BulkSpan(value.Length));
+            return;
+        }
+
+        Number((byte)'$', value.Length);
+        for (int at = 0; at < value.Length; at += ChainedBulkBytesMin)
+        {
+            int length = Math.Min(ChainedBulkBytesMin, value.Length - at);
+            if (!EnsureRoom(length)) return;
+            _length += Encoding.Latin1.GetBytes(value.AsSpan(at, length), _buffer.AsSpan(_length));
+        }
+
+        Raw("\r\n"u8);
     }
 
     /// <summary>A bulk string of an integer's digits.</summary>
@@ -198,7 +274,7 @@ public sealed class ReplyWriter
         else Raw("*-1\r\n"u8);
     }
 
-    /// <summary>An array of so many replies, which follow.</summary>
+    /// <summary>The header of an array of <paramref name="count"/> replies.</summary>
     public void Array(int count) => Number((byte)'*', count);
 
     /// <summary>A map of so many pairs, which follow; RESP2 has a flat array.</summary>
@@ -239,7 +315,6 @@ public sealed class ReplyWriter
             return;
         }
 
-        if (!EnsureRoom(text.Length + 40L)) return;
         Number((byte)'=', text.Length + 4);
         Raw(format);
         Raw(":"u8);
@@ -248,27 +323,71 @@ public sealed class ReplyWriter
     }
 
     /// <summary>
-    /// Puts what was written after <paramref name="end"/> in front of what was written between <paramref name="start"/> and
-    /// there: the head of an array whose length is known once its elements are written. Copies the head twice and moves the rest.
+    /// Moves what was written after <paramref name="end"/> in front of what was written between <paramref name="start"/> and
+    /// <paramref name="end"/>: the head of an array whose length is known once its elements are written. Within the buffer the
+    /// elements are moved; in the chain the head becomes a chunk of its own.
     /// </summary>
-    public void MoveToFront(int start, int end)
+    public void MoveToFront(long start, long end)
     {
         if (Overflowed) return;
-        int headBytes = _length - end;
+        var headBytes = (int)(Length - end);
         Span<byte> head = stackalloc byte[HeadBytesMax];
         head = head[..headBytes];
-        _buffer.AsSpan(end, headBytes).CopyTo(head);
-        _buffer.AsSpan(start, end - start).CopyTo(_buffer.AsSpan(start + headBytes));
-        head.CopyTo(_buffer.AsSpan(start));
+        CopyFrom(end, head);
+        if (start < _chain.Bytes)
+        {
+            Truncate(end);
+            if (!_chain.TryInsert(start, head)) Overflow();
+            return;
+        }
+
+        var at = (int)(start - _chain.Bytes);
+        _buffer.AsSpan(at, (int)(end - start)).CopyTo(_buffer.AsSpan(at + headBytes));
+        head.CopyTo(_buffer.AsSpan(at));
     }
 
     /// <summary>Bytes that are protocol already.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public void Raw(ReadOnlySpan<byte> bytes)
     {
-        if (bytes.Length > _buffer.Length - _length && !EnsureRoom(bytes.Length)) return;
+        if (bytes.Length > _buffer.Length - _length)
+        {
+            LongRaw(bytes);
+            return;
+        }
+
         bytes.CopyTo(_buffer.AsSpan(_length));
         _length += bytes.Length;
+    }
+
+    // What is large and does not fit goes to the chain directly, behind what the buffer holds.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private void LongRaw(ReadOnlySpan<byte> bytes)
+    {
+        if (FitsBuffer(bytes.Length) || bytes.Length < ChainedBulkBytesMin)
+        {
+            if (!EnsureRoom(bytes.Length)) return;
+            bytes.CopyTo(_buffer.AsSpan(_length));
+            _length += bytes.Length;
+            return;
+        }
+
+        if (Overflowed || bytes.Length > BytesMax - Length) Overflow();
+        else if (TrySpill() && !_chain.TryAppend(bytes)) Overflow();
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private void LongBulk(ReadOnlySpan<byte> value)
+    {
+        if (FitsBuffer((long)value.Length + BulkFrameBytesMax) || value.Length < ChainedBulkBytesMin)
+        {
+            value.CopyTo(BulkSpan(value.Length));
+            return;
+        }
+
+        Number((byte)'$', value.Length);
+        LongRaw(value);
+        Raw("\r\n"u8);
     }
 
     private bool Line(byte type, ReadOnlySpan<byte> text)
@@ -359,22 +478,52 @@ public sealed class ReplyWriter
         return Grow(bytes);
     }
 
+    // Whether the buffer has the room, or may grow to have it.
+    private bool FitsBuffer(long bytes) => _buffer.Length - _length >= bytes || (!IsChained && _length + bytes <= ContiguousBytesMax);
+
     [MethodImpl(MethodImplOptions.NoInlining)]
     private bool Grow(long bytes)
     {
-        long needed = _length + bytes;
-        if (Overflowed || needed > _bytesMax)
+        if (Overflowed || bytes > BytesMax - Length)
         {
-            Overflowed = true;
-            _length = 0;
+            Overflow();
             return bytes <= _buffer.Length;
         }
 
-        long doubled = Math.Min(_buffer.Length * 2L, _bytesMax);
-        byte[] larger = GC.AllocateUninitializedArray<byte>((int)Math.Max(needed, doubled), pinned: true);
-        _buffer.AsSpan(0, _length).CopyTo(larger);
-        _buffer = larger;
+        if (FitsBuffer(bytes))
+        {
+            long doubled = Math.Min(Math.Min(_buffer.Length * 2L, BytesMax), ContiguousBytesMax);
+            byte[] larger = GC.AllocateUninitializedArray<byte>((int)Math.Max(_length + bytes, doubled), pinned: true);
+            _buffer.AsSpan(0, _length).CopyTo(larger);
+            _buffer = larger;
+            return true;
+        }
+
+        if (!TrySpill()) return bytes <= _buffer.Length;
+        if (_buffer.Length < bytes) _buffer = GC.AllocateUninitializedArray<byte>((int)bytes, pinned: true);
         return true;
+    }
+
+    // Moves what the buffer holds to the chain.
+    private bool TrySpill()
+    {
+        Events |= ReplyEvents.Large;
+        if (_chain.TryAppend(_buffer.AsSpan(0, _length)))
+        {
+            _length = 0;
+            return true;
+        }
+
+        Overflow();
+        return false;
+    }
+
+    private void Overflow()
+    {
+        Events |= ReplyEvents.Large;
+        Overflowed = true;
+        _length = 0;
+        _chain.Clear();
     }
 
     private static string CodeName(ReadOnlySpan<byte> code)

@@ -18,7 +18,7 @@ public ref struct CommandCall
     private readonly ReadOnlySpan<ArgumentSlice> _arguments;
     private readonly ulong _firstKeyHash;
     private readonly long _start;
-    private readonly int _replyStart;
+    private readonly long _replyStart;
     private long _errorsCounted; // of the writer, up to what the handler replied
     private bool _wasExecuted;
 
@@ -77,10 +77,10 @@ public ref struct CommandCall
     public readonly bool WasExecuted => _wasExecuted;
 
     /// <summary>Whether the reply is an error.</summary>
-    public readonly bool RepliedError => Reply is [(byte)'-', ..];
+    public readonly bool RepliedError => Context.Reply.StartsWithError(_replyStart);
 
-    /// <summary>The reply so far, in the client's protocol; the next reply moves it.</summary>
-    public readonly ReadOnlySpan<byte> Reply => Context.Reply.Length < _replyStart ? [] : Context.Reply.Written[_replyStart..];
+    /// <summary>The reply so far, in the client's protocol; the next reply moves it. One of more than a MiB is copied.</summary>
+    public readonly ReadOnlySpan<byte> Reply => Context.Reply.Length < _replyStart ? [] : Context.Reply.WrittenFrom(_replyStart);
 
     /// <summary>The first exception of the handler itself.</summary>
     internal Exception? Fault { readonly get; private set; }

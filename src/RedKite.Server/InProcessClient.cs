@@ -1,7 +1,9 @@
 using System.Buffers;
 using System.Globalization;
 using System.Text;
+using RedKite.Protocol;
 using RedKite.Server.Execution;
+using RedKite.Server.Execution.Blocking;
 using RedKite.Server.Loops;
 using RedKite.Server.Model;
 
@@ -10,9 +12,9 @@ namespace RedKite.Server;
 /// <summary>
 /// A client in the server's own process: it executes commands on the calling thread, without a socket, with a selected
 /// database of its own. From any thread, one call at a time (further callers wait). Once the server has stopped, calls
-/// throw <see cref="ObjectDisposedException"/>.
+/// throw <see cref="ObjectDisposedException"/>; so do those after <see cref="Dispose"/>, which leaves nothing of the client behind.
 /// </summary>
-public sealed class InProcessClient
+public sealed class InProcessClient : IDisposable
 {
     // A test's clock and the server's end are looked at so often.
     private const int SleepMsMax = 100;
@@ -70,8 +72,8 @@ public sealed class InProcessClient
     }
 
     /// <summary>
-    /// Executes the whole requests of a buffer, in the protocol's form, and writes their replies as bytes. Nothing is
-    /// allocated. The request is read in place and may be changed (inline requests are unquoted).
+    /// Executes the whole requests of a buffer, in the protocol's form, and writes their replies as bytes, large ones in
+    /// pieces. Nothing is allocated. What else was delivered to the client follows the replies. The request is read in place and may be changed (inline requests are unquoted).
     /// </summary>
     /// <returns>How many bytes of the request were executed.</returns>
     public int Execute(Span<byte> request, IBufferWriter<byte> replies)
@@ -80,16 +82,19 @@ public sealed class InProcessClient
         {
             ObjectDisposedException.ThrowIf(_ended, _server);
             int consumed = 0;
-            bool waited;
+            bool goesOn;
             do
             {
-                _executor.ReadTime();
-                consumed += _executor.Run(_session, request[consumed..]);
-                waited = Wait();
-                replies.Write(_executor.Reply.Written);
-                _executor.Reply.Clear();
+                consumed += Run(request[consumed..], out goesOn);
+                WriteReplies(replies);
             }
-            while (waited);
+            while (goesOn);
+
+            while (_session.TryTakeDelivery(out Payload delivery))
+            {
+                replies.Write(delivery.Bytes);
+                delivery.Buffer.Release();
+            }
 
             return consumed;
         }
@@ -104,6 +109,14 @@ public sealed class InProcessClient
         return true;
     }
 
+    /// <summary>Ends the client: waits for a call that is under way.</summary>
+    public void Dispose()
+    {
+        End();
+        _server.Remove(this, _executor);
+        ReleaseDeliveries();
+    }
+
     /// <summary>The server ends: waits for a call that is under way; later ones throw.</summary>
     internal void End()
     {
@@ -114,7 +127,11 @@ public sealed class InProcessClient
     }
 
     /// <summary>Forgets the selected database and everything else that commands set for this client.</summary>
-    internal void Reset() => _session = NewSession();
+    internal void Reset()
+    {
+        ReleaseDeliveries();
+        _session = NewSession();
+    }
 
     private Session NewSession() => _server.Clients.Add(null, _server.Clock.NowMs, authenticated: true);
 
@@ -130,9 +147,17 @@ public sealed class InProcessClient
 
         _session.Waiter = null;
         waiter.Dispose();
+        if (!_ended && !waiter.DropsReply) WriteReplyOf(waiter);
+        waiter.ReleaseReply();
+        if (_ended) _executor.Reply.Clear();
         ObjectDisposedException.ThrowIf(_ended, _server);
-        if (!waiter.DropsReply) _executor.Reply.Raw(waiter.Reply ?? WaitingSessions.NothingCame(_session.Resp3));
         return true;
+    }
+
+    private void WriteReplyOf(Waiter waiter)
+    {
+        if (waiter.Reply is null) _executor.Reply.Raw(WaitingSessions.NothingCame(_session.Resp3));
+        foreach (Payload part in waiter.Reply ?? []) _executor.Reply.Raw(part.Bytes);
     }
 
     private void BeginRequest(int count)
@@ -144,14 +169,36 @@ public sealed class InProcessClient
 
     private void Append(FormattableString text) => Encoding.ASCII.GetBytes(text.ToString(CultureInfo.InvariantCulture), _request);
 
+    // Executes requests until one has waited or the replies have become large: then they are taken, and there may be more to do.
+    private int Run(Span<byte> request, out bool goesOn)
+    {
+        ReplyWriter reply = _executor.Reply;
+        reply.BytesMax = _server.MemoryBytesMax;
+        _executor.ReadTime();
+        int consumed = _executor.Run(_session, request);
+        goesOn = Wait() || reply.IsChained;
+        if (!reply.Overflowed) return consumed;
+        reply.Clear();
+        throw new InsufficientMemoryException("The reply is larger than the machine's memory.");
+    }
+
     private RedKiteReply Run()
     {
-        _executor.ReadTime();
-        byte[] request = _request.WrittenSpan.ToArray();
-        _executor.Run(_session, request);
-        Wait();
-        RedKiteReply reply = RedKiteReply.Parse(_executor.Reply.Written);
+        Run(_request.WrittenSpan.ToArray(), out _);
+        RedKiteReply reply = RedKiteReply.Parse(_executor.Reply);
         _executor.Reply.Clear();
         return reply;
+    }
+
+    private void WriteReplies(IBufferWriter<byte> replies)
+    {
+        foreach (ReplyChunk chunk in _executor.Reply.Chunks) replies.Write(chunk.Bytes);
+        replies.Write(_executor.Reply.Tail);
+        _executor.Reply.Clear();
+    }
+
+    private void ReleaseDeliveries()
+    {
+        while (_session.TryTakeDelivery(out Payload delivery)) delivery.Buffer.Release();
     }
 }

@@ -1,5 +1,7 @@
+using System.Diagnostics;
 using System.Globalization;
 using System.Text;
+using RedKite.Protocol;
 
 namespace RedKite.Server;
 
@@ -64,52 +66,78 @@ public sealed class RedKiteReply
     /// <inheritdoc/>
     public override string ToString() => Text ?? "(null)";
 
-    internal static RedKiteReply Parse(ReadOnlySpan<byte> reply)
+    /// <summary>Builds the first reply that a writer holds.</summary>
+    internal static RedKiteReply Parse(ReplyWriter written)
     {
-        // CLIENT REPLY OFF leaves nothing.
-        return reply.IsEmpty ? NullReply : Read(ref reply);
+        if (written.Length == 0) return NullReply; // CLIENT REPLY OFF leaves nothing
+        var source = new Source(written);
+        return Read(ref source);
     }
 
-    private static RedKiteReply Read(ref ReadOnlySpan<byte> rest)
+    private static RedKiteReply Read(scoped ref Source source)
     {
-        byte type = rest[0];
-        int end = rest.IndexOf("\r\n"u8);
-        ReadOnlySpan<byte> line = rest[1..end];
-        rest = rest[(end + 2)..];
-        switch (type)
+        ReplyElement element = source.Next();
+        if (element.Number < 0 && element.Marker != ':') return NullReply;
+        return element.Marker switch
         {
-            case (byte)'+':
-                return new RedKiteReply { Kind = ReplyKind.Status, Bytes = line.ToArray() };
-            case (byte)'-':
-                return new RedKiteReply { Kind = ReplyKind.Error, Bytes = line.ToArray() };
-            case (byte)':':
-                return new RedKiteReply { Kind = ReplyKind.Integer, Integer = Number(line) };
-            case (byte)'_':
-                return NullReply;
-            case (byte)'$' or (byte)'=':
-                return ReadBulk(type, Number(line), ref rest);
-            case (byte)'*' or (byte)'~' or (byte)'>' or (byte)'%':
-                return ReadItems(type == '%' ? Number(line) * 2 : Number(line), ref rest);
-            default:
-                return new RedKiteReply { Kind = ReplyKind.Text, Bytes = line.ToArray() };
+            (byte)'+' => new RedKiteReply { Kind = ReplyKind.Status, Bytes = element.Bytes.ToArray() },
+            (byte)'-' => new RedKiteReply { Kind = ReplyKind.Error, Bytes = element.Bytes.ToArray() },
+            (byte)':' => new RedKiteReply { Kind = ReplyKind.Integer, Integer = element.Number },
+            (byte)'$' or (byte)'=' => ReadString(element, ref source),
+            _ => element.IsAggregate ? ReadItems(element.Number, ref source) : new RedKiteReply { Kind = ReplyKind.Text, Bytes = element.Bytes.ToArray() },
+        };
+    }
+
+    private static RedKiteReply ReadString(scoped ReplyElement element, scoped ref Source source)
+    {
+        const int FormatBytes = 4; // of a verbatim string: "txt:"
+        byte[] bytes = new byte[element.Number];
+        int at = 0;
+        while (true)
+        {
+            element.Bytes.CopyTo(bytes.AsSpan(at));
+            at += element.Bytes.Length;
+            if (element.IsWhole) break;
+            element = source.Next();
         }
+
+        return new RedKiteReply { Kind = ReplyKind.Text, Bytes = element.Marker == '=' ? bytes.AsMemory(FormatBytes) : bytes };
     }
 
-    private static RedKiteReply ReadBulk(byte type, long length, ref ReadOnlySpan<byte> rest)
+    private static RedKiteReply ReadItems(long count, scoped ref Source source)
     {
-        if (length < 0) return NullReply;
-        ReadOnlySpan<byte> bytes = rest[(type == '=' ? 4 : 0)..(int)length];
-        rest = rest[((int)length + 2)..];
-        return new RedKiteReply { Kind = ReplyKind.Text, Bytes = bytes.ToArray() };
-    }
-
-    private static RedKiteReply ReadItems(long count, ref ReadOnlySpan<byte> rest)
-    {
-        if (count < 0) return NullReply;
         var items = new RedKiteReply[count];
-        for (int i = 0; i < items.Length; i++) items[i] = Read(ref rest);
+        for (int i = 0; i < items.Length; i++) items[i] = Read(ref source);
         return new RedKiteReply { Kind = ReplyKind.Array, Items = items };
     }
 
-    private static long Number(ReadOnlySpan<byte> text) => long.Parse(text, CultureInfo.InvariantCulture);
+    // The writer's chunks one after the other, and its tail.
+    private ref struct Source
+    {
+        private readonly ReplyWriter _written;
+        private ReplyReader _reader;
+        private ReadOnlySpan<byte> _input;
+        private int _at;
+        private int _nextChunk;
+
+        internal Source(ReplyWriter written) => _written = written;
+
+        internal ReplyElement Next()
+        {
+            ReplyElement element;
+            while (!_reader.TryRead(_input, ref _at, out element)) Continue();
+            Debug.Assert(element.Problem is null, "The server writes RESP.");
+            return element;
+        }
+
+        // A header line may be cut by the end of a chunk: what is left of it stands before the next chunk then.
+        private void Continue()
+        {
+            ReadOnlySpan<byte> left = _input[_at..];
+            ReadOnlySpan<byte> next = _nextChunk < _written.Chunks.Length ? _written.Chunks[_nextChunk].Bytes : _written.Tail;
+            _nextChunk++;
+            _input = left.IsEmpty ? next : (byte[])[.. left, .. next];
+            _at = 0;
+        }
+    }
 }

@@ -1,6 +1,8 @@
 using System.Collections.Concurrent;
 using System.Diagnostics;
 using RedKite.Net;
+using RedKite.Net.Interop;
+using RedKite.Protocol;
 using RedKite.Server.Commands;
 using RedKite.Server.Config;
 using RedKite.Server.Execution;
@@ -22,6 +24,9 @@ public sealed class RedKiteServer : IAsyncDisposable
     // With one loop there is nobody to share with but callers in the process: one stripe, and the best locality.
     private const int StripesWithSeveralLoops = 64;
 
+    // Of callers without a client of their own, as many as can work at a time keep one for the next call.
+    private static readonly int IdleClientsMax = 2 * Environment.ProcessorCount;
+
     private static readonly double NsPerTick = 1e9 / Stopwatch.Frequency;
 
     private readonly List<EventLoop> _loops = [];
@@ -30,10 +35,12 @@ public sealed class RedKiteServer : IAsyncDisposable
     private readonly ClientLimit _clientLimit;
     private readonly List<CommandExecutor> _executors = [];
     private readonly List<InProcessClient> _clients = [];
-    private readonly ConcurrentBag<InProcessClient> _idleClients = [];
+    private readonly ConcurrentQueue<InProcessClient> _idleClients = new();
+    private readonly ExecutorMetrics _pastMetrics; // of in-process clients that are gone
     private readonly TaskCompletionSource _stopped = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private long _quietCheckedMs;
     private long _loopMicrosecondsSeen;
+    private int _idleClientCount;
     private int _stopping;
 
     internal RedKiteServer(Configuration configuration, TimeProvider timeProvider, Action<string>? log, IReadOnlyList<Behavior>? behaviors = null)
@@ -47,6 +54,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         Log = new ServerLog(Settings, log);
         _clientLimit = new ClientLimit(Settings, Log);
         Commands = new CommandTable(CommandFamilies.All);
+        _pastMetrics = new ExecutorMetrics(Commands.All.Count);
         foreach (RenamedCommand renamed in configuration.RenamedCommands)
         {
             if (!Commands.Rename(renamed.Name, renamed.NewName)) throw new ConfigException($"{renamed.Where}: rename-command '{renamed.Name}': there is no such command, or the new name is taken");
@@ -124,12 +132,24 @@ public sealed class RedKiteServer : IAsyncDisposable
 
     internal IReadOnlyList<SessionLoop> SessionLoops => _sessionLoops;
 
-    /// <summary>Everything that executes commands; a copy.</summary>
-    internal CommandExecutor[] Executors
+    /// <summary>Native memory of replies on their way.</summary>
+    internal BufferPool Buffers { get; } = new();
+
+    /// <summary>The largest reply: as large as the machine's memory. More could never be delivered.</summary>
+    internal long MemoryBytesMax { get; } = GC.GetGCMemoryInfo().TotalAvailableMemoryBytes;
+
+    /// <summary>
+    /// The most that is built of replies to a connection's commands before they are sent: beyond, the client's output limit
+    /// would close it anyway. The command's own reply may follow up to a full buffer of earlier ones.
+    /// </summary>
+    internal long ReplyBytesMax { get; private set; }
+
+    /// <summary>What everything that executes or executed commands has counted; a copy of the list.</summary>
+    internal ExecutorMetrics[] ExecutorMetrics
     {
         get
         {
-            lock (_executors) return [.. _executors];
+            lock (_executors) return [.. _executors.Select(executor => executor.Metrics), _pastMetrics];
         }
     }
 
@@ -151,7 +171,10 @@ public sealed class RedKiteServer : IAsyncDisposable
         return Task.FromResult(server);
     }
 
-    /// <summary>A client in this process: its own selected database and state, no socket. From any thread, one call at a time.</summary>
+    /// <summary>
+    /// A client in this process: its own selected database and state, no socket. From any thread, one call at a time. To be
+    /// disposed when it is no longer used.
+    /// </summary>
     public InProcessClient CreateClient()
     {
         var client = new InProcessClient(this);
@@ -167,11 +190,22 @@ public sealed class RedKiteServer : IAsyncDisposable
     /// <summary>Executes one command in this process, in database 0. From any thread.</summary>
     public RedKiteReply Execute(params ReadOnlySpan<string> arguments)
     {
-        if (!_idleClients.TryTake(out InProcessClient? client)) client = CreateClient();
-        RedKiteReply reply = client.Execute(arguments);
-        client.Reset();
-        _idleClients.Add(client);
-        return reply;
+        if (_idleClients.TryDequeue(out InProcessClient? client)) Interlocked.Decrement(ref _idleClientCount);
+        else client = CreateClient();
+        bool isKept = false;
+        try
+        {
+            RedKiteReply reply = client.Execute(arguments);
+            client.Reset();
+            isKept = Interlocked.Increment(ref _idleClientCount) <= IdleClientsMax;
+            if (isKept) _idleClients.Enqueue(client);
+            else Interlocked.Decrement(ref _idleClientCount);
+            return reply;
+        }
+        finally
+        {
+            if (!isKept) client.Dispose();
+        }
     }
 
     /// <summary>Stops the server: no new connections, the loops end, the memory is freed.</summary>
@@ -205,7 +239,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         Stats.StartupBytes = Keyspace.UsedBytes;
         for (int i = 0; i < LoopCount; i++)
         {
-            var loop = new EventLoop($"loop-{i}", UsesSockets) { Chooser = LeastLoaded, Crashed = Crashed };
+            var loop = new EventLoop($"loop-{i}", UsesSockets, Buffers) { Chooser = LeastLoaded, Crashed = Crashed };
             var sessions = new SessionLoop(this, loop, i, LoopCount);
             loop.Handler = sessions;
             _loops.Add(loop);
@@ -237,6 +271,25 @@ public sealed class RedKiteServer : IAsyncDisposable
         return executor;
     }
 
+    /// <summary>An in-process client is gone. What it has counted stays.</summary>
+    internal void Remove(InProcessClient client, CommandExecutor executor)
+    {
+        lock (_executors)
+        {
+            if (_executors.Remove(executor)) _pastMetrics.Add(executor.Metrics);
+        }
+
+        lock (_clients) _clients.Remove(client);
+    }
+
+    /// <summary>A client has more output waiting than its class may have.</summary>
+    internal void CloseOverLimit(Session session, Connection connection)
+    {
+        Interlocked.Increment(ref Stats.OutputBufferDisconnections);
+        Log.Warning($"Client id={session.Id} addr={connection.RemoteAddress} closed for overcoming of output buffer limits.");
+        connection.Close();
+    }
+
     /// <summary>CLIENT UNPAUSE, or a pause that was cut short.</summary>
     internal void EndPause()
     {
@@ -265,7 +318,7 @@ public sealed class RedKiteServer : IAsyncDisposable
     /// <summary>CONFIG RESETSTAT.</summary>
     internal void ResetStatistics()
     {
-        foreach (CommandExecutor executor in Executors) executor.Metrics.Reset();
+        foreach (ExecutorMetrics metrics in ExecutorMetrics) metrics.Reset();
         Stats.Reset(ServerTotals.Of(this), Keyspace.ExpiredKeys, Keyspace.ExpiredFields);
     }
 
@@ -295,6 +348,11 @@ public sealed class RedKiteServer : IAsyncDisposable
         });
         Apply("latency-monitor-threshold", () => LatencyMonitor.SetThreshold(Settings.LatencyMonitorThresholdMs));
         Apply("slowlog-max-len", () => SlowLog.MaxLength = Settings.SlowLogMaxLength);
+        Apply("client-output-buffer-limit", () =>
+        {
+            ulong hardBytes = Settings.NormalClientLimit.HardBytes;
+            ReplyBytesMax = hardBytes == 0 || hardBytes > (ulong)MemoryBytesMax ? MemoryBytesMax : (long)hardBytes + ReplyWriter.ContiguousBytesMax;
+        });
         Apply("latency-tracking", () => TracksLatency = Settings.LatencyTracking);
         Apply("maxmemory-policy", () => CountsFrequency = Settings.MaxMemoryPolicy is MaxMemoryPolicy.AllKeysLfu or MaxMemoryPolicy.VolatileLfu);
 
@@ -358,6 +416,7 @@ public sealed class RedKiteServer : IAsyncDisposable
             Keyspace.Dispose();
         }
 
+        Buffers.Dispose();
         _stopped.TrySetResult();
     }
 

@@ -117,14 +117,48 @@ public sealed class RobustnessTests
         watcher.Run($"SET big {new string('v', valueBytes)}").IsOk();
         long usedBefore = Info(watcher, "used_memory"), residentBefore = server.ResidentBytes;
 
+        // One reply: of many, most would not be executed before the others are read.
         RespConnection greedy = server.Connect();
-        for (int i = 0; i < requests; i++) greedy.SendCommand("GET big");
+        greedy.SendCommand("MGET" + string.Concat(Enumerable.Repeat(" big", requests)));
         Eventually(() => Info(watcher, "used_memory") > usedBefore + (long)requests * valueBytes / 2, "unread replies are counted");
         greedy.Reset();
 
         Eventually(() => Info(watcher, "used_memory") < usedBefore + (8 * Megabyte), "used_memory is back");
         Eventually(() => server.ResidentBytes < residentBefore + (long)requests * valueBytes / 2, "resident memory is back");
         Eventually(() => Info(watcher, "connected_clients") == 1, "the connection is gone");
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void Memory_stays_bounded_for_a_client_that_does_not_read(string transport)
+    {
+        const int allowedBytes = 40 * Megabyte;
+        using ServerProcess server = Start(transport, "--requirepass", "secret");
+        using RespConnection watcher = server.Connect();
+        watcher.Run("AUTH secret").IsOk();
+        watcher.Run($"SET big {new string('v', Megabyte)}").IsOk();
+        watcher.Run("GET big");
+        long residentBefore = server.ResidentBytes;
+
+        // Before login, 10 MiB of requests with an error for each.
+        using RespConnection stranger = server.Connect();
+        Thread errors = new(() => stranger.Send(string.Concat(Enumerable.Repeat("PING\r\n", 1_700_000)))) { IsBackground = true };
+        errors.Start();
+        Eventually(() => Info(watcher, "suspended_clients") == 1, "the stranger is suspended");
+
+        // And values, of which the client wants none.
+        using RespConnection greedy = server.Connect();
+        greedy.Run("AUTH secret").IsOk();
+        Thread values = new(() => greedy.Send(string.Concat(Enumerable.Repeat("GET big\r\n", 500)))) { IsBackground = true };
+        values.Start();
+        Eventually(() => Info(watcher, "suspended_clients") == 2, "both are suspended");
+        Thread.Sleep(200);
+        Assert.InRange(server.ResidentBytes - residentBefore, long.MinValue, allowedBytes);
+
+        for (int i = 0; i < 500; i++) Assert.Equal(Megabyte, greedy.Read().Payload!.Length);
+        stranger.Reset();
+        Eventually(() => Info(watcher, "suspended_clients") == 0, "nobody is suspended");
+        Assert.InRange(server.ResidentBytes - residentBefore, long.MinValue, allowedBytes);
     }
 
     [Theory]

@@ -1,6 +1,6 @@
 using System.Diagnostics;
 using RedKite.Server;
-using RedKite.Server.Execution;
+using RedKite.Server.Metrics;
 using RedKite.Testing;
 
 namespace RedKite.Fuzz.Tests;
@@ -71,8 +71,8 @@ internal sealed class FuzzedServer : IAsyncDisposable
     /// <summary>Asserts that every command of the grammar reached its handler: a fuzzer that misses some proves little.</summary>
     internal void AssertEveryCommandWasReached()
     {
-        CommandExecutor[] executors = Server.Executors;
-        string[] missed = [.. Grammar.Commands.Where(command => executors.All(executor => executor.Metrics.Of(command.Index).Calls == 0)).Select(command => command.FullName)];
+        ExecutorMetrics[] executors = Server.ExecutorMetrics;
+        string[] missed = [.. Grammar.Commands.Where(command => executors.All(metrics => metrics.Peek(command.Index) is not { Calls: > 0 })).Select(command => command.FullName)];
         if (missed.Length > 0) throw new FuzzFailureException($"Never executed: {string.Join(", ", missed)}.");
     }
 

@@ -1,3 +1,5 @@
+using RedKite.Net.Interop;
+
 namespace RedKite.Net.Tests;
 
 /// <summary>
@@ -13,6 +15,7 @@ internal sealed class EchoHandler : IConnectionHandler
     internal int TickCount;
     internal int PausedCount;
     internal long OutputWaitsBytesMax;
+    internal int DrainedCount;
 
     /// <summary>Bytes that every connection receives first.</summary>
     internal byte[] Greeting { get; init; } = [];
@@ -56,7 +59,11 @@ internal sealed class EchoHandler : IConnectionHandler
 
     public long BytesExpected(Connection connection) => RequestBytes;
 
-    public void OutputWaits(Connection connection) => OutputWaitsBytesMax = Math.Max(OutputWaitsBytesMax, connection.OutputBytes);
+    public void OnOutputBuffered(Connection connection) => OutputWaitsBytesMax = Math.Max(OutputWaitsBytesMax, connection.OutputBytes);
+
+    public void OnOutputDrained(Connection connection) => Interlocked.Increment(ref DrainedCount);
+
+    public void Deliver(Connection connection, SharedBuffer buffer, int start, int length) => connection.Queue(buffer, start, length);
 
     public void Closed(Connection connection)
     {

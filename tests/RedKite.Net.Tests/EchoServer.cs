@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using System.Net;
 using System.Net.Sockets;
+using RedKite.Net.Interop;
 
 namespace RedKite.Net.Tests;
 
@@ -10,14 +11,15 @@ internal sealed class EchoServer : IDisposable
     /// <summary>The time after which an expected event counts as missing, even on a busy machine.</summary>
     internal const int PatienceMs = 60_000;
 
-    private readonly ListeningSocket _listener = ListeningSocket.Tcp(IPAddress.Loopback, 0, 511);
+    private readonly ListeningSocket _listener;
 
-    internal EchoServer(string transport, EchoHandler handler, int loops = 1)
+    internal EchoServer(string transport, EchoHandler handler, int loops = 1, Func<ByteLayer>? newLayer = null)
     {
+        _listener = ListeningSocket.Tcp(IPAddress.Loopback, 0, 511, newLayer);
         Handler = handler;
         for (int i = 0; i < loops; i++)
         {
-            var loop = new EventLoop($"echo-{i}", transport == "sockets");
+            var loop = new EventLoop($"echo-{i}", transport == "sockets", Pool);
             loop.Handler = i == 0 ? handler : new EchoHandler();
             loop.Chooser = () => Loops.MinBy(candidate => candidate.ConnectionCount)!;
             Loops.Add(loop);
@@ -31,6 +33,8 @@ internal sealed class EchoServer : IDisposable
 
     internal List<EventLoop> Loops { get; } = [];
 
+    internal BufferPool Pool { get; } = new();
+
     internal int Port => _listener.Port;
 
     internal Socket Connect(int receiveBufferBytes = 0)
@@ -39,6 +43,25 @@ internal sealed class EchoServer : IDisposable
         if (receiveBufferBytes > 0) socket.ReceiveBufferSize = receiveBufferBytes;
         socket.Connect(IPAddress.Loopback, Port);
         return socket;
+    }
+
+    /// <summary>Sends a message to every connection, without a copy for each.</summary>
+    internal void Publish(byte[] message)
+    {
+        SharedBuffer buffer = Pool.Copy(message);
+        foreach (EventLoop loop in Loops)
+        {
+            RunOn(loop, () =>
+            {
+                foreach (Connection connection in loop.Connections)
+                {
+                    buffer.AddReference();
+                    loop.Post(connection, buffer, 0, message.Length);
+                }
+            });
+        }
+
+        buffer.Release();
     }
 
     /// <summary>Runs an action on a loop's thread and waits for it.</summary>

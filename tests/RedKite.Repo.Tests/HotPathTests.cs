@@ -13,6 +13,8 @@ public class HotPathTests
 
     private static readonly Regex ForbiddenCode = new(@"\bSystem\.Linq\b|\bSystem\.Threading\.Tasks\b|\basync\b|\bawait\b");
 
+    private static readonly Regex CollectionCall = new(@"\bGC\s*\.\s*Collect\s*\(");
+
     [Fact]
     public void Hot_paths_use_neither_linq_nor_tasks()
     {
@@ -28,6 +30,21 @@ public class HotPathTests
             .SelectMany(folder => Repository.Files(folder, ".csproj"))
             .SelectMany(path => UsingViolations(path, Repository.Read(path))));
     }
+
+    // A collection would stop every loop, and a host's other work with them. What is large is native memory.
+    [Fact]
+    public void No_source_forces_a_garbage_collection()
+    {
+        Repository.AssertNone(Repository.Files("src", ".cs")
+            .Where(path => CollectionCall.IsMatch(CSharpText.CodeOnly(Repository.Read(path))))
+            .Select(path => $"{path}: forces a garbage collection"));
+    }
+
+    [Theory]
+    [InlineData("GC.Collect(2);", true)]
+    [InlineData("GC . Collect ();", true)]
+    [InlineData("GC.CollectionCount(2); // GC.Collect()", false)]
+    public void A_forced_collection_is_found(string source, bool isFound) => Assert.Equal(isFound, CollectionCall.IsMatch(CSharpText.CodeOnly(source)));
 
     [Theory]
     [InlineData("using System.Linq;", 1)]

@@ -8,7 +8,7 @@ public class ProjectTests
     private static readonly Dictionary<string, string[]> AllowedReferences = new()
     {
         ["RedKite.Host"] = ["RedKite.Bench", "RedKite.Dashboard", "RedKite.Hosting", "RedKite.Scripting", "RedKite.Server"],
-        ["RedKite.Bench"] = ["RedKite.Net"],
+        ["RedKite.Bench"] = ["RedKite.Net", "RedKite.Protocol"],
         ["RedKite.Dashboard"] = ["RedKite.Server"],
         ["RedKite.Hosting"] = ["RedKite.Server"],
         ["RedKite.Scripting"] = ["RedKite.Server"],

@@ -1,5 +1,4 @@
-using System.Globalization;
-using System.Text;
+using RedKite.Protocol;
 
 namespace RedKite.Testing;
 
@@ -13,6 +12,7 @@ public sealed class RespReader(Func<byte[], int, int> receive)
     private const int DepthMax = 64;
 
     private byte[] _buffer = new byte[16 * 1024];
+    private ReplyReader _reader;
     private int _start;
     private int _at;
     private int _end;
@@ -26,6 +26,7 @@ public sealed class RespReader(Func<byte[], int, int> receive)
     public RespValue Read()
     {
         _start = _at;
+        _reader = default;
         try
         {
             return ReadValue(0);
@@ -47,73 +48,43 @@ public sealed class RespReader(Func<byte[], int, int> receive)
     private RespValue ReadValue(int depth)
     {
         if (depth > DepthMax) throw new FormatException("nested too deeply");
-        string line = ReadLine();
-        if (line.Length == 0) throw new FormatException("empty header");
-        char marker = line[0];
-        switch (marker)
+        ReplyElement element = Next();
+        char marker = (char)element.Marker;
+        if (element.Number < 0 && marker != ':') return RespValue.Null(marker);
+        if (element.IsString) return ReadString(element);
+        if (!element.IsAggregate) return RespValue.Scalar(marker, element.Bytes.ToArray());
+        List<RespValue> items = ReadItems(element.Number, depth);
+
+        // Attributes precede the value that they describe and are part of it.
+        return marker == '|' ? RespValue.Aggregate(marker, [RespValue.Aggregate(marker, items), ReadValue(depth + 1)]) : RespValue.Aggregate(marker, items);
+    }
+
+    private RespValue ReadString(ReplyElement element)
+    {
+        char marker = (char)element.Marker;
+        using MemoryStream payload = new();
+        payload.Write(element.Bytes);
+        while (!element.IsWhole)
         {
-            case '+' or '-':
-                return RespValue.Scalar(marker, Encoding.Latin1.GetBytes(line[1..]));
-            case ':':
-                Length(line, long.MinValue);
-                return RespValue.Scalar(marker, Encoding.Latin1.GetBytes(line[1..]));
-            case ',' or '(' or '#':
-                if (marker == '#' && line is not ("#t" or "#f")) throw new FormatException("bad boolean");
-                return RespValue.Scalar(marker, Encoding.Latin1.GetBytes(line[1..]));
-            case '_':
-                if (line != "_") throw new FormatException("bad null");
-                return RespValue.Null('_');
-            case '$' or '=' or '!':
-                return ReadBulk(marker, Length(line, marker == '$' ? -1 : 0));
-            case '*' or '%' or '~' or '>':
-                return ReadAggregate(marker, Length(line, marker == '*' ? -1 : 0), depth);
-            case '|':
-                // Attributes precede the value that they describe and are part of it.
-                RespValue attributes = ReadAggregate(marker, Length(line, 0), depth);
-                return RespValue.Aggregate(marker, [attributes, ReadValue(depth + 1)]);
-            default:
-                throw new FormatException($"unknown marker {CommandLine.Format([(byte)marker])}");
+            element = Next();
+            payload.Write(element.Bytes);
         }
+
+        return RespValue.Scalar(marker, payload.ToArray());
     }
 
-    private RespValue ReadBulk(char marker, long length)
+    private List<RespValue> ReadItems(long count, int depth)
     {
-        if (length < 0) return RespValue.Null(marker);
-        while (_end - _at < length + 2) Fill();
-        byte[] payload = _buffer.AsSpan(_at, (int)length).ToArray();
-        if (_buffer[_at + length] != '\r' || _buffer[_at + length + 1] != '\n') throw new FormatException("no CRLF after a bulk string");
-        _at += (int)length + 2;
-        return RespValue.Scalar(marker, payload);
-    }
-
-    private RespValue ReadAggregate(char marker, long count, int depth)
-    {
-        if (count < 0) return RespValue.Null(marker);
-        if (marker is '%' or '|') count *= 2;
         List<RespValue> items = new((int)Math.Min(count, 1024));
         for (long i = 0; i < count; i++) items.Add(ReadValue(depth + 1));
-        return RespValue.Aggregate(marker, items);
+        return items;
     }
 
-    private string ReadLine()
+    private ReplyElement Next()
     {
-        int searched = 0;
-        while (true)
-        {
-            int feed = _buffer.AsSpan(_at + searched, _end - _at - searched).IndexOf((byte)'\n');
-            if (feed >= 0)
-            {
-                int length = searched + feed;
-                if (length == 0 || _buffer[_at + length - 1] != '\r') throw new FormatException("LF without CR");
-                string line = Encoding.Latin1.GetString(_buffer, _at, length - 1);
-                if (line.Contains('\r', StringComparison.Ordinal)) throw new FormatException("CR inside a line");
-                _at += length + 1;
-                return line;
-            }
-
-            searched = _end - _at;
-            Fill();
-        }
+        ReplyElement element;
+        while (!_reader.TryRead(_buffer.AsSpan(0, _end), ref _at, out element)) Fill();
+        return element.Problem is null ? element : throw new FormatException(element.Problem);
     }
 
     private void Fill()
@@ -130,13 +101,6 @@ public sealed class RespReader(Func<byte[], int, int> receive)
         int count = receive(_buffer, _end);
         if (count <= 0) throw new EndOfRepliesException(isTimeout: count < 0);
         _end += count;
-    }
-
-    private static long Length(string line, long minimum)
-    {
-        if (!long.TryParse(line.AsSpan(1), NumberStyles.AllowLeadingSign, CultureInfo.InvariantCulture, out long length) || length < minimum)
-            throw new FormatException($"bad length or integer {line}");
-        return length;
     }
 
     private sealed class EndOfRepliesException(bool isTimeout) : Exception

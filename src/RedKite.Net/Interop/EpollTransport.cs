@@ -21,6 +21,7 @@ internal sealed unsafe class EpollTransport : Transport
     private const int TcpKeepCount = 6;
     private const int AddressBytesMax = 128;
     private const int AcceptsPerWake = 64;
+    private const int PiecesPerSend = 16; // 4 MiB of chunks, more than a socket takes
     private const int ClockMonotonic = 1;
 
     private readonly int _epoll;
@@ -47,9 +48,10 @@ internal sealed unsafe class EpollTransport : Transport
 
     internal override void Listen(ListeningSocket listener)
     {
+        if (!listener.IsListening) return; // stopped before the loop heard of it
         listener.Socket.Blocking = false;
         var descriptor = (int)listener.Socket.Handle;
-        _listeners[descriptor] = listener; // in place of one that was closed and had the same number
+        _listeners[descriptor] = listener;
         LinuxCalls.EpollControl(_epoll, LinuxCalls.EpollAdd, descriptor, LinuxCalls.EpollIn);
     }
 
@@ -64,12 +66,12 @@ internal sealed unsafe class EpollTransport : Transport
         foreach ((int descriptor, ListeningSocket known) in _listeners)
         {
             if (known != listener) continue;
-
-            // A closed one's number may belong to a connection by now; closing has ended its epoll entry.
-            if (!listener.IsClosed) LinuxCalls.EpollControl(_epoll, LinuxCalls.EpollDelete, descriptor, 0);
+            LinuxCalls.EpollControl(_epoll, LinuxCalls.EpollDelete, descriptor, 0);
             _listeners.Remove(descriptor);
-            return;
+            break;
         }
+
+        listener.Dispose(); // here alone, so that its descriptor is never another file's while the loop knows it
     }
 
     internal override void ResumeAccepting()
@@ -95,7 +97,7 @@ internal sealed unsafe class EpollTransport : Transport
 
     internal override void Wait(EventLoop loop)
     {
-        int ready = LinuxCalls.EpollWait(_epoll, _events, EventsMax, _timerIsDue ? 0 : -1);
+        int ready = LinuxCalls.EpollWait(_epoll, _events, EventsMax, _timerIsDue || SkipsWait ? 0 : -1);
         loop.BeginCycle();
         if (_timerIsDue) loop.TimerFired();
         for (int i = 0; i < ready; i++)
@@ -180,6 +182,22 @@ internal sealed unsafe class EpollTransport : Transport
         }
     }
 
+    internal override int Send(Connection connection, OutputQueue queue)
+    {
+        if (queue.Count == 1) return Send(connection, queue.First);
+        int count = Math.Min(queue.Count, PiecesPerSend);
+        nint* pieces = stackalloc nint[2 * PiecesPerSend];
+        for (int i = 0; i < count; i++)
+        {
+            ref OutputQueue.Segment segment = ref queue[i];
+            pieces[2 * i] = (nint)(segment.Buffer.Address + segment.Start);
+            pieces[(2 * i) + 1] = segment.Length;
+        }
+
+        nint sent = LinuxCalls.SendPieces(connection.Descriptor, pieces, count);
+        return sent >= 0 ? (int)sent : Failure();
+    }
+
     internal override void SetInterest(Connection connection, bool read, bool write)
     {
         int events = (read ? LinuxCalls.EpollIn : 0) | (write ? LinuxCalls.EpollOut : 0);
@@ -235,7 +253,7 @@ internal sealed unsafe class EpollTransport : Transport
             if (!remote.IsUnix) LinuxCalls.SetOption(accepted, IpProtoTcp, TcpNoDelay, 1);
             addressBytes = AddressBytesMax;
             PeerAddress local = LinuxCalls.getsockname(accepted, address, &addressBytes) == 0 ? Address(address, addressBytes, listener) : default;
-            loop.Accepted(new Connection(accepted, socket: null, remote, local));
+            loop.Accepted(new Connection(accepted, socket: null, remote, local, listener.NewLayer?.Invoke()));
         }
     }
 

@@ -39,6 +39,7 @@ internal static unsafe partial class LinuxCalls
     private static readonly nint NumberOfEpollPWait = IsArm64 ? 22 : 281;
     private static readonly nint NumberOfReceiveFrom = IsArm64 ? 207 : 45;
     private static readonly nint NumberOfSendTo = IsArm64 ? 206 : 44;
+    private static readonly nint NumberOfSendMessage = IsArm64 ? 211 : 46;
 
     /// <summary>Whether the numbers of the system calls are known here; elsewhere the runtime's sockets serve.</summary>
     internal static bool IsSupported => OperatingSystem.IsLinux() && RuntimeInformation.ProcessArchitecture is Architecture.X64 or Architecture.Arm64;
@@ -84,6 +85,26 @@ internal static unsafe partial class LinuxCalls
     internal static nint Send(int descriptor, byte* buffer, nint bytes) =>
         syscall(NumberOfSendTo, descriptor, (nint)buffer, bytes, NoSignal, 0, 0);
 
+    /// <summary>Sends several pieces, each an address and a length, in one call.</summary>
+    internal static nint SendPieces(int descriptor, nint* pieces, int count)
+    {
+        // struct msghdr: no name, the pieces, no control data.
+        nint* message = stackalloc nint[7];
+        new Span<nint>(message, 7).Clear();
+        message[2] = (nint)pieces;
+        message[3] = count;
+        return syscall(NumberOfSendMessage, descriptor, (nint)message, NoSignal, 0, 0, 0);
+    }
+
+    /// <summary>Fresh memory of its own mapping; -1: the system has none.</summary>
+    internal static nint MapMemory(nint bytes)
+    {
+        const int ReadWrite = 3, PrivateAnonymous = 0x22;
+        return mmap(0, bytes, ReadWrite, PrivateAnonymous, -1, 0);
+    }
+
+    internal static void UnmapMemory(nint address, nint bytes) => _ = munmap(address, bytes);
+
     [LibraryImport("libc")]
     internal static partial int epoll_create1(int flags);
 
@@ -117,6 +138,12 @@ internal static unsafe partial class LinuxCalls
 
     [LibraryImport("libc")]
     internal static partial nint write(int descriptor, byte* buffer, nint bytes);
+
+    [LibraryImport("libc")]
+    private static partial nint mmap(nint address, nint bytes, int protection, int flags, int descriptor, nint offset);
+
+    [LibraryImport("libc")]
+    private static partial int munmap(nint address, nint bytes);
 
     [LibraryImport("libc")]
     private static partial int getrlimit(int resource, ulong* limit);

@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using System.Runtime.CompilerServices;
+using RedKite.Net.Interop;
 using RedKite.Protocol;
 using RedKite.Server.Changes;
 using RedKite.Server.Execution.Blocking;
@@ -53,6 +54,7 @@ internal sealed class CommandExecutor
     internal CommandExecutor(RedKiteServer server)
     {
         Server = server;
+        Reply = new ReplyWriter(server.Buffers);
         _keyspace = server.Keyspace;
         _commands = server.Commands;
         Metrics = new ExecutorMetrics(server.Commands.All.Count);
@@ -63,7 +65,7 @@ internal sealed class CommandExecutor
 
     internal RedKiteServer Server { get; }
 
-    internal ReplyWriter Reply { get; } = new();
+    internal ReplyWriter Reply { get; }
 
     internal ExecutorMetrics Metrics { get; }
 
@@ -102,10 +104,19 @@ internal sealed class CommandExecutor
 
     /// <summary>
     /// Executes every whole request of the input. Replies are in <see cref="Reply"/>; the connection, if there is one, is
-    /// sent what has piled up on the way.
+    /// sent what has piled up on the way. Execution stops where the client waits, is paused, is to be closed or has not taken its
+    /// replies; without a connection, also where the replies have become large.
     /// </summary>
     /// <returns>How many bytes are done with.</returns>
     internal int Run(Session session, Span<byte> input)
+    {
+        session.IsExecuting = true;
+        int consumed = ExecuteInput(session, input);
+        session.IsExecuting = false;
+        return consumed;
+    }
+
+    private int ExecuteInput(Session session, Span<byte> input)
     {
         Reply.Resp3 = session.Resp3;
         NoteTouchMode(session);
@@ -117,12 +128,17 @@ internal sealed class CommandExecutor
             if (count > 0)
             {
                 int done = ExecuteBatch(ref cmd, session, count);
-                if (done < count || session.ClosesAfterReply || session.Waiter is not null) return Rewind(session, input, done);
+                if (done < count || session.ClosesAfterReply || session.Waiter is not null)
+                {
+                    position = Rewind(session, input, done);
+                    if (session.IsPaused || session.ClosesAfterReply || session.Waiter is not null) return position;
+                    status = ParseStatus.Complete; // what was read behind a large reply is read again when that was sent
+                }
             }
 
             if (status == ParseStatus.Error)
             {
-                int length = Reply.Length;
+                long length = Reply.Length;
                 Reply.Error(_parser.ErrorText);
                 if (session.ReplyMode != ReplyMode.On) Reply.Truncate(length);
                 _slowPath.NoteError(null);
@@ -131,10 +147,15 @@ internal sealed class CommandExecutor
             }
 
             if (status == ParseStatus.Incomplete) return position;
-            if (Reply.Length >= ReplyBytesToSend && session.Connection is { } connection)
+            if (Reply.Length < ReplyBytesToSend && !Reply.Overflowed) continue;
+            if (session.Connection is { } connection)
             {
                 SendReplies(session, connection);
-                if (connection.IsClosing) return position;
+                if (connection.IsClosing || session.IsSuspended) return position;
+            }
+            else if (Reply.IsChained || Reply.Overflowed)
+            {
+                return position;
             }
         }
     }
@@ -145,9 +166,24 @@ internal sealed class CommandExecutor
         session.BytesSent += Reply.Length;
         Metrics.BytesSent += Reply.Length;
         Metrics.Writes++;
-        connection.Send(Reply.Written);
-        if (Reply.Overflowed) connection.Close();
-        Reply.ClearAndKeepRoom();
+        if (Reply.IsChained || Reply.Overflowed) SendLarge(session, connection);
+        else connection.Send(Reply.Tail);
+        Reply.Clear();
+    }
+
+    // The connection takes the chunks over as they are. Of a reply that grew too large nothing is sent.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private void SendLarge(Session session, Net.Connection connection)
+    {
+        if (Reply.Overflowed)
+        {
+            Server.CloseOverLimit(session, connection);
+            return;
+        }
+
+        foreach (ReplyChunk chunk in Reply.Chunks) connection.Queue((SharedBuffer)chunk.Owner, chunk.Start, chunk.Length);
+        connection.Queue(Reply.Tail);
+        connection.Flush();
     }
 
     /// <summary>Notes an access where that takes more than setting the clock.</summary>
@@ -249,7 +285,8 @@ internal sealed class CommandExecutor
             asked = 0;
         }
 
-        int replied = Reply.Length;
+        long replied = Reply.Length;
+        Reply.TakeEvents();
         BeginRun(first: 0, Stopwatch.GetTimestamp());
         session.LastInteractionMs = NowMs;
         bool isPlain = IsPlain(session);
@@ -272,9 +309,8 @@ internal sealed class CommandExecutor
                 }
 
                 cmd.Begin(command, _parser.Arguments(request.First, request.Count), request.Hash);
-                long errors = Reply.Errors;
                 command.Handler(ref cmd);
-                if (Reply.Errors != errors) _slowPath.NoteError(command);
+                if (Reply.Events != ReplyEvents.None) count = NoteEvents(command, session, i, count);
                 if (stripe.HasTouched)
                 {
                     ServeWaiters(_keyspace.StripeOf(request.Hash), session);
@@ -293,15 +329,27 @@ internal sealed class CommandExecutor
             i++;
             BeginRun(i, now);
             isPlain = IsPlain(session);
-            if (session.ClosesAfterReply || Reply.Overflowed || session.Waiter is not null) break;
+            if (Reply.Events != ReplyEvents.None) count = NoteEvents(failed: null, session, i - 1, count);
+            if (session.ClosesAfterReply || session.Waiter is not null) break;
         }
 
         held?.Exit();
         EndRun(cmd, i);
-        if (i > 0) _replyBytes = (Reply.Length - replied) / i;
+        if (i > 0) _replyBytes = (int)Math.Min((Reply.Length - replied) / i, int.MaxValue);
         session.CommandsProcessed += i;
         if (i > _runFirst) session.LastCommand = _requests[i - 1].Command;
         return i;
+    }
+
+    // Handles what a handler left in the writer's events. After a large reply the batch ends: it is sent before anything else
+    // executes, so that no command changes what its client may never learn.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private int NoteEvents(Command? failed, Session session, int index, int count)
+    {
+        ReplyEvents events = Reply.TakeEvents();
+        if ((events & ReplyEvents.Error) != 0 && failed is not null) _slowPath.NoteError(failed);
+        if ((events & ReplyEvents.Delivery) != 0) session.WriteHeldBack(Reply);
+        return (events & ReplyEvents.Large) != 0 ? index + 1 : count;
     }
 
     // A command of the short path touched keys that clients wait for. Its stripe is given back.

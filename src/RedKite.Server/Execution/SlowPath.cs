@@ -28,7 +28,7 @@ internal sealed class SlowPath(CommandExecutor executor)
         Session session = cmd.Session;
         ReplyMode replies = session.ReplyMode;
         if (replies == ReplyMode.SkipNext) session.ReplyMode = ReplyMode.SkipThis;
-        int length = Reply.Length;
+        long length = Reply.Length;
         Command? command = request.Command;
         cmd.Begin(command!, arguments, request.Hash);
         if (Resolve(ref cmd, ref command) && IsAllowed(cmd, command!))
@@ -187,7 +187,7 @@ internal sealed class SlowPath(CommandExecutor executor)
         return stripes;
     }
 
-    private void DropReply(Session session, int length)
+    private void DropReply(Session session, long length)
     {
         // A command that turns replies on is answered.
         if (session.ReplyMode == ReplyMode.On) return;

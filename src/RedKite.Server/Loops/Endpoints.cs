@@ -7,11 +7,12 @@ namespace RedKite.Server.Loops;
 
 /// <summary>
 /// What the server listens on, as the settings bind, port and unixsocket say, and the change of the first two while it
-/// runs. Used at the start, under the configuration's lock later, and at the end: never by two threads at a time.
+/// runs. Changed at the start, under the configuration's lock later, and at the end: never by two threads at a time; each change
+/// is a new array, so that any thread may read.
 /// </summary>
 internal sealed class Endpoints(Settings settings) : IDisposable
 {
-    private readonly List<Endpoint> _endpoints = [];
+    private volatile Endpoint[] _endpoints = [];
     private bool _systemChosePort;
 
     /// <summary>The TCP port; 0 when there is none.</summary>
@@ -30,7 +31,7 @@ internal sealed class Endpoints(Settings settings) : IDisposable
         string path = Path.Combine(settings.DirectoryPath, settings.UnixSocketPath);
         try
         {
-            _endpoints.Add(new Endpoint("", ListeningSocket.Unix(path, settings.UnixSocketMode, settings.TcpBacklog)));
+            Add("", ListeningSocket.Unix(path, settings.UnixSocketMode, settings.TcpBacklog));
         }
         catch (Exception failure) when (failure is SocketException or IOException or UnauthorizedAccessException)
         {
@@ -51,21 +52,26 @@ internal sealed class Endpoints(Settings settings) : IDisposable
         int port = settings.Port == 0 && _systemChosePort ? oldPort : settings.Port;
         List<Endpoint> goes = [.. _endpoints.Where(endpoint => !endpoint.IsUnix && !(endpoint.Socket.Port == port && settings.Bind.Contains(endpoint.Bind)))];
         List<Endpoint> closed = goes.FindAll(endpoint => endpoint.Socket.Port == port);
-        List<Endpoint> before = [.. _endpoints];
-        foreach (Endpoint endpoint in closed) Close(endpoint);
+        Endpoint[] before = _endpoints;
+        foreach (Endpoint endpoint in closed) Stop(endpoint);
         string? error = null;
         try
         {
             if (port != 0) OpenTcp(port);
             else Port = 0;
             _systemChosePort &= settings.Port == 0;
-            foreach (Endpoint endpoint in goes.Except(closed)) Close(endpoint);
+            foreach (Endpoint endpoint in goes.Except(closed)) Stop(endpoint);
             closed = goes;
         }
         catch (ConfigException failure)
         {
             error = failure.Message;
-            foreach (Endpoint endpoint in _endpoints.Except(before).ToArray()) Close(endpoint);
+            foreach (Endpoint endpoint in _endpoints.Except(before).ToArray())
+            {
+                Stop(endpoint);
+                endpoint.Socket.Dispose(); // no loop has heard of it
+            }
+
             foreach (Endpoint endpoint in closed) Restore(endpoint, oldPort);
             Port = oldPort;
         }
@@ -92,20 +98,20 @@ internal sealed class Endpoints(Settings settings) : IDisposable
     public void Dispose()
     {
         foreach (ListeningSocket socket in Sockets) socket.Dispose();
-        _endpoints.Clear();
+        _endpoints = [];
     }
 
     private void OpenTcp(int port)
     {
         foreach (string bind in settings.Bind)
         {
-            if (_endpoints.Exists(endpoint => endpoint.Bind == bind && endpoint.Socket.Port == port)) continue;
+            if (_endpoints.Any(endpoint => endpoint.Bind == bind && endpoint.Socket.Port == port)) continue;
             bool optional = bind.StartsWith('-');
             string name = optional ? bind[1..] : bind;
             try
             {
                 ListeningSocket socket = ListeningSocket.Tcp(AddressOf(name), port, settings.TcpBacklog);
-                _endpoints.Add(new Endpoint(bind, socket));
+                Add(bind, socket);
                 port = socket.Port; // all addresses share one port, also where the system chose it
             }
             catch (SocketException failure)
@@ -116,14 +122,17 @@ internal sealed class Endpoints(Settings settings) : IDisposable
             }
         }
 
-        if (!_endpoints.Exists(endpoint => !endpoint.IsUnix && endpoint.Socket.Port == port)) throw new ConfigException($"cannot listen on port {port}: none of the addresses of 'bind' could be used");
+        if (!_endpoints.Any(endpoint => !endpoint.IsUnix && endpoint.Socket.Port == port)) throw new ConfigException($"cannot listen on port {port}: none of the addresses of 'bind' could be used");
         Port = port;
     }
 
-    private void Close(Endpoint endpoint)
+    private void Add(string bind, ListeningSocket socket) => _endpoints = [.. _endpoints, new Endpoint(bind, socket)];
+
+    // Its address is free from now on; the acceptor disposes it when it has heard of this.
+    private void Stop(Endpoint endpoint)
     {
-        endpoint.Socket.Dispose();
-        _endpoints.Remove(endpoint);
+        endpoint.Socket.Stop();
+        _endpoints = [.. _endpoints.Where(other => other != endpoint)];
     }
 
     private void Restore(Endpoint closed, int port)
@@ -131,7 +140,7 @@ internal sealed class Endpoints(Settings settings) : IDisposable
         string name = closed.Bind.TrimStart('-');
         try
         {
-            _endpoints.Add(new Endpoint(closed.Bind, ListeningSocket.Tcp(AddressOf(name), port, settings.TcpBacklog)));
+            Add(closed.Bind, ListeningSocket.Tcp(AddressOf(name), port, settings.TcpBacklog));
         }
         catch (SocketException)
         {

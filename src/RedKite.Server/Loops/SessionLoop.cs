@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using RedKite.Net;
+using RedKite.Net.Interop;
 using RedKite.Server.Config;
 using RedKite.Server.Execution;
 using RedKite.Server.Metrics;
@@ -22,8 +23,10 @@ internal sealed class SessionLoop : IConnectionHandler
     private const long IdleRestMicroseconds = 0;
     private const int SweepEveryMs = 200;
 
-    // Less garbage than this can wait until the runtime collects it by itself.
-    private const int CollectedBytesMin = 16 * 1024 * 1024;
+    // A client with more output than this waiting is not read from until it has taken most of it: pipelined commands do not
+    // pile up replies. Far more than a socket's own buffer, so that a client that reads never waits for the server.
+    private const long SuspendedOutputBytes = 4 * 1024 * 1024;
+    private const long ResumedOutputBytes = 1024 * 1024;
 
     private readonly RedKiteServer _server;
     private readonly EventLoop _loop;
@@ -33,6 +36,7 @@ internal sealed class SessionLoop : IConnectionHandler
     private long _nextSweepMs;
     private long _nextSecondMs;
     private bool _holdsClients;
+    private int _suspended;
 
     internal SessionLoop(RedKiteServer server, EventLoop loop, int index, int loops)
     {
@@ -52,6 +56,9 @@ internal sealed class SessionLoop : IConnectionHandler
     internal WaitingSessions Waiting { get; }
 
     internal BufferWatch Buffers { get; } = new();
+
+    /// <summary>Clients that are not read from because they do not take their replies.</summary>
+    internal int Suspended => Volatile.Read(ref _suspended);
 
     private static Session SessionOf(Connection connection) => (Session)connection.State!;
 
@@ -84,6 +91,7 @@ internal sealed class SessionLoop : IConnectionHandler
         Executor.Metrics.BytesReceived += connection.BytesReceived - session.BytesReceived;
         session.BytesReceived = connection.BytesReceived;
         Executor.Metrics.Reads++;
+        Executor.Reply.BytesMax = _server.ReplyBytesMax;
         int consumed = session.Waiter is null ? Executor.Run(session, input) : 0;
         bool replied = Executor.Reply.Length > 0 || Executor.Reply.Overflowed;
         if (replied) Executor.SendReplies(session, connection);
@@ -97,7 +105,7 @@ internal sealed class SessionLoop : IConnectionHandler
             _holdsClients = true;
             connection.SetReading(false);
         }
-        else if (input.Length - consumed > _server.Settings.ClientQueryBufferLimit)
+        else if (!session.IsSuspended && input.Length - consumed > _server.Settings.ClientQueryBufferLimit)
         {
             Interlocked.Increment(ref _server.Stats.QueryBufferDisconnections);
             _server.Log.Warning($"Closing client that reached max query buffer length: id={session.Id} addr={connection.RemoteAddress}");
@@ -109,26 +117,47 @@ internal sealed class SessionLoop : IConnectionHandler
 
     public long BytesExpected(Connection connection) => SessionOf(connection).Partial.BytesExpected;
 
-    public void OutputWaits(Connection connection)
+    public void OnOutputBuffered(Connection connection)
     {
         Session session = SessionOf(connection);
         ClientOutputBufferLimit limit = _server.Settings.NormalClientLimit;
+        if (connection.OutputBytes > SuspendedOutputBytes && !session.IsSuspended) Suspend(session, connection);
         var waiting = (ulong)connection.OutputBytes;
         bool overSoft = limit.SoftBytes > 0 && waiting > limit.SoftBytes;
         if (!overSoft) session.OverSoftLimitSinceMs = 0;
         else if (session.OverSoftLimitSinceMs == 0) session.OverSoftLimitSinceMs = Executor.NowMs;
         bool tooLong = overSoft && Executor.NowMs - session.OverSoftLimitSinceMs > limit.SoftSeconds * 1000L;
-        if (!tooLong && (limit.HardBytes == 0 || waiting <= limit.HardBytes)) return;
+        if (tooLong || (limit.HardBytes > 0 && waiting > limit.HardBytes)) _server.CloseOverLimit(session, connection);
+    }
 
-        Interlocked.Increment(ref _server.Stats.OutputBufferDisconnections);
-        _server.Log.Warning($"Client id={session.Id} addr={connection.RemoteAddress} closed for overcoming of output buffer limits.");
-        connection.Close();
+    public void OnOutputDrained(Connection connection)
+    {
+        Session session = SessionOf(connection);
+        session.IsSuspended = false;
+        Interlocked.Decrement(ref _suspended);
+        if (!session.IsPaused) connection.SetReading(true);
+    }
+
+    public void Deliver(Connection connection, SharedBuffer buffer, int start, int length)
+    {
+        Session session = SessionOf(connection);
+        if (session.IsExecuting)
+        {
+            session.HoldBack(new Payload(buffer, start, length));
+            Executor.Reply.NoteDelivery();
+            return;
+        }
+
+        Executor.Metrics.BytesSent += length;
+        session.BytesSent += length;
+        connection.Queue(buffer, start, length);
     }
 
     public void Closed(Connection connection)
     {
         Session session = SessionOf(connection);
         Waiting.Closed(session);
+        if (session.IsSuspended) Interlocked.Decrement(ref _suspended);
         _server.Clients.Remove(session);
     }
 
@@ -142,7 +171,6 @@ internal sealed class SessionLoop : IConnectionHandler
         {
             _nextSecondMs = nowMs + 1000;
             LookAtClients(nowMs);
-            if (Executor.Reply.ReleaseRoom() >= CollectedBytesMin) CollectGarbage();
         }
 
         if (_isFirst) _server.SampleRates(nowMs);
@@ -165,8 +193,16 @@ internal sealed class SessionLoop : IConnectionHandler
             if (!session.IsPaused) continue;
             session.IsPaused = false;
             session.LastInteractionMs = Executor.NowMs; // the wait was not the client's: it does not count as idle
-            connection.SetReading(true);
+            if (!session.IsSuspended) connection.SetReading(true);
         }
+    }
+
+    private void Suspend(Session session, Connection connection)
+    {
+        session.IsSuspended = true;
+        Interlocked.Increment(ref _suspended);
+        connection.SetReading(false);
+        connection.NotifyWhenDrained(ResumedOutputBytes);
     }
 
     // Does a slice of background work if it is due. How long to rest before the next one is returned, null when nothing is left.
@@ -198,17 +234,13 @@ internal sealed class SessionLoop : IConnectionHandler
         foreach (Connection connection in _loop.Connections)
         {
             Buffers.Note(connection);
-            if (connection.OutputBytes > 0) OutputWaits(connection);
+            if (connection.OutputBytes > 0) OnOutputBuffered(connection);
             Session session = SessionOf(connection);
             if (timeoutMs > 0 && !session.IsPaused && session.Waiter is null && nowMs - session.LastInteractionMs > timeoutMs) connection.Close();
         }
 
         Buffers.End();
     }
-
-    // A server that does nothing allocates nothing, so the runtime would keep a huge reply's memory for as long. The managed
-    // heap is small besides: this takes milliseconds, and comes at most every other second.
-    private static void CollectGarbage() => GC.Collect(GC.MaxGeneration, GCCollectionMode.Aggressive, blocking: true, compacting: true);
 
     // Not listed and not counted while its farewell is on the way.
     private void Refuse(Connection connection, ReadOnlySpan<byte> farewell)

@@ -50,7 +50,12 @@ internal sealed class WaitingSessions(RedKiteServer server, EventLoop loop, Comm
     {
         Session session = waiter.Session;
         _deadlines.Remove(waiter);
-        if (session.Waiter != waiter) return; // closed meanwhile
+        if (session.Waiter == waiter) End(connection, session, waiter);
+        waiter.ReleaseReply(); // also if the client was closed meanwhile
+    }
+
+    private void End(Connection connection, Session session, Waiter waiter)
+    {
         session.Waiter = null;
         waiter.Dispose();
         if (connection.IsClosing) return;
@@ -58,20 +63,18 @@ internal sealed class WaitingSessions(RedKiteServer server, EventLoop loop, Comm
         session.LastInteractionMs = executor.NowMs;
         if (waiter.Overflowed)
         {
-            connection.Close();
+            server.CloseOverLimit(session, connection);
             return;
         }
 
         if (!waiter.DropsReply)
         {
-            ReadOnlySpan<byte> reply = waiter.Reply ?? NothingCame(session.Resp3);
-            session.BytesSent += reply.Length;
-            executor.Metrics.BytesSent += reply.Length;
             executor.Metrics.Writes++;
-            connection.Send(reply);
+            waiter.Reply ??= [Payload.Of(server.Buffers, NothingCame(session.Resp3))];
+            foreach (Payload part in waiter.Reply) session.Deliver(part);
         }
 
-        connection.HandInAgain();
+        connection.ReprocessInput();
     }
 
     /// <summary>A connection is gone: it waits no more.</summary>
@@ -80,7 +83,7 @@ internal sealed class WaitingSessions(RedKiteServer server, EventLoop loop, Comm
         if (session.Waiter is not { } waiter) return;
         session.Waiter = null;
         _deadlines.Remove(waiter);
-        server.Waiting.TryEnd(waiter);
+        if (server.Waiting.TryEnd(waiter)) waiter.ReleaseReply();
         waiter.Dispose();
     }
 

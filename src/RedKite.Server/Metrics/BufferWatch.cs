@@ -14,9 +14,13 @@ internal sealed class BufferWatch
     private readonly long[] _output = new long[Passes];
     private int _pass;
     private long _bytes;
+    private long _outputBytes;
 
     /// <summary>Bytes of all buffers at the last look.</summary>
     internal long Bytes { get; private set; }
+
+    /// <summary>Bytes that waited to be sent at the last look.</summary>
+    internal long OutputBytes { get; private set; }
 
     /// <summary>The largest unfinished request of the last looks.</summary>
     internal long RecentInputBytesMax => _input.Max();
@@ -27,15 +31,16 @@ internal sealed class BufferWatch
     internal void Begin()
     {
         _pass = (_pass + 1) % Passes;
-        _input[_pass] = _output[_pass] = _bytes = 0;
+        _input[_pass] = _output[_pass] = _bytes = _outputBytes = 0;
     }
 
     internal void Note(Connection connection)
     {
         _bytes += connection.BufferBytes;
+        _outputBytes += connection.OutputBytes;
         _input[_pass] = Math.Max(_input[_pass], connection.InputBytes);
         _output[_pass] = Math.Max(_output[_pass], connection.OutputBytes);
     }
 
-    internal void End() => Bytes = _bytes;
+    internal void End() => (Bytes, OutputBytes) = (_bytes, _outputBytes);
 }

@@ -77,6 +77,32 @@ internal sealed class ExecutorMetrics
         lock (ErrorsByClass) ErrorsByClass.Clear();
     }
 
+    /// <summary>Adds what another executor has counted, which counts no more.</summary>
+    internal void Add(ExecutorMetrics other)
+    {
+        KeyspaceHits += other.KeyspaceHits;
+        KeyspaceMisses += other.KeyspaceMisses;
+        Changes += other.Changes;
+        CommandsProcessed += other.CommandsProcessed;
+        BytesReceived += other.BytesReceived;
+        BytesSent += other.BytesSent;
+        Reads += other.Reads;
+        Writes += other.Writes;
+        SweepTicks += other.SweepTicks;
+        SweepsCut += other.SweepsCut;
+        ErrorReplies += other.ErrorReplies;
+        UnexpectedErrorReplies += other.UnexpectedErrorReplies;
+        for (int i = 0; i < _commands.Length; i++)
+        {
+            if (other._commands[i] is { } metrics) Of(i).Add(metrics);
+        }
+
+        lock (ErrorsByClass)
+        {
+            foreach ((string errorClass, long count) in other.ErrorsByClass) ErrorsByClass[errorClass] = ErrorsByClass.GetValueOrDefault(errorClass) + count;
+        }
+    }
+
     private CommandMetrics Begin(int command)
     {
         var metrics = new CommandMetrics();
@@ -99,6 +125,15 @@ internal sealed class CommandMetrics
     internal long Failed { get; set; }
 
     internal LatencyHistogram Latency { get; } = new();
+
+    internal void Add(CommandMetrics other)
+    {
+        Calls += other.Calls;
+        TotalNs += other.TotalNs;
+        Rejected += other.Rejected;
+        Failed += other.Failed;
+        other.Latency.AddTo(Latency);
+    }
 
     internal void Reset()
     {

@@ -1,4 +1,3 @@
-using RedKite.Server.Execution;
 using RedKite.Server.Loops;
 
 namespace RedKite.Server.Metrics;
@@ -33,6 +32,12 @@ internal readonly record struct ServerTotals
     /// <summary>Bytes of the connections' buffers, as each loop counted them within the last second.</summary>
     internal long BufferBytes { get; private init; }
 
+    /// <summary>Bytes that wait to be sent, as each loop counted them within the last second.</summary>
+    internal long OutputBytes { get; private init; }
+
+    /// <summary>Clients that are not read from because they do not take their replies.</summary>
+    internal int SuspendedClients { get; private init; }
+
     internal long RecentInputBytesMax { get; private init; }
 
     internal long RecentOutputBytesMax { get; private init; }
@@ -45,9 +50,8 @@ internal readonly record struct ServerTotals
     internal static ServerTotals Of(RedKiteServer server)
     {
         var sum = default(ServerTotals);
-        foreach (CommandExecutor executor in server.Executors)
+        foreach (ExecutorMetrics metrics in server.ExecutorMetrics)
         {
-            ExecutorMetrics metrics = executor.Metrics;
             sum = sum with
             {
                 Commands = sum.Commands + metrics.CommandsProcessed,
@@ -70,6 +74,8 @@ internal readonly record struct ServerTotals
             sum = sum with
             {
                 BufferBytes = sum.BufferBytes + loop.Buffers.Bytes,
+                OutputBytes = sum.OutputBytes + loop.Buffers.OutputBytes,
+                SuspendedClients = sum.SuspendedClients + loop.Suspended,
                 RecentInputBytesMax = Math.Max(sum.RecentInputBytesMax, loop.Buffers.RecentInputBytesMax),
                 RecentOutputBytesMax = Math.Max(sum.RecentOutputBytesMax, loop.Buffers.RecentOutputBytesMax),
                 LoopCycles = sum.LoopCycles + loop.Loop.Cycles,

@@ -1,3 +1,4 @@
+using System.Collections.Concurrent;
 using RedKite.Net;
 using RedKite.Protocol;
 using RedKite.Server.Execution.Blocking;
@@ -27,6 +28,8 @@ internal sealed class Session
     private bool _authenticated;
     private ReplyMode _replyMode;
     private Waiter? _waiter;
+    private List<Payload>? _heldBack; // delivered while a command of the client runs
+    private ConcurrentQueue<Payload>? _inbox; // of a caller in the process
 
     internal Session(long id, Connection? connection, long nowMs, bool authenticated)
     {
@@ -112,6 +115,12 @@ internal sealed class Session
     /// <summary>CLIENT PAUSE holds this client's next command.</summary>
     internal bool IsPaused { get; set; }
 
+    /// <summary>The client has not taken its replies: nothing more is executed for it until it has.</summary>
+    internal bool IsSuspended { get; set; }
+
+    /// <summary>Whether commands of the client are executing, whose replies are not sent yet. On the executing thread.</summary>
+    internal bool IsExecuting { get; set; }
+
     /// <summary>The command of the client that waits for a key; its loop or caller sets it to null again.</summary>
     internal Waiter? Waiter
     {
@@ -123,6 +132,57 @@ internal sealed class Session
     internal long OverSoftLimitSinceMs { get; set; }
 
     internal PartialRequest Partial;
+
+    /// <summary>
+    /// The one address for bytes to a client, from any thread: its connection, or the inbox of a caller in the process. What
+    /// arrives while a command of the client is executing follows that command's reply. Sent at the end of the loop's turn,
+    /// with everything else that waits by then. The sender keeps its own reference.
+    /// </summary>
+    internal void Deliver(Payload payload)
+    {
+        if (payload.Length == 0) return;
+        if (Connection is not { } connection)
+        {
+            payload.Buffer.AddReference();
+            (_inbox ?? Interlocked.CompareExchange(ref _inbox, [], null) ?? _inbox).Enqueue(payload);
+        }
+        else if (connection.Loop.IsCurrent)
+        {
+            connection.Loop.Handler.Deliver(connection, payload.Buffer, payload.Start, payload.Length);
+        }
+        else
+        {
+            payload.Buffer.AddReference();
+            connection.Loop.Post(connection, payload.Buffer, payload.Start, payload.Length);
+        }
+    }
+
+    /// <summary>Keeps a delivery until the reply of the client's command is written. On the connection's loop.</summary>
+    internal void HoldBack(Payload payload)
+    {
+        payload.Buffer.AddReference();
+        (_heldBack ??= []).Add(payload);
+    }
+
+    /// <summary>Writes what was delivered while the client's command was executing behind the command's reply.</summary>
+    internal void WriteHeldBack(ReplyWriter reply)
+    {
+        if (_heldBack is null) return;
+        foreach (Payload payload in _heldBack)
+        {
+            reply.Raw(payload.Bytes);
+            payload.Buffer.Release();
+        }
+
+        _heldBack = null;
+    }
+
+    /// <summary>Takes the oldest delivery to a caller in the process. The taker releases it.</summary>
+    internal bool TryTakeDelivery(out Payload payload)
+    {
+        payload = default;
+        return _inbox is not null && _inbox.TryDequeue(out payload);
+    }
 
     /// <summary>Ends the connection once the replies so far are sent. A caller in the process has none to end.</summary>
     internal void CloseAfterReply() => ClosesAfterReply = Connection is not null;

@@ -62,9 +62,9 @@ internal static class HashScanCommands
 
         // Expired fields are skipped and left to the background sweep, so the count of live fields is only known at the end. If there
         // are none, the key is removed, and the sweep frees its memory in slices.
-        int start = reply.Length;
+        long start = reply.Length;
         int count = ReplyFields(reply, hash, parts);
-        int end = reply.Length;
+        long end = reply.Length;
         WriteHead(reply, count, parts);
         reply.MoveToFront(start, end);
         if (count == 0 && !reply.Overflowed) hash.RemoveWithExpiredFields();
@@ -183,7 +183,7 @@ internal static class HashScanCommands
         }
 
         if (!MemberScanOptions.TryParseOrReply(cmd, out MemberScanOptions options, haveValues: true)) return;
-        int start = reply.Length;
+        long start = reply.Length;
         int count = 0;
         if (hash.IsTable)
         {
@@ -200,7 +200,7 @@ internal static class HashScanCommands
             count = ReplyMatching(reply, hash.Fields(), options, ref seen);
         }
 
-        int end = reply.Length;
+        long end = reply.Length;
         WriteScanHead(reply, cursor, count);
         reply.MoveToFront(start, end);
     }

@@ -38,7 +38,7 @@ internal static class ScanCommands
         var filter = new KeyFilter { NowMs = cmd.NowMs, Pattern = cmd[1] };
         ReplyWriter reply = cmd.Reply;
         var blocks = new List<nint>();
-        int start = reply.Length;
+        long start = reply.Length;
         int count = 0;
         for (int stripe = 0; stripe < cmd.Server.Keyspace.Stripes.Length; stripe++)
         {
@@ -54,7 +54,7 @@ internal static class ScanCommands
             while (more && !reply.Overflowed);
         }
 
-        int end = reply.Length;
+        long end = reply.Length;
         reply.Array(count);
         reply.MoveToFront(start, end);
     }
@@ -68,7 +68,7 @@ internal static class ScanCommands
         DatabaseCursor cursor = DatabaseCursor.Decode(position);
         ReplyWriter reply = cmd.Reply;
         var blocks = new List<nint>();
-        int start = reply.Length;
+        long start = reply.Length;
         int count = 0;
         long seen = 0;
         long bucketsLeft = countMin > long.MaxValue / BucketsForEachKey ? long.MaxValue : countMin * BucketsForEachKey;
@@ -85,7 +85,7 @@ internal static class ScanCommands
             seen += blocks.Count;
         }
 
-        int end = reply.Length;
+        long end = reply.Length;
         reply.Array(2);
         reply.BulkInteger(cursor.Stripe < stripes ? (long)cursor.Encode() : 0);
         reply.Array(count);

@@ -64,14 +64,14 @@ internal static class ListMoves
 
         // The reply holds the element while both lists change.
         ReplyWriter reply = cmd.Reply;
-        int start = reply.Length;
+        long start = reply.Length;
         ListValue from = cmd.ListOf(source);
         Span<byte> digits = stackalloc byte[ListValue.DigitsMax];
         scoped ReadOnlySpan<byte> element = from.ReadEnd(fromLast, digits);
         int length = element.Length;
         reply.Bulk(element);
         if (reply.Overflowed) return true; // the client is closed
-        element = reply.Written.Slice(reply.Length - length - 2, length);
+        element = reply.WrittenFrom(start)[^(length + 2)..^2];
 
         // Within one list, the list must not lose its key between the pop and the push.
         bool isOneList = cmd[1].SequenceEqual(cmd[2]);

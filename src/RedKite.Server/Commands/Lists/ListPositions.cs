@@ -21,7 +21,7 @@ internal static class ListPositions
         var needle = new ListNeedle(cmd[2]);
         ListReader elements = list.Read(backwards ? length - 1 : 0, compared, backwards);
         ReplyWriter reply = cmd.Reply;
-        int start = reply.Length;
+        long start = reply.Length;
         long found = 0;
         long index = -1;
         while (found < countMax && elements.MoveTo(needle) is > 0 and long passed)
@@ -39,7 +39,7 @@ internal static class ListPositions
 
         if (hasCount)
         {
-            int end = reply.Length;
+            long end = reply.Length;
             reply.Array((int)found);
             reply.MoveToFront(start, end);
         }

@@ -1,6 +1,5 @@
 using System.Globalization;
 using System.Text;
-using RedKite.Server.Execution;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 
@@ -11,14 +10,14 @@ internal static class CommandStatistics
 {
     internal static void WriteCalls(RedKiteServer server, InfoText text)
     {
-        CommandExecutor[] executors = server.Executors;
+        ExecutorMetrics[] executors = server.ExecutorMetrics;
         text.Section("Commandstats"u8);
         foreach (Command command in server.Commands.All)
         {
             long calls = 0, ns = 0, rejected = 0, failed = 0;
-            foreach (CommandExecutor executor in executors)
+            foreach (ExecutorMetrics executor in executors)
             {
-                if (executor.Metrics.Peek(command.Index) is not { } metrics) continue;
+                if (executor.Peek(command.Index) is not { } metrics) continue;
                 calls += metrics.Calls;
                 ns += metrics.TotalNs;
                 rejected += metrics.Rejected;
@@ -34,9 +33,9 @@ internal static class CommandStatistics
     internal static void WriteErrors(RedKiteServer server, InfoText text)
     {
         var sums = new SortedDictionary<string, long>(StringComparer.Ordinal);
-        foreach (CommandExecutor executor in server.Executors)
+        foreach (ExecutorMetrics executor in server.ExecutorMetrics)
         {
-            Dictionary<string, long> errors = executor.Metrics.ErrorsByClass;
+            Dictionary<string, long> errors = executor.ErrorsByClass;
             lock (errors)
             {
                 foreach ((string errorClass, long count) in errors) sums[errorClass] = sums.GetValueOrDefault(errorClass) + count;
@@ -72,9 +71,9 @@ internal static class CommandStatistics
     internal static bool TryLatencyOf(RedKiteServer server, Command command, LatencyHistogram sum)
     {
         sum.Clear();
-        foreach (CommandExecutor executor in server.Executors)
+        foreach (ExecutorMetrics executor in server.ExecutorMetrics)
         {
-            if (executor.Metrics.Peek(command.Index) is { Latency.Count: > 0 } metrics) metrics.Latency.AddTo(sum);
+            if (executor.Peek(command.Index) is { Latency.Count: > 0 } metrics) metrics.Latency.AddTo(sum);
         }
 
         return sum.Count > 0;

@@ -183,7 +183,7 @@ internal static class MemoryCommands
         }
 
         keyspace.ReleaseFreeMemory();
-        GC.Collect(GC.MaxGeneration, GCCollectionMode.Aggressive);
+        cmd.Server.Buffers.ReleaseKept();
         cmd.Reply.Ok();
     }
 

@@ -100,6 +100,8 @@ internal static class ServerInfo
         text.Line("maxclients"u8, server.Settings.MaxClients);
         text.Line("client_recent_max_input_buffer"u8, totals.RecentInputBytesMax);
         text.Line("client_recent_max_output_buffer"u8, totals.RecentOutputBytesMax);
+        text.Line("client_output_bytes"u8, totals.OutputBytes);
+        text.Line("suspended_clients"u8, totals.SuspendedClients);
         text.Line("blocked_clients"u8, server.Waiting.Count);
         text.Line("tracking_clients"u8, 0);
         text.Line("pubsub_clients"u8, 0);

@@ -1,5 +1,4 @@
 using System.Diagnostics;
-using RedKite.Server.Execution;
 using RedKite.Server.Metrics;
 using RedKite.Store.Keyspace;
 
@@ -87,7 +86,7 @@ internal static class StatsInfo
     private static long CommandMicroseconds(RedKiteServer server)
     {
         long ns = 0;
-        foreach (CommandExecutor executor in server.Executors) ns += executor.Metrics.CommandNs;
+        foreach (ExecutorMetrics metrics in server.ExecutorMetrics) ns += metrics.CommandNs;
         return ns / 1000;
     }
 

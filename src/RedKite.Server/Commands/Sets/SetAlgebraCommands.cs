@@ -124,12 +124,12 @@ internal static class SetAlgebraCommands
         int keys = cmd.Count - 1;
         if (!cmd.OpenToReadSetsOrReply(1, keys, out SetView[] rented)) return;
         ReplyWriter reply = cmd.Reply;
-        int start = reply.Length;
+        long start = reply.Length;
         int count = 0;
         ReadOnlySpan<SetView> sets = InOrder(rented.AsSpan(0, keys), inAll);
         var selection = new SetSelection(sets[0], sets[1..], inAll, stackalloc byte[SetEnumerator.NumberBytesMax]);
         for (; selection.MoveNext(); count++) reply.Bulk(selection.Current);
-        int end = reply.Length;
+        long end = reply.Length;
         reply.Set(count);
         reply.MoveToFront(start, end);
         SetAccess.Return(rented);
@@ -160,7 +160,7 @@ internal static class SetAlgebraCommands
     private static void ReplySearchedUnion(ReplyWriter reply, ReadOnlySpan<SetView> sets)
     {
         Span<byte> number = stackalloc byte[SetEnumerator.NumberBytesMax];
-        int start = reply.Length;
+        long start = reply.Length;
         int count = 0;
         for (int i = 0; i < sets.Length; i++)
         {
@@ -168,7 +168,7 @@ internal static class SetAlgebraCommands
             for (; others.MoveNext(); count++) reply.Bulk(others.Current);
         }
 
-        int end = reply.Length;
+        long end = reply.Length;
         reply.Set(count);
         reply.MoveToFront(start, end);
     }

@@ -94,9 +94,9 @@ internal static class SetScanCommands
         if (!cmd.IsTypeOrReply(entry, DataType.Set) || !MemberScanOptions.TryParseOrReply(cmd, out MemberScanOptions options)) return;
         SetView set = SetAccess.View(cmd, entry);
         ReplyWriter reply = cmd.Reply;
-        int start = reply.Length;
+        long start = reply.Length;
         int replied = set.IsTable ? ScanTable(reply, set, options, ref cursor) : ScanAll(reply, set, options, ref cursor);
-        int end = reply.Length;
+        long end = reply.Length;
         reply.Array(2);
         reply.BulkInteger((long)cursor);
         reply.Array(replied);

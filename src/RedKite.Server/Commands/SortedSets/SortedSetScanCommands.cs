@@ -131,9 +131,9 @@ internal static class SortedSetScanCommands
         }
 
         if (!MemberScanOptions.TryParseOrReply(cmd, out MemberScanOptions options)) return;
-        int start = reply.Length;
+        long start = reply.Length;
         int count = set.IsPacked ? ReplyAll(reply, set, options, ref cursor) : ReplySome(reply, set, options, ref cursor);
-        int end = reply.Length;
+        long end = reply.Length;
         WriteScanHead(reply, cursor, count * 2);
         reply.MoveToFront(start, end);
     }

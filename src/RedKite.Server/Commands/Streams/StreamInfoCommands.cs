@@ -173,7 +173,7 @@ internal static class StreamInfoCommands
 
     private static void ReplyPending(ReplyWriter reply, PendingCursor cursor, long countMax, bool withConsumer)
     {
-        int start = reply.Length;
+        long start = reply.Length;
         int count = 0;
         while ((countMax == 0 || count < countMax) && cursor.MoveNext())
         {

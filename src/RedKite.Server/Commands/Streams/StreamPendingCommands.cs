@@ -89,7 +89,7 @@ internal static class StreamPendingCommands
 
         StreamConsumer consumer = FindConsumer(cmd, group);
         Span<byte> scratch = stackalloc byte[CompactText.ScratchBytes];
-        int start = cmd.Reply.Length;
+        long start = cmd.Reply.Length;
         int count = 0;
         for (int i = ClaimOptions.FirstId; i < options.IdsEnd; i++)
         {
@@ -164,7 +164,7 @@ internal static class StreamPendingCommands
         PendingCursor cursor = group.Pending(low);
         bool more = cursor.MoveNext();
         List<StreamId>? deleted = null;
-        int start = cmd.Reply.Length;
+        long start = cmd.Reply.Length;
         int count = 0;
         for (; more && attempts > 0 && countMax > 0; attempts--, more = cursor.MoveNext())
         {
@@ -187,7 +187,7 @@ internal static class StreamPendingCommands
             count++;
         }
 
-        int end = cmd.Reply.Length;
+        long end = cmd.Reply.Length;
         cmd.Reply.Array(3);
         StreamReplies.Id(cmd.Reply, more ? cursor.Id : default);
         cmd.Reply.Array(count);
@@ -213,7 +213,7 @@ internal static class StreamPendingCommands
 
         StreamReplies.Id(reply, first.Id);
         StreamReplies.Id(reply, group.LastPendingId);
-        int start = reply.Length;
+        long start = reply.Length;
         int consumers = 0;
         for (int i = 0; i < group.ConsumerCount; i++)
         {
@@ -239,7 +239,7 @@ internal static class StreamPendingCommands
             return;
         }
 
-        int start = reply.Length;
+        long start = reply.Length;
         int count = 0;
         PendingCursor cursor = wanted.Exists ? group.PendingOf(wanted, low) : group.Pending(low);
         while (count < countMax && cursor.MoveNext() && cursor.Id <= high)

@@ -32,7 +32,7 @@ internal static class StreamReading
     internal static bool Serve(scoped in CommandContext cmd, in StreamReadOptions options, scoped ReadOnlySpan<StreamId> ids)
     {
         ReplyWriter reply = cmd.Reply;
-        int start = reply.Length;
+        long start = reply.Length;
         int served = 0;
         for (int i = 0; i < ids.Length; i++)
         {
@@ -44,7 +44,7 @@ internal static class StreamReading
         }
 
         if (served == 0) return false;
-        int end = reply.Length;
+        long end = reply.Length;
         if (reply.Resp3) reply.Map(served);
         else reply.Array(served);
         reply.MoveToFront(start, end);
@@ -161,7 +161,7 @@ internal static class StreamReading
     private static void ReplyNewEntries(scoped in CommandContext cmd, in StreamReadOptions options, StreamValue stream, StreamGroup group, StreamConsumer consumer)
     {
         Span<byte> scratch = stackalloc byte[CompactText.ScratchBytes];
-        int start = cmd.Reply.Length;
+        long start = cmd.Reply.Length;
         int count = 0;
         group.LastId.TryNext(out StreamId low);
         StreamCursor cursor = stream.Range(low, StreamId.Max);
@@ -192,7 +192,7 @@ internal static class StreamReading
         scoped in CommandContext cmd, in StreamReadOptions options, StreamValue stream, StreamGroup group, StreamConsumer consumer, StreamId after)
     {
         Span<byte> scratch = stackalloc byte[CompactText.ScratchBytes];
-        int start = cmd.Reply.Length;
+        long start = cmd.Reply.Length;
         int count = 0;
         after.TryNext(out StreamId low);
         PendingCursor cursor = group.PendingOf(consumer, low);

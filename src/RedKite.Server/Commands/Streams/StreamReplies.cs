@@ -29,7 +29,7 @@ internal static class StreamReplies
     internal static void Range(ReplyWriter reply, StreamValue stream, in StreamId low, in StreamId high, long countMax, bool reverse = false)
     {
         Span<byte> scratch = stackalloc byte[CompactText.ScratchBytes];
-        int start = reply.Length;
+        long start = reply.Length;
         int count = 0;
         StreamCursor cursor = stream.Range(low, high, reverse);
         while ((countMax == 0 || count < countMax) && cursor.MoveNext())
@@ -42,9 +42,9 @@ internal static class StreamReplies
     }
 
     /// <summary>Puts the head of an array in front of its elements, which are written already.</summary>
-    internal static void ArrayHead(ReplyWriter reply, int start, int count)
+    internal static void ArrayHead(ReplyWriter reply, long start, int count)
     {
-        int end = reply.Length;
+        long end = reply.Length;
         reply.Array(count);
         reply.MoveToFront(start, end);
     }

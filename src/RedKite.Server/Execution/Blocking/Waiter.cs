@@ -61,7 +61,7 @@ internal sealed class Waiter : IDisposable
     internal bool HasEnded { get; set; }
 
     /// <summary>What is replied; null: what the loop replies to a wait for keys that is over.</summary>
-    internal byte[]? Reply { get; set; }
+    internal Payload[]? Reply { get; set; }
 
     /// <summary>Whether the reply got larger than a client may have; its connection ends.</summary>
     internal bool Overflowed { get; set; }
@@ -100,6 +100,13 @@ internal sealed class Waiter : IDisposable
 
     /// <summary>Wakes the caller in the process.</summary>
     internal void Wake() => _ended!.Release();
+
+    /// <summary>Releases the reply, which was sent or is wanted no more.</summary>
+    internal void ReleaseReply()
+    {
+        foreach (Payload part in Reply ?? []) part.Buffer.Release();
+        Reply = null;
+    }
 
     public void Dispose() => _ended?.Dispose();
 }

@@ -17,7 +17,7 @@ internal sealed class WaiterService(CommandExecutor executor)
 {
     private readonly RedKiteServer _server = executor.Server;
     private readonly Keyspace _keyspace = executor.Server.Keyspace;
-    private readonly ReplyWriter _reply = new();
+    private readonly ReplyWriter _reply = new(executor.Server.Buffers);
     private readonly List<Waiter> _served = [];
 
     /// <summary>Whether a waiter's command is executing, so that it must not wait anew.</summary>
@@ -77,7 +77,7 @@ internal sealed class WaiterService(CommandExecutor executor)
     internal void BeginWithoutKeys(scoped in CommandContext cmd, long deadlineMs, byte[] reply)
     {
         // Any stripe will do to decide how the wait ends.
-        var waiter = new Waiter(cmd.Session, cmd.Command, default, deadlineMs) { Stripes = StripeSet.Of(0), Reply = reply };
+        var waiter = new Waiter(cmd.Session, cmd.Command, default, deadlineMs) { Stripes = StripeSet.Of(0), Reply = [Payload.Of(_server.Buffers, reply)] };
         _server.Waiting.Add(waiter);
         cmd.Session.Waiter = waiter;
     }
@@ -86,7 +86,7 @@ internal sealed class WaiterService(CommandExecutor executor)
     internal bool TryUnblock(Waiter waiter, bool asError)
     {
         if (!_server.Waiting.TryEndLocked(waiter)) return false;
-        if (asError) waiter.Reply = "-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n"u8.ToArray();
+        if (asError) waiter.Reply = [Payload.Of(_server.Buffers, "-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n"u8)];
         _served.Add(waiter);
         return true;
     }
@@ -171,6 +171,7 @@ internal sealed class WaiterService(CommandExecutor executor)
     private bool TryExecute(Waiter waiter)
     {
         _reply.Resp3 = waiter.Session.Resp3;
+        _reply.BytesMax = waiter.Session.Connection is null ? _server.MemoryBytesMax : _server.ReplyBytesMax;
         executor.NoteTouchMode(waiter.Session);
         var cmd = new CommandContext(executor, waiter.Session, waiter.Input, _reply);
         cmd.Begin(waiter.Command, waiter.Arguments, waiter.FirstKeyHash);
@@ -181,7 +182,7 @@ internal sealed class WaiterService(CommandExecutor executor)
         if (_reply.Errors != errors) executor.CountError(waiter.Command, _reply);
         waiter.Overflowed = _reply.Overflowed;
         bool served = _reply.Length > 0 || _reply.Overflowed;
-        if (served) waiter.Reply = _reply.Written.ToArray();
+        if (served) waiter.Reply = Payload.Of(_server.Buffers, _reply);
         _reply.Clear();
         return served;
     }

@@ -1,0 +1,58 @@
+namespace RedKite.Net;
+
+/// <summary>
+/// What stands between a connection's bytes and the wire's, such as TLS. A connection without one sends and receives as it
+/// is. The layer is called on the connection's loop alone and never blocks: what it cannot do yet it does when more bytes have
+/// come, or when its own work elsewhere has called <see cref="Progressed"/>. Bytes for the wire (a handshake's too) go to
+/// <see cref="SendToWire"/>.
+/// </summary>
+public abstract class ByteLayer : IDisposable
+{
+    private Connection? _connection;
+
+    /// <summary>Whether the peer has said that it sends nothing more.</summary>
+    public abstract bool HasEnded { get; }
+
+    /// <summary>Whether <see cref="Read"/> has bytes.</summary>
+    public abstract bool HasInput { get; }
+
+    /// <summary>The connection belongs to its loop now. The side that speaks first does so.</summary>
+    public abstract void Begin();
+
+    /// <summary>Takes bytes that came from the wire; none after <see cref="Progressed"/>, to go on with those before.</summary>
+    /// <returns>False when they break the layer's protocol: the connection ends.</returns>
+    public abstract bool TryReceive(ReadOnlySpan<byte> wire);
+
+    /// <summary>Hands over bytes for the session.</summary>
+    /// <returns>Their count; 0: none are there now.</returns>
+    public abstract int Read(Span<byte> destination);
+
+    /// <summary>Sends bytes of the session.</summary>
+    /// <returns>How many were taken; 0: none for now, because the handshake is not over.</returns>
+    public abstract int Send(ReadOnlySpan<byte> bytes);
+
+    /// <summary>Everything was sent: tells the peer that this is the end.</summary>
+    public abstract void Finish();
+
+    /// <inheritdoc/>
+    public void Dispose()
+    {
+        Dispose(disposing: true);
+        GC.SuppressFinalize(this);
+    }
+
+    internal void Attach(Connection connection) => _connection = connection;
+
+    /// <summary>Releases what the layer holds.</summary>
+    protected abstract void Dispose(bool disposing);
+
+    /// <summary>Queues bytes for the wire. They are sent when the call that the layer is in has returned.</summary>
+    protected void SendToWire(ReadOnlySpan<byte> bytes) => _connection!.QueueForWire(bytes);
+
+    /// <summary>Something may go on that could not before. From any thread.</summary>
+    protected void Progressed()
+    {
+        Connection connection = _connection!;
+        connection.Loop.Post(connection.ContinueLayer);
+    }
+}

@@ -1,0 +1,92 @@
+using System.Buffers;
+using System.Text;
+
+namespace RedKite.Server.Tests;
+
+/// <summary>Clients in the server's own process: they come and go and leave nothing behind.</summary>
+public sealed class InProcessClientTests : IAsyncDisposable
+{
+    private readonly RedKiteServer _server = Start();
+
+    public async ValueTask DisposeAsync() => await _server.DisposeAsync();
+
+    [Fact]
+    public void A_thousand_clients_come_and_go_and_what_they_counted_stays()
+    {
+        _server.Execute("SET", "k", "v");
+        int executors = _server.ExecutorMetrics.Length;
+        var gone = new List<WeakReference>();
+        for (int i = 0; i < 1000; i++) gone.Add(UseOne());
+        Assert.Equal((executors, 0), (_server.ExecutorMetrics.Length, _server.Clients.Count));
+        string stats = _server.Execute("INFO", "commandstats", "errorstats").Text!;
+        Assert.Contains("cmdstat_get:calls=1000,", stats, StringComparison.Ordinal);
+        Assert.Contains("errorstat_WRONGTYPE:count=1000", stats, StringComparison.Ordinal);
+        GC.Collect();
+        GC.WaitForPendingFinalizers();
+        GC.Collect();
+        Assert.InRange(gone.Count(reference => reference.IsAlive), 0, 2); // one may still be in a register
+    }
+
+    [Fact]
+    public void A_thousand_callers_at_a_time_leave_a_few_clients_for_the_next()
+    {
+        var threads = Enumerable.Range(0, 1000).Select(_ => new Thread(() => _server.Execute("BLPOP", "gate", "30"), maxStackSize: 256 * 1024)).ToList();
+        threads.ForEach(thread => thread.Start());
+        NetworkTests.WaitFor(() => _server.Waiting.Count == 1000, "all of them wait");
+        for (int i = 0; i < 1000; i++) _server.Execute("RPUSH", "gate", "x");
+        threads.ForEach(thread => thread.Join());
+        Assert.InRange(_server.ExecutorMetrics.Length, 1, (4 * Environment.ProcessorCount) + 4);
+        Assert.Equal("1000", _server.Execute("INCRBY", "n", "1000").Text);
+    }
+
+    [Fact]
+    public void A_disposed_client_refuses_calls_and_the_server_does_not()
+    {
+        InProcessClient client = _server.CreateClient();
+        client.Execute("SET", "k", "v");
+        client.Dispose();
+        client.Dispose();
+        Assert.Throws<ObjectDisposedException>(() => client.Execute("GET", "k"));
+        Assert.Equal("v", _server.Execute("GET", "k").Text);
+    }
+
+    [Fact]
+    public async Task A_client_that_is_disposed_ends_its_wait()
+    {
+        InProcessClient client = _server.CreateClient();
+        Task waiting = Task.Run(() => client.Execute("BLPOP", "k", "0"), TestContext.Current.CancellationToken);
+        NetworkTests.WaitFor(() => _server.Waiting.Count == 1, "it waits");
+        client.Dispose();
+        await Assert.ThrowsAsync<ObjectDisposedException>(() => waiting);
+        Assert.Equal(0, _server.Waiting.Count);
+    }
+
+    [Fact]
+    public void Large_replies_of_a_pipeline_come_in_order()
+    {
+        using InProcessClient client = _server.CreateClient();
+        client.Execute("SETRANGE", "k", "1499999", "x");
+        byte[] request = Encoding.ASCII.GetBytes(string.Concat(Enumerable.Range(0, 100).Select(i => $"GET k\r\nECHO {i}\r\n")));
+        var replies = new ArrayBufferWriter<byte>();
+        Assert.Equal(request.Length, client.Execute(request, replies));
+        string expected = string.Concat(Enumerable.Range(0, 100).Select(i => $"$1500000\r\n{new string('\0', 1499999)}x\r\n${i.ToString(System.Globalization.CultureInfo.InvariantCulture).Length}\r\n{i}\r\n"));
+        Assert.Equal(expected.Length, replies.WrittenCount);
+        Assert.True(Encoding.Latin1.GetBytes(expected).AsSpan().SequenceEqual(replies.WrittenSpan));
+        Assert.Equal(0, _server.Buffers.UsedBytes);
+    }
+
+    private static RedKiteServer Start()
+    {
+        var options = new RedKiteOptions { Port = 0 };
+        options.Settings["loops"] = "1";
+        return RedKiteServer.StartAsync(options).GetAwaiter().GetResult();
+    }
+
+    private WeakReference UseOne()
+    {
+        using InProcessClient client = _server.CreateClient();
+        Assert.Equal("v", client.Execute("GET", "k").Text);
+        Assert.True(client.Execute("LPUSH", "k", "x").IsError);
+        return new WeakReference(client);
+    }
+}

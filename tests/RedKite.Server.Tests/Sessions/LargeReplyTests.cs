@@ -1,0 +1,208 @@
+using System.Buffers;
+using System.Net;
+using System.Net.Sockets;
+using System.Text;
+using RedKite.Testing;
+
+namespace RedKite.Server.Tests.Sessions;
+
+/// <summary>Replies of any size: they arrive whole, or the connection ends without a wrong byte.</summary>
+public class LargeReplyTests : NetworkTests
+{
+    private const int Megabyte = 1 << 20;
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public async Task Reply_beyond_a_gigabyte_arrives_whole(string transport)
+    {
+        const int Keys = 70, ValueBytes = 16 * Megabyte;
+        await using RedKiteServer server = await StartAsync(transport);
+        byte[] value = SetValue(server, "k", ValueBytes);
+        using Socket client = Connect(server);
+        client.Send(Encoding.ASCII.GetBytes("MGET" + string.Concat(Enumerable.Repeat(" k", Keys)) + "\r\nPING\r\n"));
+        using var digest = new ReplyDigest();
+        Assert.Equal(1, digest.Read(client, 1));
+        Assert.Equal((ExpectedBytes(Keys, ValueBytes), ExpectedHash(Keys, value)), (digest.Bytes, digest.Hash));
+        Assert.Equal(1, digest.Read(client, 1)); // what follows is in its place
+        WaitFor(() => server.Buffers.UsedBytes == 0, "its memory is released");
+    }
+
+    [Fact]
+    public async Task Reply_beyond_a_gigabyte_arrives_whole_in_process_and_in_pieces()
+    {
+        const int Keys = 70, ValueBytes = 16 * Megabyte;
+        await using RedKiteServer server = await StartAsync("sockets");
+        byte[] value = SetValue(server, "k", ValueBytes);
+        using InProcessClient client = server.CreateClient();
+        byte[] request = Encoding.ASCII.GetBytes($"*{Keys + 1}\r\n$4\r\nMGET\r\n" + string.Concat(Enumerable.Repeat("$1\r\nk\r\n", Keys)));
+        var replies = new DigestWriter();
+        Assert.Equal(request.Length, client.Execute(request, replies));
+        Assert.Equal((ExpectedBytes(Keys, ValueBytes), ExpectedHash(Keys, value)), (replies.Digest.Bytes, replies.Digest.Hash));
+        Assert.Equal(0, server.Buffers.UsedBytes);
+    }
+
+    [Fact]
+    public async Task Large_reply_is_built_in_process_from_its_chunks()
+    {
+        await using RedKiteServer server = await StartAsync("sockets");
+        using InProcessClient client = server.CreateClient();
+        byte[] value = SetValue(server, "k", 3 * Megabyte);
+        for (int i = 0; i < 2000; i++) client.Execute("RPUSH", "list", new string((char)('a' + (i % 26)), 1000 + i));
+        Assert.True(client.Execute("GET", "k").Bytes.Span.SequenceEqual(value));
+        RedKiteReply list = client.Execute("LRANGE", "list", "0", "-1");
+        Assert.Equal(2000, list.Items.Count);
+        for (int i = 0; i < 2000; i++) Assert.Equal(new string((char)('a' + (i % 26)), 1000 + i), list.Items[i].Text);
+        Assert.Equal(0, server.Buffers.UsedBytes);
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public async Task Reply_beyond_the_output_limit_ends_the_connection_without_a_wrong_byte(string transport)
+    {
+        const int LimitBytes = 64 * Megabyte;
+        await using RedKiteServer server = await StartAsync(transport, ("client-output-buffer-limit", "normal 64mb 0 0"));
+        SetValue(server, "k", Megabyte);
+        using Socket client = Connect(server);
+        client.Send(Encoding.ASCII.GetBytes("PING\r\nMGET" + string.Concat(Enumerable.Repeat(" k", 1500)) + "\r\nSET after v\r\n"));
+        long mostBytes = 0;
+        WaitFor(
+            () =>
+            {
+                mostBytes = Math.Max(mostBytes, server.Buffers.UsedBytes);
+                return server.Stats.OutputBufferDisconnections == 1;
+            },
+            "it is closed");
+        Assert.InRange(mostBytes, 0, LimitBytes + (4 * Megabyte));
+        using var digest = new ReplyDigest();
+        Assert.InRange(digest.Read(client, 2), 0, 1); // nothing of the reply that was too large
+        Assert.InRange(digest.Bytes, 0, "+PONG\r\n".Length);
+        Assert.True(server.Execute("GET", "after").IsNull);
+        WaitFor(() => server.Buffers.UsedBytes == 0, "its memory is released");
+    }
+
+    [Theory]
+    [InlineData("epoll", 20)]
+    [InlineData("sockets", 5)]
+    public async Task Pipelined_getdel_delivers_every_value_that_it_deletes(string transport, int valueMegabytes)
+    {
+        const int Keys = 60;
+        Assert.SkipUnless(transport == "sockets" || OperatingSystem.IsLinux(), "epoll is Linux's");
+        await using RedKiteServer server = await StartAsync(transport);
+        for (int i = 0; i < Keys; i++) server.Execute("SETRANGE", $"k{i}", $"{(valueMegabytes * Megabyte) - 1}", "x");
+        using Socket client = Connect(server);
+        client.Send(Encoding.ASCII.GetBytes(string.Concat(Enumerable.Range(0, Keys).Select(i => $"GETDEL k{i}\r\n"))));
+
+        // Nothing is read: what the client has not taken is not deleted either, but for what is on its way.
+        WaitFor(() => ServerTotalsOf(server).SuspendedClients == 1, "it is suspended");
+        long left = server.Execute("DBSIZE").Integer;
+        Assert.InRange(left, Keys - 4, Keys - 1);
+        Assert.InRange(server.Buffers.UsedBytes, 1, (valueMegabytes + 6L) * Megabyte);
+
+        using var digest = new ReplyDigest();
+        Assert.Equal(Keys, digest.Read(client, Keys));
+        Assert.Equal(Keys * ((valueMegabytes * (long)Megabyte) + $"${valueMegabytes * Megabyte}\r\n\r\n".Length), digest.Bytes);
+        Assert.Equal(0, server.Execute("DBSIZE").Integer);
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public async Task Client_that_leaves_takes_no_values_with_it_that_it_was_not_sent(string transport)
+    {
+        const int Keys = 60;
+        await using RedKiteServer server = await StartAsync(transport);
+        for (int i = 0; i < Keys; i++) server.Execute("SETRANGE", $"k{i}", $"{(4 * Megabyte) - 1}", "x");
+        using (Socket client = Connect(server))
+        {
+            client.Send(Encoding.ASCII.GetBytes(string.Concat(Enumerable.Range(0, Keys).Select(i => $"GETDEL k{i}\r\n"))));
+            using var digest = new ReplyDigest();
+            Assert.Equal(10, digest.Read(client, 10));
+            client.LingerState = new LingerOption(enable: true, seconds: 0);
+        }
+
+        WaitFor(() => server.Clients.Count == 0, "it is gone");
+        Assert.InRange(server.Execute("DBSIZE").Integer, Keys - 10 - 5, Keys - 10);
+        WaitFor(() => server.Buffers.UsedBytes == 0, "its memory is released");
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public async Task Blocked_client_gets_a_large_reply_whole(string transport)
+    {
+        await using RedKiteServer server = await StartAsync(transport);
+        using RespConnection waiting = RespConnection.Connect(server.Port);
+        using RespConnection writer = RespConnection.Connect(server.Port);
+        string value = new('v', 5 * Megabyte);
+        waiting.SendCommand("BLPOP list 0");
+        waiting.SendCommand("PING");
+        WaitFor(() => server.Waiting.Count == 1, "it waits");
+        writer.Run($"RPUSH list {value}").IsInteger(1);
+        waiting.Read().IsArray("list", value);
+        waiting.Read().IsSimple("PONG");
+        Assert.Equal(0, server.Buffers.UsedBytes);
+    }
+
+    [Fact]
+    public async Task Replies_that_are_not_wanted_are_dropped_however_large()
+    {
+        await using RedKiteServer server = await StartAsync("sockets");
+        SetValue(server, "k", 8 * Megabyte);
+        using RespConnection client = RespConnection.Connect(server.Port);
+        client.Send("CLIENT REPLY SKIP\r\nGET k\r\nPING one\r\nCLIENT REPLY OFF\r\nGET k\r\nGET k\r\nCLIENT REPLY ON\r\nPING two\r\n");
+        client.Read().IsBulk("one");
+        client.Read().IsOk();
+        client.Read().IsBulk("two");
+        Assert.Equal(0, server.Buffers.UsedBytes);
+    }
+
+    private static Metrics.ServerTotals ServerTotalsOf(RedKiteServer server) => Metrics.ServerTotals.Of(server);
+
+    private static Socket Connect(RedKiteServer server)
+    {
+        var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { ReceiveTimeout = PatienceMs, SendTimeout = PatienceMs };
+        socket.Connect(IPAddress.Loopback, server.Port);
+        return socket;
+    }
+
+    private static byte[] SetValue(RedKiteServer server, string key, int bytes)
+    {
+        byte[] value = new byte[bytes];
+        new Random(bytes).NextBytes(value);
+        using InProcessClient client = server.CreateClient();
+        client.Execute(Encoding.ASCII.GetBytes("SET"), Encoding.ASCII.GetBytes(key), value);
+        return value;
+    }
+
+    private static long ExpectedBytes(int count, int valueBytes) => $"*{count}\r\n".Length + (count * (long)($"${valueBytes}\r\n\r\n".Length + valueBytes));
+
+    private static string ExpectedHash(int count, byte[] value)
+    {
+        using var digest = new ReplyDigest();
+        digest.Add(Encoding.ASCII.GetBytes($"*{count}\r\n"));
+        for (int i = 0; i < count; i++)
+        {
+            digest.Add(Encoding.ASCII.GetBytes($"${value.Length}\r\n"));
+            digest.Add(value);
+            digest.Add("\r\n"u8);
+        }
+
+        return digest.Hash;
+    }
+
+    // What an embedding program may do with replies that it does not want in memory.
+    private sealed class DigestWriter : IBufferWriter<byte>
+    {
+        private byte[] _buffer = new byte[4096];
+
+        internal ReplyDigest Digest { get; } = new();
+
+        public void Advance(int count) => Digest.Add(_buffer.AsSpan(0, count));
+
+        public Memory<byte> GetMemory(int sizeHint = 0)
+        {
+            if (_buffer.Length < sizeHint) _buffer = new byte[sizeHint];
+            return _buffer;
+        }
+
+        public Span<byte> GetSpan(int sizeHint = 0) => GetMemory(sizeHint).Span;
+    }
+}
