@@ -41,7 +41,7 @@ public class TableBenchmarks
     public bool AddAndRemove()
     {
         byte[] key = Next(_missing);
-        Database.Remove(Write(key));
+        Database.Unlink(Write(key), UnlinkReason.Deleted);
         return true;
     }
 

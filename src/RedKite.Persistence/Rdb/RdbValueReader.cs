@@ -67,7 +67,7 @@ internal static class RdbValueReader
         scratch.Clear();
         Entry entry = target.Database.Find(target.Key, target.Hash, target.NowMs);
         if (read) return entry.Exists ? RdbOutcome.Loaded : RdbOutcome.NothingLeft;
-        if (entry.Exists) target.Database.Remove(entry);
+        if (entry.Exists) target.Database.Unlink(entry, UnlinkReason.Deleted);
         return RdbOutcome.Corrupt;
     }
 

@@ -157,7 +157,7 @@ internal ref struct CommandContext
     [MethodImpl(MethodImplOptions.NoInlining)]
     internal readonly Entry FindToWrite(int argument)
     {
-        Entry entry = Database.Find(this[argument], HashOf(argument), NowMs);
+        Entry entry = Database.OpenToWrite(this[argument], HashOf(argument), NowMs);
         if (entry.Exists) Touch(entry);
         return entry;
     }

@@ -152,13 +152,14 @@ internal sealed class BackgroundSweep
     {
         Stripe stripe = _keyspace.Stripes[_stripe];
         stripe.Enter();
-        ExpiryResult result = stripe.BeginExpiry(_database);
-        Table? table = _keyspace.Databases[_database].TableIn(_stripe);
+        ExpiryResult result = default;
+        Database database = _keyspace.Databases[_database];
+        Table? table = database.TableIn(_stripe);
         bool more = table is not null && table.Expiring + table.FieldsExpiring > 0;
         if (more && _prefix == 0) table!.SampleExpiries((uint)(nowMs * SamplingStep), nowMs);
         for (int i = 0; more && i < HeadersPerSlice && result.SegmentsSearched == 0; i++)
         {
-            more = table!.ExpireSegment(ref _prefix, nowMs, ref result);
+            more = table!.ExpireSegment(ref _prefix, nowMs, database, stripe, ref result);
         }
 
         stripe.NoteExpired(result);

@@ -1,6 +1,8 @@
 using System.Runtime.CompilerServices;
 using RedKite.Store.Memory;
 using RedKite.Store.Values;
+using RedKite.Store.Values.Hashes;
+using RedKite.Store.Values.Members;
 using RedKite.Store.Values.Lists;
 
 namespace RedKite.Store.Keyspace;
@@ -9,6 +11,11 @@ namespace RedKite.Store.Keyspace;
 /// One numbered database: a table for each stripe in which it has keys. Every call that names a key is made with that
 /// key's stripe locked; those over all keys say what they need.
 /// </summary>
+/// <remarks>
+/// There is one way in and one way out. Whatever changes an existing entry passes <see cref="BeforeChange"/> first: through
+/// <see cref="OpenToWrite"/> or in the call itself. Whatever removes one passes <see cref="Unlink(Stripe, Table, in EntryPosition, UnlinkReason)"/>.
+/// Both report to the stripe's observer, and cost one comparison while there is none.
+/// </remarks>
 internal sealed unsafe class Database
 {
     internal const long NoExpiry = -1;
@@ -114,6 +121,15 @@ internal sealed unsafe class Database
         return new Entry(position);
     }
 
+    /// <summary>Finds a living key that is about to change, and reports that if the stripe is observed.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal Entry OpenToWrite(scoped ReadOnlySpan<byte> key, ulong hash, long nowMs)
+    {
+        Entry entry = Find(key, hash, nowMs);
+        if (entry.Exists) BeforeChange(_keyspace.Stripes[_keyspace.StripeOf(hash)], entry.Position);
+        return entry;
+    }
+
     /// <summary>
     /// Makes a key hold a string of <paramref name="valueLength"/> bytes, which the caller fills in; what the key held is gone.
     /// </summary>
@@ -134,7 +150,7 @@ internal sealed unsafe class Database
         bool expires = expiryMs != NoExpiry;
         long bytes = EntryBlock.BytesFor(key.Length, valueLength, expires);
         byte* old = existing.Exists ? existing.Position.Entry : null;
-        if (stripe.Watchers > 0 && (old == null || EntryBlock.Type(old) != type)) stripe.NoteTouched(Index, hash);
+        if (stripe.Observers != StripeObservers.None) NoteWrite(stripe, key, hash, existing, type);
         bool inPlace = old != null && EntryBlock.Capacity(old) == BlockSize.RoundUp(bytes);
         if (inPlace && EntryBlock.HasStructure(old)) stripe.Values.Release(old);
         byte* block = inPlace ? old : stripe.Arena.Allocate(bytes);
@@ -176,7 +192,9 @@ internal sealed unsafe class Database
     internal Entry ResizeValue(Entry entry, int valueLength)
     {
         EntryPosition position = entry.Position;
-        _tables[_keyspace.StripeOf(position.Hash)]!.Resize(ref position, valueLength);
+        int stripe = _keyspace.StripeOf(position.Hash);
+        BeforeChange(_keyspace.Stripes[stripe], position);
+        _tables[stripe]!.Resize(ref position, valueLength);
         return new Entry(position);
     }
 
@@ -186,9 +204,11 @@ internal sealed unsafe class Database
     internal void NoteFieldExpiry(Entry entry, bool expire)
     {
         EntryPosition position = entry.Position;
+        int stripe = _keyspace.StripeOf(position.Hash);
+        BeforeChange(_keyspace.Stripes[stripe], position);
         byte expiryFlags = EntryBlock.ExpiryFlags(position.Entry);
         EntryBlock.MarkFieldsExpire(position.Entry, expire);
-        _tables[_keyspace.StripeOf(position.Hash)]!.Replace(ref position, position.Entry, expiryFlags);
+        _tables[stripe]!.Replace(ref position, position.Entry, expiryFlags);
     }
 
     /// <summary>
@@ -199,20 +219,26 @@ internal sealed unsafe class Database
     internal Entry ExpireFields(Entry entry, long nowMs, int workMax)
     {
         EntryPosition position = entry.Position;
-        int stripe = _keyspace.StripeOf(position.Hash);
-        Table table = _tables[stripe]!;
-        _keyspace.Stripes[stripe].ExpiredFields += table.ExpireFields(ref position, nowMs, ref workMax, out bool isEmpty);
+        Stripe stripe = StripeOf(position.Hash, out Table table);
+        stripe.ExpiredFields += ExpireFields(stripe, table, ref position, nowMs, ref workMax, out bool isEmpty);
         if (!isEmpty) return new Entry(position);
-        table.RemoveInPlace(position);
+        Unlink(stripe, table, position, UnlinkReason.Emptied);
         table.FreeEntry(position.Entry);
         return default;
     }
 
-    /// <summary>Removes a hash of which the time of all fields has come; a big one is freed in slices.</summary>
-    internal void RemoveExpiredHash(Entry entry, long fields)
+    /// <summary>Removes a hash of which all fields have expired; a big one is freed in slices.</summary>
+    internal void UnlinkExpiredHash(Entry entry, long fields)
     {
-        _keyspace.Stripes[_keyspace.StripeOf(entry.Position.Hash)].ExpiredFields += fields;
-        Remove(entry);
+        Stripe stripe = StripeOf(entry.Position.Hash, out _);
+        stripe.ExpiredFields += fields;
+        if (stripe.Observer is { } observer && stripe.Observers != StripeObservers.None)
+        {
+            BeforeChange(stripe, entry.Position);
+            FieldExpiry.ReportAll(new ExpiryReport(observer, this, entry.Position), entry.Position.Entry);
+        }
+
+        Unlink(entry, UnlinkReason.Emptied);
     }
 
     /// <summary>Sets, changes or (with <see cref="NoExpiry"/>) takes away a key's expiry.</summary>
@@ -222,7 +248,7 @@ internal sealed unsafe class Database
         bool expires = expiryMs != NoExpiry;
         byte expiryFlags = EntryBlock.ExpiryFlags(block);
         if (!expires && !EntryBlock.Expires(block)) return entry;
-        Table table = _tables[_keyspace.StripeOf(entry.Position.Hash)]!;
+        BeforeChange(StripeOf(entry.Position.Hash, out Table table), entry.Position);
         EntryPosition position = entry.Position;
         if (EntryBlock.Expires(block) != expires && !EntryBlock.IsLong(block))
         {
@@ -284,10 +310,10 @@ internal sealed unsafe class Database
         }
 
         // Adding the copy may have moved the source's slot, though not its block.
-        Table table = _tables[_keyspace.StripeOf(sourceHash)]!;
+        Stripe stripe = StripeOf(sourceHash, out Table table);
         table.TryFind(sourceKey, sourceHash, out EntryPosition position);
-        NoteGone(position);
-        table.Remove(position);
+        Unlink(stripe, table, position, UnlinkReason.Renamed);
+        table.JoinIfSparse(position);
         if (handsOver) table.FreeBlock(position.Entry);
         else table.FreeEntry(position.Entry);
     }
@@ -296,29 +322,60 @@ internal sealed unsafe class Database
     internal void MoveTo(Database target, Entry entry)
     {
         EntryPosition position = entry.Position;
-        int stripe = _keyspace.StripeOf(position.Hash);
-        NoteGone(position);
-        _keyspace.Stripes[stripe].NoteTouched(target.Index, position.Hash);
-        _tables[stripe]!.Remove(position);
-        target.TableOf(position.Hash, _keyspace.Stripes[stripe]).Add(position.Hash, position.Entry);
+        Stripe stripe = StripeOf(position.Hash, out Table table);
+        Unlink(stripe, table, position, UnlinkReason.Renamed);
+        table.JoinIfSparse(position);
+        if (stripe.Observers != StripeObservers.None) target.NoteAdded(stripe, position.Hash, EntryBlock.Key(position.Entry));
+        target.TableOf(position.Hash, stripe).Add(position.Hash, position.Entry);
     }
 
     /// <summary>
-    /// Takes an entry out of the database but keeps it, so that its key can get another value which may come to nothing:
-    /// it ends with <see cref="Attach"/> or <see cref="FreeDetached"/>, before the stripe is given back.
+    /// Begins to write a key's value that may turn out to be invalid: what the key holds is taken out of the database but kept.
+    /// Ends with <see cref="EndReplacing"/>, before the stripe is unlocked. Observers learn the outcome only.
     /// </summary>
-    internal nint Detach(Entry entry)
+    /// <param name="hash">The key's hash.</param>
+    /// <param name="existing">The key's entry, if there is one.</param>
+    /// <returns>The entry that is kept; 0: none.</returns>
+    internal nint BeginReplacing(ulong hash, Entry existing)
     {
-        NoteGone(entry.Position);
-        _tables[_keyspace.StripeOf(entry.Position.Hash)]!.Remove(entry.Position);
-        return (nint)entry.Position.Entry;
+        Stripe stripe = _keyspace.Stripes[_keyspace.StripeOf(hash)];
+        if (existing.Exists)
+        {
+            BeforeChange(stripe, existing.Position);
+            Table table = _tables[_keyspace.StripeOf(hash)]!;
+            table.RemoveInPlace(existing.Position);
+            table.JoinIfSparse(existing.Position);
+        }
+
+        stripe.SuspendObservers();
+        return (nint)existing.Position.Entry;
     }
 
-    /// <summary>Gives a key, which is missing, the entry back that was detached.</summary>
-    internal void Attach(nint detached, ulong hash) => TableOf(hash, _keyspace.Stripes[_keyspace.StripeOf(hash)]).Add(hash, (byte*)detached);
+    /// <summary>Frees the entry that was kept, or, if there is no new value, gives the key its old entry again.</summary>
+    /// <param name="kept">What <see cref="BeginReplacing"/> returned.</param>
+    /// <param name="key">The key.</param>
+    /// <param name="hash">The key's hash.</param>
+    /// <param name="isReplaced">Whether the new value is valid: the key then holds it, or nothing if none of it is alive.</param>
+    internal void EndReplacing(nint kept, ReadOnlySpan<byte> key, ulong hash, bool isReplaced)
+    {
+        Stripe stripe = _keyspace.Stripes[_keyspace.StripeOf(hash)];
+        var old = (byte*)kept;
+        stripe.ResumeObservers();
+        if (!isReplaced)
+        {
+            if (old != null) TableOf(hash, stripe).Add(hash, old);
+            return;
+        }
 
-    /// <summary>Frees an entry that was detached.</summary>
-    internal void FreeDetached(nint detached, ulong hash) => _tables[_keyspace.StripeOf(hash)]!.FreeEntry((byte*)detached);
+        bool exists = _tables[_keyspace.StripeOf(hash)] is { } table && table.TryFind(key, hash, out _);
+        if (stripe.Observers != StripeObservers.None)
+        {
+            if (old != null) NoteRemoved(stripe, hash, old, exists ? UnlinkReason.Overwritten : UnlinkReason.Deleted);
+            if (exists) NoteAdded(stripe, hash, key);
+        }
+
+        if (old != null) _tables[_keyspace.StripeOf(hash)]!.FreeEntry(old);
+    }
 
     /// <summary>A stripe drawn at random, each as likely as it has keys; -1 when the database is empty. Needs no lock.</summary>
     internal int DrawStripe(Random random)
@@ -347,9 +404,9 @@ internal sealed unsafe class Database
         if (block == null) return default;
         if (!EntryBlock.Expires(block) || EntryBlock.Expiry(block) > nowMs) return Entry.FromBlock((nint)block);
 
-        ExpiryResult result = _keyspace.Stripes[stripe].BeginExpiry(Index);
+        ExpiryResult result = default;
         uint prefix = table.PrefixOf(_keyspace.Hash(EntryBlock.Key(block)));
-        table.ExpireSegment(ref prefix, nowMs, ref result);
+        table.ExpireSegment(ref prefix, nowMs, this, _keyspace.Stripes[stripe], ref result);
         _keyspace.Stripes[stripe].NoteExpired(result);
         return default;
     }
@@ -358,22 +415,33 @@ internal sealed unsafe class Database
     internal void ExpireStripe(int stripe, long nowMs)
     {
         if (_tables[stripe] is not { } table || table.Expiring + table.FieldsExpiring == 0) return;
-        ExpiryResult result = _keyspace.Stripes[stripe].BeginExpiry(Index);
+        ExpiryResult result = default;
         uint prefix = 0;
-        while (table.ExpireSegment(ref prefix, nowMs, ref result))
+        while (table.ExpireSegment(ref prefix, nowMs, this, _keyspace.Stripes[stripe], ref result))
         {
         }
 
         _keyspace.Stripes[stripe].NoteExpired(result);
     }
 
-    /// <summary>Removes a key with its value.</summary>
-    internal void Remove(Entry entry)
+    /// <summary>Removes a key with its value. Other entries may move to another segment.</summary>
+    internal void Unlink(Entry entry, UnlinkReason reason)
     {
-        Table table = _tables[_keyspace.StripeOf(entry.Position.Hash)]!;
-        NoteGone(entry.Position);
-        table.Remove(entry.Position);
+        Stripe stripe = StripeOf(entry.Position.Hash, out Table table);
+        Unlink(stripe, table, entry.Position, reason);
+        table.JoinIfSparse(entry.Position);
         table.FreeEntry(entry.Position.Entry);
+    }
+
+    /// <summary>Removes a key of which active expiry found the time passed, or a hash that it emptied. No other entry moves.</summary>
+    internal void UnlinkExpired(Stripe stripe, Table table, in EntryPosition position, UnlinkReason reason) => Unlink(stripe, table, position, reason);
+
+    /// <summary>Removes expired fields of a hash in a table, about <paramref name="workMax"/> of them. See <see cref="Table.ExpireFields"/>.</summary>
+    internal long ExpireFields(Stripe stripe, Table table, ref EntryPosition position, long nowMs, ref int workMax, out bool isEmpty)
+    {
+        if (stripe.Observers == StripeObservers.None) return table.ExpireFields(ref position, nowMs, ref workMax, out isEmpty, default);
+        BeforeChange(stripe, position);
+        return table.ExpireFields(ref position, nowMs, ref workMax, out isEmpty, new ExpiryReport(stripe.Observer, this, position));
     }
 
     /// <summary>Asks for a key's bucket ahead of time; 0 when there is none. Needs no lock.</summary>
@@ -399,8 +467,10 @@ internal sealed unsafe class Database
         for (int i = 0; i < _tables.Length; i++)
         {
             if (_tables[i] is not { } table) continue;
+            Stripe stripe = _keyspace.Stripes[i];
+            if (stripe.Observers != StripeObservers.None) stripe.Observer?.BeforeFlush(this, i);
             _tables[i] = null;
-            _keyspace.Stripes[i].Drop(table);
+            stripe.Drop(table);
         }
     }
 
@@ -412,17 +482,72 @@ internal sealed unsafe class Database
 
     private Table TableOf(ulong hash, Stripe stripe) => _tables[_keyspace.StripeOf(hash)] ??= stripe.NewTable();
 
-    private void NoteGone(in EntryPosition position) =>
-        _keyspace.Stripes[_keyspace.StripeOf(position.Hash)].NoteGone(Index, position.Hash, position.Entry);
+    private Stripe StripeOf(ulong hash, out Table table)
+    {
+        int stripe = _keyspace.StripeOf(hash);
+        table = _tables[stripe]!;
+        return _keyspace.Stripes[stripe];
+    }
+
+    // The only way out of a table. The block is the caller's then; no other entry moves.
+    private void Unlink(Stripe stripe, Table table, in EntryPosition position, UnlinkReason reason)
+    {
+        if (stripe.Observers != StripeObservers.None)
+        {
+            BeforeChange(stripe, position);
+            NoteRemoved(stripe, position.Hash, position.Entry, reason);
+        }
+
+        table.RemoveInPlace(position);
+    }
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private void BeforeChange(Stripe stripe, in EntryPosition position)
+    {
+        if (stripe.Observers != StripeObservers.None) NoteChange(stripe, position);
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private void NoteChange(Stripe stripe, in EntryPosition position) => stripe.Observer?.BeforeChange(this, position.Hash, new Entry(position));
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private void NoteWrite(Stripe stripe, ReadOnlySpan<byte> key, ulong hash, Entry existing, DataType type)
+    {
+        if (existing.Exists)
+        {
+            NoteChange(stripe, existing.Position);
+            NoteRemoved(stripe, hash, existing.Position.Entry, UnlinkReason.Overwritten);
+            if (existing.Type == type)
+            {
+                stripe.Observer?.Added(this, hash, key);
+                return;
+            }
+        }
+
+        NoteAdded(stripe, hash, key);
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private void NoteAdded(Stripe stripe, ulong hash, ReadOnlySpan<byte> key)
+    {
+        stripe.NoteTouched(Index, hash);
+        stripe.Observer?.Added(this, hash, key);
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private void NoteRemoved(Stripe stripe, ulong hash, byte* entry, UnlinkReason reason)
+    {
+        stripe.NoteGone(Index, hash, entry);
+        stripe.Observer?.Removed(this, hash, EntryBlock.Key(entry), reason);
+    }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
     private void Expire(Table table, in EntryPosition position)
     {
-        NoteGone(position);
-
         // In place: a Find never moves other entries, so a command may hold several at a time.
-        table.RemoveInPlace(position);
+        Stripe stripe = StripeOf(position.Hash, out _);
+        Unlink(stripe, table, position, UnlinkReason.Expired);
         table.FreeEntry(position.Entry);
-        _keyspace.Stripes[_keyspace.StripeOf(position.Hash)].ExpiredKeys++;
+        stripe.ExpiredKeys++;
     }
 }

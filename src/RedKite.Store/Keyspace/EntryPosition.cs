@@ -49,12 +49,6 @@ internal struct DatabaseCursor(int stripe, TableCursor table)
 /// <summary>What a round of active expiry did in a table.</summary>
 internal struct ExpiryResult
 {
-    /// <summary>The stripe, if clients wait for any of its keys, who may want to know what is gone.</summary>
-    internal Stripe? Watched { get; init; }
-
-    /// <summary>The index of the table's database.</summary>
-    internal int Database { get; init; }
-
     internal long Expired { get; set; }
 
     internal long ExpiredFields { get; set; }

@@ -15,6 +15,8 @@ internal sealed unsafe class Stripe : IDisposable
     private readonly Queue<DroppedTable> _dropped = new();
     private readonly Queue<KeyIdentity> _touched = new();
     private StripeLock _lock = new();
+    private StripeObservers _suspended;
+    private int _watchers;
 
     internal Stripe(SlabSource source, KeyHasher hasher, bool guarded)
     {
@@ -59,7 +61,21 @@ internal sealed unsafe class Stripe : IDisposable
     internal bool IsLocked => _lock.IsHeld;
 
     /// <summary>How many waits there are for keys of this stripe. Without any, nothing is noted.</summary>
-    internal int Watchers { get; set; }
+    internal int Watchers
+    {
+        get => _watchers;
+        set
+        {
+            _watchers = value;
+            Observe(StripeObservers.BlockedClients, value > 0);
+        }
+    }
+
+    /// <summary>Who needs to know about changes. While it is <see cref="StripeObservers.None"/> nothing is reported, at the cost of this one comparison.</summary>
+    internal StripeObservers Observers { get; private set; }
+
+    /// <summary>What the store reports to while the stripe is observed: the change list of the executor that holds the stripe.</summary>
+    internal KeyspaceObserver? Observer { get; set; }
 
     /// <summary>Whether keys were noted that somebody may wait for.</summary>
     internal bool HasTouched { get; private set; }
@@ -74,6 +90,21 @@ internal sealed unsafe class Stripe : IDisposable
 
     /// <summary>Enters if no other thread is in.</summary>
     internal bool TryEnter() => _lock.TryEnter();
+
+    /// <summary>
+    /// Turns an observation on or off. Those that concern all stripes change only while all stripes are locked, so that no
+    /// command sees one stripe observed and another not; that of blocked clients with this stripe alone.
+    /// </summary>
+    internal void Observe(StripeObservers observers, bool isOn)
+    {
+        if (isOn) Observers |= observers;
+        else Observers &= ~observers;
+    }
+
+    /// <summary>Stops reporting until <see cref="ResumeObservers"/>, before the stripe is unlocked.</summary>
+    internal void SuspendObservers() => (_suspended, Observers) = (Observers, StripeObservers.None);
+
+    internal void ResumeObservers() => (_suspended, Observers) = (StripeObservers.None, _suspended);
 
     /// <summary>Notes a key that is about to go. Who reads a stream for a group wants to know that it is gone.</summary>
     internal void NoteGone(int database, ulong hash, byte* entry)
@@ -97,9 +128,6 @@ internal sealed unsafe class Stripe : IDisposable
         HasTouched = _touched.Count > 0;
         return taken;
     }
-
-    /// <summary>What active expiry in a table of a database is to know and to fill in.</summary>
-    internal ExpiryResult BeginExpiry(int database) => new() { Watched = Watchers > 0 ? this : null, Database = database };
 
     internal void NoteExpired(in ExpiryResult result)
     {

@@ -4,6 +4,7 @@ using System.Runtime.Intrinsics.X86;
 using RedKite.Store.Memory;
 using RedKite.Store.Values;
 using RedKite.Store.Values.Hashes;
+using RedKite.Store.Values.Members;
 
 namespace RedKite.Store.Keyspace;
 
@@ -117,20 +118,16 @@ internal sealed unsafe class Table
         return new EntryPosition(bucket, slot, entry, hash);
     }
 
-    /// <summary>Takes an entry out; its block is the caller's then. Other entries may move to another segment.</summary>
-    internal void Remove(in EntryPosition position)
-    {
-        RemoveInPlace(position);
-        JoinIfSparse(position.Segment);
-    }
-
-    /// <summary>Takes an entry out and leaves all others where they are.</summary>
+    /// <summary>Takes an entry out; its block is the caller's then. All others stay where they are.</summary>
     internal void RemoveInPlace(in EntryPosition position)
     {
         Segment.Remove(position.Segment, position.Hash, position.Bucket, position.Slot, _hasher);
         Count--;
         CountExpiry(position.Entry, -1);
     }
+
+    /// <summary>Joins the segment of an entry that was taken out with its buddy if both are sparse: entries may move to another segment.</summary>
+    internal void JoinIfSparse(in EntryPosition removed) => JoinIfSparse(removed.Segment);
 
     /// <summary>
     /// Puts another block of the same key in an entry's place, or the same one after the expiry of the key or of fields changed.
@@ -298,8 +295,13 @@ internal sealed unsafe class Table
     /// on to the next one, unless there are too many fields for one call. A segment whose earliest expiry lies ahead costs
     /// one look at its header.
     /// </summary>
+    /// <param name="prefix">Where to begin, 0 at first.</param>
+    /// <param name="nowMs">The time.</param>
+    /// <param name="database">The table's database, through which entries are removed.</param>
+    /// <param name="stripe">The table's stripe.</param>
+    /// <param name="result">What was done is added to it.</param>
     /// <returns>False when it was the last segment.</returns>
-    internal bool ExpireSegment(ref uint prefix, long nowMs, ref ExpiryResult result)
+    internal bool ExpireSegment(ref uint prefix, long nowMs, Database database, Stripe stripe, ref ExpiryResult result)
     {
         uint start = prefix;
         byte* segment = SegmentOfPrefix(prefix);
@@ -320,7 +322,7 @@ internal sealed unsafe class Table
                 if (!Segment.Expires(value)) continue;
                 byte* entry = Segment.Entry(value);
                 long expiry = FieldExpiry.NextOf(entry);
-                if (expiry <= nowMs) expiry = Expire(new EntryPosition(bucket, slot, entry, hash: 0), nowMs, ref fieldWork, ref result);
+                if (expiry <= nowMs) expiry = Expire(bucket, slot, entry, nowMs, database, stripe, ref fieldWork, ref result);
                 earliest = Math.Min(earliest, expiry);
             }
         }
@@ -336,39 +338,38 @@ internal sealed unsafe class Table
         return more;
     }
 
-    // Removes an entry that is due, or its fields that are; gives when something of what is left expires.
-    private long Expire(EntryPosition position, long nowMs, ref int fieldWork, ref ExpiryResult result)
+    // Removes an entry that is due, or its fields that are; returns when something of what is left expires.
+    private long Expire(byte* bucket, int slot, byte* entry, long nowMs, Database database, Stripe stripe, ref int fieldWork, ref ExpiryResult result)
     {
-        byte* entry = position.Entry;
-        if (!EntryBlock.Expires(entry) || EntryBlock.Expiry(entry) > nowMs)
-        {
-            if (fieldWork <= 0) return nowMs;
-            result.ExpiredFields += ExpireFields(ref position, nowMs, ref fieldWork, out bool isEmpty);
-            entry = position.Entry;
-            if (!isEmpty) return FieldExpiry.NextOf(entry);
-        }
-        else
+        bool isKeyDue = EntryBlock.Expires(entry) && EntryBlock.Expiry(entry) <= nowMs;
+        if (!isKeyDue && fieldWork <= 0) return nowMs;
+        var position = new EntryPosition(bucket, slot, entry, _hasher.Hash(EntryBlock.Key(entry)));
+        if (isKeyDue)
         {
             result.Expired++;
         }
+        else
+        {
+            result.ExpiredFields += database.ExpireFields(stripe, this, ref position, nowMs, ref fieldWork, out bool isEmpty);
+            if (!isEmpty) return FieldExpiry.NextOf(position.Entry);
+        }
 
-        ulong hash = _hasher.Hash(EntryBlock.Key(entry));
-        result.Watched?.NoteGone(result.Database, hash, entry);
-        RemoveInPlace(new EntryPosition(position.Bucket, position.Slot, entry, hash));
-        SetAside(entry);
+        database.UnlinkExpired(stripe, this, position, isKeyDue ? UnlinkReason.Expired : UnlinkReason.Emptied);
+        SetAside(position.Entry);
         return long.MaxValue;
     }
 
     /// <summary>Removes fields of a hash whose time has come, about as many as said; the entry's block may move.</summary>
-    /// <param name="position">Where the entry is; its hash does not matter.</param>
+    /// <param name="position">Where the entry is.</param>
     /// <param name="nowMs">The time.</param>
     /// <param name="workMax">How many; what is left of it.</param>
     /// <param name="isEmpty">Whether no field is left. The entry is still there, for the caller to remove.</param>
+    /// <param name="report">Where each field is reported.</param>
     /// <returns>How many fields were removed.</returns>
-    internal long ExpireFields(ref EntryPosition position, long nowMs, ref int workMax, out bool isEmpty)
+    internal long ExpireFields(ref EntryPosition position, long nowMs, ref int workMax, out bool isEmpty, scoped in ExpiryReport report)
     {
         byte flags = EntryBlock.ExpiryFlags(position.Entry);
-        long removed = FieldExpiry.Free(this, ref position, nowMs, ref workMax, out isEmpty);
+        long removed = FieldExpiry.Free(this, ref position, nowMs, ref workMax, out isEmpty, report);
         EntryBlock.MarkFieldsExpire(position.Entry, FieldExpiry.EarliestOf(position.Entry) != long.MaxValue);
         Replace(ref position, position.Entry, flags);
         return removed;

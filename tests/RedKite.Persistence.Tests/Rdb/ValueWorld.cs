@@ -52,7 +52,7 @@ internal sealed class ValueWorld : IDisposable
     internal void Remove(string key)
     {
         Entry entry = Find(key);
-        if (entry.Exists) Database.Remove(entry);
+        if (entry.Exists) Database.Unlink(entry, UnlinkReason.Deleted);
     }
 
     /// <summary>Asserts that every block was freed and none was overrun.</summary>

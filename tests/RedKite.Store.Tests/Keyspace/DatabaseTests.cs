@@ -10,7 +10,7 @@ public class DatabaseTests
     private static readonly int[] Lengths = [0, 1, 7, 8, 50, 51, 120, 400, 4_000, 4_100, 65_535, 65_536, 70_000, 200_000];
 
     [Fact]
-    public void Detached_entry_is_reattached_or_freed()
+    public void Replaced_entry_comes_back_or_is_freed()
     {
         using var store = new KeyStore(1, 1, guarded: true);
         Database database = store.Databases[0];
@@ -19,26 +19,26 @@ public class DatabaseTests
         {
             Entry old = database.WriteString("key"u8, hash, database.Find("key"u8, hash, 0), 3, ValueEncoding.Raw, 9_000, 1);
             "old"u8.CopyTo(old.Value);
-            nint detached = database.Detach(old);
+            nint kept = database.BeginReplacing(hash, old);
             Assert.False(database.Find("key"u8, hash, 0).Exists);
             Assert.Equal((0, 0), (database.Count, database.Expiring));
             Entry other = database.WriteString("key"u8, hash, default, 5, ValueEncoding.Raw, Database.NoExpiry, 1);
             if (comesBack)
             {
-                database.Remove(other);
-                database.Attach(detached, hash);
+                database.Unlink(other, UnlinkReason.Deleted);
+                database.EndReplacing(kept, "key"u8, hash, isReplaced: false);
                 Entry found = database.Find("key"u8, hash, 0);
                 Assert.True(found.Value.SequenceEqual("old"u8));
                 Assert.Equal((9_000, 1, 1), (found.ExpiryMs, database.Count, database.Expiring));
             }
             else
             {
-                database.FreeDetached(detached, hash);
+                database.EndReplacing(kept, "key"u8, hash, isReplaced: true);
                 Assert.Equal((1, 0), (database.Count, database.Expiring));
             }
         }
 
-        database.Remove(database.Find("key"u8, hash, 0));
+        database.Unlink(database.Find("key"u8, hash, 0), UnlinkReason.Deleted);
         store.CheckGuards();
         Assert.Equal(0, store.Stripes[0].Guard!.LiveBlocks);
     }
@@ -167,7 +167,7 @@ public class DatabaseTests
             if (i % 3 == 0) existing = target.WriteString(copied, store.Hash(copied), default, 12, ValueEncoding.Raw, 6_000, 1);
             Database.Copy(entry, target, copied, store.Hash(copied), existing, accessClock: 3);
             entry.Value.Clear();
-            source.Remove(source.Find(key, store.Hash(key), 0));
+            source.Unlink(source.Find(key, store.Hash(key), 0), UnlinkReason.Deleted);
             Entry found = target.Find(copied, store.Hash(copied), 0);
             Assert.True(found.Value.SequenceEqual(content));
             Assert.Equal((i % 2 == 0 ? 5_000 : -1, ValueEncoding.Embedded, 3u), (found.ExpiryMs, found.Encoding, found.AccessClock));
@@ -273,7 +273,7 @@ public class DatabaseTests
                 model[name] = (model[name].Value, changed);
                 break;
             case < 7 when entry.Exists:
-                database.Remove(entry);
+                database.Unlink(entry, UnlinkReason.Deleted);
                 model.Remove(name);
                 break;
         }

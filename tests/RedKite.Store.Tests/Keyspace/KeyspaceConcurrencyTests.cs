@@ -153,7 +153,7 @@ public class KeyspaceConcurrencyTests
                     AssertWhole(database.WriteExpiry(entry, random.Next(2) == 0 ? nowMs + random.Next(1, 300) : Database.NoExpiry), numbers[i]);
                     break;
                 case 4 when entry.Exists:
-                    database.Remove(entry);
+                    database.Unlink(entry, UnlinkReason.Deleted);
                     break;
             }
         }

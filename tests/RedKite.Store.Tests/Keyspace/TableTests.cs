@@ -1,7 +1,7 @@
 using System.Text;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Memory;
-using RedKite.Store.Values;
+using KeyStore = RedKite.Store.Keyspace.Keyspace;
 
 namespace RedKite.Store.Tests.Keyspace;
 
@@ -215,22 +215,22 @@ public sealed unsafe class TableTests
 
     private sealed class World : IDisposable
     {
-        private readonly SlabSource _source = new();
-        private readonly KeyHasher _hasher = new();
+        private readonly KeyStore _store;
+        private readonly KeyHasher _hasher;
         private readonly Arena _arena;
         private readonly Dictionary<int, (int Value, long? Expiry)> _model = [];
 
         internal World(bool guarded = false)
         {
-            Guard = guarded ? new ArenaGuard() : null;
-            _arena = new Arena(_source, Guard);
-            Pool = new SegmentPool(_source);
-            Table = new Table(_arena, Pool, _hasher, new ReleasedValues(_arena));
+            _store = new KeyStore(1, 1, guarded);
+            _hasher = _store.Hasher;
+            _arena = _store.Stripes[0].Arena;
+            Table = _store.Stripes[0].NewTable();
         }
 
-        internal ArenaGuard? Guard { get; }
+        internal ArenaGuard? Guard => _store.Stripes[0].Guard;
 
-        internal SegmentPool Pool { get; }
+        internal SegmentPool Pool => _store.Stripes[0].Segments;
 
         internal Table Table { get; }
 
@@ -268,8 +268,8 @@ public sealed unsafe class TableTests
             bool found = Table.TryFind(name, _hasher.Hash(name), out EntryPosition position);
             Assert.Equal(_model.Remove(key), found);
             if (!found) return;
-            if (inPlace) Table.RemoveInPlace(position);
-            else Table.Remove(position);
+            Table.RemoveInPlace(position);
+            if (!inPlace) Table.JoinIfSparse(position);
             Table.FreeEntry(position.Entry);
         }
 
@@ -277,7 +277,7 @@ public sealed unsafe class TableTests
         {
             ExpiryResult result = default;
             uint prefix = 0;
-            while (Table.ExpireSegment(ref prefix, nowMs, ref result))
+            while (Table.ExpireSegment(ref prefix, nowMs, _store.Databases[0], _store.Stripes[0], ref result))
             {
             }
 
@@ -322,9 +322,7 @@ public sealed unsafe class TableTests
 
             Assert.Equal(0, _arena.UsedBytes);
             Assert.Equal(0, Pool.UsedBytes);
-            Pool.Dispose();
-            _arena.Dispose();
-            _source.Dispose();
+            _store.Dispose();
         }
 
         private static byte[] Name(int key) => Encoding.ASCII.GetBytes(key.ToString(System.Globalization.CultureInfo.InvariantCulture));

@@ -258,7 +258,7 @@ public sealed class ReleasedValuesTests
             byte[] other = "other"u8.ToArray();
             switch (way)
             {
-                case "remove": Database.Remove(Entry); break;
+                case "remove": Database.Unlink(Entry, UnlinkReason.Deleted); break;
                 case "overwrite": Database.WriteString(Key, _hash, Entry, 5, ValueEncoding.Raw, Database.NoExpiry, 0).Value.Clear(); break;
                 case "clear": Database.Clear(); break;
                 case "rename":

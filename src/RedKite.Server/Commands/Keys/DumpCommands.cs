@@ -118,19 +118,12 @@ internal static class DumpCommands
     /// </summary>
     internal static bool TryReplace(scoped in CommandContext cmd, Entry existing, scoped ReadOnlySpan<byte> payload, Database database, scoped ReadOnlySpan<byte> key, ulong hash, uint accessClock)
     {
-        bool replaces = existing.Exists;
-        nint detached = replaces ? database.Detach(existing) : 0;
+        nint kept = database.BeginReplacing(hash, existing);
         var target = new RdbTarget(database, key, hash, accessClock, cmd.NowMs, Limits(cmd.Server.Settings));
         RdbOutcome outcome = DumpPayload.Read(payload, target, _scratch ??= new RdbScratch());
-        if (!replaces) return outcome != RdbOutcome.Corrupt;
-        if (outcome == RdbOutcome.Corrupt)
-        {
-            database.Attach(detached, hash);
-            return false;
-        }
-
-        database.FreeDetached(detached, hash);
-        return true;
+        bool isReplaced = outcome != RdbOutcome.Corrupt;
+        database.EndReplacing(kept, key, hash, isReplaced);
+        return isReplaced;
     }
 
     /// <summary>
@@ -160,7 +153,7 @@ internal static class DumpCommands
             expiryMs = options.IsAbsolute ? ttlMs : unchecked(ttlMs + cmd.NowMs);
             if (expiryMs <= cmd.NowMs)
             {
-                cmd.Database.Remove(entry);
+                cmd.Database.Unlink(entry, UnlinkReason.Deleted);
                 return false;
             }
 

@@ -102,7 +102,7 @@ internal static class ExpiryCommands
 
         if (expiryMs <= cmd.NowMs)
         {
-            cmd.Database.Remove(entry);
+            cmd.Database.Unlink(entry, UnlinkReason.Deleted);
             cmd.Changed(1, KeyEvent.Del);
             cmd.EffectDelete(1);
         }

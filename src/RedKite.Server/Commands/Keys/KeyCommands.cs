@@ -38,7 +38,7 @@ internal static class KeyCommands
         {
             Entry entry = cmd.Peek(i);
             if (!entry.Exists) continue;
-            cmd.Database.Remove(entry);
+            cmd.Database.Unlink(entry, UnlinkReason.Deleted);
             cmd.Changed(i, KeyEvent.Del);
             removed++;
         }

@@ -84,6 +84,6 @@ internal static class SetAccess
     /// <summary>Removes a key whose set has lost its last member.</summary>
     internal static void RemoveIfEmpty(scoped in CommandContext cmd, int argument, scoped in SetValue set)
     {
-        if (set.Count == 0) cmd.Database.Remove(cmd.Peek(argument));
+        if (set.Count == 0) cmd.Database.Unlink(cmd.Peek(argument), UnlinkReason.Emptied);
     }
 }

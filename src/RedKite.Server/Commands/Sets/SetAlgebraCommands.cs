@@ -212,7 +212,7 @@ internal static class SetAlgebraCommands
             result.Free();
             if (destination.Exists)
             {
-                cmd.Database.Remove(destination);
+                cmd.Database.Unlink(destination, UnlinkReason.Deleted);
                 cmd.Changed(1, KeyEvent.Del);
             }
         }

@@ -1,6 +1,7 @@
 using RedKite.Server.Changes;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
 using RedKite.Store.Values.Sets;
 using static RedKite.Server.Model.CommandFlags;
 using static RedKite.Server.Model.KeyFlags;
@@ -69,7 +70,7 @@ internal static class SetPopCommands
         SetCommands.ReplyMembers(cmd.Reply, set.View);
         if (cmd.Reply.Overflowed) return;
         cmd.Effect("DEL"u8, 2).Argument(cmd[1]);
-        cmd.Database.Remove(set.Entry);
+        cmd.Database.Unlink(set.Entry, UnlinkReason.Emptied);
         cmd.Changed(1, KeyEvent.SPop, count);
     }
 

@@ -36,7 +36,7 @@ internal static class SortedSetAccess
     /// <summary>Removes the first key if its set has lost the last member.</summary>
     internal static void RemoveIfEmpty(scoped in CommandContext cmd, scoped in SortedSetValue set)
     {
-        if (set.Count == 0) cmd.Database.Remove(set.Entry);
+        if (set.Count == 0) cmd.Database.Unlink(set.Entry, UnlinkReason.Emptied);
     }
 
     /// <summary>Replaces the value of a key by a result, or removes the key if the result is empty. Replies the number of members.</summary>
@@ -92,7 +92,7 @@ internal static class SortedSetAccess
     private static void RemoveStored(scoped in CommandContext cmd, int key, Entry existing)
     {
         if (!existing.Exists) return;
-        cmd.Database.Remove(existing);
+        cmd.Database.Unlink(existing, UnlinkReason.Deleted);
         cmd.Changed(key, KeyEvent.Del);
     }
 

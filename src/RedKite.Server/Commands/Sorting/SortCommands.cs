@@ -111,7 +111,7 @@ internal static class SortCommands
     private static void Store(scoped in CommandContext cmd, int key, SortElements stored)
     {
         Entry existing = cmd.Peek(key);
-        if (existing.Exists) cmd.Database.Remove(existing);
+        if (existing.Exists) cmd.Database.Unlink(existing, UnlinkReason.Deleted);
         if (stored.Count > 0)
         {
             ListValue list = cmd.CreateList(key);

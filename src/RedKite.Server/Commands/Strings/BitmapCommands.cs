@@ -114,7 +114,7 @@ internal static class BitmapCommands
         {
             if (destination.Exists)
             {
-                cmd.Database.Remove(destination);
+                cmd.Database.Unlink(destination, UnlinkReason.Deleted);
                 cmd.Changed(2, KeyEvent.Del);
             }
         }

@@ -165,7 +165,7 @@ internal static class StringCommands
         cmd.Reply.Bulk(entry.Value);
         if (options.IsAbsolute && options.HasExpiry && expiryMs <= cmd.NowMs)
         {
-            cmd.Database.Remove(entry);
+            cmd.Database.Unlink(entry, UnlinkReason.Deleted);
             cmd.Changed(1, KeyEvent.Del);
             cmd.EffectDelete(1);
         }
@@ -189,7 +189,7 @@ internal static class StringCommands
         if (!cmd.FindStringOrReplyNull(1, out Entry entry)) return;
         cmd.Reply.Bulk(entry.Value);
         if (cmd.Reply.Overflowed) return;
-        cmd.Database.Remove(entry);
+        cmd.Database.Unlink(entry, UnlinkReason.Deleted);
         cmd.Changed(1, KeyEvent.Del);
         cmd.EffectDelete(1);
     }

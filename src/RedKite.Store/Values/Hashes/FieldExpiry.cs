@@ -43,14 +43,15 @@ internal static unsafe class FieldExpiry
     /// <param name="nowMs">The time.</param>
     /// <param name="workMax">How many; what is left of it.</param>
     /// <param name="isEmpty">Whether no field is left.</param>
-    internal static long Free(Table table, ref EntryPosition position, long nowMs, ref int workMax, out bool isEmpty)
+    /// <param name="report">Where each field is reported before it is removed.</param>
+    internal static long Free(Table table, ref EntryPosition position, long nowMs, ref int workMax, out bool isEmpty, scoped in ExpiryReport report)
     {
         byte* entry = position.Entry;
         if (EntryBlock.Encoding(entry) == ValueEncoding.HashTable)
         {
             ref ValueRoot root = ref EntryBlock.Root(entry);
             var fields = new MemberTable<HashField>(table.Arena, table.Hasher, (nint)root.Structure);
-            long freed = fields.FreeExpired(nowMs, ref workMax, out long earliestMs);
+            long freed = fields.FreeExpired(nowMs, ref workMax, out long earliestMs, report);
             root.Word = (ulong)earliestMs;
             isEmpty = fields.Count == 0;
             return freed;
@@ -60,6 +61,7 @@ internal static unsafe class FieldExpiry
         int due = 0;
         for (int offset = PackedList.Start; !PackedList.IsEnd(list, offset) && ExpiryAt(list, offset) <= nowMs; due++)
         {
+            if (report.IsWanted) report.Expired(PackedList.Read(list, offset));
             for (int i = 0; i < PackedElements; i++) offset = PackedList.Next(list, offset);
         }
 
@@ -68,6 +70,12 @@ internal static unsafe class FieldExpiry
         table.Resize(ref position, PackedList.Bytes(list));
         workMax -= due;
         return due;
+    }
+
+    /// <summary>Reports every field of a table as expired.</summary>
+    internal static void ReportAll(scoped in ExpiryReport report, byte* entry)
+    {
+        foreach (nint block in new MemberTable<HashField>(null!, (nint)EntryBlock.Root(entry).Structure)) report.Expired(HashField.Member((byte*)block));
     }
 
     private static long EarliestInList(byte* list) => PackedList.IsEnd(list, PackedList.Start) ? long.MaxValue : ExpiryAt(list, PackedList.Start);

@@ -128,7 +128,7 @@ internal unsafe ref struct HashValue
     internal void RemoveIfEmpty()
     {
         if (!Exists || Count > 0) return;
-        _database.Remove(_entry);
+        _database.Unlink(_entry, UnlinkReason.Emptied);
         _entry = default;
     }
 
@@ -147,7 +147,7 @@ internal unsafe ref struct HashValue
     /// <summary>Removes the key of a table in which the time of every field has come.</summary>
     internal void RemoveWithExpiredFields()
     {
-        _database.RemoveExpiredHash(_entry, Count);
+        _database.UnlinkExpiredHash(_entry, Count);
         _entry = default;
     }
 

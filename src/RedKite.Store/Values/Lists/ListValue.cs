@@ -194,7 +194,7 @@ internal unsafe ref struct ListValue
 
     private void RemoveKey()
     {
-        _database.Remove(_entry);
+        _database.Unlink(_entry, UnlinkReason.Emptied);
         _entry = default;
     }
 }

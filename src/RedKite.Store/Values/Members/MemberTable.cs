@@ -148,7 +148,7 @@ internal readonly unsafe struct MemberTable<TLayout>
     /// <param name="workMax">How much may be done; what is left of it.</param>
     /// <param name="earliestMs">The earliest expiry of what is left, or earlier; not after the time if work is left.</param>
     /// <returns>How many members were freed.</returns>
-    internal long FreeExpired(long nowMs, ref int workMax, out long earliestMs)
+    internal long FreeExpired(long nowMs, ref int workMax, out long earliestMs, scoped in ExpiryReport report = default)
     {
         MemberBuckets buckets = Buckets;
         long before = _header->Count;
@@ -158,7 +158,7 @@ internal readonly unsafe struct MemberTable<TLayout>
             ref long earliest = ref buckets.EarliestExpiryAt(chunk * MemberBuckets.BucketsPerChunk);
             if (earliest > nowMs) continue;
             workMax -= ChunkSearchCost;
-            earliest = FreeExpiredInChunk(chunk * MemberBuckets.BucketsPerChunk, nowMs, ref workMax);
+            earliest = FreeExpiredInChunk(chunk * MemberBuckets.BucketsPerChunk, nowMs, ref workMax, report);
         }
 
         long freed = before - _header->Count;
@@ -330,7 +330,7 @@ internal readonly unsafe struct MemberTable<TLayout>
     }
 
     // Frees what is due in a chunk's buckets; gives the earliest expiry of the rest.
-    private long FreeExpiredInChunk(long first, long nowMs, ref int workMax)
+    private long FreeExpiredInChunk(long first, long nowMs, ref int workMax, scoped in ExpiryReport report)
     {
         MemberBuckets buckets = Buckets;
         long earliest = long.MaxValue;
@@ -357,6 +357,7 @@ internal readonly unsafe struct MemberTable<TLayout>
                     }
 
                     bool isLast = MemberBucket.Next(bucket) == null && link > 0 && MemberBucket.Occupied(bucket) == 1u << slot;
+                    if (report.IsWanted) report.Expired(TLayout.Member(block));
                     buckets.Unlink(home, bucket, slot);
                     _arena.Free(block, TLayout.Bytes(block));
                     _header->Count--;

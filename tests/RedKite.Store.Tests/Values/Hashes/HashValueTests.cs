@@ -207,7 +207,7 @@ public sealed class HashValueTests
             if (copy)
             {
                 Database.Copy(entry, Database, key, Store.Hash(key), default, 0);
-                Database.Remove(Find());
+                Database.Unlink(Find(), UnlinkReason.Deleted);
             }
             else
             {
@@ -220,7 +220,7 @@ public sealed class HashValueTests
         internal void RemoveKey()
         {
             Entry entry = Find();
-            if (entry.Exists) Database.Remove(entry);
+            if (entry.Exists) Database.Unlink(entry, UnlinkReason.Deleted);
             _model.Clear();
         }
 

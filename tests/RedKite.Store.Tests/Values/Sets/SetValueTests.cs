@@ -110,7 +110,7 @@ public class SetValueTests
 
             store.CheckGuards();
             Entry entry = database.Find("key"u8, hash, 0);
-            if (entry.Exists) database.Remove(entry);
+            if (entry.Exists) database.Unlink(entry, UnlinkReason.Deleted);
             Assert.Equal(0, database.Count);
         }
     });
@@ -184,7 +184,7 @@ public class SetValueTests
             if (!Entry.Exists) return;
             SetValue set = SetValue.Open(_store.Databases[0], Entry, _limits);
             Assert.Equal(Model.Remove(member), set.Remove(Encoding.ASCII.GetBytes(member)));
-            if (set.Count == 0) _store.Databases[0].Remove(Entry);
+            if (set.Count == 0) _store.Databases[0].Unlink(Entry, UnlinkReason.Emptied);
         }
 
         internal TestSet CopyTo(string key)

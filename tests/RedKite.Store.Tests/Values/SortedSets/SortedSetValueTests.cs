@@ -176,7 +176,7 @@ public sealed class SortedSetValueTests(ITestOutputHelper output)
             if (!entry.Exists) return;
             var value = new SortedSetValue(Database, entry);
             Assert.Equal(_model.Remove(name), value.Remove(Encoding.ASCII.GetBytes(name)));
-            if (value.Count == 0) Database.Remove(value.Entry);
+            if (value.Count == 0) Database.Unlink(value.Entry, UnlinkReason.Emptied);
         }
 
         internal void RemoveRange(int rank, int count)
@@ -186,7 +186,7 @@ public sealed class SortedSetValueTests(ITestOutputHelper output)
             foreach ((_, string member) in Ordered.Skip(rank).Take(count)) _model.Remove(member);
             var value = new SortedSetValue(Database, Find());
             value.RemoveRange(rank, count);
-            if (value.Count == 0) Database.Remove(value.Entry);
+            if (value.Count == 0) Database.Unlink(value.Entry, UnlinkReason.Emptied);
         }
 
         // Moves the set to another key and back, so that both copying and renaming are covered.
@@ -197,7 +197,7 @@ public sealed class SortedSetValueTests(ITestOutputHelper output)
             ulong hash = _keyspace.Hash(copy);
             Database.Copy(Find(), Database, copy, hash, Database.Find(copy, hash, 0), 0);
             AssertAll();
-            Database.Remove(Find());
+            Database.Unlink(Find(), UnlinkReason.Deleted);
             ulong renamedHash = _keyspace.Hash(renamed);
             Database.Rename(Database.Find(copy, hash, 0), renamed, renamedHash, Database.Find(renamed, renamedHash, 0));
             _key = renamed;

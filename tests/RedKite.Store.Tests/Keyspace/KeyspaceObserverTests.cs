@@ -1,0 +1,190 @@
+using System.Diagnostics;
+using System.Text;
+using RedKite.Store.Keyspace;
+using RedKite.Store.Values.Hashes;
+using KeyStore = RedKite.Store.Keyspace.Keyspace;
+
+namespace RedKite.Store.Tests.Keyspace;
+
+/// <summary>What an observed stripe reports, as transcripts.</summary>
+public sealed class KeyspaceObserverTests : IDisposable
+{
+    private static readonly HashLimits Hashes = new(128, 64);
+
+    private readonly KeyStore _store = new(1, 2, guarded: true);
+    private readonly Recorder _recorder = new();
+
+    public KeyspaceObserverTests()
+    {
+        _store.Stripes[0].Observer = _recorder;
+        _store.Stripes[0].Observe(StripeObservers.Events, isOn: true);
+    }
+
+    private Database First => _store.Databases[0];
+
+    [Fact]
+    public void Unobserved_stripe_reports_nothing()
+    {
+        _store.Stripes[0].Observe(StripeObservers.Events, isOn: false);
+        Write("a", Database.NoExpiry);
+        First.Unlink(Find("a"), UnlinkReason.Deleted);
+        AssertReported();
+    }
+
+    [Fact]
+    public void Key_is_added_overwritten_and_deleted()
+    {
+        Write("a", Database.NoExpiry);
+        AssertReported("0 +a");
+        Write("a", Database.NoExpiry);
+        AssertReported("0 ?a", "0 -a Overwritten", "0 +a");
+        First.Unlink(Find("a"), UnlinkReason.Deleted);
+        AssertReported("0 ?a", "0 -a Deleted");
+    }
+
+    [Fact]
+    public void Every_change_of_an_entry_is_announced()
+    {
+        Write("a", Database.NoExpiry);
+        AssertReported("0 +a");
+        Assert.True(First.OpenToWrite("a"u8, _store.Hash("a"u8), 0).Exists);
+        AssertReported("0 ?a");
+        Assert.False(First.OpenToWrite("b"u8, _store.Hash("b"u8), 0).Exists);
+        AssertReported();
+        First.ResizeValue(Find("a"), 50);
+        AssertReported("0 ?a");
+        First.WriteExpiry(Find("a"), 5_000);
+        AssertReported("0 ?a");
+    }
+
+    [Fact]
+    public void Expired_key_is_reported_on_access_and_by_the_sweep()
+    {
+        Write("a", 1_000);
+        Write("b", 1_000);
+        _recorder.Reports.Clear();
+        Assert.False(First.Find("a"u8, _store.Hash("a"u8), 1_000).Exists);
+        AssertReported("0 ?a", "0 -a Expired");
+        new BackgroundSweep(_store, 0, 1).Run(1_000, Stopwatch.GetTimestamp() + Stopwatch.Frequency, expire: true);
+        AssertReported("0 ?b", "0 -b Expired");
+    }
+
+    [Fact]
+    public void Renamed_and_moved_keys_leave_and_arrive()
+    {
+        Write("a", Database.NoExpiry);
+        Write("b", Database.NoExpiry);
+        _recorder.Reports.Clear();
+        First.Rename(Find("a"), "b"u8, _store.Hash("b"u8), Find("b"));
+        AssertReported("0 ?b", "0 -b Overwritten", "0 +b", "0 ?a", "0 -a Renamed");
+        First.MoveTo(_store.Databases[1], Find("b"));
+        AssertReported("0 ?b", "0 -b Renamed", "1 +b");
+    }
+
+    [Fact]
+    public void Replacement_reports_its_outcome_only()
+    {
+        Write("a", Database.NoExpiry);
+        _recorder.Reports.Clear();
+        ulong hash = _store.Hash("a"u8);
+        nint kept = First.BeginReplacing(hash, Find("a"));
+        Write("a", Database.NoExpiry);
+        First.Unlink(Find("a"), UnlinkReason.Deleted);
+        First.EndReplacing(kept, "a"u8, hash, isReplaced: false);
+        AssertReported("0 ?a");
+        kept = First.BeginReplacing(hash, Find("a"));
+        Write("a", Database.NoExpiry);
+        First.EndReplacing(kept, "a"u8, hash, isReplaced: true);
+        AssertReported("0 ?a", "0 -a Overwritten", "0 +a");
+        kept = First.BeginReplacing(hash, Find("a"));
+        First.EndReplacing(kept, "a"u8, hash, isReplaced: true);
+        AssertReported("0 ?a", "0 -a Deleted");
+    }
+
+    [Fact]
+    public void Flush_is_announced_once_for_each_stripe()
+    {
+        Write("a", Database.NoExpiry);
+        Write("b", Database.NoExpiry);
+        _recorder.Reports.Clear();
+        First.Clear();
+        AssertReported("0 flush 0 of 2 keys");
+    }
+
+    [Theory]
+    [InlineData(2)]
+    [InlineData(600)]
+    public void Expired_fields_are_reported_one_by_one(int fields)
+    {
+        ulong hash = _store.Hash("h"u8);
+        HashValue value = HashValue.Create(First, "h"u8, hash, 0, 0);
+        for (int i = 0; i < fields; i++)
+        {
+            value.Set(Encoding.ASCII.GetBytes($"f{i}"), "v"u8, Hashes);
+            if (i > 0) value.WriteExpiry(Encoding.ASCII.GetBytes($"f{i}"), 1_000);
+        }
+
+        _recorder.Reports.Clear();
+        First.ExpireFields(Find("h"), 1_000, int.MaxValue);
+        string[] expected = [.. Enumerable.Range(1, fields - 1).Select(i => $"0 h.f{i}").Order()];
+        Assert.Equal("0 ?h", _recorder.Reports[0]);
+        Assert.Equal(expected, _recorder.Reports.Skip(1).Order());
+    }
+
+    [Fact]
+    public void Hash_whose_last_field_expires_is_emptied()
+    {
+        ulong hash = _store.Hash("h"u8);
+        HashValue value = HashValue.Create(First, "h"u8, hash, 0, 0);
+        value.Set("1"u8, "v"u8, Hashes);
+        value.WriteExpiry("1"u8, 1_000);
+        _recorder.Reports.Clear();
+        new BackgroundSweep(_store, 0, 1).Run(1_000, Stopwatch.GetTimestamp() + Stopwatch.Frequency, expire: true);
+        Assert.False(Find("h").Exists);
+        AssertReported("0 ?h", "0 h.1", "0 ?h", "0 -h Emptied");
+    }
+
+    public void Dispose()
+    {
+        _store.Stripes[0].Observe(StripeObservers.Events, isOn: false);
+        _store.CheckGuards();
+        _store.Dispose();
+    }
+
+    private void Write(string name, long expiryMs)
+    {
+        byte[] key = Encoding.ASCII.GetBytes(name);
+        First.WriteString(key, _store.Hash(key), Find(name), 10, ValueEncoding.Raw, expiryMs, 0).Value.Clear();
+    }
+
+    private Entry Find(string name)
+    {
+        byte[] key = Encoding.ASCII.GetBytes(name);
+        return First.Find(key, _store.Hash(key), 0);
+    }
+
+    private void AssertReported(params string[] expected)
+    {
+        Assert.Equal(expected, _recorder.Reports);
+        _recorder.Reports.Clear();
+    }
+
+    private sealed class Recorder : KeyspaceObserver
+    {
+        internal List<string> Reports { get; } = [];
+
+        internal override void BeforeChange(Database database, ulong hash, scoped in Entry entry) => Reports.Add($"{database.Index} ?{Text(entry.Key)}");
+
+        internal override void BeforeFlush(Database database, int stripe) => Reports.Add($"{database.Index} flush {stripe} of {database.Count} keys");
+
+        internal override void Added(Database database, ulong hash, ReadOnlySpan<byte> key) => Reports.Add($"{database.Index} +{Text(key)}");
+
+        internal override void Removed(Database database, ulong hash, ReadOnlySpan<byte> key, UnlinkReason reason) =>
+            Reports.Add($"{database.Index} -{Text(key)} {reason}");
+
+        internal override void FieldExpired(Database database, ulong hash, ReadOnlySpan<byte> key, ReadOnlySpan<byte> field) =>
+            Reports.Add($"{database.Index} {Text(key)}.{Text(field)}");
+
+        private static string Text(ReadOnlySpan<byte> bytes) => Encoding.ASCII.GetString(bytes);
+    }
+}
