@@ -289,19 +289,25 @@ internal sealed unsafe class Database
 
     /// <summary>
     /// Gives an entry another key, with all that it has, in place of what that key held. Both stripes are locked. The
-    /// key is part of the block, so the block is written anew; a structure changes hands where both keys have one arena,
-    /// and is copied otherwise.
+    /// key is part of the block, so the block is written anew; a structure changes hands, whatever its size, and its blocks stay
+    /// in the arena that they came from.
     /// </summary>
     internal void Rename(Entry source, ReadOnlySpan<byte> key, ulong hash, Entry existing)
     {
         ulong sourceHash = source.Position.Hash;
         ReadOnlySpan<byte> sourceKey = source.Key;
-        bool handsOver = source.HasStructure && _keyspace.StripeOf(sourceHash) == _keyspace.StripeOf(hash);
+        bool handsOver = source.HasStructure;
         if (handsOver)
         {
             ReadOnlySpan<byte> root = source.Value;
             Entry renamed = WriteValue(key, hash, existing, source.Type, source.Encoding, root.Length, source.ExpiryMs, source.AccessClock);
             root.CopyTo(renamed.Value);
+            if (source.Type == DataType.List && _keyspace.StripeOf(sourceHash) != _keyspace.StripeOf(hash))
+            {
+                WarmLists.Forget((QuickListHeader*)renamed.Root.Structure);
+                WarmListsOf(renamed).Note(renamed.Root.Structure);
+            }
+
             if (source.FieldsExpire) NoteFieldExpiry(renamed, expire: true);
         }
         else

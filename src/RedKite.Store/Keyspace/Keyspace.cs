@@ -52,6 +52,17 @@ internal sealed class Keyspace : IDisposable
         }
     }
 
+    /// <summary>Bytes that are not used any more and wait to be freed. <see cref="UsedBytes"/> does not count them.</summary>
+    internal long FreeingBytes
+    {
+        get
+        {
+            long bytes = 0;
+            foreach (Stripe stripe in Stripes) bytes += stripe.Arena.FreeingBytes;
+            return bytes;
+        }
+    }
+
     /// <summary>Bytes that the store has taken from the system, free room included.</summary>
     internal long HeldBytes => _source.HeldBytes + LargeBytes;
 
@@ -147,6 +158,13 @@ internal sealed class Keyspace : IDisposable
     public void Dispose()
     {
         foreach (Database database in _databases) database.Dispose();
+
+        // Freeing in one stripe may return blocks to another, so no arena ends before all are done.
+        while (Array.Exists(Stripes, stripe => stripe.HasDropped))
+        {
+            foreach (Stripe stripe in Stripes) stripe.FreeDroppedSlice();
+        }
+
         foreach (Stripe stripe in Stripes) stripe.Dispose();
         _source.Dispose();
     }

@@ -7,7 +7,7 @@ namespace RedKite.Store.Memory;
 /// <summary>
 /// The unmanaged memory of one stripe: size-classed slabs for blocks of up to 4 KiB, runs of units (<see cref="RunSlabs"/>) for
 /// those of up to 16 KiB, the system for larger ones.
-/// Not thread-safe: every call is made under the stripe's lock. The owner of a block remembers its size.
+/// Not thread-safe: every call is made under the stripe's lock, but for <see cref="TakeBack"/>. The owner of a block remembers its size.
 /// </summary>
 /// <remarks>
 /// A slab of a class: a 64-byte header, then blocks of one class. Blocks are carved one after the other as they are needed
@@ -18,6 +18,10 @@ namespace RedKite.Store.Memory;
 /// To give the pages of a large block back takes 100 microseconds for each MiB. So blocks from 8 MiB on wait, linked through
 /// their first bytes, until the background sweep gives them back in pieces; who frees very many blocks may have them wait there too.
 /// Smaller ones are freed at once: mostly their pages stay for the next one, which a value that is often replaced gains from.
+///
+/// A value may come to another stripe by a pointer (RENAME). Its blocks stay in the arena that they came from, and what the
+/// value needs from then on comes from the new stripe's. Each slab names its arena, so a block that is freed elsewhere is pushed
+/// onto its arena's list of returned blocks, which needs no lock, and is freed there later (docs/adr/0007).
 /// </remarks>
 internal sealed unsafe class Arena : IDisposable
 {
@@ -35,10 +39,20 @@ internal sealed unsafe class Arena : IDisposable
     // Whoever makes large values and drops them faster than they are freed pays for that himself beyond this.
     private const long WaitingBytesMax = 2L << 30;
 
+    // Returned blocks that are freed before a class gets another slab: well under a microsecond.
+    private const int ReturnedPerSlab = 16;
+
+    // The lowest bit of a returned block's address.
+    private const nint RunBit = 1;
+
     private readonly SlabSource _source;
     private readonly Slab** _open; // for each class, the slabs that have room
     private readonly RunSlabs _runs;
     private readonly ArenaGuard? _guard;
+    private readonly int _id;
+    private nint _returned;     // blocks that other arenas were asked to free, linked through their first bytes
+    private nint _takenBack;    // those of them that were taken off that list, to be freed next
+    private long _returnedBytes;
     private Slab* _lastEmptied;
     private byte* _scratch;
     private WaitingBlock* _waiting;
@@ -53,13 +67,17 @@ internal sealed unsafe class Arena : IDisposable
     internal Arena(SlabSource source, ArenaGuard? guard = null)
     {
         _source = source;
-        _runs = new RunSlabs(source);
+        _id = source.Register(this);
+        _runs = new RunSlabs(source, _id);
         _guard = guard;
         _open = (Slab**)NativeMemory.AllocZeroed((nuint)BlockSize.ClassCount, (nuint)sizeof(Slab*));
     }
 
     /// <summary>Bytes of all blocks in use, rounded to their classes. What waits to be freed does not count.</summary>
-    internal long UsedBytes => _blockBytes + _largeBytes - _waitingBytes;
+    internal long UsedBytes => _blockBytes + _largeBytes - FreeingBytes;
+
+    /// <summary>Bytes of blocks that wait to be freed: those of <see cref="FreeLater"/> and those that other stripes returned.</summary>
+    internal long FreeingBytes => _waitingBytes + Volatile.Read(ref _returnedBytes);
 
     /// <summary>Bytes of the blocks that come from the system.</summary>
     internal long LargeBytes => _largeBytes;
@@ -68,7 +86,7 @@ internal sealed unsafe class Arena : IDisposable
     internal long HeldBytes => (_slabs * SlabSource.SlabBytes) + ((long)_runs.Count * SlabSource.LargeSlabBytes) + _largeBytes;
 
     /// <summary>Whether there are blocks for <see cref="FreeWaiting"/>.</summary>
-    internal bool HasWaiting => _waiting != null;
+    internal bool HasWaiting => _waiting != null || HasReturned;
 
     /// <summary>Room for what is built before its size is known. It is its user's until the stripe's lock is given back.</summary>
     internal byte* Scratch => _scratch != null ? _scratch : _scratch = (byte*)NativeMemory.Alloc(ScratchBytes);
@@ -80,7 +98,7 @@ internal sealed unsafe class Arena : IDisposable
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal byte* Allocate(long bytes)
     {
-        if (_guard is not null) return _guard.Allocate(bytes, ref _largeBytes);
+        if (_guard is not null) return _guard.Allocate(bytes, ref _largeBytes, _id);
         if (bytes > BlockSize.ClassBlockMax) return AllocateLarge(bytes);
 
         int sizeClass = BlockSize.ClassOf((int)bytes);
@@ -121,9 +139,31 @@ internal sealed unsafe class Arena : IDisposable
         _waitingBytes += AccountedBytes(bytes);
     }
 
+    /// <summary>Takes back a block of this arena that was freed by a user of another one. Needs no lock.</summary>
+    private void TakeBack(byte* block, long bytes, bool isRun)
+    {
+        Interlocked.Add(ref _returnedBytes, bytes);
+        if (_guard is not null)
+        {
+            _guard.Return(block, bytes);
+            return;
+        }
+
+        if (isRun) *(long*)(block + sizeof(nint)) = bytes;
+        nint head = Volatile.Read(ref _returned);
+        while (true)
+        {
+            *(nint*)block = head;
+            nint seen = Interlocked.CompareExchange(ref _returned, (nint)block | (isRun ? RunBit : 0), head);
+            if (seen == head) return;
+            head = seen;
+        }
+    }
+
     /// <summary>Frees at most so many of the blocks that wait, or gives a piece of a large one back.</summary>
     internal void FreeWaiting(int blocksMax)
     {
+        blocksMax -= FreeReturned(blocksMax);
         for (; _waiting != null && blocksMax > 0; blocksMax--)
         {
             WaitingBlock* block = _waiting;
@@ -154,7 +194,7 @@ internal sealed unsafe class Arena : IDisposable
             return (byte*)NativeMemory.Realloc(block, (nuint)newRounded);
         }
 
-        if (_guard is null && IsRun(rounded) && IsRun(newRounded) && _runs.TryResize(block, (int)rounded, (int)newRounded))
+        if (_guard is null && IsRun(rounded) && IsRun(newRounded) && RunSlabs.OwnerOf(block) == _id && _runs.TryResize(block, (int)rounded, (int)newRounded))
         {
             _blockBytes += newRounded - rounded;
             return block;
@@ -183,7 +223,7 @@ internal sealed unsafe class Arena : IDisposable
     {
         if (_guard is not null)
         {
-            _guard.Free(block, bytes, ref _largeBytes);
+            FreeGuarded(block, bytes);
             return;
         }
 
@@ -194,6 +234,12 @@ internal sealed unsafe class Arena : IDisposable
         }
 
         var slab = (Slab*)SlabOf(block);
+        if (slab->Owner != _id)
+        {
+            _source.ArenaOf(slab->Owner).TakeBack(block, slab->BlockBytes, isRun: false);
+            return;
+        }
+
         int sizeClass = slab->SizeClass;
         Debug.Assert(sizeClass == BlockSize.ClassOf((int)bytes), "A block is freed with the size that it was allocated with.");
         bool wasFull = slab->Free == null && slab->Next == slab->End;
@@ -227,6 +273,13 @@ internal sealed unsafe class Arena : IDisposable
         long rounded = BlockSize.RoundUp(bytes);
         if (IsRun(rounded))
         {
+            int owner = RunSlabs.OwnerOf(block);
+            if (owner != _id)
+            {
+                _source.ArenaOf(owner).TakeBack(block, rounded, isRun: true);
+                return;
+            }
+
             _runs.Free(block, (int)rounded);
             _blockBytes -= rounded;
             return;
@@ -236,16 +289,63 @@ internal sealed unsafe class Arena : IDisposable
         NativeMemory.Free(block);
     }
 
+    private bool HasReturned => _takenBack != 0 || Volatile.Read(ref _returned) != 0 || _guard is { HasReturned: true };
+
+    // At most so many, and how many it was.
+    private int FreeReturned(int blocksMax)
+    {
+        if (_guard is not null) return FreeReturnedGuarded(blocksMax);
+        int freed = 0;
+        if (_takenBack == 0 && Volatile.Read(ref _returned) != 0) _takenBack = Interlocked.Exchange(ref _returned, 0);
+        for (; _takenBack != 0 && freed < blocksMax; freed++)
+        {
+            var block = (byte*)(_takenBack & ~RunBit);
+            long bytes = (_takenBack & RunBit) != 0 ? *(long*)(block + sizeof(nint)) : ((Slab*)SlabOf(block))->BlockBytes;
+            _takenBack = *(nint*)block;
+            FreeNow(block, bytes);
+            Interlocked.Add(ref _returnedBytes, -bytes);
+        }
+
+        return freed;
+    }
+
+    private void FreeGuarded(byte* block, long bytes)
+    {
+        int owner = _guard!.OwnerOf(block, _id);
+        if (owner == _id) _guard.Free(block, bytes, ref _largeBytes);
+        else _source.ArenaOf(owner).TakeBack(block, BlockSize.RoundUp(bytes), isRun: false);
+    }
+
+    private int FreeReturnedGuarded(int blocksMax)
+    {
+        int freed = 0;
+        for (; freed < blocksMax && _guard!.TryTakeReturned(out nint block, out long bytes); freed++)
+        {
+            _guard.Free((byte*)block, bytes, ref _largeBytes);
+            Interlocked.Add(ref _returnedBytes, -bytes);
+        }
+
+        return freed;
+    }
+
     private static bool IsRun(long rounded) => rounded is > BlockSize.ClassBlockMax and <= BlockSize.RunBlockMax;
 
     private byte* AllocateSlow(int sizeClass)
     {
         Slab* slab = _open[sizeClass];
+        if (slab == null && HasReturned)
+        {
+            FreeReturned(ReturnedPerSlab);
+            slab = _open[sizeClass];
+        }
+
         if (slab == null)
         {
             slab = NewSlab(sizeClass);
             Link(slab, sizeClass);
         }
+
+        if (slab->Free != null) return Allocate(slab->BlockBytes);
 
         byte* block = slab->Next;
         slab->Next += slab->BlockBytes;
@@ -280,6 +380,7 @@ internal sealed unsafe class Arena : IDisposable
         slab->Used = 0;
         slab->BlockBytes = blockBytes;
         slab->SizeClass = sizeClass;
+        slab->Owner = _id;
         _slabs++;
         return slab;
     }
@@ -321,5 +422,6 @@ internal sealed unsafe class Arena : IDisposable
         public int Used;
         public int BlockBytes;
         public int SizeClass;
+        public int Owner;    // the arena's id
     }
 }

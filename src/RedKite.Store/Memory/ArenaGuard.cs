@@ -1,3 +1,4 @@
+using System.Collections.Concurrent;
 using System.Runtime.InteropServices;
 
 namespace RedKite.Store.Memory;
@@ -10,6 +11,8 @@ namespace RedKite.Store.Memory;
 internal sealed unsafe class ArenaGuard : IDisposable
 {
     private const int RedZoneBytes = 64;
+    private const int OwnerBytes = 16; // in front of the first red zone: the id of the block's arena
+    private const int BytesBefore = OwnerBytes + RedZoneBytes;
     private const byte RedZone = 0xA5;
     private const byte Fresh = 0xCD;
     private const byte Poison = 0xDD;
@@ -17,20 +20,40 @@ internal sealed unsafe class ArenaGuard : IDisposable
 
     private readonly Dictionary<nint, long> _live = [];
     private readonly Queue<(nint Block, long Bytes)> _quarantine = new();
+    private readonly ConcurrentQueue<(nint Block, long Bytes)> _returned = new();
 
     internal int LiveBlocks => _live.Count;
 
-    internal byte* Allocate(long bytes, ref long usedBytes)
+    /// <summary>Whether users of other arenas have freed blocks of this one.</summary>
+    internal bool HasReturned => !_returned.IsEmpty;
+
+    internal byte* Allocate(long bytes, ref long usedBytes, int owner = 0)
     {
         long rounded = BlockSize.RoundUp(bytes);
-        var whole = (byte*)NativeMemory.Alloc((nuint)(rounded + (2 * RedZoneBytes)));
-        byte* block = whole + RedZoneBytes;
-        new Span<byte>(whole, RedZoneBytes).Fill(RedZone);
+        var whole = (byte*)NativeMemory.Alloc((nuint)(BytesBefore + rounded + RedZoneBytes));
+        byte* block = whole + BytesBefore;
+        *(long*)whole = owner;
+        new Span<byte>(whole + OwnerBytes, RedZoneBytes).Fill(RedZone);
         new Span<byte>(block + rounded, RedZoneBytes).Fill(RedZone);
         Fill(block, rounded, Fresh);
         _live.Add((nint)block, rounded);
         usedBytes += rounded;
         return block;
+    }
+
+    /// <summary>The id of a block's arena.</summary>
+    /// <param name="block">The block, in use or freed a while ago.</param>
+    /// <param name="id">The id of this guard's own arena.</param>
+    internal int OwnerOf(byte* block, int id) => _live.ContainsKey((nint)block) ? id : (int)*(long*)(block - BytesBefore);
+
+    /// <summary>Takes back a block that a user of another arena has freed. Needs no lock.</summary>
+    internal void Return(byte* block, long bytes) => _returned.Enqueue(((nint)block, bytes));
+
+    internal bool TryTakeReturned(out nint block, out long bytes)
+    {
+        bool taken = _returned.TryDequeue(out (nint Block, long Bytes) returned);
+        (block, bytes) = returned;
+        return taken;
     }
 
     internal void Free(byte* block, long bytes, ref long usedBytes)
@@ -59,7 +82,7 @@ internal sealed unsafe class ArenaGuard : IDisposable
         foreach ((nint block, long bytes) in _live)
         {
             CheckRedZones((byte*)block, bytes);
-            NativeMemory.Free((byte*)block - RedZoneBytes);
+            NativeMemory.Free((byte*)block - BytesBefore);
         }
 
         _live.Clear();
@@ -70,7 +93,7 @@ internal sealed unsafe class ArenaGuard : IDisposable
     private static void Release((nint Block, long Bytes) freed)
     {
         CheckPoison((byte*)freed.Block, freed.Bytes);
-        NativeMemory.Free((byte*)freed.Block - RedZoneBytes);
+        NativeMemory.Free((byte*)freed.Block - BytesBefore);
     }
 
     private static void CheckRedZones(byte* block, long bytes)

@@ -19,7 +19,7 @@ namespace RedKite.Store.Memory;
 /// Size classes were rejected: sizes between 4 and 16 KiB would need 64 of them to be rounded as little, and each
 /// stripe would hold a slab for each.
 /// </remarks>
-internal sealed unsafe class RunSlabs(SlabSource source) : IDisposable
+internal sealed unsafe class RunSlabs(SlabSource source, int owner) : IDisposable
 {
     private const int Units = SlabSource.LargeSlabBytes / BlockSize.RunUnitBytes;
     private const int Words = Units / 64;
@@ -33,6 +33,9 @@ internal sealed unsafe class RunSlabs(SlabSource source) : IDisposable
 
     /// <summary>Slabs in use.</summary>
     internal int Count { get; private set; }
+
+    /// <summary>The id of the arena that a block came from.</summary>
+    internal static int OwnerOf(byte* block) => SlabOf(block)->Owner;
 
     /// <param name="bytes">The block's, rounded to whole units.</param>
     internal byte* Allocate(int bytes)
@@ -110,6 +113,7 @@ internal sealed unsafe class RunSlabs(SlabSource source) : IDisposable
         var slab = (Slab*)source.TakeLarge();
         slab->Place = place;
         slab->Used = 0;
+        slab->Owner = owner;
         new Span<ulong>(slab->Free, Words).Fill(ulong.MaxValue);
         slab->Free[0] &= ~1UL; // the header
         _slabs[place] = slab;
@@ -208,6 +212,7 @@ internal sealed unsafe class RunSlabs(SlabSource source) : IDisposable
     {
         public int Place;
         public int Used; // units, without the header's
+        public int Owner; // the arena's id
         public fixed ulong Free[Words];
     }
 }

@@ -45,6 +45,7 @@ internal sealed unsafe class SlabSource : IDisposable
     private readonly Supply _tables = new(alwaysHuge: true);
     private readonly Supply _entries = new(alwaysHuge: false);
     private readonly Queue<nint> _ordinary = new(); // regions of ordinary pages that slabs were carved from
+    private Arena[] _arenas = [];
     private byte* _rangeNext;
     private byte* _rangeEnd;
     private int _regions;
@@ -52,6 +53,19 @@ internal sealed unsafe class SlabSource : IDisposable
 
     /// <summary>Bytes of slabs that are in use or kept for reuse.</summary>
     internal long HeldBytes => Volatile.Read(ref _heldBytes);
+
+    /// <summary>Gives an arena an id, by which its slabs name it.</summary>
+    internal int Register(Arena arena)
+    {
+        lock (_lock)
+        {
+            _arenas = [.. _arenas, arena];
+            return _arenas.Length - 1;
+        }
+    }
+
+    /// <summary>The arena that a slab belongs to. Needs no lock: arenas are registered before a keyspace is used.</summary>
+    internal Arena ArenaOf(int id) => _arenas[id];
 
     internal byte* Take()
     {

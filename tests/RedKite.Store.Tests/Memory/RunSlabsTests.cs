@@ -16,7 +16,7 @@ public unsafe class RunSlabsTests
         Randomness.Run(random =>
         {
             using var source = new SlabSource();
-            using var runs = new RunSlabs(source);
+            using var runs = new RunSlabs(source, owner: 0);
             var blocks = new List<(nint Address, int Bytes, byte Mark)>();
             for (int step = 0; step < 20_000; step++)
             {
@@ -64,7 +64,7 @@ public unsafe class RunSlabsTests
     public void Slab_holds_31_blocks_of_8_KiB_and_one_of_the_rest()
     {
         using var source = new SlabSource();
-        using var runs = new RunSlabs(source);
+        using var runs = new RunSlabs(source, owner: 0);
         for (int i = 0; i < BlocksOf8KiB; i++) runs.Allocate(8192);
         runs.Allocate(UnitsMin * Unit);
         Assert.Equal(1, runs.Count);
@@ -76,7 +76,7 @@ public unsafe class RunSlabsTests
     public void Block_grows_in_place_into_free_units()
     {
         using var source = new SlabSource();
-        using var runs = new RunSlabs(source);
+        using var runs = new RunSlabs(source, owner: 0);
         byte* first = runs.Allocate(5120);
         byte* second = runs.Allocate(5120);
         Assert.Equal((nint)first + 5120, (nint)second);
@@ -92,7 +92,7 @@ public unsafe class RunSlabsTests
     public void Adjacent_freed_blocks_merge()
     {
         using var source = new SlabSource();
-        using var runs = new RunSlabs(source);
+        using var runs = new RunSlabs(source, owner: 0);
         var blocks = new nint[BlocksOf8KiB];
         for (int i = 0; i < blocks.Length; i++) blocks[i] = (nint)runs.Allocate(8192);
         runs.Free((byte*)blocks[4], 8192);
@@ -108,7 +108,7 @@ public unsafe class RunSlabsTests
     public void Blocks_replaced_by_smaller_ones_leave_no_slab_half_empty()
     {
         using var source = new SlabSource();
-        using var runs = new RunSlabs(source);
+        using var runs = new RunSlabs(source, owner: 0);
         const int Slabs = 40, Nodes = Slabs * BlocksOf8KiB, SmallBytes = 24 * Unit, SmallInSlab = 1023 / 24;
         var packed = new nint[Nodes];
         for (int i = 0; i < Nodes; i++) packed[i] = (nint)runs.Allocate(8192);

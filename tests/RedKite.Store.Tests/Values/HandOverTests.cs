@@ -1,0 +1,181 @@
+using System.Globalization;
+using System.Text;
+using RedKite.Store.Keyspace;
+using RedKite.Store.Values;
+using RedKite.Store.Values.Hashes;
+using RedKite.Store.Values.Lists;
+using RedKite.Store.Values.Sets;
+using RedKite.Store.Values.SortedSets;
+using RedKite.Store.Values.Streams;
+using KeyStore = RedKite.Store.Keyspace.Keyspace;
+
+namespace RedKite.Store.Tests.Values;
+
+/// <summary>Values that come to another stripe by RENAME: by a pointer, and usable there.</summary>
+public sealed class HandOverTests
+{
+    private static readonly ListLimits Lists = new(16, 0);
+
+    public static TheoryData<DataType> Structures => [DataType.Hash, DataType.Set, DataType.SortedSet, DataType.List, DataType.Stream];
+
+    [Theory]
+    [MemberData(nameof(Structures))]
+    public void Rename_to_another_stripe_moves_no_element(DataType type)
+    {
+        using var store = new KeyStore(2, 1, guarded: true);
+        Database database = store.Databases[0];
+        byte[] source = KeyIn(store, 0);
+        byte[] target = KeyIn(store, 1);
+        for (int i = 0; i < 3_000; i++) Add(store, source, type, i);
+        (int Source, int Target) before = Blocks(store);
+        database.Rename(Find(store, source), target, store.Hash(target), default);
+
+        // Only the entry's own block was written anew.
+        Assert.Equal((before.Source - 1, before.Target + 1), Blocks(store));
+        Assert.False(Find(store, source).Exists);
+        Assert.Equal(3_000, Count(store, target));
+        store.CheckGuards();
+    }
+
+    [Theory]
+    [MemberData(nameof(Structures))]
+    public void Value_from_another_stripe_grows_shrinks_and_is_freed(DataType type)
+    {
+        using var store = new KeyStore(2, 1, guarded: true);
+        Database database = store.Databases[0];
+        byte[][] keys = [KeyIn(store, 0), KeyIn(store, 1)];
+        int next = 0;
+        for (int round = 0; round < 6; round++)
+        {
+            byte[] here = keys[round % 2];
+            byte[] there = keys[(round + 1) % 2];
+            for (int i = 0; i < 1_000; i++) Add(store, here, type, next++);
+            RemoveSome(store, here, type, next);
+            long count = Count(store, here);
+            database.Rename(Find(store, here), there, store.Hash(there), default);
+            Assert.Equal(count, Count(store, there));
+            foreach (Stripe stripe in store.Stripes) stripe.FreeDroppedSlice();
+            store.CheckGuards();
+        }
+
+        database.Unlink(Find(store, keys[0]), UnlinkReason.Deleted);
+        while (Array.Exists(store.Stripes, stripe => stripe.HasDropped))
+        {
+            foreach (Stripe stripe in store.Stripes) stripe.FreeDroppedSlice();
+        }
+
+        Assert.Equal((0, 0), Blocks(store));
+        Assert.Equal(0, store.FreeingBytes);
+    }
+
+    [Fact]
+    public void Compaction_continues_in_the_new_stripe()
+    {
+        using var store = new KeyStore(2, 1);
+        byte[] source = KeyIn(store, 0);
+        byte[] target = KeyIn(store, 1);
+        for (int i = 0; i < 20_000; i++) Add(store, source, DataType.List, i);
+        Assert.True(store.Stripes[0].WarmLists.AreWaiting);
+        store.Databases[0].Rename(Find(store, source), target, store.Hash(target), default);
+        Assert.Equal((false, true), (store.Stripes[0].WarmLists.AreWaiting, store.Stripes[1].WarmLists.AreWaiting));
+        long before = store.UsedBytes;
+        for (byte round = 1; store.Stripes[1].WarmLists.AreWaiting && round < 200; round++)
+        {
+            while (store.Stripes[1].WarmLists.CoolSlice(round))
+            {
+            }
+        }
+
+        Assert.InRange(store.UsedBytes, 1, before * 9 / 10);
+        Assert.Equal(20_000, Count(store, target));
+    }
+
+    private static void Add(KeyStore store, byte[] key, DataType type, int number)
+    {
+        Database database = store.Databases[0];
+        ulong hash = store.Hash(key);
+        Entry entry = Find(store, key);
+        byte[] text = Text(number);
+        switch (type)
+        {
+            case DataType.Hash:
+                HashValue fields = entry.Exists ? HashValue.Open(database, entry, 0) : HashValue.Create(database, key, hash, 0, 0);
+                fields.Set(text, "value"u8, new HashLimits(4, 8));
+                break;
+            case DataType.Set:
+                var limits = new SetLimits(IntegersMax: 4, PackedMax: 4, PackedBytesMax: 8);
+                SetValue set = entry.Exists ? SetValue.Open(database, entry, limits) : SetValue.Create(database, key, hash, 0, text, 1, limits);
+                set.Add(text);
+                break;
+            case DataType.SortedSet:
+                SortedSetValue sorted = entry.Exists ? new SortedSetValue(database, entry) : SortedSetValue.Create(database, key, hash, entry, packed: false, 0);
+                sorted.Set(text, number * 7 % 1_000, SortedSetRule.Always, new SortedSetLimits(4, 8), out _);
+                break;
+            case DataType.List:
+                ListValue list = entry.Exists ? new ListValue(database, entry, Lists) : ListValue.Create(database, key, hash, Lists, 0);
+                list.PrepareFor(text.Length, 1);
+                list.PushLast(text);
+                break;
+            default:
+                StreamValue stream = entry.Exists
+                    ? StreamValue.Of(database, entry)
+                    : StreamValue.Create(database, database.WriteValue(key, hash, default, DataType.Stream, ValueEncoding.Stream, ValueRoot.Bytes, Database.NoExpiry, 0));
+                StreamAppender added = stream.Append(new StreamId((ulong)number + 1, 0), 1, text.Length + 1, 4096, 10);
+                added.Name("f"u8);
+                added.Pair("f"u8, text);
+                added.End();
+                break;
+        }
+    }
+
+    private static void RemoveSome(KeyStore store, byte[] key, DataType type, int next)
+    {
+        Database database = store.Databases[0];
+        Entry entry = Find(store, key);
+        switch (type)
+        {
+            case DataType.List:
+                new ListValue(database, entry, Lists).Remove(100, 300);
+                return;
+            case DataType.Stream:
+                StreamValue.Of(database, entry).Trim(new StreamTrimming { ByLength = true, LengthMax = StreamValue.Of(database, entry).Length - 300 });
+                return;
+        }
+
+        for (int i = 0; i < next; i += 3)
+        {
+            if (type == DataType.Hash) HashValue.Open(database, entry, 0).Remove(Text(i));
+            else if (type == DataType.Set) SetValue.Open(database, entry, new SetLimits(4, 4, 8)).Remove(Text(i));
+            else new SortedSetValue(database, entry).Remove(Text(i));
+        }
+    }
+
+    private static long Count(KeyStore store, byte[] key)
+    {
+        Database database = store.Databases[0];
+        Entry entry = Find(store, key);
+        return entry.Type switch
+        {
+            DataType.Hash => HashValue.Open(database, entry, 0).Count,
+            DataType.Set => SetView.Of(database, entry).Count,
+            DataType.SortedSet => new SortedSetValue(database, entry).Count,
+            DataType.List => new ListValue(database, entry, Lists).Count,
+            _ => StreamValue.Of(database, entry).Length,
+        };
+    }
+
+    private static byte[] Text(int number) => Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"element:{number * 48_271L % 899_999_963}"));
+
+    private static (int First, int Second) Blocks(KeyStore store) => (store.Stripes[0].Guard!.LiveBlocks, store.Stripes[1].Guard!.LiveBlocks);
+
+    private static byte[] KeyIn(KeyStore store, int stripe)
+    {
+        for (int i = 0; ; i++)
+        {
+            byte[] key = Encoding.ASCII.GetBytes($"key {i}");
+            if (store.StripeOf(store.Hash(key)) == stripe) return key;
+        }
+    }
+
+    private static Entry Find(KeyStore store, byte[] key) => store.Databases[0].Find(key, store.Hash(key), 0);
+}
