@@ -1,8 +1,8 @@
 using System.Runtime.CompilerServices;
 using RedKite.Store.Memory;
 using RedKite.Store.Values;
-using RedKite.Store.Values.Members;
 using RedKite.Store.Values.Hashes;
+using RedKite.Store.Values.Members;
 using RedKite.Store.Values.Lists;
 
 namespace RedKite.Store.Keyspace;

@@ -5,6 +5,7 @@ using RedKite.Store.Memory;
 using RedKite.Store.Values;
 using RedKite.Store.Values.Members;
 using RedKite.Store.Values.Hashes;
+using RedKite.Store.Values.Members;
 
 namespace RedKite.Store.Keyspace;
 

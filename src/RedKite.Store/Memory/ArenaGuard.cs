@@ -11,7 +11,8 @@ namespace RedKite.Store.Memory;
 internal sealed unsafe class ArenaGuard : IDisposable
 {
     private const int RedZoneBytes = 64;
-    private const int OwnerBytes = sizeof(long); // in front of the first red zone: the id of the block's arena
+    private const int OwnerBytes = 16; // in front of the first red zone: the id of the block's arena
+    private const int BytesBefore = OwnerBytes + RedZoneBytes;
     private const byte RedZone = 0xA5;
     private const byte Fresh = 0xCD;
     private const byte Poison = 0xDD;
@@ -29,10 +30,10 @@ internal sealed unsafe class ArenaGuard : IDisposable
     internal byte* Allocate(long bytes, ref long usedBytes, int owner = 0)
     {
         long rounded = BlockSize.RoundUp(bytes);
-        var whole = (byte*)NativeMemory.Alloc((nuint)(rounded + (2 * RedZoneBytes)));
-        byte* block = whole + RedZoneBytes;
+        var whole = (byte*)NativeMemory.Alloc((nuint)(BytesBefore + rounded + RedZoneBytes));
+        byte* block = whole + BytesBefore;
         *(long*)whole = owner;
-        new Span<byte>(whole + OwnerBytes, RedZoneBytes - OwnerBytes).Fill(RedZone);
+        new Span<byte>(whole + OwnerBytes, RedZoneBytes).Fill(RedZone);
         new Span<byte>(block + rounded, RedZoneBytes).Fill(RedZone);
         Fill(block, rounded, Fresh);
         _live.Add((nint)block, rounded);
@@ -43,7 +44,7 @@ internal sealed unsafe class ArenaGuard : IDisposable
     /// <summary>The id of a block's arena.</summary>
     /// <param name="block">The block, in use or freed a while ago.</param>
     /// <param name="id">The id of this guard's own arena.</param>
-    internal int OwnerOf(byte* block, int id) => _live.ContainsKey((nint)block) ? id : (int)*(long*)(block - RedZoneBytes);
+    internal int OwnerOf(byte* block, int id) => _live.ContainsKey((nint)block) ? id : (int)*(long*)(block - BytesBefore);
 
     /// <summary>Takes back a block that a user of another arena has freed. Needs no lock.</summary>
     internal void Return(byte* block, long bytes) => _returned.Enqueue(((nint)block, bytes));
@@ -81,7 +82,7 @@ internal sealed unsafe class ArenaGuard : IDisposable
         foreach ((nint block, long bytes) in _live)
         {
             CheckRedZones((byte*)block, bytes);
-            NativeMemory.Free((byte*)block - RedZoneBytes);
+            NativeMemory.Free((byte*)block - BytesBefore);
         }
 
         _live.Clear();
@@ -92,7 +93,7 @@ internal sealed unsafe class ArenaGuard : IDisposable
     private static void Release((nint Block, long Bytes) freed)
     {
         CheckPoison((byte*)freed.Block, freed.Bytes);
-        NativeMemory.Free((byte*)freed.Block - RedZoneBytes);
+        NativeMemory.Free((byte*)freed.Block - BytesBefore);
     }
 
     private static void CheckRedZones(byte* block, long bytes)
