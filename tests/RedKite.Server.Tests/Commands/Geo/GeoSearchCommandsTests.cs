@@ -96,7 +96,7 @@ public sealed class GeoSearchCommandsTests : IAsyncLifetime
     private static RespValue Bulk(string text) => RespValue.Scalar('$', System.Text.Encoding.Latin1.GetBytes(text));
 
     [Fact]
-    public void A_stored_search_counts_its_members_as_changes_as_in_redis()
+    public void Stored_search_counts_its_members_as_changes_as_in_redis()
     {
         Assert.Equal(2, _transcript.ChangesOf("GEOADD g 13.361389 38.115556 P 15.087269 37.502669 C"));
         Assert.Equal(0, _transcript.ChangesOf("GEOADD g 13.361389 38.115556 P"));
