@@ -5,7 +5,6 @@ using RedKite.Store.Memory;
 using RedKite.Store.Values;
 using RedKite.Store.Values.Members;
 using RedKite.Store.Values.Hashes;
-using RedKite.Store.Values.Members;
 
 namespace RedKite.Store.Keyspace;
 
