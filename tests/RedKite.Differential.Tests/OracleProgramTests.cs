@@ -6,14 +6,14 @@ namespace RedKite.Differential.Tests;
 public sealed class OracleProgramTests
 {
     [Fact]
-    public void Redis_8_runs_beside_this_system()
+    public void Redis_8_starts()
     {
         Assert.SkipWhen(OracleProgram.Redis8 is null, OracleProgram.Redis8Missing);
         Assert.StartsWith("8.", VersionOf(OracleProgram.Redis8, "redis_version"), StringComparison.Ordinal);
     }
 
     [Fact]
-    public void Valkey_8_runs_beside_this_system()
+    public void Valkey_8_starts()
     {
         Assert.SkipWhen(OracleProgram.Valkey8 is null, "'./dev test' has not set up Valkey 8");
         Assert.StartsWith("8.", VersionOf(OracleProgram.Valkey8, "valkey_version"), StringComparison.Ordinal);

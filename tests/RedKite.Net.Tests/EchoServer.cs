@@ -58,7 +58,7 @@ internal sealed class EchoServer : IDisposable
         Stopwatch clock = Stopwatch.StartNew();
         while (!condition())
         {
-            Assert.True(clock.ElapsedMilliseconds < PatienceMs, $"timed out waiting until {what}");
+            Assert.True(clock.ElapsedMilliseconds < PatienceMs, $"timed out waiting for: {what}");
             Thread.Sleep(5);
         }
     }

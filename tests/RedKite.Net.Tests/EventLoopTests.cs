@@ -78,7 +78,7 @@ public class EventLoopTests
         for (int i = 0; i < 100; i++)
         {
             using Socket client = server.Connect();
-            client.Send("byeQ and more that nobody reads"u8);
+            client.Send("byeQ and more that is not read"u8);
             Assert.Equal("bye"u8.ToArray(), EchoServer.ReadAll(client, 10));
         }
 

@@ -34,7 +34,7 @@ public abstract class NetworkTests
         Stopwatch clock = Stopwatch.StartNew();
         while (!condition())
         {
-            Assert.True(clock.ElapsedMilliseconds < PatienceMs, $"timed out waiting until {what}");
+            Assert.True(clock.ElapsedMilliseconds < PatienceMs, $"timed out waiting for: {what}");
             Thread.Sleep(5);
         }
     }

@@ -108,7 +108,7 @@ internal sealed class ServerPair : IDisposable
             Stopwatch clock = Stopwatch.StartNew();
             while (!condition(Control))
             {
-                if (clock.ElapsedMilliseconds > PatienceMs) throw new TimeoutException($"{Server.Program.Name}, in vain: {what}");
+                if (clock.ElapsedMilliseconds > PatienceMs) throw new TimeoutException($"{Server.Program.Name}: timed out waiting for: {what}");
                 Thread.Sleep(1);
             }
         }

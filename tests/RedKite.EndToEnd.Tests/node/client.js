@@ -1,5 +1,5 @@
 // node-redis against a server: strings, keys, pipelines, scanning, RESP2 replies as this library decodes them.
-// Usage: client.js PORT. Exits with 1 and the statement at the first one that does not hold.
+// Usage: client.js PORT. Exits with 1 at the first failed assertion.
 'use strict';
 
 const assert = require('node:assert');

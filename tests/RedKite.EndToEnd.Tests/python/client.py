@@ -1,6 +1,6 @@
 """python3-redis against a server: strings, keys, pipelines, decoding, client information.
 
-Usage: client.py PORT. Exits with a traceback at the first statement that does not hold.
+Usage: client.py PORT. Exits with a traceback at the first failed assertion.
 """
 import sys
 import threading

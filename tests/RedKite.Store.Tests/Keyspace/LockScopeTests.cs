@@ -10,7 +10,7 @@ public sealed class LockScopeTests : IDisposable
     public void Dispose() => _store.Dispose();
 
     [Fact]
-    public void A_scope_holds_its_stripes_until_it_is_disposed_of()
+    public void Scope_holds_its_stripes_until_disposal()
     {
         using (LockScope locked = _store.Lock(StripeSet.Of(2).With(5)))
         {
@@ -29,7 +29,7 @@ public sealed class LockScopeTests : IDisposable
     }
 
     [Fact]
-    public void A_scope_that_is_disposed_of_twice_releases_once()
+    public void Second_disposal_of_a_scope_does_nothing()
     {
         LockScope first = _store.Lock(StripeSet.Of(1));
         first.Dispose();
@@ -39,7 +39,7 @@ public sealed class LockScopeTests : IDisposable
     }
 
     [Fact]
-    public void A_scope_takes_over_stripes_that_were_entered_without_one()
+    public void Scope_adopts_stripes_entered_without_one()
     {
         _store.Stripes[3].Enter();
         using (var locked = LockScope.Adopt(_store, StripeSet.Of(3))) Assert.Equal("3", locked.Held.ToString());
@@ -47,7 +47,7 @@ public sealed class LockScopeTests : IDisposable
     }
 
     [Fact]
-    public void A_scope_grows_to_lower_and_higher_stripes()
+    public void Scope_grows_to_lower_and_higher_stripes()
     {
         using LockScope locked = _store.Lock(StripeSet.Of(4));
         Assert.True(locked.TryGrow(StripeSet.Of(1).With(4).With(7)));
@@ -56,7 +56,7 @@ public sealed class LockScopeTests : IDisposable
     }
 
     [Fact]
-    public void A_scope_grows_by_all_stripes_or_by_none()
+    public void Scope_grows_by_all_stripes_or_none()
     {
         _store.Stripes[7].Enter();
         using (LockScope locked = _store.Lock(StripeSet.Of(4)))
@@ -87,7 +87,7 @@ public sealed class LockScopeTests : IDisposable
     }
 
     [Fact]
-    public void Growing_into_a_stripe_that_another_thread_holds_releases_everything_and_says_so()
+    public void Growing_into_a_contended_stripe_releases_everything_and_reports_it()
     {
         using var entered = new ManualResetEventSlim();
         bool cameIn = false;

@@ -62,7 +62,7 @@ public class StripeLockTests
     }
 
     [Fact]
-    public void Trying_enters_only_a_free_lock()
+    public void TryEnter_enters_only_a_free_lock()
     {
         Assert.True(_lock.TryEnter());
         Assert.True(_lock.IsHeld);
@@ -74,7 +74,7 @@ public class StripeLockTests
 
     // Redis serves its other clients meanwhile; here at least their processors are free for other work.
     [Fact]
-    public void A_thread_that_waits_for_long_uses_no_processor_time()
+    public void Long_wait_uses_no_cpu_time()
     {
         Assert.SkipUnless(OperatingSystem.IsLinux(), "A thread's processor time is read from /proc.");
         const int Threads = 3;
@@ -96,7 +96,7 @@ public class StripeLockTests
     }
 
     [Fact]
-    public void A_thread_that_others_overtake_again_and_again_gets_the_lock_in_the_end()
+    public void Repeatedly_overtaken_thread_eventually_gets_the_lock()
     {
         const int Turns = 50;
         bool done = false;
@@ -126,7 +126,7 @@ public class StripeLockTests
     }
 
     [Fact]
-    public void An_interrupt_is_put_off_until_the_lock_is_entered()
+    public void Interrupt_is_deferred_until_the_lock_is_entered()
     {
         bool entered = false, interrupted = false;
         _lock.Enter();

@@ -10,7 +10,7 @@ public class StripeSetTests
     [InlineData(new[] { 63 })]
     [InlineData(new[] { 0, 31, 32, 63 })]
     [InlineData(new[] { 5, 6, 7 })]
-    public void A_set_enumerates_its_stripes_in_ascending_order(int[] stripes)
+    public void Set_enumerates_its_stripes_in_ascending_order(int[] stripes)
     {
         StripeSet set = SetOf([.. stripes.Reverse()]);
         Assert.Equal(stripes, Enumerate(set));
@@ -25,13 +25,13 @@ public class StripeSetTests
     [InlineData(2)]
     [InlineData(32)]
     [InlineData(StripeSet.StripesMax)]
-    public void The_first_stripes_are_all_of_a_keyspace_with_so_many(int count)
+    public void First_stripes_cover_a_keyspace_of_that_size(int count)
     {
         Assert.Equal(Enumerable.Range(0, count), Enumerate(StripeSet.First(count)));
     }
 
     [Fact]
-    public void Sets_unite_and_subtract_as_sets_do()
+    public void Union_and_difference_agree_with_sets()
     {
         var random = new Random(1);
         for (int i = 0; i < 2_000; i++)

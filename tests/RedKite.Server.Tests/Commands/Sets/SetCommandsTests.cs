@@ -298,7 +298,7 @@ public sealed class SetCommandsTests : IAsyncLifetime
     [InlineData(1_000, 100, "hashtable")]
     [InlineData(4_000, 900, "hashtable")]
     [InlineData(4_000, 3_000, "hashtable")]
-    public void Spop_removes_exactly_the_members_that_it_returns(int members, int count, string encoding)
+    public void Spop_removes_exactly_the_returned_members(int members, int count, string encoding)
     {
         Run("SADD s " + string.Join(' ', Enumerable.Range(0, members)));
         Run("OBJECT ENCODING s").IsBulk(encoding);

@@ -26,7 +26,7 @@ public sealed class SortCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Large_elements_are_stored_whole()
+    public void Large_elements_are_stored_completely()
     {
         string[] values = [.. Enumerable.Range(0, 40).Select(i => $"{99 - i}" + new string((char)('a' + (i % 26)), 1 << 20))];
         foreach (string value in values) Run("RPUSH l " + value);
