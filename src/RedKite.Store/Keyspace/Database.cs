@@ -2,8 +2,8 @@ using System.Runtime.CompilerServices;
 using RedKite.Store.Memory;
 using RedKite.Store.Values;
 using RedKite.Store.Values.Hashes;
-using RedKite.Store.Values.Members;
 using RedKite.Store.Values.Lists;
+using RedKite.Store.Values.Members;
 
 namespace RedKite.Store.Keyspace;
 
@@ -227,6 +227,16 @@ internal sealed unsafe class Database
         return default;
     }
 
+    /// <summary>Reports and counts an expired field of a hash, which the caller removes.</summary>
+    internal void NoteExpiredField(Entry entry, ReadOnlySpan<byte> field)
+    {
+        Stripe stripe = StripeOf(entry.Position.Hash, out _);
+        stripe.ExpiredFields++;
+        if (stripe.Observers == StripeObservers.None) return;
+        BeforeChange(stripe, entry.Position);
+        new ExpiryReport(stripe.Observer, this, entry.Position).Expired(field);
+    }
+
     /// <summary>Removes a hash of which all fields have expired; a big one is freed in slices.</summary>
     internal void UnlinkExpiredHash(Entry entry, long fields)
     {
@@ -281,6 +291,7 @@ internal sealed unsafe class Database
     {
         ReadOnlySpan<byte> value = source.Value;
         Entry copy = target.WriteValue(key, hash, existing, source.Type, source.Encoding, value.Length, source.ExpiryMs, accessClock);
+        if (existing.Exists) target.NoteNewKey(key, hash);
         if (source.HasStructure) copy.Root = ValueStructure.Copy(source, target.ArenaOf(copy));
         else value.CopyTo(copy.Value);
         if (source.HasStructure && source.Type == DataType.List) target.WarmListsOf(copy).Note(copy.Root.Structure);
@@ -301,6 +312,7 @@ internal sealed unsafe class Database
         {
             ReadOnlySpan<byte> root = source.Value;
             Entry renamed = WriteValue(key, hash, existing, source.Type, source.Encoding, root.Length, source.ExpiryMs, source.AccessClock);
+            if (existing.Exists) NoteNewKey(key, hash);
             root.CopyTo(renamed.Value);
             if (source.Type == DataType.List && _keyspace.StripeOf(sourceHash) != _keyspace.StripeOf(hash))
             {
@@ -519,18 +531,23 @@ internal sealed unsafe class Database
     [MethodImpl(MethodImplOptions.NoInlining)]
     private void NoteWrite(Stripe stripe, ReadOnlySpan<byte> key, ulong hash, Entry existing, DataType type)
     {
-        if (existing.Exists)
+        if (!existing.Exists)
         {
-            NoteChange(stripe, existing.Position);
-            NoteRemoved(stripe, hash, existing.Position.Entry, UnlinkReason.Overwritten);
-            if (existing.Type == type)
-            {
-                stripe.Observer?.Added(this, hash, key);
-                return;
-            }
+            NoteAdded(stripe, hash, key);
+            return;
         }
 
-        NoteAdded(stripe, hash, key);
+        // The key stays: it is not a new one, whatever type the value has.
+        NoteChange(stripe, existing.Position);
+        NoteRemoved(stripe, hash, existing.Position.Entry, UnlinkReason.Overwritten);
+        if (existing.Type != type) stripe.NoteTouched(Index, hash);
+    }
+
+    // A copy or a renamed key is a new one, even in place of another.
+    private void NoteNewKey(ReadOnlySpan<byte> key, ulong hash)
+    {
+        Stripe stripe = StripeOf(hash, out _);
+        if (stripe.Observers != StripeObservers.None) stripe.Observer?.Added(this, hash, key);
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]

@@ -58,7 +58,10 @@ internal abstract class KeyspaceObserver
     /// </summary>
     internal abstract void BeforeFlush(Database database, int stripe);
 
-    /// <summary>A key is being added, or gets a value in place of the one just reported as overwritten. The value is not there yet.</summary>
+    /// <summary>
+    /// A key is being added. The value may not be there yet. Not called for a key that gets another value in place, of which only the old
+    /// value's end is reported (<see cref="UnlinkReason.Overwritten"/>).
+    /// </summary>
     internal abstract void Added(Database database, ulong hash, ReadOnlySpan<byte> key);
 
     /// <summary>A key is being removed.</summary>

@@ -37,7 +37,7 @@ public sealed class KeyspaceObserverTests : IDisposable
         Write("a", Database.NoExpiry);
         AssertReported("0 +a");
         Write("a", Database.NoExpiry);
-        AssertReported("0 ?a", "0 -a Overwritten", "0 +a");
+        AssertReported("0 ?a", "0 -a Overwritten");
         First.Unlink(Find("a"), UnlinkReason.Deleted);
         AssertReported("0 ?a", "0 -a Deleted");
     }
@@ -129,6 +129,23 @@ public sealed class KeyspaceObserverTests : IDisposable
         string[] expected = [.. Enumerable.Range(1, fields - 1).Select(i => $"0 h.f{i}").Order()];
         Assert.Equal("0 ?h", _recorder.Reports[0]);
         Assert.Equal(expected, _recorder.Reports.Skip(1).Order());
+    }
+
+    [Fact]
+    public void Expired_field_of_a_table_is_reported_when_it_is_removed_by_name()
+    {
+        HashValue value = HashValue.Create(First, "h"u8, _store.Hash("h"u8), 0, 0);
+        for (int i = 0; i < 600; i++) value.Set(Encoding.ASCII.GetBytes($"f{i}"), "v"u8, Hashes);
+        value.WriteExpiry("f1"u8, 1_000);
+        _recorder.Reports.Clear();
+        value.RemoveIfExpired("f1"u8);
+        AssertReported();
+        value = HashValue.Open(First, Find("h"), 1_000);
+        value.RemoveIfExpired("f0"u8);
+        AssertReported();
+        value.RemoveIfExpired("f1"u8);
+        AssertReported("0 ?h", "0 h.f1");
+        Assert.Equal(599, value.Count);
     }
 
     [Fact]

@@ -233,6 +233,8 @@ internal static class FieldExpiryCommands
         if (!options.TryExpiryOrReply(cmd, out long expiryMs)) return;
         if (!cmd.OpenToWriteHashOrReply(1, out HashValue hash)) return;
         FieldArguments pairs = options.Fields;
+        for (int i = pairs.First; i < cmd.Count; i += 2) hash.RemoveIfExpired(cmd[i]);
+        hash.RemoveIfEmpty();
         if ((options.OnlyNew || options.OnlyExisting) && !AllExist(cmd, hash, pairs, wanted: options.OnlyExisting))
         {
             cmd.Reply.Integer(0);

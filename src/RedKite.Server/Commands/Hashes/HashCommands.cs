@@ -83,6 +83,7 @@ internal static class HashCommands
     private static void HSetNx(ref CommandContext cmd)
     {
         if (!cmd.OpenToWriteHashOrReply(1, out HashValue hash)) return;
+        hash.RemoveIfExpired(cmd[2]);
         if (hash.Exists && hash.Contains(cmd[2]))
         {
             cmd.Reply.Integer(0);
@@ -159,6 +160,7 @@ internal static class HashCommands
     {
         if (!cmd.TryIntegerOrReply(3, out long increment)) return;
         if (!cmd.OpenToWriteHashOrReply(1, out HashValue hash)) return;
+        hash.RemoveIfExpired(cmd[2]);
         long value = 0;
         if (hash.Exists && hash.TryGet(cmd[2], out PackedElement text) && !TryInteger(text, out value))
         {
@@ -202,6 +204,7 @@ internal static class HashCommands
         }
 
         if (!cmd.OpenToWriteHashOrReply(1, out HashValue hash)) return;
+        hash.RemoveIfExpired(cmd[2]);
         ExtendedDouble value = default;
         Span<byte> digits = stackalloc byte[CanonicalInteger.TextBytesMax];
         if (hash.Exists && hash.TryGet(cmd[2], out PackedElement old) && !ExtendedDouble.TryParse(old.Bytes(digits), out value))

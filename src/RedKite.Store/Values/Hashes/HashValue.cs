@@ -124,6 +124,20 @@ internal unsafe ref struct HashValue
         return true;
     }
 
+    /// <summary>
+    /// Removes a field that has expired, and reports it. Called before a command that only depends on the field's absence, so that
+    /// the command has the same effect wherever the field is still alive. A packed hash has no expired fields once it is open.
+    /// </summary>
+    internal readonly void RemoveIfExpired(scoped ReadOnlySpan<byte> field)
+    {
+        if (!Exists || !IsTable) return;
+        MemberTable<HashField> table = Table;
+        if (!table.TryFind(field, table.Hash(field), out MemberPosition position) || HashField.Expiry(position.Block) > _nowMs) return;
+        _database.NoteExpiredField(_entry, field);
+        byte* block = table.Remove(position);
+        Arena.Free(block, HashField.Bytes(block));
+    }
+
     /// <summary>Removes the key if no field is left; the hash does not exist any more then.</summary>
     internal void RemoveIfEmpty()
     {
