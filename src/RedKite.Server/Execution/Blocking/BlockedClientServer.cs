@@ -152,6 +152,7 @@ internal sealed class BlockedClientServer
         cmd.Begin(request.Command, request.Arguments, request.FirstKeyHash);
         _environment.IsServing = true;
         _invoker.Run(ref cmd, held);
+        _environment.BeginRecording(); // what it recorded is published: MayBeServed publishes what is found expired, and only that
         _environment.IsServing = false;
         _environment.BlockRequest = null; // it waits on
         client.Overflowed = _reply.Overflowed;
