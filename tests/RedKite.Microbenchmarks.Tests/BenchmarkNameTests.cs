@@ -20,6 +20,7 @@ public class BenchmarkNameTests
         ["CompactAlphabet"] = "CompactList",
         ["CompactText"] = "StreamAppender",
         ["DenseRegisters"] = "HyperLogLog",
+        ["ExpiryReport"] = "MemberTable",
         ["HashField"] = "MemberTable",
         ["IElementReader"] = "PackedList",
         ["IMemberLayout"] = "MemberTable",

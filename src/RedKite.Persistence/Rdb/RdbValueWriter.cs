@@ -66,10 +66,10 @@ internal readonly ref struct RdbValueWriter
         long earliestExpiryMs = long.MaxValue;
         if (entry.Type == DataType.Hash)
         {
-            var hash = HashValue.Open(database, entry, nowMs);
+            var hash = HashValue.OpenToRead(database, entry, nowMs);
             hash.RemoveExpired();
             writer = default;
-            if (!hash.Exists) return false;
+            if (!hash.Exists || hash.LivingCount == 0) return false;
             entry = hash.Entry;
             earliestExpiryMs = hash.EarliestExpiryMs;
         }
@@ -140,10 +140,10 @@ internal readonly ref struct RdbValueWriter
 
     private void WriteHash(RdbOutput output)
     {
-        HashValue hash = HashValue.Open(_database, _entry, _nowMs);
+        HashValue hash = HashValue.Peek(_database, _entry, _nowMs);
         bool expiries = Type == RdbType.HashWithExpiries;
         if (expiries) output.Int64(_earliestExpiryMs);
-        output.Length(hash.Count);
+        output.Length(hash.LivingCount);
         Span<byte> digits = stackalloc byte[CanonicalInteger.TextBytesMax];
         HashFields fields = hash.Fields();
         while (fields.MoveNext())

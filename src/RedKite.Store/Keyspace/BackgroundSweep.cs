@@ -88,7 +88,7 @@ internal sealed class BackgroundSweep
 
         if (_phase == Phase.Cooling)
         {
-            if (CoolLists(deadline)) return true;
+            if (_keyspace.ReadsMayModify && CoolLists(deadline)) return true;
             _phase = Phase.GivingBack;
             if (_firstStripe == 0) _keyspace.BeginGivingBack();
         }

@@ -185,6 +185,17 @@ internal sealed unsafe class Database
     /// <summary>The hasher of keys, fields and members.</summary>
     internal KeyHasher Hasher => _keyspace.Hasher;
 
+    /// <summary>See <see cref="Keyspace.ReadsMayModify"/>.</summary>
+    internal bool ReadsMayModify => _keyspace.ReadsMayModify;
+
+    /// <summary>Announces that a read is about to modify an entry; false if it must not.</summary>
+    internal bool MayModifyOnRead(Entry entry)
+    {
+        if (!ReadsMayModify) return false;
+        BeforeChange(StripeOf(entry.Position.Hash, out _), entry.Position);
+        return true;
+    }
+
     /// <summary>
     /// Changes the length of the value in an entry's block; its first bytes stay, what is new is undefined. The rest of
     /// the entry stays, a structure that the value refers to is the caller's affair.

@@ -9,6 +9,7 @@ namespace RedKite.Store.Keyspace;
 /// <code>
 ///  0  u32  type (4 bits) | encoding (4) | access clock (24)
 ///  4  u8   flags: 1 = has an expiry, 2 = long form, 4 = a hash of which fields have an expiry
+///          reserved: 8 = the snapshot epoch, 16 = a client tracks the key; 32, 64 and 128 are free
 ///  short form (key up to 255 bytes, value up to 65,535):
 ///  5  u8   key length
 ///  6  u16  value length

@@ -33,7 +33,7 @@ internal sealed unsafe class SegmentPool : IDisposable
     /// <summary>A segment with undefined content.</summary>
     internal byte* Take()
     {
-        UsedBytes += Segment.Bytes;
+        Count(Segment.Bytes);
         if (_kept.TryPop(out nint kept)) return (byte*)kept;
         if (_discarded.TryPop(out nint discarded)) return (byte*)discarded;
         if (_next == _end)
@@ -49,7 +49,7 @@ internal sealed unsafe class SegmentPool : IDisposable
 
     internal void Return(byte* segment)
     {
-        UsedBytes -= Segment.Bytes;
+        Count(-Segment.Bytes);
         if (_kept.Count < FreeSegmentsKeptMax)
         {
             _kept.Push((nint)segment);
@@ -74,7 +74,7 @@ internal sealed unsafe class SegmentPool : IDisposable
     internal nuint* TakeDirectory(int depth)
     {
         nuint bytes = DirectoryBytes(depth);
-        UsedBytes += (long)bytes;
+        Count((long)bytes);
         if (_directories[depth] is { Count: > 0 } kept) return (nuint*)kept.Pop();
         var directory = (nuint*)NativeMemory.Alloc(bytes);
         directory[0] = (nuint)depth;
@@ -84,7 +84,7 @@ internal sealed unsafe class SegmentPool : IDisposable
     internal void ReturnDirectory(nuint* directory)
     {
         var depth = (int)directory[0];
-        UsedBytes -= (long)DirectoryBytes(depth);
+        Count(-(long)DirectoryBytes(depth));
         (_directories[depth] ??= new Stack<nint>()).Push((nint)directory);
     }
 
@@ -96,6 +96,12 @@ internal sealed unsafe class SegmentPool : IDisposable
         {
             while (directories is not null && directories.TryPop(out nint directory)) NativeMemory.Free((void*)directory);
         }
+    }
+
+    private void Count(long bytes)
+    {
+        UsedBytes += bytes;
+        _source.Budget.Add(bytes);
     }
 
     private static nuint DirectoryBytes(int depth) => (nuint)(1 + (1L << depth)) * (nuint)sizeof(nuint);

@@ -60,6 +60,9 @@ internal sealed unsafe class Arena : IDisposable
     private long _blockBytes;
     private long _largeBytes;
     private long _slabs;
+    private long _reported; // to the budget
+    private long _reportBelow; // or above: what is in blocks then
+    private long _reportAbove;
 
     /// <summary>The bytes of <see cref="Scratch"/>.</summary>
     internal const int ScratchBytes = 4096;
@@ -70,6 +73,7 @@ internal sealed unsafe class Arena : IDisposable
         _id = source.Register(this);
         _runs = new RunSlabs(source, _id);
         _guard = guard;
+        Report();
         _open = (Slab**)NativeMemory.AllocZeroed((nuint)BlockSize.ClassCount, (nuint)sizeof(Slab*));
     }
 
@@ -98,7 +102,7 @@ internal sealed unsafe class Arena : IDisposable
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal byte* Allocate(long bytes)
     {
-        if (_guard is not null) return _guard.Allocate(bytes, ref _largeBytes, _id);
+        if (_guard is not null) return AllocateGuarded(bytes);
         if (bytes > BlockSize.ClassBlockMax) return AllocateLarge(bytes);
 
         int sizeClass = BlockSize.ClassOf((int)bytes);
@@ -110,6 +114,7 @@ internal sealed unsafe class Arena : IDisposable
         slab->Free = *(byte**)block;
         slab->Used++;
         _blockBytes += slab->BlockBytes;
+        if (_blockBytes > _reportAbove) Report();
         if (slab->Free == null && slab->Next == slab->End) Unlink(slab, sizeClass);
         return block;
     }
@@ -137,12 +142,14 @@ internal sealed unsafe class Arena : IDisposable
         waiting->GivenBack = 0;
         _waiting = waiting;
         _waitingBytes += AccountedBytes(bytes);
+        Report();
     }
 
     /// <summary>Takes back a block of this arena that was freed by a user of another one. Needs no lock.</summary>
     private void TakeBack(byte* block, long bytes, bool isRun)
     {
         Interlocked.Add(ref _returnedBytes, bytes);
+        _source.Budget.Add(-bytes);
         if (_guard is not null)
         {
             _guard.Return(block, bytes);
@@ -190,8 +197,10 @@ internal sealed unsafe class Arena : IDisposable
         if (_guard is null && Math.Min(rounded, newRounded) > BlockSize.RunBlockMax)
         {
             // The system moves large blocks by remapping their pages, which copies nothing.
+            byte* resized = SystemMemory.Reallocate(block, (nuint)newRounded);
             _largeBytes += newRounded - rounded;
-            return (byte*)NativeMemory.Realloc(block, (nuint)newRounded);
+            Report();
+            return resized;
         }
 
         if (_guard is null && IsRun(rounded) && IsRun(newRounded) && RunSlabs.OwnerOf(block) == _id && _runs.TryResize(block, (int)rounded, (int)newRounded))
@@ -247,6 +256,7 @@ internal sealed unsafe class Arena : IDisposable
         slab->Free = block;
         slab->Used--;
         _blockBytes -= slab->BlockBytes;
+        if (_blockBytes < _reportBelow) Report();
         if (wasFull) Link(slab, sizeClass);
 
         if (slab->Used == 0 && slab != _lastEmptied) KeepOneEmpty(slab);
@@ -260,11 +270,13 @@ internal sealed unsafe class Arena : IDisposable
         {
             byte* run = _runs.Allocate((int)rounded);
             _blockBytes += rounded;
+            if (_blockBytes > _reportAbove) Report();
             return run;
         }
 
-        var block = (byte*)NativeMemory.Alloc((nuint)rounded);
+        byte* block = SystemMemory.Allocate((nuint)rounded);
         _largeBytes += AccountedBytes(rounded);
+        Report();
         return block;
     }
 
@@ -282,11 +294,24 @@ internal sealed unsafe class Arena : IDisposable
 
             _runs.Free(block, (int)rounded);
             _blockBytes -= rounded;
+            if (_blockBytes < _reportBelow) Report();
             return;
         }
 
         _largeBytes -= rounded + LargeOverheadBytes;
+        Report();
         NativeMemory.Free(block);
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private void Report()
+    {
+        // Blocks that were returned have been reported by whoever returned them.
+        long used = _blockBytes + _largeBytes - _waitingBytes;
+        if (used != _reported) _source.Budget.Add(used - _reported);
+        _reported = used;
+        _reportBelow = _blockBytes - MemoryBudget.StepBytes;
+        _reportAbove = _blockBytes + MemoryBudget.StepBytes;
     }
 
     private bool HasReturned => _takenBack != 0 || Volatile.Read(ref _returned) != 0 || _guard is { HasReturned: true };
@@ -304,9 +329,17 @@ internal sealed unsafe class Arena : IDisposable
             _takenBack = *(nint*)block;
             FreeNow(block, bytes);
             Interlocked.Add(ref _returnedBytes, -bytes);
+            _source.Budget.Add(bytes);
         }
 
         return freed;
+    }
+
+    private byte* AllocateGuarded(long bytes)
+    {
+        byte* block = _guard!.Allocate(bytes, ref _largeBytes, _id);
+        Report();
+        return block;
     }
 
     private void FreeGuarded(byte* block, long bytes)
@@ -314,6 +347,7 @@ internal sealed unsafe class Arena : IDisposable
         int owner = _guard!.OwnerOf(block, _id);
         if (owner == _id) _guard.Free(block, bytes, ref _largeBytes);
         else _source.ArenaOf(owner).TakeBack(block, BlockSize.RoundUp(bytes), isRun: false);
+        Report();
     }
 
     private int FreeReturnedGuarded(int blocksMax)
@@ -322,7 +356,9 @@ internal sealed unsafe class Arena : IDisposable
         for (; freed < blocksMax && _guard!.TryTakeReturned(out nint block, out long bytes); freed++)
         {
             _guard.Free((byte*)block, bytes, ref _largeBytes);
+            Report();
             Interlocked.Add(ref _returnedBytes, -bytes);
+            _source.Budget.Add(bytes);
         }
 
         return freed;
@@ -351,6 +387,7 @@ internal sealed unsafe class Arena : IDisposable
         slab->Next += slab->BlockBytes;
         slab->Used++;
         _blockBytes += slab->BlockBytes;
+        if (_blockBytes > _reportAbove) Report();
         if (slab->Next == slab->End) Unlink(slab, sizeClass);
         return block;
     }

@@ -30,7 +30,7 @@ internal sealed unsafe class ArenaGuard : IDisposable
     internal byte* Allocate(long bytes, ref long usedBytes, int owner = 0)
     {
         long rounded = BlockSize.RoundUp(bytes);
-        var whole = (byte*)NativeMemory.Alloc((nuint)(BytesBefore + rounded + RedZoneBytes));
+        byte* whole = SystemMemory.Allocate((nuint)(BytesBefore + rounded + RedZoneBytes));
         byte* block = whole + BytesBefore;
         *(long*)whole = owner;
         new Span<byte>(whole + OwnerBytes, RedZoneBytes).Fill(RedZone);

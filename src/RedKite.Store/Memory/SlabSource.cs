@@ -51,6 +51,9 @@ internal sealed unsafe class SlabSource : IDisposable
     private int _regions;
     private long _heldBytes;
 
+    /// <summary>The budget of the keyspace.</summary>
+    internal MemoryBudget Budget { get; } = new();
+
     /// <summary>Bytes of slabs that are in use or kept for reuse.</summary>
     internal long HeldBytes => Volatile.Read(ref _heldBytes);
 

@@ -20,6 +20,32 @@ internal static unsafe partial class SystemMemory
     // Pages that are there are cleared faster than they are made anew, but where so much is cleared it mostly just came from the system.
     private const int ClearedByDiscardingLeast = 1 << 20;
 
+    [ThreadStatic]
+    private static bool _refuses;
+
+    /// <summary>For tests: whether the current thread gets no more memory.</summary>
+    internal static bool Refuses
+    {
+        get => _refuses;
+        set => _refuses = value;
+    }
+
+    /// <summary>A block of the C runtime.</summary>
+    /// <exception cref="OutOfMemoryException">There is none.</exception>
+    internal static byte* Allocate(nuint bytes)
+    {
+        if (_refuses) throw new InsufficientMemoryException();
+        return (byte*)NativeMemory.Alloc(bytes);
+    }
+
+    /// <summary>Resizes a block of the C runtime, which moves large ones by remapping their pages.</summary>
+    /// <exception cref="OutOfMemoryException">There is none; the block stays as it was.</exception>
+    internal static byte* Reallocate(byte* block, nuint bytes)
+    {
+        if (_refuses) throw new InsufficientMemoryException();
+        return (byte*)NativeMemory.Realloc(block, bytes);
+    }
+
     /// <summary>Maps <paramref name="bytes"/> of zeroed memory, aligned to 2 MiB. Its pages come with their first touch.</summary>
     internal static byte* Map(nuint bytes)
     {

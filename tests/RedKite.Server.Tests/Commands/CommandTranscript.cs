@@ -24,7 +24,7 @@ public sealed class CommandTranscript : IAsyncLifetime
         _server = await RedKiteServer.StartAsync(new RedKiteOptions
         {
             Port = 0,
-            Settings = { ["loops"] = "1", ["stripes"] = "1", ["slowlog-log-slower-than"] = "-1" },
+            Settings = { ["loops"] = "1", ["stripes"] = "1", ["slowlog-log-slower-than"] = "-1", ["enable-debug-command"] = "yes" },
             TimeProvider = _clock,
         });
         _client = _server.CreateClient();
@@ -65,6 +65,8 @@ public sealed class CommandTranscript : IAsyncLifetime
         string line = Run("INFO persistence").Text.Split("\r\n").Single(line => line.StartsWith(Name, StringComparison.Ordinal));
         return long.Parse(line[Name.Length..], System.Globalization.CultureInfo.InvariantCulture);
     }
+
+    internal Keyspace Keyspace => _server.Keyspace;
 
     /// <summary>Bytes of all stored data.</summary>
     internal long UsedBytes => _server.Keyspace.UsedBytes;

@@ -123,7 +123,8 @@ internal ref struct DatasetDigest
         Span<byte> element = stackalloc byte[Bytes];
         Span<byte> digits = stackalloc byte[CanonicalInteger.TextBytesMax];
         var digest = new DatasetDigest(element);
-        HashFields fields = HashValue.Open(database, entry, nowMs).Fields();
+        HashValue hash = HashValue.Peek(database, entry, nowMs);
+        HashFields fields = hash.Fields();
         while (fields.MoveNext())
         {
             element.Clear();

@@ -3,6 +3,7 @@ using RedKite.Persistence.Rdb;
 using RedKite.Server.Commands.Keys;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
+using RedKite.Store.Values.Hashes;
 
 namespace RedKite.Server.Commands.Debug;
 
@@ -25,14 +26,16 @@ internal static class DebugDataset
         {
             Database database = keyspace.Databases[index];
             if (database.Count == 0) continue;
-            digest.MixNumber(index);
+            bool hasKeys = false;
             for (int stripe = 0; stripe < keyspace.Stripes.Length; stripe++)
             {
                 cmd.EnterStripe(stripe);
                 foreach (nint block in BlocksOf(database, stripe))
                 {
                     Entry entry = Entry.FromBlock(block);
-                    if (entry.Expires && entry.ExpiryMs <= cmd.NowMs) continue;
+                    if (!IsAlive(database, entry, cmd.NowMs)) continue;
+                    if (!hasKeys) digest.MixNumber(index);
+                    hasKeys = true;
                     keyBytes.Clear();
                     keyDigest.Mix(entry.Key);
                     keyDigest.MixValue(database, entry, cmd.NowMs);
@@ -58,7 +61,7 @@ internal static class DebugDataset
             int stripe = cmd.Server.Keyspace.StripeOf(hash);
             cmd.EnterStripe(stripe);
             Entry entry = cmd.Database.Find(cmd[i], hash, cmd.NowMs);
-            if (entry.Exists) new DatasetDigest(bytes).MixValue(cmd.Database, entry, cmd.NowMs);
+            if (entry.Exists && IsAlive(cmd.Database, entry, cmd.NowMs)) new DatasetDigest(bytes).MixValue(cmd.Database, entry, cmd.NowMs);
             cmd.ExitStripe(stripe);
             Reply(cmd, bytes);
         }
@@ -106,6 +109,15 @@ internal static class DebugDataset
         }
 
         cmd.Reply.Ok();
+    }
+
+    // A hash of which all fields have expired is as good as removed.
+    private static bool IsAlive(Database database, Entry entry, long nowMs)
+    {
+        if (entry.Expires && entry.ExpiryMs <= nowMs) return false;
+        if (!entry.FieldsExpire) return true;
+        HashValue hash = HashValue.Peek(database, entry, nowMs);
+        return hash.Exists && hash.LivingCount > 0;
     }
 
     private static bool TryReload(scoped in CommandContext cmd, Database database, byte[] key)

@@ -79,7 +79,6 @@ internal static class FieldExpiryCommands
         }
 
         if (changed.Count > 0) ReportExpiry(cmd, changed, expiryMs);
-        hash.RemoveIfEmpty();
     }
 
     // Fields that got an expiry, or that were removed because it has passed.
@@ -221,8 +220,6 @@ internal static class FieldExpiryCommands
             cmd.Changed(1, KeyEvent.HPersist, changed.Count);
             changed.WriteHPersist(cmd);
         }
-
-        hash.RemoveIfEmpty();
     }
 
     // HSETEX key [FNX | FXX] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]
@@ -265,7 +262,6 @@ internal static class FieldExpiryCommands
         }
 
         cmd.Changed(1, isRemoved ? KeyEvent.HDel : KeyEvent.HExpire, count: 0);
-        hash.RemoveIfEmpty();
         if (!cmd.IsObserved) return;
         EffectWriter effect = isRemoved
             ? cmd.Effect("HDEL"u8, 2 + pairs.Count).Argument(cmd[1])
@@ -302,7 +298,5 @@ internal static class FieldExpiryCommands
             cmd.Changed(1, KeyEvent.HDel, changed.Count);
             changed.WriteHDel(cmd);
         }
-
-        hash.RemoveIfEmpty();
     }
 }

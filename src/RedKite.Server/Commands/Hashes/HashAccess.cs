@@ -10,7 +10,7 @@ internal static class HashAccess
 {
     /// <summary>Opens a key's hash to read it, which counts a hit or miss; replies WRONGTYPE for another type.</summary>
     internal static bool OpenToReadHashOrReply(this scoped in CommandContext cmd, int argument, out HashValue hash) =>
-        TryOpenOrReply(cmd, cmd.Find(argument), out hash);
+        TryOpenOrReply(cmd, cmd.Find(argument), forReading: true, out hash);
 
     /// <summary>Opens a key's hash to change it; replies WRONGTYPE for another type.</summary>
     /// <param name="cmd">The command.</param>
@@ -19,7 +19,7 @@ internal static class HashAccess
     /// <param name="createIfMissing">Whether a missing key gets an empty hash, to which the caller adds fields at once.</param>
     internal static bool OpenToWriteHashOrReply(this scoped in CommandContext cmd, int argument, out HashValue hash, bool createIfMissing = false)
     {
-        if (!TryOpenOrReply(cmd, cmd.FindToWrite(argument), out hash)) return false;
+        if (!TryOpenOrReply(cmd, cmd.FindToWrite(argument), forReading: false, out hash)) return false;
         if (createIfMissing && !hash.Exists) hash = cmd.CreateHash(argument);
         return true;
     }
@@ -35,11 +35,11 @@ internal static class HashAccess
         return new HashLimits(settings.HashMaxListpackEntries, settings.HashMaxListpackValueBytes);
     }
 
-    private static bool TryOpenOrReply(scoped in CommandContext cmd, Entry entry, out HashValue hash)
+    private static bool TryOpenOrReply(scoped in CommandContext cmd, Entry entry, bool forReading, out HashValue hash)
     {
         hash = default;
         if (!cmd.IsTypeOrReply(entry, DataType.Hash)) return false;
-        hash = HashValue.Open(cmd.Database, entry, cmd.NowMs);
+        hash = forReading ? HashValue.OpenToRead(cmd.Database, entry, cmd.NowMs) : HashValue.Open(cmd.Database, entry, cmd.NowMs);
         return true;
     }
 }

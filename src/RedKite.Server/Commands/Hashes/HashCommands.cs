@@ -126,7 +126,6 @@ internal static class HashCommands
         for (int i = 2; i < cmd.Count && hash.Exists; i++)
         {
             if (hash.Remove(cmd[i])) removed++;
-            hash.RemoveIfEmpty();
         }
 
         if (removed > 0) cmd.Changed(1, KeyEvent.HDel, removed);

@@ -97,7 +97,7 @@ internal static class HashScanCommands
         {
             if (!cmd.OpenToReadHashOrReply(1, out HashValue single)) return;
             single.RemoveExpired();
-            if (!single.Exists) cmd.Reply.Null();
+            if (!single.Exists || single.LivingCount == 0) cmd.Reply.Null();
             else if (single.IsTable) cmd.Reply.Element(single.Draw(Random.Shared).Field);
             else cmd.Reply.Element(single.At(Below((int)single.Count)).Field);
             return;
@@ -106,9 +106,10 @@ internal static class HashScanCommands
         if (!DrawCount.TryReadOrReply(cmd, "WITHVALUES"u8, out long count, out bool withValues)) return;
         if (!cmd.OpenToReadHashOrReply(1, out HashValue hash)) return;
         hash.RemoveExpired();
-        if (!hash.Exists || count == 0) cmd.Reply.Array(0);
+        long fields = hash.Exists ? hash.LivingCount : 0;
+        if (fields == 0 || count == 0) cmd.Reply.Array(0);
         else if (count < 0) ReplyDrawn(cmd.Reply, hash, -count, withValues);
-        else ReplyDistinct(cmd.Reply, hash, (int)Math.Min(count, hash.Count), withValues);
+        else ReplyDistinct(cmd.Reply, hash, (int)Math.Min(count, fields), withValues);
     }
 
     // Fields are drawn independently, so they may repeat.
@@ -132,7 +133,7 @@ internal static class HashScanCommands
     private static void ReplyDistinct(ReplyWriter reply, scoped in HashValue hash, int count, bool withValues)
     {
         WriteDrawnHead(reply, count, withValues);
-        if (hash.IsTable && count <= hash.Count / SampleShare)
+        if (hash.IsTable && !hash.HasExpired && count <= hash.Count / SampleShare)
         {
             nint[] drawn = ArrayPool<nint>.Shared.Rent(count);
             hash.DrawDistinct(Random.Shared, drawn.AsSpan(0, count));
@@ -142,7 +143,7 @@ internal static class HashScanCommands
         }
 
         // One pass: each field is selected with the probability of fields still needed to fields still ahead.
-        int left = (int)hash.Count;
+        int left = (int)hash.LivingCount;
         HashFields fields = hash.Fields();
         while (count > 0 && fields.MoveNext() && !reply.Overflowed)
         {

@@ -80,10 +80,4 @@ internal static class SetAccess
 
     /// <summary>The set of an entry, an empty one for a missing entry.</summary>
     internal static SetView View(scoped in CommandContext cmd, Entry entry) => SetView.Of(cmd.Database, entry);
-
-    /// <summary>Removes a key whose set has lost its last member.</summary>
-    internal static void RemoveIfEmpty(scoped in CommandContext cmd, int argument, scoped in SetValue set)
-    {
-        if (set.Count == 0) cmd.Database.Unlink(cmd.Peek(argument), UnlinkReason.Emptied);
-    }
 }

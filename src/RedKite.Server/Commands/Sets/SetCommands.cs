@@ -57,8 +57,6 @@ internal static class SetCommands
             {
                 if (set.Remove(cmd[i])) removed++;
             }
-
-            SetAccess.RemoveIfEmpty(cmd, 1, set);
         }
 
         if (removed > 0) cmd.Changed(1, KeyEvent.SRem, removed);
@@ -115,7 +113,6 @@ internal static class SetCommands
 
         SetValue from = SetValue.Open(cmd.Database, source, cmd.SetLimits());
         from.Remove(cmd[3]);
-        SetAccess.RemoveIfEmpty(cmd, 1, from);
         cmd.Changed(1, KeyEvent.SRem);
 
         // The destination is opened only now: writing the source may have moved its entry.

@@ -1,7 +1,6 @@
 using RedKite.Server.Changes;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
-using RedKite.Store.Keyspace;
 using RedKite.Store.Values.Sets;
 using static RedKite.Server.Model.CommandFlags;
 using static RedKite.Server.Model.KeyFlags;
@@ -44,7 +43,7 @@ internal static class SetPopCommands
         }
         else if (count >= set.Count)
         {
-            PopAll(cmd, set);
+            PopAll(cmd, ref set);
         }
         else
         {
@@ -59,18 +58,17 @@ internal static class SetPopCommands
         if (cmd.Reply.Overflowed) return;
         cmd.Effect("SREM"u8, 3).Argument(cmd[1]).Argument(member);
         set.Remove(member);
-        SetAccess.RemoveIfEmpty(cmd, 1, set);
         cmd.Changed(1, KeyEvent.SPop);
     }
 
-    private static void PopAll(scoped in CommandContext cmd, scoped in SetValue set)
+    private static void PopAll(scoped in CommandContext cmd, ref SetValue set)
     {
         long count = set.Count;
         cmd.Reply.Set((int)count);
         SetCommands.ReplyMembers(cmd.Reply, set.View);
         if (cmd.Reply.Overflowed) return;
         cmd.Effect("DEL"u8, 2).Argument(cmd[1]);
-        cmd.Database.Unlink(set.Entry, UnlinkReason.Emptied);
+        set.RemoveAll();
         cmd.Changed(1, KeyEvent.SPop, count);
     }
 

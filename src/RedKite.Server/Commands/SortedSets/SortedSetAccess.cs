@@ -33,12 +33,6 @@ internal static class SortedSetAccess
         return new SortedSetLimits(settings.SortedSetMaxListpackEntries, settings.SortedSetMaxListpackValueBytes);
     }
 
-    /// <summary>Removes the first key if its set has lost the last member.</summary>
-    internal static void RemoveIfEmpty(scoped in CommandContext cmd, scoped in SortedSetValue set)
-    {
-        if (set.Count == 0) cmd.Database.Unlink(set.Entry, UnlinkReason.Emptied);
-    }
-
     /// <summary>Replaces the value of a key by a result, or removes the key if the result is empty. Replies the number of members.</summary>
     /// <param name="cmd">The command.</param>
     /// <param name="key">The key's argument.</param>

@@ -135,12 +135,7 @@ internal static class SortedSetCommands
             if (set.Remove(cmd[i])) removed++;
         }
 
-        if (removed > 0)
-        {
-            SortedSetAccess.RemoveIfEmpty(cmd, set);
-            cmd.Changed(1, KeyEvent.ZRem, removed);
-        }
-
+        if (removed > 0) cmd.Changed(1, KeyEvent.ZRem, removed);
         cmd.Reply.Integer(removed);
     }
 

@@ -129,8 +129,7 @@ internal static class SortedSetPopCommands
         SortedSetCursor place = set.At(fromMax ? total - 1 : 0, digits);
         for (long i = 0; i < count && !cmd.Reply.Overflowed; i++, place.Move(fromMax)) cmd.Reply.MemberAndScore(place.Member, place.Score, arePairs);
         if (cmd.Reply.Overflowed) return false;
-        if (count == total) cmd.Database.Unlink(set.Entry, UnlinkReason.Emptied);
-        else set.RemoveRange(fromMax ? total - count : 0, count);
+        set.RemoveRange(fromMax ? total - count : 0, count);
         cmd.Changed(key, fromMax ? KeyEvent.ZPopMax : KeyEvent.ZPopMin, count);
         return true;
     }

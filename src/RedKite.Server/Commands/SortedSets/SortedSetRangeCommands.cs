@@ -1,6 +1,5 @@
 using RedKite.Server.Changes;
 using RedKite.Server.Model;
-using RedKite.Store.Keyspace;
 using RedKite.Store.Values.SortedSets;
 using static RedKite.Server.Model.CommandFlags;
 using static RedKite.Server.Model.KeyFlags;
@@ -146,9 +145,7 @@ internal static class SortedSetRangeCommands
         long count = range.RanksIn(set, out long start);
         if (count > 0)
         {
-            // If all members go, the key is removed as a whole, and a large set is freed later.
-            if (count == set.Count) cmd.Database.Unlink(set.Entry, UnlinkReason.Emptied);
-            else set.RemoveRange(start, count);
+            set.RemoveRange(start, count);
             cmd.Changed(1, removed, count);
         }
 

@@ -83,14 +83,15 @@ internal static class HyperLogLogCommands
         }
 
         if (!IsHyperLogLogOrReply(cmd, entry)) return;
-        if (!HyperLogLogValue.TryCount(entry.Value, out long cardinality, out bool counted))
+        bool mayNote = cmd.Database.MayModifyOnRead(entry);
+        if (!HyperLogLogValue.TryCount(entry.Value, out long cardinality, out bool counted, mayNote))
         {
             ReplyCorrupt(cmd);
             return;
         }
 
-        entry.SetEncoding(ValueEncoding.Raw);
-        if (counted) cmd.Changed(1, KeyEvent.Silent); // the cached cardinality is part of the value
+        if (mayNote) entry.SetEncoding(ValueEncoding.Raw);
+        if (counted && mayNote) cmd.Changed(1, KeyEvent.Silent); // the cached cardinality is part of the value
         cmd.Reply.Integer(cardinality);
     }
 

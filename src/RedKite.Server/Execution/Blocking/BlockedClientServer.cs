@@ -42,7 +42,7 @@ internal sealed class BlockedClientServer
         {
             Change change = changes[i];
             if (change.Event == KeyEvent.Flush) NoteAll(change.Database);
-            else if (change.Event != KeyEvent.KeyMiss && _server.Blocked.QueueOf(change.Identity) is not null) Note(change.Identity);
+            else if (change.Event is not (KeyEvent.KeyMiss or KeyEvent.Silent) && _server.Blocked.QueueOf(change.Identity) is not null) Note(change.Identity);
         }
     }
 

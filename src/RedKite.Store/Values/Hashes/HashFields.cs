@@ -12,12 +12,12 @@ internal unsafe ref struct HashFields
     private MemberEnumerator _blocks;
     private int _offset;
 
-    /// <summary>All fields of a packed hash, which has none that expired.</summary>
-    internal HashFields(byte* list, int elements)
+    /// <summary>The fields of a packed hash from an offset on.</summary>
+    internal HashFields(byte* list, int elements, int start)
     {
         _list = list;
         _elements = elements;
-        _offset = PackedList.Start;
+        _offset = start;
     }
 
     /// <summary>The living ones of a table's blocks.</summary>

@@ -7,9 +7,9 @@ using RedKite.Store.Values.Packed;
 namespace RedKite.Store.Values.Hashes;
 
 /// <summary>
-/// A hash as commands see it: packed in the entry's block while it is small, a table beyond. Fields whose time has come are
-/// never seen: of a packed hash they are removed when it is opened, in a table they are passed over until somebody removes
-/// them. Stays true while nothing but itself changes the entry.
+/// A hash as commands see it: packed in the entry's block while it is small, a table beyond. Expired fields are never seen. In a
+/// packed hash they come first: they are removed when it is opened by a command, and skipped where it is only looked at
+/// (<see cref="Peek"/>). In a table they are skipped until they are removed. Stays true while nothing but itself changes the entry.
 /// </summary>
 internal unsafe ref struct HashValue
 {
@@ -21,13 +21,17 @@ internal unsafe ref struct HashValue
 
     private readonly Database _database;
     private readonly long _nowMs;
+    private readonly int _start; // of a packed hash: behind the expired fields
+    private readonly int _skipped; // how many those are
     private Entry _entry;
 
-    private HashValue(Database database, Entry entry, long nowMs)
+    private HashValue(Database database, Entry entry, long nowMs, int start = PackedList.Start, int skipped = 0)
     {
         _database = database;
         _nowMs = nowMs;
         _entry = entry;
+        _start = start;
+        _skipped = skipped;
     }
 
     /// <summary>The key's entry as it is now.</summary>
@@ -37,7 +41,19 @@ internal unsafe ref struct HashValue
     internal readonly bool Exists => _entry.Exists;
 
     /// <summary>Fields; those of a table count until they are removed.</summary>
-    internal readonly long Count => IsTable ? Table.Count : PackedList.Count(List) / Elements;
+    internal readonly long Count => IsTable ? Table.Count : (PackedList.Count(List) / Elements) - _skipped;
+
+    /// <summary>Fields that have not expired. Of a table with expired ones they are counted one by one.</summary>
+    internal readonly long LivingCount
+    {
+        get
+        {
+            if (!HasExpired) return Count;
+            long count = 0;
+            for (HashFields fields = Fields(); fields.MoveNext();) count++;
+            return count;
+        }
+    }
 
     /// <summary>The earliest expiry of a field, or an earlier time; long.MaxValue: no field expires.</summary>
     internal readonly long EarliestExpiryMs => FieldExpiry.EarliestOf(_entry.Position.Entry);
@@ -58,13 +74,34 @@ internal unsafe ref struct HashValue
 
     private readonly MemberTable<HashField> Table => new(Arena, _database.Hasher, (nint)_entry.Root.Structure);
 
-    /// <summary>Opens the hash of an entry, which may be missing.</summary>
+    /// <summary>Opens the hash of an entry, which may be missing, to change it. The expired fields of a packed one are removed.</summary>
     internal static HashValue Open(Database database, Entry entry, long nowMs)
     {
         Debug.Assert(!entry.Exists || entry.Type == DataType.Hash, "The caller has looked at the type.");
-        if (entry.Exists && entry.Encoding == ValueEncoding.ListPackEx && FieldExpiry.EarliestOf(entry.Position.Entry) <= nowMs)
-            entry = database.ExpireFields(entry, nowMs, int.MaxValue);
+        if (HasPackedExpired(entry, nowMs)) entry = database.ExpireFields(entry, nowMs, int.MaxValue);
         return new HashValue(database, entry, nowMs);
+    }
+
+    /// <summary>Opens the hash of an entry, which may be missing, to read it. Expired fields are removed as by <see cref="Open"/>, if reads may modify.</summary>
+    internal static HashValue OpenToRead(Database database, Entry entry, long nowMs) =>
+        database.ReadsMayModify ? Open(database, entry, nowMs) : Peek(database, entry, nowMs);
+
+    /// <summary>
+    /// Opens the hash of an entry, which may be missing, to look at it: nothing changes. For all that walks over entries, which may
+    /// know no more of them than their blocks. A packed hash without living fields does not exist here; it is not to be changed.
+    /// </summary>
+    internal static HashValue Peek(Database database, Entry entry, long nowMs)
+    {
+        if (!HasPackedExpired(entry, nowMs)) return new HashValue(database, entry, nowMs);
+        byte* list = EntryBlock.ValueStart(entry.Position.Entry);
+        int start = PackedList.Start;
+        int skipped = 0;
+        for (; !PackedList.IsEnd(list, start) && FieldExpiry.ExpiryAt(list, start) <= nowMs; skipped++)
+        {
+            for (int i = 0; i < FieldExpiry.PackedElements; i++) start = PackedList.Next(list, start);
+        }
+
+        return PackedList.IsEnd(list, start) ? default : new HashValue(database, entry, nowMs, start, skipped);
     }
 
     /// <summary>Makes a key that is missing hold a hash without fields; the caller adds some.</summary>
@@ -88,7 +125,7 @@ internal unsafe ref struct HashValue
         }
 
         byte* list = List;
-        int offset = PackedList.Find(list, PackedList.Start, field, Elements);
+        int offset = PackedList.Find(list, _start, field, Elements);
         value = offset < 0 ? default : PackedList.Read(list, PackedList.Next(list, offset));
         return offset >= 0;
     }
@@ -103,10 +140,11 @@ internal unsafe ref struct HashValue
     /// <returns>Whether the field is new.</returns>
     internal bool SetAndKeepExpiry(scoped ReadOnlySpan<byte> field, scoped ReadOnlySpan<byte> value, in HashLimits limits) => Set(field, value, limits, keepExpiry: true);
 
-    /// <summary>Removes a field. A hash that has none left is for the caller to remove.</summary>
+    /// <summary>Removes a field. A hash that has none left is removed with its key.</summary>
     /// <returns>Whether there was one.</returns>
     internal bool Remove(scoped ReadOnlySpan<byte> field)
     {
+        if (!Exists) return false;
         if (IsTable)
         {
             MemberTable<HashField> table = Table;
@@ -114,13 +152,15 @@ internal unsafe ref struct HashValue
             bool alive = HashField.Expiry(position.Block) > _nowMs;
             byte* block = table.Remove(position);
             Arena.Free(block, HashField.Bytes(block));
+            if (table.Count == 0) RemoveKey();
             return alive;
         }
 
         int offset = PackedList.Find(List, PackedList.Start, field, Elements);
         if (offset < 0) return false;
         RemovePacked(offset);
-        NotePackedExpiry();
+        if (Count == 0) RemoveKey();
+        else NotePackedExpiry();
         return true;
     }
 
@@ -138,21 +178,19 @@ internal unsafe ref struct HashValue
         Arena.Free(block, HashField.Bytes(block));
     }
 
-    /// <summary>Removes the key if no field is left; the hash does not exist any more then.</summary>
+    /// <summary>Removes the key of a hash that has no fields: it got none, or its last one had expired.</summary>
     internal void RemoveIfEmpty()
     {
-        if (!Exists || Count > 0) return;
-        _database.Unlink(_entry, UnlinkReason.Emptied);
-        _entry = default;
+        if (Exists && Count == 0) RemoveKey();
     }
 
     /// <summary>
     /// Removes the fields of a table whose time has come, all of them, so that the rest can be drawn from. Each is
-    /// removed once, so this is paid for by what set them.
+    /// removed once, so this is paid for by what set them. Where reads may not modify, they stay.
     /// </summary>
     internal void RemoveExpired()
     {
-        while (Exists && HasExpired)
+        while (Exists && HasExpired && _database.ReadsMayModify)
         {
             _entry = _database.ExpireFields(_entry, _nowMs, int.MaxValue);
         }
@@ -161,7 +199,14 @@ internal unsafe ref struct HashValue
     /// <summary>Removes the key of a table in which the time of every field has come.</summary>
     internal void RemoveWithExpiredFields()
     {
+        if (!_database.ReadsMayModify) return;
         _database.UnlinkExpiredHash(_entry, Count);
+        _entry = default;
+    }
+
+    private void RemoveKey()
+    {
+        _database.Unlink(_entry, UnlinkReason.Emptied);
         _entry = default;
     }
 
@@ -179,7 +224,7 @@ internal unsafe ref struct HashValue
         }
         else
         {
-            int offset = PackedList.Find(List, PackedList.Start, field, Elements);
+            int offset = PackedList.Find(List, _start, field, Elements);
             if (offset < 0) return NoField;
             if (HasPackedExpiries) expiryMs = FieldExpiry.ExpiryAt(List, offset);
         }
@@ -210,13 +255,18 @@ internal unsafe ref struct HashValue
     /// <summary>Every living field with its value; valid until the hash changes.</summary>
     internal readonly HashFields Fields() => IsTable
         ? new HashFields(Table.GetEnumerator(), _nowMs)
-        : new HashFields(List, Elements);
+        : new HashFields(List, Elements, _start);
 
     /// <summary>Living fields of one bucket of a table; the cursor moves to the next bucket and is 0 after the last.</summary>
     internal readonly HashFields ScanBucket(ref ulong cursor) => new(Table.ScanBucket(ref cursor), _nowMs);
 
-    /// <summary>A field drawn at random from a table without expired ones.</summary>
-    internal readonly HashFields Draw(Random random) => HashFields.OfBlock(Table.Draw(random));
+    /// <summary>A living field of a table at random. There is one.</summary>
+    internal readonly HashFields Draw(Random random)
+    {
+        byte* block = Table.Draw(random);
+        while (HashField.Expiry(block) <= _nowMs) block = Table.Draw(random);
+        return HashFields.OfBlock(block);
+    }
 
     /// <summary>Draws different fields from a table without expired ones, at most a third of them; <see cref="OfDrawn"/> tells which.</summary>
     internal readonly void DrawDistinct(Random random, Span<nint> drawn) => Table.DrawDistinct(random, drawn);
@@ -227,7 +277,7 @@ internal unsafe ref struct HashValue
     internal readonly void FindPlaces(Span<int> places)
     {
         byte* list = List;
-        int offset = PackedList.Start;
+        int offset = _start;
         for (int i = 0; !PackedList.IsEnd(list, offset); i++)
         {
             places[i] = offset;
@@ -238,7 +288,10 @@ internal unsafe ref struct HashValue
     internal readonly HashFields OfPlace(int place) => HashFields.OfElement(List, place);
 
     /// <summary>The field at an index of a packed hash.</summary>
-    internal readonly HashFields At(int index) => HashFields.OfElement(List, PackedList.At(List, index * Elements));
+    internal readonly HashFields At(int index) => HashFields.OfElement(List, PackedList.At(List, (index + _skipped) * Elements));
+
+    private static bool HasPackedExpired(scoped in Entry entry, long nowMs) =>
+        entry.Exists && entry.Encoding == ValueEncoding.ListPackEx && FieldExpiry.EarliestOf(entry.Position.Entry) <= nowMs;
 
     private bool Set(scoped ReadOnlySpan<byte> field, scoped ReadOnlySpan<byte> value, in HashLimits limits, bool keepExpiry)
     {

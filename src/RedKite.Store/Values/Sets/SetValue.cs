@@ -75,8 +75,11 @@ internal unsafe ref struct SetValue
 
     internal readonly long Count => View.Count;
 
-    /// <summary>The set as it is now.</summary>
-    internal readonly SetView View => new(_arena, _database.Hasher, Encoding, Encoding == ValueEncoding.HashTable ? Structure : Run);
+    /// <summary>The set as it is now; without members once it has lost the last one.</summary>
+    internal readonly SetView View => IsGone ? default : new(_arena, _database.Hasher, Encoding, Encoding == ValueEncoding.HashTable ? Structure : Run);
+
+    // The set has lost its last member, and its key with it.
+    private readonly bool IsGone => !Exists && _run == null && _table == null;
 
     private readonly ValueEncoding Encoding => Exists ? _entry.Encoding : _ownEncoding;
 
@@ -100,9 +103,23 @@ internal unsafe ref struct SetValue
     /// <summary>Adds a member that is known not to be in the set.</summary>
     internal void AddNew(scoped ReadOnlySpan<byte> member) => Add(member, isNew: true);
 
-    /// <summary>Removes a member. A set that has none left is for the caller to remove.</summary>
+    /// <summary>Removes a member. A key's set that has none left is removed with its key.</summary>
     /// <returns>Whether there was one.</returns>
     internal bool Remove(scoped ReadOnlySpan<byte> member)
+    {
+        if (IsGone || !RemoveMember(member)) return false;
+        if (Exists && Count == 0) RemoveAll();
+        return true;
+    }
+
+    /// <summary>Removes all members of a key's set, and the key.</summary>
+    internal void RemoveAll()
+    {
+        _database.Unlink(_entry, UnlinkReason.Emptied);
+        _entry = default;
+    }
+
+    private bool RemoveMember(scoped ReadOnlySpan<byte> member)
     {
         switch (Encoding)
         {

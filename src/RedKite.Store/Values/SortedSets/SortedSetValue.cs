@@ -158,21 +158,29 @@ internal unsafe ref struct SortedSetValue
         return outcome;
     }
 
-    /// <summary>Removes a member. The last one leaves an empty set, whose key the caller removes.</summary>
+    /// <summary>Removes a member. A set that has none left is removed with its key.</summary>
     internal bool Remove(ReadOnlySpan<byte> member)
     {
-        if (!IsPacked) return Structure.Remove(member);
+        if (!Exists) return false;
+        if (!IsPacked)
+        {
+            if (!Structure.Remove(member)) return false;
+            if (Structure.Count == 0) RemoveKey();
+            return true;
+        }
+
         int offset = PackedSortedSet.Find(List, member);
         if (offset < 0) return false;
         RemoveFromPacked(offset, 1);
         return true;
     }
 
-    /// <summary>Removes so many members from a rank on, which exist. An empty set may be left.</summary>
+    /// <summary>Removes so many members from a rank on, which exist. A set that has none left is removed with its key, and freed in slices.</summary>
     internal void RemoveRange(long rank, long count)
     {
         if (count == 0) return;
-        if (IsPacked) RemoveFromPacked(PackedSortedSet.At(List, rank), (int)count);
+        if (count == Count) RemoveKey();
+        else if (IsPacked) RemoveFromPacked(PackedSortedSet.At(List, rank), (int)count);
         else Structure.RemoveRange(rank, count);
     }
 
@@ -239,6 +247,13 @@ internal unsafe ref struct SortedSetValue
     private void RemoveFromPacked(int offset, int pairs)
     {
         PackedList.Remove(List, offset, pairs * 2);
-        Entry = _database.ResizeValue(Entry, PackedList.Bytes(List));
+        if (PackedList.IsEnd(List, PackedList.Start)) RemoveKey();
+        else Entry = _database.ResizeValue(Entry, PackedList.Bytes(List));
+    }
+
+    private void RemoveKey()
+    {
+        _database.Unlink(Entry, UnlinkReason.Emptied);
+        Entry = default;
     }
 }

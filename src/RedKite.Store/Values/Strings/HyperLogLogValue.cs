@@ -85,10 +85,11 @@ internal ref struct HyperLogLogValue
     }
 
     /// <summary>The cardinality, counted anew if need be; false if the value is corrupt.</summary>
-    /// <param name="value">The value's bytes; the count is noted in them.</param>
+    /// <param name="value">The value's bytes; the count is noted in them, if it may be.</param>
     /// <param name="cardinality">The cardinality.</param>
-    /// <param name="counted">Whether it was counted anew, which has changed the value.</param>
-    internal static bool TryCount(Span<byte> value, out long cardinality, out bool counted)
+    /// <param name="counted">Whether it was counted anew.</param>
+    /// <param name="mayNote">Whether the value may change.</param>
+    internal static bool TryCount(Span<byte> value, out long cardinality, out bool counted, bool mayNote = true)
     {
         counted = !HyperLogLog.TryCached(value, out cardinality);
         if (!counted) return true;
@@ -96,7 +97,7 @@ internal ref struct HyperLogLogValue
         if (HyperLogLog.IsDense(value)) CountDense(value, histogram);
         else if (!SparseRegisters.TryCountRanks(value[HyperLogLog.HeaderBytes..], histogram)) return false;
         cardinality = HyperLogLog.Estimate(histogram);
-        HyperLogLog.Cache(value, cardinality);
+        if (mayNote) HyperLogLog.Cache(value, cardinality);
         return true;
     }
 

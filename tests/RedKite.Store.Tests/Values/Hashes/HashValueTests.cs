@@ -169,7 +169,6 @@ public sealed class HashValueTests
             HashValue hash = Open();
             bool removed = hash.Exists && hash.Remove(Bytes(field));
             Assert.Equal(_model.Remove(field), removed);
-            hash.RemoveIfEmpty();
             Assert.Equal(_model.Count > 0, hash.Exists || _model.Count > 0);
         }
 

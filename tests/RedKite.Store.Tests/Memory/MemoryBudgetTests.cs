@@ -1,0 +1,49 @@
+using RedKite.Store.Keyspace;
+using RedKite.Store.Memory;
+using KeyStore = RedKite.Store.Keyspace.Keyspace;
+
+namespace RedKite.Store.Tests.Memory;
+
+public class MemoryBudgetTests
+{
+    [Fact]
+    public void Limit_is_exceeded_above_it_only()
+    {
+        var budget = new MemoryBudget();
+        budget.Add(1_000_000);
+        Assert.Equal((0, 1_000_000, false), (budget.LimitBytes, budget.UsedBytes, budget.IsExceeded));
+        budget.LimitBytes = 1_000_000;
+        Assert.False(budget.IsExceeded);
+        budget.Add(1);
+        Assert.True(budget.IsExceeded);
+        budget.LimitBytes = 2_000_000;
+        Assert.Equal((2_000_000, 1_000_001, false), (budget.LimitBytes, budget.UsedBytes, budget.IsExceeded));
+        budget.LimitBytes = 0;
+        Assert.Equal((0, 1_000_001, false), (budget.LimitBytes, budget.UsedBytes, budget.IsExceeded));
+    }
+
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public void Budget_follows_what_is_used(bool guarded)
+    {
+        const int Stripes = 4;
+        Randomness.Run(random =>
+        {
+            using var store = new KeyStore(Stripes, 1, guarded);
+            Database database = store.Databases[0];
+            store.Budget.LimitBytes = 4 << 20;
+            for (int step = 0; step < 20_000; step++)
+            {
+                byte[] key = BitConverter.GetBytes(random.Next(3_000));
+                ulong hash = store.Hash(key);
+                Entry entry = database.Find(key, hash, 0);
+                if (random.Next(step / 5_000 % 2 == 0 ? 4 : 2) == 0 && entry.Exists) database.Unlink(entry, UnlinkReason.Deleted);
+                else database.WriteString(key, hash, entry, random.Next(random.Next(20) == 0 ? 40_000 : 900), ValueEncoding.Raw, Database.NoExpiry, 0);
+                long used = store.UsedBytes;
+                Assert.InRange(store.Budget.UsedBytes, used - (Stripes * MemoryBudget.StepBytes), used + (Stripes * MemoryBudget.StepBytes));
+                Assert.Equal(store.Budget.UsedBytes > store.Budget.LimitBytes, store.Budget.IsExceeded);
+            }
+        });
+    }
+}
