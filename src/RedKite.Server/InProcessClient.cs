@@ -3,7 +3,6 @@ using System.Globalization;
 using System.Text;
 using RedKite.Protocol;
 using RedKite.Server.Execution;
-using RedKite.Server.Execution.Blocking;
 using RedKite.Server.Loops;
 using RedKite.Server.Model;
 

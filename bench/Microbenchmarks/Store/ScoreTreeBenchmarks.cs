@@ -1,7 +1,6 @@
 using System.Text;
 using BenchmarkDotNet.Attributes;
 using RedKite.Store.Memory;
-using RedKite.Store.Structures;
 using RedKite.Store.Values.SortedSets;
 
 namespace RedKite.Microbenchmarks;

@@ -2,8 +2,6 @@ using System.Diagnostics;
 using System.Runtime.CompilerServices;
 using RedKite.Net.Interop;
 using RedKite.Protocol;
-using RedKite.Server.Changes;
-using RedKite.Server.Execution.Blocking;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;

@@ -1,6 +1,5 @@
 using RedKite.Net;
 using RedKite.Server.Execution;
-using RedKite.Server.Execution.Blocking;
 using RedKite.Server.Model;
 
 namespace RedKite.Server.Loops;

@@ -2,7 +2,6 @@ using System.Diagnostics;
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 using RedKite.Store.Memory;
-using RedKite.Store.Structures;
 
 namespace RedKite.Store.Values.SortedSets;
 

@@ -1,8 +1,7 @@
 using System.Runtime.InteropServices;
 using RedKite.Store.Memory;
-using RedKite.Store.Values.SortedSets;
 
-namespace RedKite.Store.Structures;
+namespace RedKite.Store.Values.SortedSets;
 
 /// <summary>How many entries the nodes of a <see cref="ScoreTree{TSizes}"/> have at most; tests use tiny ones.</summary>
 internal interface IScoreTreeSizes

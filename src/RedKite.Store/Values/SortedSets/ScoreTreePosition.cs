@@ -1,4 +1,3 @@
-using RedKite.Store.Structures;
 
 namespace RedKite.Store.Values.SortedSets;
 

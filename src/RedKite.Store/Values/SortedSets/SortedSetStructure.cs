@@ -1,6 +1,5 @@
 using RedKite.Store.Keyspace;
 using RedKite.Store.Memory;
-using RedKite.Store.Structures;
 using RedKite.Store.Values.Members;
 
 namespace RedKite.Store.Values.SortedSets;

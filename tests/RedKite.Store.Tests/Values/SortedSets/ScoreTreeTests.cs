@@ -1,7 +1,6 @@
 using FsCheck;
 using FsCheck.Fluent;
 using RedKite.Store.Memory;
-using RedKite.Store.Structures;
 using RedKite.Store.Values.SortedSets;
 
 namespace RedKite.Store.Tests.Structures;
