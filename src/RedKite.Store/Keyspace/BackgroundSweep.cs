@@ -38,6 +38,7 @@ internal sealed class BackgroundSweep
     private int _coolingStripe;
     private byte _coolingRound;
     private Phase _phase;
+    private StripeSet _locked; // for the crash report
 
     /// <summary>A sweep over the stripes <paramref name="firstStripe"/>, + <paramref name="step"/>, ...</summary>
     internal BackgroundSweep(Keyspace keyspace, int firstStripe, int step)
@@ -56,6 +57,18 @@ internal sealed class BackgroundSweep
     /// <summary>Works until the deadline (a <see cref="Stopwatch"/> time) or until the round ends.</summary>
     /// <returns>Whether work is left, so that the caller should come back soon.</returns>
     internal bool Run(long nowMs, long deadline, bool expire)
+    {
+        try
+        {
+            return RunPhases(nowMs, deadline, expire);
+        }
+        catch (Exception failure) when (_keyspace.FailStop.Ends(failure, _locked, "background sweep"))
+        {
+            throw;
+        }
+    }
+
+    private bool RunPhases(long nowMs, long deadline, bool expire)
     {
         ExpiryTicks = 0;
         if (FreeDropped(deadline)) return true;
@@ -87,9 +100,9 @@ internal sealed class BackgroundSweep
             Stripe stripe = _keyspace.Stripes[i];
             while (stripe.HasDropped)
             {
-                stripe.Enter();
+                Enter(i);
                 stripe.FreeDroppedSlice();
-                stripe.Exit();
+                Exit(i);
                 if (Stopwatch.GetTimestamp() >= deadline) return true;
             }
         }
@@ -120,9 +133,9 @@ internal sealed class BackgroundSweep
             bool more = stripe.WarmLists.AreWaiting;
             while (more)
             {
-                stripe.Enter();
+                Enter(_coolingStripe);
                 more = stripe.WarmLists.CoolSlice(_coolingRound);
-                stripe.Exit();
+                Exit(_coolingStripe);
                 if (Stopwatch.GetTimestamp() >= deadline) return true;
             }
         }
@@ -151,7 +164,7 @@ internal sealed class BackgroundSweep
     private void ExpireSlice(long nowMs)
     {
         Stripe stripe = _keyspace.Stripes[_stripe];
-        stripe.Enter();
+        Enter(_stripe);
         ExpiryResult result = default;
         Database database = _keyspace.Databases[_database];
         Table? table = database.TableIn(_stripe);
@@ -163,7 +176,7 @@ internal sealed class BackgroundSweep
         }
 
         stripe.NoteExpired(result);
-        stripe.Exit();
+        Exit(_stripe);
         if (more) return;
 
         _prefix = 0;
@@ -173,5 +186,18 @@ internal sealed class BackgroundSweep
         if (_stripe < _keyspace.Stripes.Length) return;
         _inRound = false;
         Rounds++;
+    }
+
+    private void Enter(int stripe)
+    {
+        _keyspace.Stripes[stripe].Enter();
+        _locked = StripeSet.Of(stripe);
+    }
+
+    // Not in a finally block: what failed halfway stays locked until the process has ended.
+    private void Exit(int stripe)
+    {
+        _locked = StripeSet.Empty;
+        _keyspace.Stripes[stripe].Exit();
     }
 }

@@ -5,8 +5,8 @@ using RedKite.Store.Memory;
 namespace RedKite.Store.Keyspace;
 
 /// <summary>
-/// All databases of a server, cut into stripes by the keys' hash. Whoever touches a key holds its stripe's lock;
-/// several stripes are locked in ascending order, so that no two commands can wait for each other.
+/// All databases of a server, cut into stripes by the keys' hash. A thread that uses a key holds its stripe's lock; several
+/// stripes are locked in ascending order (<see cref="LockScope"/>), so that no two commands wait for each other.
 /// </summary>
 internal sealed class Keyspace : IDisposable
 {
@@ -27,6 +27,7 @@ internal sealed class Keyspace : IDisposable
         Stripes = new Stripe[stripes];
         for (int i = 0; i < stripes; i++) Stripes[i] = new Stripe(_source, _hasher, guarded);
         AllStripes = StripeSet.First(stripes);
+        Scripts = new ScriptMutex(Stripes);
         _databases = new Database[databases];
         for (int i = 0; i < databases; i++) _databases[i] = new Database(this, i);
     }
@@ -40,6 +41,12 @@ internal sealed class Keyspace : IDisposable
     internal StripeSet AllStripes { get; }
 
     internal ReadOnlySpan<Database> Databases => _databases;
+
+    /// <summary>Admits one script at a time.</summary>
+    internal ScriptMutex Scripts { get; }
+
+    /// <summary>Ends the process when something fails while stripes are locked.</summary>
+    internal FailStop FailStop { get; } = new();
 
     /// <summary>Bytes of everything that is stored: entries, values and tables.</summary>
     internal long UsedBytes
@@ -120,6 +127,9 @@ internal sealed class Keyspace : IDisposable
 
     /// <summary>Locks every stripe.</summary>
     internal LockScope LockAll() => new(this, AllStripes);
+
+    /// <summary>Waits until no other script runs, then locks the stripes that this one declares.</summary>
+    internal LockScope LockForScript(StripeSet stripes) => LockScope.ForScript(this, stripes);
 
     /// <summary>Gives what all stripes share and keep for reuse back to the system; each stripe's own is its segment pool's.</summary>
     internal void ReleaseFreeMemory()

@@ -1,51 +1,52 @@
-using System.Runtime.CompilerServices;
-
 namespace RedKite.Store.Keyspace;
 
 /// <summary>
-/// Stripes that the current thread has locked, until the scope is disposed of. A scope waits for a stripe only while it
-/// holds none but lower ones that it has not used yet, so that scopes never wait for each other in a circle.
+/// The stripes that the current thread has locked, until the scope is disposed of. A thread has one scope at a time.
 /// </summary>
 /// <remarks>
+/// <para>
+/// A scope that waits for a stripe has executed nothing under the stripes that it holds, so it can release them and start
+/// again. It waits in ascending order, and gives way when the running script claims a stripe. Only the scope of that script
+/// waits after having executed. So scopes never wait for each other in a circle: docs/locking.md, LockProtocolModelTests.
+/// </para>
+/// <para>
 /// A ref struct: it lives on the stack of the thread that took the locks. Pass it by reference; a copy would release what
 /// the original still holds.
+/// </para>
 /// </remarks>
 internal ref struct LockScope
 {
-    // A stripe is held for about a microsecond as a rule; growing tries for about as long as a thread spins before it parks.
-    private const int TriesMax = 64;
-    private const int SpinIterations = 8;
-
     private readonly Keyspace _keyspace;
+    private bool _isScript;
 
     /// <summary>Locks stripes, in ascending order.</summary>
-    [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal LockScope(Keyspace keyspace, StripeSet stripes)
     {
         _keyspace = keyspace;
         Acquire(stripes);
     }
 
-    private LockScope(Keyspace keyspace)
-    {
-        _keyspace = keyspace;
-    }
-
     /// <summary>The stripes that are locked.</summary>
     internal StripeSet Held { readonly get; private set; }
 
     /// <summary>A scope over stripes that the current thread has entered by itself, and that the scope is to release.</summary>
-    internal static LockScope Adopt(Keyspace keyspace, StripeSet held) => new(keyspace) { Held = held };
+    internal static LockScope Adopt(Keyspace keyspace, StripeSet held) => new(keyspace, StripeSet.Empty) { Held = held };
 
-    /// <summary>Locks further stripes, all or none, lower ones than those that are held included. It does not wait for any.</summary>
+    /// <summary>Waits until no other script runs, then locks stripes. The scope's end lets the next script in.</summary>
+    internal static LockScope ForScript(Keyspace keyspace, StripeSet stripes)
+    {
+        keyspace.Scripts.Enter(); // before any stripe
+        return new LockScope(keyspace, stripes) { _isScript = true };
+    }
+
+    /// <summary>Locks further stripes, all or none, lower ones than those that are held included. It does not sleep.</summary>
     /// <returns>False when one of them stayed locked by another thread.</returns>
     internal bool TryGrow(StripeSet stripes)
     {
-        StripeSet missing = stripes.Without(Held);
         StripeSet entered = StripeSet.Empty;
-        foreach (int stripe in missing)
+        foreach (int stripe in stripes.Without(Held))
         {
-            if (!TryEnter(_keyspace.Stripes[stripe]))
+            if (!_keyspace.Stripes[stripe].TryEnterSoon())
             {
                 Exit(entered);
                 return false;
@@ -59,19 +60,27 @@ internal ref struct LockScope
     }
 
     /// <summary>
-    /// Locks further stripes, and waits for them if it must: then all stripes are released and locked anew in ascending order.
+    /// Locks further stripes, and waits for them if it must: then all stripes are released and locked anew in ascending
+    /// order. A script keeps its stripes: others give way.
     /// </summary>
-    /// <returns>
-    /// Whether the stripes stayed locked throughout. If not, other threads may have changed everything in between.
-    /// </returns>
+    /// <returns>Whether the stripes stayed locked throughout. If not, other threads may have changed everything in between.</returns>
     internal bool Grow(StripeSet stripes)
     {
+        if (_isScript)
+        {
+            Held = _keyspace.Scripts.Claim(Held, stripes);
+            return true;
+        }
+
         if (TryGrow(stripes)) return true;
         StripeSet all = Held.With(stripes);
         Release(Held);
         Acquire(all);
         return false;
     }
+
+    /// <summary>Takes over stripes that <see cref="ScriptMutex.Claim"/> has locked where the scope itself was out of reach.</summary>
+    internal void Include(StripeSet claimed) => Held = Held.With(claimed);
 
     /// <summary>Releases some of the stripes.</summary>
     internal void Release(StripeSet stripes)
@@ -81,35 +90,51 @@ internal ref struct LockScope
     }
 
     /// <summary>Releases all stripes. The scope may be disposed of again, and does nothing then.</summary>
-    [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public void Dispose()
     {
-        StripeSet held = Held;
-        Held = StripeSet.Empty;
-        Exit(held);
+        Release(Held);
+        if (!_isScript) return;
+        _isScript = false;
+        _keyspace.Scripts.Exit();
     }
 
-    [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private void Acquire(StripeSet stripes)
     {
-        foreach (int stripe in stripes) _keyspace.Stripes[stripe].Enter();
+        while (!TryAcquire(stripes, out int busy))
+        {
+            // The script holds this stripe, as a rule until it ends. It is waited for with nothing held.
+            _keyspace.Stripes[busy].Enter();
+            _keyspace.Stripes[busy].Exit();
+        }
+
         Held = stripes;
     }
 
-    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private readonly bool TryAcquire(StripeSet stripes, out int busy)
+    {
+        StripeSet entered = StripeSet.Empty;
+        foreach (int stripe in stripes)
+        {
+            busy = stripe;
+            if (entered.IsEmpty)
+            {
+                _keyspace.Stripes[stripe].Enter();
+            }
+            else if (!_keyspace.Stripes[stripe].EnterOrGiveWay(_keyspace.Scripts))
+            {
+                Exit(entered);
+                return false;
+            }
+
+            entered = entered.With(stripe);
+        }
+
+        busy = -1;
+        return true;
+    }
+
     private readonly void Exit(StripeSet stripes)
     {
         foreach (int stripe in stripes) _keyspace.Stripes[stripe].Exit();
-    }
-
-    private static bool TryEnter(Stripe stripe)
-    {
-        for (int i = 0; i < TriesMax; i++)
-        {
-            if (stripe.TryEnter()) return true;
-            Thread.SpinWait(SpinIterations);
-        }
-
-        return false;
     }
 }

@@ -88,8 +88,17 @@ internal sealed unsafe class Stripe : IDisposable
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal void Exit() => _lock.Exit();
 
+    /// <summary>Enters, unless a script claims a stripe meanwhile: then the caller releases the stripes that it holds.</summary>
+    internal bool EnterOrGiveWay(ScriptMutex scripts) => _lock.EnterOrGiveWay(scripts);
+
     /// <summary>Enters if no other thread is in.</summary>
     internal bool TryEnter() => _lock.TryEnter();
+
+    /// <summary>Enters if the stripe gets free within about the time of a short command.</summary>
+    internal bool TryEnterSoon() => _lock.TryEnterSoon();
+
+    /// <summary>Lets every thread that sleeps until the stripe is free look again whether it gives way to a script.</summary>
+    internal void WakeAll() => _lock.WakeAll();
 
     /// <summary>
     /// Turns an observation on or off. Those that concern all stripes change only while all stripes are locked, so that no

@@ -94,11 +94,17 @@ internal struct StripeLock
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal void Enter()
     {
-        if (Interlocked.CompareExchange(ref _held, 1, 0) != 0) Wait();
+        if (Interlocked.CompareExchange(ref _held, 1, 0) != 0) Wait(givesWayTo: null);
     }
+
+    /// <summary>Enters, unless a script claims a stripe meanwhile: then the caller releases the stripes that it holds.</summary>
+    internal bool EnterOrGiveWay(ScriptMutex scripts) => Interlocked.CompareExchange(ref _held, 1, 0) == 0 || Wait(scripts);
 
     /// <summary>Enters if no other thread is in.</summary>
     internal bool TryEnter() => Volatile.Read(ref _held) == 0 && Interlocked.CompareExchange(ref _held, 1, 0) == 0;
+
+    /// <summary>Enters if the lock gets free within about the time of a short command. It does not sleep.</summary>
+    internal bool TryEnterSoon() => TryEnter() || Spin(Stopwatch.GetTimestamp(), givesWayTo: null);
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal void Exit()
@@ -108,19 +114,30 @@ internal struct StripeLock
         if (Volatile.Read(ref _parked) != 0) WakeOne();
     }
 
+    /// <summary>Lets every parked thread look again whether it gives way to a script.</summary>
+    internal void WakeAll()
+    {
+        bool interrupted = false;
+        EnterGate(ref interrupted);
+        Monitor.PulseAll(_gate);
+        Monitor.Exit(_gate);
+        if (interrupted) Thread.CurrentThread.Interrupt();
+    }
+
+    // Each of the three returns whether the lock was entered.
     [MethodImpl(MethodImplOptions.NoInlining)]
-    private void Wait()
+    private bool Wait(ScriptMutex? givesWayTo)
     {
         long start = Stopwatch.GetTimestamp();
-        bool parks = !Spin(start);
-        if (parks) Park(start);
+        bool parks = !Spin(start, givesWayTo);
+        if (parks && !Park(start, givesWayTo)) return false;
         _contended++;
         if (parks) _parks++;
         _waitTicks += Stopwatch.GetTimestamp() - start;
+        return true;
     }
 
-    // Whether the lock was entered.
-    private bool Spin(long start)
+    private bool Spin(long start, ScriptMutex? givesWayTo)
     {
         // The only processor is better left to the thread that holds the lock.
         if (Environment.ProcessorCount == 1) return false;
@@ -128,19 +145,24 @@ internal struct StripeLock
         {
             Thread.SpinWait(SpinIterations);
             if (TryEnter()) return true;
+            if (givesWayTo is { IsClaiming: true }) return false;
         }
         while (Stopwatch.GetTimestamp() - start < SpinTicks);
         return false;
     }
 
     // Sleeps until the lock is entered. An interrupt, which a host may send to its own threads, is put off until then.
-    private void Park(long start)
+    private bool Park(long start, ScriptMutex? givesWayTo)
     {
         bool interrupted = false;
+        bool entered;
         Interlocked.Increment(ref _parked);
         Interlocked.MemoryBarrierProcessWide();
         EnterGate(ref interrupted);
-        while (!TryTake())
+
+        // The lock comes first: a thread that gives way must neither lose one that was handed over to it, nor have been woken
+        // in vain while others sleep and the lock is free.
+        while (!(entered = TryTake()) && givesWayTo is not { IsClaiming: true })
         {
             if (Stopwatch.GetTimestamp() - start > HandOverAfterTicks) _wantsHandOver = true;
             _sleeping++;
@@ -159,6 +181,7 @@ internal struct StripeLock
         Monitor.Exit(_gate);
         Interlocked.Decrement(ref _parked);
         if (interrupted) Thread.CurrentThread.Interrupt();
+        return entered;
     }
 
     private bool TryTake()

@@ -114,6 +114,64 @@ public sealed class LockScopeTests : IDisposable
         Assert.Equal("", Locked());
     }
 
+    [Fact]
+    public void One_script_runs_at_a_time_while_commands_on_other_stripes_continue()
+    {
+        bool second = false;
+        var other = new Thread(() =>
+        {
+            using LockScope script = _store.LockForScript(StripeSet.Of(6));
+            Volatile.Write(ref second, true);
+        });
+        using (LockScope script = _store.LockForScript(StripeSet.Of(1)))
+        {
+            other.Start();
+            using (LockScope command = _store.Lock(StripeSet.Of(6))) Assert.Equal("6", command.Held.ToString());
+            Thread.Sleep(30);
+            Assert.False(Volatile.Read(ref second));
+        }
+
+        other.Join();
+        Assert.True(second);
+    }
+
+    [Fact]
+    public void A_script_keeps_its_stripes_when_it_grows()
+    {
+        using LockScope script = _store.LockForScript(StripeSet.Of(4));
+        Assert.True(script.Grow(StripeSet.Of(1).With(6)));
+        Assert.Equal("1, 4, 6", script.Held.ToString());
+        Assert.Equal("1, 4, 6", Locked());
+    }
+
+    // The command holds 2 and waits for 4, which the script holds: without giving way they would wait for each other.
+    [Theory]
+    [InlineData(0)] // it still spins
+    [InlineData(100)] // it sleeps
+    public void A_command_that_still_waits_gives_way_to_a_script(int milliseconds)
+    {
+        bool executed = false;
+        var command = new Thread(() =>
+        {
+            using LockScope locked = _store.Lock(StripeSet.Of(2).With(4));
+            Volatile.Write(ref executed, true);
+        });
+        using (LockScope script = _store.LockForScript(StripeSet.Of(4)))
+        {
+            command.Start();
+            while (!_store.Stripes[2].IsLocked) Thread.Yield();
+            Thread.Sleep(milliseconds);
+            Assert.True(script.Grow(StripeSet.Of(2)));
+            Assert.Equal("2, 4", Locked());
+            Assert.False(Volatile.Read(ref executed));
+            Assert.False(_store.Scripts.IsClaiming);
+        }
+
+        command.Join();
+        Assert.True(executed);
+        Assert.Equal("", Locked());
+    }
+
     private string Locked()
     {
         StripeSet locked = StripeSet.Empty;

@@ -1,0 +1,100 @@
+namespace RedKite.Store.Keyspace;
+
+/// <summary>
+/// Ends the process when an exception escapes while stripes are locked. A half-made change must not be seen by other
+/// commands, and a stripe that stays locked would hang them; so the failing thread writes a crash report and ends the
+/// process, in an embedding host too.
+/// </summary>
+/// <remarks>
+/// It is called from an exception filter, which runs on the failing stack, before any <c>finally</c> releases a lock:
+/// <code>
+/// try { command.Handler(ref cmd); }
+/// catch (Exception failure) when (keyspace.FailStop.Ends(failure, locked.Held, command.Name)) { throw; }
+/// </code>
+/// There is one such filter for each way into execution, at the place that knows what is held; handlers have none.
+/// </remarks>
+internal sealed class FailStop
+{
+    private const int CallbackMillisecondsMax = 5_000;
+
+    // What an exhausted heap has left for the report.
+    private const int ReserveBytes = 64 * 1024;
+
+    private byte[]? _reserve = new byte[ReserveBytes];
+    private int _ending;
+
+    /// <summary>The folder of the crash report.</summary>
+    internal string Folder { get; set; } = Path.GetTempPath();
+
+    /// <summary>The product's version, for the report.</summary>
+    internal string Version { get; set; } = "";
+
+    /// <summary>
+    /// The host's last word: runs on a thread of its own while the stripes are still locked, and is waited for at most five
+    /// seconds.
+    /// </summary>
+    internal Action<CrashReport>? Ending { get; set; }
+
+    /// <summary>Where the report's path is printed; null: on standard error.</summary>
+    internal TextWriter? Errors { get; set; }
+
+    /// <summary>What ends the process; a test may put something else here, after which the exception goes on.</summary>
+    internal Action<string, Exception> Terminate { get; set; } = Environment.FailFast;
+
+    /// <summary>
+    /// Ends the process, unless no stripe is locked. An exception filter: it is never true.
+    /// </summary>
+    /// <param name="failure">The exception that escapes.</param>
+    /// <param name="held">The stripes that the current thread has locked.</param>
+    /// <param name="command">The command that is being executed, or what else the thread is doing, if that is known.</param>
+    internal bool Ends(Exception failure, StripeSet held, string? command)
+    {
+        if (held.IsEmpty) return false;
+
+        // Another thread is already here; this one must not go on either.
+        if (Interlocked.Exchange(ref _ending, 1) != 0) Thread.Sleep(Timeout.Infinite);
+        string message = "RedKite: an exception escaped while keys were locked.";
+        try
+        {
+            Volatile.Write(ref _reserve, null);
+            CrashReport report = CrashReport.Of(failure, held, command, Version);
+            report.Write(Folder);
+            message = report.Path is null ? report.Text : $"RedKite: an exception escaped while keys were locked. Crash report: {report.Path}";
+            (Errors ?? Console.Error).WriteLine(message);
+            RunCallback(report);
+        }
+#pragma warning disable CA1031 // There may be no memory, no disk and no standard error: the process ends all the same.
+        catch (Exception)
+#pragma warning restore CA1031
+        {
+        }
+        finally
+        {
+            Terminate(message, failure);
+        }
+
+        Volatile.Write(ref _ending, 0);
+        return false;
+    }
+
+    // Not on this thread: a callback that uses the server would wait for the stripes that this one holds.
+    private void RunCallback(CrashReport report)
+    {
+        if (Ending is not { } callback) return;
+        var thread = new Thread(() =>
+        {
+            try
+            {
+                callback(report);
+            }
+#pragma warning disable CA1031 // It is the host's, and the process ends in any case.
+            catch (Exception)
+#pragma warning restore CA1031
+            {
+            }
+        })
+        { IsBackground = true, Name = "redkite-fail-stop" };
+        thread.Start();
+        thread.Join(CallbackMillisecondsMax);
+    }
+}

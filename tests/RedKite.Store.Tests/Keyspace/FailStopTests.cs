@@ -1,0 +1,152 @@
+using System.Diagnostics;
+using System.Runtime.CompilerServices;
+using RedKite.Store.Keyspace;
+using KeyStore = RedKite.Store.Keyspace.Keyspace;
+
+namespace RedKite.Store.Tests.Keyspace;
+
+public sealed class FailStopTests : IDisposable
+{
+    private const string CrashVariable = "REDKITE_TEST_CRASH_FOLDER";
+
+    private readonly KeyStore _store = new(8, 1);
+    private readonly DirectoryInfo _folder = Directory.CreateTempSubdirectory("redkite-crash");
+    private readonly List<string> _events = [];
+    private readonly StringWriter _errors = new();
+
+    public FailStopTests()
+    {
+        _store.FailStop.Folder = _folder.FullName;
+        _store.FailStop.Version = "1.2.3";
+        _store.FailStop.Errors = _errors;
+        _store.FailStop.Terminate = (message, failure) => _events.Add($"terminate {_store.Stripes[3].IsLocked} {failure.Message}");
+    }
+
+    public void Dispose()
+    {
+        _store.Dispose();
+        _errors.Dispose();
+        _folder.Delete(recursive: true);
+    }
+
+    [Fact]
+    public void An_exception_that_escapes_with_stripes_locked_ends_the_process_before_they_are_released()
+    {
+        Assert.Throws<InvalidOperationException>(() => Execute(StripeSet.Of(3).With(5)));
+        Assert.Equal(["terminate True a bug"], _events);
+    }
+
+    [Fact]
+    public void An_exception_without_a_locked_stripe_goes_on()
+    {
+        Assert.Throws<InvalidOperationException>(() => Execute(StripeSet.Empty));
+        Assert.Empty(_events);
+        Assert.Empty(_folder.GetFiles());
+    }
+
+    [Fact]
+    public void The_crash_report_says_what_failed_where_and_under_which_locks()
+    {
+        Assert.Throws<InvalidOperationException>(() => Execute(StripeSet.Of(3).With(5)));
+        FileInfo file = Assert.Single(_folder.GetFiles());
+        Assert.Contains(file.FullName, _errors.ToString(), StringComparison.Ordinal);
+        Assert.Matches(@"^redkite-crash-\d{8}-\d{6}-\d+\.txt$", file.Name);
+        string report = File.ReadAllText(file.FullName);
+        Assert.StartsWith("RedKite 1.2.3 has stopped", report, StringComparison.Ordinal);
+        Assert.Matches(@"time: +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} UTC", report);
+        Assert.Contains("command:    lpush", report, StringComparison.Ordinal);
+        Assert.Contains("stripes:    3, 5", report, StringComparison.Ordinal);
+        Assert.Contains("System.InvalidOperationException: a bug", report, StringComparison.Ordinal);
+        string stack = report[report.IndexOf("stack:", StringComparison.Ordinal)..];
+        Assert.Contains(nameof(Fail), stack, StringComparison.Ordinal); // not unwound yet
+        Assert.Contains(nameof(Execute), stack, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void A_report_that_cannot_be_written_to_its_folder_goes_to_the_systems_temporary_folder()
+    {
+        CrashReport? seen = null;
+        _store.FailStop.Folder = Path.Combine(_folder.FullName, "missing");
+        _store.FailStop.Ending = report => seen = report;
+        Assert.Throws<InvalidOperationException>(() => Execute(StripeSet.Of(3)));
+        Assert.Equal(Path.GetTempPath().TrimEnd('/'), Path.GetDirectoryName(seen!.Path));
+        Assert.Equal(seen.Text, File.ReadAllText(seen.Path!));
+        File.Delete(seen.Path!);
+    }
+
+    [Fact]
+    public void The_hosts_callback_runs_first_and_is_not_in_the_way_when_it_fails()
+    {
+        _store.FailStop.Ending = report =>
+        {
+            _events.Add($"callback {report.Failure.Message}, {report.Command}, {report.Held}, {File.Exists(report.Path)}");
+            throw new FormatException();
+        };
+        Assert.Throws<InvalidOperationException>(() => Execute(StripeSet.Of(3)));
+        Assert.Equal(["callback a bug, lpush, 3, True", "terminate True a bug"], _events);
+    }
+
+    [Fact]
+    public void A_failing_sweep_ends_the_process()
+    {
+        var broken = new KeyStore(8, 1) { FailStop = { Folder = _folder.FullName, Errors = TextWriter.Null } }; // never freed
+        broken.FailStop.Terminate = (message, failure) => _events.Add($"terminate {broken.Stripes[3].IsLocked} {failure.Message}");
+        broken.Stripes[3].Drop(null!);
+        Assert.Throws<NullReferenceException>(() => new BackgroundSweep(broken, 0, 1).Run(0, long.MaxValue, expire: true));
+        Assert.StartsWith("terminate True", Assert.Single(_events), StringComparison.Ordinal);
+        Assert.Contains("background sweep", File.ReadAllText(Assert.Single(_folder.GetFiles()).FullName), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void The_process_really_ends()
+    {
+        using Process child = Process.Start(new ProcessStartInfo(Environment.ProcessPath!, typeof(FailStopTests).Assembly.Location)
+        {
+            Environment = { [CrashVariable] = _folder.FullName, ["DOTNET_DbgEnableMiniDump"] = "0" },
+            RedirectStandardError = true,
+        })!;
+        string errors = child.StandardError.ReadToEnd();
+        Assert.True(child.WaitForExit(30_000));
+        Assert.NotEqual(0, child.ExitCode);
+        FileInfo file = Assert.Single(_folder.GetFiles());
+        Assert.Contains($"Crash report: {file.FullName}", errors, StringComparison.Ordinal);
+        Assert.DoesNotContain("unwound", errors, StringComparison.Ordinal);
+    }
+
+    // The child of the test above: the program of the tests, which does not come as far as running any.
+    [ModuleInitializer]
+    internal static void CrashIfAsked()
+    {
+        if (Environment.GetEnvironmentVariable(CrashVariable) is not { } folder) return;
+        var store = new KeyStore(8, 1);
+        store.FailStop.Folder = folder;
+        using LockScope locked = store.LockAll();
+        try
+        {
+            Fail();
+        }
+        catch (Exception failure) when (store.FailStop.Ends(failure, locked.Held, command: null))
+        {
+            throw;
+        }
+        finally
+        {
+            Console.Error.WriteLine("unwound");
+        }
+    }
+
+    private void Execute(StripeSet stripes)
+    {
+        using LockScope locked = _store.Lock(stripes);
+        try
+        {
+            Fail();
+        }
+        catch (Exception failure) when (_store.FailStop.Ends(failure, locked.Held, "lpush"))
+        {
+            throw;
+        }
+    }
+
+    private static void Fail() => throw new InvalidOperationException("a bug");
+}
