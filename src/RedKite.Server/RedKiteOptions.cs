@@ -24,6 +24,12 @@ public sealed class RedKiteOptions
     /// </summary>
     public IList<Behavior> Behaviors { get; } = [];
 
+    /// <summary>
+    /// Called when the process is about to end because an exception escaped while keys were locked, so that they may be half
+    /// changed. It runs on a thread of its own, is waited for at most five seconds, and must not use the server.
+    /// </summary>
+    public Action<RedKiteCrash>? BeforeFailStop { get; set; }
+
     /// <summary>Where log lines go, from any thread; null: nowhere. What it throws is ignored, and the line is lost.</summary>
     public Action<string>? Log { get; set; }
 }

@@ -19,9 +19,6 @@ namespace RedKite.Server;
 /// </summary>
 public sealed class RedKiteServer : IAsyncDisposable
 {
-    // With one loop there is nobody to share with but callers in the process: one stripe, and the best locality.
-    private const int StripesWithSeveralLoops = 64;
-
     private static readonly double NsPerTick = 1e9 / Stopwatch.Frequency;
 
     private readonly List<EventLoop> _loops = [];
@@ -53,7 +50,9 @@ public sealed class RedKiteServer : IAsyncDisposable
         }
 
         LoopCount = Settings.Loops == 0 ? Environment.ProcessorCount : Settings.Loops;
-        Keyspace = new Keyspace(LoopCount == 1 ? 1 : StripesWithSeveralLoops, Settings.Databases);
+        Keyspace = new Keyspace(Settings.Stripes, Settings.Databases);
+        Keyspace.FailStop.Version = ServerVersion.Text;
+        Keyspace.FailStop.Folder = Log.Folder;
         Waiting = new WaitingClients(Keyspace);
         ApplySettings();
     }
@@ -147,6 +146,11 @@ public sealed class RedKiteServer : IAsyncDisposable
         var configuration = new Configuration(new Settings());
         ConfigFile.Load(configuration, CommandLine.Parse(arguments), Stream.Null);
         var server = new RedKiteServer(configuration, options.TimeProvider, options.Log ?? (_ => { }), [.. options.Behaviors]);
+        if (options.BeforeFailStop is { } callback)
+        {
+            server.Keyspace.FailStop.Ending = crash => callback(new RedKiteCrash(crash.Failure, crash.Command, crash.Text, crash.Path));
+        }
+
         server.Start();
         return Task.FromResult(server);
     }

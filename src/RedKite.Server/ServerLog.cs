@@ -11,6 +11,11 @@ internal sealed class ServerLog(Settings settings, Action<string>? sink)
     private readonly Lock _writing = new();
     private int _lost; // lines that nobody took
 
+    /// <summary>The log file's folder, or the system's for temporary files.</summary>
+    internal string Folder => settings.LogFilePath.Length == 0
+        ? Path.GetTempPath()
+        : Path.GetDirectoryName(Path.GetFullPath(settings.LogFilePath, settings.DirectoryPath))!;
+
     /// <summary>Sees that there is a log file to write to, if one is asked for.</summary>
     /// <exception cref="ConfigException">It cannot be opened.</exception>
     internal void Open()

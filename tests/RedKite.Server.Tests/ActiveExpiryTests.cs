@@ -92,10 +92,10 @@ public abstract class ActiveExpiryTests : TranscriptTests
         }
     }
 
-    public sealed class WithOneStripe : ActiveExpiryTests;
-
-    public sealed class WithManyStripes : ActiveExpiryTests
+    public sealed class WithOneStripe : ActiveExpiryTests
     {
-        protected override int Loops => 2;
+        protected override int Stripes => 1;
     }
+
+    public sealed class WithManyStripes : ActiveExpiryTests;
 }

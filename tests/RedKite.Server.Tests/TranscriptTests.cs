@@ -14,13 +14,14 @@ public abstract class TranscriptTests : IAsyncLifetime
 
     protected RedKiteServer Server { get; private set; } = null!;
 
-    /// <summary>One loop has one stripe; several have 64.</summary>
-    protected virtual int Loops => 1;
+    /// <summary>How many stripes the server has.</summary>
+    protected virtual int Stripes => 64;
 
     public virtual async ValueTask InitializeAsync()
     {
         var options = new RedKiteOptions { Port = 0, TimeProvider = Clock };
-        options.Settings["loops"] = Loops.ToString(CultureInfo.InvariantCulture);
+        options.Settings["loops"] = "1";
+        options.Settings["stripes"] = Stripes.ToString(CultureInfo.InvariantCulture);
         Server = await RedKiteServer.StartAsync(options);
         _client = Server.CreateClient();
     }

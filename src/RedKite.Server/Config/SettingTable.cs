@@ -1,4 +1,5 @@
 using System.Globalization;
+using System.Numerics;
 using RedKite.Protocol;
 using static RedKite.Server.Config.Setting;
 using static RedKite.Server.Config.SettingFlags;
@@ -21,6 +22,7 @@ internal static class SettingTable
     [
         // RedKite's own
         Integer("loops", 0, 1024, 0, s => s.Loops, (s, v) => s.Loops = (int)v, flags: Immutable),
+        Choice("stripes", ["1", "2", "4", "8", "16", "32", "64"], "64", s => BitOperations.Log2((uint)s.Stripes), (s, v) => s.Stripes = 1 << v, Immutable),
         Choice("transport", ["auto", "epoll", "sockets"], "auto", s => (int)s.Transport, (s, v) => s.Transport = (TransportChoice)v, Immutable),
 
         // Listening

@@ -89,6 +89,9 @@ public sealed class Settings
     /// <summary>The number of event loops; 0 is one a core.</summary>
     public int Loops { get; set; }
 
+    /// <summary>How many stripes the keyspace has: a power of two. A single one makes sense where no two threads use it.</summary>
+    public int Stripes { get; set; }
+
     public TransportChoice Transport { get; set; }
 
     // Clients.

@@ -313,6 +313,10 @@ internal sealed class CommandExecutor
         {
             Waiters.Serve(ref locked);
         }
+        catch (Exception failure) when (_keyspace.FailStop.Ends(failure, locked.Held, "serving blocked clients"))
+        {
+            throw;
+        }
         finally
         {
             HeldStripes = StripeSet.Empty;

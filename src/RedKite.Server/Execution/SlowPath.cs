@@ -76,6 +76,10 @@ internal sealed class SlowPath(CommandExecutor executor)
             executor.KeyHashes.Forget();
             if (_server.Waiting.Count > 0) executor.Waiters.Serve(ref locked);
         }
+        catch (Exception failure) when (_keyspace.FailStop.Ends(failure, locked.Held, command.FullName))
+        {
+            throw;
+        }
         finally
         {
             executor.HeldStripes = StripeSet.Empty;

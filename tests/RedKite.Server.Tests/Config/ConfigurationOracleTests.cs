@@ -9,6 +9,7 @@ public class ConfigurationOracleTests
     private static readonly Dictionary<string, string> RedKiteOnly = new()
     {
         ["loops"] = "RedKite's own",
+        ["stripes"] = "RedKite's own",
         ["transport"] = "RedKite's own",
         ["locale-collate"] = "since 7.2",
         ["set-max-listpack-entries"] = "since 7.2",

@@ -48,6 +48,10 @@ internal sealed class WaiterService(CommandExecutor executor)
             {
                 Serve(ref locked);
             }
+            catch (Exception failure) when (_keyspace.FailStop.Ends(failure, locked.Held, "serving blocked clients"))
+            {
+                throw;
+            }
             finally
             {
                 executor.HeldStripes = StripeSet.Empty;

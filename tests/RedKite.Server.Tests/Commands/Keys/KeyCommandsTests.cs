@@ -168,10 +168,10 @@ public abstract class KeyCommandsTests : TranscriptTests
         return bytes;
     }
 
-    public sealed class WithOneStripe : KeyCommandsTests;
-
-    public sealed class WithManyStripes : KeyCommandsTests
+    public sealed class WithOneStripe : KeyCommandsTests
     {
-        protected override int Loops => 2;
+        protected override int Stripes => 1;
     }
+
+    public sealed class WithManyStripes : KeyCommandsTests;
 }

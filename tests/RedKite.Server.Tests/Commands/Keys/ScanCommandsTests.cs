@@ -123,7 +123,7 @@ public abstract class ScanCommandsTests : TranscriptTests
         const int Stable = 3_000;
 
         // Enough keys to split every stripe's table.
-        int swarm = Loops == 1 ? 40_000 : 120_000;
+        int swarm = Stripes == 1 ? 40_000 : 120_000;
         for (int i = 0; i < Stable; i++) Run($"SET stable{i} 1").IsOk();
         var random = new Random(seed);
         int present = 0, rounds = 0, splits = 0, joins = 0, segments = Segments();
@@ -240,10 +240,10 @@ public abstract class ScanCommandsTests : TranscriptTests
         return segments;
     }
 
-    public sealed class WithOneStripe : ScanCommandsTests;
-
-    public sealed class WithManyStripes : ScanCommandsTests
+    public sealed class WithOneStripe : ScanCommandsTests
     {
-        protected override int Loops => 2;
+        protected override int Stripes => 1;
     }
+
+    public sealed class WithManyStripes : ScanCommandsTests;
 }

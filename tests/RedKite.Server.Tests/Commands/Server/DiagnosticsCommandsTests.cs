@@ -30,7 +30,7 @@ public class DiagnosticsCommandsTests
     [Fact]
     public Task Slow_log_finds_the_slow_command_of_the_next_pipeline_after_a_slow_one() => QuietMachine.TryAsync(async () =>
     {
-        await using LiveServer server = await LiveServer.StartAsync("loops", "1", "slowlog-log-slower-than", "100000", "latency-monitor-threshold", "100");
+        await using LiveServer server = await LiveServer.StartAsync("loops", "1", "stripes", "1", "slowlog-log-slower-than", "100000", "latency-monitor-threshold", "100");
         server.Server.ExpiresActively = false; // otherwise the sweep would wait for the keys instead of the commands
         RunWhileKeysAreLocked(server, "first", 64);
         Assert.Empty(Entries(server, "first"));
@@ -74,7 +74,7 @@ public class DiagnosticsCommandsTests
     [Fact]
     public async Task Latency_monitor_records_a_slow_expire_cycle()
     {
-        await using LiveServer server = await LiveServer.StartAsync("loops", "1", "latency-monitor-threshold", "50");
+        await using LiveServer server = await LiveServer.StartAsync("loops", "1", "stripes", "1", "latency-monitor-threshold", "50");
         server.Run("LATENCY HISTORY expire-cycle").IsArray();
 
         // The sweep, which runs five times a second, has to wait for the keys; on a busy machine its first run may be too late.

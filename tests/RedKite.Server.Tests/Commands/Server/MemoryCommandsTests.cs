@@ -45,7 +45,7 @@ public class MemoryCommandsTests
     [Fact]
     public async Task Purge_releases_unused_memory()
     {
-        await using LiveServer server = await LiveServer.StartAsync("loops", "1"); // one stripe: few slabs stay open
+        await using LiveServer server = await LiveServer.StartAsync("loops", "1", "stripes", "1"); // one stripe: few slabs stay open
         for (int i = 0; i < 2000; i++) server.Run($"SET key{i} {new string('x', 2000)}").IsOk();
         server.Run("FLUSHALL").IsOk();
         long held = server.Number("memory", "allocator_active");
