@@ -98,7 +98,7 @@ internal sealed unsafe class ArenaGuard : IDisposable
 
     private static void CheckRedZones(byte* block, long bytes)
     {
-        if (new ReadOnlySpan<byte>(block - RedZoneBytes + OwnerBytes, RedZoneBytes - OwnerBytes).ContainsAnyExcept(RedZone))
+        if (new ReadOnlySpan<byte>(block - RedZoneBytes, RedZoneBytes).ContainsAnyExcept(RedZone))
             throw new InvalidOperationException($"Something wrote before a block of {bytes} bytes.");
         if (new ReadOnlySpan<byte>(block + bytes, RedZoneBytes).ContainsAnyExcept(RedZone))
             throw new InvalidOperationException($"Something wrote behind a block of {bytes} bytes.");
