@@ -8,19 +8,19 @@ internal sealed class ChangePublisher(Keyspace keyspace)
     private IChangeConsumer[] _consumers = [];
 
     /// <summary>Adds a consumer: from the next invocation on it learns of all. No stripe is locked.</summary>
-    internal void Subscribe(IChangeConsumer consumer) => Change([.. _consumers, consumer]);
+    internal void Subscribe(IChangeConsumer consumer) => Change(consumers => [.. consumers, consumer]);
 
-    internal void Unsubscribe(IChangeConsumer consumer) => Change([.. _consumers.Where(other => other != consumer)]);
+    internal void Unsubscribe(IChangeConsumer consumer) => Change(consumers => [.. consumers.Where(other => other != consumer)]);
 
     internal void Publish(scoped in Invocation invocation)
     {
         foreach (IChangeConsumer consumer in _consumers) consumer.Published(invocation);
     }
 
-    private void Change(IChangeConsumer[] consumers)
+    private void Change(Func<IChangeConsumer[], IChangeConsumer[]> change)
     {
-        using LockScope locked = keyspace.Lock(keyspace.AllStripes);
-        _consumers = consumers;
-        foreach (Stripe stripe in keyspace.Stripes) stripe.Observe(StripeObservers.Events, consumers.Length > 0);
+        using LockScope locked = keyspace.LockAll();
+        _consumers = change(_consumers);
+        foreach (Stripe stripe in keyspace.Stripes) stripe.Observe(StripeObservers.Events, _consumers.Length > 0);
     }
 }

@@ -13,6 +13,9 @@ namespace RedKite.Server.Changes;
 /// </remarks>
 internal sealed class EffectWriter
 {
+    /// <summary>Records nothing, ever: for a command that nothing observes.</summary>
+    internal static readonly EffectWriter Off = new();
+
     private readonly List<Effect> _effects = [];
     private byte[] _bytes = new byte[256];
     private int _length;

@@ -91,7 +91,7 @@ internal sealed class Invoker
         {
             _environment.HeldStripes = stripes;
             Run(ref cmd, stripes);
-            if (_environment.IsObserved) _blocked.Serve(ref locked);
+            if (_blocked.HasNoted) _blocked.Serve(ref locked);
         }
         catch (Exception failure) when (_keyspace.FailStop.Ends(failure, locked.Held, command.FullName))
         {

@@ -256,12 +256,16 @@ internal ref struct CommandContext
     /// <param name="arguments">The number of arguments, the name included.</param>
     internal readonly EffectWriter Effect(ReadOnlySpan<byte> name, int arguments)
     {
+        if (!_environment.IsObserved) return EffectWriter.Off;
         _environment.Effects.ReplaceRequest();
         return _environment.Effects.Begin(Database.Index, arguments, name);
     }
 
     /// <summary>Replicas and the log get nothing in place of the request, beyond what <see cref="Effect"/> writes.</summary>
-    internal readonly void ReplaceEffect() => _environment.Effects.ReplaceRequest();
+    internal readonly void ReplaceEffect()
+    {
+        if (_environment.IsObserved) _environment.Effects.ReplaceRequest();
+    }
 
     /// <summary>Whether the client was blocked, and this is the execution of its command because a key may serve it.</summary>
     internal readonly bool IsServed => _environment.IsServing;

@@ -1,0 +1,136 @@
+using System.Text;
+using RedKite.Server.Changes;
+
+namespace RedKite.Server.Tests.Changes;
+
+/// <summary>What a consumer of changes learns of commands: their events, and the commands that stand for them.</summary>
+public sealed class ChangePublisherTests : TranscriptTests
+{
+    private readonly Recorder _recorder = new();
+
+    public override async ValueTask InitializeAsync()
+    {
+        await base.InitializeAsync();
+        Server.Changes.Subscribe(_recorder);
+    }
+
+    [Fact]
+    public void Command_publishes_its_events_in_the_order_of_notifications()
+    {
+        Run("SET k v EX 10");
+        Assert.Equal(["new k", "set k", "expire k"], _recorder.TakeEvents());
+        Run("RPUSH l a");
+        Run("LPOP l");
+        Assert.Equal(["new l", "rpush l", "lpop l", "del l"], _recorder.TakeEvents());
+        Run("GET k");
+        Run("SADD k member");
+        Assert.Empty(_recorder.TakeEvents());
+    }
+
+    [Fact]
+    public void Request_stands_for_itself_unless_its_result_depends_on_more()
+    {
+        Run("SET k v");
+        Assert.Equal(["SET k v"], _recorder.TakeEffects());
+        Run("SET k v EX 10");
+        Assert.Equal([$"SET k v PXAT {Clock.NowMs + 10_000}"], _recorder.TakeEffects());
+        Run("SADD s one");
+        Run("SPOP s");
+        Assert.Equal(["SADD s one", "SREM s one"], _recorder.TakeEffects());
+        Run("GET k");
+        Run("DEL missing");
+        Assert.Empty(_recorder.TakeEffects());
+    }
+
+    [Fact]
+    public void Expired_key_is_deleted_before_the_command_that_found_it()
+    {
+        Run("SET k v PX 10");
+        _recorder.TakeEffects();
+        _recorder.TakeEvents();
+        Clock.Advance(11);
+        Run("SETNX k w");
+        Assert.Equal(["expired k", "new k", "set k"], _recorder.TakeEvents());
+        Assert.Equal(["DEL k", "SETNX k w"], _recorder.TakeEffects());
+    }
+
+    [Fact]
+    public void Key_that_a_walk_finds_expired_is_published()
+    {
+        Run("DEBUG SET-ACTIVE-EXPIRE 0");
+        Run("SET k v PX 10");
+        _recorder.TakeEvents();
+        Clock.Advance(11);
+        Assert.True(SpinWait.SpinUntil(
+            () =>
+            {
+                Run("RANDOMKEY");
+                return _recorder.TakeEvents() is ["expired k"];
+            },
+            TimeSpan.FromSeconds(30)));
+    }
+
+    [Fact]
+    public async Task Served_client_is_an_invocation_of_its_own_behind_the_one_that_served_it()
+    {
+        InProcessClient blocked = Server.CreateClient();
+        Task<RedKiteReply> pop = Task.Run(() => blocked.Execute("BLPOP", "other", "l", "0"), TestContext.Current.CancellationToken);
+        Assert.True(SpinWait.SpinUntil(() => Server.Blocked.Count == 1, TimeSpan.FromSeconds(30)));
+        Run("RPUSH l a b");
+        await pop;
+        Assert.Equal(["new l", "rpush l", "lpop l"], _recorder.TakeEvents());
+        Assert.Equal(["RPUSH l a b", "LPOP l"], _recorder.TakeEffects());
+    }
+
+    [Fact]
+    public void Without_a_consumer_nothing_is_recorded()
+    {
+        Server.Changes.Unsubscribe(_recorder);
+        Run("SET k v EX 10");
+        Run("SPOP missing");
+        Assert.Empty(_recorder.TakeEvents());
+        Assert.Empty(_recorder.TakeEffects());
+    }
+
+    private sealed class Recorder : IChangeConsumer
+    {
+        private readonly List<string> _events = [];
+        private readonly List<string> _effects = [];
+
+        public void Published(scoped in Invocation invocation)
+        {
+            lock (_events)
+            {
+                for (int i = 0; i < invocation.Changes.Count; i++)
+                {
+                    Change change = invocation.Changes[i];
+                    string name = KeyEvents.Name(change.Event);
+                    if (name.Length > 0) _events.Add($"{name} {Encoding.Latin1.GetString(invocation.Changes.KeyOf(change))}");
+                }
+
+                for (int i = 0; i < invocation.EffectCount; i++) _effects.Add(Words(invocation.Effect(i)));
+            }
+        }
+
+        internal string[] TakeEvents() => Take(_events);
+
+        internal string[] TakeEffects() => Take(_effects);
+
+        private string[] Take(List<string> list)
+        {
+            lock (_events)
+            {
+                string[] taken = [.. list];
+                list.Clear();
+                return taken;
+            }
+        }
+
+        // The arguments of a request in the protocol's form.
+        private static string Words(ReadOnlySpan<byte> request)
+        {
+            string[] lines = Encoding.Latin1.GetString(request).Split("\r\n");
+            return string.Join(' ', lines.Where((line, index) => index % 2 == 0 && index > 0 && line.Length > 0));
+        }
+    }
+}
