@@ -38,7 +38,7 @@ public class LargeReplyTests : NetworkTests
         var replies = new DigestWriter();
         Assert.Equal(request.Length, client.Execute(request, replies));
         Assert.Equal((ExpectedBytes(Keys, ValueBytes), ExpectedHash(Keys, value)), (replies.Digest.Bytes, replies.Digest.Hash));
-        Assert.Equal(0, server.Buffers.UsedBytes);
+        WaitFor(() => server.Buffers.UsedBytes == 0, "the reply is released behind its last byte");
     }
 
     [Fact]
@@ -52,7 +52,7 @@ public class LargeReplyTests : NetworkTests
         RedKiteReply list = client.Execute("LRANGE", "list", "0", "-1");
         Assert.Equal(2000, list.Items.Count);
         for (int i = 0; i < 2000; i++) Assert.Equal(new string((char)('a' + (i % 26)), 1000 + i), list.Items[i].Text);
-        Assert.Equal(0, server.Buffers.UsedBytes);
+        WaitFor(() => server.Buffers.UsedBytes == 0, "the reply is released behind its last byte");
     }
 
     [Theory]
@@ -138,7 +138,7 @@ public class LargeReplyTests : NetworkTests
         writer.Run($"RPUSH list {value}").IsInteger(1);
         waiting.Read().IsArray("list", value);
         waiting.Read().IsSimple("PONG");
-        Assert.Equal(0, server.Buffers.UsedBytes);
+        WaitFor(() => server.Buffers.UsedBytes == 0, "the reply is released behind its last byte");
     }
 
     [Fact]
@@ -151,7 +151,7 @@ public class LargeReplyTests : NetworkTests
         client.Read().IsBulk("one");
         client.Read().IsOk();
         client.Read().IsBulk("two");
-        Assert.Equal(0, server.Buffers.UsedBytes);
+        WaitFor(() => server.Buffers.UsedBytes == 0, "the reply is released behind its last byte");
     }
 
     private static Metrics.ServerTotals ServerTotalsOf(RedKiteServer server) => Metrics.ServerTotals.Of(server);
