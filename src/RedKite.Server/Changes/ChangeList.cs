@@ -55,7 +55,12 @@ internal sealed class ChangeList
         _emptied = 0;
     }
 
-    private int IndexOfEmptied(KeyIdentity key) => _changes.FindIndex(change => change.Event == KeyEvent.Del && change.Identity == key);
+    // A key that was created again after its removal has not gone.
+    private int IndexOfEmptied(KeyIdentity key)
+    {
+        int last = _changes.FindLastIndex(change => change.Identity == key && change.Event is KeyEvent.Del or KeyEvent.New);
+        return last >= 0 && _changes[last].Event == KeyEvent.Del ? last : -1;
+    }
 
     private int Keep(ReadOnlySpan<byte> key)
     {

@@ -1,29 +1,20 @@
-using System.Text.RegularExpressions;
 using RedKite.Differential.Tests.Streams;
 using RedKite.Testing;
 
 namespace RedKite.Differential.Tests.Transcripts;
 
 /// <summary>
-/// Runs a transcript of several clients on both servers and compares every reply. Each line is one client's step, which
-/// completes on both servers before the next begins:
-/// <code>
-/// A: RPUSH k x          sends a command and reads its reply
-/// A waits: BLPOP k 0    sends a command, and the server has one more blocked client
-/// A sends: PING         sends a command and reads nothing
-/// A gets                reads a reply
-/// A gets nothing        no reply comes for a while
-/// A closes              closes the connection, and both servers have noticed
-/// </code>
+/// Runs a transcript of several clients on both servers and compares every reply. Each line completes on both servers before
+/// the next begins; <see cref="ScriptLine"/> lists the forms.
 /// </summary>
-internal sealed partial class ClientScript(ServerPair pair) : IDisposable
+internal sealed class ClientScript(ServerPair pair) : IDisposable
 {
     private readonly Dictionary<string, PairedConnection> _clients = [];
 
     public static void Run(ServerPair pair, string script)
     {
         using ClientScript runner = new(pair);
-        foreach (string line in script.Split('\n', StringSplitOptions.RemoveEmptyEntries | StringSplitOptions.TrimEntries)) runner.RunLine(line);
+        foreach (ScriptLine line in ScriptLine.Parse(script)) runner.RunLine(line);
     }
 
     public void Dispose()
@@ -31,32 +22,28 @@ internal sealed partial class ClientScript(ServerPair pair) : IDisposable
         foreach (PairedConnection client in _clients.Values) client.Dispose();
     }
 
-    private void RunLine(string line)
+    private void RunLine(ScriptLine line)
     {
-        Match step = Step().Match(line);
-        if (!step.Success) throw new FormatException($"This is no step of a script: {line}");
-        string name = step.Groups["client"].Value;
-        string command = step.Groups["command"].Value;
-        if (!_clients.TryGetValue(name, out PairedConnection? client)) _clients[name] = client = new PairedConnection(pair);
+        if (!_clients.TryGetValue(line.Client, out PairedConnection? client)) _clients[line.Client] = client = new PairedConnection(pair);
         try
         {
-            switch (step.Groups["verb"].Value)
+            switch (line.Verb)
             {
-                case ":": client.Run(command); break;
-                case " sends:": client.Send(command); break;
-                case " waits:": Wait(client, command); break;
-                case " gets": client.Read(line); break;
+                case ":": client.Run(line.Command); break;
+                case " sends:": client.Send(line.Command); break;
+                case " waits:": Wait(client, line.Command); break;
+                case " gets": client.Read(line.Text); break;
                 case " gets nothing": client.IsSilent(); break;
                 default:
                     client.Dispose();
-                    _clients.Remove(name);
+                    _clients.Remove(line.Client);
                     pair.WaitForConnections(_clients.Count + 1);
                     break;
             }
         }
         catch (Exception failure) when (failure is not FormatException)
         {
-            throw new TranscriptException($"{line}: {failure.Message}");
+            throw new TranscriptException($"{line.Text}: {failure.Message}");
         }
     }
 
@@ -66,7 +53,4 @@ internal sealed partial class ClientScript(ServerPair pair) : IDisposable
         client.Send(command);
         pair.WaitForBlocked(before + 1);
     }
-
-    [GeneratedRegex("^(?<client>[A-Z])(?<verb>:| sends:| waits:| gets nothing| gets| closes)(?: (?<command>.*))?$")]
-    private static partial Regex Step();
 }

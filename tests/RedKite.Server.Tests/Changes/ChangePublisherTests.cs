@@ -55,6 +55,35 @@ public sealed class ChangePublisherTests : TranscriptTests
     }
 
     [Fact]
+    public void Hash_that_is_emptied_by_expiry_and_created_again_goes_before_it_comes()
+    {
+        Run("HSET h f 1");
+        Run("HPEXPIRE h 10 FIELDS 1 f");
+        _recorder.TakeEvents();
+        Clock.Advance(11);
+        Run("HINCRBY h f 2");
+        Assert.Equal(["hexpired h", "del h", "new h", "hincrby h"], _recorder.TakeEvents());
+    }
+
+    [Fact]
+    public void Sort_that_stores_over_a_key_creates_no_new_key()
+    {
+        Run("RPUSH source 2 1");
+        Run("SET destination v");
+        _recorder.TakeEvents();
+        Run("SORT source STORE destination");
+        Assert.Equal(["sortstore destination"], _recorder.TakeEvents());
+    }
+
+    [Fact]
+    public void Bitfield_that_only_grows_a_string_has_an_effect()
+    {
+        Run("BITFIELD k OVERFLOW FAIL INCRBY u8 0 300");
+        Assert.Equal(["new k"], _recorder.TakeEvents());
+        Assert.Equal(["BITFIELD k OVERFLOW FAIL INCRBY u8 0 300"], _recorder.TakeEffects());
+    }
+
+    [Fact]
     public void Key_that_a_walk_finds_expired_is_published()
     {
         Run("DEBUG SET-ACTIVE-EXPIRE 0");

@@ -61,7 +61,9 @@ internal static class DumpCommands
     private static void Restore(ref CommandContext cmd)
     {
         if (!RestoreOptions.TryReadOrReply(cmd, first: 4, out RestoreOptions options)) return;
-        Entry existing = cmd.FindToWrite(1);
+
+        // As in Redis, a key that is to be replaced is not reported as expired.
+        Entry existing = options.Replaces ? cmd.Database.OpenToWrite(cmd[1], cmd.HashOf(1), nowMs: 0) : cmd.FindToWrite(1);
         if (existing.Exists && !options.Replaces)
         {
             cmd.Reply.Error("BUSYKEY Target key name already exists."u8);

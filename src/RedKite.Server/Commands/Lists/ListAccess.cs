@@ -27,9 +27,9 @@ internal static class ListAccess
     /// <summary>The list of an entry of that type, or without elements if the entry doesn't exist.</summary>
     internal static ListValue ListOf(this scoped in CommandContext cmd, scoped in Entry entry) => new(cmd.Database, entry, Limits(cmd));
 
-    /// <summary>Creates an empty list for a missing key. The caller adds elements at once.</summary>
-    internal static ListValue CreateList(this scoped in CommandContext cmd, int argument) =>
-        ListValue.Create(cmd.Database, cmd[argument], cmd.HashOf(argument), Limits(cmd), cmd.NewAccessClock);
+    /// <summary>Creates an empty list for a key, in place of any value that it holds. The caller adds elements at once.</summary>
+    internal static ListValue CreateList(this scoped in CommandContext cmd, int argument, Entry existing = default) =>
+        ListValue.Create(cmd.Database, cmd[argument], cmd.HashOf(argument), Limits(cmd), cmd.NewAccessClock, existing);
 
     private static bool TryOpenOrReply(scoped in CommandContext cmd, Entry entry, out ListValue list)
     {

@@ -111,10 +111,9 @@ internal static class SortCommands
     private static void Store(scoped in CommandContext cmd, int key, SortElements stored)
     {
         Entry existing = cmd.Peek(key);
-        if (existing.Exists) cmd.Database.Unlink(existing, UnlinkReason.Deleted);
         if (stored.Count > 0)
         {
-            ListValue list = cmd.CreateList(key);
+            ListValue list = cmd.CreateList(key, existing);
             long bytes = 0;
             for (int i = 0; i < stored.Count; i++) bytes += stored[i].Length;
             list.PrepareFor(bytes, stored.Count);
@@ -123,6 +122,7 @@ internal static class SortCommands
         }
         else if (existing.Exists)
         {
+            cmd.Database.Unlink(existing, UnlinkReason.Deleted);
             cmd.Changed(key, KeyEvent.Del);
         }
 

@@ -72,7 +72,15 @@ internal static class BitFieldCommands
         int changes = 0;
         while (operations.MoveNext()) changes += Execute(cmd, value, operations, grew);
         if (changes > 0) cmd.Changed(1, KeyEvent.SetBit, changes);
-        else if (grew) cmd.Changed(1, KeyEvent.Silent, count: 0); // OVERFLOW FAIL refused every write, but the string is longer, as in Redis
+        else if (grew) NoteGrowth(cmd);
+    }
+
+    // OVERFLOW FAIL refused every write, but the string is longer. As in Redis, that does not count as a change.
+    private static void NoteGrowth(scoped in CommandContext cmd)
+    {
+        cmd.Changed(1, KeyEvent.Silent, count: 0);
+        EffectWriter effect = cmd.Effect("BITFIELD"u8, cmd.Count);
+        for (int i = 1; i < cmd.Count; i++) effect.Argument(cmd[i]);
     }
 
     // Executes an operation that was validated before. Returns the number of changes: as in Redis, in a string that grew, every write counts.

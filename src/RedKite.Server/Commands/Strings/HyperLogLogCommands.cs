@@ -47,7 +47,7 @@ internal static class HyperLogLogCommands
             RegisterChange change = value.Add(cmd[i]);
             if (change == RegisterChange.Corrupt)
             {
-                cmd.Changed(1, KeyEvent.Silent, count: 0); // what precedes the corrupt run may have changed
+                NoteElementsBefore(cmd, i);
                 ReplyCorrupt(cmd);
                 return;
             }
@@ -64,6 +64,14 @@ internal static class HyperLogLogCommands
 
         if (raised > 0) cmd.Changed(1, KeyEvent.PfAdd, raised);
         cmd.Reply.Integer(raised > 0 ? 1 : 0);
+    }
+
+    // What precedes a corrupt run may have changed. As in Redis, that does not count as a change.
+    private static void NoteElementsBefore(scoped in CommandContext cmd, int end)
+    {
+        cmd.Changed(1, KeyEvent.Silent, count: 0);
+        EffectWriter effect = cmd.Effect("PFADD"u8, end).Argument(cmd[1]);
+        for (int i = 2; i < end; i++) effect.Argument(cmd[i]);
     }
 
     // PFCOUNT key [key ...]

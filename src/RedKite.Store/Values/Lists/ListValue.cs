@@ -39,10 +39,10 @@ internal unsafe ref struct ListValue
 
     private readonly QuickList Long => new(_database.ArenaOf(_entry), _entry.Root.Structure, _limits);
 
-    /// <summary>Makes a list for a key that does not exist. It gets its elements at once.</summary>
-    internal static ListValue Create(Database database, ReadOnlySpan<byte> key, ulong hash, ListLimits limits, uint accessClock)
+    /// <summary>Creates a list for a key, in place of any value that it holds. It gets its elements at once.</summary>
+    internal static ListValue Create(Database database, ReadOnlySpan<byte> key, ulong hash, ListLimits limits, uint accessClock, Entry existing = default)
     {
-        Entry entry = database.WriteValue(key, hash, default, DataType.List, ValueEncoding.ListPack, PackedList.EmptyBytes, Database.NoExpiry, accessClock);
+        Entry entry = database.WriteValue(key, hash, existing, DataType.List, ValueEncoding.ListPack, PackedList.EmptyBytes, Database.NoExpiry, accessClock);
         var list = new ListValue(database, entry, limits);
         PackedList.Initialize(list.Packed);
         return list;

@@ -1,0 +1,83 @@
+using System.Buffers;
+using RedKite.Server;
+using RedKite.Testing;
+
+namespace RedKite.Differential.Tests.Changes;
+
+/// <summary>A RedKite in this process that executes effects and nothing else.</summary>
+internal sealed class EffectReplica : IDisposable
+{
+    private readonly HeldClock _clock = new();
+    private readonly RedKiteServer _server;
+    private readonly InProcessClient _replaying;
+    private readonly InProcessClient _asking;
+    private long _replayMs;
+    private int _database;
+
+    public EffectReplica()
+    {
+        _server = RedKiteServer.StartAsync(WatchedServer.RedKiteOptions(_clock)).GetAwaiter().GetResult();
+        _replaying = _server.CreateClient();
+        _asking = _server.CreateClient();
+    }
+
+    /// <summary>Empties the server and sets the time at which effects are replayed.</summary>
+    public void Reset(long replayMs)
+    {
+        _replayMs = replayMs;
+        _clock.NowMs = replayMs;
+        foreach (string command in WatchedServer.Restore) Run(_asking, CommandLine.Split(command));
+    }
+
+    /// <summary>Executes a command that is no effect.</summary>
+    public void Configure(byte[][] command) => Run(_asking, command);
+
+    /// <summary>Executes effects; null unless one is refused.</summary>
+    /// <param name="nowMs">The time of XCLAIM, which does not accept a delivery in the future.</param>
+    public string? Replay(List<RecordedEffect> effects, long nowMs)
+    {
+        foreach (RecordedEffect effect in effects)
+        {
+            if (effect.Database != _database)
+            {
+                Run(_replaying, CommandLine.Split($"SELECT {effect.Database}"));
+                _database = effect.Database;
+            }
+
+            RespValue reply = effect.Is("XCLAIM"u8) ? At(nowMs, () => Run(_replaying, effect.Command)) : Run(_replaying, effect.Command);
+            if (reply is { IsError: true } error) return $"{effect} is refused: {error}";
+        }
+
+        return null;
+    }
+
+    /// <summary>DEBUG DIGEST as of a later time.</summary>
+    public string DigestAt(long nowMs) => At(nowMs, () => Run(_asking, CommandLine.Split("DEBUG DIGEST")).Text);
+
+    /// <summary>All data as of a later time, as <see cref="DatasetText"/> has it.</summary>
+    public string[] StateAt(long nowMs) => At(nowMs, () => DatasetText.Of(command => Run(_asking, command)));
+
+    public void Dispose() => _server.DisposeAsync().AsTask().GetAwaiter().GetResult();
+
+    private T At<T>(long nowMs, Func<T> ask)
+    {
+        _clock.NowMs = nowMs;
+        T answer = ask();
+        _clock.NowMs = _replayMs;
+        return answer;
+    }
+
+    private static RespValue Run(InProcessClient client, byte[][] command)
+    {
+        ArrayBufferWriter<byte> reply = new();
+        client.Execute(CommandLine.Encode(command), reply);
+        int at = 0;
+        return new RespReader((buffer, offset) =>
+        {
+            int count = Math.Min(buffer.Length - offset, reply.WrittenCount - at);
+            reply.WrittenSpan.Slice(at, count).CopyTo(buffer.AsSpan(offset));
+            at += count;
+            return count;
+        }).Read();
+    }
+}

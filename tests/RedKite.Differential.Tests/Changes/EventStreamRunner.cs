@@ -1,0 +1,96 @@
+using RedKite.Differential.Tests.Streams;
+using RedKite.Testing;
+
+namespace RedKite.Differential.Tests.Changes;
+
+/// <summary>
+/// Sends a stream to two watched servers, command by command, and compares the events of each. Replies are left to the
+/// differential streams: where only one server refuses a command, both are emptied, and the stream goes on with equal data.
+/// </summary>
+internal sealed class EventStreamRunner : IDisposable
+{
+    // Of so many commands, one may be refused by one server alone, after the first few.
+    private const int RefusedByOneShare = 30;
+    private const int RefusedByOneMin = 10;
+
+    private readonly IWatchedServer _oracle;
+    private readonly IWatchedServer _subject;
+    private readonly RespConnection?[] _oracleConnections = new RespConnection?[StreamGenerator.Connections];
+    private readonly RespConnection?[] _subjectConnections = new RespConnection?[StreamGenerator.Connections];
+
+    private int _commands;
+    private int _refusedByOne;
+
+    private EventStreamRunner(IWatchedServer oracle, IWatchedServer subject) => (_oracle, _subject) = (oracle, subject);
+
+    /// <summary>How many events were compared by all runners, for the report of a run.</summary>
+    public static long EventsCompared { get; private set; }
+
+    /// <summary>Runs a stream on emptied servers; null if all events are the same.</summary>
+    public static Difference? Run(IWatchedServer oracle, IWatchedServer subject, IReadOnlyList<Step> steps)
+    {
+        oracle.Reset();
+        subject.Reset();
+        using EventStreamRunner runner = new(oracle, subject);
+        for (int i = 0; i < steps.Count; i++)
+        {
+            if (runner.RunStep(i, steps[i]) is { } difference) return difference;
+        }
+
+        return null;
+    }
+
+    public void Dispose()
+    {
+        foreach (RespConnection? connection in (RespConnection?[])[.. _oracleConnections, .. _subjectConnections]) connection?.Dispose();
+    }
+
+    private Difference? RunStep(int index, Step step)
+    {
+        foreach (byte[][] command in step.Episode.Commands)
+        {
+            if (Exchange(index, step.Connection, [command]) is { } difference) return difference;
+        }
+
+        if (step.Episode.WaitMs > 0) Thread.Sleep(step.Episode.WaitMs);
+        return Exchange(index, step.Connection, step.Episode.CommandsAfterWait);
+    }
+
+    // Commands after a wait are compared together and without expired fields: Redis removes one when a command looks for it,
+    // RedKite those of a packed hash with the next command and those of a table with the next write. Which are reported in the end
+    // is compared where no command meets them (ActiveExpiryEventTests).
+    private Difference? Exchange(int step, int connection, IReadOnlyList<byte[][]> commands)
+    {
+        RespConnection oracle = _oracleConnections[connection] ??= RespConnection.Connect(_oracle.Port);
+        RespConnection subject = _subjectConnections[connection] ??= RespConnection.Connect(_subject.Port);
+        List<string> oracleEvents = [];
+        List<string> subjectEvents = [];
+        foreach (byte[][] command in commands)
+        {
+            byte[] request = CommandLine.Encode(command);
+            oracle.Send(request);
+            subject.Send(request);
+            (RespValue oracleReply, RespValue subjectReply) = (oracle.Read(), subject.Read());
+            oracleEvents.AddRange(_oracle.TakeEvents());
+            subjectEvents.AddRange(_subject.TakeEvents());
+            _commands++;
+            if (oracleReply.IsError != subjectReply.IsError) return GoOnEmpty(step, command, oracleReply, subjectReply);
+        }
+
+        EventsCompared += oracleEvents.Count;
+        bool same = oracleEvents.Where(IsCompared).SequenceEqual(subjectEvents.Where(IsCompared));
+        return same ? null : new Difference(step, commands[0], Shown(oracleEvents), Shown(subjectEvents));
+
+        bool IsCompared(string text) => commands.Count == 1 || !text.Contains(" hexpired ", StringComparison.Ordinal);
+    }
+
+    private Difference? GoOnEmpty(int step, byte[][] command, RespValue oracle, RespValue subject)
+    {
+        _oracle.Reset();
+        _subject.Reset();
+        bool tooMany = ++_refusedByOne > RefusedByOneMin && _refusedByOne * RefusedByOneShare > _commands;
+        return tooMany ? new Difference(step, command, $"{oracle}", $"{subject} (one of {_refusedByOne} commands of {_commands} that only one server refuses)") : null;
+    }
+
+    private static string Shown(List<string> events) => events.Count == 0 ? "(no events)" : string.Join(", ", events);
+}

@@ -1,0 +1,89 @@
+using RedKite.Server;
+using RedKite.Server.Changes;
+using RedKite.Testing;
+
+namespace RedKite.Differential.Tests.Changes;
+
+/// <summary>A RedKite in this process, on a port of its own, with an observer that records every change and every effect.</summary>
+internal sealed class WatchedRedKite : IWatchedServer, IChangeConsumer
+{
+    private readonly Lock _recording = new();
+    private readonly RedKiteServer _server;
+    private List<string> _events = [];
+    private List<RecordedEffect> _effects = [];
+
+    /// <param name="clock">The server's clock; null is the system's.</param>
+    public WatchedRedKite(HeldClock? clock = null)
+    {
+        Clock = clock;
+        _server = RedKiteServer.StartAsync(WatchedServer.RedKiteOptions(clock ?? TimeProvider.System)).GetAwaiter().GetResult();
+        _server.Changes.Subscribe(this);
+        Control = RespConnection.Connect(_server.Port);
+    }
+
+    public HeldClock? Clock { get; }
+
+    public int Port => _server.Port;
+
+    public RespConnection Control { get; }
+
+    public List<string> TakeEvents()
+    {
+        lock (_recording)
+        {
+            List<string> events = _events;
+            _events = [];
+            return events;
+        }
+    }
+
+    /// <summary>The effects since the last call, in order.</summary>
+    public List<RecordedEffect> TakeEffects()
+    {
+        lock (_recording)
+        {
+            List<RecordedEffect> effects = _effects;
+            _effects = [];
+            return effects;
+        }
+    }
+
+    public void Dispose()
+    {
+        Control.Dispose();
+        _server.DisposeAsync().AsTask().GetAwaiter().GetResult();
+    }
+
+    // On the thread of the command, before its reply is sent.
+    void IChangeConsumer.Published(scoped in Invocation invocation)
+    {
+        lock (_recording)
+        {
+            for (int i = 0; i < invocation.Changes.Count; i++)
+            {
+                Change change = invocation.Changes[i];
+                string name = KeyEvents.Name(change.Event);
+                if (name.Length > 0 && change.Event != KeyEvent.KeyMiss) _events.Add(WatchedServer.Event(change.Database, name, invocation.Changes.KeyOf(change)));
+            }
+
+            for (int i = 0; i < invocation.EffectCount; i++)
+            {
+                _effects.Add(new RecordedEffect(invocation.EffectDatabase(i), CommandOf(invocation.Effect(i).ToArray())));
+            }
+        }
+    }
+
+    // *2\r\n$3\r\nDEL\r\n$1\r\nk\r\n is an array reply, too.
+    private static byte[][] CommandOf(byte[] request)
+    {
+        int at = 0;
+        RespReader reader = new((buffer, offset) =>
+        {
+            int count = Math.Min(buffer.Length - offset, request.Length - at);
+            request.AsSpan(at, count).CopyTo(buffer.AsSpan(offset));
+            at += count;
+            return count;
+        });
+        return [.. reader.Read().Items.Select(word => word.Payload!)];
+    }
+}
