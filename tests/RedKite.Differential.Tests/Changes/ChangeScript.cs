@@ -70,6 +70,6 @@ internal sealed class ChangeScript : IDisposable
 
     private static void WaitUntil(Func<bool> condition, string what)
     {
-        if (!SpinWait.SpinUntil(condition, PatienceMs)) throw new TimeoutException($"in vain: {what}");
+        if (!SpinWait.SpinUntil(condition, PatienceMs)) throw new TimeoutException($"timed out waiting for {what}");
     }
 }

@@ -6,9 +6,9 @@ namespace RedKite.Differential.Tests.Changes;
 /// <summary>The recorded effects of a stream alone make a second server hold the same data, after every command.</summary>
 public sealed class EffectStreamTests(EffectStreamTests.Servers servers, ITestOutputHelper output) : IClassFixture<EffectStreamTests.Servers>
 {
-    private const int StepCount = 3_000;
+    private const int StepCount = 1_500;
 
-    public static TheoryData<int> Seeds => StreamTest.Seed is { } seed ? [seed] : [1, 2, Random.Shared.Next(1_000_000, int.MaxValue)];
+    public static TheoryData<int> Seeds => StreamTest.Seed is { } seed ? [seed] : [1, Random.Shared.Next(1_000_000, int.MaxValue)];
 
     [Theory(Timeout = 600_000)]
     [MemberData(nameof(Seeds))]
