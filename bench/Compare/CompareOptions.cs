@@ -14,16 +14,16 @@ internal sealed record CompareOptions
           --scenario LIST     server CPU per operation: cpu-p1, cpu-p16, ... (the number is the pipeline depth)
 
         options
-          --threshold 2%      smaller differences count as none
-          --launches 3        alternating starts of each build
+          --threshold 5%      smaller differences count as none
+          --launches 10       alternating starts of each build, at least 3
           --iterations 10     microbenchmarks: measurements per launch
           --rounds 5          scenarios: measurements per launch
           --seconds 1         scenarios: length of a round
           --keys 1000000      scenarios: keys, all loaded first
           --results DIR       keep the microbenchmarks' results in DIR/base and DIR/diff
 
-        Exit status: 0 nothing is slower, 1 something is slower or allocates more, 2 no answer (inconclusive, invalid
-        arguments, or a failed build or start).
+        Exit status: 0 nothing is slower, 1 something is slower or allocates more, 2 not compared (invalid arguments, or a
+        failed build or start), 3 the launches vary too much for a verdict on something, and nothing is slower.
         """;
 
     private const string ScenarioPrefix = "cpu-p";
@@ -35,8 +35,8 @@ internal sealed record CompareOptions
 
     /// <summary>The pipeline depths of the server scenarios.</summary>
     internal IReadOnlyList<int> Pipelines { get; private init; } = [];
-    internal double ThresholdPercent { get; private init; } = 2;
-    internal int Launches { get; private init; } = 3;
+    internal double ThresholdPercent { get; private init; } = 5;
+    internal int Launches { get; private init; } = 10;
     internal int Iterations { get; private init; } = 10;
     internal int Rounds { get; private init; } = 5;
     internal int Seconds { get; private init; } = 1;

@@ -1,7 +1,4 @@
-using Perfolizer;
-using Perfolizer.Mathematics.SignificanceTesting.Base;
-using Perfolizer.Mathematics.SignificanceTesting.MannWhitney;
-using Perfolizer.Metrology;
+using Perfolizer.Mathematics.Distributions.ContinuousDistributions;
 using RedKite.Figures;
 
 namespace RedKite.Compare;
@@ -18,91 +15,86 @@ internal enum Verdict
 
 /// <summary>One benchmark in two builds, and the verdict.</summary>
 /// <remarks>
-/// Slower and faster mean by more than the threshold, and same means within it. Each is claimed only if a one-sided
-/// Mann-Whitney test refutes the opposite, so that noise leads to no claim rather than to "same". A test of the means was
-/// rejected, because one disturbed measurement moves them.
+/// Slower and faster mean by more than the threshold, and same means within it. The unit is the launch: everything in one
+/// launch shares its accidents (addresses, the compiler's timing), which were measured at 4 %, far more than the noise within
+/// it. So each launch counts as one value, its median, and each base launch forms a pair with the working-copy launch next to
+/// it. The mean logarithm of the pairs' ratios has a confidence interval by Student's distribution, and a verdict requires
+/// that the whole interval lies on its side of the threshold. A Mann-Whitney test of the pooled measurements was rejected: it
+/// takes thirty measurements of three launches for thirty independent ones. With variation of 4 % between launches, it called
+/// builds that differ by exactly the threshold slower in one of seven comparisons.
 /// </remarks>
 /// <param name="Reason">The reason, unless the times alone explain the verdict.</param>
 internal sealed record Comparison(string Benchmark, Measurements Base, Measurements Diff, Verdict Verdict, string Reason)
 {
-    /// <summary>The maximum probability of a false claim.</summary>
+    /// <summary>The maximum probability of a wrong verdict.</summary>
     internal const double ChanceMax = 0.01;
 
-    /// <summary>With four measurements each, even perfectly separated builds could be chance: one order in seventy.</summary>
-    internal const int MeasurementsMin = 5;
+    /// <summary>With two pairs, the interval is more than thirty times as wide as their difference.</summary>
+    internal const int LaunchesMin = 3;
 
-    /// <summary>
-    /// The share of pairs of a base launch and a working-copy launch that must point in the verdict's direction: with three
-    /// launches each, all of them. Measurements of one launch are correlated, so a test of the pooled ones alone would mistake
-    /// an unlucky launch for a change.
-    /// </summary>
-    private const double AgreeingPairsMin = 0.9;
+    internal double BaseNs { get; } = MedianOrZero(Base);
 
-    internal double BaseNs { get; } = MedianOrZero(Base.Pooled);
+    internal double DiffNs { get; } = MedianOrZero(Diff);
 
-    internal double DiffNs { get; } = MedianOrZero(Diff.Pooled);
+    /// <summary>0.05 if the working copy takes 5 % longer; null if it was not measured.</summary>
+    internal double? Change => Interval?.Middle ?? (BaseNs > 0 ? DiffNs / BaseNs - 1 : null);
 
-    /// <summary>0.05 if the working copy takes 5 % longer.</summary>
-    internal double? Change => BaseNs > 0 ? DiffNs / BaseNs - 1 : null;
+    /// <summary>The range in which the change lies; null without enough launches.</summary>
+    internal ChangeInterval? Interval { get; private init; }
 
     internal static Comparison Of(string benchmark, Measurements before, Measurements after, double thresholdPercent)
-    {
-        (Verdict verdict, string reason) = Judge(before, after, thresholdPercent);
-        return new Comparison(benchmark, before, after, verdict, reason);
-    }
-
-    private static (Verdict Verdict, string Reason) Judge(Measurements before, Measurements after, double thresholdPercent)
     {
         // Exact, and before the time: allocations have no noise, and the whole process pays for them later.
         if (after.BytesPerOperation > before.BytesPerOperation)
         {
-            return (Verdict.Slower, $"allocates {after.BytesPerOperation - before.BytesPerOperation} bytes more");
+            return Made(Verdict.Slower, $"allocates {after.BytesPerOperation - before.BytesPerOperation} bytes more");
         }
 
         if (after.BytesPerOperation is null != before.BytesPerOperation is null)
         {
-            return (Verdict.Inconclusive, "allocations were measured in one of the builds only");
+            return Made(Verdict.Inconclusive, "allocations were measured in one of the builds only");
         }
 
-        if (before.Pooled.Length < MeasurementsMin || after.Pooled.Length < MeasurementsMin)
+        if (before.Launches.Count < LaunchesMin || after.Launches.Count < LaunchesMin)
         {
-            return (Verdict.Inconclusive, $"too few measurements: {before.Pooled.Length} and {after.Pooled.Length}");
+            return Made(Verdict.Inconclusive, $"too few launches: {before.Launches.Count} and {after.Launches.Count}");
         }
 
-        if (before.Pooled.Min() <= 0 || after.Pooled.Min() <= 0) return (Verdict.Inconclusive, "too short to be measured");
+        if (before.LaunchMedians.Min() <= 0 || after.LaunchMedians.Min() <= 0) return Made(Verdict.Inconclusive, "too short to be measured");
 
-        return JudgeTimes(before, after, new Threshold(new PercentValue(thresholdPercent)));
+        var interval = ChangeInterval.Of(before.LaunchMedians, after.LaunchMedians);
+        (Verdict verdict, string reason) = Judge(interval, thresholdPercent / 100);
+        return Made(verdict, reason) with { Interval = interval };
+
+        Comparison Made(Verdict verdict, string reason) => new(benchmark, before, after, verdict, reason);
     }
 
-    private static (Verdict Verdict, string Reason) JudgeTimes(Measurements before, Measurements after, Threshold threshold)
+    // "5 % slower" is a factor of 1.05, and "5 % faster" its reciprocal, so that exchanging the builds exchanges the verdicts.
+    private static (Verdict Verdict, string Reason) Judge(ChangeInterval interval, double threshold)
     {
-        if (IsLonger(after, before, threshold)) return Agreeing(Verdict.Slower, shorter: before, longer: after);
-        if (IsLonger(before, after, threshold)) return Agreeing(Verdict.Faster, shorter: after, longer: before);
-        return IsWithin(after, before, threshold) && IsWithin(before, after, threshold)
+        double slowerFrom = threshold, fasterFrom = 1 / (1 + threshold) - 1;
+        if (interval.Low > slowerFrom) return (Verdict.Slower, "");
+        if (interval.High < fasterFrom) return (Verdict.Faster, "");
+        return interval.Low > fasterFrom && interval.High < slowerFrom
             ? (Verdict.Same, "")
-            : (Verdict.Inconclusive, "noise hides whether there is a difference");
+            : (Verdict.Inconclusive, "the launches vary too much for a verdict");
     }
 
-    private static (Verdict Verdict, string Reason) Agreeing(Verdict verdict, Measurements shorter, Measurements longer)
+    private static double MedianOrZero(Measurements measurements) => measurements.Launches.Count > 0 ? Median.Of(measurements.LaunchMedians) : 0;
+}
+
+/// <summary>A change and the range in which it lies: 0.05 is 5 % longer.</summary>
+/// <param name="Low">The change is less with a probability of <see cref="Comparison.ChanceMax"/>.</param>
+/// <param name="High">The change is more with the same probability.</param>
+internal readonly record struct ChangeInterval(double Low, double Middle, double High)
+{
+    /// <summary>The change from paired launches, at least two; surplus launches of one side are ignored.</summary>
+    internal static ChangeInterval Of(IReadOnlyList<double> before, IReadOnlyList<double> after)
     {
-        double[] shorterNs = [.. shorter.Launches.Select(Median.Of)];
-        double[] longerNs = [.. longer.Launches.Select(Median.Of)];
-        int pairs = shorterNs.Length * longerNs.Length;
-        int agreeing = shorterNs.Sum(ns => longerNs.Count(other => other > ns));
-        return agreeing >= AgreeingPairsMin * pairs
-            ? (verdict, "")
-            : (Verdict.Inconclusive, $"launches disagree: {agreeing} of {pairs} pairs");
+        double[] logarithms = [.. before.Zip(after, (one, other) => Math.Log(other / one))];
+        double mean = logarithms.Average();
+        double variance = logarithms.Sum(value => (value - mean) * (value - mean)) / (logarithms.Length - 1);
+        double reach = new StudentDistribution(logarithms.Length - 1).Quantile(1 - Comparison.ChanceMax) * Math.Sqrt(variance / logarithms.Length);
+        return new ChangeInterval(Math.Exp(mean - reach) - 1, Math.Exp(mean) - 1, Math.Exp(mean + reach) - 1);
     }
-
-    // The test shifts its second sample by the threshold.
-    private static bool IsLonger(Measurements one, Measurements other, Threshold threshold) =>
-        Chance(one, other, AlternativeHypothesis.Greater, threshold) < ChanceMax;
-
-    private static bool IsWithin(Measurements one, Measurements other, Threshold threshold) =>
-        Chance(one, other, AlternativeHypothesis.Less, threshold) < ChanceMax;
-
-    private static double Chance(Measurements one, Measurements other, AlternativeHypothesis alternative, Threshold threshold) =>
-        MannWhitneyTest.Instance.Perform(new Sample(one.Pooled), new Sample(other.Pooled), alternative, threshold).PValue;
-
-    private static double MedianOrZero(double[] measurements) => measurements.Length > 0 ? Median.Of(measurements) : 0;
 }

@@ -9,6 +9,9 @@ internal sealed class ComparisonReport(double thresholdPercent)
     internal const int NothingSlower = 0;
     internal const int SomethingSlower = 1;
     internal const int CannotCompare = 2;
+    internal const int NotDecided = 3;
+
+    private const string Signed = "+0.0%;-0.0%;0.0%";
 
     private readonly List<Comparison> _comparisons = [];
     private readonly List<string> _notes = [];
@@ -35,7 +38,8 @@ internal sealed class ComparisonReport(double thresholdPercent)
     /// <summary>An inconclusive result is not a success: see docs/bench-compare.md.</summary>
     internal int ExitStatus =>
         Count(Verdict.Slower) > 0 ? SomethingSlower
-        : _comparisons.Count == 0 || Count(Verdict.Inconclusive) > 0 ? CannotCompare
+        : _comparisons.Count == 0 ? CannotCompare
+        : Count(Verdict.Inconclusive) > 0 ? NotDecided
         : NothingSlower;
 
     internal void WriteTo(TextWriter output)
@@ -51,11 +55,12 @@ internal sealed class ComparisonReport(double thresholdPercent)
     {
         string threshold = thresholdPercent.ToString("0.##", CultureInfo.InvariantCulture);
         var table = new Table($"against the base, threshold {threshold}%", new("benchmark"), new("base ns/op", "N2"), new("ns/op", "N2"),
-            new("change", "+0.0%;-0.0%;0.0%"), new("base bytes/op"), new("bytes/op"), new("verdict"), new("why"));
+            new("change", Signed), new("from", Signed), new("to", Signed), new("launches"), new("base bytes/op"), new("bytes/op"), new("verdict"), new("why"));
         foreach (Comparison comparison in _comparisons)
         {
             table.Add(
-                comparison.Benchmark, comparison.BaseNs, comparison.DiffNs, comparison.Change,
+                comparison.Benchmark, comparison.BaseNs, comparison.DiffNs, comparison.Change, comparison.Interval?.Low, comparison.Interval?.High,
+                Math.Min(comparison.Base.Launches.Count, comparison.Diff.Launches.Count),
                 comparison.Base.BytesPerOperation, comparison.Diff.BytesPerOperation, Word(comparison.Verdict), comparison.Reason);
         }
 

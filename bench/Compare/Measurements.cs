@@ -1,3 +1,5 @@
+using RedKite.Figures;
+
 namespace RedKite.Compare;
 
 /// <summary>The measurements of one benchmark in one build.</summary>
@@ -8,7 +10,8 @@ namespace RedKite.Compare;
 /// <param name="BytesPerOperation">Managed bytes allocated per operation; null if not measured.</param>
 internal sealed record Measurements(IReadOnlyList<double[]> Launches, long? BytesPerOperation)
 {
-    internal double[] Pooled { get; } = [.. Launches.SelectMany(launch => launch)];
+    /// <summary>One value per launch, in order.</summary>
+    internal double[] LaunchMedians { get; } = [.. Launches.Select(Median.Of)];
 
     /// <summary>Appends a later launch of the same benchmark.</summary>
     internal Measurements FollowedBy(Measurements later) => new(

@@ -4,7 +4,7 @@ using RedKite.Figures;
 namespace RedKite.Compare;
 
 /// <summary>
-/// The microbenchmarks of both builds in alternating launches: base, working copy, base, working copy. Each build runs its
+/// The microbenchmarks of both builds in alternating launches; every second pair begins with the working copy. Each build runs its
 /// own benchmarks in its own processes.
 /// </summary>
 internal static class MicrobenchmarkLaunches
@@ -27,8 +27,9 @@ internal static class MicrobenchmarkLaunches
             Console.Error.WriteLine($"microbenchmarks: launch {launch} of {options.Launches}");
             // The names sort in launch order.
             string name = launch.ToString("D4", CultureInfo.InvariantCulture);
-            Launch(options, baseRoot, Path.Combine(results, "base", name));
-            Launch(options, diffRoot, Path.Combine(results, "diff", name));
+            (string Root, string Side)[] order = [(baseRoot, "base"), (diffRoot, "diff")];
+            if (launch % 2 == 0) Array.Reverse(order);
+            foreach ((string root, string side) in order) Launch(options, root, Path.Combine(results, side, name));
         }
     }
 

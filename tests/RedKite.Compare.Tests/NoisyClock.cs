@@ -8,12 +8,14 @@ internal sealed class NoisyClock(int seed)
 
     /// <param name="noise">The standard deviation of one measurement, as a share of the cost.</param>
     /// <param name="launchNoise">The same for the common deviation of a launch's measurements.</param>
-    internal Measurements Measure(double ns, double noise, int launches = 3, int perLaunch = 10, double launchNoise = 0, long? bytes = 0)
+    /// <param name="disturbed">The share of launches that take a quarter longer.</param>
+    internal Measurements Measure(
+        double ns, double noise, int launches = 10, int perLaunch = 10, double launchNoise = 0, long? bytes = 0, double disturbed = 0)
     {
         double[][] measured = new double[launches][];
         for (int launch = 0; launch < launches; launch++)
         {
-            double launchNs = ns * (1 + launchNoise * NextNormal());
+            double launchNs = ns * (1 + launchNoise * NextNormal()) * (_random.NextDouble() < disturbed ? 1.25 : 1);
             measured[launch] = [.. Enumerable.Range(0, perLaunch).Select(_ => launchNs * (1 + noise * NextNormal()))];
         }
 

@@ -19,7 +19,7 @@ public class ResultFolderTests
     public void Only_workload_results_count()
     {
         // The fixture's overhead is 0.5 ns and its raw iteration is three times the result.
-        double[] measured = ResultFolder.Read(Fixtures.Folder("base"))["SampleBenchmarks.Get"].Pooled;
+        double[] measured = ResultFolder.Read(Fixtures.Folder("base"))["SampleBenchmarks.Get"].Launches[0];
         Assert.All(measured, ns => Assert.InRange(ns, 45, 55));
     }
 
@@ -30,7 +30,7 @@ public class ResultFolderTests
         string report = Directory.EnumerateFiles(Fixtures.Folder("few"), "*.json", SearchOption.AllDirectories).Single();
         File.Copy(report, folder.File("A-report-full.json"));
         File.Copy(report, folder.File("A-report-full-compressed.json"));
-        Assert.Equal(3, ResultFolder.Read(folder.Path)["SampleBenchmarks.Get"].Pooled.Length);
+        Assert.Equal(3, ResultFolder.Read(folder.Path)["SampleBenchmarks.Get"].Launches.Single().Length);
     }
 
     [Fact]
@@ -40,7 +40,7 @@ public class ResultFolderTests
         File.WriteAllText(folder.File("A-report.json"),
             """{"Title":"A","Benchmarks":[{"Namespace":"N","FullName":"N.A.B","Memory":null,"Measurements":[]}]}""");
         Measurements failed = ResultFolder.Read(folder.Path)["A.B"];
-        Assert.Empty(failed.Pooled);
+        Assert.Empty(failed.Launches);
         Assert.Null(failed.BytesPerOperation);
     }
 
