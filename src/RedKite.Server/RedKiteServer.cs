@@ -36,8 +36,7 @@ public sealed class RedKiteServer : IAsyncDisposable
     private readonly ConcurrentQueue<InProcessClient> _idleClients = new();
     private readonly ExecutorMetrics _pastMetrics; // of in-process clients that are gone
     private readonly TaskCompletionSource _stopped = new(TaskCreationOptions.RunContinuationsAsynchronously);
-    private long _quietCheckedMs;
-    private long _loopMicrosecondsSeen;
+    private readonly QuietHugePages _quietHugePages;
     private int _idleClientCount;
     private int _stopping;
 
@@ -60,6 +59,7 @@ public sealed class RedKiteServer : IAsyncDisposable
 
         LoopCount = Settings.Loops == 0 ? Environment.ProcessorCount : Settings.Loops;
         Keyspace = new Keyspace(Settings.Stripes, Settings.Databases);
+        _quietHugePages = new QuietHugePages(Keyspace);
         Keyspace.FailStop.Version = ServerVersion.Text;
         Keyspace.FailStop.Folder = Log.Folder;
         Changes = new ChangePublisher(Keyspace);
@@ -319,7 +319,7 @@ public sealed class RedKiteServer : IAsyncDisposable
     {
         ServerTotals totals = ServerTotals.Of(this);
         Stats.Sample(nowMs, totals, Keyspace.UsedBytes + totals.BufferBytes);
-        UseQuietTime(nowMs, totals.LoopMicroseconds);
+        _quietHugePages.Use(nowMs, totals.LoopMicroseconds, totals.KeyspaceHits);
     }
 
     /// <summary>CONFIG RESETSTAT.</summary>
@@ -332,19 +332,6 @@ public sealed class RedKiteServer : IAsyncDisposable
     /// <summary>DEBUG CHANGE-REPL-ID.</summary>
     internal void ChangeReplicationId() => ReplicationId = NewId();
 
-    // While all loops together are busy for less than a quarter of a core, memory is made faster to read: a huge page costs less
-    // than that, too.
-    private void UseQuietTime(long nowMs, long loopMicroseconds)
-    {
-        const int CheckEveryMs = 50;
-
-        long elapsedMs = nowMs - _quietCheckedMs;
-        if (elapsedMs is >= 0 and < CheckEveryMs) return;
-        bool isQuiet = loopMicroseconds - _loopMicrosecondsSeen < elapsedMs * (1000 / 4);
-        (_quietCheckedMs, _loopMicrosecondsSeen) = (nowMs, loopMicroseconds);
-        if (isQuiet) Keyspace.BeginMakingHuge();
-    }
-
     private void ApplySettings()
     {
         Apply("slowlog-log-slower-than", () =>
@@ -353,6 +340,7 @@ public sealed class RedKiteServer : IAsyncDisposable
             SlowLog.ThresholdNs = microseconds < 0 ? long.MaxValue : microseconds * 1000;
             TimesEachCommand = microseconds is >= 0 and < 1000 || Behaviors is not null;
         });
+        Apply("quiet-huge-pages", () => _quietHugePages.IsEnabled = Settings.QuietHugePages);
         Apply("latency-monitor-threshold", () => LatencyMonitor.SetThreshold(Settings.LatencyMonitorThresholdMs));
         Apply("slowlog-max-len", () => SlowLog.MaxLength = Settings.SlowLogMaxLength);
         Apply("client-output-buffer-limit", () =>

@@ -24,6 +24,7 @@ internal static class SettingTable
         Integer("loops", 0, 1024, 0, s => s.Loops, (s, v) => s.Loops = (int)v, flags: Immutable),
         Choice("stripes", ["1", "2", "4", "8", "16", "32", "64"], "64", s => BitOperations.Log2((uint)s.Stripes), (s, v) => s.Stripes = 1 << v, Immutable),
         Choice("transport", ["auto", "epoll", "sockets"], "auto", s => (int)s.Transport, (s, v) => s.Transport = (TransportChoice)v, Immutable),
+        Flag("quiet-huge-pages", false, s => s.QuietHugePages, (s, v) => s.QuietHugePages = v),
 
         // Listening
         Special("bind", "* -::*", SettingParsers.BindAddresses, s => string.Join(' ', s.Bind), (s, v) => s.Bind = SettingParsers.SplitWords(v), flags: MultipleArguments, toLines: SettingParsers.BindLines),

@@ -94,6 +94,9 @@ public sealed class Settings
 
     public TransportChoice Transport { get; set; }
 
+    /// <summary>Whether ordinary pages are replaced by huge ones while the server is quiet.</summary>
+    public bool QuietHugePages { get; set; }
+
     // Clients.
     /// <summary>The password of the default user, one character a byte; empty: none is asked for.</summary>
     public string RequirePass { get; set; } = "";

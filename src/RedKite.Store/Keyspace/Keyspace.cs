@@ -154,6 +154,15 @@ internal sealed class Keyspace : IDisposable
     /// <summary>Gives a little of that back to the system; false when the round is over.</summary>
     internal bool GiveBack() => _source.GiveBack();
 
+    /// <summary>Regions of 2 MiB whose ordinary pages were replaced by a huge one after they were filled.</summary>
+    internal long RegionsMadeHuge => _source.RegionsMadeHuge;
+
+    /// <summary>Whether another thread is at it.</summary>
+    internal bool IsMakingHuge => Volatile.Read(ref _makingHuge) != 0;
+
+    /// <summary>CPU that this took.</summary>
+    internal long MakingHugeCpuNs => _source.MakingHugeCpuNs;
+
     /// <summary>Begins to replace 2 MiB of ordinary pages by a huge one on another thread, unless that goes on already.</summary>
     internal void BeginMakingHuge()
     {

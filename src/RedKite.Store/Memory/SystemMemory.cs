@@ -139,7 +139,8 @@ internal static unsafe partial class SystemMemory
         for (nuint at = 0; at < bytes; at += 4096) Volatile.Write(ref address[at], 0);
     }
 
-    private static long ThreadCpuNs()
+    /// <summary>CPU of the calling thread; 0 where the system does not count it.</summary>
+    internal static long ThreadCpuNs()
     {
         if (!OperatingSystem.IsLinux()) return 0;
         nint* time = stackalloc nint[2];

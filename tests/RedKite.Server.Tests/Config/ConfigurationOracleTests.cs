@@ -11,6 +11,7 @@ public class ConfigurationOracleTests
         ["loops"] = "RedKite's own",
         ["stripes"] = "RedKite's own",
         ["transport"] = "RedKite's own",
+        ["quiet-huge-pages"] = "RedKite's own",
         ["locale-collate"] = "since 7.2",
         ["set-max-listpack-entries"] = "since 7.2",
         ["set-max-listpack-value"] = "since 7.2",

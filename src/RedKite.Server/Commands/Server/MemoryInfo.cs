@@ -50,6 +50,8 @@ internal static class MemoryInfo
         text.Line("active_defrag_running"u8, 0);
         text.Line("lazyfree_pending_objects"u8, 0);
         text.Line("lazyfreed_objects"u8, 0);
+        text.Line("quiet_huge_pages"u8, server.Keyspace.RegionsMadeHuge);
+        text.Line("quiet_huge_pages_cpu_milliseconds"u8, server.Keyspace.MakingHugeCpuNs / 1_000_000);
     }
 
     private static void WriteScripts(InfoText text)

@@ -1,0 +1,92 @@
+using RedKite.Server.Loops;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Tests.Loops;
+
+/// <summary>Quiet time makes pages huge only if it is set to, and only as far as lookups can repay the CPU.</summary>
+public sealed class QuietHugePagesTests : IDisposable
+{
+    private const int Keys = 100_000;
+    private const int ValueBytes = 1000;
+    private const long ManyHits = 1_000_000_000;
+
+    private readonly Keyspace _keyspace = new(stripes: 1, databases: 1);
+    private long _nowMs = 1_000_000;
+
+    public QuietHugePagesTests()
+    {
+        Span<byte> key = stackalloc byte[sizeof(int)];
+        for (int i = 0; i < Keys; i++)
+        {
+            BitConverter.TryWriteBytes(key, i);
+            Database database = _keyspace.Databases[0];
+            ulong hash = _keyspace.Hash(key);
+            _keyspace.Stripes[0].Enter();
+            database.WriteString(key, hash, database.Find(key, hash, nowMs: 0), ValueBytes, ValueEncoding.Embedded, Database.NoExpiry, accessClock: 0);
+            _keyspace.Stripes[0].Exit();
+        }
+    }
+
+    public void Dispose() => _keyspace.Dispose();
+
+    [Fact]
+    public void Off_by_default()
+    {
+        PassQuietTime(new QuietHugePages(_keyspace), ManyHits);
+        Assert.Equal(0, _keyspace.MakingHugeCpuNs);
+    }
+
+    [Fact]
+    public void Loaded_keys_that_are_not_read_are_left_as_they_are()
+    {
+        PassQuietTime(new QuietHugePages(_keyspace) { IsEnabled = true }, hits: 0);
+        Assert.Equal(0, _keyspace.MakingHugeCpuNs);
+    }
+
+    [Fact]
+    public void Busy_loops_are_left_alone()
+    {
+        PassQuietTime(new QuietHugePages(_keyspace) { IsEnabled = true }, ManyHits, busyShare: 0.3);
+        Assert.Equal(0, _keyspace.MakingHugeCpuNs);
+    }
+
+    [Fact]
+    public void Lookups_pay_for_a_part()
+    {
+        const long hits = 400_000; // 20 ms of CPU, of half a second that all regions would take.
+        PassQuietTime(new QuietHugePages(_keyspace) { IsEnabled = true }, hits);
+        long oneNs = 0;
+        if (_keyspace.RegionsMadeHuge > 0) oneNs = 4 * _keyspace.MakingHugeCpuNs / _keyspace.RegionsMadeHuge;
+        Assert.InRange(_keyspace.MakingHugeCpuNs, 0, (hits * QuietHugePages.GainNsPerLookup) + oneNs); // and the last region
+    }
+
+    [Fact]
+    public void Many_lookups_pay_for_all()
+    {
+        if (!MakesHugePages()) Assert.Skip("the system makes no huge pages");
+        PassQuietTime(new QuietHugePages(_keyspace) { IsEnabled = true }, ManyHits);
+        Assert.InRange(_keyspace.RegionsMadeHuge, 15, 100);
+    }
+
+    private bool MakesHugePages()
+    {
+        _keyspace.BeginMakingHuge();
+        SpinWait.SpinUntil(() => _keyspace.RegionsMadeHuge > 0, 5000);
+        return _keyspace.RegionsMadeHuge > 0;
+    }
+
+    // A hundred checks, each of which may begin one region on another thread.
+    private void PassQuietTime(QuietHugePages pages, long hits, double busyShare = 0)
+    {
+        const int stepMs = 100;
+        double loopMicroseconds = 0;
+        pages.Use(_nowMs, 0, 0);
+        for (int i = 0; i < 100; i++)
+        {
+            _nowMs += stepMs;
+            loopMicroseconds += busyShare * stepMs * 1000;
+            pages.Use(_nowMs, (long)loopMicroseconds, hits);
+            Assert.True(SpinWait.SpinUntil(() => !_keyspace.IsMakingHuge, 30_000));
+        }
+    }
+}
