@@ -1,6 +1,6 @@
 using BenchmarkDotNet.Attributes;
 using RedKite.Protocol;
-using RedKite.Server.Commands;
+using RedKite.Server;
 using RedKite.Server.Model;
 
 namespace RedKite.Microbenchmarks;
@@ -10,7 +10,7 @@ public class CommandTableBenchmarks
 {
     private const int Calls = 64;
 
-    private readonly CommandTable _table = new(CommandFamilies.All);
+    private CommandTable _table = null!;
     private readonly NameLookup<Command> _lookup = new();
     private byte[][] _names = [];
 
@@ -20,6 +20,9 @@ public class CommandTableBenchmarks
     [GlobalSetup]
     public void Setup()
     {
+        RedKiteServer server = RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["loops"] = "1" } }).GetAwaiter().GetResult();
+        _table = server.Engine.Commands;
+        server.StopAsync().GetAwaiter().GetResult();
         foreach (Command command in _table.Named) _lookup.TryAdd(command.Name, command);
         string[] names = Names == "mixed" ? [.. _table.Named.Select(command => command.Name)] : Names.Split(' ');
         var random = new Random(1);

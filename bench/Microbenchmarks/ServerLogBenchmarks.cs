@@ -1,6 +1,6 @@
 using BenchmarkDotNet.Attributes;
-using RedKite.Server;
 using RedKite.Server.Config;
+using RedKite.Server.Logging;
 
 namespace RedKite.Microbenchmarks;
 

@@ -29,8 +29,8 @@ public class SlowLogBenchmarks
     public void Setup()
     {
         _server = RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["loops"] = "1" } }).GetAwaiter().GetResult();
-        _executor = _server.NewExecutor();
-        _session = _server.Clients.Add(null, _server.Clock.NowMs, authenticated: true);
+        _executor = _server.Engine.NewExecutor();
+        _session = _server.Engine.Clients.Add(null, _server.Engine.Clock.NowMs, authenticated: true);
         _get = new Request(_server, "GET", "key:00000000001");
         _longValue = new Request(_server, "SET", "key:00000000001", new string('v', 65_536));
         _manyKeys = new Request(_server, ["MGET", .. Enumerable.Range(0, 200).Select(i => $"key:{i:d11}")]);
@@ -61,7 +61,7 @@ public class SlowLogBenchmarks
         var cmd = new CommandContext(_executor.Environment, _session, request.Bytes, _executor.Reply, database: 0);
         cmd.Begin(request.Command, request.Arguments, firstKeyHash: 0);
         if (secret > 0) cmd.Redact(secret);
-        _log.Add(cmd, _executor.Environment.NowMs, SlowNs);
+        _log.Add(LoggedRequest.ArgumentsOf(cmd), clientAddress: "", clientName: "", _executor.Environment.NowMs, SlowNs);
     }
 
     /// <summary>A command as the log receives it: its row, and its arguments as slices of the input.</summary>
@@ -70,7 +70,7 @@ public class SlowLogBenchmarks
         internal Request(RedKiteServer server, params string[] arguments)
         {
             Bytes = System.Text.Encoding.ASCII.GetBytes(string.Concat(arguments));
-            Command = server.Commands.Find(Bytes.AsSpan(0, arguments[0].Length))!;
+            Command = server.Engine.Commands.Find(Bytes.AsSpan(0, arguments[0].Length))!;
             Arguments = new ArgumentSlice[arguments.Length];
             int start = 0;
             for (int i = 0; i < arguments.Length; i++)

@@ -56,16 +56,16 @@ internal static class Program
 
         using PosixSignalRegistration terminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, End);
         using PosixSignalRegistration interrupt = PosixSignalRegistration.Create(PosixSignal.SIGINT, End);
-        foreach (string line in server.Banner()) server.Log.Notice(line);
+        foreach (string line in server.Banner()) server.Engine.Log.Notice(line);
         await server.Stopped.ConfigureAwait(false);
-        server.Log.Notice("Stopped.");
+        server.Engine.Log.Notice("Stopped.");
         if (server.Failure is not null) Environment.FailFast("RedKite stopped because of a bug.", server.Failure);
         return 0;
 
         void End(PosixSignalContext signal)
         {
             signal.Cancel = true; // The process ends by itself once the server has stopped.
-            server.Log.Warning($"Received {signal.Signal}, stopping.");
+            server.Engine.Log.Warning($"Received {signal.Signal}, stopping.");
             _ = server.StopAsync();
         }
     }

@@ -19,6 +19,7 @@ public sealed class InProcessClient : IDisposable
     private const int SleepMsMax = 100;
 
     private readonly RedKiteServer _server;
+    private readonly Engine _engine;
     private readonly CommandExecutor _executor;
     private readonly Lock _calling = new();
     private readonly ArrayBufferWriter<byte> _request = new(256);
@@ -28,7 +29,8 @@ public sealed class InProcessClient : IDisposable
     internal InProcessClient(RedKiteServer server)
     {
         _server = server;
-        _executor = server.NewExecutor();
+        _engine = server.Engine;
+        _executor = _engine.NewExecutor();
         _session = NewSession();
     }
 
@@ -112,7 +114,8 @@ public sealed class InProcessClient : IDisposable
     public void Dispose()
     {
         End();
-        _server.Remove(this, _executor);
+        _engine.Metrics.Remove(_executor.Metrics);
+        _server.Remove(this);
         ReleaseDeliveries();
     }
 
@@ -132,7 +135,7 @@ public sealed class InProcessClient : IDisposable
         _session = NewSession();
     }
 
-    private Session NewSession() => _server.Clients.Add(null, _server.Clock.NowMs, authenticated: true);
+    private Session NewSession() => _engine.Clients.Add(null, _engine.Clock.NowMs, authenticated: true);
 
     // Sleeps while the command that was executed last waits for a key, and adds its reply; false when it does not wait.
     private bool Wait()
@@ -145,7 +148,7 @@ public sealed class InProcessClient : IDisposable
         }
 
         _session.Blocked = null;
-        _server.Blocked.Remove(blocked);
+        _engine.Blocked.Remove(blocked);
         blocked.Dispose();
         if (!_ended && !blocked.DropsReply) WriteReplyOf(blocked);
         blocked.ReleaseReply();
@@ -173,7 +176,7 @@ public sealed class InProcessClient : IDisposable
     private int Run(Span<byte> request, out bool goesOn)
     {
         ReplyWriter reply = _executor.Reply;
-        reply.BytesMax = _server.MemoryBytesMax;
+        reply.BytesMax = _engine.MemoryBytesMax;
         _executor.Environment.ReadTime();
         int consumed = _executor.Run(_session, request);
         goesOn = Wait() || reply.IsChained;

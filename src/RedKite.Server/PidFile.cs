@@ -1,27 +1,29 @@
 using System.Globalization;
+using RedKite.Server.Config;
+using RedKite.Server.Logging;
 
 namespace RedKite.Server;
 
 /// <summary>The file that tells the process's number while the server runs, when pidfile names one.</summary>
-internal static class PidFile
+internal sealed class PidFile(Settings settings, ServerLog log)
 {
     /// <summary>Writes the file. A server that cannot starts all the same, as Redis does.</summary>
-    internal static void Write(RedKiteServer server) => Change(server, path =>
+    internal void Write() => Change(path =>
         File.WriteAllText(path, Environment.ProcessId.ToString(CultureInfo.InvariantCulture) + "\n"));
 
-    internal static void Remove(RedKiteServer server) => Change(server, File.Delete);
+    internal void Remove() => Change(File.Delete);
 
-    private static void Change(RedKiteServer server, Action<string> change)
+    private void Change(Action<string> change)
     {
-        if (server.Settings.PidFilePath.Length == 0) return;
-        string path = Path.Combine(server.Settings.DirectoryPath, server.Settings.PidFilePath);
+        if (settings.PidFilePath.Length == 0) return;
+        string path = Path.Combine(settings.DirectoryPath, settings.PidFilePath);
         try
         {
             change(path);
         }
         catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
         {
-            server.Log.Warning($"The pid file {path} cannot be changed: {failure.Message}");
+            log.Warning($"The pid file {path} cannot be changed: {failure.Message}");
         }
     }
 }

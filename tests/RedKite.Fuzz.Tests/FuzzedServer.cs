@@ -17,7 +17,7 @@ internal sealed class FuzzedServer : IAsyncDisposable
     private FuzzedServer(RedKiteServer server, string folder)
     {
         Server = server;
-        Grammar = new RequestGrammar(server.Commands);
+        Grammar = new RequestGrammar(server.Engine.Commands);
         _folder = folder;
     }
 
@@ -56,14 +56,14 @@ internal sealed class FuzzedServer : IAsyncDisposable
             if (pong.ToString() != "+PONG" && !pong.Text.StartsWith("ERR unknown command", StringComparison.Ordinal)) throw new FuzzFailureException($"A fresh client's PING was answered with {pong}.");
         }
 
-        Await(() => Server.Clients.Count == 0, () => $"{Server.Clients.Count} clients are still there after all have left.");
+        Await(() => Server.Engine.Clients.Count == 0, () => $"{Server.Engine.Clients.Count} clients are still there after all have left.");
     }
 
     /// <summary>Asserts that the emptied store has no blocks left and that the managed heap has not grown permanently.</summary>
     internal void AssertMemoryReturns()
     {
         Empty();
-        Await(IsEmptied, () => $"{Server.Keyspace.UsedBytes} bytes are used although every database is empty.");
+        Await(IsEmptied, () => $"{Server.Engine.Keyspace.UsedBytes} bytes are used although every database is empty.");
         long growth = GC.GetTotalMemory(forceFullCollection: true) - _heapBytes;
         if (growth > HeapGrowthMax) throw new FuzzFailureException($"The managed heap grew by {growth} bytes.");
     }
@@ -71,7 +71,7 @@ internal sealed class FuzzedServer : IAsyncDisposable
     /// <summary>Asserts that every command of the grammar reached its handler: a fuzzer that misses some proves little.</summary>
     internal void AssertEveryCommandWasReached()
     {
-        ExecutorMetrics[] executors = Server.ExecutorMetrics;
+        ExecutorMetrics[] executors = Server.Engine.Metrics.Executors;
         string[] missed = [.. Grammar.Commands.Where(command => executors.All(executor => executor.Of(command.Index).Calls == 0)).Select(command => command.FullName)];
         if (missed.Length > 0) throw new FuzzFailureException($"Never executed: {string.Join(", ", missed)}.");
     }
@@ -111,15 +111,15 @@ internal sealed class FuzzedServer : IAsyncDisposable
     private bool IsEmptied()
     {
         bool hasKeys = false;
-        foreach (Store.Keyspace.Database database in Server.Keyspace.Databases) hasKeys |= database.Count > 0;
+        foreach (Store.Keyspace.Database database in Server.Engine.Keyspace.Databases) hasKeys |= database.Count > 0;
         if (hasKeys) Empty();
-        return Server.Keyspace.UsedBytes == 0;
+        return Server.Engine.Keyspace.UsedBytes == 0;
     }
 
     private void Empty()
     {
-        using Store.Keyspace.LockScope locked = Server.Keyspace.LockAll();
-        foreach (Store.Keyspace.Database database in Server.Keyspace.Databases) database.Clear();
+        using Store.Keyspace.LockScope locked = Server.Engine.Keyspace.LockAll();
+        foreach (Store.Keyspace.Database database in Server.Engine.Keyspace.Databases) database.Clear();
     }
 
     private static void Await(Func<bool> condition, Func<string> otherwise)

@@ -16,32 +16,32 @@ public abstract class ActiveExpiryTests : TranscriptTests
     public void Million_untouched_keys_expire_and_release_their_memory()
     {
         Run("SET stays 1").IsOk();
-        long before = Server.Keyspace.UsedBytes;
+        long before = Server.Engine.Keyspace.UsedBytes;
         Fill();
-        long filled = Server.Keyspace.UsedBytes;
+        long filled = Server.Engine.Keyspace.UsedBytes;
         Assert.True(filled - before > Keys * 40L);
         Thread.Sleep(500);
-        Assert.Equal(Keys + 1, Server.Keyspace.Databases[0].Count);
+        Assert.Equal(Keys + 1, Server.Engine.Keyspace.Databases[0].Count);
 
         Clock.Advance(60_000);
         var clock = Stopwatch.StartNew();
-        while (Server.Keyspace.ExpiredKeys < Keys && clock.Elapsed < Patience) Thread.Sleep(10); // counted after their removal
+        while (Server.Engine.Keyspace.ExpiredKeys < Keys && clock.Elapsed < Patience) Thread.Sleep(10); // counted after their removal
         TestContext.Current.TestOutputHelper?.WriteLine($"a million keys expired in {clock.ElapsedMilliseconds} ms");
 
-        Assert.Equal(1, Server.Keyspace.Databases[0].Count);
-        Assert.Equal(0, Server.Keyspace.Databases[0].Expiring);
-        Assert.Equal(Keys, Server.Keyspace.ExpiredKeys);
+        Assert.Equal(1, Server.Engine.Keyspace.Databases[0].Count);
+        Assert.Equal(0, Server.Engine.Keyspace.Databases[0].Expiring);
+        Assert.Equal(Keys, Server.Engine.Keyspace.ExpiredKeys);
         Run("GET stays").IsText("1");
 
         // Only the directories keep their size.
-        Assert.InRange(Server.Keyspace.UsedBytes - before, 0, (filled - before) / 100);
+        Assert.InRange(Server.Engine.Keyspace.UsedBytes - before, 0, (filled - before) / 100);
     }
 
     [Fact]
     public void Untouched_fields_expire_and_an_empty_hash_is_removed()
     {
         const int Fields = 100_000;
-        long before = Server.Keyspace.UsedBytes;
+        long before = Server.Engine.Keyspace.UsedBytes;
         Run("HSET small a 1 b 2").IsInteger(2);
         Run("HPEXPIRE small 10000 FIELDS 1 a");
         for (int i = 0; i < Fields; i++) Run($"HSETEX large PX {10_000 + (i % 1000)} FIELDS 1 field:{i} value").IsInteger(1);
@@ -50,30 +50,30 @@ public abstract class ActiveExpiryTests : TranscriptTests
 
         Clock.Advance(60_000);
         var clock = Stopwatch.StartNew();
-        while (Server.Keyspace.ExpiredFields < Fields + 1 && clock.Elapsed < Patience) Thread.Sleep(10);
+        while (Server.Engine.Keyspace.ExpiredFields < Fields + 1 && clock.Elapsed < Patience) Thread.Sleep(10);
         TestContext.Current.TestOutputHelper?.WriteLine($"{Fields} fields expired in {clock.ElapsedMilliseconds} ms");
-        Assert.Equal(Fields + 1, Server.Keyspace.ExpiredFields);
-        Assert.Equal(1, Server.Keyspace.Databases[0].Count);
+        Assert.Equal(Fields + 1, Server.Engine.Keyspace.ExpiredFields);
+        Assert.Equal(1, Server.Engine.Keyspace.Databases[0].Count);
         Run("HGETALL small").IsBag("b", "2");
         Run("DEL small").IsInteger(1);
-        while (Server.Keyspace.UsedBytes - before > 100_000 && clock.Elapsed < Patience) Thread.Sleep(10);
-        Assert.InRange(Server.Keyspace.UsedBytes - before, 0, 100_000); // segments are kept
+        while (Server.Engine.Keyspace.UsedBytes - before > 100_000 && clock.Elapsed < Patience) Thread.Sleep(10);
+        Assert.InRange(Server.Engine.Keyspace.UsedBytes - before, 0, 100_000); // segments are kept
     }
 
     [Fact]
     public void Nothing_expires_while_active_expiry_is_off()
     {
-        Server.ExpiresActively = false;
+        Server.Engine.Run.ExpiresActively = false;
         Run("SET a 1").IsOk();
         Run("PEXPIRE a 10").IsInteger(1);
         Clock.Advance(60_000);
         Thread.Sleep(600);
-        Assert.Equal(1, Server.Keyspace.Databases[0].Count);
-        Server.ExpiresActively = true;
+        Assert.Equal(1, Server.Engine.Keyspace.Databases[0].Count);
+        Server.Engine.Run.ExpiresActively = true;
         Clock.Advance(1000);
         var clock = Stopwatch.StartNew();
-        while (Server.Keyspace.Databases[0].Count > 0 && clock.Elapsed < Patience) Thread.Sleep(10);
-        Assert.Equal(0, Server.Keyspace.Databases[0].Count);
+        while (Server.Engine.Keyspace.Databases[0].Count > 0 && clock.Elapsed < Patience) Thread.Sleep(10);
+        Assert.Equal(0, Server.Engine.Keyspace.Databases[0].Count);
     }
 
     private void Fill()

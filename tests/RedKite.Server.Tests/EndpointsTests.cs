@@ -76,6 +76,6 @@ public class EndpointsTests : NetworkTests
         using RespConnection late = RespConnection.Connect(ports[0]);
         late.Run("PING").IsSimple("PONG");
         client.Run("PING").IsSimple("PONG");
-        WaitFor(() => server.Clients.Count == 3, "all others are gone");
+        WaitFor(() => server.Engine.Clients.Count == 3, "all others are gone");
     }
 }

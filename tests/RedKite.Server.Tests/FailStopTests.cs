@@ -16,9 +16,9 @@ public class FailStopTests
             BeforeFailStop = called.SetResult,
         }))
         {
-            server.Keyspace.FailStop.Errors = TextWriter.Null;
-            server.Keyspace.FailStop.Terminate = (_, _) => { }; // the loop ends instead of the process
-            Stripe stripe = server.Keyspace.Stripes[5];
+            server.Engine.Keyspace.FailStop.Errors = TextWriter.Null;
+            server.Engine.Keyspace.FailStop.Terminate = (_, _) => { }; // the loop ends instead of the process
+            Stripe stripe = server.Engine.Keyspace.Stripes[5];
             stripe.Enter();
             stripe.Drop(null!); // the sweep fails when it frees this table
             stripe.Exit();

@@ -27,7 +27,7 @@ public abstract class NetworkTests
 
     /// <summary>CONFIG SET.</summary>
     internal static void Set(RedKiteServer server, string name, string value) =>
-        Assert.Null(server.Configuration.Set([new(name, value)]));
+        Assert.Null(server.Engine.Configuration.Set([new(name, value)]));
 
     internal static void WaitFor(Func<bool> condition, string what)
     {

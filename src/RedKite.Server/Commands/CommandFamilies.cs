@@ -1,4 +1,5 @@
 using RedKite.Server.Commands.Connection;
+using RedKite.Server.Commands.Debug;
 using RedKite.Server.Commands.Geo;
 using RedKite.Server.Commands.Hashes;
 using RedKite.Server.Commands.Keys;
@@ -16,7 +17,9 @@ namespace RedKite.Server.Commands;
 /// <summary>Every family of commands; a new one is added here.</summary>
 internal static class CommandFamilies
 {
-    internal static readonly CommandFamily[] All =
+    /// <summary>The families of one server.</summary>
+    /// <param name="parts">What administrative commands report on and change.</param>
+    internal static CommandFamily[] Of(ServerParts parts) =>
     [
         StringCommands.Family,
         CounterCommands.Family,
@@ -56,12 +59,12 @@ internal static class CommandFamilies
         ReplicationWaits.Family,
         AclCommands.Family,
         ConnectionCommands.Family,
-        ClientCommands.Family,
+        new ClientCommands(parts.Clients, parts.Pause, parts.EndPause).Family,
         ServerCommands.KeyspaceFamily,
-        ServerCommands.Family,
-        ConfigCommands.Family,
+        new ServerCommands(new ServerInfo(parts), parts.Log, parts.Shutdown).Family,
+        new ConfigCommands(parts.Configuration, parts.Metrics).Family,
         IntrospectionCommands.Family,
-        DiagnosticsCommands.Family,
-        MemoryCommands.Family,
+        new DiagnosticsCommands(parts.SlowLog, parts.LatencyMonitor, parts.Metrics, new DebugCommand(parts.Run, parts.Log)).Family,
+        new MemoryCommands(parts.Metrics, parts.Buffers).Family,
     ];
 }

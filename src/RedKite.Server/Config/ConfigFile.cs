@@ -1,5 +1,5 @@
 using System.IO.Enumeration;
-using RedKite.Server.Model;
+using RedKite.Protocol;
 
 namespace RedKite.Server.Config;
 

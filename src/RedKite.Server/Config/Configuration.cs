@@ -1,4 +1,4 @@
-using RedKite.Server.Model;
+using RedKite.Protocol;
 
 namespace RedKite.Server.Config;
 

@@ -142,6 +142,9 @@ public sealed class Settings
     public int ActiveExpireEffort { get; set; }
     public ulong MaxMemoryBytes { get; set; }
     public MaxMemoryPolicy MaxMemoryPolicy { get; set; }
+
+    /// <summary>Whether an LFU policy is set, so that accesses are counted.</summary>
+    internal bool CountsFrequency => MaxMemoryPolicy is MaxMemoryPolicy.AllKeysLfu or MaxMemoryPolicy.VolatileLfu;
     public int MaxMemorySamples { get; set; }
     public int LfuLogFactor { get; set; }
     public int LfuDecayMinutes { get; set; }

@@ -39,27 +39,28 @@ internal sealed class CommandExecutor
 
     private readonly Keyspace _keyspace;
     private readonly CommandTable _commands;
+    private readonly AttentionWord _attention;
     private readonly RequestParser _parser = new();
     private readonly Request[] _requests = new Request[BatchMax];
     private int _heldStripe = -1; // by the fast path; for the crash report
     private long _runStart;
     private Command? _lastCommand; // what the last request's name stands for
     private int _runFirst;
-    private int _commandsToTime;
     private int _replyBytes; // of one request of the last batch, on average
     private byte[] _inlineLine = []; // the batch's inline request as it came, if it has quotes
 
-    internal CommandExecutor(RedKiteServer server)
+    internal CommandExecutor(Engine engine)
     {
-        Server = server;
-        Reply = new ReplyWriter(server.Buffers);
-        _keyspace = server.Keyspace;
-        _commands = server.Commands;
-        Environment = new CommandEnvironment(server, new ExecutorMetrics(server.Commands.All.Count));
+        Engine = engine;
+        Reply = new ReplyWriter(engine.Buffers);
+        _keyspace = engine.Keyspace;
+        _commands = engine.Commands;
+        _attention = engine.Attention;
+        Environment = new CommandEnvironment(engine.Keyspace, engine.Settings, engine.Clock, engine.Commands, engine.Buffers, engine.Metrics.NewExecutor());
         Invoker = new Invoker(this);
     }
 
-    internal RedKiteServer Server { get; }
+    internal Engine Engine { get; }
 
     internal ReplyWriter Reply { get; }
 
@@ -144,7 +145,7 @@ internal sealed class CommandExecutor
     {
         if (Reply.Overflowed)
         {
-            Server.CloseOverLimit(session, connection);
+            Engine.CloseOverLimit(session, connection);
             return;
         }
 
@@ -161,8 +162,8 @@ internal sealed class CommandExecutor
     {
         _parser.Clear();
         _inlineLine = [];
-        bool trusted = session.Authenticated || !Server.RequiresLogin(session);
-        var limits = new RequestLimits(Server.Settings.ProtoMaxBulkLength, trusted);
+        bool trusted = session.Authenticated || !Engine.RequiresLogin(session);
+        var limits = new RequestLimits(Engine.Settings.ProtoMaxBulkLength, trusted);
         int batchMax = trusted ? BatchMax : 1; // AUTH changes the limits of what follows it
         int count = 0;
         status = ParseStatus.Complete;
@@ -290,7 +291,7 @@ internal sealed class CommandExecutor
             _heldStripe = -1;
             long now = EndRun(cmd, i);
             if (!Invoker.TryInvoke(ref cmd, ref request, _parser.Arguments(request.First, request.Count), ref now)) break;
-            if (_commandsToTime > 0) _commandsToTime--;
+            if (session.CommandsToTime > 0) session.CommandsToTime--;
             i++;
             BeginRun(i, now);
             isPlain = IsPlain(session);
@@ -334,7 +335,7 @@ internal sealed class CommandExecutor
     }
 
     // Whether nothing about the client or the server asks for the long way.
-    private bool IsPlain(Session session) => !session.NeedsAttention && !Server.TimesEachCommand && _commandsToTime == 0 && !Server.Pause.IsActive;
+    private bool IsPlain(Session session) => ((int)session.Attention | (int)_attention.Flags) == 0;
 
     // Ahead of the execution every key's bucket is asked for and then, when the buckets have come, some keys' entries at a
     // time: lookups do not wait for memory one after the other. Each pass does nothing else, because a prefetch waits for its
@@ -383,8 +384,9 @@ internal sealed class CommandExecutor
         int length = end - _runFirst;
         if (length == 0) return _runStart; // just now
         long now = Stopwatch.GetTimestamp();
-        long ns = RedKiteServer.TicksToNs(now - _runStart);
+        long ns = ServerClock.TicksToNs(now - _runStart);
         long each = ns / length;
+        bool tracksLatency = Engine.Settings.LatencyTracking;
         int i = _runFirst;
         while (i < end)
         {
@@ -394,12 +396,12 @@ internal sealed class CommandExecutor
             CommandMetrics metrics = Metrics.Of(command.Index);
             metrics.Calls += same - i;
             metrics.TotalNs += each * (same - i);
-            if (Server.TracksLatency) metrics.Latency.Record(each, same - i);
+            if (tracksLatency) metrics.Latency.Record(each, same - i);
             i = same;
         }
 
         Metrics.CommandsProcessed += length;
-        if (ns >= Math.Min(Server.SlowLog.ThresholdNs, Server.LatencyMonitor.ThresholdNs)) NoteLongRun(cmd, length, ns);
+        if (ns >= Math.Min(Engine.SlowLog.ThresholdNs, Engine.LatencyMonitor.ThresholdNs)) NoteLongRun(cmd, length, ns);
         return now;
     }
 
@@ -408,12 +410,12 @@ internal sealed class CommandExecutor
     {
         if (length > 1)
         {
-            _commandsToTime = CommandsToTime;
+            cmd.Session.CommandsToTime = CommandsToTime;
             return;
         }
 
-        if (ns >= Server.SlowLog.ThresholdNs) Invoker.NoteSlow(cmd, ns);
-        if (ns >= Server.LatencyMonitor.ThresholdNs) Server.LatencyMonitor.AddCommand(cmd.Command, Environment.NowMs, ns);
+        if (ns >= Engine.SlowLog.ThresholdNs) Invoker.NoteSlow(cmd, ns);
+        if (ns >= Engine.LatencyMonitor.ThresholdNs) Engine.LatencyMonitor.AddCommand(cmd.Command.Is(CommandFlags.Fast), Environment.NowMs, ns);
     }
 
     /// <summary>A request of the current batch.</summary>

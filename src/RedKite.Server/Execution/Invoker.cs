@@ -24,7 +24,7 @@ internal sealed class Invoker
 
     private readonly CommandExecutor _executor;
     private readonly CommandEnvironment _environment;
-    private readonly RedKiteServer _server;
+    private readonly Engine _engine;
     private readonly Keyspace _keyspace;
     private readonly BlockedClientServer _blocked;
 
@@ -32,9 +32,9 @@ internal sealed class Invoker
     {
         _executor = executor;
         _environment = executor.Environment;
-        _server = executor.Environment.Server;
-        _keyspace = _server.Keyspace;
-        _blocked = new BlockedClientServer(this, _environment);
+        _engine = executor.Engine;
+        _keyspace = _engine.Keyspace;
+        _blocked = new BlockedClientServer(this, _engine, _environment);
         _environment.PublishRecorded = PublishRecorded;
     }
 
@@ -56,15 +56,15 @@ internal sealed class Invoker
         cmd.Begin(command!, arguments, request.Hash);
         if (Resolve(ref cmd, ref command) && IsAllowed(cmd, command!))
         {
-            if (_server.Pause.Holds(session, command!, _environment.NowMs))
+            if (_engine.Pause.Holds(session, command!, _environment.NowMs))
             {
                 session.ReplyMode = replies;
                 return false;
             }
 
-            if (_server.Behaviors is { } behaviors)
+            if (_engine.Interceptor is { } interceptor)
             {
-                behaviors.Execute(this, ref cmd, command!, arguments, request.Hash, now);
+                interceptor.Execute(this, ref cmd, command!, arguments, request.Hash, now);
                 now = Stopwatch.GetTimestamp();
             }
             else
@@ -108,19 +108,19 @@ internal sealed class Invoker
         }
 
         _blocked.Deliver();
-        if (cmd.Session.Blocked is { } blocked) _server.Blocked.NoteBegun(blocked);
+        if (cmd.Session.Blocked is { } blocked) _engine.Blocked.NoteBegun(blocked);
         _environment.NoteTouchMode(cmd.Session);
 
         long end = Stopwatch.GetTimestamp();
-        long ns = RedKiteServer.TicksToNs(end - start);
+        long ns = ServerClock.TicksToNs(end - start);
         CommandMetrics metrics = _environment.Metrics.Of(command.Index);
         metrics.Calls++;
         metrics.TotalNs += ns;
         _environment.Metrics.CommandsProcessed++;
-        if (_server.TracksLatency) metrics.Latency.Record(ns, 1);
+        if (_engine.Settings.LatencyTracking) metrics.Latency.Record(ns, 1);
         if (Reply.Errors != errors) NoteError(command);
-        if (ns >= _server.SlowLog.ThresholdNs) NoteSlow(cmd, ns);
-        if (ns >= _server.LatencyMonitor.ThresholdNs) _server.LatencyMonitor.AddCommand(command, _environment.NowMs, ns);
+        if (ns >= _engine.SlowLog.ThresholdNs) NoteSlow(cmd, ns);
+        if (ns >= _engine.LatencyMonitor.ThresholdNs) _engine.LatencyMonitor.AddCommand(command.Is(CommandFlags.Fast), _environment.NowMs, ns);
         return end;
     }
 
@@ -134,7 +134,7 @@ internal sealed class Invoker
         if (_environment.BlockRequest is { } block && !_environment.IsServing)
         {
             _environment.BlockRequest = null;
-            _server.Blocked.Block(cmd, block, held);
+            _engine.Blocked.Block(cmd, block, held);
         }
 
         if (_environment.IsObserved) Publish(cmd, _environment.Metrics.Changes - changes);
@@ -193,7 +193,7 @@ internal sealed class Invoker
     private void PublishToConsumers()
     {
         if (_environment.Changes.Count == 0 && _environment.Effects.Count == 0 && _environment.Expiries.Count == 0) return;
-        _server.Changes.Publish(new Invocation(_environment.Changes, _environment.Expiries, _environment.Effects));
+        _engine.Changes.Publish(new Invocation(_environment.Changes, _environment.Expiries, _environment.Effects));
     }
 
     private static void WriteRequest(scoped in CommandContext cmd, EffectWriter effects)
@@ -212,7 +212,9 @@ internal sealed class Invoker
     /// <summary>Keeps a slow command for SLOWLOG.</summary>
     internal void NoteSlow(scoped in CommandContext cmd, long ns)
     {
-        if (!cmd.Command.Is(CommandFlags.SkipSlowLog)) _server.SlowLog.Add(cmd, _environment.NowMs, ns);
+        if (cmd.Command.Is(CommandFlags.SkipSlowLog)) return;
+        string address = cmd.Session.Connection?.RemoteAddress.ToString() ?? "";
+        _engine.SlowLog.Add(LoggedRequest.ArgumentsOf(cmd), address, cmd.Session.Name, _environment.NowMs, ns);
     }
 
     /// <summary>Counts an error that was replied instead of executing the command.</summary>
@@ -256,14 +258,14 @@ internal sealed class Invoker
 
     private bool IsAllowed(scoped in CommandContext cmd, Command command)
     {
-        if (command.Is(CommandFlags.Protected) && !_server.AllowsProtected(command, cmd.Session))
+        if (command.Is(CommandFlags.Protected) && !_engine.AllowsProtected(command, cmd.Session))
         {
             string name = (command.Parent ?? command).Name;
             Reject(command, $"ERR {name.ToUpperInvariant()} command not allowed. If the enable-{name}-command option is set to \"local\", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server.");
             return false;
         }
 
-        if (_server.RequiresLogin(cmd.Session) && !command.Is(CommandFlags.NoAuth))
+        if (_engine.RequiresLogin(cmd.Session) && !command.Is(CommandFlags.NoAuth))
         {
             Reject(command, "NOAUTH Authentication required.");
             return false;
@@ -308,7 +310,7 @@ internal sealed class Invoker
     private bool CutsCrossProtocolAttack(scoped in CommandContext cmd)
     {
         if (!cmd.Is(0, "POST"u8) && !cmd.Is(0, "HOST:"u8)) return false;
-        _server.Log.Warning("Possible SECURITY ATTACK detected: a client sends HTTP (POST or Host:). This is probably somebody using cross-protocol scripting. Connection closed.");
+        _engine.Log.Warning("Possible SECURITY ATTACK detected: a client sends HTTP (POST or Host:). This is probably somebody using cross-protocol scripting. Connection closed.");
         cmd.Session.CloseAfterReply();
         if (cmd.Session.ClosesAfterReply) Reply.Truncate(0); // whoever is behind it learns nothing
         return true;

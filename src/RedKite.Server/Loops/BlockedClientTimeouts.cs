@@ -5,7 +5,7 @@ using RedKite.Server.Model;
 namespace RedKite.Server.Loops;
 
 /// <summary>One event loop's blocked clients: their deadlines, and what happens when they are blocked no more. On the loop's thread.</summary>
-internal sealed class BlockedClientTimeouts(RedKiteServer server, EventLoop loop, CommandExecutor executor)
+internal sealed class BlockedClientTimeouts(Engine engine, EventLoop loop, CommandExecutor executor)
 {
     private readonly SortedSet<BlockedClient> _deadlines = new(Comparer<BlockedClient>.Create(
         (a, b) => a.DeadlineMs != b.DeadlineMs ? a.DeadlineMs.CompareTo(b.DeadlineMs) : a.Session.Id.CompareTo(b.Session.Id)));
@@ -73,7 +73,7 @@ internal sealed class BlockedClientTimeouts(RedKiteServer server, EventLoop loop
 
     private void RemoveSoon(BlockedClient client)
     {
-        if (!server.Blocked.TryRemove(client)) _queued.Enqueue(client);
+        if (!engine.Blocked.TryRemove(client)) _queued.Enqueue(client);
     }
 
     private void End(Connection connection, Session session, BlockedClient client)
@@ -85,14 +85,14 @@ internal sealed class BlockedClientTimeouts(RedKiteServer server, EventLoop loop
         session.LastInteractionMs = executor.Environment.NowMs;
         if (client.Overflowed)
         {
-            server.CloseOverLimit(session, connection);
+            engine.CloseOverLimit(session, connection);
             return;
         }
 
         if (!client.DropsReply)
         {
             executor.Metrics.Writes++;
-            client.Reply ??= [Payload.Of(server.Buffers, client.Block.TimeoutReply ?? TimeoutReply(session.Resp3))];
+            client.Reply ??= [Payload.Of(engine.Buffers, client.Block.TimeoutReply ?? TimeoutReply(session.Resp3))];
             foreach (Payload part in client.Reply) session.Deliver(part);
         }
 

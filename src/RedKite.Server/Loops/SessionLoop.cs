@@ -28,7 +28,7 @@ internal sealed class SessionLoop : IConnectionHandler
     private const long SuspendedOutputBytes = 4 * 1024 * 1024;
     private const long ResumedOutputBytes = 1024 * 1024;
 
-    private readonly RedKiteServer _server;
+    private readonly Engine _engine;
     private readonly EventLoop _loop;
     private readonly BackgroundSweep _sweep;
     private readonly bool _isFirst;
@@ -36,16 +36,17 @@ internal sealed class SessionLoop : IConnectionHandler
     private long _nextSweepMs;
     private long _nextSecondMs;
     private bool _holdsClients;
-    private int _suspended;
 
-    internal SessionLoop(RedKiteServer server, EventLoop loop, int index, int loops)
+    internal SessionLoop(Engine engine, EventLoop loop, int index, int loops)
     {
-        _server = server;
+        _engine = engine;
         _loop = loop;
         _isFirst = index == 0;
-        Executor = server.NewExecutor();
-        Blocked = new BlockedClientTimeouts(server, loop, Executor);
-        _sweep = new BackgroundSweep(server.Keyspace, index, loops)
+        Executor = engine.NewExecutor();
+        Metrics = new LoopMetrics(loop);
+        engine.Metrics.Add(Metrics);
+        Blocked = new BlockedClientTimeouts(engine, loop, Executor);
+        _sweep = new BackgroundSweep(engine.Keyspace, index, loops)
         {
             Entered = Executor.Environment.BeginObserving,
             Exiting = Executor.Invoker.PublishRecorded,
@@ -59,20 +60,20 @@ internal sealed class SessionLoop : IConnectionHandler
     /// <summary>The loop's blocked clients.</summary>
     internal BlockedClientTimeouts Blocked { get; }
 
-    internal BufferWatch Buffers { get; } = new();
+    internal LoopMetrics Metrics { get; }
 
-    /// <summary>Clients that are not read from because they do not take their replies.</summary>
-    internal int Suspended => Volatile.Read(ref _suspended);
+    /// <summary>Called in every turn of the first loop, with the time.</summary>
+    internal Action<long>? Ticked { get; init; }
 
     private static Session SessionOf(Connection connection) => (Session)connection.State!;
 
     public void Opened(Connection connection)
     {
         Executor.Environment.ReadTime();
-        Settings settings = _server.Settings;
-        Session session = _server.Clients.Add(connection, Executor.Environment.NowMs, authenticated: settings.RequirePass.Length == 0);
+        Settings settings = _engine.Settings;
+        Session session = _engine.Clients.Add(connection, Executor.Environment.NowMs, authenticated: settings.RequirePass.Length == 0);
         connection.State = session;
-        if (_server.Clients.Count > settings.MaxClients)
+        if (_engine.Clients.Count > settings.MaxClients)
         {
             Refuse(connection, "-ERR max number of clients reached\r\n"u8);
             return;
@@ -84,7 +85,7 @@ internal sealed class SessionLoop : IConnectionHandler
             return;
         }
 
-        Interlocked.Increment(ref _server.Stats.ConnectionsReceived);
+        Interlocked.Increment(ref _engine.Metrics.Server.ConnectionsReceived);
         if (settings.TcpKeepAliveSeconds > 0) connection.SetKeepAlive(settings.TcpKeepAliveSeconds);
     }
 
@@ -95,7 +96,7 @@ internal sealed class SessionLoop : IConnectionHandler
         Executor.Metrics.BytesReceived += connection.BytesReceived - session.BytesReceived;
         session.BytesReceived = connection.BytesReceived;
         Executor.Metrics.Reads++;
-        Executor.Reply.BytesMax = _server.ReplyBytesMax;
+        Executor.Reply.BytesMax = _engine.ReplyBytesMax;
         int consumed = session.Blocked is null ? Executor.Run(session, input) : 0;
         bool replied = Executor.Reply.Length > 0 || Executor.Reply.Overflowed;
         if (replied) Executor.SendReplies(session, connection);
@@ -109,10 +110,10 @@ internal sealed class SessionLoop : IConnectionHandler
             _holdsClients = true;
             connection.SetReading(false);
         }
-        else if (!session.IsSuspended && input.Length - consumed > _server.Settings.ClientQueryBufferLimit)
+        else if (!session.IsSuspended && input.Length - consumed > _engine.Settings.ClientQueryBufferLimit)
         {
-            Interlocked.Increment(ref _server.Stats.QueryBufferDisconnections);
-            _server.Log.Warning($"Closing client that reached max query buffer length: id={session.Id} addr={connection.RemoteAddress}");
+            Interlocked.Increment(ref _engine.Metrics.Server.QueryBufferDisconnections);
+            _engine.Log.Warning($"Closing client that reached max query buffer length: id={session.Id} addr={connection.RemoteAddress}");
             connection.Close();
         }
 
@@ -124,21 +125,21 @@ internal sealed class SessionLoop : IConnectionHandler
     public void OnOutputBuffered(Connection connection)
     {
         Session session = SessionOf(connection);
-        ClientOutputBufferLimit limit = _server.Settings.NormalClientLimit;
+        ClientOutputBufferLimit limit = _engine.Settings.NormalClientLimit;
         if (connection.OutputBytes > SuspendedOutputBytes && !session.IsSuspended) Suspend(session, connection);
         var waiting = (ulong)connection.OutputBytes;
         bool overSoft = limit.SoftBytes > 0 && waiting > limit.SoftBytes;
         if (!overSoft) session.OverSoftLimitSinceMs = 0;
         else if (session.OverSoftLimitSinceMs == 0) session.OverSoftLimitSinceMs = Executor.Environment.NowMs;
         bool tooLong = overSoft && Executor.Environment.NowMs - session.OverSoftLimitSinceMs > limit.SoftSeconds * 1000L;
-        if (tooLong || (limit.HardBytes > 0 && waiting > limit.HardBytes)) _server.CloseOverLimit(session, connection);
+        if (tooLong || (limit.HardBytes > 0 && waiting > limit.HardBytes)) _engine.CloseOverLimit(session, connection);
     }
 
     public void OnOutputDrained(Connection connection)
     {
         Session session = SessionOf(connection);
         session.IsSuspended = false;
-        Interlocked.Decrement(ref _suspended);
+        Metrics.AddSuspendedClients(-1);
         if (!session.IsPaused) connection.SetReading(true);
     }
 
@@ -161,24 +162,24 @@ internal sealed class SessionLoop : IConnectionHandler
     {
         Session session = SessionOf(connection);
         Blocked.Closed(session);
-        if (session.IsSuspended) Interlocked.Decrement(ref _suspended);
-        _server.Clients.Remove(session);
+        if (session.IsSuspended) Metrics.AddSuspendedClients(-1);
+        _engine.Clients.Remove(session);
     }
 
     public int Tick()
     {
-        if (_isFirst) _server.Clock.Anchor();
+        if (_isFirst) _engine.Clock.Anchor();
         Executor.Environment.ReadTime();
         long nowMs = Executor.Environment.NowMs;
-        if (_holdsClients && _server.Pause.HasEnded(nowMs)) ResumePaused();
+        if (_holdsClients && _engine.Pause.HasEnded(nowMs)) ResumePaused();
         if (nowMs >= _nextSecondMs)
         {
             _nextSecondMs = nowMs + 1000;
             LookAtClients(nowMs);
         }
 
-        if (_isFirst) _server.SampleRates(nowMs);
-        int restMs = Math.Clamp(1000 / Math.Max(1, _server.Settings.Hz), 1, 100);
+        Ticked?.Invoke(nowMs);
+        int restMs = Math.Clamp(1000 / Math.Max(1, _engine.Settings.Hz), 1, 100);
         long? restMicroseconds = Sweep(nowMs);
         Executor.Invoker.ServeAfterSweep();
         restMs = Blocked.EndOverdue(nowMs, restMicroseconds is null ? restMs : 1);
@@ -204,7 +205,7 @@ internal sealed class SessionLoop : IConnectionHandler
     private void Suspend(Session session, Connection connection)
     {
         session.IsSuspended = true;
-        Interlocked.Increment(ref _suspended);
+        Metrics.AddSuspendedClients(1);
         connection.SetReading(false);
         connection.NotifyWhenDrained(ResumedOutputBytes);
     }
@@ -215,12 +216,12 @@ internal sealed class SessionLoop : IConnectionHandler
         if (nowMs < _nextSweepMs && nowMs >= _nextSweepMs - SweepEveryMs) return null;
         bool idle = Executor.Metrics.CommandsProcessed == _commandsAtLastSweep;
         _commandsAtLastSweep = Executor.Metrics.CommandsProcessed;
-        long slice = SliceMicroseconds * (9 + _server.Settings.ActiveExpireEffort) / 10;
+        long slice = SliceMicroseconds * (9 + _engine.Settings.ActiveExpireEffort) / 10;
         long start = Stopwatch.GetTimestamp();
-        bool cut = _sweep.Run(nowMs, start + (slice * Stopwatch.Frequency / 1_000_000), _server.ExpiresActively);
+        bool cut = _sweep.Run(nowMs, start + (slice * Stopwatch.Frequency / 1_000_000), _engine.Run.ExpiresActively);
         Executor.Metrics.SweepTicks += Stopwatch.GetTimestamp() - start;
-        long expiryNs = RedKiteServer.TicksToNs(_sweep.ExpiryTicks);
-        if (expiryNs >= _server.LatencyMonitor.ThresholdNs) _server.LatencyMonitor.Add("expire-cycle", nowMs, expiryNs);
+        long expiryNs = ServerClock.TicksToNs(_sweep.ExpiryTicks);
+        if (expiryNs >= _engine.LatencyMonitor.ThresholdNs) _engine.LatencyMonitor.Add("expire-cycle", nowMs, expiryNs);
         if (cut)
         {
             Executor.Metrics.SweepsCut++;
@@ -233,24 +234,24 @@ internal sealed class SessionLoop : IConnectionHandler
 
     private void LookAtClients(long nowMs)
     {
-        long timeoutMs = _server.Settings.TimeoutSeconds * 1000L;
-        Buffers.Begin();
+        long timeoutMs = _engine.Settings.TimeoutSeconds * 1000L;
+        Metrics.Buffers.Begin();
         foreach (Connection connection in _loop.Connections)
         {
-            Buffers.Note(connection);
+            Metrics.Buffers.Note(connection);
             if (connection.OutputBytes > 0) OnOutputBuffered(connection);
             Session session = SessionOf(connection);
             if (timeoutMs > 0 && !session.IsPaused && session.Blocked is null && nowMs - session.LastInteractionMs > timeoutMs) connection.Close();
         }
 
-        Buffers.End();
+        Metrics.Buffers.End();
     }
 
     // Not listed and not counted while its farewell is on the way.
     private void Refuse(Connection connection, ReadOnlySpan<byte> farewell)
     {
-        Interlocked.Increment(ref _server.Stats.ConnectionsRejected);
-        _server.Clients.Remove(SessionOf(connection));
+        Interlocked.Increment(ref _engine.Metrics.Server.ConnectionsRejected);
+        _engine.Clients.Remove(SessionOf(connection));
         connection.Send(farewell);
         connection.CloseAfterSend();
     }

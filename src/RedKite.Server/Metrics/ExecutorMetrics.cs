@@ -39,6 +39,9 @@ internal sealed class ExecutorMetrics
 
     internal long UnexpectedErrorReplies { get; set; }
 
+    /// <summary>Failed logins: acl_access_denied_auth.</summary>
+    internal long AuthenticationsDenied { get; set; }
+
     /// <summary>Errors by their class; under its own lock, errors are rare.</summary>
     internal Dictionary<string, long> ErrorsByClass { get; } = new(StringComparer.Ordinal);
 
@@ -72,7 +75,7 @@ internal sealed class ExecutorMetrics
     /// <summary>CONFIG RESETSTAT. From any thread: a count or two that come in meanwhile may survive it.</summary>
     internal void Reset()
     {
-        KeyspaceHits = KeyspaceMisses = CommandsProcessed = BytesReceived = BytesSent = Reads = Writes = SweepTicks = SweepsCut = ErrorReplies = UnexpectedErrorReplies = 0;
+        KeyspaceHits = KeyspaceMisses = CommandsProcessed = BytesReceived = BytesSent = Reads = Writes = SweepTicks = SweepsCut = ErrorReplies = UnexpectedErrorReplies = AuthenticationsDenied = 0;
         foreach (CommandMetrics? command in _commands) command?.Reset();
         lock (ErrorsByClass) ErrorsByClass.Clear();
     }
@@ -90,6 +93,7 @@ internal sealed class ExecutorMetrics
         Writes += other.Writes;
         SweepTicks += other.SweepTicks;
         SweepsCut += other.SweepsCut;
+        AuthenticationsDenied += other.AuthenticationsDenied;
         ErrorReplies += other.ErrorReplies;
         UnexpectedErrorReplies += other.UnexpectedErrorReplies;
         for (int i = 0; i < _commands.Length; i++)

@@ -1,5 +1,3 @@
-using RedKite.Server.Model;
-
 namespace RedKite.Server.Metrics;
 
 /// <summary>The longest time that something took in one second.</summary>
@@ -38,9 +36,8 @@ internal sealed class LatencyMonitor
 
     internal void SetThreshold(long ms) => ThresholdNs = ms == 0 ? long.MaxValue : ms * 1_000_000;
 
-    /// <summary>A command took long: fast commands, which never should, are a class of their own.</summary>
-    internal void AddCommand(Command command, long nowMs, long ns) =>
-        Add(command.Is(CommandFlags.Fast) ? "fast-command" : "command", nowMs, ns);
+    /// <summary>A command took long. Commands that are declared fast are a class of their own.</summary>
+    internal void AddCommand(bool isFast, long nowMs, long ns) => Add(isFast ? "fast-command" : "command", nowMs, ns);
 
     internal void Add(string name, long nowMs, long ns)
     {

@@ -40,22 +40,22 @@ internal readonly record struct MemoryFigures
 
     internal double ResidentOverheadRatio => Ratio(Resident, Active);
 
-    internal static MemoryFigures Of(RedKiteServer server)
+    internal static MemoryFigures Of(MetricsRegistry registry)
     {
-        long buffers = ServerTotals.Of(server).BufferBytes;
-        long allocated = server.Keyspace.UsedBytes;
-        server.Stats.NoteUsedBytes(allocated + buffers);
+        long buffers = ServerTotals.Of(registry).BufferBytes;
+        long allocated = registry.Keyspace.UsedBytes;
+        registry.Server.NoteUsedBytes(allocated + buffers);
         long keys = 0;
-        foreach (Store.Keyspace.Database database in server.Keyspace.Databases) keys += database.Count;
+        foreach (Store.Keyspace.Database database in registry.Keyspace.Databases) keys += database.Count;
         return new MemoryFigures
         {
             Used = allocated + buffers,
-            Peak = server.Stats.PeakBytes,
-            Startup = server.Stats.StartupBytes,
+            Peak = registry.Server.PeakBytes,
+            Startup = registry.Server.StartupBytes,
             Buffers = buffers,
-            Tables = server.Keyspace.TableBytes,
+            Tables = registry.Keyspace.TableBytes,
             Allocated = allocated,
-            Active = server.Keyspace.HeldBytes,
+            Active = registry.Keyspace.HeldBytes,
             Resident = ProcessMemory.ResidentBytes,
             Keys = keys,
         };

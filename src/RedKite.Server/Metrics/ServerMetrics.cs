@@ -15,9 +15,6 @@ internal sealed class ServerMetrics
     internal long QueryBufferDisconnections;
     internal long OutputBufferDisconnections;
 
-    /// <summary>Failed logins: acl_access_denied_auth.</summary>
-    internal long AuthenticationsDenied;
-
     /// <summary>Means over the last samples: operations, bytes in and bytes out in a second.</summary>
     internal (double Commands, double Received, double Sent) Rates => (_commands.Mean, _received.Mean, _sent.Mean);
 
@@ -69,7 +66,7 @@ internal sealed class ServerMetrics
     /// <summary>CONFIG RESETSTAT. The memory's peak stays, as in Redis.</summary>
     internal void Reset(in ServerTotals totals, long expiredKeys, long expiredFields)
     {
-        ConnectionsReceived = ConnectionsRejected = QueryBufferDisconnections = OutputBufferDisconnections = AuthenticationsDenied = 0;
+        ConnectionsReceived = ConnectionsRejected = QueryBufferDisconnections = OutputBufferDisconnections = 0;
         ExpiredKeysAtReset = expiredKeys;
         ExpiredFieldsAtReset = expiredFields;
         LoopCyclesAtReset = totals.LoopCycles;

@@ -1,5 +1,3 @@
-using RedKite.Server.Loops;
-
 namespace RedKite.Server.Metrics;
 
 /// <summary>Sums over everything that executes commands and over the loops, read while they count.</summary>
@@ -29,6 +27,9 @@ internal readonly record struct ServerTotals
 
     internal long SweepsCut { get; private init; }
 
+    /// <summary>Failed logins.</summary>
+    internal long AuthenticationsDenied { get; private init; }
+
     /// <summary>Bytes of the connections' buffers, as each loop counted them within the last second.</summary>
     internal long BufferBytes { get; private init; }
 
@@ -47,10 +48,10 @@ internal readonly record struct ServerTotals
 
     internal long LoopMicroseconds { get; private init; }
 
-    internal static ServerTotals Of(RedKiteServer server)
+    internal static ServerTotals Of(MetricsRegistry registry)
     {
         var sum = default(ServerTotals);
-        foreach (ExecutorMetrics metrics in server.ExecutorMetrics)
+        foreach (ExecutorMetrics metrics in registry.Executors)
         {
             sum = sum with
             {
@@ -66,20 +67,21 @@ internal readonly record struct ServerTotals
                 Writes = sum.Writes + metrics.Writes,
                 SweepTicks = sum.SweepTicks + metrics.SweepTicks,
                 SweepsCut = sum.SweepsCut + metrics.SweepsCut,
+                AuthenticationsDenied = sum.AuthenticationsDenied + metrics.AuthenticationsDenied,
             };
         }
 
-        foreach (SessionLoop loop in server.SessionLoops)
+        foreach (LoopMetrics loop in registry.Loops)
         {
             sum = sum with
             {
                 BufferBytes = sum.BufferBytes + loop.Buffers.Bytes,
                 OutputBytes = sum.OutputBytes + loop.Buffers.OutputBytes,
-                SuspendedClients = sum.SuspendedClients + loop.Suspended,
+                SuspendedClients = sum.SuspendedClients + loop.SuspendedClients,
                 RecentInputBytesMax = Math.Max(sum.RecentInputBytesMax, loop.Buffers.RecentInputBytesMax),
                 RecentOutputBytesMax = Math.Max(sum.RecentOutputBytesMax, loop.Buffers.RecentOutputBytesMax),
-                LoopCycles = sum.LoopCycles + loop.Loop.Cycles,
-                LoopMicroseconds = sum.LoopMicroseconds + (long)loop.Loop.WorkTime.TotalMicroseconds,
+                LoopCycles = sum.LoopCycles + loop.Cycles,
+                LoopMicroseconds = sum.LoopMicroseconds + loop.WorkMicroseconds,
             };
         }
 

@@ -1,5 +1,3 @@
-using RedKite.Server.Model;
-
 namespace RedKite.Server.Metrics;
 
 /// <summary>A command that took long, as SLOWLOG GET tells it.</summary>
@@ -8,10 +6,6 @@ internal sealed record SlowLogEntry(long Id, long UnixSeconds, long Microseconds
 /// <summary>The slow commands, newest first. Shared by all executors under a lock: slow commands are rare.</summary>
 internal sealed class SlowLog
 {
-    // Redis's own limits of what one entry shows.
-    private const int ArgumentsMax = 32;
-    private const int ArgumentBytesMax = 128;
-
     private readonly Lock _lock = new();
     private readonly LinkedList<SlowLogEntry> _entries = new();
     private long _nextId;
@@ -29,21 +23,16 @@ internal sealed class SlowLog
         }
     }
 
-    internal void Add(scoped in CommandContext cmd, long nowMs, long ns)
+    /// <param name="arguments">The request as logs show it.</param>
+    /// <param name="clientAddress">Empty for a caller in the process.</param>
+    /// <param name="clientName">Empty if the client has none.</param>
+    /// <param name="nowMs">When the command was executed.</param>
+    /// <param name="ns">How long it took.</param>
+    internal void Add(byte[][] arguments, string clientAddress, string clientName, long nowMs, long ns)
     {
-        int shown = Math.Min(cmd.Count, ArgumentsMax);
-        var arguments = new byte[shown][];
-        for (int i = 0; i < shown; i++)
-        {
-            arguments[i] = i == shown - 1 && cmd.Count > ArgumentsMax
-                ? Text($"... ({cmd.Count - shown + 1} more arguments)")
-                : cmd.IsRedacted(i) ? Text("(redacted)") : Shortened(cmd[i]);
-        }
-
-        string address = cmd.Session.Connection?.RemoteAddress.ToString() ?? "";
         lock (_lock)
         {
-            _entries.AddFirst(new SlowLogEntry(_nextId++, nowMs / 1000, ns / 1000, arguments, address, cmd.Session.Name));
+            _entries.AddFirst(new SlowLogEntry(_nextId++, nowMs / 1000, ns / 1000, arguments, clientAddress, clientName));
             Trim();
         }
     }
@@ -66,11 +55,4 @@ internal sealed class SlowLog
     {
         while (_entries.Count > MaxLength) _entries.RemoveLast();
     }
-
-    private static byte[] Shortened(ReadOnlySpan<byte> argument) =>
-        argument.Length <= ArgumentBytesMax
-            ? argument.ToArray()
-            : [.. argument[..ArgumentBytesMax], .. Text($"... ({argument.Length - ArgumentBytesMax} more bytes)")];
-
-    private static byte[] Text(string text) => System.Text.Encoding.Latin1.GetBytes(text);
 }

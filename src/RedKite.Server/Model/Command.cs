@@ -1,4 +1,3 @@
-using RedKite.Server.Acl;
 
 namespace RedKite.Server.Model;
 

@@ -2,6 +2,7 @@ using System.Runtime.CompilerServices;
 using System.Text;
 using RedKite.Protocol;
 using RedKite.Server.Changes;
+using RedKite.Server.Config;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Model;
@@ -33,7 +34,7 @@ internal ref struct CommandContext
         _input = input;
         Session = session;
         Reply = reply;
-        Database = environment.Server.Keyspace.Databases[database];
+        Database = environment.Keyspace.Databases[database];
         Command = null!;
     }
 
@@ -47,7 +48,15 @@ internal ref struct CommandContext
     /// <summary>The row of the command, or of the subcommand, that executes.</summary>
     internal Command Command { get; private set; }
 
-    internal readonly RedKiteServer Server => _environment.Server;
+    internal readonly Keyspace Keyspace => _environment.Keyspace;
+
+    internal readonly Settings Settings => _environment.Settings;
+
+    /// <summary>Every command of the server.</summary>
+    internal readonly CommandTable Commands => _environment.Commands;
+
+    /// <summary>The server's clock. Commands go by <see cref="NowMs"/>; only what reports the time reads this.</summary>
+    internal readonly ServerClock Clock => _environment.Clock;
 
     /// <summary>The time of this command, in Unix milliseconds. It does not change while it executes.</summary>
     internal readonly long NowMs => _environment.NowMs;
@@ -109,7 +118,7 @@ internal ref struct CommandContext
     internal readonly ulong HashOf(int argument) => argument == Command.FirstKey ? _firstKeyHash : HashOfLaterKey(argument);
 
     /// <summary>The stripe of a key.</summary>
-    internal readonly int StripeOf(ulong hash) => Server.Keyspace.StripeOf(hash);
+    internal readonly int StripeOf(ulong hash) => Keyspace.StripeOf(hash);
 
     /// <summary>Looks a key up to read its value: counts a hit or miss and notes the access.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
@@ -130,7 +139,7 @@ internal ref struct CommandContext
     /// <summary>Looks a key up to read its value that is no argument. All stripes are locked.</summary>
     internal readonly Entry FindNamed(scoped ReadOnlySpan<byte> name)
     {
-        Entry entry = Database.Find(name, Server.Keyspace.Hash(name), NowMs);
+        Entry entry = Database.Find(name, Keyspace.Hash(name), NowMs);
         if (entry.Exists)
         {
             Metrics.KeyspaceHits++;
@@ -200,7 +209,7 @@ internal ref struct CommandContext
     internal readonly Entry WriteString(int argument, Entry existing, ReadOnlySpan<byte> value, ValueEncoding encoding, long expiryMs)
     {
         // Where accesses are counted, a key that gets another value keeps its count.
-        uint clock = !_environment.TouchesByClock && existing.Exists && Server.CountsFrequency ? existing.AccessClock : _environment.NewAccessClock;
+        uint clock = !_environment.TouchesByClock && existing.Exists && Settings.CountsFrequency ? existing.AccessClock : _environment.NewAccessClock;
         Entry entry = Database.WriteString(this[argument], HashOf(argument), existing, value.Length, encoding, expiryMs, clock);
         value.CopyTo(entry.Value);
         return entry;
@@ -299,10 +308,10 @@ internal ref struct CommandContext
         _environment.BlockRequest?.Replacements.Add((argument, value.ToArray()));
 
     /// <summary>Ends another client's wait, as if its deadline had passed or with a reply.</summary>
-    internal readonly bool Unblock(long clientId, ReadOnlySpan<byte> reply)
+    internal readonly bool Unblock(Session session, ReadOnlySpan<byte> reply)
     {
-        if (Server.Clients.Find(clientId) is not { Blocked: { } client } || !client.TryEnd()) return false;
-        if (!reply.IsEmpty) client.Reply = [Payload.Of(Server.Buffers, reply)];
+        if (session.Blocked is not { } client || !client.TryEnd()) return false;
+        if (!reply.IsEmpty) client.Reply = [Payload.Of(_environment.Buffers, reply)];
         _environment.Unblocked.Add(client);
         return true;
     }
@@ -322,7 +331,7 @@ internal ref struct CommandContext
     internal void Select(int index)
     {
         Session.DatabaseIndex = index;
-        Database = Server.Keyspace.Databases[index];
+        Database = Keyspace.Databases[index];
     }
 
     /// <summary>Reads the clock again, after a command that took its time.</summary>
@@ -337,7 +346,7 @@ internal ref struct CommandContext
     private readonly ulong HashOfLaterKey(int argument)
     {
         ulong known = _environment.KeyHashes.Find(argument);
-        return known != 0 ? known : _environment.Server.Keyspace.Hash(this[argument]);
+        return known != 0 ? known : Keyspace.Hash(this[argument]);
     }
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]

@@ -1,5 +1,7 @@
 using System.Diagnostics;
+using RedKite.Net.Interop;
 using RedKite.Server.Changes;
+using RedKite.Server.Config;
 using RedKite.Server.Metrics;
 using RedKite.Store.Keyspace;
 
@@ -11,15 +13,27 @@ namespace RedKite.Server.Model;
 /// </summary>
 internal sealed class CommandEnvironment
 {
-    internal CommandEnvironment(RedKiteServer server, ExecutorMetrics metrics)
+    internal CommandEnvironment(Keyspace keyspace, Settings settings, ServerClock clock, CommandTable commands, BufferPool buffers, ExecutorMetrics metrics)
     {
-        Server = server;
+        Keyspace = keyspace;
+        Settings = settings;
+        Clock = clock;
+        Commands = commands;
+        Buffers = buffers;
         Metrics = metrics;
         Recorder = new ChangeRecorder(Changes, Expiries);
         ReadTime();
     }
 
-    internal RedKiteServer Server { get; }
+    internal Keyspace Keyspace { get; }
+
+    internal Settings Settings { get; }
+
+    internal ServerClock Clock { get; }
+
+    internal CommandTable Commands { get; }
+
+    internal BufferPool Buffers { get; }
 
     internal ExecutorMetrics Metrics { get; }
 
@@ -75,18 +89,18 @@ internal sealed class CommandEnvironment
 
     internal void SetTime(long timestamp)
     {
-        NowMs = Server.Clock.MsAt(timestamp);
-        NewAccessClock = Server.CountsFrequency ? AccessClock.NewLfu(NowMs) : AccessClock.Lru(NowMs);
+        NowMs = Clock.MsAt(timestamp);
+        NewAccessClock = Settings.CountsFrequency ? AccessClock.NewLfu(NowMs) : AccessClock.Lru(NowMs);
     }
 
     /// <summary>After a command that may have changed how accesses are noted.</summary>
-    internal void NoteTouchMode(Session session) => TouchesByClock = !session.NoTouch && !Server.CountsFrequency;
+    internal void NoteTouchMode(Session session) => TouchesByClock = !session.NoTouch && !Settings.CountsFrequency;
 
     /// <summary>Notes an access where that takes more than setting the clock.</summary>
     internal void TouchSlow(Session session, Entry entry)
     {
         if (session.NoTouch) return;
-        entry.SetAccessClock(AccessClock.TouchLfu(entry.AccessClock, NowMs, Server.Settings.LfuDecayMinutes, Server.Settings.LfuLogFactor));
+        entry.SetAccessClock(AccessClock.TouchLfu(entry.AccessClock, NowMs, Settings.LfuDecayMinutes, Settings.LfuLogFactor));
     }
 
     /// <summary>Finds out who observes the stripe, which was just locked, and nothing else is.</summary>
@@ -102,7 +116,7 @@ internal sealed class CommandEnvironment
         StripeObservers observers = StripeObservers.None;
         foreach (int index in held)
         {
-            Stripe stripe = Server.Keyspace.Stripes[index];
+            Stripe stripe = Keyspace.Stripes[index];
             observers |= stripe.Observers;
             if (stripe.Observers != StripeObservers.None) stripe.Observer = Recorder;
         }
@@ -118,7 +132,7 @@ internal sealed class CommandEnvironment
     internal void EnterStripe(int index)
     {
         if (HeldStripes.Contains(index)) return;
-        Stripe stripe = Server.Keyspace.Stripes[index];
+        Stripe stripe = Keyspace.Stripes[index];
         stripe.Enter();
         BeginObserving(stripe);
     }
@@ -128,7 +142,7 @@ internal sealed class CommandEnvironment
         if (HeldStripes.Contains(index)) return;
         if (IsObserved) PublishRecorded!();
         Observers = StripeObservers.None;
-        Server.Keyspace.Stripes[index].Exit();
+        Keyspace.Stripes[index].Exit();
     }
 
     /// <summary>Forgets what the last invocation recorded.</summary>

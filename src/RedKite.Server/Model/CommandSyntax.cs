@@ -29,7 +29,7 @@ internal sealed class CommandSyntax
     private const string Ellipsis = "...";
 
     private static readonly Dictionary<string, ArgumentType> TypesByName = TypeTable();
-    private static readonly Dictionary<string, ArgumentType> TypeNames = new()
+    private static readonly Dictionary<string, ArgumentType> ArgumentTypes = new()
     {
         ["string"] = ArgumentType.String,
         ["integer"] = ArgumentType.Integer,
@@ -157,7 +157,7 @@ internal sealed class CommandSyntax
         string suffix = colon > 0 ? word[(colon + 1)..] : "";
         int hash = suffix.IndexOf('#', StringComparison.Ordinal);
         string typeName = hash < 0 ? suffix : suffix[..hash];
-        if (!TypeNames.TryGetValue(typeName, out ArgumentType type))
+        if (!ArgumentTypes.TryGetValue(typeName, out ArgumentType type))
         {
             // Not a type: a name with a colon in it, such as ip:port.
             return Keyed(new CommandArgument(word, TypesByName.GetValueOrDefault(word, ArgumentType.String)));

@@ -10,6 +10,7 @@ internal sealed class ServerClock
 {
     private const int ReadingsMax = 8;
 
+    private static readonly double NsPerTick = 1e9 / Stopwatch.Frequency;
     private static readonly double MsPerTick = 1000.0 / Stopwatch.Frequency;
     private static readonly long CloseTicks = Stopwatch.Frequency / 20_000; // 50 microseconds
 
@@ -21,6 +22,9 @@ internal sealed class ServerClock
         _testProvider = ReferenceEquals(provider, TimeProvider.System) ? null : provider;
         Anchor();
     }
+
+    /// <summary>Converts ticks of <see cref="Stopwatch"/> to nanoseconds.</summary>
+    internal static long TicksToNs(long ticks) => NsPerTick == 1 ? ticks : (long)(ticks * NsPerTick);
 
     /// <summary>Reads the time.</summary>
     internal long NowMs => NowMicroseconds / 1000;

@@ -1,7 +1,6 @@
 using System.Collections.Concurrent;
 using RedKite.Net;
 using RedKite.Protocol;
-using RedKite.Server.Sessions;
 
 namespace RedKite.Server.Model;
 
@@ -26,6 +25,7 @@ internal sealed class Session
 {
     private bool _authenticated;
     private ReplyMode _replyMode;
+    private int _commandsToTime;
     private BlockedClient? _blocked;
     private List<Payload>? _heldBack; // delivered while a command of the client runs
     private ConcurrentQueue<Payload>? _inbox; // of a caller in the process
@@ -85,8 +85,19 @@ internal sealed class Session
 
     internal long CommandsProcessed { get; set; }
 
-    /// <summary>Whether executing a command needs more than its handler: see CommandExecutor.</summary>
-    internal bool NeedsAttention { get; private set; }
+    /// <summary>What about the client keeps its commands off the batch's fast path.</summary>
+    internal SessionAttention Attention { get; private set; }
+
+    /// <summary>The number of commands that are still to be timed one by one.</summary>
+    internal int CommandsToTime
+    {
+        get => _commandsToTime;
+        set
+        {
+            _commandsToTime = value;
+            SetAttention(SessionAttention.TimedIndividually, value > 0);
+        }
+    }
 
     internal bool Authenticated
     {
@@ -94,7 +105,7 @@ internal sealed class Session
         set
         {
             _authenticated = value;
-            UpdateAttention();
+            SetAttention(SessionAttention.NotAuthenticated, !value);
         }
     }
 
@@ -104,7 +115,7 @@ internal sealed class Session
         set
         {
             _replyMode = value;
-            UpdateAttention();
+            SetAttention(SessionAttention.RepliesSelectively, value != ReplyMode.On);
         }
     }
 
@@ -196,5 +207,5 @@ internal sealed class Session
         if (ReplyMode != ReplyMode.SkipThis) ReplyMode = ReplyMode.On;
     }
 
-    private void UpdateAttention() => NeedsAttention = !_authenticated || _replyMode != ReplyMode.On;
+    private void SetAttention(SessionAttention flag, bool on) => Attention = on ? Attention | flag : Attention & ~flag;
 }

@@ -2,15 +2,6 @@ using RedKite.Server.Model;
 
 namespace RedKite.Server.Sessions;
 
-/// <summary>The kinds of clients that CLIENT LIST and KILL tell apart.</summary>
-internal enum ClientType
-{
-    Normal,
-    Replica,
-    PubSub,
-    Master,
-}
-
 /// <summary>Which clients CLIENT KILL means: those that pass every condition that is set.</summary>
 internal struct ClientFilter
 {

@@ -17,7 +17,7 @@ internal sealed class WatchedRedKite : IWatchedServer, IChangeConsumer
     {
         Clock = clock;
         _server = RedKiteServer.StartAsync(WatchedServer.RedKiteOptions(clock ?? TimeProvider.System)).GetAwaiter().GetResult();
-        _server.Changes.Subscribe(this);
+        _server.Engine.Changes.Subscribe(this);
         Control = RespConnection.Connect(_server.Port);
     }
 

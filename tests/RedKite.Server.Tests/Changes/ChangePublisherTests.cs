@@ -11,7 +11,7 @@ public sealed class ChangePublisherTests : TranscriptTests
     public override async ValueTask InitializeAsync()
     {
         await base.InitializeAsync();
-        Server.Changes.Subscribe(_recorder);
+        Server.Engine.Changes.Subscribe(_recorder);
     }
 
     [Fact]
@@ -104,7 +104,7 @@ public sealed class ChangePublisherTests : TranscriptTests
     {
         InProcessClient blocked = Server.CreateClient();
         Task<RedKiteReply> pop = Task.Run(() => blocked.Execute("BLPOP", "other", "l", "0"), TestContext.Current.CancellationToken);
-        Assert.True(SpinWait.SpinUntil(() => Server.Blocked.Count == 1, TimeSpan.FromSeconds(30)));
+        Assert.True(SpinWait.SpinUntil(() => Server.Engine.Blocked.Count == 1, TimeSpan.FromSeconds(30)));
         Run("RPUSH l a b");
         await pop;
         Assert.Equal(["new l", "rpush l", "lpop l"], _recorder.TakeEvents());
@@ -114,7 +114,7 @@ public sealed class ChangePublisherTests : TranscriptTests
     [Fact]
     public void Without_a_consumer_nothing_is_recorded()
     {
-        Server.Changes.Unsubscribe(_recorder);
+        Server.Engine.Changes.Unsubscribe(_recorder);
         Run("SET k v EX 10");
         Run("SPOP missing");
         Assert.Empty(_recorder.TakeEvents());

@@ -66,15 +66,15 @@ public sealed class CommandTranscript : IAsyncLifetime
         return long.Parse(line[Name.Length..], System.Globalization.CultureInfo.InvariantCulture);
     }
 
-    internal Keyspace Keyspace => _server.Keyspace;
+    internal Keyspace Keyspace => _server.Engine.Keyspace;
 
     /// <summary>Bytes of all stored data.</summary>
-    internal long UsedBytes => _server.Keyspace.UsedBytes;
+    internal long UsedBytes => _server.Engine.Keyspace.UsedBytes;
 
     /// <summary>Frees removed values that are queued to be freed in slices.</summary>
     internal void SweepAll()
     {
-        foreach (Stripe stripe in _server.Keyspace.Stripes)
+        foreach (Stripe stripe in _server.Engine.Keyspace.Stripes)
         {
             stripe.Enter();
             while (stripe.FreeDroppedSlice())
@@ -86,7 +86,7 @@ public sealed class CommandTranscript : IAsyncLifetime
     }
 
     /// <summary>Expired keys stay until a command accesses them.</summary>
-    internal void StopSweeping() => _server.ExpiresActively = false;
+    internal void StopSweeping() => _server.Engine.Run.ExpiresActively = false;
 
     internal void Advance(long ms) => _clock.Advance(ms);
 
@@ -99,9 +99,9 @@ public sealed class CommandTranscript : IAsyncLifetime
     private T? Look<T>(string key, Func<Entry, T> look)
     {
         byte[] bytes = Encoding.Latin1.GetBytes(key);
-        ulong hash = _server.Keyspace.Hash(bytes);
-        using LockScope locked = _server.Keyspace.LockAll();
-        Entry entry = _server.Keyspace.Databases[0].Find(bytes, hash, NowMs);
+        ulong hash = _server.Engine.Keyspace.Hash(bytes);
+        using LockScope locked = _server.Engine.Keyspace.LockAll();
+        Entry entry = _server.Engine.Keyspace.Databases[0].Find(bytes, hash, NowMs);
         return entry.Exists ? look(entry) : default;
     }
 

@@ -1,5 +1,4 @@
 using System.Text;
-using RedKite.Server.Commands;
 using RedKite.Server.Commands.Server;
 using RedKite.Server.Model;
 using RedKite.Testing;
@@ -23,9 +22,7 @@ public class CommandsPageTests
 
     private static string Page()
     {
-        Command[] commands = [.. CommandFamilies.All
-            .SelectMany(family => family.Commands)
-            .SelectMany(command => command.Subcommands.Prepend(command))
+        Command[] commands = [.. CommandRows.Table.All
             .Where(command => !command.Is(CommandFlags.Hidden))
             .OrderBy(command => command.FullName, StringComparer.Ordinal)];
         var page = new StringBuilder();

@@ -1,5 +1,4 @@
 using RedKite.Protocol;
-using RedKite.Server.Commands;
 using RedKite.Server.Commands.Server;
 using RedKite.Server.Model;
 using RedKite.Testing;
@@ -87,7 +86,7 @@ public sealed class IntrospectionOracleTests
         using RespConnection redis = RespConnection.Connect(oracle.Port);
         redis.Run("HELLO 3");
         var differences = new Dictionary<string, string>();
-        foreach (Command command in CommandFamilies.All.SelectMany(family => family.Commands))
+        foreach (Command command in CommandRows.Table.Named)
         {
             CompareInfo(command, redis.Run($"COMMAND INFO {command.Name}").Items[0], differences);
             if (redis.Run($"COMMAND DOCS {command.Name}")[command.Name] is { } docs) CompareDocs(command, docs, differences);

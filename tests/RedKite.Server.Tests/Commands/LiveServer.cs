@@ -35,7 +35,7 @@ public sealed class LiveServer : IAsyncDisposable
     public void UseResp3()
     {
         Run("DBSIZE"); // registers the client
-        foreach (Session session in Server.Clients.InOrder) session.Resp3 = true;
+        foreach (Session session in Server.Engine.Clients.InOrder) session.Resp3 = true;
     }
 
     /// <summary>A field of INFO.</summary>

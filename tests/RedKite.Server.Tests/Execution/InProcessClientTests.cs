@@ -14,10 +14,10 @@ public sealed class InProcessClientTests : IAsyncDisposable
     public void A_thousand_clients_come_and_go_and_what_they_counted_stays()
     {
         _server.Execute("SET", "k", "v");
-        int executors = _server.ExecutorMetrics.Length;
+        int executors = _server.Engine.Metrics.Executors.Length;
         var gone = new List<WeakReference>();
         for (int i = 0; i < 1000; i++) gone.Add(UseOne());
-        Assert.Equal((executors, 0), (_server.ExecutorMetrics.Length, _server.Clients.Count));
+        Assert.Equal((executors, 0), (_server.Engine.Metrics.Executors.Length, _server.Engine.Clients.Count));
         string stats = _server.Execute("INFO", "commandstats", "errorstats").Text!;
         Assert.Contains("cmdstat_get:calls=1000,", stats, StringComparison.Ordinal);
         Assert.Contains("errorstat_WRONGTYPE:count=1000", stats, StringComparison.Ordinal);
@@ -32,10 +32,10 @@ public sealed class InProcessClientTests : IAsyncDisposable
     {
         var threads = Enumerable.Range(0, 1000).Select(_ => new Thread(() => _server.Execute("BLPOP", "gate", "30"), maxStackSize: 256 * 1024)).ToList();
         threads.ForEach(thread => thread.Start());
-        NetworkTests.WaitFor(() => _server.Blocked.Count == 1000, "all of them wait");
+        NetworkTests.WaitFor(() => _server.Engine.Blocked.Count == 1000, "all of them wait");
         for (int i = 0; i < 1000; i++) _server.Execute("RPUSH", "gate", "x");
         threads.ForEach(thread => thread.Join());
-        Assert.InRange(_server.ExecutorMetrics.Length, 1, (4 * Environment.ProcessorCount) + 4);
+        Assert.InRange(_server.Engine.Metrics.Executors.Length, 1, (4 * Environment.ProcessorCount) + 4);
         Assert.Equal("1000", _server.Execute("INCRBY", "n", "1000").Text);
     }
 
@@ -55,10 +55,10 @@ public sealed class InProcessClientTests : IAsyncDisposable
     {
         InProcessClient client = _server.CreateClient();
         Task waiting = Task.Run(() => client.Execute("BLPOP", "k", "0"), TestContext.Current.CancellationToken);
-        NetworkTests.WaitFor(() => _server.Blocked.Count == 1, "it waits");
+        NetworkTests.WaitFor(() => _server.Engine.Blocked.Count == 1, "it waits");
         client.Dispose();
         await Assert.ThrowsAsync<ObjectDisposedException>(() => waiting);
-        Assert.Equal(0, _server.Blocked.Count);
+        Assert.Equal(0, _server.Engine.Blocked.Count);
     }
 
     [Fact]
@@ -72,7 +72,7 @@ public sealed class InProcessClientTests : IAsyncDisposable
         string expected = string.Concat(Enumerable.Range(0, 100).Select(i => $"$1500000\r\n{new string('\0', 1499999)}x\r\n${i.ToString(System.Globalization.CultureInfo.InvariantCulture).Length}\r\n{i}\r\n"));
         Assert.Equal(expected.Length, replies.WrittenCount);
         Assert.True(Encoding.Latin1.GetBytes(expected).AsSpan().SequenceEqual(replies.WrittenSpan));
-        Assert.Equal(0, _server.Buffers.UsedBytes);
+        Assert.Equal(0, _server.Engine.Buffers.UsedBytes);
     }
 
     private static RedKiteServer Start()

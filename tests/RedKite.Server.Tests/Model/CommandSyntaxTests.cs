@@ -1,4 +1,3 @@
-using RedKite.Server.Commands;
 using RedKite.Server.Model;
 
 namespace RedKite.Server.Tests.Commands;
@@ -44,7 +43,7 @@ public class CommandSyntaxTests
     [Fact]
     public void Every_row_follows_the_notation()
     {
-        foreach (Command command in CommandFamilies.All.SelectMany(family => family.Commands).SelectMany(command => command.Subcommands.Prepend(command)))
+        foreach (Command command in CommandRows.Table.All)
         {
             Assert.All(command.Arguments, argument => Assert.NotEmpty(argument.Name));
         }

@@ -98,8 +98,8 @@ public sealed class KeyExtractionTests : IAsyncLifetime
             position += word.Length + 1;
         }
 
-        CommandExecutor executor = _server.NewExecutor();
-        var cmd = new CommandContext(executor.Environment, _server.Clients.Add(null, 0, authenticated: true), input, executor.Reply, database: 0);
+        CommandExecutor executor = _server.Engine.NewExecutor();
+        var cmd = new CommandContext(executor.Environment, _server.Engine.Clients.Add(null, 0, authenticated: true), input, executor.Reply, database: 0);
         cmd.Begin(command, slices.ToArray(), 0);
         var keys = new KeyExtraction(command, start);
         var found = new List<string>();

@@ -22,12 +22,12 @@ public class ConnectionLimitsTests : NetworkTests
             refused.Read().IsClosed();
         }
 
-        Assert.Equal(5, server.Stats.ConnectionsRejected);
-        Assert.Equal(3, server.Stats.ConnectionsReceived);
+        Assert.Equal(5, server.Engine.Metrics.Server.ConnectionsRejected);
+        Assert.Equal(3, server.Engine.Metrics.Server.ConnectionsReceived);
         Assert.Equal(3, clients[0].Run("CLIENT LIST").Text.Count(c => c == '\n'));
 
         clients[2].Dispose();
-        WaitFor(() => server.Clients.Count == 2, "one has left");
+        WaitFor(() => server.Engine.Clients.Count == 2, "one has left");
         using RespConnection next = RespConnection.Connect(server.Port);
         next.Run("PING").IsSimple("PONG");
         clients.ForEach(client => client.Dispose());
@@ -43,7 +43,7 @@ public class ConnectionLimitsTests : NetworkTests
         using RespConnection busy = RespConnection.Connect(server.Port);
         idle.Run("PING").IsSimple("PONG");
         busy.Run("PING").IsSimple("PONG");
-        for (int i = 0; i < 1_000 && server.Clients.Count == 2; i++)
+        for (int i = 0; i < 1_000 && server.Engine.Clients.Count == 2; i++)
         {
             clock.Advance(400);
             busy.Run("PING").IsSimple("PONG");
@@ -55,7 +55,7 @@ public class ConnectionLimitsTests : NetworkTests
         busy.Send("PING\r\n");
         clock.Advance(2_999);
         Thread.Sleep(300);   // until the server has checked its clients
-        Assert.Equal((1, 0), (server.Clients.Count, busy.AvailableBytes));
+        Assert.Equal((1, 0), (server.Engine.Clients.Count, busy.AvailableBytes));
         clock.Advance(1);
         busy.Read().IsSimple("PONG");
     }
@@ -76,7 +76,7 @@ public class ConnectionLimitsTests : NetworkTests
             refused.Read().IsClosed();
         }
 
-        Assert.Equal(1, server.Stats.ConnectionsRejected);
+        Assert.Equal(1, server.Engine.Metrics.Server.ConnectionsRejected);
         Set(server, "requirepass", "secret");
         using RespConnection accepted = RespConnection.Connect(address);
         accepted.Run("PING").IsError("NOAUTH Authentication required.");
@@ -94,8 +94,8 @@ public class ConnectionLimitsTests : NetworkTests
         using RespConnection slow = RespConnection.Connect(server.Port);
         slow.Run("SET k " + new string('v', 100_000)).IsOk();
         slow.Send(string.Concat(Enumerable.Repeat("*2\r\n$3\r\nGET\r\n$1\r\nk\r\n", 400)));
-        WaitFor(() => server.Clients.Count == 0, "it is closed");
-        Assert.Equal(1, server.Stats.OutputBufferDisconnections);
+        WaitFor(() => server.Engine.Clients.Count == 0, "it is closed");
+        Assert.Equal(1, server.Engine.Metrics.Server.OutputBufferDisconnections);
     }
 
     [Theory]
@@ -106,7 +106,7 @@ public class ConnectionLimitsTests : NetworkTests
         using RespConnection large = RespConnection.Connect(server.Port);
         large.Send("*2\r\n$4\r\nECHO\r\n$4000000\r\n" + new string('x', 3_000_000));
         Assert.True(large.Read().IsClosed);
-        Assert.Equal(1, server.Stats.QueryBufferDisconnections);
+        Assert.Equal(1, server.Engine.Metrics.Server.QueryBufferDisconnections);
     }
 
     [Fact]
@@ -115,12 +115,12 @@ public class ConnectionLimitsTests : NetworkTests
         Assert.SkipUnless(OperatingSystem.IsLinux(), "the limit is known on Linux alone");
         await using RedKiteServer server = await StartAsync("epoll", ("maxclients", "20"));
         const string Error = "CONFIG SET failed (possibly related to argument 'maxclients') - The operating system is not able to handle the specified number of clients, try with ";
-        string? refused = server.Configuration.Set([new("maxclients", "4294967295")]);
+        string? refused = server.Engine.Configuration.Set([new("maxclients", "4294967295")]);
         Assert.StartsWith(Error, refused, StringComparison.Ordinal);
-        Assert.Equal(20, server.Settings.MaxClients);
+        Assert.Equal(20, server.Engine.Settings.MaxClients);
         string fitting = refused![Error.Length..];
-        Assert.Null(server.Configuration.Set([new("maxclients", fitting)]));
-        Assert.Equal(fitting, server.Configuration.Get("maxclients"));
+        Assert.Null(server.Engine.Configuration.Set([new("maxclients", fitting)]));
+        Assert.Equal(fitting, server.Engine.Configuration.Get("maxclients"));
     }
 
     // Traffic to this address stays inside the machine.

@@ -27,7 +27,7 @@ public class DeliveryTests : NetworkTests
         }
 
         Assert.Empty(client.Pushes);
-        WaitFor(() => server.Buffers.UsedBytes == 0, "every reference is released");
+        WaitFor(() => server.Engine.Buffers.UsedBytes == 0, "every reference is released");
     }
 
     [Theory]
@@ -38,11 +38,11 @@ public class DeliveryTests : NetworkTests
         await using RedKiteServer server = await StartAsync(transport);
         List<RespConnection> clients = [.. Enumerable.Range(0, Clients).Select(_ => RespConnection.Connect(server.Port))];
         clients.ForEach(client => client.Run("PING").IsSimple("PONG"));
-        Session[] sessions = [.. server.Clients.InOrder];
+        Session[] sessions = [.. server.Engine.Clients.InOrder];
         Assert.Equal(Clients, sessions.Length);
         for (int i = 0; i < Messages; i++)
         {
-            Payload payload = Payload.Of(server.Buffers, Encoding.ASCII.GetBytes($"+message {i} {new string('x', i % 3 == 0 ? 2000 : 5)}\r\n"));
+            Payload payload = Payload.Of(server.Engine.Buffers, Encoding.ASCII.GetBytes($"+message {i} {new string('x', i % 3 == 0 ? 2000 : 5)}\r\n"));
             foreach (Session session in sessions) session.Deliver(payload);
             payload.Buffer.Release();
         }
@@ -53,7 +53,7 @@ public class DeliveryTests : NetworkTests
             for (int i = 0; i < Messages; i++) Assert.StartsWith($"message {i} ", ReadMessage(client), StringComparison.Ordinal);
         }
 
-        WaitFor(() => server.Buffers.UsedBytes == 0, "every reference is released");
+        WaitFor(() => server.Engine.Buffers.UsedBytes == 0, "every reference is released");
         clients.ForEach(client => client.Dispose());
 
         // The reply comes wherever it comes; the messages among themselves keep their order.
@@ -74,7 +74,7 @@ public class DeliveryTests : NetworkTests
         Assert.Equal("+PONG\r\n+after PING\r\n", Encoding.ASCII.GetString(replies.WrittenSpan));
         client.Execute("PING"); // what it delivers is not taken
         client.Dispose();
-        Assert.Equal(0, server.Buffers.UsedBytes);
+        Assert.Equal(0, server.Engine.Buffers.UsedBytes);
     }
 
     [Fact]
@@ -83,13 +83,13 @@ public class DeliveryTests : NetworkTests
         await using RedKiteServer server = await StartAsync("sockets");
         RespConnection client = RespConnection.Connect(server.Port);
         client.Run("PING").IsSimple("PONG");
-        Session session = server.Clients.InOrder.Single();
+        Session session = server.Engine.Clients.InOrder.Single();
         client.Dispose();
-        WaitFor(() => server.Clients.Count == 0, "it is gone");
-        Payload payload = Payload.Of(server.Buffers, "+late\r\n"u8);
+        WaitFor(() => server.Engine.Clients.Count == 0, "it is gone");
+        Payload payload = Payload.Of(server.Engine.Buffers, "+late\r\n"u8);
         session.Deliver(payload);
         payload.Buffer.Release();
-        WaitFor(() => server.Buffers.UsedBytes == 0, "every reference is released");
+        WaitFor(() => server.Engine.Buffers.UsedBytes == 0, "every reference is released");
     }
 
     [Fact]
@@ -98,19 +98,19 @@ public class DeliveryTests : NetworkTests
         await using RedKiteServer server = await StartAsync("sockets", ("client-output-buffer-limit", "normal 8mb 0 0"));
         using var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
         socket.Connect(IPAddress.Loopback, server.Port);
-        WaitFor(() => server.Clients.Count == 1, "it is connected");
-        Session session = server.Clients.InOrder.Single();
-        Payload payload = Payload.Of(server.Buffers, new byte[1 << 20]);
-        for (int i = 0; i < 1000 && server.Stats.OutputBufferDisconnections == 0; i++)
+        WaitFor(() => server.Engine.Clients.Count == 1, "it is connected");
+        Session session = server.Engine.Clients.InOrder.Single();
+        Payload payload = Payload.Of(server.Engine.Buffers, new byte[1 << 20]);
+        for (int i = 0; i < 1000 && server.Engine.Metrics.Server.OutputBufferDisconnections == 0; i++)
         {
             session.Deliver(payload);
             Thread.Sleep(1);
         }
 
-        Assert.Equal(1, server.Stats.OutputBufferDisconnections);
+        Assert.Equal(1, server.Engine.Metrics.Server.OutputBufferDisconnections);
         WaitFor(() => payload.Buffer.References == 1, "its references are released");
         payload.Buffer.Release();
-        WaitFor(() => server.Buffers.UsedBytes == 0, "every reference is released");
+        WaitFor(() => server.Engine.Buffers.UsedBytes == 0, "every reference is released");
     }
 
     private static async Task<RedKiteServer> StartAsync(Behavior behavior, string transport)
@@ -131,7 +131,7 @@ public class DeliveryTests : NetworkTests
         public override void Invoke(ref CommandCall call)
         {
             Session session = call.Context.Session;
-            Payload payload = Payload.Of(Server.Buffers, Encoding.ASCII.GetBytes($"+after {call.Name.ToUpperInvariant()}\r\n"));
+            Payload payload = Payload.Of(Server.Engine.Buffers, Encoding.ASCII.GetBytes($"+after {call.Name.ToUpperInvariant()}\r\n"));
             session.Deliver(payload);
             payload.Buffer.Release();
             Next.Invoke(ref call);

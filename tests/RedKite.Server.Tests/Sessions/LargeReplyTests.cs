@@ -24,7 +24,7 @@ public class LargeReplyTests : NetworkTests
         Assert.Equal(1, digest.Read(client, 1));
         Assert.Equal((ExpectedBytes(Keys, ValueBytes), ExpectedHash(Keys, value)), (digest.Bytes, digest.Hash));
         Assert.Equal(1, digest.Read(client, 1)); // what follows is in its place
-        WaitFor(() => server.Buffers.UsedBytes == 0, "its memory is released");
+        WaitFor(() => server.Engine.Buffers.UsedBytes == 0, "its memory is released");
     }
 
     [Fact]
@@ -38,7 +38,7 @@ public class LargeReplyTests : NetworkTests
         var replies = new DigestWriter();
         Assert.Equal(request.Length, client.Execute(request, replies));
         Assert.Equal((ExpectedBytes(Keys, ValueBytes), ExpectedHash(Keys, value)), (replies.Digest.Bytes, replies.Digest.Hash));
-        WaitFor(() => server.Buffers.UsedBytes == 0, "the reply is released behind its last byte");
+        WaitFor(() => server.Engine.Buffers.UsedBytes == 0, "the reply is released behind its last byte");
     }
 
     [Fact]
@@ -52,7 +52,7 @@ public class LargeReplyTests : NetworkTests
         RedKiteReply list = client.Execute("LRANGE", "list", "0", "-1");
         Assert.Equal(2000, list.Items.Count);
         for (int i = 0; i < 2000; i++) Assert.Equal(new string((char)('a' + (i % 26)), 1000 + i), list.Items[i].Text);
-        WaitFor(() => server.Buffers.UsedBytes == 0, "the reply is released behind its last byte");
+        WaitFor(() => server.Engine.Buffers.UsedBytes == 0, "the reply is released behind its last byte");
     }
 
     [Theory]
@@ -68,8 +68,8 @@ public class LargeReplyTests : NetworkTests
         WaitFor(
             () =>
             {
-                mostBytes = Math.Max(mostBytes, server.Buffers.UsedBytes);
-                return server.Stats.OutputBufferDisconnections == 1;
+                mostBytes = Math.Max(mostBytes, server.Engine.Buffers.UsedBytes);
+                return server.Engine.Metrics.Server.OutputBufferDisconnections == 1;
             },
             "it is closed");
         Assert.InRange(mostBytes, 0, LimitBytes + (4 * Megabyte));
@@ -77,7 +77,7 @@ public class LargeReplyTests : NetworkTests
         Assert.InRange(digest.Read(client, 2), 0, 1); // nothing of the reply that was too large
         Assert.InRange(digest.Bytes, 0, "+PONG\r\n".Length);
         Assert.True(server.Execute("GET", "after").IsNull);
-        WaitFor(() => server.Buffers.UsedBytes == 0, "its memory is released");
+        WaitFor(() => server.Engine.Buffers.UsedBytes == 0, "its memory is released");
     }
 
     [Theory]
@@ -96,7 +96,7 @@ public class LargeReplyTests : NetworkTests
         WaitFor(() => ServerTotalsOf(server).SuspendedClients == 1, "it is suspended");
         long left = server.Execute("DBSIZE").Integer;
         Assert.InRange(left, Keys - 4, Keys - 1);
-        Assert.InRange(server.Buffers.UsedBytes, 1, (valueMegabytes + 6L) * Megabyte);
+        Assert.InRange(server.Engine.Buffers.UsedBytes, 1, (valueMegabytes + 6L) * Megabyte);
 
         using var digest = new ReplyDigest();
         Assert.Equal(Keys, digest.Read(client, Keys));
@@ -119,9 +119,9 @@ public class LargeReplyTests : NetworkTests
             client.LingerState = new LingerOption(enable: true, seconds: 0);
         }
 
-        WaitFor(() => server.Clients.Count == 0, "it is gone");
+        WaitFor(() => server.Engine.Clients.Count == 0, "it is gone");
         Assert.InRange(server.Execute("DBSIZE").Integer, Keys - 10 - 5, Keys - 10);
-        WaitFor(() => server.Buffers.UsedBytes == 0, "its memory is released");
+        WaitFor(() => server.Engine.Buffers.UsedBytes == 0, "its memory is released");
     }
 
     [Theory]
@@ -134,11 +134,11 @@ public class LargeReplyTests : NetworkTests
         string value = new('v', 5 * Megabyte);
         waiting.SendCommand("BLPOP list 0");
         waiting.SendCommand("PING");
-        WaitFor(() => server.Blocked.Count == 1, "it waits");
+        WaitFor(() => server.Engine.Blocked.Count == 1, "it waits");
         writer.Run($"RPUSH list {value}").IsInteger(1);
         waiting.Read().IsArray("list", value);
         waiting.Read().IsSimple("PONG");
-        WaitFor(() => server.Buffers.UsedBytes == 0, "the reply is released behind its last byte");
+        WaitFor(() => server.Engine.Buffers.UsedBytes == 0, "the reply is released behind its last byte");
     }
 
     [Fact]
@@ -151,10 +151,10 @@ public class LargeReplyTests : NetworkTests
         client.Read().IsBulk("one");
         client.Read().IsOk();
         client.Read().IsBulk("two");
-        WaitFor(() => server.Buffers.UsedBytes == 0, "the reply is released behind its last byte");
+        WaitFor(() => server.Engine.Buffers.UsedBytes == 0, "the reply is released behind its last byte");
     }
 
-    private static Metrics.ServerTotals ServerTotalsOf(RedKiteServer server) => Metrics.ServerTotals.Of(server);
+    private static Metrics.ServerTotals ServerTotalsOf(RedKiteServer server) => Metrics.ServerTotals.Of(server.Engine.Metrics);
 
     private static Socket Connect(RedKiteServer server)
     {

@@ -22,14 +22,14 @@ public class SuspendedClientTests : NetworkTests
         await using RedKiteServer server = await StartAsync(transport, ("requirepass", "secret"));
         using Socket client = Connect(server);
         Thread sending = Send(client, string.Concat(Enumerable.Repeat("PING\r\n", Requests)));
-        long mostBytes = WaitUntilSuspended(server, server.Buffers.UsedBytes);
+        long mostBytes = WaitUntilSuspended(server, server.Engine.Buffers.UsedBytes);
         using var digest = new ReplyDigest();
-        int read = digest.Read(client, Requests, () => mostBytes = Math.Max(mostBytes, server.Buffers.UsedBytes));
+        int read = digest.Read(client, Requests, () => mostBytes = Math.Max(mostBytes, server.Engine.Buffers.UsedBytes));
         Assert.Equal(Requests, read);
         Assert.Equal(Requests * (long)"-NOAUTH Authentication required.\r\n".Length, digest.Bytes);
         Assert.InRange(mostBytes, 1, WaitingBytesMax);
         sending.Join();
-        WaitFor(() => ServerTotals.Of(server).SuspendedClients == 0, "it is read from again");
+        WaitFor(() => ServerTotals.Of(server.Engine.Metrics).SuspendedClients == 0, "it is read from again");
     }
 
     [Theory]
@@ -45,14 +45,14 @@ public class SuspendedClientTests : NetworkTests
         server.Execute("SETRANGE", "k", $"{Megabyte - 1}", "x");
         using Socket client = Connect(server);
         Thread sending = Send(client, string.Concat(Enumerable.Repeat("*2\r\n$3\r\nGET\r\n$1\r\nk\r\n", Requests)));
-        long mostBytes = WaitUntilSuspended(server, server.Buffers.UsedBytes);
+        long mostBytes = WaitUntilSuspended(server, server.Engine.Buffers.UsedBytes);
         using var digest = new ReplyDigest();
-        Assert.Equal(Requests, digest.Read(client, Requests, () => mostBytes = Math.Max(mostBytes, server.Buffers.UsedBytes)));
+        Assert.Equal(Requests, digest.Read(client, Requests, () => mostBytes = Math.Max(mostBytes, server.Engine.Buffers.UsedBytes)));
         Assert.Equal(Requests * (long)($"${Megabyte}\r\n\r\n".Length + Megabyte), digest.Bytes);
         Assert.InRange(mostBytes, 1, WaitingBytesMax);
-        Assert.Equal(0, server.Stats.OutputBufferDisconnections);
+        Assert.Equal(0, server.Engine.Metrics.Server.OutputBufferDisconnections);
         sending.Join();
-        WaitFor(() => server.Buffers.UsedBytes == 0, "its memory is released");
+        WaitFor(() => server.Engine.Buffers.UsedBytes == 0, "its memory is released");
     }
 
     [Theory]
@@ -69,8 +69,8 @@ public class SuspendedClientTests : NetworkTests
         WaitFor(() => Info(other, "client_output_bytes") > 4 * Megabyte, "its output is counted");
         other.Run($"CLIENT KILL ID {id}").IsInteger(1);
         WaitFor(() => Info(other, "suspended_clients") == 0, "it is gone");
-        WaitFor(() => server.Buffers.UsedBytes == 0, "its memory is released");
-        Assert.Equal(1, server.Clients.Count);
+        WaitFor(() => server.Engine.Buffers.UsedBytes == 0, "its memory is released");
+        Assert.Equal(1, server.Engine.Clients.Count);
     }
 
     [Theory]
@@ -82,7 +82,7 @@ public class SuspendedClientTests : NetworkTests
         server.Execute("SETRANGE", "k", $"{Megabyte - 1}", "x");
         using RespConnection greedy = RespConnection.Connect(server.Port);
         greedy.Send(string.Concat(Enumerable.Repeat("GET k\r\n", 40)) + "PING\r\n");
-        WaitFor(() => ServerTotals.Of(server).SuspendedClients == 1, "it is suspended");
+        WaitFor(() => ServerTotals.Of(server.Engine.Metrics).SuspendedClients == 1, "it is suspended");
         other.Run("CLIENT PAUSE 100000").IsOk();
         for (int i = 0; i < 2; i++) greedy.Read();
         server.Execute("CLIENT", "UNPAUSE"); // the pause holds every client but those in process
@@ -118,14 +118,14 @@ public class SuspendedClientTests : NetworkTests
         WaitFor(
             () =>
             {
-                mostBytes = Math.Max(mostBytes, server.Buffers.UsedBytes);
-                return ServerTotals.Of(server).SuspendedClients == 1;
+                mostBytes = Math.Max(mostBytes, server.Engine.Buffers.UsedBytes);
+                return ServerTotals.Of(server.Engine.Metrics).SuspendedClients == 1;
             },
             "it is suspended");
         for (int i = 0; i < 20; i++)
         {
             Thread.Sleep(10); // and nothing is executed for it meanwhile
-            mostBytes = Math.Max(mostBytes, server.Buffers.UsedBytes);
+            mostBytes = Math.Max(mostBytes, server.Engine.Buffers.UsedBytes);
         }
 
         return mostBytes;

@@ -1,3 +1,4 @@
+using RedKite.Protocol;
 using RedKite.Server.Model;
 
 namespace RedKite.Server.Commands.Arguments;

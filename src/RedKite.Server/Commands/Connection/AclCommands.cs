@@ -41,7 +41,7 @@ internal static class AclCommands
     // ACL LIST
     private static void List(ref CommandContext cmd)
     {
-        string password = cmd.Server.Settings.RequirePass;
+        string password = cmd.Settings.RequirePass;
         string rules = password.Length == 0
             ? "nopass sanitize-payload"
             : "sanitize-payload #" + Convert.ToHexStringLower(SHA256.HashData(Encoding.Latin1.GetBytes(password)));

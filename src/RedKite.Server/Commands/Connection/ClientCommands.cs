@@ -8,11 +8,11 @@ using static RedKite.Server.Model.CommandFlags;
 namespace RedKite.Server.Commands.Connection;
 
 /// <summary>The CLIENT container. The table is the single declaration of its subcommands and this file's contents.</summary>
-internal static class ClientCommands
+internal sealed class ClientCommands(ClientRegistry clients, ClientPause pause, Action endPause)
 {
     private const CommandFlags Usual = NoScript | Loading | Stale;
 
-    internal static readonly CommandFamily Family = new("connection", "connection",
+    internal CommandFamily Family => new("connection", "connection",
     [
         new("CLIENT", -2, Sentinel, KeySpecs.None, WithoutSubcommand, new("2.4.0", "Depends on subcommand.", "A container of commands about client connections."),
         [
@@ -134,14 +134,14 @@ internal static class ClientCommands
 
     // CLIENT KILL addr:port
     // CLIENT KILL [ID id] [TYPE type] [USER name] [ADDR addr:port] [LADDR addr:port] [SKIPME yes|no] [MAXAGE seconds]
-    private static void Kill(ref CommandContext cmd)
+    private void Kill(ref CommandContext cmd)
     {
         var filter = new ClientFilter();
         if (cmd.Count == 3) filter.Address = cmd.Text(2);
         else if (!TryFilterOrReply(cmd, out filter)) return;
 
         int killed = 0;
-        foreach (Session session in cmd.Server.Clients.InOrder)
+        foreach (Session session in clients.InOrder)
         {
             if (!filter.Matches(session, cmd.Session, cmd.NowMs)) continue;
             killed++;
@@ -157,15 +157,15 @@ internal static class ClientCommands
     }
 
     // CLIENT LIST [TYPE type] [ID id [id ...]]
-    private static void List(ref CommandContext cmd)
+    private void List(ref CommandContext cmd)
     {
         if (cmd.Count == 2)
         {
-            ReplyLines(cmd, cmd.Server.Clients.InOrder);
+            ReplyLines(cmd, clients.InOrder);
         }
         else if (cmd.Count == 4 && cmd.Is(2, "TYPE"u8))
         {
-            if (TryTypeOrReply(cmd, 3, out ClientType type)) ReplyLines(cmd, cmd.Server.Clients.InOrder.Where(session => session.Type == type));
+            if (TryTypeOrReply(cmd, 3, out ClientType type)) ReplyLines(cmd, clients.InOrder.Where(session => session.Type == type));
         }
         else if (cmd.Count > 3 && cmd.Is(2, "ID"u8))
         {
@@ -178,7 +178,7 @@ internal static class ClientCommands
                     return;
                 }
 
-                if (cmd.Server.Clients.Find(id) is { } session) sessions.Add(session);
+                if (clients.Find(id) is { } session) sessions.Add(session);
             }
 
             ReplyLines(cmd, sessions);
@@ -206,14 +206,14 @@ internal static class ClientCommands
     }
 
     // From now on it is not served any more, whatever it is blocked on.
-    private static void Kill(scoped in CommandContext cmd, Session session)
+    private void Kill(scoped in CommandContext cmd, Session session)
     {
         session.Blocked?.TryEnd();
-        cmd.Server.Clients.Kill(session);
+        clients.Kill(session);
     }
 
     // CLIENT PAUSE timeout [WRITE|ALL]
-    private static void Pause(ref CommandContext cmd)
+    private void Pause(ref CommandContext cmd)
     {
         if (cmd.Count > 4)
         {
@@ -242,7 +242,7 @@ internal static class ClientCommands
         }
         else
         {
-            cmd.Server.Pause.Begin(cmd.NowMs + timeoutMs, writesOnly, cmd.NowMs);
+            pause.Begin(cmd.NowMs + timeoutMs, writesOnly, cmd.NowMs);
             cmd.Reply.Ok();
         }
     }
@@ -300,7 +300,7 @@ internal static class ClientCommands
     }
 
     // CLIENT TRACKING ON|OFF [option ...]: keys are not tracked, so that turning it on is refused rather than promised.
-    private static void Tracking(ref CommandContext cmd)
+    private void Tracking(ref CommandContext cmd)
     {
         for (int i = 3; i < cmd.Count; i++)
         {
@@ -312,7 +312,7 @@ internal static class ClientCommands
             else if (i + 1 < cmd.Count && cmd.Is(i, "REDIRECT"u8))
             {
                 if (!cmd.TryIntegerOrReply(++i, out long id)) return;
-                if (cmd.Server.Clients.Find(id) is not null) continue;
+                if (clients.Find(id) is not null) continue;
                 cmd.Reply.Error("ERR The client ID you want redirect to does not exist"u8);
                 return;
             }
@@ -342,7 +342,7 @@ internal static class ClientCommands
     }
 
     // CLIENT UNBLOCK id [TIMEOUT|ERROR]
-    private static void Unblock(ref CommandContext cmd)
+    private void Unblock(ref CommandContext cmd)
     {
         if (cmd.Count > 4)
         {
@@ -358,13 +358,14 @@ internal static class ClientCommands
         }
 
         if (!cmd.TryIntegerOrReply(2, out long id)) return;
-        cmd.Reply.Integer(cmd.Unblock(id, asError ? "-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n"u8 : []) ? 1 : 0);
+        bool ended = clients.Find(id) is { } session && cmd.Unblock(session, asError ? "-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n"u8 : []);
+        cmd.Reply.Integer(ended ? 1 : 0);
     }
 
     // CLIENT UNPAUSE
-    private static void Unpause(ref CommandContext cmd)
+    private void Unpause(ref CommandContext cmd)
     {
-        cmd.Server.EndPause();
+        endPause();
         cmd.Reply.Ok();
     }
 

@@ -29,7 +29,7 @@ internal static class ConnectionCommands
         }
 
         for (int i = 1; i < cmd.Count; i++) cmd.Redact(i);
-        if (cmd.Count == 2 && cmd.Server.Settings.RequirePass.Length == 0)
+        if (cmd.Count == 2 && cmd.Settings.RequirePass.Length == 0)
         {
             cmd.Reply.Error("ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?"u8);
             return;
@@ -103,7 +103,7 @@ internal static class ConnectionCommands
         Session session = cmd.Session;
         cmd.Select(0);
         UseProtocol(cmd, resp3: false);
-        session.Reset(authenticated: session.Connection is null || cmd.Server.Settings.RequirePass.Length == 0);
+        session.Reset(authenticated: session.Connection is null || cmd.Settings.RequirePass.Length == 0);
         cmd.Reply.SimpleString("RESET"u8);
     }
 
@@ -115,7 +115,7 @@ internal static class ConnectionCommands
         {
             cmd.Reply.Error("ERR value is out of range, value must between -2147483648 and 2147483647"u8);
         }
-        else if (index < 0 || index >= cmd.Server.Settings.Databases)
+        else if (index < 0 || index >= cmd.Settings.Databases)
         {
             cmd.Reply.Error("ERR DB index is out of range"u8);
         }
@@ -129,8 +129,9 @@ internal static class ConnectionCommands
     // A failed attempt leaves a client that is authenticated as it was.
     private static bool AuthenticateOrReply(scoped in CommandContext cmd, ReadOnlySpan<byte> user, ReadOnlySpan<byte> password)
     {
-        if (!DefaultUser.Authenticates(cmd.Server, user, password))
+        if (!DefaultUser.Authenticates(cmd.Settings, user, password))
         {
+            cmd.Metrics.AuthenticationsDenied++;
             cmd.Reply.Error("WRONGPASS invalid username-password pair or user is disabled."u8);
             return false;
         }

@@ -6,6 +6,7 @@ using RedKite.Server.Changes;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Commands.Keys;
 using RedKite.Server.Config;
+using RedKite.Server.Logging;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 
@@ -15,12 +16,12 @@ namespace RedKite.Server.Commands.Debug;
 /// DEBUG, for tests of servers and clients. As in Redis, the table has no subcommands for it, so that it names no keys: the
 /// subcommands lock the stripes that they access.
 /// </summary>
-internal static class DebugCommand
+internal sealed class DebugCommand(ServerRun run, ServerLog log)
 {
     // As in Redis.
     private const ulong PackedThresholdBytesMax = 1UL << 32;
 
-    internal static void Execute(ref CommandContext cmd)
+    internal void Execute(ref CommandContext cmd)
     {
         if (cmd.Is(1, "HELP"u8) && cmd.Count == 2) Help(cmd);
         else if (cmd.Is(1, "SLEEP"u8) && cmd.Count == 3) Sleep(cmd);
@@ -53,8 +54,8 @@ internal static class DebugCommand
     // DEBUG OBJECT key
     private static void Object(scoped in CommandContext cmd)
     {
-        ulong hash = cmd.Server.Keyspace.Hash(cmd[2]);
-        int stripe = cmd.Server.Keyspace.StripeOf(hash);
+        ulong hash = cmd.Keyspace.Hash(cmd[2]);
+        int stripe = cmd.Keyspace.StripeOf(hash);
         cmd.EnterStripe(stripe);
         Entry entry = cmd.Database.Find(cmd[2], hash, cmd.NowMs);
         string? line = entry.Exists ? Describe(entry, cmd.NowMs) : null;
@@ -84,9 +85,9 @@ internal static class DebugCommand
     }
 
     // DEBUG SET-ACTIVE-EXPIRE 0|1
-    private static void SetActiveExpire(scoped in CommandContext cmd)
+    private void SetActiveExpire(scoped in CommandContext cmd)
     {
-        cmd.Server.ExpiresActively = RespNumber.TryParseInt64(cmd[2], out long on) && on != 0;
+        run.ExpiresActively = RespNumber.TryParseInt64(cmd[2], out long on) && on != 0;
         cmd.Reply.Ok();
     }
 
@@ -100,7 +101,7 @@ internal static class DebugCommand
             return;
         }
 
-        if (size > cmd.Server.Settings.ProtoMaxBulkLength)
+        if (size > cmd.Settings.ProtoMaxBulkLength)
         {
             cmd.Reply.Error("ERR string exceeds maximum allowed size (proto-max-bulk-len)"u8);
             return;
@@ -119,8 +120,8 @@ internal static class DebugCommand
 
     private static void AddIfMissing(scoped in CommandContext cmd, byte[] key, ReadOnlySpan<byte> value, int size)
     {
-        ulong hash = cmd.Server.Keyspace.Hash(key);
-        int stripe = cmd.Server.Keyspace.StripeOf(hash);
+        ulong hash = cmd.Keyspace.Hash(key);
+        int stripe = cmd.Keyspace.StripeOf(hash);
         cmd.EnterStripe(stripe);
         Entry entry = cmd.Database.Find(key, hash, cmd.NowMs);
         if (!entry.Exists)
@@ -144,16 +145,16 @@ internal static class DebugCommand
     }
 
     // DEBUG CHANGE-REPL-ID
-    private static void ChangeReplicationId(scoped in CommandContext cmd)
+    private void ChangeReplicationId(scoped in CommandContext cmd)
     {
-        cmd.Server.ChangeReplicationId();
+        run.ChangeReplicationId();
         cmd.Reply.Ok();
     }
 
     // DEBUG LOG message
-    private static void Log(scoped in CommandContext cmd)
+    private void Log(scoped in CommandContext cmd)
     {
-        cmd.Server.Log.Warning("DEBUG LOG: " + cmd.Text(2));
+        log.Warning("DEBUG LOG: " + cmd.Text(2));
         cmd.Reply.Ok();
     }
 

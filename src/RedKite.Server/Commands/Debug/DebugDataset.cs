@@ -21,7 +21,7 @@ internal static class DebugDataset
         bytes.Clear();
         var digest = new DatasetDigest(bytes);
         var keyDigest = new DatasetDigest(keyBytes);
-        Keyspace keyspace = cmd.Server.Keyspace;
+        Keyspace keyspace = cmd.Keyspace;
         for (int index = 0; index < keyspace.Databases.Length; index++)
         {
             Database database = keyspace.Databases[index];
@@ -57,8 +57,8 @@ internal static class DebugDataset
         for (int i = 2; i < cmd.Count; i++)
         {
             bytes.Clear();
-            ulong hash = cmd.Server.Keyspace.Hash(cmd[i]);
-            int stripe = cmd.Server.Keyspace.StripeOf(hash);
+            ulong hash = cmd.Keyspace.Hash(cmd[i]);
+            int stripe = cmd.Keyspace.StripeOf(hash);
             cmd.EnterStripe(stripe);
             Entry entry = cmd.Database.Find(cmd[i], hash, cmd.NowMs);
             if (entry.Exists && IsAlive(cmd.Database, entry, cmd.NowMs)) new DatasetDigest(bytes).MixValue(cmd.Database, entry, cmd.NowMs);
@@ -90,9 +90,9 @@ internal static class DebugDataset
             return;
         }
 
-        foreach (Database database in cmd.Server.Keyspace.Databases)
+        foreach (Database database in cmd.Keyspace.Databases)
         {
-            for (int stripe = 0; stripe < cmd.Server.Keyspace.Stripes.Length; stripe++)
+            for (int stripe = 0; stripe < cmd.Keyspace.Stripes.Length; stripe++)
             {
                 cmd.EnterStripe(stripe);
                 string? failed = null;
@@ -122,7 +122,7 @@ internal static class DebugDataset
 
     private static bool TryReload(scoped in CommandContext cmd, Database database, byte[] key)
     {
-        ulong hash = cmd.Server.Keyspace.Hash(key);
+        ulong hash = cmd.Keyspace.Hash(key);
         Entry entry = database.Find(key, hash, cmd.NowMs);
         if (!entry.Exists) return true;
         long expiryMs = entry.ExpiryMs;

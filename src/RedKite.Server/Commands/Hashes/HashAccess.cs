@@ -31,7 +31,7 @@ internal static class HashAccess
     /// <summary>The settings that decide when a hash becomes a table.</summary>
     internal static HashLimits HashLimits(this scoped in CommandContext cmd)
     {
-        Settings settings = cmd.Server.Settings;
+        Settings settings = cmd.Settings;
         return new HashLimits(settings.HashMaxListpackEntries, settings.HashMaxListpackValueBytes);
     }
 

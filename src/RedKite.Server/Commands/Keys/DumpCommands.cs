@@ -1,5 +1,4 @@
 using RedKite.Persistence.Rdb;
-using RedKite.Server.Acl;
 using RedKite.Server.Changes;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Config;
@@ -121,7 +120,7 @@ internal static class DumpCommands
     internal static bool TryReplace(scoped in CommandContext cmd, Entry existing, scoped ReadOnlySpan<byte> payload, Database database, scoped ReadOnlySpan<byte> key, ulong hash, uint accessClock)
     {
         nint kept = database.BeginReplacing(hash, existing);
-        var target = new RdbTarget(database, key, hash, accessClock, cmd.NowMs, Limits(cmd.Server.Settings));
+        var target = new RdbTarget(database, key, hash, accessClock, cmd.NowMs, Limits(cmd.Settings));
         RdbOutcome outcome = DumpPayload.Read(payload, target, _scratch ??= new RdbScratch());
         bool isReplaced = outcome != RdbOutcome.Corrupt;
         database.EndReplacing(kept, key, hash, isReplaced);
@@ -137,7 +136,7 @@ internal static class DumpCommands
         payload = _output ??= new RdbOutput();
         if (!RdbValueWriter.TryOpen(database, entry, cmd.NowMs, forLater, out RdbValueWriter writer)) return false;
         RdbScratch scratch = _scratch ??= new RdbScratch();
-        payload.Compresses = cmd.Server.Settings.RdbCompression;
+        payload.Compresses = cmd.Settings.RdbCompression;
         DumpPayload.Write(payload, writer, scratch);
         scratch.Clear();
         return true;
@@ -162,7 +161,7 @@ internal static class DumpCommands
             entry = cmd.Database.WriteExpiry(entry, expiryMs);
         }
 
-        bool countsFrequency = cmd.Server.CountsFrequency;
+        bool countsFrequency = cmd.Settings.CountsFrequency;
         if (countsFrequency && options.Frequency != RestoreOptions.NotGiven) entry.SetAccessClock(AccessClock.Lfu(cmd.NowMs, (int)options.Frequency));
         if (!countsFrequency && options.IdleSeconds != RestoreOptions.NotGiven) entry.SetAccessClock(AccessClock.LruBefore(cmd.NowMs, options.IdleSeconds));
         return true;

@@ -194,7 +194,7 @@ internal static class KeyCommands
             return false;
         }
 
-        ReadOnlySpan<Database> databases = cmd.Server.Keyspace.Databases;
+        ReadOnlySpan<Database> databases = cmd.Keyspace.Databases;
         if (index < 0 || index >= databases.Length)
         {
             cmd.Reply.Error("ERR DB index is out of range"u8);

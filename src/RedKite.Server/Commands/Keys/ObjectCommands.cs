@@ -37,20 +37,20 @@ internal static class ObjectCommands
     private static void Freq(ref CommandContext cmd)
     {
         if (!TryInspectOrReplyNull(ref cmd, out Entry entry)) return;
-        if (!cmd.Server.CountsFrequency)
+        if (!cmd.Settings.CountsFrequency)
         {
             cmd.Reply.Error("ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust."u8);
             return;
         }
 
-        cmd.Reply.Integer(AccessClock.LfuCounter(entry.AccessClock, cmd.NowMs, cmd.Server.Settings.LfuDecayMinutes));
+        cmd.Reply.Integer(AccessClock.LfuCounter(entry.AccessClock, cmd.NowMs, cmd.Settings.LfuDecayMinutes));
     }
 
     // OBJECT IDLETIME key
     private static void IdleTime(ref CommandContext cmd)
     {
         if (!TryInspectOrReplyNull(ref cmd, out Entry entry)) return;
-        if (cmd.Server.CountsFrequency)
+        if (cmd.Settings.CountsFrequency)
         {
             cmd.Reply.Error("ERR An LFU maxmemory policy is selected, idle time not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust."u8);
             return;
@@ -65,7 +65,7 @@ internal static class ObjectCommands
         if (!TryInspectOrReplyNull(ref cmd, out Entry entry)) return;
         bool shared = entry is { Type: DataType.String, Encoding: ValueEncoding.Integer }
             && RespNumber.TryParseInt64(entry.Value, out long value) && value is >= 0 and < SharedIntegers
-            && SharesIntegers(cmd.Server.Settings);
+            && SharesIntegers(cmd.Settings);
         cmd.Reply.Integer(shared ? SharedReferences : 1);
     }
 

@@ -1,5 +1,4 @@
 using RedKite.Protocol;
-using RedKite.Server.Acl;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
@@ -40,7 +39,7 @@ internal static class ScanCommands
         var blocks = new List<nint>();
         long start = reply.Length;
         int count = 0;
-        for (int stripe = 0; stripe < cmd.Server.Keyspace.Stripes.Length; stripe++)
+        for (int stripe = 0; stripe < cmd.Keyspace.Stripes.Length; stripe++)
         {
             if (cmd.Database.TableIn(stripe) is not { Count: > 0 } table) continue;
             uint prefix = 0;
@@ -72,7 +71,7 @@ internal static class ScanCommands
         int count = 0;
         long seen = 0;
         long bucketsLeft = countMin > long.MaxValue / BucketsForEachKey ? long.MaxValue : countMin * BucketsForEachKey;
-        int stripes = cmd.Server.Keyspace.Stripes.Length;
+        int stripes = cmd.Keyspace.Stripes.Length;
         while (cursor.Stripe < stripes && seen < countMin && bucketsLeft > 0 && !reply.Overflowed)
         {
             // The collected keys are replied before the stripe is unlocked, because their blocks are only valid until then.
@@ -103,7 +102,7 @@ internal static class ScanCommands
         }
 
         // Nearly all keys have expired but are not removed yet. Each is removed only once, so the commands that set them have paid for it.
-        int stripes = cmd.Server.Keyspace.Stripes.Length;
+        int stripes = cmd.Keyspace.Stripes.Length;
 #pragma warning disable CA5394 // Not a secret: a sample.
         int first = Random.Shared.Next(stripes);
 #pragma warning restore CA5394

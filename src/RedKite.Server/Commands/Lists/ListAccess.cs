@@ -37,5 +37,5 @@ internal static class ListAccess
         return cmd.IsTypeOrReply(entry, DataType.List);
     }
 
-    private static ListLimits Limits(scoped in CommandContext cmd) => new(cmd.Server.Settings.ListMaxListpackSize, cmd.Server.Settings.ListCompressDepth);
+    private static ListLimits Limits(scoped in CommandContext cmd) => new(cmd.Settings.ListMaxListpackSize, cmd.Settings.ListCompressDepth);
 }

@@ -1,5 +1,4 @@
 using RedKite.Protocol;
-using RedKite.Server.Acl;
 using RedKite.Server.Model;
 
 namespace RedKite.Server.Commands.Server;

@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Text;
+using RedKite.Server.Config;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 
@@ -8,11 +9,11 @@ namespace RedKite.Server.Commands.Server;
 /// <summary>The sections of INFO that have a line for each command, and for each class of errors.</summary>
 internal static class CommandStatistics
 {
-    internal static void WriteCalls(RedKiteServer server, InfoText text)
+    internal static void WriteCalls(MetricsRegistry registry, CommandTable commands, InfoText text)
     {
-        ExecutorMetrics[] executors = server.ExecutorMetrics;
+        ExecutorMetrics[] executors = registry.Executors;
         text.Section("Commandstats"u8);
-        foreach (Command command in server.Commands.All)
+        foreach (Command command in commands.All)
         {
             long calls = 0, ns = 0, rejected = 0, failed = 0;
             foreach (ExecutorMetrics executor in executors)
@@ -30,10 +31,10 @@ internal static class CommandStatistics
         }
     }
 
-    internal static void WriteErrors(RedKiteServer server, InfoText text)
+    internal static void WriteErrors(MetricsRegistry registry, InfoText text)
     {
         var sums = new SortedDictionary<string, long>(StringComparer.Ordinal);
-        foreach (ExecutorMetrics executor in server.ExecutorMetrics)
+        foreach (ExecutorMetrics executor in registry.Executors)
         {
             Dictionary<string, long> errors = executor.ErrorsByClass;
             lock (errors)
@@ -46,16 +47,16 @@ internal static class CommandStatistics
         foreach ((string errorClass, long count) in sums) text.Line(string.Create(CultureInfo.InvariantCulture, $"errorstat_{errorClass}:count={count}"));
     }
 
-    internal static void WriteLatencies(RedKiteServer server, InfoText text)
+    internal static void WriteLatencies(MetricsRegistry registry, CommandTable commands, Settings settings, InfoText text)
     {
         text.Section("Latencystats"u8);
-        IReadOnlyList<double> percentiles = server.Settings.LatencyTrackingPercentiles;
-        if (!server.TracksLatency || percentiles.Count == 0) return;
+        IReadOnlyList<double> percentiles = settings.LatencyTrackingPercentiles;
+        if (!settings.LatencyTracking || percentiles.Count == 0) return;
         var line = new StringBuilder();
         var latency = new LatencyHistogram();
-        foreach (Command command in server.Commands.All)
+        foreach (Command command in commands.All)
         {
-            if (!TryLatencyOf(server, command, latency)) continue;
+            if (!TryLatencyOf(registry, command, latency)) continue;
             line.Clear().Append("latency_percentiles_usec_").Append(command.FullName).Append(':');
             for (int i = 0; i < percentiles.Count; i++)
             {
@@ -68,10 +69,10 @@ internal static class CommandStatistics
     }
 
     /// <summary>How long a command's calls took, of all executors; false when there were none.</summary>
-    internal static bool TryLatencyOf(RedKiteServer server, Command command, LatencyHistogram sum)
+    internal static bool TryLatencyOf(MetricsRegistry registry, Command command, LatencyHistogram sum)
     {
         sum.Clear();
-        foreach (ExecutorMetrics executor in server.ExecutorMetrics)
+        foreach (ExecutorMetrics executor in registry.Executors)
         {
             if (executor.Peek(command.Index) is { Latency.Count: > 0 } metrics) metrics.Latency.AddTo(sum);
         }

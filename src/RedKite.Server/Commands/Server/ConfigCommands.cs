@@ -1,16 +1,18 @@
 using RedKite.Protocol;
 using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Config;
+using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using static RedKite.Server.Model.CommandFlags;
 
 namespace RedKite.Server.Commands.Server;
 
 /// <summary>Config commands. The table is their single declaration and this file's contents; what they do is Configuration's.</summary>
-internal static class ConfigCommands
+internal sealed class ConfigCommands(Configuration configuration, Func<MetricsRegistry> metrics)
 {
     private const CommandFlags Administration = Admin | NoScript | Loading | Stale;
 
-    internal static readonly CommandFamily Family = new("server", "",
+    internal CommandFamily Family => new("server", "",
     [
         new("CONFIG", -2, None, KeySpecs.None, Help, new("2.0.0", "Depends on subcommand.", "A container for commands on the server's settings."),
         [
@@ -23,11 +25,11 @@ internal static class ConfigCommands
     ]);
 
     // CONFIG GET parameter [parameter ...]
-    private static void Get(ref CommandContext cmd)
+    private void Get(ref CommandContext cmd)
     {
         var patterns = new string[cmd.Count - 2];
         for (int i = 0; i < patterns.Length; i++) patterns[i] = cmd.Text(i + 2);
-        List<KeyValuePair<string, string>> found = cmd.Server.Configuration.Get(patterns);
+        List<KeyValuePair<string, string>> found = configuration.Get(patterns);
         cmd.Reply.Map(found.Count);
         foreach ((string name, string value) in found)
         {
@@ -37,7 +39,7 @@ internal static class ConfigCommands
     }
 
     // CONFIG SET parameter value [parameter value ...]
-    private static void Set(ref CommandContext cmd)
+    private void Set(ref CommandContext cmd)
     {
         if (cmd.Count % 2 != 0)
         {
@@ -48,16 +50,16 @@ internal static class ConfigCommands
         var pairs = new KeyValuePair<string, string>[(cmd.Count - 2) / 2];
         for (int i = 0; i < pairs.Length; i++) pairs[i] = new(cmd.Text((2 * i) + 2), cmd.Text((2 * i) + 3));
         bool isLocal = cmd.Session.Connection is null || cmd.Session.Connection.RemoteAddress.IsLoopback;
-        ReplyOutcome(cmd.Reply, cmd.Server.Configuration.Set(pairs, isLocal));
+        ReplyOutcome(cmd.Reply, configuration.Set(pairs, isLocal));
     }
 
     // CONFIG REWRITE
-    private static void Rewrite(ref CommandContext cmd) => ReplyOutcome(cmd.Reply, cmd.Server.Configuration.Rewrite());
+    private void Rewrite(ref CommandContext cmd) => ReplyOutcome(cmd.Reply, configuration.Rewrite());
 
     // CONFIG RESETSTAT
-    private static void ResetStat(ref CommandContext cmd)
+    private void ResetStat(ref CommandContext cmd)
     {
-        cmd.Server.ResetStatistics();
+        metrics().Reset();
         cmd.Reply.Ok();
     }
 

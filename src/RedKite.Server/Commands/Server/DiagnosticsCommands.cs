@@ -9,7 +9,7 @@ using static RedKite.Server.Model.CommandFlags;
 namespace RedKite.Server.Commands.Server;
 
 /// <summary>Diagnostics commands. The table is their single declaration; DEBUG's handler has a file of its own.</summary>
-internal static class DiagnosticsCommands
+internal sealed class DiagnosticsCommands(SlowLog slowLog, LatencyMonitor latencyMonitor, Func<MetricsRegistry> metrics, DebugCommand debug)
 {
     private const CommandFlags Administration = Admin | NoScript | Loading | Stale;
     private const int SlowLogShownByDefault = 10;
@@ -18,9 +18,9 @@ internal static class DiagnosticsCommands
     private const int FirstStepBits = 10;
     private const int StepPrecisionBits = 7;
 
-    internal static readonly CommandFamily Family = new("server", "",
+    internal CommandFamily Family => new("server", "",
     [
-        new("DEBUG", -2, Administration | Protected, KeySpecs.None, DebugCommand.Execute, new("1.0.0", "Depends on subcommand.", "A container for commands that test the server.") { IsSystemCommand = true }),
+        new("DEBUG", -2, Administration | Protected, KeySpecs.None, debug.Execute, new("1.0.0", "Depends on subcommand.", "A container for commands that test the server.") { IsSystemCommand = true }),
         new("LATENCY", -2, None, KeySpecs.None, LatencyHelp, new("2.8.13", "Depends on subcommand.", "A container for commands on latency."),
         [
             new("DOCTOR", 2, Administration, KeySpecs.None, LatencyDoctor, new("2.8.13", "O(1)", "Tells what was slow and what can be done.")) { Tips = ["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"] },
@@ -41,7 +41,7 @@ internal static class DiagnosticsCommands
     ]);
 
     // SLOWLOG GET [count]
-    private static void SlowLogGet(ref CommandContext cmd)
+    private void SlowLogGet(ref CommandContext cmd)
     {
         long count = SlowLogShownByDefault;
         if (cmd.Count > 3)
@@ -56,7 +56,7 @@ internal static class DiagnosticsCommands
             return;
         }
 
-        SlowLogEntry[] entries = cmd.Server.SlowLog.Newest(count);
+        SlowLogEntry[] entries = slowLog.Newest(count);
         ReplyWriter reply = cmd.Reply;
         reply.Array(entries.Length);
         foreach (SlowLogEntry entry in entries)
@@ -73,12 +73,12 @@ internal static class DiagnosticsCommands
     }
 
     // SLOWLOG LEN
-    private static void SlowLogLen(ref CommandContext cmd) => cmd.Reply.Integer(cmd.Server.SlowLog.Length);
+    private void SlowLogLen(ref CommandContext cmd) => cmd.Reply.Integer(slowLog.Length);
 
     // SLOWLOG RESET
-    private static void SlowLogReset(ref CommandContext cmd)
+    private void SlowLogReset(ref CommandContext cmd)
     {
-        cmd.Server.SlowLog.Clear();
+        slowLog.Clear();
         cmd.Reply.Ok();
     }
 
@@ -94,35 +94,35 @@ internal static class DiagnosticsCommands
         "    Empty the slow log.");
 
     // LATENCY HISTOGRAM [command [command ...]]
-    private static void LatencyHistogram(ref CommandContext cmd)
+    private void LatencyHistogram(ref CommandContext cmd)
     {
         // A map's length comes first, so the commands that have calls are found first.
         var told = new List<Command>();
         var latency = new LatencyHistogram();
         if (cmd.Count == 2)
         {
-            foreach (Command command in cmd.Server.Commands.All) AddIfCalled(cmd.Server, command, latency, told);
+            foreach (Command command in cmd.Commands.All) AddIfCalled(metrics(), command, latency, told);
         }
 
         for (int i = 2; i < cmd.Count; i++)
         {
-            if (FindByFullName(cmd.Server.Commands, cmd[i]) is not { } command) continue;
-            AddIfCalled(cmd.Server, command, latency, told);
-            foreach (Command subcommand in command.Subcommands) AddIfCalled(cmd.Server, subcommand, latency, told);
+            if (FindByFullName(cmd.Commands, cmd[i]) is not { } command) continue;
+            AddIfCalled(metrics(), command, latency, told);
+            foreach (Command subcommand in command.Subcommands) AddIfCalled(metrics(), subcommand, latency, told);
         }
 
         cmd.Reply.Map(told.Count);
         foreach (Command command in told)
         {
-            CommandStatistics.TryLatencyOf(cmd.Server, command, latency);
+            CommandStatistics.TryLatencyOf(metrics(), command, latency);
             cmd.Reply.Bulk(command.FullName);
             ReplyHistogram(cmd.Reply, latency);
         }
     }
 
-    private static void AddIfCalled(RedKiteServer server, Command command, LatencyHistogram scratch, List<Command> told)
+    private static void AddIfCalled(MetricsRegistry registry, Command command, LatencyHistogram scratch, List<Command> told)
     {
-        if (CommandStatistics.TryLatencyOf(server, command, scratch)) told.Add(command);
+        if (CommandStatistics.TryLatencyOf(registry, command, scratch)) told.Add(command);
     }
 
     // "get", or "config|get" for a subcommand.
@@ -163,9 +163,9 @@ internal static class DiagnosticsCommands
     }
 
     // LATENCY LATEST
-    private static void LatencyLatest(ref CommandContext cmd)
+    private void LatencyLatest(ref CommandContext cmd)
     {
-        LatencyEvent[] events = cmd.Server.LatencyMonitor.Events;
+        LatencyEvent[] events = latencyMonitor.Events;
         cmd.Reply.Array(events.Length);
         foreach (LatencyEvent latency in events)
         {
@@ -178,9 +178,9 @@ internal static class DiagnosticsCommands
     }
 
     // LATENCY HISTORY event
-    private static void LatencyHistory(ref CommandContext cmd)
+    private void LatencyHistory(ref CommandContext cmd)
     {
-        LatencySample[] samples = cmd.Server.LatencyMonitor.Find(cmd.Text(2))?.Samples ?? [];
+        LatencySample[] samples = latencyMonitor.Find(cmd.Text(2))?.Samples ?? [];
         cmd.Reply.Array(samples.Length);
         foreach (LatencySample sample in samples)
         {
@@ -191,18 +191,17 @@ internal static class DiagnosticsCommands
     }
 
     // LATENCY RESET [event [event ...]]
-    private static void LatencyReset(ref CommandContext cmd)
+    private void LatencyReset(ref CommandContext cmd)
     {
-        LatencyMonitor monitor = cmd.Server.LatencyMonitor;
-        int count = cmd.Count == 2 ? monitor.ResetAll() : 0;
-        for (int i = 2; i < cmd.Count; i++) count += monitor.Reset(cmd.Text(i)) ? 1 : 0;
+        int count = cmd.Count == 2 ? latencyMonitor.ResetAll() : 0;
+        for (int i = 2; i < cmd.Count; i++) count += latencyMonitor.Reset(cmd.Text(i)) ? 1 : 0;
         cmd.Reply.Integer(count);
     }
 
     // LATENCY GRAPH event
-    private static void LatencyGraph(ref CommandContext cmd)
+    private void LatencyGraph(ref CommandContext cmd)
     {
-        if (cmd.Server.LatencyMonitor.Find(cmd.Text(2)) is not { } latency)
+        if (latencyMonitor.Find(cmd.Text(2)) is not { } latency)
         {
             cmd.Reply.Error($"ERR No samples available for event '{cmd.ShownText(2)}'");
             return;
@@ -212,9 +211,9 @@ internal static class DiagnosticsCommands
     }
 
     // LATENCY DOCTOR
-    private static void LatencyDoctor(ref CommandContext cmd)
+    private void LatencyDoctor(ref CommandContext cmd)
     {
-        string report = LatencyReport.Diagnose(cmd.Server.LatencyMonitor, slowLogIsOff: cmd.Server.Settings.SlowLogSlowerThanMicroseconds < 0);
+        string report = LatencyReport.Diagnose(latencyMonitor, slowLogIsOff: cmd.Settings.SlowLogSlowerThanMicroseconds < 0);
         cmd.Reply.Verbatim("txt"u8, Encoding.Latin1.GetBytes(report));
     }
 

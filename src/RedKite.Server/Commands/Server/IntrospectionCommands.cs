@@ -1,5 +1,4 @@
 using RedKite.Protocol;
-using RedKite.Server.Acl;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
 using static RedKite.Server.Model.CommandFlags;
@@ -41,13 +40,13 @@ internal static class IntrospectionCommands
     // COMMAND
     private static void All(ref CommandContext cmd)
     {
-        IReadOnlyList<Command> commands = cmd.Server.Commands.Listed;
+        IReadOnlyList<Command> commands = cmd.Commands.Listed;
         cmd.Reply.Array(commands.Count);
         foreach (Command command in commands) CommandInfo.Write(cmd.Reply, command);
     }
 
     // COMMAND COUNT
-    private static void Count(ref CommandContext cmd) => cmd.Reply.Integer(cmd.Server.Commands.Listed.Count);
+    private static void Count(ref CommandContext cmd) => cmd.Reply.Integer(cmd.Commands.Listed.Count);
 
     // COMMAND INFO [name ...]
     private static void Info(ref CommandContext cmd)
@@ -71,7 +70,7 @@ internal static class IntrospectionCommands
     {
         if (cmd.Count == 2)
         {
-            IReadOnlyList<Command> commands = cmd.Server.Commands.Listed;
+            IReadOnlyList<Command> commands = cmd.Commands.Listed;
             cmd.Reply.Map(commands.Count);
             foreach (Command command in commands) WriteDocumentation(cmd.Reply, command);
             return;
@@ -102,7 +101,7 @@ internal static class IntrospectionCommands
 
         ReadOnlySpan<byte> argument = cmd.Count > 2 ? cmd[4] : default;
         var names = new List<string>();
-        foreach (Command command in cmd.Server.Commands.Listed)
+        foreach (Command command in cmd.Commands.Listed)
         {
             if (filter(command, argument)) names.Add(command.FullName);
             foreach (Command subcommand in command.Subcommands)
@@ -207,14 +206,14 @@ internal static class IntrospectionCommands
     private static Command? Find(scoped in CommandContext cmd, ReadOnlySpan<byte> name)
     {
         int bar = name.IndexOf((byte)'|');
-        if (bar < 0) return cmd.Server.Commands.Find(name);
-        return cmd.Server.Commands.Find(name[..bar]) is { } container ? CommandTable.FindSubcommand(container, name[(bar + 1)..]) : null;
+        if (bar < 0) return cmd.Commands.Find(name);
+        return cmd.Commands.Find(name[..bar]) is { } container ? CommandTable.FindSubcommand(container, name[(bar + 1)..]) : null;
     }
 
     // The command of a request that starts at an argument.
     private static Command? FindRequested(scoped in CommandContext cmd, int start)
     {
-        Command? command = cmd.Server.Commands.Find(cmd[start]);
+        Command? command = cmd.Commands.Find(cmd[start]);
         if (command is null || command.Subcommands.Length == 0 || cmd.Count == start + 1) return command;
         return CommandTable.FindSubcommand(command, cmd[start + 1]);
     }

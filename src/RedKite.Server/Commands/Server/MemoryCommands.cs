@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Text;
+using RedKite.Net.Interop;
 using RedKite.Protocol;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Metrics;
@@ -10,7 +11,7 @@ using static RedKite.Server.Model.CommandFlags;
 namespace RedKite.Server.Commands.Server;
 
 /// <summary>Memory commands. The table is their single declaration and this file's contents.</summary>
-internal static class MemoryCommands
+internal sealed class MemoryCommands(Func<MetricsRegistry> metrics, BufferPool buffers)
 {
     // A key's share of its table: a slot and its tag, at the fill that segments have on average.
     private const int TableBytesPerKey = 10;
@@ -20,7 +21,7 @@ internal static class MemoryCommands
     private const double FragmentationTelling = 1.4;
     private const double PeakTelling = 1.5;
 
-    internal static readonly CommandFamily Family = new("server", "",
+    internal CommandFamily Family => new("server", "",
     [
         new("MEMORY", -2, None, KeySpecs.None, Help, new("4.0.0", "Depends on subcommand.", "A container for commands on memory."),
         [
@@ -59,14 +60,13 @@ internal static class MemoryCommands
     }
 
     // MEMORY STATS
-    private static void Stats(ref CommandContext cmd)
+    private void Stats(ref CommandContext cmd)
     {
         const int FixedFields = 31;
-        RedKiteServer server = cmd.Server;
-        MemoryFigures memory = MemoryFigures.Of(server);
+        MemoryFigures memory = MemoryFigures.Of(metrics());
         ReplyWriter reply = cmd.Reply;
         var databases = new List<Database>();
-        foreach (Database database in server.Keyspace.Databases)
+        foreach (Database database in cmd.Keyspace.Databases)
         {
             if (database.Count > 0) databases.Add(database);
         }
@@ -127,9 +127,9 @@ internal static class MemoryCommands
     }
 
     // MEMORY DOCTOR
-    private static void Doctor(ref CommandContext cmd)
+    private void Doctor(ref CommandContext cmd)
     {
-        MemoryFigures memory = MemoryFigures.Of(cmd.Server);
+        MemoryFigures memory = MemoryFigures.Of(metrics());
         cmd.Reply.Verbatim("txt"u8, Encoding.ASCII.GetBytes(Diagnose(memory)));
     }
 
@@ -158,7 +158,7 @@ internal static class MemoryCommands
     // MEMORY MALLOC-STATS
     private static void MallocStats(ref CommandContext cmd)
     {
-        Keyspace keyspace = cmd.Server.Keyspace;
+        Keyspace keyspace = cmd.Keyspace;
         var text = new StringBuilder("stripe      used      held    tables     large     waits\n");
         for (int i = 0; i < keyspace.Stripes.Length; i++)
         {
@@ -172,9 +172,9 @@ internal static class MemoryCommands
     }
 
     // MEMORY PURGE
-    private static void Purge(ref CommandContext cmd)
+    private void Purge(ref CommandContext cmd)
     {
-        Keyspace keyspace = cmd.Server.Keyspace;
+        Keyspace keyspace = cmd.Keyspace;
         for (int stripe = 0; stripe < keyspace.Stripes.Length; stripe++)
         {
             cmd.EnterStripe(stripe);
@@ -183,7 +183,7 @@ internal static class MemoryCommands
         }
 
         keyspace.ReleaseFreeMemory();
-        cmd.Server.Buffers.ReleaseKept();
+        buffers.ReleaseKept();
         cmd.Reply.Ok();
     }
 

@@ -1,3 +1,4 @@
+using RedKite.Server.Config;
 using RedKite.Server.Metrics;
 
 namespace RedKite.Server.Commands.Server;
@@ -5,9 +6,9 @@ namespace RedKite.Server.Commands.Server;
 /// <summary>INFO's memory section.</summary>
 internal static class MemoryInfo
 {
-    internal static void Write(RedKiteServer server, InfoText text)
+    internal static void Write(MetricsRegistry registry, Configuration configuration, InfoText text)
     {
-        MemoryFigures memory = MemoryFigures.Of(server);
+        MemoryFigures memory = MemoryFigures.Of(registry);
         text.Section("Memory"u8);
         text.Line("used_memory"u8, memory.Used);
         text.HumanLine("used_memory_human"u8, memory.Used);
@@ -27,9 +28,9 @@ internal static class MemoryInfo
         text.Line("total_system_memory"u8, ProcessMemory.TotalSystemBytes);
         text.HumanLine("total_system_memory_human"u8, ProcessMemory.TotalSystemBytes);
         WriteScripts(text);
-        text.Line("maxmemory"u8, (long)server.Settings.MaxMemoryBytes);
-        text.HumanLine("maxmemory_human"u8, (long)server.Settings.MaxMemoryBytes);
-        text.Line("maxmemory_policy"u8, server.Configuration.Get("maxmemory-policy"));
+        text.Line("maxmemory"u8, (long)configuration.Settings.MaxMemoryBytes);
+        text.HumanLine("maxmemory_human"u8, (long)configuration.Settings.MaxMemoryBytes);
+        text.Line("maxmemory_policy"u8, configuration.Get("maxmemory-policy"));
         text.Line("allocator_frag_ratio"u8, memory.AllocatorFragmentationRatio, 2);
         text.Line("allocator_frag_bytes"u8, memory.Active - memory.Allocated);
         text.Line("allocator_rss_ratio"u8, memory.Active == 0 ? 0 : 1, 2);
@@ -50,8 +51,8 @@ internal static class MemoryInfo
         text.Line("active_defrag_running"u8, 0);
         text.Line("lazyfree_pending_objects"u8, 0);
         text.Line("lazyfreed_objects"u8, 0);
-        text.Line("quiet_huge_pages"u8, server.Keyspace.RegionsMadeHuge);
-        text.Line("quiet_huge_pages_cpu_milliseconds"u8, server.Keyspace.MakingHugeCpuNs / 1_000_000);
+        text.Line("quiet_huge_pages"u8, registry.Keyspace.RegionsMadeHuge);
+        text.Line("quiet_huge_pages_cpu_milliseconds"u8, registry.Keyspace.MakingHugeCpuNs / 1_000_000);
     }
 
     private static void WriteScripts(InfoText text)

@@ -1,6 +1,6 @@
 using System.Globalization;
 using RedKite.Protocol;
-using RedKite.Server.Acl;
+using RedKite.Server.Logging;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 using static RedKite.Server.Model.CommandFlags;
@@ -8,7 +8,7 @@ using static RedKite.Server.Model.CommandFlags;
 namespace RedKite.Server.Commands.Server;
 
 /// <summary>Server commands. The table is their single declaration and this file's contents.</summary>
-internal static class ServerCommands
+internal sealed class ServerCommands(ServerInfo info, ServerLog log, Action shutdown)
 {
     internal static readonly CommandFamily KeyspaceFamily = new("server", "keyspace",
     [
@@ -18,7 +18,7 @@ internal static class ServerCommands
         new("SWAPDB", 3, Write | Fast | AllStripes, KeySpecs.None, SwapDb, new("4.0.0", "O(N) where N is the count of clients watching or blocking on keys from both databases.", "Swaps two databases.", "index1 index2")) { Categories = AclCategory.Dangerous },
     ]);
 
-    internal static readonly CommandFamily Family = new("server", "",
+    internal CommandFamily Family => new("server", "",
     [
         new("INFO", -1, Loading | Stale, KeySpecs.None, Info, new("1.0.0", "O(1)", "Returns information and statistics about the server.", "[section ...]")) { Categories = AclCategory.Dangerous, Tips = ["nondeterministic_output", "request_policy:all_shards", "response_policy:special"] },
         new("LOLWUT", -1, CommandFlags.ReadOnly | Fast, KeySpecs.None, LolWut, new("5.0.0", "", "Displays computer art and the version.", "[VERSION version]")),
@@ -33,7 +33,7 @@ internal static class ServerCommands
     private static void FlushAll(ref CommandContext cmd)
     {
         if (!IsFlushModeOrReply(cmd)) return;
-        foreach (Database database in cmd.Server.Keyspace.Databases) Flush(cmd, database);
+        foreach (Database database in cmd.Keyspace.Databases) Flush(cmd, database);
         cmd.Reply.Ok();
     }
 
@@ -74,7 +74,7 @@ internal static class ServerCommands
             return;
         }
 
-        ReadOnlySpan<Database> databases = cmd.Server.Keyspace.Databases;
+        ReadOnlySpan<Database> databases = cmd.Keyspace.Databases;
         if ((uint)first >= (uint)databases.Length || (uint)second >= (uint)databases.Length)
         {
             cmd.Reply.Error("ERR DB index is out of range"u8);
@@ -97,22 +97,22 @@ internal static class ServerCommands
     // TIME
     private static void Time(ref CommandContext cmd)
     {
-        long microseconds = cmd.Server.Clock.NowMicroseconds;
+        long microseconds = cmd.Clock.NowMicroseconds;
         cmd.Reply.Array(2);
         cmd.Reply.BulkInteger(microseconds / 1_000_000);
         cmd.Reply.BulkInteger(microseconds % 1_000_000);
     }
 
     // INFO [section [section ...]]
-    private static void Info(ref CommandContext cmd)
+    private void Info(ref CommandContext cmd)
     {
         using var text = new InfoText();
-        ServerInfo.Write(cmd, text);
+        info.Write(cmd, text);
         cmd.Reply.Verbatim("txt"u8, text.Written);
     }
 
     // SHUTDOWN [NOSAVE | SAVE] [NOW] [FORCE] [ABORT]
-    private static void Shutdown(ref CommandContext cmd)
+    private void Shutdown(ref CommandContext cmd)
     {
         bool save = false, discard = false, now = false, force = false, abort = false;
         for (int i = 1; i < cmd.Count; i++)
@@ -144,15 +144,15 @@ internal static class ServerCommands
 
         if (save && !force)
         {
-            cmd.Server.Log.Warning("SHUTDOWN SAVE was refused: this version keeps data in memory only and cannot save it. SHUTDOWN NOSAVE ends the server without it.");
+            log.Warning("SHUTDOWN SAVE was refused: this version keeps data in memory only and cannot save it. SHUTDOWN NOSAVE ends the server without it.");
             cmd.Reply.Error("ERR Errors trying to SHUTDOWN. Check logs."u8);
             return;
         }
 
         // There is no reply: the connection is closed.
-        cmd.Server.Log.Warning("User requested shutdown...");
+        log.Warning("User requested shutdown...");
         cmd.Session.CloseAfterReply();
-        _ = cmd.Server.StopAsync();
+        shutdown();
     }
 
     // LOLWUT [VERSION version [columns [rows]]]

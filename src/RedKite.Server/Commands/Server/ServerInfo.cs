@@ -12,34 +12,45 @@ namespace RedKite.Server.Commands.Server;
 /// INFO's text: the sections in Redis 7.4's order, with its field names. What has no counterpart here (forks, replicas,
 /// modules) has the value that Redis gives where there is none.
 /// </summary>
-internal static class ServerInfo
+internal sealed class ServerInfo
 {
-    private static readonly Section[] Sections =
-    [
-        new("server", Server),
-        new("clients", Clients),
-        new("memory", MemoryInfo.Write),
-        new("persistence", Persistence),
-        new("stats", StatsInfo.Write),
-        new("replication", Replication),
-        new("cpu", Cpu),
-        new("modules", (_, text) => text.Section("Modules"u8)),
-        new("commandstats", CommandStatistics.WriteCalls, ByDefault: false),
-        new("errorstats", CommandStatistics.WriteErrors),
-        new("latencystats", CommandStatistics.WriteLatencies, ByDefault: false),
-        new("cluster", Cluster),
-        new("keyspace", Keyspace),
-    ];
-
     private static readonly string OperatingSystemName = ReadOperatingSystem();
     private static readonly string BuildId = typeof(ServerInfo).Module.ModuleVersionId.ToString("n")[..16];
 
-    /// <summary>Writes the sections that the arguments from the second on name; none: the default ones.</summary>
-    internal static void Write(scoped in CommandContext cmd, InfoText text)
+    private readonly ServerParts _parts;
+    private readonly Section[] _sections;
+
+    internal ServerInfo(ServerParts parts)
     {
-        foreach (Section section in Sections)
+        _parts = parts;
+        _sections =
+        [
+            new("server", Server),
+            new("clients", Clients),
+            new("memory", (_, text) => MemoryInfo.Write(Metrics, parts.Configuration, text)),
+            new("persistence", Persistence),
+            new("stats", (_, text) => StatsInfo.Write(Metrics, text)),
+            new("replication", Replication),
+            new("cpu", Cpu),
+            new("modules", (_, text) => text.Section("Modules"u8)),
+            new("commandstats", (commands, text) => CommandStatistics.WriteCalls(Metrics, commands, text), ByDefault: false),
+            new("errorstats", (_, text) => CommandStatistics.WriteErrors(Metrics, text)),
+            new("latencystats", (commands, text) => CommandStatistics.WriteLatencies(Metrics, commands, Settings, text), ByDefault: false),
+            new("cluster", Cluster),
+            new("keyspace", Keyspace),
+        ];
+    }
+
+    private MetricsRegistry Metrics => _parts.Metrics();
+
+    private Settings Settings => _parts.Configuration.Settings;
+
+    /// <summary>Writes the sections that the arguments from the second on name; none: the default ones.</summary>
+    internal void Write(scoped in CommandContext cmd, InfoText text)
+    {
+        foreach (Section section in _sections)
         {
-            if (IsAskedFor(cmd, section)) section.Write(cmd.Server, text);
+            if (IsAskedFor(cmd, section)) section.Write(cmd.Commands, text);
         }
     }
 
@@ -56,10 +67,11 @@ internal static class ServerInfo
         return false;
     }
 
-    private static void Server(RedKiteServer server, InfoText text)
+    private void Server(CommandTable commands, InfoText text)
     {
-        long nowMicroseconds = server.Clock.NowMicroseconds;
-        long uptimeSeconds = ((nowMicroseconds / 1000) - server.StartedMs) / 1000;
+        long nowMicroseconds = _parts.Clock.NowMicroseconds;
+        ListeningFigures listening = _parts.Listening();
+        long uptimeSeconds = ((nowMicroseconds / 1000) - _parts.Run.StartedMs) / 1000;
         text.Section("Server"u8);
         text.Line("redis_version"u8, ServerVersion.Redis);
         text.Line("redis_git_sha1"u8, "00000000"u8);
@@ -69,50 +81,51 @@ internal static class ServerInfo
         text.Line("os"u8, OperatingSystemName);
         text.Line("arch_bits"u8, nint.Size * 8);
         text.Line("monotonic_clock"u8, OperatingSystem.IsWindows() ? "QueryPerformanceCounter"u8 : "POSIX clock_gettime"u8);
-        text.Line("multiplexing_api"u8, server.UsesSockets ? "sockets"u8 : "epoll"u8);
+        text.Line("multiplexing_api"u8, _parts.Transport);
         text.Line("atomicvar_api"u8, "dotnet-interlocked"u8);
         text.Line("gcc_version"u8, "0.0.0"u8);
         text.Line("process_id"u8, Environment.ProcessId);
         text.Line("process_supervised"u8, "no"u8);
-        text.Line("run_id"u8, server.RunId);
-        text.Line("tcp_port"u8, server.Port);
+        text.Line("run_id"u8, _parts.Run.RunId);
+        text.Line("tcp_port"u8, listening.Port);
         text.Line("server_time_usec"u8, nowMicroseconds);
         text.Line("uptime_in_seconds"u8, uptimeSeconds);
         text.Line("uptime_in_days"u8, uptimeSeconds / 86400);
-        text.Line("hz"u8, server.Settings.Hz);
-        text.Line("configured_hz"u8, server.Settings.Hz);
+        text.Line("hz"u8, Settings.Hz);
+        text.Line("configured_hz"u8, Settings.Hz);
         text.Line("lru_clock"u8, AccessClock.Lru(nowMicroseconds / 1000));
         text.Line("executable"u8, SettingText.FromNative(Environment.ProcessPath ?? ""));
-        text.Line("config_file"u8, SettingText.FromNative(server.Configuration.FilePath ?? ""));
+        text.Line("config_file"u8, SettingText.FromNative(_parts.Configuration.FilePath ?? ""));
         text.Line("io_threads_active"u8, 0);
         int listener = 0;
-        foreach (string endpoint in server.Endpoints.Describe()) text.Line(string.Create(CultureInfo.InvariantCulture, $"listener{listener++}:{SettingText.FromNative(endpoint)}"));
+        foreach (string endpoint in listening.Listeners) text.Line(string.Create(CultureInfo.InvariantCulture, $"listener{listener++}:{SettingText.FromNative(endpoint)}"));
         text.Line("redkite_version"u8, ServerVersion.Text);
-        text.Line("loops"u8, server.LoopCount);
+        text.Line("loops"u8, _parts.LoopCount);
     }
 
-    private static void Clients(RedKiteServer server, InfoText text)
+    private void Clients(CommandTable commands, InfoText text)
     {
-        ServerTotals totals = ServerTotals.Of(server);
+        ServerTotals totals = ServerTotals.Of(Metrics);
+        BlockedClientFigures blocked = _parts.Blocking();
         text.Section("Clients"u8);
-        text.Line("connected_clients"u8, server.Clients.Count);
+        text.Line("connected_clients"u8, _parts.Clients.Count);
         text.Line("cluster_connections"u8, 0);
-        text.Line("maxclients"u8, server.Settings.MaxClients);
+        text.Line("maxclients"u8, Settings.MaxClients);
         text.Line("client_recent_max_input_buffer"u8, totals.RecentInputBytesMax);
         text.Line("client_recent_max_output_buffer"u8, totals.RecentOutputBytesMax);
         text.Line("client_output_bytes"u8, totals.OutputBytes);
         text.Line("suspended_clients"u8, totals.SuspendedClients);
-        text.Line("blocked_clients"u8, server.Blocked.Count);
+        text.Line("blocked_clients"u8, blocked.Clients);
         text.Line("tracking_clients"u8, 0);
         text.Line("pubsub_clients"u8, 0);
         text.Line("watching_clients"u8, 0);
-        text.Line("clients_in_timeout_table"u8, server.Blocked.WithDeadline);
+        text.Line("clients_in_timeout_table"u8, blocked.WithDeadline);
         text.Line("total_watched_keys"u8, 0);
-        text.Line("total_blocking_keys"u8, server.Blocked.Keys);
-        text.Line("total_blocking_keys_on_nokey"u8, server.Blocked.KeysWakingWhenGone);
+        text.Line("total_blocking_keys"u8, blocked.Keys);
+        text.Line("total_blocking_keys_on_nokey"u8, blocked.KeysWakingWhenGone);
     }
 
-    private static void Persistence(RedKiteServer server, InfoText text)
+    private void Persistence(CommandTable commands, InfoText text)
     {
         text.Section("Persistence"u8);
         text.Line("loading"u8, 0);
@@ -123,9 +136,9 @@ internal static class ServerInfo
         text.Line("current_fork_perc"u8, 0, 2);
         text.Line("current_save_keys_processed"u8, 0);
         text.Line("current_save_keys_total"u8, 0);
-        text.Line("rdb_changes_since_last_save"u8, ServerTotals.Of(server).Changes);
+        text.Line("rdb_changes_since_last_save"u8, ServerTotals.Of(Metrics).Changes);
         text.Line("rdb_bgsave_in_progress"u8, 0);
-        text.Line("rdb_last_save_time"u8, server.StartedMs / 1000);
+        text.Line("rdb_last_save_time"u8, _parts.Run.StartedMs / 1000);
         text.Line("rdb_last_bgsave_status"u8, "ok"u8);
         text.Line("rdb_last_bgsave_time_sec"u8, -1);
         text.Line("rdb_current_bgsave_time_sec"u8, -1);
@@ -147,23 +160,23 @@ internal static class ServerInfo
         text.Line("module_fork_last_cow_size"u8, 0);
     }
 
-    private static void Replication(RedKiteServer server, InfoText text)
+    private void Replication(CommandTable commands, InfoText text)
     {
         text.Section("Replication"u8);
         text.Line("role"u8, "master"u8);
         text.Line("connected_slaves"u8, 0);
         text.Line("master_failover_state"u8, "no-failover"u8);
-        text.Line("master_replid"u8, server.ReplicationId);
+        text.Line("master_replid"u8, _parts.Run.ReplicationId);
         text.Line("master_replid2"u8, "0000000000000000000000000000000000000000"u8);
         text.Line("master_repl_offset"u8, 0);
         text.Line("second_repl_offset"u8, -1);
         text.Line("repl_backlog_active"u8, 0);
-        text.Line("repl_backlog_size"u8, server.Configuration.Get("repl-backlog-size"));
+        text.Line("repl_backlog_size"u8, _parts.Configuration.Get("repl-backlog-size"));
         text.Line("repl_backlog_first_byte_offset"u8, 0);
         text.Line("repl_backlog_histlen"u8, 0);
     }
 
-    private static void Cpu(RedKiteServer server, InfoText text)
+    private static void Cpu(CommandTable commands, InfoText text)
     {
         text.Section("CPU"u8);
         (TimeSpan user, TimeSpan system) = ProcessorTime();
@@ -185,16 +198,16 @@ internal static class ServerInfo
         return (usage.UserTime, usage.PrivilegedTime);
     }
 
-    private static void Cluster(RedKiteServer server, InfoText text)
+    private static void Cluster(CommandTable commands, InfoText text)
     {
         text.Section("Cluster"u8);
         text.Line("cluster_enabled"u8, 0);
     }
 
-    private static void Keyspace(RedKiteServer server, InfoText text)
+    private void Keyspace(CommandTable commands, InfoText text)
     {
         text.Section("Keyspace"u8);
-        foreach (Database database in server.Keyspace.Databases)
+        foreach (Database database in Metrics.Keyspace.Databases)
         {
             long keys = database.Count;
             if (keys > 0) text.Line(string.Create(CultureInfo.InvariantCulture, $"db{database.Index}:keys={keys},expires={database.Expiring},avg_ttl={database.AverageTtlMs},subexpiry={database.FieldsExpiring}"));
@@ -216,5 +229,5 @@ internal static class ServerInfo
         return $"{system} {machine}";
     }
 
-    private sealed record Section(string Name, Action<RedKiteServer, InfoText> Write, bool ByDefault = true);
+    private sealed record Section(string Name, Action<CommandTable, InfoText> Write, bool ByDefault = true);
 }

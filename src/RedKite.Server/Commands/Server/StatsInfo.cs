@@ -7,10 +7,10 @@ namespace RedKite.Server.Commands.Server;
 /// <summary>INFO's stats section: everything counted since the start or the last CONFIG RESETSTAT.</summary>
 internal static class StatsInfo
 {
-    internal static void Write(RedKiteServer server, InfoText text)
+    internal static void Write(MetricsRegistry registry, InfoText text)
     {
-        ServerTotals totals = ServerTotals.Of(server);
-        ServerMetrics stats = server.Stats;
+        ServerTotals totals = ServerTotals.Of(registry);
+        ServerMetrics stats = registry.Server;
         (double commands, double received, double sent) = stats.Rates;
         text.Section("Stats"u8);
         text.Line("total_connections_received"u8, stats.ConnectionsReceived);
@@ -28,9 +28,9 @@ internal static class StatsInfo
         text.Line("sync_full"u8, 0);
         text.Line("sync_partial_ok"u8, 0);
         text.Line("sync_partial_err"u8, 0);
-        text.Line("expired_subkeys"u8, server.Keyspace.ExpiredFields - stats.ExpiredFieldsAtReset);
-        text.Line("expired_keys"u8, server.Keyspace.ExpiredKeys - stats.ExpiredKeysAtReset);
-        text.Line("expired_stale_perc"u8, StalePercent(server), 2);
+        text.Line("expired_subkeys"u8, registry.Keyspace.ExpiredFields - stats.ExpiredFieldsAtReset);
+        text.Line("expired_keys"u8, registry.Keyspace.ExpiredKeys - stats.ExpiredKeysAtReset);
+        text.Line("expired_stale_perc"u8, StalePercent(registry), 2);
         text.Line("expired_time_cap_reached_count"u8, totals.SweepsCut);
         text.Line("expire_cycle_cpu_milliseconds"u8, totals.SweepTicks * 1000 / Stopwatch.Frequency);
         text.Line("evicted_keys"u8, 0);
@@ -67,34 +67,34 @@ internal static class StatsInfo
         text.Line("client_output_buffer_limit_disconnections"u8, stats.OutputBufferDisconnections);
         text.Line("reply_buffer_shrinks"u8, 0);
         text.Line("reply_buffer_expands"u8, 0);
-        WriteLoops(server, totals, text);
-        text.Line("acl_access_denied_auth"u8, 0);
+        WriteLoops(registry, totals, text);
+        text.Line("acl_access_denied_auth"u8, totals.AuthenticationsDenied);
         text.Line("acl_access_denied_cmd"u8, 0);
         text.Line("acl_access_denied_key"u8, 0);
         text.Line("acl_access_denied_channel"u8, 0);
     }
 
-    private static void WriteLoops(RedKiteServer server, in ServerTotals totals, InfoText text)
+    private static void WriteLoops(MetricsRegistry registry, in ServerTotals totals, InfoText text)
     {
-        text.Line("eventloop_cycles"u8, totals.LoopCycles - server.Stats.LoopCyclesAtReset);
-        text.Line("eventloop_duration_sum"u8, totals.LoopMicroseconds - server.Stats.LoopMicrosecondsAtReset);
-        text.Line("eventloop_duration_cmd_sum"u8, CommandMicroseconds(server));
-        text.Line("instantaneous_eventloop_cycles_per_sec"u8, (long)server.Stats.LoopCyclesPerSecond);
-        text.Line("instantaneous_eventloop_duration_usec"u8, (long)server.Stats.LoopCycleMicroseconds);
+        text.Line("eventloop_cycles"u8, totals.LoopCycles - registry.Server.LoopCyclesAtReset);
+        text.Line("eventloop_duration_sum"u8, totals.LoopMicroseconds - registry.Server.LoopMicrosecondsAtReset);
+        text.Line("eventloop_duration_cmd_sum"u8, CommandMicroseconds(registry));
+        text.Line("instantaneous_eventloop_cycles_per_sec"u8, (long)registry.Server.LoopCyclesPerSecond);
+        text.Line("instantaneous_eventloop_duration_usec"u8, (long)registry.Server.LoopCycleMicroseconds);
     }
 
-    private static long CommandMicroseconds(RedKiteServer server)
+    private static long CommandMicroseconds(MetricsRegistry registry)
     {
         long ns = 0;
-        foreach (ExecutorMetrics metrics in server.ExecutorMetrics) ns += metrics.CommandNs;
+        foreach (ExecutorMetrics metrics in registry.Executors) ns += metrics.CommandNs;
         return ns / 1000;
     }
 
-    private static double StalePercent(RedKiteServer server)
+    private static double StalePercent(MetricsRegistry registry)
     {
         double stale = 0;
         long keys = 0;
-        foreach (Database database in server.Keyspace.Databases)
+        foreach (Database database in registry.Keyspace.Databases)
         {
             stale += database.StaleKeys;
             keys += database.Expiring;

@@ -74,7 +74,7 @@ internal static class SetAccess
     /// <summary>The settings that limit the size of a compact set.</summary>
     internal static SetLimits SetLimits(this scoped in CommandContext cmd)
     {
-        Config.Settings settings = cmd.Server.Settings;
+        Config.Settings settings = cmd.Settings;
         return new SetLimits(settings.SetMaxIntsetEntries, settings.SetMaxListpackEntries, settings.SetMaxListpackValueBytes);
     }
 

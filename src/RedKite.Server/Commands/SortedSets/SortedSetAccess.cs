@@ -29,7 +29,7 @@ internal static class SortedSetAccess
     /// <summary>The settings that limit the size of a packed sorted set.</summary>
     internal static SortedSetLimits SortedSetLimits(this scoped in CommandContext cmd)
     {
-        Settings settings = cmd.Server.Settings;
+        Settings settings = cmd.Settings;
         return new SortedSetLimits(settings.SortedSetMaxListpackEntries, settings.SortedSetMaxListpackValueBytes);
     }
 

@@ -1,5 +1,4 @@
 using RedKite.Protocol;
-using RedKite.Server.Acl;
 using RedKite.Server.Changes;
 using RedKite.Server.Commands.Lists;
 using RedKite.Server.Model;

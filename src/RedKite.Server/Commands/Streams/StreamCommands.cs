@@ -79,7 +79,7 @@ internal static class StreamCommands
         }
 
         if (!stream.Exists) stream = cmd.CreateStream(1);
-        Settings settings = cmd.Server.Settings;
+        Settings settings = cmd.Settings;
         StreamAppender added = stream.Append(id, texts / 2, textBytes, settings.StreamNodeMaxBytes, settings.StreamNodeMaxEntries);
         for (int i = firstText; i < cmd.Count; i += 2) added.Name(cmd[i]);
         for (int i = firstText; i < cmd.Count; i += 2) added.Pair(cmd[i], cmd[i + 1]);

@@ -88,7 +88,7 @@ internal struct StreamTrimOptions
 
         if (!_hasLimit && Trimming.IsApproximate)
         {
-            long nodeEntries = Math.Min(cmd.Server.Settings.StreamNodeMaxEntries, LimitMax);
+            long nodeEntries = Math.Min(cmd.Settings.StreamNodeMaxEntries, LimitMax);
             long limit = nodeEntries == 0 ? LimitWithoutNodes : Math.Min(NodesPerTrim * nodeEntries, LimitMax);
             Trimming = Trimming with { DeletedMax = limit };
         }

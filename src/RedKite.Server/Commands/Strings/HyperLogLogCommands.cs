@@ -218,7 +218,7 @@ internal static class HyperLogLogCommands
     }
 
     private static HyperLogLogValue Open(scoped in CommandContext cmd, Entry entry) =>
-        new(cmd.Database, entry, cmd.Server.Settings.HyperLogLogSparseMaxBytes);
+        new(cmd.Database, entry, cmd.Settings.HyperLogLogSparseMaxBytes);
 
     private static bool IsHyperLogLogOrReply(scoped in CommandContext cmd, Entry entry)
     {

@@ -30,7 +30,7 @@ internal static class LongestCommonSubsequence
         if (!TryParseOrReply(cmd, out Request request)) return;
         ReadOnlySpan<byte> a = first.Exists ? first.Value : default;
         ReadOnlySpan<byte> b = second.Exists ? second.Value : default;
-        if ((a.Length + 1L) * (b.Length + 1L) * NumberBytes > cmd.Server.Settings.ProtoMaxBulkLength)
+        if ((a.Length + 1L) * (b.Length + 1L) * NumberBytes > cmd.Settings.ProtoMaxBulkLength)
         {
             cmd.Reply.Error("ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len"u8);
             return;

@@ -343,7 +343,7 @@ internal static class StringCommands
     }
 
     /// <summary>The maximum length of a string: that of an argument, and at most what an entry can hold.</summary>
-    internal static long BytesMaxOf(scoped in CommandContext cmd) => Math.Min(cmd.Server.Settings.ProtoMaxBulkLength, StringBytesMax);
+    internal static long BytesMaxOf(scoped in CommandContext cmd) => Math.Min(cmd.Settings.ProtoMaxBulkLength, StringBytesMax);
 
     private static bool IsLengthOrReply(scoped in CommandContext cmd, long start, long added)
     {

@@ -17,19 +17,19 @@ namespace RedKite.Server.Execution.Blocking;
 internal sealed class BlockedClientServer
 {
     private readonly Invoker _invoker;
-    private readonly RedKiteServer _server;
+    private readonly Engine _engine;
     private readonly Keyspace _keyspace;
     private readonly CommandEnvironment _environment;
     private readonly ReplyWriter _reply;
     private readonly Queue<KeyIdentity> _changed = new();
 
-    internal BlockedClientServer(Invoker invoker, CommandEnvironment environment)
+    internal BlockedClientServer(Invoker invoker, Engine engine, CommandEnvironment environment)
     {
         _invoker = invoker;
         _environment = environment;
-        _server = environment.Server;
-        _keyspace = _server.Keyspace;
-        _reply = new ReplyWriter(_server.Buffers);
+        _engine = engine;
+        _keyspace = _engine.Keyspace;
+        _reply = new ReplyWriter(_engine.Buffers);
     }
 
     /// <summary>Whether clients are blocked on a key that was noted.</summary>
@@ -42,7 +42,7 @@ internal sealed class BlockedClientServer
         {
             Change change = changes[i];
             if (change.Event == KeyEvent.Flush) NoteAll(change.Database);
-            else if (change.Event is not (KeyEvent.KeyMiss or KeyEvent.Silent) && _server.Blocked.QueueOf(change.Identity) is not null) Note(change.Identity);
+            else if (change.Event is not (KeyEvent.KeyMiss or KeyEvent.Silent) && _engine.Blocked.QueueOf(change.Identity) is not null) Note(change.Identity);
         }
     }
 
@@ -78,7 +78,7 @@ internal sealed class BlockedClientServer
     internal void Deliver()
     {
         if (_environment.Unblocked.Count == 0) return;
-        foreach (BlockedClient client in _environment.Unblocked) _server.Blocked.Finish(client);
+        foreach (BlockedClient client in _environment.Unblocked) _engine.Blocked.Finish(client);
         _environment.Unblocked.Clear();
     }
 
@@ -91,7 +91,7 @@ internal sealed class BlockedClientServer
     {
         for (int stripe = 0; stripe < _keyspace.Stripes.Length; stripe++)
         {
-            foreach (KeyIdentity key in _server.Blocked.KeysIn(stripe))
+            foreach (KeyIdentity key in _engine.Blocked.KeysIn(stripe))
             {
                 if (key.Database == database) Note(key);
             }
@@ -102,7 +102,7 @@ internal sealed class BlockedClientServer
     {
         locked.Grow(StripeSet.Of(_keyspace.StripeOf(key.Hash)));
         _environment.BeginObserving(locked.Held);
-        LinkedListNode<BlockedClient>? node = _server.Blocked.QueueOf(key)?.Clients.First;
+        LinkedListNode<BlockedClient>? node = _engine.Blocked.QueueOf(key)?.Clients.First;
         while (node is not null)
         {
             BlockedClient client = node.Value;
@@ -116,7 +116,7 @@ internal sealed class BlockedClientServer
             {
                 // Other threads were here meanwhile.
                 _environment.BeginObserving(locked.Held);
-                node = _server.Blocked.QueueOf(key)?.Clients.First;
+                node = _engine.Blocked.QueueOf(key)?.Clients.First;
                 continue;
             }
 
@@ -146,7 +146,7 @@ internal sealed class BlockedClientServer
         Session session = client.Session;
         SavedRequest request = client.Request;
         _reply.Resp3 = session.Resp3;
-        _reply.BytesMax = session.Connection is null ? _server.MemoryBytesMax : _server.ReplyBytesMax;
+        _reply.BytesMax = session.Connection is null ? _engine.MemoryBytesMax : _engine.ReplyBytesMax;
         _environment.NoteTouchMode(session);
         var cmd = new CommandContext(_environment, session, request.Input, _reply, request.DatabaseIndex);
         cmd.Begin(request.Command, request.Arguments, request.FirstKeyHash);
@@ -159,8 +159,8 @@ internal sealed class BlockedClientServer
         bool served = _reply.Length > 0 || _reply.Overflowed;
         if (served)
         {
-            client.Reply = Payload.Of(_server.Buffers, _reply);
-            _server.Blocked.RemoveLocked(client);
+            client.Reply = Payload.Of(_engine.Buffers, _reply);
+            _engine.Blocked.RemoveLocked(client);
             _environment.Unblocked.Add(client);
         }
 

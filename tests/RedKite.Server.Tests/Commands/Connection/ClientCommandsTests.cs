@@ -249,7 +249,7 @@ public class ClientCommandsTests : NetworkTests
         killer.Run($"CLIENT KILL ID {id}").IsInteger(1);
         killed.Read().IsClosed();
         killer.Run("CLIENT UNPAUSE").IsOk();
-        WaitFor(() => server.Clients.Count == 1, "both are gone");
+        WaitFor(() => server.Engine.Clients.Count == 1, "both are gone");
         killer.Run("GET a").IsNull();
     }
 
@@ -316,7 +316,7 @@ public class ClientCommandsTests : NetworkTests
         thread.Join();
         Assert.True(seen > 1, "no other connection was ever listed");
         Assert.Null(server.Failure);
-        WaitFor(() => server.Clients.Count == 1, "all are gone");
+        WaitFor(() => server.Engine.Clients.Count == 1, "all are gone");
     }
 
     private static long[] Ids(RespValue list) =>

@@ -1,3 +1,4 @@
+using RedKite.Server.Metrics;
 using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Commands;
@@ -38,7 +39,7 @@ public class ConnectionCommandsTests : NetworkTests
         client.Run("AUTH default x").IsOk();
         client.Run("AUTH DEFAULT x").IsError(WrongPass);
         client.Run("AUTH a b c").IsError("ERR syntax error");
-        Assert.Equal(1, server.Stats.AuthenticationsDenied);
+        Assert.Equal(1, ServerTotals.Of(server.Engine.Metrics).AuthenticationsDenied);
     }
 
     [Fact]
@@ -57,7 +58,7 @@ public class ConnectionCommandsTests : NetworkTests
         client.Run("AUTH secret1").IsError(WrongPass);
         client.Run("AUTH default bad").IsError(WrongPass);
         client.Run("AUTH nobody secret").IsError(WrongPass);
-        Assert.Equal(4, server.Stats.AuthenticationsDenied);
+        Assert.Equal(4, ServerTotals.Of(server.Engine.Metrics).AuthenticationsDenied);
         client.Run("AUTH secret").IsOk();
         client.Run("GET k").IsNull();
         client.Run("AUTH default bad").IsError(WrongPass);
@@ -156,7 +157,7 @@ public class ConnectionCommandsTests : NetworkTests
         client.Run("HELLO 9").IsError("NOPROTO unsupported protocol version");
         client.Run("HELLO 3 AUTH default secret SETNAME me")["proto"]!.IsInteger(3);
         client.Run("CLIENT GETNAME").IsBulk("me");
-        Assert.Equal(1, server.Stats.AuthenticationsDenied);
+        Assert.Equal(1, ServerTotals.Of(server.Engine.Metrics).AuthenticationsDenied);
     }
 
     [Fact]
@@ -166,7 +167,7 @@ public class ConnectionCommandsTests : NetworkTests
         using RespConnection client = RespConnection.Connect(server.Port);
         client.Run("AUTH default secret").IsOk();
         client.Run("HELLO 2 SETNAME n AUTH default secret");
-        string[] lines = [.. server.SlowLog.Newest(-1).Select(entry => string.Join(' ', entry.Arguments.Select(System.Text.Encoding.Latin1.GetString)))];
+        string[] lines = [.. server.Engine.SlowLog.Newest(-1).Select(entry => string.Join(' ', entry.Arguments.Select(System.Text.Encoding.Latin1.GetString)))];
         Assert.Equal(["HELLO 2 SETNAME n AUTH (redacted) (redacted)", "AUTH (redacted) (redacted)"], lines);
     }
 
@@ -184,7 +185,7 @@ public class ConnectionCommandsTests : NetworkTests
         other.Run("GET k").IsNull();
         other.Run("QUIT now").IsOk();
         other.Read().IsClosed();
-        WaitFor(() => server.Clients.Count == 0, "both are gone");
+        WaitFor(() => server.Engine.Clients.Count == 0, "both are gone");
     }
 
     [Theory]

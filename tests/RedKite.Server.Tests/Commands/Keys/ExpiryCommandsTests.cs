@@ -45,7 +45,7 @@ public class ExpiryCommandsTests : TranscriptTests
         Clock.Advance(1);
         Run("EXISTS a").IsInteger(0);
         Run("TTL a").IsInteger(-2);
-        Assert.Equal(1, Server.Keyspace.ExpiredKeys);
+        Assert.Equal(1, Server.Engine.Keyspace.ExpiredKeys);
     }
 
     [Theory]

@@ -79,7 +79,7 @@ public abstract class KeyCommandsTests : TranscriptTests
         for (int i = 0; i < 5000; i++) Run($"SET k{i} {i}").IsOk();
         for (int i = 0; i < 5000; i++) Run($"RENAME k{i} renamed-to-a-longer-name-{i}").IsOk();
         for (int i = 0; i < 5000; i++) Run($"GET renamed-to-a-longer-name-{i}").IsText($"{i}");
-        Assert.Equal(5000, Server.Keyspace.Databases[0].Count);
+        Assert.Equal(5000, Server.Engine.Keyspace.Databases[0].Count);
     }
 
     [Fact]
@@ -109,8 +109,8 @@ public abstract class KeyCommandsTests : TranscriptTests
         Run("COPY a a DB 3").IsInteger(1);
         Run("COPY a a DB 3").IsInteger(0);
         Run("COPY a a db 3 replace").IsInteger(1);
-        Assert.Equal(1, Server.Keyspace.Databases[3].Count);
-        Assert.Equal(1, Server.Keyspace.Databases[0].Count);
+        Assert.Equal(1, Server.Engine.Keyspace.Databases[3].Count);
+        Assert.Equal(1, Server.Engine.Keyspace.Databases[0].Count);
     }
 
     [Fact]
@@ -137,8 +137,8 @@ public abstract class KeyCommandsTests : TranscriptTests
         Run("MOVE nope 1").IsInteger(0);
         Run("MOVE a 1").IsInteger(1);
         Run("EXISTS a").IsInteger(0);
-        Assert.Equal((1L, 1L), (Server.Keyspace.Databases[1].Count, Server.Keyspace.Databases[1].Expiring));
-        Assert.Equal((0L, 0L), (Server.Keyspace.Databases[0].Count, Server.Keyspace.Databases[0].Expiring));
+        Assert.Equal((1L, 1L), (Server.Engine.Keyspace.Databases[1].Count, Server.Engine.Keyspace.Databases[1].Expiring));
+        Assert.Equal((0L, 0L), (Server.Engine.Keyspace.Databases[0].Count, Server.Engine.Keyspace.Databases[0].Expiring));
         Run("SET a two").IsOk();
         Run("MOVE a 1").IsInteger(0);
         Run("GET a").IsText("two");
@@ -164,7 +164,7 @@ public abstract class KeyCommandsTests : TranscriptTests
     private long EntryBytes()
     {
         long bytes = 0;
-        foreach (Stripe stripe in Server.Keyspace.Stripes) bytes += stripe.Arena.UsedBytes;
+        foreach (Stripe stripe in Server.Engine.Keyspace.Stripes) bytes += stripe.Arena.UsedBytes;
         return bytes;
     }
 

@@ -225,7 +225,7 @@ public abstract class ScanCommandsTests : TranscriptTests
             Run($"PEXPIRE k{i} 10").IsInteger(1);
         }
 
-        Server.ExpiresActively = false;
+        Server.Engine.Run.ExpiresActively = false;
         Run("PERSIST k777").IsInteger(1);
         Clock.Advance(10);
         for (int i = 0; i < 100; i++) Run("RANDOMKEY").IsText("k777");
@@ -236,7 +236,7 @@ public abstract class ScanCommandsTests : TranscriptTests
     private int Segments()
     {
         int segments = 0;
-        for (int i = 0; i < Server.Keyspace.Stripes.Length; i++) segments += Server.Keyspace.Databases[0].TableIn(i)?.Segments ?? 0;
+        for (int i = 0; i < Server.Engine.Keyspace.Stripes.Length; i++) segments += Server.Engine.Keyspace.Databases[0].TableIn(i)?.Segments ?? 0;
         return segments;
     }
 

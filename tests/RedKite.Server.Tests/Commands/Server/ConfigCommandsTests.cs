@@ -52,10 +52,10 @@ public class ConfigCommandsTests
         await using LiveServer server = await LiveServer.StartAsync();
         await using LiveServer other = await LiveServer.StartAsync();
         int port = server.Server.Port;
-        Net.ListeningSocket socket = Assert.Single(server.Server.Endpoints.Sockets);
+        Net.ListeningSocket socket = Assert.Single(server.Server.Sockets);
         server.Run($"CONFIG SET port {other.Server.Port}").IsError("ERR CONFIG SET failed (possibly related to argument 'port') - Unable to listen on this port. Check server logs.");
         Assert.Equal(port, server.Server.Port);
-        Assert.Same(socket, Assert.Single(server.Server.Endpoints.Sockets)); // never closed, so no other process could take it
+        Assert.Same(socket, Assert.Single(server.Server.Sockets)); // never closed, so no other process could take it
         using RespConnection late = RespConnection.Connect(port);
         late.Run("DBSIZE").IsInteger(0);
         Assert.Contains(server.LogLines, line => line.Contains("the port is in use", StringComparison.Ordinal));

@@ -31,7 +31,7 @@ public class DiagnosticsCommandsTests
     public Task Slow_log_finds_the_slow_command_of_the_next_pipeline_after_a_slow_one() => QuietMachine.TryAsync(async () =>
     {
         await using LiveServer server = await LiveServer.StartAsync("loops", "1", "stripes", "1", "slowlog-log-slower-than", "100000", "latency-monitor-threshold", "100");
-        server.Server.ExpiresActively = false; // otherwise the sweep would wait for the keys instead of the commands
+        server.Server.Engine.Run.ExpiresActively = false; // otherwise the sweep would wait for the keys instead of the commands
         RunWhileKeysAreLocked(server, "first", 64);
         Assert.Empty(Entries(server, "first"));
 
@@ -43,7 +43,7 @@ public class DiagnosticsCommandsTests
 
         static void RunWhileKeysAreLocked(LiveServer server, string prefix, int commands)
         {
-            Stripe stripe = server.Server.Keyspace.Stripes[0];
+            Stripe stripe = server.Server.Engine.Keyspace.Stripes[0];
             stripe.Enter();
             server.Client.Send(string.Concat(Enumerable.Range(0, commands).Select(i => Encoding.Latin1.GetString(CommandLine.Encode(CommandLine.Split($"SET {prefix}:{i} value"))))));
             Thread.Sleep(400);
@@ -78,7 +78,7 @@ public class DiagnosticsCommandsTests
         server.Run("LATENCY HISTORY expire-cycle").IsArray();
 
         // The sweep, which runs five times a second, has to wait for the keys; on a busy machine its first run may be too late.
-        Stripe stripe = server.Server.Keyspace.Stripes[0];
+        Stripe stripe = server.Server.Engine.Keyspace.Stripes[0];
         RespValue? latest = null;
         for (int attempt = 0; attempt < 30 && latest is null; attempt++)
         {

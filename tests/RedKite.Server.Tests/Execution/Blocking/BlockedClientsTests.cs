@@ -41,7 +41,7 @@ public sealed class BlockedClientsTests : IAsyncLifetime
         }
 
         foreach (RespConnection client in clients) client.Dispose();
-        Assert.Equal(0, _live.Server.Blocked.Keys);
+        Assert.Equal(0, _live.Server.Engine.Blocked.Keys);
     }
 
     [Fact]
@@ -80,7 +80,7 @@ public sealed class BlockedClientsTests : IAsyncLifetime
         Assert.Equal(Producers * EachPushes, taken.Count + Left("a") + Left("b") + Left("c"));
         Assert.Equal(taken.Count, taken.Distinct().Count());
         Assert.Equal(0, Left("a") + Left("b"));
-        Assert.Equal(0, _live.Server.Blocked.Count);
+        Assert.Equal(0, _live.Server.Engine.Blocked.Count);
     }
 
     // One consumer per kind: pops from both lists, or moves from one to the other and pops there. The last key signals the end.
@@ -168,7 +168,7 @@ public sealed class BlockedClientsTests : IAsyncLifetime
         await Task.WhenAll([.. clients, pusher]).WaitAsync(TimeSpan.FromMilliseconds(2 * PatienceMs), stop);
         Assert.Equal(pushed, taken + Left("k0") + Left("k1"));
         WaitUntilBlocked(0);
-        Assert.Equal((0, 0), (_live.Server.Blocked.Keys, _live.Server.Blocked.WithDeadline));
+        Assert.Equal((0, 0), (_live.Server.Engine.Blocked.Keys, _live.Server.Engine.Blocked.WithDeadline));
     }
 
     [Fact]
@@ -219,7 +219,7 @@ public sealed class BlockedClientsTests : IAsyncLifetime
         RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
         InProcessClient waiting = server.CreateClient();
         Task<RedKiteReply> pop = Task.Run(() => waiting.Execute("BLPOP", "k", "0"), TestContext.Current.CancellationToken);
-        while (server.Blocked.Count == 0) await Task.Delay(1, TestContext.Current.CancellationToken);
+        while (server.Engine.Blocked.Count == 0) await Task.Delay(1, TestContext.Current.CancellationToken);
         await server.StopAsync();
         await Assert.ThrowsAsync<ObjectDisposedException>(() => pop);
     }
@@ -234,7 +234,7 @@ public sealed class BlockedClientsTests : IAsyncLifetime
         double few = MedianMsToBlock(Request(Few));
         double many = MedianMsToBlock(Request(Many));
         Assert.True(many < Math.Max(few, 5) * 40, $"{Few} keys took {few} ms, {Many} keys {many} ms");
-        Assert.True(SpinWait.SpinUntil(() => _live.Server.Blocked.Keys == 0, PatienceMs), "the queues go soon after");
+        Assert.True(SpinWait.SpinUntil(() => _live.Server.Engine.Blocked.Keys == 0, PatienceMs), "the queues go soon after");
     }
 
     [Fact]
@@ -255,10 +255,10 @@ public sealed class BlockedClientsTests : IAsyncLifetime
         using RespConnection blocked = Connect();
         blocked.Send(CommandLine.Encode([.. Enumerable.Range(0, 1000).Select(i => $"key:{i}").Prepend("BLPOP").Append("0").Select(System.Text.Encoding.Latin1.GetBytes)]));
         WaitUntilBlocked(1);
-        Assert.Equal(1000, _live.Server.Blocked.Keys);
+        Assert.Equal(1000, _live.Server.Engine.Blocked.Keys);
         client.Run("RPUSH key:777 v").IsInteger(1);
         blocked.Read().IsArray("key:777", "v");
-        Assert.Equal((0, 0), (_live.Server.Blocked.Keys, _live.Server.Blocked.Count));
+        Assert.Equal((0, 0), (_live.Server.Engine.Blocked.Keys, _live.Server.Engine.Blocked.Count));
     }
 
     [Theory]
@@ -271,13 +271,13 @@ public sealed class BlockedClientsTests : IAsyncLifetime
         long id = blocked.Run("CLIENT ID").Number;
         blocked.SendCommand("BLPOP key 0");
         WaitUntilBlocked(1);
-        using (_live.Server.Keyspace.LockAll())
+        using (_live.Server.Engine.Keyspace.LockAll())
         {
             client.Run(string.Format(CultureInfo.InvariantCulture, command, id)).IsInteger(1);
         }
 
         WaitUntilBlocked(0);
-        Assert.True(SpinWait.SpinUntil(() => _live.Server.Blocked.Keys == 0, PatienceMs), "the queue goes soon after");
+        Assert.True(SpinWait.SpinUntil(() => _live.Server.Engine.Blocked.Keys == 0, PatienceMs), "the queue goes soon after");
     }
 
     // How long it takes until the client is blocked: the median of three.
@@ -307,7 +307,7 @@ public sealed class BlockedClientsTests : IAsyncLifetime
     private void WaitUntilBlocked(int count)
     {
         Stopwatch clock = Stopwatch.StartNew();
-        while (_live.Server.Blocked.Count != count && clock.ElapsedMilliseconds < PatienceMs) Thread.Sleep(1);
-        Assert.Equal(count, _live.Server.Blocked.Count);
+        while (_live.Server.Engine.Blocked.Count != count && clock.ElapsedMilliseconds < PatienceMs) Thread.Sleep(1);
+        Assert.Equal(count, _live.Server.Engine.Blocked.Count);
     }
 }

@@ -1,46 +1,43 @@
 using RedKite.Server.Model;
 
-namespace RedKite.Server.Execution;
+namespace RedKite.Server.Sessions;
 
 /// <summary>
 /// CLIENT PAUSE: until a time, commands of all clients wait, or those that write. Callers in the process do not. Any
-/// thread may begin or end a pause: it is one immutable object, exchanged whole.
+/// thread may begin or end a pause: it is one immutable object, replaced as a whole under a lock, together with the server's
+/// attention flag.
 /// </summary>
-internal sealed class ClientPause
+internal sealed class ClientPause(AttentionWord attention)
 {
+    private readonly Lock _changing = new();
     private volatile Interval? _current;
-
-    /// <summary>Whether commands may have to wait: one read on the short path.</summary>
-    internal bool IsActive => _current is not null;
-
-    /// <summary>Whether only commands that write wait.</summary>
-    internal bool WritesOnly => _current is { WritesOnly: true };
 
     /// <summary>Begins a pause. One that runs never gets shorter or weaker by it.</summary>
     internal void Begin(long untilMs, bool writesOnly, long nowMs)
     {
-        Interval? running;
-        Interval next;
-        do
+        lock (_changing)
         {
-            running = _current;
-            next = running is not null && running.UntilMs > nowMs
+            Set(_current is { } running && running.UntilMs > nowMs
                 ? new Interval(Math.Max(untilMs, running.UntilMs), writesOnly && running.WritesOnly)
-                : new Interval(untilMs, writesOnly);
+                : new Interval(untilMs, writesOnly));
         }
-        while (Interlocked.CompareExchange(ref _current, next, running) != running);
     }
 
-    internal void End() => _current = null;
+    internal void End()
+    {
+        lock (_changing) Set(null);
+    }
 
     /// <summary>Whether there is no pause; ends one whose time is over.</summary>
     internal bool HasEnded(long nowMs)
     {
-        Interval? running = _current;
-        if (running is not null && nowMs < running.UntilMs) return false;
+        if (_current is not { } running) return true;
+        if (nowMs < running.UntilMs) return false;
+        lock (_changing)
+        {
+            if (ReferenceEquals(_current, running)) Set(null); // another thread may have begun a new one
+        }
 
-        // Only this one: another thread may have begun a new one.
-        if (running is not null) Interlocked.CompareExchange(ref _current, null, running);
         return true;
     }
 
@@ -51,6 +48,12 @@ internal sealed class ClientPause
         if (running.WritesOnly && !command.Is(CommandFlags.Write | CommandFlags.MayReplicate)) return false;
         session.IsPaused = true;
         return true;
+    }
+
+    private void Set(Interval? interval)
+    {
+        _current = interval;
+        attention.Set(ServerAttention.Paused, interval is not null);
     }
 
     private sealed record Interval(long UntilMs, bool WritesOnly);

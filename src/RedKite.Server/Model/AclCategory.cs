@@ -1,7 +1,6 @@
 using RedKite.Protocol;
-using RedKite.Server.Model;
 
-namespace RedKite.Server.Acl;
+namespace RedKite.Server.Model;
 
 /// <summary>The access categories of commands, in the order in which COMMAND INFO lists them.</summary>
 [Flags]

@@ -1,6 +1,6 @@
 using System.Diagnostics;
 using System.Text;
-using RedKite.Server.Model;
+using RedKite.Protocol;
 
 namespace RedKite.Server.Tests.Commands;
 

@@ -1,7 +1,8 @@
 using RedKite.Net;
 using RedKite.Server.Config;
+using RedKite.Server.Logging;
 
-namespace RedKite.Server;
+namespace RedKite.Server.Sessions;
 
 /// <summary>
 /// Holds maxclients to what the system's limit of open files allows, and raises that limit if it can. Without it, accepting

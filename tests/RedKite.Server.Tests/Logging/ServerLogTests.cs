@@ -1,6 +1,7 @@
 using RedKite.Server.Config;
+using RedKite.Server.Logging;
 
-namespace RedKite.Server.Tests;
+namespace RedKite.Server.Tests.Logging;
 
 public sealed class ServerLogTests : IDisposable
 {

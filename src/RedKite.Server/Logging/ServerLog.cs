@@ -1,6 +1,6 @@
 using RedKite.Server.Config;
 
-namespace RedKite.Server;
+namespace RedKite.Server.Logging;
 
 /// <summary>
 /// The server's log: lines as Redis writes them, to standard output, a file, or whatever the host gives. A line has no

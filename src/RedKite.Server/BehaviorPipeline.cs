@@ -1,26 +1,33 @@
 using System.Runtime.ExceptionServices;
 using RedKite.Protocol;
+using RedKite.Server.Execution;
+using RedKite.Server.Logging;
 using RedKite.Server.Model;
 
-namespace RedKite.Server.Execution;
+namespace RedKite.Server;
 
 /// <summary>
-/// Takes commands through the host's behaviors. Stripes are locked inside the innermost one alone, so no behavior can
+/// Passes commands through the host's behaviors. Stripes are locked inside the innermost one alone, so no behavior can
 /// leave one locked.
 /// </summary>
-internal sealed class BehaviorPipeline
+internal sealed class BehaviorPipeline : ICommandInterceptor
 {
     // The same for all servers, so that the same behaviors in the same order can be around several.
-    private static readonly Execution Last = new();
+    private static readonly LastBehavior Last = new();
 
     private readonly Behavior _outermost;
+    private readonly ServerLog _log;
 
-    internal BehaviorPipeline(IReadOnlyList<Behavior> behaviors) => _outermost = Behavior.Link(behaviors, Last);
+    internal BehaviorPipeline(IReadOnlyList<Behavior> behaviors, ServerLog log)
+    {
+        _outermost = Behavior.Link(behaviors, Last);
+        _log = log;
+    }
 
-    internal void Execute(Invoker path, ref CommandContext cmd, Command command, ReadOnlySpan<ArgumentSlice> arguments, ulong firstKeyHash, long start)
+    public void Execute(Invoker invoker, ref CommandContext cmd, Command command, ReadOnlySpan<ArgumentSlice> arguments, ulong firstKeyHash, long start)
     {
         cmd.Begin(command, arguments, firstKeyHash); // with the subcommand, if there is one
-        var call = new CommandCall(path, cmd, arguments, firstKeyHash, start);
+        var call = new CommandCall(invoker, cmd, arguments, firstKeyHash, start);
         try
         {
             _outermost.Invoke(ref call);
@@ -31,17 +38,17 @@ internal sealed class BehaviorPipeline
 #pragma warning restore CA1031
         {
             call.ReplyError("ERR a behavior failed, the server's log says how"u8);
-            cmd.Server.Log.Warning($"A behavior failed at '{command.FullName}': {exception}");
+            _log.Warning($"A behavior failed at '{command.FullName}': {exception}");
         }
 
         cmd = call.Context; // SELECT changes it
 
         // What the handler itself throws is a bug with stripes locked: no behavior may hide it.
         if (call.Fault is { } fault) ExceptionDispatchInfo.Throw(fault);
-        if (call.IsRejected) path.NoteRejected(command);
+        if (call.IsRejected) invoker.NoteRejected(command);
     }
 
-    private sealed class Execution : Behavior
+    private sealed class LastBehavior : Behavior
     {
         public override void Invoke(ref CommandCall call) => call.Execute();
     }

@@ -1,4 +1,4 @@
-namespace RedKite.Server.Model;
+namespace RedKite.Protocol;
 
 /// <summary>
 /// The glob matcher of KEYS, SCAN, PSUBSCRIBE and CONFIG GET: <c>*</c>, <c>?</c>, <c>[a-z]</c>, <c>[^a]</c> and

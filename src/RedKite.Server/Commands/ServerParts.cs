@@ -1,0 +1,64 @@
+using RedKite.Net.Interop;
+using RedKite.Server.Config;
+using RedKite.Server.Logging;
+using RedKite.Server.Metrics;
+using RedKite.Server.Model;
+using RedKite.Server.Sessions;
+
+namespace RedKite.Server.Commands;
+
+/// <summary>
+/// The parts of a server that its administrative commands report on and change. Each family takes those that it needs;
+/// commands on data take none.
+/// </summary>
+internal sealed record ServerParts
+{
+    internal required Configuration Configuration { get; init; }
+
+    internal required ServerRun Run { get; init; }
+
+    internal required ServerClock Clock { get; init; }
+
+    internal required ServerLog Log { get; init; }
+
+    internal required ClientRegistry Clients { get; init; }
+
+    internal required ClientPause Pause { get; init; }
+
+    internal required SlowLog SlowLog { get; init; }
+
+    internal required LatencyMonitor LatencyMonitor { get; init; }
+
+    internal required BufferPool Buffers { get; init; }
+
+    /// <summary>Everything that counts. It exists once the commands are known.</summary>
+    internal required Func<MetricsRegistry> Metrics { get; init; }
+
+    /// <summary>What the server listens on.</summary>
+    internal required Func<ListeningFigures> Listening { get; init; }
+
+    internal required Func<BlockedClientFigures> Blocking { get; init; }
+
+    /// <summary>Lets the clients go on that a pause holds.</summary>
+    internal required Action EndPause { get; init; }
+
+    /// <summary>Begins to stop the server.</summary>
+    internal required Action Shutdown { get; init; }
+
+    internal required int LoopCount { get; init; }
+
+    /// <summary>"epoll" or "sockets".</summary>
+    internal required string Transport { get; init; }
+}
+
+/// <summary>What a server listens on, as INFO shows it.</summary>
+/// <param name="Port">The TCP port; 0 when there is none.</param>
+/// <param name="Listeners">Each listener as one line.</param>
+internal readonly record struct ListeningFigures(int Port, IReadOnlyList<string> Listeners);
+
+/// <summary>Counts of blocked clients, as INFO shows them.</summary>
+/// <param name="Clients">Blocked clients.</param>
+/// <param name="WithDeadline">Those of them that have a deadline.</param>
+/// <param name="Keys">Keys that clients are blocked on.</param>
+/// <param name="KeysWakingWhenGone">Keys with clients that are also woken when the key is gone.</param>
+internal readonly record struct BlockedClientFigures(int Clients, int WithDeadline, int Keys, int KeysWakingWhenGone);

@@ -1,0 +1,144 @@
+using RedKite.Net;
+using RedKite.Net.Interop;
+using RedKite.Protocol;
+using RedKite.Server.Changes;
+using RedKite.Server.Config;
+using RedKite.Server.Execution.Blocking;
+using RedKite.Server.Logging;
+using RedKite.Server.Metrics;
+using RedKite.Server.Model;
+using RedKite.Server.Sessions;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Execution;
+
+/// <summary>
+/// What all executors of one server share: the data, the command table, the clients, and what observes and measures commands.
+/// Loops and callers in the process execute commands through it. No command knows it: a handler gets what it needs from its
+/// <see cref="CommandContext"/>, a family of administrative commands from its constructor.
+/// </summary>
+internal sealed class Engine
+{
+    internal Engine(Configuration configuration, Keyspace keyspace, ServerClock clock, ServerLog log)
+    {
+        Configuration = configuration;
+        Settings = configuration.Settings;
+        Keyspace = keyspace;
+        Clock = clock;
+        Log = log;
+        Run = new ServerRun(clock.NowMs);
+        Pause = new ClientPause(Attention);
+        Changes = new ChangePublisher(keyspace);
+        ApplySettings();
+    }
+
+    internal Configuration Configuration { get; }
+
+    internal Settings Settings { get; }
+
+    internal Keyspace Keyspace { get; }
+
+    internal ServerClock Clock { get; }
+
+    internal ServerLog Log { get; }
+
+    internal ServerRun Run { get; }
+
+    /// <summary>Set once, before the first executor: the commands' families are given parts of the engine.</summary>
+    internal CommandTable Commands { get; private set; } = null!;
+
+    /// <summary>Everything that counts. Set together with <see cref="Commands"/>.</summary>
+    internal MetricsRegistry Metrics { get; private set; } = null!;
+
+    internal ClientRegistry Clients { get; } = new();
+
+    /// <summary>What about the server keeps commands off the fast path.</summary>
+    internal AttentionWord Attention { get; } = new();
+
+    internal ClientPause Pause { get; }
+
+    /// <summary>Clients whose commands block.</summary>
+    internal required BlockedClients Blocked { get; init; }
+
+    /// <summary>Publishes every change to its consumers.</summary>
+    internal ChangePublisher Changes { get; }
+
+    internal SlowLog SlowLog { get; } = new();
+
+    internal LatencyMonitor LatencyMonitor { get; } = new();
+
+    /// <summary>Native memory of replies on their way.</summary>
+    internal BufferPool Buffers { get; } = new();
+
+    /// <summary>What surrounds every command; null: nothing.</summary>
+    internal ICommandInterceptor? Interceptor { get; private set; }
+
+    /// <summary>The largest reply: as large as the machine's memory. More could never be delivered.</summary>
+    internal long MemoryBytesMax { get; } = GC.GetGCMemoryInfo().TotalAvailableMemoryBytes;
+
+    /// <summary>
+    /// The limit of the replies that are built for a connection before they are sent: beyond it, the client's output limit
+    /// would close it anyway. The command's own reply may follow up to a full buffer of earlier ones.
+    /// </summary>
+    internal long ReplyBytesMax { get; private set; }
+
+    internal void UseCommands(CommandTable commands)
+    {
+        Commands = commands;
+        Metrics = new MetricsRegistry(Keyspace, commands.All.Count);
+    }
+
+    internal void Intercept(ICommandInterceptor interceptor)
+    {
+        Interceptor = interceptor;
+        Attention.Set(ServerAttention.HasBehaviors, on: true);
+    }
+
+    internal CommandExecutor NewExecutor() => new(this);
+
+    /// <summary>A client has more output waiting than its class may have.</summary>
+    internal void CloseOverLimit(Session session, Connection connection)
+    {
+        Interlocked.Increment(ref Metrics.Server.OutputBufferDisconnections);
+        Log.Warning($"Client id={session.Id} addr={connection.RemoteAddress} closed for overcoming of output buffer limits.");
+        connection.Close();
+    }
+
+    /// <summary>Whether a client must log in before it may do anything else. Removing the password lets every client in.</summary>
+    internal bool RequiresLogin(Session session) => !session.Authenticated && Settings.RequirePass.Length > 0;
+
+    /// <summary>Whether a client may use DEBUG or MODULE, which the configuration decides.</summary>
+    internal bool AllowsProtected(Command command, Session session)
+    {
+        ProtectedAccess access = (command.Parent ?? command).Name == "module" ? Settings.EnableModuleCommand : Settings.EnableDebugCommand;
+        return access == ProtectedAccess.Yes
+            || (access == ProtectedAccess.Local && (session.Connection is null || session.Connection.RemoteAddress.IsLoopback));
+    }
+
+    private void ApplySettings()
+    {
+        Apply("slowlog-log-slower-than", () =>
+        {
+            long microseconds = Settings.SlowLogSlowerThanMicroseconds;
+            SlowLog.ThresholdNs = microseconds < 0 ? long.MaxValue : microseconds * 1000;
+            Attention.Set(ServerAttention.TimesEachCommand, microseconds is >= 0 and < 1000);
+        });
+        Apply("latency-monitor-threshold", () => LatencyMonitor.SetThreshold(Settings.LatencyMonitorThresholdMs));
+        Apply("slowlog-max-len", () => SlowLog.MaxLength = Settings.SlowLogMaxLength);
+        Apply("client-output-buffer-limit", () =>
+        {
+            ulong hardBytes = Settings.NormalClientLimit.HardBytes;
+            ReplyBytesMax = hardBytes == 0 || hardBytes > (ulong)MemoryBytesMax ? MemoryBytesMax : (long)hardBytes + ReplyWriter.ContiguousBytesMax;
+        });
+
+        void Apply(string name, Action apply)
+        {
+            apply();
+            Configuration.OnChange(name, () =>
+            {
+                apply();
+                return null;
+            });
+        }
+    }
+}

@@ -1,0 +1,47 @@
+namespace RedKite.Server.Model;
+
+/// <summary>What about a client keeps its commands off the batch's fast path. One word of a session: zero means nothing does.</summary>
+[Flags]
+internal enum SessionAttention
+{
+    None = 0,
+
+    /// <summary>The client hasn't logged in.</summary>
+    NotAuthenticated = 1 << 0,
+
+    /// <summary>The client doesn't want every reply (CLIENT REPLY).</summary>
+    RepliesSelectively = 1 << 1,
+
+    /// <summary>The client's commands are timed one by one for a while, because one of them may have been slow.</summary>
+    TimedIndividually = 1 << 2,
+}
+
+/// <summary>What about the server keeps commands off the batch's fast path.</summary>
+[Flags]
+internal enum ServerAttention
+{
+    None = 0,
+
+    /// <summary>CLIENT PAUSE may hold commands back.</summary>
+    Paused = 1 << 0,
+
+    /// <summary>The slow log's threshold is below the time that a whole run of commands takes.</summary>
+    TimesEachCommand = 1 << 1,
+
+    /// <summary>The host's behaviors surround every command.</summary>
+    HasBehaviors = 1 << 2,
+}
+
+/// <summary>The server's word of attention flags: read once per batch, changed by any thread.</summary>
+internal sealed class AttentionWord
+{
+    private int _flags;
+
+    internal ServerAttention Flags => (ServerAttention)Volatile.Read(ref _flags);
+
+    internal void Set(ServerAttention flag, bool on)
+    {
+        if (on) Interlocked.Or(ref _flags, (int)flag);
+        else Interlocked.And(ref _flags, ~(int)flag);
+    }
+}

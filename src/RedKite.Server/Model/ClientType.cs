@@ -1,0 +1,10 @@
+namespace RedKite.Server.Model;
+
+/// <summary>The kinds of clients that CLIENT LIST and KILL distinguish.</summary>
+internal enum ClientType
+{
+    Normal,
+    Replica,
+    PubSub,
+    Master,
+}
