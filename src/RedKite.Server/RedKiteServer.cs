@@ -155,6 +155,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         try
         {
             Engine.Log.Open();
+            Engine.Configuration.CheckAtStart();
             _clientLimit.ApplyAtStart(_loopCount);
             _endpoints.Open();
         }

@@ -32,6 +32,8 @@ public sealed class ProgramTests
     [InlineData("--maxmemory-policy", "nosuch")]
     [InlineData("--databases", "0")]
     [InlineData("--transport", "carrier-pigeon")]
+    [InlineData("--appendonly", "yes")]
+    [InlineData("--notify-keyspace-events", "KEA")]
     [InlineData("--logfile", "/nosuch/folder/server.log")]
     public void Invalid_option_is_one_line_of_error_that_names_it(string option, string value)
     {
@@ -40,6 +42,16 @@ public sealed class ProgramTests
         Assert.Equal(1, server.WaitForExit(ExitTimeoutMs));
         string line = Assert.Single(server.Output);
         Assert.Contains(option.TrimStart('-'), line, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void Settings_without_effect_are_one_warning_each()
+    {
+        Assert.SkipUnless(ServerProgram.UnderTest.IsRedKite, "Redis gives these settings an effect");
+        using ServerProcess server = ServerProcess.Start(ServerProgram.UnderTest, "--io-threads", "4", "--appendonly", "no");
+        Assert.True(server.WaitForOutput("Ready to accept connections", ExitTimeoutMs), string.Join('\n', server.Output));
+        Assert.Single(server.Output, line => line.Contains("arguments: io-threads '4': no effect: every event loop reads, executes and writes", StringComparison.Ordinal));
+        Assert.DoesNotContain(server.Output, line => line.Contains("appendonly", StringComparison.Ordinal));
     }
 
     [Fact]

@@ -7,8 +7,8 @@ using RedKite.Testing;
 namespace RedKite.Server.Tests;
 
 /// <summary>
-/// A real redis-server on a free loopback port with a folder of its own, for comparing replies. Tests that use it
-/// are skipped with a message if redis-server is not installed. Strings are Latin-1, one character per byte.
+/// A real redis-server 8 on a free loopback port with a folder of its own, for comparing replies. Tests that use it are
+/// skipped with a message if it is not set up. Strings are Latin-1, one character per byte.
 /// </summary>
 public sealed class Oracle : IDisposable
 {
@@ -18,11 +18,16 @@ public sealed class Oracle : IDisposable
     private readonly TcpClient _client;
     private readonly BufferedStream _stream;
 
-    public Oracle(params string[] arguments)
+    public Oracle(params string[] arguments) : this(OracleProgram.Redis8Path, arguments)
     {
+    }
+
+    private Oracle(string? program, string[] arguments)
+    {
+        Assert.SkipWhen(program is null, OracleProgram.Redis8Missing);
         Folder = Directory.CreateTempSubdirectory("redkite-oracle-").FullName;
         Port = LoopbackPort.Next();
-        _process = Start([.. arguments, "--port", Port.ToString(CultureInfo.InvariantCulture), "--bind", "127.0.0.1", "--dir", Folder, "--logfile", "log"]);
+        _process = Start(program!, [.. arguments, "--port", Port.ToString(CultureInfo.InvariantCulture), "--bind", "127.0.0.1", "--dir", Folder, "--logfile", "log"]);
         _client = Connect();
         _stream = new BufferedStream(_client.GetStream());
     }
@@ -31,10 +36,14 @@ public sealed class Oracle : IDisposable
 
     public int Port { get; }
 
+    /// <summary>The redis-server 7 of this system, for what is still compared with it.</summary>
+    public static Oracle OfRedis7() => new("redis-server", []);
+
     /// <summary>The server's exit code and last output line for arguments that prevent its start.</summary>
     public static string Refusal(params string[] arguments)
     {
-        using Process process = Start([.. arguments, "--port", "0"]);
+        Assert.SkipWhen(OracleProgram.Redis8Path is null, OracleProgram.Redis8Missing);
+        using Process process = Start(OracleProgram.Redis8Path!, [.. arguments, "--port", "0"]);
         if (!process.WaitForExit(StartLimit))
         {
             process.Kill();
@@ -74,23 +83,12 @@ public sealed class Oracle : IDisposable
         Directory.Delete(Folder, recursive: true);
     }
 
-    private static Process Start(string[] arguments)
+    private static Process Start(string program, string[] arguments) => Process.Start(new ProcessStartInfo(program, arguments)
     {
-        try
-        {
-            return Process.Start(new ProcessStartInfo("redis-server", arguments)
-            {
-                RedirectStandardOutput = true,
-                RedirectStandardError = true,
-                WorkingDirectory = Path.GetTempPath(),
-            })!;
-        }
-        catch (System.ComponentModel.Win32Exception)
-        {
-            Assert.Skip("redis-server is not installed here");
-            throw;
-        }
-    }
+        RedirectStandardOutput = true,
+        RedirectStandardError = true,
+        WorkingDirectory = Path.GetTempPath(),
+    })!;
 
     private TcpClient Connect()
     {

@@ -25,6 +25,9 @@ public static partial class OracleProgram
     public static ServerProgram? Redis8 { get; } =
         Named is not null ? (NamedVersion is { Major: >= 8 } ? Named : null) : Installed("redis-server");
 
+    /// <summary>The file of <see cref="Redis8"/>, for tests that start it with arguments of their own; null if there is none.</summary>
+    public static string? Redis8Path { get; } = Redis8?.CommandLine.Split('"')[1];
+
     /// <summary>One line that says what is not compared without Redis 8, and why.</summary>
     public static string Redis8Missing { get; } = Named is null
         ? "not compared with Redis 8: './dev test' has not set it up, and REDKITE_ORACLE names no redis-server"

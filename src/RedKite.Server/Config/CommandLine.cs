@@ -1,13 +1,12 @@
 namespace RedKite.Server.Config;
 
 /// <summary>
-/// The program's arguments: <c>redkite [FILE] [--directive value ...] [-]</c>, read as redis-server reads its own.
-/// Directives become lines that follow the file's. <c>-</c>, as the first or the last argument, reads standard input.
+/// The program's arguments: <c>redkite [FILE] [--directive value ...] [-]</c>, with redis-server's rules. Directives become
+/// lines that follow the file's. <c>-</c>, as the first or the last argument, reads standard input.
 /// </summary>
 /// <remarks>
-/// A directive's first value may start with two dashes (a password, say); a further <c>--</c> starts the next
-/// directive. <c>"--port 6380"</c> may be one argument. <c>--port=6380</c> is not a form of Redis: it is refused as an
-/// unknown directive. <c>--save</c> alone, or before another directive, is <c>--save ""</c>.
+/// A directive's first value may start with two dashes (a password, say); any other <c>--</c> starts the next directive.
+/// <c>"--port 6380"</c> may be one argument. Redis has no form <c>--port=6380</c>: it is an unknown directive. <c>--save</c> alone, or before another directive, is <c>--save ""</c>.
 /// </remarks>
 public sealed class CommandLine
 {
@@ -29,7 +28,7 @@ public sealed class CommandLine
     /// <summary>The directives as lines of a configuration file, in setting text.</summary>
     internal List<string> Lines { get; } = [];
 
-    /// <summary>Never fails: what is wrong with a directive is found when the lines are read.</summary>
+    /// <summary>Never fails: errors in directives are found when the lines are read.</summary>
     public static CommandLine Parse(IReadOnlyList<string> arguments)
     {
         CommandLine parsed = new();

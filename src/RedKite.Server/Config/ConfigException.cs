@@ -1,8 +1,8 @@
 namespace RedKite.Server.Config;
 
 /// <summary>
-/// A configuration that cannot be used. The message is exactly one line that names where (file and line, or the
-/// arguments), the directive and what is allowed: print it and exit with code 1.
+/// A configuration that cannot be used. The message is one line with the place (file and line, or "arguments"), the
+/// directive, and what is allowed. The program prints it and exits with status 1.
 /// </summary>
 public sealed class ConfigException : Exception
 {

@@ -4,16 +4,19 @@ using RedKite.Protocol;
 namespace RedKite.Server.Config;
 
 /// <summary>
-/// Reads redis.conf syntax into a <see cref="Configuration"/>: the file, then standard input, then the arguments'
-/// lines; of a directive that comes again the last one counts. Anything wrong throws a <see cref="ConfigException"/>.
+/// Reads redis.conf syntax into a <see cref="Configuration"/>: the file, then standard input, then the program's
+/// arguments. The last line of a directive wins. An error throws a <see cref="ConfigException"/>.
 /// </summary>
 /// <remarks>
-/// A line is blank, a comment ('#' first), or a directive and its words. "include" reads files in its place; its path
-/// is relative to the process's directory and may have wildcards, and wildcards that match nothing are no error.
+/// A line is blank, a comment ('#' first), or a directive and its words. "include" is replaced by the files it names. Its
+/// path is relative to the process's directory and may have wildcards, which may match nothing.
 /// </remarks>
 internal sealed class ConfigFile
 {
     private const int IncludeDepthMax = 16;
+
+    // The rules of Redis's default user without a password, which Redis adds to every file that it rewrites.
+    private static readonly string[] DefaultUser = ["default", "on", "nopass", "sanitize-payload", "~*", "&*", "+@all"];
 
     private readonly Configuration _configuration;
     private readonly HashSet<Setting> _accumulated = [];
@@ -21,7 +24,7 @@ internal sealed class ConfigFile
 
     private ConfigFile(Configuration configuration) => _configuration = configuration;
 
-    /// <summary>Reads everything that the command line names. The server can start afterwards.</summary>
+    /// <summary>Reads everything that the command line names. <see cref="Configuration.CheckAtStart"/> is next.</summary>
     internal static void Load(Configuration configuration, CommandLine commandLine, Stream standardInput)
     {
         ConfigFile reader = new(configuration);
@@ -44,7 +47,7 @@ internal sealed class ConfigFile
         }
     }
 
-    /// <summary>The lines of a file's bytes as setting text, without line ends.</summary>
+    /// <summary>Splits a file's bytes into lines of setting text, without line ends.</summary>
     internal static string[] SplitLines(byte[] bytes)
     {
         string text = SettingText.FromBytes(bytes);
@@ -100,15 +103,16 @@ internal sealed class ConfigFile
 
     private void LoadSetting(Setting row, string name, List<string> words, string where)
     {
-        if (_configuration.Load(row, words, _accumulated) is not { } error) return;
-
         string value = row.Has(SettingFlags.Sensitive) ? "" : string.Concat(words.Select(word => " " + ConfigLine.Show(word)));
+        string line = $"{where}: {name}{value}";
+        if (_configuration.Load(row, words, _accumulated, line) is not { } error) return;
+
         bool counted = row.Has(SettingFlags.MultipleArguments) || words.Count == 1;
         string allowed = row.Expected is null ? error : $"expected {row.Expected}";
-        throw new ConfigException($"{where}: {name}{value}: {(counted ? allowed : "expected one value")}");
+        throw new ConfigException($"{line}: {(counted ? allowed : "expected one value")}");
     }
 
-    // The directives that are not settings: they have no value that CONFIG GET could answer.
+    // The directives that are not settings: CONFIG GET does not know them.
     private void ReadDirective(string name, List<string> words, string where)
     {
         switch (name)
@@ -123,17 +127,17 @@ internal sealed class ConfigFile
                 break;
             case "user":
                 Expect(words.Count >= 1, name, where, "a name and its rules");
-                _configuration.Users.Add(new UserDirective(words, where));
+                if (!words.SequenceEqual(DefaultUser)) throw new ConfigException($"{where}: user: there are no users but 'default' yet, so their restrictions would not hold; requirepass sets a password");
                 break;
-            case "loadmodule":
-                throw new ConfigException($"{where}: loadmodule: modules are not supported");
+            case "loadmodule" or "loadmodule-ex":
+                throw new ConfigException($"{where}: {name}: modules are not supported");
 
-            // Names that Redis still accepts and ignores.
-            case "list-max-ziplist-entries" or "list-max-ziplist-value" or "lua-replicate-commands":
+            // Directives of the past that Redis accepts and ignores.
+            case "list-max-ziplist-entries" or "list-max-ziplist-value" or "lua-replicate-commands" or "io-threads-do-reads":
                 Expect(words.Count == 1, name, where, "one value");
                 break;
             default:
-                throw new ConfigException($"{where}: {ConfigLine.Show(name)[1..^1]}: no such directive; --help and the documentation list those there are");
+                throw new ConfigException($"{where}: {ConfigLine.Show(name)[1..^1]}: unknown directive; docs/settings.md lists them all");
         }
     }
 
@@ -156,7 +160,7 @@ internal sealed class ConfigFile
         _includeDepth--;
     }
 
-    // One path component after the other, so that wildcards may stand in directories too. Sorted bytewise, as glob(3).
+    // One path component after the other, because directories may have wildcards too. Sorted by bytes, as glob(3) does.
     private static List<string> ExpandWildcards(string path)
     {
         string root = Path.GetPathRoot(path) ?? "";
@@ -185,7 +189,7 @@ internal sealed class ConfigFile
             ShouldIncludePredicate = (ref FileSystemEntry entry) => entry.IsDirectory != files,
         };
 
-        // A leading dot must be written out, as in a shell.
+        // As in a shell, a wildcard does not match a leading dot.
         return
         [
             .. entries

@@ -4,16 +4,17 @@ using System.Text;
 namespace RedKite.Server.Config;
 
 /// <summary>
-/// One line of a configuration file: splitting it into words with the quotes and escapes of redis.conf, and writing a
-/// word so that splitting gives it back.
+/// One line of a configuration file: splits it into words with redis.conf's quotes and escapes, and writes a word so that
+/// splitting returns it.
 /// </summary>
 /// <remarks>
-/// Double quotes know \xHH, \n, \r, \t, \b, \a and any other escaped character as itself; single quotes know \' alone.
-/// A closing quote must end the word. A '#' starts a comment only where a line starts, which is the reader's matter.
+/// Double quotes have the escapes \xHH, \n, \r, \t, \b and \a; any other escaped character stands for itself. Single quotes
+/// have \' only. A closing quote must end the word. '#' starts a comment only at the start of a line, which the file's
+/// reader handles.
 /// </remarks>
 internal static class ConfigLine
 {
-    /// <summary>Splits a line into words. False: a quote is not closed, or text follows a closing quote directly.</summary>
+    /// <summary>Splits a line into words. Returns false if a quote is not closed or text follows a closing quote directly.</summary>
     internal static bool TrySplit(string line, out List<string> words)
     {
         words = [];
@@ -31,7 +32,7 @@ internal static class ConfigLine
         }
     }
 
-    /// <summary>The word in double quotes, with everything that is not printable ASCII escaped.</summary>
+    /// <summary>Puts a word in double quotes and escapes everything that is not printable ASCII.</summary>
     internal static string Quote(string word)
     {
         StringBuilder quoted = new(word.Length + 2);
@@ -40,7 +41,7 @@ internal static class ConfigLine
         return quoted.Append('"').ToString();
     }
 
-    /// <summary>The word in single quotes for a message: always one line of printable ASCII.</summary>
+    /// <summary>Puts a word in single quotes for a message: one line of printable ASCII.</summary>
     internal static string Show(string word)
     {
         StringBuilder shown = new(word.Length + 2);
@@ -139,6 +140,6 @@ internal static class ConfigLine
         }
     }
 
-    // The whitespace of C: char.IsWhiteSpace would also take the Latin-1 no-break space, a byte of UTF-8 text.
+    // C's whitespace. char.IsWhiteSpace would include the Latin-1 no-break space, which is a byte of UTF-8 texts.
     private static bool IsSpace(char value) => value is ' ' or (>= '\t' and <= '\r');
 }

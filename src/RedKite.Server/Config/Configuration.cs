@@ -5,44 +5,39 @@ namespace RedKite.Server.Config;
 /// <summary>A command's new name from the file; an empty name removes the command.</summary>
 internal sealed record RenamedCommand(string Name, string NewName, string Where);
 
-/// <summary>A "user" line of the file: its words after the directive's name, for the access control list.</summary>
-internal sealed record UserDirective(IReadOnlyList<string> Words, string Where);
-
 /// <summary>
-/// The engine behind CONFIG GET, SET and REWRITE for one server, and the target of its configuration file. It owns
-/// the changes of <see cref="Settings"/>: they are made under one lock, so that a change of several settings is
-/// complete or absent for the next CONFIG command, and each change handler runs under it too (a handler must not wait
-/// for another thread that may be in a CONFIG command). Readers of the typed properties take no lock.
+/// The engine behind CONFIG GET, SET and REWRITE for one server, and the target of its configuration file. It makes all
+/// changes to <see cref="Settings"/>, under one lock: the next CONFIG command sees a change of several settings completely
+/// or not at all. Change handlers run under that lock too, so they must not wait for a thread that may be in a CONFIG
+/// command. Readers of the typed properties take no lock.
 /// </summary>
 internal sealed class Configuration(Settings settings)
 {
     private readonly Lock _changing = new();
     private readonly Dictionary<Setting, Func<string?>> _handlers = [];
+    private readonly Dictionary<Setting, string> _lines = []; // where a setting got its value, and the line without secrets
 
     internal Settings Settings { get; } = settings;
 
     /// <summary>The absolute path of the file that the server was started with; null: none.</summary>
     internal string? FilePath { get; set; }
 
-    /// <summary>In the order of the file. The server applies them to its command table when it starts.</summary>
+    /// <summary>In the file's order. The server applies them to its command table when it starts.</summary>
     internal List<RenamedCommand> RenamedCommands { get; } = [];
 
-    /// <summary>In the order of the file. The server gives them to its access control list when it starts.</summary>
-    internal List<UserDirective> Users { get; } = [];
-
-    /// <summary>What CONFIG REWRITE writes as "user" lines: the access control list's, without the word "user".</summary>
-    internal Func<IEnumerable<string>>? DescribeUsers { get; set; }
+    /// <summary>Logs a warning about a setting without effect.</summary>
+    internal Action<string>? Warn { get; set; }
 
     /// <summary>
-    /// Registers what must happen when CONFIG SET has changed a setting. The handler runs after all settings of the
-    /// command have their new values, once, and only if the value differs; it returns null, or the error text with
-    /// which the whole command fails. Then the old values are back and the handlers run again for them.
+    /// Registers a handler for changes of a setting by CONFIG SET. It runs once, after all settings of the command have
+    /// their new values, and only if the value differs. It returns null or an error text, with which the whole command
+    /// fails: the old values are restored and the handlers run again for them.
     /// </summary>
     internal void OnChange(string name, Func<string?> apply) => _handlers.Add(Row(name), apply);
 
     /// <summary>
-    /// The settings that match any of the patterns, each name once. A pattern without wildcards is a name, and is
-    /// answered as it was given; wildcards match names and aliases in the table's order, without hidden settings.
+    /// Returns the settings that match any of the patterns, each name once. A pattern without wildcards is a name and is
+    /// returned as it was written; wildcards match names and aliases in the table's order, without hidden settings.
     /// </summary>
     internal List<KeyValuePair<string, string>> Get(IEnumerable<string> patterns)
     {
@@ -76,7 +71,7 @@ internal sealed class Configuration(Settings settings)
         }
     }
 
-    /// <summary>The canonical text of one setting, by name or alias.</summary>
+    /// <summary>Returns the canonical text of one setting, by name or alias.</summary>
     internal string Get(string name)
     {
         lock (_changing)
@@ -86,10 +81,10 @@ internal sealed class Configuration(Settings settings)
     }
 
     /// <summary>
-    /// Changes all the settings or, on an error, none. Returns null or the error text as Redis words it, without the
-    /// leading "ERR ". The names' case and the number of pairs are free; no name may come twice.
+    /// Changes all settings or, on an error, none. Returns null or Redis's error text without the leading "ERR ". Names
+    /// may be in any case, and none may come twice.
     /// </summary>
-    /// <param name="pairs">Names and values as they came, in setting text.</param>
+    /// <param name="pairs">Names and values as received, in setting text.</param>
     /// <param name="callerIsLocal">The client is on this machine, for enable-protected-configs local.</param>
     internal string? Set(IReadOnlyList<KeyValuePair<string, string>> pairs, bool callerIsLocal = false)
     {
@@ -120,22 +115,44 @@ internal sealed class Configuration(Settings settings)
         {
             return FilePath is null
                 ? "The server is running without a config file"
-                : ConfigRewriter.Rewrite(FilePath, Settings, DescribeUsers?.Invoke());
+                : ConfigRewriter.Rewrite(FilePath, Settings);
         }
     }
 
     /// <summary>
-    /// Sets one value while the server is being configured: immutable settings too, and no handler runs. Returns null
-    /// or the error text. <paramref name="accumulated"/> holds the settings that earlier lines gave.
+    /// Sets one value before the server starts: immutable settings too, and no handler runs. Returns null or the error
+    /// text.
     /// </summary>
-    internal string? Load(Setting row, IReadOnlyList<string> words, HashSet<Setting> accumulated)
+    /// <param name="accumulated">The settings that earlier lines have set.</param>
+    /// <param name="line">The line and where it is, for messages.</param>
+    internal string? Load(Setting row, IReadOnlyList<string> words, HashSet<Setting> accumulated, string line)
     {
         lock (_changing)
         {
             bool startsAnew = row.Has(SettingFlags.Accumulates) && accumulated.Add(row);
             string? error = Parse(row, [.. words], startsAnew ? "" : row.Read(Settings), out string canonical);
-            if (error is null) row.Write(Settings, canonical);
-            return error;
+            if (error is not null) return error;
+            row.Write(Settings, canonical);
+            _lines[row] = line;
+            return null;
+        }
+    }
+
+    /// <summary>
+    /// Checks the settings that the server starts with: values that RedKite refuses end the start, and each setting that
+    /// has no effect here, but another value than its default, is one warning.
+    /// </summary>
+    /// <exception cref="ConfigException">A value is refused; the message is one line that says which and why.</exception>
+    internal void CheckAtStart()
+    {
+        lock (_changing)
+        {
+            foreach (Setting row in SettingTable.Rows)
+            {
+                if (row.Refusal is { } refusal && refusal.Applies(Settings)) throw new ConfigException($"{LineOf(row)}: {refusal.Reason}");
+            }
+
+            foreach (Setting row in SettingTable.Rows) WarnIfWithoutEffect(row, LineOf(row));
         }
     }
 
@@ -151,6 +168,13 @@ internal sealed class Configuration(Settings settings)
 
         string[] oldTexts = Array.ConvertAll(rows, row => row.Read(Settings));
         WriteAll(rows, newTexts);
+        for (int i = 0; i < rows.Length; i++)
+        {
+            if (rows[i].Refusal is not { } refusal || !refusal.Applies(Settings)) continue;
+            WriteAll(rows, oldTexts);
+            return Failed(NameOf(pairs[i]), refusal.Reason);
+        }
+
         List<Func<string?>> applied = [];
         for (int i = 0; i < rows.Length; i++)
         {
@@ -164,10 +188,28 @@ internal sealed class Configuration(Settings settings)
             return Failed(NameOf(pairs[i]), error);
         }
 
+        for (int i = 0; i < rows.Length; i++)
+        {
+            _lines.Remove(rows[i]);
+            if (rows[i].Read(Settings) != oldTexts[i]) WarnIfWithoutEffect(rows[i], "CONFIG SET " + LineOf(rows[i]));
+        }
+
         return null;
     }
 
-    // As the table has it: a value is refused under the setting's own name (or alias), a name as it came.
+    private void WarnIfWithoutEffect(Setting row, string line)
+    {
+        if (row.NoEffect is { } reason && row.Read(Settings) != row.DefaultText) Warn?.Invoke($"{line}: no effect: {reason}");
+    }
+
+    // The line that set the value, or one that would. It contains no secret.
+    private string LineOf(Setting row)
+    {
+        if (_lines.TryGetValue(row, out string? line)) return line;
+        return row.Has(SettingFlags.Sensitive) ? row.Name : $"{row.Name} {ConfigLine.Show(row.Read(Settings))}";
+    }
+
+    // Redis reports a bad value under the name or alias in lower case, and a bad name as received.
     private static string NameOf(KeyValuePair<string, string> pair) => pair.Key.ToLowerInvariant();
 
     private void WriteAll(Setting[] rows, string[] texts)
@@ -182,7 +224,7 @@ internal sealed class Configuration(Settings settings)
     {
         if (row.Has(SettingFlags.MultipleArguments))
         {
-            // One word with spaces is a list, in quotes or from CONFIG SET; two spaces in a row make an empty word.
+            // A single word with spaces, from quotes or from CONFIG SET, is a list. Two spaces in a row make an empty word.
             if (words.Length == 1) words = words[0].Length == 0 ? [] : words[0].Split(' ');
         }
         else if (words.Length != 1)

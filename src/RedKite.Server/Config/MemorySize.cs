@@ -3,12 +3,12 @@ using System.Globalization;
 namespace RedKite.Server.Config;
 
 /// <summary>
-/// Sizes as redis.conf writes them: <c>100</c>, <c>100b</c>, <c>1k</c> = 1000, <c>1kb</c> = 1024, and so on with m, mb,
-/// g, gb, without case. No digits at all mean 0 and too many mean the largest size, as in Redis.
+/// Sizes in redis.conf's notation: <c>100</c>, <c>100b</c>, <c>1k</c> = 1000, <c>1kb</c> = 1024, and so on with m, mb, g and
+/// gb, in any case. As in Redis, no digits at all are 0, and too many are the largest size.
 /// </summary>
 internal static class MemorySize
 {
-    /// <summary>False: a sign, a fraction or an unknown unit. The product of a size and its unit wraps, as in Redis.</summary>
+    /// <summary>Returns false for a sign, a fraction or an unknown unit. As in Redis, the product of number and unit wraps.</summary>
     internal static bool TryParse(string text, out ulong bytes)
     {
         text = SettingText.UpToZero(text);
@@ -42,7 +42,7 @@ internal static class MemorySize
         return true;
     }
 
-    /// <summary>The size in the largest of gb, mb and kb that divides it, as a rewritten file shows it.</summary>
+    /// <summary>Formats a size in the largest of gb, mb and kb that divides it, as rewritten files have it.</summary>
     internal static string Format(ulong bytes)
     {
         (ulong unit, string suffix) = bytes switch

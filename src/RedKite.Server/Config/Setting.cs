@@ -2,7 +2,7 @@ using System.Globalization;
 
 namespace RedKite.Server.Config;
 
-// A row of the table of settings: its shape, and one factory for each kind of value.
+// A row of the table of settings: its shape, its effect, and one factory for each kind of value.
 
 [Flags]
 internal enum SettingFlags
@@ -28,6 +28,12 @@ internal enum SettingFlags
     Accumulates = 32,
 }
 
+/// <summary>Values that RedKite refuses, because a server that ignored them would be dangerous.</summary>
+/// <param name="Values">Which values, for the documentation.</param>
+/// <param name="Applies">Whether the settings have such a value.</param>
+/// <param name="Reason">A clause that says what is missing and what ignoring the value would do.</param>
+internal sealed record SettingRefusal(string Values, Func<Settings, bool> Applies, string Reason);
+
 /// <summary>How a value is written to a rewritten file; how it is parsed is the row's parser.</summary>
 internal enum SettingKind
 {
@@ -38,7 +44,7 @@ internal enum SettingKind
 }
 
 /// <summary>
-/// Reads a value. Returns null and the canonical text (what CONFIG GET answers), or the error text of Redis.
+/// Parses a value. Returns null and the canonical text (the reply to CONFIG GET), or Redis's error text.
 /// </summary>
 /// <param name="words">The words of the value; exactly one unless the row takes several.</param>
 /// <param name="current">The canonical text that the value replaces or adds to.</param>
@@ -46,10 +52,14 @@ internal enum SettingKind
 internal delegate string? SettingParser(ReadOnlySpan<string> words, string current, out string canonical);
 
 /// <summary>
-/// One row of the table of settings: the only declaration of a setting. The canonical text is the exchange format of
-/// its value: the parser makes it, <see cref="Write"/> puts it into <see cref="Settings"/> (a typed property, or the
-/// remembered texts if no code reads the value), <see cref="Read"/> gives it back.
+/// One row of the table of settings: the only declaration of a setting. Its value is exchanged as canonical text: the
+/// parser produces it, <see cref="Write"/> stores it in <see cref="Settings"/> (in a typed property, or as text if no code
+/// reads the value), and <see cref="Read"/> returns it.
 /// </summary>
+/// <remarks>
+/// A setting works, or it has no effect here for a stated reason, or some of its values are refused for a stated reason.
+/// Nothing is ignored silently: see <see cref="Configuration.CheckAtStart"/>.
+/// </remarks>
 internal sealed class Setting
 {
     private Setting(string name, string? alias, SettingFlags flags, SettingKind kind, string defaultText, SettingParser parse)
@@ -62,6 +72,14 @@ internal sealed class Setting
         Parse = parse;
         Read = settings => settings.Remembered[name];
         Write = (settings, text) => settings.Remembered[name] = text;
+    }
+
+    private Setting(Setting other)
+    {
+        (Name, Alias, Flags, Kind, DefaultText, Parse) = (other.Name, other.Alias, other.Flags, other.Kind, other.DefaultText, other.Parse);
+        (Read, Write, IsTyped) = (other.Read, other.Write, other.IsTyped);
+        (Expected, ToLines, AlwaysRewritten) = (other.Expected, other.ToLines, other.AlwaysRewritten);
+        (NoEffect, Refusal, Remark) = (other.NoEffect, other.Refusal, other.Remark);
     }
 
     internal string Name { get; }
@@ -80,14 +98,42 @@ internal sealed class Setting
 
     internal Action<Settings, string> Write { get; private init; }
 
-    /// <summary>What is allowed, for the message about a bad line; null: the parser's error text says it.</summary>
+    /// <summary>What is allowed, for messages about a bad line and the documentation; null: the parser's error text says it.</summary>
     internal string? Expected { get; private init; }
 
-    /// <summary>The values of the lines that a rewritten file has for this setting (kind Lines).</summary>
+    /// <summary>Returns the values of this setting's lines in a rewritten file (kind Lines).</summary>
     internal Func<string, IEnumerable<string>>? ToLines { get; private init; }
 
     /// <summary>A rewritten file always states the value, even the default.</summary>
     internal bool AlwaysRewritten { get; private init; }
+
+    /// <summary>Whether code reads the value, through a property of <see cref="Settings"/>.</summary>
+    internal bool IsTyped { get; private init; }
+
+    /// <summary>Why the setting has no effect in RedKite, a clause; null: it has one.</summary>
+    internal string? NoEffect { get; private init; }
+
+    /// <summary>The values that are refused; null: none.</summary>
+    internal SettingRefusal? Refusal { get; private init; }
+
+    /// <summary>What the documentation adds about a setting that works; null: nothing.</summary>
+    internal string? Remark { get; private init; }
+
+    /// <summary>The same row for a setting without an effect: using it is a warning.</summary>
+    /// <param name="reason">Why, as a clause: "there is no replication yet".</param>
+    internal Setting WithoutEffect(string reason) => new(this) { NoEffect = reason };
+
+    /// <summary>The same row for a setting that may only have its default value.</summary>
+    /// <param name="reason">What is missing and what ignoring the setting would do, as a clause.</param>
+    internal Setting RefusedUnlessDefault(string reason) => Refused(
+        $"any but {(DefaultText.Length == 0 ? "the empty one" : $"`{DefaultText}`")}", settings => Read(settings) != DefaultText, reason);
+
+    /// <summary>The same row with values that are refused, which may depend on other settings.</summary>
+    internal Setting Refused(string values, Func<Settings, bool> applies, string reason) =>
+        new(this) { Refusal = new SettingRefusal(values, applies, reason) };
+
+    /// <summary>The same row with a note for the documentation.</summary>
+    internal Setting WithRemark(string remark) => new(this) { Remark = remark };
 
     internal bool Has(SettingFlags flag) => (Flags & flag) != 0;
 
@@ -137,15 +183,16 @@ internal sealed class Setting
             .With(s => Convert.ToString(get(s), 8), (s, text) => set(s, Convert.ToInt32(text, 8)));
     }
 
+    /// <summary>A size in bytes. Accepted sizes below <paramref name="raisedTo"/> become that size.</summary>
     internal static Setting Memory(
         string name, ulong minimum, ulong maximum, ulong defaultValue,
         Func<Settings, ulong>? get = null, Action<Settings, ulong>? set = null,
-        string? alias = null, SettingFlags flags = SettingFlags.None)
+        string? alias = null, SettingFlags flags = SettingFlags.None, ulong raisedTo = 0)
     {
         string? Parse(ReadOnlySpan<string> words, string current, out string canonical)
         {
             bool parsed = MemorySize.TryParse(words[0], out ulong bytes);
-            canonical = bytes.ToString(CultureInfo.InvariantCulture);
+            canonical = Math.Max(bytes, raisedTo).ToString(CultureInfo.InvariantCulture);
             if (!parsed) return "argument must be a memory value";
             return bytes < minimum || bytes > maximum ? OutOfRange($"{minimum}", $"{maximum}") : null;
         }
@@ -162,20 +209,16 @@ internal sealed class Setting
                 (s, text) => set(s, ulong.Parse(text, CultureInfo.InvariantCulture)));
     }
 
-    /// <summary>A size, or a share of maxmemory in percent (kept as a negative number, 5% is -5).</summary>
-    internal static Setting MemoryOrPercent(string name, Func<Settings, long> get, Action<Settings, long> set) =>
-        new Setting(name, null, SettingFlags.None, SettingKind.Memory, "0", SettingParsers.MemoryOrPercent)
+    /// <summary>A size, or a share of maxmemory in percent.</summary>
+    internal static Setting MemoryOrPercent(string name) =>
+        new(name, null, SettingFlags.None, SettingKind.Memory, "0", SettingParsers.MemoryOrPercent)
         {
             Expected = "a size in bytes, with b, k, kb, m, mb, g or gb, or a percentage from 0% to 100%",
-        }.With(
-            s => get(s) < 0 ? Digits(-get(s)) + "%" : Digits(get(s)),
-            (s, text) => set(s, text.EndsWith('%')
-                ? -long.Parse(text.AsSpan(0, text.Length - 1), CultureInfo.InvariantCulture)
-                : long.Parse(text, CultureInfo.InvariantCulture)));
+        };
 
     /// <summary>
-    /// One of several words; the typed value is the word's index. <paramref name="sameAs"/>: a word that means the same
-    /// as another and is answered as that.
+    /// One of several words; the typed value is the word's index. <paramref name="sameAs"/>: a synonym, and the word that
+    /// CONFIG GET replies for it.
     /// </summary>
     internal static Setting Choice(
         string name, string[] choices, string defaultText,
@@ -207,7 +250,7 @@ internal sealed class Setting
         return get is null || set is null ? row : row.With(get, set);
     }
 
-    /// <summary>A path: the typed value is the operating system's string, the text its bytes.</summary>
+    /// <summary>A path: the typed value is the operating system's string, the text has its bytes.</summary>
     internal static Setting FilePath(
         string name, string defaultText, Func<Settings, string> get, Action<Settings, string> set,
         SettingFlags flags = SettingFlags.None, SettingParser? parse = null, bool alwaysRewritten = false) =>
@@ -242,14 +285,7 @@ internal sealed class Setting
         Array.FindIndex(choices, choice => choice.Equals(SettingText.UpToZero(word), StringComparison.OrdinalIgnoreCase));
 
     private Setting With(Func<Settings, string> read, Action<Settings, string> write) =>
-        new(Name, Alias, Flags, Kind, DefaultText, Parse)
-        {
-            Read = read,
-            Write = write,
-            Expected = Expected,
-            ToLines = ToLines,
-            AlwaysRewritten = AlwaysRewritten,
-        };
+        new(this) { Read = read, Write = write, IsTyped = true };
 
     private static string? ParseFlag(ReadOnlySpan<string> words, string current, out string canonical)
     {

@@ -1,9 +1,10 @@
+using System.Buffers;
 using System.Globalization;
 using System.Text.RegularExpressions;
 
 namespace RedKite.Server.Config;
 
-/// <summary>The parsers of settings with a grammar of their own, and of text with a rule. Error texts are Redis's.</summary>
+/// <summary>Parsers for settings with a grammar of their own, and for texts with a rule. The error texts are Redis's.</summary>
 internal static partial class SettingParsers
 {
     private const int BindAddressesMax = 16;
@@ -11,6 +12,8 @@ internal static partial class SettingParsers
     private const string KeyspaceEventClasses = "g$lshzxetd";
     private const string KeyspaceEventCharacters = "Ag$lshzxeKEtmdn";
 
+    private static readonly SearchValues<char> NodeNameForbidden = SearchValues.Create("!#$%&()*+:;<>?@[]^{|}~\0");
+    private static readonly string[] ByteLocales = ["", "C", "POSIX", "C.UTF-8", "C.utf8"];
     private static readonly string[] ShutdownOptions = ["default", "save", "nosave", "now", "force"];
     private static readonly string[] ClientClasses = ["normal", "slave", "pubsub"];
 
@@ -20,14 +23,14 @@ internal static partial class SettingParsers
         return null;
     }
 
-    /// <summary>A password: any bytes at all.</summary>
+    /// <summary>A password: any bytes.</summary>
     internal static string? AnyBytes(ReadOnlySpan<string> words, string current, out string canonical)
     {
         canonical = words[0];
         return null;
     }
 
-    /// <summary>Pairs of seconds and changes; <paramref name="current"/> is what earlier lines of the file gave.</summary>
+    /// <summary>Pairs of seconds and changes, appended to <paramref name="current"/>, the pairs of earlier lines.</summary>
     internal static string? SavePoints(ReadOnlySpan<string> words, string current, out string canonical)
     {
         canonical = "";
@@ -53,7 +56,7 @@ internal static partial class SettingParsers
         return words.Length == 0 ? ["\"\""] : Enumerable.Range(0, words.Length / 2).Select(i => $"{words[2 * i]} {words[(2 * i) + 1]}");
     }
 
-    /// <summary>Groups of class, hard bytes, soft bytes, soft seconds; classes that are not named stay as they are.</summary>
+    /// <summary>Groups of class, hard bytes, soft bytes and soft seconds. Other classes keep their limits.</summary>
     internal static string? OutputBufferLimits(ReadOnlySpan<string> words, string current, out string canonical)
     {
         canonical = current;
@@ -107,7 +110,7 @@ internal static partial class SettingParsers
         return null;
     }
 
-    /// <summary>Event classes in Redis's order; all classes together are 'A', and then 'n' is not shown.</summary>
+    /// <summary>Event classes in Redis's order. All classes together become 'A', which hides 'n'.</summary>
     internal static string? KeyspaceEvents(ReadOnlySpan<string> words, string current, out string canonical)
     {
         string given = SettingText.UpToZero(words[0]);
@@ -158,7 +161,7 @@ internal static partial class SettingParsers
 
     internal static IEnumerable<string> BindLines(string canonical) => [canonical.Length == 0 ? "\"\"" : canonical];
 
-    /// <summary>"HOST PORT", or nothing after "no one".</summary>
+    /// <summary>"HOST PORT"; empty for "no one".</summary>
     internal static string? ReplicaOf(ReadOnlySpan<string> words, string current, out string canonical)
     {
         canonical = "";
@@ -202,7 +205,7 @@ internal static partial class SettingParsers
         }
         else
         {
-            // A size above the signed range wraps into the percentages, as in Redis.
+            // As in Redis, a size beyond the signed range wraps and becomes a percentage.
             if (!MemorySize.TryParse(given, out ulong bytes)) return "argument must be a memory or percent value";
             number = unchecked((long)bytes);
         }
@@ -212,7 +215,7 @@ internal static partial class SettingParsers
         return null;
     }
 
-    /// <summary>The directory, absolute. The process's own directory never changes: it may hold several servers.</summary>
+    /// <summary>Makes the directory absolute. The process's own directory stays, because it may run several servers.</summary>
     internal static string? ExistingDirectory(ReadOnlySpan<string> words, string current, out string canonical)
     {
         string path = SettingText.ToNative(words[0]);
@@ -254,7 +257,23 @@ internal static partial class SettingParsers
             : "Hostnames may only contain alphanumeric characters, hyphens or dots";
     }
 
-    /// <summary>Known variables only, "{{" for a brace, and something left to show in a server that has no title yet.</summary>
+    /// <summary>A name for people to read: none of the characters that would make a line of CLUSTER NODES ambiguous.</summary>
+    internal static string? NodeName(ReadOnlySpan<string> words, string current, out string canonical)
+    {
+        canonical = words[0];
+        return canonical.AsSpan().ContainsAny(NodeNameForbidden)
+            ? "Announced human node name contained invalid character"
+            : null;
+    }
+
+    /// <summary>A locale in which text compares by its bytes, the only order that SORT ALPHA knows.</summary>
+    internal static string? Locale(ReadOnlySpan<string> words, string current, out string canonical)
+    {
+        canonical = SettingText.UpToZero(words[0]);
+        return Array.IndexOf(ByteLocales, canonical) < 0 ? "Invalid locale name" : null;
+    }
+
+    /// <summary>Known variables only, "{{" for a brace, and some text besides {title} and {server-mode}.</summary>
     internal static string? ProcessTitle(ReadOnlySpan<string> words, string current, out string canonical)
     {
         canonical = SettingText.UpToZero(words[0]);
@@ -264,7 +283,7 @@ internal static partial class SettingParsers
         return known && shown.Trim(' ').Length > 0 ? null : "template format is invalid or contains unknown variables";
     }
 
-    /// <summary>Refused with the words of a server whose allocator cannot do it: RedKite's arenas do not move blocks.</summary>
+    /// <summary>"yes" is refused with the text of a Redis whose allocator cannot move blocks, as RedKite's arenas cannot.</summary>
     internal static string? ActiveDefragmentation(ReadOnlySpan<string> words, string current, out string canonical)
     {
         canonical = "no";
@@ -279,7 +298,7 @@ internal static partial class SettingParsers
 
     private static bool HasSeparator(string name) => name.Contains('/') || name.Contains('\\');
 
-    // As C's strtoll to the end of the text: leading spaces, a plus, leading zeros and no digits at all are allowed here.
+    // Like C's strtoll: leading spaces, a plus sign, leading zeros and an empty text are allowed.
     private static bool TryParseLenient(string text, out long value)
     {
         value = 0;

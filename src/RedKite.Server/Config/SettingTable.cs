@@ -7,24 +7,44 @@ using static RedKite.Server.Config.SettingFlags;
 namespace RedKite.Server.Config;
 
 /// <summary>
-/// Every setting, one row each: name, range or words, default, the property (if code reads it typed), alias, flags.
-/// To add a setting add its row, and its property in <see cref="Settings"/> if code reads it. Rows without accessors
-/// are remembered: validated and answered as in Redis 7.4, without an effect here.
+/// Every directive of Redis 8.0 and RedKite's own, one row each: name, range or words, default, alias, flags, and what it
+/// does here. A row with accessors works: code reads its property of <see cref="Settings"/>. Any other row says why it has
+/// no effect or which values are refused. docs/settings.md is generated from this table.
 /// </summary>
 internal static class SettingTable
 {
     private const ulong LongMax = long.MaxValue;
     private const ulong Megabyte = 1UL << 20;
+
+    // Reasons that several rows share.
+    private const string NoSnapshots = "there are no snapshots yet";
+    private const string NoAppendLog = "there is no append-only file yet";
+    private const string NoChildren = "there are no child processes";
+    private const string NoReplication = "there is no replication yet";
+    private const string NoCluster = "there is no cluster mode yet";
+    private const string NoTls = "there is no TLS yet";
+    private const string NoScripts = "there are no scripts yet";
+    private const string NoAccessLists = "there are no users but `default` yet";
+    private const string NoModules = "there are no modules";
+    private const string NoEviction = "nothing is evicted yet";
+    private const string NoDefragmentation = "RedKite's arenas do not move blocks";
+    private const string AlwaysFreedLater = "the memory of large values is always freed in slices, behind the command";
+    private const string NoPinning = "threads are not bound to CPUs; use taskset or the service manager";
+    private const string NoSyslog = "the log is written to logfile or to standard output only";
+    private const string ShutsDownAtOnce = "a shutdown saves nothing and waits for nothing";
+    private const string NoSaveAtShutdown = "there are no snapshots yet, so a shutdown would lose all keys";
+    private const string EvictionRefused = "nothing is evicted yet, so the limit would not hold and the process could run out of memory";
+
     private static readonly string[] Access = ["no", "yes", "local"];
 
-    /// <summary>The rows in the order in which CONFIG GET answers them.</summary>
+    /// <summary>The rows in the order in which CONFIG GET replies them.</summary>
     internal static IReadOnlyList<Setting> Rows { get; } =
     [
         // RedKite's own
-        Integer("loops", 0, 1024, 0, s => s.Loops, (s, v) => s.Loops = (int)v, flags: Immutable),
-        Choice("stripes", ["1", "2", "4", "8", "16", "32", "64"], "64", s => BitOperations.Log2((uint)s.Stripes), (s, v) => s.Stripes = 1 << v, Immutable),
-        Choice("transport", ["auto", "epoll", "sockets"], "auto", s => (int)s.Transport, (s, v) => s.Transport = (TransportChoice)v, Immutable),
-        Flag("quiet-huge-pages", false, s => s.QuietHugePages, (s, v) => s.QuietHugePages = v),
+        Integer("loops", 0, 1024, 0, s => s.Loops, (s, v) => s.Loops = (int)v, flags: Immutable).WithRemark("RedKite's own: the number of event loops; 0 is one per core"),
+        Choice("stripes", ["1", "2", "4", "8", "16", "32", "64"], "64", s => BitOperations.Log2((uint)s.Stripes), (s, v) => s.Stripes = 1 << v, Immutable).WithRemark("RedKite's own: the number of the keyspace's locks"),
+        Choice("transport", ["auto", "epoll", "sockets"], "auto", s => (int)s.Transport, (s, v) => s.Transport = (TransportChoice)v, Immutable).WithRemark("RedKite's own: how loops wait for connections; `sockets` are .NET's"),
+        Flag("quiet-huge-pages", false, s => s.QuietHugePages, (s, v) => s.QuietHugePages = v).WithRemark("RedKite's own: whether ordinary pages are replaced by huge ones while the server is quiet"),
 
         // Listening
         Special("bind", "* -::*", SettingParsers.BindAddresses, s => string.Join(' ', s.Bind), (s, v) => s.Bind = SettingParsers.SplitWords(v), flags: MultipleArguments, toLines: SettingParsers.BindLines),
@@ -34,10 +54,10 @@ internal static class SettingTable
         Flag("protected-mode", true, s => s.ProtectedMode, (s, v) => s.ProtectedMode = v),
         Integer("tcp-backlog", 0, int.MaxValue, 511, s => s.TcpBacklog, (s, v) => s.TcpBacklog = (int)v, flags: Immutable),
         Integer("tcp-keepalive", 0, int.MaxValue, 300, s => s.TcpKeepAliveSeconds, (s, v) => s.TcpKeepAliveSeconds = (int)v),
-        Integer("socket-mark-id", 0, uint.MaxValue, 0, flags: Immutable),
-        Text("bind-source-addr", ""),
-        Integer("max-new-connections-per-cycle", 1, 1000, 10),
-        Integer("max-new-tls-connections-per-cycle", 1, 1000, 1),
+        Integer("socket-mark-id", 0, uint.MaxValue, 0, flags: Immutable).WithoutEffect("sockets are not marked"),
+        Text("bind-source-addr", "").WithoutEffect("the server opens no connections, because " + NoReplication),
+        Integer("max-new-connections-per-cycle", 1, 1000, 10).WithoutEffect("a loop accepts a bounded number of connections per turn"),
+        Integer("max-new-tls-connections-per-cycle", 1, 1000, 1).WithoutEffect(NoTls),
 
         // Clients
         Text("requirepass", "", s => s.RequirePass, (s, v) => s.RequirePass = v, flags: Sensitive, parse: SettingParsers.AnyBytes),
@@ -45,72 +65,75 @@ internal static class SettingTable
         Integer("timeout", 0, int.MaxValue, 0, s => s.TimeoutSeconds, (s, v) => s.TimeoutSeconds = (int)v),
         Memory("proto-max-bulk-len", Megabyte, LongMax, 512 * Megabyte, s => (ulong)s.ProtoMaxBulkLength, (s, v) => s.ProtoMaxBulkLength = (long)v),
         Memory("client-query-buffer-limit", Megabyte, LongMax, 1024 * Megabyte, s => (ulong)s.ClientQueryBufferLimit, (s, v) => s.ClientQueryBufferLimit = (long)v),
-        Special("client-output-buffer-limit", "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60", SettingParsers.OutputBufferLimits, ReadLimits, WriteLimits, flags: MultipleArguments, toLines: SettingParsers.OutputBufferLimitLines),
-        MemoryOrPercent("maxmemory-clients", s => s.MaxMemoryClients, (s, v) => s.MaxMemoryClients = v),
-        Integer("tracking-table-max-keys", 0, long.MaxValue, 1000000, s => s.TrackingTableMaxKeys, (s, v) => s.TrackingTableMaxKeys = v),
+        Special("client-output-buffer-limit", "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60", SettingParsers.OutputBufferLimits, ReadLimits, WriteLimits, flags: MultipleArguments, toLines: SettingParsers.OutputBufferLimitLines).WithRemark("all clients are of class `normal` as yet"),
+        MemoryOrPercent("maxmemory-clients").WithoutEffect("clients are not evicted yet; client-query-buffer-limit and client-output-buffer-limit bound each of them"),
+        Integer("tracking-table-max-keys", 0, long.MaxValue, 1000000).WithoutEffect("there is no client-side caching yet"),
 
         // The process
-        FilePath("dir", ".", s => s.DirectoryPath, (s, v) => s.DirectoryPath = Path.GetFullPath(v), Protected, SettingParsers.ExistingDirectory, alwaysRewritten: true),
-        Choice("loglevel", ["debug", "verbose", "notice", "warning"], "notice", s => (int)s.LogLevel, (s, v) => s.LogLevel = (LogLevel)v),
+        FilePath("dir", ".", s => s.DirectoryPath, (s, v) => s.DirectoryPath = Path.GetFullPath(v), Protected, SettingParsers.ExistingDirectory, alwaysRewritten: true).WithRemark("where relative paths of other settings start; the process's own directory stays"),
+        Choice("loglevel", ["debug", "verbose", "notice", "warning", "nothing"], "notice", s => (int)s.LogLevel, (s, v) => s.LogLevel = (LogLevel)v),
         FilePath("logfile", "", s => s.LogFilePath, (s, v) => s.LogFilePath = v, Immutable),
         FilePath("pidfile", "", s => s.PidFilePath, (s, v) => s.PidFilePath = v, Immutable),
-        Flag("hide-user-data-from-log", false, s => s.HideUserDataFromLog, (s, v) => s.HideUserDataFromLog = v),
-        Flag("syslog-enabled", false, flags: Immutable),
-        Text("syslog-ident", "redis", flags: Immutable),
-        Choice("syslog-facility", ["user", "local0", "local1", "local2", "local3", "local4", "local5", "local6", "local7"], "local0", flags: Immutable),
-        Flag("daemonize", false, flags: Immutable),
-        Choice("supervised", ["upstart", "systemd", "auto", "no"], "no", flags: Immutable),
-        Flag("always-show-logo", false, flags: Immutable),
-        Flag("set-proc-title", true, s => s.SetProcessTitle, (s, v) => s.SetProcessTitle = v, flags: Immutable),
-        Text("proc-title-template", "{title} {listen-addr} {server-mode}", s => s.ProcessTitleTemplate, (s, v) => s.ProcessTitleTemplate = v, parse: SettingParsers.ProcessTitle),
-        Text("locale-collate", ""),
-        Special("shutdown-on-sigint", "default", SettingParsers.ShutdownOnSignal, s => s.ShutdownOnSigint, (s, v) => s.ShutdownOnSigint = v, flags: MultipleArguments),
-        Special("shutdown-on-sigterm", "default", SettingParsers.ShutdownOnSignal, s => s.ShutdownOnSigterm, (s, v) => s.ShutdownOnSigterm = v, flags: MultipleArguments),
-        Integer("shutdown-timeout", 0, int.MaxValue, 10, s => s.ShutdownTimeoutSeconds, (s, v) => s.ShutdownTimeoutSeconds = (int)v),
-        Flag("crash-log-enabled", true),
-        Flag("crash-memcheck-enabled", true),
-        Flag("use-exit-on-panic", false, flags: Hidden),
-        Integer("watchdog-period", 0, int.MaxValue, 0, flags: Hidden),
-        Text("ignore-warnings", ""),
-        Choice("oom-score-adj", ["no", "yes", "relative", "absolute"], "no", sameAs: ("relative", "yes")),
-        Special("oom-score-adj-values", "0 200 800", SettingParsers.OutOfMemoryScores, flags: MultipleArguments),
-        Flag("disable-thp", true, flags: Immutable),
-        Text("server-cpulist", "", alias: "server_cpulist", flags: Immutable),
-        Text("bio-cpulist", "", alias: "bio_cpulist", flags: Immutable),
-        Text("aof-rewrite-cpulist", "", alias: "aof_rewrite_cpulist", flags: Immutable),
-        Text("bgsave-cpulist", "", alias: "bgsave_cpulist", flags: Immutable),
-        Integer("io-threads", 1, 128, 1, flags: Immutable),
-        Flag("io-threads-do-reads", false, flags: Immutable),
+        Flag("hide-user-data-from-log", false).WithoutEffect("log lines and crash reports never contain keys, values or arguments"),
+        Flag("syslog-enabled", false, flags: Immutable).WithoutEffect(NoSyslog),
+        Text("syslog-ident", "redis", flags: Immutable).WithoutEffect(NoSyslog),
+        Choice("syslog-facility", ["user", "local0", "local1", "local2", "local3", "local4", "local5", "local6", "local7"], "local0", flags: Immutable).WithoutEffect(NoSyslog),
+        Flag("daemonize", false, flags: Immutable).WithoutEffect("the process stays in the foreground; run it under a service manager"),
+        Choice("supervised", ["upstart", "systemd", "auto", "no"], "no", flags: Immutable).WithoutEffect("the supervisor is not notified; for systemd use Type=exec"),
+        Flag("always-show-logo", false, flags: Immutable).WithoutEffect("there is no logo"),
+        Flag("set-proc-title", true, flags: Immutable).WithoutEffect("the process keeps its title"),
+        Text("proc-title-template", "{title} {listen-addr} {server-mode}", parse: SettingParsers.ProcessTitle).WithoutEffect("the process keeps its title"),
+        Text("locale-collate", "", parse: SettingParsers.Locale).WithRemark("SORT ALPHA compares bytes; only locales that do the same are accepted"),
+        Special("shutdown-on-sigint", "default", SettingParsers.ShutdownOnSignal, flags: MultipleArguments).WithoutEffect(ShutsDownAtOnce).Refused("with `save`", s => SavesAtShutdown(s, "shutdown-on-sigint"), NoSaveAtShutdown),
+        Special("shutdown-on-sigterm", "default", SettingParsers.ShutdownOnSignal, flags: MultipleArguments).WithoutEffect(ShutsDownAtOnce).Refused("with `save`", s => SavesAtShutdown(s, "shutdown-on-sigterm"), NoSaveAtShutdown),
+        Integer("shutdown-timeout", 0, int.MaxValue, 10).WithoutEffect("a shutdown waits for replicas only, and " + NoReplication),
+        Flag("crash-log-enabled", true).WithoutEffect("a crash always leaves a report"),
+        Flag("crash-memcheck-enabled", true).WithoutEffect("a crash does not test the memory"),
+        Flag("use-exit-on-panic", false, flags: Hidden).WithoutEffect("a bug ends the process with a crash report"),
+        Integer("watchdog-period", 0, int.MaxValue, 0, flags: Hidden).WithoutEffect("there is no watchdog"),
+        Text("ignore-warnings", "").WithoutEffect("RedKite has none of the start-up checks that it silences"),
+        Choice("oom-score-adj", ["no", "yes", "relative", "absolute"], "no", sameAs: ("relative", "yes")).WithoutEffect("the process does not change its own score; set it in the service manager"),
+        Special("oom-score-adj-values", "0 200 800", SettingParsers.OutOfMemoryScores, flags: MultipleArguments).WithoutEffect("the process does not change its own score; set it in the service manager"),
+        Flag("disable-thp", true, flags: Immutable).WithoutEffect("huge pages do not slow snapshots here, because nothing forks"),
+        Text("server-cpulist", "", alias: "server_cpulist", flags: Immutable).WithoutEffect(NoPinning),
+        Text("bio-cpulist", "", alias: "bio_cpulist", flags: Immutable).WithoutEffect(NoPinning),
+        Text("aof-rewrite-cpulist", "", alias: "aof_rewrite_cpulist", flags: Immutable).WithoutEffect(NoChildren),
+        Text("bgsave-cpulist", "", alias: "bgsave_cpulist", flags: Immutable).WithoutEffect(NoChildren),
+        Integer("io-threads", 1, 128, 1, flags: Immutable).WithoutEffect("every event loop reads, executes and writes; loops sets their number"),
         Choice("enable-debug-command", Access, "no", s => (int)s.EnableDebugCommand, (s, v) => s.EnableDebugCommand = (ProtectedAccess)v, Immutable),
         Choice("enable-protected-configs", Access, "no", s => (int)s.EnableProtectedConfigs, (s, v) => s.EnableProtectedConfigs = (ProtectedAccess)v, Immutable),
-        Choice("enable-module-command", Access, "no", s => (int)s.EnableModuleCommand, (s, v) => s.EnableModuleCommand = (ProtectedAccess)v, Immutable),
+        Choice("enable-module-command", Access, "no", flags: Immutable).WithoutEffect(NoModules),
 
         // The keyspace
         Integer("databases", 1, int.MaxValue, 16, s => s.Databases, (s, v) => s.Databases = (int)v, flags: Immutable),
         Integer("hz", 0, int.MaxValue, 10, s => s.Hz, (s, v) => s.Hz = (int)Math.Clamp(v, 1, 500)),
-        Flag("dynamic-hz", true, s => s.DynamicHz, (s, v) => s.DynamicHz = v),
+        Flag("dynamic-hz", true).WithoutEffect("the work of a timer tick does not grow with the number of clients"),
         Integer("active-expire-effort", 1, 10, 1, s => s.ActiveExpireEffort, (s, v) => s.ActiveExpireEffort = (int)v),
-        Memory("maxmemory", 0, ulong.MaxValue, 0, s => s.MaxMemoryBytes, (s, v) => s.MaxMemoryBytes = v),
-        Choice("maxmemory-policy", ["volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl", "allkeys-lru", "allkeys-lfu", "allkeys-random", "noeviction"], "noeviction", s => (int)s.MaxMemoryPolicy, (s, v) => s.MaxMemoryPolicy = (MaxMemoryPolicy)v),
-        Integer("maxmemory-samples", 1, int.MaxValue, 5, s => s.MaxMemorySamples, (s, v) => s.MaxMemorySamples = (int)v),
-        Integer("maxmemory-eviction-tenacity", 0, 100, 10),
+        Memory("maxmemory", 0, ulong.MaxValue, 0, s => s.MaxMemoryBytes, (s, v) => s.MaxMemoryBytes = v)
+            .WithoutEffect("writes are not refused at the limit yet, so memory may grow beyond it; INFO shows the limit")
+            .Refused("any but `0` if maxmemory-policy evicts", LimitNeedsEviction, EvictionRefused),
+        Choice("maxmemory-policy", ["volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl", "allkeys-lru", "allkeys-lfu", "allkeys-random", "noeviction"], "noeviction", s => (int)s.MaxMemoryPolicy, (s, v) => s.MaxMemoryPolicy = (MaxMemoryPolicy)v)
+            .WithRemark("without maxmemory: OBJECT FREQ counts accesses under the LFU policies")
+            .Refused("any but `noeviction` if maxmemory is set", LimitNeedsEviction, EvictionRefused),
+        Integer("maxmemory-samples", 1, 64, 5).WithoutEffect(NoEviction),
+        Integer("maxmemory-eviction-tenacity", 0, 100, 10).WithoutEffect(NoEviction),
         Integer("lfu-log-factor", 0, int.MaxValue, 10, s => s.LfuLogFactor, (s, v) => s.LfuLogFactor = (int)v),
         Integer("lfu-decay-time", 0, int.MaxValue, 1, s => s.LfuDecayMinutes, (s, v) => s.LfuDecayMinutes = (int)v),
-        Flag("lazyfree-lazy-eviction", false, s => s.LazyFreeLazyEviction, (s, v) => s.LazyFreeLazyEviction = v),
-        Flag("lazyfree-lazy-expire", false, s => s.LazyFreeLazyExpire, (s, v) => s.LazyFreeLazyExpire = v),
-        Flag("lazyfree-lazy-server-del", false, s => s.LazyFreeLazyServerDel, (s, v) => s.LazyFreeLazyServerDel = v),
-        Flag("lazyfree-lazy-user-del", false, s => s.LazyFreeLazyUserDel, (s, v) => s.LazyFreeLazyUserDel = v),
-        Flag("lazyfree-lazy-user-flush", false, s => s.LazyFreeLazyUserFlush, (s, v) => s.LazyFreeLazyUserFlush = v),
-        Text("notify-keyspace-events", "", s => s.NotifyKeyspaceEvents, (s, v) => s.NotifyKeyspaceEvents = v, parse: SettingParsers.KeyspaceEvents),
-        Flag("activerehashing", true),
-        Special("activedefrag", "no", SettingParsers.ActiveDefragmentation),
-        Memory("active-defrag-ignore-bytes", 1, LongMax, 100 * Megabyte),
-        Integer("active-defrag-threshold-lower", 0, 1000, 10),
-        Integer("active-defrag-threshold-upper", 0, 1000, 100),
-        Integer("active-defrag-cycle-min", 1, 99, 1),
-        Integer("active-defrag-cycle-max", 1, 99, 25),
-        Integer("active-defrag-max-scan-fields", 1, long.MaxValue, 1000),
-        Flag("jemalloc-bg-thread", true),
+        Flag("lazyfree-lazy-eviction", false).WithoutEffect(NoEviction),
+        Flag("lazyfree-lazy-expire", false).WithoutEffect(AlwaysFreedLater),
+        Flag("lazyfree-lazy-server-del", false).WithoutEffect(AlwaysFreedLater),
+        Flag("lazyfree-lazy-user-del", false).WithoutEffect(AlwaysFreedLater),
+        Flag("lazyfree-lazy-user-flush", false).WithoutEffect(AlwaysFreedLater),
+        Text("notify-keyspace-events", "", parse: SettingParsers.KeyspaceEvents).RefusedUnlessDefault("there are no keyspace notifications yet, so subscribers would wait for them in vain"),
+        Flag("activerehashing", true).WithoutEffect("tables grow by one segment at a time, in the command that fills it"),
+        Special("activedefrag", "no", SettingParsers.ActiveDefragmentation).WithoutEffect(NoDefragmentation),
+        Memory("active-defrag-ignore-bytes", 1, LongMax, 100 * Megabyte).WithoutEffect(NoDefragmentation),
+        Integer("active-defrag-threshold-lower", 0, 1000, 10).WithoutEffect(NoDefragmentation),
+        Integer("active-defrag-threshold-upper", 0, 1000, 100).WithoutEffect(NoDefragmentation),
+        Integer("active-defrag-cycle-min", 1, 99, 1).WithoutEffect(NoDefragmentation),
+        Integer("active-defrag-cycle-max", 1, 99, 25).WithoutEffect(NoDefragmentation),
+        Integer("active-defrag-max-scan-fields", 1, long.MaxValue, 1000).WithoutEffect(NoDefragmentation),
+        Flag("jemalloc-bg-thread", true).WithoutEffect("memory comes from RedKite's own arenas"),
 
         // Encodings
         Integer("hash-max-listpack-entries", 0, long.MaxValue, 512, s => s.HashMaxListpackEntries, (s, v) => s.HashMaxListpackEntries = v, "hash-max-ziplist-entries"),
@@ -126,115 +149,121 @@ internal static class SettingTable
         Memory("stream-node-max-bytes", 0, LongMax, 4096, s => (ulong)s.StreamNodeMaxBytes, (s, v) => s.StreamNodeMaxBytes = (long)v),
         Integer("stream-node-max-entries", 0, long.MaxValue, 100, s => s.StreamNodeMaxEntries, (s, v) => s.StreamNodeMaxEntries = v),
 
-        // Knowing itself
+        // Diagnostics
         Integer("slowlog-log-slower-than", -1, long.MaxValue, 10000, s => s.SlowLogSlowerThanMicroseconds, (s, v) => s.SlowLogSlowerThanMicroseconds = v),
         Integer("slowlog-max-len", 0, long.MaxValue, 128, s => s.SlowLogMaxLength, (s, v) => s.SlowLogMaxLength = v),
         Flag("latency-tracking", true, s => s.LatencyTracking, (s, v) => s.LatencyTracking = v),
         Special("latency-tracking-info-percentiles", "50 99 99.9", SettingParsers.Percentiles, ReadPercentiles, WritePercentiles, flags: MultipleArguments, toLines: SettingParsers.PercentileLines, alwaysRewritten: true),
         Integer("latency-monitor-threshold", 0, long.MaxValue, 0, s => s.LatencyMonitorThresholdMs, (s, v) => s.LatencyMonitorThresholdMs = v),
-        Integer("busy-reply-threshold", 0, long.MaxValue, 5000, s => s.BusyReplyThresholdMs, (s, v) => s.BusyReplyThresholdMs = v, "lua-time-limit"),
-        Flag("lua-enable-deprecated-api", false, flags: Immutable | Hidden),
+        Integer("busy-reply-threshold", 0, long.MaxValue, 5000, alias: "lua-time-limit").WithoutEffect(NoScripts),
+        Flag("lua-enable-deprecated-api", false, flags: Immutable | Hidden).WithoutEffect(NoScripts),
 
         // Snapshots
-        Special("save", "3600 1 300 100 60 10000", SettingParsers.SavePoints, ReadSavePoints, WriteSavePoints, flags: MultipleArguments | Accumulates, toLines: SettingParsers.SavePointLines, alwaysRewritten: true),
-        Text("dbfilename", "dump.rdb", s => s.DumpFileName, (s, v) => s.DumpFileName = v, flags: Protected, parse: SettingParsers.DumpFileName),
-        Flag("rdbcompression", true, s => s.RdbCompression, (s, v) => s.RdbCompression = v),
-        Flag("rdbchecksum", true, s => s.RdbChecksum, (s, v) => s.RdbChecksum = v, flags: Immutable),
-        Flag("rdb-del-sync-files", false),
-        Flag("rdb-save-incremental-fsync", true),
-        Flag("stop-writes-on-bgsave-error", true),
-        Choice("sanitize-dump-payload", ["no", "yes", "clients"], "no"),
-        Integer("rdb-key-save-delay", int.MinValue, int.MaxValue, 0, flags: Hidden),
-        Integer("key-load-delay", int.MinValue, int.MaxValue, 0, flags: Hidden),
-        Integer("loading-process-events-interval-bytes", 1024, int.MaxValue, 2097152, flags: Hidden),
+        Special("save", "", SettingParsers.SavePoints, flags: MultipleArguments | Accumulates, toLines: SettingParsers.SavePointLines, alwaysRewritten: true)
+            .RefusedUnlessDefault(NoSnapshots + ", so a restart would lose all keys; say save \"\""),
+        Text("dbfilename", "dump.rdb", flags: Protected, parse: SettingParsers.DumpFileName).WithoutEffect(NoSnapshots),
+        Flag("rdbcompression", true, s => s.RdbCompression, (s, v) => s.RdbCompression = v).WithRemark("for the payloads of DUMP"),
+        Flag("rdbchecksum", true, flags: Immutable).WithoutEffect(NoSnapshots),
+        Flag("rdb-del-sync-files", false).WithoutEffect(NoReplication),
+        Flag("rdb-save-incremental-fsync", true).WithoutEffect(NoSnapshots),
+        Flag("stop-writes-on-bgsave-error", true).WithoutEffect(NoSnapshots),
+        Choice("sanitize-dump-payload", ["no", "yes", "clients"], "no").WithoutEffect("RESTORE always checks payloads completely"),
+        Integer("rdb-key-save-delay", int.MinValue, int.MaxValue, 0, flags: Hidden).WithoutEffect(NoSnapshots),
+        Integer("key-load-delay", int.MinValue, int.MaxValue, 0, flags: Hidden).WithoutEffect(NoSnapshots),
+        Integer("loading-process-events-interval-bytes", 1024, int.MaxValue, 524288, flags: Hidden).WithoutEffect(NoSnapshots),
 
         // The append log
-        Flag("appendonly", false, s => s.AppendOnly, (s, v) => s.AppendOnly = v),
-        Choice("appendfsync", ["everysec", "always", "no"], "everysec", s => (int)s.AppendFsync, (s, v) => s.AppendFsync = (AppendFsync)v),
-        Text("appendfilename", "appendonly.aof", s => s.AppendFileName, (s, v) => s.AppendFileName = v, flags: Immutable, parse: SettingParsers.AppendFileName),
-        Text("appenddirname", "appendonlydir", s => s.AppendDirectoryName, (s, v) => s.AppendDirectoryName = v, flags: Immutable, parse: SettingParsers.AppendDirectoryName),
-        Flag("aof-load-truncated", true, s => s.AofLoadTruncated, (s, v) => s.AofLoadTruncated = v),
-        Flag("aof-use-rdb-preamble", true, s => s.AofUseRdbPreamble, (s, v) => s.AofUseRdbPreamble = v),
-        Flag("aof-timestamp-enabled", false),
-        Flag("aof-disable-auto-gc", false),
-        Flag("aof-rewrite-incremental-fsync", true),
-        Flag("no-appendfsync-on-rewrite", false),
-        Integer("auto-aof-rewrite-percentage", 0, int.MaxValue, 100),
-        Memory("auto-aof-rewrite-min-size", 0, LongMax, 64 * Megabyte),
+        Flag("appendonly", false).RefusedUnlessDefault(NoAppendLog + ", so a restart would lose all keys"),
+        Choice("appendfsync", ["everysec", "always", "no"], "everysec").WithoutEffect(NoAppendLog),
+        Text("appendfilename", "appendonly.aof", flags: Immutable, parse: SettingParsers.AppendFileName).WithoutEffect(NoAppendLog),
+        Text("appenddirname", "appendonlydir", flags: Immutable, parse: SettingParsers.AppendDirectoryName).WithoutEffect(NoAppendLog),
+        Flag("aof-load-truncated", true).WithoutEffect(NoAppendLog),
+        Flag("aof-use-rdb-preamble", true).WithoutEffect(NoAppendLog),
+        Flag("aof-timestamp-enabled", false).WithoutEffect(NoAppendLog),
+        Flag("aof-disable-auto-gc", false, flags: Hidden).WithoutEffect(NoAppendLog),
+        Flag("aof-rewrite-incremental-fsync", true).WithoutEffect(NoAppendLog),
+        Flag("no-appendfsync-on-rewrite", false).WithoutEffect(NoAppendLog),
+        Integer("auto-aof-rewrite-percentage", 0, int.MaxValue, 100).WithoutEffect(NoAppendLog),
+        Memory("auto-aof-rewrite-min-size", 0, LongMax, 64 * Megabyte).WithoutEffect(NoAppendLog),
 
         // Access control
-        FilePath("aclfile", "", s => s.AclFilePath, (s, v) => s.AclFilePath = v, Immutable),
-        Choice("acl-pubsub-default", ["allchannels", "resetchannels"], "resetchannels", s => s.AclPubSubDefaultsToAllChannels ? 0 : 1, (s, v) => s.AclPubSubDefaultsToAllChannels = v == 0),
-        Integer("acllog-max-len", 0, long.MaxValue, 128, s => s.AclLogMaxLength, (s, v) => s.AclLogMaxLength = v),
+        Text("aclfile", "", flags: Immutable).RefusedUnlessDefault(NoAccessLists + ", so its restrictions would not hold"),
+        Choice("acl-pubsub-default", ["allchannels", "resetchannels"], "resetchannels").WithoutEffect(NoAccessLists),
+        Integer("acllog-max-len", 0, long.MaxValue, 128).WithoutEffect(NoAccessLists),
 
         // Replication
-        Special("replicaof", "", SettingParsers.ReplicaOf, s => s.ReplicaOf, (s, v) => s.ReplicaOf = v, alias: "slaveof", flags: Immutable | MultipleArguments, toLines: SettingParsers.ReplicaOfLines),
-        Text("masterauth", "", flags: Sensitive, parse: SettingParsers.AnyBytes),
-        Text("masteruser", "", flags: Sensitive),
-        Flag("replica-serve-stale-data", true, alias: "slave-serve-stale-data"),
-        Flag("replica-read-only", true, alias: "slave-read-only"),
-        Flag("replica-lazy-flush", false, alias: "slave-lazy-flush"),
-        Flag("replica-ignore-maxmemory", true, alias: "slave-ignore-maxmemory"),
-        Flag("replica-ignore-disk-write-errors", false),
-        Flag("replica-announced", true),
-        Text("replica-announce-ip", "", alias: "slave-announce-ip"),
-        Integer("replica-announce-port", 0, 65535, 0, alias: "slave-announce-port"),
-        Integer("replica-priority", 0, int.MaxValue, 100, alias: "slave-priority"),
-        Choice("propagation-error-behavior", ["ignore", "panic", "panic-on-replicas"], "ignore"),
-        Flag("repl-diskless-sync", true),
-        Integer("repl-diskless-sync-delay", 0, int.MaxValue, 5),
-        Integer("repl-diskless-sync-max-replicas", 0, int.MaxValue, 0),
-        Choice("repl-diskless-load", ["disabled", "on-empty-db", "swapdb"], "disabled"),
-        Flag("repl-disable-tcp-nodelay", false),
-        Integer("repl-ping-replica-period", 1, int.MaxValue, 10, alias: "repl-ping-slave-period"),
-        Integer("repl-timeout", 1, int.MaxValue, 60),
-        Memory("repl-backlog-size", 1, LongMax, Megabyte),
-        Integer("repl-backlog-ttl", 0, long.MaxValue, 3600),
-        Integer("min-replicas-to-write", 0, int.MaxValue, 0, alias: "min-slaves-to-write"),
-        Integer("min-replicas-max-lag", 0, int.MaxValue, 10, alias: "min-slaves-max-lag"),
+        Special("replicaof", "", SettingParsers.ReplicaOf, alias: "slaveof", flags: Immutable | MultipleArguments, toLines: SettingParsers.ReplicaOfLines)
+            .RefusedUnlessDefault(NoReplication + ", so the server would be an empty primary"),
+        Text("masterauth", "", flags: Sensitive, parse: SettingParsers.AnyBytes).WithoutEffect(NoReplication),
+        Text("masteruser", "", flags: Sensitive).WithoutEffect(NoReplication),
+        Flag("replica-serve-stale-data", true, alias: "slave-serve-stale-data").WithoutEffect(NoReplication),
+        Flag("replica-read-only", true, alias: "slave-read-only").WithoutEffect(NoReplication),
+        Flag("replica-lazy-flush", false, alias: "slave-lazy-flush").WithoutEffect(NoReplication),
+        Flag("replica-ignore-maxmemory", true, alias: "slave-ignore-maxmemory").WithoutEffect(NoReplication),
+        Flag("replica-ignore-disk-write-errors", false).WithoutEffect(NoReplication),
+        Flag("replica-announced", true).WithoutEffect(NoReplication),
+        Text("replica-announce-ip", "", alias: "slave-announce-ip").WithoutEffect(NoReplication),
+        Integer("replica-announce-port", 0, 65535, 0, alias: "slave-announce-port").WithoutEffect(NoReplication),
+        Integer("replica-priority", 0, int.MaxValue, 100, alias: "slave-priority").WithoutEffect(NoReplication),
+        Memory("replica-full-sync-buffer-limit", 0, LongMax, 0).WithoutEffect(NoReplication),
+        Choice("propagation-error-behavior", ["ignore", "panic", "panic-on-replicas"], "ignore").WithoutEffect(NoReplication),
+        Flag("repl-diskless-sync", true).WithoutEffect(NoReplication),
+        Integer("repl-diskless-sync-delay", 0, int.MaxValue, 5).WithoutEffect(NoReplication),
+        Integer("repl-diskless-sync-max-replicas", 0, int.MaxValue, 0).WithoutEffect(NoReplication),
+        Choice("repl-diskless-load", ["disabled", "on-empty-db", "swapdb"], "disabled").WithoutEffect(NoReplication),
+        Flag("repl-rdb-channel", true, flags: Hidden).WithoutEffect(NoReplication),
+        Flag("repl-disable-tcp-nodelay", false).WithoutEffect(NoReplication),
+        Integer("repl-ping-replica-period", 1, int.MaxValue, 10, alias: "repl-ping-slave-period").WithoutEffect(NoReplication),
+        Integer("repl-timeout", 1, int.MaxValue, 60).WithoutEffect(NoReplication),
+        Memory("repl-backlog-size", 1, LongMax, Megabyte, raisedTo: 16384).WithoutEffect(NoReplication),
+        Integer("repl-backlog-ttl", 0, long.MaxValue, 3600).WithoutEffect(NoReplication),
+        Integer("min-replicas-to-write", 0, int.MaxValue, 0, alias: "min-slaves-to-write").RefusedUnlessDefault(NoReplication + ", so writes would be accepted that no replica has"),
+        Integer("min-replicas-max-lag", 0, int.MaxValue, 10, alias: "min-slaves-max-lag").WithoutEffect(NoReplication),
 
         // Cluster
-        Flag("cluster-enabled", false, flags: Immutable),
-        Text("cluster-config-file", "nodes.conf", flags: Immutable),
-        Integer("cluster-node-timeout", 0, long.MaxValue, 15000),
-        Integer("cluster-port", 0, 65535, 0, flags: Immutable),
-        Text("cluster-announce-ip", ""),
-        Text("cluster-announce-hostname", "", parse: SettingParsers.HostName),
-        Text("cluster-announce-human-nodename", ""),
-        Integer("cluster-announce-port", 0, 65535, 0),
-        Integer("cluster-announce-tls-port", 0, 65535, 0),
-        Integer("cluster-announce-bus-port", 0, 65535, 0),
-        Choice("cluster-preferred-endpoint-type", ["ip", "hostname", "unknown-endpoint"], "ip"),
-        Flag("cluster-require-full-coverage", true),
-        Flag("cluster-replica-no-failover", false, alias: "cluster-slave-no-failover"),
-        Integer("cluster-replica-validity-factor", 0, int.MaxValue, 10, alias: "cluster-slave-validity-factor"),
-        Integer("cluster-migration-barrier", 0, int.MaxValue, 1),
-        Flag("cluster-allow-replica-migration", true),
-        Flag("cluster-allow-reads-when-down", false),
-        Flag("cluster-allow-pubsubshard-when-down", true),
-        Memory("cluster-link-sendbuf-limit", 0, ulong.MaxValue, 0),
+        Flag("cluster-enabled", false, flags: Immutable).RefusedUnlessDefault(NoCluster + ", so every node would accept every key"),
+        Text("cluster-config-file", "nodes.conf", flags: Immutable).WithoutEffect(NoCluster),
+        Integer("cluster-node-timeout", 0, long.MaxValue, 15000).WithoutEffect(NoCluster),
+        Integer("cluster-ping-interval", 0, long.MaxValue, 0, flags: Hidden).WithoutEffect(NoCluster),
+        Integer("cluster-port", 0, 65535, 0, flags: Immutable).WithoutEffect(NoCluster),
+        Text("cluster-announce-ip", "").WithoutEffect(NoCluster),
+        Text("cluster-announce-hostname", "", parse: SettingParsers.HostName).WithoutEffect(NoCluster),
+        Text("cluster-announce-human-nodename", "", parse: SettingParsers.NodeName).WithoutEffect(NoCluster),
+        Integer("cluster-announce-port", 0, 65535, 0).WithoutEffect(NoCluster),
+        Integer("cluster-announce-tls-port", 0, 65535, 0).WithoutEffect(NoCluster),
+        Integer("cluster-announce-bus-port", 0, 65535, 0).WithoutEffect(NoCluster),
+        Integer("cluster-compatibility-sample-ratio", 0, 100, 0).WithoutEffect("commands are not checked for what a cluster would refuse"),
+        Choice("cluster-preferred-endpoint-type", ["ip", "hostname", "unknown-endpoint"], "ip").WithoutEffect(NoCluster),
+        Flag("cluster-require-full-coverage", true).WithoutEffect(NoCluster),
+        Flag("cluster-replica-no-failover", false, alias: "cluster-slave-no-failover").WithoutEffect(NoCluster),
+        Integer("cluster-replica-validity-factor", 0, int.MaxValue, 10, alias: "cluster-slave-validity-factor").WithoutEffect(NoCluster),
+        Integer("cluster-migration-barrier", 0, int.MaxValue, 1).WithoutEffect(NoCluster),
+        Flag("cluster-allow-replica-migration", true).WithoutEffect(NoCluster),
+        Flag("cluster-allow-reads-when-down", false).WithoutEffect(NoCluster),
+        Flag("cluster-allow-pubsubshard-when-down", true).WithoutEffect(NoCluster),
+        Memory("cluster-link-sendbuf-limit", 0, ulong.MaxValue, 0).WithoutEffect(NoCluster),
 
         // TLS
-        Integer("tls-port", 0, 65535, 0),
-        Text("tls-cert-file", ""),
-        Text("tls-key-file", ""),
-        Text("tls-key-file-pass", "", flags: Sensitive),
-        Text("tls-client-cert-file", ""),
-        Text("tls-client-key-file", ""),
-        Text("tls-client-key-file-pass", "", flags: Sensitive),
-        Text("tls-dh-params-file", ""),
-        Text("tls-ca-cert-file", ""),
-        Text("tls-ca-cert-dir", ""),
-        Choice("tls-auth-clients", ["no", "yes", "optional"], "yes"),
-        Flag("tls-replication", false),
-        Flag("tls-cluster", false),
-        Text("tls-protocols", ""),
-        Text("tls-ciphers", ""),
-        Text("tls-ciphersuites", ""),
-        Flag("tls-prefer-server-ciphers", false),
-        Flag("tls-session-caching", true),
-        Integer("tls-session-cache-size", 0, int.MaxValue, 20480),
-        Integer("tls-session-cache-timeout", 0, int.MaxValue, 300),
+        Integer("tls-port", 0, 65535, 0).RefusedUnlessDefault(NoTls + ", so nothing would listen there"),
+        Text("tls-cert-file", "").WithoutEffect(NoTls),
+        Text("tls-key-file", "").WithoutEffect(NoTls),
+        Text("tls-key-file-pass", "", flags: Sensitive).WithoutEffect(NoTls),
+        Text("tls-client-cert-file", "").WithoutEffect(NoTls),
+        Text("tls-client-key-file", "").WithoutEffect(NoTls),
+        Text("tls-client-key-file-pass", "", flags: Sensitive).WithoutEffect(NoTls),
+        Text("tls-dh-params-file", "").WithoutEffect(NoTls),
+        Text("tls-ca-cert-file", "").WithoutEffect(NoTls),
+        Text("tls-ca-cert-dir", "").WithoutEffect(NoTls),
+        Choice("tls-auth-clients", ["no", "yes", "optional"], "yes").WithoutEffect(NoTls),
+        Flag("tls-replication", false).WithoutEffect(NoTls),
+        Flag("tls-cluster", false).WithoutEffect(NoTls),
+        Text("tls-protocols", "").WithoutEffect(NoTls),
+        Text("tls-ciphers", "").WithoutEffect(NoTls),
+        Text("tls-ciphersuites", "").WithoutEffect(NoTls),
+        Flag("tls-prefer-server-ciphers", false).WithoutEffect(NoTls),
+        Flag("tls-session-caching", true).WithoutEffect(NoTls),
+        Integer("tls-session-cache-size", 0, int.MaxValue, 20480).WithoutEffect(NoTls),
+        Integer("tls-session-cache-timeout", 0, int.MaxValue, 300).WithoutEffect(NoTls),
     ];
 
     private static readonly NameLookup<Setting> ByName = IndexByName();
@@ -281,17 +310,10 @@ internal static class SettingTable
     private static void WritePercentiles(Settings settings, string text) => settings.LatencyTrackingPercentiles =
         [.. SettingParsers.SplitWords(text).Select(word => double.Parse(word, CultureInfo.InvariantCulture))];
 
-    private static string ReadSavePoints(Settings settings) => string.Join(
-        ' ', settings.SavePoints.Select(point => string.Create(CultureInfo.InvariantCulture, $"{point.Seconds} {point.Changes}")));
+    // The policy is kept for OBJECT FREQ, so that it alone is harmless.
+    private static bool LimitNeedsEviction(Settings settings) =>
+        settings.MaxMemoryBytes > 0 && settings.MaxMemoryPolicy != MaxMemoryPolicy.NoEviction;
 
-    private static void WriteSavePoints(Settings settings, string text)
-    {
-        string[] words = SettingParsers.SplitWords(text);
-        settings.SavePoints =
-        [
-            .. Enumerable.Range(0, words.Length / 2).Select(i => new SavePoint(
-                long.Parse(words[2 * i], CultureInfo.InvariantCulture),
-                int.Parse(words[(2 * i) + 1], CultureInfo.InvariantCulture))),
-        ];
-    }
+    private static bool SavesAtShutdown(Settings settings, string name) =>
+        SettingParsers.SplitWords(settings.Remembered[name]).Contains("save");
 }

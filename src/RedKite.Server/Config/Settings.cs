@@ -8,6 +8,9 @@ public enum LogLevel
     Verbose,
     Notice,
     Warning,
+
+    /// <summary>No line is logged at all.</summary>
+    Nothing,
 }
 
 public enum TransportChoice
@@ -17,7 +20,7 @@ public enum TransportChoice
     Sockets,
 }
 
-/// <summary>Who may use a guarded command: nobody, everybody, or connections from this machine.</summary>
+/// <summary>Which clients may use a guarded command: none, all, or those on this machine.</summary>
 public enum ProtectedAccess
 {
     No,
@@ -37,29 +40,18 @@ public enum MaxMemoryPolicy
     NoEviction,
 }
 
-public enum AppendFsync
-{
-    EverySecond,
-    Always,
-    No,
-}
-
-/// <summary>Snapshot after <paramref name="Seconds"/> if at least <paramref name="Changes"/> keys changed.</summary>
-public sealed record SavePoint(long Seconds, int Changes);
-
 /// <summary>
 /// When a client that reads too slowly is closed; 0 is no limit. A class, not a struct: other threads read it while
-/// CONFIG SET replaces it, and a reference is replaced whole.
+/// CONFIG SET replaces it, and a reference is replaced in one step.
 /// </summary>
 public sealed record ClientOutputBufferLimit(ulong HardBytes, ulong SoftBytes, int SoftSeconds);
 
 /// <summary>
-/// The settings of one server. Code reads the typed properties, from any thread and without a lock: each is one
-/// machine word or a reference to something immutable. Settings that no code reads are kept as text, so that CONFIG GET
-/// answers them. Names, defaults, ranges and parsing are in <see cref="SettingTable"/>: the constructor takes the
-/// defaults from there.
+/// The settings of one server. Code reads the typed properties, from any thread and without a lock: each is one machine
+/// word or a reference to something immutable. Settings that no code reads are kept as text for CONFIG GET. Names,
+/// defaults, ranges and parsers are in <see cref="SettingTable"/>, from which the constructor takes the defaults.
 /// </summary>
-/// <remarks>Strings are setting texts (see <see cref="SettingText"/>: Latin-1, one character a byte), except paths.</remarks>
+/// <remarks>Strings are setting texts (see <see cref="SettingText"/>: Latin-1, one character per byte), except paths.</remarks>
 public sealed class Settings
 {
     /// <summary>Every setting at its default.</summary>
@@ -79,17 +71,17 @@ public sealed class Settings
     public int Port { get; set; }
     public string UnixSocketPath { get; set; } = "";
 
-    /// <summary>The mode of the socket's file (0 to 0x1ff, octal 777); 0 leaves what the system gives.</summary>
+    /// <summary>The mode of the socket's file (0 to 0x1ff, octal 777); 0 keeps the system's default.</summary>
     public int UnixSocketMode { get; set; }
 
     public bool ProtectedMode { get; set; }
     public int TcpBacklog { get; set; }
     public int TcpKeepAliveSeconds { get; set; }
 
-    /// <summary>The number of event loops; 0 is one a core.</summary>
+    /// <summary>The number of event loops; 0 is one per core.</summary>
     public int Loops { get; set; }
 
-    /// <summary>How many stripes the keyspace has: a power of two. A single one makes sense where no two threads use it.</summary>
+    /// <summary>The number of the keyspace's stripes, a power of two. One is enough where a single thread uses it.</summary>
     public int Stripes { get; set; }
 
     public TransportChoice Transport { get; set; }
@@ -98,7 +90,7 @@ public sealed class Settings
     public bool QuietHugePages { get; set; }
 
     // Clients.
-    /// <summary>The password of the default user, one character a byte; empty: none is asked for.</summary>
+    /// <summary>The password of the default user, one character per byte; empty: clients need none.</summary>
     public string RequirePass { get; set; } = "";
 
     public long MaxClients { get; set; }
@@ -112,11 +104,6 @@ public sealed class Settings
     public ClientOutputBufferLimit ReplicaClientLimit { get; set; } = new(0, 0, 0);
     public ClientOutputBufferLimit PubSubClientLimit { get; set; } = new(0, 0, 0);
 
-    /// <summary>Bytes for all clients together; negative: percent of maxmemory; 0: no limit.</summary>
-    public long MaxMemoryClients { get; set; }
-
-    public long TrackingTableMaxKeys { get; set; }
-
     // The process.
     public string DirectoryPath { get; set; } = "";
     public LogLevel LogLevel { get; set; }
@@ -125,37 +112,21 @@ public sealed class Settings
     public string LogFilePath { get; set; } = "";
 
     public string PidFilePath { get; set; } = "";
-    public bool SetProcessTitle { get; set; }
-    public string ProcessTitleTemplate { get; set; } = "";
-    public string ShutdownOnSigint { get; set; } = "";
-    public string ShutdownOnSigterm { get; set; } = "";
-    public int ShutdownTimeoutSeconds { get; set; }
     public ProtectedAccess EnableDebugCommand { get; set; }
     public ProtectedAccess EnableProtectedConfigs { get; set; }
-    public ProtectedAccess EnableModuleCommand { get; set; }
-    public bool HideUserDataFromLog { get; set; }
 
     // The keyspace.
     public int Databases { get; set; }
     public int Hz { get; set; }
-    public bool DynamicHz { get; set; }
     public int ActiveExpireEffort { get; set; }
     public ulong MaxMemoryBytes { get; set; }
     public MaxMemoryPolicy MaxMemoryPolicy { get; set; }
 
     /// <summary>Whether an LFU policy is set, so that accesses are counted.</summary>
     internal bool CountsFrequency => MaxMemoryPolicy is MaxMemoryPolicy.AllKeysLfu or MaxMemoryPolicy.VolatileLfu;
-    public int MaxMemorySamples { get; set; }
+
     public int LfuLogFactor { get; set; }
     public int LfuDecayMinutes { get; set; }
-    public bool LazyFreeLazyEviction { get; set; }
-    public bool LazyFreeLazyExpire { get; set; }
-    public bool LazyFreeLazyServerDel { get; set; }
-    public bool LazyFreeLazyUserDel { get; set; }
-    public bool LazyFreeLazyUserFlush { get; set; }
-
-    /// <summary>The event classes in canonical form, e.g. "AKE"; empty: no notifications.</summary>
-    public string NotifyKeyspaceEvents { get; set; } = "";
 
     // Encodings.
     public long HashMaxListpackEntries { get; set; }
@@ -166,7 +137,7 @@ public sealed class Settings
     public long SortedSetMaxListpackEntries { get; set; }
     public long SortedSetMaxListpackValueBytes { get; set; }
 
-    /// <summary>Entries of a list node if positive; -1 to -5: 4, 8, 16, 32, 64 KiB.</summary>
+    /// <summary>The entries of a list node if positive; -1 to -5: its size, 4, 8, 16, 32 or 64 KiB.</summary>
     public int ListMaxListpackSize { get; set; }
 
     public int ListCompressDepth { get; set; }
@@ -174,33 +145,15 @@ public sealed class Settings
     public long StreamNodeMaxBytes { get; set; }
     public long StreamNodeMaxEntries { get; set; }
 
-    // Knowing itself.
+    /// <summary>Whether DUMP compresses long strings.</summary>
+    public bool RdbCompression { get; set; }
+
+    // Diagnostics.
     /// <summary>Commands slower than this are logged; 0: all; -1: none.</summary>
     public long SlowLogSlowerThanMicroseconds { get; set; }
 
     public long SlowLogMaxLength { get; set; }
-    public long AclLogMaxLength { get; set; }
     public bool LatencyTracking { get; set; }
     public IReadOnlyList<double> LatencyTrackingPercentiles { get; set; } = [];
     public long LatencyMonitorThresholdMs { get; set; }
-    public long BusyReplyThresholdMs { get; set; }
-
-    // Durability.
-    public IReadOnlyList<SavePoint> SavePoints { get; set; } = [];
-    public string DumpFileName { get; set; } = "";
-    public bool RdbCompression { get; set; }
-    public bool RdbChecksum { get; set; }
-    public bool AppendOnly { get; set; }
-    public AppendFsync AppendFsync { get; set; }
-    public string AppendFileName { get; set; } = "";
-    public string AppendDirectoryName { get; set; } = "";
-    public bool AofLoadTruncated { get; set; }
-    public bool AofUseRdbPreamble { get; set; }
-
-    // Access control and copies.
-    public string AclFilePath { get; set; } = "";
-    public bool AclPubSubDefaultsToAllChannels { get; set; }
-
-    /// <summary>"HOST PORT" of the server to copy; empty: none.</summary>
-    public string ReplicaOf { get; set; } = "";
 }

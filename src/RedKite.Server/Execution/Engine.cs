@@ -22,6 +22,7 @@ internal sealed class Engine
     internal Engine(Configuration configuration, Keyspace keyspace, ServerClock clock, ServerLog log)
     {
         Configuration = configuration;
+        Configuration.Warn = log.Warning;
         Settings = configuration.Settings;
         Keyspace = keyspace;
         Clock = clock;
@@ -107,10 +108,10 @@ internal sealed class Engine
     /// <summary>Whether a client must log in before it may do anything else. Removing the password lets every client in.</summary>
     internal bool RequiresLogin(Session session) => !session.Authenticated && Settings.RequirePass.Length > 0;
 
-    /// <summary>Whether a client may use DEBUG or MODULE, which the configuration decides.</summary>
-    internal bool AllowsProtected(Command command, Session session)
+    /// <summary>Whether a client may use DEBUG, by enable-debug-command.</summary>
+    internal bool AllowsProtected(Session session)
     {
-        ProtectedAccess access = (command.Parent ?? command).Name == "module" ? Settings.EnableModuleCommand : Settings.EnableDebugCommand;
+        ProtectedAccess access = Settings.EnableDebugCommand;
         return access == ProtectedAccess.Yes
             || (access == ProtectedAccess.Local && (session.Connection is null || session.Connection.RemoteAddress.IsLoopback));
     }

@@ -258,7 +258,7 @@ internal sealed class Invoker
 
     private bool IsAllowed(scoped in CommandContext cmd, Command command)
     {
-        if (command.Is(CommandFlags.Protected) && !_engine.AllowsProtected(command, cmd.Session))
+        if (command.Is(CommandFlags.Protected) && !_engine.AllowsProtected(cmd.Session))
         {
             string name = (command.Parent ?? command).Name;
             Reject(command, $"ERR {name.ToUpperInvariant()} command not allowed. If the enable-{name}-command option is set to \"local\", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server.");

@@ -82,7 +82,7 @@ public sealed class IntrospectionOracleTests
     [Fact]
     public void Command_info_and_docs_match_redis()
     {
-        using Oracle oracle = new();
+        using Oracle oracle = Oracle.OfRedis7();
         using RespConnection redis = RespConnection.Connect(oracle.Port);
         redis.Run("HELLO 3");
         var differences = new Dictionary<string, string>();

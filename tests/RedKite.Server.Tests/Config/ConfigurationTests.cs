@@ -32,6 +32,99 @@ public class ConfigurationTests
     }
 
     [Fact]
+    public void Every_setting_works_or_says_why_not()
+    {
+        foreach (Setting row in SettingTable.Rows)
+        {
+            bool isExplained = row.NoEffect is not null || row.Refusal is not null || row.Remark is not null;
+            Assert.True(row.IsTyped || isExplained, $"{row.Name} is ignored silently");
+            Assert.False(row.IsTyped && row.NoEffect is not null && row.Name != "maxmemory", $"{row.Name} has a property, but no effect");
+            foreach (string? reason in new[] { row.NoEffect, row.Refusal?.Reason })
+            {
+                Assert.False(reason is not null && (reason.EndsWith('.') || reason.Contains('\n', StringComparison.Ordinal)), $"{row.Name}: a reason is a clause on one line");
+            }
+        }
+    }
+
+    [Theory]
+    [InlineData("appendonly yes", "appendonly 'yes': there is no append-only file yet, so a restart would lose all keys")]
+    [InlineData("save 60 1", "save '60' '1': there are no snapshots yet, so a restart would lose all keys; say save \"\"")]
+    [InlineData("shutdown-on-sigterm save now", "shutdown-on-sigterm 'save' 'now': there are no snapshots yet, so a shutdown would lose all keys")]
+    [InlineData("maxmemory-policy allkeys-lru|maxmemory 1gb", "maxmemory '1gb': nothing is evicted yet, so the limit would not hold and the process could run out of memory")]
+    [InlineData("notify-keyspace-events KEA", "notify-keyspace-events 'KEA': there are no keyspace notifications yet, so subscribers would wait for them in vain")]
+    [InlineData("aclfile users.acl", "aclfile 'users.acl': there are no users but `default` yet, so its restrictions would not hold")]
+    [InlineData("tls-port 6380", "tls-port '6380': there is no TLS yet, so nothing would listen there")]
+    [InlineData("slaveof 10.0.0.1 6379", "slaveof '10.0.0.1' '6379': there is no replication yet, so the server would be an empty primary")]
+    [InlineData("min-slaves-to-write 1", "min-slaves-to-write '1': there is no replication yet, so writes would be accepted that no replica has")]
+    [InlineData("cluster-enabled yes", "cluster-enabled 'yes': there is no cluster mode yet, so every node would accept every key")]
+    public void Dangerous_settings_are_refused_at_the_start_in_one_line(string lines, string message)
+    {
+        Load(lines);
+        Assert.Equal("arguments: " + message, Assert.Throws<ConfigException>(_configuration.CheckAtStart).Message);
+    }
+
+    [Theory]
+    [InlineData("save \"\"|appendonly no|notify-keyspace-events \"\"|aclfile \"\"|tls-port 0|replicaof no one|cluster-enabled no|io-threads 1")]
+    [InlineData("save 60 1|save \"\"")]
+    [InlineData("appendonly yes|appendonly no")]
+    [InlineData("maxmemory-policy allkeys-lfu")]
+    [InlineData("shutdown-on-sigterm nosave|shutdown-on-sigterm default")]
+    public void Settings_that_ask_for_nothing_dangerous_start_silently(string lines)
+    {
+        List<string> warnings = [];
+        _configuration.Warn = warnings.Add;
+        Load(lines);
+
+        _configuration.CheckAtStart();
+
+        Assert.Empty(warnings);
+    }
+
+    [Fact]
+    public void Settings_without_effect_are_warnings_at_the_start_and_when_they_change()
+    {
+        List<string> warnings = [];
+        _configuration.Warn = warnings.Add;
+        Load("io-threads 4|masterauth secret|timeout 5|maxmemory 1gb|activerehashing yes");
+
+        _configuration.CheckAtStart();
+        Assert.Equal(
+        [
+            "arguments: io-threads '4': no effect: every event loop reads, executes and writes; loops sets their number",
+            "arguments: maxmemory '1gb': no effect: writes are not refused at the limit yet, so memory may grow beyond it; INFO shows the limit",
+            "arguments: masterauth: no effect: there is no replication yet",
+        ], warnings);
+
+        warnings.Clear();
+        Assert.Null(Set("activerehashing", "no"));
+        Assert.Null(Set("activerehashing", "no"));
+        Assert.Null(Set("activerehashing", "yes"));
+        Assert.Null(Set("masterauth", "new secret"));
+        Assert.Equal(
+        [
+            "CONFIG SET activerehashing 'no': no effect: tables grow by one segment at a time, in the command that fills it",
+            "CONFIG SET masterauth: no effect: there is no replication yet",
+        ], warnings);
+    }
+
+    [Fact]
+    public void Dangerous_settings_are_errors_of_config_set_and_change_nothing()
+    {
+        Assert.Equal(
+            "CONFIG SET failed (possibly related to argument 'appendonly') - there is no append-only file yet, so a restart would lose all keys",
+            _configuration.Set([new("timeout", "5"), new("AppendOnly", "yes")]));
+        Assert.Equal(("no", "0"), (_configuration.Get("appendonly"), _configuration.Get("timeout")));
+
+        Assert.Null(Set("maxmemory-policy", "allkeys-lru"));
+        Assert.NotNull(Set("maxmemory", "1gb"));
+        Assert.NotNull(_configuration.Set([new("maxmemory", "1gb"), new("maxmemory-policy", "volatile-ttl")]));
+        Assert.Null(_configuration.Set([new("maxmemory", "1gb"), new("maxmemory-policy", "noeviction")]));
+        Assert.NotNull(Set("maxmemory-policy", "allkeys-lru"));
+        Assert.Equal(("1073741824", "noeviction"), (_configuration.Get("maxmemory"), _configuration.Get("maxmemory-policy")));
+        Assert.Null(Set("appendonly", "no"));
+    }
+
+    [Fact]
     public void Several_servers_share_nothing()
     {
         Set("timeout", "9");
@@ -91,6 +184,9 @@ public class ConfigurationTests
         Assert.Null(Set("dbfilename", "y"));
         Assert.Equal("CONFIG SET failed (possibly related to argument 'dir') - No such file or directory", Set("dir", "/no/such"));
     }
+
+    private void Load(string lines) =>
+        ConfigFile.Load(_configuration, CommandLine.Parse([.. lines.Split('|').Select(line => "--" + line)]), Stream.Null);
 
     private string? Set(string name, string value) => _configuration.Set([new(name, value)]);
 }
