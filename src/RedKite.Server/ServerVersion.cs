@@ -1,11 +1,11 @@
 namespace RedKite.Server;
 
-/// <summary>The product's version, and the Redis version whose behaviour it has: clients decide by the latter what they send.</summary>
+/// <summary>RedKite's version, and the version of Redis whose behaviour it has. Clients choose features by the latter.</summary>
 public static class ServerVersion
 {
     /// <summary>RedKite's own version.</summary>
     public static string Text { get; } = typeof(ServerVersion).Assembly.GetName().Version!.ToString(3);
 
-    /// <summary>What INFO gives as redis_version and HELLO as version.</summary>
-    public const string Redis = "7.4.0";
+    /// <summary>The <c>redis_version</c> of INFO and the <c>version</c> of HELLO.</summary>
+    public const string Redis = "8.0.2";
 }

@@ -1,38 +1,42 @@
 
 namespace RedKite.Server.Model;
 
-/// <summary>Executes one command. The keys that its row names are locked; everything is parsed before anything changes.</summary>
+/// <summary>Executes one command. The keys that its row names are locked. All arguments are parsed before anything changes.</summary>
 internal delegate void CommandHandler(ref CommandContext cmd);
 
 /// <summary>Whether one request needs every stripe.</summary>
 internal delegate bool StripesRule(scoped in CommandContext cmd);
 
 /// <summary>
-/// What COMMAND DOCS tells. <paramref name="Syntax"/> is the command line as documentation writes it, without the
-/// command's name; the arguments of COMMAND DOCS are read from it (see <see cref="CommandSyntax"/>).
+/// The documentation that COMMAND DOCS returns. <paramref name="Syntax"/> is the documented command line without the
+/// command's name; the argument tree is parsed from it (see <see cref="CommandSyntax"/>). Summaries and changes are in
+/// RedKite's own words; all other parts are those of Redis.
 /// </summary>
 internal sealed record CommandDoc(string Since, string Complexity, string Summary, string Syntax = "")
 {
     /// <summary>The version that deprecated the command; empty: it is not deprecated.</summary>
     internal string DeprecatedSince { get; init; } = "";
 
-    /// <summary>What to use instead of a deprecated command.</summary>
+    /// <summary>The replacement for a deprecated command.</summary>
     internal string ReplacedBy { get; init; } = "";
 
-    /// <summary>Meant for servers and their developers, not for applications.</summary>
+    /// <summary>Later changes of the command, oldest first.</summary>
+    internal (string Version, string Change)[] History { get; init; } = [];
+
+    /// <summary>Intended for servers and their developers, not for applications.</summary>
     internal bool IsSystemCommand { get; init; }
 }
 
 /// <summary>
-/// One row of a family's table, and all that the server knows of the command: routing, locking, COMMAND INFO, DOCS and
-/// GETKEYS, access categories and statistics read it.
+/// One row of a family's table: the single description of a command. Routing, locking, COMMAND INFO, DOCS and GETKEYS,
+/// access categories and statistics read it.
 /// </summary>
 internal sealed class Command
 {
     private CommandArgument[]? _arguments;
 
-    /// <param name="name">In capitals, as documentation writes it.</param>
-    /// <param name="arity">Arguments with the name; negative: at least so many.</param>
+    /// <param name="name">In capitals, as in documentation.</param>
+    /// <param name="arity">The number of arguments, including the name; negative: the minimum.</param>
     internal Command(string name, int arity, CommandFlags flags, KeySpec[] keys, CommandHandler handler, CommandDoc doc, Command[]? subcommands = null)
     {
 #pragma warning disable CA1308 // Redis writes command names in lower case wherever it lists them.
@@ -59,7 +63,7 @@ internal sealed class Command
         bool mayBeShort = Is(CommandFlags.Fast | CommandFlags.Brief) && !Is(CommandFlags.AllStripes | CommandFlags.Protected);
         IsShort = HasOneKey && mayBeShort;
 
-        // What neither reads nor writes a value, as WATCH does not, is about the client, whose state the long path looks at anew.
+        // A command that neither reads nor writes values, such as WATCH, concerns the client; the slow path checks the client's state.
         OneKeyCount = hasRange && mayBeShort && Is(CommandFlags.ReadOnly | CommandFlags.Write) ? keys[0].First + keys[0].Step : 0;
     }
 
@@ -82,7 +86,7 @@ internal sealed class Command
 
     internal Command? Parent { get; private set; }
 
-    /// <summary>The family's group, as COMMAND DOCS names it, and its access category.</summary>
+    /// <summary>The family, which has the group of COMMAND DOCS and an access category.</summary>
     internal CommandFamily Family { get; set; } = null!;
 
     /// <summary>Access categories beyond those that the family and the flags imply.</summary>
@@ -91,31 +95,31 @@ internal sealed class Command
     /// <summary>All access categories.</summary>
     internal AclCategory AllCategories => AclCategories.Of(this);
 
-    /// <summary>Whether a request uses keys that its arguments do not name, so that every stripe is locked for it; null: none does.</summary>
+    /// <summary>Whether a request uses keys that its arguments do not name, which requires every stripe; null: never.</summary>
     internal StripesRule? NeedsAllStripes { get; init; }
 
-    /// <summary>Hints for clients and proxies, as COMMAND INFO tells them: "nondeterministic_output", "request_policy:multi_shard", ...</summary>
+    /// <summary>Hints for clients and proxies in COMMAND INFO: "nondeterministic_output", "request_policy:multi_shard", ...</summary>
     internal string[] Tips { get; init; } = [];
 
-    /// <summary>The arguments, as the syntax in the documentation says.</summary>
+    /// <summary>The argument tree, parsed from the documented syntax on first use.</summary>
     internal CommandArgument[] Arguments => _arguments ??= CommandSyntax.Parse(Doc.Syntax, Keys.Length);
 
-    /// <summary>The command's place in every table of statistics.</summary>
+    /// <summary>The command's index in every table of statistics.</summary>
     internal int Index { get; set; }
 
-    /// <summary>Whether the command has exactly one key, at a fixed place: the path of nearly every request.</summary>
+    /// <summary>Whether the command has exactly one key, at a fixed position, like nearly every request.</summary>
     internal bool HasOneKey { get; }
 
-    /// <summary>Whether the executor's short path may take it: fast or brief, one key, nothing to check but the number of arguments.</summary>
+    /// <summary>Whether the executor's fast path accepts it: fast or brief, one key, nothing to check but the number of arguments.</summary>
     internal bool IsShort { get; }
 
-    /// <summary>With how many arguments a command over a range of keys has just one, and may take the short path as well; 0: it never does.</summary>
+    /// <summary>The number of arguments with which a command over a range of keys has a single key and takes the fast path too; 0: none.</summary>
     internal int OneKeyCount { get; }
 
-    /// <summary>The keys at fixed places that follow on each other, as COMMAND INFO tells them for old clients.</summary>
+    /// <summary>The range of keys at fixed positions that COMMAND INFO reports to old clients.</summary>
     internal KeyRange KeyRange { get; }
 
-    /// <summary>The first key's argument; 0 for a command without keys at fixed places.</summary>
+    /// <summary>The first key's argument; 0 for a command without keys at fixed positions.</summary>
     internal int FirstKey { get; }
 
     internal bool Is(CommandFlags flags) => (Flags & flags) != 0;

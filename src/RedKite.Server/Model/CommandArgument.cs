@@ -1,6 +1,6 @@
 namespace RedKite.Server.Model;
 
-/// <summary>What a command's argument is, under the names that COMMAND DOCS gives.</summary>
+/// <summary>The types of arguments, as COMMAND DOCS names them.</summary>
 internal enum ArgumentType
 {
     String,
@@ -14,13 +14,16 @@ internal enum ArgumentType
     Block,
 }
 
-/// <summary>An argument of a command, as COMMAND DOCS tells it. Alternatives and blocks have arguments of their own.</summary>
+/// <summary>An argument of a command, as COMMAND DOCS describes it. Choices and blocks have nested arguments.</summary>
 internal sealed record CommandArgument(string Name, ArgumentType Type)
 {
-    /// <summary>The word that stands before the argument, or that is all of it; null: none. MIGRATE has an empty one.</summary>
+    /// <summary>The text for syntax diagrams; empty: the name.</summary>
+    internal string DisplayText { get; init; } = "";
+
+    /// <summary>The literal before the argument, or the literal that is the whole argument; null: none. MIGRATE has an empty one.</summary>
     internal string? Token { get; init; }
 
-    /// <summary>Which of the command's key specifications finds the key; -1: it is no key.</summary>
+    /// <summary>The index of the key specification that finds the key; -1: not a key.</summary>
     internal int KeySpec { get; init; } = -1;
 
     internal string Since { get; init; } = "";
@@ -29,10 +32,10 @@ internal sealed record CommandArgument(string Name, ArgumentType Type)
 
     internal bool IsOptional { get; init; }
 
-    /// <summary>It may come several times.</summary>
+    /// <summary>Whether the argument may be repeated.</summary>
     internal bool IsMultiple { get; init; }
 
-    /// <summary>Its token comes again each time.</summary>
+    /// <summary>Whether each repetition starts with the token.</summary>
     internal bool RepeatsToken { get; init; }
 
     internal CommandArgument[] Arguments { get; init; } = [];

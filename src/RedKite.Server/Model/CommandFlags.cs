@@ -1,6 +1,6 @@
 namespace RedKite.Server.Model;
 
-/// <summary>What is true of a command, under the names that COMMAND INFO gives; the last ones are RedKite's own.</summary>
+/// <summary>A command's flags, as COMMAND INFO names them; the last ones are RedKite's own and not reported.</summary>
 [Flags]
 internal enum CommandFlags
 {
@@ -30,14 +30,13 @@ internal enum CommandFlags
     NoMandatoryKeys = 1 << 22,
 
     /// <summary>
-    /// As quick as a fast command although COMMAND INFO does not call it fast (SET is the one that matters): takes the
-    /// executor's short path.
+    /// Takes the executor's fast path although COMMAND INFO does not report it as fast. SET is the important one.
     /// </summary>
     Brief = 1 << 27,
 
-    /// <summary>Runs with every stripe locked, because it works on whole databases.</summary>
+    /// <summary>Executes with every stripe locked, because it works on whole databases.</summary>
     AllStripes = 1 << 28,
 
-    /// <summary>Not listed by COMMAND.</summary>
+    /// <summary>Omitted from COMMAND's lists.</summary>
     Hidden = 1 << 29,
 }

@@ -3,25 +3,26 @@ using System.Globalization;
 namespace RedKite.Server.Model;
 
 /// <summary>
-/// Reads the arguments of a command from its documented command line, so that they are written once, in the form that
-/// people read. The notation:
+/// Parses a documented command line into the argument tree that COMMAND DOCS returns. A row therefore states its arguments
+/// once, in the form that people read. The notation:
 /// <code>
-/// key value            arguments: the type follows from well-known names (key, pattern, seconds, ...), else string
-/// name:integer         an argument whose type does not: string, integer, double, pattern, unix-time, key
-/// name:key#2           an argument that another key specification finds than the next one in order
-/// NX                   a word in capitals, or one without letters: a token
+/// key value            arguments; well-known names (key, pattern, seconds, ...) imply the type, other names are strings
+/// name:integer         an argument with an explicit type: string, integer, double, pattern, unix-time, key
+/// name:key#2           an argument with an explicit key specification; without one, keys take the specifications in order
+/// name{text}:integer   an argument whose display text is not its name
+/// NX                   a token: a word in capitals, or one without letters
 /// name:ALPHA           a token whose name is not the token in lower case
 /// ""                   the empty token
-/// EX seconds           a token before an argument belongs to it; before several, they are a block with the token;
-///                      &lt;EX seconds&gt; value keeps them apart
-/// [NX | XX]            optional, here one of two tokens
-/// &lt;EX seconds | PERSIST&gt;  one of them is needed
-/// condition:[NX | XX]  the name of a choice or block, which else is made of the names in it
-/// key [key ...]        several times; [GET pattern [GET pattern ...]] with the token each time
+/// EX seconds           an argument with a token; several arguments after a token are a block with the token;
+///                      &lt;EX seconds&gt; value separates them
+/// [NX | XX]            optional, here a choice of two tokens
+/// &lt;EX seconds | PERSIST&gt;  a required choice
+/// condition:[NX | XX]  a named choice or block; without a name, it is composed of the names inside
+/// key [key ...]        repeated; [GET pattern [GET pattern ...]] repeats the token as well
 /// [key ...]            any number of times; &lt;IDS | USER name ...&gt; at least once
-/// key value [key value ...]   a block several times
+/// key value [key value ...]   a repeated block
 /// (name ...)           a block, even of a single argument
-/// GET@6.2.0  [NX | XX]@2.6.12 since when there is such an argument; name@!6.2.0 since when it is deprecated
+/// GET@6.2.0  [NX | XX]@2.6.12   the version that added the argument; name@!6.2.0 the version that deprecated it
 /// </code>
 /// </summary>
 internal sealed class CommandSyntax
@@ -50,9 +51,9 @@ internal sealed class CommandSyntax
         _keySpecs = keySpecs;
     }
 
-    /// <summary>Reads a command line.</summary>
+    /// <summary>Parses a command line.</summary>
     /// <param name="syntax">The command line without the command's name.</param>
-    /// <param name="keySpecs">How many key specifications the command has.</param>
+    /// <param name="keySpecs">The number of the command's key specifications.</param>
     /// <exception cref="FormatException">The text does not follow the notation: a mistake in a command's row.</exception>
     internal static CommandArgument[] Parse(string syntax, int keySpecs)
     {
@@ -68,7 +69,7 @@ internal sealed class CommandSyntax
         var arguments = new List<CommandArgument>();
         while (_at < _words.Count && !IsEnd(_words[_at]))
         {
-            // What was read last may come again, and the bracket says what exactly.
+            // The bracket may say that the previous arguments are repeated.
             if (_words[_at] == "[" && RepeatedWords() is { } repeated)
             {
                 Repeat(arguments, repeated);
@@ -87,11 +88,12 @@ internal sealed class CommandSyntax
         if (_words[_at].EndsWith(':') && _at + 1 < _words.Count && IsOpening(_words[_at + 1])) label = _words[_at++][..^1];
         if (IsOpening(_words[_at])) return ReadGroup(label);
 
-        (string word, string since, string deprecatedSince) = Versions(_words[_at++]);
+        (string text, string since, string deprecatedSince) = Versions(_words[_at++]);
+        (string word, string display) = Display(text);
         int colon = word.LastIndexOf(':');
         string name = colon > 0 ? word[..colon] : word;
         string kind = colon > 0 ? word[(colon + 1)..] : word;
-        if (!IsToken(kind)) return Plain(word) with { Since = since, DeprecatedSince = deprecatedSince };
+        if (!IsToken(kind)) return Plain(word) with { DisplayText = display, Since = since, DeprecatedSince = deprecatedSince };
 
         string token = kind == "\"\"" ? "" : kind;
         if (NextBelongsToToken()) return OfToken(token, since);
@@ -100,7 +102,7 @@ internal sealed class CommandSyntax
 #pragma warning restore CA1308
     }
 
-    // The arguments that follow a token: the plain ones before the next token or optional part.
+    // The arguments that belong to a token: those up to the next token or optional part.
     private CommandArgument OfToken(string token, string since)
     {
         var arguments = new List<CommandArgument>();
@@ -159,7 +161,7 @@ internal sealed class CommandSyntax
         string typeName = hash < 0 ? suffix : suffix[..hash];
         if (!ArgumentTypes.TryGetValue(typeName, out ArgumentType type))
         {
-            // Not a type: a name with a colon in it, such as ip:port.
+            // Not a type: the name contains a colon.
             return Keyed(new CommandArgument(word, TypesByName.GetValueOrDefault(word, ArgumentType.String)));
         }
 
@@ -168,11 +170,11 @@ internal sealed class CommandSyntax
         return argument with { KeySpec = int.Parse(suffix.AsSpan(hash + 1), CultureInfo.InvariantCulture) };
     }
 
-    // Keys belong to the command's key specifications in turn; the last one finds all that are left.
+    // Keys take the command's key specifications in order; the last one finds all remaining keys.
     private CommandArgument Keyed(CommandArgument argument) =>
         argument.Type == ArgumentType.Key ? argument with { KeySpec = Math.Min(_keys++, _keySpecs - 1) } : argument;
 
-    // The words in the bracket at this place if it only says that what stands before it may come again; else null.
+    // The words inside the bracket at this position if they repeat the words before it; null for any other bracket.
     private List<string>? RepeatedWords()
     {
         int end = _words.IndexOf(Ellipsis, _at);
@@ -195,7 +197,7 @@ internal sealed class CommandSyntax
         arguments.Add(argument with { IsMultiple = true, RepeatsToken = hasToken });
     }
 
-    // What follows a token and is its argument: a plain argument or a choice that must be made.
+    // Whether the next word is an argument of the token before it: a plain argument, a block or a required choice.
     private bool NextBelongsToToken()
     {
         if (_at >= _words.Count) return false;
@@ -218,7 +220,17 @@ internal sealed class CommandSyntax
 
     private static bool IsToken(string word) => word == "\"\"" || (word.Length > 0 && !word.Any(char.IsLower));
 
-    private static string Bare(string word) => Versions(word).Word;
+    private static string Bare(string word) => Display(Versions(word).Word).Word;
+
+    // Splits "name{text}:type" into "name:type" and "text".
+    private static (string Word, string Display) Display(string word)
+    {
+        int open = word.IndexOf('{', StringComparison.Ordinal);
+        if (open <= 0) return (word, "");
+        int close = word.IndexOf('}', open);
+        if (close < 0) throw new FormatException($"a display text has no end: '{word}'");
+        return (word[..open] + word[(close + 1)..], word[(open + 1)..close]);
+    }
 
     private static (string Word, string Since, string DeprecatedSince) Versions(string word)
     {
@@ -229,7 +241,7 @@ internal sealed class CommandSyntax
         return version.StartsWith('!') ? (before, since, version[1..]) : (before, version, deprecatedSince);
     }
 
-    // Words; brackets and bars are words of their own, a closing bracket with the version behind it.
+    // Splits into words; brackets and bars are separate words, and a closing bracket includes its version.
     private static List<string> Split(string text)
     {
         var words = new List<string>();

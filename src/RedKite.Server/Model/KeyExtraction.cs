@@ -3,18 +3,18 @@ using RedKite.Protocol;
 namespace RedKite.Server.Model;
 
 /// <summary>
-/// Goes over the keys of a request, as the command's row says where they are. Locking and COMMAND GETKEYS both use this,
-/// so that they cannot disagree.
+/// Enumerates the keys of a request by the command's key specifications. Locking and COMMAND GETKEYS share it, so they
+/// cannot disagree.
 /// </summary>
 /// <param name="command">The request's command, or its subcommand.</param>
-/// <param name="start">The argument at which the request starts: 0, or 2 for one that COMMAND GETKEYS is asked about.</param>
+/// <param name="start">The argument at which the request starts: 0, or 2 inside a COMMAND GETKEYS request.</param>
 internal struct KeyExtraction(Command command, int start = 0)
 {
     private int _spec = -1;
     private int _next;
     private int _last = -1;
 
-    /// <summary>Whether some specification did not fit the request: a count that is no number or too large, no keyword.</summary>
+    /// <summary>Whether a specification did not fit the request: an invalid or too large count, or a missing keyword.</summary>
     internal bool HasMisfit { get; private set; }
 
     /// <summary>The argument that is a key.</summary>
@@ -39,7 +39,7 @@ internal struct KeyExtraction(Command command, int start = 0)
         return true;
     }
 
-    /// <summary>What the request does to the key.</summary>
+    /// <summary>How the request uses the key.</summary>
     internal readonly KeyFlags FlagsOf(scoped in CommandContext cmd) => Spec.FlagsOf is { } rule ? rule(cmd, start) : Spec.Flags;
 
     // Finds the arguments from _next to _last; false when the request has none for this specification.
@@ -65,13 +65,17 @@ internal struct KeyExtraction(Command command, int start = 0)
         }
 
         if (_next < cmd.Count && _last >= _next && _last < cmd.Count) return true;
-        HasMisfit = true;
+
+        // An option at the end lacks its key: the request is invalid, but its other keys are known.
+        if (spec.Keyword.Length == 0 || spec.Last < 0) HasMisfit = true;
         return false;
     }
 
     private static bool FindKeyword(scoped in CommandContext cmd, KeySpec spec, int start, out int found)
     {
-        if (spec.FindsKeyword is { } rule)
+        // COMMAND GETKEYS searches as COMMAND INFO tells clients to, for the first occurrence.
+        bool isRequest = start == 0;
+        if (spec.FindsKeyword is { } rule && (isRequest || spec.IsUnknown))
         {
             found = rule(cmd, start);
             return found > 0;
@@ -88,7 +92,7 @@ internal struct KeyExtraction(Command command, int start = 0)
         return false;
     }
 
-    // How many keys an argument says there are; 0 where it says nothing sensible.
+    // The number of keys that an argument states; 0 if it is invalid.
     private static int CountIn(scoped in CommandContext cmd, int argument)
     {
         if (argument >= cmd.Count || !RespNumber.TryParseInt64(cmd[argument], out long count)) return 0;

@@ -1,6 +1,6 @@
 namespace RedKite.Server.Model;
 
-/// <summary>What a command does to a key, as COMMAND INFO and GETKEYSANDFLAGS tell it.</summary>
+/// <summary>How a command uses a key, as reported by COMMAND INFO and GETKEYSANDFLAGS.</summary>
 [Flags]
 internal enum KeyFlags
 {
@@ -12,47 +12,48 @@ internal enum KeyFlags
     Access = 1 << 4,      // returns, copies or uses the value
     Update = 1 << 5,      // updates it, perhaps returning something of it
     Insert = 1 << 6,      // adds to it
-    Delete = 1 << 7,      // takes from it
+    Delete = 1 << 7,      // removes from it
     NotKey = 1 << 8,
     Incomplete = 1 << 9,
     VariableFlags = 1 << 10,
 }
 
-/// <summary>What one request does to a key, where that depends on its arguments; the command's name is at <paramref name="start"/>.</summary>
+/// <summary>How one request uses a key, where that depends on its arguments; the command's name is at <paramref name="start"/>.</summary>
 internal delegate KeyFlags KeyFlagsRule(scoped in CommandContext cmd, int start);
 
-/// <summary>Finds the keyword in front of a request's keys where other arguments may look like it; -1: there is none.</summary>
+/// <summary>Finds the keyword before a request's keys where other arguments may equal it; -1: there is none.</summary>
 internal delegate int KeywordRule(scoped in CommandContext cmd, int start);
 
 /// <summary>
-/// Where a command's keys stand: from argument <paramref name="First"/> to <paramref name="Last"/> (negative: counted from
-/// the end) in steps; or, with <paramref name="CountAt"/>, as many as that argument says from <paramref name="First"/> on.
-/// With a <see cref="Keyword"/> all three count from the keyword instead of the command's name.
+/// The positions of a command's keys: from argument <paramref name="First"/> to <paramref name="Last"/> (negative: counted from
+/// the end) in steps of <paramref name="Step"/>; or, with <paramref name="CountAt"/>, the number of keys that this argument
+/// states, starting at <paramref name="First"/>. With a <see cref="Keyword"/> all three are relative to the keyword instead of
+/// the command's name.
 /// </summary>
 internal sealed record KeySpec(int First, int Last, int Step, KeyFlags Flags, int CountAt = 0, string Notes = "")
 {
-    /// <summary>A word that stands before the keys, in capitals; empty: the keys have fixed places.</summary>
+    /// <summary>The word before the keys, in capitals; empty: the keys have fixed positions.</summary>
     internal string Keyword { get; init; } = "";
 
-    /// <summary>Where the search for the keyword starts; negative: from the end, backwards.</summary>
+    /// <summary>The argument at which the search for the keyword starts; negative: counted from the end, searching backwards.</summary>
     internal int StartFrom { get; init; }
 
     /// <summary>Finds the keyword instead of a search for its first occurrence.</summary>
     internal KeywordRule? FindsKeyword { get; init; }
 
-    /// <summary>Only the first 1/Limit of the arguments that are left are keys (XREAD has a key and an id each); 0: all.</summary>
+    /// <summary>Only the first 1/Limit of the remaining arguments are keys (XREAD has a key and an id each); 0: all.</summary>
     internal int Limit { get; init; }
 
-    /// <summary>COMMAND INFO tells that nobody can say where these keys are. Those that can be found, are found by the rest of the row.</summary>
+    /// <summary>COMMAND INFO reports the positions as unknown. Where the server can find the keys, the rest of the row says how.</summary>
     internal bool IsUnknown { get; init; }
 
-    /// <summary>Tells the flags of one request, for a specification with variable flags.</summary>
+    /// <summary>Returns the flags of one request, for a specification with variable flags.</summary>
     internal KeyFlagsRule? FlagsOf { get; init; }
 
-    /// <summary>Whether the keys are in a range of fixed places.</summary>
+    /// <summary>Whether the keys have a range of fixed positions.</summary>
     internal bool IsFixedRange => CountAt == 0 && Keyword.Length == 0 && !IsUnknown;
 
-    /// <summary>One key at one place.</summary>
+    /// <summary>Whether there is one key at a fixed position.</summary>
     internal bool IsOneKey => IsFixedRange && First == Last && (Flags & KeyFlags.NotKey) == 0;
 }
 

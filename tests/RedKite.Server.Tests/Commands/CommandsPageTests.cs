@@ -30,6 +30,8 @@ public class CommandsPageTests
         page.Append("All commands of RedKite, generated from the command tables. Run the server's tests with `REDKITE_WRITE_DOCS=1` to\n");
         page.Append("regenerate this page. Arity includes the name; a negative one is a minimum. Flags are those of COMMAND INFO, and Since\n");
         page.Append("is the Redis version that introduced the command. COMMAND DOCS has the details.\n\n");
+        page.Append("Tests compare COMMAND INFO, COMMAND DOCS and COMMAND GETKEYS of every row with Redis 8.0.2. Only sentences differ: summaries,\n");
+        page.Append("notes and long complexities are in RedKite's own words.\n\n");
         page.Append("| Command | Group | Arity | Flags | Since |\n");
         page.Append("|---|---|---|---|---|\n");
         foreach (Command command in commands)
@@ -39,6 +41,20 @@ public class CommandsPageTests
             page.Append($"| {name} | {command.Family.Group} | {command.Arity} | {flags} | {command.Doc.Since} |\n");
         }
 
+        AppendAbsent(page, commands);
         return page.ToString();
+    }
+
+    private static void AppendAbsent(StringBuilder page, Command[] commands)
+    {
+        IEnumerable<string> complete = commands.Select(command => command.Family.Group).Distinct().Except(AbsentCommands.ByGroup.Keys).Order(StringComparer.Ordinal);
+        page.Append("\n## Not implemented\n\n");
+        page.Append($"These groups have every command of Redis 8.0.2: {string.Join(", ", complete)}.\nThe others lack:\n\n");
+        page.Append("| Group | Commands |\n");
+        page.Append("|---|---|\n");
+        foreach ((string group, string[] names) in AbsentCommands.ByGroup)
+        {
+            page.Append($"| {group} | {string.Join(", ", names.Select(name => name.ToUpperInvariant().Replace('|', ' ')))} |\n");
+        }
     }
 }

@@ -12,10 +12,14 @@ public class CommandSyntaxTests
     [InlineData("name:integer other:double at:unix-time a:pattern", "name:Integer other:Double at:UnixTime a:Pattern")]
     [InlineData("ip:port", "ip:port:String")]
     [InlineData("destination:key#2 pattern:pattern#1", "destination:Key#2 pattern:Pattern#1")]
+    [InlineData("by-pattern{pattern}:pattern#1 address{ip:port}@6.2.0", "by-pattern{pattern}:Pattern#1 address{ip:port}:String@6.2.0")]
+    [InlineData("[STORE storekey{key}:key#1]", "storekey{key}:Key#1=STORE?")]
     [InlineData("[GET]", "get:PureToken=GET?")]
     [InlineData("[sorting:ALPHA] id:*", "sorting:PureToken=ALPHA? id:PureToken=*")]
     [InlineData("EX seconds", "seconds:Integer=EX")]
     [InlineData("[LIMIT offset count]", "offset_count:Block=LIMIT?(offset:Integer count:Integer)")]
+    [InlineData("LIMIT limit:(offset count)", "limit:Block=LIMIT(offset:Integer count:Integer)")]
+    [InlineData("block:[GET encoding offset [GET encoding offset ...]]", "block:Block=GET?**(encoding:String offset:Integer)")]
     [InlineData("<BY radius> unit", "radius:Double=BY unit:String")]
     [InlineData("<LEFT | RIGHT>", "left_right:OneOf(left:PureToken=LEFT right:PureToken=RIGHT)")]
     [InlineData("condition:[NX|XX]", "condition:OneOf?(nx:PureToken=NX xx:PureToken=XX)")]
@@ -37,6 +41,7 @@ public class CommandSyntaxTests
     [InlineData("[key")]
     [InlineData("key]")]
     [InlineData("<A | B")]
+    [InlineData("name{text")]
     public void Mistake_in_the_notation_is_reported(string syntax) =>
         Assert.Throws<FormatException>(() => CommandSyntax.Parse(syntax, keySpecs: 1));
 
@@ -52,7 +57,7 @@ public class CommandSyntaxTests
     private static string Text(CommandArgument[] arguments) => string.Join(' ', arguments.Select(Text));
 
     private static string Text(CommandArgument argument) =>
-        $"{argument.Name}:{argument.Type}"
+        $"{argument.Name}{(argument.DisplayText.Length > 0 ? $"{{{argument.DisplayText}}}" : "")}:{argument.Type}"
         + (argument.KeySpec >= 0 ? $"#{argument.KeySpec}" : "")
         + (argument.Token is null ? "" : $"={argument.Token}")
         + (argument.IsOptional ? "?" : "")

@@ -1,6 +1,7 @@
 using System.Text;
 using RedKite.Protocol;
 using RedKite.Server.Acl;
+using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
 using RedKite.Server.Sessions;
 using static RedKite.Server.Model.CommandFlags;
@@ -12,6 +13,11 @@ internal sealed class ClientCommands(ClientRegistry clients, ClientPause pause, 
 {
     private const CommandFlags Usual = NoScript | Loading | Stale;
 
+    private const string KillSyntax =
+        "filter:<old-format{ip:port}@!2.8.12 | new-format:<[ID client-id]@2.8.12 "
+        + "| [TYPE client-type:<NORMAL | MASTER@3.2.0 | SLAVE | REPLICA@5.0.0 | PUBSUB>]@2.8.12 | [USER username] | [ADDR addr{ip:port}] "
+        + "| [LADDR laddr{ip:port}]@6.2.0 | [SKIPME skipme:<YES | NO>] | [MAXAGE maxage:integer]@7.4.0 ...>>";
+
     internal CommandFamily Family => new("connection", "connection",
     [
         new("CLIENT", -2, Sentinel, KeySpecs.None, WithoutSubcommand, new("2.4.0", "Depends on subcommand.", "A container of commands about client connections."),
@@ -22,17 +28,17 @@ internal sealed class ClientCommands(ClientRegistry clients, ClientPause pause, 
             new("HELP", 2, Loading | Stale | Sentinel, KeySpecs.None, Help, new("5.0.0", "O(1)", "Tells what the subcommands do.")),
             new("ID", 2, Usual | Sentinel, KeySpecs.None, Id, new("5.0.0", "O(1)", "Returns the connection's id.")),
             new("INFO", 2, Usual | Sentinel, KeySpecs.None, Info, new("6.2.0", "O(1)", "Describes this connection.")) { Tips = ["nondeterministic_output"] },
-            new("KILL", -3, Admin | Usual | Sentinel, KeySpecs.None, Kill, new("2.4.0", "O(N) where N is the number of client connections", "Closes connections.", "filter:<ip:port@!2.8.12 | new-format:<[ID client-id]@2.8.12 | [TYPE normal_master_slave_pubsub:<NORMAL | MASTER@3.2.0 | SLAVE | REPLICA@5.0.0 | PUBSUB>]@2.8.12 | [USER username] | [ADDR ip:port] | [LADDR ip:port]@6.2.0 | [SKIPME skipme:<YES | NO>] | [MAXAGE maxage:integer]@7.4.0 ...>>")),
-            new("LIST", -2, Admin | Usual | Sentinel, KeySpecs.None, List, new("2.4.0", "O(N) where N is the number of client connections", "Describes all or some connections.", "[TYPE <NORMAL | MASTER | REPLICA | PUBSUB>]@5.0.0 [ID id:(client-id [client-id ...])]@6.2.0")) { Tips = ["nondeterministic_output"] },
+            new("KILL", -3, Admin | Usual | Sentinel, KeySpecs.None, Kill, new("2.4.0", "O(N) where N is the number of client connections", "Closes connections.", KillSyntax) { History = [("2.8.12", "Accepts filters by name."), ("2.8.12", "Adds `ID`."), ("3.2.0", "`TYPE` accepts `master`."), ("5.0.0", "`TYPE` accepts `replica`, another name for `slave`."), ("6.2.0", "Adds `LADDR`."), ("7.4.0", "Adds `MAXAGE`.")] }),
+            new("LIST", -2, Admin | Usual | Sentinel, KeySpecs.None, List, new("2.4.0", "O(N) where N is the number of client connections", "Describes all or some connections.", "[TYPE client-type:<NORMAL | MASTER | REPLICA | PUBSUB>]@5.0.0 [ID client-id [client-id ...]]@6.2.0") { History = [("2.8.12", "Adds the field `id`."), ("5.0.0", "Adds `TYPE`."), ("6.0.0", "Adds the field `user`."), ("6.2.0", "Adds `ID` and the fields `argv-mem`, `tot-mem`, `laddr` and `redir`."), ("7.0.0", "Adds the fields `resp`, `multi-mem`, `rbs` and `rbp`."), ("7.0.3", "Adds the field `ssub`."), ("7.2.0", "Adds the fields `lib-name` and `lib-ver`."), ("7.4.0", "Adds the field `watch`."), ("8.0.0", "Adds the field `io-thread`.")] }) { Tips = ["nondeterministic_output"] },
             new("NO-EVICT", 3, Admin | Usual | Sentinel, KeySpecs.None, NoEvict, new("7.0.0", "O(1)", "Protects the connection from being closed when clients use too much memory.", "enabled:<ON | OFF>")),
-            new("NO-TOUCH", 3, Usual, KeySpecs.None, NoTouch, new("7.2.0", "O(1)", "Says whether this connection's commands count as accesses to keys.", "<ON | OFF>")),
-            new("PAUSE", -3, Admin | Usual | Sentinel, KeySpecs.None, Pause, new("2.9.50", "O(1)", "Lets the commands of all clients wait for a time.", "timeout:integer mode:[WRITE | ALL]@6.2.0")),
-            new("REPLY", 3, Usual | Sentinel, KeySpecs.None, ReplyTo, new("3.2.0", "O(1)", "Says which commands of this connection are answered.", "<ON | OFF | SKIP>")),
-            new("SETINFO", 4, Usual | Sentinel, KeySpecs.None, SetInfo, new("7.2.0", "O(1)", "Names the library that uses the connection.", "<LIB-NAME libname | LIB-VER libver>")),
-            new("SETNAME", 3, Usual | Sentinel, KeySpecs.None, SetName, new("2.6.9", "O(1)", "Names the connection.", "connection-name")),
+            new("NO-TOUCH", 3, Usual, KeySpecs.None, NoTouch, new("7.2.0", "O(1)", "Says whether this connection's commands count as accesses to keys.", "enabled:<ON | OFF>")),
+            new("PAUSE", -3, Admin | Usual | Sentinel, KeySpecs.None, Pause, new("3.0.0", "O(1)", "Lets the commands of all clients wait for a time.", "timeout:integer mode:[WRITE | ALL]@6.2.0") { History = [("6.2.0", "Adds the mode, which may be `WRITE`.")] }),
+            new("REPLY", 3, Usual | Sentinel, KeySpecs.None, ReplyTo, new("3.2.0", "O(1)", "Says which commands of this connection are answered.", "action:<ON | OFF | SKIP>")),
+            new("SETINFO", 4, Usual | Sentinel, KeySpecs.None, SetInfo, new("7.2.0", "O(1)", "Names the library that uses the connection.", "attr:<LIB-NAME libname | LIB-VER libver>")) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
+            new("SETNAME", 3, Usual | Sentinel, KeySpecs.None, SetName, new("2.6.9", "O(1)", "Names the connection.", "connection-name")) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
             new("TRACKING", -3, Usual, KeySpecs.None, Tracking, new("6.0.0", "O(1). Some options may introduce additional complexity.", "Turns the tracking of the keys that this connection reads off.", "status:<ON | OFF> [REDIRECT client-id:integer] [PREFIX prefix [PREFIX prefix ...]] [BCAST] [OPTIN] [OPTOUT] [NOLOOP]")),
             new("TRACKINGINFO", 2, Usual, KeySpecs.None, TrackingInfo, new("6.2.0", "O(1)", "Tells how the keys that this connection reads are tracked.")),
-            new("UNBLOCK", -3, Admin | Usual, KeySpecs.None, Unblock, new("5.0.0", "O(log N) where N is the number of client connections", "Ends another connection's blocking command.", "client-id [TIMEOUT | ERROR]")),
+            new("UNBLOCK", -3, Admin | Usual, KeySpecs.None, Unblock, new("5.0.0", "O(log N) where N is the number of client connections", "Ends another connection's blocking command.", "client-id unblock-type:[TIMEOUT | ERROR]")),
             new("UNPAUSE", 2, Admin | Usual, KeySpecs.None, Unpause, new("6.2.0", "O(N) Where N is the number of paused clients", "Ends a pause.")),
         ]),
     ]);
@@ -63,68 +69,60 @@ internal sealed class ClientCommands(ClientRegistry clients, ClientPause pause, 
     private static void GetRedirection(ref CommandContext cmd) => cmd.Reply.Integer(-1);
 
     // CLIENT HELP
-    private static void Help(ref CommandContext cmd)
-    {
-        string[] lines =
-        [
-            "CLIENT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-            "CACHING (YES|NO)",
-            "    Whether the keys of the next command are tracked.",
-            "GETNAME",
-            "    The name of this connection.",
-            "GETREDIR",
-            "    The id of the client that gets this connection's invalidation messages.",
-            "ID",
-            "    The id of this connection.",
-            "INFO",
-            "    This connection's line of CLIENT LIST.",
-            "KILL <ip:port>",
-            "    Close the connection that comes from the address.",
-            "KILL <option> <value> [<option> <value> [...]]",
-            "    Close the connections that fit every option:",
-            "    * ADDR (<ip:port>|<unixsocket>:0), LADDR (<ip:port>|<unixsocket>:0)",
-            "      The client's and the server's address.",
-            "    * ID <client-id>, USER <username>",
-            "      One connection, or those of a user.",
-            "    * TYPE (NORMAL|MASTER|REPLICA|PUBSUB)",
-            "      Connections of one kind.",
-            "    * MAXAGE <seconds>",
-            "      Connections that are at least so old.",
-            "    * SKIPME (YES|NO)",
-            "      Whether to spare this connection (default: yes).",
-            "LIST [options ...]",
-            "    One line for each connection:",
-            "    * TYPE (NORMAL|MASTER|REPLICA|PUBSUB)",
-            "      Only connections of one kind.",
-            "    * ID <client-id> [<client-id> [...]]",
-            "      Only these connections.",
-            "NO-EVICT (ON|OFF)",
-            "    Whether this connection is spared when clients use too much memory.",
-            "NO-TOUCH (ON|OFF)",
-            "    Whether this connection's commands leave the access times of keys alone.",
-            "PAUSE <timeout> [WRITE|ALL]",
-            "    Let all commands, or those that write, wait for so many milliseconds.",
-            "REPLY (ON|OFF|SKIP)",
-            "    Whether commands are answered; SKIP: not the next one.",
-            "SETINFO (LIB-NAME|LIB-VER) <value>",
-            "    Name the client library, or its version.",
-            "SETNAME <name>",
-            "    Name this connection.",
-            "TRACKING (ON|OFF) [REDIRECT <id>] [BCAST] [PREFIX <prefix> [...]]",
-            "         [OPTIN] [OPTOUT] [NOLOOP]",
-            "    Only OFF: keys are not tracked.",
-            "TRACKINGINFO",
-            "    How the keys that this connection reads are tracked.",
-            "UNBLOCK <client-id> [TIMEOUT|ERROR]",
-            "    End another connection's blocking command.",
-            "UNPAUSE",
-            "    End a pause.",
-            "HELP",
-            "    These lines.",
-        ];
-        cmd.Reply.Array(lines.Length);
-        foreach (string line in lines) cmd.Reply.SimpleString(Encoding.Latin1.GetBytes(line));
-    }
+    private static void Help(ref CommandContext cmd) => HelpReply.Write(
+        cmd.Reply,
+        "CLIENT",
+        "CACHING (YES|NO)",
+        "    Enable or disable tracking of the next command's keys.",
+        "GETNAME",
+        "    Return this connection's name.",
+        "GETREDIR",
+        "    Return the id of the client that receives this connection's invalidations.",
+        "ID",
+        "    Return this connection's id.",
+        "INFO",
+        "    Return this connection's line of CLIENT LIST.",
+        "KILL <ip:port>",
+        "    Close the connection from this address.",
+        "KILL <option> <value> [<option> <value> [...]]",
+        "    Close the connections that match every option:",
+        "    * ADDR (<ip:port>|<unixsocket>:0), LADDR (<ip:port>|<unixsocket>:0)",
+        "      The client's address, the server's address.",
+        "    * ID <client-id>, USER <username>",
+        "      One connection, the connections of one user.",
+        "    * TYPE (NORMAL|MASTER|REPLICA|PUBSUB)",
+        "      Connections of one type.",
+        "    * MAXAGE <seconds>",
+        "      Connections of this age or older.",
+        "    * SKIPME (YES|NO)",
+        "      Whether to spare this connection (default: yes).",
+        "LIST [options ...]",
+        "    Return one line per connection:",
+        "    * TYPE (NORMAL|MASTER|REPLICA|PUBSUB)",
+        "      Only connections of one type.",
+        "    * ID <client-id> [<client-id> [...]]",
+        "      Only these connections.",
+        "NO-EVICT (ON|OFF)",
+        "    Protect this connection from client eviction.",
+        "NO-TOUCH (ON|OFF)",
+        "    Leave the access times of keys unchanged by this connection's commands.",
+        "PAUSE <timeout> [WRITE|ALL]",
+        "    Suspend all commands, or those that write, for a number of milliseconds.",
+        "REPLY (ON|OFF|SKIP)",
+        "    Enable or disable replies, or skip the reply to the next command.",
+        "SETINFO <option> <value>",
+        "    Set the client library's name (LIB-NAME) or version (LIB-VER).",
+        "SETNAME <name>",
+        "    Set this connection's name.",
+        "TRACKING (ON|OFF) [REDIRECT <id>] [BCAST] [PREFIX <prefix> [...]]",
+        "         [OPTIN] [OPTOUT] [NOLOOP]",
+        "    Only OFF is supported: keys are not tracked.",
+        "TRACKINGINFO",
+        "    Return this connection's tracking state.",
+        "UNBLOCK <clientid> [TIMEOUT|ERROR]",
+        "    Unblock a client that is blocked by a command.",
+        "UNPAUSE",
+        "    Resume commands suspended by PAUSE.");
 
     // CLIENT ID
     private static void Id(ref CommandContext cmd) => cmd.Reply.Integer(cmd.Session.Id);

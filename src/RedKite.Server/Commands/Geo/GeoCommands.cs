@@ -30,13 +30,13 @@ internal static class GeoCommands
     [
         new("GEOADD", -5, Write | DenyOom, KeySpecs.One(1, ReadWrite | Update), GeoAdd,
             new("3.2.0", "O(log(N)) for each item added, where N is the number of elements in the sorted set.", "Adds members to a geo index or sets their positions. Creates the key if it doesn't exist.",
-                "key condition:[NX | XX]@6.2.0 [change:CH@6.2.0] longitude latitude member [longitude latitude member ...]")),
+                "key condition:[NX | XX]@6.2.0 [change:CH@6.2.0] data:<longitude latitude member [longitude latitude member ...]>") { History = [("6.2.0", "Adds `NX`, `XX` and `CH`.")] }),
         new("GEOPOS", -2, CommandFlags.ReadOnly, Accessed, GeoPos,
-            new("3.2.0", "O(N) where N is the number of members requested.", "Returns the longitudes and latitudes of members of a geo index.", "key [member ...]")),
+            new("3.2.0", "O(1) for each member requested.", "Returns the longitudes and latitudes of members of a geo index.", "key [member ...]")),
         new("GEODIST", -4, CommandFlags.ReadOnly, Accessed, GeoDist,
-            new("3.2.0", "O(log(N))", "Returns the distance between two members of a geo index.", "key member1 member2 unit:[M | KM | FT | MI]")),
+            new("3.2.0", "O(1)", "Returns the distance between two members of a geo index.", "key member1 member2 unit:[M | KM | FT | MI]")),
         new("GEOHASH", -2, CommandFlags.ReadOnly, Accessed, GeoHash,
-            new("3.2.0", "O(log(N)) for each member requested, where N is the number of elements in the sorted set.", "Returns the positions of members of a geo index as geohash strings.", "key [member ...]")),
+            new("3.2.0", "O(1) for each member requested.", "Returns the positions of members of a geo index as geohash strings.", "key [member ...]")),
     ]);
 
     // GEOADD key [NX | XX] [CH] longitude latitude member [longitude latitude member ...]

@@ -21,14 +21,14 @@ internal static class GeoSearchCommands
         "O(N+log(M)) where N is the number of elements inside the bounding box of the circular area delimited by center and radius and M is the number of items inside the index.";
 
     private const string FromBySyntax =
-        " from:<FROMMEMBER member | FROMLONLAT longitude latitude> "
+        " from:<FROMMEMBER member | FROMLONLAT fromlonlat:(longitude latitude)> "
         + "by:<circle:(<BYRADIUS radius> unit:<M | KM | FT | MI>) | box:(<BYBOX width> height unit:<M | KM | FT | MI>)> "
-        + "order:[ASC | DESC] count:[COUNT count [ANY]]";
+        + "order:[ASC | DESC] count-block:[COUNT count [ANY]]";
 
     private const string WithSyntax = " [WITHCOORD] [WITHDIST] [WITHHASH]";
-    private const string RadiusSyntax = " radius unit:<M | KM | FT | MI>" + WithSyntax + " count:[COUNT count [ANY@6.2.0]] order:[ASC | DESC]";
-    private const string MemberRadiusSyntax = " radius unit:<M | KM | FT | MI>" + WithSyntax + " count:[COUNT count [ANY]] order:[ASC | DESC]";
-    private const string StoreSyntax = " [STORE key] [STOREDIST key]";
+    private const string RadiusSyntax = " radius unit:<M | KM | FT | MI>" + WithSyntax + " count-block:[COUNT count [ANY@6.2.0]] order:[ASC | DESC]";
+    private const string MemberRadiusSyntax = " radius unit:<M | KM | FT | MI>" + WithSyntax + " count-block:[COUNT count [ANY]] order:[ASC | DESC]";
+    private const string StoreSyntax = " store:[STORE storekey{key}:key#1 | STOREDIST storedistkey{key}:key#2]";
 
     private static readonly KeySpec[] Accessed = KeySpecs.One(1, KeyFlags.ReadOnly | Access);
     private static readonly KeySpec[] Stored = [new(1, 1, 1, Overwrite | Update), new(2, 2, 1, KeyFlags.ReadOnly | Access)];
@@ -36,17 +36,17 @@ internal static class GeoSearchCommands
     internal static readonly CommandFamily Family = new("geo", "geo",
     [
         new("GEOSEARCH", -7, CommandFlags.ReadOnly, Accessed, GeoSearch,
-            new("6.2.0", SearchComplexity, "Returns the members of a geo index in a circle or box.", "key" + FromBySyntax + WithSyntax)),
+            new("6.2.0", SearchComplexity, "Returns the members of a geo index in a circle or box.", "key" + FromBySyntax + WithSyntax) { History = [("7.0.0", "Accepts units in any case.")] }),
         new("GEOSEARCHSTORE", -8, Write | DenyOom, Stored, GeoSearchStore,
-            new("6.2.0", SearchComplexity, "Stores the members of a geo index in a circle or box at a key.", "destination source" + FromBySyntax + " [STOREDIST]")),
+            new("6.2.0", SearchComplexity, "Stores the members of a geo index in a circle or box at a key.", "destination source" + FromBySyntax + " [STOREDIST]") { History = [("7.0.0", "Accepts units in any case.")] }),
         new("GEORADIUS", -6, Write | DenyOom, StoringAfter(6), GeoRadius,
-            new("3.2.0", RadiusComplexity, "Returns or stores the members of a geo index within a radius of a position.", "key longitude latitude" + RadiusSyntax + StoreSyntax) { DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` argument" }),
+            new("3.2.0", RadiusComplexity, "Returns or stores the members of a geo index within a radius of a position.", "key longitude latitude" + RadiusSyntax + StoreSyntax) { History = [("6.2.0", "Adds `ANY`."), ("7.0.0", "Accepts units in any case.")], DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` argument" }),
         new("GEORADIUS_RO", -6, CommandFlags.ReadOnly, Accessed, GeoRadiusReadOnly,
-            new("3.2.10", RadiusComplexity, "Returns the members of a geo index within a radius of a position.", "key longitude latitude" + RadiusSyntax) { DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` with the `BYRADIUS` argument" }),
+            new("3.2.10", RadiusComplexity, "Returns the members of a geo index within a radius of a position.", "key longitude latitude" + RadiusSyntax) { History = [("6.2.0", "Adds `ANY`."), ("7.0.0", "Accepts units in any case.")], DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` with the `BYRADIUS` argument" }),
         new("GEORADIUSBYMEMBER", -5, Write | DenyOom, StoringAfter(5), GeoRadiusByMember,
-            new("3.2.0", RadiusComplexity, "Returns or stores the members of a geo index within a radius of a member.", "key member" + MemberRadiusSyntax + StoreSyntax) { DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` and `FROMMEMBER` arguments" }),
+            new("3.2.0", RadiusComplexity, "Returns or stores the members of a geo index within a radius of a member.", "key member" + MemberRadiusSyntax + StoreSyntax) { History = [("6.2.0", "Adds `ANY`."), ("7.0.0", "Accepts units in any case.")], DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` and `FROMMEMBER` arguments" }),
         new("GEORADIUSBYMEMBER_RO", -5, CommandFlags.ReadOnly, Accessed, GeoRadiusByMemberReadOnly,
-            new("3.2.10", RadiusComplexity, "Returns the members of a geo index within a radius of a member.", "key member" + MemberRadiusSyntax) { DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` with the `BYRADIUS` and `FROMMEMBER` arguments" }),
+            new("3.2.10", RadiusComplexity, "Returns the members of a geo index within a radius of a member.", "key member" + MemberRadiusSyntax) { History = [("6.2.0", "Adds `ANY`."), ("7.0.0", "Accepts units in any case.")], DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` with the `BYRADIUS` and `FROMMEMBER` arguments" }),
     ]);
 
     private static KeySpec[] StoringAfter(int options) =>

@@ -15,12 +15,12 @@ namespace RedKite.Server.Commands.Hashes;
 internal static class FieldExpiryCommands
 {
     private const string Complexity = "O(N) where N is the number of specified fields";
-    private const string FieldSyntax = "fields:(FIELDS numfields:integer field [field ...])";
+    private const string FieldSyntax = "FIELDS fields:(numfields:integer field [field ...])";
     private const string ConditionSyntax = "condition:[NX | XX | GT | LT] " + FieldSyntax;
     private const string GetExSyntax = "key expiration:[EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | PERSIST] " + FieldSyntax;
 
     private const string SetExSyntax = "key condition:[FNX | FXX] expiration:[EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL] "
-        + "fields:(FIELDS numfields:integer field value [field value ...])";
+        + "FIELDS fields:(numfields:integer data:<field value [field value ...]>)";
 
     // The replies for a field.
     private const int NotThere = -2;
@@ -34,10 +34,10 @@ internal static class FieldExpiryCommands
 
     internal static readonly CommandFamily Family = new("hash", "hash",
     [
-        new("HEXPIRE", -6, Write | DenyOom | Fast, Updated, HExpire, new("7.4.0", Complexity, "Sets the expiry of fields in a hash to a number of seconds from now.", "key seconds " + ConditionSyntax)),
-        new("HPEXPIRE", -6, Write | DenyOom | Fast, Updated, HPExpire, new("7.4.0", Complexity, "Sets the expiry of fields in a hash to a number of milliseconds from now.", "key milliseconds " + ConditionSyntax)),
-        new("HEXPIREAT", -6, Write | DenyOom | Fast, Updated, HExpireAt, new("7.4.0", Complexity, "Sets the expiry of fields in a hash to a Unix time in seconds.", "key unix-time-seconds " + ConditionSyntax)),
-        new("HPEXPIREAT", -6, Write | DenyOom | Fast, Updated, HPExpireAt, new("7.4.0", Complexity, "Sets the expiry of fields in a hash to a Unix time in milliseconds.", "key unix-time-milliseconds " + ConditionSyntax)),
+        new("HEXPIRE", -6, Write | Fast, Updated, HExpire, new("7.4.0", Complexity, "Sets the expiry of fields in a hash to a number of seconds from now.", "key seconds " + ConditionSyntax)),
+        new("HPEXPIRE", -6, Write | Fast, Updated, HPExpire, new("7.4.0", Complexity, "Sets the expiry of fields in a hash to a number of milliseconds from now.", "key milliseconds " + ConditionSyntax)),
+        new("HEXPIREAT", -6, Write | Fast, Updated, HExpireAt, new("7.4.0", Complexity, "Sets the expiry of fields in a hash to a Unix time in seconds.", "key unix-time-seconds " + ConditionSyntax)),
+        new("HPEXPIREAT", -6, Write | Fast, Updated, HPExpireAt, new("7.4.0", Complexity, "Sets the expiry of fields in a hash to a Unix time in milliseconds.", "key unix-time-milliseconds " + ConditionSyntax)),
         new("HTTL", -5, CommandFlags.ReadOnly | Fast, Accessed, HTtl, new("7.4.0", Complexity, "Returns the remaining time to live of fields in a hash in seconds.", "key " + FieldSyntax)) { Tips = ["nondeterministic_output"] },
         new("HPTTL", -5, CommandFlags.ReadOnly | Fast, Accessed, HPTtl, new("7.4.0", Complexity, "Returns the remaining time to live of fields in a hash in milliseconds.", "key " + FieldSyntax)) { Tips = ["nondeterministic_output"] },
         new("HEXPIRETIME", -5, CommandFlags.ReadOnly | Fast, Accessed, HExpireTime, new("7.4.0", Complexity, "Returns the expiry of fields in a hash as a Unix time in seconds.", "key " + FieldSyntax)),

@@ -29,7 +29,7 @@ internal static class HashScanCommands
         new("HRANDFIELD", -2, CommandFlags.ReadOnly, Accessed, HRandField,
             new("6.2.0", "O(N) where N is the number of fields returned", "Returns one or more random fields of a hash.", "key options:[count [WITHVALUES]]")) { Tips = ["nondeterministic_output"] },
         new("HSCAN", -3, CommandFlags.ReadOnly, Accessed, HScan,
-            new("2.8.0", "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection..", "Iterates over the fields and values of a hash.", "key cursor [MATCH pattern] [COUNT count] [NOVALUES@7.4.0]")) { Tips = ["nondeterministic_output"] },
+            new("2.8.0", "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.", "Iterates over the fields and values of a hash.", "key cursor [MATCH pattern] [COUNT count] [NOVALUES]")) { Tips = ["nondeterministic_output"] },
     ]);
 
     /// <summary>The parts of each field that are replied.</summary>

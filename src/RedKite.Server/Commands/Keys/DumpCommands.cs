@@ -19,6 +19,9 @@ internal static class DumpCommands
     private const string RestoreComplexity = "O(N*M) for N elements of M bytes; O(N*M*log(N)) for a sorted set.";
     private const string RestoreSyntax = "key ttl:integer serialized-value [REPLACE]@3.0.0 [ABSTTL]@5.0.0 [IDLETIME seconds:integer]@5.0.0 [FREQ frequency:integer]@5.0.0";
 
+    private static readonly (string Version, string Change)[] RestoreHistory =
+        [("3.0.0", "Adds `REPLACE`."), ("5.0.0", "Adds `ABSTTL`."), ("5.0.0", "Adds `IDLETIME` and `FREQ`.")];
+
     private static readonly KeySpec[] Restored = KeySpecs.One(1, Overwrite | Update);
 
     internal static readonly CommandFamily Family = new("generic", "keyspace",
@@ -26,13 +29,13 @@ internal static class DumpCommands
         new("DUMP", 2, CommandFlags.ReadOnly, KeySpecs.One(1, KeyFlags.ReadOnly | Access), Dump,
             new("2.6.0", "O(N*M) for N elements of M bytes.", "Returns the value of a key in serialized form.", "key")) { Tips = ["nondeterministic_output"] },
         new("RESTORE", -4, Write | DenyOom, Restored, Restore,
-            new("2.6.0", RestoreComplexity, "Creates a key from a value that DUMP serialized.", RestoreSyntax)) { Categories = AclCategory.Dangerous },
+            new("2.6.0", RestoreComplexity, "Creates a key from a value that DUMP serialized.", RestoreSyntax) { History = RestoreHistory }) { Categories = AclCategory.Dangerous },
     ]);
 
     internal static readonly CommandFamily ClusterFamily = new("server", "keyspace",
     [
         new("RESTORE-ASKING", -4, Write | DenyOom | Asking, Restored, Restore,
-            new("3.0.0", RestoreComplexity, "Creates a key from a serialized value while a cluster migrates the key's slot.", RestoreSyntax) { IsSystemCommand = true }) { Categories = AclCategory.Dangerous },
+            new("3.0.0", RestoreComplexity, "Creates a key from a serialized value while a cluster migrates the key's slot.", RestoreSyntax) { IsSystemCommand = true, History = RestoreHistory }) { Categories = AclCategory.Dangerous },
     ]);
 
     [ThreadStatic]

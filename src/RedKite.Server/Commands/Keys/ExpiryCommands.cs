@@ -15,12 +15,12 @@ internal static class ExpiryCommands
 
     internal static readonly CommandFamily Family = new("generic", "keyspace",
     [
-        new("EXPIRE", -3, Write | Fast, Updated, Expire, new("1.0.0", "O(1)", "Sets the expiry of a key to a number of seconds from now.", "key seconds condition:[NX | XX | GT | LT]@7.0.0")),
-        new("PEXPIRE", -3, Write | Fast, Updated, PExpire, new("2.6.0", "O(1)", "Sets the expiry of a key to a number of milliseconds from now.", "key milliseconds condition:[NX | XX | GT | LT]@7.0.0")),
-        new("EXPIREAT", -3, Write | Fast, Updated, ExpireAt, new("1.2.0", "O(1)", "Sets the expiry of a key to a Unix time in seconds.", "key unix-time-seconds condition:[NX | XX | GT | LT]@7.0.0")),
-        new("PEXPIREAT", -3, Write | Fast, Updated, PExpireAt, new("2.6.0", "O(1)", "Sets the expiry of a key to a Unix time in milliseconds.", "key unix-time-milliseconds condition:[NX | XX | GT | LT]@7.0.0")),
-        new("TTL", 2, CommandFlags.ReadOnly | Fast, Inspected, Ttl, new("1.0.0", "O(1)", "Returns the remaining time to live of a key in seconds.", "key")) { Tips = ["nondeterministic_output"] },
-        new("PTTL", 2, CommandFlags.ReadOnly | Fast, Inspected, PTtl, new("2.6.0", "O(1)", "Returns the remaining time to live of a key in milliseconds.", "key")) { Tips = ["nondeterministic_output"] },
+        new("EXPIRE", -3, Write | Fast, Updated, Expire, new("1.0.0", "O(1)", "Sets the expiry of a key to a number of seconds from now.", "key seconds condition:[NX | XX | GT | LT]@7.0.0") { History = [("7.0.0", "Adds `NX`, `XX`, `GT` and `LT`.")] }),
+        new("PEXPIRE", -3, Write | Fast, Updated, PExpire, new("2.6.0", "O(1)", "Sets the expiry of a key to a number of milliseconds from now.", "key milliseconds condition:[NX | XX | GT | LT]@7.0.0") { History = [("7.0.0", "Adds `NX`, `XX`, `GT` and `LT`.")] }),
+        new("EXPIREAT", -3, Write | Fast, Updated, ExpireAt, new("1.2.0", "O(1)", "Sets the expiry of a key to a Unix time in seconds.", "key unix-time-seconds condition:[NX | XX | GT | LT]@7.0.0") { History = [("7.0.0", "Adds `NX`, `XX`, `GT` and `LT`.")] }),
+        new("PEXPIREAT", -3, Write | Fast, Updated, PExpireAt, new("2.6.0", "O(1)", "Sets the expiry of a key to a Unix time in milliseconds.", "key unix-time-milliseconds condition:[NX | XX | GT | LT]@7.0.0") { History = [("7.0.0", "Adds `NX`, `XX`, `GT` and `LT`.")] }),
+        new("TTL", 2, CommandFlags.ReadOnly | Fast, Inspected, Ttl, new("1.0.0", "O(1)", "Returns the remaining time to live of a key in seconds.", "key") { History = [("2.8.0", "Returns -2 for a missing key.")] }) { Tips = ["nondeterministic_output"] },
+        new("PTTL", 2, CommandFlags.ReadOnly | Fast, Inspected, PTtl, new("2.6.0", "O(1)", "Returns the remaining time to live of a key in milliseconds.", "key") { History = [("2.8.0", "Returns -2 for a missing key.")] }) { Tips = ["nondeterministic_output"] },
         new("EXPIRETIME", 2, CommandFlags.ReadOnly | Fast, Inspected, ExpireTime, new("7.0.0", "O(1)", "Returns the expiry of a key as a Unix time in seconds.", "key")),
         new("PEXPIRETIME", 2, CommandFlags.ReadOnly | Fast, Inspected, PExpireTime, new("7.0.0", "O(1)", "Returns the expiry of a key as a Unix time in milliseconds.", "key")),
         new("PERSIST", 2, Write | Fast, Updated, Persist, new("2.2.0", "O(1)", "Removes the expiry of a key.", "key")),

@@ -13,18 +13,18 @@ namespace RedKite.Server.Commands.Lists;
 /// </summary>
 internal static class BlockingListCommands
 {
-    private const CommandFlags Usual = Write | NoScript | CommandFlags.Blocking;
+    private const CommandFlags Usual = Write | CommandFlags.Blocking;
 
     internal static readonly CommandFamily Family = new("list", "list",
     [
         new("BLPOP", -3, Usual, KeySpecs.Range(1, -2, 1, ReadWrite | Access | Delete), BLPop,
-            new("2.0.0", "O(N) where N is the number of provided keys.", "Removes and returns the first element of the first of several lists that is not empty. Blocks until there is an element.", "key [key ...] timeout:double")),
+            new("2.0.0", "O(N) where N is the number of provided keys.", "Removes and returns the first element of the first of several lists that is not empty. Blocks until there is an element.", "key [key ...] timeout:double") { History = [("6.0.0", "The timeout may have a fraction.")] }),
         new("BRPOP", -3, Usual, KeySpecs.Range(1, -2, 1, ReadWrite | Access | Delete), BRPop,
-            new("2.0.0", "O(N) where N is the number of provided keys.", "Removes and returns the last element of the first of several lists that is not empty. Blocks until there is an element.", "key [key ...] timeout:double")),
+            new("2.0.0", "O(N) where N is the number of provided keys.", "Removes and returns the last element of the first of several lists that is not empty. Blocks until there is an element.", "key [key ...] timeout:double") { History = [("6.0.0", "The timeout may have a fraction.")] }),
         new("BLMOVE", 6, Usual | DenyOom, ListMoves.SourceAndDestination, BLMove,
             new("6.2.0", "O(1)", "Pops an element from either end of a list, pushes it to either end of another list and returns it. Blocks until there is an element.", "source:key destination:key wherefrom:<LEFT | RIGHT> whereto:<LEFT | RIGHT> timeout:double")),
         new("BRPOPLPUSH", 4, Usual | DenyOom, ListMoves.SourceAndDestination, BRPopLPush,
-            new("2.2.0", "O(1)", "Pops the last element of a list, pushes it to the head of another list and returns it. Blocks until there is an element.", "source:key destination:key timeout:double") { DeprecatedSince = "6.2.0", ReplacedBy = "`BLMOVE` with the `RIGHT` and `LEFT` arguments" }),
+            new("2.2.0", "O(1)", "Pops the last element of a list, pushes it to the head of another list and returns it. Blocks until there is an element.", "source:key destination:key timeout:double") { History = [("6.0.0", "The timeout may have a fraction.")], DeprecatedSince = "6.2.0", ReplacedBy = "`BLMOVE` with the `RIGHT` and `LEFT` arguments" }),
         new("BLMPOP", -5, Write | CommandFlags.Blocking, [new KeySpec(3, -1, 1, ReadWrite | Access | Delete, CountAt: 2)], BLMPop,
             new("7.0.0", "O(N+M) where N is the number of provided keys and M is the number of elements returned.", "Removes and returns elements of the first of several lists that is not empty. Blocks until there is an element.", "timeout:double numkeys key [key ...] where:<LEFT | RIGHT> [COUNT count]")),
     ]);

@@ -3,13 +3,13 @@ using RedKite.Server.Model;
 
 namespace RedKite.Server.Commands.Server;
 
-/// <summary>Writes what COMMAND DOCS tells of a command: what it is for and what arguments it takes.</summary>
+/// <summary>Writes a command's entry of COMMAND DOCS: its purpose, history and arguments.</summary>
 internal static class CommandDocumentation
 {
     // By the value of ArgumentType.
     private static readonly string[] TypeNames = ["string", "integer", "double", "key", "pattern", "unix-time", "pure-token", "oneof", "block"];
 
-    /// <summary>One command's map, with its subcommands' in it.</summary>
+    /// <summary>Writes one command's map, including the maps of its subcommands.</summary>
     internal static void Write(ReplyWriter reply, Command command)
     {
         CommandDoc doc = command.Doc;
@@ -18,7 +18,7 @@ internal static class CommandDocumentation
         bool flagged = deprecated || doc.IsSystemCommand;
         reply.Map(
             3 + One(doc.Complexity.Length > 0) + One(flagged) + One(deprecated) + One(doc.ReplacedBy.Length > 0)
-            + One(arguments.Length > 0) + One(command.Subcommands.Length > 0));
+            + One(doc.History.Length > 0) + One(arguments.Length > 0) + One(command.Subcommands.Length > 0));
         WriteField(reply, "summary", doc.Summary);
         WriteField(reply, "since", doc.Since);
         WriteField(reply, "group", command.Family.Group);
@@ -33,6 +33,7 @@ internal static class CommandDocumentation
 
         if (deprecated) WriteField(reply, "deprecated_since", doc.DeprecatedSince);
         if (doc.ReplacedBy.Length > 0) WriteField(reply, "replaced_by", doc.ReplacedBy);
+        if (doc.History.Length > 0) WriteHistory(reply, doc.History);
         if (arguments.Length > 0) WriteArguments(reply, arguments);
         if (command.Subcommands.Length == 0) return;
 
@@ -42,6 +43,18 @@ internal static class CommandDocumentation
         {
             reply.Bulk(subcommand.FullName);
             Write(reply, subcommand);
+        }
+    }
+
+    private static void WriteHistory(ReplyWriter reply, (string Version, string Change)[] history)
+    {
+        reply.Bulk("history"u8);
+        reply.Set(history.Length);
+        foreach ((string version, string change) in history)
+        {
+            reply.Array(2);
+            reply.Bulk(version);
+            reply.Bulk(change);
         }
     }
 
@@ -62,8 +75,8 @@ internal static class CommandDocumentation
         WriteField(reply, "name", argument.Name);
         WriteField(reply, "type", TypeNames[(int)argument.Type]);
 
-        // A choice or block is displayed by its arguments, everything else by a text of its own.
-        if (!nested) WriteField(reply, "display_text", argument.Name);
+        // Choices and blocks are displayed through their arguments.
+        if (!nested) WriteField(reply, "display_text", argument.DisplayText.Length > 0 ? argument.DisplayText : argument.Name);
         if (argument.KeySpec >= 0)
         {
             reply.Bulk("key_spec_index"u8);

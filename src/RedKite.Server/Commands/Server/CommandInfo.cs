@@ -3,10 +3,10 @@ using RedKite.Server.Model;
 
 namespace RedKite.Server.Commands.Server;
 
-/// <summary>Writes what COMMAND and COMMAND INFO tell of a command: arity, flags, keys, categories and tips.</summary>
+/// <summary>Writes a command's entry of COMMAND and COMMAND INFO: arity, flags, keys, categories and tips.</summary>
 internal static class CommandInfo
 {
-    // In the order of listings. Flags without a name here are not told.
+    // In the order of listings. Flags without a name here are not reported.
     private static readonly (CommandFlags Flag, string Name)[] FlagNames =
     [
         (CommandFlags.Write, "write"),
@@ -49,7 +49,7 @@ internal static class CommandInfo
     /// <summary>The names of a command's flags.</summary>
     internal static IEnumerable<string> NamesOf(CommandFlags flags) => FlagNames.Where(flag => flags.HasFlag(flag.Flag)).Select(flag => flag.Name);
 
-    /// <summary>One command's entry, with its subcommands' in it.</summary>
+    /// <summary>Writes one command's entry, including the entries of its subcommands.</summary>
     internal static void Write(ReplyWriter reply, Command command)
     {
         reply.Array(10);
@@ -65,11 +65,12 @@ internal static class CommandInfo
         foreach (string tip in command.Tips) reply.Bulk(tip);
         reply.Set(command.Keys.Length);
         foreach (KeySpec keys in command.Keys) Write(reply, keys);
-        reply.Set(command.Subcommands.Length);
+        if (command.Subcommands.Length == 0) reply.Set(0);
+        else reply.Array(command.Subcommands.Length);
         foreach (Command subcommand in command.Subcommands) Write(reply, subcommand);
     }
 
-    /// <summary>What a command does to a key.</summary>
+    /// <summary>Writes how a command uses a key.</summary>
     internal static void Write(ReplyWriter reply, KeyFlags flags) =>
         WriteNames(reply, [.. KeyFlagNames.Where(flag => flags.HasFlag(flag.Flag)).Select(flag => flag.Name)]);
 
@@ -134,7 +135,7 @@ internal static class CommandInfo
         }
     }
 
-    // The search ends at the first key, or at the number of keys where there is one.
+    // The search ends at the first key, or at the number of keys if the request states it.
     private static int BeginsAt(KeySpec keys) => keys.CountAt > 0 ? keys.CountAt : keys.First;
 
     private static void WriteKind(ReplyWriter reply, string kind, int fields)

@@ -16,11 +16,11 @@ internal sealed class ConfigCommands(Configuration configuration, Func<MetricsRe
     [
         new("CONFIG", -2, None, KeySpecs.None, Help, new("2.0.0", "Depends on subcommand.", "A container for commands on the server's settings."),
         [
-            new("GET", -3, Administration, KeySpecs.None, Get, new("2.0.0", "O(N) when N is the number of configuration parameters provided", "Returns settings by name or pattern.", "(parameter ...)")),
+            new("GET", -3, Administration, KeySpecs.None, Get, new("2.0.0", "O(N) when N is the number of configuration parameters provided", "Returns settings by name or pattern.", "parameter [parameter ...]") { History = [("7.0.0", "Accepts several patterns.")] }),
             new("HELP", 2, Loading | Stale, KeySpecs.None, Help, new("5.0.0", "O(1)", "Lists the subcommands.")),
-            new("RESETSTAT", 2, Administration, KeySpecs.None, ResetStat, new("2.0.0", "O(1)", "Starts the statistics of INFO anew.")),
-            new("REWRITE", 2, Administration, KeySpecs.None, Rewrite, new("2.8.0", "O(1)", "Brings the configuration file up to date with the settings.")),
-            new("SET", -4, Administration, KeySpecs.None, Set, new("2.0.0", "O(N) when N is the number of configuration parameters provided", "Changes settings.", "parameter value [parameter value ...]")) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
+            new("RESETSTAT", 2, Administration, KeySpecs.None, ResetStat, new("2.0.0", "O(1)", "Starts the statistics of INFO anew.")) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
+            new("REWRITE", 2, Administration, KeySpecs.None, Rewrite, new("2.8.0", "O(1)", "Brings the configuration file up to date with the settings.")) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
+            new("SET", -4, Administration, KeySpecs.None, Set, new("2.0.0", "O(N) when N is the number of configuration parameters provided", "Changes settings.", "data:<parameter value [parameter value ...]>") { History = [("7.0.0", "Accepts several settings.")] }) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
         ]),
     ]);
 

@@ -29,11 +29,11 @@ internal sealed class DiagnosticsCommands(SlowLog slowLog, LatencyMonitor latenc
             new("HISTOGRAM", -2, Administration, KeySpecs.None, LatencyHistogram, new("7.0.0", "O(N) where N is the number of commands with latency information being retrieved.", "Returns how long commands took, as cumulative counts.", "[command ...]")) { Tips = ["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"] },
             new("HISTORY", 3, Administration, KeySpecs.None, LatencyHistory, new("2.8.13", "O(1)", "Returns the latency samples of an event.", "event")) { Tips = ["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"] },
             new("LATEST", 2, Administration, KeySpecs.None, LatencyLatest, new("2.8.13", "O(1)", "Returns the latest latency sample of every event.")) { Tips = ["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"] },
-            new("RESET", -2, Administration, KeySpecs.None, LatencyReset, new("2.8.13", "O(1)", "Forgets the latency samples of events.", "[event ...]")) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
+            new("RESET", -2, Administration, KeySpecs.None, LatencyReset, new("2.8.13", "O(1)", "Deletes the latency samples of events.", "[event ...]")) { Tips = ["request_policy:all_nodes", "response_policy:agg_sum"] },
         ]),
         new("SLOWLOG", -2, None, KeySpecs.None, SlowLogHelp, new("2.2.12", "Depends on subcommand.", "A container for commands on the slow log."),
         [
-            new("GET", -2, Admin | Loading | Stale, KeySpecs.None, SlowLogGet, new("2.2.12", "O(N) where N is the number of entries returned", "Returns the newest slow commands.", "[count]")) { Tips = ["request_policy:all_nodes", "nondeterministic_output"] },
+            new("GET", -2, Admin | Loading | Stale, KeySpecs.None, SlowLogGet, new("2.2.12", "O(N) where N is the number of entries returned", "Returns the newest slow commands.", "[count]") { History = [("4.0.0", "Returns the client's address and name as well.")] }) { Tips = ["request_policy:all_nodes", "nondeterministic_output"] },
             new("HELP", 2, Loading | Stale, KeySpecs.None, SlowLogHelp, new("6.2.0", "O(1)", "Lists the subcommands.")),
             new("LEN", 2, Admin | Loading | Stale, KeySpecs.None, SlowLogLen, new("2.2.12", "O(1)", "Returns how many commands the slow log holds.")) { Tips = ["request_policy:all_nodes", "response_policy:agg_sum", "nondeterministic_output"] },
             new("RESET", 2, Admin | Loading | Stale, KeySpecs.None, SlowLogReset, new("2.2.12", "O(N) where N is the number of entries in the slowlog", "Empties the slow log.")) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },

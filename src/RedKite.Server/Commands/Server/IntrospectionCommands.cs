@@ -23,10 +23,10 @@ internal static class IntrospectionCommands
         [
             new("COUNT", 2, Loading | Stale, KeySpecs.None, Count, new("2.8.13", "O(1)", "Counts the commands.")),
             new("DOCS", -2, Loading | Stale, KeySpecs.None, Docs, new("7.0.0", LookUpComplexity, "Tells what commands are for and their arguments.", "[command-name ...]")) { Tips = AnyOrder },
-            new("GETKEYS", -4, Loading | Stale, KeySpecs.None, GetKeys, new("2.8.13", ArgumentsComplexity, "Finds the keys in a command line.")),
-            new("GETKEYSANDFLAGS", -4, Loading | Stale, KeySpecs.None, GetKeysAndFlags, new("7.0.0", ArgumentsComplexity, "Finds the keys in a command line and tells what is done to them.")),
+            new("GETKEYS", -3, Loading | Stale, KeySpecs.None, GetKeys, new("2.8.13", ArgumentsComplexity, "Finds the keys in a command line.", "command [arg ...]")),
+            new("GETKEYSANDFLAGS", -3, Loading | Stale, KeySpecs.None, GetKeysAndFlags, new("7.0.0", ArgumentsComplexity, "Finds the keys in a command line and says how the command uses each.", "command [arg ...]")),
             new("HELP", 2, Loading | Stale, KeySpecs.None, Help, new("5.0.0", "O(1)", "Lists the subcommands.")),
-            new("INFO", -2, Loading | Stale, KeySpecs.None, Info, new("2.8.13", LookUpComplexity, "Tells arity, flags and keys of commands.", "[command-name ...]")) { Tips = AnyOrder },
+            new("INFO", -2, Loading | Stale, KeySpecs.None, Info, new("2.8.13", LookUpComplexity, "Tells arity, flags and keys of commands.", "[command-name ...]") { History = [("7.0.0", "Without a name, returns the entries of all commands.")] }) { Tips = AnyOrder },
             new("LIST", -2, Loading | Stale, KeySpecs.None, List, new("7.0.0", ListComplexity, "Lists the names of commands.", "[FILTERBY filterby:<MODULE module-name | ACLCAT category | PATTERN pattern>]")) { Tips = AnyOrder },
         ])
         {

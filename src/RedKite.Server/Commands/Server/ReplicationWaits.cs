@@ -12,9 +12,9 @@ internal static class ReplicationWaits
 {
     internal static readonly CommandFamily Family = new("generic", "connection",
     [
-        new("WAIT", 3, NoScript, KeySpecs.None, Wait,
+        new("WAIT", 3, Blocking, KeySpecs.None, Wait,
             new("3.0.0", "O(1)", "Waits until so many replicas have all that the connection wrote, and tells how many have.", "numreplicas:integer timeout:integer")) { Tips = ["request_policy:all_shards", "response_policy:agg_min"] },
-        new("WAITAOF", 4, NoScript, KeySpecs.None, WaitAof,
+        new("WAITAOF", 4, Blocking, KeySpecs.None, WaitAof,
             new("7.2.0", "O(1)", "Waits until all that the connection wrote is in the append-only file, here and on replicas.", "numlocal:integer numreplicas:integer timeout:integer")) { Tips = ["request_policy:all_shards", "response_policy:agg_min"] },
     ]);
 

@@ -13,16 +13,16 @@ internal sealed class ServerCommands(ServerInfo info, ServerLog log, Action shut
     internal static readonly CommandFamily KeyspaceFamily = new("server", "keyspace",
     [
         new("DBSIZE", 1, CommandFlags.ReadOnly | Fast, KeySpecs.None, DbSize, new("1.0.0", "O(1)", "Returns the number of keys in the selected database.")) { Tips = ["request_policy:all_shards", "response_policy:agg_sum"] },
-        new("FLUSHALL", -1, Write | AllStripes, KeySpecs.None, FlushAll, new("1.0.0", "O(N) where N is the total number of keys in all databases", "Removes all keys from all databases.", "async:[ASYNC@4.0.0 | SYNC@6.2.0]")) { Categories = AclCategory.Dangerous, Tips = ["request_policy:all_shards", "response_policy:all_succeeded"] },
-        new("FLUSHDB", -1, Write | AllStripes, KeySpecs.None, FlushDb, new("1.0.0", "O(N) where N is the number of keys in the selected database", "Removes all keys from the selected database.", "async:[ASYNC@4.0.0 | SYNC@6.2.0]")) { Categories = AclCategory.Dangerous, Tips = ["request_policy:all_shards", "response_policy:all_succeeded"] },
+        new("FLUSHALL", -1, Write | AllStripes, KeySpecs.None, FlushAll, new("1.0.0", "O(N) where N is the total number of keys in all databases", "Removes all keys from all databases.", "flush-type:[ASYNC@4.0.0 | SYNC@6.2.0]") { History = [("4.0.0", "Adds `ASYNC`."), ("6.2.0", "Adds `SYNC`.")] }) { Categories = AclCategory.Dangerous, Tips = ["request_policy:all_shards", "response_policy:all_succeeded"] },
+        new("FLUSHDB", -1, Write | AllStripes, KeySpecs.None, FlushDb, new("1.0.0", "O(N) where N is the number of keys in the selected database", "Removes all keys from the selected database.", "flush-type:[ASYNC@4.0.0 | SYNC@6.2.0]") { History = [("4.0.0", "Adds `ASYNC`."), ("6.2.0", "Adds `SYNC`.")] }) { Categories = AclCategory.Dangerous, Tips = ["request_policy:all_shards", "response_policy:all_succeeded"] },
         new("SWAPDB", 3, Write | Fast | AllStripes, KeySpecs.None, SwapDb, new("4.0.0", "O(N) where N is the count of clients watching or blocking on keys from both databases.", "Swaps two databases.", "index1 index2")) { Categories = AclCategory.Dangerous },
     ]);
 
     internal CommandFamily Family => new("server", "",
     [
-        new("INFO", -1, Loading | Stale, KeySpecs.None, Info, new("1.0.0", "O(1)", "Returns information and statistics about the server.", "[section ...]")) { Categories = AclCategory.Dangerous, Tips = ["nondeterministic_output", "request_policy:all_shards", "response_policy:special"] },
+        new("INFO", -1, Loading | Stale, KeySpecs.None, Info, new("1.0.0", "O(1)", "Returns information and statistics about the server.", "[section ...]") { History = [("7.0.0", "Accepts several sections.")] }) { Categories = AclCategory.Dangerous, Tips = ["nondeterministic_output", "request_policy:all_shards", "response_policy:special"] },
         new("LOLWUT", -1, CommandFlags.ReadOnly | Fast, KeySpecs.None, LolWut, new("5.0.0", "", "Displays computer art and the version.", "[VERSION version]")),
-        new("SHUTDOWN", -1, Admin | NoScript | Loading | Stale | NoMulti | AllowBusy, KeySpecs.None, Shutdown, new("1.0.0", "O(N) when saving, where N is the total number of keys in all databases when saving data, otherwise O(1)", "Shuts down the server.", "[NOSAVE | SAVE] [NOW]@7.0.0 [FORCE]@7.0.0 [ABORT]@7.0.0")),
+        new("SHUTDOWN", -1, Admin | NoScript | Loading | Stale | NoMulti | AllowBusy, KeySpecs.None, Shutdown, new("1.0.0", "O(N) when saving, where N is the total number of keys in all databases when saving data, otherwise O(1)", "Shuts down the server.", "save-selector:[NOSAVE | SAVE] [NOW]@7.0.0 [FORCE]@7.0.0 [ABORT]@7.0.0") { History = [("7.0.0", "Adds `NOW`, `FORCE` and `ABORT`.")] }),
         new("TIME", 1, Loading | Stale | Fast, KeySpecs.None, Time, new("2.6.0", "O(1)", "Returns the server's time: Unix seconds and microseconds.")) { Tips = ["nondeterministic_output"] },
     ]);
 

@@ -29,7 +29,7 @@ internal static class SetAlgebraCommands
             new("1.0.0", IntersectionComplexity, "Returns the members that all of several sets contain.", "key [key ...]")) { Tips = UnorderedTips },
         new("SINTERCARD", -3, CommandFlags.ReadOnly, [new(2, -1, 1, KeyFlags.ReadOnly | Access, CountAt: 1)], SInterCard,
             new("7.0.0", IntersectionComplexity, "Counts the members that all of several sets contain, optionally up to a limit.", "numkeys key [key ...] [LIMIT limit]")),
-        new("SINTERSTORE", -3, Write | DenyOom, [new(1, 1, 1, ReadWrite | Update), new(2, -1, 1, KeyFlags.ReadOnly | Access)], SInterStore,
+        new("SINTERSTORE", -3, Write | DenyOom, [new(1, 1, 1, Overwrite | Update), new(2, -1, 1, KeyFlags.ReadOnly | Access)], SInterStore,
             new("1.0.0", IntersectionComplexity, "Stores the members that all of several sets contain at a key.", "destination key [key ...]")),
         new("SUNION", -2, CommandFlags.ReadOnly, KeySpecs.Range(1, -1, 1, KeyFlags.ReadOnly | Access), SUnion,
             new("1.0.0", UnionComplexity, "Returns the members that at least one of several sets contains.", "key [key ...]")) { Tips = UnorderedTips },

@@ -17,9 +17,9 @@ internal static class SetCommands
     internal static readonly CommandFamily Family = new("set", "set",
     [
         new("SADD", -3, Write | DenyOom | Fast, KeySpecs.One(1, ReadWrite | Insert), SAdd,
-            new("1.0.0", "O(1) for each element added, so O(N) to add N elements when the command is called with multiple arguments.", "Adds members to a set. Creates the key if it doesn't exist.", "key member [member ...]")),
+            new("1.0.0", "O(1) for each element added, so O(N) to add N elements when the command is called with multiple arguments.", "Adds members to a set. Creates the key if it doesn't exist.", "key member [member ...]") { History = [("2.4.0", "Accepts several members.")] }),
         new("SREM", -3, Write | Fast, KeySpecs.One(1, ReadWrite | Delete), SRem,
-            new("1.0.0", "O(N) where N is the number of members to be removed.", "Removes members from a set. Deletes the key with the last member.", "key member [member ...]")),
+            new("1.0.0", "O(N) where N is the number of members to be removed.", "Removes members from a set. Deletes the key with the last member.", "key member [member ...]") { History = [("2.4.0", "Accepts several members.")] }),
         new("SISMEMBER", 3, CommandFlags.ReadOnly | Fast, KeySpecs.One(1, KeyFlags.ReadOnly), SIsMember,
             new("1.0.0", "O(1)", "Returns whether a set contains a member.", "key member")),
         new("SMISMEMBER", -3, CommandFlags.ReadOnly | Fast, KeySpecs.One(1, KeyFlags.ReadOnly | Access), SMIsMember,

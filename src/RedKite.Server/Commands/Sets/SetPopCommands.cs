@@ -16,7 +16,7 @@ internal static class SetPopCommands
     [
         new("SPOP", -2, Write | Fast, KeySpecs.One(1, ReadWrite | Access | Delete), SPop,
             new("1.0.0", "Without the count argument O(1), otherwise O(N) where N is the value of the passed count.",
-                "Removes random members from a set and returns them. Deletes the key with the last member.", "key [count@3.2.0]")) { Tips = ["nondeterministic_output"] },
+                "Removes random members from a set and returns them. Deletes the key with the last member.", "key [count@3.2.0]") { History = [("3.2.0", "Accepts a count.")] }) { Tips = ["nondeterministic_output"] },
     ]);
 
     // SPOP key [count]

@@ -17,9 +17,9 @@ internal static class SetScanCommands
     [
         new("SRANDMEMBER", -2, CommandFlags.ReadOnly, KeySpecs.One(1, KeyFlags.ReadOnly | Access), SRandMember,
             new("1.0.0", "Without the count argument O(1), otherwise O(N) where N is the absolute value of the passed count.",
-                "Returns random members of a set: distinct ones, or with a negative count possibly repeated ones.", "key [count@2.6.0]")) { Tips = ["nondeterministic_output"] },
+                "Returns random members of a set: distinct ones, or with a negative count possibly repeated ones.", "key [count@2.6.0]") { History = [("2.6.0", "Accepts a count.")] }) { Tips = ["nondeterministic_output"] },
         new("SSCAN", -3, CommandFlags.ReadOnly, KeySpecs.One(1, KeyFlags.ReadOnly | Access), SScan,
-            new("2.8.0", "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection..",
+            new("2.8.0", "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.",
                 "Returns some members of a set and a cursor from which the next call continues.", "key cursor [MATCH pattern] [COUNT count]")) { Tips = ["nondeterministic_output"] },
     ]);
 

@@ -13,14 +13,14 @@ namespace RedKite.Server.Commands.SortedSets;
 /// </summary>
 internal static class BlockingSortedSetCommands
 {
-    private const CommandFlags Usual = Write | NoScript | CommandFlags.Blocking | Fast;
+    private const CommandFlags Usual = Write | CommandFlags.Blocking | Fast;
 
     internal static readonly CommandFamily Family = new("sorted-set", "sortedset",
     [
         new("BZPOPMIN", -3, Usual, KeySpecs.Range(1, -2, 1, ReadWrite | Access | Delete), BZPopMin,
-            new("5.0.0", "O(log(N)) with N being the number of elements in the sorted set.", "Pops the member with the lowest score from the first of several sorted sets that exists. Blocks while none does.", "key [key ...] timeout:double")),
+            new("5.0.0", "O(log(N)) with N being the number of elements in the sorted set.", "Pops the member with the lowest score from the first of several sorted sets that exists. Blocks while none does.", "key [key ...] timeout:double") { History = [("6.0.0", "The timeout may have a fraction.")] }),
         new("BZPOPMAX", -3, Usual, KeySpecs.Range(1, -2, 1, ReadWrite | Access | Delete), BZPopMax,
-            new("5.0.0", "O(log(N)) with N being the number of elements in the sorted set.", "Pops the member with the highest score from the first of several sorted sets that exists. Blocks while none does.", "key [key ...] timeout:double")),
+            new("5.0.0", "O(log(N)) with N being the number of elements in the sorted set.", "Pops the member with the highest score from the first of several sorted sets that exists. Blocks while none does.", "key [key ...] timeout:double") { History = [("6.0.0", "The timeout may have a fraction.")] }),
         new("BZMPOP", -5, Write | CommandFlags.Blocking, [new KeySpec(3, -1, 1, ReadWrite | Access | Delete, CountAt: 2)], BZMPop,
             new("7.0.0", "O(K) + O(M*log(N)) where K is the number of provided keys, N being the number of elements in the sorted set, and M being the number of elements popped.", "Pops members from the first of several sorted sets that exists. Blocks while none does.", "timeout:double numkeys key [key ...] where:<MIN | MAX> [COUNT count]")),
     ]);

@@ -25,11 +25,11 @@ internal static class SortedSetCommands
     [
         new("ZADD", -4, Write | DenyOom | Fast, KeySpecs.One(1, ReadWrite | Update), ZAdd,
             new("1.2.0", "O(log(N)) for each item added, where N is the number of elements in the sorted set.", "Adds members to a sorted set or sets their scores. Creates the key if it doesn't exist.",
-                "key condition:[NX | XX]@3.0.2 comparison:[GT | LT]@6.2.0 [change:CH@3.0.2] [increment:INCR@3.0.2] score member [score member ...]")),
+                "key condition:[NX | XX]@3.0.2 comparison:[GT | LT]@6.2.0 [change:CH@3.0.2] [increment:INCR@3.0.2] data:<score member [score member ...]>") { History = [("2.4.0", "Accepts several members."), ("3.0.2", "Adds `NX`, `XX`, `CH` and `INCR`."), ("6.2.0", "Adds `GT` and `LT`.")] }),
         new("ZINCRBY", 4, Write | DenyOom | Fast, KeySpecs.One(1, ReadWrite | Access | Update), ZIncrBy,
             new("1.2.0", "O(log(N)) where N is the number of elements in the sorted set.", "Increments the score of a member of a sorted set. Adds the member if it doesn't exist.", "key increment member")),
         new("ZREM", -3, Write | Fast, KeySpecs.One(1, ReadWrite | Delete), ZRem,
-            new("1.2.0", "O(M*log(N)) with N being the number of elements in the sorted set and M the number of elements to be removed.", "Removes members from a sorted set. Deletes the key with the last member.", "key member [member ...]")),
+            new("1.2.0", "O(M*log(N)) with N being the number of elements in the sorted set and M the number of elements to be removed.", "Removes members from a sorted set. Deletes the key with the last member.", "key member [member ...]") { History = [("2.4.0", "Accepts several members.")] }),
         new("ZCARD", 2, CommandFlags.ReadOnly | Fast, KeySpecs.One(1, KeyFlags.ReadOnly), ZCard,
             new("1.2.0", "O(1)", "Returns how many members a sorted set contains.", "key")),
         new("ZSCORE", 3, CommandFlags.ReadOnly | Fast, Accessed, ZScore,
@@ -37,9 +37,9 @@ internal static class SortedSetCommands
         new("ZMSCORE", -3, CommandFlags.ReadOnly | Fast, Accessed, ZMScore,
             new("6.2.0", "O(N) where N is the number of members being requested.", "Returns the scores of several members of a sorted set.", "key member [member ...]")),
         new("ZRANK", -3, CommandFlags.ReadOnly | Fast, Accessed, ZRank,
-            new("2.0.0", "O(log(N))", "Returns the rank of a member of a sorted set, 0 for the lowest score.", "key member [WITHSCORE@7.2.0]")),
+            new("2.0.0", "O(log(N))", "Returns the rank of a member of a sorted set, 0 for the lowest score.", "key member [WITHSCORE]") { History = [("7.2.0", "Adds `WITHSCORE`.")] }),
         new("ZREVRANK", -3, CommandFlags.ReadOnly | Fast, Accessed, ZRevRank,
-            new("2.0.0", "O(log(N))", "Returns the rank of a member of a sorted set, 0 for the highest score.", "key member [WITHSCORE@7.2.0]")),
+            new("2.0.0", "O(log(N))", "Returns the rank of a member of a sorted set, 0 for the highest score.", "key member [WITHSCORE]") { History = [("7.2.0", "Adds `WITHSCORE`.")] }),
     ]);
 
     // ZADD key [NX | XX] [GT | LT] [CH] [INCR] score member [score member ...]

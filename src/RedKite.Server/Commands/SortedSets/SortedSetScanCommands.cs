@@ -24,7 +24,7 @@ internal static class SortedSetScanCommands
     internal static readonly CommandFamily Family = new("sorted-set", "sortedset",
     [
         new("ZRANDMEMBER", -2, CommandFlags.ReadOnly, Accessed, ZRandMember,
-            new("6.2.0", "O(N) where N is the number of elements returned", "Returns random members of a sorted set: distinct ones, or with a negative count possibly repeated ones.", "key options:[count [WITHSCORES]]")) { Tips = ["nondeterministic_output"] },
+            new("6.2.0", "O(N) where N is the number of members returned", "Returns random members of a sorted set: distinct ones, or with a negative count possibly repeated ones.", "key options:[count [WITHSCORES]]")) { Tips = ["nondeterministic_output"] },
         new("ZSCAN", -3, CommandFlags.ReadOnly, Accessed, ZScan,
             new("2.8.0", "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.",
                 "Returns some members of a sorted set with their scores, and a cursor from which the next call continues.", "key cursor [MATCH pattern] [COUNT count]")) { Tips = ["nondeterministic_output"] },

@@ -17,7 +17,7 @@ namespace RedKite.Server.Commands.Sorting;
 internal static class SortCommands
 {
     private const string Complexity = "O(N+M*log(M)) where N is the number of elements in the list or set to sort, and M the number of returned elements. When the elements are not sorted, complexity is O(N).";
-    private const string ReadSyntax = "key [BY pattern:pattern#1] [LIMIT offset:integer count:integer] [GET pattern:pattern#1 [GET pattern:pattern#1 ...]] order:[ASC | DESC] [sorting:ALPHA]";
+    private const string ReadSyntax = "key [BY by-pattern{pattern}:pattern#1] [LIMIT limit:(offset count)] [GET get-pattern{pattern}:pattern#1 [GET get-pattern{pattern}:pattern#1 ...]] order:[ASC | DESC] [sorting:ALPHA]";
     private const string SortSyntax = ReadSyntax + " [STORE destination:key#2]";
     private const AclCategory Types = AclCategory.Set | AclCategory.SortedSet | AclCategory.List | AclCategory.Dangerous;
 

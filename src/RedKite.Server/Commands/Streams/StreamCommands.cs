@@ -22,21 +22,21 @@ internal static class StreamCommands
         "strategy:<MAXLEN | MINID@6.2.0> [operator:<equal:= | approximately:~>] threshold [LIMIT@6.2.0 count]";
 
     private const string XAddSyntax =
-        "key [NOMKSTREAM@6.2.0] [trim:(" + TrimSyntax + ")] id_or_auto:<auto_id:* | id> field value [field value ...]";
+        "key [NOMKSTREAM@6.2.0] [trim:(" + TrimSyntax + ")] id-selector:<auto-id:* | id> data:<field value [field value ...]>";
 
     internal static readonly CommandFamily Family = new("stream", "stream",
     [
         new("XADD", -5, Write | DenyOom | Fast, KeySpecs.One(1, ReadWrite | Update, "UPDATE instead of INSERT because of the optional trimming feature"), XAdd,
-            new("5.0.0", "O(1), or O(N) when N entries are trimmed.", "Adds an entry to a stream. Creates the key if it doesn't exist.", XAddSyntax)) { Tips = ["nondeterministic_output"] },
+            new("5.0.0", "O(1), or O(N) when N entries are trimmed.", "Adds an entry to a stream. Creates the key if it doesn't exist.", XAddSyntax) { History = [("6.2.0", "Adds `NOMKSTREAM`, `MINID` and `LIMIT`."), ("7.0.0", "Accepts ids of the form `<ms>-*`.")] }) { Tips = ["nondeterministic_output"] },
         new("XLEN", 2, CommandFlags.ReadOnly | Fast, KeySpecs.One(1, KeyFlags.ReadOnly), XLen,
             new("5.0.0", "O(1)", "Returns how many entries a stream contains.", "key")),
         new("XDEL", -3, Write | Fast, KeySpecs.One(1, ReadWrite | Delete), XDel,
             new("5.0.0", "O(1) for each entry, whatever the stream's length.", "Deletes entries from a stream.", "key id [id ...]")),
         new("XTRIM", -4, Write, KeySpecs.One(1, ReadWrite | Delete), XTrim,
-            new("5.0.0", "O(N) with N being the number of entries deleted, which go in whole nodes.", "Deletes the oldest entries of a stream.", "key trim:(" + TrimSyntax + ")")) { Tips = ["nondeterministic_output"] },
+            new("5.0.0", "O(N) with N being the number of entries deleted, which go in whole nodes.", "Deletes the oldest entries of a stream.", "key trim:(" + TrimSyntax + ")") { History = [("6.2.0", "Adds `MINID` and `LIMIT`.")] }) { Tips = ["nondeterministic_output"] },
         new("XSETID", -3, Write | DenyOom | Fast, KeySpecs.One(1, ReadWrite | Update), XSetId,
             new("5.0.0", "O(1)", "Sets the last id and the counters of a stream. Used by replication.",
-                "key last-id [ENTRIESADDED@7.0.0 entries_added:integer] [MAXDELETEDID@7.0.0 max_deleted_entry_id]")),
+                "key last-id [ENTRIESADDED@7.0.0 entries-added:integer] [MAXDELETEDID@7.0.0 max-deleted-id]") { History = [("7.0.0", "Adds `ENTRIESADDED` and `MAXDELETEDID`.")] }),
     ]);
 
     // XADD key [NOMKSTREAM] [MAXLEN | MINID [= | ~] threshold [LIMIT count]] * | id field value [field value ...]

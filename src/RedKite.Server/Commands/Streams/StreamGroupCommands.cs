@@ -11,23 +11,23 @@ namespace RedKite.Server.Commands.Streams;
 /// <summary>XGROUP: creates, moves and deletes consumer groups and their consumers. The table is the single declaration of its subcommands.</summary>
 internal static class StreamGroupCommands
 {
-    private const string XGroupIdSyntax = "key groupname id:<id | new_id:$> ";
+    private const string XGroupIdSyntax = "key group id-selector:<id | new-id:$> ";
 
     internal static readonly CommandFamily Family = new("stream", "stream",
     [
         new("XGROUP", -2, CommandFlags.None, KeySpecs.None, Help, new("5.0.0", "Depends on subcommand.", "Manages consumer groups."),
         [
             new("CREATE", -5, Write | DenyOom, KeySpecs.One(2, ReadWrite | Insert), Create,
-                new("5.0.0", "O(1)", "Creates a consumer group.", XGroupIdSyntax + "[MKSTREAM] [ENTRIESREAD entries_read:integer]")),
+                new("5.0.0", "O(1)", "Creates a consumer group.", XGroupIdSyntax + "[MKSTREAM] [ENTRIESREAD entriesread{entries-read}:integer]") { History = [("7.0.0", "Adds `ENTRIESREAD`.")] }),
             new("CREATECONSUMER", 5, Write | DenyOom, KeySpecs.One(2, ReadWrite | Insert), CreateConsumer,
-                new("6.2.0", "O(1)", "Creates a consumer in a consumer group.", "key groupname consumername")),
+                new("6.2.0", "O(1)", "Creates a consumer in a consumer group.", "key group consumer")),
             new("DELCONSUMER", 5, Write, KeySpecs.One(2, ReadWrite | Delete), DelConsumer,
-                new("5.0.0", "O(1)", "Deletes a consumer of a consumer group, with its pending entries.", "key groupname consumername")),
+                new("5.0.0", "O(1)", "Deletes a consumer of a consumer group, with its pending entries.", "key group consumer")),
             new("DESTROY", 4, Write, KeySpecs.One(2, ReadWrite | Delete), Destroy,
-                new("5.0.0", "O(N) where N is the number of the group's pending entries.", "Deletes a consumer group.", "key groupname")),
+                new("5.0.0", "O(N) where N is the number of the group's pending entries.", "Deletes a consumer group.", "key group")),
             new("HELP", 2, Loading | Stale, KeySpecs.None, Help, new("5.0.0", "O(1)", "Returns help about the subcommands.")),
             new("SETID", -5, Write, KeySpecs.One(2, ReadWrite | Update), SetId,
-                new("5.0.0", "O(1)", "Sets the id after which a consumer group reads.", XGroupIdSyntax + "[ENTRIESREAD entries_read:integer]")),
+                new("5.0.0", "O(1)", "Sets the id after which a consumer group reads.", XGroupIdSyntax + "[ENTRIESREAD entriesread{entries-read}:integer]") { History = [("7.0.0", "Adds `ENTRIESREAD`.")] }),
         ]),
     ]);
 

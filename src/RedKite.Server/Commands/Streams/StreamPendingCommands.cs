@@ -24,16 +24,16 @@ internal static class StreamPendingCommands
     internal static readonly CommandFamily Family = new("stream", "stream",
     [
         new("XACK", -4, Write | Fast, KeySpecs.One(1, ReadWrite | Update), XAck,
-            new("5.0.0", "O(1) for each id.", "Acknowledges entries that are pending in a consumer group.", "key group id [id ...]")),
+            new("5.0.0", "O(1) for each message ID processed.", "Acknowledges entries that are pending in a consumer group.", "key group id [id ...]")),
         new("XPENDING", -3, CommandFlags.ReadOnly, KeySpecs.One(1, KeyFlags.ReadOnly | Access), XPending,
             new("5.0.0", "O(N) with N being the number of entries returned or passed over because of IDLE; the summary is O(N) with N being the number of consumers.",
-                "Returns a summary or a list of the entries that are pending in a consumer group.", "key group [filters:([IDLE@6.2.0 min-idle-time:integer] start:string end:string count [consumer])]")) { Tips = ["nondeterministic_output"] },
+                "Returns a summary or a list of the entries that are pending in a consumer group.", "key group [filters:([IDLE@6.2.0 min-idle-time:integer] start:string end:string count [consumer])]") { History = [("6.2.0", "Adds `IDLE` and exclusive ranges.")] }) { Tips = ["nondeterministic_output"] },
         new("XCLAIM", -6, Write | Fast, KeySpecs.One(1, ReadWrite | Update), XClaim,
             new("5.0.0", "O(log N) with N being the number of the group's pending entries.", "Transfers pending entries to another consumer of the group.",
-                "key group consumer min-idle-time id [id ...] [IDLE ms] [TIME unix-time-milliseconds] [RETRYCOUNT count] [FORCE] [JUSTID] [LASTID id]")) { Tips = ["nondeterministic_output"] },
+                "key group consumer min-idle-time id [id ...] [IDLE ms] [TIME unix-time-milliseconds] [RETRYCOUNT count] [FORCE] [JUSTID] [LASTID lastid]")) { Tips = ["nondeterministic_output"] },
         new("XAUTOCLAIM", -6, Write | Fast, KeySpecs.One(1, ReadWrite | Delete), XAutoClaim,
             new("6.2.0", "O(1) if COUNT is small.", "Transfers entries that have been pending for a time to another consumer of the group.",
-                "key group consumer min-idle-time start:string [COUNT count] [JUSTID]")) { Tips = ["nondeterministic_output"] },
+                "key group consumer min-idle-time start:string [COUNT count] [JUSTID]") { History = [("7.0.0", "Returns the ids of pending entries that no longer exist as well.")] }) { Tips = ["nondeterministic_output"] },
     ]);
 
     // XACK key group id [id ...]

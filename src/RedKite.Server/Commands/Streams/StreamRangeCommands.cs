@@ -13,9 +13,9 @@ internal static class StreamRangeCommands
     internal static readonly CommandFamily Family = new("stream", "stream",
     [
         new("XRANGE", -4, CommandFlags.ReadOnly, KeySpecs.One(1, KeyFlags.ReadOnly | Access), XRange,
-            new("5.0.0", Complexity, "Returns the entries of a stream in a range of ids.", "key start:string end:string [COUNT count]")),
+            new("5.0.0", Complexity, "Returns the entries of a stream in a range of ids.", "key start:string end:string [COUNT count]") { History = [("6.2.0", "Adds exclusive ranges.")] }),
         new("XREVRANGE", -4, CommandFlags.ReadOnly, KeySpecs.One(1, KeyFlags.ReadOnly | Access), XRevRange,
-            new("5.0.0", Complexity, "Returns the entries of a stream in a range of ids, in descending order.", "key end:string start:string [COUNT count]")),
+            new("5.0.0", Complexity, "Returns the entries of a stream in a range of ids, in descending order.", "key end:string start:string [COUNT count]") { History = [("6.2.0", "Adds exclusive ranges.")] }),
     ]);
 
     // XRANGE key start end [COUNT count]

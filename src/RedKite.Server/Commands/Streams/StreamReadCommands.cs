@@ -22,17 +22,17 @@ internal static class StreamReadCommands
     // The ids of up to this many streams are on the stack.
     private const int StreamsOnStack = 32;
 
-    private const string Complexity =
-        "For each stream O(N) with N being the number of entries returned. With BLOCK, the XADD that ends the wait pays O(M) for M waiting clients.";
+    private const string GroupComplexity =
+        "For each stream O(M) with M being the number of entries returned. With BLOCK, the XADD that ends the wait pays O(N) for N blocked clients.";
 
     internal static readonly CommandFamily Family = new("stream", "stream",
     [
         new("XREAD", -4, CommandFlags.ReadOnly | CommandFlags.Blocking, Keys(startFrom: 1), XRead,
-            new("5.0.0", Complexity, "Returns the entries of one or more streams after an id. Optionally blocks until there are some.",
+            new("5.0.0", "", "Returns the entries of one or more streams after an id. Optionally blocks until there are some.",
                 "[COUNT count] [BLOCK milliseconds] streams:<STREAMS (key [key ...] id [id ...])>")),
         new("XREADGROUP", -7, Write | CommandFlags.Blocking, Keys(startFrom: 4), XReadGroup,
-            new("5.0.0", Complexity, "Returns entries that a consumer group has not read yet, or those that are pending for a consumer. Optionally blocks until there are some.",
-                "group_consumer:<GROUP (group consumer)> [COUNT count] [BLOCK milliseconds] [NOACK] streams:<STREAMS (key [key ...] id [id ...])>")),
+            new("5.0.0", GroupComplexity, "Returns entries that a consumer group has not read yet, or those that are pending for a consumer. Optionally blocks until there are some.",
+                "GROUP group-block:(group consumer) [COUNT count] [BLOCK milliseconds] [NOACK] streams:<STREAMS (key [key ...] id [id ...])>")),
     ]);
 
     // The first half of the arguments after STREAMS.

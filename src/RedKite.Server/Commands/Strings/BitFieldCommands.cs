@@ -14,15 +14,15 @@ internal static class BitFieldCommands
     private const string Complexity = "O(1) for each subcommand specified";
 
     private const string Syntax =
-        "key operation:[encoding_offset:<GET encoding offset> | write:([wrap_sat_fail:OVERFLOW <WRAP | SAT | FAIL>] "
-        + "write_operation:<SET encoding offset value:integer | INCRBY encoding offset increment>) ...]";
+        "key operation:[GET get-block:(encoding offset) | write:([OVERFLOW overflow-block:<WRAP | SAT | FAIL>] "
+        + "write-operation:<SET set-block:(encoding offset value:integer) | INCRBY incrby-block:(encoding offset increment)>) ...]";
 
     internal static readonly CommandFamily Family = new("bitmap", "bitmap",
     [
         new("BITFIELD", -2, Write | DenyOom, KeySpecs.One(1, ReadWrite | Access | Update | VariableFlags, "only reads if all operations are GET", BitFieldKeyFlags), BitFieldWrite,
             new("3.2.0", Complexity, "Reads, sets and increments integers of arbitrary width in the string value of a key.", Syntax)),
         new("BITFIELD_RO", -2, CommandFlags.ReadOnly | Fast, KeySpecs.One(1, KeyFlags.ReadOnly | Access), BitFieldReadOnly,
-            new("6.0.0", Complexity, "Reads integers of arbitrary width in the string value of a key.", "key [GET encoding offset [GET encoding offset ...]]")),
+            new("6.0.0", Complexity, "Reads integers of arbitrary width in the string value of a key.", "key get-block:[GET encoding offset [GET encoding offset ...]]")),
     ]);
 
     // BITFIELD key [GET encoding offset | [OVERFLOW WRAP|SAT|FAIL] <SET encoding offset value | INCRBY encoding offset increment> ...]

@@ -24,7 +24,7 @@ internal static class HyperLogLogCommands
         new("PFCOUNT", -2, CommandFlags.ReadOnly | Brief, [new(1, -1, 1, ReadWrite | Access, Notes: CountNotes)], PfCount,
             new("2.8.9", CountComplexity, "Returns the approximate number of distinct elements in one or more HyperLogLogs.", "key [key ...]")),
         new("PFMERGE", -2, Write | DenyOom, [new(1, 1, 1, ReadWrite | Access | Insert), new(2, -1, 1, KeyFlags.ReadOnly | Access)], PfMerge,
-            new("2.8.9", "O(N) to merge N HyperLogLogs, but with high constant times.", "Merges one or more HyperLogLogs into a key.", "destkey:key sourcekey [sourcekey ...]")),
+            new("2.8.9", "O(N) to merge N HyperLogLogs, but with high constant times.", "Merges one or more HyperLogLogs into a key.", "destkey:key [sourcekey ...]")),
         new("PFDEBUG", 3, Write | DenyOom | Admin, KeySpecs.One(2, ReadWrite | Access), PfDebug,
             new("2.8.9", "N/A", "Inspects or converts the registers of a HyperLogLog. For tests.", "subcommand key") { IsSystemCommand = true }),
         new("PFSELFTEST", 1, Admin, KeySpecs.None, PfSelfTest,

@@ -89,7 +89,9 @@ public sealed class IntrospectionCommandsTests : IAsyncLifetime
         Run("COMMAND GETKEYS COMMAND nosuch").IsError("ERR Invalid command specified");
         Run("COMMAND GETKEYS COMMAND COUNT").IsError("ERR The command has no key arguments");
         Run("COMMAND GETKEYS GET a b").IsError("ERR Invalid number of arguments specified for command");
-        Run("COMMAND GETKEYS GET").IsError("ERR wrong number of arguments for 'command|getkeys' command");
+        Run("COMMAND GETKEYS GET").IsError("ERR Invalid number of arguments specified for command");
+        Run("COMMAND GETKEYS ZUNION 2 a").IsError("ERR Invalid arguments specified for command");
+        Run("COMMAND GETKEYS").IsError("ERR wrong number of arguments for 'command|getkeys' command");
     }
 
     [Fact]

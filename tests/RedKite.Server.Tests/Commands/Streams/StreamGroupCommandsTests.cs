@@ -70,7 +70,10 @@ public class StreamGroupCommandsTests : TranscriptTests
         Run("XADD s 1 a 1").IsText("1-0");
         Run("XGROUP CREATE s STREAMS 0").IsOk();
         Run("XREADGROUP COUNT 1 GROUP STREAMS c STREAMS s >").Shows("[[s [[1-0 [a 1]]]]]");
-        Run("COMMAND GETKEYS XREADGROUP COUNT 1 GROUP STREAMS c STREAMS s t > >").Shows("[s t]");
+
+        // As in Redis, COMMAND GETKEYS searches for the first STREAMS from the argument that COMMAND INFO states.
+        Run("COMMAND GETKEYS XREADGROUP GROUP STREAMS c STREAMS s t > >").Shows("[s t]");
+        Run("COMMAND GETKEYS XREADGROUP COUNT 1 GROUP STREAMS c STREAMS s t > >").Shows("[c STREAMS s]");
     }
 
     [Fact]
