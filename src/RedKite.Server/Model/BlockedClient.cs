@@ -2,13 +2,22 @@ using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Model;
 
-/// <summary>A key that a client is blocked on.</summary>
-internal struct AwaitedKey
+/// <summary>A key that a client is blocked on, and the client's place in the key's queue.</summary>
+internal sealed class AwaitedKey(BlockedClient client, KeyIdentity identity, int stripe, int argument)
 {
-    internal KeyIdentity Identity;
-    internal int Stripe;
-    internal int Argument;
-    internal LinkedListNode<BlockedClient>? Node; // its place in the key's queue
+    internal BlockedClient Client => client;
+
+    internal KeyIdentity Identity => identity;
+
+    internal int Stripe => stripe;
+
+    /// <summary>The key's argument in the request.</summary>
+    internal int Argument => argument;
+
+    /// <summary>The neighbours in the key's queue. With the key's stripe locked.</summary>
+    internal AwaitedKey? Previous { get; set; }
+
+    internal AwaitedKey? Next { get; set; }
 }
 
 /// <summary>
@@ -27,14 +36,14 @@ internal sealed class BlockedClient : IDisposable
     private const int Ended = 2;
 
     private readonly SemaphoreSlim? _ended; // a caller in the process sleeps on it
+    private AwaitedKey[] _keys = []; // ordered by stripe
     private int _state;
 
-    internal BlockedClient(Session session, SavedRequest request, BlockRequest block, AwaitedKey[] keys, StripeSet stripes)
+    internal BlockedClient(Session session, SavedRequest request, BlockRequest block, StripeSet stripes)
     {
         Session = session;
         Request = request;
         Block = block;
-        Keys = keys;
         Stripes = stripes;
         if (session.Connection is null) _ended = new SemaphoreSlim(0);
     }
@@ -49,8 +58,12 @@ internal sealed class BlockedClient : IDisposable
 
     internal bool HasDeadline => Block.DeadlineMs != BlockRequest.NoDeadline;
 
-    /// <summary>The keys that it is blocked on, each once.</summary>
-    internal AwaitedKey[] Keys { get; }
+    /// <summary>The keys of a stripe that it is blocked on, each once. They do not change once the client is queued.</summary>
+    internal ReadOnlySpan<AwaitedKey> KeysIn(int stripe)
+    {
+        int first = IndexOf(stripe);
+        return _keys.AsSpan(first, IndexOf(stripe + 1) - first);
+    }
 
     /// <summary>The stripes of all keys of the request.</summary>
     internal StripeSet Stripes { get; }
@@ -71,6 +84,17 @@ internal sealed class BlockedClient : IDisposable
 
     /// <summary>The client wants no reply to this command.</summary>
     internal bool DropsReply { get; set; }
+
+    /// <summary>Sets the keys, which are in the order of the arguments.</summary>
+    internal void SetKeys(ReadOnlySpan<AwaitedKey> keys)
+    {
+        _keys = new AwaitedKey[keys.Length];
+        Span<int> ends = stackalloc int[StripeSet.StripesMax + 1];
+        ends.Clear();
+        foreach (AwaitedKey key in keys) ends[key.Stripe + 1]++;
+        for (int stripe = 1; stripe < ends.Length; stripe++) ends[stripe] += ends[stripe - 1];
+        foreach (AwaitedKey key in keys) _keys[ends[key.Stripe]++] = key;
+    }
 
     /// <summary>Ends the wait. From any thread; no lock is needed.</summary>
     /// <returns>False if it had ended before. If true, the caller sees to the reply.</returns>
@@ -106,4 +130,19 @@ internal sealed class BlockedClient : IDisposable
     }
 
     public void Dispose() => _ended?.Dispose();
+
+    // The index of the first key of this stripe or a later one.
+    private int IndexOf(int stripe)
+    {
+        int low = 0;
+        int high = _keys.Length;
+        while (low < high)
+        {
+            int middle = (low + high) / 2;
+            if (_keys[middle].Stripe < stripe) low = middle + 1;
+            else high = middle;
+        }
+
+        return low;
+    }
 }

@@ -42,7 +42,7 @@ internal sealed class BlockedClientServer
         {
             Change change = changes[i];
             if (change.Event == KeyEvent.Flush) NoteAll(change.Database);
-            else if (change.Event is not (KeyEvent.KeyMiss or KeyEvent.Silent) && _engine.Blocked.QueueOf(change.Identity) is not null) Note(change.Identity);
+            else if (change.Event is not (KeyEvent.KeyMiss or KeyEvent.Silent) && _engine.Blocked.FirstOf(change.Identity) is not null) Note(change.Identity);
         }
     }
 
@@ -102,11 +102,11 @@ internal sealed class BlockedClientServer
     {
         locked.Grow(StripeSet.Of(_keyspace.StripeOf(key.Hash)));
         _environment.BeginObserving(locked.Held);
-        LinkedListNode<BlockedClient>? node = _engine.Blocked.QueueOf(key)?.Clients.First;
+        AwaitedKey? node = _engine.Blocked.FirstOf(key);
         while (node is not null)
         {
-            BlockedClient client = node.Value;
-            if (client.HasEnded || !MayBeServed(key, client))
+            BlockedClient client = node.Client;
+            if (client.HasEnded || !MayBeServed(node))
             {
                 node = node.Next;
                 continue;
@@ -116,7 +116,7 @@ internal sealed class BlockedClientServer
             {
                 // Other threads were here meanwhile.
                 _environment.BeginObserving(locked.Held);
-                node = _engine.Blocked.QueueOf(key)?.Clients.First;
+                node = _engine.Blocked.FirstOf(key);
                 continue;
             }
 
@@ -127,18 +127,13 @@ internal sealed class BlockedClientServer
     }
 
     // Whether the key holds what the client waits for, or does not and the client wants to know.
-    private bool MayBeServed(KeyIdentity key, BlockedClient client)
+    private bool MayBeServed(AwaitedKey key)
     {
+        BlockedClient client = key.Client;
         if (client.Block.WakesWhenGone) return true;
-        foreach (AwaitedKey awaited in client.Keys)
-        {
-            if (awaited.Identity != key) continue;
-            Entry entry = _keyspace.Databases[key.Database].Find(client.Request[awaited.Argument], key.Hash, _environment.NowMs);
-            if (_environment.Changes.Count > 0) _invoker.PublishRecorded(); // it was there, and had expired
-            return entry.Exists && entry.Type == client.Block.Type;
-        }
-
-        return false;
+        Entry entry = _keyspace.Databases[key.Identity.Database].Find(client.Request[key.Argument], key.Identity.Hash, _environment.NowMs);
+        if (_environment.Changes.Count > 0) _invoker.PublishRecorded(); // it was there, and had expired
+        return entry.Exists && entry.Type == client.Block.Type;
     }
 
     private void Serve(BlockedClient client, StripeSet held)

@@ -1,3 +1,4 @@
+using System.Runtime.InteropServices;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 
@@ -37,8 +38,8 @@ internal sealed class BlockedClients(Keyspace keyspace)
     /// <summary>Keys with clients that are also woken when the key is gone.</summary>
     internal int KeysWakingWhenGone => Volatile.Read(ref _keysWakingWhenGone);
 
-    /// <summary>The queue of a key, or null. Its stripe is locked.</summary>
-    internal BlockedQueue? QueueOf(KeyIdentity key) => _queues[keyspace.StripeOf(key.Hash)].GetValueOrDefault(key);
+    /// <summary>The client that blocked on a key first, or null. The key's stripe is locked.</summary>
+    internal AwaitedKey? FirstOf(KeyIdentity key) => _queues[keyspace.StripeOf(key.Hash)].GetValueOrDefault(key).First;
 
     /// <summary>The keys of a stripe that clients are blocked on. The stripe is locked.</summary>
     internal IEnumerable<KeyIdentity> KeysIn(int stripe) => _queues[stripe].Keys;
@@ -47,11 +48,10 @@ internal sealed class BlockedClients(Keyspace keyspace)
     internal BlockedClient Block(scoped in CommandContext cmd, BlockRequest block, StripeSet held)
     {
         SavedRequest request = SavedRequest.Of(cmd, block.Replacements);
-        AwaitedKey[] keys = block.Type is null ? [] : KeysOf(cmd);
-        var client = new BlockedClient(cmd.Session, request, block, keys, held) { DropsReply = cmd.Session.ReplyMode != ReplyMode.On };
+        var client = new BlockedClient(cmd.Session, request, block, held) { DropsReply = cmd.Session.ReplyMode != ReplyMode.On };
         Interlocked.Increment(ref _count);
         if (client.HasDeadline) Interlocked.Increment(ref _withDeadline);
-        for (int i = 0; i < keys.Length; i++) Enqueue(client, ref keys[i]);
+        if (block.Type is not null) EnqueueKeys(cmd, client);
         client.IsCounted = true;
         cmd.Session.Blocked = client;
         return client;
@@ -110,57 +110,54 @@ internal sealed class BlockedClients(Keyspace keyspace)
         foreach (int stripe in client.QueuedIn) Dequeue(client, stripe);
     }
 
-    private static AwaitedKey[] KeysOf(scoped in CommandContext cmd)
+    private void EnqueueKeys(scoped in CommandContext cmd, BlockedClient client)
     {
-        var keys = new List<AwaitedKey>();
-        var known = new HashSet<KeyIdentity>();
+        var keys = new List<AwaitedKey>(cmd.Count);
         var extraction = new KeyExtraction(cmd.Command);
         while (extraction.MoveNext(cmd))
         {
-            // A key that the command only writes, such as BLMOVE's destination, serves nobody.
+            // A key that the command only writes, such as BLMOVE's destination, serves no client.
             if ((extraction.Spec.Flags & KeyFlags.Access) == 0) continue;
             ulong hash = cmd.HashOf(extraction.Argument);
-            var identity = new KeyIdentity(cmd.Database.Index, hash);
-            if (!known.Add(identity)) continue; // the same key twice
-            keys.Add(new AwaitedKey { Identity = identity, Stripe = cmd.StripeOf(hash), Argument = extraction.Argument });
+            var key = new AwaitedKey(client, new KeyIdentity(cmd.Database.Index, hash), cmd.StripeOf(hash), extraction.Argument);
+            if (TryEnqueue(key)) keys.Add(key);
         }
 
-        // By stripe, so that each stripe is locked once for the cleanup.
-        keys.Sort(static (a, b) => a.Stripe.CompareTo(b.Stripe));
-        return [.. keys];
+        client.SetKeys(CollectionsMarshal.AsSpan(keys));
     }
 
-    private void Enqueue(BlockedClient client, ref AwaitedKey key)
+    // False if the request names the key twice.
+    private bool TryEnqueue(AwaitedKey key)
     {
-        if (!_queues[key.Stripe].TryGetValue(key.Identity, out BlockedQueue? queue))
-        {
-            queue = new BlockedQueue();
-            _queues[key.Stripe].Add(key.Identity, queue);
-            Interlocked.Increment(ref _keys);
-        }
-
-        key.Node = queue.Clients.AddLast(client);
-        if (client.Block.WakesWhenGone && queue.WakingWhenGone++ == 0) Interlocked.Increment(ref _keysWakingWhenGone);
+        ref BlockedQueue queue = ref CollectionsMarshal.GetValueRefOrAddDefault(_queues[key.Stripe], key.Identity, out bool exists);
+        if (exists && queue.Last!.Client == key.Client) return false;
+        if (!exists) Interlocked.Increment(ref _keys);
+        key.Previous = queue.Last;
+        if (queue.Last is null) queue.First = key;
+        else queue.Last.Next = key;
+        queue.Last = key;
+        if (key.Client.Block.WakesWhenGone && queue.WakingWhenGone++ == 0) Interlocked.Increment(ref _keysWakingWhenGone);
         keyspace.Stripes[key.Stripe].Watchers++;
-        client.QueuedIn = client.QueuedIn.With(key.Stripe);
+        key.Client.QueuedIn = key.Client.QueuedIn.With(key.Stripe);
+        return true;
     }
 
-    // The keys are sorted by stripe.
     private void Dequeue(BlockedClient client, int stripe)
     {
-        AwaitedKey[] keys = client.Keys;
-        int first = Array.FindIndex(keys, key => key.Stripe == stripe);
-        for (int i = first; i < keys.Length && keys[i].Stripe == stripe; i++) Dequeue(client, keys[i]);
+        foreach (AwaitedKey key in client.KeysIn(stripe)) Dequeue(key);
         client.QueuedIn = client.QueuedIn.Without(stripe);
     }
 
-    private void Dequeue(BlockedClient client, in AwaitedKey key)
+    private void Dequeue(AwaitedKey key)
     {
-        BlockedQueue queue = _queues[key.Stripe][key.Identity];
-        queue.Clients.Remove(key.Node!);
+        ref BlockedQueue queue = ref CollectionsMarshal.GetValueRefOrNullRef(_queues[key.Stripe], key.Identity);
+        if (key.Previous is null) queue.First = key.Next;
+        else key.Previous.Next = key.Next;
+        if (key.Next is null) queue.Last = key.Previous;
+        else key.Next.Previous = key.Previous;
         keyspace.Stripes[key.Stripe].Watchers--;
-        if (client.Block.WakesWhenGone && --queue.WakingWhenGone == 0) Interlocked.Decrement(ref _keysWakingWhenGone);
-        if (queue.Clients.Count > 0) return;
+        if (key.Client.Block.WakesWhenGone && --queue.WakingWhenGone == 0) Interlocked.Decrement(ref _keysWakingWhenGone);
+        if (queue.First is not null) return;
         _queues[key.Stripe].Remove(key.Identity);
         Interlocked.Decrement(ref _keys);
     }
@@ -176,10 +173,9 @@ internal sealed class BlockedClients(Keyspace keyspace)
 }
 
 /// <summary>The clients that are blocked on a key, the one that blocked first in front.</summary>
-internal sealed class BlockedQueue
+internal struct BlockedQueue
 {
-    internal LinkedList<BlockedClient> Clients { get; } = new();
-
-    /// <summary>How many of them are also woken when the key is gone.</summary>
-    internal int WakingWhenGone { get; set; }
+    internal AwaitedKey? First;
+    internal AwaitedKey? Last;
+    internal int WakingWhenGone; // how many of them are also woken when the key is gone
 }
