@@ -4,8 +4,8 @@ using RedKite.Server.Model;
 namespace RedKite.Server.Commands.Arguments;
 
 /// <summary>
-/// Reads the cursor of SCAN and its relatives: an unsigned 64-bit number as Redis 7.4 takes it, which is C's reading
-/// (blanks, a sign and zeros before the digits, and an end at a zero byte) except for plain negative numbers.
+/// Reads the cursor of SCAN, HSCAN, SSCAN and ZSCAN: an unsigned 64-bit number as C parses it (leading blanks, a sign, leading
+/// zeros, and an end at a zero byte), except that plain negative numbers are refused.
 /// </summary>
 internal static class CursorArgument
 {

@@ -3,10 +3,10 @@ using RedKite.Store.Values.Packed;
 
 namespace RedKite.Server.Commands.Arguments;
 
-/// <summary>Writes what collections are made of.</summary>
+/// <summary>Writes elements of collections.</summary>
 internal static class ElementReplies
 {
-    /// <summary>A bulk string of an element: its text, or its number's digits.</summary>
+    /// <summary>Writes an element as a bulk string: its text, or the digits of its number.</summary>
     internal static void Element(this ReplyWriter reply, PackedElement element)
     {
         if (element.IsNumber) reply.BulkInteger(element.Number);

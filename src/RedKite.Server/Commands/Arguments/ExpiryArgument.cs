@@ -2,7 +2,7 @@ using RedKite.Server.Model;
 
 namespace RedKite.Server.Commands.Arguments;
 
-/// <summary>What the number in a time argument means.</summary>
+/// <summary>The meaning of the number in a time argument.</summary>
 internal enum ExpiryUnit
 {
     /// <summary>From now on: EX, EXPIRE.</summary>
@@ -19,12 +19,12 @@ internal enum ExpiryUnit
 }
 
 /// <summary>
-/// Reads the time arguments of every command that sets an expiry into Unix milliseconds. What no 64-bit number of
-/// milliseconds can hold is refused under the command's full name.
+/// Converts the time arguments of commands that set an expiry to Unix milliseconds. A time that overflows 64 bits is refused
+/// with an error that has the command's full name.
 /// </summary>
 internal static class ExpiryArgument
 {
-    // Redis keeps a field's expiry in 46 bits.
+    // Redis stores a field's expiry in 46 bits.
     private const long FieldExpiryMaxMs = (1L << 46) - 1;
 
     /// <summary>
@@ -39,7 +39,7 @@ internal static class ExpiryArgument
         return false;
     }
 
-    /// <summary>Reads the time of EXPIRE and its relatives, where zero and negative numbers are times in the past.</summary>
+    /// <summary>Reads the time of EXPIRE, PEXPIRE, EXPIREAT and PEXPIREAT, which may be zero or negative: a time in the past.</summary>
     internal static bool TryAnyOrReply(scoped in CommandContext cmd, int argument, ExpiryUnit unit, out long expiryMs)
     {
         if (!cmd.TryIntegerOrReply(argument, out expiryMs)) return false;
@@ -48,7 +48,7 @@ internal static class ExpiryArgument
         return false;
     }
 
-    /// <summary>Reads the time of a hash's field, which must not be negative and ends earlier than a key's.</summary>
+    /// <summary>Reads the expiry of a hash field, which must not be negative and has a lower maximum than a key's.</summary>
     internal static bool TryFieldOrReply(scoped in CommandContext cmd, int argument, ExpiryUnit unit, out long expiryMs)
     {
         if (!cmd.TryIntegerOrReply(argument, out expiryMs)) return false;
@@ -63,7 +63,7 @@ internal static class ExpiryArgument
         return false;
     }
 
-    /// <summary>Replies that the time is none, naming the command.</summary>
+    /// <summary>Replies that the time is invalid, with the command's name.</summary>
     internal static void ReplyInvalid(scoped in CommandContext cmd) =>
         cmd.Reply.Error($"ERR invalid expire time in '{cmd.Command.FullName}' command");
 

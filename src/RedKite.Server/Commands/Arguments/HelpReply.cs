@@ -3,11 +3,11 @@ using RedKite.Protocol;
 
 namespace RedKite.Server.Commands.Arguments;
 
-/// <summary>What a container's HELP replies: an array of status lines, with the heading and the last entry that all have.</summary>
+/// <summary>Writes the reply of a container's HELP: an array of simple strings with a common heading and last entry.</summary>
 internal static class HelpReply
 {
     /// <param name="command">In capitals.</param>
-    /// <param name="lines">A subcommand's syntax, then what it does, indented by four spaces.</param>
+    /// <param name="lines">For each subcommand its syntax, then its description, indented by four spaces.</param>
     internal static void Write(ReplyWriter reply, string command, params ReadOnlySpan<string> lines)
     {
         reply.Array(lines.Length + 3);

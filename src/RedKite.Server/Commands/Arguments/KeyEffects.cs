@@ -2,22 +2,22 @@ using RedKite.Server.Model;
 
 namespace RedKite.Server.Commands.Arguments;
 
-/// <summary>Effects of commands that delete a key or set its expiry: what replicas and the log receive in place of the request.</summary>
+/// <summary>Effects of commands that delete a key or set its expiry: the commands that replicas and the log receive instead of the request.</summary>
 internal static class KeyEffects
 {
-    /// <summary>The effect is the key's deletion.</summary>
+    /// <summary>Records the key's deletion.</summary>
     internal static void EffectDelete(this scoped in CommandContext cmd, int key)
     {
         if (cmd.IsObserved) cmd.Effect("DEL"u8, 2).Argument(cmd[key]);
     }
 
-    /// <summary>The effect is an absolute expiry, in Unix milliseconds.</summary>
+    /// <summary>Records an absolute expiry, in Unix milliseconds.</summary>
     internal static void EffectExpireAt(this scoped in CommandContext cmd, int key, long expiryMs)
     {
         if (cmd.IsObserved) cmd.Effect("PEXPIREAT"u8, 3).Argument(cmd[key]).Argument(expiryMs);
     }
 
-    /// <summary>The effect is a string with an absolute expiry, in Unix milliseconds.</summary>
+    /// <summary>Records a string with an absolute expiry, in Unix milliseconds.</summary>
     internal static void EffectSetWithExpiry(this scoped in CommandContext cmd, int key, int value, long expiryMs)
     {
         if (cmd.IsObserved) cmd.Effect("SET"u8, 5).Argument(cmd[key]).Argument(cmd[value]).Argument("PXAT"u8).Argument(expiryMs);

@@ -3,23 +3,23 @@ using RedKite.Server.Model;
 
 namespace RedKite.Server.Commands.Arguments;
 
-/// <summary>The options behind the cursor of HSCAN, SSCAN and ZSCAN.</summary>
+/// <summary>The options after the cursor of HSCAN, SSCAN and ZSCAN.</summary>
 internal ref struct MemberScanOptions
 {
     private const long CountDefault = 10;
 
-    /// <summary>MATCH: only members that this pattern fits.</summary>
+    /// <summary>MATCH: only members that match this pattern.</summary>
     internal ReadOnlySpan<byte> Pattern { get; private set; }
 
-    /// <summary>NOVALUES: fields alone are wanted.</summary>
+    /// <summary>NOVALUES: fields without their values.</summary>
     internal bool NoValues { get; private set; }
 
-    /// <summary>COUNT: about so many members are looked at.</summary>
+    /// <summary>COUNT: the approximate number of members to visit.</summary>
     internal long Count { get; private set; }
 
     /// <param name="cmd">The command, with the options from argument 3 on.</param>
     /// <param name="result">The options.</param>
-    /// <param name="haveValues">Whether members have values that can be left out.</param>
+    /// <param name="haveValues">Whether NOVALUES is allowed.</param>
     internal static bool TryParseOrReply(scoped in CommandContext cmd, out MemberScanOptions result, bool haveValues = false)
     {
         result = new MemberScanOptions { Pattern = "*"u8, Count = CountDefault };
@@ -52,7 +52,7 @@ internal ref struct MemberScanOptions
         return true;
     }
 
-    /// <summary>Whether a member needs not be looked at to be accepted.</summary>
+    /// <summary>Whether the pattern matches every member.</summary>
     internal readonly bool AcceptsAll => Pattern is [(byte)'*'];
 
     internal readonly bool Accepts(ReadOnlySpan<byte> member) => AcceptsAll || GlobPattern.IsMatch(Pattern, member);

@@ -3,19 +3,19 @@ using RedKite.Server.Model;
 namespace RedKite.Server.Commands.Arguments;
 
 /// <summary>
-/// Reads the options behind a command's fixed arguments, one after the other, in whatever case. What does not fit is left
-/// where it is, so that the loop ends in one place: the branch that replies the error.
+/// Reads the options after a command's fixed arguments in order, ignoring case. An argument that does not match is not
+/// consumed, so that one branch of the loop replies the error.
 /// <code>
 /// var options = new OptionReader(cmd, first: 3);
 /// while (options.More)
 /// {
 ///     if (options.Take("REPLACE"u8)) replace = true;
-///     else if (options.TakeWithValue("DB"u8, out int database)) ...    // an argument's index: parse it when all are read
+///     else if (options.TakeWithValue("DB"u8, out int database)) ...    // the value's index: parse it after the loop
 ///     else { cmd.ReplySyntaxError(); return; }
 /// }
 /// </code>
-/// Where options come before other arguments (ZADD, XADD) the loop ends with the first that is none, and
-/// <see cref="Position"/> is that one's index.
+/// Where options precede other arguments (ZADD, XADD) the loop ends at the first argument that is not an option, whose index
+/// is <see cref="Position"/>.
 /// </summary>
 internal ref struct OptionReader
 {
@@ -29,13 +29,13 @@ internal ref struct OptionReader
         Position = first;
     }
 
-    /// <summary>The index of the argument that comes next; the number of arguments at the end.</summary>
+    /// <summary>The index of the next argument; at the end, the number of arguments.</summary>
     internal int Position { get; private set; }
 
-    /// <summary>Whether arguments are left.</summary>
+    /// <summary>Whether there is a next argument.</summary>
     internal readonly bool More => Position < _cmd.Count;
 
-    /// <summary>How many arguments are left.</summary>
+    /// <summary>The number of remaining arguments.</summary>
     internal readonly int Left => _cmd.Count - Position;
 
     /// <summary>Takes the next argument if it is this word.</summary>
@@ -46,15 +46,15 @@ internal ref struct OptionReader
         return true;
     }
 
-    /// <summary>Takes the next argument if it is this word and another argument stands behind it, which is taken too.</summary>
+    /// <summary>Takes the next argument and its value, if it is this word and is followed by another argument.</summary>
     /// <param name="word">The option's name.</param>
-    /// <param name="value">The index of the argument behind the word.</param>
+    /// <param name="value">The index of the value.</param>
     internal bool TakeWithValue(ReadOnlySpan<byte> word, out int value) => TakeWithValues(word, 1, out value);
 
-    /// <summary>Takes the next argument if it is this word and so many arguments stand behind it, which are taken too.</summary>
+    /// <summary>Takes the next argument and its values, if it is this word and is followed by enough arguments.</summary>
     /// <param name="word">The option's name.</param>
-    /// <param name="count">How many arguments belong to it.</param>
-    /// <param name="firstValue">The index of the first of them.</param>
+    /// <param name="count">The number of values.</param>
+    /// <param name="firstValue">The index of the first value.</param>
     internal bool TakeWithValues(ReadOnlySpan<byte> word, int count, out int firstValue)
     {
         firstValue = Position + 1;
@@ -63,7 +63,7 @@ internal ref struct OptionReader
         return true;
     }
 
-    /// <summary>Takes the next argument, whatever it is.</summary>
+    /// <summary>Takes any next argument.</summary>
     /// <param name="argument">Its index.</param>
     internal bool TakeAny(out int argument)
     {

@@ -3,13 +3,13 @@ using RedKite.Server.Model;
 
 namespace RedKite.Server.Commands.Arguments;
 
-/// <summary>Reads how long a command waits: seconds with a fraction; 0 for ever.</summary>
+/// <summary>Reads the timeout of a blocking command: seconds with a fraction, or milliseconds; 0 means no timeout.</summary>
 internal static class TimeoutArgument
 {
-    /// <summary>The deadline of a wait that has none.</summary>
+    /// <summary>The deadline of a wait without a timeout.</summary>
     internal const long Never = long.MaxValue;
 
-    /// <summary>Reads seconds (BLPOP and its kin).</summary>
+    /// <summary>Reads seconds (BLPOP and other commands on keys).</summary>
     internal static bool TrySecondsOrReply(scoped in CommandContext cmd, int argument, out long deadlineMs)
     {
         deadlineMs = Never;
@@ -39,7 +39,7 @@ internal static class TimeoutArgument
         return true;
     }
 
-    /// <summary>The deadline of a wait of so many milliseconds; 0: for ever.</summary>
+    /// <summary>The deadline of a wait in milliseconds; 0: no deadline.</summary>
     internal static long DeadlineOf(scoped in CommandContext cmd, long milliseconds) =>
         milliseconds == 0 || milliseconds >= Never - cmd.NowMs ? Never : cmd.NowMs + milliseconds;
 

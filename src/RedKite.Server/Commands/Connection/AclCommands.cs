@@ -7,7 +7,7 @@ using static RedKite.Server.Model.CommandFlags;
 
 namespace RedKite.Server.Commands.Connection;
 
-/// <summary>What ACL tells of the one user that there is. The table is the single declaration of its subcommands and this file's contents.</summary>
+/// <summary>ACL, which has a single user. The table is the single declaration of its subcommands and this file's contents.</summary>
 internal static class AclCommands
 {
     private const CommandFlags Usual = NoScript | Loading | Stale;
@@ -15,11 +15,11 @@ internal static class AclCommands
 
     internal static readonly CommandFamily Family = new("server", "",
     [
-        new("ACL", -2, None, KeySpecs.None, WithoutSubcommand, new("6.0.0", "Depends on subcommand.", "A container of commands about users."),
+        new("ACL", -2, None, KeySpecs.None, WithoutSubcommand, new("6.0.0", "Depends on subcommand.", "A container for commands on users."),
         [
-            new("HELP", 2, Loading | Stale, KeySpecs.None, Help, new("6.0.0", "O(1)", "Tells what the subcommands do.")),
-            new("LIST", 2, Admin | Usual, KeySpecs.None, List, new("6.0.0", PerUser, "Describes the users as rules.")),
-            new("USERS", 2, Admin | Usual, KeySpecs.None, Users, new("6.0.0", PerUser, "Lists the names of the users.")),
+            new("HELP", 2, Loading | Stale, KeySpecs.None, Help, new("6.0.0", "O(1)", "Lists the subcommands.")),
+            new("LIST", 2, Admin | Usual, KeySpecs.None, List, new("6.0.0", PerUser, "Returns the rules of every user.")),
+            new("USERS", 2, Admin | Usual, KeySpecs.None, Users, new("6.0.0", PerUser, "Returns the names of all users.")),
             new("WHOAMI", 2, Usual, KeySpecs.None, WhoAmI, new("6.0.0", "O(1)", "Returns the name of the connection's user.")),
         ]),
     ]);
@@ -32,11 +32,11 @@ internal static class AclCommands
         cmd.Reply,
         "ACL",
         "LIST",
-        "    The users as rules.",
+        "    Return the rules of every user.",
         "USERS",
-        "    The names of the users.",
+        "    Return the names of all users.",
         "WHOAMI",
-        "    The name of this connection's user.");
+        "    Return the name of this connection's user.");
 
     // ACL LIST
     private static void List(ref CommandContext cmd)

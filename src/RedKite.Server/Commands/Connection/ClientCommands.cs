@@ -20,30 +20,30 @@ internal sealed class ClientCommands(ClientRegistry clients, ClientPause pause, 
 
     internal CommandFamily Family => new("connection", "connection",
     [
-        new("CLIENT", -2, Sentinel, KeySpecs.None, WithoutSubcommand, new("2.4.0", "Depends on subcommand.", "A container of commands about client connections."),
+        new("CLIENT", -2, Sentinel, KeySpecs.None, WithoutSubcommand, new("2.4.0", "Depends on subcommand.", "A container for commands on client connections."),
         [
-            new("CACHING", 3, Usual, KeySpecs.None, Caching, new("6.0.0", "O(1)", "Says whether the keys of the next command are tracked.", "mode:<YES | NO>")),
+            new("CACHING", 3, Usual, KeySpecs.None, Caching, new("6.0.0", "O(1)", "Enables or disables tracking of the keys of the next command.", "mode:<YES | NO>")),
             new("GETNAME", 2, Usual | Sentinel, KeySpecs.None, GetName, new("2.6.9", "O(1)", "Returns the connection's name.")),
-            new("GETREDIR", 2, Usual, KeySpecs.None, GetRedirection, new("6.0.0", "O(1)", "Returns the client that this connection's invalidation messages go to.")),
-            new("HELP", 2, Loading | Stale | Sentinel, KeySpecs.None, Help, new("5.0.0", "O(1)", "Tells what the subcommands do.")),
+            new("GETREDIR", 2, Usual, KeySpecs.None, GetRedirection, new("6.0.0", "O(1)", "Returns the id of the client that receives this connection's invalidations.")),
+            new("HELP", 2, Loading | Stale | Sentinel, KeySpecs.None, Help, new("5.0.0", "O(1)", "Lists the subcommands.")),
             new("ID", 2, Usual | Sentinel, KeySpecs.None, Id, new("5.0.0", "O(1)", "Returns the connection's id.")),
-            new("INFO", 2, Usual | Sentinel, KeySpecs.None, Info, new("6.2.0", "O(1)", "Describes this connection.")) { Tips = ["nondeterministic_output"] },
-            new("KILL", -3, Admin | Usual | Sentinel, KeySpecs.None, Kill, new("2.4.0", "O(N) where N is the number of client connections", "Closes connections.", KillSyntax) { History = [("2.8.12", "Accepts filters by name."), ("2.8.12", "Adds `ID`."), ("3.2.0", "`TYPE` accepts `master`."), ("5.0.0", "`TYPE` accepts `replica`, another name for `slave`."), ("6.2.0", "Adds `LADDR`."), ("7.4.0", "Adds `MAXAGE`.")] }),
-            new("LIST", -2, Admin | Usual | Sentinel, KeySpecs.None, List, new("2.4.0", "O(N) where N is the number of client connections", "Describes all or some connections.", "[TYPE client-type:<NORMAL | MASTER | REPLICA | PUBSUB>]@5.0.0 [ID client-id [client-id ...]]@6.2.0") { History = [("2.8.12", "Adds the field `id`."), ("5.0.0", "Adds `TYPE`."), ("6.0.0", "Adds the field `user`."), ("6.2.0", "Adds `ID` and the fields `argv-mem`, `tot-mem`, `laddr` and `redir`."), ("7.0.0", "Adds the fields `resp`, `multi-mem`, `rbs` and `rbp`."), ("7.0.3", "Adds the field `ssub`."), ("7.2.0", "Adds the fields `lib-name` and `lib-ver`."), ("7.4.0", "Adds the field `watch`."), ("8.0.0", "Adds the field `io-thread`.")] }) { Tips = ["nondeterministic_output"] },
-            new("NO-EVICT", 3, Admin | Usual | Sentinel, KeySpecs.None, NoEvict, new("7.0.0", "O(1)", "Protects the connection from being closed when clients use too much memory.", "enabled:<ON | OFF>")),
-            new("NO-TOUCH", 3, Usual, KeySpecs.None, NoTouch, new("7.2.0", "O(1)", "Says whether this connection's commands count as accesses to keys.", "enabled:<ON | OFF>")),
-            new("PAUSE", -3, Admin | Usual | Sentinel, KeySpecs.None, Pause, new("3.0.0", "O(1)", "Lets the commands of all clients wait for a time.", "timeout:integer mode:[WRITE | ALL]@6.2.0") { History = [("6.2.0", "Adds the mode, which may be `WRITE`.")] }),
-            new("REPLY", 3, Usual | Sentinel, KeySpecs.None, ReplyTo, new("3.2.0", "O(1)", "Says which commands of this connection are answered.", "action:<ON | OFF | SKIP>")),
-            new("SETINFO", 4, Usual | Sentinel, KeySpecs.None, SetInfo, new("7.2.0", "O(1)", "Names the library that uses the connection.", "attr:<LIB-NAME libname | LIB-VER libver>")) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
-            new("SETNAME", 3, Usual | Sentinel, KeySpecs.None, SetName, new("2.6.9", "O(1)", "Names the connection.", "connection-name")) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
-            new("TRACKING", -3, Usual, KeySpecs.None, Tracking, new("6.0.0", "O(1). Some options may introduce additional complexity.", "Turns the tracking of the keys that this connection reads off.", "status:<ON | OFF> [REDIRECT client-id:integer] [PREFIX prefix [PREFIX prefix ...]] [BCAST] [OPTIN] [OPTOUT] [NOLOOP]")),
-            new("TRACKINGINFO", 2, Usual, KeySpecs.None, TrackingInfo, new("6.2.0", "O(1)", "Tells how the keys that this connection reads are tracked.")),
-            new("UNBLOCK", -3, Admin | Usual, KeySpecs.None, Unblock, new("5.0.0", "O(log N) where N is the number of client connections", "Ends another connection's blocking command.", "client-id unblock-type:[TIMEOUT | ERROR]")),
-            new("UNPAUSE", 2, Admin | Usual, KeySpecs.None, Unpause, new("6.2.0", "O(N) Where N is the number of paused clients", "Ends a pause.")),
+            new("INFO", 2, Usual | Sentinel, KeySpecs.None, Info, new("6.2.0", "O(1)", "Returns the properties of this connection.")) { Tips = ["nondeterministic_output"] },
+            new("KILL", -3, Admin | Usual | Sentinel, KeySpecs.None, Kill, new("2.4.0", "O(N) where N is the number of client connections", "Closes the connections that match a filter.", KillSyntax) { History = [("2.8.12", "Accepts filters by name."), ("2.8.12", "Adds `ID`."), ("3.2.0", "`TYPE` accepts `master`."), ("5.0.0", "`TYPE` accepts `replica`, another name for `slave`."), ("6.2.0", "Adds `LADDR`."), ("7.4.0", "Adds `MAXAGE`.")] }),
+            new("LIST", -2, Admin | Usual | Sentinel, KeySpecs.None, List, new("2.4.0", "O(N) where N is the number of client connections", "Returns the properties of open connections.", "[TYPE client-type:<NORMAL | MASTER | REPLICA | PUBSUB>]@5.0.0 [ID client-id [client-id ...]]@6.2.0") { History = [("2.8.12", "Adds the field `id`."), ("5.0.0", "Adds `TYPE`."), ("6.0.0", "Adds the field `user`."), ("6.2.0", "Adds `ID` and the fields `argv-mem`, `tot-mem`, `laddr` and `redir`."), ("7.0.0", "Adds the fields `resp`, `multi-mem`, `rbs` and `rbp`."), ("7.0.3", "Adds the field `ssub`."), ("7.2.0", "Adds the fields `lib-name` and `lib-ver`."), ("7.4.0", "Adds the field `watch`."), ("8.0.0", "Adds the field `io-thread`.")] }) { Tips = ["nondeterministic_output"] },
+            new("NO-EVICT", 3, Admin | Usual | Sentinel, KeySpecs.None, NoEvict, new("7.0.0", "O(1)", "Protects the connection from client eviction.", "enabled:<ON | OFF>")),
+            new("NO-TOUCH", 3, Usual, KeySpecs.None, NoTouch, new("7.2.0", "O(1)", "Sets whether this connection's commands update the access time of keys.", "enabled:<ON | OFF>")),
+            new("PAUSE", -3, Admin | Usual | Sentinel, KeySpecs.None, Pause, new("3.0.0", "O(1)", "Suspends the commands of all clients for a number of milliseconds.", "timeout:integer mode:[WRITE | ALL]@6.2.0") { History = [("6.2.0", "Adds the mode, which may be `WRITE`.")] }),
+            new("REPLY", 3, Usual | Sentinel, KeySpecs.None, ReplyTo, new("3.2.0", "O(1)", "Enables, disables or skips replies on this connection.", "action:<ON | OFF | SKIP>")),
+            new("SETINFO", 4, Usual | Sentinel, KeySpecs.None, SetInfo, new("7.2.0", "O(1)", "Sets the name or version of the connection's client library.", "attr:<LIB-NAME libname | LIB-VER libver>")) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
+            new("SETNAME", 3, Usual | Sentinel, KeySpecs.None, SetName, new("2.6.9", "O(1)", "Sets the connection's name.", "connection-name")) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
+            new("TRACKING", -3, Usual, KeySpecs.None, Tracking, new("6.0.0", "O(1). Some options may introduce additional complexity.", "Configures tracking of the keys that this connection reads. Only OFF is supported.", "status:<ON | OFF> [REDIRECT client-id:integer] [PREFIX prefix [PREFIX prefix ...]] [BCAST] [OPTIN] [OPTOUT] [NOLOOP]")),
+            new("TRACKINGINFO", 2, Usual, KeySpecs.None, TrackingInfo, new("6.2.0", "O(1)", "Returns the connection's tracking state.")),
+            new("UNBLOCK", -3, Admin | Usual, KeySpecs.None, Unblock, new("5.0.0", "O(log N) where N is the number of client connections", "Unblocks a client that is blocked by a command.", "client-id unblock-type:[TIMEOUT | ERROR]")),
+            new("UNPAUSE", 2, Admin | Usual, KeySpecs.None, Unpause, new("6.2.0", "O(N) Where N is the number of paused clients", "Resumes the commands of paused clients.")),
         ]),
     ]);
 
-    /// <summary>Whether an argument may name a connection; otherwise replies why not.</summary>
+    /// <summary>Whether an argument is a valid name for a connection; otherwise replies an error.</summary>
     internal static bool IsNameOrReply(scoped in CommandContext cmd, int argument)
     {
         if (IsPrintable(cmd[argument])) return true;
@@ -54,7 +54,7 @@ internal sealed class ClientCommands(ClientRegistry clients, ClientPause pause, 
     // Never executed: CLIENT alone has too few arguments, and every other form names a subcommand.
     private static void WithoutSubcommand(ref CommandContext cmd) => cmd.ReplySyntaxError();
 
-    // CLIENT CACHING YES|NO: refused, as for every client whose keys are not tracked.
+    // CLIENT CACHING YES|NO: refused, because no client has tracking enabled.
     private static void Caching(ref CommandContext cmd) =>
         cmd.Reply.Error("ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT mode enabled"u8);
 
@@ -203,7 +203,7 @@ internal sealed class ClientCommands(ClientRegistry clients, ClientPause pause, 
         cmd.Reply.Ok();
     }
 
-    // From now on it is not served any more, whatever it is blocked on.
+    // A blocked client is no longer served.
     private void Kill(scoped in CommandContext cmd, Session session)
     {
         session.Blocked?.TryEnd();
@@ -480,6 +480,6 @@ internal sealed class ClientCommands(ClientRegistry clients, ClientPause pause, 
     private static void ReplyWrongForm(scoped in CommandContext cmd) =>
         cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try CLIENT HELP.");
 
-    // As Redis has it: everything from ! to ~, so that the fields of CLIENT LIST stay apart.
+    // As in Redis, all characters from ! to ~, so that the fields of CLIENT LIST are unambiguous.
     private static bool IsPrintable(ReadOnlySpan<byte> text) => text.IndexOfAnyExceptInRange((byte)'!', (byte)'~') < 0;
 }

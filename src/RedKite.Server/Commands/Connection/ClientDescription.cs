@@ -4,10 +4,10 @@ using RedKite.Server.Model;
 
 namespace RedKite.Server.Commands.Connection;
 
-/// <summary>A client's line in CLIENT LIST and CLIENT INFO, with Redis 7.4's fields in its order.</summary>
+/// <summary>A client's line in CLIENT LIST and CLIENT INFO, with the fields of Redis 8.0 in its order.</summary>
 /// <remarks>
-/// Sessions of other loops are read while they work: every value is one machine word or a reference to something
-/// immutable, and may be a moment old. Buffers that Redis keeps for each client and RedKite shares are 0.
+/// Sessions of other loops are read while they execute: every value is one machine word or a reference to an immutable
+/// object, and may be slightly outdated. Buffers that Redis keeps for each client and RedKite shares are 0.
 /// </remarks>
 internal static class ClientDescription
 {

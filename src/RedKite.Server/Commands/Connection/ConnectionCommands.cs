@@ -12,11 +12,11 @@ internal static class ConnectionCommands
     [
         new("AUTH", -2, NoScript | Loading | Stale | Fast | NoAuth | AllowBusy | Sentinel, KeySpecs.None, Auth, new("1.0.0", "O(N) where N is the number of passwords defined for the user", "Authenticates the connection.", "[username]@6.0.0 password") { History = [("6.0.0", "Accepts a user name.")] }),
         new("ECHO", 2, Loading | Stale | Fast, KeySpecs.None, Echo, new("1.0.0", "O(1)", "Returns the given string.", "message")),
-        new("HELLO", -1, NoScript | Loading | Stale | Fast | NoAuth | AllowBusy | Sentinel, KeySpecs.None, Hello, new("6.0.0", "O(1)", "Shakes hands with the server and chooses the protocol.", "arguments:[protover [AUTH auth:(username password)] [SETNAME clientname]]") { History = [("6.2.0", "The protocol version is optional.")] }),
-        new("PING", -1, Fast | Sentinel, KeySpecs.None, Ping, new("1.0.0", "O(1)", "Tells whether the connection and the server are alive.", "[message]")) { Tips = ["request_policy:all_shards", "response_policy:all_succeeded"] },
+        new("HELLO", -1, NoScript | Loading | Stale | Fast | NoAuth | AllowBusy | Sentinel, KeySpecs.None, Hello, new("6.0.0", "O(1)", "Selects the protocol, optionally authenticates, and returns properties of the server.", "arguments:[protover [AUTH auth:(username password)] [SETNAME clientname]]") { History = [("6.2.0", "The protocol version is optional.")] }),
+        new("PING", -1, Fast | Sentinel, KeySpecs.None, Ping, new("1.0.0", "O(1)", "Returns PONG or the given message.", "[message]")) { Tips = ["request_policy:all_shards", "response_policy:all_succeeded"] },
         new("QUIT", -1, NoScript | Loading | Stale | Fast | NoAuth | AllowBusy, KeySpecs.None, Quit, new("1.0.0", "O(1)", "Closes the connection.") { DeprecatedSince = "7.2.0", ReplacedBy = "just closing the connection" }),
-        new("RESET", 1, NoScript | Loading | Stale | Fast | NoAuth | AllowBusy, KeySpecs.None, Reset, new("6.2.0", "O(1)", "Puts the connection back into the state of a new one.")),
-        new("SELECT", 2, Loading | Stale | Fast, KeySpecs.None, Select, new("1.0.0", "O(1)", "Changes the connection's database.", "index")),
+        new("RESET", 1, NoScript | Loading | Stale | Fast | NoAuth | AllowBusy, KeySpecs.None, Reset, new("6.2.0", "O(1)", "Resets the connection to its initial state.")),
+        new("SELECT", 2, Loading | Stale | Fast, KeySpecs.None, Select, new("1.0.0", "O(1)", "Selects the connection's database.", "index")),
     ]);
 
     // AUTH [username] password
@@ -126,7 +126,7 @@ internal static class ConnectionCommands
         }
     }
 
-    // A failed attempt leaves a client that is authenticated as it was.
+    // A failed attempt leaves an authenticated client unchanged.
     private static bool AuthenticateOrReply(scoped in CommandContext cmd, ReadOnlySpan<byte> user, ReadOnlySpan<byte> password)
     {
         if (!DefaultUser.Authenticates(cmd.Settings, user, password))

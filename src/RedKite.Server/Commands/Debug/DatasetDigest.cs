@@ -13,12 +13,12 @@ using RedKite.Store.Values.Streams;
 namespace RedKite.Server.Commands.Debug;
 
 /// <summary>
-/// A number of 20 bytes that tells what is in a key or in all databases, however it is kept: DEBUG DIGEST and DIGEST-VALUE.
-/// Servers with equal data reply the same one, Redis too, so how the bytes are put together follows Redis.
+/// A 20-byte digest of a key's value or of all databases, independent of encodings: DEBUG DIGEST and DIGEST-VALUE. Servers with
+/// equal data reply equal digests; so does Redis, whose composition of bytes this follows.
 /// </summary>
 /// <remarks>
-/// Elements in order are mixed in one after the other; elements without an order are each added by XOR. A value that needs
-/// both, as a hash's field with its value, is mixed apart and then added.
+/// Ordered elements are mixed in one after the other; unordered elements are added by XOR. A combination of both, such as a
+/// hash's field with its value, is mixed separately and then added.
 /// </remarks>
 internal ref struct DatasetDigest
 {
@@ -26,7 +26,7 @@ internal ref struct DatasetDigest
 
     private readonly Span<byte> _digest;
 
-    /// <param name="digest">Where the digest is kept: 20 bytes, 0 at the start.</param>
+    /// <param name="digest">The digest's 20 bytes, initially 0.</param>
     internal DatasetDigest(Span<byte> digest) => _digest = digest;
 
     /// <summary>Mixes in the number of a database or of a type.</summary>
@@ -37,14 +37,14 @@ internal ref struct DatasetDigest
         Mix(bytes);
     }
 
-    /// <summary>Mixes in what comes next: its place matters.</summary>
+    /// <summary>Mixes in the next ordered element.</summary>
     internal readonly void Mix(scoped ReadOnlySpan<byte> bytes)
     {
         Add(bytes);
         Hash(_digest, _digest);
     }
 
-    /// <summary>Adds one of several that have no order.</summary>
+    /// <summary>Adds an unordered element.</summary>
     internal readonly void Add(scoped ReadOnlySpan<byte> bytes)
     {
         Span<byte> hash = stackalloc byte[Bytes];
@@ -52,7 +52,7 @@ internal ref struct DatasetDigest
         for (int i = 0; i < Bytes; i++) _digest[i] ^= hash[i];
     }
 
-    /// <summary>Mixes in a key's value with its type and whether it expires; when it does is left out.</summary>
+    /// <summary>Mixes in a key's value, its type and whether it expires, but not the time of its expiry.</summary>
     internal readonly void MixValue(Database database, Entry entry, long nowMs)
     {
         MixNumber(TypeNumber(entry.Type));
@@ -81,7 +81,7 @@ internal ref struct DatasetDigest
         if (entry.Expires) Add("!!expire!!"u8);
     }
 
-    // As Redis numbers them; 5 is a module's.
+    // The numbers of types in Redis; 5 is for modules.
     private static int TypeNumber(DataType type) => type switch
     {
         DataType.String => 0,
@@ -151,7 +151,7 @@ internal ref struct DatasetDigest
         }
     }
 
-    // As C's %.17g.
+    // Like %.17g in C.
     private static string SeventeenDigits(double number)
     {
         if (double.IsInfinity(number)) return number > 0 ? "inf" : "-inf";

@@ -196,7 +196,7 @@ internal sealed class DebugCommand(ServerRun run, ServerLog log)
 
     private static void Attribute(ReplyWriter reply)
     {
-        // An attribute is RESP3's alone; what it belongs to is told to both.
+        // Attributes exist only in RESP3; the reply that follows exists in both protocols.
         if (reply.Resp3)
         {
             reply.Raw("|1\r\n"u8);
@@ -233,31 +233,30 @@ internal sealed class DebugCommand(ServerRun run, ServerLog log)
     private static void Help(scoped in CommandContext cmd) => HelpReply.Write(
         cmd.Reply, "DEBUG",
         "CHANGE-REPL-ID",
-        "    Give the data's history another name.",
+        "    Change the replication id.",
         "DIGEST",
-        "    Reply 40 digits that are equal where the data is equal.",
+        "    Return a digest of all data: 40 hexadecimal digits.",
         "DIGEST-VALUE [<key> ...]",
-        "    Reply such digits for the value of each <key>.",
+        "    Return a digest of the value of each <key>.",
         "ERROR <string>",
-        "    Reply <string> as an error.",
+        "    Return <string> as an error.",
         "LOG <message>",
         "    Write <message> to the server's log.",
         "OBJECT <key>",
-        "    Tell how <key>'s value is stored.",
+        "    Return how the value of <key> is stored.",
         "POPULATE <count> [<prefix>] [<size>]",
-        "    Create <count> strings <prefix>:<number> (default: key:<number>), each of",
-        "    <size> bytes. Keys that exist stay as they are.",
+        "    Create <count> strings <prefix>:<number> (default: key:<number>) of <size>",
+        "    bytes. Existing keys are left unchanged.",
         "PROTOCOL <type>",
-        "    Reply something of a <type>: string, integer, double, bignum, null, array,",
+        "    Return a value of <type>: string, integer, double, bignum, null, array,",
         "    set, map, attrib, push, verbatim, true, false.",
         "QUICKLIST-PACKED-THRESHOLD <size>",
-        "    Accepted for the sake of test programs, without effect.",
+        "    Accepted for test programs, without effect.",
         "RELOAD [<option> ...]",
-        "    Write every value as it is saved, and take what is read from that in its place.",
+        "    Serialize every value and replace it with the deserialized one.",
         "    Options: MERGE, NOFLUSH, NOSAVE.",
         "SET-ACTIVE-EXPIRE <0|1>",
-        "    Switch off (0) or on (1) that expired keys are removed although nobody",
-        "    asks for them.",
+        "    Disable (0) or enable (1) the background removal of expired keys.",
         "SLEEP <seconds>",
-        "    Let the event loop of this client stand still. Decimals are allowed.");
+        "    Block the event loop of this client. Decimals are allowed.");
 }

@@ -8,12 +8,12 @@ using RedKite.Store.Values.Hashes;
 namespace RedKite.Server.Commands.Debug;
 
 /// <summary>
-/// What DEBUG does with all of the data: DIGEST and DIGEST-VALUE tell whether two servers hold the same, RELOAD takes every
-/// value through the form in which it is saved.
+/// The DEBUG subcommands on all data: DIGEST and DIGEST-VALUE compare the data of two servers; RELOAD serializes and
+/// deserializes every value.
 /// </summary>
 internal static class DebugDataset
 {
-    /// <summary>DEBUG DIGEST: 0 when there is no key.</summary>
+    /// <summary>DEBUG DIGEST: 0 if there are no keys.</summary>
     internal static void Digest(scoped in CommandContext cmd)
     {
         Span<byte> bytes = stackalloc byte[DatasetDigest.Bytes];
@@ -49,7 +49,7 @@ internal static class DebugDataset
         Reply(cmd, bytes);
     }
 
-    /// <summary>DEBUG DIGEST-VALUE [key ...]: 0 for a key that is missing.</summary>
+    /// <summary>DEBUG DIGEST-VALUE [key ...]: 0 for a missing key.</summary>
     internal static void DigestValues(scoped in CommandContext cmd)
     {
         Span<byte> bytes = stackalloc byte[DatasetDigest.Bytes];
@@ -67,7 +67,7 @@ internal static class DebugDataset
         }
     }
 
-    /// <summary>DEBUG RELOAD [option ...]: stripe by stripe, each value is written, read again, and replaced by what was read.</summary>
+    /// <summary>DEBUG RELOAD [option ...]: stripe by stripe, serializes each value and replaces it with the deserialized one.</summary>
     internal static void Reload(scoped in CommandContext cmd)
     {
         bool saves = true;
@@ -111,7 +111,7 @@ internal static class DebugDataset
         cmd.Reply.Ok();
     }
 
-    // A hash of which all fields have expired is as good as removed.
+    // A hash whose fields have all expired counts as removed.
     private static bool IsAlive(Database database, Entry entry, long nowMs)
     {
         if (entry.Expires && entry.ExpiryMs <= nowMs) return false;

@@ -103,7 +103,7 @@ internal static class HashScanCommands
             return;
         }
 
-        if (!DrawCount.TryReadOrReply(cmd, "WITHVALUES"u8, out long count, out bool withValues)) return;
+        if (!SampleCount.TryReadOrReply(cmd, "WITHVALUES"u8, out long count, out bool withValues)) return;
         if (!cmd.OpenToReadHashOrReply(1, out HashValue hash)) return;
         hash.RemoveExpired();
         long fields = hash.Exists ? hash.LivingCount : 0;

@@ -6,7 +6,7 @@ using RedKite.Server.Model;
 
 namespace RedKite.Server.Commands.Server;
 
-/// <summary>The sections of INFO that have a line for each command, and for each class of errors.</summary>
+/// <summary>The sections of INFO with a line per command or error class.</summary>
 internal static class CommandStatistics
 {
     internal static void WriteCalls(MetricsRegistry registry, CommandTable commands, InfoText text)
@@ -68,7 +68,7 @@ internal static class CommandStatistics
         }
     }
 
-    /// <summary>How long a command's calls took, of all executors; false when there were none.</summary>
+    /// <summary>Adds up the latencies of a command's calls on all executors; false if there were none.</summary>
     internal static bool TryLatencyOf(MetricsRegistry registry, Command command, LatencyHistogram sum)
     {
         sum.Clear();

@@ -7,20 +7,20 @@ using static RedKite.Server.Model.CommandFlags;
 
 namespace RedKite.Server.Commands.Server;
 
-/// <summary>Config commands. The table is their single declaration and this file's contents; what they do is Configuration's.</summary>
+/// <summary>Config commands, which call Configuration. The table is their single declaration and this file's contents.</summary>
 internal sealed class ConfigCommands(Configuration configuration, Func<MetricsRegistry> metrics)
 {
     private const CommandFlags Administration = Admin | NoScript | Loading | Stale;
 
     internal CommandFamily Family => new("server", "",
     [
-        new("CONFIG", -2, None, KeySpecs.None, Help, new("2.0.0", "Depends on subcommand.", "A container for commands on the server's settings."),
+        new("CONFIG", -2, None, KeySpecs.None, Help, new("2.0.0", "Depends on subcommand.", "A container for commands on settings."),
         [
-            new("GET", -3, Administration, KeySpecs.None, Get, new("2.0.0", "O(N) when N is the number of configuration parameters provided", "Returns settings by name or pattern.", "parameter [parameter ...]") { History = [("7.0.0", "Accepts several patterns.")] }),
+            new("GET", -3, Administration, KeySpecs.None, Get, new("2.0.0", "O(N) when N is the number of configuration parameters provided", "Returns the values of settings that match a name or pattern.", "parameter [parameter ...]") { History = [("7.0.0", "Accepts several patterns.")] }),
             new("HELP", 2, Loading | Stale, KeySpecs.None, Help, new("5.0.0", "O(1)", "Lists the subcommands.")),
-            new("RESETSTAT", 2, Administration, KeySpecs.None, ResetStat, new("2.0.0", "O(1)", "Starts the statistics of INFO anew.")) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
-            new("REWRITE", 2, Administration, KeySpecs.None, Rewrite, new("2.8.0", "O(1)", "Brings the configuration file up to date with the settings.")) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
-            new("SET", -4, Administration, KeySpecs.None, Set, new("2.0.0", "O(N) when N is the number of configuration parameters provided", "Changes settings.", "data:<parameter value [parameter value ...]>") { History = [("7.0.0", "Accepts several settings.")] }) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
+            new("RESETSTAT", 2, Administration, KeySpecs.None, ResetStat, new("2.0.0", "O(1)", "Resets the statistics of INFO.")) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
+            new("REWRITE", 2, Administration, KeySpecs.None, Rewrite, new("2.8.0", "O(1)", "Writes the current settings to the configuration file.")) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
+            new("SET", -4, Administration, KeySpecs.None, Set, new("2.0.0", "O(N) when N is the number of configuration parameters provided", "Sets one or more settings.", "data:<parameter value [parameter value ...]>") { History = [("7.0.0", "Accepts several settings.")] }) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
         ]),
     ]);
 
@@ -67,11 +67,11 @@ internal sealed class ConfigCommands(Configuration configuration, Func<MetricsRe
     private static void Help(ref CommandContext cmd) => HelpReply.Write(
         cmd.Reply, "CONFIG",
         "GET <pattern>",
-        "    Return the settings whose names match the <pattern>, with their values.",
+        "    Return the names and values of settings that match <pattern>.",
         "RESETSTAT",
-        "    Start the counters that INFO reports anew.",
+        "    Reset the statistics of INFO.",
         "REWRITE",
-        "    Write the settings to the configuration file.",
+        "    Write the current settings to the configuration file.",
         "SET <directive> <value>",
         "    Give the setting <directive> a new <value>.");
 

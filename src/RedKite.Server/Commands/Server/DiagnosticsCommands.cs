@@ -8,35 +8,35 @@ using static RedKite.Server.Model.CommandFlags;
 
 namespace RedKite.Server.Commands.Server;
 
-/// <summary>Diagnostics commands. The table is their single declaration; DEBUG's handler has a file of its own.</summary>
+/// <summary>Diagnostics commands. The table is their single declaration; DEBUG's handler is in DebugCommand.</summary>
 internal sealed class DiagnosticsCommands(SlowLog slowLog, LatencyMonitor latencyMonitor, Func<MetricsRegistry> metrics, DebugCommand debug)
 {
     private const CommandFlags Administration = Admin | NoScript | Loading | Stale;
     private const int SlowLogShownByDefault = 10;
 
-    // Histograms are told in steps of powers of two of this.
+    // The first step of a reported histogram; each further step doubles it.
     private const int FirstStepBits = 10;
     private const int StepPrecisionBits = 7;
 
     internal CommandFamily Family => new("server", "",
     [
-        new("DEBUG", -2, Administration | Protected, KeySpecs.None, debug.Execute, new("1.0.0", "Depends on subcommand.", "A container for commands that test the server.") { IsSystemCommand = true }),
+        new("DEBUG", -2, Administration | Protected, KeySpecs.None, debug.Execute, new("1.0.0", "Depends on subcommand.", "A container for commands for tests of the server.") { IsSystemCommand = true }),
         new("LATENCY", -2, None, KeySpecs.None, LatencyHelp, new("2.8.13", "Depends on subcommand.", "A container for commands on latency."),
         [
-            new("DOCTOR", 2, Administration, KeySpecs.None, LatencyDoctor, new("2.8.13", "O(1)", "Tells what was slow and what can be done.")) { Tips = ["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"] },
-            new("GRAPH", 3, Administration, KeySpecs.None, LatencyGraph, new("2.8.13", "O(1)", "Draws the latency samples of an event.", "event")) { Tips = ["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"] },
+            new("DOCTOR", 2, Administration, KeySpecs.None, LatencyDoctor, new("2.8.13", "O(1)", "Returns a report on latency events, with advice.")) { Tips = ["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"] },
+            new("GRAPH", 3, Administration, KeySpecs.None, LatencyGraph, new("2.8.13", "O(1)", "Returns a text chart of the latency samples of an event.", "event")) { Tips = ["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"] },
             new("HELP", 2, Loading | Stale, KeySpecs.None, LatencyHelp, new("2.8.13", "O(1)", "Lists the subcommands.")),
-            new("HISTOGRAM", -2, Administration, KeySpecs.None, LatencyHistogram, new("7.0.0", "O(N) where N is the number of commands with latency information being retrieved.", "Returns how long commands took, as cumulative counts.", "[command ...]")) { Tips = ["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"] },
+            new("HISTOGRAM", -2, Administration, KeySpecs.None, LatencyHistogram, new("7.0.0", "O(N) where N is the number of commands with latency information being retrieved.", "Returns the cumulative latency distribution of commands.", "[command ...]")) { Tips = ["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"] },
             new("HISTORY", 3, Administration, KeySpecs.None, LatencyHistory, new("2.8.13", "O(1)", "Returns the latency samples of an event.", "event")) { Tips = ["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"] },
             new("LATEST", 2, Administration, KeySpecs.None, LatencyLatest, new("2.8.13", "O(1)", "Returns the latest latency sample of every event.")) { Tips = ["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"] },
             new("RESET", -2, Administration, KeySpecs.None, LatencyReset, new("2.8.13", "O(1)", "Deletes the latency samples of events.", "[event ...]")) { Tips = ["request_policy:all_nodes", "response_policy:agg_sum"] },
         ]),
         new("SLOWLOG", -2, None, KeySpecs.None, SlowLogHelp, new("2.2.12", "Depends on subcommand.", "A container for commands on the slow log."),
         [
-            new("GET", -2, Admin | Loading | Stale, KeySpecs.None, SlowLogGet, new("2.2.12", "O(N) where N is the number of entries returned", "Returns the newest slow commands.", "[count]") { History = [("4.0.0", "Returns the client's address and name as well.")] }) { Tips = ["request_policy:all_nodes", "nondeterministic_output"] },
+            new("GET", -2, Admin | Loading | Stale, KeySpecs.None, SlowLogGet, new("2.2.12", "O(N) where N is the number of entries returned", "Returns the newest entries of the slow log.", "[count]") { History = [("4.0.0", "Also returns the client's address and name.")] }) { Tips = ["request_policy:all_nodes", "nondeterministic_output"] },
             new("HELP", 2, Loading | Stale, KeySpecs.None, SlowLogHelp, new("6.2.0", "O(1)", "Lists the subcommands.")),
-            new("LEN", 2, Admin | Loading | Stale, KeySpecs.None, SlowLogLen, new("2.2.12", "O(1)", "Returns how many commands the slow log holds.")) { Tips = ["request_policy:all_nodes", "response_policy:agg_sum", "nondeterministic_output"] },
-            new("RESET", 2, Admin | Loading | Stale, KeySpecs.None, SlowLogReset, new("2.2.12", "O(N) where N is the number of entries in the slowlog", "Empties the slow log.")) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
+            new("LEN", 2, Admin | Loading | Stale, KeySpecs.None, SlowLogLen, new("2.2.12", "O(1)", "Returns the number of entries in the slow log.")) { Tips = ["request_policy:all_nodes", "response_policy:agg_sum", "nondeterministic_output"] },
+            new("RESET", 2, Admin | Loading | Stale, KeySpecs.None, SlowLogReset, new("2.2.12", "O(N) where N is the number of entries in the slowlog", "Removes all entries from the slow log.")) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
         ]),
     ]);
 
@@ -86,33 +86,33 @@ internal sealed class DiagnosticsCommands(SlowLog slowLog, LatencyMonitor latenc
     private static void SlowLogHelp(ref CommandContext cmd) => HelpReply.Write(
         cmd.Reply, "SLOWLOG",
         "GET [<count>]",
-        "    Return the newest <count> slow commands (default: 10, -1: all), each as",
-        "    id, time, microseconds, arguments, client address, client name.",
+        "    Return the newest <count> entries (default: 10, -1: all). Each has an id,",
+        "    time, microseconds, arguments, client address and client name.",
         "LEN",
-        "    Return how many commands the slow log holds.",
+        "    Return the number of entries.",
         "RESET",
-        "    Empty the slow log.");
+        "    Remove all entries.");
 
     // LATENCY HISTOGRAM [command [command ...]]
     private void LatencyHistogram(ref CommandContext cmd)
     {
-        // A map's length comes first, so the commands that have calls are found first.
-        var told = new List<Command>();
+        // The map's length precedes its entries, so commands with calls are collected first.
+        var called = new List<Command>();
         var latency = new LatencyHistogram();
         if (cmd.Count == 2)
         {
-            foreach (Command command in cmd.Commands.All) AddIfCalled(metrics(), command, latency, told);
+            foreach (Command command in cmd.Commands.All) AddIfCalled(metrics(), command, latency, called);
         }
 
         for (int i = 2; i < cmd.Count; i++)
         {
             if (FindByFullName(cmd.Commands, cmd[i]) is not { } command) continue;
-            AddIfCalled(metrics(), command, latency, told);
-            foreach (Command subcommand in command.Subcommands) AddIfCalled(metrics(), subcommand, latency, told);
+            AddIfCalled(metrics(), command, latency, called);
+            foreach (Command subcommand in command.Subcommands) AddIfCalled(metrics(), subcommand, latency, called);
         }
 
-        cmd.Reply.Map(told.Count);
-        foreach (Command command in told)
+        cmd.Reply.Map(called.Count);
+        foreach (Command command in called)
         {
             CommandStatistics.TryLatencyOf(metrics(), command, latency);
             cmd.Reply.Bulk(command.FullName);
@@ -120,9 +120,9 @@ internal sealed class DiagnosticsCommands(SlowLog slowLog, LatencyMonitor latenc
         }
     }
 
-    private static void AddIfCalled(MetricsRegistry registry, Command command, LatencyHistogram scratch, List<Command> told)
+    private static void AddIfCalled(MetricsRegistry registry, Command command, LatencyHistogram scratch, List<Command> called)
     {
-        if (CommandStatistics.TryLatencyOf(registry, command, scratch)) told.Add(command);
+        if (CommandStatistics.TryLatencyOf(registry, command, scratch)) called.Add(command);
     }
 
     // "get", or "config|get" for a subcommand.
@@ -133,8 +133,8 @@ internal sealed class DiagnosticsCommands(SlowLog slowLog, LatencyMonitor latenc
         return commands.Find(name[..bar]) is { } container ? CommandTable.FindSubcommand(container, name[(bar + 1)..]) : null;
     }
 
-    // How many calls took at most 1, 2, 4, ... units of 1.024 microseconds, each step only where the count grew. A step's
-    // name is the largest value that a histogram of Redis's precision, 7 bits, counts there: 33 for 32.768.
+    // The number of calls that took at most 1, 2, 4, ... units of 1.024 microseconds; steps without further calls are left out.
+    // A step is named after the largest value that a histogram of Redis's precision, 7 bits, counts in it: 33 for 32.768.
     private static void ReplyHistogram(ReplyWriter reply, LatencyHistogram latency)
     {
         Span<long> steps = stackalloc long[64];
@@ -221,16 +221,16 @@ internal sealed class DiagnosticsCommands(SlowLog slowLog, LatencyMonitor latenc
     private static void LatencyHelp(ref CommandContext cmd) => HelpReply.Write(
         cmd.Reply, "LATENCY",
         "DOCTOR",
-        "    Tell what was slow and what can be done about it.",
+        "    Return a report on latency events, with advice.",
         "GRAPH <event>",
-        "    Draw the samples of the <event> class.",
+        "    Return a text chart of the samples of <event>.",
         "HISTOGRAM [COMMAND ...]",
-        "    Return how long the named commands took, as cumulative counts for each",
-        "    power of two of microseconds (default: all commands that were called).",
+        "    Return the cumulative latency distribution of the given commands in powers",
+        "    of two of microseconds (default: all commands that were called).",
         "HISTORY <event>",
-        "    Return the samples of the <event> class, each a time and milliseconds.",
+        "    Return the samples of <event>, each with its time and milliseconds.",
         "LATEST",
-        "    Return the latest sample of every event class.",
+        "    Return the latest sample of every event.",
         "RESET [<event> ...]",
-        "    Forget the samples of the <event> classes (default: all classes).");
+        "    Delete the samples of the given events (default: all).");
 }

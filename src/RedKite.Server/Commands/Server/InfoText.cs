@@ -5,8 +5,8 @@ using System.Text;
 namespace RedKite.Server.Commands.Server;
 
 /// <summary>
-/// Builds INFO's text in a rented buffer: sections with a heading, lines of a name and a value. Names are ASCII; values
-/// are text of one character a byte.
+/// Builds INFO's text in a rented buffer: sections with a heading, and lines with a name and a value. Names are ASCII; values
+/// have one byte per character.
 /// </summary>
 internal sealed class InfoText : IDisposable
 {
@@ -47,7 +47,7 @@ internal sealed class InfoText : IDisposable
         Raw("\r\n"u8);
     }
 
-    /// <summary>A number with so many digits after the point.</summary>
+    /// <summary>Writes a number with a fixed number of decimals.</summary>
     internal void Line(ReadOnlySpan<byte> name, double value, int decimals, ReadOnlySpan<byte> unit = default)
     {
         Begin(name);
@@ -59,7 +59,7 @@ internal sealed class InfoText : IDisposable
         Raw("\r\n"u8);
     }
 
-    /// <summary>A size of memory as people read it: 1.50K, 2.00M.</summary>
+    /// <summary>Writes a size in readable form: 1.50K, 2.00M.</summary>
     internal void HumanLine(ReadOnlySpan<byte> name, long bytes)
     {
         double units = Math.Abs((double)bytes);
@@ -77,7 +77,7 @@ internal sealed class InfoText : IDisposable
         Line(name, bytes < 0 ? -units : units, 2, suffixes.Slice(unit, 1));
     }
 
-    /// <summary>A line whose name is put together too.</summary>
+    /// <summary>Writes a complete line, for names that are composed.</summary>
     internal void Line(string line)
     {
         Reserve(line.Length);

@@ -6,8 +6,8 @@ using static RedKite.Server.Model.CommandFlags;
 namespace RedKite.Server.Commands.Server;
 
 /// <summary>
-/// COMMAND and its subcommands: everything that they tell is read from the rows of the families' tables. The table is
-/// their single declaration and this file's contents.
+/// COMMAND and its subcommands, which report the rows of the families' tables. The table is their single declaration and
+/// this file's contents.
 /// </summary>
 internal static class IntrospectionCommands
 {
@@ -19,15 +19,15 @@ internal static class IntrospectionCommands
 
     internal static readonly CommandFamily Family = new("server", "connection",
     [
-        new("COMMAND", -1, Loading | Stale, KeySpecs.None, All, new("2.8.13", ListComplexity, "Tells everything of every command."),
+        new("COMMAND", -1, Loading | Stale, KeySpecs.None, All, new("2.8.13", ListComplexity, "Returns the arity, flags and keys of every command."),
         [
-            new("COUNT", 2, Loading | Stale, KeySpecs.None, Count, new("2.8.13", "O(1)", "Counts the commands.")),
-            new("DOCS", -2, Loading | Stale, KeySpecs.None, Docs, new("7.0.0", LookUpComplexity, "Tells what commands are for and their arguments.", "[command-name ...]")) { Tips = AnyOrder },
-            new("GETKEYS", -3, Loading | Stale, KeySpecs.None, GetKeys, new("2.8.13", ArgumentsComplexity, "Finds the keys in a command line.", "command [arg ...]")),
-            new("GETKEYSANDFLAGS", -3, Loading | Stale, KeySpecs.None, GetKeysAndFlags, new("7.0.0", ArgumentsComplexity, "Finds the keys in a command line and says how the command uses each.", "command [arg ...]")),
+            new("COUNT", 2, Loading | Stale, KeySpecs.None, Count, new("2.8.13", "O(1)", "Returns the number of commands.")),
+            new("DOCS", -2, Loading | Stale, KeySpecs.None, Docs, new("7.0.0", LookUpComplexity, "Returns the documentation of commands.", "[command-name ...]")) { Tips = AnyOrder },
+            new("GETKEYS", -3, Loading | Stale, KeySpecs.None, GetKeys, new("2.8.13", ArgumentsComplexity, "Returns the keys of a command line.", "command [arg ...]")),
+            new("GETKEYSANDFLAGS", -3, Loading | Stale, KeySpecs.None, GetKeysAndFlags, new("7.0.0", ArgumentsComplexity, "Returns the keys of a command line and how the command uses each.", "command [arg ...]")),
             new("HELP", 2, Loading | Stale, KeySpecs.None, Help, new("5.0.0", "O(1)", "Lists the subcommands.")),
-            new("INFO", -2, Loading | Stale, KeySpecs.None, Info, new("2.8.13", LookUpComplexity, "Tells arity, flags and keys of commands.", "[command-name ...]") { History = [("7.0.0", "Without a name, returns the entries of all commands.")] }) { Tips = AnyOrder },
-            new("LIST", -2, Loading | Stale, KeySpecs.None, List, new("7.0.0", ListComplexity, "Lists the names of commands.", "[FILTERBY filterby:<MODULE module-name | ACLCAT category | PATTERN pattern>]")) { Tips = AnyOrder },
+            new("INFO", -2, Loading | Stale, KeySpecs.None, Info, new("2.8.13", LookUpComplexity, "Returns the arity, flags and keys of commands.", "[command-name ...]") { History = [("7.0.0", "Without a name, returns the entries of all commands.")] }) { Tips = AnyOrder },
+            new("LIST", -2, Loading | Stale, KeySpecs.None, List, new("7.0.0", ListComplexity, "Returns the names of commands, optionally filtered.", "[FILTERBY filterby:<MODULE module-name | ACLCAT category | PATTERN pattern>]")) { Tips = AnyOrder },
         ])
         {
             Categories = AclCategory.Connection,
@@ -125,19 +125,19 @@ internal static class IntrospectionCommands
         cmd.Reply,
         "COMMAND",
         "(no subcommand)",
-        "    Tell everything of every command.",
+        "    Return the arity, flags and keys of every command.",
         "COUNT",
-        "    Tell how many commands this server has.",
+        "    Return the number of commands.",
         "LIST",
-        "    List the names of all commands.",
+        "    Return the names of all commands.",
         "INFO [<command-name> ...]",
-        "    Tell arity, flags and keys of the commands named, or of all.",
+        "    Return the arity, flags and keys of the given commands (default: all).",
         "DOCS [<command-name> ...]",
-        "    Tell what the commands named, or all, are for and their arguments.",
+        "    Return the documentation of the given commands (default: all).",
         "GETKEYS <full-command>",
-        "    Tell the keys in a command line.",
+        "    Return the keys of a command line.",
         "GETKEYSANDFLAGS <full-command>",
-        "    Tell the keys in a command line and what is done to them.");
+        "    Return the keys of a command line and how the command uses each.");
 
     private static void ReplyKeys(ref CommandContext cmd, bool withFlags)
     {
@@ -210,7 +210,7 @@ internal static class IntrospectionCommands
         return cmd.Commands.Find(name[..bar]) is { } container ? CommandTable.FindSubcommand(container, name[(bar + 1)..]) : null;
     }
 
-    // The command of a request that starts at an argument.
+    // The command of a request that starts at an argument; null if there is none.
     private static Command? FindRequested(scoped in CommandContext cmd, int start)
     {
         Command? command = cmd.Commands.Find(cmd[start]);

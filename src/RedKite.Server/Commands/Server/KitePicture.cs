@@ -2,7 +2,7 @@ using System.Text;
 
 namespace RedKite.Server.Commands.Server;
 
-/// <summary>LOLWUT's picture: a kite in the wind, its tail and the sky different each time.</summary>
+/// <summary>LOLWUT's picture: a kite in the wind, with a random tail and sky.</summary>
 internal static class KitePicture
 {
     internal const int ColumnsByDefault = 66;
@@ -44,7 +44,7 @@ internal static class KitePicture
         }
     }
 
-    // A square on its corner, in the upper right, with its two spars.
+    // A square standing on its corner, in the upper right, with two spars.
     private static void DrawKite(char[][] canvas, int half)
     {
         int center = canvas[0].Length - (2 * half) - 2;
@@ -62,7 +62,7 @@ internal static class KitePicture
         canvas[2 * half][center] = 'v';
     }
 
-    // From the kite's foot to the ground on the left, swinging at random.
+    // From the kite's foot to the ground on the left, in random curves.
     private static void DrawTail(char[][] canvas, int half, Random random)
     {
         double column = canvas[0].Length - (2 * half) - 2;

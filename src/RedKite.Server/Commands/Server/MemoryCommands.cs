@@ -13,10 +13,10 @@ namespace RedKite.Server.Commands.Server;
 /// <summary>Memory commands. The table is their single declaration and this file's contents.</summary>
 internal sealed class MemoryCommands(Func<MetricsRegistry> metrics, BufferPool buffers)
 {
-    // A key's share of its table: a slot and its tag, at the fill that segments have on average.
+    // A key's share of its table: a slot and its tag at the average fill of segments.
     private const int TableBytesPerKey = 10;
 
-    // Below this, a few pages here and there say nothing about how memory is used.
+    // Below this, the figures are dominated by single pages.
     private const long TellingBytes = 5 << 20;
     private const double FragmentationTelling = 1.4;
     private const double PeakTelling = 1.5;
@@ -25,12 +25,12 @@ internal sealed class MemoryCommands(Func<MetricsRegistry> metrics, BufferPool b
     [
         new("MEMORY", -2, None, KeySpecs.None, Help, new("4.0.0", "Depends on subcommand.", "A container for commands on memory."),
         [
-            new("DOCTOR", 2, None, KeySpecs.None, Doctor, new("4.0.0", "O(1)", "Tells what is unusual about the memory in use.")) { Tips = ["nondeterministic_output", "request_policy:all_shards", "response_policy:special"] },
+            new("DOCTOR", 2, None, KeySpecs.None, Doctor, new("4.0.0", "O(1)", "Returns a report on memory problems.")) { Tips = ["nondeterministic_output", "request_policy:all_shards", "response_policy:special"] },
             new("HELP", 2, Loading | Stale, KeySpecs.None, Help, new("4.0.0", "O(1)", "Lists the subcommands.")),
-            new("MALLOC-STATS", 2, None, KeySpecs.None, MallocStats, new("4.0.0", "Depends on how much memory is allocated, could be slow", "Tells how the store's memory is laid out.")) { Tips = ["nondeterministic_output", "request_policy:all_shards", "response_policy:special"] },
-            new("PURGE", 2, None, KeySpecs.None, Purge, new("4.0.0", "Depends on how much memory is allocated, could be slow", "Gives free memory back to the system.")) { Tips = ["request_policy:all_shards", "response_policy:all_succeeded"] },
-            new("STATS", 2, None, KeySpecs.None, Stats, new("4.0.0", "O(1)", "Returns figures about memory.")) { Tips = ["nondeterministic_output", "request_policy:all_shards", "response_policy:special"] },
-            new("USAGE", -3, CommandFlags.ReadOnly, KeySpecs.One(2, KeyFlags.ReadOnly), Usage, new("4.0.0", "O(N) where N is the number of samples.", "Returns how many bytes a key and its value take.", "key [SAMPLES count]")),
+            new("MALLOC-STATS", 2, None, KeySpecs.None, MallocStats, new("4.0.0", "Depends on how much memory is allocated, could be slow", "Returns the memory statistics of every stripe.")) { Tips = ["nondeterministic_output", "request_policy:all_shards", "response_policy:special"] },
+            new("PURGE", 2, None, KeySpecs.None, Purge, new("4.0.0", "Depends on how much memory is allocated, could be slow", "Releases free memory to the operating system.")) { Tips = ["request_policy:all_shards", "response_policy:all_succeeded"] },
+            new("STATS", 2, None, KeySpecs.None, Stats, new("4.0.0", "O(1)", "Returns details of memory usage.")) { Tips = ["nondeterministic_output", "request_policy:all_shards", "response_policy:special"] },
+            new("USAGE", -3, CommandFlags.ReadOnly, KeySpecs.One(2, KeyFlags.ReadOnly), Usage, new("4.0.0", "O(N) where N is the number of samples.", "Returns the memory usage of a key and its value in bytes.", "key [SAMPLES count]")),
         ]),
     ]);
 
@@ -53,7 +53,7 @@ internal sealed class MemoryCommands(Func<MetricsRegistry> metrics, BufferPool b
             }
         }
 
-        // The store counts what each value takes, so nothing needs to be sampled.
+        // The store counts the memory of each value, so nothing is sampled.
         Entry entry = cmd.Peek(2);
         if (entry.Exists) cmd.Reply.Integer(entry.MemoryBytes + TableBytesPerKey);
         else cmd.Reply.Null();
@@ -191,14 +191,14 @@ internal sealed class MemoryCommands(Func<MetricsRegistry> metrics, BufferPool b
     private static void Help(ref CommandContext cmd) => HelpReply.Write(
         cmd.Reply, "MEMORY",
         "DOCTOR",
-        "    Tell what is unusual about the memory in use.",
+        "    Return a report on memory problems.",
         "MALLOC-STATS",
-        "    Tell how the store's memory is laid out.",
+        "    Return the memory statistics of every stripe.",
         "PURGE",
-        "    Give free memory back to the system.",
+        "    Release free memory to the operating system.",
         "STATS",
-        "    Return figures about the memory in use.",
+        "    Return details of memory usage.",
         "USAGE <key> [SAMPLES <count>]",
-        "    Return how many bytes <key> and its value take. They are counted, not",
-        "    sampled, whatever <count> says.");
+        "    Return the memory usage of <key> and its value in bytes. It is counted, not",
+        "    sampled, so <count> has no effect.");
 }

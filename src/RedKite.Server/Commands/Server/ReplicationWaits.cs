@@ -5,17 +5,17 @@ using static RedKite.Server.Model.CommandFlags;
 namespace RedKite.Server.Commands.Server;
 
 /// <summary>
-/// Commands that wait until replicas or the disk have what the connection wrote. The table is their single declaration and
-/// this file's contents. There are no replicas and no append-only file, so what is waited for never comes: the time passes.
+/// Commands that wait until replicas or the disk have received the connection's writes. The table is their single declaration
+/// and this file's contents. There are no replicas and no append-only file, so every wait times out.
 /// </summary>
 internal static class ReplicationWaits
 {
     internal static readonly CommandFamily Family = new("generic", "connection",
     [
         new("WAIT", 3, Blocking, KeySpecs.None, Wait,
-            new("3.0.0", "O(1)", "Waits until so many replicas have all that the connection wrote, and tells how many have.", "numreplicas:integer timeout:integer")) { Tips = ["request_policy:all_shards", "response_policy:agg_min"] },
+            new("3.0.0", "O(1)", "Blocks until a number of replicas have received the connection's writes, and returns their number.", "numreplicas:integer timeout:integer")) { Tips = ["request_policy:all_shards", "response_policy:agg_min"] },
         new("WAITAOF", 4, Blocking, KeySpecs.None, WaitAof,
-            new("7.2.0", "O(1)", "Waits until all that the connection wrote is in the append-only file, here and on replicas.", "numlocal:integer numreplicas:integer timeout:integer")) { Tips = ["request_policy:all_shards", "response_policy:agg_min"] },
+            new("7.2.0", "O(1)", "Blocks until the connection's writes are in the append-only file of this server and of a number of replicas.", "numlocal:integer numreplicas:integer timeout:integer")) { Tips = ["request_policy:all_shards", "response_policy:agg_min"] },
     ]);
 
     // WAIT numreplicas timeout

@@ -21,7 +21,7 @@ internal sealed class ServerCommands(ServerInfo info, ServerLog log, Action shut
     internal CommandFamily Family => new("server", "",
     [
         new("INFO", -1, Loading | Stale, KeySpecs.None, Info, new("1.0.0", "O(1)", "Returns information and statistics about the server.", "[section ...]") { History = [("7.0.0", "Accepts several sections.")] }) { Categories = AclCategory.Dangerous, Tips = ["nondeterministic_output", "request_policy:all_shards", "response_policy:special"] },
-        new("LOLWUT", -1, CommandFlags.ReadOnly | Fast, KeySpecs.None, LolWut, new("5.0.0", "", "Displays computer art and the version.", "[VERSION version]")),
+        new("LOLWUT", -1, CommandFlags.ReadOnly | Fast, KeySpecs.None, LolWut, new("5.0.0", "", "Draws a picture and shows the version.", "[VERSION version]")),
         new("SHUTDOWN", -1, Admin | NoScript | Loading | Stale | NoMulti | AllowBusy, KeySpecs.None, Shutdown, new("1.0.0", "O(N) when saving, where N is the total number of keys in all databases when saving data, otherwise O(1)", "Shuts down the server.", "save-selector:[NOSAVE | SAVE] [NOW]@7.0.0 [FORCE]@7.0.0 [ABORT]@7.0.0") { History = [("7.0.0", "Adds `NOW`, `FORCE` and `ABORT`.")] }),
         new("TIME", 1, Loading | Stale | Fast, KeySpecs.None, Time, new("2.6.0", "O(1)", "Returns the server's time: Unix seconds and microseconds.")) { Tips = ["nondeterministic_output"] },
     ]);
@@ -45,7 +45,7 @@ internal sealed class ServerCommands(ServerInfo info, ServerLog log, Action shut
         cmd.Reply.Ok();
     }
 
-    // In both modes the tables are detached at once and freed in slices soon after.
+    // In both modes the tables are detached at once and freed in slices afterwards.
     private static bool IsFlushModeOrReply(scoped in CommandContext cmd)
     {
         if (cmd.Count == 1 || (cmd.Count == 2 && (cmd.Is(1, "ASYNC"u8) || cmd.Is(1, "SYNC"u8)))) return true;
@@ -137,7 +137,7 @@ internal sealed class ServerCommands(ServerInfo info, ServerLog log, Action shut
 
         if (abort)
         {
-            // A shutdown never waits, so there is none to abort.
+            // A shutdown never waits, so there is nothing to abort.
             cmd.Reply.Error("ERR No shutdown in progress."u8);
             return;
         }

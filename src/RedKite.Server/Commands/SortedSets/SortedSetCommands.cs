@@ -31,7 +31,7 @@ internal static class SortedSetCommands
         new("ZREM", -3, Write | Fast, KeySpecs.One(1, ReadWrite | Delete), ZRem,
             new("1.2.0", "O(M*log(N)) with N being the number of elements in the sorted set and M the number of elements to be removed.", "Removes members from a sorted set. Deletes the key with the last member.", "key member [member ...]") { History = [("2.4.0", "Accepts several members.")] }),
         new("ZCARD", 2, CommandFlags.ReadOnly | Fast, KeySpecs.One(1, KeyFlags.ReadOnly), ZCard,
-            new("1.2.0", "O(1)", "Returns how many members a sorted set contains.", "key")),
+            new("1.2.0", "O(1)", "Returns the number of members of a sorted set.", "key")),
         new("ZSCORE", 3, CommandFlags.ReadOnly | Fast, Accessed, ZScore,
             new("1.2.0", "O(1)", "Returns the score of a member of a sorted set.", "key member")),
         new("ZMSCORE", -3, CommandFlags.ReadOnly | Fast, Accessed, ZMScore,

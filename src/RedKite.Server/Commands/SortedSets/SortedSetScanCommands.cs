@@ -47,7 +47,7 @@ internal static class SortedSetScanCommands
 
     private static void ReplySeveral(ref CommandContext cmd)
     {
-        if (!DrawCount.TryReadOrReply(cmd, "WITHSCORES"u8, out long count, out bool withScores)) return;
+        if (!SampleCount.TryReadOrReply(cmd, "WITHSCORES"u8, out long count, out bool withScores)) return;
         if (!cmd.OpenToReadSortedSetOrReply(1, out SortedSetValue set)) return;
         if (!set.Exists || count == 0) cmd.Reply.Array(0);
         else if (count < 0) ReplyRepeatedly(cmd.Reply, set, -count, withScores);

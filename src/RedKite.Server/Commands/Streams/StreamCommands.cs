@@ -26,10 +26,10 @@ internal static class StreamCommands
 
     internal static readonly CommandFamily Family = new("stream", "stream",
     [
-        new("XADD", -5, Write | DenyOom | Fast, KeySpecs.One(1, ReadWrite | Update, "UPDATE instead of INSERT because of the optional trimming feature"), XAdd,
+        new("XADD", -5, Write | DenyOom | Fast, KeySpecs.One(1, ReadWrite | Update, "updates because it may trim"), XAdd,
             new("5.0.0", "O(1), or O(N) when N entries are trimmed.", "Adds an entry to a stream. Creates the key if it doesn't exist.", XAddSyntax) { History = [("6.2.0", "Adds `NOMKSTREAM`, `MINID` and `LIMIT`."), ("7.0.0", "Accepts ids of the form `<ms>-*`.")] }) { Tips = ["nondeterministic_output"] },
         new("XLEN", 2, CommandFlags.ReadOnly | Fast, KeySpecs.One(1, KeyFlags.ReadOnly), XLen,
-            new("5.0.0", "O(1)", "Returns how many entries a stream contains.", "key")),
+            new("5.0.0", "O(1)", "Returns the number of entries in a stream.", "key")),
         new("XDEL", -3, Write | Fast, KeySpecs.One(1, ReadWrite | Delete), XDel,
             new("5.0.0", "O(1) for each entry, whatever the stream's length.", "Deletes entries from a stream.", "key id [id ...]")),
         new("XTRIM", -4, Write, KeySpecs.One(1, ReadWrite | Delete), XTrim,

@@ -25,7 +25,7 @@ internal static class StreamGroupCommands
                 new("5.0.0", "O(1)", "Deletes a consumer of a consumer group, with its pending entries.", "key group consumer")),
             new("DESTROY", 4, Write, KeySpecs.One(2, ReadWrite | Delete), Destroy,
                 new("5.0.0", "O(N) where N is the number of the group's pending entries.", "Deletes a consumer group.", "key group")),
-            new("HELP", 2, Loading | Stale, KeySpecs.None, Help, new("5.0.0", "O(1)", "Returns help about the subcommands.")),
+            new("HELP", 2, Loading | Stale, KeySpecs.None, Help, new("5.0.0", "O(1)", "Lists the subcommands.")),
             new("SETID", -5, Write, KeySpecs.One(2, ReadWrite | Update), SetId,
                 new("5.0.0", "O(1)", "Sets the id after which a consumer group reads.", XGroupIdSyntax + "[ENTRIESREAD entriesread{entries-read}:integer]") { History = [("7.0.0", "Adds `ENTRIESREAD`.")] }),
         ]),

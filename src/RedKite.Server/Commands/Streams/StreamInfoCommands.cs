@@ -15,12 +15,12 @@ internal static class StreamInfoCommands
         new("XINFO", -2, CommandFlags.None, KeySpecs.None, Help, new("5.0.0", "Depends on subcommand.", "Returns information about streams, groups and consumers."),
         [
             new("CONSUMERS", 4, CommandFlags.ReadOnly, KeySpecs.One(2, KeyFlags.ReadOnly | Access), Consumers,
-                new("5.0.0", "O(1)", "Returns the consumers of a consumer group.", "key group") { History = [("7.2.0", "Adds the field `inactive`; `idle` counts unsuccessful reads as well.")] }) { Tips = ["nondeterministic_output"] },
+                new("5.0.0", "O(1)", "Returns the consumers of a consumer group.", "key group") { History = [("7.2.0", "Adds the field `inactive`; `idle` starts at the last attempt to read.")] }) { Tips = ["nondeterministic_output"] },
             new("GROUPS", 3, CommandFlags.ReadOnly, KeySpecs.One(2, KeyFlags.ReadOnly | Access), Groups,
                 new("5.0.0", "O(1)", "Returns the consumer groups of a stream.", "key") { History = [("7.0.0", "Adds the fields `entries-read` and `lag`.")] }),
-            new("HELP", 2, Loading | Stale, KeySpecs.None, Help, new("5.0.0", "O(1)", "Returns help about the subcommands.")),
+            new("HELP", 2, Loading | Stale, KeySpecs.None, Help, new("5.0.0", "O(1)", "Lists the subcommands.")),
             new("STREAM", -3, CommandFlags.ReadOnly, KeySpecs.One(2, KeyFlags.ReadOnly | Access), Stream,
-                new("5.0.0", "O(1)", "Returns the counters and the first and last entry of a stream, or with FULL its entries, groups and consumers.", "key full-block:[FULL [COUNT count]]") { History = [("6.0.0", "Adds `FULL`."), ("7.0.0", "Adds the fields `max-deleted-entry-id`, `entries-added`, `recorded-first-entry-id`, `entries-read` and `lag`."), ("7.2.0", "Adds the field `active-time`; `seen-time` counts unsuccessful reads as well.")] }),
+                new("5.0.0", "O(1)", "Returns the counters and the first and last entry of a stream, or with FULL its entries, groups and consumers.", "key full-block:[FULL [COUNT count]]") { History = [("6.0.0", "Adds `FULL`."), ("7.0.0", "Adds the fields `max-deleted-entry-id`, `entries-added`, `recorded-first-entry-id`, `entries-read` and `lag`."), ("7.2.0", "Adds the field `active-time`; `seen-time` is that of the last attempt to read.")] }),
         ]),
     ]);
 

@@ -33,7 +33,7 @@ internal static class StreamPendingCommands
                 "key group consumer min-idle-time id [id ...] [IDLE ms] [TIME unix-time-milliseconds] [RETRYCOUNT count] [FORCE] [JUSTID] [LASTID lastid]")) { Tips = ["nondeterministic_output"] },
         new("XAUTOCLAIM", -6, Write | Fast, KeySpecs.One(1, ReadWrite | Delete), XAutoClaim,
             new("6.2.0", "O(1) if COUNT is small.", "Transfers entries that have been pending for a time to another consumer of the group.",
-                "key group consumer min-idle-time start:string [COUNT count] [JUSTID]") { History = [("7.0.0", "Returns the ids of pending entries that no longer exist as well.")] }) { Tips = ["nondeterministic_output"] },
+                "key group consumer min-idle-time start:string [COUNT count] [JUSTID]") { History = [("7.0.0", "Also returns the ids of pending entries that no longer exist.")] }) { Tips = ["nondeterministic_output"] },
     ]);
 
     // XACK key group id [id ...]

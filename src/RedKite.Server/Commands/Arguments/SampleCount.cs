@@ -2,13 +2,13 @@ using RedKite.Server.Model;
 
 namespace RedKite.Server.Commands.Arguments;
 
-/// <summary>What HRANDFIELD and ZRANDMEMBER want several of: a count, negative where one may be drawn repeatedly, and more of each or not.</summary>
-internal static class DrawCount
+/// <summary>Reads the count of HRANDFIELD and ZRANDMEMBER, which is negative for a sample with repetition, and their option.</summary>
+internal static class SampleCount
 {
     /// <param name="cmd">The command, with the count as argument 2.</param>
-    /// <param name="option">The option for more of each.</param>
-    /// <param name="count">How many are drawn.</param>
-    /// <param name="withMore">Whether the option is there.</param>
+    /// <param name="option">The option that adds values or scores.</param>
+    /// <param name="count">The size of the sample.</param>
+    /// <param name="withMore">Whether the option is given.</param>
     internal static bool TryReadOrReply(scoped in CommandContext cmd, ReadOnlySpan<byte> option, out long count, out bool withMore)
     {
         withMore = false;
