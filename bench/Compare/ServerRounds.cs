@@ -33,7 +33,7 @@ internal static class ServerRounds
             Console.Error.WriteLine($"servers: launch {launch} of {options.Launches}");
             ServerKind[] order = launch % 2 == 1 ? [before, after] : [after, before];
             using var servers = new ServerGroup(order.Select(kind => ServerUnderTest.Start(kind)));
-            foreach (ServerUnderTest server in servers) KeyLoader.Load(server, load.KeyForm, options.Keys, ValueBytes);
+            foreach (ServerUnderTest server in servers) KeyLoader.Load(server, workload.KeyForm, options.Keys, ValueBytes);
             foreach (int pipeline in options.Pipelines)
             {
                 foreach ((ServerUnderTest server, Round[] rounds) in InterleavedRounds.Measure(servers, load, workload, pipeline, options.Rounds))

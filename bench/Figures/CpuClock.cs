@@ -7,13 +7,19 @@ namespace RedKite.Figures;
 /// use it instead of operations per second.
 /// </summary>
 /// <param name="UserSeconds">
-/// User mode, in steps of 10 ms. The kernel samples a thread's mode at each timer tick, so short runs are noisy.
+/// User mode, in steps of 10 ms: the kernel samples a thread's mode at each timer tick. See <see cref="ReadableUserSeconds"/>.
 /// </param>
 /// <param name="TotalSeconds">User and system, of all threads, exact to the nanosecond.</param>
 internal readonly record struct CpuClock(double UserSeconds, double TotalSeconds)
 {
     // USER_HZ: the unit of /proc on every architecture that .NET supports, whatever the kernel's tick rate.
     private const double TicksPerSecond = 100;
+
+    // With fewer samples, the figure's own error would exceed 10 %.
+    private const int UserTicksMin = 100;
+
+    /// <summary>User mode, or null if it lasted too few clock ticks to be known.</summary>
+    internal double? ReadableUserSeconds => UserSeconds * TicksPerSecond >= UserTicksMin ? UserSeconds : null;
 
     internal static CpuClock Read(int processId)
     {

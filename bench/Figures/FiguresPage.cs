@@ -3,22 +3,30 @@ using System.Text;
 
 namespace RedKite.Figures;
 
-/// <summary>The part of docs/figures.md that this program writes: everything between its two markers.</summary>
+/// <summary>
+/// The part of docs/figures.md that this program writes: everything between its two markers. It has a section per scenario,
+/// each with its date and machine, and first a table of all targets. A run replaces the sections of the scenarios that it
+/// measured and keeps the others.
+/// </summary>
 internal static class FiguresPage
 {
     private const string Begin = "<!-- figures:begin -->";
     private const string End = "<!-- figures:end -->";
+    private const string Heading = "## ";
+    private const string Summary = "targets";
 
-    internal static void Write(string file, IEnumerable<Report> reports, Options options)
+    /// <param name="order">The scenarios in the order of the page.</param>
+    internal static void Write(string file, IEnumerable<Report> reports, Options options, IEnumerable<string> order)
     {
         string page = File.ReadAllText(file);
         (int begin, int end) = FindMarkers(file, page);
+        Dictionary<string, string> sections = ReadSections(page[(begin + Begin.Length)..end]);
+        foreach (Report report in reports) sections[report.Scenario] = report.ToMarkdown(Measured(options));
 
-        var section = new StringBuilder(Begin).AppendLine();
-        string date = DateTime.UtcNow.ToString("yyyy-MM-dd", CultureInfo.InvariantCulture);
-        section.AppendLine($"Measured on {date} on {Machine.Description} with `{options.CommandLine}`.");
-        foreach (Report report in reports) section.AppendLine().Append(report.ToMarkdown());
-        File.WriteAllText(file, $"{page[..begin]}{section}{page[end..]}");
+        List<string> names = [.. order.Where(sections.ContainsKey)];
+        var text = new StringBuilder(Begin).AppendLine().Append(Summarize(names, sections));
+        foreach (string name in names) text.AppendLine().Append(sections[name]);
+        File.WriteAllText(file, $"{page[..begin]}{text}{page[end..]}");
     }
 
     /// <summary>Runs before the first measurement, so that a missing marker does not cost a long run.</summary>
@@ -26,6 +34,42 @@ internal static class FiguresPage
     {
         if (!File.Exists(file)) throw new CannotMeasureException($"{file} does not exist");
         FindMarkers(file, File.ReadAllText(file));
+    }
+
+    private static string Measured(Options options)
+    {
+        string date = DateTime.UtcNow.ToString("yyyy-MM-dd", CultureInfo.InvariantCulture);
+        return $"Measured on {date} on {Machine.Description} with `{options.CommandLine}`; {PeerProgram.Describe()}.";
+    }
+
+    private static Dictionary<string, string> ReadSections(string text)
+    {
+        Dictionary<string, string> sections = [];
+        string? name = null;
+        foreach (string line in text.Split('\n'))
+        {
+            if (line.StartsWith(Heading, StringComparison.Ordinal)) sections[name = line[Heading.Length..].Trim()] = "";
+            if (name is not null) sections[name] += line + "\n";
+        }
+
+        sections.Remove(Summary);
+        return sections.ToDictionary(section => section.Key, section => section.Value.TrimEnd() + "\n");
+    }
+
+    // The rows of the sections' own tables, so that it also has those of earlier runs.
+    private static string Summarize(List<string> names, Dictionary<string, string> sections)
+    {
+        var text = new StringBuilder($"{Heading}{Summary}").AppendLine().AppendLine()
+            .AppendLine("Every figure that RedKite promises, met or not: medians with the range of their rounds. The sections below have the dates and the machines.")
+            .AppendLine().AppendLine("| section | figure | measured | range | target | met |").AppendLine("|---|---|---:|---:|---|---|");
+        foreach (string name in names)
+        {
+            IEnumerable<string> rows = sections[name].Split('\n').SkipWhile(line => line != Report.TargetsTitle)
+                .SkipWhile(line => !line.StartsWith("|---", StringComparison.Ordinal)).Skip(1).TakeWhile(line => line.StartsWith('|'));
+            foreach (string row in rows) text.AppendLine($"| {name} {row}");
+        }
+
+        return text.ToString();
     }
 
     private static (int Begin, int End) FindMarkers(string file, string page)

@@ -10,6 +10,7 @@ internal sealed record KeyForm(string Prefix, int Digits)
     internal const int BytesMax = 32;
 
     internal static readonly KeyForm RedisBenchmark = new("key:", 12);
+    /// <summary>The keys of `redkite bench`.</summary>
     internal static readonly KeyForm Memtier = new("memtier-", 0);
 
     /// <summary>15 bytes in all, as the memory figures assume.</summary>

@@ -8,8 +8,9 @@ internal sealed record Options
     internal const string Usage = """
         usage: ./dev bench [scenario...] [options]
 
-        scenarios (default: all except types)
-          cpu      server CPU per operation: RedKite, Redis and the floor, in interleaved rounds
+        scenarios (default: all)
+          cpu      server CPU per operation: RedKite, Redis, Valkey and the floor, in interleaved rounds
+          newkeys  server CPU of loading 3,000,000 new keys, until the server is idle again
           loops    CPU per operation with two event loops against one
           cache    user-mode CPU per GET with 5,000,000 keys against 10,000
           memory   resident bytes per key with 5,000,000 strings
@@ -18,41 +19,41 @@ internal sealed record Options
           idle     resident bytes per connection with 10,000 idle connections, and CPU with and without them
           loadgen  CPU per operation of `redkite bench` against redis-benchmark, with the floor as the server
           tail     open-loop latencies at half the capacity, and the time from start to first reply
-          types    data types against Redis: CPU per operation, memory, delays while a value is freed
-          all      everything except types, which takes half an hour
+          types    data types against Redis and Valkey: CPU per operation, memory, delays while a value is freed
+          all      everything, types in their quick form: about a quarter of an hour
 
         options
           --pipelines 1,16,64     pipeline depths of cpu, loops and loadgen (idle uses 16, cache 64)
-          --rounds 15             measured rounds per server; the median is reported
+          --rounds 5              measured rounds per server; tables show the median and the range
           --seconds 1             length of a round
-          --user-seconds 2        cache: user-mode CPU per round (its clock is sampled)
+          --user-seconds 1        cache: user-mode CPU per round (its clock is sampled)
           --clients 50            client connections
           --keys N                overrides the scenario's number of keys
           --value-bytes N         overrides the scenario's value size
           --connections 10000     idle: number of idle connections
           --only LIST             types: rows such as zadd,hashes,free-one-set, or cpu-rows, memory-rows, freeing-rows
-          --quick                 types: shorter rounds and smaller values, for a quick estimate
-          --servers LIST          servers to measure: redkite,redis,floor
+          --quick                 types: shorter rounds and smaller values (half an hour without it)
+          --servers LIST          servers to measure: redkite,redis,valkey,floor
           --redkite-command TEXT  start this command instead of RedKite; {port}, {dir} and {loops} are substituted
           --no-build              measure the existing build of RedKite
           --json FILE             append each scenario's result to FILE as one line of JSON
-          --write-figures         write the results into docs/figures.md, between its markers
+          --write-figures         write the results into docs/figures.md; sections of other scenarios stay
 
         Exit status: 0 measured (targets met or not), 1 invalid arguments, 2 a required program is missing or failed.
         """;
 
     internal IReadOnlyList<string> Scenarios { get; private init; } = [];
     internal IReadOnlyList<int> Pipelines { get; private init; } = [1, 16, 64];
-    internal int Rounds { get; private init; } = 15;
+    internal int Rounds { get; private init; } = 5;
     internal int Seconds { get; private init; } = 1;
-    internal int UserSeconds { get; private init; } = 2;
+    internal int UserSeconds { get; private init; } = 1;
     internal int Clients { get; private init; } = 50;
     internal int? Keys { get; private init; }
     internal int? ValueBytes { get; private init; }
     internal int Connections { get; private init; } = 10_000;
     internal IReadOnlyList<string> Only { get; private init; } = [];
     internal bool Quick { get; private init; }
-    internal IReadOnlyList<string> Servers { get; private init; } = ["redkite", "redis", "floor"];
+    internal IReadOnlyList<string> Servers { get; private init; } = ["redkite", "redis", "valkey", "floor"];
     internal string? RedKiteCommand { get; private init; }
     internal bool Build { get; private init; } = true;
     internal string? JsonFile { get; private init; }
@@ -61,9 +62,8 @@ internal sealed record Options
     /// <summary>The command line as given, recorded with the figures.</summary>
     internal string CommandLine { get; private init; } = "";
 
-    /// <param name="optIn">Scenarios that run only if named.</param>
     /// <exception cref="FormatException">An argument is invalid; the message names it.</exception>
-    internal static Options Parse(string[] arguments, IReadOnlyCollection<string> scenarioNames, params IReadOnlyCollection<string> optIn)
+    internal static Options Parse(string[] arguments, IReadOnlyCollection<string> scenarioNames)
     {
         var options = new Options { CommandLine = string.Join(' ', ["./dev", "bench", .. arguments.Select(Quote)]) };
         List<string> scenarios = [];
@@ -100,7 +100,7 @@ internal sealed record Options
         }
 
         bool all = scenarios.Count == 0 || scenarios.Contains("all");
-        return options with { Scenarios = all ? [.. scenarioNames.Except(optIn), .. scenarios.Where(optIn.Contains)] : scenarios };
+        return all ? options with { Scenarios = [.. scenarioNames], Quick = true } : options with { Scenarios = scenarios };
 
         Options AddScenario(Options unchanged, string name)
         {

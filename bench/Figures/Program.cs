@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using RedKite.Figures;
 using RedKite.Figures.Scenarios;
 
@@ -7,6 +8,7 @@ using RedKite.Figures.Scenarios;
 Dictionary<string, Func<Options, Report>> scenarios = new()
 {
     ["cpu"] = CpuScenario.Run,
+    ["newkeys"] = NewKeysScenario.Run,
     ["loops"] = LoopsScenario.Run,
     ["cache"] = CacheScenario.Run,
     ["memory"] = MemoryScenario.Run,
@@ -28,15 +30,17 @@ using var exitSignals = new ExitSignals();
 
 try
 {
-    Options options = Options.Parse(args, scenarios.Keys, "types");
+    Options options = Options.Parse(args, scenarios.Keys);
     if (options.WriteFigures) FiguresPage.EnsureWritable(Repository.FiguresPage);
     if (options.Build && options.RedKiteCommand is null && options.Servers.Contains("redkite")) Repository.BuildHost();
 
-    Console.WriteLine(Machine.Description);
+    Console.WriteLine($"{Machine.Description}; {PeerProgram.Describe()}");
     List<Report> reports = [];
     foreach (string name in options.Scenarios)
     {
+        var elapsed = Stopwatch.StartNew();
         Report report = scenarios[name](options);
+        Console.Error.WriteLine($"{name}: measured in {elapsed.Elapsed.TotalSeconds:F0} s");
         if (options.RedKiteCommand is { } standIn) report.Notes.Add($"not RedKite: its rows were measured with this command: {standIn}");
         reports.Add(report);
         Console.WriteLine();
@@ -44,7 +48,7 @@ try
         if (options.JsonFile is { } file) File.AppendAllText(file, report.ToJson(options) + Environment.NewLine);
     }
 
-    if (options.WriteFigures) FiguresPage.Write(Repository.FiguresPage, reports, options);
+    if (options.WriteFigures) FiguresPage.Write(Repository.FiguresPage, reports, options, scenarios.Keys);
     return 0;
 }
 catch (FormatException wrongArgument)

@@ -7,9 +7,20 @@ namespace RedKite.Figures;
 /// <summary>The result of one scenario: its method, tables and targets.</summary>
 internal sealed class Report(string scenario, string method)
 {
+    /// <summary>The line before the table of targets in Markdown.</summary>
+    internal const string TargetsTitle = "Targets:";
+
+    internal string Scenario => scenario;
+
     internal List<string> Notes { get; } = [];
     internal List<Table> Tables { get; } = [];
     internal List<Target> Targets { get; } = [];
+
+    /// <summary>Adds a note unless it is there.</summary>
+    internal void AddNote(string note)
+    {
+        if (!Notes.Contains(note)) Notes.Add(note);
+    }
 
     internal string ToText()
     {
@@ -19,7 +30,8 @@ internal sealed class Report(string scenario, string method)
         return text.ToString();
     }
 
-    internal string ToMarkdown()
+    /// <param name="measured">When and where it was measured: the section's last line.</param>
+    internal string ToMarkdown(string measured)
     {
         var text = new StringBuilder().AppendLine($"## {scenario}").AppendLine().AppendLine(method);
         foreach (string note in Notes) text.AppendLine().AppendLine($"Note: {note}");
@@ -28,7 +40,7 @@ internal sealed class Report(string scenario, string method)
             text.AppendLine().AppendLine($"{char.ToUpperInvariant(table.Title[0])}{table.Title[1..]}:").AppendLine().Append(table.ToMarkdown());
         }
 
-        return text.ToString();
+        return text.AppendLine().AppendLine(measured).ToString();
     }
 
     /// <summary>A single line, so that a file of reports grows by appending.</summary>

@@ -26,12 +26,8 @@ internal sealed record ServerKind(string Name, string Command)
     {
         List<ServerKind> kinds = [];
         if (options.Servers.Contains("redkite")) kinds.Add(RedKite(options));
-        if (options.Servers.Contains("redis"))
-        {
-            if (ExternalProgram.Find("redis-server") is { } redis) kinds.Add(new ServerKind("redis", $"'{redis}' {RedisArguments}"));
-            else report.Notes.Add("redis-server is not on PATH: its rows are left out");
-        }
-
+        AddPeer("redis", PeerProgram.RedisServer);
+        AddPeer("valkey", PeerProgram.ValkeyServer);
         if (withFloor && options.Servers.Contains("floor"))
         {
             if (Repository.BuildFloor() is { } floor) kinds.Add(new ServerKind("floor", $"'{floor}' {{port}}"));
@@ -39,5 +35,12 @@ internal sealed record ServerKind(string Name, string Command)
         }
 
         return kinds;
+
+        void AddPeer(string name, string? program)
+        {
+            if (!options.Servers.Contains(name)) return;
+            if (program is not null) kinds.Add(new ServerKind(name, $"'{program}' {RedisArguments}"));
+            else report.Notes.Add($"there is no {name}-server, neither in artifacts/oracle nor on PATH: its rows are left out");
+        }
     }
 }

@@ -9,7 +9,7 @@ namespace RedKite.Figures;
 internal readonly record struct Column(string Name, string Format = "F0");
 
 /// <summary>
-/// A table of figures that can be written as aligned text, Markdown and JSON. A cell is a string, a number, or null if not
+/// A table of figures that can be written as aligned text, Markdown and JSON. A cell is a string, a number, a range, or null if not
 /// measured.
 /// </summary>
 internal sealed class Table(string title, params Column[] columns)
@@ -65,6 +65,7 @@ internal sealed class Table(string title, params Column[] columns)
                 {
                     null => null,
                     string word => JsonValue.Create(word),
+                    ValueRange range => new JsonArray(range.Lowest, range.Highest),
                     object number => JsonValue.Create(Convert.ToDouble(number, CultureInfo.InvariantCulture)),
                 };
             }
@@ -94,6 +95,6 @@ internal sealed class Table(string title, params Column[] columns)
         null => NotMeasured,
         string word => word,
         IFormattable number => number.ToString(column.Format, CultureInfo.InvariantCulture),
-        _ => throw new ArgumentException($"{column.Name}: a cell is a string or a number"),
+        _ => throw new ArgumentException($"{column.Name}: a cell is a string, a number or a range"),
     };
 }

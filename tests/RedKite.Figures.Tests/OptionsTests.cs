@@ -6,17 +6,18 @@ public class OptionsTests
     private static readonly string[] Scenarios = ["cpu", "memory", "types"];
 
     [Fact]
-    public void Default_is_every_scenario_but_opt_in_ones()
+    public void Default_is_every_scenario_with_types_in_quick_form()
     {
-        Assert.Equal(["cpu", "memory"], Parse().Scenarios);
-        Assert.Equal(["cpu", "memory"], Parse("all").Scenarios);
+        Assert.Equal(Scenarios, Parse().Scenarios);
+        Assert.Equal(Scenarios, Parse("all").Scenarios);
+        Assert.True(Parse("all").Quick);
     }
 
     [Fact]
-    public void Opt_in_scenario_runs_when_named()
+    public void Named_scenario_runs_alone_and_in_full()
     {
         Assert.Equal(["types"], Parse("types").Scenarios);
-        Assert.Equal(["cpu", "memory", "types"], Parse("types", "all").Scenarios);
+        Assert.False(Parse("types").Quick);
     }
 
     [Fact]
@@ -28,5 +29,5 @@ public class OptionsTests
         Assert.Empty(Parse("types").Only);
     }
 
-    private static Options Parse(params string[] arguments) => Options.Parse(arguments, Scenarios, "types");
+    private static Options Parse(params string[] arguments) => Options.Parse(arguments, Scenarios);
 }

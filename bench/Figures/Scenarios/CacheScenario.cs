@@ -23,10 +23,10 @@ internal static class CacheScenario
         var load = new LoadGenerator(Machine.LoadCpus);
         var report = new Report("cache", $"User-mode CPU per GET at pipeline {Pipeline} with {manyKeys:N0} keys against {FewKeys:N0}, all hits, "
             + $"{valueBytes}-byte values: median of {options.Rounds} interleaved rounds, each with about {options.UserSeconds} s of user-mode CPU or more, "
-            + "because the kernel only samples a thread's mode. redis-benchmark "
+            + "because the kernel only samples a thread's mode: one sample every 10 ms. redis-benchmark "
             + $"with {options.Clients} connections on core {Machine.LoadCpus}, servers (RedKite with one loop) on core {Machine.ServerCpus}.");
         var table = new Table("user-mode CPU", new("server"), new("keys", "N0"), new("user ns/GET", "F1"), new("cpu ns/GET", "F1"),
-            new("lowest user", "F1"), new("highest user", "F1"), new("hits", "P1"), new("user, many / few", "F2"));
+            new("range user", "F1"), new("range cpu", "F1"), new("hits", "P1"), new("user, many / few", "F2"), new("range many / few", "F2"));
         report.Tables.Add(table);
 
         List<ServerKind> kinds = ServerKind.Available(options, report);
@@ -39,23 +39,26 @@ internal static class CacheScenario
         {
             Console.Error.WriteLine($"{kinds[i].Name}: measuring GETs");
             (GetRound[] fewRounds, GetRound[] manyRounds) = MeasureInterleaved(few[i], many[i], manyKeys, load, options);
-            double ratio = Median.OfRatios(manyRounds.Select(round => round.UserNs), fewRounds.Select(round => round.UserNs));
+            double?[] known = [.. fewRounds.Concat(manyRounds).Select(round => round.UserNs)];
+            Spread? ratio = known.Contains(null) ? null : Spread.OfRatios(manyRounds.Select(round => round.UserNs!.Value), fewRounds.Select(round => round.UserNs!.Value));
             AddRow(table, kinds[i].Name, FewKeys, fewRounds, ratio: null);
             AddRow(table, kinds[i].Name, manyKeys, manyRounds, ratio);
-            if (kinds[i].Name == "redkite") report.Targets.Add(Target.AtMost(ManyByFewMax, "RedKite's user-mode CPU, many keys / few", ratio));
+            if (ratio is null) report.AddNote("user-mode CPU is not shown for rounds of less than 100 clock ticks: see --user-seconds");
+            else if (kinds[i].Name == "redkite") report.Targets.Add(Target.AtMost(ManyByFewMax, "RedKite's user-mode CPU, many keys / few", ratio));
         }
 
         return report;
     }
 
-    private readonly record struct GetRound(double UserNs, double CpuNs, double? HitShare);
+    private readonly record struct GetRound(double? UserNs, double RoughUserNs, double CpuNs, double? HitShare);
 
     private static (GetRound[] Few, GetRound[] Many) MeasureInterleaved(
         ServerUnderTest few, ServerUnderTest many, int manyKeys, LoadGenerator load, Options options)
     {
         // The second warm-up round runs compiled code, so its speed determines the number of GETs.
         Measure(few, FewKeys, WarmUpGets);
-        double userNs = Measure(few, FewKeys, WarmUpGets).UserNs;
+        double userNs = Measure(few, FewKeys, WarmUpGets).RoughUserNs;
+        Measure(many, manyKeys, WarmUpGets);
         Measure(many, manyKeys, WarmUpGets);
         long gets = Math.Clamp((long)(options.UserSeconds * 1e9 / Math.Max(userNs, 1)), WarmUpGets, RoundGetsMax);
 
@@ -63,8 +66,9 @@ internal static class CacheScenario
         var manyRounds = new GetRound[options.Rounds];
         for (int round = 0; round < options.Rounds; round++)
         {
-            fewRounds[round] = Measure(few, FewKeys, gets);
+            if (round % 2 == 0) fewRounds[round] = Measure(few, FewKeys, gets);
             manyRounds[round] = Measure(many, manyKeys, gets);
+            if (round % 2 == 1) fewRounds[round] = Measure(few, FewKeys, gets);
         }
 
         return (fewRounds, manyRounds);
@@ -75,12 +79,15 @@ internal static class CacheScenario
             CpuClock before = server.Cpu;
             load.RunGets(server.Port, keys, options.Clients, Pipeline, count);
             CpuClock used = server.Cpu - before;
-            return new GetRound(1e9 * used.UserSeconds / count, 1e9 * used.TotalSeconds / count, Lookups.HitShare(lookupsBefore, Lookups.Read(server)));
+            return new GetRound(1e9 * used.ReadableUserSeconds / count, 1e9 * used.UserSeconds / count, 1e9 * used.TotalSeconds / count, Lookups.HitShare(lookupsBefore, Lookups.Read(server)));
         }
     }
 
-    private static void AddRow(Table table, string name, int keys, GetRound[] rounds, double? ratio) =>
-        table.Add(
-            name, keys, Median.Of(rounds.Select(round => round.UserNs)), Median.Of(rounds.Select(round => round.CpuNs)),
-            rounds.Min(round => round.UserNs), rounds.Max(round => round.UserNs), Median.OfKnown(rounds.Select(round => round.HitShare)), ratio);
+    private static void AddRow(Table table, string name, int keys, GetRound[] rounds, Spread? ratio)
+    {
+        double[] userNs = [.. rounds.Select(round => round.UserNs).OfType<double>()];
+        Spread? user = userNs.Length == rounds.Length ? new Spread(userNs) : null;
+        Spread cpu = Spread.Of(rounds.Select(round => round.CpuNs));
+        table.Add(name, keys, user?.Median, cpu.Median, user?.Range, cpu.Range, Median.OfKnown(rounds.Select(round => round.HitShare)), ratio?.Median, ratio?.Range);
+    }
 }

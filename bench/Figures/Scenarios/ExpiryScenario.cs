@@ -17,7 +17,7 @@ internal static class ExpiryScenario
     private const double SecondsMax = 15;
 
     // Loading may take this many times the duration estimated from the warm-up or from the previous attempt.
-    private const int LoadSlowdown = 3;
+    private const int LoadSlowdown = 2;
     private const int LoadAttempts = 3;
 
     private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(20);
@@ -29,8 +29,8 @@ internal static class ExpiryScenario
         var load = new LoadGenerator(Machine.LoadCpus);
         var report = new Report("expiry", $"{keys:N0} strings with 15-byte keys and {valueBytes}-byte values expire at the same moment, untouched: INFO is "
             + $"polled every {PollInterval.TotalMilliseconds:F0} ms until it counts no key with an expiry, for at most {SecondsMax:F0} seconds. Once without load, once with "
-            + $"{load.Name} with {options.Clients} connections and pipelines of {Pipeline} on core {Machine.LoadCpus}; servers (RedKite with one loop) on core {Machine.ServerCpus}. "
-            + "The share of a core is the growth of expire_cycle_cpu_milliseconds; RSS left is the share of the keys' memory still resident two seconds later.");
+            + $"redis-benchmark with {options.Clients} connections and pipelines of {Pipeline} on core {Machine.LoadCpus}; servers (RedKite with one loop) on core {Machine.ServerCpus}. "
+            + "One measurement each: compare orders of magnitude. The share of a core is the growth of expire_cycle_cpu_milliseconds; RSS left is the share of the keys' memory still resident two seconds later.");
         var table = new Table("keys that expire at one moment", new("server"), new("beside"), new("seconds", "F2"), new("removed", "P0"),
             new("share of a core", "P0"), new("RSS left", "P0"));
         report.Tables.Add(table);

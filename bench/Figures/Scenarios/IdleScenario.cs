@@ -22,10 +22,10 @@ internal static class IdleScenario
         var load = new LoadGenerator(Machine.LoadCpus);
         var report = new Report("idle", $"Growth of the resident set per connection with {options.Connections:N0} connections that sent one PING and then "
             + $"nothing, and CPU per operation with them and, on a second server, without: pipeline {Pipeline}, median of "
-            + $"{options.Rounds} interleaved rounds, {load.Name} with {options.Clients} connections on core {Machine.LoadCpus}, servers (RedKite with "
+            + $"{options.Rounds} interleaved rounds, redis-benchmark with {options.Clients} connections on core {Machine.LoadCpus}, servers (RedKite with "
             + $"one loop) on core {Machine.ServerCpus}, {options.Keys ?? Keys:N0} keys, {options.ValueBytes ?? ValueBytes}-byte values, SET:GET 1:10.");
         var table = new Table("idle connections", new("server"), new("RSS bytes/connection"), new("cpu ns/op without"),
-            new("cpu ns/op beside"), new("beside / without", "F2"));
+            new("cpu ns/op beside"), new("beside / without", "F2"), new("range beside / without", "F2"));
         report.Tables.Add(table);
 
         var workload = new Workload(options.Keys ?? Keys, options.ValueBytes ?? ValueBytes, options.Clients, options.Seconds);
@@ -38,10 +38,11 @@ internal static class IdleScenario
             using var idle = new IdleConnections(beside, options.Connections);
             double bytes = (double)(beside.ResidentBytes - before) / options.Connections;
 
-            Dictionary<ServerUnderTest, Round[]> measured = InterleavedRounds.Measure([without, beside], load, workload, Pipeline, options.Rounds);
+            Dictionary<ServerUnderTest, Round[]> measured = InterleavedRounds.Measure([without, beside], load, workload, Pipeline, options.Rounds, report);
             double[] cpuWithout = [.. measured[without].Select(round => round.CpuNs)];
             double[] cpuWithIdle = [.. measured[beside].Select(round => round.CpuNs)];
-            table.Add(kind.Name, bytes, Median.Of(cpuWithout), Median.Of(cpuWithIdle), Median.OfRatios(cpuWithIdle, cpuWithout));
+            Spread ratio = Spread.OfRatios(cpuWithIdle, cpuWithout);
+            table.Add(kind.Name, bytes, Median.Of(cpuWithout), Median.Of(cpuWithIdle), ratio.Median, ratio.Range);
             if (kind.Name == "redkite") report.Targets.Add(Target.AtMost(BytesPerConnectionMax, "RedKite's RSS bytes per connection", bytes));
         }
 

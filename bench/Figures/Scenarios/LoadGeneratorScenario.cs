@@ -4,13 +4,13 @@ using System.Globalization;
 namespace RedKite.Figures.Scenarios;
 
 /// <summary>
-/// The load generator's CPU per request: `redkite bench` against redis-benchmark, one thread each, with the floor as the
-/// server because it replies fastest. A generator that is cheaper than the server can load it from fewer cores.
+/// The load generator's CPU per request: `redkite bench` against redis-benchmark and valkey-benchmark, one thread each, with
+/// the floor as the server because it replies fastest. A generator that is cheaper than the server can load it from fewer cores.
 /// </summary>
 internal static class LoadGeneratorScenario
 {
-    // A few seconds per depth, so that start-up (and JIT compilation in RedKite) is a small part.
-    private const long OperationsPerDepth = 400_000;
+    // A second or more per depth, so that start-up (and JIT compilation in RedKite) is a small part.
+    private const long OperationsPerDepth = 200_000;
     private const int GrowingDepthMax = 16;
     private const int Keys = 1_000_000;
 
@@ -20,40 +20,50 @@ internal static class LoadGeneratorScenario
     internal static Report Run(Options options)
     {
         var report = new Report("loadgen", $"CPU per GET of the load generator's process, including its start, with {Keys:N0} random keys: "
-            + $"`redkite bench -t 1` with its histograms, and redis-benchmark with its own, median of {options.Rounds} interleaved rounds, {options.Clients} connections, "
-            + $"on core {Machine.LoadCpus}; the floor is the server, on core {Machine.ServerCpus}.");
+            + $"`redkite bench -t 1`, redis-benchmark and valkey-benchmark, all with their histograms, median of {options.Rounds} interleaved rounds, {options.Clients} connections, "
+            + $"on core {Machine.LoadCpus}; the floor is the server, on core {Machine.ServerCpus}. The kernel counts an ended process in ticks of 10 ms; each round has at least 50.");
         ServerKind? floor = ServerKind.Available(options, report, withFloor: true).Find(kind => kind.Name == "floor");
-        if (ExternalProgram.Find("redis-benchmark") is not { } redisBenchmark || floor is null)
+        if (floor is null)
         {
-            report.Notes.Add("not measured: requires redis-benchmark on PATH and the floor server");
+            report.Notes.Add("not measured: requires the floor server");
             return report;
         }
 
-        var table = new Table("load generators", new("pipeline"), new("redkite bench cpu ns/op"), new("redis-benchmark cpu ns/op"), new("redis-benchmark / redkite bench", "F2"));
+        var table = new Table("load generators", new("pipeline"), new("generator"), new("cpu ns/op"), new("range ns/op"), new("this / redkite bench", "F2"), new("range this / redkite bench", "F2"));
         report.Tables.Add(table);
         using ServerUnderTest server = ServerUnderTest.Start(floor);
-        foreach (int pipeline in options.Pipelines)
+        foreach (int pipeline in options.Pipelines) Measure(table, report, options, server, pipeline);
+        return report;
+    }
+
+    private static void Measure(Table table, Report report, Options options, ServerUnderTest server, int pipeline)
+    {
+        // A whole number of batches per client in all programs.
+        long perClient = OperationsPerDepth * Math.Min(pipeline, GrowingDepthMax) / options.Clients / pipeline * pipeline;
+        long operations = perClient * options.Clients;
+        List<(string Name, string Command)> generators =
+        [
+            ("redkite bench", Text($"'{Repository.HostProgram}' bench -s 127.0.0.1 -p {server.Port} -t 1 -c {options.Clients} -n {perClient} --pipeline {pipeline} --ratio 0:1 --key-maximum {Keys}")),
+        ];
+        foreach (string program in ((string?[])[PeerProgram.RedisBenchmark, PeerProgram.ValkeyBenchmark]).OfType<string>())
         {
-            // A whole number of batches per client in both programs.
-            long perClient = OperationsPerDepth * Math.Min(pipeline, GrowingDepthMax) / options.Clients / pipeline * pipeline;
-            long operations = perClient * options.Clients;
-            string redKite = Text($"'{Repository.HostProgram}' bench -s 127.0.0.1 -p {server.Port} -t 1 -c {options.Clients} -n {perClient} --pipeline {pipeline} --ratio 0:1 --key-maximum {Keys}");
-            string redis = Text($"'{redisBenchmark}' -p {server.Port} -t get -n {operations} -c {options.Clients} -P {pipeline} -r {Keys} -q");
-
-            List<double> redKiteNs = [], redisNs = [];
-            for (int round = 0; round < options.Rounds; round++)
-            {
-                Console.Error.WriteLine($"pipeline {pipeline}: round {round + 1} of {options.Rounds}");
-                redKiteNs.Add(1e9 * CpuSeconds(redKite) / operations);
-                redisNs.Add(1e9 * CpuSeconds(redis) / operations);
-            }
-
-            double ratio = Median.OfRatios(redisNs, redKiteNs);
-            table.Add(pipeline, Median.Of(redKiteNs), Median.Of(redisNs), ratio);
-            report.Targets.Add(Target.AtLeast(1, $"redis-benchmark / redkite bench, pipeline {pipeline}", ratio));
+            generators.Add((Path.GetFileName(program), Text($"'{program}' -p {server.Port} -t get -n {operations} -c {options.Clients} -P {pipeline} -r {Keys} -q")));
         }
 
-        return report;
+        Dictionary<string, List<double>> cpuNs = generators.ToDictionary(generator => generator.Name, _ => new List<double>());
+        for (int round = 0; round < options.Rounds; round++)
+        {
+            Console.Error.WriteLine($"pipeline {pipeline}: round {round + 1} of {options.Rounds}");
+            foreach ((string name, string command) in round % 2 == 0 ? generators : generators.AsEnumerable().Reverse()) cpuNs[name].Add(1e9 * CpuSeconds(command) / operations);
+        }
+
+        List<double> redKite = cpuNs["redkite bench"];
+        foreach ((string name, List<double> rounds) in cpuNs)
+        {
+            Spread own = Spread.Of(rounds), byRedKite = Spread.OfRatios(rounds, redKite);
+            table.Add(pipeline, name, own.Median, own.Range, byRedKite.Median, byRedKite.Range);
+            if (name != "redkite bench") report.Targets.Add(Target.AtLeast(1, $"{name} / redkite bench, pipeline {pipeline}", byRedKite));
+        }
     }
 
     // Read from the shell that waited for the program: /proc has no entry for a program that has ended.

@@ -19,13 +19,14 @@ internal static class TailScenario
     {
         int keys = options.Keys ?? Keys;
         var report = new Report("tail", $"`redkite bench` on core {Machine.LoadCpus} offers each server (core {Machine.ServerCpus}, RedKite with one loop) "
-            + $"half of the rate that the slower one reached in a closed loop, with {options.Clients} connections and random gaps; a latency counts from when "
-            + $"the request was due. Medians of {options.Rounds} interleaved rounds, {keys:N0} keys, {options.ValueBytes ?? 256}-byte values, SET:GET 1:10. "
+            + $"half of the rate that the slowest one reached in a closed loop, with {options.Clients} connections and random gaps; a latency counts from when "
+            + $"the request was due. Medians of {options.Rounds} interleaved rounds, with their range, {keys:N0} keys, {options.ValueBytes ?? 256}-byte values, SET:GET 1:10. "
             + $"Starts: from creating the process to the reply to a PING, median of {Starts} interleaved starts.");
         List<ServerKind> kinds = [.. ServerKind.Available(options, report).Where(kind => kind.Name != "floor")];
         MeasureStarts(kinds, report);
 
-        var table = new Table("open loop", new("server"), new("offered/s"), new("p50 ms", "F3"), new("p99 ms", "F3"), new("p99.9 ms", "F3"));
+        var table = new Table("open loop", new("server"), new("offered/s"), new("p50 ms", "F3"), new("range p50", "F3"),
+            new("p99 ms", "F3"), new("range p99", "F3"), new("p99.9 ms", "F3"), new("range p99.9", "F3"));
         report.Tables.Add(table);
         using var servers = new ServerGroup(kinds.Select(kind => ServerUnderTest.Start(kind)));
         string load = Text($"-t 1 -c {options.Clients} --ratio 1:10 -d {options.ValueBytes ?? 256} --key-maximum {keys} --hide-histogram --print-percentiles 50,99,99.9");
@@ -36,7 +37,7 @@ internal static class TailScenario
         for (int round = 0; round < options.Rounds; round++)
         {
             Console.Error.WriteLine($"open loop: round {round + 1} of {options.Rounds}");
-            foreach (ServerUnderTest server in servers)
+            foreach (ServerUnderTest server in round % 2 == 0 ? servers : servers.Reverse())
             {
                 measured[server].Add(Bench(server, Text($"{load} --test-time {options.Seconds} --target-rate {rate} --arrival poisson")));
             }
@@ -44,13 +45,14 @@ internal static class TailScenario
 
         foreach (ServerUnderTest server in servers)
         {
-            table.Add(server.Name, rate, Percentile(measured[server], "p50.00"), Percentile(measured[server], "p99.00"), Percentile(measured[server], "p99.90"));
+            Spread p50 = Percentiles(measured[server], "p50.00"), p99 = Percentiles(measured[server], "p99.00"), p999 = Percentiles(measured[server], "p99.90");
+            table.Add(server.Name, rate, p50.Median, p50.Range, p99.Median, p99.Range, p999.Median, p999.Range);
         }
 
-        if (servers.Count == 2)
+        if (servers.FirstOrDefault(server => server.Name == "redkite") is { } redKite && servers.FirstOrDefault(server => server.Name == "redis") is { } redis)
         {
-            double ratio = Median.OfRatios(Percentiles(measured[servers[0]], "p99.90"), Percentiles(measured[servers[1]], "p99.90"));
-            report.Targets.Add(Target.AtMost(P999ByRedisMax, $"p99.9 of {servers[0].Name} / {servers[1].Name}", ratio));
+            Spread ratio = Spread.OfRatios(Percentiles(measured[redKite], "p99.90").Values, Percentiles(measured[redis], "p99.90").Values);
+            report.Targets.Add(Target.AtMost(P999ByRedisMax, "p99.9 of RedKite / Redis", ratio));
         }
 
         return report;
@@ -58,12 +60,12 @@ internal static class TailScenario
 
     private static void MeasureStarts(List<ServerKind> kinds, Report report)
     {
-        var table = new Table("start to the first reply", new("server"), new("ms", "F1"));
+        var table = new Table("start to the first reply", new("server"), new("ms", "F1"), new("range ms", "F1"));
         report.Tables.Add(table);
         Dictionary<ServerKind, List<double>> starts = kinds.ToDictionary(kind => kind, _ => new List<double>());
         for (int i = 0; i < Starts; i++)
         {
-            foreach (ServerKind kind in kinds)
+            foreach (ServerKind kind in i % 2 == 0 ? kinds : kinds.AsEnumerable().Reverse())
             {
                 var clock = Stopwatch.StartNew();
                 using ServerUnderTest server = ServerUnderTest.Start(kind);
@@ -73,16 +75,14 @@ internal static class TailScenario
 
         foreach (ServerKind kind in kinds)
         {
-            double ms = Median.Of(starts[kind]);
-            table.Add(kind.Name, ms);
+            Spread ms = Spread.Of(starts[kind]);
+            table.Add(kind.Name, ms.Median, ms.Range);
             if (kind.Name == "redkite") report.Targets.Add(Target.AtMost(StartMsMax, "ms from RedKite's start to its first reply", ms));
         }
     }
 
-    private static double Percentile(List<JsonElement> rounds, string name) => Median.Of(Percentiles(rounds, name));
-
-    private static IEnumerable<double> Percentiles(List<JsonElement> rounds, string name) =>
-        rounds.Select(round => round.GetProperty("Percentile Latencies").GetProperty(name).GetDouble());
+    private static Spread Percentiles(List<JsonElement> rounds, string name) =>
+        Spread.Of(rounds.Select(round => round.GetProperty("Percentile Latencies").GetProperty(name).GetDouble()));
 
     private static JsonElement Bench(ServerUnderTest server, string arguments)
     {

@@ -17,6 +17,8 @@ internal static class TypeFreeing
     internal const double LongestUsMax = 1000;
 
     private const int WindowMs = 200;
+    private const int QuickWindowMs = 100;
+    private const int WarmUpMs = 100;
     private const int StringBytesForElement = 512; // half a GB for a million elements
     private const string Nothing = "nothing";
 
@@ -49,43 +51,45 @@ internal static class TypeFreeing
         new FreedValue($"free-{Group.Name}", Group, WaysOfGroups),
     ];
 
-    internal static void Measure(IReadOnlyList<ServerKind> kinds, IReadOnlyList<FreedValue> values, int elements, int rounds, Report report)
+    internal static void Measure(IReadOnlyList<ServerKind> kinds, IReadOnlyList<FreedValue> values, int elements, int rounds, bool quick, Report report)
     {
         if (values.Count == 0) return;
-        var table = new Table($"longest delay of a GET while a value of {elements:N0} elements is freed", new("value"), new("freed by"), new("redis us"),
-            new("redkite us, lowest"), new("redkite cpu us, lowest"), new("redkite cpu us, median"), new("redkite cpu us, highest"), new("at most"), new("met"));
+        var table = new Table($"longest delay of a GET while a value of {elements:N0} elements is freed", new("value"), new("freed by"),
+            new("redkite cpu us, lowest"), new("range redkite cpu us"), new("redkite us, lowest"), new("range redkite us"),
+            new("redis us, lowest"), new("range redis us"), new("valkey us, lowest"), new("range valkey us"), new("at most"), new("met"));
         report.Tables.Add(table);
 
         using var servers = new ServerGroup(kinds.Select(kind => ServerUnderTest.Start(kind)));
         foreach (FreedValue value in values)
         {
-            Dictionary<(string Server, string Way), List<LongestDelay>> delays = MeasureInterleaved(servers, value, elements, rounds);
-            foreach ((string way, _) in value.Ways) AddRow(table, value, way, delays.GetValueOrDefault(("redis", way)), delays.GetValueOrDefault(("redkite", way)));
+            Dictionary<(string Server, string Way), List<LongestDelay>> delays = MeasureInterleaved(servers, value, elements, rounds, quick ? QuickWindowMs : WindowMs);
+            foreach ((string way, _) in value.Ways) AddRow(table, value, way, server => delays.GetValueOrDefault((server, way)));
         }
     }
 
-    private static void AddRow(Table table, FreedValue value, string way, List<LongestDelay>? redis, List<LongestDelay>? redKite)
+    private static void AddRow(Table table, FreedValue value, string way, Func<string, List<LongestDelay>?> delaysOf)
     {
-        double? lowestUs = redKite?.Min(delay => delay.CpuUs);
+        Spread? cpu = SpreadOf("redkite", delay => delay.CpuUs), redKite = SpreadOf("redkite", delay => delay.WallUs);
+        Spread? redis = SpreadOf("redis", delay => delay.WallUs), valkey = SpreadOf("valkey", delay => delay.WallUs);
         bool isFreed = way != Nothing;
         table.Add(
-            value.Name, way, redis?.Min(delay => delay.WallUs), redKite?.Min(delay => delay.WallUs), lowestUs,
-            redKite is null ? null : Median.Of(redKite.Select(delay => delay.CpuUs)), redKite?.Max(delay => delay.CpuUs),
-            isFreed ? LongestUsMax : null, isFreed && lowestUs is { } us ? us <= LongestUsMax ? "yes" : "NO" : null);
+            value.Name, way, cpu?.Range.Lowest, cpu?.Range, redKite?.Range.Lowest, redKite?.Range, redis?.Range.Lowest, redis?.Range, valkey?.Range.Lowest, valkey?.Range,
+            isFreed ? LongestUsMax : null, isFreed && cpu is not null ? cpu.Range.Lowest <= LongestUsMax ? "yes" : "NO" : null);
+
+        Spread? SpreadOf(string server, Func<LongestDelay, double> us) => delaysOf(server) is { } windows ? Spread.Of(windows.Select(us)) : null;
     }
 
-    private static Dictionary<(string Server, string Way), List<LongestDelay>> MeasureInterleaved(ServerGroup servers, FreedValue value, int elements, int rounds)
+    private static Dictionary<(string Server, string Way), List<LongestDelay>> MeasureInterleaved(ServerGroup servers, FreedValue value, int elements, int rounds, int windowMs)
     {
         var delays = new Dictionary<(string Server, string Way), List<LongestDelay>>();
         for (int round = 0; round <= rounds; round++)
         {
             Console.Error.WriteLine(round == 0 ? $"{value.Name}: warm-up" : $"{value.Name}: round {round} of {rounds}");
-            // Redis is only measured for its order of magnitude: once, without a warm-up.
-            foreach (ServerUnderTest server in servers.Where(server => round == 1 || server.Name == "redkite"))
+            foreach (ServerUnderTest server in round % 2 == 0 ? servers : servers.Reverse())
             {
                 foreach ((string way, string[] command) in value.Ways)
                 {
-                    LongestDelay delay = MeasureWindow(server, value, elements, command);
+                    LongestDelay delay = MeasureWindow(server, value, elements, command, windowMs);
                     if (round == 0) continue;
                     if (!delays.TryGetValue((server.Name, way), out List<LongestDelay>? windows)) delays.Add((server.Name, way), windows = []);
                     windows.Add(delay);
@@ -96,9 +100,8 @@ internal static class TypeFreeing
         return delays;
     }
 
-    private static LongestDelay MeasureWindow(ServerUnderTest server, FreedValue value, int elements, string[] command)
+    private static LongestDelay MeasureWindow(ServerUnderTest server, FreedValue value, int elements, string[] command, int windowMs)
     {
-        const int WarmUpMs = 100;
         using var pipe = new CommandPipe(server.Port);
         pipe.Run("FLUSHALL");
         value.Shape.Load(pipe, elements);
@@ -111,7 +114,7 @@ internal static class TypeFreeing
         pipe.Begin(command.Length, Encoding.UTF8.GetBytes(command[0]));
         foreach (string argument in command.AsSpan(1)) pipe.Add(argument);
         pipe.SendAll();
-        LongestDelay longest = probe.Measure(WindowMs);
+        LongestDelay longest = probe.Measure(windowMs);
         pipe.Flush();
         return longest;
     }

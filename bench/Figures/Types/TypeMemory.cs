@@ -10,25 +10,28 @@ internal static class TypeMemory
 
     // The runtime compiles a hot method up to three times, each time after 0.1 s without new ones.
     private const int WarmUpRounds = 5;
-    private const int WarmUpRestMs = 500; // time for list compaction, which has to be compiled too
 
-    private const int SettleMs = 2_000; // time for list compaction and for releasing the memory that it frees
+    // Time for list compaction, which has to be compiled too, and for releasing the memory that it frees.
+    private static readonly TimeSpan Quiet = TimeSpan.FromMilliseconds(500);
+    private static readonly TimeSpan Longest = TimeSpan.FromSeconds(10);
 
     internal static void Measure(IReadOnlyList<ServerKind> kinds, IReadOnlyList<TypeShape> shapes, int count, Report report)
     {
         if (shapes.Count == 0) return;
         var table = new Table($"memory of {count:N0} values of {TypeShape.Few} elements, or of one value of {count:N0}",
-            new("data"), new("redis used bytes/each", "F1"), new("redkite used bytes/each", "F1"), new("redkite / redis, used", "F2"),
-            new("redis RSS bytes/each", "F1"), new("redkite RSS bytes/each", "F1"), new("redkite / redis, RSS", "F2"), new("at most", "F1"), new("met"));
+            new("data"), new("redkite used bytes/each", "F1"), new("redis used bytes/each", "F1"), new("valkey used bytes/each", "F1"), new("redkite / redis, used", "F2"),
+            new("redkite RSS bytes/each", "F1"), new("redis RSS bytes/each", "F1"), new("valkey RSS bytes/each", "F1"), new("redkite / redis, RSS", "F2"), new("at most", "F1"), new("met"));
         report.Tables.Add(table);
         foreach (TypeShape shape in shapes)
         {
             Growth? redis = MeasureGrowth(kinds, "redis", shape, count);
+            Growth? valkey = MeasureGrowth(kinds, "valkey", shape, count);
             Growth? redKite = MeasureGrowth(kinds, "redkite", shape, count);
             double? used = redKite?.UsedBytes / redis?.UsedBytes;
             double? resident = redKite?.ResidentBytes / redis?.ResidentBytes;
             table.Add(
-                shape.Name, redis?.UsedBytes / count, redKite?.UsedBytes / count, used, redis?.ResidentBytes / count, redKite?.ResidentBytes / count, resident,
+                shape.Name, redKite?.UsedBytes / count, redis?.UsedBytes / count, valkey?.UsedBytes / count, used,
+                redKite?.ResidentBytes / count, redis?.ResidentBytes / count, valkey?.ResidentBytes / count, resident,
                 RedKiteByRedisMax, used is null ? null : used <= RedKiteByRedisMax && resident <= RedKiteByRedisMax ? "yes" : "NO");
         }
     }
@@ -50,7 +53,7 @@ internal static class TypeMemory
         {
             shape.Load(pipe, WarmUpKeys);
             pipe.Flush();
-            Thread.Sleep(WarmUpRestMs);
+            IdleWait.Run(server, Longest, Quiet);
             pipe.Run("FLUSHALL");
         }
 
@@ -66,7 +69,7 @@ internal static class TypeMemory
 
     private static Growth Read(ServerUnderTest server)
     {
-        Thread.Sleep(SettleMs);
+        IdleWait.Run(server, Longest, Quiet);
         using RespConnection connection = server.Connect();
         long used = connection.ReadInfo("memory", "used_memory") ?? throw new CannotMeasureException($"{server.Name}: INFO has no used_memory");
         return new Growth(used, server.ResidentBytes);

@@ -1,0 +1,44 @@
+using System.Diagnostics;
+
+namespace RedKite.Figures;
+
+/// <summary>What a server did between its last reply and the time when it was idle.</summary>
+/// <param name="CpuSeconds">CPU of all its threads.</param>
+/// <param name="BecameIdle">False if it was still busy at the end of the time.</param>
+internal readonly record struct LaterWork(double CpuSeconds, double Seconds, bool BecameIdle);
+
+/// <summary>
+/// Waits until a server is idle. Work that it postpones (freeing, expiry, compaction, compilation, huge pages) is then part of
+/// the load that caused it, and does not disturb what is measured next.
+/// </summary>
+internal static class IdleWait
+{
+    /// <summary>The longest wait after a round; a server that is busy for longer is reported.</summary>
+    internal static readonly TimeSpan AfterRound = TimeSpan.FromSeconds(2);
+
+    // An idle server still wakes ten times a second for its timers, which takes 0.1 to 0.5 % of a core.
+    private const double IdleShareMax = 0.02;
+    private const int StepMs = 50;
+
+    /// <param name="quiet">The server counts as idle after this long without work.</param>
+    /// <param name="longest">The end of the wait if it is never idle.</param>
+    internal static LaterWork Run(ServerUnderTest server, TimeSpan longest, TimeSpan quiet = default) =>
+        Run(() => server.Cpu.TotalSeconds, longest, quiet);
+
+    internal static LaterWork Run(Func<double> readCpuSeconds, TimeSpan longest, TimeSpan quiet = default)
+    {
+        var waiting = Stopwatch.StartNew();
+        double before = readCpuSeconds(), atStep = before;
+        TimeSpan lastWork = TimeSpan.Zero, step = TimeSpan.Zero;
+        while (true)
+        {
+            Thread.Sleep(StepMs);
+            double cpu = readCpuSeconds();
+            TimeSpan now = waiting.Elapsed;
+            if (cpu - atStep > IdleShareMax * (now - step).TotalSeconds) lastWork = now;
+            (atStep, step) = (cpu, now);
+            if (now - lastWork >= TimeSpan.FromMilliseconds(StepMs) && now - lastWork >= quiet) return new LaterWork(cpu - before, lastWork.TotalSeconds, BecameIdle: true);
+            if (now >= longest) return new LaterWork(cpu - before, now.TotalSeconds, BecameIdle: false);
+        }
+    }
+}
