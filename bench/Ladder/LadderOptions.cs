@@ -11,7 +11,7 @@ internal sealed record LadderOptions
           --stages LIST           stages 1 to 7, or rungs such as 3-10, 5-busy, 6b (default: all)
           --pipelines 1,16        pipeline depths
           --seconds 4             length of each measurement
-          --rounds 1              interleaved rounds over all rungs; the table shows medians
+          --rounds 3              interleaved rounds over all rungs; the table shows medians and ranges
           --clients 50            connections per load thread
           --keys 100000           keys, all loaded first
           --value-bytes 256       value size
@@ -30,7 +30,7 @@ internal sealed record LadderOptions
     internal IReadOnlyList<Rung> Rungs { get; private init; } = Rung.All;
     internal IReadOnlyList<int> Pipelines { get; private init; } = [1, 16];
     internal int Seconds { get; private init; } = 4;
-    internal int Rounds { get; private init; } = 1;
+    internal int Rounds { get; private init; } = 3;
     internal int Clients { get; private init; } = 50;
     internal int Keys { get; private init; } = 100_000;
     internal int ValueBytes { get; private init; } = 256;

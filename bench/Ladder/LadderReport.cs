@@ -7,7 +7,7 @@ namespace RedKite.Ladder;
 
 /// <summary>
 /// The printed table: memtier_benchmark's columns and the server's CPU, with a row per rung and depth that shows the
-/// median of each column over the rounds.
+/// median of each column over the rounds, and the range of the rates and of the CPU.
 /// </summary>
 internal sealed class LadderReport(LadderOptions options)
 {
@@ -19,14 +19,14 @@ internal sealed class LadderReport(LadderOptions options)
     internal void Add(Rung rung, int pipeline, LoadFigures figures, TimeSpan cpu)
     {
         _samples.Add(new Sample(rung, pipeline.ToString(CultureInfo.InvariantCulture), figures, cpu));
-        if (figures.Hung) _notes.Add($"{rung.Name}: stopped replying at pipeline {pipeline}, after {figures.Operations} operations.");
+        Note(rung, figures, $"at pipeline {pipeline}", "operations");
     }
 
     /// <summary>The row shows the SETs of the loading, because the rung got no further.</summary>
-    internal void AddHungWhileLoading(Rung rung, LoadFigures figures, TimeSpan cpu)
+    internal void AddUnfinishedLoading(Rung rung, LoadFigures figures, TimeSpan cpu)
     {
         _samples.Add(new Sample(rung, Loading, figures, cpu));
-        _notes.Add($"{rung.Name}: stopped replying while keys were loaded, after {figures.Operations} SETs.");
+        Note(rung, figures, "while keys were loaded", "SETs");
     }
 
     internal string ToText()
@@ -62,19 +62,28 @@ internal sealed class LadderReport(LadderOptions options)
     private Table MakeTable()
     {
         var table = new Table(
-            "the ladder", new("stage"), new("pipeline"), new("Ops/sec"), new("Hits/sec"), new("Misses/sec"), new("Avg. Latency", "F3"),
-            new("p50 Latency", "F3"), new("p99 Latency", "F3"), new("p99.9 Latency", "F3"), new("KB/sec"), new("cpu ns/op"));
+            "the ladder", new("stage"), new("pipeline"), new("Ops/sec"), new("range Ops/sec"), new("Hits/sec"), new("Misses/sec"), new("Avg. Latency", "F3"),
+            new("p50 Latency", "F3"), new("p99 Latency", "F3"), new("p99.9 Latency", "F3"), new("KB/sec"), new("cpu ns/op"), new("range cpu ns/op"));
         foreach (IGrouping<(string Name, string Pipeline), Sample> row in _samples.GroupBy(sample => (sample.Rung.Name, sample.Pipeline)))
         {
             double? MedianOf(Func<LoadFigures, double?> column) => Median.OfKnown(row.Select(sample => column(sample.Figures)));
+            ValueRange? RangeOf(Func<Sample, double?> column) =>
+                row.Select(column).OfType<double>().ToArray() is { Length: > 1 } values ? Spread.Of(values).Range : null;
             table.Add(
-                row.Key.Name, row.Key.Pipeline, MedianOf(figures => figures.OpsPerSecond), MedianOf(figures => figures.HitsPerSecond),
+                row.Key.Name, row.Key.Pipeline, MedianOf(figures => figures.OpsPerSecond), RangeOf(sample => sample.Figures.OpsPerSecond),
+                MedianOf(figures => figures.HitsPerSecond),
                 MedianOf(figures => figures.MissesPerSecond), MedianOf(figures => figures.AverageMs), MedianOf(figures => figures.P50Ms),
                 MedianOf(figures => figures.P99Ms), MedianOf(figures => figures.P999Ms), MedianOf(figures => figures.KilobytesPerSecond),
-                Median.OfKnown(row.Select(sample => sample.CpuNsPerOperation)));
+                Median.OfKnown(row.Select(sample => sample.CpuNsPerOperation)), RangeOf(sample => sample.CpuNsPerOperation));
         }
 
         return table;
+    }
+
+    private void Note(Rung rung, LoadFigures figures, string when, string what)
+    {
+        if (figures.Outcome == LoadOutcome.Hung) _notes.Add($"{rung.Name}: stopped replying {when}, after {figures.Operations} {what}.");
+        if (figures.Outcome == LoadOutcome.TooSlow) _notes.Add($"{rung.Name}: too slow {when}: {figures.Operations} {what} in {figures.Operations / figures.OpsPerSecond:F0} s.");
     }
 
     private StringBuilder AppendNotes(StringBuilder text)

@@ -3,10 +3,22 @@ using RedKite.Bench;
 
 namespace RedKite.Ladder;
 
-/// <summary>The result of a load run: the columns of memtier_benchmark's table. Latencies are null if the server hung.</summary>
+/// <summary>How a load run ended.</summary>
+internal enum LoadOutcome
+{
+    Finished,
+
+    /// <summary>The time was over while replies still came.</summary>
+    TooSlow,
+
+    /// <summary>No more replies came.</summary>
+    Hung,
+}
+
+/// <summary>The result of a load run: the columns of memtier_benchmark's table. Latencies are null if it did not finish.</summary>
 internal sealed record LoadFigures(long Operations, double OpsPerSecond)
 {
-    public bool Hung { get; init; }
+    public LoadOutcome Outcome { get; init; }
     public double? HitsPerSecond { get; init; }
     public double? MissesPerSecond { get; init; }
     public double? AverageMs { get; init; }
@@ -35,7 +47,8 @@ internal sealed record LoadFigures(long Operations, double OpsPerSecond)
         };
     }
 
-    internal static LoadFigures OfHung(long operations, TimeSpan elapsed) => new(operations, operations / elapsed.TotalSeconds) { Hung = true };
+    internal static LoadFigures OfUnfinished(LoadOutcome outcome, long operations, TimeSpan elapsed) =>
+        new(operations, operations / elapsed.TotalSeconds) { Outcome = outcome };
 
     internal string ToJson() => JsonSerializer.Serialize(this);
 

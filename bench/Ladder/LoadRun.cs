@@ -4,12 +4,12 @@ namespace RedKite.Ladder;
 
 /// <summary>
 /// The load: <c>redkite bench</c>'s run with one difference. redkite bench waits half a minute for a hanging server and then
-/// fails; here a hang is a result, and the replies before it are counted.
+/// fails; here a server that hangs or is too slow is a result, and its replies until then are counted.
 /// </summary>
 internal static class LoadRun
 {
-    // All connections silent for this long: three of the run's one-second steps.
-    private static readonly TimeSpan SilenceMax = TimeSpan.FromSeconds(3);
+    // All connections silent for this long. A server that waits for the thread pool to grow may be silent for seconds.
+    private static readonly TimeSpan SilenceMax = TimeSpan.FromSeconds(6);
 
     /// <exception cref="BenchException">The server cannot be reached, or the connection is lost.</exception>
     internal static LoadFigures Execute(LoadOptions options)
@@ -20,22 +20,23 @@ internal static class LoadRun
         TimeSpan lastReplies = TimeSpan.Zero;
         try
         {
-            return LoadFigures.Of(run.Execute(EndIfItHangs));
+            return LoadFigures.Of(run.Execute(EndIfUnfinished));
         }
-        catch (ServerHangsException hangs)
+        catch (UnfinishedException unfinished)
         {
-            return hangs.Figures;
+            return unfinished.Figures;
         }
 
-        void EndIfItHangs(TimeSpan elapsed)
+        void EndIfUnfinished(TimeSpan elapsed)
         {
             long replies = run.Replies;
             if (replies > repliesBefore) (repliesBefore, lastReplies) = (replies, elapsed);
-            if (elapsed >= limit || elapsed - lastReplies >= SilenceMax) throw new ServerHangsException(LoadFigures.OfHung(replies, elapsed));
+            bool isSilent = elapsed - lastReplies >= SilenceMax;
+            if (elapsed >= limit || isSilent) throw new UnfinishedException(LoadFigures.OfUnfinished(isSilent ? LoadOutcome.Hung : LoadOutcome.TooSlow, replies, elapsed));
         }
     }
 
-    private sealed class ServerHangsException(LoadFigures figures) : Exception
+    private sealed class UnfinishedException(LoadFigures figures) : Exception
     {
         internal LoadFigures Figures { get; } = figures;
     }

@@ -8,7 +8,9 @@ internal static class RungMeasurement
     // Sixteen SETs of 256 bytes exceed what a pipe reads at once (4 KiB), so some of them arrive in two pieces.
     private const int LoadingPipeline = 16;
     private const int LoadingSecondsMax = 30;
-    private const int WarmUpSeconds = 1;
+
+    // The same for every rung, at each depth: the JIT's last tier takes two seconds on a core that is shared with the load.
+    private const int WarmUpSeconds = 3;
 
     // Time for outstanding replies at the end of a measurement; a server that needs longer hangs.
     private const int AnswerSecondsMax = 2;
@@ -20,9 +22,9 @@ internal static class RungMeasurement
         Console.Error.WriteLine($"{rung.Name}: loading {options.Keys} keys");
         TimeSpan before = server.Cpu;
         LoadFigures loaded = Load(LoadingPipeline, seconds: 0, LoadingSecondsMax);
-        if (loaded.Hung)
+        if (loaded.Outcome != LoadOutcome.Finished)
         {
-            report.AddHungWhileLoading(rung, loaded, server.Cpu - before);
+            report.AddUnfinishedLoading(rung, loaded, server.Cpu - before);
             return;
         }
 
@@ -33,7 +35,7 @@ internal static class RungMeasurement
             before = server.Cpu;
             LoadFigures figures = Load(pipeline, options.Seconds, options.Seconds + AnswerSecondsMax);
             report.Add(rung, pipeline, figures, server.Cpu - before);
-            if (figures.Hung) return;
+            if (figures.Outcome != LoadOutcome.Finished) return;
         }
 
         LoadFigures Load(int pipeline, int seconds, int secondsMax)

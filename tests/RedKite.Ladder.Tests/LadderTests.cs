@@ -1,3 +1,4 @@
+using System.Net;
 using System.Net.Sockets;
 using RedKite.Testing;
 
@@ -6,7 +7,7 @@ namespace RedKite.Ladder.Tests;
 /// <summary>Short but complete measurements.</summary>
 public class LadderTests
 {
-    private static readonly LadderOptions Short = LadderOptions.Parse(["--seconds", "1", "--pipelines", "16", "--keys", "2000", "--clients", "10", "--stages", "2"]);
+    private static readonly LadderOptions Short = LadderOptions.Parse(["--seconds", "1", "--pipelines", "16", "--keys", "2000", "--clients", "10", "--stages", "2", "--rounds", "1"]);
 
     [Fact]
     public void Rung_is_measured_and_its_server_stopped() => QuietMachine.Try(() =>
@@ -15,21 +16,38 @@ public class LadderTests
         RungMeasurement.Run(Short.Rungs[0], Short, report);
 
         string[] lines = report.ToMarkdown().Split(Environment.NewLine);
-        Assert.Contains("| stage | pipeline | Ops/sec | Hits/sec | Misses/sec | Avg. Latency | p50 Latency | p99 Latency | p99.9 Latency | KB/sec | cpu ns/op |", lines);
+        Assert.Contains("| stage | pipeline | Ops/sec | range Ops/sec | Hits/sec | Misses/sec | Avg. Latency | p50 Latency | p99 Latency | p99.9 Latency | KB/sec | cpu ns/op | range cpu ns/op |", lines);
         string[] row = Assert.Single(lines, line => line.StartsWith("| 2 | 16 |", StringComparison.Ordinal)).Split('|', StringSplitOptions.TrimEntries);
-        Assert.All(row[3..12], (figure, column) => Assert.True(double.Parse(figure) > 0 || column == 2, string.Join(' ', row)));
-        Assert.Equal("0", row[5]); // All keys were loaded first, so no GET misses.
+        Assert.Equal("-", row[4]); // One round has no range.
+        Assert.All((string[])[row[3], .. row[5..13]], (figure, column) => Assert.True(double.Parse(figure) > 0 || column == 2, string.Join(' ', row)));
+        Assert.Equal("0", row[6]); // All keys were loaded first, so no GET misses.
         Assert.Contains("./dev bench ladder --seconds 1", lines[0], StringComparison.Ordinal);
     });
 
+    // Loading splits requests: sixteen SETs of 256 bytes exceed what the pipe reads at once.
     [Fact]
-    public void Hanging_rung_is_reported_in_time()
+    public void Spinning_rung_answers_every_request() => QuietMachine.Try(() =>
     {
-        LadderOptions options = LadderOptions.Parse(["--seconds", "1", "--keys", "5000", "--clients", "10", "--stages", "5-busy"]);
+        LadderOptions options = LadderOptions.Parse(
+            ["--seconds", "1", "--keys", "5000", "--clients", "10", "--stages", "5-busy", "--pipelines", "16", "--rounds", "1"]);
         var report = new LadderReport(options);
         RungMeasurement.Run(options.Rungs[0], options, report);
-        Assert.Contains("| 5-busy | loading |", report.ToMarkdown(), StringComparison.Ordinal);
-        Assert.Contains("5-busy: stopped replying while keys were loaded", report.ToMarkdown(), StringComparison.Ordinal);
+        Assert.Contains("| 5-busy | 16 |", report.ToMarkdown(), StringComparison.Ordinal);
+        Assert.DoesNotContain("stopped replying", report.ToMarkdown(), StringComparison.Ordinal);
+    });
+
+    [Fact]
+    public void Server_that_stops_replying_ends_the_load()
+    {
+        using var silent = new TcpListener(IPAddress.Loopback, 0);
+        silent.Start();
+        LoadFigures figures = LoadRun.Execute(new LoadOptions(
+            ((IPEndPoint)silent.LocalEndpoint).Port, Threads: 1, Clients: 2, Pipeline: 1, Keys: 10, ValueBytes: 1, "1:0", Seconds: 0, SecondsMax: 60));
+        Assert.Equal((LoadOutcome.Hung, 0), (figures.Outcome, figures.Operations));
+
+        var report = new LadderReport(Short);
+        report.AddUnfinishedLoading(Short.Rungs[0], figures, TimeSpan.Zero);
+        Assert.Contains("2: stopped replying while keys were loaded, after 0 SETs.", report.ToMarkdown(), StringComparison.Ordinal);
     }
 
     [Fact]
@@ -49,7 +67,7 @@ public class LadderTests
         foreach (string stage in (string[])["1", "2"])
         {
             string[] row = Assert.Single(lines, line => line.StartsWith($"| {stage} | 16 |", StringComparison.Ordinal)).Split('|', StringSplitOptions.TrimEntries);
-            Assert.Equal(("200", "-", "3.000", "1000"), (row[3], row[4], row[8], row[11]));
+            Assert.Equal(("200", "100 to 300", "-", "3.000", "1000"), (row[3], row[4], row[5], row[9], row[12]));
         }
 
         Assert.Contains(lines, line => line.Contains("medians of 3 interleaved rounds", StringComparison.Ordinal));

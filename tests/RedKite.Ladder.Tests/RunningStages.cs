@@ -7,7 +7,7 @@ public sealed class RunningStages : IDisposable
 {
     private readonly ConcurrentDictionary<string, StageProcess> _stages = new();
 
-    /// <summary>Every rung except the deliberately broken one.</summary>
+    /// <summary>Every rung except the one that deliberately spins.</summary>
     public static TheoryData<string> Names => [.. Rung.All.Select(rung => rung.Name).Where(name => name != "5-busy")];
 
     internal int PortOf(string name) => _stages.GetOrAdd(name, Start).Port;

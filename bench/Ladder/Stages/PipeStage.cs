@@ -1,5 +1,6 @@
 using System.Buffers;
 using System.IO.Pipelines;
+using System.Net.Sockets;
 using System.Text;
 
 namespace RedKite.Ladder.Stages;
@@ -10,7 +11,8 @@ namespace RedKite.Ladder.Stages;
 /// </summary>
 /// <param name="waitsBusily">
 /// The mistake: an incomplete request is not marked as examined, so the pipe, which still has unexamined data, returns the
-/// same bytes again at once. Nothing is awaited, and the socket is not read.
+/// same bytes again at once, until another task has read the rest from the socket. Each client with an incomplete request spins
+/// on a thread of the pool, which that other task needs.
 /// </param>
 internal sealed class PipeStage(int shards, bool waitsBusily) : IStage
 {
@@ -18,7 +20,7 @@ internal sealed class PipeStage(int shards, bool waitsBusily) : IStage
 
     public async Task ServeAsync(Stream client)
     {
-        PipeReader input = PipeReader.Create(client, new StreamPipeReaderOptions(leaveOpen: true));
+        PipeReader input = waitsBusily ? ReadAhead(client) : PipeReader.Create(client, new StreamPipeReaderOptions(leaveOpen: true));
         PipeWriter output = PipeWriter.Create(client, new StreamPipeWriterOptions(leaveOpen: true));
         var batch = new PipelineBatch<byte[]>(_shards, ByteArrayComparer.Instance);
         var request = new ByteRequest();
@@ -53,6 +55,27 @@ internal sealed class PipeStage(int shards, bool waitsBusily) : IStage
             foreach (Operation<byte[]> operation in batch.Operations) Reply(output, operation);
             batch.Clear();
             await output.FlushAsync();
+        }
+    }
+
+    // PipeReader.Create reads the socket only when everything is examined, so the mistake would hang instead of being slow.
+    private static PipeReader ReadAhead(Stream client)
+    {
+        var pipe = new Pipe();
+        _ = CopyAsync();
+        return pipe.Reader;
+
+        async Task CopyAsync()
+        {
+            try
+            {
+                await client.CopyToAsync(pipe.Writer);
+                await pipe.Writer.CompleteAsync();
+            }
+            catch (Exception closed) when (closed is IOException or ObjectDisposedException or SocketException)
+            {
+                await pipe.Writer.CompleteAsync();
+            }
         }
     }
 

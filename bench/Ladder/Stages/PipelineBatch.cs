@@ -1,8 +1,9 @@
 namespace RedKite.Ladder.Stages;
 
 /// <summary>
-/// The commands that a client has sent at once, in order: dispatched to all their shards together, complete when the last
-/// shard is done. A client reuses one instance.
+/// The commands that a client has sent at once, in order. The batch goes as a whole from shard to shard: each executes its own
+/// commands and passes the batch on to the next one that has any, and the last one continues the client. A client reuses one
+/// instance.
 /// </summary>
 internal sealed class PipelineBatch<T>
     where T : class
@@ -14,7 +15,6 @@ internal sealed class PipelineBatch<T>
     private readonly IEqualityComparer<T> _comparer;
     private readonly Operation<T>[] _operations = new Operation<T>[OperationsMax];
     private readonly List<int>[] _indexesByShard;
-    private int _shardsLeft;
     private TaskCompletionSource? _done;
 
     internal PipelineBatch(Shard<T, ShardPart>[] shards, IEqualityComparer<T> comparer)
@@ -45,22 +45,16 @@ internal sealed class PipelineBatch<T>
         _operations[Count++] = operation;
     }
 
-    /// <summary>Executes the added commands on their shards.</summary>
-    internal async Task RunAsync()
+    /// <summary>Executes the added commands on their shards, one shard after the other.</summary>
+    internal Task RunAsync()
     {
-        int shardsLeft = _indexesByShard.Count(indexes => indexes.Count > 0);
-        if (shardsLeft == 0) return;
-
-        // Set before the first hand-over: a shard may finish before the next one receives its part.
-        _shardsLeft = shardsLeft;
-        _done = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
-        Task done = _done.Task;
-        for (int shard = 0; shard < _shards.Length; shard++)
-        {
-            if (_indexesByShard[shard].Count > 0) _shards[shard].Post(new ShardPart(this, shard));
-        }
-
-        await done;
+        int first = NextShard(0);
+        if (first == _shards.Length) return Task.CompletedTask;
+        // As in stage 3, the last shard's thread continues the client.
+        var done = new TaskCompletionSource();
+        _done = done;
+        _shards[first].Post(new ShardPart(this, first));
+        return done.Task;
     }
 
     internal void Clear()
@@ -70,13 +64,21 @@ internal sealed class PipelineBatch<T>
         Count = 0;
     }
 
-    // On the shard's thread, while other shards write to other elements.
+    // On the shard's thread. Nothing is touched after the batch was passed on.
     private void Execute(int shard, Dictionary<T, T> values)
     {
         foreach (int index in _indexesByShard[shard]) _operations[index].Execute(values);
-        if (Interlocked.Decrement(ref _shardsLeft) == 0) _done!.SetResult();
+        int next = NextShard(shard + 1);
+        if (next < _shards.Length) _shards[next].Post(new ShardPart(this, next));
+        else _done!.SetResult();
     }
 
-    /// <summary>One shard's share of a batch.</summary>
+    private int NextShard(int from)
+    {
+        while (from < _shards.Length && _indexesByShard[from].Count == 0) from++;
+        return from;
+    }
+
+    /// <summary>A batch on its way, and the shard that has its turn.</summary>
     internal readonly record struct ShardPart(PipelineBatch<T> Batch, int Shard);
 }

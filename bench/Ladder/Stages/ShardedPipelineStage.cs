@@ -3,8 +3,8 @@ using System.Text;
 namespace RedKite.Ladder.Stages;
 
 /// <summary>
-/// Stage 4: like stage 3, but all commands that a client has sent are dispatched at once, so that they run on several shards
-/// concurrently; the replies are put back into the order of the requests.
+/// Stage 4: like stage 3, but all commands that a client has sent are handed over at once: the batch passes from shard to shard,
+/// and the replies are in the order of the requests.
 /// </summary>
 internal sealed class ShardedPipelineStage(int shards) : IStage
 {

@@ -4,7 +4,8 @@ namespace RedKite.Ladder.Stages;
 
 /// <summary>
 /// Stage 3: like stage 2, but the keys are spread over threads with an ordinary dictionary each. A client's task queues its
-/// command to the key's thread and awaits the result: no lock on the data, two thread hand-overs per command.
+/// command to the key's thread and awaits the result: no lock on the data, one thread hand-over per command. The shard's thread
+/// then continues the client's task inline, so that it also does other clients' text work while its own queue waits.
 /// </summary>
 internal sealed class ShardedStage : IStage
 {
@@ -32,8 +33,8 @@ internal sealed class ShardedStage : IStage
         if (kind == CommandKind.Other) return TextCommands.AnswerOther(request);
 
         string key = request[1];
-        // Otherwise the client's task would continue on the shard's thread.
-        var result = new TaskCompletionSource<string?>(TaskCreationOptions.RunContinuationsAsynchronously);
+        // The client's task continues on the shard's thread, inside SetResult: it writes the reply and reads the next request there.
+        var result = new TaskCompletionSource<string?>();
         var operation = new Operation<string>(kind, key, kind == CommandKind.Set ? request[2] : null);
         _shards[Shard<string, Work>.IndexOf(key.GetHashCode(StringComparison.Ordinal), _shards.Length)].Post(new Work(operation, result));
         string? value = await result.Task;
