@@ -1,4 +1,5 @@
 using System.Globalization;
+using System.Text.RegularExpressions;
 using RedKite.Testing;
 
 namespace RedKite.EndToEnd.Tests;
@@ -29,6 +30,23 @@ public sealed class RedisCliTests(RunningServers servers)
         Assert.Contains("(integer) 13", session.Output, StringComparison.Ordinal);
         Assert.Contains("(nil)", session.Output, StringComparison.Ordinal);
         Assert.Contains("\x1b[1mGET\x1b[0m \x1b[90mkey\x1b[0m", session.Output, StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public async Task Help_of_redis_cli_8_comes_from_the_server(string transport)
+    {
+        Assert.SkipWhen(OracleProgram.Redis8Cli is null, OracleProgram.Redis8Missing);
+        ServerProcess server = servers.On(transport);
+        ChildProgram session = await ChildProgram.Run("script", ["-qec", $"env TERM=dumb '{OracleProgram.Redis8Cli}' -p {server.Port}", "/dev/null"], "help zadd\nhelp @stream\nhelp client kill\nquit\n");
+        Assert.Equal(0, session.ExitCode);
+        string text = Regex.Replace(session.Output.ReplaceLineEndings("\n"), "\e\\[[0-9]*m", "");
+        Assert.Contains("ZADD key [NX|XX] [GT|LT] [CH] [INCR] score member [score member ...]\n", text, StringComparison.Ordinal);
+        Assert.Contains("summary: Adds members to a sorted set or sets their scores.", text, StringComparison.Ordinal);
+        Assert.Contains("since: 1.2.0\n", text, StringComparison.Ordinal);
+        Assert.Contains("group: sorted-set\n", text, StringComparison.Ordinal);
+        Assert.Contains("XADD key [NOMKSTREAM] [MAXLEN|MINID [=|~] threshold [LIMIT count]] *|id field value [field value ...]\n", text, StringComparison.Ordinal);
+        Assert.Contains("CLIENT KILL ip:port|[ID client-id]|[TYPE NORMAL|", text, StringComparison.Ordinal);
     }
 
     [Theory]

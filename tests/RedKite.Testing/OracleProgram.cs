@@ -33,6 +33,9 @@ public static partial class OracleProgram
         ? "not compared with Redis 8: './dev test' has not set it up, and REDKITE_ORACLE names no redis-server"
         : $"not compared with Redis 8: REDKITE_ORACLE names a redis-server of version {NamedVersion?.ToString() ?? "unknown"}";
 
+    /// <summary>The path of redis-cli of the same version as Redis 8, or null if it is not set up.</summary>
+    public static string? Redis8Cli { get; } = File.Exists(Path.Combine(Folder, "redis-cli")) ? Path.Combine(Folder, "redis-cli") : null;
+
     /// <summary>Valkey 8, or null if it is not set up.</summary>
     public static ServerProgram? Valkey8 { get; } = Installed("valkey-server");
 

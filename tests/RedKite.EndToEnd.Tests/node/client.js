@@ -48,7 +48,7 @@ async function keys(client) {
   const found = new Set();
   for await (const key of client.scanIterator({ MATCH: 'key:*', COUNT: 37, TYPE: 'string' })) found.add(key);
   holds(found.size, 500);
-  holds((await client.keys('key:12?')).length, 10);
+  holds((await client.keys('key:12?')).sort(), Array.from({ length: 10 }, (_, i) => `key:12${i}`));
   holds(await client.exists(['key:1', 'none']), 1);
   holds(await client.type('key:1'), 'string');
   holds(await client.expire('key:1', 100), true);

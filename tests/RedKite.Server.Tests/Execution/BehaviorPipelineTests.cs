@@ -116,7 +116,8 @@ public sealed class BehaviorPipelineTests : IAsyncDisposable
     [InlineData(40)]
     public async Task Command_allocates_nothing_at_any_depth(int depth)
     {
-        await Start([.. Enumerable.Range(0, depth).Select(_ => new Passing())]);
+        Passing[] behaviors = [.. Enumerable.Range(0, depth).Select(_ => new Passing())];
+        await Start([.. behaviors]);
         InProcessClient client = _server.CreateClient();
         byte[] request = [.. Enumerable.Repeat("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$5\r\nvalue\r\n*2\r\n$3\r\nGET\r\n$1\r\nk\r\n"u8.ToArray(), 1000).SelectMany(bytes => bytes)];
         var replies = new ArrayBufferWriter<byte>(1024 * 1024);
@@ -132,6 +133,8 @@ public sealed class BehaviorPipelineTests : IAsyncDisposable
         }
 
         Assert.Equal(0, allocated);
+        Assert.Equal(string.Concat(Enumerable.Repeat("+OK\r\n$5\r\nvalue\r\n", 1000)), Encoding.ASCII.GetString(replies.WrittenSpan));
+        Assert.All(behaviors, behavior => Assert.Equal(6 * 2 * 1000, behavior.Calls));
     }
 
     [Fact]
@@ -187,7 +190,13 @@ public sealed class BehaviorPipelineTests : IAsyncDisposable
 
     private sealed class Passing : Behavior
     {
-        public override void Invoke(ref CommandCall call) => Next.Invoke(ref call);
+        internal int Calls { get; private set; }
+
+        public override void Invoke(ref CommandCall call)
+        {
+            Calls++;
+            Next.Invoke(ref call);
+        }
     }
 
     private sealed class Recording(List<string> seen, string name) : Behavior
