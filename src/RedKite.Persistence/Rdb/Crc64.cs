@@ -3,23 +3,23 @@ using System.Buffers.Binary;
 namespace RedKite.Persistence.Rdb;
 
 /// <summary>
-/// The checksum of RDB files and dumps: CRC-64 with Jones's polynomial, bits reflected, starting at 0. The check value of
+/// The checksum of RDB files and dumps: CRC-64 with Jones's polynomial, reflected, initial value 0. The check value of
 /// "123456789" is e9c6d914c4b8d9ca.
 /// </summary>
 internal static class Crc64
 {
     internal const int Bytes = sizeof(ulong);
 
-    // ad93d23594c935a9, its lowest bit first.
+    // ad93d23594c935a9 with its bits reversed.
     private const ulong Polynomial = 0x95AC9329AC4BC9B5;
 
     private const int Tables = 8;
 
-    // Eight tables of 256: a byte's effect when seven to none follow it, so that eight bytes are taken at a time.
+    // Eight tables of 256 entries: the effect of a byte that is followed by seven to zero others, so that each step processes eight bytes.
     private static readonly ulong[] Table = MakeTable();
 
-    /// <summary>The checksum of bytes that follow on others.</summary>
-    /// <param name="crc">The checksum of the bytes before; 0 at the start.</param>
+    /// <summary>Continues a checksum with further bytes.</summary>
+    /// <param name="crc">The checksum of the preceding bytes; initially 0.</param>
     /// <param name="bytes">The bytes.</param>
     internal static ulong Append(ulong crc, ReadOnlySpan<byte> bytes)
     {

@@ -4,19 +4,19 @@ using System.Numerics;
 namespace RedKite.Persistence.Rdb;
 
 /// <summary>
-/// The LZF format, in which RDB keeps longer strings: runs of bytes as they are, and references to what came before.
+/// The LZF format, in which RDB stores long strings: literal runs and references to preceding bytes.
 /// <code>
-/// 000lllll                       l + 1 bytes as they are follow (1 to 32)
-/// lllooooo oooooooo              l + 2 bytes (3 to 8) from o + 1 bytes before
-/// 111ooooo llllllll oooooooo     l + 9 bytes (9 to 264) from o + 1 bytes before
+/// 000lllll                       l + 1 literal bytes follow (1 to 32)
+/// lllooooo oooooooo              copies l + 2 bytes (3 to 8) from a distance of o + 1
+/// 111ooooo llllllll oooooooo     copies l + 9 bytes (9 to 264) from a distance of o + 1
 /// </code>
 /// </summary>
 internal static class Lzf
 {
-    /// <summary>Places of the table that <see cref="Compress"/> works with.</summary>
-    internal const int TablePlaces = 1 << TableBitsMax;
+    /// <summary>The slots of the hash table that <see cref="Compress"/> needs.</summary>
+    internal const int TableSlots = 1 << TableBitsMax;
 
-    /// <summary>The most bytes that three bytes can stand for.</summary>
+    /// <summary>The maximum number of bytes that a reference of three bytes produces.</summary>
     private const int ReferenceMax = 264;
     private const int ReferenceBytes = 3;
 
@@ -27,31 +27,31 @@ internal static class Lzf
     private const int MatchMin = 3;
     private const int ShortLengthMax = 6;
 
-    // Where nothing repeats, the search takes longer steps after so many bytes.
+    // Without a match, the step grows by one every 2^6 bytes.
     private const int StepShift = 6;
 
-    /// <summary>Whether so few bytes can stand for so many: what claims more is no LZF.</summary>
+    /// <summary>Whether compressed bytes can produce this many bytes; if not, the length is invalid.</summary>
     internal static bool CanHold(long compressed, ulong bytes) => bytes <= (ulong)(compressed * (ReferenceMax / ReferenceBytes));
 
     /// <summary>Compresses bytes.</summary>
     /// <param name="source">The bytes.</param>
-    /// <param name="target">Where to; no more is written than fits.</param>
-    /// <param name="table">Room of <see cref="TablePlaces"/> for the search.</param>
-    /// <returns>How many bytes were written; 0 if they do not fit.</returns>
+    /// <param name="target">The destination; writing stops when it is full.</param>
+    /// <param name="table">The hash table, of <see cref="TableSlots"/> slots.</param>
+    /// <returns>The number of bytes written; 0 if they do not fit.</returns>
     internal static int Compress(ReadOnlySpan<byte> source, Span<byte> target, Span<int> table)
     {
         int bits = Math.Clamp(BitOperations.Log2((uint)source.Length) + 1, TableBitsMin, TableBitsMax);
         table = table[..(1 << bits)];
         table.Clear();
         int at = 0;
-        int run = 0; // where the bytes begin that are not written yet
+        int run = 0; // start of the literal run that is not written yet
         int written = 0;
         while (at + sizeof(uint) <= source.Length)
         {
             uint next = BinaryPrimitives.ReadUInt32LittleEndian(source[at..]) & 0xFFFFFF;
-            ref int place = ref table[(int)((next * 0x9E3779B1u) >> (32 - bits))];
-            int before = place - 1; // 0: none
-            place = at + 1;
+            ref int slot = ref table[(int)((next * 0x9E3779B1u) >> (32 - bits))];
+            int before = slot - 1; // 0: none
+            slot = at + 1;
             if (before < 0 || at - before > DistanceMax || (BinaryPrimitives.ReadUInt32LittleEndian(source[before..]) & 0xFFFFFF) != next)
             {
                 at += 1 + ((at - run) >> StepShift);
@@ -80,8 +80,8 @@ internal static class Lzf
         return TryWriteRun(source[run..], target, ref written) ? written : 0;
     }
 
-    /// <summary>Decompresses bytes, which may be anything.</summary>
-    /// <returns>Whether they are LZF and stand for as many bytes as the target has.</returns>
+    /// <summary>Decompresses untrusted bytes.</summary>
+    /// <returns>Whether they are valid and produce exactly as many bytes as the target has.</returns>
     internal static bool TryDecompress(ReadOnlySpan<byte> source, Span<byte> target)
     {
         int at = 0;
@@ -111,7 +111,7 @@ internal static class Lzf
             int from = written - (((control & 31) << 8) | source[at++]) - 1;
             if (from < 0 || length > target.Length - written) return false;
 
-            // What is copied may reach into what it makes.
+            // Source and target of the copy may overlap.
             while (length > 0)
             {
                 int part = Math.Min(length, written - from);

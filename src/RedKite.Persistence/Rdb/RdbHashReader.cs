@@ -4,8 +4,8 @@ using RedKite.Store.Values.Packed;
 namespace RedKite.Persistence.Rdb;
 
 /// <summary>
-/// Reads hashes: fields with values one by one or packed in turn, with expiries or without. A field that comes twice makes
-/// it no hash; one whose time has come is left out.
+/// Reads hashes: fields and values one by one or packed, with or without expiries. Duplicate fields are an error; expired
+/// fields are skipped.
 /// </summary>
 internal static class RdbHashReader
 {
@@ -14,7 +14,7 @@ internal static class RdbHashReader
 
     internal static bool TryRead(RdbType type, ref RdbInput input, in RdbTarget target, RdbScratch scratch)
     {
-        // In the form that has left drafts behind, expiries one by one are counted from the earliest.
+        // In the final form (not in its drafts), single expiries are relative to the earliest one.
         long earliestMs = 0;
         if (type is RdbType.HashWithExpiries or RdbType.HashListPackWithExpiries && (!input.TryInt64(out earliestMs) || earliestMs < 0)) return false;
         HashValue hash = HashValue.Create(target.Database, target.Key, target.Hash, target.AccessClock, target.NowMs);
@@ -81,7 +81,7 @@ internal static class RdbHashReader
         return true;
     }
 
-    // An expiry of 0 is none.
+    // An expiry of 0 means none.
     private static bool TryAdd(ref HashValue hash, scoped ReadOnlySpan<byte> field, scoped ReadOnlySpan<byte> value, long expiryMs, in RdbTarget target)
     {
         if (expiryMs is < 0 or > ExpiryMaxMs) return false;

@@ -6,12 +6,12 @@ using RedKite.Store.Values.Streams;
 namespace RedKite.Persistence.Rdb;
 
 /// <summary>
-/// Reads the elements of the RDB format one behind the other out of bytes that may be anything: nothing is believed before
-/// it is checked, and no room is made that what is there could not fill.
+/// Reads the elements of the RDB format from untrusted bytes in order. Every length is checked before use, and nothing is
+/// allocated that the remaining bytes could not fill.
 /// </summary>
 internal ref struct RdbInput
 {
-    // Redis's limit of a string, which is the store's too.
+    // Redis's limit for a string, and the store's.
     private const int TextBytesMax = 1 << 30;
 
     private readonly ReadOnlySpan<byte> _bytes;
@@ -19,7 +19,7 @@ internal ref struct RdbInput
 
     internal RdbInput(ReadOnlySpan<byte> bytes) => _bytes = bytes;
 
-    /// <summary>Bytes that were not read yet.</summary>
+    /// <summary>The number of unread bytes.</summary>
     internal readonly int Left => _bytes.Length - _position;
 
     internal bool TryRaw(int bytes, out ReadOnlySpan<byte> raw)
@@ -53,7 +53,7 @@ internal ref struct RdbInput
         return there;
     }
 
-    /// <summary>Reads a length or another number.</summary>
+    /// <summary>Reads a length or another unsigned number.</summary>
     internal bool TryLength(out ulong value)
     {
         value = 0;
@@ -75,7 +75,7 @@ internal ref struct RdbInput
         return true;
     }
 
-    /// <summary>Reads a number that a signed one can hold.</summary>
+    /// <summary>Reads an unsigned number that fits a signed one.</summary>
     internal bool TryLength(out long value)
     {
         bool there = TryLength(out ulong length);
@@ -83,7 +83,7 @@ internal ref struct RdbInput
         return there && value >= 0;
     }
 
-    /// <summary>Reads how many elements follow, each of which takes at least a byte.</summary>
+    /// <summary>Reads the number of elements that follow, each of at least one byte.</summary>
     internal bool TryCount(out long count) => TryLength(out count) && count <= Left;
 
     internal bool TryId(out StreamId id)
@@ -94,7 +94,7 @@ internal ref struct RdbInput
         return there;
     }
 
-    /// <summary>Reads a stream's id that is a key.</summary>
+    /// <summary>Reads a stream id in the form of a node's key.</summary>
     internal bool TryRawId(out StreamId id)
     {
         bool there = TryRaw(RdbFormat.StreamIdBytes, out ReadOnlySpan<byte> raw);
@@ -102,27 +102,27 @@ internal ref struct RdbInput
         return there;
     }
 
-    /// <summary>The id that a key's bytes are.</summary>
+    /// <summary>Converts a node's key to an id.</summary>
     internal static StreamId IdOf(ReadOnlySpan<byte> key) =>
         new(BinaryPrimitives.ReadUInt64BigEndian(key), BinaryPrimitives.ReadUInt64BigEndian(key[sizeof(ulong)..]));
 
     /// <summary>Reads a string.</summary>
-    /// <param name="room">Where it is put if it is not there as it is; what that holds is forgotten.</param>
-    /// <param name="text">The string, until the room is used again.</param>
-    internal bool TryString(NativeBuffer room, out ReadOnlySpan<byte> text)
+    /// <param name="scratch">Receives the string if it has to be decoded; its contents are overwritten.</param>
+    /// <param name="text">The string, valid until the scratch buffer is reused.</param>
+    internal bool TryString(NativeBuffer scratch, out ReadOnlySpan<byte> text)
     {
         text = default;
         if (Left == 0) return false;
         int head = _bytes[_position];
         if (head < RdbFormat.Integer8) return TryLength(out long length) && length <= TextBytesMax && TryRaw((int)length, out text);
         _position++;
-        room.Clear();
-        if (!(head == RdbFormat.Compressed ? TryCompressed(room) : TryInteger(head, room))) return false;
-        text = room.Written;
+        scratch.Clear();
+        if (!(head == RdbFormat.Compressed ? TryCompressed(scratch) : TryInteger(head, scratch))) return false;
+        text = scratch.Written;
         return true;
     }
 
-    private bool TryInteger(int head, NativeBuffer room)
+    private bool TryInteger(int head, NativeBuffer scratch)
     {
         long number;
         ReadOnlySpan<byte> raw;
@@ -141,17 +141,17 @@ internal ref struct RdbInput
                 return false;
         }
 
-        room.Advance(CanonicalInteger.Format(number, room.Room(CanonicalInteger.TextBytesMax)));
+        scratch.Advance(CanonicalInteger.Format(number, scratch.Room(CanonicalInteger.TextBytesMax)));
         return true;
     }
 
-    private bool TryCompressed(NativeBuffer room)
+    private bool TryCompressed(NativeBuffer scratch)
     {
         if (!TryLength(out long compressed) || !TryLength(out ulong length)) return false;
         if (length is 0 or > TextBytesMax || compressed > Left || !Lzf.CanHold(compressed, length)) return false;
         TryRaw((int)compressed, out ReadOnlySpan<byte> raw);
-        if (!Lzf.TryDecompress(raw, room.Room((int)length))) return false;
-        room.Advance((int)length);
+        if (!Lzf.TryDecompress(raw, scratch.Room((int)length))) return false;
+        scratch.Advance((int)length);
         return true;
     }
 }

@@ -3,7 +3,7 @@ using RedKite.Store.Values.Packed;
 
 namespace RedKite.Persistence.Rdb;
 
-/// <summary>Reads lists: elements one by one, all packed together, or nodes of packed elements.</summary>
+/// <summary>Reads lists: single elements, one packed list, or nodes of packed elements.</summary>
 internal static class RdbListReader
 {
     internal static bool TryRead(RdbType type, ref RdbInput input, in RdbTarget target, RdbScratch scratch)
@@ -19,7 +19,7 @@ internal static class RdbListReader
         return list.Count > 0;
     }
 
-    // An element, or a node of several; Redis passes over nodes without any.
+    // A single element, or a node of several; like Redis, skips empty nodes.
     private static bool TryNode(RdbType type, ref RdbInput input, ref ListValue list, RdbScratch scratch)
     {
         long kind = RdbFormat.PackedNode;

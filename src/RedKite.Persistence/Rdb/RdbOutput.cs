@@ -5,22 +5,22 @@ using RedKite.Store.Values.Streams;
 
 namespace RedKite.Persistence.Rdb;
 
-/// <summary>Takes what was written of a file, piece by piece.</summary>
+/// <summary>Receives the written bytes of a file in pieces.</summary>
 internal delegate void RdbSink(ReadOnlySpan<byte> piece);
 
 /// <summary>
-/// Writes the elements of the RDB format one behind the other: lengths, strings, numbers. They are collected outside the
-/// managed heap; with a sink, pieces go there as they fill up, so that a value of any size needs little room.
+/// Writes the elements of the RDB format in order: lengths, strings, numbers. The bytes are collected outside the managed heap;
+/// with a sink, full pieces are passed on, so that a value of any size needs little memory.
 /// </summary>
 internal sealed class RdbOutput : IDisposable
 {
-    /// <summary>What is collected without a sink is no longer than this; <see cref="Overflowed"/> tells.</summary>
+    /// <summary>The maximum number of bytes collected without a sink; beyond it, <see cref="Overflowed"/> is set.</summary>
     internal const int CollectedBytesMax = 1 << 30;
 
-    // A shorter text is no shorter compressed.
+    // Shorter texts don't become shorter by compression.
     private const int CompressedTextMin = 21;
 
-    // At least so many bytes have to be saved.
+    // The minimum number of bytes to save.
     private const int SavedMin = 4;
 
     private const int IntegerTextMax = 11;
@@ -28,28 +28,28 @@ internal sealed class RdbOutput : IDisposable
     private const int PieceBytes = 64 * 1024;
 
     private readonly NativeBuffer _buffer = new();
-    private readonly int[] _places = new int[Lzf.TablePlaces];
+    private readonly int[] _slots = new int[Lzf.TableSlots];
     private readonly RdbSink? _sink;
 
     internal RdbOutput(RdbSink? sink = null) => _sink = sink;
 
-    /// <summary>Whether texts are compressed where that makes them shorter (rdbcompression).</summary>
+    /// <summary>Whether texts are compressed if that makes them shorter (rdbcompression).</summary>
     internal bool Compresses { get; set; } = true;
 
-    /// <summary>Whether more was written than can be collected; what was written is no use then.</summary>
+    /// <summary>Whether more was written than can be collected, so that the bytes are useless.</summary>
     internal bool Overflowed { get; private set; }
 
-    /// <summary>What was written since the last clear and did not go to the sink.</summary>
+    /// <summary>The bytes written since the last clear and not passed to the sink.</summary>
     internal ReadOnlySpan<byte> Written => _buffer.Written;
 
-    /// <summary>Forgets what was written.</summary>
+    /// <summary>Discards the written bytes.</summary>
     internal void Clear()
     {
         _buffer.Clear();
         Overflowed = false;
     }
 
-    /// <summary>Hands the rest to the sink.</summary>
+    /// <summary>Passes the remaining bytes to the sink.</summary>
     internal void Flush()
     {
         _sink!(_buffer.Written);
@@ -68,7 +68,7 @@ internal sealed class RdbOutput : IDisposable
         Advance(bytes.Length);
     }
 
-    /// <summary>A time in milliseconds, or whatever has 64 bits, the lowest first.</summary>
+    /// <summary>Writes a 64-bit number, such as a time in milliseconds, in little-endian order.</summary>
     internal void Int64(long value)
     {
         BinaryPrimitives.WriteInt64LittleEndian(Room(sizeof(long)), value);
@@ -77,21 +77,21 @@ internal sealed class RdbOutput : IDisposable
 
     internal void Double(double value) => Int64(BitConverter.DoubleToInt64Bits(value));
 
-    /// <summary>A length, a count, or another number that is not negative and mostly small.</summary>
+    /// <summary>Writes a length, a count, or another number that is not negative and usually small.</summary>
     internal void Length(ulong value) => Advance(WriteLength(Room(LengthBytesMax), value));
 
     internal void Length(long value) => Length((ulong)value);
 
-    /// <summary>A stream's id as a key: both numbers with the highest byte first.</summary>
+    /// <summary>Writes a stream id in the form of a node's key: both numbers in big-endian order.</summary>
     internal void RawId(StreamId id)
     {
-        Span<byte> room = Room(RdbFormat.StreamIdBytes);
-        BinaryPrimitives.WriteUInt64BigEndian(room, id.Ms);
-        BinaryPrimitives.WriteUInt64BigEndian(room[sizeof(ulong)..], id.Sequence);
+        Span<byte> target = Room(RdbFormat.StreamIdBytes);
+        BinaryPrimitives.WriteUInt64BigEndian(target, id.Ms);
+        BinaryPrimitives.WriteUInt64BigEndian(target[sizeof(ulong)..], id.Sequence);
         Advance(RdbFormat.StreamIdBytes);
     }
 
-    /// <summary>A string: as a number if it is one of 32 bits, compressed if that saves something, or as it is.</summary>
+    /// <summary>Writes a string: as a number if it is a 32-bit integer, compressed if that is shorter, or literally.</summary>
     internal void String(ReadOnlySpan<byte> text)
     {
         if (text.Length <= IntegerTextMax && CanonicalInteger.TryParse(text, out long number) && number is >= int.MinValue and <= int.MaxValue)
@@ -109,59 +109,59 @@ internal sealed class RdbOutput : IDisposable
 
     private void Integer(int number)
     {
-        Span<byte> room = Room(1 + sizeof(int));
+        Span<byte> target = Room(1 + sizeof(int));
         switch (number)
         {
             case >= sbyte.MinValue and <= sbyte.MaxValue:
-                room[0] = RdbFormat.Integer8;
-                room[1] = (byte)number;
+                target[0] = RdbFormat.Integer8;
+                target[1] = (byte)number;
                 Advance(1 + sizeof(sbyte));
                 break;
             case >= short.MinValue and <= short.MaxValue:
-                room[0] = RdbFormat.Integer16;
-                BinaryPrimitives.WriteInt16LittleEndian(room[1..], (short)number);
+                target[0] = RdbFormat.Integer16;
+                BinaryPrimitives.WriteInt16LittleEndian(target[1..], (short)number);
                 Advance(1 + sizeof(short));
                 break;
             default:
-                room[0] = RdbFormat.Integer32;
-                BinaryPrimitives.WriteInt32LittleEndian(room[1..], number);
+                target[0] = RdbFormat.Integer32;
+                BinaryPrimitives.WriteInt32LittleEndian(target[1..], number);
                 Advance(1 + sizeof(int));
                 break;
         }
     }
 
-    // The head tells both lengths and stands in front, so the compressed bytes move once its own length is known.
+    // The header precedes the compressed bytes and contains their length, so they move once the header's size is known.
     private bool TryCompressed(ReadOnlySpan<byte> text)
     {
         const int HeadMax = 1 + (2 * LengthBytesMax);
-        Span<byte> room = Room(HeadMax + text.Length);
-        int compressed = Lzf.Compress(text, room.Slice(HeadMax, text.Length - SavedMin), _places);
+        Span<byte> target = Room(HeadMax + text.Length);
+        int compressed = Lzf.Compress(text, target.Slice(HeadMax, text.Length - SavedMin), _slots);
         if (compressed == 0) return false;
-        room[0] = RdbFormat.Compressed;
-        int head = 1 + WriteLength(room[1..], (ulong)compressed);
-        head += WriteLength(room[head..], (ulong)text.Length);
-        room.Slice(HeadMax, compressed).CopyTo(room[head..]);
+        target[0] = RdbFormat.Compressed;
+        int head = 1 + WriteLength(target[1..], (ulong)compressed);
+        head += WriteLength(target[head..], (ulong)text.Length);
+        target.Slice(HeadMax, compressed).CopyTo(target[head..]);
         Advance(head + compressed);
         return true;
     }
 
-    private static int WriteLength(Span<byte> room, ulong value)
+    private static int WriteLength(Span<byte> target, ulong value)
     {
         switch (value)
         {
             case < 1 << 6:
-                room[0] = (byte)value;
+                target[0] = (byte)value;
                 return 1;
             case < 1 << 14:
-                BinaryPrimitives.WriteUInt16BigEndian(room, (ushort)((RdbFormat.Length14 << 8) | (int)value));
+                BinaryPrimitives.WriteUInt16BigEndian(target, (ushort)((RdbFormat.Length14 << 8) | (int)value));
                 return sizeof(ushort);
             case <= uint.MaxValue:
-                room[0] = RdbFormat.Length32;
-                BinaryPrimitives.WriteUInt32BigEndian(room[1..], (uint)value);
+                target[0] = RdbFormat.Length32;
+                BinaryPrimitives.WriteUInt32BigEndian(target[1..], (uint)value);
                 return 1 + sizeof(uint);
             default:
-                room[0] = RdbFormat.Length64;
-                BinaryPrimitives.WriteUInt64BigEndian(room[1..], value);
+                target[0] = RdbFormat.Length64;
+                BinaryPrimitives.WriteUInt64BigEndian(target[1..], value);
                 return 1 + sizeof(ulong);
         }
     }

@@ -4,10 +4,10 @@ using RedKite.Store.Values.Sets;
 
 namespace RedKite.Persistence.Rdb;
 
-/// <summary>Reads sets: members one by one, integers, or packed members. One that comes twice makes it no set.</summary>
+/// <summary>Reads sets: single members, integers, or packed members. Duplicate members are an error.</summary>
 internal static class RdbSetReader
 {
-    // u32 bytes of each number, u32 numbers; then the numbers, ascending.
+    // u32 width in bytes, u32 count; then the numbers in ascending order.
     private const int IntegersHeaderBytes = 8;
 
     internal static bool TryRead(RdbType type, ref RdbInput input, in RdbTarget target, RdbScratch scratch)

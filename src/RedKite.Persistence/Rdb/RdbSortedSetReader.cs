@@ -6,12 +6,12 @@ using RedKite.Store.Values.SortedSets;
 namespace RedKite.Persistence.Rdb;
 
 /// <summary>
-/// Reads sorted sets: members with scores one by one, or packed in turn. A member that comes twice makes it no sorted set,
-/// nor does a score that is no number; the order in which they come does not matter.
+/// Reads sorted sets: members and scores one by one or packed, in any order. Duplicate members and scores that are not numbers
+/// are errors.
 /// </summary>
 internal static class RdbSortedSetReader
 {
-    // In place of the length of a score's text.
+    // Special values instead of the length of a score's text.
     private const byte NotANumber = 253;
     private const byte Infinite = 254;
     private const byte NegativeInfinite = 255;
@@ -40,12 +40,12 @@ internal static class RdbSortedSetReader
         return true;
     }
 
-    // Packed sets have no negative zero. One that is packed at first and not in the end keeps those that it reads.
-    private static bool AreShort(RdbType type, RdbInput rest, long count, long bytesMax, NativeBuffer room)
+    // Packed sets have no negative zero. A set that outgrows the packed form while it is read keeps its negative zeros.
+    private static bool AreShort(RdbType type, RdbInput rest, long count, long bytesMax, NativeBuffer scratch)
     {
         for (; count > 0; count--)
         {
-            if (!rest.TryString(room, out ReadOnlySpan<byte> member) || member.Length > bytesMax || !TryScore(type, ref rest, out _)) return false;
+            if (!rest.TryString(scratch, out ReadOnlySpan<byte> member) || member.Length > bytesMax || !TryScore(type, ref rest, out _)) return false;
         }
 
         return true;
@@ -96,7 +96,7 @@ internal static class RdbSortedSetReader
         }
     }
 
-    // As C writes doubles.
+    // Doubles as C prints them.
     private static bool TryScore(ReadOnlySpan<byte> text, out double score)
     {
         score = text.SequenceEqual("inf"u8) ? double.PositiveInfinity : double.NegativeInfinity;

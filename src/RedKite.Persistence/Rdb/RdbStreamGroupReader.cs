@@ -3,11 +3,11 @@ using RedKite.Store.Values.Streams;
 namespace RedKite.Persistence.Rdb;
 
 /// <summary>
-/// Reads a stream's groups. Every entry that is pending belongs to exactly one consumer, and names come once.
+/// Reads a stream's groups. Every pending entry belongs to exactly one consumer, and names are unique.
 /// </summary>
 internal static class RdbStreamGroupReader
 {
-    // Names are told in their order. Some may come otherwise; many would make room in front of each other for ever.
+    // Names are written in ascending order. A few may be out of order; many would make insertion quadratic.
     private const int OutOfOrderMax = 1024;
 
     internal static bool TryRead(RdbType type, ref RdbInput input, StreamValue stream, long nowMs, RdbScratch scratch)
@@ -17,11 +17,11 @@ internal static class RdbStreamGroupReader
         for (; groups > 0; groups--)
         {
             if (!input.TryString(scratch.First, out ReadOnlySpan<byte> name) || !input.TryId(out StreamId lastId)) return false;
-            long read = stream.EntriesUpTo(lastId); // where it is not told
+            long read = stream.EntriesUpTo(lastId); // for versions without the field
             if (type != RdbType.StreamOfListPacks)
             {
                 if (!input.TryLength(out ulong number)) return false;
-                read = (long)number; // what XGROUP told and what was read since can be more than the highest signed number
+                read = (long)number; // the value given to XGROUP plus later reads can exceed the largest signed number
             }
 
             if (!stream.TryCreateGroup(name, lastId, read)) return false;
@@ -55,7 +55,7 @@ internal static class RdbStreamGroupReader
         {
             if (!input.TryString(scratch.First, out ReadOnlySpan<byte> name) || !input.TryInt64(out long seenMs)) return false;
 
-            // Where it is not told, the best guess is the time at which the consumer tried.
+            // Without the field, the best estimate is the consumer's last attempt.
             long activeMs = seenMs;
             if (type == RdbType.StreamOfListPacks3 && !input.TryInt64(out activeMs)) return false;
             StreamConsumer consumer = group.FindOrCreateConsumer(name, nowMs, out bool isNew);

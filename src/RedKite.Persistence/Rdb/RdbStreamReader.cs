@@ -5,10 +5,10 @@ using RedKite.Store.Values.Streams;
 
 namespace RedKite.Persistence.Rdb;
 
-/// <summary>Reads streams: nodes as packed lists (<see cref="StreamListPacks"/> has their form), then what <see cref="RdbStreamWriter"/> tells.</summary>
+/// <summary>Reads streams: nodes as packed lists (in the form of <see cref="StreamListPacks"/>), then the fields that <see cref="RdbStreamWriter"/> writes.</summary>
 internal static class RdbStreamReader
 {
-    // A node's names that are longer are never written out for each entry.
+    // Longer field names of a node are never repeated in each entry.
     private const int RepeatedNameBytesMax = 128;
 
     internal static bool TryRead(RdbType type, ref RdbInput input, in RdbTarget target, RdbScratch scratch)
@@ -36,9 +36,9 @@ internal static class RdbStreamReader
         StreamId maxDeletedId = default;
         if (type != RdbType.StreamOfListPacks)
         {
-            // The first entry's id is known from the entries.
+            // The first entry's id follows from the entries.
             if (!input.TryId(out _) || !input.TryId(out maxDeletedId)) return false;
-            // XADD counts on from what XSETID told, beyond the highest signed number: all bits are written, as Redis does.
+            // XADD increments a number set by XSETID, possibly beyond the largest signed number: as in Redis, all 64 bits are written.
             if (!input.TryLength(out added) || added < (ulong)length) return false;
         }
 
@@ -71,7 +71,7 @@ internal static class RdbStreamReader
         return alive == 0 && deleted == 0;
     }
 
-    // The rest of an entry, and the number of its elements behind it.
+    // The rest of an entry, followed by the number of its elements.
     private static bool TryEntry(StreamValue stream, in StreamId id, ref PackedListReader list, ref Node node, bool sameNames, bool isDeleted)
     {
         int pairs = node.NameCount;
@@ -91,8 +91,8 @@ internal static class RdbStreamReader
         if (!list.TryNextNumber(out long elements) || elements != (sameNames ? pairs + 3L : (2L * pairs) + 4)) return false;
         if (isDeleted) return true;
 
-        // Where the first entry was deleted and the next one has other names, the node gets those; then the names of the
-        // others are told with each, or begin another node if they are long.
+        // If the first entry is deleted and the next one has other field names, the node takes those; the remaining entries then
+        // repeat their names, or start another node if the names are long.
         bool hasNodeNames = sameNames && node.HasNames;
         bool repeats = sameNames && !node.HasNames && nameBytes <= RepeatedNameBytesMax;
         StreamAppender entry = stream.AppendRead(id, pairs, nameBytes, valueBytes, node.Begins || (sameNames && !node.HasNames && !repeats), hasNodeNames);
@@ -102,7 +102,7 @@ internal static class RdbStreamReader
         return true;
     }
 
-    // Names are told first, and again with their values.
+    // Names come first, and again with their values.
     private static void Append(scoped ref StreamAppender entry, scoped PackedListReader texts, scoped PackedListReader names, int pairs, bool sameNames, bool tellsNames)
     {
         Span<byte> nameDigits = stackalloc byte[CanonicalInteger.TextBytesMax];
@@ -143,7 +143,7 @@ internal static class RdbStreamReader
         return there;
     }
 
-    // Goes over elements and counts the bytes of every first one of so many.
+    // Enumerates elements and adds up the bytes of the first one of each group.
     private static bool TryMeasure(ref PackedListReader list, int count, int step, out long bytes) => TryMeasure(ref list, count, step, out bytes, out _);
 
     private static bool TryMeasure(ref PackedListReader list, int count, int step, out long firstBytes, out long secondBytes)
@@ -162,13 +162,13 @@ internal static class RdbStreamReader
         return true;
     }
 
-    // A packed list that is being read.
+    // The state of reading a packed list.
     private ref struct Node
     {
-        internal PackedListReader Names; // stands in front of them
+        internal PackedListReader Names; // positioned before the names
         internal int NameCount;
         internal long NameBytes;
-        internal bool Begins;   // none of its entries was added yet
+        internal bool Begins;   // no entry is added yet
         internal bool HasNames; // the stream's last node has these names
     }
 }

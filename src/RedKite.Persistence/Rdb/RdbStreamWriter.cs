@@ -4,22 +4,22 @@ using RedKite.Store.Values.Streams;
 namespace RedKite.Persistence.Rdb;
 
 /// <summary>
-/// Writes a stream with its groups: each node's key and packed list, what is known of the ids, then the groups. A group has
-/// what is pending, with times and counts, and each consumer the ids alone of what is pending for it.
+/// Writes a stream with its groups: each node's key and packed list, the ids and counters, then the groups. A group has its
+/// pending entries with times and counts; each consumer has only the ids of its pending entries.
 /// </summary>
 internal static class RdbStreamWriter
 {
-    internal static void Write(RdbOutput output, StreamValue stream, RdbType type, NativeBuffer room)
+    internal static void Write(RdbOutput output, StreamValue stream, RdbType type, NativeBuffer scratch)
     {
         var nodes = new StreamListPacks(stream);
         output.Length(nodes.Count);
-        room.Clear();
-        while (nodes.MoveNext(room))
+        scratch.Clear();
+        while (nodes.MoveNext(scratch))
         {
             output.Length(RdbFormat.StreamIdBytes);
             output.RawId(nodes.Key);
-            output.String(room.Written);
-            room.Clear();
+            output.String(scratch.Written);
+            scratch.Clear();
         }
 
         output.Length(stream.Length);

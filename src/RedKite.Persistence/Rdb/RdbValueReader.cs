@@ -8,23 +8,23 @@ using RedKite.Store.Values.Strings;
 
 namespace RedKite.Persistence.Rdb;
 
-/// <summary>What became of a value that was read.</summary>
+/// <summary>The outcome of reading a value.</summary>
 internal enum RdbOutcome
 {
-    /// <summary>The key holds it.</summary>
+    /// <summary>The key holds the value.</summary>
     Loaded,
 
-    /// <summary>It was a hash of which every field had expired; the key is missing.</summary>
+    /// <summary>The value was a hash whose fields had all expired; the key is missing.</summary>
     NothingLeft,
 
-    /// <summary>The bytes are no value; the key is missing.</summary>
+    /// <summary>The bytes are invalid; the key is missing.</summary>
     Corrupt,
 }
 
-/// <summary>Up to which sizes values stay packed.</summary>
+/// <summary>The maximum sizes of packed values.</summary>
 internal readonly record struct RdbLimits(HashLimits Hash, SetLimits Set, SortedSetLimits SortedSet, ListLimits List);
 
-/// <summary>Where a value goes that is read: a key that is missing, whose stripe is locked.</summary>
+/// <summary>The destination of a value: a missing key whose stripe is locked.</summary>
 internal readonly ref struct RdbTarget(Database database, ReadOnlySpan<byte> key, ulong hash, uint accessClock, long nowMs, RdbLimits limits)
 {
     internal Database Database { get; } = database;
@@ -35,16 +35,15 @@ internal readonly ref struct RdbTarget(Database database, ReadOnlySpan<byte> key
 
     internal uint AccessClock { get; } = accessClock;
 
-    /// <summary>Fields whose time has come by then are left out.</summary>
+    /// <summary>The current time: fields that have expired are skipped.</summary>
     internal long NowMs { get; } = nowMs;
 
     internal RdbLimits Limits { get; } = limits;
 }
 
 /// <summary>
-/// Reads a value that may be anything and gives it to a key. Whatever form it comes in, its elements are added one by one
-/// as commands add them, so it gets the encoding that the limits ask for, and what cannot be told apart from a value of our
-/// own making is one. Bytes that turn out to be no value leave nothing behind.
+/// Reads an untrusted value into a key. Whatever its form, its elements are added one by one as commands add them, so it gets
+/// the encoding that the limits determine and equals a value created by commands. Invalid bytes leave nothing behind.
 /// </summary>
 internal static class RdbValueReader
 {

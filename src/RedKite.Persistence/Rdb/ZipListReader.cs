@@ -4,15 +4,15 @@ using RedKite.Store.Values.Packed;
 namespace RedKite.Persistence.Rdb;
 
 /// <summary>
-/// Reads a ziplist, in which Redis before 7.0 packed small values, from the front. It is checked as a whole when it is
+/// Reads a ziplist, the packed form of small values before Redis 7.0, from front to back. The whole list is validated when it is
 /// opened, so reading cannot fail.
 /// <code>
-/// 0 u32 bytes of the whole   4 u32 where the last element begins   8 u16 elements, 65535 = count them   10 elements   last: 0xFF
+/// 0 u32 total bytes   4 u32 offset of the last element   8 u16 elements, 65535 = unknown   10 elements   last: 0xFF
 ///
-/// element: length of the one in front (1 byte, or 0xFE and u32), then
+/// element: length of the previous element (1 byte, or 0xFE and u32), then
 ///   00llllll  text of up to 63 bytes                11000000 i16   11010000 i32   11100000 i64
 ///   01llllll llllllll  text of up to 16383 bytes    11110000 i24   11111110 i8
-///   10------ u32 (highest byte first)  longer text  1111nnnn, n from 1 to 13: the number n - 1
+///   10------ u32 (big-endian)  longer text          1111nnnn, n from 1 to 13: the number n - 1
 /// </code>
 /// </summary>
 internal ref struct ZipListReader : IElementReader
@@ -34,10 +34,10 @@ internal ref struct ZipListReader : IElementReader
         _next = HeaderBytes;
     }
 
-    /// <summary>Elements of the whole list.</summary>
+    /// <summary>The number of elements in the list.</summary>
     internal int Count { get; private set; }
 
-    /// <summary>Opens a list, if the bytes are a sound one.</summary>
+    /// <summary>Opens a list; false if the bytes are invalid.</summary>
     internal static bool TryOpen(ReadOnlySpan<byte> bytes, out ZipListReader reader)
     {
         reader = new ZipListReader(bytes);
@@ -64,7 +64,7 @@ internal ref struct ZipListReader : IElementReader
     public readonly ReadOnlySpan<byte> Bytes(Span<byte> digits) =>
         _textLength >= 0 ? _bytes.Slice(_textStart, _textLength) : digits[..CanonicalInteger.Format(_number, digits)];
 
-    // Reads the next element; one that reaches into the end is none, nor is one that tells another length of the one in front (-1: any).
+    // Reads the next element. It is invalid if it crosses the end, or if its length of the previous element is wrong (-1: not checked).
     private bool TryElement(int previousBytes)
     {
         ReadOnlySpan<byte> rest = _bytes[_next..^1];
@@ -88,7 +88,7 @@ internal ref struct ZipListReader : IElementReader
         return true;
     }
 
-    // How long the head is, and what follows; tells by the text's length whether that is a text.
+    // Parses the header: its length and the content's. The text length is -1 for a number.
     private bool TryHead(ReadOnlySpan<byte> element, out int head, out uint body)
     {
         head = 1;
@@ -119,7 +119,7 @@ internal ref struct ZipListReader : IElementReader
         return true;
     }
 
-    // The lowest byte first; the highest has the sign.
+    // Little-endian; the sign is in the last byte.
     private static long Number(ReadOnlySpan<byte> bytes)
     {
         long number = (sbyte)bytes[^1];

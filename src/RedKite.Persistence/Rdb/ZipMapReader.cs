@@ -4,10 +4,10 @@ using RedKite.Store.Values.Packed;
 namespace RedKite.Persistence.Rdb;
 
 /// <summary>
-/// Reads a zipmap, in which Redis before 2.6 packed small hashes: fields and values in turn. It is checked as a whole when
-/// it is opened, so reading cannot fail.
+/// Reads a zipmap, the packed form of small hashes before Redis 2.6: alternating fields and values. The whole map is validated
+/// when it is opened, so reading cannot fail.
 /// <code>
-/// 0 u8 pairs, 254 = count them   1 pairs: length, field, length, value's bytes that count, u8 bytes behind it that do not   last: 0xFF
+/// 0 u8 pairs, 254 = unknown   1 pairs: length, field, length, u8 unused bytes after the value, value, unused bytes   last: 0xFF
 /// length: up to 253 one byte, otherwise 0xFE and u32
 /// </code>
 /// </summary>
@@ -29,10 +29,10 @@ internal ref struct ZipMapReader : IElementReader
         _isValue = true;
     }
 
-    /// <summary>Fields and values together.</summary>
+    /// <summary>The number of fields and values together.</summary>
     internal int Count { get; private set; }
 
-    /// <summary>Opens a map, if the bytes are a sound one.</summary>
+    /// <summary>Opens a map; false if the bytes are invalid.</summary>
     internal static bool TryOpen(ReadOnlySpan<byte> bytes, out ZipMapReader reader)
     {
         reader = new ZipMapReader(bytes);

@@ -4,16 +4,16 @@ using RedKite.Server.Config;
 
 namespace RedKite.Server.Acl;
 
-/// <summary>The one user that exists without an access control list: it is called default, and its password is requirepass.</summary>
+/// <summary>The single user without an access control list: its name is default and its password is requirepass.</summary>
 internal static class DefaultUser
 {
     internal const string Name = "default";
 
-    /// <summary>Whether the password is the user's; any is while none is configured.</summary>
+    /// <summary>Whether the user name and password are correct. Without a configured password, any password is.</summary>
     internal static bool Authenticates(Settings settings, ReadOnlySpan<byte> user, ReadOnlySpan<byte> password) =>
         user.SequenceEqual("default"u8) && IsPassword(settings.RequirePass, password);
 
-    // Hashes of one length are compared, so that the time tells nothing about where the password differs, nor its length.
+    // Comparing hashes of equal length keeps the time independent of the password's length and of the first difference.
     private static bool IsPassword(string configured, ReadOnlySpan<byte> password)
     {
         if (configured.Length == 0) return true;

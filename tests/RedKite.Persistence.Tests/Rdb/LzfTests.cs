@@ -33,7 +33,7 @@ public sealed class LzfTests
     public void Compressed_data_reads_back()
     {
         var random = new Random(2);
-        int[] table = new int[Lzf.TablePlaces];
+        int[] table = new int[Lzf.TableSlots];
         int compressedTexts = 0;
         for (int round = 0; round < 3_000; round++)
         {
@@ -56,14 +56,14 @@ public sealed class LzfTests
     {
         byte[] text = new byte[5_000];
         new Random(3).NextBytes(text);
-        Assert.Equal(0, Lzf.Compress(text, new byte[text.Length - 4], new int[Lzf.TablePlaces]));
+        Assert.Equal(0, Lzf.Compress(text, new byte[text.Length - 4], new int[Lzf.TableSlots]));
     }
 
     [Fact]
     public void Damaged_data_is_never_read_out_of_bounds()
     {
         var random = new Random(4);
-        int[] table = new int[Lzf.TablePlaces];
+        int[] table = new int[Lzf.TableSlots];
         int refused = 0, accepted = 0;
         for (int round = 0; round < 5_000; round++)
         {
