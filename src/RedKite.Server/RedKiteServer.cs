@@ -2,6 +2,7 @@ using System.Collections.Concurrent;
 using RedKite.Net;
 using RedKite.Server.Commands;
 using RedKite.Server.Config;
+using RedKite.Server.Diagnostics;
 using RedKite.Server.Execution.Blocking;
 using RedKite.Server.Execution;
 using RedKite.Server.Logging;
@@ -57,7 +58,9 @@ public sealed class RedKiteServer : IAsyncDisposable
         _endpoints = new Endpoints(settings);
         _clientLimit = new ClientLimit(settings, serverLog);
         _pidFile = new PidFile(settings, serverLog);
-        Engine.UseCommands(NewCommandTable());
+        ServerParts parts = PartsOf(Engine);
+        Engine.UseCommands(NewCommandTable(parts));
+        if (settings.Diagnostics) Diagnostics = new DiagnosticsService(parts);
         configuration.OnChange("maxclients", _clientLimit.Check);
         configuration.OnChange("port", () => ReopenTcp("Unable to listen on this port. Check server logs."));
         configuration.OnChange("bind", () => ReopenTcp("Failed to bind to specified addresses."));
@@ -73,6 +76,9 @@ public sealed class RedKiteServer : IAsyncDisposable
     public Exception? Failure { get; private set; }
 
     internal Engine Engine { get; }
+
+    /// <summary>Watches the server; null: the setting `diagnostics` is off.</summary>
+    internal DiagnosticsService? Diagnostics { get; }
 
     /// <summary>What the server listens on.</summary>
     internal IEnumerable<ListeningSocket> Sockets => _endpoints.Sockets;
@@ -179,6 +185,7 @@ public sealed class RedKiteServer : IAsyncDisposable
 
         foreach (ListeningSocket listener in _endpoints.Sockets) _loops[0].Listen(listener);
         foreach (EventLoop loop in _loops) loop.Start();
+        Diagnostics?.Start();
     }
 
     /// <summary>What a starting server says of itself.</summary>
@@ -195,27 +202,29 @@ public sealed class RedKiteServer : IAsyncDisposable
         lock (_clients) _clients.Remove(client);
     }
 
-    private CommandTable NewCommandTable()
+    private ServerParts PartsOf(Engine engine) => new()
     {
-        var commands = new CommandTable(CommandFamilies.Of(new ServerParts
-        {
-            Configuration = Engine.Configuration,
-            Run = Engine.Run,
-            Clock = Engine.Clock,
-            Log = Engine.Log,
-            Clients = Engine.Clients,
-            Pause = Engine.Pause,
-            SlowLog = Engine.SlowLog,
-            LatencyMonitor = Engine.LatencyMonitor,
-            Buffers = Engine.Buffers,
-            Metrics = () => Engine.Metrics,
-            Listening = () => new ListeningFigures(_endpoints.Port, [.. _endpoints.Describe()]),
-            Blocking = () => new BlockedClientFigures(Engine.Blocked.Count, Engine.Blocked.WithDeadline, Engine.Blocked.Keys, Engine.Blocked.KeysWakingWhenGone),
-            EndPause = EndPause,
-            Shutdown = () => _ = StopAsync(),
-            LoopCount = _loopCount,
-            Transport = UsesSockets ? "sockets" : "epoll",
-        }));
+        Configuration = engine.Configuration,
+        Run = engine.Run,
+        Clock = engine.Clock,
+        Log = engine.Log,
+        Clients = engine.Clients,
+        Pause = engine.Pause,
+        SlowLog = engine.SlowLog,
+        LatencyMonitor = engine.LatencyMonitor,
+        Buffers = engine.Buffers,
+        Metrics = () => engine.Metrics,
+        Listening = () => new ListeningFigures(_endpoints.Port, [.. _endpoints.Describe()]),
+        Blocking = () => new BlockedClientFigures(engine.Blocked.Count, engine.Blocked.WithDeadline, engine.Blocked.Keys, engine.Blocked.KeysWakingWhenGone),
+        EndPause = EndPause,
+        Shutdown = () => _ = StopAsync(),
+        LoopCount = _loopCount,
+        Transport = UsesSockets ? "sockets" : "epoll",
+    };
+
+    private CommandTable NewCommandTable(ServerParts parts)
+    {
+        var commands = new CommandTable(CommandFamilies.Of(parts));
         foreach (RenamedCommand renamed in Engine.Configuration.RenamedCommands)
         {
             if (!commands.Rename(renamed.Name, renamed.NewName)) throw new ConfigException($"{renamed.Where}: rename-command '{renamed.Name}': there is no such command, or the new name is taken");
@@ -270,6 +279,7 @@ public sealed class RedKiteServer : IAsyncDisposable
 
     private void Stop()
     {
+        Diagnostics?.Dispose();
         foreach (EventLoop loop in _loops) loop.Post(loop.StopListening);
         foreach (EventLoop loop in _loops) loop.Stop();
         foreach (EventLoop loop in _loops) loop.Dispose();

@@ -10,6 +10,7 @@ using RedKite.Server.Commands.SortedSets;
 using RedKite.Server.Commands.Sorting;
 using RedKite.Server.Commands.Streams;
 using RedKite.Server.Commands.Strings;
+using RedKite.Server.Diagnostics;
 using RedKite.Server.Model;
 
 namespace RedKite.Server.Commands;

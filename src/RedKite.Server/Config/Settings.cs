@@ -122,6 +122,12 @@ public sealed class Settings
     public ulong MaxMemoryBytes { get; set; }
     public MaxMemoryPolicy MaxMemoryPolicy { get; set; }
 
+    /// <summary>The file that keeps the metric history over a restart; empty: none.</summary>
+    public string MetricsHistoryPath { get; set; } = "";
+
+    /// <summary>Whether the server watches itself.</summary>
+    public bool Diagnostics { get; set; } = true;
+
     /// <summary>Whether an LFU policy is set, so that accesses are counted.</summary>
     internal bool CountsFrequency => MaxMemoryPolicy is MaxMemoryPolicy.AllKeysLfu or MaxMemoryPolicy.VolatileLfu;
 

@@ -107,6 +107,15 @@ internal sealed class ExecutorMetrics
         }
     }
 
+    /// <summary>Adds the execution times of all commands to a sum.</summary>
+    internal void AddLatenciesTo(LatencyHistogram sum)
+    {
+        for (int i = 0; i < _commands.Length; i++)
+        {
+            if (Peek(i) is { Latency.Count: > 0 } metrics) metrics.Latency.AddTo(sum);
+        }
+    }
+
     private CommandMetrics Begin(int command)
     {
         var metrics = new CommandMetrics();

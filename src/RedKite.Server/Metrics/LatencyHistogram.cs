@@ -32,6 +32,22 @@ internal sealed class LatencyHistogram
         if (MaxNs > sum.MaxNs) sum.MaxNs = MaxNs;
     }
 
+    /// <summary>What was recorded since an earlier copy. The maximum is that of the highest bucket.</summary>
+    internal LatencyHistogram Since(LatencyHistogram earlier)
+    {
+        var difference = new LatencyHistogram();
+        for (int i = 0; i < _counts.Length; i++)
+        {
+            long count = Math.Max(0, _counts[i] - earlier._counts[i]);
+            if (count == 0) continue;
+            difference._counts[i] = count;
+            difference.Count += count;
+            difference.MaxNs = Math.Min(UpperEnd(i), MaxNs);
+        }
+
+        return difference;
+    }
+
     internal void Clear()
     {
         Array.Clear(_counts);

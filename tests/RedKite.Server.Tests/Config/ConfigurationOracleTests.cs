@@ -5,7 +5,8 @@ namespace RedKite.Server.Tests.Config;
 /// <summary>Every setting's default, and its replies to good and bad values, against a running redis-server.</summary>
 public class ConfigurationOracleTests
 {
-    private static readonly HashSet<string> RedKiteOnly = ["loops", "stripes", "transport", "quiet-huge-pages"];
+    private static readonly HashSet<string> RedKiteOnly =
+        [.. SettingTable.Rows.Where(row => row.Remark?.StartsWith("RedKite's own", StringComparison.Ordinal) == true).Select(row => row.Name)];
 
     private static readonly Dictionary<string, string> DifferentDefaults = new()
     {

@@ -3,6 +3,7 @@ using System.Runtime.InteropServices;
 using RedKite.Protocol;
 using RedKite.Server.Config;
 using RedKite.Server.Metrics;
+using RedKite.Server.Diagnostics;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 

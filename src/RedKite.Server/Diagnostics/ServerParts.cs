@@ -5,10 +5,10 @@ using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Server.Sessions;
 
-namespace RedKite.Server.Commands;
+namespace RedKite.Server.Diagnostics;
 
 /// <summary>
-/// The parts of a server that its administrative commands report on and change. Each family takes those that it needs;
+/// The parts of a server that its diagnostics and administrative commands report on and change. Each takes those that it needs;
 /// commands on data take none.
 /// </summary>
 internal sealed record ServerParts

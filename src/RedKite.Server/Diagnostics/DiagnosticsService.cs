@@ -1,0 +1,122 @@
+using System.Diagnostics;
+using RedKite.Server.Config;
+
+namespace RedKite.Server.Diagnostics;
+
+/// <summary>
+/// Watches one server: observes it every second, keeps the history, evaluates the rules. It has a thread of its own, which takes no
+/// lock of the data and never waits for a client.
+/// </summary>
+internal sealed class DiagnosticsService : IDisposable
+{
+    private const int SamplesPerSecond = 50;
+    private const int SaveEverySeconds = 300;
+
+    private readonly ServerParts _parts;
+    private readonly ObservationReader _reader;
+    private readonly Thread _thread;
+    private readonly ManualResetEventSlim _stopping = new();
+    private readonly double[] _totals = new double[MetricTable.All.Count];
+    private volatile Observation? _latest;
+
+    internal DiagnosticsService(ServerParts parts)
+    {
+        _parts = parts;
+        _reader = new ObservationReader(parts);
+        Array.Fill(_totals, double.NaN);
+        Findings = new FindingTracker(FindingTable.Rules, parts.Log);
+        _thread = new Thread(Run) { Name = "diagnostics", IsBackground = true, Priority = ThreadPriority.BelowNormal };
+    }
+
+    internal MetricHistory History { get; } = new(MetricTable.All.Count);
+
+    internal FindingTracker Findings { get; }
+
+    /// <summary>The latest observation; null during the first second.</summary>
+    internal Observation? Latest => _latest;
+
+    internal void Start()
+    {
+        if (HistoryPath is { } path && HistoryFile.Load(path, History, MetricTable.All) is { } problem) _parts.Log.Warning(problem);
+        _thread.Start();
+    }
+
+    /// <summary>Ends the thread, and saves the history.</summary>
+    public void Dispose()
+    {
+        _stopping.Set();
+        if (_thread.IsAlive) _thread.Join();
+        _stopping.Dispose();
+    }
+
+    /// <summary>What rules see now.</summary>
+    internal DiagnosticsView View(long nowUnixSeconds)
+    {
+        Configuration configuration = _parts.Configuration;
+        return new DiagnosticsView(History, [.. _totals], nowUnixSeconds, configuration.Get) { Facts = SystemFacts.Current };
+    }
+
+    private string? HistoryPath
+    {
+        get
+        {
+            Settings settings = _parts.Configuration.Settings;
+            return settings.MetricsHistoryPath.Length == 0 ? null : Path.Combine(settings.DirectoryPath, settings.MetricsHistoryPath);
+        }
+    }
+
+    private void Run()
+    {
+        long period = Stopwatch.Frequency / SamplesPerSecond;
+        long due = Stopwatch.GetTimestamp() + period;
+        long second = DateTimeOffset.UtcNow.ToUnixTimeSeconds();
+        int observed = 0;
+        while (true)
+        {
+            long waitMs = (due - Stopwatch.GetTimestamp()) * 1000 / Stopwatch.Frequency;
+            if (_stopping.Wait((int)Math.Max(0, waitMs))) break;
+            double lateMs = Stopwatch.GetElapsedTime(due).TotalMilliseconds;
+            due = Math.Max(due + period, Stopwatch.GetTimestamp());
+            _reader.Sample(Math.Max(0, lateMs));
+
+            // When the wall clock's second ends, so that each second has one observation.
+            long now = DateTimeOffset.UtcNow.ToUnixTimeSeconds();
+            if (now == second) continue;
+            Observe(second);
+            second = now;
+            if (++observed % SaveEverySeconds == 0) Save();
+        }
+
+        Save();
+    }
+
+    private void Observe(long second)
+    {
+        Observation observation = _reader.Read();
+        var values = new double[MetricTable.All.Count];
+        foreach (Metric metric in MetricTable.All)
+        {
+            double value = metric.Read(observation);
+            double before = _totals[metric.Index];
+            _totals[metric.Index] = value;
+            values[metric.Index] = metric.Kind == MetricKind.Gauge ? value : Math.Max(0, value - before) / observation.Seconds;
+        }
+
+        _latest = observation;
+        History.Add(second, values);
+        Findings.Evaluate(View(second), observation.UnixMs);
+    }
+
+    private void Save()
+    {
+        if (HistoryPath is not { } path) return;
+        try
+        {
+            HistoryFile.Save(path, History, MetricTable.All);
+        }
+        catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
+        {
+            _parts.Log.Warning($"The metric history {path} cannot be written: {failure.Message}");
+        }
+    }
+}

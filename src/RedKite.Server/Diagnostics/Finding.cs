@@ -1,0 +1,38 @@
+namespace RedKite.Server.Diagnostics;
+
+// What a rule is, and what it finds.
+
+internal enum FindingSeverity
+{
+    /// <summary>Worth knowing; nothing is wrong now.</summary>
+    Notice,
+
+    /// <summary>Will become a problem, or costs performance.</summary>
+    Warning,
+
+    /// <summary>Clients are affected, or data is at risk.</summary>
+    Critical,
+}
+
+/// <summary>What a rule found to be wrong.</summary>
+/// <param name="Title">A full statement: "Memory will reach its limit in about 40 minutes".</param>
+/// <param name="Evidence">The numbers and names that show it.</param>
+/// <param name="Severity">How bad it is now.</param>
+internal sealed record Diagnosis(string Title, string Evidence, FindingSeverity Severity);
+
+/// <summary>
+/// A rule that turns numbers into a sentence: a row of <see cref="FindingTable"/>.
+/// </summary>
+/// <param name="Name">The name under which a person looks the finding up: lower case with hyphens.</param>
+/// <param name="Meaning">What the rule looks for, and its thresholds: one or two sentences for docs/findings.md.</param>
+/// <param name="Remedy">What to do.</param>
+/// <param name="View">The view of the page that shows it: overview, commands, loops, memory, clients, slow, keys, configuration, log.</param>
+/// <param name="Check">Returns what is wrong, or null.</param>
+internal sealed record FindingRule(string Name, string Meaning, string Remedy, string View, Func<DiagnosticsView, Diagnosis?> Check);
+
+/// <summary>A finding that is open, or was.</summary>
+internal sealed record Finding(FindingRule Rule, Diagnosis Diagnosis, long SinceUnixMs)
+{
+    /// <summary>When its cause was gone; 0 while it is open.</summary>
+    internal long EndedUnixMs { get; init; }
+}

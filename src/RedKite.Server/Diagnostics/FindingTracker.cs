@@ -1,0 +1,54 @@
+using RedKite.Server.Logging;
+
+namespace RedKite.Server.Diagnostics;
+
+/// <summary>
+/// Evaluates the rules, and keeps which findings are open, since when, and which have ended lately. Each opening and end is one line
+/// of the log. The diagnostics thread writes; any thread reads.
+/// </summary>
+internal sealed class FindingTracker(IReadOnlyList<FindingRule> rules, ServerLog log)
+{
+    private const int EndedMax = 200;
+
+    // A finding ends when its rule was silent for this long, so that one at its threshold does not come and go.
+    private const long QuietMs = 10_000;
+
+    private readonly Dictionary<string, (Finding Finding, long SeenMs)> _open = [];
+    private volatile IReadOnlyList<Finding> _current = [];
+    private volatile IReadOnlyList<Finding> _ended = [];
+
+    /// <summary>Open findings, the worst first.</summary>
+    internal IReadOnlyList<Finding> Current => _current;
+
+    /// <summary>Findings that have ended, the latest first.</summary>
+    internal IReadOnlyList<Finding> Ended => _ended;
+
+    internal void Evaluate(DiagnosticsView view, long nowUnixMs)
+    {
+        foreach (FindingRule rule in rules)
+        {
+            if (rule.Check(view) is not { } diagnosis) continue;
+            bool isNew = !_open.TryGetValue(rule.Name, out (Finding Finding, long SeenMs) known);
+            bool isWorse = !isNew && diagnosis.Severity > known.Finding.Diagnosis.Severity;
+            _open[rule.Name] = (new Finding(rule, diagnosis, isNew ? nowUnixMs : known.Finding.SinceUnixMs), nowUnixMs);
+            if (isNew || isWorse) Write(diagnosis, rule);
+        }
+
+        foreach ((string name, (Finding finding, long seenMs)) in _open.ToArray())
+        {
+            if (nowUnixMs - seenMs < QuietMs) continue;
+            _open.Remove(name);
+            _ended = [finding with { EndedUnixMs = nowUnixMs }, .. _ended.Take(EndedMax - 1)];
+            log.Notice($"Finding {name} has ended: {finding.Diagnosis.Title}");
+        }
+
+        _current = [.. _open.Values.Select(open => open.Finding).OrderByDescending(finding => finding.Diagnosis.Severity).ThenBy(finding => finding.SinceUnixMs)];
+    }
+
+    private void Write(Diagnosis diagnosis, FindingRule rule)
+    {
+        string line = $"Finding {rule.Name}: {diagnosis.Title} ({diagnosis.Evidence}). {rule.Remedy}";
+        if (diagnosis.Severity == FindingSeverity.Notice) log.Notice(line);
+        else log.Warning(line);
+    }
+}

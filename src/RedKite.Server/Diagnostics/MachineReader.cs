@@ -1,0 +1,200 @@
+using System.Diagnostics;
+using System.Globalization;
+
+namespace RedKite.Server.Diagnostics;
+
+/// <summary>
+/// Reads <see cref="MachineFigures"/> from /proc and /sys. Files that do not exist (other systems, old kernels, no container) leave
+/// their figures unknown. On the diagnostics thread.
+/// </summary>
+internal sealed class MachineReader
+{
+    private const double SectorBytes = 512; // of /proc/diskstats, whatever the disk's own are
+    private const double MemoryLimitNone = 1L << 60; // cgroup v1 writes a huge number for no limit
+
+    private readonly string _folder;
+    private readonly string _cgroup;
+    private readonly string? _disk;
+    private (double Busy, double Steal, double All) _cpu;
+    private double _clockOffsetMs = double.NaN;
+
+    /// <param name="folder">The data folder.</param>
+    internal MachineReader(string folder)
+    {
+        _folder = folder;
+        _cgroup = FindCgroup();
+        _disk = OperatingSystem.IsLinux() ? FindDisk(folder) : null;
+    }
+
+    /// <param name="stallMs">The worst delay of the sampling thread since the last call.</param>
+    internal MachineFigures Read(double stallMs)
+    {
+        var figures = new MachineFigures { StallMs = stallMs, ClockJumpMs = ReadClockJump(), DiskFreeBytes = FreeBytes() };
+        if (!OperatingSystem.IsLinux()) return figures;
+        (double cpu, double steal) = ReadCpu();
+        string memory = ReadText("/proc/meminfo");
+        string status = ReadText("/proc/self/status");
+        (double readBytes, double writtenBytes, double busyMs) = ReadDisk();
+        return figures with
+        {
+            CpuPercent = cpu,
+            StealPercent = steal,
+            MemoryTotalBytes = Kibibytes(memory, "MemTotal:"),
+            MemoryAvailableBytes = Kibibytes(memory, "MemAvailable:"),
+            SwapUsedBytes = Kibibytes(memory, "SwapTotal:") - Kibibytes(memory, "SwapFree:"),
+            SwapBytes = Kibibytes(status, "VmSwap:"),
+            CpuPressure = Pressure("/proc/pressure/cpu"),
+            MemoryPressure = Pressure("/proc/pressure/memory"),
+            IoPressure = Pressure("/proc/pressure/io"),
+            CgroupMemoryLimitBytes = Limit(Number(ReadText(_cgroup + "/memory.max"))),
+            CgroupMemoryBytes = Number(ReadText(_cgroup + "/memory.current")),
+            CgroupCpus = ReadCgroupCpus(),
+            ThrottledSeconds = Field(ReadText(_cgroup + "/cpu.stat"), "throttled_usec") / 1e6,
+            DiskReadBytes = readBytes,
+            DiskWrittenBytes = writtenBytes,
+            DiskBusyMs = busyMs,
+            OpenFiles = OpenFilesOfProcess(),
+            OpenFilesMax = Number(Word(ReadText("/proc/self/limits"), "Max open files", 0)),
+            MajorFaults = ReadMajorFaults(),
+        };
+    }
+
+    // How far the wall clock moved against the monotonic one since the last call.
+    private double ReadClockJump()
+    {
+        double offset = (DateTime.UtcNow - DateTime.UnixEpoch).TotalMilliseconds - Stopwatch.GetElapsedTime(0).TotalMilliseconds;
+        double jump = double.IsNaN(_clockOffsetMs) ? 0 : offset - _clockOffsetMs;
+        _clockOffsetMs = offset;
+        return Math.Abs(jump) < 1 ? 0 : jump;
+    }
+
+    // The first line: user, nice, system, idle, iowait, irq, softirq, steal, in ticks.
+    private (double Percent, double Steal) ReadCpu()
+    {
+        string[] words = FirstLine(ReadText("/proc/stat")).Split(' ', StringSplitOptions.RemoveEmptyEntries);
+        if (words.Length < 9) return (double.NaN, double.NaN);
+        double all = 0;
+        for (int i = 1; i <= 8; i++) all += Number(words[i]);
+        double steal = Number(words[8]);
+        double busy = all - Number(words[4]) - Number(words[5]);
+        double elapsed = all - _cpu.All;
+        (double Percent, double Steal) result = _cpu.All > 0 && elapsed > 0
+            ? (100 * (busy - _cpu.Busy) / elapsed, 100 * (steal - _cpu.Steal) / elapsed)
+            : (double.NaN, double.NaN);
+        _cpu = (busy, steal, all);
+        return result;
+    }
+
+    private double ReadCgroupCpus()
+    {
+        string[] words = FirstLine(ReadText(_cgroup + "/cpu.max")).Split(' ');
+        return words.Length == 2 && words[0] != "max" ? Number(words[0]) / Number(words[1]) : double.NaN;
+    }
+
+    // "some avg10=0.12 avg60=..."
+    private static double Pressure(string path)
+    {
+        string line = FirstLine(ReadText(path));
+        const string Mark = "avg10=";
+        int start = line.IndexOf(Mark, StringComparison.Ordinal);
+        if (start < 0) return double.NaN;
+        int end = line.IndexOf(' ', start);
+        return end < 0 ? double.NaN : Number(line[(start + Mark.Length)..end]);
+    }
+
+    // The 10th field behind the process's name.
+    private static double ReadMajorFaults()
+    {
+        string stat = ReadText("/proc/self/stat");
+        string[] words = stat[(stat.LastIndexOf(')') + 1)..].Split(' ', StringSplitOptions.RemoveEmptyEntries);
+        return words.Length > 9 ? Number(words[9]) : double.NaN;
+    }
+
+    private (double Read, double Written, double BusyMs) ReadDisk()
+    {
+        if (_disk is null) return (double.NaN, double.NaN, double.NaN);
+        string[] words = FirstLine(ReadText(_disk + "/stat")).Split(' ', StringSplitOptions.RemoveEmptyEntries);
+        return words.Length < 10 ? (double.NaN, double.NaN, double.NaN) : (Number(words[2]) * SectorBytes, Number(words[6]) * SectorBytes, Number(words[9]));
+    }
+
+    private double FreeBytes()
+    {
+        try
+        {
+            return new DriveInfo(Path.GetFullPath(_folder)).AvailableFreeSpace;
+        }
+        catch (Exception failure) when (failure is IOException or UnauthorizedAccessException or ArgumentException)
+        {
+            return double.NaN;
+        }
+    }
+
+    // The disk of the mount that the folder is on: /proc/self/mountinfo has its device number.
+    private static string? FindDisk(string folder)
+    {
+        string path = Path.GetFullPath(folder);
+        string? device = null;
+        int longest = -1;
+        foreach (string line in ReadText("/proc/self/mountinfo").Split('\n'))
+        {
+            string[] words = line.Split(' ');
+            if (words.Length < 5 || words[4].Length <= longest) continue;
+            if (words[4] != "/" && path != words[4] && !path.StartsWith(words[4] + "/", StringComparison.Ordinal)) continue;
+            (device, longest) = (words[2], words[4].Length);
+        }
+
+        string disk = "/sys/dev/block/" + device;
+        return device is not null && File.Exists(disk + "/stat") ? disk : null;
+    }
+
+    // Only version 2 of control groups: the line "0::/path".
+    private static string FindCgroup()
+    {
+        const string Root = "/sys/fs/cgroup";
+        foreach (string line in ReadText("/proc/self/cgroup").Split('\n'))
+        {
+            if (line.StartsWith("0::", StringComparison.Ordinal) && File.Exists(Root + line[3..].TrimEnd('/') + "/memory.current")) return Root + line[3..].TrimEnd('/');
+        }
+
+        return Root;
+    }
+
+    private static double Limit(double bytes) => bytes >= MemoryLimitNone ? double.NaN : bytes;
+
+    private static double Kibibytes(string text, string name) => Number(Word(text, name, 0)) * 1024;
+
+    private static double Field(string text, string name) => Number(Word(text, name, 0));
+
+    // The word that follows a name at the start of a line.
+    private static string Word(string text, string name, int index)
+    {
+        int start = text.StartsWith(name, StringComparison.Ordinal) ? 0 : text.IndexOf("\n" + name, StringComparison.Ordinal);
+        if (start < 0) return "";
+        start = text.IndexOf(name, start, StringComparison.Ordinal) + name.Length;
+        int end = text.IndexOf('\n', start);
+        string[] words = text[start..(end < 0 ? text.Length : end)].Split((char[])[' ', '\t'], StringSplitOptions.RemoveEmptyEntries);
+        return index < words.Length ? words[index] : "";
+    }
+
+    private static double OpenFilesOfProcess() => Net.OpenFiles.Count;
+
+    private static string FirstLine(string text)
+    {
+        int end = text.IndexOf('\n', StringComparison.Ordinal);
+        return end < 0 ? text : text[..end];
+    }
+
+    private static double Number(string text) => double.TryParse(text.AsSpan().Trim(), NumberStyles.Float, CultureInfo.InvariantCulture, out double number) ? number : double.NaN;
+
+    private static string ReadText(string path)
+    {
+        try
+        {
+            return File.ReadAllText(path);
+        }
+        catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
+        {
+            return "";
+        }
+    }
+}

@@ -1,0 +1,57 @@
+namespace RedKite.Server.Diagnostics;
+
+// A row of the table of metrics.
+
+internal enum MetricKind
+{
+    /// <summary>A value of the moment.</summary>
+    Gauge,
+
+    /// <summary>A total that only grows. Its history holds the growth per second.</summary>
+    Counter,
+}
+
+internal enum MetricUnit
+{
+    Count,
+    Bytes,
+    Seconds,
+    Milliseconds,
+    Microseconds,
+    Percent,
+    Ratio,
+}
+
+/// <summary>
+/// One number that the server knows about itself: a row of <see cref="MetricTable"/>. INFO, the page, the exports, findings, the
+/// debug package and the documentation use its name.
+/// </summary>
+internal sealed class Metric
+{
+    internal Metric(int index, string name, MetricKind kind, MetricUnit unit, string help, Func<Observation, double> read)
+    {
+        Index = index;
+        Name = name;
+        Kind = kind;
+        Unit = unit;
+        Help = help;
+        Read = read;
+    }
+
+    /// <summary>The metric's position in every array of values.</summary>
+    internal int Index { get; }
+
+    internal string Name { get; }
+
+    internal MetricKind Kind { get; }
+
+    internal MetricUnit Unit { get; }
+
+    /// <summary>One sentence for documentation and exports.</summary>
+    internal string Help { get; }
+
+    /// <summary>Reads the value; NaN where it is unknown.</summary>
+    internal Func<Observation, double> Read { get; }
+
+    public override string ToString() => Name;
+}

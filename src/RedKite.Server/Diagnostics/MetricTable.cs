@@ -1,0 +1,124 @@
+using static RedKite.Server.Diagnostics.MetricKind;
+using static RedKite.Server.Diagnostics.MetricUnit;
+
+namespace RedKite.Server.Diagnostics;
+
+/// <summary>
+/// Every metric, one row each: name, kind, unit, meaning, and how it is read. Everything that shows or exports metrics
+/// enumerates <see cref="All"/>; findings name the row. docs/metrics.md is generated from this table.
+/// </summary>
+internal static class MetricTable
+{
+    private static readonly List<Metric> Rows = [];
+
+    // Load
+    internal static readonly Metric CommandsProcessed = Row("total_commands_processed", Counter, Count, "Commands executed.", o => o.Totals.Commands);
+    internal static readonly Metric ErrorReplies = Row("total_error_replies", Counter, Count, "Error replies sent.", o => o.Totals.ErrorReplies);
+    internal static readonly Metric NetInput = Row("total_net_input_bytes", Counter, Bytes, "Bytes received from clients.", o => o.Totals.BytesReceived);
+    internal static readonly Metric NetOutput = Row("total_net_output_bytes", Counter, Bytes, "Bytes sent to clients.", o => o.Totals.BytesSent);
+    internal static readonly Metric Reads = Row("total_reads_processed", Counter, Count, "Receives on connections.", o => o.Totals.Reads);
+    internal static readonly Metric Writes = Row("total_writes_processed", Counter, Count, "Sends on connections.", o => o.Totals.Writes);
+    internal static readonly Metric KeyspaceHits = Row("keyspace_hits", Counter, Count, "Lookups that found their key.", o => o.Totals.KeyspaceHits);
+    internal static readonly Metric KeyspaceMisses = Row("keyspace_misses", Counter, Count, "Lookups that did not find their key.", o => o.Totals.KeyspaceMisses);
+    internal static readonly Metric Changes = Row("keyspace_changes", Counter, Count, "Changes to the data.", o => o.Totals.Changes);
+
+    // Latency of the last second
+    internal static readonly Metric LatencyP50 = Row("command_latency_p50", Gauge, Microseconds, "Median execution time of the last second's commands.", o => o.Latency.P50);
+    internal static readonly Metric LatencyP99 = Row("command_latency_p99", Gauge, Microseconds, "99th percentile of the last second's execution times.", o => o.Latency.P99);
+    internal static readonly Metric LatencyP999 = Row("command_latency_p999", Gauge, Microseconds, "99.9th percentile of the last second's execution times.", o => o.Latency.P999);
+    internal static readonly Metric LatencyMax = Row("command_latency_max", Gauge, Microseconds, "Longest execution time of the last second.", o => o.Latency.Max);
+
+    // Loops and locks
+    internal static readonly Metric LoopCycles = Row("eventloop_cycles", Counter, Count, "Turns of all event loops.", o => o.Totals.LoopCycles);
+    internal static readonly Metric LoopTime = Row("eventloop_duration_sum", Counter, Microseconds, "Time that all event loops worked.", o => o.Totals.LoopMicroseconds);
+    internal static readonly Metric BusiestLoop = Row("eventloop_busiest_percent", Gauge, Percent, "Share of its time that the busiest loop worked.", o => o.Loops.BusiestPercent);
+    internal static readonly Metric LeastBusyLoop = Row("eventloop_least_busy_percent", Gauge, Percent, "Share of its time that the least busy loop worked.", o => o.Loops.LeastBusyPercent);
+    internal static readonly Metric LockWaits = Row("stripe_lock_waits", Counter, Count, "Times that a thread waited for a stripe's lock.", o => o.Stripes.Waits);
+    internal static readonly Metric LockParks = Row("stripe_lock_parks", Counter, Count, "Times that a thread waited for a stripe's lock so long that it slept.", o => o.Stripes.Parks);
+    internal static readonly Metric LockWaited = Row("stripe_lock_waited_milliseconds", Counter, Milliseconds, "Time that threads waited for stripes' locks.", o => o.Stripes.WaitedMs);
+    internal static readonly Metric HottestStripe = Row("stripe_hottest_held_percent", Gauge, Percent, "How often the stripe that is locked most was found locked.", o => o.Stripes.HottestHeldPercent);
+    internal static readonly Metric LargestStripe = Row("stripe_largest_share", Gauge, Ratio, "Memory of the largest stripe relative to an even share.", o => o.Stripes.LargestMemoryShare);
+
+    // Clients
+    internal static readonly Metric ConnectedClients = Row("connected_clients", Gauge, Count, "Connected clients.", o => o.ConnectedClients);
+    internal static readonly Metric MaxClients = Row("maxclients", Gauge, Count, "The limit of connected clients.", o => o.MaxClients);
+    internal static readonly Metric Blocked = Row("blocked_clients", Gauge, Count, "Clients whose command blocks.", o => o.Blocked.Clients);
+    internal static readonly Metric SuspendedClients = Row("suspended_clients", Gauge, Count, "Clients that are not read from because they do not take their replies.", o => o.Totals.SuspendedClients);
+    internal static readonly Metric OutputBytes = Row("client_output_bytes", Gauge, Bytes, "Bytes that wait to be sent to clients.", o => o.Totals.OutputBytes);
+    internal static readonly Metric LargestInput = Row("client_largest_input_bytes", Gauge, Bytes, "The largest unfinished request.", o => o.Totals.RecentInputBytesMax);
+    internal static readonly Metric LargestOutput = Row("client_largest_output_bytes", Gauge, Bytes, "The most that waits to be sent to one client.", o => o.Totals.RecentOutputBytesMax);
+    internal static readonly Metric ConnectionsReceived = Row("total_connections_received", Counter, Count, "Connections accepted.", o => o.Server.ConnectionsReceived);
+    internal static readonly Metric ConnectionsRejected = Row("rejected_connections", Counter, Count, "Connections refused, because of maxclients or protected mode.", o => o.Server.ConnectionsRejected);
+    internal static readonly Metric OutputDisconnections = Row("client_output_buffer_limit_disconnections", Counter, Count, "Clients closed at their output limit.", o => o.Server.OutputBufferDisconnections);
+    internal static readonly Metric QueryDisconnections = Row("client_query_buffer_limit_disconnections", Counter, Count, "Clients closed because a request was too large.", o => o.Server.QueryBufferDisconnections);
+    internal static readonly Metric AuthenticationsDenied = Row("acl_access_denied_auth", Counter, Count, "Failed logins.", o => o.Totals.AuthenticationsDenied);
+
+    // Data
+    internal static readonly Metric Keys = Row("keys", Gauge, Count, "Keys in all databases.", o => o.Keys);
+    internal static readonly Metric ExpiringKeys = Row("expires", Gauge, Count, "Keys that have an expiry.", o => o.ExpiringKeys);
+    internal static readonly Metric ExpiredKeys = Row("expired_keys", Counter, Count, "Keys removed because they had expired.", o => o.ExpiredKeys);
+    internal static readonly Metric ExpiredFields = Row("expired_subkeys", Counter, Count, "Hash fields removed because they had expired.", o => o.ExpiredFields);
+
+    // Memory
+    internal static readonly Metric UsedMemory = Row("used_memory", Gauge, Bytes, "Memory in use: data, tables, buffers.", o => o.Memory.Used);
+    internal static readonly Metric Resident = Row("used_memory_rss", Gauge, Bytes, "Memory of the process that is resident.", o => o.Memory.Resident);
+    internal static readonly Metric PeakMemory = Row("used_memory_peak", Gauge, Bytes, "The most memory that was in use.", o => o.Memory.Peak);
+    internal static readonly Metric Dataset = Row("used_memory_dataset", Gauge, Bytes, "Memory of keys and values.", o => o.Memory.Dataset);
+    internal static readonly Metric TableBytes = Row("table_bytes", Gauge, Bytes, "Memory of the keyspace's tables.", o => o.Memory.Tables);
+    internal static readonly Metric BufferBytes = Row("mem_clients_normal", Gauge, Bytes, "Memory of the clients' buffers.", o => o.Memory.Buffers);
+    internal static readonly Metric AllocatorAllocated = Row("allocator_allocated", Gauge, Bytes, "Memory of blocks in use.", o => o.Memory.Allocated);
+    internal static readonly Metric AllocatorActive = Row("allocator_active", Gauge, Bytes, "Memory that the store holds from the system.", o => o.Memory.Active);
+    internal static readonly Metric MaxMemory = Row("maxmemory", Gauge, Bytes, "The limit of memory; 0: none.", o => o.MaxMemoryBytes);
+
+    // The runtime
+    internal static readonly Metric ManagedHeap = Row("managed_heap_bytes", Gauge, Bytes, "Managed heap in use after the last collection.", o => o.Runtime.HeapBytes);
+    internal static readonly Metric ManagedCommitted = Row("managed_committed_bytes", Gauge, Bytes, "Memory that the managed heap has committed.", o => o.Runtime.CommittedBytes);
+    internal static readonly Metric Allocated = Row("managed_allocated_bytes", Counter, Bytes, "Bytes allocated on the managed heap.", o => o.Runtime.AllocatedBytes);
+    internal static readonly Metric Collections0 = Row("gc_gen0_collections", Counter, Count, "Garbage collections of generation 0.", o => o.Runtime.Gen0);
+    internal static readonly Metric Collections1 = Row("gc_gen1_collections", Counter, Count, "Garbage collections of generation 1.", o => o.Runtime.Gen1);
+    internal static readonly Metric Collections2 = Row("gc_gen2_collections", Counter, Count, "Garbage collections of generation 2.", o => o.Runtime.Gen2);
+    internal static readonly Metric PauseTime = Row("gc_pause_milliseconds", Counter, Milliseconds, "Time that garbage collections stopped all threads.", o => o.Runtime.PauseMs);
+    internal static readonly Metric ThreadPoolThreads = Row("threadpool_threads", Gauge, Count, "Threads of the thread pool.", o => o.Runtime.PoolThreads);
+    internal static readonly Metric ThreadPoolQueue = Row("threadpool_queue", Gauge, Count, "Work that waits for the thread pool.", o => o.Runtime.PoolQueue);
+
+    // The process
+    internal static readonly Metric CpuUser = Row("used_cpu_user", Counter, Seconds, "CPU time of the process in user mode.", o => o.Runtime.CpuUserSeconds);
+    internal static readonly Metric CpuSystem = Row("used_cpu_sys", Counter, Seconds, "CPU time of the process in the kernel.", o => o.Runtime.CpuSystemSeconds);
+    internal static readonly Metric OpenFiles = Row("process_open_files", Gauge, Count, "Open files and sockets of the process.", o => o.Machine.OpenFiles);
+    internal static readonly Metric OpenFilesMax = Row("process_open_files_max", Gauge, Count, "The system's limit of open files for the process.", o => o.Machine.OpenFilesMax);
+    internal static readonly Metric MajorFaults = Row("process_major_faults", Counter, Count, "Page faults of the process that read from disk.", o => o.Machine.MajorFaults);
+    internal static readonly Metric SwapBytes = Row("process_swap_bytes", Gauge, Bytes, "Memory of the process that is swapped out.", o => o.Machine.SwapBytes);
+    internal static readonly Metric Uptime = Row("uptime_in_seconds", Gauge, Seconds, "Time since the server started.", o => o.UptimeSeconds);
+
+    // The machine
+    internal static readonly Metric MachineCpu = Row("system_cpu_percent", Gauge, Percent, "Use of all CPUs of the machine.", o => o.Machine.CpuPercent);
+    internal static readonly Metric MachineSteal = Row("system_cpu_steal_percent", Gauge, Percent, "CPU time that the hypervisor gave to other machines.", o => o.Machine.StealPercent);
+    internal static readonly Metric MachineMemory = Row("total_system_memory", Gauge, Bytes, "Memory of the machine.", o => o.Machine.MemoryTotalBytes);
+    internal static readonly Metric MachineAvailable = Row("system_memory_available", Gauge, Bytes, "Memory that the machine can give without swapping.", o => o.Machine.MemoryAvailableBytes);
+    internal static readonly Metric MachineSwapUsed = Row("system_swap_used", Gauge, Bytes, "Swap space in use on the machine.", o => o.Machine.SwapUsedBytes);
+    internal static readonly Metric CpuPressure = Row("pressure_cpu_percent", Gauge, Percent, "Share of time that some task waited for a CPU (PSI, 10 s).", o => o.Machine.CpuPressure);
+    internal static readonly Metric MemoryPressure = Row("pressure_memory_percent", Gauge, Percent, "Share of time that some task waited for memory (PSI, 10 s).", o => o.Machine.MemoryPressure);
+    internal static readonly Metric IoPressure = Row("pressure_io_percent", Gauge, Percent, "Share of time that some task waited for disks (PSI, 10 s).", o => o.Machine.IoPressure);
+    internal static readonly Metric CgroupMemoryLimit = Row("cgroup_memory_limit", Gauge, Bytes, "The container's memory limit.", o => o.Machine.CgroupMemoryLimitBytes);
+    internal static readonly Metric CgroupMemory = Row("cgroup_memory_used", Gauge, Bytes, "Memory of the container.", o => o.Machine.CgroupMemoryBytes);
+    internal static readonly Metric CgroupCpuLimit = Row("cgroup_cpu_limit", Gauge, Count, "CPUs that the container may use.", o => o.Machine.CgroupCpus);
+    internal static readonly Metric Throttled = Row("cgroup_throttled_seconds", Counter, Seconds, "Time that the container was stopped because it had used its share of CPU.", o => o.Machine.ThrottledSeconds);
+    internal static readonly Metric DiskReadBytes = Row("disk_read_bytes", Counter, Bytes, "Bytes read from the data folder's disk, by all processes.", o => o.Machine.DiskReadBytes);
+    internal static readonly Metric DiskWriteBytes = Row("disk_written_bytes", Counter, Bytes, "Bytes written to the data folder's disk, by all processes.", o => o.Machine.DiskWrittenBytes);
+    internal static readonly Metric DiskBusy = Row("disk_busy_milliseconds", Counter, Milliseconds, "Time that the data folder's disk worked.", o => o.Machine.DiskBusyMs);
+    internal static readonly Metric DiskFree = Row("disk_free_bytes", Gauge, Bytes, "Free space of the data folder's disk.", o => o.Machine.DiskFreeBytes);
+    internal static readonly Metric ClockJump = Row("clock_jump_milliseconds", Gauge, Milliseconds, "How far the wall clock moved against the monotonic clock in the last second.", o => o.Machine.ClockJumpMs);
+    internal static readonly Metric Stall = Row("process_stall_milliseconds", Gauge, Milliseconds, "How much later than planned the sampling thread woke in the last second, at worst.", o => o.Machine.StallMs);
+
+    /// <summary>Every metric, by <see cref="Metric.Index"/>.</summary>
+    internal static IReadOnlyList<Metric> All => Rows;
+
+    internal static Metric? Find(string name) => Rows.Find(metric => metric.Name == name);
+
+    private static Metric Row(string name, MetricKind kind, MetricUnit unit, string help, Func<Observation, double> read)
+    {
+        var metric = new Metric(Rows.Count, name, kind, unit, help, read);
+        Rows.Add(metric);
+        return metric;
+    }
+}

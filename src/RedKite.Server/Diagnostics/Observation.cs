@@ -1,0 +1,62 @@
+using RedKite.Server.Metrics;
+
+namespace RedKite.Server.Diagnostics;
+
+/// <summary>Everything that is read at one moment, once a second. Every metric is computed from it.</summary>
+internal sealed record Observation
+{
+    internal required long UnixMs { get; init; }
+
+    /// <summary>The time since the observation before, in seconds.</summary>
+    internal required double Seconds { get; init; }
+
+    internal required ServerTotals Totals { get; init; }
+
+    internal required ServerMetrics Server { get; init; }
+
+    internal required MemoryFigures Memory { get; init; }
+
+    internal required MachineFigures Machine { get; init; }
+
+    internal required RuntimeFigures Runtime { get; init; }
+
+    internal required LatencyFigures Latency { get; init; }
+
+    internal required LoopFigures Loops { get; init; }
+
+    internal required StripeFigures Stripes { get; init; }
+
+    internal required int ConnectedClients { get; init; }
+
+    internal required BlockedClientFigures Blocked { get; init; }
+
+    internal required long Keys { get; init; }
+
+    internal required long ExpiringKeys { get; init; }
+
+    internal required long ExpiredKeys { get; init; }
+
+    internal required long ExpiredFields { get; init; }
+
+    internal required long MaxClients { get; init; }
+
+    internal required long MaxMemoryBytes { get; init; }
+
+    internal required double UptimeSeconds { get; init; }
+}
+
+/// <summary>Quantiles of the commands that ended since the observation before, in microseconds; NaN if there were none.</summary>
+internal readonly record struct LatencyFigures(double P50, double P99, double P999, double Max);
+
+/// <summary>Sums and extremes over the event loops since the observation before.</summary>
+/// <param name="BusiestPercent">The share of its time that the busiest loop worked.</param>
+/// <param name="LeastBusyPercent">The share of its time that the least busy loop worked.</param>
+internal readonly record struct LoopFigures(int Count, double BusiestPercent, double LeastBusyPercent);
+
+/// <summary>The locks of the stripes since the observation before.</summary>
+/// <param name="Waits">Threads that had to wait.</param>
+/// <param name="Parks">Threads that waited so long that they slept.</param>
+/// <param name="WaitedMs">Time that threads waited.</param>
+/// <param name="HottestHeldPercent">How often the stripe that is locked most was found locked.</param>
+/// <param name="LargestMemoryShare">The share of the data that the largest stripe holds, relative to an even share.</param>
+internal readonly record struct StripeFigures(long Waits, long Parks, double WaitedMs, double HottestHeldPercent, double LargestMemoryShare);

@@ -1,0 +1,134 @@
+using System.Diagnostics;
+using RedKite.Server.Config;
+using RedKite.Server.Metrics;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Diagnostics;
+
+/// <summary>Observes a server once a second: reads everything that metrics are computed from. On the diagnostics thread.</summary>
+internal sealed class ObservationReader
+{
+    private readonly ServerParts _parts;
+    private readonly MachineReader _machine;
+    private readonly LatencyHistogram _latencySum = new();
+    private readonly LatencyHistogram _latencyBefore = new();
+    private readonly int[] _heldSamples;
+    private readonly Dictionary<LoopMetrics, long> _workedBefore = [];
+    private int _samples;
+    private long _lastTimestamp;
+    private double _stallMs;
+
+    internal ObservationReader(ServerParts parts)
+    {
+        _parts = parts;
+        _machine = new MachineReader(parts.Configuration.Settings.DirectoryPath);
+        _heldSamples = new int[parts.Metrics().Keyspace.Stripes.Length];
+        _lastTimestamp = Stopwatch.GetTimestamp();
+    }
+
+    /// <summary>Samples which stripes are locked. Called many times a second.</summary>
+    /// <param name="lateMs">How much later than planned the thread woke.</param>
+    internal void Sample(double lateMs)
+    {
+        _stallMs = Math.Max(_stallMs, lateMs);
+        Stripe[] stripes = _parts.Metrics().Keyspace.Stripes;
+        for (int i = 0; i < stripes.Length; i++)
+        {
+            if (stripes[i].IsLocked) _heldSamples[i]++;
+        }
+
+        _samples++;
+    }
+
+    internal Observation Read()
+    {
+        long timestamp = Stopwatch.GetTimestamp();
+        double seconds = Stopwatch.GetElapsedTime(_lastTimestamp, timestamp).TotalSeconds;
+        _lastTimestamp = timestamp;
+        MetricsRegistry registry = _parts.Metrics();
+        Keyspace keyspace = registry.Keyspace;
+        Settings settings = _parts.Configuration.Settings;
+        long keys = 0, expiring = 0;
+        foreach (Database database in keyspace.Databases)
+        {
+            keys += database.Count;
+            expiring += database.Expiring;
+        }
+
+        var observation = new Observation
+        {
+            UnixMs = DateTimeOffset.UtcNow.ToUnixTimeMilliseconds(),
+            Seconds = seconds,
+            Totals = ServerTotals.Of(registry),
+            Server = registry.Server,
+            Memory = MemoryFigures.Of(registry),
+            Machine = _machine.Read(_stallMs),
+            Runtime = RuntimeFigures.Read(),
+            Latency = ReadLatency(registry),
+            Loops = ReadLoops(registry, seconds),
+            Stripes = ReadStripes(keyspace),
+            ConnectedClients = _parts.Clients.Count,
+            Blocked = _parts.Blocking(),
+            Keys = keys,
+            ExpiringKeys = expiring,
+            ExpiredKeys = keyspace.ExpiredKeys,
+            ExpiredFields = keyspace.ExpiredFields,
+            MaxClients = settings.MaxClients,
+            MaxMemoryBytes = (long)settings.MaxMemoryBytes,
+            UptimeSeconds = (_parts.Clock.NowMs - _parts.Run.StartedMs) / 1000.0,
+        };
+        _stallMs = 0;
+        return observation;
+    }
+
+    private LatencyFigures ReadLatency(MetricsRegistry registry)
+    {
+        _latencySum.Clear();
+        foreach (ExecutorMetrics executor in registry.Executors) executor.AddLatenciesTo(_latencySum);
+        LatencyHistogram interval = _latencySum.Since(_latencyBefore);
+        _latencyBefore.Clear();
+        _latencySum.AddTo(_latencyBefore);
+        if (interval.Count == 0) return new LatencyFigures(double.NaN, double.NaN, double.NaN, double.NaN);
+        return new LatencyFigures(Microseconds(50), Microseconds(99), Microseconds(99.9), Microseconds(100));
+
+        double Microseconds(double percentile) => interval.PercentileNs(percentile) / 1000.0;
+    }
+
+    private LoopFigures ReadLoops(MetricsRegistry registry, double seconds)
+    {
+        double busiest = 0, least = 100;
+        LoopMetrics[] loops = registry.Loops;
+        foreach (LoopMetrics loop in loops)
+        {
+            long worked = loop.WorkMicroseconds;
+            double percent = Math.Clamp((worked - _workedBefore.GetValueOrDefault(loop, worked)) / (seconds * 10_000), 0, 100);
+            _workedBefore[loop] = worked;
+            busiest = Math.Max(busiest, percent);
+            least = Math.Min(least, percent);
+        }
+
+        return new LoopFigures(loops.Length, busiest, least);
+    }
+
+    private StripeFigures ReadStripes(Keyspace keyspace)
+    {
+        long waits = 0, parks = 0, largest = 0, all = 0;
+        double waitedMs = 0;
+        int held = 0;
+        for (int i = 0; i < keyspace.Stripes.Length; i++)
+        {
+            Stripe stripe = keyspace.Stripes[i];
+            waits += stripe.LockWaits;
+            parks += stripe.LockParks;
+            waitedMs += stripe.LockWaited.TotalMilliseconds;
+            largest = Math.Max(largest, stripe.UsedBytes);
+            all += stripe.UsedBytes;
+            held = Math.Max(held, _heldSamples[i]);
+            _heldSamples[i] = 0;
+        }
+
+        double heldPercent = _samples == 0 ? double.NaN : 100.0 * held / _samples;
+        _samples = 0;
+        return new StripeFigures(waits, parks, waitedMs, heldPercent, all == 0 ? 1 : (double)largest * keyspace.Stripes.Length / all);
+    }
+}

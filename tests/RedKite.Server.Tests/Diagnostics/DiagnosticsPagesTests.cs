@@ -1,0 +1,57 @@
+using System.Text;
+using RedKite.Server.Diagnostics;
+using RedKite.Testing;
+
+namespace RedKite.Server.Tests.Diagnostics;
+
+/// <summary>Keeps docs/metrics.md and docs/findings.md complete. Run with REDKITE_WRITE_DOCS=1 to regenerate them.</summary>
+public class DiagnosticsPagesTests
+{
+    private const string WriteVariable = "REDKITE_WRITE_DOCS";
+
+    [Fact]
+    public void Page_lists_every_metric() => AssertPage("metrics.md", MetricsPage());
+
+    [Fact]
+    public void Page_lists_every_finding() => AssertPage("findings.md", FindingsPage());
+
+    [Fact]
+    public void Names_are_unique()
+    {
+        Assert.Equal(MetricTable.All.Count, MetricTable.All.Select(metric => metric.Name).Distinct().Count());
+        Assert.Equal(FindingTable.Rules.Count, FindingTable.Rules.Select(rule => rule.Name).Distinct().Count());
+    }
+
+    private static void AssertPage(string name, string page)
+    {
+        string path = Path.Combine(RepositoryRoot.Path, "docs", name);
+        if (Environment.GetEnvironmentVariable(WriteVariable) == "1") File.WriteAllText(path, page);
+        Assert.Equal(page, File.ReadAllText(path));
+    }
+
+    private static string MetricsPage()
+    {
+        var page = new StringBuilder();
+        page.Append("# Metrics\n\n");
+        page.Append("What the server knows about itself, every second for an hour and every minute for two weeks. Generated from the table of\n");
+        page.Append("metrics: run the server's tests with `REDKITE_WRITE_DOCS=1` to regenerate this page. INFO, the page, the exports, findings\n");
+        page.Append("and the debug package use these names. A counter's history is its growth per second.\n\n");
+        page.Append("| Metric | Kind | Unit | |\n|---|---|---|---|\n");
+        foreach (Metric metric in MetricTable.All) page.Append($"| {metric.Name} | {Lower(metric.Kind)} | {Lower(metric.Unit)} | {metric.Help} |\n");
+        return page.ToString();
+    }
+
+    private static string FindingsPage()
+    {
+        var page = new StringBuilder();
+        page.Append("# Findings\n\n");
+        page.Append("What the server reports about itself, in its log, in INFO, in DOCTOR commands, on the page and in the debug package.\n");
+        page.Append("Generated from the table of rules: run the server's tests with `REDKITE_WRITE_DOCS=1` to regenerate this page.\n");
+        foreach (FindingRule rule in FindingTable.Rules) page.Append($"\n## {rule.Name}\n\n{rule.Meaning}\n\n**What to do:** {rule.Remedy}\n");
+        return page.ToString();
+    }
+
+#pragma warning disable CA1308 // For a table that people read.
+    private static string Lower(Enum value) => value.ToString().ToLowerInvariant();
+#pragma warning restore CA1308
+}

@@ -1,0 +1,62 @@
+using RedKite.Server.Diagnostics;
+
+namespace RedKite.Server.Tests.Diagnostics;
+
+/// <summary>A running server observes itself.</summary>
+public class DiagnosticsServiceTests
+{
+    private const int PatienceMs = 30_000;
+
+    [Fact]
+    public async Task Every_second_has_values_of_every_metric_that_is_known_here()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        DiagnosticsService diagnostics = server.Diagnostics!;
+        WaitForSeconds(diagnostics, 1);
+        for (int i = 0; i < 1000; i++) server.Execute("SET", $"key:{i}", "value");
+        WaitForSeconds(diagnostics, diagnostics.History.Seconds(0, 0, long.MaxValue).Count + 2);
+
+        DiagnosticsView view = diagnostics.View(diagnostics.History.LatestSecond);
+        Assert.Equal(1000, view[MetricTable.Keys]);
+        Assert.True(view[MetricTable.UsedMemory] > 0);
+        Assert.True(view.Max(MetricTable.CommandsProcessed, 60) > 0);
+        string[] unknown = [.. MetricTable.All.Where(metric => double.IsNaN(view[metric])).Select(metric => metric.Name)];
+        string[] mayBeUnknown = ["command_latency_p50", "command_latency_p99", "command_latency_p999", "command_latency_max"];
+        if (OperatingSystem.IsLinux()) Assert.All(unknown.Except(mayBeUnknown), name => Assert.Matches("^(cgroup|pressure|disk|process_swap|system_swap)_", name));
+    }
+
+    private static void WaitForSeconds(DiagnosticsService diagnostics, int seconds) =>
+        Assert.True(SpinWait.SpinUntil(() => diagnostics.History.Seconds(0, 0, long.MaxValue).Count >= seconds, PatienceMs), $"{seconds} seconds were observed");
+
+    [Fact]
+    public async Task Setting_switches_it_off()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["diagnostics"] = "no" } });
+        Assert.Null(server.Diagnostics);
+    }
+
+    [Fact]
+    public async Task History_survives_a_restart()
+    {
+        string folder = Directory.CreateTempSubdirectory("redkite-history-").FullName;
+        try
+        {
+            RedKiteOptions options = new() { Port = 0, Settings = { ["dir"] = folder, ["metrics-history-file"] = "metrics.history" } };
+            long minute = DateTimeOffset.UtcNow.ToUnixTimeSeconds() / 60 * 60;
+            await using (RedKiteServer first = await RedKiteServer.StartAsync(options))
+            {
+                var values = new double[MetricTable.All.Count];
+                Array.Fill(values, 7);
+                first.Diagnostics!.History.Add(minute - 120, values);
+                first.Diagnostics.History.Add(minute - 60, values); // ends the minute before
+            }
+
+            await using RedKiteServer second = await RedKiteServer.StartAsync(options);
+            Assert.Equal(7, second.Diagnostics!.History.Minutes(MetricTable.Keys.Index, minute - 120, minute - 120)[0].Value);
+        }
+        finally
+        {
+            Directory.Delete(folder, recursive: true);
+        }
+    }
+}
