@@ -17,6 +17,7 @@ Dictionary<string, Func<Options, Report>> scenarios = new()
     ["idle"] = IdleScenario.Run,
     ["loadgen"] = LoadGeneratorScenario.Run,
     ["tail"] = TailScenario.Run,
+    ["names"] = NamesScenario.Run,
     ["types"] = TypesScenario.Run,
 };
 

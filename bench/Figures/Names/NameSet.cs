@@ -1,0 +1,22 @@
+namespace RedKite.Figures.Names;
+
+/// <summary>The names and their casings.</summary>
+internal static class NameSet
+{
+    internal static readonly string[] Names =
+        ["user", "order", "items", "config", "client", "buffer", "customer", "line-items", "created-at", "content-type"];
+
+    /// <summary>Every name in three casings, in an order of its own for each thread. All strings are objects of their own, as from a parser.</summary>
+    internal static string[] CallsOf(int thread)
+    {
+        const int Repetitions = 20;
+        string[] calls = [.. Enumerable.Range(0, Repetitions).SelectMany(_ => Names.SelectMany(Casings))];
+#pragma warning disable CA5394 // Samples, not secrets.
+        new Random(thread).Shuffle(calls);
+#pragma warning restore CA5394
+        return calls;
+    }
+
+    internal static IEnumerable<string> Casings(string name) =>
+        [new string(name.AsSpan()), name.ToUpperInvariant(), char.ToUpperInvariant(name[0]) + name[1..]];
+}
