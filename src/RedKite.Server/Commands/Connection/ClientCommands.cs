@@ -18,6 +18,29 @@ internal sealed class ClientCommands(ClientRegistry clients, ClientPause pause, 
         + "| [TYPE client-type:<NORMAL | MASTER@3.2.0 | SLAVE | REPLICA@5.0.0 | PUBSUB>]@2.8.12 | [USER username] | [ADDR addr{ip:port}] "
         + "| [LADDR laddr{ip:port}]@6.2.0 | [SKIPME skipme:<YES | NO>] | [MAXAGE maxage:integer]@7.4.0 ...>>";
 
+    private static readonly (string Version, string Change)[] KillHistory =
+    [
+        ("2.8.12", "Accepts filters by name."),
+        ("2.8.12", "Adds `ID`."),
+        ("3.2.0", "`TYPE` accepts `master`."),
+        ("5.0.0", "`TYPE` accepts `replica`, another name for `slave`."),
+        ("6.2.0", "Adds `LADDR`."),
+        ("7.4.0", "Adds `MAXAGE`."),
+    ];
+
+    private static readonly (string Version, string Change)[] ListHistory =
+    [
+        ("2.8.12", "Adds the field `id`."),
+        ("5.0.0", "Adds `TYPE`."),
+        ("6.0.0", "Adds the field `user`."),
+        ("6.2.0", "Adds `ID` and the fields `argv-mem`, `tot-mem`, `laddr` and `redir`."),
+        ("7.0.0", "Adds the fields `resp`, `multi-mem`, `rbs` and `rbp`."),
+        ("7.0.3", "Adds the field `ssub`."),
+        ("7.2.0", "Adds the fields `lib-name` and `lib-ver`."),
+        ("7.4.0", "Adds the field `watch`."),
+        ("8.0.0", "Adds the field `io-thread`."),
+    ];
+
     internal CommandFamily Family => new("connection", "connection",
     [
         new("CLIENT", -2, Sentinel, KeySpecs.None, WithoutSubcommand, new("2.4.0", "Depends on subcommand.", "A container for commands on client connections."),
@@ -28,8 +51,8 @@ internal sealed class ClientCommands(ClientRegistry clients, ClientPause pause, 
             new("HELP", 2, Loading | Stale | Sentinel, KeySpecs.None, Help, new("5.0.0", "O(1)", "Lists the subcommands.")),
             new("ID", 2, Usual | Sentinel, KeySpecs.None, Id, new("5.0.0", "O(1)", "Returns the connection's id.")),
             new("INFO", 2, Usual | Sentinel, KeySpecs.None, Info, new("6.2.0", "O(1)", "Returns the properties of this connection.")) { Tips = ["nondeterministic_output"] },
-            new("KILL", -3, Admin | Usual | Sentinel, KeySpecs.None, Kill, new("2.4.0", "O(N) where N is the number of client connections", "Closes the connections that match a filter.", KillSyntax) { History = [("2.8.12", "Accepts filters by name."), ("2.8.12", "Adds `ID`."), ("3.2.0", "`TYPE` accepts `master`."), ("5.0.0", "`TYPE` accepts `replica`, another name for `slave`."), ("6.2.0", "Adds `LADDR`."), ("7.4.0", "Adds `MAXAGE`.")] }),
-            new("LIST", -2, Admin | Usual | Sentinel, KeySpecs.None, List, new("2.4.0", "O(N) where N is the number of client connections", "Returns the properties of open connections.", "[TYPE client-type:<NORMAL | MASTER | REPLICA | PUBSUB>]@5.0.0 [ID client-id [client-id ...]]@6.2.0") { History = [("2.8.12", "Adds the field `id`."), ("5.0.0", "Adds `TYPE`."), ("6.0.0", "Adds the field `user`."), ("6.2.0", "Adds `ID` and the fields `argv-mem`, `tot-mem`, `laddr` and `redir`."), ("7.0.0", "Adds the fields `resp`, `multi-mem`, `rbs` and `rbp`."), ("7.0.3", "Adds the field `ssub`."), ("7.2.0", "Adds the fields `lib-name` and `lib-ver`."), ("7.4.0", "Adds the field `watch`."), ("8.0.0", "Adds the field `io-thread`.")] }) { Tips = ["nondeterministic_output"] },
+            new("KILL", -3, Admin | Usual | Sentinel, KeySpecs.None, Kill, new("2.4.0", "O(N) where N is the number of client connections", "Closes the connections that match a filter.", KillSyntax) { History = KillHistory }),
+            new("LIST", -2, Admin | Usual | Sentinel, KeySpecs.None, List, new("2.4.0", "O(N) where N is the number of client connections", "Returns the properties of open connections.", "[TYPE client-type:<NORMAL | MASTER | REPLICA | PUBSUB>]@5.0.0 [ID client-id [client-id ...]]@6.2.0") { History = ListHistory }) { Tips = ["nondeterministic_output"] },
             new("NO-EVICT", 3, Admin | Usual | Sentinel, KeySpecs.None, NoEvict, new("7.0.0", "O(1)", "Protects the connection from client eviction.", "enabled:<ON | OFF>")),
             new("NO-TOUCH", 3, Usual, KeySpecs.None, NoTouch, new("7.2.0", "O(1)", "Sets whether this connection's commands update the access time of keys.", "enabled:<ON | OFF>")),
             new("PAUSE", -3, Admin | Usual | Sentinel, KeySpecs.None, Pause, new("3.0.0", "O(1)", "Suspends the commands of all clients for a number of milliseconds.", "timeout:integer mode:[WRITE | ALL]@6.2.0") { History = [("6.2.0", "Adds the mode, which may be `WRITE`.")] }),

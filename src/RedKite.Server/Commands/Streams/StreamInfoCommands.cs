@@ -10,6 +10,13 @@ namespace RedKite.Server.Commands.Streams;
 /// <summary>XINFO: describes a stream, its groups and their consumers. The table is the single declaration of its subcommands.</summary>
 internal static class StreamInfoCommands
 {
+    private static readonly (string Version, string Change)[] StreamHistory =
+    [
+        ("6.0.0", "Adds `FULL`."),
+        ("7.0.0", "Adds the fields `max-deleted-entry-id`, `entries-added`, `recorded-first-entry-id`, `entries-read` and `lag`."),
+        ("7.2.0", "Adds the field `active-time`; `seen-time` is that of the last attempt to read."),
+    ];
+
     internal static readonly CommandFamily Family = new("stream", "stream",
     [
         new("XINFO", -2, CommandFlags.None, KeySpecs.None, Help, new("5.0.0", "Depends on subcommand.", "Returns information about streams, groups and consumers."),
@@ -20,7 +27,7 @@ internal static class StreamInfoCommands
                 new("5.0.0", "O(1)", "Returns the consumer groups of a stream.", "key") { History = [("7.0.0", "Adds the fields `entries-read` and `lag`.")] }),
             new("HELP", 2, Loading | Stale, KeySpecs.None, Help, new("5.0.0", "O(1)", "Lists the subcommands.")),
             new("STREAM", -3, CommandFlags.ReadOnly, KeySpecs.One(2, KeyFlags.ReadOnly | Access), Stream,
-                new("5.0.0", "O(1)", "Returns the counters and the first and last entry of a stream, or with FULL its entries, groups and consumers.", "key full-block:[FULL [COUNT count]]") { History = [("6.0.0", "Adds `FULL`."), ("7.0.0", "Adds the fields `max-deleted-entry-id`, `entries-added`, `recorded-first-entry-id`, `entries-read` and `lag`."), ("7.2.0", "Adds the field `active-time`; `seen-time` is that of the last attempt to read.")] }),
+                new("5.0.0", "O(1)", "Returns the counters and the first and last entry of a stream, or with FULL its entries, groups and consumers.", "key full-block:[FULL [COUNT count]]") { History = StreamHistory }),
         ]),
     ]);
 

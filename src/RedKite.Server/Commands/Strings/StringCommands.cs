@@ -20,6 +20,14 @@ internal static class StringCommands
         "key value condition:[NX | XX]@2.6.12 [GET@6.2.0] expiration:[EX@2.6.12 seconds | PX@2.6.12 milliseconds "
         + "| EXAT@6.2.0 unix-time-seconds | PXAT@6.2.0 unix-time-milliseconds | KEEPTTL@6.0.0]";
 
+    private static readonly (string Version, string Change)[] SetHistory =
+    [
+        ("2.6.12", "Adds `EX`, `PX`, `NX` and `XX`."),
+        ("6.0.0", "Adds `KEEPTTL`."),
+        ("6.2.0", "Adds `GET`, `EXAT` and `PXAT`."),
+        ("7.0.0", "`GET` may be combined with `NX`."),
+    ];
+
     private const string GetExSyntax = "key expiration:[EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | PERSIST]";
 
     private const string RangeComplexity = "O(N) where N is the length of the returned string.";
@@ -29,10 +37,7 @@ internal static class StringCommands
         new("GET", 2, CommandFlags.ReadOnly | Fast, KeySpecs.One(1, KeyFlags.ReadOnly | Access), Get,
             new("1.0.0", "O(1)", "Returns the string value of a key.", "key")),
         new("SET", -3, Write | DenyOom | Brief, KeySpecs.One(1, ReadWrite | Access | Update | VariableFlags, "reads and returns the old value with GET", SetKeyFlags), Set,
-            new("1.0.0", "O(1)", "Sets the string value of a key, optionally on a condition and with an expiry.", SetSyntax)
-            {
-                History = [("2.6.12", "Adds `EX`, `PX`, `NX` and `XX`."), ("6.0.0", "Adds `KEEPTTL`."), ("6.2.0", "Adds `GET`, `EXAT` and `PXAT`."), ("7.0.0", "`GET` may be combined with `NX`.")],
-            }),
+            new("1.0.0", "O(1)", "Sets the string value of a key, optionally on a condition and with an expiry.", SetSyntax) { History = SetHistory }),
         new("SETNX", 3, Write | DenyOom | Fast, KeySpecs.One(1, Overwrite | Insert), SetNx,
             new("1.0.0", "O(1)", "Sets the string value of a key only if the key doesn't exist.", "key value") { DeprecatedSince = "2.6.12", ReplacedBy = "`SET` with the `NX` argument" }),
         new("SETEX", 4, Write | DenyOom | Brief, KeySpecs.One(1, Overwrite | Update), SetEx,
