@@ -7,51 +7,50 @@ namespace RedKite.Store.Memory;
 /// <summary>
 /// The unmanaged memory of one stripe: size-classed slabs for blocks of up to 4 KiB, runs of units (<see cref="RunSlabs"/>) for
 /// those of up to 16 KiB, the system for larger ones.
-/// Not thread-safe: every call is made under the stripe's lock, but for <see cref="TakeBack"/>. The owner of a block remembers its size.
+/// Not thread-safe: every call but <see cref="TakeBack"/> requires the stripe's lock. The owner of a block knows its size.
 /// </summary>
 /// <remarks>
-/// A slab of a class: a 64-byte header, then blocks of one class. Blocks are carved one after the other as they are needed
-/// (untouched pages stay unmapped) and freed ones are linked through their first eight bytes. A slab with no block in
-/// use goes back to the source, but for the one that became empty last. One free list for each class was rejected: it cannot
-/// give memory back.
+/// A slab of a class: a 64-byte header, then blocks of one class. Blocks are carved in order as they are needed (untouched pages
+/// stay unmapped) and freed ones are linked through their first eight bytes. A slab without blocks in use returns to the source,
+/// except the one that became empty last. One free list per class was rejected: it cannot release memory.
 ///
-/// To give the pages of a large block back takes 100 microseconds for each MiB. So blocks from 8 MiB on wait, linked through
-/// their first bytes, until the background sweep gives them back in pieces; who frees very many blocks may have them wait there too.
-/// Smaller ones are freed at once: mostly their pages stay for the next one, which a value that is often replaced gains from.
+/// Releasing the pages of a large block takes 100 microseconds per MiB. Blocks from 8 MiB on therefore wait, linked through their
+/// first bytes, until the background sweep releases them in pieces; a caller that frees very many blocks may queue them there too.
+/// Smaller blocks are freed at once: usually their pages stay for the next block, which benefits values that are often replaced.
 ///
-/// A value may come to another stripe by a pointer (RENAME). Its blocks stay in the arena that they came from, and what the
-/// value needs from then on comes from the new stripe's. Each slab names its arena, so a block that is freed elsewhere is pushed
-/// onto its arena's list of returned blocks, which needs no lock, and is freed there later (docs/adr/0007).
+/// A value may move to another stripe by pointer (RENAME). Its blocks stay in the arena that allocated them, and new blocks come
+/// from the new stripe's arena. Each slab names its arena, so a block that is freed elsewhere is pushed onto its arena's list of
+/// returned blocks, which needs no lock, and is freed there later (docs/adr/0007).
 /// </remarks>
 internal sealed unsafe class Arena : IDisposable
 {
     private const int SlabHeaderBytes = 64;
 
-    // What the system's allocator keeps in front of a block, for the accounting.
+    // The header that the system's allocator puts before a block, for the accounting.
     private const int LargeOverheadBytes = 16;
 
-    // From here on a block is freed in pieces.
+    // Blocks of this size and more are freed in pieces.
     private const int AtOnceMax = 8 << 20;
 
-    // Two or three in a slice of background work.
+    // Two or three pieces per slice of background work.
     private const int PieceBytes = 256 << 10;
 
-    // Whoever makes large values and drops them faster than they are freed pays for that himself beyond this.
+    // Beyond this, a client that drops large values faster than they are freed waits for the freeing itself.
     private const long WaitingBytesMax = 2L << 30;
 
-    // Returned blocks that are freed before a class gets another slab: well under a microsecond.
+    // The returned blocks that are freed before a class gets another slab: well under a microsecond.
     private const int ReturnedPerSlab = 16;
 
     // The lowest bit of a returned block's address.
     private const nint RunBit = 1;
 
     private readonly SlabSource _source;
-    private readonly Slab** _open; // for each class, the slabs that have room
+    private readonly Slab** _open; // for each class, the slabs with free blocks
     private readonly RunSlabs _runs;
     private readonly ArenaGuard? _guard;
     private readonly int _id;
-    private nint _returned;     // blocks that other arenas were asked to free, linked through their first bytes
-    private nint _takenBack;    // those of them that were taken off that list, to be freed next
+    private nint _returned;     // blocks that were freed through other arenas, linked through their first bytes
+    private nint _takenBack;    // blocks taken off that list, to be freed next
     private long _returnedBytes;
     private Slab* _lastEmptied;
     private byte* _scratch;
@@ -61,7 +60,7 @@ internal sealed unsafe class Arena : IDisposable
     private long _largeBytes;
     private long _slabs;
     private long _reported; // to the budget
-    private long _reportBelow; // or above: what is in blocks then
+    private long _reportBelow; // the next report is due below this usage, or above _reportAbove
     private long _reportAbove;
 
     /// <summary>The bytes of <see cref="Scratch"/>.</summary>
@@ -77,28 +76,28 @@ internal sealed unsafe class Arena : IDisposable
         _open = (Slab**)NativeMemory.AllocZeroed((nuint)BlockSize.ClassCount, (nuint)sizeof(Slab*));
     }
 
-    /// <summary>Bytes of all blocks in use, rounded to their classes. What waits to be freed does not count.</summary>
+    /// <summary>Bytes of all blocks in use, rounded to their classes, without those that wait to be freed.</summary>
     internal long UsedBytes => _blockBytes + _largeBytes - FreeingBytes;
 
     /// <summary>Bytes of blocks that wait to be freed: those of <see cref="FreeLater"/> and those that other stripes returned.</summary>
     internal long FreeingBytes => _waitingBytes + Volatile.Read(ref _returnedBytes);
 
-    /// <summary>Bytes of the blocks that come from the system.</summary>
+    /// <summary>Bytes of blocks that come from the system.</summary>
     internal long LargeBytes => _largeBytes;
 
-    /// <summary>Bytes of the slabs and large blocks that this arena holds, free room included.</summary>
+    /// <summary>Bytes of the slabs and large blocks that this arena holds, including free blocks.</summary>
     internal long HeldBytes => (_slabs * SlabSource.SlabBytes) + ((long)_runs.Count * SlabSource.LargeSlabBytes) + _largeBytes;
 
     /// <summary>Whether there are blocks for <see cref="FreeWaiting"/>.</summary>
     internal bool HasWaiting => _waiting != null || HasReturned;
 
-    /// <summary>Room for what is built before its size is known. It is its user's until the stripe's lock is given back.</summary>
+    /// <summary>A buffer for data whose size is not known yet. It belongs to the caller until the stripe's lock is released.</summary>
     internal byte* Scratch => _scratch != null ? _scratch : _scratch = (byte*)NativeMemory.Alloc(ScratchBytes);
 
-    /// <summary>Where the slab begins that a block is in, unless it is too large for one.</summary>
+    /// <summary>The slab that contains a block, unless the block is too large for slabs.</summary>
     internal static byte* SlabOf(byte* block) => (byte*)((nuint)block & ~(nuint)(SlabSource.SlabBytes - 1));
 
-    /// <summary>A block of at least <paramref name="bytes"/>, aligned to 8, with undefined content.</summary>
+    /// <summary>Allocates a block of at least <paramref name="bytes"/>, aligned to 8, with undefined content.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal byte* Allocate(long bytes)
     {
@@ -119,14 +118,14 @@ internal sealed unsafe class Arena : IDisposable
         return block;
     }
 
-    /// <summary>Frees a block; <paramref name="bytes"/> is what it was allocated with (or anything of the same class).</summary>
+    /// <summary>Frees a block; <paramref name="bytes"/> is its size when it was allocated (or another size of the same class).</summary>
     internal void Free(byte* block, long bytes)
     {
         if (bytes >= AtOnceMax) FreeLater(block, bytes);
         else FreeNow(block, bytes);
     }
 
-    /// <summary>Frees a block, as <see cref="Free"/> does, but not before <see cref="FreeWaiting"/> comes to it; nothing of it is read any more.</summary>
+    /// <summary>Frees a block like <see cref="Free"/>, but only when <see cref="FreeWaiting"/> reaches it. Its contents are lost at once.</summary>
     internal void FreeLater(byte* block, long bytes)
     {
         if (bytes < sizeof(WaitingBlock) || _waitingBytes + bytes > WaitingBytesMax)
@@ -145,7 +144,7 @@ internal sealed unsafe class Arena : IDisposable
         Report();
     }
 
-    /// <summary>Takes back a block of this arena that was freed by a user of another one. Needs no lock.</summary>
+    /// <summary>Takes back a block of this arena that was freed through another one. Needs no lock.</summary>
     private void TakeBack(byte* block, long bytes, bool isRun)
     {
         Interlocked.Add(ref _returnedBytes, bytes);
@@ -167,7 +166,7 @@ internal sealed unsafe class Arena : IDisposable
         }
     }
 
-    /// <summary>Frees at most so many of the blocks that wait, or gives a piece of a large one back.</summary>
+    /// <summary>Frees a limited number of waiting blocks, or releases a piece of a large one.</summary>
     internal void FreeWaiting(int blocksMax)
     {
         blocksMax -= FreeReturned(blocksMax);
@@ -188,7 +187,7 @@ internal sealed unsafe class Arena : IDisposable
         }
     }
 
-    /// <summary>Moves a block to one of another size; the first bytes that fit in both are kept.</summary>
+    /// <summary>Resizes a block; the leading bytes that fit both sizes are kept.</summary>
     internal byte* Reallocate(byte* block, long bytes, long newBytes)
     {
         long rounded = BlockSize.RoundUp(bytes);
@@ -222,10 +221,10 @@ internal sealed unsafe class Arena : IDisposable
         _guard?.Dispose();
         _runs.Dispose();
         NativeMemory.Free(_scratch);
-        NativeMemory.Free(_open); // The slabs go with their source.
+        NativeMemory.Free(_open); // The source frees the slabs.
     }
 
-    // What a block counts for.
+    // The bytes that a block counts.
     private long AccountedBytes(long bytes) => BlockSize.RoundUp(bytes) + (bytes > BlockSize.RunBlockMax && _guard is null ? LargeOverheadBytes : 0);
 
     private void FreeNow(byte* block, long bytes)
@@ -306,7 +305,7 @@ internal sealed unsafe class Arena : IDisposable
     [MethodImpl(MethodImplOptions.NoInlining)]
     private void Report()
     {
-        // Blocks that were returned have been reported by whoever returned them.
+        // Returned blocks were already reported by the arena that returned them.
         long used = _blockBytes + _largeBytes - _waitingBytes;
         if (used != _reported) _source.Budget.Add(used - _reported);
         _reported = used;
@@ -316,7 +315,7 @@ internal sealed unsafe class Arena : IDisposable
 
     private bool HasReturned => _takenBack != 0 || Volatile.Read(ref _returned) != 0 || _guard is { HasReturned: true };
 
-    // At most so many, and how many it was.
+    // Frees at most this number of blocks and returns the number freed.
     private int FreeReturned(int blocksMax)
     {
         if (_guard is not null) return FreeReturnedGuarded(blocksMax);
@@ -392,8 +391,8 @@ internal sealed unsafe class Arena : IDisposable
         return block;
     }
 
-    // So that a class in use does not go to the source and back for each block. Not one for each class: a value that grows
-    // from a few bytes to 4 KiB comes through all of them, and left 0.5 MB behind.
+    // Keeps one empty slab, so that a class in use doesn't alternate between taking and returning a slab. One per class would be
+    // too many: a value that grows from a few bytes to 4 KiB passes through all of them, and left 0.5 MB behind.
     [MethodImpl(MethodImplOptions.NoInlining)]
     private void KeepOneEmpty(Slab* slab)
     {
@@ -439,13 +438,13 @@ internal sealed unsafe class Arena : IDisposable
         slab->NextOpen = slab->PreviousOpen = null;
     }
 
-    // What the first bytes of a block become.
+    // The first bytes of a waiting block.
     [StructLayout(LayoutKind.Sequential)]
     private struct WaitingBlock
     {
         public WaitingBlock* Next;
         public long Bytes;
-        public long GivenBack; // from its end
+        public long GivenBack; // bytes released from its end
     }
 
     [StructLayout(LayoutKind.Sequential)]
@@ -453,8 +452,8 @@ internal sealed unsafe class Arena : IDisposable
     {
         public Slab* NextOpen;
         public Slab* PreviousOpen;
-        public byte* Free;   // blocks that were used and freed
-        public byte* Next;   // the first block that was never used
+        public byte* Free;   // freed blocks
+        public byte* Next;   // the first unused block
         public byte* End;
         public int Used;
         public int BlockBytes;

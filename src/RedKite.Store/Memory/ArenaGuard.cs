@@ -4,14 +4,14 @@ using System.Runtime.InteropServices;
 namespace RedKite.Store.Memory;
 
 /// <summary>
-/// The guarded arena of the tests: every block is the system's, between two red zones, poisoned when it is freed and
-/// kept in quarantine for a while. A write outside a block, a write after free, a second free, a free with another
-/// size, and a block that was never freed are all found and thrown.
+/// The guarded arena of the tests: every block comes from the system, between two red zones, is poisoned when it is freed, and
+/// stays in quarantine for a while. Detects and throws writes outside a block, writes after free, double frees, frees with a wrong
+/// size, and leaks.
 /// </summary>
 internal sealed unsafe class ArenaGuard : IDisposable
 {
     private const int RedZoneBytes = 64;
-    private const int OwnerBytes = 16; // in front of the first red zone: the id of the block's arena
+    private const int OwnerBytes = 16; // before the first red zone: the id of the block's arena
     private const int BytesBefore = OwnerBytes + RedZoneBytes;
     private const byte RedZone = 0xA5;
     private const byte Fresh = 0xCD;
@@ -24,7 +24,7 @@ internal sealed unsafe class ArenaGuard : IDisposable
 
     internal int LiveBlocks => _live.Count;
 
-    /// <summary>Whether users of other arenas have freed blocks of this one.</summary>
+    /// <summary>Whether other arenas have freed blocks of this one.</summary>
     internal bool HasReturned => !_returned.IsEmpty;
 
     internal byte* Allocate(long bytes, ref long usedBytes, int owner = 0)
@@ -42,11 +42,11 @@ internal sealed unsafe class ArenaGuard : IDisposable
     }
 
     /// <summary>The id of a block's arena.</summary>
-    /// <param name="block">The block, in use or freed a while ago.</param>
+    /// <param name="block">The block, in use or freed.</param>
     /// <param name="id">The id of this guard's own arena.</param>
     internal int OwnerOf(byte* block, int id) => _live.ContainsKey((nint)block) ? id : (int)*(long*)(block - BytesBefore);
 
-    /// <summary>Takes back a block that a user of another arena has freed. Needs no lock.</summary>
+    /// <summary>Takes back a block that another arena has freed. Needs no lock.</summary>
     internal void Return(byte* block, long bytes) => _returned.Enqueue(((nint)block, bytes));
 
     internal bool TryTakeReturned(out nint block, out long bytes)
@@ -75,7 +75,7 @@ internal sealed unsafe class ArenaGuard : IDisposable
         foreach ((nint block, long bytes) in _quarantine) CheckPoison((byte*)block, bytes);
     }
 
-    /// <summary>Ends the arena; a block that is still in use is a leak and is thrown.</summary>
+    /// <summary>Ends the arena; throws if a block is still in use.</summary>
     public void Dispose()
     {
         int leaked = _live.Count;

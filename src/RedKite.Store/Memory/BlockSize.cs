@@ -3,18 +3,18 @@ using System.Numerics;
 namespace RedKite.Store.Memory;
 
 /// <summary>
-/// The sizes that blocks are rounded to: steps of 8 bytes up to 256, then 16 steps to each doubling up to 4 KiB, then steps of
-/// 256 bytes up to 16 KiB, so that none of these wastes more than a sixteenth; then 8 steps to each doubling. A
-/// block's capacity follows from the bytes in use, so that nobody has to store it.
+/// The sizes to which blocks are rounded: steps of 8 bytes up to 256, then 16 steps per doubling up to 4 KiB, then steps of 256
+/// bytes up to 16 KiB, so that none of these wastes more than a sixteenth; then 8 steps per doubling. A block's capacity follows
+/// from the bytes in use and is not stored.
 /// </summary>
 /// <remarks>
-/// A small collection is mostly a block of 100 to 300 bytes. With 8 steps to each doubling a sorted set of ten members
-/// took 3 percent more, which was 0.80 of Redis's memory instead of 0.77. The largest blocks keep the wider steps: a value that
-/// grows at its end is moved, and maybe copied, at each of them.
+/// A small collection is typically a block of 100 to 300 bytes. With 8 steps per doubling a sorted set of ten members took 3
+/// percent more, 0.80 of Redis's memory instead of 0.77. The largest blocks keep the wider steps: a value that grows at its end
+/// is moved, and possibly copied, at each step.
 /// </remarks>
 internal static class BlockSize
 {
-    /// <summary>The largest block that lives in a slab of its size class.</summary>
+    /// <summary>The largest block in a slab of its size class.</summary>
     internal const int ClassBlockMax = 4096;
 
     /// <summary>The largest block that is a run of units (<see cref="RunSlabs"/>); larger ones come from the system.</summary>
@@ -32,7 +32,7 @@ internal static class BlockSize
         return (((bytes - 1) >> shift) + 1) << shift;
     }
 
-    /// <summary>The class of a size of at most <see cref="ClassBlockMax"/>.</summary>
+    /// <summary>The size class of at most <see cref="ClassBlockMax"/> bytes.</summary>
     internal static int ClassOf(int bytes)
     {
         if (bytes <= 256) return bytes == 0 ? 1 : (bytes + 7) >> 3;

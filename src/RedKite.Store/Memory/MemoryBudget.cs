@@ -1,24 +1,24 @@
 namespace RedKite.Store.Memory;
 
 /// <summary>
-/// What a keyspace may use and what it has used, for all threads: whether it is over its limit is one read. Arenas report what they
-/// use in steps of <see cref="StepBytes"/>, so the sum may be off by that for each arena.
+/// The memory limit and usage of a keyspace, shared by all threads: checking the limit is one read. Arenas report their usage in
+/// steps of <see cref="StepBytes"/>, so the sum may be off by that per arena.
 /// </summary>
 internal sealed class MemoryBudget
 {
-    /// <summary>An arena reports when what it uses has changed by this much: for small values every few thousand blocks.</summary>
+    /// <summary>An arena reports when its usage has changed by this much: for small values, every few thousand blocks.</summary>
     internal const long StepBytes = 256 << 10;
 
-    // Far enough from the end of the range that what is used does not reach it.
+    // Far enough from the end of the range that usage never reaches it.
     private const long Unlimited = long.MaxValue / 2;
 
     private long _limit = Unlimited;
     private long _left = Unlimited;
 
-    /// <summary>Whether more is used than the limit allows.</summary>
+    /// <summary>Whether usage exceeds the limit.</summary>
     internal bool IsExceeded => Volatile.Read(ref _left) < 0;
 
-    /// <summary>Bytes in use, as far as they have been reported.</summary>
+    /// <summary>The reported bytes in use.</summary>
     internal long UsedBytes => Volatile.Read(ref _limit) - Volatile.Read(ref _left);
 
     /// <summary>The limit in bytes; 0: none. One thread at a time changes it.</summary>
@@ -33,6 +33,6 @@ internal sealed class MemoryBudget
         }
     }
 
-    /// <summary>Reports that more is used, or less.</summary>
+    /// <summary>Reports a change of usage.</summary>
     internal void Add(long bytes) => Interlocked.Add(ref _left, -bytes);
 }

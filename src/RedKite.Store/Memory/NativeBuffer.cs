@@ -3,14 +3,14 @@ using System.Runtime.InteropServices;
 namespace RedKite.Store.Memory;
 
 /// <summary>
-/// Bytes outside the managed heap that grow at their end, for what is put together piece by piece and may be large: dumps,
-/// unpacked text. It belongs to whoever made it and is no part of any arena's count, so it is emptied after each use.
+/// A growing buffer outside the managed heap for data that is composed in pieces and may be large: dumps, unpacked text. It belongs
+/// to its creator and is not counted by an arena, so it is emptied after each use.
 /// </summary>
 internal sealed unsafe class NativeBuffer : IDisposable
 {
     private const int FirstBytes = 4096;
 
-    // What one use blew up is not kept for the next.
+    // A buffer that grew beyond this is not kept for the next use.
     private const int KeptBytesMax = 1 << 20;
 
     private byte* _bytes;
@@ -18,16 +18,16 @@ internal sealed unsafe class NativeBuffer : IDisposable
 
     ~NativeBuffer() => Free();
 
-    /// <summary>Bytes written.</summary>
+    /// <summary>The number of bytes written.</summary>
     internal int Length { get; private set; }
 
     internal ReadOnlySpan<byte> Written => new(_bytes, Length);
 
-    /// <summary>Where the bytes begin, until the next call that makes room.</summary>
+    /// <summary>The address of the bytes, valid until the buffer grows.</summary>
     internal byte* Start => _bytes;
 
-    /// <summary>Makes room for so many bytes behind what is written; they count once <see cref="Advance"/> is told.</summary>
-    /// <exception cref="InsufficientMemoryException">They would be more than 2 GiB together.</exception>
+    /// <summary>Reserves bytes after the written ones; <see cref="Advance"/> adds them.</summary>
+    /// <exception cref="InsufficientMemoryException">The buffer would exceed 2 GiB.</exception>
     internal Span<byte> Room(int bytes)
     {
         long needed = (long)Length + bytes;
@@ -35,10 +35,10 @@ internal sealed unsafe class NativeBuffer : IDisposable
         return new Span<byte>(_bytes + Length, bytes);
     }
 
-    /// <summary>Counts bytes that were written into the room.</summary>
+    /// <summary>Adds reserved bytes that have been written.</summary>
     internal void Advance(int bytes) => Length += bytes;
 
-    /// <summary>Bytes that were written before, to be changed.</summary>
+    /// <summary>Written bytes, to be changed.</summary>
     internal Span<byte> Slice(int start, int length) => new Span<byte>(_bytes, Length).Slice(start, length);
 
     internal void Write(ReadOnlySpan<byte> bytes)
@@ -47,7 +47,7 @@ internal sealed unsafe class NativeBuffer : IDisposable
         Length += bytes.Length;
     }
 
-    /// <summary>Forgets what was written, and gives the memory back if it was much.</summary>
+    /// <summary>Empties the buffer, and releases its memory if it is large.</summary>
     internal void Clear()
     {
         Length = 0;

@@ -6,18 +6,17 @@ using System.Runtime.InteropServices;
 namespace RedKite.Store.Memory;
 
 /// <summary>
-/// One arena's blocks of over 4 and up to 16 KiB: runs of 256-byte units in slabs of 256 KiB. A block that grows takes the
-/// units behind it where these are free, and one that shrinks leaves its last ones, so that neither moves.
+/// One arena's blocks of over 4 and up to 16 KiB: runs of 256-byte units in slabs of 256 KiB. A growing block extends into the
+/// following units if these are free, and a shrinking block frees its last units, so that neither moves.
 /// Used with the stripe's lock held.
 /// </summary>
 /// <remarks>
-/// A slab: a header, which is the first unit and holds a bit for each unit that is free, then the other 1,023 units. Each slab
-/// has a place in a list, where it waits to be found by the length of its longest free run; a new slab takes the
-/// first place that is empty. A block goes to the first place with room for it, so that old slabs fill up and young ones
-/// become empty and go back to the source. That matters for long lists, whose packed nodes are all made compact in the order in
-/// which they came: the closest fit would put one compact node behind the packed ones of each slab and keep all of them.
-/// Size classes were rejected: sizes between 4 and 16 KiB would need 64 of them to be rounded as little, and each
-/// stripe would hold a slab for each.
+/// A slab: a header in the first unit, with a bit for each free unit, then the other 1,023 units. Each slab has an index in a
+/// list, which stores the length of its longest free run; a new slab takes the first empty index. A block goes to the first slab
+/// in which it fits, so that old slabs fill up and young ones become empty and return to the source. That matters for long lists,
+/// whose packed nodes are compacted in the order in which they were created: a best fit would put one compact node after the
+/// packed ones of each slab and keep all slabs. Size classes were rejected: sizes between 4 and 16 KiB would need 64 classes for
+/// as little rounding, and each stripe would hold a slab of each.
 /// </remarks>
 internal sealed unsafe class RunSlabs(SlabSource source, int owner) : IDisposable
 {
@@ -26,18 +25,18 @@ internal sealed unsafe class RunSlabs(SlabSource source, int owner) : IDisposabl
     private const int RunUnitsMax = BlockSize.RunBlockMax / BlockSize.RunUnitBytes;
     private const int FirstPlaces = 16;
 
-    private Slab** _slabs;  // in places; null: an empty one
-    private byte* _longest; // for each place, the units of its slab's longest free run, of which no more than a block's most count
+    private Slab** _slabs;  // null: an empty index
+    private byte* _longest; // for each index, the units of the slab's longest free run, at most those of the largest block
     private int _places;
     private int _capacity;
 
-    /// <summary>Slabs in use.</summary>
+    /// <summary>The number of slabs in use.</summary>
     internal int Count { get; private set; }
 
-    /// <summary>The id of the arena that a block came from.</summary>
+    /// <summary>The id of the arena that allocated a block.</summary>
     internal static int OwnerOf(byte* block) => SlabOf(block)->Owner;
 
-    /// <param name="bytes">The block's, rounded to whole units.</param>
+    /// <param name="bytes">The block's size, rounded to units.</param>
     internal byte* Allocate(int bytes)
     {
         int units = bytes / BlockSize.RunUnitBytes;
@@ -54,8 +53,8 @@ internal sealed unsafe class RunSlabs(SlabSource source, int owner) : IDisposabl
 
     internal void Free(byte* block, int bytes) => Release(SlabOf(block), UnitOf(block), bytes / BlockSize.RunUnitBytes);
 
-    /// <summary>Gives a block another size without moving it.</summary>
-    /// <returns>Whether there was room; otherwise nothing was done.</returns>
+    /// <summary>Resizes a block without moving it.</summary>
+    /// <returns>False if the following units are not free; the block is unchanged.</returns>
     internal bool TryResize(byte* block, int bytes, int newBytes)
     {
         Slab* slab = SlabOf(block);
@@ -79,7 +78,7 @@ internal sealed unsafe class RunSlabs(SlabSource source, int owner) : IDisposabl
 
     public void Dispose()
     {
-        NativeMemory.Free(_slabs); // The slabs go with their source.
+        NativeMemory.Free(_slabs); // The source frees the slabs.
         NativeMemory.Free(_longest);
         _slabs = null;
         _longest = null;
@@ -144,8 +143,8 @@ internal sealed unsafe class RunSlabs(SlabSource source, int owner) : IDisposabl
 
     private static int UnitOf(byte* block) => (int)((nuint)block & (SlabSource.LargeSlabBytes - 1)) / BlockSize.RunUnitBytes;
 
-    // The first free run of so many units, if there are any to find, and what is the longest one without them. Runs longer than
-    // a block's most are not told apart.
+    // Finds the first free run of a number of units (0: none), and the longest run that remains without them, capped at the
+    // largest block.
     private static int FindRun(ulong* free, int units, out int longest)
     {
         int found = 0;
@@ -197,7 +196,7 @@ internal sealed unsafe class RunSlabs(SlabSource source, int owner) : IDisposabl
         return (word << 6) + BitOperations.TrailingZeroCount(bits);
     }
 
-    // There is one: the header.
+    // There is always one: the header.
     private static int PreviousUsed(ulong* free, int before)
     {
         int last = before - 1;
@@ -211,7 +210,7 @@ internal sealed unsafe class RunSlabs(SlabSource source, int owner) : IDisposabl
     private struct Slab
     {
         public int Place;
-        public int Used; // units, without the header's
+        public int Used; // units, without the header
         public int Owner; // the arena's id
         public fixed ulong Free[Words];
     }

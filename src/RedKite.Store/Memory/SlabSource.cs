@@ -2,23 +2,23 @@ namespace RedKite.Store.Memory;
 
 /// <summary>
 /// Hands out slabs of 64 and of 256 KiB, aligned to their size, to the arenas and tables of one keyspace.
-/// Ranges stay mapped until the keyspace ends, because lookups are prefetched without a lock: a slab that was given
-/// back may still be read (never written) by such a prefetch, so its pages may go but its addresses may not.
-/// Who returns a slab asks nothing of the system; the background sweep gives the pages back, one slab at a time.
+/// Ranges stay mapped until the keyspace ends, because lookups prefetch without a lock: such a prefetch may still read (never
+/// write) a returned slab, so its pages may be released but its addresses may not be unmapped. Returning a slab makes no system
+/// call; the background sweep releases the pages, one slab at a time.
 /// </summary>
 /// <remarks>
-/// Slabs of tables and of entries lie in regions of their own: lookups go to tables at random, and what lies side by side shares
-/// the upper levels of the page table. Beyond the first 32 MiB the next region of each is made ready ahead by another thread,
-/// and of huge pages, which spare each random lookup a page walk. Its first touch clears 2 MiB: 0.1 ms where the memory is
-/// there, 5 to 8 ms in a virtual machine whose host has to supply it (as ordinary pages it is 1 to 2 ms there). So where that
-/// takes long, entries get ordinary pages, and a huge one is tried now and then; tables always get huge ones. A taker that
-/// comes too early gets pages that nobody made ready. If the server is set to do so, it makes regions of ordinary pages huge when
-/// it has time, also the first ones, once a quarter of a region was carved.
+/// Slabs of tables and of entries have separate regions: lookups access tables at random, and adjacent slabs share the upper levels
+/// of the page table. Beyond the first 32 MiB another thread prepares the next region of each kind, with huge pages, which save
+/// each random lookup a page walk. The first access clears 2 MiB: 0.1 ms if the memory is available, 5 to 8 ms in a virtual
+/// machine whose host has to supply it (1 to 2 ms as ordinary pages). If that is slow, entries get ordinary pages, and a huge page
+/// is tried occasionally; tables always get huge pages. A slab that is requested too early has unprepared pages. If the server is
+/// configured to do so, it makes regions of ordinary pages huge in idle time, including the first ones, once a quarter of a region
+/// is carved.
 ///
-/// Giving a slab's pages back was measured at 15 to 20 microseconds. Blocks that are freed in no order empty a hundred slabs
-/// within as many frees, which under the stripe's lock made 2 ms of a slice that was meant to take 10 microseconds.
+/// Releasing a slab's pages was measured at 15 to 20 microseconds. Blocks that are freed in random order can empty a hundred slabs
+/// with a hundred frees, which turned a slice of 10 microseconds under the stripe's lock into 2 ms.
 ///
-/// The two sizes share regions, but a slab keeps its size: what is free of the one is not made into the other.
+/// The two sizes share regions, but a slab keeps its size: free slabs of one size are not converted to the other.
 /// </remarks>
 internal sealed unsafe class SlabSource : IDisposable
 {
@@ -28,14 +28,14 @@ internal sealed unsafe class SlabSource : IDisposable
 
     private const int RangeBytes = 64 << 20;
 
-    // A small database must stay small, and begin fast: a huge page is 32 slabs.
+    // A small database must stay small and start fast: a huge page is 32 slabs.
     private const int UnpreparedRegions = 16;
 
-    // A huge page that took more CPU than this is followed by so many regions of ordinary ones.
+    // A huge page that took more CPU time than this is followed by this number of regions with ordinary pages.
     private const long HugePageNsMax = 1_000_000;
     private const int OrdinaryRegions = 63;
 
-    // A huge page brings back what was given back of its region; that must not be much.
+    // A huge page restores the released pages of its region, so those must be few.
     private const int DiscardedPartMax = 16;
 
     private readonly Lock _lock = new();
@@ -44,7 +44,7 @@ internal sealed unsafe class SlabSource : IDisposable
     private readonly FreeSlabs _freeLarge = new(LargeSlabBytes);
     private readonly Supply _tables = new(alwaysHuge: true);
     private readonly Supply _entries = new(alwaysHuge: false);
-    private readonly Queue<nint> _ordinary = new(); // regions of ordinary pages that slabs were carved from
+    private readonly Queue<nint> _ordinary = new(); // regions with ordinary pages from which slabs were carved
     private Arena[] _arenas = [];
     private byte* _rangeNext;
     private byte* _rangeEnd;
@@ -54,16 +54,16 @@ internal sealed unsafe class SlabSource : IDisposable
     /// <summary>The budget of the keyspace.</summary>
     internal MemoryBudget Budget { get; } = new();
 
-    /// <summary>Regions that <see cref="MakeOneHuge"/> has made huge.</summary>
+    /// <summary>The number of regions that <see cref="MakeOneHuge"/> has made huge.</summary>
     internal long RegionsMadeHuge { get; private set; }
 
-    /// <summary>CPU that this took, including refused attempts.</summary>
+    /// <summary>The CPU time for that, including refused attempts.</summary>
     internal long MakingHugeCpuNs { get; private set; }
 
     /// <summary>Bytes of slabs that are in use or kept for reuse.</summary>
     internal long HeldBytes => Volatile.Read(ref _heldBytes);
 
-    /// <summary>Gives an arena an id, by which its slabs name it.</summary>
+    /// <summary>Registers an arena and returns its id, which its slabs store.</summary>
     internal int Register(Arena arena)
     {
         lock (_lock)
@@ -87,7 +87,7 @@ internal sealed unsafe class SlabSource : IDisposable
         }
     }
 
-    /// <summary>A slab of <see cref="LargeSlabBytes"/>.</summary>
+    /// <summary>Takes a slab of <see cref="LargeSlabBytes"/>.</summary>
     internal byte* TakeLarge()
     {
         lock (_lock)
@@ -95,7 +95,7 @@ internal sealed unsafe class SlabSource : IDisposable
             if (_freeLarge.TryTakeKept(out nint slab)) return (byte*)slab;
             if (!_freeLarge.TryTakeDiscarded(out slab))
             {
-                // What lies before the next place where one may begin.
+                // The gap before the next aligned address.
                 while (((nint)_entries.Next & (LargeSlabBytes - 1)) != 0) _free.NoteDiscarded(Carve(_entries, SlabBytes));
                 slab = Carve(_entries, LargeSlabBytes);
             }
@@ -105,7 +105,7 @@ internal sealed unsafe class SlabSource : IDisposable
         }
     }
 
-    /// <summary>A slab for the segments of tables, which is never returned.</summary>
+    /// <summary>Takes a slab for the segments of tables, which is never returned.</summary>
     internal byte* TakeForTables()
     {
         lock (_lock)
@@ -126,8 +126,7 @@ internal sealed unsafe class SlabSource : IDisposable
     }
 
     /// <summary>
-    /// Begins a round of giving back, which is due now and then: of what is too much, and of some slabs that nobody took
-    /// since the last round.
+    /// Begins a periodic round of releasing pages: of the excess, and of some slabs that were not taken since the last round.
     /// </summary>
     internal void BeginGivingBack()
     {
@@ -138,11 +137,11 @@ internal sealed unsafe class SlabSource : IDisposable
         }
     }
 
-    /// <summary>Gives the pages of one slab back if the round is not over.</summary>
-    /// <returns>Whether it did.</returns>
+    /// <summary>Releases the pages of one slab.</summary>
+    /// <returns>False if the round is over.</returns>
     internal bool GiveBack() => GiveBack(_freeLarge, LargeSlabBytes, all: false) || GiveBack(_free, SlabBytes, all: false);
 
-    /// <summary>Gives the pages of every free slab back.</summary>
+    /// <summary>Releases the pages of every free slab.</summary>
     internal void ReleaseKept()
     {
         while (GiveBack(_freeLarge, LargeSlabBytes, all: true) || GiveBack(_free, SlabBytes, all: true))
@@ -151,10 +150,10 @@ internal sealed unsafe class SlabSource : IDisposable
     }
 
     /// <summary>
-    /// Replaces the ordinary pages of a region by a huge one: milliseconds of CPU, and for less than one of them whoever touches
-    /// the region waits. On a thread that has the time, one at a time.
+    /// Replaces the ordinary pages of a region by a huge one. Takes milliseconds of CPU time; threads that access the region wait
+    /// for less than one of them. Called by one thread at a time, in idle time.
     /// </summary>
-    /// <returns>Whether there was one.</returns>
+    /// <returns>False if there was no such region.</returns>
     internal bool MakeOneHuge()
     {
         nint region;
@@ -173,13 +172,13 @@ internal sealed unsafe class SlabSource : IDisposable
             return true;
         }
 
-        lock (_lock) _ordinary.Clear(); // A system that refuses one refuses the others.
+        lock (_lock) _ordinary.Clear(); // A system that refuses one region refuses the others.
         return false;
     }
 
     public void Dispose()
     {
-        while (_tables.IsPreparing || _entries.IsPreparing) Thread.Yield(); // Its touch would hit an unmapped page.
+        while (_tables.IsPreparing || _entries.IsPreparing) Thread.Yield(); // Its access would hit an unmapped page.
         lock (_lock)
         {
             foreach (nint range in _ranges) SystemMemory.Unmap((byte*)range, RangeBytes);
@@ -192,7 +191,7 @@ internal sealed unsafe class SlabSource : IDisposable
         }
     }
 
-    // Without the lock: the slab is nobody's meanwhile, so that no taker waits.
+    // Without the lock, so that requests for slabs don't wait: the slab is in no list meanwhile.
     private bool GiveBack(FreeSlabs free, int slabBytes, bool all)
     {
         nint slab;
@@ -253,7 +252,7 @@ internal sealed unsafe class SlabSource : IDisposable
         ThreadPool.UnsafeQueueUserWorkItem(static work => work.Source.Prepare(work.Supply), (Source: this, Supply: supply), preferLocal: false);
     }
 
-    // On another thread: the touch is outside the lock.
+    // On another thread; the first access is outside the lock.
     private void Prepare(Supply supply)
     {
         byte* region;
@@ -263,7 +262,7 @@ internal sealed unsafe class SlabSource : IDisposable
         }
         catch (InsufficientMemoryException)
         {
-            supply.IsPreparing = false; // Whoever needs the region meets the same refusal, on a thread that can tell of it.
+            supply.IsPreparing = false; // The next request meets the same refusal, on a thread that can report it.
             return;
         }
 
@@ -288,20 +287,20 @@ internal sealed unsafe class SlabSource : IDisposable
         supply.IsPreparing = false;
     }
 
-    // Where slabs of one purpose are carved from.
+    // The regions from which slabs for one purpose are carved.
     private sealed class Supply(bool alwaysHuge)
     {
         internal byte* Next; // in the current region
         internal byte* End;
         internal bool MayBecomeHuge; // the current region
-        internal byte* Ready; // a region whose pages are there
+        internal byte* Ready; // a prepared region
         internal bool ReadyIsHuge;
-        internal int OrdinaryLeft; // regions of ordinary pages, before a huge one is tried again; the preparing thread's
+        internal int OrdinaryLeft; // regions with ordinary pages until a huge one is tried again; owned by the preparing thread
         internal volatile bool IsPreparing;
 
         internal bool AlwaysHuge => alwaysHuge;
 
-        // The current region, once, when at least a quarter of it was carved: the rest is little more memory.
+        // The current region, once, when at least a quarter of it is carved: the rest costs little more memory.
         internal bool TryTakeCurrent(out nint region)
         {
             region = (nint)End - RegionBytes;

@@ -3,8 +3,8 @@ using System.Runtime.InteropServices;
 namespace RedKite.Store.Memory;
 
 /// <summary>
-/// What the store asks of the operating system: address ranges that stay mapped, their pages given back and taken anew.
-/// On Linux this is mmap and madvise; elsewhere aligned blocks of the C runtime, whose pages are never given back early.
+/// The store's calls to the operating system: address ranges that stay mapped while their pages are released and faulted in again.
+/// On Linux this is mmap and madvise; elsewhere aligned blocks of the C runtime, whose pages are never released early.
 /// </summary>
 internal static unsafe partial class SystemMemory
 {
@@ -17,21 +17,21 @@ internal static unsafe partial class SystemMemory
     private const int ClockThreadCpu = 3;
     private const int HugePageBytes = 2 << 20;
 
-    // Pages that are there are cleared faster than they are made anew, but where so much is cleared it mostly just came from the system.
+    // Clearing resident pages is faster than faulting in new ones, but memory of this size usually just came from the system.
     private const int ClearedByDiscardingLeast = 1 << 20;
 
     [ThreadStatic]
     private static bool _refuses;
 
-    /// <summary>For tests: whether the current thread gets no more memory.</summary>
+    /// <summary>For tests: makes every allocation of the current thread fail.</summary>
     internal static bool Refuses
     {
         get => _refuses;
         set => _refuses = value;
     }
 
-    /// <summary>A block of the C runtime.</summary>
-    /// <exception cref="OutOfMemoryException">There is none.</exception>
+    /// <summary>Allocates a block of the C runtime.</summary>
+    /// <exception cref="OutOfMemoryException">There is no memory.</exception>
     internal static byte* Allocate(nuint bytes)
     {
         if (_refuses) throw new InsufficientMemoryException();
@@ -39,14 +39,14 @@ internal static unsafe partial class SystemMemory
     }
 
     /// <summary>Resizes a block of the C runtime, which moves large ones by remapping their pages.</summary>
-    /// <exception cref="OutOfMemoryException">There is none; the block stays as it was.</exception>
+    /// <exception cref="OutOfMemoryException">There is no memory; the block is unchanged.</exception>
     internal static byte* Reallocate(byte* block, nuint bytes)
     {
         if (_refuses) throw new InsufficientMemoryException();
         return (byte*)NativeMemory.Realloc(block, bytes);
     }
 
-    /// <summary>Maps <paramref name="bytes"/> of zeroed memory, aligned to 2 MiB. Its pages come with their first touch.</summary>
+    /// <summary>Maps <paramref name="bytes"/> of zeroed memory, aligned to 2 MiB. Its pages are faulted in on first access.</summary>
     internal static byte* Map(nuint bytes)
     {
         if (!OperatingSystem.IsLinux())
@@ -60,21 +60,21 @@ internal static unsafe partial class SystemMemory
         if (mapped == -1) throw new InsufficientMemoryException($"The system refused {bytes} bytes of memory.");
         nint aligned = (mapped + HugePageBytes - 1) & ~(nint)(HugePageBytes - 1);
 
-        // The slack on both sides goes back at once, so that Unmap needs no more than the aligned address.
+        // The slack on both sides is unmapped at once, so that Unmap needs only the aligned address.
         nint head = aligned - mapped;
         if (head > 0) _ = munmap(mapped, (nuint)head);
         if (HugePageBytes - head > 0) _ = munmap(aligned + (nint)bytes, (nuint)(HugePageBytes - head));
         return (byte*)aligned;
     }
 
-    /// <summary>Has the pages of a range made now.</summary>
+    /// <summary>Faults in the pages of a range.</summary>
     internal static void Populate(byte* address, nuint bytes)
     {
         if (!OperatingSystem.IsLinux() || madvise((nint)address, bytes, AdvisePopulateWrite) != 0) Touch(address, bytes);
     }
 
-    /// <summary>Has the pages of a range made now, huge ones where the system has them.</summary>
-    /// <returns>Nanoseconds of CPU that it took; 0 where nobody knows.</returns>
+    /// <summary>Faults in the pages of a range, as huge pages if the system has them.</summary>
+    /// <returns>The CPU time in nanoseconds; 0 if it is unknown.</returns>
     internal static long PopulateHugePage(byte* address, nuint bytes)
     {
         long start = ThreadCpuNs();
@@ -84,8 +84,8 @@ internal static unsafe partial class SystemMemory
     }
 
     /// <summary>
-    /// Replaces ordinary pages by a huge one, with what is in them. Whoever touches them waits while they are copied, but not while
-    /// the host of a virtual machine supplies the huge page: one was just asked for and given back, and is taken again.
+    /// Replaces ordinary pages by a huge one with the same contents. A thread that accesses them waits during the copy, but not
+    /// while the host of a virtual machine supplies the huge page: one is allocated and released first, and then reused.
     /// </summary>
     internal static bool TryMakeHugePage(byte* address, nuint bytes)
     {
@@ -112,16 +112,16 @@ internal static unsafe partial class SystemMemory
         else NativeMemory.AlignedFree(address);
     }
 
-    /// <summary>Gives the pages back but keeps the range mapped: it reads as zero when it is touched again.</summary>
+    /// <summary>Releases the pages but keeps the range mapped: it reads as zero afterwards.</summary>
     internal static void Discard(byte* address, nuint bytes)
     {
         if (OperatingSystem.IsLinux()) _ = madvise((nint)address, bytes, AdviseDontNeed);
     }
 
-    /// <summary>Gives the whole pages of a range back, which its owner does not read again as it was.</summary>
+    /// <summary>Releases the complete pages of a range whose contents are no longer needed.</summary>
     internal static void DiscardWithin(byte* address, long bytes) => TryDiscardWithin(address, bytes, out _, out _);
 
-    /// <summary>Clears a range. Of a large one the pages are given back instead: the system makes them anew, and cleared, as they are touched.</summary>
+    /// <summary>Clears a range. The pages of a large one are released instead: the system supplies zeroed pages on access.</summary>
     internal static void Clear(byte* address, long bytes)
     {
         if (bytes < ClearedByDiscardingLeast || !TryDiscardWithin(address, bytes, out byte* first, out byte* end))
@@ -139,7 +139,7 @@ internal static unsafe partial class SystemMemory
         for (nuint at = 0; at < bytes; at += 4096) Volatile.Write(ref address[at], 0);
     }
 
-    /// <summary>CPU of the calling thread; 0 where the system does not count it.</summary>
+    /// <summary>The CPU time of the calling thread; 0 if the system doesn't count it.</summary>
     internal static long ThreadCpuNs()
     {
         if (!OperatingSystem.IsLinux()) return 0;
@@ -155,7 +155,7 @@ internal static unsafe partial class SystemMemory
         return OperatingSystem.IsLinux() && first < end && madvise((nint)first, (nuint)(end - first), AdviseDontNeed) == 0;
     }
 
-    /// <summary>Lets the C runtime's heap, which holds the large blocks, give its free pages back, where it can.</summary>
+    /// <summary>Makes the C runtime's heap, which holds the large blocks, release its free pages, if it can.</summary>
     internal static void TrimHeap()
     {
         if (!OperatingSystem.IsLinux()) return;
@@ -165,7 +165,7 @@ internal static unsafe partial class SystemMemory
         }
         catch (EntryPointNotFoundException)
         {
-            // musl has no such call: its heap gives pages back by itself.
+            // musl has no such call: its heap releases pages by itself.
         }
     }
 
