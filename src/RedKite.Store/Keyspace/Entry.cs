@@ -5,7 +5,7 @@ namespace RedKite.Store.Keyspace;
 
 /// <summary>
 /// A key's entry as a command sees it. It points into the store: valid while the stripe's lock is held and until the
-/// entry is written, resized or removed through <see cref="Database"/>, which give the entry back as it is then.
+/// entry is written, resized or removed through <see cref="Database"/>, whose methods return the new entry.
 /// </summary>
 internal readonly unsafe ref struct Entry
 {
@@ -22,15 +22,15 @@ internal readonly unsafe ref struct Entry
     internal ReadOnlySpan<byte> Key => EntryBlock.Key(_position.Entry);
 
     /// <summary>
-    /// A string's bytes, a small collection's, or a <see cref="ValueRoot"/>'s. May be written in place, with the same
-    /// length; the encoding must stay true.
+    /// The bytes of a string, of a small collection, or of a <see cref="ValueRoot"/>. May be written in place with the same length if
+    /// the encoding stays valid.
     /// </summary>
     internal Span<byte> Value => EntryBlock.Value(_position.Entry);
 
     /// <summary>Clears a part of a string.</summary>
     internal void ClearValue(int start, int end) => SystemMemory.Clear(EntryBlock.ValueStart(_position.Entry) + start, end - start);
 
-    /// <summary>Whether the value is a structure of its own, of which the block holds the root.</summary>
+    /// <summary>Whether the value is a separate structure whose root is in the block.</summary>
     internal bool HasStructure => EntryBlock.HasStructure(_position.Entry);
 
     /// <summary>The root of a value that is a structure of its own.</summary>
@@ -38,7 +38,7 @@ internal readonly unsafe ref struct Entry
 
     internal bool Expires => EntryBlock.Expires(_position.Entry);
 
-    /// <summary>Whether the value is a hash of which fields have an expiry.</summary>
+    /// <summary>Whether the value is a hash with expiring fields.</summary>
     internal bool FieldsExpire => EntryBlock.FieldsExpire(_position.Entry);
 
     /// <summary>When the key expires, in Unix milliseconds, or <see cref="Database.NoExpiry"/>.</summary>

@@ -8,7 +8,7 @@ namespace RedKite.Store.Keyspace;
 /// The bytes of an entry: one block that holds a key's header, expiry, name and (for a string) value.
 /// <code>
 ///  0  u32  type (4 bits) | encoding (4) | access clock (24)
-///  4  u8   flags: 1 = has an expiry, 2 = long form, 4 = a hash of which fields have an expiry
+///  4  u8   flags: 1 = has an expiry, 2 = long form, 4 = a hash with expiring fields
 ///          reserved: 8 = the snapshot epoch, 16 = a client tracks the key; 32, 64 and 128 are free
 ///  short form (key up to 255 bytes, value up to 65,535):
 ///  5  u8   key length
@@ -56,7 +56,7 @@ internal static unsafe class EntryBlock
 
     internal static void SetEncoding(byte* block, ValueEncoding encoding) => block[0] = (byte)((block[0] & 15) | ((int)encoding << 4));
 
-    /// <summary>Whether the value is a structure of its own, of which the block holds the root.</summary>
+    /// <summary>Whether the value is a separate structure whose root is in the block.</summary>
     internal static bool HasStructure(byte* block) => Encoding(block) >= ValueEncoding.HashTable;
 
     /// <summary>The root of a value that is a structure of its own; not aligned.</summary>
@@ -80,7 +80,7 @@ internal static unsafe class EntryBlock
 
     internal static void MarkFieldsExpire(byte* block, bool expire) => block[4] = (byte)((block[4] & ~HasFieldExpiry) | (expire ? HasFieldExpiry : 0));
 
-    /// <summary>Marks an entry whose form has room for an expiry either way.</summary>
+    /// <summary>Sets the flag of an entry whose form always includes an expiry.</summary>
     internal static void MarkExpires(byte* block, bool expires) => block[4] = (byte)((block[4] & ~HasExpiry) | (expires ? HasExpiry : 0));
 
     internal static bool IsLong(byte* block) => (block[4] & LongForm) != 0;

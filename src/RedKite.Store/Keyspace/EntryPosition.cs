@@ -16,16 +16,16 @@ internal readonly unsafe struct EntryPosition(byte* bucket, int slot, byte* entr
     internal EntryPosition At(byte* moved) => new(bucket, slot, moved, hash);
 }
 
-/// <summary>A place in a table's hash order: see <see cref="Table.NextBucket"/>.</summary>
+/// <summary>A position in a table's hash order: see <see cref="Table.NextBucket"/>.</summary>
 internal readonly record struct TableCursor(uint Prefix, int Depth, int Bucket);
 
 /// <summary>
-/// A place in the order of a whole database: stripe by stripe, in each by its table's hash order. As SCAN's cursor it is
-/// one number of 50 bits, so that clients which read it as a double keep it whole:
+/// A position in the order of a whole database: stripe by stripe, and within a stripe by its table's hash order. SCAN's cursor is
+/// a number of 50 bits, so that clients that read it as a double keep it exact:
 /// <code>
 /// 49..44  stripe     43..12  prefix     11..7  depth     6..0  bucket
 /// </code>
-/// 0 is the start, and no place that is reached by a step.
+/// 0 is the start, and never the result of a step.
 /// </summary>
 internal struct DatabaseCursor(int stripe, TableCursor table)
 {
@@ -40,13 +40,13 @@ internal struct DatabaseCursor(int stripe, TableCursor table)
     internal readonly ulong Encode() =>
         ((ulong)Stripe << StripeShift) | ((ulong)Table.Prefix << PrefixShift) | ((ulong)Table.Depth << DepthShift) | (uint)Table.Bucket;
 
-    /// <summary>Reads any number at all: one that is no cursor is a place past every stripe, or somewhere harmless.</summary>
+    /// <summary>Decodes any number: an invalid cursor is a position after the last stripe, or another harmless one.</summary>
     internal static DatabaseCursor Decode(ulong cursor) => new(
         (int)Math.Min(cursor >> StripeShift, int.MaxValue),
         new TableCursor((uint)(cursor >> PrefixShift), (int)(cursor >> DepthShift) & 31, (int)cursor & 127));
 }
 
-/// <summary>What a round of active expiry did in a table.</summary>
+/// <summary>The counts of a round of active expiry in a table.</summary>
 internal struct ExpiryResult
 {
     internal long Expired { get; set; }

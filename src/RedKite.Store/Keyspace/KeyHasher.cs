@@ -6,7 +6,7 @@ using System.Security.Cryptography;
 namespace RedKite.Store.Keyspace;
 
 /// <summary>
-/// The keyed hash of the keyspace: folded 64x64 to 128-bit multiplications over secrets drawn at the start, so that a
+/// The keyed hash of the keyspace: folded 64x64 to 128-bit multiplications with random secrets chosen at the start, so that a
 /// client cannot aim its keys at one stripe or bucket. SipHash was rejected: three times the cost for a 16-byte key.
 /// </summary>
 internal sealed class KeyHasher

@@ -80,7 +80,7 @@ internal sealed class Keyspace : IDisposable
         }
     }
 
-    /// <summary>Bytes that the store has taken from the system, free room included.</summary>
+    /// <summary>Bytes that the store has allocated from the system, including free blocks.</summary>
     internal long HeldBytes => _source.HeldBytes + LargeBytes;
 
     /// <summary>Bytes of the blocks that are too large for slabs.</summary>
@@ -163,7 +163,7 @@ internal sealed class Keyspace : IDisposable
     /// <summary>CPU that this took.</summary>
     internal long MakingHugeCpuNs => _source.MakingHugeCpuNs;
 
-    /// <summary>Begins to replace 2 MiB of ordinary pages by a huge one on another thread, unless that goes on already.</summary>
+    /// <summary>Starts replacing 2 MiB of ordinary pages by a huge one on another thread, unless that is already in progress.</summary>
     internal void BeginMakingHuge()
     {
         if (Interlocked.Exchange(ref _makingHuge, 1) != 0) return;

@@ -60,7 +60,7 @@ internal ref struct LockScope
     }
 
     /// <summary>
-    /// Locks further stripes, and waits for them if it must: then all stripes are released and locked anew in ascending
+    /// Locks further stripes. If it has to wait, all stripes are released and locked again in ascending
     /// order. A script keeps its stripes: others give way.
     /// </summary>
     /// <returns>Whether the stripes stayed locked throughout. If not, other threads may have changed everything in between.</returns>

@@ -7,17 +7,17 @@ using RedKite.Store.Values.Hashes;
 namespace RedKite.Store.Keyspace;
 
 /// <summary>
-/// A piece of a table: 8 KiB of 127 buckets behind one header line, each bucket one cache line of nine entries.
+/// A part of a table: 8 KiB with a header line and 127 buckets, each bucket one cache line with nine entries.
 /// <code>
 /// bucket   0..8   a tag for each slot: eight bits of the hash, 0 = free
-///          9      which entries went past this full bucket: a bit for each eighth of the tags
+///          9      which entries overflowed from this full bucket: a bit for each eighth of the tags
 ///         10..63  nine 6-byte slots: the entry's address, which is a multiple of 8; its lowest bit says that the entry or some
 ///                 of its fields expire, the next two are two more bits of the hash
 /// </code>
-/// An entry lives in its home bucket or, when that is full, in the next one with room; a search ends at a bucket that
-/// nobody of its eighth went past. Six-byte slots were measured against eight-byte ones: 9 instead of 7 entries a line, which
-/// is 3 bytes less for each key at the same number of cache misses. Ten bits of the hash instead of eight, and eighths instead
-/// of a count of all who went past, spare keys that are missing the wait for entries and buckets that do not concern them.
+/// An entry is in its home bucket or, if that is full, in the next bucket with a free slot; a search ends at a bucket from which no
+/// entry of its eighth overflowed. Six-byte slots were measured against eight-byte ones: 9 instead of 7 entries per line, which is
+/// 3 bytes less per key with the same number of cache misses. Ten bits of the hash instead of eight, and eighths instead of one
+/// overflow count, save lookups of missing keys the wait for unrelated entries and buckets.
 /// </summary>
 internal static unsafe class Segment
 {
@@ -79,7 +79,7 @@ internal static unsafe class Segment
     internal static uint Occupied(byte* bucket) =>
         ~Vector128.Equals(Vector128.Load(bucket), Vector128<byte>.Zero).ExtractMostSignificantBits() & SlotMask;
 
-    /// <summary>What a slot holds: an entry's address, and what its lowest bits say.</summary>
+    /// <summary>The contents of a slot: an entry's address and its lowest bits.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal static nuint Slot(byte* bucket, int slot) => (nuint)(*(ulong*)(bucket + SlotsAt - 2 + (slot * 6)) >> 16);
 
@@ -100,7 +100,7 @@ internal static unsafe class Segment
     internal static void Replace(byte* bucket, int slot, byte* entry, bool expires) =>
         WriteSlot(bucket, slot, (nuint)entry | (Slot(bucket, slot) & MoreTagBits) | (expires ? ExpiresBit : 0));
 
-    /// <summary>Puts an entry into the first bucket with room. There is room: the caller splits before it runs out.</summary>
+    /// <summary>Puts an entry into the first bucket with a free slot. There is one: the caller splits a full segment first.</summary>
     internal static void Add(byte* segment, ulong hash, byte* entry, out byte* bucket, out int slot)
     {
         int index = Home(hash);
@@ -141,7 +141,7 @@ internal static unsafe class Segment
     /// <param name="hash">The entry's hash.</param>
     /// <param name="bucket">Where the entry is.</param>
     /// <param name="slot">Its slot there.</param>
-    /// <param name="hasher">What hashes the keys of entries, for those that went past the same buckets.</param>
+    /// <param name="hasher">Hashes the keys of entries that overflowed from the same buckets.</param>
     internal static void Remove(byte* segment, ulong hash, byte* bucket, int slot, KeyHasher hasher)
     {
         Header* header = Of(segment);
@@ -151,8 +151,8 @@ internal static unsafe class Segment
         if (Bucket(segment, Home(hash)) != bucket) ForgetPassing(segment, hash, bucket, hasher);
     }
 
-    // An entry that had gone past the buckets from its home to this one is no more. They keep their bit only where others of
-    // its eighth went past them, too; those stand between here and the first bucket that nobody of theirs went past.
+    // The removed entry had overflowed from the buckets between its home and this one. They keep their bit only if other entries of
+    // its eighth overflowed too; those are between here and the first bucket from which none of them overflowed.
     private static void ForgetPassing(byte* segment, ulong hash, byte* bucket, KeyHasher hasher)
     {
         byte passing = Passing(hash);
@@ -175,7 +175,7 @@ internal static unsafe class Segment
         }
     }
 
-    // The bit that an entry sets in a bucket that it goes past.
+    // The bit that an entry sets in a bucket from which it overflows.
     private static byte Passing(ulong hash) => PassingOf(Tag(hash));
 
     private static byte PassingOf(byte tag) => (byte)(1 << (tag >> 5));

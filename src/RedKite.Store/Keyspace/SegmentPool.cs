@@ -5,8 +5,8 @@ namespace RedKite.Store.Keyspace;
 
 /// <summary>
 /// The segments of one stripe's tables, eight to a slab. Freed ones keep their addresses (see <see cref="SlabSource"/>)
-/// but give their pages back beyond the first few; directories are kept for the next one of the same depth. Used under
-/// the stripe's lock.
+/// but release their pages beyond the first few; directories are kept for the next one of the same depth. Used with the
+/// stripe's lock held.
 /// </summary>
 internal sealed unsafe class SegmentPool : IDisposable
 {

@@ -16,13 +16,13 @@ namespace RedKite.Store.Keyspace;
 /// uncontended pair takes 5.2 ns that way, 2.6 ns this way, and 2.5 ns with a lock that cannot park (x86). Here the rare
 /// side pays: a thread that is about to park announces itself in <see cref="_parked"/> and then issues a barrier in every
 /// thread of the process. A thread that leaves either did its store before that barrier, so that the parking thread sees the
-/// lock free when it looks again, or loads the announcement after it. This needs the load to stand behind the store in the
+/// lock free when it looks again, or loads the announcement after it. This requires the load to follow the store in the
 /// machine code; the compiler does not reorder volatile accesses.
 /// </para>
 /// <para>
 /// A thread that arrives may take the lock before one that is being woken. A parked thread that finds the lock taken again,
-/// after more than a millisecond of waiting, asks for it to be handed over: the next thread that leaves takes the lock back
-/// in its name.
+/// after more than a millisecond of waiting, requests a hand-over: the next thread that leaves takes the lock back on its
+/// behalf.
 /// </para>
 /// <para>
 /// docs/locking.md gives the argument that no wake-up is lost; StripeLockModelTests explores the interleavings.
@@ -31,13 +31,13 @@ namespace RedKite.Store.Keyspace;
 [StructLayout(LayoutKind.Explicit, Size = 256)]
 internal struct StripeLock
 {
-    // Parking and waking cost about this much, so whoever holds the lock for less is cheaper to wait for awake.
+    // Parking and waking cost about this much, so spinning is cheaper if the lock is held for less.
     private const long SpinMicroseconds = 20;
 
     // One round of spinning: about a quarter of a microsecond between two looks at a contended line.
     private const int SpinIterations = 8;
 
-    // A command holds a stripe for about a microsecond. Who waits this long is being passed by others.
+    // A command holds a stripe for about a microsecond. A thread that waits this long is being overtaken by others.
     private const long HandOverAfterMicroseconds = 1_000;
 
     private static readonly long SpinTicks = SpinMicroseconds * Stopwatch.Frequency / 1_000_000;
@@ -46,11 +46,11 @@ internal struct StripeLock
     [FieldOffset(64)]
     private int _held;
 
-    // Threads that sleep or are about to. Whoever leaves reads it: it shares the line that leaving has just written.
+    // Threads that sleep or are about to. A thread that leaves reads it: it shares the line that leaving has just written.
     [FieldOffset(68)]
     private int _parked;
 
-    // 1 from the moment at which somebody undertakes to wake a parked thread until one looks at the lock again.
+    // 1 from the moment at which a thread undertakes to wake a parked thread until one looks at the lock again.
     [FieldOffset(128)]
     private int _waking;
 
@@ -186,7 +186,7 @@ internal struct StripeLock
 
     private bool TryTake()
     {
-        // Cleared before the look at the lock: whoever leaves after that look wakes a thread again. The swap is a full fence.
+        // Cleared before the look at the lock: a thread that leaves after that look wakes a thread again. The swap is a full fence.
         Volatile.Write(ref _waking, 0);
         if (!_handedOver) return Interlocked.CompareExchange(ref _held, 1, 0) == 0;
         _handedOver = false;

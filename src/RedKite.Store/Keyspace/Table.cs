@@ -26,10 +26,10 @@ internal sealed unsafe class Table
 
     private const int LineBytes = 64;
 
-    // Two neighbours join again when they fill less than this together, well below what a split leaves behind.
+    // Two neighbours are joined when their total is below this, well below the result of a split.
     private const int JoinBelow = Segment.EntriesMax / 3;
 
-    // How many fields one call removes at most, about: some ten microseconds.
+    // The approximate maximum of fields that one call removes: some ten microseconds.
     private const int FieldWorkMax = 1024;
 
     private readonly Arena _arena;
@@ -60,10 +60,10 @@ internal sealed unsafe class Table
 
     internal int Segments { get; private set; }
 
-    /// <summary>How long keys with an expiry have left on average, by the samples so far; 0: none was taken.</summary>
+    /// <summary>The average time to live of keys with an expiry, by the samples so far; 0: no samples.</summary>
     internal long AverageTtlMs { get; private set; }
 
-    /// <summary>Which share of the keys with an expiry was past it and still there, by the samples so far.</summary>
+    /// <summary>The share of keys with an expiry that have expired but are not removed yet, by the samples so far.</summary>
     internal double StaleShare { get; private set; }
 
     internal Arena Arena => _arena;
@@ -118,7 +118,7 @@ internal sealed unsafe class Table
         return new EntryPosition(bucket, slot, entry, hash);
     }
 
-    /// <summary>Takes an entry out; its block is the caller's then. All others stay where they are.</summary>
+    /// <summary>Removes an entry, whose block then belongs to the caller. Other entries don't move.</summary>
     internal void RemoveInPlace(in EntryPosition position)
     {
         Segment.Remove(position.Segment, position.Hash, position.Bucket, position.Slot, _hasher);
@@ -126,15 +126,15 @@ internal sealed unsafe class Table
         CountExpiry(position.Entry, -1);
     }
 
-    /// <summary>Joins the segment of an entry that was taken out with its buddy if both are sparse: entries may move to another segment.</summary>
+    /// <summary>Joins the segment of a removed entry with its buddy if both are sparse. Entries may move to another segment.</summary>
     internal void JoinIfSparse(in EntryPosition removed) => JoinIfSparse(removed.Segment);
 
     /// <summary>
-    /// Puts another block of the same key in an entry's place, or the same one after the expiry of the key or of fields changed.
+    /// Replaces an entry's block by another one of the same key, or updates the entry after the expiry of the key or of fields changed.
     /// </summary>
-    /// <param name="position">Where the entry is.</param>
+    /// <param name="position">The entry's position.</param>
     /// <param name="entry">The block.</param>
-    /// <param name="oldExpiryFlags">What <see cref="EntryBlock.ExpiryFlags"/> of the entry was before.</param>
+    /// <param name="oldExpiryFlags">The previous <see cref="EntryBlock.ExpiryFlags"/> of the entry.</param>
     internal void Replace(ref EntryPosition position, byte* entry, byte oldExpiryFlags)
     {
         Segment.Header* header = Segment.Of(position.Segment);
@@ -147,7 +147,7 @@ internal sealed unsafe class Table
         position = position.At(entry);
     }
 
-    /// <summary>Changes the length of the value in an entry's block; its first bytes and all else stay. The block may move.</summary>
+    /// <summary>Resizes the value in an entry's block and keeps its leading bytes and everything else. The block may move.</summary>
     internal void Resize(ref EntryPosition position, int valueLength)
     {
         byte* block = position.Entry;
@@ -178,7 +178,7 @@ internal sealed unsafe class Table
         position = position.At(moved);
     }
 
-    /// <summary>Asks for the line of a key's home bucket, and says where it is. Needs no lock.</summary>
+    /// <summary>Prefetches the cache line of a key's home bucket and returns its address. Needs no lock.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal byte* PrefetchBucket(ulong hash)
     {
@@ -188,11 +188,11 @@ internal sealed unsafe class Table
     }
 
     /// <summary>
-    /// Asks for the first lines of the entry that a key probably has; where it has none here, for the bucket in which the
-    /// search goes on, and for what adding it changes. Needs no lock: a bucket that has moved meanwhile is still mapped, and a
-    /// wrong address is only asked for, never read.
+    /// Prefetches the first lines of a key's probable entry; without one, the bucket in which the search continues and the memory
+    /// that adding the key changes. Needs no lock: a bucket that has moved meanwhile is still mapped, and a wrong address is only
+    /// prefetched, never read.
     /// </summary>
-    /// <param name="bytes">How much of the entry will probably be read or written.</param>
+    /// <param name="bytes">The part of the entry that will probably be read or written.</param>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal static void PrefetchEntry(byte* bucket, ulong hash, bool mayAdd, int bytes)
     {
@@ -255,9 +255,9 @@ internal sealed unsafe class Table
     }
 
     /// <summary>
-    /// An entry drawn at random; null only when the table is empty. A segment is drawn by a random hash, then one of its
-    /// entries by number: hashes are spread evenly, so every key has the same chance but for the chance differences in how
-    /// full segments are. Drawing slots until one is taken would be exact, but has no bound in a table that has emptied.
+    /// Samples an entry; null only if the table is empty. A random hash selects a segment, then a random number one of its entries:
+    /// hashes are uniform, so all keys have the same probability except for random differences in how full segments are. Sampling
+    /// slots until one is in use would be exact, but unbounded in a table that has emptied.
     /// </summary>
     internal byte* Draw(Random random)
     {
@@ -291,15 +291,15 @@ internal sealed unsafe class Table
     internal uint PrefixOf(ulong hash) => Segment.Of(SegmentOf(hash))->Prefix;
 
     /// <summary>
-    /// Removes what has expired from the segment that holds <paramref name="prefix"/>, keys and fields of hashes, and moves
-    /// on to the next one, unless there are too many fields for one call. A segment whose earliest expiry lies ahead costs
-    /// one look at its header.
+    /// Removes expired keys and hash fields from the segment that contains <paramref name="prefix"/> and moves on to the next
+    /// segment, unless there are too many fields for one call. A segment whose earliest expiry is in the future costs one read of
+    /// its header.
     /// </summary>
-    /// <param name="prefix">Where to begin, 0 at first.</param>
+    /// <param name="prefix">The start, initially 0.</param>
     /// <param name="nowMs">The time.</param>
     /// <param name="database">The table's database, through which entries are removed.</param>
     /// <param name="stripe">The table's stripe.</param>
-    /// <param name="result">What was done is added to it.</param>
+    /// <param name="result">The counts to add to.</param>
     /// <returns>False when it was the last segment.</returns>
     internal bool ExpireSegment(ref uint prefix, long nowMs, Database database, Stripe stripe, ref ExpiryResult result)
     {
@@ -359,7 +359,7 @@ internal sealed unsafe class Table
         return long.MaxValue;
     }
 
-    /// <summary>Removes fields of a hash whose time has come, about as many as said; the entry's block may move.</summary>
+    /// <summary>Removes about the given number of expired fields of a hash. The entry's block may move.</summary>
     /// <param name="position">Where the entry is.</param>
     /// <param name="nowMs">The time.</param>
     /// <param name="workMax">How many; what is left of it.</param>
@@ -379,7 +379,7 @@ internal sealed unsafe class Table
     internal void SampleExpiries(uint prefix, long nowMs)
     {
         const int SamplesMax = 16;
-        const double Weight = 0.25; // of a new sample: a second of rounds forgets the old ones
+        const double Weight = 0.25; // of a new sample: old samples fade within a second of rounds
 
         byte* segment = SegmentOfPrefix(prefix);
         if (Segment.Of(segment)->Expiring == 0) return;
@@ -410,12 +410,12 @@ internal sealed unsafe class Table
     }
 
     /// <summary>
-    /// Frees one bucket's entries of a table that nobody uses any more, then the segment, at last the directory. Where they
-    /// have structures, these are set aside.
+    /// Frees one bucket's entries of an abandoned table, then the segment, and finally the directory. The structures of values are
+    /// detached to be freed in slices.
     /// </summary>
-    /// <param name="prefix">The segment that comes next, 0 at first.</param>
-    /// <param name="index">The bucket in it, 0 at first.</param>
-    /// <returns>Whether something is left.</returns>
+    /// <param name="prefix">The next segment, initially 0.</param>
+    /// <param name="index">The bucket in it, initially 0.</param>
+    /// <returns>Whether there is more to free.</returns>
     internal bool FreeStep(ref uint prefix, ref int index)
     {
         byte* segment = SegmentOfPrefix(prefix);
@@ -532,8 +532,8 @@ internal sealed unsafe class Table
         Point(upper);
     }
 
-    // Joins a segment with its buddy, and what results with its own: a sweep that empties one segment after the other leaves
-    // no empty ones behind.
+    // Joins a segment with its buddy, and the result with its own buddy, so that a sweep that empties one segment after the other
+    // leaves no empty ones.
     private void JoinIfSparse(byte* segment)
     {
         while (true)

@@ -1,6 +1,6 @@
 namespace RedKite.Store.Values.Lists;
 
-/// <summary>The different characters of a <see cref="CompactList"/>, each with a code of as few bits as tell them apart.</summary>
+/// <summary>The distinct characters of a <see cref="CompactList"/>, with codes of the minimum number of bits.</summary>
 internal unsafe struct CompactAlphabet
 {
     private const int CodedMax = 64;
@@ -22,7 +22,7 @@ internal unsafe struct CompactAlphabet
             <= CodedMax => 6,
             _ => 8,
         };
-        if (Bits == 8) return; // characters stand for themselves
+        if (Bits == 8) return; // characters are their own codes
         for (int character = 0; character < 256; character++)
         {
             if (seen[character] == 0) continue;
@@ -31,7 +31,7 @@ internal unsafe struct CompactAlphabet
         }
     }
 
-    /// <summary>How many different characters there are; 0 where they stand for themselves.</summary>
+    /// <summary>The number of distinct characters; 0 if characters are their own codes.</summary>
     internal int Count { get; private set; }
 
     /// <summary>Bits of a code.</summary>

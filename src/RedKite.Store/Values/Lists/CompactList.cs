@@ -6,25 +6,25 @@ using RedKite.Store.Values.Packed;
 namespace RedKite.Store.Values.Lists;
 
 /// <summary>
-/// The elements of a <see cref="PackedList"/> in fewer bytes, for reading alone: what an element has in common with the
-/// one in front of it is left out, and the rest takes as few bits a character as there are different ones. Whoever
-/// changes an element unpacks the list first.
+/// The elements of a <see cref="PackedList"/> in fewer bytes, read-only: the prefix that an element shares with the previous one is
+/// left out, and the rest takes the minimum bits per character for the number of distinct characters. A change unpacks the list
+/// first.
 /// <code>
-///  0 u16 bytes of the packed list   2 u16 elements   4 u8 bits a character   5 u8 different characters
-///  6 u16 offset of each group of 16 elements, then the characters by their code, then the elements:
+///  0 u16 bytes of the packed list   2 u16 elements   4 u8 bits per character   5 u8 distinct characters
+///  6 u16 offset of each group of 16 elements, then the characters in the order of their codes, then the elements:
 ///
 ///  shared (4 bits, up to 14), length of the rest (4 bits), the rest's bits
 ///  0xF0, u8 shared, u8 length of the rest, the rest's bits
 ///
-///  at the end 8 bytes that are read and not used
+///  at the end 8 bytes of padding, which are read but not used
 /// </code>
 /// A group's first element shares nothing, so that any element is found by reading one group.
 /// </summary>
 /// <remarks>
-/// Measured with a million elements of twelve or thirteen characters, used_memory for each (redis-server's in brackets):
-/// "member:000123" in their order 2.7 bytes (15.2), random digits 7.5 (10.5), hexadecimal digits 8.0 (14.1), letters and
-/// digits 10.7 (14.1), numbers up to a million 4.4 (5.0); random bytes 14.1 (14.1), which are left as they are. General compression (LZF, as Redis has for lists on demand) was rejected: nothing
-/// can be read without unpacking all of a node.
+/// Measured with a million elements of twelve or thirteen characters, used_memory per element (redis-server's in brackets):
+/// "member:000123" in order 2.7 bytes (15.2), random digits 7.5 (10.5), hexadecimal digits 8.0 (14.1), letters and digits 10.7
+/// (14.1), numbers up to a million 4.4 (5.0); random bytes 14.1 (14.1), which stay unpacked. General compression (LZF, an option for
+/// lists in Redis) was rejected: reading an element would require unpacking its whole node.
 /// </remarks>
 internal static unsafe class CompactList
 {
@@ -47,12 +47,12 @@ internal static unsafe class CompactList
     /// <summary>Elements.</summary>
     internal static int Count(byte* compact) => BinaryPrimitives.ReadUInt16LittleEndian(new(compact + 2, 2));
 
-    /// <summary>Bytes of the packed list that it stands for.</summary>
+    /// <summary>Bytes of the packed list that it represents.</summary>
     internal static int PackedBytes(byte* compact) => BinaryPrimitives.ReadUInt16LittleEndian(new(compact, 2));
 
     /// <summary>How many bytes a packed list would take here; 0 if it cannot be compacted or it saves less than an eighth.</summary>
     /// <param name="packed">The list.</param>
-    /// <param name="shared">Gets how much each element shares with the one in front: room for all elements.</param>
+    /// <param name="shared">Receives the length of the prefix that each element shares with the previous one; one slot per element.</param>
     /// <param name="alphabet">The characters of the rests.</param>
     [SkipLocalsInit]
     internal static int Measure(byte* packed, Span<byte> shared, out CompactAlphabet alphabet)
@@ -64,7 +64,7 @@ internal static unsafe class CompactList
         new Span<int>(rests, ElementBytesMax + 1).Clear();
         byte* seen = stackalloc byte[256];
         new Span<byte>(seen, 256).Clear();
-        byte* digits = stackalloc byte[2 * DigitsBytes]; // of this element and the one in front, by turns
+        byte* digits = stackalloc byte[2 * DigitsBytes]; // of this element and the previous one, alternating
         byte* previous = digits;
         int previousLength = 0;
         int count = 0;
@@ -90,7 +90,7 @@ internal static unsafe class CompactList
         return bytes <= packedBytes - (packedBytes / 8) ? bytes : 0;
     }
 
-    /// <summary>Writes a packed list's elements; <see cref="Measure"/> has told the bytes and the rest.</summary>
+    /// <summary>Writes a packed list's elements, with the results of <see cref="Measure"/>.</summary>
     [SkipLocalsInit]
     internal static void Write(byte* packed, byte* compact, ReadOnlySpan<byte> shared, ref CompactAlphabet alphabet)
     {
@@ -124,7 +124,7 @@ internal static unsafe class CompactList
         }
     }
 
-    /// <summary>Writes the packed list again; there is room for <see cref="PackedBytes"/>.</summary>
+    /// <summary>Unpacks the list into <see cref="PackedBytes"/> reserved bytes.</summary>
     [SkipLocalsInit]
     internal static void Unpack(byte* compact, byte* packed)
     {
@@ -146,10 +146,10 @@ internal static unsafe class CompactList
         PackedList.Finish(packed, offset, Count(compact));
     }
 
-    /// <summary>Reads a group's elements, one behind the other.</summary>
+    /// <summary>Reads a group's elements in order.</summary>
     /// <param name="compact">The list.</param>
     /// <param name="group">The index of the first element, by <see cref="GroupElements"/>.</param>
-    /// <param name="text">The elements' text: has room for <see cref="GroupBytesMax"/>.</param>
+    /// <param name="text">Receives the elements' text, up to <see cref="GroupBytesMax"/>.</param>
     /// <param name="ends">Where each element's text ends.</param>
     /// <returns>How many elements they are.</returns>
     internal static int ReadGroup(byte* compact, int group, Span<byte> text, Span<ushort> ends)
@@ -184,8 +184,8 @@ internal static unsafe class CompactList
     }
 
     /// <summary>
-    /// Whether an element has these bytes. Of most elements only the head is read: how much the value shares with the one
-    /// in front tells that they differ.
+    /// Whether an element has these bytes. Most elements are excluded by their header alone: by the length of the prefix that the
+    /// value shares with the previous element.
     /// </summary>
     [SkipLocalsInit]
     internal static bool Contains(byte* compact, ReadOnlySpan<byte> value)
@@ -196,7 +196,7 @@ internal static unsafe class CompactList
         if (value.Length > ElementBytesMax || (bits < 8 && value.IndexOfAnyExcept(new ReadOnlySpan<byte>(alphabet, compact[5])) >= 0)) return false;
         Span<byte> text = stackalloc byte[ElementBytesMax];
         byte* at = alphabet + compact[5];
-        int matching = 0; // characters that the value shares with the element in front
+        int matching = 0; // length of the prefix that the value shares with the previous element
         for (int i = 0; i < count; i++)
         {
             int shared = *at >> 4;
@@ -255,7 +255,7 @@ internal static unsafe class CompactList
             return at + rest.Length;
         }
 
-        // Eight characters take as many bytes as one takes bits.
+        // Eight characters take one byte per bit of a character.
         ulong mask = (1UL << bits) - 1;
         byte* from = at;
         for (int i = 0; i < rest.Length; from += bits)

@@ -6,7 +6,7 @@ internal readonly record struct ListLimits
     // Where elements are counted, their bytes have a limit all the same.
     private const int CountedBytesMax = 8192;
 
-    // Pushes and pops at an end work on two nodes by turns.
+    // Pushes and pops at one end alternate between two nodes.
     private const int PlainNodesMin = 2;
 
     /// <param name="setting">list-max-listpack-size: elements if positive; -1 to -5: 4, 8, 16, 32, 64 KiB.</param>
@@ -25,9 +25,9 @@ internal readonly record struct ListLimits
     /// <summary>Nodes at each end of a long list that are never made compact.</summary>
     internal ushort PlainNodes { get; }
 
-    /// <summary>Whether a packed list of so many bytes and elements is allowed. A single element may be as large as it is.</summary>
+    /// <summary>Whether a packed list may have this size and number of elements. A single element may have any size.</summary>
     internal bool Allow(long bytes, long count) => bytes <= BytesMax && count <= CountMax;
 
-    /// <summary>Whether a list has become so small that it is kept as a single packed list again: half of what it may be.</summary>
+    /// <summary>Whether a list has become small enough to be a single packed list again: half of the limit.</summary>
     internal bool AreFarAway(long bytes, long count) => bytes <= BytesMax / 2 && count <= CountMax / 2;
 }

@@ -3,7 +3,7 @@ using RedKite.Store.Memory;
 
 namespace RedKite.Store.Values.Lists;
 
-/// <summary>The nodes of a list as packed lists, one after the other, whatever they are kept in. The list must not change meanwhile.</summary>
+/// <summary>Enumerates the nodes of a list of any encoding as packed lists. The list must not change meanwhile.</summary>
 internal unsafe ref struct ListNodes
 {
     private readonly ReadOnlySpan<byte> _single;
@@ -12,7 +12,7 @@ internal unsafe ref struct ListNodes
     private bool _isDone;
 
     /// <param name="entry">An entry that holds a list.</param>
-    /// <param name="room">Where compact nodes are unpacked; what it holds is forgotten.</param>
+    /// <param name="room">Receives unpacked compact nodes; its contents are overwritten.</param>
     internal ListNodes(Entry entry, NativeBuffer room)
     {
         _room = room;
@@ -30,7 +30,7 @@ internal unsafe ref struct ListNodes
     /// <summary>How many nodes there are.</summary>
     internal long Count { get; }
 
-    /// <summary>The node's packed list, until the next one is asked for.</summary>
+    /// <summary>The node's packed list, valid until the next step.</summary>
     internal ReadOnlySpan<byte> Current { get; private set; }
 
     internal bool MoveNext()

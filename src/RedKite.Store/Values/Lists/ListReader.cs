@@ -5,8 +5,8 @@ using RedKite.Store.Values.Packed;
 namespace RedKite.Store.Values.Lists;
 
 /// <summary>
-/// Reads a list's elements one after the other, from a place on in either direction, whatever they are kept in. The list
-/// must not change meanwhile, and no other reader may be at work on the thread. What <see cref="Current"/> gives is valid until the next move.
+/// Reads the elements of a list of any encoding in order, in either direction. The list must not change meanwhile, and the thread
+/// must not use another reader. <see cref="Current"/> is valid until the next step.
 /// </summary>
 internal unsafe ref struct ListReader
 {
@@ -17,7 +17,7 @@ internal unsafe ref struct ListReader
     private readonly bool _backwards;
     private QuickListPlace _place; // the node; none for a single packed list
     private byte* _list;           // the packed list; null while a compact one is read
-    private int _offset;           // where it goes on
+    private int _offset;           // of the next element
     private int _group;            // of the compact list
     private int _inGroup;          // the element's index in the group
     private int _groupCount;
@@ -143,7 +143,7 @@ internal unsafe ref struct ListReader
         return skipped;
     }
 
-    // A number up to 127 or a text of up to 63 bytes, with the byte behind it; 0 for any other, and for the end.
+    // The size of a number up to 127 or a text of up to 63 bytes, with the byte after it; 0 for other elements and for the end.
     private static int ShortElementBytes(int head) => head < 0x80 ? 2 : head < 0xC0 ? head - 0x80 + 2 : 0;
 
     private void Step()
@@ -217,7 +217,7 @@ internal readonly ref struct ListNeedle
 
     internal ReadOnlySpan<byte> Bytes { get; }
 
-    /// <summary>The byte that a packed list has in front of these bytes, if they are a short text; else 0.</summary>
+    /// <summary>The byte that precedes these bytes in a packed list, if they are a short text; otherwise 0.</summary>
     internal byte Head => IsNumber || Bytes.Length > 63 ? (byte)0 : (byte)(0x80 | Bytes.Length);
 
     internal bool IsNumber { get; }

@@ -39,7 +39,7 @@ internal unsafe ref struct ListValue
 
     private readonly QuickList Long => new(_database.ArenaOf(_entry), _entry.Root.Structure, _limits);
 
-    /// <summary>Creates a list for a key, in place of any value that it holds. It gets its elements at once.</summary>
+    /// <summary>Creates a list for a key and replaces any value. The caller adds elements at once.</summary>
     internal static ListValue Create(Database database, ReadOnlySpan<byte> key, ulong hash, ListLimits limits, uint accessClock, Entry existing = default)
     {
         Entry entry = database.WriteValue(key, hash, existing, DataType.List, ValueEncoding.ListPack, PackedList.EmptyBytes, Database.NoExpiry, accessClock);
@@ -53,7 +53,7 @@ internal unsafe ref struct ListValue
     /// one now, once for all of it.
     /// </summary>
     /// <param name="textBytes">Bytes of the elements.</param>
-    /// <param name="count">How many elements, those that only take another's place included.</param>
+    /// <param name="count">The number of elements, including those that replace others.</param>
     internal void PrepareFor(long textBytes, int count)
     {
         if (!IsPacked || _limits.Allow(PackedList.Bytes(Packed) + textBytes, PackedList.Count(Packed) + (long)count)) return;
@@ -78,7 +78,7 @@ internal unsafe ref struct ListValue
         else if (!QuickListEnds.TryPushLast(_entry.Root.Structure, value, _limits) && Long.PushLast(value)) _database.WarmListsOf(_entry).Note(_entry.Root.Structure);
     }
 
-    /// <summary>Inserts an element in front of the one with an index, which is there or is the place behind the last.</summary>
+    /// <summary>Inserts an element before an index, which is valid or that of the end.</summary>
     internal void Insert(long index, scoped ReadOnlySpan<byte> value)
     {
         if (index == Count) PushLast(value);
@@ -86,7 +86,7 @@ internal unsafe ref struct ListValue
         else InsertPacked(PackedList.At(Packed, (int)index), value);
     }
 
-    /// <summary>Puts another element in the place of one that is there.</summary>
+    /// <summary>Replaces an existing element.</summary>
     internal void Replace(long index, scoped ReadOnlySpan<byte> value)
     {
         if (!IsPacked)
@@ -104,7 +104,7 @@ internal unsafe ref struct ListValue
         if (added < 0) _entry = _database.ResizeValue(_entry, bytes + added);
     }
 
-    /// <summary>The first or the last element, which whoever asks is about to remove.</summary>
+    /// <summary>The first or the last element, which the caller is about to remove.</summary>
     /// <param name="last">Which end.</param>
     /// <param name="digits">Room for a number's text.</param>
     internal readonly ReadOnlySpan<byte> ReadEnd(bool last, Span<byte> digits)
@@ -115,7 +115,7 @@ internal unsafe ref struct ListValue
         return element.Bytes(digits);
     }
 
-    /// <summary>Removes so many elements, which are there, from an index on.</summary>
+    /// <summary>Removes a number of existing elements from an index on.</summary>
     internal void Remove(long index, long count)
     {
         if (count <= 0) return;
@@ -137,7 +137,7 @@ internal unsafe ref struct ListValue
     }
 
     /// <summary>Removes elements that are equal to a value.</summary>
-    /// <param name="value">What is removed.</param>
+    /// <param name="value">The value to remove.</param>
     /// <param name="most">How many at most.</param>
     /// <param name="backwards">Whether from the end.</param>
     /// <returns>How many were removed.</returns>
@@ -161,7 +161,7 @@ internal unsafe ref struct ListValue
         return removed;
     }
 
-    /// <summary>Reads so many elements, which are there, from an index on; none of a list without a key.</summary>
+    /// <summary>Reads a number of existing elements from an index on; none of a missing list.</summary>
     internal readonly ListReader Read(long index, long count, bool backwards = false)
     {
         if (count <= 0) return default;

@@ -226,7 +226,7 @@ internal readonly unsafe ref struct QuickList
 
     /// <summary>Removes elements of one node that are equal to a value, from its front or from its end.</summary>
     /// <param name="place">The node; afterwards the next one in the direction.</param>
-    /// <param name="value">What is removed.</param>
+    /// <param name="value">The value to remove.</param>
     /// <param name="most">How many elements at most.</param>
     /// <param name="backwards">Whether from the end.</param>
     /// <returns>How many were removed.</returns>

@@ -4,10 +4,10 @@ using RedKite.Store.Memory;
 namespace RedKite.Store.Values.Lists;
 
 /// <summary>
-/// One stripe's long lists of which nodes were left behind by pushes and may be made compact, in a ring through their
-/// headers. The background sweep comes to each of them once a round: a list that has not grown since then is made compact
-/// all at once, in slices, one that grows gets a single slice. So a push never pays for compaction, queues whose elements
-/// leave soon are not made compact in vain, and slow logs stay small though they never rest.
+/// One stripe's long lists with nodes that pushes have filled and that can be compacted, in a ring through their headers. The
+/// background sweep visits each list once per round: a list that has not grown since is compacted completely, in slices; a growing
+/// list gets a single slice. A push therefore never pays for compaction, short-lived elements of queues are not compacted in vain,
+/// and slowly growing logs stay small although they never rest.
 /// Used with the stripe's lock held.
 /// </summary>
 /// <remarks>

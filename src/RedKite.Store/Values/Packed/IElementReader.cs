@@ -1,6 +1,6 @@
 namespace RedKite.Store.Values.Packed;
 
-/// <summary>Reads elements that lie packed behind each other, in whatever format.</summary>
+/// <summary>Reads consecutive packed elements of any format.</summary>
 internal interface IElementReader
 {
     bool MoveNext();

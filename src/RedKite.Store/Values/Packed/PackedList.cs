@@ -5,19 +5,18 @@ using System.Runtime.CompilerServices;
 namespace RedKite.Store.Values.Packed;
 
 /// <summary>
-/// A list of byte strings and integers in one run of bytes, in the format that Redis calls listpack, so that dumps are
-/// copies. It knows nothing of where its bytes are: whoever owns them asks how many bytes a change takes, makes room,
-/// and lets the list change.
+/// A list of byte strings and integers in consecutive bytes, in the format that Redis calls listpack, so that dumps are copies. The
+/// caller owns the bytes: it queries the size of a change, resizes, and then applies the change.
 /// <code>
-/// 0 u32 bytes of the whole list   4 u16 elements, 65535 = count them   6 elements   last: 0xFF
+/// 0 u32 total bytes   4 u16 elements, 65535 = unknown   6 elements   last: 0xFF
 ///
-/// element: head, text if it has any, then the length of both, readable from behind (7 bits a byte, the last byte first)
-///   0xxxxxxx             number 0..127             11110000 u32   text of so many bytes
+/// element: header, text (if any), then the length of both, to be read backwards (7 bits per byte, the last byte first)
+///   0xxxxxxx             number 0..127             11110000 u32   text of this length
 ///   10xxxxxx             text of up to 63 bytes    11110001 i16   number
 ///   110xxxxx xxxxxxxx    number of 13 bits         11110010 i24   number
 ///   1110xxxx xxxxxxxx    text of up to 4095 bytes  11110011 i32   number    11110100 i64   number
 /// </code>
-/// A place in the list is an offset; <see cref="EndOf"/> is the offset behind the last element.
+/// A position in the list is an offset; <see cref="EndOf"/> is the offset after the last element.
 /// </summary>
 internal static unsafe class PackedList
 {
@@ -44,7 +43,7 @@ internal static unsafe class PackedList
     /// <summary>Bytes of the whole list.</summary>
     internal static int Bytes(byte* list) => (int)BinaryPrimitives.ReadUInt32LittleEndian(new(list, 4));
 
-    /// <summary>The offset behind the last element.</summary>
+    /// <summary>The offset after the last element.</summary>
     internal static int EndOf(byte* list) => Bytes(list) - 1;
 
     internal static bool IsEnd(byte* list, int offset) => list[offset] == End;
@@ -56,16 +55,16 @@ internal static unsafe class PackedList
         return count == CountUnknown ? CountElements(list) : count;
     }
 
-    /// <summary>The offset of the element behind this one, or of the end.</summary>
+    /// <summary>The offset of the next element, or of the end.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal static int Next(byte* list, int offset)
     {
-        // Small numbers and short text, which is nearly all there is, have one byte of length behind them.
+        // Small numbers and short texts, by far the most common elements, have a length of one byte after them.
         int head = list[offset];
         return head < 0x80 ? offset + 2 : head < 0xC0 ? offset + 2 + (head & 63) : NextOfLong(list, offset);
     }
 
-    /// <summary>The offset of the element in front of this one (or of the end); -1 for the first.</summary>
+    /// <summary>The offset of the element before this one (or before the end); -1 for the first.</summary>
     internal static int Previous(byte* list, int offset)
     {
         if (offset == Start) return -1;
@@ -170,7 +169,7 @@ internal static unsafe class PackedList
         return body + BackLengthBytes(body);
     }
 
-    /// <summary>How many bytes an element takes that is a text of so many bytes and not a number.</summary>
+    /// <summary>The size of an element with a text of this length that is not a number.</summary>
     internal static int TextElementBytes(int length)
     {
         int body = TextBytes(length);
@@ -180,7 +179,7 @@ internal static unsafe class PackedList
     /// <summary>How many bytes the element at an offset takes.</summary>
     internal static int ElementBytes(byte* list, int offset) => Next(list, offset) - offset;
 
-    /// <summary>Inserts an element at an offset. There is room for <see cref="ElementBytes(ReadOnlySpan{byte})"/> more.</summary>
+    /// <summary>Inserts an element at an offset. The caller has reserved <see cref="ElementBytes(ReadOnlySpan{byte})"/> more bytes.</summary>
     internal static void Insert(byte* list, int offset, ReadOnlySpan<byte> bytes)
     {
         if (CanonicalInteger.TryParse(bytes, out long number))
@@ -194,7 +193,7 @@ internal static unsafe class PackedList
         WriteText(list + offset, bytes, body);
     }
 
-    /// <summary>Inserts a number at an offset. There is room for <see cref="ElementBytes(long)"/> more.</summary>
+    /// <summary>Inserts a number at an offset. The caller has reserved <see cref="ElementBytes(long)"/> more bytes.</summary>
     internal static void Insert(byte* list, int offset, long number)
     {
         int body = NumberBytes(number);
@@ -202,7 +201,7 @@ internal static unsafe class PackedList
         WriteNumber(list + offset, number, body);
     }
 
-    /// <summary>Puts an element in the place of another. There is room for the difference of both.</summary>
+    /// <summary>Replaces an element. The caller has reserved the difference of the sizes.</summary>
     internal static void Replace(byte* list, int offset, ReadOnlySpan<byte> bytes)
     {
         if (CanonicalInteger.TryParse(bytes, out long number))
@@ -216,7 +215,7 @@ internal static unsafe class PackedList
         WriteText(list + offset, bytes, body);
     }
 
-    /// <summary>Puts a number in the place of another element. There is room for the difference of both.</summary>
+    /// <summary>Replaces an element by a number. The caller has reserved the difference of the sizes.</summary>
     internal static void Replace(byte* list, int offset, long number)
     {
         int body = NumberBytes(number);
@@ -224,7 +223,7 @@ internal static unsafe class PackedList
         WriteNumber(list + offset, number, body);
     }
 
-    /// <summary>Removes so many elements from an offset on; what stands behind them moves there.</summary>
+    /// <summary>Removes a number of elements at an offset; the elements after them move up.</summary>
     internal static void Remove(byte* list, int offset, int count = 1)
     {
         int end = offset;
@@ -233,7 +232,7 @@ internal static unsafe class PackedList
         OpenGap(list, offset, removed: end - offset, added: 0, elements: -removed);
     }
 
-    /// <summary>Removes elements that are equal to a value: the first ones, or the last ones, and at most so many.</summary>
+    /// <summary>Removes a limited number of elements that equal a value, from the front or from the back.</summary>
     /// <returns>How many were removed.</returns>
     internal static int RemoveEqual(byte* list, ReadOnlySpan<byte> bytes, long most, bool backwards)
     {
@@ -255,10 +254,10 @@ internal static unsafe class PackedList
     }
 
     /// <summary>
-    /// Puts an element in front of all others, which stay where they are: the list begins earlier, where its owner has room
-    /// for <see cref="ElementBytes(ReadOnlySpan{byte})"/>.
+    /// Inserts an element before all others without moving them: the list starts earlier, where the caller has reserved
+    /// <see cref="ElementBytes(ReadOnlySpan{byte})"/> bytes.
     /// </summary>
-    /// <returns>Where the list begins now.</returns>
+    /// <returns>The new start of the list.</returns>
     internal static byte* Prepend(byte* list, ReadOnlySpan<byte> bytes)
     {
         bool isNumber = CanonicalInteger.TryParse(bytes, out long number);
@@ -269,7 +268,7 @@ internal static unsafe class PackedList
         return moved;
     }
 
-    /// <summary>Removes so many elements from the front; the others stay where they are: the list begins later.</summary>
+    /// <summary>Removes a number of elements from the front without moving the others: the list starts later.</summary>
     /// <returns>Where the list begins now.</returns>
     internal static byte* RemoveFirst(byte* list, int count)
     {
@@ -279,8 +278,8 @@ internal static unsafe class PackedList
         return MoveHeader(list, offset - Start, -removed);
     }
 
-    /// <summary>Writes an element behind the others of a list that is being made; <see cref="Finish"/> tells of them at the end.</summary>
-    /// <returns>The offset behind it.</returns>
+    /// <summary>Appends an element to a list under construction; <see cref="Finish"/> completes the header at the end.</summary>
+    /// <returns>The offset after it.</returns>
     internal static int Append(byte* list, int offset, ReadOnlySpan<byte> bytes)
     {
         bool isNumber = CanonicalInteger.TryParse(bytes, out long number);
@@ -306,7 +305,7 @@ internal static unsafe class PackedList
         WriteCount(list, Math.Min(count, CountUnknown));
     }
 
-    /// <summary>Copies elements from one list into another, in front of an offset of it. There is room for their bytes.</summary>
+    /// <summary>Copies elements from one list into another, before an offset. The caller has reserved their bytes.</summary>
     /// <param name="target">The list that grows.</param>
     /// <param name="offset">Where the elements go.</param>
     /// <param name="elements">The elements' bytes, as they are in the other list.</param>
@@ -357,7 +356,7 @@ internal static unsafe class PackedList
         return count;
     }
 
-    // Makes room at an offset: what follows moves, and the header tells of the new size.
+    // Inserts a gap at an offset: the following bytes move, and the header gets the new size.
     private static void OpenGap(byte* list, int offset, int removed, int added, int elements)
     {
         int bytes = Bytes(list);
@@ -388,7 +387,7 @@ internal static unsafe class PackedList
 
     private static void WriteCount(byte* list, int count) => BinaryPrimitives.WriteUInt16LittleEndian(new(list + 4, 2), (ushort)count);
 
-    // Bytes of an element's head and text or number, without the length behind it.
+    // Bytes of an element's header and text or number, without the length after it.
     private static int BodyBytes(byte* element)
     {
         int head = *element;
@@ -487,7 +486,7 @@ internal static unsafe class PackedList
         _ => 5,
     };
 
-    // The lowest seven bits stand last; a byte with its top bit set has another in front of it.
+    // The lowest seven bits come last; a byte with its top bit set is preceded by another.
     private static void WriteBackLength(byte* at, int body)
     {
         for (int i = BackLengthBytes(body) - 1; i >= 0; i--)

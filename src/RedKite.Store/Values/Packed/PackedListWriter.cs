@@ -5,7 +5,7 @@ namespace RedKite.Store.Values.Packed;
 /// <summary>Writes a packed list from the front into an empty buffer, which grows with it.</summary>
 internal unsafe struct PackedListWriter
 {
-    // What stands around an element's text.
+    // The bytes around an element's text.
     private const int OverheadMax = 10;
 
     private readonly NativeBuffer _target;

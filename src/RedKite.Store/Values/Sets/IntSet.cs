@@ -5,10 +5,10 @@ using System.Runtime.CompilerServices;
 namespace RedKite.Store.Values.Sets;
 
 /// <summary>
-/// A set of integers in one run of bytes, ascending, all as wide as the widest needs, in the format that Redis calls
-/// intset, so that dumps are copies. Whoever owns the bytes makes room before a change.
+/// A set of integers in consecutive bytes, in ascending order and with the width of the widest, in the format that Redis calls
+/// intset, so that dumps are copies. The caller owns the bytes and resizes them before a change.
 /// <code>
-/// 0 u32 bytes of each number: 2, 4 or 8   4 u32 numbers   8 the numbers, ascending, signed
+/// 0 u32 bytes per number: 2, 4 or 8   4 u32 count   8 the numbers, ascending, signed
 /// </code>
 /// </summary>
 internal static unsafe class IntSet
@@ -72,7 +72,7 @@ internal static unsafe class IntSet
     /// <summary>How many bytes the set takes with one more number.</summary>
     internal static long BytesWith(byte* set, long number) => EmptyBytes + ((Count(set) + 1L) * Math.Max(Width(set), WidthOf(number)));
 
-    /// <summary>Inserts a number that is not in the set, at the index where <see cref="TryFind"/> missed it. There is room.</summary>
+    /// <summary>Inserts a new number at the index from <see cref="TryFind"/>. The caller has reserved its bytes.</summary>
     internal static void Insert(byte* set, int index, long number)
     {
         int width = Width(set);
@@ -81,7 +81,7 @@ internal static unsafe class IntSet
         int wider = WidthOf(number);
         if (wider > width)
         {
-            // From behind, since each number moves to a higher place; the new one is before or behind all others.
+            // Backwards, since each number moves to a higher address; the new one is the smallest or the largest.
             int shift = index == 0 ? 1 : 0;
             for (int i = count - 1; i >= 0; i--) Write(numbers, wider, i + shift, At(numbers, width, i));
             width = wider;

@@ -25,7 +25,7 @@ internal unsafe ref struct SetEnumerator
         else if (set.Encoding == ValueEncoding.ListPack) _next = PackedList.Start;
     }
 
-    /// <summary>The member, until the next one is asked for.</summary>
+    /// <summary>The member, valid until the next step.</summary>
     internal readonly ReadOnlySpan<byte> Current
     {
         get

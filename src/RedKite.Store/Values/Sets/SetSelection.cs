@@ -57,7 +57,7 @@ internal unsafe ref struct SetSelection
         Paired,
     }
 
-    /// <summary>The member, until the next one is asked for.</summary>
+    /// <summary>The member, valid until the next step.</summary>
     internal readonly ReadOnlySpan<byte> Current
     {
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
@@ -112,7 +112,7 @@ internal unsafe ref struct SetSelection
         return true;
     }
 
-    // Batches of which nothing is selected are passed over.
+    // Skips batches without selected members.
     private bool MoveToNextBatch()
     {
         bool isPaired = _method == Method.Paired;

@@ -6,13 +6,13 @@ using RedKite.Store.Values.Packed;
 namespace RedKite.Store.Values.Sets;
 
 /// <summary>
-/// A set to change: integers or a packed list in the entry's block while it is small, a table beyond. It belongs to an
-/// entry, which may move; or to nobody yet, while a command builds a result beside the sets that it is made of. One that
-/// belongs to nobody ends with <see cref="AttachTo"/> or <see cref="Free"/>.
+/// A set to change: integers or a packed list in the entry's block while it is small, otherwise a table. It belongs to an entry,
+/// which may move, or is detached while a command builds a result next to its source sets. A detached set ends with
+/// <see cref="AttachTo"/> or <see cref="Free"/>.
 /// </summary>
 internal unsafe ref struct SetValue
 {
-    // What is kept in one run of bytes is no longer than this, whatever the limits are: changes move half of it.
+    // The maximum size of a set in consecutive bytes, regardless of the settings: changes move half of it.
     private const long RunBytesMax = 1 << 26;
 
     private readonly Database _database;
@@ -20,7 +20,7 @@ internal unsafe ref struct SetValue
     private readonly SetLimits _limits;
     private Entry _entry;
 
-    // Of a set that belongs to nobody.
+    // The bytes of a detached set.
     private byte* _run;
     private byte* _table;
     private ValueEncoding _ownEncoding;
@@ -57,7 +57,7 @@ internal unsafe ref struct SetValue
         return set;
     }
 
-    /// <summary>A set that belongs to nobody yet, in the arena of the key's stripe.</summary>
+    /// <summary>Creates a detached set in the arena of the key's stripe.</summary>
     internal static SetValue CreateDetached(Database database, ulong hash, scoped in SetLimits limits)
     {
         Arena arena = database.ArenaOf(hash);
@@ -89,7 +89,7 @@ internal unsafe ref struct SetValue
 
     private readonly MemberTable<SetMember> Table => new(_arena, _database.Hasher, (nint)Structure);
 
-    /// <summary>Says that so many members are about to be added: a small set becomes a table at once if they are too many for it.</summary>
+    /// <summary>Announces a number of members to add: a small set becomes a table at once if they are too many for it.</summary>
     internal void Expect(long count)
     {
         long max = Encoding == ValueEncoding.IntSet ? _limits.IntegersMax : Encoding == ValueEncoding.ListPack ? _limits.PackedMax : long.MaxValue;
@@ -143,7 +143,7 @@ internal unsafe ref struct SetValue
         }
     }
 
-    /// <summary>Gives a set that belongs to nobody to the key in whose stripe it was made; what the key held is gone. It is over with this value then.</summary>
+    /// <summary>Attaches a detached set to a key of its stripe and replaces any value. This instance must not be used afterwards.</summary>
     internal readonly void AttachTo(scoped ReadOnlySpan<byte> key, ulong hash, Entry existing, uint accessClock)
     {
         bool isTable = _ownEncoding == ValueEncoding.HashTable;
@@ -159,7 +159,7 @@ internal unsafe ref struct SetValue
         }
     }
 
-    /// <summary>Frees a set that belongs to nobody.</summary>
+    /// <summary>Frees a detached set.</summary>
     internal readonly void Free()
     {
         if (_ownEncoding != ValueEncoding.HashTable) _arena.Free(_run, _runBytes);

@@ -6,8 +6,8 @@ using RedKite.Store.Values.Packed;
 namespace RedKite.Store.Values.Sets;
 
 /// <summary>
-/// A set to read, whatever it is kept as: integers, a packed list, a table. One that is missing has no members. Valid while
-/// its stripe is locked and until the set itself changes; writing other keys does not touch it.
+/// A set of any encoding to read: integers, a packed list, a table. A missing set has no members. Valid while its stripe is locked
+/// and until the set itself changes; writes to other keys do not affect it.
 /// </summary>
 internal readonly unsafe struct SetView
 {
@@ -17,7 +17,7 @@ internal readonly unsafe struct SetView
 
     /// <param name="arena">The arena that the set's structure is in.</param>
     /// <param name="hasher">The keyspace's hasher.</param>
-    /// <param name="encoding">What the set is kept as.</param>
+    /// <param name="encoding">The set's encoding.</param>
     /// <param name="value">The set's bytes, or where its table is.</param>
     internal SetView(Arena arena, KeyHasher hasher, ValueEncoding encoding, byte* value)
     {
@@ -71,10 +71,10 @@ internal readonly unsafe struct SetView
     /// <param name="number">Where a number's text is written: <see cref="SetEnumerator.NumberBytesMax"/> bytes.</param>
     internal SetEnumerator Enumerate(Span<byte> number) => new(this, number);
 
-    /// <summary>A member drawn at random, each with the same chance, of a set that has some.</summary>
+    /// <summary>Samples a member of a non-empty set uniformly.</summary>
     /// <param name="random">Where chance comes from.</param>
     /// <param name="number">Where a number's text is written: <see cref="SetEnumerator.NumberBytesMax"/> bytes.</param>
-    /// <param name="place">What tells this member from the others.</param>
+    /// <param name="place">Identifies the member within the set.</param>
     internal ReadOnlySpan<byte> Draw(Random random, Span<byte> number, out nint place)
     {
         if (IsTable)
@@ -91,10 +91,10 @@ internal readonly unsafe struct SetView
         return MemberAt(index, number);
     }
 
-    /// <summary>Adds the places of one bucket's members of a table to a list and gives the cursor of the next bucket, 0 after the last.</summary>
+    /// <summary>Adds the positions of one bucket's members of a table to a list and returns the cursor of the next bucket, 0 after the last.</summary>
     internal ulong Scan(ulong cursor, List<nint> places) => Table.Scan(cursor, places);
 
-    /// <summary>The member at a place that <see cref="Scan"/> gave.</summary>
+    /// <summary>The member at a position from <see cref="Scan"/>.</summary>
     internal static ReadOnlySpan<byte> MemberAt(nint place) => SetMember.Member((byte*)place);
 
     /// <summary>The member of a compact set at an index.</summary>
