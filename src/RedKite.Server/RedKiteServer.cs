@@ -213,6 +213,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         SlowLog = engine.SlowLog,
         LatencyMonitor = engine.LatencyMonitor,
         Buffers = engine.Buffers,
+        Commands = () => engine.Commands,
         Metrics = () => engine.Metrics,
         Listening = () => new ListeningFigures(_endpoints.Port, [.. _endpoints.Describe()]),
         Blocking = () => new BlockedClientFigures(engine.Blocked.Count, engine.Blocked.WithDeadline, engine.Blocked.Keys, engine.Blocked.KeysWakingWhenGone),

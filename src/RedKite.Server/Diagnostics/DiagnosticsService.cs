@@ -53,7 +53,11 @@ internal sealed class DiagnosticsService : IDisposable
     internal DiagnosticsView View(long nowUnixSeconds)
     {
         Configuration configuration = _parts.Configuration;
-        return new DiagnosticsView(History, [.. _totals], nowUnixSeconds, configuration.Get) { Facts = SystemFacts.Current };
+        return new DiagnosticsView(History, [.. _totals], nowUnixSeconds, configuration.Get)
+        {
+            Facts = SystemFacts.Current,
+            SettingsWithoutEffect = [.. SettingTable.Rows.Where(row => row.NoEffect is not null && configuration.Get(row.Name) != row.DefaultText).Select(row => row.Name)],
+        };
     }
 
     private string? HistoryPath

@@ -1,5 +1,3 @@
-using RedKite.Server.Config;
-
 namespace RedKite.Server.Diagnostics;
 
 /// <summary>
@@ -24,8 +22,8 @@ internal sealed class DiagnosticsView
     /// <summary>A setting's value as CONFIG GET shows it.</summary>
     internal Func<string, string> Setting { get; }
 
-    /// <summary>Settings whose value differs from the default although they have no effect.</summary>
-    internal IReadOnlyList<Setting> SettingsWithoutEffect { get; init; } = [];
+    /// <summary>Names of settings whose value differs from the default although they have no effect.</summary>
+    internal IReadOnlyList<string> SettingsWithoutEffect { get; init; } = [];
 
     /// <summary>Facts that are text: the mode of transparent huge pages, the overcommit setting, ...</summary>
     internal IReadOnlyDictionary<string, string> Facts { get; init; } = new Dictionary<string, string>();

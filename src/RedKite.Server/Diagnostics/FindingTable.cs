@@ -1,4 +1,5 @@
 using System.Globalization;
+using RedKite.Server.Diagnostics.Rules;
 
 namespace RedKite.Server.Diagnostics;
 
@@ -8,6 +9,10 @@ internal static class FindingTable
     internal static IReadOnlyList<FindingRule> Rules { get; } =
     [
         .. MemoryRules.All,
+        .. MachineRules.All,
+        .. LoadRules.All,
+        .. ClientRules.All,
+        .. SettingRules.All,
     ];
 
     /// <summary>Formats text with numbers as all findings do.</summary>

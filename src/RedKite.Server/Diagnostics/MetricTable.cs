@@ -22,6 +22,8 @@ internal static class MetricTable
     internal static readonly Metric KeyspaceMisses = Row("keyspace_misses", Counter, Count, "Lookups that did not find their key.", o => o.Totals.KeyspaceMisses);
     internal static readonly Metric Changes = Row("keyspace_changes", Counter, Count, "Changes to the data.", o => o.Totals.Changes);
 
+    internal static readonly Metric KeysCalls = Row("keys_command_calls", Counter, Count, "Calls of KEYS, which walks over a whole database.", o => o.KeysCalls);
+
     // Latency of the last second
     internal static readonly Metric LatencyP50 = Row("command_latency_p50", Gauge, Microseconds, "Median execution time of the last second's commands.", o => o.Latency.P50);
     internal static readonly Metric LatencyP99 = Row("command_latency_p99", Gauge, Microseconds, "99th percentile of the last second's execution times.", o => o.Latency.P99);
@@ -58,6 +60,8 @@ internal static class MetricTable
     internal static readonly Metric ExpiringKeys = Row("expires", Gauge, Count, "Keys that have an expiry.", o => o.ExpiringKeys);
     internal static readonly Metric ExpiredKeys = Row("expired_keys", Counter, Count, "Keys removed because they had expired.", o => o.ExpiredKeys);
     internal static readonly Metric ExpiredFields = Row("expired_subkeys", Counter, Count, "Hash fields removed because they had expired.", o => o.ExpiredFields);
+
+    internal static readonly Metric ExpiredStale = Row("expired_stale_perc", Gauge, Percent, "Estimated share of the keys with an expiry that have expired and are not removed yet.", o => o.ExpiredStalePercent);
 
     // Memory
     internal static readonly Metric UsedMemory = Row("used_memory", Gauge, Bytes, "Memory in use: data, tables, buffers.", o => o.Memory.Used);

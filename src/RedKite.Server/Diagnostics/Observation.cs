@@ -34,6 +34,10 @@ internal sealed record Observation
 
     internal required long ExpiringKeys { get; init; }
 
+    internal required long KeysCalls { get; init; }
+
+    internal required double ExpiredStalePercent { get; init; }
+
     internal required long ExpiredKeys { get; init; }
 
     internal required long ExpiredFields { get; init; }

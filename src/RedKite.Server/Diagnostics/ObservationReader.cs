@@ -49,10 +49,12 @@ internal sealed class ObservationReader
         Keyspace keyspace = registry.Keyspace;
         Settings settings = _parts.Configuration.Settings;
         long keys = 0, expiring = 0;
+        double stale = 0;
         foreach (Database database in keyspace.Databases)
         {
             keys += database.Count;
             expiring += database.Expiring;
+            stale += database.StaleKeys;
         }
 
         var observation = new Observation
@@ -71,6 +73,8 @@ internal sealed class ObservationReader
             Blocked = _parts.Blocking(),
             Keys = keys,
             ExpiringKeys = expiring,
+            KeysCalls = CallsOf(registry, "keys"u8),
+            ExpiredStalePercent = expiring == 0 ? 0 : 100 * stale / expiring,
             ExpiredKeys = keyspace.ExpiredKeys,
             ExpiredFields = keyspace.ExpiredFields,
             MaxClients = settings.MaxClients,
@@ -79,6 +83,14 @@ internal sealed class ObservationReader
         };
         _stallMs = 0;
         return observation;
+    }
+
+    private long CallsOf(MetricsRegistry registry, ReadOnlySpan<byte> name)
+    {
+        if (_parts.Commands().Find(name) is not { } command) return 0; // renamed away
+        long calls = 0;
+        foreach (ExecutorMetrics executor in registry.Executors) calls += executor.Peek(command.Index)?.Calls ?? 0;
+        return calls;
     }
 
     private LatencyFigures ReadLatency(MetricsRegistry registry)

@@ -31,6 +31,8 @@ internal sealed record ServerParts
 
     internal required BufferPool Buffers { get; init; }
 
+    internal required Func<CommandTable> Commands { get; init; }
+
     /// <summary>Everything that counts. It exists once the commands are known.</summary>
     internal required Func<MetricsRegistry> Metrics { get; init; }
 

@@ -1,0 +1,37 @@
+using static RedKite.Server.Diagnostics.FindingSeverity;
+using static RedKite.Server.Diagnostics.FindingTable;
+using static RedKite.Server.Diagnostics.MetricTable;
+
+namespace RedKite.Server.Diagnostics.Rules;
+
+/// <summary>Rules on clients and connections.</summary>
+internal static class ClientRules
+{
+    internal static FindingRule[] All =>
+    [
+        new("clients-near-limit", "More than 90 % of maxclients are connected. At the limit new clients are refused.",
+            "Raise maxclients, close idle clients with `timeout`, or look for a client library that leaks connections.", "clients",
+            view => view[ConnectedClients] > view[MaxClients] * 0.9 ? new("Nearly all permitted clients are connected", Text($"{view[ConnectedClients]:0} of {view[MaxClients]:0}"), Warning) : null),
+        new("clients-refused", "Connections were refused within the last minute: because of maxclients, or because protected mode allows only this machine.",
+            "Raise maxclients; for clients of other machines set requirepass or turn protected-mode off deliberately.", "clients",
+            view => view.Mean(ConnectionsRejected, 60) > 0 ? new("Clients cannot connect", Text($"{view.Mean(ConnectionsRejected, 60) * 60:0} were refused in the last minute"), Critical) : null),
+        new("connection-storm", "More than 500 connections a second were opened over the last 10 seconds.",
+            "Let clients keep their connections: use a pool or one multiplexed connection.", "clients",
+            view => view.Min(ConnectionsReceived, 10) > 500 ? new("Clients connect too often", Text($"{view.Mean(ConnectionsReceived, 10):0} connections a second, {view[ConnectedClients]:0} connected"), Warning) : null),
+        new("clients-not-reading", "Clients have left more than 4 MiB of replies unread for the whole of the last 10 seconds. The server reads nothing more from them.",
+            "The clients view shows which; they hang, or ask for more than they can take.", "clients",
+            view => view.Min(SuspendedClients, 10) > 0 ? new("Clients do not read their replies", Text($"{view[SuspendedClients]:0} clients, {Bytes(view[OutputBytes])} wait for clients"), Warning) : null),
+        new("output-limit", "Clients were closed within the last minute because more output waited for them than client-output-buffer-limit allows.",
+            "Raise the limit, or let the clients read faster or ask for less.", "clients",
+            view => view.Mean(OutputDisconnections, 60) > 0 ? new("Clients were closed at their output limit", Text($"{view.Mean(OutputDisconnections, 60) * 60:0} in the last minute"), Warning) : null),
+        new("query-limit", "Clients were closed within the last minute because a request was larger than client-query-buffer-limit.",
+            "Split the request, or raise the limit.", "clients",
+            view => view.Mean(QueryDisconnections, 60) > 0 ? new("Clients were closed because of too large requests", Text($"{view.Mean(QueryDisconnections, 60) * 60:0} in the last minute"), Warning) : null),
+        new("large-request", "A client has sent more than 256 MiB of one request.",
+            "Split the request. The memory is held until it is complete.", "clients",
+            view => view[LargestInput] > 256 << 20 ? new("A request is very large", Text($"{Bytes(view[LargestInput])} have arrived"), Notice) : null),
+        new("logins-fail", "More than one login a second failed over the last minute.",
+            "Look for a client with an old password; from unknown addresses, block them in the firewall.", "clients",
+            view => view.Mean(AuthenticationsDenied, 60) > 1 ? new("Logins fail", Text($"{view.Mean(AuthenticationsDenied, 60):0.#} a second"), Warning) : null),
+    ];
+}

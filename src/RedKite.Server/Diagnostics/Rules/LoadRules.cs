@@ -1,0 +1,61 @@
+using static RedKite.Server.Diagnostics.FindingSeverity;
+using static RedKite.Server.Diagnostics.FindingTable;
+using static RedKite.Server.Diagnostics.MetricTable;
+
+namespace RedKite.Server.Diagnostics.Rules;
+
+/// <summary>Rules on the server's own work: loops, locks, commands, the runtime.</summary>
+internal static class LoadRules
+{
+    internal static FindingRule[] All =>
+    [
+        new("loop-saturated", "The busiest event loop worked for more than 95 % of the last 10 seconds. Its clients wait for each other.",
+            "Pipeline requests, spread the load over more connections, or raise `loops` where there are free CPUs.", "loops",
+            view => view.Min(BusiestLoop, 10) > 95 ? new("An event loop is saturated", Text($"busy {view.Mean(BusiestLoop, 10):0} % of the last 10 seconds"), Warning) : null),
+        new("loops-uneven", "One event loop worked for more than 80 %, another for less than 10 % of the last minute. Clients are spread over loops when they connect.",
+            "Let the busiest clients use several connections.", "loops",
+            view => view.Mean(BusiestLoop, 60) > 80 && view.Mean(LeastBusyLoop, 60) < 10 ? new("Work is spread unevenly over the event loops", Text($"{view.Mean(BusiestLoop, 60):0} % against {view.Mean(LeastBusyLoop, 60):0} %"), Notice) : null),
+        new("stripe-hot", "One stripe of the keyspace was locked during more than half of the last 30 seconds. Commands on its keys wait.",
+            "HOTKEYS and the slow log show which key or command it is; split the key, or avoid long commands on it.", "loops",
+            view => view.Mean(HottestStripe, 30) > 50 && view.Mean(LockWaited, 30) > 20 ? new("One part of the keyspace is contended", Text($"locked {view.Mean(HottestStripe, 30):0} % of the time, threads waited {view.Mean(LockWaited, 30):0} ms a second"), Warning) : null),
+        new("lock-waits", "Threads waited for locks of the keyspace for more than 200 ms a second over the last 30 seconds.",
+            "Look for long commands in the slow log, and for keys that all clients use.", "loops",
+            view => view.Mean(LockWaited, 30) > 200 ? new("Commands wait for each other", Text($"{view.Mean(LockWaited, 30):0} ms a second, {view.Mean(LockWaits, 30):0} times"), Warning) : null),
+        new("stripe-uneven", "One stripe holds more than eight times its even share of the data, and more than 256 MiB: a very large key.",
+            "Find the key with redis-cli --bigkeys, and split it.", "keys",
+            view => view[LargestStripe] > 8 && view[Dataset] > 256 << 20 ? new("A single key holds much of the data", Text($"its stripe has {view[LargestStripe]:0.#} times its share of {Bytes(view[Dataset])}"), Notice) : null),
+        new("slow-commands", "One in a hundred commands of the last 30 seconds took longer than 10 ms.",
+            "The slow log has them. Commands on whole collections or the whole keyspace delay others.", "slow",
+            view => view.Mean(LatencyP99, 30) > 10_000 ? new("Commands are slow", Text($"99th percentile {view.Mean(LatencyP99, 30) / 1000:0.#} ms"), Warning) : null),
+        new("command-stall", "A command took longer than a second within the last minute. Every client of its loop waited.",
+            "The slow log has it. Replace it by SCAN and its kin, or by smaller pieces.", "slow",
+            view => view.Max(LatencyMax, 60) > 1_000_000 ? new("A command stopped a loop for seconds", Text($"it took {view.Max(LatencyMax, 60) / 1e6:0.#} s"), Critical) : null),
+        new("keys-command", "KEYS walks over the whole database. It was called more than once a second over the last minute, with more than 10,000 keys.",
+            "Use SCAN, or a set that lists the keys.", "commands",
+            view => view.Mean(KeysCalls, 60) > 1 && view[Keys] > 10_000 ? new("KEYS is used on a large database", Text($"{view.Mean(KeysCalls, 60):0.#} calls a second over {view[Keys]:0} keys"), Warning) : null),
+        new("error-rate", "More than a tenth of the commands of the last minute failed, and more than ten a second.",
+            "INFO errorstats has the errors by class.", "commands",
+            view => view.Mean(ErrorReplies, 60) > 10 && view.Mean(ErrorReplies, 60) > view.Mean(CommandsProcessed, 60) / 10 ? new("Many commands fail", Text($"{view.Mean(ErrorReplies, 60):0} errors a second for {view.Mean(CommandsProcessed, 60):0} commands"), Warning) : null),
+        new("low-hit-ratio", "Of more than 1,000 lookups a second, fewer than a fifth found their key over the last ten minutes. As a cache the server saves little.",
+            "Look whether keys expire too soon, or clients use wrong names.", "keys", LowHitRatio),
+        new("expiry-behind", "More than a quarter of the keys with an expiry have expired and still take memory.",
+            "Raise active-expire-effort or hz.", "keys",
+            view => view.Min(ExpiredStale, 30) > 25 ? new("Expired keys are removed too slowly", Text($"about {view.Mean(ExpiredStale, 30):0} % of the keys with an expiry have expired"), Notice) : null),
+        new("gc-pauses", "Garbage collections stopped all threads for more than 50 ms a second over the last 30 seconds.",
+            "In a host application its allocations are the likely cause. Otherwise take a debug package and report a bug.", "memory",
+            view => view.Mean(PauseTime, 30) > 50 ? new("Garbage collections stop the server", Text($"{view.Mean(PauseTime, 30):0} ms a second, {view.Mean(Collections2, 30):0.##} full collections a second"), Warning) : null),
+        new("gc-full", "There was more than one full garbage collection a second over the last 30 seconds.",
+            "In a host application its allocations are the likely cause; look for large arrays and pinned buffers.", "memory",
+            view => view.Mean(Collections2, 30) > 1 ? new("Full garbage collections are frequent", Text($"{view.Mean(Collections2, 30):0.#} a second"), Notice) : null),
+        new("threadpool-starved", "More than 100 pieces of work waited for the thread pool during all of the last 10 seconds.",
+            "Code in the process blocks its threads; the debug package has their stacks.", "loops",
+            view => view.Min(ThreadPoolQueue, 10) > 100 ? new("The thread pool is starved", Text($"{view[ThreadPoolQueue]:0} pieces of work wait, {view[ThreadPoolThreads]:0} threads"), Warning) : null),
+    ];
+
+    private static Diagnosis? LowHitRatio(DiagnosticsView view)
+    {
+        double hits = view.Mean(KeyspaceHits, 600);
+        double lookups = hits + view.Mean(KeyspaceMisses, 600);
+        return lookups > 1000 && hits < lookups / 5 ? new("Most lookups find nothing", Text($"{hits / lookups * 100:0} % of {lookups:0} lookups a second hit"), Notice) : null;
+    }
+}

@@ -1,0 +1,67 @@
+using static RedKite.Server.Diagnostics.FindingSeverity;
+using static RedKite.Server.Diagnostics.FindingTable;
+using static RedKite.Server.Diagnostics.MetricTable;
+
+namespace RedKite.Server.Diagnostics.Rules;
+
+/// <summary>Rules on the memory of the process, the container and the machine.</summary>
+internal static class MemoryRules
+{
+    private const int TrendSeconds = 600;
+    private const double SoonSeconds = 3600;
+    private const double Tangible = 64 << 20; // below, ratios say nothing
+
+    internal static FindingRule[] All =>
+    [
+        new("memory-near-limit", "Memory is above 95 % of maxmemory, or will reach it within an hour at the growth of the last ten minutes.",
+            "Raise maxmemory, remove data, or give keys expiries. The memory view shows what holds the memory.", "memory",
+            view => NearLimit(view, "Memory", MaxMemory, UsedMemory)),
+        new("container-memory", "The container uses more than 95 % of its memory limit, or will reach it within an hour at the growth of the last ten minutes. At the limit the kernel ends the process.",
+            "Raise the container's limit, set maxmemory, or remove data.", "memory",
+            view => NearLimit(view, "The container's memory", CgroupMemoryLimit, CgroupMemory)),
+        new("machine-memory", "Less than 5 % of the machine's memory is available. Further growth makes the machine swap or end processes.",
+            "Move other programs away, add memory, or remove data.", "memory", MachineMemoryLow),
+        new("swapped", "More than 16 MiB of the process's memory are swapped out. Commands that touch them wait for the disk.",
+            "Free memory on the machine, and turn swap off for this service.", "memory",
+            view => view[SwapBytes] > 16 << 20 ? new("Part of the server's memory is swapped out", Text($"{Bytes(view[SwapBytes])} are on disk"), Warning) : null),
+        new("memory-pressure", "Tasks on the machine waited for memory during more than 10 % of the last 10 seconds (pressure stall information).",
+            "Free memory on the machine; everything on it is slow meanwhile.", "memory",
+            view => view[MemoryPressure] > 10 ? new("The machine is short of memory and stalls", Text($"tasks waited for memory {view[MemoryPressure]:0.#} % of the time"), Warning) : null),
+        new("fragmented", "The store holds more than 1.5 times the memory that its blocks take, and more than 64 MiB of it is free space between them.",
+            "Values of other sizes reuse the space. MEMORY PURGE returns whole free regions; a restart returns everything.", "memory", Fragmented),
+        new("buffers-large", "The clients' buffers take more than a quarter of the memory in use, and more than 64 MiB.",
+            "Find the clients with the largest buffers in the clients view, and set client-output-buffer-limit.", "clients",
+            view => view[BufferBytes] > Tangible && view[BufferBytes] > view[UsedMemory] / 4
+                ? new("Clients' buffers take much of the memory", Text($"{Bytes(view[BufferBytes])} of {Bytes(view[UsedMemory])} in use"), Warning) : null),
+        new("managed-heap-large", "The managed heap has committed more than 512 MiB and more than half of the process's memory. Data is not kept there.",
+            "A host application in the process may hold it. Otherwise take a debug package and report a bug.", "memory",
+            view => view[ManagedCommitted] > 512 << 20 && view[ManagedCommitted] > view[Resident] / 2
+                ? new("The managed heap is unusually large", Text($"{Bytes(view[ManagedCommitted])} of {Bytes(view[Resident])} resident"), Warning) : null),
+    ];
+
+    private static Diagnosis? NearLimit(DiagnosticsView view, string what, Metric limitMetric, Metric usedMetric)
+    {
+        double limit = view[limitMetric];
+        double used = view[usedMetric];
+        if (!(limit > 0)) return null;
+        if (used > limit * 0.95) return new($"{what} is nearly exhausted", Text($"{Bytes(used)} of {Bytes(limit)} are in use"), Critical);
+        double slope = view.Slope(usedMetric, TrendSeconds);
+        double secondsLeft = slope > 0 ? (limit - used) / slope : double.PositiveInfinity;
+        return used > limit * 0.5 && secondsLeft < SoonSeconds
+            ? new($"{what} will reach its limit in {About(secondsLeft)}", Text($"{Bytes(used)} of {Bytes(limit)} are in use, growing by {Bytes(slope * 60)} a minute"), Warning)
+            : null;
+    }
+
+    private static Diagnosis? MachineMemoryLow(DiagnosticsView view) =>
+        view[MachineAvailable] < view[MachineMemory] * 0.05
+            ? new("The machine has hardly any memory left", Text($"{Bytes(view[MachineAvailable])} of {Bytes(view[MachineMemory])} are available"), Critical)
+            : null;
+
+    private static Diagnosis? Fragmented(DiagnosticsView view)
+    {
+        double free = view[AllocatorActive] - view[AllocatorAllocated];
+        return free > Tangible && view[AllocatorActive] > view[AllocatorAllocated] * 1.5
+            ? new("Memory is fragmented", Text($"{Bytes(free)} are free between blocks that take {Bytes(view[AllocatorAllocated])}"), Warning)
+            : null;
+    }
+}

@@ -1,0 +1,42 @@
+using static RedKite.Server.Diagnostics.FindingSeverity;
+using static RedKite.Server.Diagnostics.FindingTable;
+
+namespace RedKite.Server.Diagnostics.Rules;
+
+/// <summary>Rules on the configuration.</summary>
+internal static class SettingRules
+{
+    private static readonly string[] Loopback = ["127.0.0.1", "-127.0.0.1", "::1", "-::1", "localhost"];
+
+    internal static FindingRule[] All =>
+    [
+        new("open-to-network", "The server listens on addresses of the network, without a password, and protected mode is off: everybody who can reach it can read and change everything.",
+            "Set requirepass, bind to loopback, or turn protected-mode on.", "configuration", OpenToNetwork),
+        new("debug-enabled", "DEBUG or MODULE may be used by clients of other machines. DEBUG can stop the server.",
+            "Set enable-debug-command and enable-module-command to `no` or `local`.", "configuration",
+            view => view.Setting("enable-debug-command") == "yes" || view.Setting("enable-module-command") == "yes" ? new("DEBUG commands are open to the network", "enable-debug-command or enable-module-command is yes", Notice) : null),
+        new("setting-without-effect", "A setting has a value other than its default, but no effect in RedKite. docs/settings.md has the reasons.",
+            "Remove it from the configuration, so that nobody relies on it.", "configuration",
+            view => view.SettingsWithoutEffect.Count > 0 ? new("Settings have no effect here", string.Join(", ", view.SettingsWithoutEffect), Notice) : null),
+        new("slow-log-off", "The slow log is off, so that slow commands leave no trace.",
+            "Set slowlog-log-slower-than to 10000 (microseconds).", "configuration",
+            view => view.Setting("slowlog-log-slower-than") == "-1" || view.Setting("slowlog-max-len") == "0" ? new("The slow log is off", Text($"slowlog-log-slower-than {view.Setting("slowlog-log-slower-than")}, slowlog-max-len {view.Setting("slowlog-max-len")}"), Notice) : null),
+        new("slow-log-everything", "slowlog-log-slower-than is below 100 microseconds: each command is timed on its own and ordinary ones fill the log.",
+            "Set slowlog-log-slower-than to 10000 (microseconds) again when done.", "configuration",
+            view => int.TryParse(view.Setting("slowlog-log-slower-than"), out int microseconds) && microseconds is >= 0 and < 100 ? new("The slow log records ordinary commands", Text($"slowlog-log-slower-than {microseconds}"), Notice) : null),
+        new("backlog-capped", "tcp-backlog is larger than the system's limit for it, so that connections are dropped earlier in a storm.",
+            "Raise net.core.somaxconn.", "configuration", BacklogCapped),
+    ];
+
+    private static Diagnosis? OpenToNetwork(DiagnosticsView view)
+    {
+        if (view.Setting("requirepass").Length > 0 || view.Setting("protected-mode") == "yes") return null;
+        string[] open = [.. view.Setting("bind").Split(' ', StringSplitOptions.RemoveEmptyEntries).Except(Loopback)];
+        return open.Length > 0 ? new("The server is open to the network without a password", $"bind {string.Join(' ', open)}", Critical) : null;
+    }
+
+    private static Diagnosis? BacklogCapped(DiagnosticsView view) =>
+        int.TryParse(view.Facts.GetValueOrDefault("somaxconn"), out int limit) && int.TryParse(view.Setting("tcp-backlog"), out int backlog) && limit < backlog
+            ? new("The backlog of connections is smaller than configured", Text($"tcp-backlog {backlog}, net.core.somaxconn {limit}"), Notice)
+            : null;
+}

@@ -1,0 +1,155 @@
+using RedKite.Server.Config;
+using RedKite.Server.Diagnostics;
+using static RedKite.Server.Diagnostics.FindingSeverity;
+using static RedKite.Server.Diagnostics.MetricTable;
+
+namespace RedKite.Server.Tests.Diagnostics;
+
+/// <summary>Each rule with the numbers of a sick server, and all of them with those of a healthy one.</summary>
+public class FindingRulesTests
+{
+    private const long Now = 1_800_000_000;
+    private const int HistorySeconds = 700;
+    private const double MiB = 1 << 20;
+    private const double GiB = 1 << 30;
+
+    // The causes: values that hold for the whole history.
+    private static readonly Dictionary<string, Cause> Causes = new()
+    {
+        ["memory-near-limit"] = new(Critical, (MaxMemory, 100 * MiB), (UsedMemory, 96 * MiB)),
+        ["container-memory"] = new(Critical, (CgroupMemoryLimit, 1000 * MiB), (CgroupMemory, 960 * MiB)),
+        ["machine-memory"] = new(Critical, (MachineMemory, 16 * GiB), (MachineAvailable, 0.5 * GiB)),
+        ["swapped"] = new(Warning, (SwapBytes, 17 * MiB)),
+        ["memory-pressure"] = new(Warning, (MemoryPressure, 11)),
+        ["fragmented"] = new(Warning, (AllocatorActive, 300 * MiB), (AllocatorAllocated, 150 * MiB)),
+        ["buffers-large"] = new(Warning, (BufferBytes, 70 * MiB), (UsedMemory, 200 * MiB)),
+        ["managed-heap-large"] = new(Warning, (ManagedCommitted, 600 * MiB), (Resident, 1000 * MiB)),
+        ["cpu-saturated"] = new(Warning, (MachineCpu, 97)),
+        ["cpu-stolen"] = new(Warning, (MachineSteal, 12)),
+        ["cpu-throttled"] = new(Warning, (Throttled, 0.06), (CgroupCpuLimit, 0.5)),
+        ["cpu-pressure"] = new(Notice, (CpuPressure, 55)),
+        ["io-pressure"] = new(Warning, (IoPressure, 35)),
+        ["disk-nearly-full"] = new(Critical, (DiskFree, 100 * MiB)),
+        ["open-files"] = new(Critical, (OpenFiles, 950), (OpenFilesMax, 1000)),
+        ["page-faults"] = new(Warning, (MajorFaults, 150)),
+        ["clock-jump"] = new(Warning, (ClockJump, -3000)),
+        ["process-stalled"] = new(Warning, (Stall, 300)),
+        ["huge-pages-always"] = new(Notice, (Resident, 5 * GiB), (UsedMemory, 3 * GiB)) { Facts = { ["transparent_huge_pages"] = "always" } },
+        ["loop-saturated"] = new(Warning, (BusiestLoop, 99)),
+        ["loops-uneven"] = new(Notice, (BusiestLoop, 85), (LeastBusyLoop, 5)),
+        ["stripe-hot"] = new(Warning, (HottestStripe, 60), (LockWaited, 30)),
+        ["lock-waits"] = new(Warning, (LockWaited, 250), (LockWaits, 1000)),
+        ["stripe-uneven"] = new(Notice, (LargestStripe, 9), (Dataset, 300 * MiB)),
+        ["slow-commands"] = new(Warning, (LatencyP99, 12_000)),
+        ["command-stall"] = new(Critical, (LatencyMax, 1_200_000)),
+        ["keys-command"] = new(Warning, (KeysCalls, 2), (Keys, 20_000)),
+        ["error-rate"] = new(Warning, (ErrorReplies, 200), (CommandsProcessed, 1000)),
+        ["low-hit-ratio"] = new(Notice, (KeyspaceHits, 150), (KeyspaceMisses, 1000)),
+        ["expiry-behind"] = new(Notice, (ExpiredStale, 30)),
+        ["gc-pauses"] = new(Warning, (PauseTime, 60)),
+        ["gc-full"] = new(Notice, (Collections2, 1.5)),
+        ["threadpool-starved"] = new(Warning, (ThreadPoolQueue, 150)),
+        ["clients-near-limit"] = new(Warning, (ConnectedClients, 95), (MaxClients, 100)),
+        ["clients-refused"] = new(Critical, (ConnectionsRejected, 0.1)),
+        ["connection-storm"] = new(Warning, (ConnectionsReceived, 600)),
+        ["clients-not-reading"] = new(Warning, (SuspendedClients, 1)),
+        ["output-limit"] = new(Warning, (OutputDisconnections, 0.1)),
+        ["query-limit"] = new(Warning, (QueryDisconnections, 0.1)),
+        ["large-request"] = new(Notice, (LargestInput, 300 * MiB)),
+        ["logins-fail"] = new(Warning, (AuthenticationsDenied, 2)),
+        ["open-to-network"] = new(Critical) { Settings = { ["protected-mode"] = "no" } },
+        ["debug-enabled"] = new(Notice) { Settings = { ["enable-debug-command"] = "yes" } },
+        ["setting-without-effect"] = new(Notice) { Ineffective = ["io-threads"] },
+        ["slow-log-off"] = new(Notice) { Settings = { ["slowlog-log-slower-than"] = "-1" } },
+        ["slow-log-everything"] = new(Notice) { Settings = { ["slowlog-log-slower-than"] = "5" } },
+        ["backlog-capped"] = new(Notice) { Facts = { ["somaxconn"] = "128" } },
+    };
+
+    public static TheoryData<string> RuleNames => [.. FindingTable.Rules.Select(rule => rule.Name)];
+
+    [Theory]
+    [MemberData(nameof(RuleNames))]
+    public void Rule_finds_its_cause(string name)
+    {
+        Assert.True(Causes.ContainsKey(name), $"{name} has no cause here");
+        Cause cause = Causes[name];
+        Diagnosis? diagnosis = FindingTable.Rules.Single(rule => rule.Name == name).Check(ViewOf(cause));
+        Assert.NotNull(diagnosis);
+        Assert.Equal(cause.Severity, diagnosis.Severity);
+        Assert.Matches("[0-9a-z]", diagnosis.Evidence);
+        Assert.DoesNotContain("NaN", diagnosis.Title + diagnosis.Evidence, StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [MemberData(nameof(RuleNames))]
+    public void Rule_is_silent_on_a_healthy_server(string name) =>
+        Assert.Null(FindingTable.Rules.Single(rule => rule.Name == name).Check(ViewOf(new Cause(Notice))));
+
+    [Theory]
+    [MemberData(nameof(RuleNames))]
+    public void Rule_is_silent_where_nothing_is_known(string name)
+    {
+        var values = new double[MetricTable.All.Count];
+        Array.Fill(values, double.NaN);
+        var view = new DiagnosticsView(new MetricHistory(values.Length), values, Now, new Configuration(new Settings()).Get);
+        Assert.Null(FindingTable.Rules.Single(rule => rule.Name == name).Check(view));
+    }
+
+    [Fact]
+    public void At_least_thirty_rules() => Assert.InRange(FindingTable.Rules.Count, 30, 200);
+
+    [Fact]
+    public void Growth_tells_when_memory_will_be_exhausted()
+    {
+        var history = new MetricHistory(MetricTable.All.Count);
+        var values = new double[MetricTable.All.Count];
+        for (int i = 0; i < 600; i++)
+        {
+            values[MaxMemory.Index] = GiB;
+            values[UsedMemory.Index] = (0.5 * GiB) + (i * MiB / 4);
+            history.Add(Now - 599 + i, values);
+        }
+
+        var view = new DiagnosticsView(history, values, Now, _ => "");
+        Diagnosis diagnosis = FindingTable.Rules.Single(rule => rule.Name == "memory-near-limit").Check(view)!;
+        Assert.Equal("Memory will reach its limit in about 24 minutes", diagnosis.Title);
+        Assert.Equal("661.75 MiB of 1 GiB are in use, growing by 15 MiB a minute", diagnosis.Evidence);
+    }
+
+    private static DiagnosticsView ViewOf(Cause cause)
+    {
+        var values = new double[MetricTable.All.Count];
+        foreach ((Metric metric, double value) in Healthy().Concat(cause.Values)) values[metric.Index] = value;
+        var history = new MetricHistory(values.Length);
+        for (int second = HistorySeconds - 1; second >= 0; second--) history.Add(Now - second, values);
+        Configuration configuration = new(new Settings());
+        Dictionary<string, string> facts = new() { ["transparent_huge_pages"] = "madvise", ["somaxconn"] = "4096" };
+        foreach ((string name, string value) in cause.Facts) facts[name] = value;
+        return new DiagnosticsView(history, values, Now, name => cause.Settings.GetValueOrDefault(name) ?? configuration.Get(name))
+        {
+            Facts = facts,
+            SettingsWithoutEffect = cause.Ineffective,
+        };
+    }
+
+    // A cache under a good load.
+    private static (Metric Metric, double Value)[] Healthy() =>
+    [
+        (CommandsProcessed, 50_000), (ErrorReplies, 2), (KeyspaceHits, 40_000), (KeyspaceMisses, 5_000), (ConnectionsReceived, 3),
+        (LatencyP50, 1), (LatencyP99, 20), (LatencyMax, 900), (BusiestLoop, 40), (LeastBusyLoop, 35), (HottestStripe, 4), (LockWaited, 1), (LargestStripe, 1.2),
+        (ConnectedClients, 120), (MaxClients, 10_000), (Keys, 1_000_000), (ExpiringKeys, 1_000_000), (ExpiredStale, 2), (KeysCalls, 0),
+        (UsedMemory, GiB), (Resident, 1.2 * GiB), (Dataset, 0.9 * GiB), (BufferBytes, 4 * MiB), (AllocatorAllocated, GiB), (AllocatorActive, 1.1 * GiB),
+        (ManagedHeap, 20 * MiB), (ManagedCommitted, 60 * MiB), (PauseTime, 0.3), (Collections2, 0), (ThreadPoolThreads, 4),
+        (OpenFiles, 200), (OpenFilesMax, 20_000), (MachineCpu, 55), (MachineSteal, 0.2), (MachineMemory, 16 * GiB), (MachineAvailable, 9 * GiB),
+        (CpuPressure, 6), (MemoryPressure, 0), (IoPressure, 1), (CgroupMemoryLimit, 8 * GiB), (CgroupMemory, 1.3 * GiB), (CgroupCpuLimit, 4), (DiskFree, 100 * GiB), (Stall, 3),
+    ];
+
+    private sealed record Cause(FindingSeverity Severity, params (Metric Metric, double Value)[] Values)
+    {
+        internal Dictionary<string, string> Facts { get; } = [];
+
+        internal Dictionary<string, string> Settings { get; } = [];
+
+        internal string[] Ineffective { get; init; } = [];
+    }
+}
