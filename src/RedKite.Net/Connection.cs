@@ -64,6 +64,9 @@ public sealed class Connection
     /// <summary>Memory of the output that the peer has not taken. A snapshot when read by another thread.</summary>
     public long OutputCapacityBytes => (_output?.Capacity ?? 0) + (_wire?.Capacity ?? 0);
 
+    /// <summary>The number of blocks in which output waits.</summary>
+    public long OutputBlocks => (_output?.Count ?? 0) + (_wire?.Count ?? 0);
+
     /// <summary>Memory of the connection's buffers. A snapshot when read by another thread.</summary>
     public long BufferBytes => (Input?.Capacity ?? 0) + OutputCapacityBytes;
 

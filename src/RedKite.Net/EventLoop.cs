@@ -68,6 +68,9 @@ public sealed class EventLoop : IDisposable
         _thread = new Thread(Run) { Name = name, IsBackground = true };
     }
 
+    /// <summary>The loop's number among the server's loops, from 0.</summary>
+    public int Index { get; init; }
+
     /// <summary>What is done with the loop's connections; set before the start.</summary>
     public IConnectionHandler Handler { get; set; } = null!;
 

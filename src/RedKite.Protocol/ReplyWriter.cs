@@ -72,6 +72,9 @@ public sealed class ReplyWriter
     /// <summary>Bytes written since the last clear.</summary>
     public long Length => _chain.Bytes + _length;
 
+    /// <summary>The size of the buffer that holds replies up to a MiB, and the tail of larger ones.</summary>
+    public int BufferBytes => _buffer.Length;
+
     /// <summary>Whether a part of the replies is in <see cref="Chunks"/>.</summary>
     public bool IsChained => _chain.Bytes > 0;
 

@@ -173,10 +173,9 @@ public sealed class RedKiteServer : IAsyncDisposable
         }
 
         _pidFile.Write();
-        Engine.Metrics.Server.StartupBytes = Engine.Keyspace.UsedBytes;
         for (int i = 0; i < _loopCount; i++)
         {
-            var loop = new EventLoop($"loop-{i}", UsesSockets, Engine.Buffers) { Chooser = LeastLoaded, Crashed = Crashed };
+            var loop = new EventLoop($"loop-{i}", UsesSockets, Engine.Buffers) { Index = i, Chooser = LeastLoaded, Crashed = Crashed };
             var sessions = new SessionLoop(Engine, loop, i, _loopCount) { Ticked = i == 0 ? Tick : null };
             loop.Handler = sessions;
             _loops.Add(loop);
@@ -185,6 +184,7 @@ public sealed class RedKiteServer : IAsyncDisposable
 
         foreach (ListeningSocket listener in _endpoints.Sockets) _loops[0].Listen(listener);
         foreach (EventLoop loop in _loops) loop.Start();
+        Engine.Metrics.NoteStartup();
         Diagnostics?.Start();
     }
 

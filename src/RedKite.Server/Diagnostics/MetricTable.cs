@@ -64,12 +64,12 @@ internal static class MetricTable
     internal static readonly Metric ExpiredStale = Row("expired_stale_perc", Gauge, Percent, "Estimated share of the keys with an expiry that have expired and are not removed yet.", o => o.ExpiredStalePercent);
 
     // Memory
-    internal static readonly Metric UsedMemory = Row("used_memory", Gauge, Bytes, "Memory in use: data, tables, buffers.", o => o.Memory.Used);
+    internal static readonly Metric UsedMemory = Row("used_memory", Gauge, Bytes, "Memory in use: the process itself, data, tables, connections.", o => o.Memory.Used);
     internal static readonly Metric Resident = Row("used_memory_rss", Gauge, Bytes, "Memory of the process that is resident.", o => o.Memory.Resident);
     internal static readonly Metric PeakMemory = Row("used_memory_peak", Gauge, Bytes, "The most memory that was in use.", o => o.Memory.Peak);
     internal static readonly Metric Dataset = Row("used_memory_dataset", Gauge, Bytes, "Memory of keys and values.", o => o.Memory.Dataset);
     internal static readonly Metric TableBytes = Row("table_bytes", Gauge, Bytes, "Memory of the keyspace's tables.", o => o.Memory.Tables);
-    internal static readonly Metric BufferBytes = Row("mem_clients_normal", Gauge, Bytes, "Memory of the clients' buffers.", o => o.Memory.Buffers);
+    internal static readonly Metric BufferBytes = Row("mem_clients_normal", Gauge, Bytes, "Memory of connections and their buffers.", o => o.Memory.Clients);
     internal static readonly Metric AllocatorAllocated = Row("allocator_allocated", Gauge, Bytes, "Memory of blocks in use.", o => o.Memory.Allocated);
     internal static readonly Metric AllocatorActive = Row("allocator_active", Gauge, Bytes, "Memory that the store holds from the system.", o => o.Memory.Active);
     internal static readonly Metric MaxMemory = Row("maxmemory", Gauge, Bytes, "The limit of memory; 0: none.", o => o.MaxMemoryBytes);

@@ -132,6 +132,7 @@ internal sealed class CommandExecutor
     internal void SendReplies(Session session, Net.Connection connection)
     {
         session.BytesSent += Reply.Length;
+        if (Reply.Length > session.ReplyBytesPeak) session.ReplyBytesPeak = Reply.Length;
         Metrics.BytesSent += Reply.Length;
         Metrics.Writes++;
         if (Reply.IsChained || Reply.Overflowed) SendLarge(session, connection);

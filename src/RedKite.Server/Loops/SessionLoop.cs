@@ -23,6 +23,9 @@ internal sealed class SessionLoop : IConnectionHandler
     private const long IdleRestMicroseconds = 0;
     private const int SweepEveryMs = 200;
 
+    // How long the peak of a client's replies counts, as in Redis.
+    private const int PeakPeriodMs = 5000;
+
     // A client with more output than this waiting is not read from until it has taken most of it: pipelined commands do not
     // pile up replies. Far more than a socket's own buffer, so that a client that reads never waits for the server.
     private const long SuspendedOutputBytes = 4 * 1024 * 1024;
@@ -35,6 +38,7 @@ internal sealed class SessionLoop : IConnectionHandler
     private long _commandsAtLastSweep;
     private long _nextSweepMs;
     private long _nextSecondMs;
+    private long _nextPeakMs;
     private bool _holdsClients;
 
     internal SessionLoop(Engine engine, EventLoop loop, int index, int loops)
@@ -43,7 +47,7 @@ internal sealed class SessionLoop : IConnectionHandler
         _loop = loop;
         _isFirst = index == 0;
         Executor = engine.NewExecutor();
-        Metrics = new LoopMetrics(loop);
+        Metrics = new LoopMetrics(loop, Executor.Metrics);
         engine.Metrics.Add(Metrics);
         Blocked = new BlockedClientTimeouts(engine, loop, Executor);
         _sweep = new BackgroundSweep(engine.Keyspace, index, loops)
@@ -95,6 +99,7 @@ internal sealed class SessionLoop : IConnectionHandler
         if (session.ClosesAfterReply) return input.Length;
         Executor.Metrics.BytesReceived += connection.BytesReceived - session.BytesReceived;
         session.BytesReceived = connection.BytesReceived;
+        session.InputBytes = input.Length;
         Executor.Metrics.Reads++;
         Executor.Reply.BytesMax = _engine.ReplyBytesMax;
         int consumed = session.Blocked is null ? Executor.Run(session, input) : 0;
@@ -235,12 +240,15 @@ internal sealed class SessionLoop : IConnectionHandler
     private void LookAtClients(long nowMs)
     {
         long timeoutMs = _engine.Settings.TimeoutSeconds * 1000L;
+        bool isNewPeriod = nowMs >= _nextPeakMs;
+        if (isNewPeriod) _nextPeakMs = nowMs + PeakPeriodMs;
         Metrics.Buffers.Begin();
         foreach (Connection connection in _loop.Connections)
         {
             Metrics.Buffers.Note(connection);
             if (connection.OutputBytes > 0) OnOutputBuffered(connection);
             Session session = SessionOf(connection);
+            if (isNewPeriod) session.ReplyBytesPeak = 0;
             if (timeoutMs > 0 && !session.IsPaused && session.Blocked is null && nowMs - session.LastInteractionMs > timeoutMs) connection.Close();
         }
 

@@ -3,8 +3,8 @@ using RedKite.Net;
 namespace RedKite.Server.Metrics;
 
 /// <summary>
-/// What one loop's connections hold in buffers, counted in the loop's look at its clients once a second: others then read
-/// three numbers instead of walking over connections that are not theirs.
+/// The buffers of one loop's connections, summed by the loop once a second, so that other threads read a few numbers and
+/// leave its connections alone.
 /// </summary>
 internal sealed class BufferWatch
 {
@@ -16,16 +16,16 @@ internal sealed class BufferWatch
     private long _bytes;
     private long _outputBytes;
 
-    /// <summary>Bytes of all buffers at the last look.</summary>
+    /// <summary>Bytes of all buffers, as of the last pass.</summary>
     internal long Bytes { get; private set; }
 
-    /// <summary>Bytes that waited to be sent at the last look.</summary>
+    /// <summary>Bytes waiting to be sent, as of the last pass.</summary>
     internal long OutputBytes { get; private set; }
 
-    /// <summary>The largest unfinished request of the last looks.</summary>
+    /// <summary>The largest incomplete request of the last passes.</summary>
     internal long RecentInputBytesMax => _input.Max();
 
-    /// <summary>The most that waited to be sent to one client in the last looks.</summary>
+    /// <summary>The largest output that waited for one client in the last passes.</summary>
     internal long RecentOutputBytesMax => _output.Max();
 
     internal void Begin()

@@ -1,8 +1,8 @@
 namespace RedKite.Server.Metrics;
 
 /// <summary>
-/// What one executor counts. It alone writes; INFO and its kin sum over all executors, reading while they count.
-/// Histograms come into being with a command's first call.
+/// The counters of one executor, which alone writes them; INFO and the like read them meanwhile and sum over all executors.
+/// A command's histogram is created by its first call.
 /// </summary>
 internal sealed class ExecutorMetrics
 {
@@ -16,7 +16,7 @@ internal sealed class ExecutorMetrics
 
     internal long KeyspaceMisses { get; set; }
 
-    /// <summary>Changes to the keyspace: what INFO calls rdb_changes_since_last_save.</summary>
+    /// <summary>Changes to the keyspace: rdb_changes_since_last_save.</summary>
     internal long Changes { get; set; }
 
     internal long CommandsProcessed { get; set; }
@@ -30,7 +30,7 @@ internal sealed class ExecutorMetrics
 
     internal long Writes { get; set; }
 
-    /// <summary>Stopwatch ticks of background work, and how often it had to stop before it was done.</summary>
+    /// <summary>Stopwatch ticks of background work, and how often its time ended before its work.</summary>
     internal long SweepTicks { get; set; }
 
     internal long SweepsCut { get; set; }
@@ -39,13 +39,16 @@ internal sealed class ExecutorMetrics
 
     internal long UnexpectedErrorReplies { get; set; }
 
-    /// <summary>Failed logins: acl_access_denied_auth.</summary>
+    /// <summary>Failed logins: acl_access_denied_auth. CONFIG RESETSTAT keeps it, as in Redis.</summary>
     internal long AuthenticationsDenied { get; set; }
 
-    /// <summary>Errors by their class; under its own lock, errors are rare.</summary>
+    /// <summary>Payloads of RESTORE that were checked: dump_payload_sanitizations.</summary>
+    internal long PayloadsChecked { get; set; }
+
+    /// <summary>Errors by class. Locked itself: errors are rare.</summary>
     internal Dictionary<string, long> ErrorsByClass { get; } = new(StringComparer.Ordinal);
 
-    /// <summary>Counts an error reply by its class. Classes beyond a limit share one count: scripts can make them up.</summary>
+    /// <summary>Counts an error reply by its class. Classes beyond a limit share one count, because scripts can invent classes.</summary>
     internal void CountError(string errorClass)
     {
         ErrorReplies++;
@@ -72,15 +75,15 @@ internal sealed class ExecutorMetrics
 
     internal CommandMetrics? Peek(int command) => Volatile.Read(ref _commands[command]);
 
-    /// <summary>CONFIG RESETSTAT. From any thread: a count or two that come in meanwhile may survive it.</summary>
+    /// <summary>CONFIG RESETSTAT. From any thread: counts that arrive meanwhile may survive it.</summary>
     internal void Reset()
     {
-        KeyspaceHits = KeyspaceMisses = CommandsProcessed = BytesReceived = BytesSent = Reads = Writes = SweepTicks = SweepsCut = ErrorReplies = UnexpectedErrorReplies = AuthenticationsDenied = 0;
+        KeyspaceHits = KeyspaceMisses = CommandsProcessed = BytesReceived = BytesSent = Reads = Writes = SweepTicks = SweepsCut = ErrorReplies = UnexpectedErrorReplies = PayloadsChecked = 0;
         foreach (CommandMetrics? command in _commands) command?.Reset();
         lock (ErrorsByClass) ErrorsByClass.Clear();
     }
 
-    /// <summary>Adds what another executor has counted, which counts no more.</summary>
+    /// <summary>Adds the counters of an executor that has ended.</summary>
     internal void Add(ExecutorMetrics other)
     {
         KeyspaceHits += other.KeyspaceHits;
@@ -94,6 +97,7 @@ internal sealed class ExecutorMetrics
         SweepTicks += other.SweepTicks;
         SweepsCut += other.SweepsCut;
         AuthenticationsDenied += other.AuthenticationsDenied;
+        PayloadsChecked += other.PayloadsChecked;
         ErrorReplies += other.ErrorReplies;
         UnexpectedErrorReplies += other.UnexpectedErrorReplies;
         for (int i = 0; i < _commands.Length; i++)
@@ -131,7 +135,7 @@ internal sealed class CommandMetrics
 
     internal long TotalNs { get; set; }
 
-    /// <summary>Calls refused before they executed: wrong number of arguments, no authentication, ...</summary>
+    /// <summary>Calls that were refused before they executed: wrong number of arguments, no authentication, and so on.</summary>
     internal long Rejected { get; set; }
 
     /// <summary>Calls that executed and replied an error.</summary>

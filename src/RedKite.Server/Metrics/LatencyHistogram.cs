@@ -3,8 +3,8 @@ using System.Numerics;
 namespace RedKite.Server.Metrics;
 
 /// <summary>
-/// How long something took, in nanoseconds up to about 70 seconds, at three percent: 32 buckets to each doubling. One
-/// thread records; others may read while it does and get a sum that is at most a few records behind.
+/// Durations in nanoseconds up to about 70 seconds, to three percent: 32 buckets for each doubling. One thread records;
+/// others may read meanwhile, and miss at most a few records.
 /// </summary>
 internal sealed class LatencyHistogram
 {
@@ -54,7 +54,7 @@ internal sealed class LatencyHistogram
         Count = MaxNs = 0;
     }
 
-    /// <summary>The upper end of the bucket in which a percentile falls, at most the largest value recorded.</summary>
+    /// <summary>Returns the upper end of a percentile's bucket, at most the largest recorded value.</summary>
     internal long PercentileNs(double percentile)
     {
         long wanted = Math.Max(1, (long)Math.Ceiling(Count * percentile / 100));
@@ -68,7 +68,7 @@ internal sealed class LatencyHistogram
         return MaxNs;
     }
 
-    /// <summary>How many values are at most <paramref name="ns"/>, to the precision of a bucket.</summary>
+    /// <summary>Counts the values up to <paramref name="ns"/>, to the precision of a bucket.</summary>
     internal long CountUpTo(long ns)
     {
         long seen = 0;

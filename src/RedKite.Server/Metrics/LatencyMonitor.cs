@@ -1,17 +1,17 @@
 namespace RedKite.Server.Metrics;
 
-/// <summary>The longest time that something took in one second.</summary>
+/// <summary>The longest duration of an event within one second.</summary>
 internal readonly record struct LatencySample(long UnixSeconds, long Ms);
 
-/// <summary>What is kept of one class of events.</summary>
+/// <summary>The samples of one class of events.</summary>
 internal sealed record LatencyEvent(string Name, LatencySample[] Samples, long WorstMs)
 {
     internal LatencySample Latest => Samples[^1];
 }
 
 /// <summary>
-/// LATENCY's record of what took longer than latency-monitor-threshold: for each class of events the last samples, at most
-/// one a second. Shared by all executors under a lock: such events are rare.
+/// LATENCY's record of events that took longer than latency-monitor-threshold: the last samples of each class, at most one
+/// a second. All executors share it under a lock: such events are rare.
 /// </summary>
 internal sealed class LatencyMonitor
 {
@@ -20,7 +20,7 @@ internal sealed class LatencyMonitor
     private readonly Lock _lock = new();
     private readonly SortedDictionary<string, (Queue<LatencySample> Samples, LatencySample Last, long WorstMs)> _events = new(StringComparer.Ordinal);
 
-    /// <summary>What is recorded; nothing while the monitor is off.</summary>
+    /// <summary>The shortest duration that is recorded; larger than any while the monitor is off.</summary>
     internal long ThresholdNs { get; private set; } = long.MaxValue;
 
     internal bool IsOn => ThresholdNs != long.MaxValue;
@@ -36,7 +36,7 @@ internal sealed class LatencyMonitor
 
     internal void SetThreshold(long ms) => ThresholdNs = ms == 0 ? long.MaxValue : ms * 1_000_000;
 
-    /// <summary>A command took long. Commands that are declared fast are a class of their own.</summary>
+    /// <summary>Records a slow command. Commands that are declared fast are a class of their own.</summary>
     internal void AddCommand(bool isFast, long nowMs, long ns) => Add(isFast ? "fast-command" : "command", nowMs, ns);
 
     internal void Add(string name, long nowMs, long ns)
@@ -66,13 +66,13 @@ internal sealed class LatencyMonitor
         lock (_lock) return _events.TryGetValue(name, out (Queue<LatencySample>, LatencySample, long) known) ? Copy(name, known) : null;
     }
 
-    /// <summary>Forgets one class of events; false when there is none of that name.</summary>
+    /// <summary>Removes one class of events; false if there is none of that name.</summary>
     internal bool Reset(string name)
     {
         lock (_lock) return _events.Remove(name);
     }
 
-    /// <summary>Forgets everything; returns how many classes there were.</summary>
+    /// <summary>Removes all events and returns the number of their classes.</summary>
     internal int ResetAll()
     {
         lock (_lock)

@@ -2,13 +2,26 @@ using RedKite.Net;
 
 namespace RedKite.Server.Metrics;
 
-/// <summary>What one event loop counts. The loop alone writes.</summary>
-internal sealed class LoopMetrics(EventLoop loop)
+/// <summary>The counters of one event loop. Only the loop writes them.</summary>
+internal sealed class LoopMetrics(EventLoop loop, ExecutorMetrics executor)
 {
+    /// <summary>
+    /// Managed memory of one connection without its buffers: the connection, its session and their places in the server's
+    /// tables. Measured over 2,000 connections on epoll, and checked by a test.
+    /// </summary>
+    internal const int ConnectionBytes = 540;
+
     private int _suspended;
 
     /// <summary>The buffers of the loop's connections.</summary>
     internal BufferWatch Buffers { get; } = new();
+
+    internal int Connections => loop.ConnectionCount;
+
+    /// <summary>Receives and sends on the loop's connections.</summary>
+    internal long Reads => executor.Reads;
+
+    internal long Writes => executor.Writes;
 
     /// <summary>Clients that are not read from because they do not take their replies.</summary>
     internal int SuspendedClients => Volatile.Read(ref _suspended);

@@ -1,12 +1,15 @@
+using RedKite.Store.Keyspace;
+
 namespace RedKite.Server.Metrics;
 
 /// <summary>
-/// The memory of one moment, under the terms of INFO memory and MEMORY STATS. The allocator is the store's own: allocated is
-/// what entries, values and tables take, active is what it holds from the system, free room included.
+/// The memory of one moment, in the terms of INFO memory and MEMORY STATS. The allocator is the store's: allocated are the
+/// bytes of entries, values and tables; active is what the arenas hold, free space included; resident is active and the
+/// regions that are prepared for them.
 /// </summary>
 internal readonly record struct MemoryFigures
 {
-    /// <summary>Bytes in use: the store and the connections' buffers.</summary>
+    /// <summary>Bytes in use: the process's fixed share, the store, and the connections with their buffers.</summary>
     internal long Used { get; private init; }
 
     internal long Peak { get; private init; }
@@ -14,7 +17,8 @@ internal readonly record struct MemoryFigures
     /// <summary>Bytes that were in use when the server had started and nothing was stored yet.</summary>
     internal long Startup { get; private init; }
 
-    internal long Buffers { get; private init; }
+    /// <summary>Bytes of the connections with their buffers.</summary>
+    internal long Clients { get; private init; }
 
     internal long Tables { get; private init; }
 
@@ -22,46 +26,55 @@ internal readonly record struct MemoryFigures
 
     internal long Active { get; private init; }
 
+    internal long AllocatorResident { get; private init; }
+
+    /// <summary>Bytes of the whole process that are in physical memory.</summary>
     internal long Resident { get; private init; }
 
     internal long Keys { get; private init; }
 
-    internal long Overhead => Startup + Buffers + Tables;
+    internal long Overhead => Startup + Clients + Tables;
 
     internal long Dataset => Math.Max(0, Used - Overhead);
 
-    internal double DatasetPercent => Percent(Dataset, Used - Startup);
+    internal double DatasetPercent => 100 * Ratio(Dataset, Used - Startup, ifBothZero: 0);
 
-    internal double PeakPercent => Percent(Used, Peak);
+    internal double PeakPercent => 100 * Ratio(Used, Peak);
 
     internal double FragmentationRatio => Ratio(Resident, Used);
 
     internal double AllocatorFragmentationRatio => Ratio(Active, Allocated);
 
-    internal double ResidentOverheadRatio => Ratio(Resident, Active);
+    internal double AllocatorResidentRatio => Ratio(AllocatorResident, Active);
+
+    internal double ResidentOverheadRatio => Ratio(Resident, AllocatorResident);
 
     internal static MemoryFigures Of(MetricsRegistry registry)
     {
-        long buffers = ServerTotals.Of(registry).BufferBytes;
-        long allocated = registry.Keyspace.UsedBytes;
-        registry.Server.NoteUsedBytes(allocated + buffers);
+        ServerTotals totals = ServerTotals.Of(registry);
+        long used = UsedBytes(registry, totals);
+        registry.Server.NoteUsedBytes(used);
         long keys = 0;
-        foreach (Store.Keyspace.Database database in registry.Keyspace.Databases) keys += database.Count;
+        foreach (Database database in registry.Keyspace.Databases) keys += database.Count;
         return new MemoryFigures
         {
-            Used = allocated + buffers,
+            Used = used,
             Peak = registry.Server.PeakBytes,
             Startup = registry.Server.StartupBytes,
-            Buffers = buffers,
+            Clients = totals.ClientBytes,
             Tables = registry.Keyspace.TableBytes,
-            Allocated = allocated,
+            Allocated = registry.Keyspace.UsedBytes,
             Active = registry.Keyspace.HeldBytes,
+            AllocatorResident = registry.Keyspace.ResidentBytes,
             Resident = ProcessMemory.ResidentBytes,
             Keys = keys,
         };
     }
 
-    private static double Ratio(long part, long whole) => whole == 0 ? 0 : (double)part / whole;
+    /// <summary>Bytes in use at this moment.</summary>
+    internal static long UsedBytes(MetricsRegistry registry, in ServerTotals totals) =>
+        registry.Server.StartupBytes + registry.Keyspace.UsedBytes + totals.ClientBytes;
 
-    private static double Percent(long part, long whole) => Ratio(part, whole) * 100;
+    private static double Ratio(long part, long whole, double ifBothZero = 1) =>
+        whole > 0 ? (double)part / whole : part == 0 ? ifBothZero : 0;
 }

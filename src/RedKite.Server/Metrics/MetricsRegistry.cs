@@ -2,20 +2,20 @@ using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Metrics;
 
-/// <summary>Everything in a server that counts, and the sums over it. From any thread.</summary>
+/// <summary>All counters of a server, and the sums over them. From any thread.</summary>
 internal sealed class MetricsRegistry(Keyspace keyspace, int commandCount)
 {
     private readonly Lock _lock = new();
     private readonly List<ExecutorMetrics> _executors = [];
     private readonly List<LoopMetrics> _loops = [];
-    private readonly ExecutorMetrics _past = new(commandCount); // of executors that are gone
+    private readonly ExecutorMetrics _past = new(commandCount); // of executors that have ended
 
-    /// <summary>What is counted once for the whole server.</summary>
+    /// <summary>The counters of the whole server.</summary>
     internal ServerMetrics Server { get; } = new();
 
     internal Keyspace Keyspace => keyspace;
 
-    /// <summary>Every executor that works or has worked; a copy of the list.</summary>
+    /// <summary>The counters of all executors, those that have ended in one; a copy of the list.</summary>
     internal ExecutorMetrics[] Executors
     {
         get
@@ -45,7 +45,7 @@ internal sealed class MetricsRegistry(Keyspace keyspace, int commandCount)
         lock (_lock) _loops.Add(loop);
     }
 
-    /// <summary>An executor is gone. What it has counted stays.</summary>
+    /// <summary>Keeps the counts of an executor that ends.</summary>
     internal void Remove(ExecutorMetrics executor)
     {
         lock (_lock)
@@ -54,12 +54,16 @@ internal sealed class MetricsRegistry(Keyspace keyspace, int commandCount)
         }
     }
 
-    /// <summary>Takes a sample of the rates, and notes the memory in use.</summary>
-    /// <returns>The sums that it took.</returns>
+    /// <summary>Measures the process's fixed share of memory, when the server has started and stores nothing yet.</summary>
+    internal void NoteStartup() =>
+        Server.StartupBytes = Math.Max(0, ProcessMemory.ResidentBytes - keyspace.ResidentBytes) + keyspace.UsedBytes;
+
+    /// <summary>Samples the rates and the memory in use.</summary>
+    /// <returns>The sums of this moment.</returns>
     internal ServerTotals Sample(long nowMs)
     {
         ServerTotals totals = ServerTotals.Of(this);
-        Server.Sample(nowMs, totals, keyspace.UsedBytes + totals.BufferBytes);
+        Server.Sample(nowMs, totals, MemoryFigures.UsedBytes(this, totals));
         return totals;
     }
 
@@ -67,6 +71,6 @@ internal sealed class MetricsRegistry(Keyspace keyspace, int commandCount)
     internal void Reset()
     {
         foreach (ExecutorMetrics metrics in Executors) metrics.Reset();
-        Server.Reset(ServerTotals.Of(this), keyspace.ExpiredKeys, keyspace.ExpiredFields);
+        Server.Reset(ServerTotals.Of(this), keyspace);
     }
 }

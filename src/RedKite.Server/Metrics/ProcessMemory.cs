@@ -2,7 +2,7 @@ using System.Buffers.Text;
 
 namespace RedKite.Server.Metrics;
 
-/// <summary>What the operating system says about this process's memory and the machine's.</summary>
+/// <summary>The operating system's figures of this process's memory and the machine's.</summary>
 internal static class ProcessMemory
 {
     private const string StatmPath = "/proc/self/statm";
@@ -11,14 +11,14 @@ internal static class ProcessMemory
     /// <summary>Bytes of the machine's memory.</summary>
     internal static long TotalSystemBytes { get; } = ReadTotal();
 
-    /// <summary>Bytes of the process that are in memory.</summary>
+    /// <summary>Bytes of the process that are in physical memory.</summary>
     internal static long ResidentBytes
     {
         get
         {
             if (!OperatingSystem.IsLinux()) return Environment.WorkingSet;
 
-            // Pages in all, then pages resident.
+            // All pages, then resident ones.
             Span<byte> text = stackalloc byte[128];
             text = Read(StatmPath, text);
             int second = text.IndexOf((byte)' ') + 1;
@@ -39,7 +39,7 @@ internal static class ProcessMemory
         return GC.GetGCMemoryInfo().TotalAvailableMemoryBytes;
     }
 
-    /// <summary>The beginning of a file of /proc, as far as the buffer takes it; empty when it cannot be read.</summary>
+    /// <summary>Reads the start of a file of /proc into the buffer; empty if it cannot be read.</summary>
     internal static Span<byte> Read(string path, Span<byte> buffer)
     {
         try

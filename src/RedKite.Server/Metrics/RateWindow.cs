@@ -1,6 +1,6 @@
 namespace RedKite.Server.Metrics;
 
-/// <summary>The rate at which a total grows over time, or over what else counts up: the mean over the last samples.</summary>
+/// <summary>The rate at which a total grows, per second or per unit of another count: the mean of the last samples.</summary>
 internal sealed class RateWindow
 {
     private const int Samples = 16;
@@ -21,8 +21,8 @@ internal sealed class RateWindow
         }
     }
 
-    /// <summary>Takes a sample of the total.</summary>
-    /// <param name="total">What grows.</param>
+    /// <summary>Samples the total.</summary>
+    /// <param name="total">The total.</param>
     /// <param name="at">The time in seconds, or another count.</param>
     internal void Add(long total, double at)
     {

@@ -1,6 +1,8 @@
+using RedKite.Store.Keyspace;
+
 namespace RedKite.Server.Metrics;
 
-/// <summary>What the server counts besides its commands, and the rates of the last moments. Counted with interlocked adds: all rare.</summary>
+/// <summary>The server's counters of rare events, which any thread adds to with interlocked operations, and recent rates.</summary>
 internal sealed class ServerMetrics
 {
     private readonly RateWindow _commands = new();
@@ -15,31 +17,33 @@ internal sealed class ServerMetrics
     internal long QueryBufferDisconnections;
     internal long OutputBufferDisconnections;
 
-    /// <summary>Means over the last samples: operations, bytes in and bytes out in a second.</summary>
+    /// <summary>Means over the last samples: commands, bytes received and bytes sent per second.</summary>
     internal (double Commands, double Received, double Sent) Rates => (_commands.Mean, _received.Mean, _sent.Mean);
 
-    /// <summary>Mean over the last samples: rounds of all loops in a second.</summary>
+    /// <summary>Mean over the last samples: cycles of all loops per second.</summary>
     internal double LoopCyclesPerSecond => _cycles.Mean;
 
-    /// <summary>Mean over the last samples: how long a round took.</summary>
+    /// <summary>Mean over the last samples: the duration of a cycle.</summary>
     internal double LoopCycleMicroseconds => _cycleTimes.Mean;
 
-    /// <summary>Memory in use when the server had started.</summary>
+    /// <summary>The process's memory when the server had started: runtime, code and managed heap.</summary>
     internal long StartupBytes { get; set; }
 
-    /// <summary>The most memory that was ever in use when somebody looked.</summary>
+    /// <summary>The maximum of the memory in use, as sampled.</summary>
     internal long PeakBytes => Volatile.Read(ref _peakBytes);
 
-    /// <summary>What was counted at the last reset, of the totals that are never set back themselves.</summary>
+    /// <summary>Totals that are never reset themselves, as they were at the last CONFIG RESETSTAT.</summary>
     internal long ExpiredKeysAtReset { get; private set; }
 
     internal long ExpiredFieldsAtReset { get; private set; }
+
+    internal long ObjectsFreedLaterAtReset { get; private set; }
 
     internal long LoopCyclesAtReset { get; private set; }
 
     internal long LoopMicrosecondsAtReset { get; private set; }
 
-    /// <summary>Takes a sample of the totals; called ten times a second or so by one loop.</summary>
+    /// <summary>Samples the totals. One loop calls it about ten times per second.</summary>
     internal void Sample(long nowMs, in ServerTotals totals, long usedBytes)
     {
         double seconds = nowMs / 1000.0;
@@ -51,7 +55,7 @@ internal sealed class ServerMetrics
         NoteUsedBytes(usedBytes);
     }
 
-    /// <summary>Looks whether memory in use has never been higher. From any thread.</summary>
+    /// <summary>Raises the peak if more memory than ever is in use. From any thread.</summary>
     internal void NoteUsedBytes(long bytes)
     {
         long peak = PeakBytes;
@@ -64,11 +68,12 @@ internal sealed class ServerMetrics
     }
 
     /// <summary>CONFIG RESETSTAT. The memory's peak stays, as in Redis.</summary>
-    internal void Reset(in ServerTotals totals, long expiredKeys, long expiredFields)
+    internal void Reset(in ServerTotals totals, Keyspace keyspace)
     {
         ConnectionsReceived = ConnectionsRejected = QueryBufferDisconnections = OutputBufferDisconnections = 0;
-        ExpiredKeysAtReset = expiredKeys;
-        ExpiredFieldsAtReset = expiredFields;
+        ExpiredKeysAtReset = keyspace.ExpiredKeys;
+        ExpiredFieldsAtReset = keyspace.ExpiredFields;
+        ObjectsFreedLaterAtReset = keyspace.ObjectsFreedLater;
         LoopCyclesAtReset = totals.LoopCycles;
         LoopMicrosecondsAtReset = totals.LoopMicroseconds;
         _commands.Clear();

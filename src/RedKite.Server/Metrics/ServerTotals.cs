@@ -1,6 +1,6 @@
 namespace RedKite.Server.Metrics;
 
-/// <summary>Sums over everything that executes commands and over the loops, read while they count.</summary>
+/// <summary>Sums over all executors and loops, read while they count.</summary>
 internal readonly record struct ServerTotals
 {
     internal long Commands { get; private init; }
@@ -30,8 +30,16 @@ internal readonly record struct ServerTotals
     /// <summary>Failed logins.</summary>
     internal long AuthenticationsDenied { get; private init; }
 
-    /// <summary>Bytes of the connections' buffers, as each loop counted them within the last second.</summary>
-    internal long BufferBytes { get; private init; }
+    /// <summary>Payloads of RESTORE that were checked.</summary>
+    internal long PayloadsChecked { get; private init; }
+
+    /// <summary>Receives and sends of all loops but the first.</summary>
+    internal long ThreadedReads { get; private init; }
+
+    internal long ThreadedWrites { get; private init; }
+
+    /// <summary>Memory of the connections, with their buffers as each loop counted them within the last second.</summary>
+    internal long ClientBytes { get; private init; }
 
     /// <summary>Bytes that wait to be sent, as each loop counted them within the last second.</summary>
     internal long OutputBytes { get; private init; }
@@ -43,7 +51,7 @@ internal readonly record struct ServerTotals
 
     internal long RecentOutputBytesMax { get; private init; }
 
-    /// <summary>Since the start: RESETSTAT takes note of them instead of setting them back.</summary>
+    /// <summary>Since the start: RESETSTAT does not reset them, but notes them.</summary>
     internal long LoopCycles { get; private init; }
 
     internal long LoopMicroseconds { get; private init; }
@@ -68,14 +76,19 @@ internal readonly record struct ServerTotals
                 SweepTicks = sum.SweepTicks + metrics.SweepTicks,
                 SweepsCut = sum.SweepsCut + metrics.SweepsCut,
                 AuthenticationsDenied = sum.AuthenticationsDenied + metrics.AuthenticationsDenied,
+                PayloadsChecked = sum.PayloadsChecked + metrics.PayloadsChecked,
             };
         }
 
-        foreach (LoopMetrics loop in registry.Loops)
+        LoopMetrics[] loops = registry.Loops;
+        for (int i = 0; i < loops.Length; i++)
         {
+            LoopMetrics loop = loops[i];
             sum = sum with
             {
-                BufferBytes = sum.BufferBytes + loop.Buffers.Bytes,
+                ThreadedReads = sum.ThreadedReads + (i == 0 ? 0 : loop.Reads),
+                ThreadedWrites = sum.ThreadedWrites + (i == 0 ? 0 : loop.Writes),
+                ClientBytes = sum.ClientBytes + ((long)loop.Connections * LoopMetrics.ConnectionBytes) + loop.Buffers.Bytes,
                 OutputBytes = sum.OutputBytes + loop.Buffers.OutputBytes,
                 SuspendedClients = sum.SuspendedClients + loop.SuspendedClients,
                 RecentInputBytesMax = Math.Max(sum.RecentInputBytesMax, loop.Buffers.RecentInputBytesMax),

@@ -1,16 +1,16 @@
 namespace RedKite.Server.Metrics;
 
-/// <summary>A command that took long, as SLOWLOG GET tells it.</summary>
+/// <summary>A slow command, as SLOWLOG GET replies it.</summary>
 internal sealed record SlowLogEntry(long Id, long UnixSeconds, long Microseconds, byte[][] Arguments, string ClientAddress, string ClientName);
 
-/// <summary>The slow commands, newest first. Shared by all executors under a lock: slow commands are rare.</summary>
+/// <summary>The slow commands, newest first. All executors share it under a lock: slow commands are rare.</summary>
 internal sealed class SlowLog
 {
     private readonly Lock _lock = new();
     private readonly LinkedList<SlowLogEntry> _entries = new();
     private long _nextId;
 
-    /// <summary>What counts as slow.</summary>
+    /// <summary>The shortest duration of a slow command.</summary>
     internal long ThresholdNs { get; set; } = long.MaxValue;
 
     internal long MaxLength { get; set; }
@@ -26,8 +26,8 @@ internal sealed class SlowLog
     /// <param name="arguments">The request as logs show it.</param>
     /// <param name="clientAddress">Empty for a caller in the process.</param>
     /// <param name="clientName">Empty if the client has none.</param>
-    /// <param name="nowMs">When the command was executed.</param>
-    /// <param name="ns">How long it took.</param>
+    /// <param name="nowMs">The time of the command.</param>
+    /// <param name="ns">Its duration.</param>
     internal void Add(byte[][] arguments, string clientAddress, string clientName, long nowMs, long ns)
     {
         lock (_lock)
@@ -37,7 +37,7 @@ internal sealed class SlowLog
         }
     }
 
-    /// <summary>The newest entries; a negative count: all.</summary>
+    /// <summary>Returns the newest entries; all for a negative count.</summary>
     internal SlowLogEntry[] Newest(long count)
     {
         lock (_lock)

@@ -2,7 +2,7 @@ using System.Buffers.Text;
 
 namespace RedKite.Server.Metrics;
 
-/// <summary>The processor time of the thread that asks, as Linux accounts for it; unknown elsewhere.</summary>
+/// <summary>The processor time of the calling thread, from Linux; unknown elsewhere.</summary>
 internal static class ThreadTime
 {
     private const string StatPath = "/proc/thread-self/stat";
@@ -10,7 +10,7 @@ internal static class ThreadTime
     // The unit of the file's times is 1/100 second on every architecture that .NET runs on.
     private const double TicksPerSecond = 100;
 
-    // Counted from the field behind the thread's name.
+    // Counted from the field after the thread's name.
     private const int UserField = 11;
 
     internal static bool TryRead(out double userSeconds, out double systemSeconds)
@@ -20,7 +20,7 @@ internal static class ThreadTime
         Span<byte> buffer = stackalloc byte[1024];
         ReadOnlySpan<byte> text = ProcessMemory.Read(StatPath, buffer);
 
-        // The name stands in parentheses and may have blanks and parentheses itself.
+        // The name is in parentheses and may contain spaces and parentheses.
         int nameEnd = text.LastIndexOf((byte)')');
         if (nameEnd < 0 || nameEnd + 2 > text.Length) return false;
         text = text[(nameEnd + 2)..];

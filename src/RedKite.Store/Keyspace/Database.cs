@@ -499,7 +499,7 @@ internal sealed unsafe class Database
             Stripe stripe = _keyspace.Stripes[i];
             if (stripe.Observers != StripeObservers.None) stripe.Observer?.BeforeFlush(this, i);
             _tables[i] = null;
-            stripe.Drop(table);
+            stripe.Drop(table, table.Count);
         }
     }
 

@@ -80,6 +80,31 @@ internal sealed class Keyspace : IDisposable
         }
     }
 
+    /// <summary>Keys and values that are gone and wait to be freed by the background sweep.</summary>
+    internal long ObjectsWaiting
+    {
+        get
+        {
+            long objects = 0;
+            foreach (Stripe stripe in Stripes) objects += stripe.ObjectsWaiting;
+            return objects;
+        }
+    }
+
+    /// <summary>Keys and values that the background sweep has freed.</summary>
+    internal long ObjectsFreedLater
+    {
+        get
+        {
+            long objects = 0;
+            foreach (Stripe stripe in Stripes) objects += stripe.Values.FreedLater;
+            return objects;
+        }
+    }
+
+    /// <summary>Bytes of physical memory behind the arenas: what the store holds, and regions that are prepared for it.</summary>
+    internal long ResidentBytes => HeldBytes + _source.PreparedBytes;
+
     /// <summary>Bytes that the store has allocated from the system, including free blocks.</summary>
     internal long HeldBytes => _source.HeldBytes + LargeBytes;
 

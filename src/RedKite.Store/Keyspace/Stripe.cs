@@ -17,6 +17,7 @@ internal sealed unsafe class Stripe : IDisposable
     private StripeLock _lock = new();
     private StripeObservers _suspended;
     private int _watchers;
+    private long _droppedKeys; // in dropped tables
 
     internal Stripe(SlabSource source, KeyHasher hasher, bool guarded)
     {
@@ -79,6 +80,9 @@ internal sealed unsafe class Stripe : IDisposable
 
     /// <summary>Whether keys were noted that somebody may wait for.</summary>
     internal bool HasTouched { get; private set; }
+
+    /// <summary>Keys and values that are gone and wait to be freed. Read without the lock, it may be a moment old.</summary>
+    internal long ObjectsWaiting => Values.Waiting + Volatile.Read(ref _droppedKeys);
 
     internal bool HasDropped => _dropped.Count > 0 || Values.AreWaiting || Arena.HasWaiting;
 
@@ -147,7 +151,11 @@ internal sealed unsafe class Stripe : IDisposable
     internal Table NewTable() => new(Arena, Segments, _hasher, Values);
 
     /// <summary>Takes over a table that no database has any more; it is freed in slices.</summary>
-    internal void Drop(Table table) => _dropped.Enqueue(new DroppedTable(table));
+    internal void Drop(Table table, long keys)
+    {
+        _droppedKeys += keys;
+        _dropped.Enqueue(new DroppedTable(table));
+    }
 
     /// <summary>Frees a slice of what was dropped: blocks, values, and tables' entries; false when nothing is left.</summary>
     internal bool FreeDroppedSlice()
@@ -177,7 +185,10 @@ internal sealed unsafe class Stripe : IDisposable
             return HasDropped;
         }
 
-        if (_dropped.TryPeek(out DroppedTable? dropped) && !dropped.FreeStep()) _dropped.Dequeue();
+        if (!_dropped.TryPeek(out DroppedTable? dropped)) return HasDropped;
+        long keys = dropped.Keys;
+        if (!dropped.FreeStep()) _dropped.Dequeue();
+        _droppedKeys -= keys - dropped.Keys;
         return HasDropped;
     }
 
@@ -196,6 +207,8 @@ internal sealed unsafe class Stripe : IDisposable
     {
         private uint _prefix;
         private int _bucket;
+
+        internal long Keys => table.Count;
 
         internal bool FreeStep() => table.FreeStep(ref _prefix, ref _bucket);
     }

@@ -423,7 +423,10 @@ internal sealed unsafe class Table
         byte* bucket = Segment.Bucket(segment, index);
         for (uint occupied = Segment.Occupied(bucket); occupied != 0; occupied &= occupied - 1)
         {
-            SetAside(Segment.Entry(bucket, BitOperations.TrailingZeroCount(occupied)));
+            byte* entry = Segment.Entry(bucket, BitOperations.TrailingZeroCount(occupied));
+            if (!EntryBlock.HasStructure(entry)) _values.NoteFreedLater();
+            SetAside(entry);
+            Count--;
         }
 
         if (++index < Segment.Buckets) return true;

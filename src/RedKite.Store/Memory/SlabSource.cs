@@ -63,6 +63,15 @@ internal sealed unsafe class SlabSource : IDisposable
     /// <summary>Bytes of slabs that are in use or kept for reuse.</summary>
     internal long HeldBytes => Volatile.Read(ref _heldBytes);
 
+    /// <summary>Bytes of regions that were made ready and are not handed out yet.</summary>
+    internal long PreparedBytes
+    {
+        get
+        {
+            lock (_lock) return _tables.PreparedBytes + _entries.PreparedBytes;
+        }
+    }
+
     /// <summary>Registers an arena and returns its id, which its slabs store.</summary>
     internal int Register(Arena arena)
     {
@@ -223,6 +232,7 @@ internal sealed unsafe class SlabSource : IDisposable
         byte* next = supply.Ready != null ? supply.Ready : CarveRegion();
         if (supply.MayBecomeHuge) _ordinary.Enqueue((nint)supply.End - RegionBytes);
         supply.MayBecomeHuge = supply.Ready == null || !supply.ReadyIsHuge;
+        supply.CurrentIsPrepared = supply.Ready != null;
         supply.Next = next;
         supply.End = next + RegionBytes;
         supply.Ready = null;
@@ -295,10 +305,14 @@ internal sealed unsafe class SlabSource : IDisposable
         internal bool MayBecomeHuge; // the current region
         internal byte* Ready; // a prepared region
         internal bool ReadyIsHuge;
+        internal bool CurrentIsPrepared;
         internal int OrdinaryLeft; // regions with ordinary pages until a huge one is tried again; owned by the preparing thread
         internal volatile bool IsPreparing;
 
         internal bool AlwaysHuge => alwaysHuge;
+
+        // The rest of the current region has pages too if the region was made ready.
+        internal long PreparedBytes => (CurrentIsPrepared ? End - Next : 0) + (Ready != null ? RegionBytes : 0);
 
         // The current region, once, when at least a quarter of it is carved: the rest costs little more memory.
         internal bool TryTakeCurrent(out nint region)

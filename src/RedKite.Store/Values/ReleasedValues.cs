@@ -18,6 +18,12 @@ internal sealed unsafe class ReleasedValues(Arena arena)
 
     internal bool AreWaiting => _hasCurrent || _waiting.Count > 0;
 
+    /// <summary>Values that wait for the background sweep. Read without the lock, it may be a moment old.</summary>
+    internal int Waiting => _waiting.Count + (_hasCurrent ? 1 : 0);
+
+    /// <summary>Values that were freed after the command that released them. Read without the lock, it may be a moment old.</summary>
+    internal long FreedLater { get; private set; }
+
     /// <summary>Takes over the structure of an entry whose block is about to be freed or filled anew, and frees a slice of it.</summary>
     internal void Release(byte* entry) => Release(Take(entry));
 
@@ -36,8 +42,13 @@ internal sealed unsafe class ReleasedValues(Arena arena)
     /// <summary>Frees a step of one value, the same one until all of it is freed.</summary>
     internal void FreeStep()
     {
-        if (_hasCurrent || _waiting.TryDequeue(out _current)) _hasCurrent = FreeStep(ref _current);
+        if (!_hasCurrent && !_waiting.TryDequeue(out _current)) return;
+        _hasCurrent = FreeStep(ref _current);
+        if (!_hasCurrent) FreedLater++;
     }
+
+    /// <summary>Counts a value without a structure that was freed with the table of a flushed database.</summary>
+    internal void NoteFreedLater() => FreedLater++;
 
     private void Release(Released released)
     {

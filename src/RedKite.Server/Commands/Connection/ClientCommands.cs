@@ -493,10 +493,8 @@ internal sealed class ClientCommands(ClientRegistry clients, ClientPause pause, 
 
     private static void ReplyLines(scoped in CommandContext cmd, IEnumerable<Session> sessions)
     {
-        long argumentBytes = 0;
-        for (int i = 0; i < cmd.Count; i++) argumentBytes += cmd[i].Length;
         var text = new StringBuilder();
-        foreach (Session session in sessions) ClientDescription.Append(text, session, cmd.NowMs, session == cmd.Session ? argumentBytes : 0);
+        foreach (Session session in sessions) ClientDescription.Append(text, session, cmd);
         cmd.Reply.Verbatim("txt"u8, Encoding.Latin1.GetBytes(text.ToString()));
     }
 

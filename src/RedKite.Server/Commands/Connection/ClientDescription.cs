@@ -1,31 +1,47 @@
 using System.Globalization;
 using System.Text;
+using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 
 namespace RedKite.Server.Commands.Connection;
 
-/// <summary>A client's line in CLIENT LIST and CLIENT INFO, with the fields of Redis 8.0 in its order.</summary>
+/// <summary>A client's line in CLIENT LIST and CLIENT INFO, with Redis 8.0's fields in its order.</summary>
 /// <remarks>
-/// Sessions of other loops are read while they execute: every value is one machine word or a reference to an immutable
-/// object, and may be slightly outdated. Buffers that Redis keeps for each client and RedKite shares are 0.
+/// Sessions of other loops are read while they work: each value is one machine word or a reference to something immutable,
+/// and may be a moment old. A client has input and output buffers of its own only while a request is incomplete or replies
+/// wait. Otherwise it uses its loop's, which are shown with the client whose command is executing.
 /// </remarks>
 internal static class ClientDescription
 {
-    internal static void Append(StringBuilder text, Session session, long nowMs, long argumentBytes)
+    internal static void Append(StringBuilder text, Session session, scoped in CommandContext cmd)
     {
-        long inputBytes = session.Connection?.InputBytes ?? 0;
+        bool isCaller = session == cmd.Session;
+        long ownInputBytes = session.Connection?.InputBytes ?? 0;
+        long inputBytes = isCaller ? Math.Max(session.InputBytes, ownInputBytes) : ownInputBytes;
         long bufferBytes = session.Connection?.BufferBytes ?? 0;
         long outputCapacity = session.Connection?.OutputCapacityBytes ?? 0;
-        bool outputWaits = session.Connection?.OutputBytes > 0;
+        long outputBlocks = session.Connection?.OutputBlocks ?? 0;
+        long argumentBytes = isCaller ? ArgumentBytes(cmd) : 0;
+        long replyBytes = isCaller ? cmd.Reply.Length : 0;
+        long replyCapacity = isCaller ? Math.Max(cmd.Reply.BufferBytes, replyBytes) : 0;
+        long totalBytes = LoopMetrics.ConnectionBytes + bufferBytes + argumentBytes;
         text.Append(
             CultureInfo.InvariantCulture,
             $"id={session.Id} addr={session.Address} laddr={session.LocalAddress} fd={session.Connection?.Descriptor ?? -1}"
-            + $" name={session.Name} age={Seconds(nowMs - session.CreatedMs)} idle={Seconds(nowMs - session.LastInteractionMs)}"
+            + $" name={session.Name} age={Seconds(cmd.NowMs - session.CreatedMs)} idle={Seconds(cmd.NowMs - session.LastInteractionMs)}"
             + $" flags={Flags(session)} db={session.DatabaseIndex} sub=0 psub=0 ssub=0 multi=-1 watch=0"
-            + $" qbuf={inputBytes} qbuf-free={Math.Max(0, bufferBytes - outputCapacity - inputBytes)} argv-mem={argumentBytes} multi-mem=0"
-            + $" rbs=0 rbp=0 obl=0 oll={(outputWaits ? 1 : 0)} omem={outputCapacity} tot-mem={bufferBytes + argumentBytes}"
-            + $" events={(outputWaits ? "rw" : "r")} cmd={session.LastCommand?.FullName ?? "NULL"} user={session.User}"
-            + $" redir=-1 resp={(session.Resp3 ? 3 : 2)} lib-name={session.LibraryName} lib-ver={session.LibraryVersion}\n");
+            + $" qbuf={inputBytes} qbuf-free={Math.Max(0, bufferBytes - outputCapacity - ownInputBytes)} argv-mem={argumentBytes} multi-mem=0"
+            + $" rbs={replyCapacity} rbp={session.ReplyBytesPeak} obl={replyBytes} oll={outputBlocks} omem={outputCapacity} tot-mem={totalBytes}"
+            + $" events={(outputBlocks > 0 ? "rw" : "r")} cmd={session.LastCommand?.FullName ?? "NULL"} user={session.User}"
+            + $" redir=-1 resp={(session.Resp3 ? 3 : 2)} lib-name={session.LibraryName} lib-ver={session.LibraryVersion}"
+            + $" io-thread={session.Connection?.Loop.Index ?? 0}\n");
+    }
+
+    private static long ArgumentBytes(scoped in CommandContext cmd)
+    {
+        long bytes = 0;
+        for (int i = 0; i < cmd.Count; i++) bytes += cmd[i].Length;
+        return bytes;
     }
 
     private static string Flags(Session session)

@@ -87,6 +87,7 @@ internal static class DumpCommands
         }
 
         bool existed = existing.Exists;
+        cmd.Metrics.PayloadsChecked++;
         if (!TryReplace(cmd, existing, payload, cmd.Database, cmd[1], cmd.HashOf(1), cmd.NewAccessClock))
         {
             cmd.Reply.Error("ERR Bad data format"u8);

@@ -4,14 +4,14 @@ using RedKite.Server.Metrics;
 
 namespace RedKite.Server.Commands.Server;
 
-/// <summary>What LATENCY GRAPH and LATENCY DOCTOR make of the monitor's samples.</summary>
+/// <summary>The texts of LATENCY GRAPH and LATENCY DOCTOR.</summary>
 internal static class LatencyReport
 {
     private const int GraphColumns = 80;
     private const int GraphRows = 4;
     private const string Levels = "_o#"; // from the low to the high end of one row
 
-    /// <summary>A line of figures, then columns of characters: the newest sample is the last one, with its age below.</summary>
+    /// <summary>A line of figures, then a column for each sample, the newest last, with its age below.</summary>
     internal static string Graph(LatencyEvent latency, long nowMs)
     {
         long high = latency.Samples.Max(sample => sample.Ms);
@@ -28,18 +28,18 @@ internal static class LatencyReport
         return text.ToString();
     }
 
-    /// <summary>What was seen, class by class, and what can be done about it.</summary>
+    /// <summary>A diagnosis of all samples by class, with advice. The first words are Redis's, because clients check them.</summary>
     internal static string Diagnose(LatencyMonitor monitor, bool slowLogIsOff)
     {
         LatencyEvent[] events = monitor.Events;
         if (events.Length == 0)
         {
             return monitor.IsOn
-                ? "No latency event was recorded so far: nothing took longer than latency-monitor-threshold since the monitor was switched on.\n"
-                : "The latency monitor is off, so there is nothing to diagnose. Switch it on with \"CONFIG SET latency-monitor-threshold <milliseconds>\": whatever takes at least that long is recorded from then on.\n";
+                ? "Dave, there is no latency event to report: nothing took longer than latency-monitor-threshold since the monitor was enabled.\n"
+                : "I'm sorry, Dave, there is nothing to diagnose: the latency monitor is disabled. \"CONFIG SET latency-monitor-threshold <milliseconds>\" records whatever takes at least that long.\n";
         }
 
-        var text = new StringBuilder("Latency events were recorded:\n\n");
+        var text = new StringBuilder("Dave, these latency events were recorded:\n\n");
         for (int i = 0; i < events.Length; i++)
         {
             LatencyEvent latency = events[i];
@@ -50,12 +50,12 @@ internal static class LatencyReport
             text.Append(CultureInfo.InvariantCulture, $"{i + 1}. {latency.Name}: {latency.Samples.Length} latency spikes (average {mean:0}ms, mean deviation {deviation:0}ms, period {period:0.00} sec). Worst all time event {latency.WorstMs}ms.\n");
         }
 
-        text.Append("\nWhat can be done:\n\n");
-        if (slowLogIsOff) text.Append("- The slow log is off: CONFIG SET slowlog-log-slower-than tells it from how many microseconds on it keeps commands.\n");
-        else text.Append("- SLOWLOG GET shows which commands were slow, with their arguments.\n");
-        if (events.Any(latency => latency.Name == "command")) text.Append("- A slow command usually works on many elements or keys at once: read large values in parts, and use SCAN in place of KEYS.\n");
-        if (events.Any(latency => latency.Name == "fast-command")) text.Append("- Commands that take constant time were slow: the machine is short of processor time or memory, or other programs get in the way. INFO cpu and INFO memory tell more.\n");
-        if (events.Any(latency => latency.Name == "expire-cycle")) text.Append("- Removing keys whose time had come took long: give keys times to live that do not all end in the same moment.\n");
+        text.Append("\nAdvice:\n\n");
+        if (slowLogIsOff) text.Append("- The slow log is disabled: CONFIG SET slowlog-log-slower-than sets the microseconds from which it records commands.\n");
+        else text.Append("- SLOWLOG GET shows the slow commands with their arguments.\n");
+        if (events.Any(latency => latency.Name == "command")) text.Append("- A slow command usually processes many elements or keys at once: read large values in parts, and use SCAN instead of KEYS.\n");
+        if (events.Any(latency => latency.Name == "fast-command")) text.Append("- Commands of constant time were slow: the machine lacks processor time or memory, or other programs interfere. See INFO cpu and INFO memory.\n");
+        if (events.Any(latency => latency.Name == "expire-cycle")) text.Append("- Removing expired keys took long: spread the expiry times of keys.\n");
         return text.ToString();
     }
 

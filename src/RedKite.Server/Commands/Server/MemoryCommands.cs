@@ -16,10 +16,10 @@ internal sealed class MemoryCommands(Func<MetricsRegistry> metrics, BufferPool b
     // A key's share of its table: a slot and its tag at the average fill of segments.
     private const int TableBytesPerKey = 10;
 
-    // Below this, the figures are dominated by single pages.
-    private const long TellingBytes = 5 << 20;
-    private const double FragmentationTelling = 1.4;
-    private const double PeakTelling = 1.5;
+    // With less data than this, single pages decide about the ratios.
+    private const long DiagnosedBytesMin = 5 << 20;
+    private const double FragmentationMax = 1.4;
+    private const double PeakMax = 1.5;
 
     internal CommandFamily Family => new("server", "",
     [
@@ -62,7 +62,7 @@ internal sealed class MemoryCommands(Func<MetricsRegistry> metrics, BufferPool b
     // MEMORY STATS
     private void Stats(ref CommandContext cmd)
     {
-        const int FixedFields = 31;
+        const int FixedFields = 33;
         MemoryFigures memory = MemoryFigures.Of(metrics());
         ReplyWriter reply = cmd.Reply;
         var databases = new List<Database>();
@@ -76,12 +76,14 @@ internal sealed class MemoryCommands(Func<MetricsRegistry> metrics, BufferPool b
         Field(reply, "total.allocated"u8, memory.Used);
         Field(reply, "startup.allocated"u8, memory.Startup);
         Field(reply, "replication.backlog"u8, 0);
+        Field(reply, "replica.fullsync.buffer"u8, 0);
         Field(reply, "clients.slaves"u8, 0);
-        Field(reply, "clients.normal"u8, memory.Buffers);
+        Field(reply, "clients.normal"u8, memory.Clients);
         Field(reply, "cluster.links"u8, 0);
         Field(reply, "aof.buffer"u8, 0);
         Field(reply, "lua.caches"u8, 0);
         Field(reply, "functions.caches"u8, 0);
+        Field(reply, "script.VMs"u8, 0);
         foreach (Database database in databases) DatabaseFields(reply, database);
         Field(reply, "overhead.db.hashtable.lut"u8, memory.Tables);
         Field(reply, "overhead.db.hashtable.rehashing"u8, 0);
@@ -94,14 +96,14 @@ internal sealed class MemoryCommands(Func<MetricsRegistry> metrics, BufferPool b
         Field(reply, "peak.percentage"u8, memory.PeakPercent);
         Field(reply, "allocator.allocated"u8, memory.Allocated);
         Field(reply, "allocator.active"u8, memory.Active);
-        Field(reply, "allocator.resident"u8, memory.Active);
+        Field(reply, "allocator.resident"u8, memory.AllocatorResident);
         Field(reply, "allocator.muzzy"u8, 0);
         Field(reply, "allocator-fragmentation.ratio"u8, memory.AllocatorFragmentationRatio);
         Field(reply, "allocator-fragmentation.bytes"u8, memory.Active - memory.Allocated);
-        Field(reply, "allocator-rss.ratio"u8, memory.Active == 0 ? 0.0 : 1.0);
-        Field(reply, "allocator-rss.bytes"u8, 0);
+        Field(reply, "allocator-rss.ratio"u8, memory.AllocatorResidentRatio);
+        Field(reply, "allocator-rss.bytes"u8, memory.AllocatorResident - memory.Active);
         Field(reply, "rss-overhead.ratio"u8, memory.ResidentOverheadRatio);
-        Field(reply, "rss-overhead.bytes"u8, memory.Resident - memory.Active);
+        Field(reply, "rss-overhead.bytes"u8, memory.Resident - memory.AllocatorResident);
         Field(reply, "fragmentation"u8, memory.FragmentationRatio);
         Field(reply, "fragmentation.bytes"u8, memory.Resident - memory.Used);
     }
@@ -133,26 +135,27 @@ internal sealed class MemoryCommands(Func<MetricsRegistry> metrics, BufferPool b
         cmd.Reply.Verbatim("txt"u8, Encoding.ASCII.GetBytes(Diagnose(memory)));
     }
 
+    // The first words are Redis's, because clients check them.
     private static string Diagnose(in MemoryFigures memory)
     {
-        if (memory.Used < TellingBytes) return "So little memory is in use that its figures tell nothing yet. Ask again when there is data.\n";
+        if (memory.Used - memory.Startup < DiagnosedBytesMin) return "Hi Sam, this server holds too little data for a diagnosis. Ask again when there is more.\n";
         var text = new StringBuilder();
-        if (memory.Peak > memory.Used * PeakTelling)
+        if (memory.Peak - memory.Startup > (memory.Used - memory.Startup) * PeakMax)
         {
-            text.Append(CultureInfo.InvariantCulture, $" * Peak: at its peak the server used {memory.Peak} bytes, now it uses {memory.Used}. Memory of the process that seems too much may be left from then; MEMORY PURGE gives back what is free.\n");
+            text.Append(CultureInfo.InvariantCulture, $" * Peak: the server once used {memory.Peak} bytes and now uses {memory.Used}. The process may still hold memory from then; MEMORY PURGE returns free memory to the system.\n");
         }
 
-        if (memory.AllocatorFragmentationRatio > FragmentationTelling)
+        if (memory.AllocatorFragmentationRatio > FragmentationMax)
         {
-            text.Append(CultureInfo.InvariantCulture, $" * Fragmentation: the store holds {memory.AllocatorFragmentationRatio:F2} times what its data takes. That happens when values of very different sizes come and go; the free room is used again by new data.\n");
+            text.Append(CultureInfo.InvariantCulture, $" * Fragmentation: the store holds {memory.AllocatorFragmentationRatio:F2} times the bytes of its data. This happens when values of very different sizes come and go; new data reuses the free space.\n");
         }
 
-        if (memory.Buffers > memory.Used / 2)
+        if (memory.Clients > (memory.Used - memory.Startup) / 2)
         {
-            text.Append(CultureInfo.InvariantCulture, $" * Buffers: {memory.Buffers} bytes wait in the buffers of clients, more than half of all memory. CLIENT LIST shows who reads too slowly (omem) or sends too much at once (qbuf).\n");
+            text.Append(CultureInfo.InvariantCulture, $" * Clients: connections and their buffers take {memory.Clients} bytes, more than the data. CLIENT LIST shows which clients read too slowly (omem) or send very large requests (qbuf).\n");
         }
 
-        return text.Length == 0 ? "Nothing is unusual about the memory in use.\n" : "This is unusual about the memory in use:\n\n" + text;
+        return text.Length == 0 ? "Hi Sam, the memory of this server shows no issue.\n" : "Sam, the memory of this server shows these issues:\n\n" + text;
     }
 
     // MEMORY MALLOC-STATS

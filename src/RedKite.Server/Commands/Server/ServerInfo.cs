@@ -10,8 +10,8 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Server.Commands.Server;
 
 /// <summary>
-/// INFO's text: the sections in Redis 7.4's order, with its field names. What has no counterpart here (forks, replicas,
-/// modules) has the value that Redis gives where there is none.
+/// INFO's text: the sections and fields of Redis 8.0 in its order, with RedKite's own fields at the end of a section. A field
+/// is measured, or it has the value of a Redis that does not use the feature (forks, replicas, modules).
 /// </summary>
 internal sealed class ServerInfo
 {
@@ -28,17 +28,19 @@ internal sealed class ServerInfo
         [
             new("server", Server),
             new("clients", Clients),
-            new("memory", (_, text) => MemoryInfo.Write(Metrics, parts.Configuration, text)),
+            new("memory", (scoped in CommandContext _, InfoText text) => MemoryInfo.Write(Metrics, parts.Configuration, text)),
             new("persistence", Persistence),
-            new("stats", (_, text) => StatsInfo.Write(Metrics, text)),
+            new("threads", Threads),
+            new("stats", (scoped in CommandContext _, InfoText text) => StatsInfo.Write(Metrics, text)),
             new("replication", Replication),
             new("cpu", Cpu),
-            new("modules", (_, text) => text.Section("Modules"u8)),
-            new("commandstats", (commands, text) => CommandStatistics.WriteCalls(Metrics, commands, text), ByDefault: false),
-            new("errorstats", (_, text) => CommandStatistics.WriteErrors(Metrics, text)),
-            new("latencystats", (commands, text) => CommandStatistics.WriteLatencies(Metrics, commands, Settings, text), ByDefault: false),
+            new("modules", (scoped in CommandContext _, InfoText text) => text.Section("Modules"u8)),
+            new("commandstats", (scoped in CommandContext cmd, InfoText text) => CommandStatistics.WriteCalls(Metrics, cmd.Commands, text), ByDefault: false),
+            new("errorstats", (scoped in CommandContext _, InfoText text) => CommandStatistics.WriteErrors(Metrics, text)),
+            new("latencystats", (scoped in CommandContext cmd, InfoText text) => CommandStatistics.WriteLatencies(Metrics, cmd.Commands, Settings, text), ByDefault: false),
             new("cluster", Cluster),
             new("keyspace", Keyspace),
+            new("keysizes", (scoped in CommandContext cmd, InfoText text) => KeySizes.Write(cmd, text)),
         ];
     }
 
@@ -46,16 +48,16 @@ internal sealed class ServerInfo
 
     private Settings Settings => _parts.Configuration.Settings;
 
-    /// <summary>Writes the sections that the arguments from the second on name; none: the default ones.</summary>
+    /// <summary>Writes the sections that the arguments name; the default ones without arguments.</summary>
     internal void Write(scoped in CommandContext cmd, InfoText text)
     {
         foreach (Section section in _sections)
         {
-            if (IsAskedFor(cmd, section)) section.Write(cmd.Commands, text);
+            if (IsRequested(cmd, section)) section.Write(cmd, text);
         }
     }
 
-    private static bool IsAskedFor(scoped in CommandContext cmd, Section section)
+    private static bool IsRequested(scoped in CommandContext cmd, Section section)
     {
         if (cmd.Count == 1) return section.ByDefault;
         for (int i = 1; i < cmd.Count; i++)
@@ -68,7 +70,7 @@ internal sealed class ServerInfo
         return false;
     }
 
-    private void Server(CommandTable commands, InfoText text)
+    private void Server(scoped in CommandContext cmd, InfoText text)
     {
         long nowMicroseconds = _parts.Clock.NowMicroseconds;
         ListeningFigures listening = _parts.Listening();
@@ -97,14 +99,14 @@ internal sealed class ServerInfo
         text.Line("lru_clock"u8, AccessClock.Lru(nowMicroseconds / 1000));
         text.Line("executable"u8, SettingText.FromNative(Environment.ProcessPath ?? ""));
         text.Line("config_file"u8, SettingText.FromNative(_parts.Configuration.FilePath ?? ""));
-        text.Line("io_threads_active"u8, 0);
+        text.Line("io_threads_active"u8, _parts.LoopCount > 1 ? 1 : 0);
         int listener = 0;
         foreach (string endpoint in listening.Listeners) text.Line(string.Create(CultureInfo.InvariantCulture, $"listener{listener++}:{SettingText.FromNative(endpoint)}"));
         text.Line("redkite_version"u8, ServerVersion.Text);
         text.Line("loops"u8, _parts.LoopCount);
     }
 
-    private void Clients(CommandTable commands, InfoText text)
+    private void Clients(scoped in CommandContext cmd, InfoText text)
     {
         ServerTotals totals = ServerTotals.Of(Metrics);
         BlockedClientFigures blocked = _parts.Blocking();
@@ -114,8 +116,6 @@ internal sealed class ServerInfo
         text.Line("maxclients"u8, Settings.MaxClients);
         text.Line("client_recent_max_input_buffer"u8, totals.RecentInputBytesMax);
         text.Line("client_recent_max_output_buffer"u8, totals.RecentOutputBytesMax);
-        text.Line("client_output_bytes"u8, totals.OutputBytes);
-        text.Line("suspended_clients"u8, totals.SuspendedClients);
         text.Line("blocked_clients"u8, blocked.Clients);
         text.Line("tracking_clients"u8, 0);
         text.Line("pubsub_clients"u8, 0);
@@ -124,9 +124,22 @@ internal sealed class ServerInfo
         text.Line("total_watched_keys"u8, 0);
         text.Line("total_blocking_keys"u8, blocked.Keys);
         text.Line("total_blocking_keys_on_nokey"u8, blocked.KeysWakingWhenGone);
+        text.Line("client_output_bytes"u8, totals.OutputBytes);
+        text.Line("suspended_clients"u8, totals.SuspendedClients);
     }
 
-    private void Persistence(CommandTable commands, InfoText text)
+    // Every event loop reads and writes its own connections, as an I/O thread of Redis does.
+    private void Threads(scoped in CommandContext cmd, InfoText text)
+    {
+        text.Section("Threads"u8);
+        LoopMetrics[] loops = Metrics.Loops;
+        for (int i = 0; i < loops.Length; i++)
+        {
+            text.Line(string.Create(CultureInfo.InvariantCulture, $"io_thread_{i}:clients={loops[i].Connections},reads={loops[i].Reads},writes={loops[i].Writes}"));
+        }
+    }
+
+    private void Persistence(scoped in CommandContext cmd, InfoText text)
     {
         text.Section("Persistence"u8);
         text.Line("loading"u8, 0);
@@ -161,7 +174,7 @@ internal sealed class ServerInfo
         text.Line("module_fork_last_cow_size"u8, 0);
     }
 
-    private void Replication(CommandTable commands, InfoText text)
+    private void Replication(scoped in CommandContext cmd, InfoText text)
     {
         text.Section("Replication"u8);
         text.Line("role"u8, "master"u8);
@@ -177,7 +190,7 @@ internal sealed class ServerInfo
         text.Line("repl_backlog_histlen"u8, 0);
     }
 
-    private static void Cpu(CommandTable commands, InfoText text)
+    private static void Cpu(scoped in CommandContext cmd, InfoText text)
     {
         text.Section("CPU"u8);
         (TimeSpan user, TimeSpan system) = ProcessorTime();
@@ -186,7 +199,7 @@ internal sealed class ServerInfo
         text.Line("used_cpu_sys_children"u8, 0, 6);
         text.Line("used_cpu_user_children"u8, 0, 6);
 
-        // Redis's main thread is the one that executes commands: here, the one that executes this one.
+        // Redis's main thread executes the commands; here, that is the thread of this command.
         if (!ThreadTime.TryRead(out double threadUser, out double threadSystem)) return;
         text.Line("used_cpu_sys_main_thread"u8, threadSystem, 6);
         text.Line("used_cpu_user_main_thread"u8, threadUser, 6);
@@ -199,13 +212,13 @@ internal sealed class ServerInfo
         return (usage.UserTime, usage.PrivilegedTime);
     }
 
-    private static void Cluster(CommandTable commands, InfoText text)
+    private static void Cluster(scoped in CommandContext cmd, InfoText text)
     {
         text.Section("Cluster"u8);
         text.Line("cluster_enabled"u8, 0);
     }
 
-    private void Keyspace(CommandTable commands, InfoText text)
+    private void Keyspace(scoped in CommandContext cmd, InfoText text)
     {
         text.Section("Keyspace"u8);
         foreach (Database database in Metrics.Keyspace.Databases)
@@ -230,5 +243,7 @@ internal sealed class ServerInfo
         return $"{system} {machine}";
     }
 
-    private sealed record Section(string Name, Action<CommandTable, InfoText> Write, bool ByDefault = true);
+    private delegate void SectionWriter(scoped in CommandContext cmd, InfoText text);
+
+    private sealed record Section(string Name, SectionWriter Write, bool ByDefault = true);
 }
