@@ -3,13 +3,13 @@ using System.Diagnostics;
 namespace RedKite.Store.Values;
 
 /// <summary>
-/// How much is freed at once, with a stripe's lock held: small steps until either limit is met. Time, because a block may
-/// take ten nanoseconds or, where the C runtime gives its pages back, some microseconds; and a number of steps, so that a clock
-/// that stands still is no reason to go on.
+/// The limits of freeing memory with a stripe's lock held: small steps until either limit is reached. A time limit, because a block
+/// may take ten nanoseconds or, if the C runtime releases its pages, some microseconds; and a number of steps, so that freeing also
+/// ends with a clock that stands still.
 /// </summary>
 internal struct FreeingSlice
 {
-    /// <summary>Blocks in one step of freeing a value; the clock is looked at after each step.</summary>
+    /// <summary>Blocks per step of freeing a value; the clock is read after each step.</summary>
     internal const int BlocksPerStep = 8;
 
     /// <summary>Steps in one slice.</summary>

@@ -24,7 +24,7 @@ internal sealed unsafe class ReleasedValues(Arena arena)
     /// <summary>Values that were freed after the command that released them. Read without the lock, it may be a moment old.</summary>
     internal long FreedLater { get; private set; }
 
-    /// <summary>Takes over the structure of an entry whose block is about to be freed or filled anew, and frees a slice of it.</summary>
+    /// <summary>Takes over the structure of an entry whose block is about to be freed or reused, and frees a slice of it.</summary>
     internal void Release(byte* entry) => Release(Take(entry));
 
     /// <summary>Takes over a stream's group that the stream does not have any more, and frees a slice of it.</summary>

@@ -3,8 +3,8 @@ using System.Runtime.InteropServices;
 namespace RedKite.Store.Values;
 
 /// <summary>
-/// What an entry's block holds of a value that is a structure of its own in the same arena: where that is, and a word
-/// of which the type decides.
+/// The part of a separate structure that is in the entry's block: the structure's address in the same arena, and a word whose
+/// meaning depends on the type.
 /// </summary>
 [StructLayout(LayoutKind.Sequential, Pack = 1)]
 internal unsafe struct ValueRoot

@@ -5,10 +5,10 @@ using RedKite.Store.Values.Packed;
 namespace RedKite.Store.Values.Hashes;
 
 /// <summary>
-/// The expiry of a hash's fields, as the keyspace sees it: when the next one is due, and freeing those that are.
+/// The expiry of a hash's fields, for the keyspace: the next expiry, and freeing expired fields.
 /// A packed hash with expiries has three elements for each field: name, value, and expiry in Unix milliseconds, 0 for none.
-/// They are in the order of their expiries, those without any last, so that what is due stands in front. A table's root has the
-/// earliest expiry in its word, or an earlier time.
+/// Fields are ordered by expiry, those without one last, so that expired fields come first. A table's root stores the earliest
+/// expiry, or an earlier time, in its word.
 /// </summary>
 internal static unsafe class FieldExpiry
 {
@@ -37,7 +37,7 @@ internal static unsafe class FieldExpiry
         return expiry == 0 ? long.MaxValue : expiry;
     }
 
-    /// <summary>Frees the fields of a hash whose time has come, of a table only about as many as said.</summary>
+    /// <summary>Frees the expired fields of a hash; in a table, about the given number of them.</summary>
     /// <param name="table">The table that the entry is in.</param>
     /// <param name="position">Where the entry is; its block may move.</param>
     /// <param name="nowMs">The time.</param>

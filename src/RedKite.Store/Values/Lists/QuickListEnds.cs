@@ -3,12 +3,12 @@ using RedKite.Store.Values.Packed;
 namespace RedKite.Store.Values.Lists;
 
 /// <summary>
-/// The usual push on a <see cref="QuickList"/>: the node at the end is a packed list with room for one element more, so nothing
-/// is allocated, nothing moves, and neither the arena nor a place in the list is needed for it.
+/// The common case of a push on a <see cref="QuickList"/>: the node at the end is a packed list with space for one more element, so
+/// nothing is allocated or moved, and neither the arena nor a position in the list is needed.
 /// </summary>
 internal static unsafe class QuickListEnds
 {
-    /// <summary>Puts an element in front of a list whose first node has room for it there.</summary>
+    /// <summary>Prepends an element to a list whose first node has space for it.</summary>
     /// <returns>Whether it has; otherwise nothing was done.</returns>
     internal static bool TryPushFirst(byte* list, ReadOnlySpan<byte> value, in ListLimits limits)
     {
@@ -25,7 +25,7 @@ internal static unsafe class QuickListEnds
         return true;
     }
 
-    /// <summary>Puts an element at the end of a list whose last node has room for it there.</summary>
+    /// <summary>Appends an element to a list whose last node has space for it.</summary>
     /// <returns>Whether it has; otherwise nothing was done.</returns>
     internal static bool TryPushLast(byte* list, ReadOnlySpan<byte> value, in ListLimits limits)
     {

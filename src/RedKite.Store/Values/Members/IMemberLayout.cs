@@ -1,6 +1,6 @@
 namespace RedKite.Store.Values.Members;
 
-/// <summary>What a <see cref="MemberTable{TLayout}"/> has to know about the blocks of one kind: each is one arena block.</summary>
+/// <summary>The layout of a <see cref="MemberTable{TLayout}"/>'s blocks, each of which is one arena block.</summary>
 internal unsafe interface IMemberLayout
 {
     /// <summary>The bytes by which the table finds a block: a set's member, a hash's field.</summary>

@@ -13,7 +13,7 @@ namespace RedKite.Store.Values.Members;
 ///  8..55  eight 6-byte slots: a block's address; its three lowest bits are the hint
 /// 56..63  the next bucket of the chain, or null
 /// </code>
-/// Only the last bucket of a chain has free slots. The hint is three bits of the hash that the next splits ask for: see
+/// Only the last bucket of a chain has free slots. The hint is three bits of the hash that the next splits need: see
 /// <see cref="MemberTable{TLayout}"/>.
 /// </summary>
 internal static unsafe class MemberBucket
@@ -43,7 +43,7 @@ internal static unsafe class MemberBucket
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal static uint MatchesAny(byte* bucket, byte* other)
     {
-        // The tags twice, beside the other's turned by one more place in each half: four comparisons are all eight turns.
+        // The tags twice, compared with the other tags rotated by one more in each half: four comparisons cover all eight rotations.
         Vector128<byte> tags = Vector128.Create(*(ulong*)bucket).AsByte();
         Vector128<byte> others = Vector128.Create(*(ulong*)other).AsByte();
         Vector128<byte> equal = Vector128.Equals(tags, Vector128.Shuffle(others, Vector128.Create((byte)0, 1, 2, 3, 4, 5, 6, 7, 1, 2, 3, 4, 5, 6, 7, 0)))

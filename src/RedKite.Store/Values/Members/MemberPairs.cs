@@ -5,19 +5,19 @@ using System.Runtime.Intrinsics.X86;
 namespace RedKite.Store.Values.Members;
 
 /// <summary>
-/// Goes over the members of one table and tells for each which block of another table may be the same member's. Both
-/// tables are of one hasher, so what the first one's buckets keep of a member's hash (its low bits in the bucket's index and
-/// the hint, its high ones in the tag) leads to the bucket and the tag in the other: no member is hashed, and those without
-/// a partner are not even read. The tables must not change meanwhile.
+/// Enumerates the members of one table, each with the block of another table that may be the same member. Both tables share a
+/// hasher, so the bits of a member's hash in the first table (the low ones in the bucket's index and the hint, the high ones in the
+/// tag) determine the bucket and the tag in the other: no member is hashed, and members without a partner are not even read. The
+/// tables must not change meanwhile.
 /// </summary>
 /// <remarks>
-/// Where the other table has no more buckets than the first, a bucket's members all belong in one bucket there, and both
-/// tables are passed through from one end to the other.
+/// If the other table has no more buckets than the first, all members of a bucket belong to one bucket there, and both tables are
+/// traversed once from start to end.
 /// </remarks>
 internal unsafe struct MemberPairs<TLayout>
     where TLayout : struct, IMemberLayout
 {
-    // How many buckets ahead are asked for.
+    // The number of buckets to prefetch ahead.
     private const int BucketsAhead = 4;
 
     private readonly MemberBuckets _buckets;
@@ -29,11 +29,11 @@ internal unsafe struct MemberPairs<TLayout>
     private uint _left;
     private ulong _low;       // the bits of the hash below the hint's
     private int _hintShift;
-    private byte* _other;     // where all the bucket's members would be; null: each has a place of its own
+    private byte* _other;     // the other table's bucket for all members of this one; null: each member has its own
 
-    /// <param name="table">The table whose members are gone over.</param>
-    /// <param name="other">The other one; <see cref="CanPair"/> says whether it may be.</param>
-    /// <param name="onlyPairs">Whether members without a partner need not be told; some of them are all the same.</param>
+    /// <param name="table">The table to enumerate.</param>
+    /// <param name="other">The other table, which must satisfy <see cref="CanPair"/>.</param>
+    /// <param name="onlyPairs">Whether members without a partner may be skipped; some are returned nevertheless.</param>
     internal MemberPairs(MemberTable<TLayout> table, MemberTable<TLayout> other, bool onlyPairs)
     {
         _onlyPairs = onlyPairs;
@@ -45,7 +45,7 @@ internal unsafe struct MemberPairs<TLayout>
         Enter(_buckets.Bucket(0));
     }
 
-    /// <summary>Whether the first table's buckets know enough of their members' hashes: the other has at most twice to eight times as many.</summary>
+    /// <summary>Whether the first table stores enough bits of its members' hashes: the other has at most two to eight times as many buckets.</summary>
     internal static bool CanPair(MemberTable<TLayout> table, MemberTable<TLayout> other)
     {
         int bitsKnown = (LevelMin(table) / MemberBucket.HintBits * MemberBucket.HintBits) + MemberBucket.HintBits;

@@ -13,7 +13,7 @@ internal readonly unsafe struct MemberPosition(byte* bucket, int slot, ulong has
 
     internal byte* Block => MemberBucket.Block(bucket, slot);
 
-    /// <summary>Puts another block of the same member in the block's place; the old one is the caller's.</summary>
+    /// <summary>Replaces the block by another one of the same member; the old block then belongs to the caller.</summary>
     internal void Replace(byte* block)
     {
         ulong hint = MemberBucket.Slot(bucket, slot) & MemberBucket.HintMask;
@@ -36,7 +36,7 @@ internal unsafe struct MemberEnumerator
 
     /// <param name="buckets">The table's buckets.</param>
     /// <param name="first">The bucket to begin with.</param>
-    /// <param name="end">The bucket behind the last one.</param>
+    /// <param name="end">The bucket after the last one.</param>
     internal MemberEnumerator(in MemberBuckets buckets, long first, long end)
     {
         _buckets = buckets;

@@ -3,8 +3,8 @@ using RedKite.Store.Values.Packed;
 namespace RedKite.Store.Values.SortedSets;
 
 /// <summary>
-/// A small sorted set as it is packed in its entry's block: a <see cref="PackedList"/> of members and scores in turn, in
-/// order. Changes are told the room that they need, and find it made.
+/// A small sorted set, packed in its entry's block: a <see cref="PackedList"/> of alternating members and scores, in order. The
+/// caller reserves the bytes of a change in advance.
 /// </summary>
 internal static unsafe class PackedSortedSet
 {
@@ -18,7 +18,7 @@ internal static unsafe class PackedSortedSet
 
     internal static int PairBytes(ReadOnlySpan<byte> member, double score) => PackedList.ElementBytes(member) + PackedScore.ElementBytes(score);
 
-    /// <summary>The offset of the member of a rank; -1 when there are not so many.</summary>
+    /// <summary>The offset of the member of a rank; -1 if the rank is too high.</summary>
     internal static int At(byte* list, long rank) => rank is < 0 or > int.MaxValue / 2 ? -1 : PackedList.At(list, (int)rank * 2);
 
     /// <summary>The rank of the member at an offset.</summary>
@@ -45,7 +45,7 @@ internal static unsafe class PackedSortedSet
         return count;
     }
 
-    /// <summary>Inserts a member that is not in the list; the room is there.</summary>
+    /// <summary>Inserts a new member into reserved bytes.</summary>
     internal static void Insert(byte* list, ReadOnlySpan<byte> member, double score)
     {
         int offset = OffsetFor(list, member, score);
@@ -53,7 +53,7 @@ internal static unsafe class PackedSortedSet
         PackedScore.Insert(list, PackedList.Next(list, offset), score);
     }
 
-    /// <summary>Gives the member at an offset another score; the room for the difference is there.</summary>
+    /// <summary>Replaces the score of the member at an offset. The caller has reserved the difference.</summary>
     internal static void Update(byte* list, int offset, ReadOnlySpan<byte> member, double score)
     {
         int scoreOffset = PackedList.Next(list, offset);

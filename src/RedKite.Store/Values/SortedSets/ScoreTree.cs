@@ -96,7 +96,7 @@ internal unsafe struct ScoreTree<TSizes>
         }
     }
 
-    /// <summary>How many entries are before a bound: the rank of the first one behind it.</summary>
+    /// <summary>The number of entries before a bound: the rank of the first one after it.</summary>
     internal readonly long CountBefore<TBound>(scoped in TBound bound)
         where TBound : struct, IScoreTreeBound, allows ref struct
     {
@@ -114,7 +114,7 @@ internal unsafe struct ScoreTree<TSizes>
         return rank + index;
     }
 
-    /// <summary>The entry of a rank; no entry if there are not so many.</summary>
+    /// <summary>The entry of a rank; no entry if the rank is too high.</summary>
     internal readonly ScoreTreePosition At(long rank)
     {
         if ((ulong)rank >= _count) return default;
@@ -123,7 +123,7 @@ internal unsafe struct ScoreTree<TSizes>
         return new ScoreTreePosition(leaf, index);
     }
 
-    /// <summary>Frees nodes until all are gone or so many leaves are; the members' blocks stay. Nothing else may be done with the tree then.</summary>
+    /// <summary>Frees nodes, up to a number of leaves per call; the members' blocks stay. The tree must not be used otherwise afterwards.</summary>
     /// <returns>Whether all are gone.</returns>
     internal bool FreeSlice(Arena arena, ref int leavesLeft)
     {
@@ -140,7 +140,7 @@ internal unsafe struct ScoreTree<TSizes>
         FreeSlice(arena, ref leavesLeft);
     }
 
-    // Down to an entry that is in the tree. A separator is its child's first entry, so the way goes behind an equal one.
+    // Descends to an existing entry. A separator is its child's first entry, so the path continues after an equal one.
     private readonly int Find(byte* member, Step* path, out ScoreTreeLeaf* leaf, out int index, out long rank)
     {
         double score = ScoredMember.Score(member);
@@ -199,7 +199,7 @@ internal unsafe struct ScoreTree<TSizes>
         return sum;
     }
 
-    // Leaves and inner nodes have their level at the same place.
+    // Leaves and inner nodes store their level at the same offset.
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private static int LevelOf(byte* node) => ((ScoreTreeInner*)node)->Level;
 
@@ -229,7 +229,7 @@ internal unsafe struct ScoreTree<TSizes>
 
     private void CountMemory(long bytes, int sign) => _nodeWords = (uint)(_nodeWords + (sign * (BlockSize.RoundUp(bytes) >> 3)));
 
-    // The only leaf of a small tree gets more room.
+    // Enlarges the only leaf of a small tree.
     private ScoreTreeLeaf* Grow(Arena arena, ScoreTreeLeaf* leaf)
     {
         ScoreTreeLeaf* larger = NewLeaf(arena, ScoreTreeLeaf.NextCapacity(leaf->Capacity, LeafMax));
@@ -239,8 +239,8 @@ internal unsafe struct ScoreTree<TSizes>
         return larger;
     }
 
-    // Cuts a full leaf in two to insert an entry. At either end of the tree the new entry gets a leaf of its own, so that
-    // members which come in order leave full leaves behind.
+    // Splits a full leaf to insert an entry. At either end of the tree the new entry gets its own leaf, so that members added in
+    // order leave full leaves.
     private void Split(Arena arena, Step* path, int height, ScoreTreeLeaf* leaf, int index, double score, byte* member)
     {
         bool atEnd = leaf->Next == null && index == leaf->Count;
@@ -257,7 +257,7 @@ internal unsafe struct ScoreTree<TSizes>
         AddChild(arena, path, height, leaf->Count, added, atEnd);
     }
 
-    // Puts a node behind the one that the path goes to, which has become smaller; splits upwards as far as need be.
+    // Inserts a node after the path's node, which has become smaller; splits upwards as far as necessary.
     private void AddChild(Arena arena, Step* path, int height, uint leftCount, Child added, bool atEnd)
     {
         for (int depth = height - 1; depth >= 0; depth--)
@@ -376,7 +376,7 @@ internal unsafe struct ScoreTree<TSizes>
 
     private static int JoinableFrom(ScoreTreeInner* parent, int index, uint* sizes, int max) => JoinableFrom(parent->Count, index, sizes, max);
 
-    // The left one of two neighbours, one of them the node at the index, that fit in one node and leave it some room.
+    // The left one of two neighbours, one of them the node at the index, that fit in one node with some free space.
     private static int JoinableFrom(int nodes, int index, uint* sizes, int max)
     {
         long room = max - (max / 8);
@@ -415,7 +415,7 @@ internal unsafe struct ScoreTree<TSizes>
         return true;
     }
 
-    /// <summary>One step of the way down: a node, and the child that the way goes on to.</summary>
+    /// <summary>One step of the descent: a node, and the index of the next child.</summary>
     private readonly struct Step(ScoreTreeInner* node, int index)
     {
         internal readonly ScoreTreeInner* Node = node;

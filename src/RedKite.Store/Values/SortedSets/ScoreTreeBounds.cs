@@ -2,7 +2,7 @@ using System.Runtime.CompilerServices;
 
 namespace RedKite.Store.Values.SortedSets;
 
-/// <summary>A place between two neighbours in a sorted set's order: entries are before it or behind it.</summary>
+/// <summary>A position between two neighbours in a sorted set's order: entries are before or after it.</summary>
 internal interface IScoreTreeBound
 {
     /// <summary>Whether the bound is after an entry.</summary>
@@ -12,7 +12,7 @@ internal interface IScoreTreeBound
     unsafe int FirstNotBefore(double* scores, byte** members, int start, int end);
 }
 
-/// <summary>The place before all entries of a score, or behind them.</summary>
+/// <summary>The position before or after all entries of a score.</summary>
 internal readonly struct ScoreBound(double score, bool afterEqual) : IScoreTreeBound
 {
     public bool IsAfter(double score1, scoped ReadOnlySpan<byte> member) => afterEqual ? score1 <= score : score1 < score;
@@ -49,7 +49,7 @@ internal readonly struct ScoreBound(double score, bool afterEqual) : IScoreTreeB
     }
 }
 
-/// <summary>The place before one entry, given by score and member, or behind it; the entry need not exist.</summary>
+/// <summary>The position before or after an entry, given by score and member; the entry need not exist.</summary>
 internal readonly ref struct EntryBound(double score, ReadOnlySpan<byte> member, bool afterEqual) : IScoreTreeBound
 {
     private readonly ReadOnlySpan<byte> _member = member;
@@ -71,8 +71,8 @@ internal readonly ref struct EntryBound(double score, ReadOnlySpan<byte> member,
 }
 
 /// <summary>
-/// The place before or behind a member in the order of members alone: what lexicographic ranges ask for, which are
-/// defined where all scores are equal.
+/// The position before or after a member in the order of members alone, for lexicographic ranges, which are defined if all scores
+/// are equal.
 /// </summary>
 internal readonly ref struct MemberBound(ReadOnlySpan<byte> member, bool afterEqual) : IScoreTreeBound
 {

@@ -26,7 +26,7 @@ internal readonly struct ScoreTreeSizes : IScoreTreeSizes
 ///  2  u8   level, 0
 ///  4  u16  capacity: a leaf that is the whole tree grows, any other has the largest
 ///  8  ptr  the leaf before
-/// 16  ptr  the leaf behind
+/// 16  ptr  the next leaf
 /// 24  f64[capacity]  scores, beside the pointers so that a search stays in this block until scores are equal
 ///     ptr[capacity]  member blocks
 /// </code>
@@ -87,7 +87,7 @@ internal unsafe struct ScoreTreeLeaf
         leaf->Count -= (ushort)count;
     }
 
-    /// <summary>Copies entries behind those of another leaf, which has room.</summary>
+    /// <summary>Appends entries to another leaf, which has space for them.</summary>
     internal static void Append(ScoreTreeLeaf* target, ScoreTreeLeaf* source, int start)
     {
         int count = source->Count - start;
@@ -183,7 +183,7 @@ internal unsafe struct ScoreTreeInner
         node->Count--;
     }
 
-    /// <summary>Copies children behind those of another node, which has room.</summary>
+    /// <summary>Appends children to another node, which has space for them.</summary>
     internal static void Append(ScoreTreeInner* target, ScoreTreeInner* source, int start, int max)
     {
         int count = source->Count - start;

@@ -1,7 +1,7 @@
 
 namespace RedKite.Store.Values.SortedSets;
 
-/// <summary>An entry of a <see cref="ScoreTree{TSizes}"/>, from which one goes on in both directions. Holds until the tree changes.</summary>
+/// <summary>An entry of a <see cref="ScoreTree{TSizes}"/>, from which iteration continues in both directions. Valid until the tree changes.</summary>
 internal unsafe struct ScoreTreePosition
 {
     private ScoreTreeLeaf* _leaf;

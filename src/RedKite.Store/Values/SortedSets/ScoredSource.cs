@@ -10,7 +10,7 @@ namespace RedKite.Store.Values.SortedSets;
 /// </summary>
 internal readonly unsafe struct ScoredSource
 {
-    /// <summary>What a set's members count as.</summary>
+    /// <summary>The score of a set's members.</summary>
     internal const double SetScore = 1;
 
     private readonly byte* _list; // of a packed sorted set
@@ -73,7 +73,7 @@ internal readonly unsafe struct ScoredSource
         return block != null;
     }
 
-    /// <summary>The members one after the other, in whatever order.</summary>
+    /// <summary>The members in any order.</summary>
     /// <param name="digits">Room of <see cref="CanonicalInteger.TextBytesMax"/> bytes for members that are kept as numbers.</param>
     internal ScoredCursor Members(Span<byte> digits)
     {

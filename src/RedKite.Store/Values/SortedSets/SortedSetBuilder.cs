@@ -42,7 +42,7 @@ internal unsafe ref struct SortedSetBuilder
         _structure.Add(member, _structure.Hash(member), score);
     }
 
-    /// <summary>Adds a member, or combines its score with the one that is there. <see cref="Order"/> has to follow.</summary>
+    /// <summary>Adds a member, or combines its score with the existing one. <see cref="Order"/> must follow.</summary>
     internal void Combine(scoped ReadOnlySpan<byte> member, double score, ScoreAggregate aggregate)
     {
         ulong hash = _structure.Hash(member);
@@ -68,7 +68,7 @@ internal unsafe ref struct SortedSetBuilder
     /// <summary>The member of a rank.</summary>
     internal readonly SortedSetCursor At(long rank) => new(_structure.At(rank));
 
-    /// <summary>Makes a key hold the set, which has members; what it held is gone, and the builder is used up.</summary>
+    /// <summary>Sets a key to the non-empty set and replaces any value. The builder must not be used afterwards.</summary>
     internal readonly void Store(Database database, ReadOnlySpan<byte> key, ulong hash, Entry existing, SortedSetLimits limits, uint accessClock)
     {
         if (Count <= limits.MembersMax && _memberBytesMax <= limits.MemberBytesMax && limits.Admit(Count, _memberBytesMax, PackedBytes()))

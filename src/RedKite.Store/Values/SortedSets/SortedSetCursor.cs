@@ -2,7 +2,7 @@ using RedKite.Store.Values.Packed;
 
 namespace RedKite.Store.Values.SortedSets;
 
-/// <summary>A member of a sorted set, from which one goes on in both directions. Holds until the set changes.</summary>
+/// <summary>A member of a sorted set, from which iteration continues in both directions. Valid until the set changes.</summary>
 internal unsafe ref struct SortedSetCursor
 {
     private readonly Span<byte> _digits;

@@ -27,7 +27,7 @@ internal enum SortedSetRule
     Increment = 16,
 }
 
-/// <summary>What giving a member a score came to.</summary>
+/// <summary>The outcome of setting a member's score.</summary>
 internal enum SortedSetOutcome
 {
     Added,
@@ -36,7 +36,7 @@ internal enum SortedSetOutcome
     /// <summary>The member has this score already.</summary>
     Unchanged,
 
-    /// <summary>The rule does not let it happen.</summary>
+    /// <summary>The rule forbids it.</summary>
     Refused,
 
     /// <summary>An increment would be the difference of two infinities.</summary>
@@ -45,7 +45,7 @@ internal enum SortedSetOutcome
 
 /// <summary>
 /// A key's sorted set: members with scores, ordered by score and then by member. It hides whether they are packed in the
-/// entry's block or in a table and a tree. Changes may move the entry: <see cref="Entry"/> is always what it is now.
+/// entry's block or in a table and a tree. Changes may move the entry: <see cref="Entry"/> is always the current one.
 /// </summary>
 internal unsafe ref struct SortedSetValue
 {
@@ -76,8 +76,8 @@ internal unsafe ref struct SortedSetValue
     private readonly SortedSetStructure Structure => new(_database.ArenaOf(Entry), _database.Hasher, Entry.Root);
 
     /// <summary>Makes a key hold an empty sorted set, which gets members before the key is let go.</summary>
-    /// <param name="existing">What <see cref="Database.Find"/> gave for the key, just before; what it held is gone.</param>
-    /// <param name="packed">Whether it begins packed; it becomes a structure as soon as its members ask for it.</param>
+    /// <param name="existing">The key's entry just returned by <see cref="Database.Find"/>; its value is replaced.</param>
+    /// <param name="packed">Whether it starts packed; it becomes a structure as soon as its members require it.</param>
     internal static SortedSetValue Create(Database database, ReadOnlySpan<byte> key, ulong hash, Entry existing, bool packed, uint accessClock)
     {
         int bytes = packed ? PackedList.EmptyBytes : ValueRoot.Bytes;
@@ -125,7 +125,7 @@ internal unsafe ref struct SortedSetValue
         return structure.RankOf(block);
     }
 
-    /// <summary>How many members are before a bound: the rank of the first one behind it.</summary>
+    /// <summary>The number of members before a bound: the rank of the first one after it.</summary>
     internal readonly long CountBefore<TBound>(scoped in TBound bound)
         where TBound : struct, IScoreTreeBound, allows ref struct =>
         !Exists ? 0 : IsPacked ? PackedSortedSet.CountBefore(List, bound) : Structure.CountBefore(bound);
@@ -175,7 +175,7 @@ internal unsafe ref struct SortedSetValue
         return true;
     }
 
-    /// <summary>Removes so many members from a rank on, which exist. A set that has none left is removed with its key, and freed in slices.</summary>
+    /// <summary>Removes a number of existing members from a rank on. An emptied set is removed with its key and freed in slices.</summary>
     internal void RemoveRange(long rank, long count)
     {
         if (count == 0) return;
@@ -190,7 +190,7 @@ internal unsafe ref struct SortedSetValue
     /// </summary>
     internal readonly ulong Scan(ulong cursor, List<nint> blocks) => Structure.Scan(cursor, blocks);
 
-    /// <summary>Makes a packed set one of a table and a tree, whatever its size.</summary>
+    /// <summary>Converts a packed set of any size to a table and a tree.</summary>
     internal void Unpack()
     {
         byte* list = List;

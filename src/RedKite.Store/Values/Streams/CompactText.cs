@@ -4,29 +4,29 @@ using RedKite.Store.Values.Packed;
 namespace RedKite.Store.Values.Streams;
 
 /// <summary>
-/// One name or value in a stream's node, as few bytes as its text allows: integers as numbers, short texts of digits and
-/// of letters with fewer bits for each character. Every text has one form only, and each says where it ends.
+/// A name or value in a stream's node in a compact form: integers as numbers, short texts of digits or letters with fewer bits per
+/// character. Every text has exactly one form, and each form determines its end.
 /// <code>
 /// head
-///   00..3F  text as it is, of so many bytes            (3F: 63 and what the varint behind it says)
+///   00..3F  literal text of this length                (3F: 63 plus a varint that follows)
 ///   40..7F  letters, digits, - and _: 6 bits each      (7F: the same)
-///   80..9F  digits and . - + : , blank: 4 bits each    (9F: 31 and what the varint says)
+///   80..9F  digits and . - + : , blank: 4 bits each    (9F: 31 plus a varint)
 ///   A0..DF  the number 0 to 63
 ///   E0..EF  a number of 1 to 8 bytes, with bit 3 the complement of a negative one
-///   F0      the value that the node's first entry has here
+///   F0      the same value as in the node's first entry
 /// </code>
-/// Characters are packed from the lowest bit on. Longer texts stay as they are: the bits would be saved at a cost in time
-/// that grows with them, while the rest of an entry no longer matters.
+/// Characters are packed from the lowest bit on. Longer texts are literal: packing takes time proportional to their length, while
+/// the overhead of an entry no longer matters.
 /// </summary>
 internal readonly unsafe ref struct CompactText
 {
     /// <summary>Bytes that a text can take beyond its length.</summary>
     internal const int OverheadMax = 6;
 
-    /// <summary>The room that <see cref="Bytes"/> needs to unpack a text.</summary>
+    /// <summary>The buffer size that <see cref="Bytes"/> needs to unpack a text.</summary>
     internal const int ScratchBytes = PackedMax;
 
-    /// <summary>The whole of a value that is the first entry's.</summary>
+    /// <summary>The form of a value that equals the first entry's.</summary>
     internal const byte SameAsFirst = 0xF0;
 
     private const int PackedMax = 256;
@@ -79,8 +79,8 @@ internal readonly unsafe ref struct CompactText
         }
     }
 
-    /// <summary>Reads what stands at an address and is not <see cref="SameAsFirst"/>.</summary>
-    /// <returns>The address behind it.</returns>
+    /// <summary>Reads a form other than <see cref="SameAsFirst"/>.</summary>
+    /// <returns>The address after it.</returns>
     internal static byte* Read(byte* at, out CompactText text)
     {
         int head = *at++;
@@ -113,7 +113,7 @@ internal readonly unsafe ref struct CompactText
         return at;
     }
 
-    /// <summary>The address behind what stands at an address.</summary>
+    /// <summary>The address after the form at an address.</summary>
     internal static byte* Skip(byte* at)
     {
         int head = *at;
@@ -121,11 +121,11 @@ internal readonly unsafe ref struct CompactText
         return at + (head is >= Numbers and < SameAsFirst ? 2 + (head & 7) : 1);
     }
 
-    /// <summary>Writes a text, for which there is room for its length and <see cref="OverheadMax"/> more.</summary>
+    /// <summary>Writes a text. The caller has reserved its length plus <see cref="OverheadMax"/>.</summary>
     /// <param name="at">Where to.</param>
     /// <param name="text">What.</param>
-    /// <param name="listPackBytes">What the text takes in Redis's packed list.</param>
-    /// <returns>The address behind it.</returns>
+    /// <param name="listPackBytes">The size of the text in Redis's packed list.</param>
+    /// <returns>The address after it.</returns>
     internal static byte* Write(byte* at, ReadOnlySpan<byte> text, out int listPackBytes)
     {
         if (CanonicalInteger.TryParse(text, out long number))
@@ -144,7 +144,7 @@ internal readonly unsafe ref struct CompactText
         return WritePlain(at, text);
     }
 
-    /// <summary>Writes a text as it is, so that it is compared quickly. For the room see <see cref="Write"/>.</summary>
+    /// <summary>Writes a literal text, which is compared quickly. Requires the same space as <see cref="Write"/>.</summary>
     internal static byte* WritePlain(byte* at, ReadOnlySpan<byte> text)
     {
         at = WriteHead(at, 0, PlainLengthMax, text.Length);

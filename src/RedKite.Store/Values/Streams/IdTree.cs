@@ -6,21 +6,21 @@ namespace RedKite.Store.Values.Streams;
 
 /// <summary>
 /// A B+ tree with stream ids as keys and records of a fixed size, in an arena: a stream's nodes, the pending entries of a
-/// group and of a consumer. The owner sees to it that keys are new and keeps the arena.
+/// group and of a consumer. The owner ensures that keys are new, and stores the arena.
 /// <code>
 /// node: 0 u32 records   4 u32 unused   8 records, ascending
 /// leaf's record:  0 id (16)  16 value
-/// inner's record: 0 id (16)  16 the child with the ids from there on; the first child has all that are lower, too
+/// inner's record: 0 id (16)  16 the child with the ids from this one on; the first child also has all lower ids
 /// </code>
-/// A node's block is just as large as its records, so that half-full nodes cost little. One that is full splits in the
-/// middle, but behind its last record if the new one goes there: ids mostly ascend, and the nodes stay full then.
-/// Leaves are not linked to each other, because they move when they grow; a walk goes down again for every leaf.
+/// A node's block is as large as its records, so that half-full nodes cost little. A full node splits in the middle, or after its
+/// last record if the new one is appended: ids usually ascend, and the nodes then stay full.
+/// Leaves are not linked, because they move when they grow; iteration descends again for every leaf.
 /// </summary>
 internal unsafe struct IdTree
 {
     private const int RecordsMax = 64;
     private const int RecordsFew = 16;  // fewer: joined with a neighbour,
-    private const int JoinedMax = 48;   // if both together have room to grow
+    private const int JoinedMax = 48;   // if the result can still grow
 
     private const int HeaderBytes = 8;
     private const int IdBytes = 16;
@@ -41,7 +41,7 @@ internal unsafe struct IdTree
     /// <summary>Bytes of all blocks.</summary>
     internal readonly long Bytes => _bytes;
 
-    /// <summary>An empty tree, whose values have so many bytes, a multiple of 8.</summary>
+    /// <summary>Creates an empty tree with values of a fixed size, a multiple of 8.</summary>
     internal static IdTree Empty(int valueBytes) => new() { _recordBytes = IdBytes + valueBytes };
 
     /// <summary>The value of a key, or null. It stays where it is until the tree changes.</summary>
@@ -108,7 +108,7 @@ internal unsafe struct IdTree
 
     internal readonly bool SeekLast(out IdPlace place) => SeekFloor(StreamId.Max, out place);
 
-    /// <summary>Goes on to the next key; false at the end, where the place stays.</summary>
+    /// <summary>Moves to the next key; false at the end, where the position stays.</summary>
     internal readonly bool MoveNext(ref IdPlace place)
     {
         if (place.Index + 1 < CountOf(place.Leaf)) return place.MoveWithin(1);
@@ -117,7 +117,7 @@ internal unsafe struct IdTree
         return true;
     }
 
-    /// <summary>Goes back to the key before; false at the start, where the place stays.</summary>
+    /// <summary>Moves to the previous key; false at the start, where the position stays.</summary>
     internal readonly bool MovePrevious(ref IdPlace place)
     {
         if (place.Index > 0) return place.MoveWithin(-1);
@@ -159,7 +159,7 @@ internal unsafe struct IdTree
         return true;
     }
 
-    /// <summary>Removes the leaf with the highest keys, which the tree has; their values are the caller's affair.</summary>
+    /// <summary>Removes the leaf with the highest keys of a non-empty tree. The caller frees the values.</summary>
     /// <returns>How many keys it had.</returns>
     [SkipLocalsInit]
     internal int RemoveLastLeaf(Arena arena)
@@ -175,7 +175,7 @@ internal unsafe struct IdTree
         return removed;
     }
 
-    /// <summary>Removes so many of the lowest keys, at most the first leaf's; their values are the caller's affair.</summary>
+    /// <summary>Removes a number of the lowest keys, at most those of the first leaf. The caller frees the values.</summary>
     [SkipLocalsInit]
     internal void RemoveFirst(Arena arena, int count)
     {
@@ -202,7 +202,7 @@ internal unsafe struct IdTree
         return leaf;
     }
 
-    // Inserts a record in the node at a depth of the path and tells where its value is.
+    // Inserts a record in the node at a depth of the path and returns the address of its value.
     private byte* Insert(Arena arena, Span<Step> path, int depth, int index, in StreamId id)
     {
         byte* node = path[depth].Node;
@@ -243,7 +243,7 @@ internal unsafe struct IdTree
         return value;
     }
 
-    // Writes an id in front of the record at an index; the block has room for it.
+    // Inserts an id before the record at an index; the block has space for it.
     private static byte* Place(byte* node, int index, int count, int recordBytes, in StreamId id)
     {
         byte* record = Record(node, recordBytes, index);
@@ -357,7 +357,7 @@ internal unsafe struct IdTree
     private static int Floor(byte* node, int recordBytes, in StreamId id)
     {
         int count = CountOf(node);
-        if (*(StreamId*)Record(node, recordBytes, count - 1) <= id) return count - 1; // ids mostly ascend
+        if (*(StreamId*)Record(node, recordBytes, count - 1) <= id) return count - 1; // ids usually ascend
         int low = 0;
         int high = count - 1;
         while (low < high)
@@ -386,7 +386,7 @@ internal unsafe struct IdTree
         internal int Index;
     }
 
-    /// <summary>A key's place in a tree, true until the tree changes.</summary>
+    /// <summary>A key's position in a tree, valid until the tree changes.</summary>
     internal struct IdPlace(byte* leaf, int index, int recordBytes)
     {
         internal readonly byte* Leaf => leaf;

@@ -5,13 +5,13 @@ using RedKite.Store.Values.Packed;
 namespace RedKite.Store.Values.Streams;
 
 /// <summary>
-/// Adds an entry to a stream: all its names first, then its pairs. An entry of usual size is written in the arena's scratch
-/// room and copied once its size is known: a node that grew by the worst case and shrank again would be moved twice by most
-/// entries. A large one is written where it will stay.
+/// Adds an entry to a stream: all its names first, then its pairs. An entry of ordinary size is written to the arena's scratch
+/// buffer and copied once its size is known: growing a node by the worst case and shrinking it again would move it twice for most
+/// entries. A large entry is written in place.
 /// </summary>
 internal unsafe ref struct StreamAppender
 {
-    // Redis's default for a node is 4 KiB. However large the settings are, no reader has to pass more than this in a node.
+    // Redis's default for a node is 4 KiB. Regardless of the settings, a reader never skips more than this in a node.
     private const int NodeBytesMax = 32 * 1024;
 
     private readonly Arena _arena;
@@ -21,8 +21,8 @@ internal unsafe ref struct StreamAppender
     private readonly int _pairs;
     private readonly bool _isNewNode;
     private readonly long _room;     // for the worst case
-    private readonly long _reserved; // bytes of the node's block; 0: the entry is in scratch room
-    private readonly byte* _node;    // of a new node in scratch room, that room
+    private readonly long _reserved; // bytes of the node's block; 0: the entry is in the scratch buffer
+    private readonly byte* _node;    // a new node in the scratch buffer
     private byte* _at;
     private byte* _names;       // the node's, while they are compared
     private byte* _body;
@@ -32,15 +32,15 @@ internal unsafe ref struct StreamAppender
     private bool _ownNames;
     private uint _listPackBytes;
 
-    /// <summary>An entry that is read from a dump, of which a node's names count once however many entries have them.</summary>
+    /// <summary>An entry read from a dump, in which a node's names count once for all entries.</summary>
     /// <param name="arena">The stream's arena.</param>
     /// <param name="data">The stream.</param>
-    /// <param name="id">Higher than all that the stream has.</param>
-    /// <param name="pairs">How many names and values follow.</param>
+    /// <param name="id">An id higher than all ids of the stream.</param>
+    /// <param name="pairs">The number of pairs that follow.</param>
     /// <param name="nameBytes">Bytes of all names.</param>
     /// <param name="valueBytes">Bytes of all values.</param>
-    /// <param name="beginsNode">Whether a node is to begin here, as it does where the dump was made.</param>
-    /// <param name="hasNodeNames">Whether the names are those with which the last node began; then they are told only if <see cref="IsNewNode"/>.</param>
+    /// <param name="beginsNode">Whether a node starts here in the dump.</param>
+    /// <param name="hasNodeNames">Whether the names are those of the last node; they are then passed only if <see cref="IsNewNode"/>.</param>
     internal StreamAppender(Arena arena, StreamData* data, in StreamId id, int pairs, long nameBytes, long valueBytes, bool beginsNode, bool hasNodeNames)
         : this(arena, data, id, pairs, BytesToRead(data, nameBytes, valueBytes, beginsNode, hasNodeNames, out bool isNewNode), isNewNode)
     {
@@ -49,8 +49,8 @@ internal unsafe ref struct StreamAppender
 
     /// <param name="arena">The stream's arena.</param>
     /// <param name="data">The stream.</param>
-    /// <param name="id">Higher than all that the stream has.</param>
-    /// <param name="pairs">How many names and values follow.</param>
+    /// <param name="id">An id higher than all ids of the stream.</param>
+    /// <param name="pairs">The number of pairs that follow.</param>
     /// <param name="textBytes">Bytes of all of them together.</param>
     /// <param name="nodeBytesMax">stream-node-max-bytes; 0: no limit.</param>
     /// <param name="nodeEntriesMax">stream-node-max-entries; 0: no limit.</param>
@@ -109,7 +109,7 @@ internal unsafe ref struct StreamAppender
         }
     }
 
-    /// <summary>Writes the next pair, once all names are told.</summary>
+    /// <summary>Writes the next pair, after all names.</summary>
     internal void Pair(scoped ReadOnlySpan<byte> name, scoped ReadOnlySpan<byte> value)
     {
         if (_body == null) BeginBody();
@@ -215,7 +215,7 @@ internal unsafe ref struct StreamAppender
         else if (!_ownNames) _firstValues = StreamNode.FirstBody(_node);
         _bodyLength = StreamNode.WriteHead(_at, before, _id, _ownNames);
 
-        // Most bodies are short; the length of a longer one gets the room that the worst case needs.
+        // Most bodies are short; the length of a longer one takes the space of the worst case.
         _bodyLengthBytes = _room < 400 ? 1 : Varint.BytesOf((ulong)_room);
         _body = _at = _bodyLength + _bodyLengthBytes;
         if (_ownNames) _at = Varint.Write(_at, (ulong)_pairs);

@@ -3,8 +3,8 @@ using System.Runtime.CompilerServices;
 namespace RedKite.Store.Values.Streams;
 
 /// <summary>
-/// Walks over the entries of a stream that are alive, between two ids, in either direction. Nodes are read from the front
-/// only, so a walk back reads a part of a node ahead and then gives it in reverse. True until the stream changes.
+/// Iterates over the existing entries of a stream between two ids, in either direction. Nodes are only read forwards, so a backward
+/// iteration reads a part of a node ahead and returns it in reverse. Valid until the stream changes.
 /// </summary>
 internal unsafe ref struct StreamCursor
 {

@@ -42,7 +42,7 @@ internal readonly unsafe ref struct StreamGroup
     /// <summary>Notes that the group has read up to an entry.</summary>
     internal void Advance(in StreamId id) => StreamProgress.Advance(_stream, _group, id);
 
-    /// <summary>A consumer by its place in the order of names.</summary>
+    /// <summary>A consumer by its index in the order of names.</summary>
     internal StreamConsumer ConsumerAt(int index) => new((StreamConsumerData*)_group->Consumers[index]);
 
     /// <summary>A consumer by its name; one that does not exist if there is none.</summary>
@@ -56,7 +56,7 @@ internal readonly unsafe ref struct StreamGroup
         return new StreamConsumer((StreamConsumerData*)_group->Consumers[index]);
     }
 
-    /// <summary>Removes a consumer and tells how many entries were pending for it; none if it does not exist.</summary>
+    /// <summary>Removes a consumer and returns the number of entries that were pending for it; 0 if it does not exist.</summary>
     internal long RemoveConsumer(ReadOnlySpan<byte> name, out bool existed)
     {
         existed = _group->Consumers.TryFind(name, out int index);
@@ -70,14 +70,14 @@ internal readonly unsafe ref struct StreamGroup
     /// <summary>A pending entry; one that does not exist if the id is not pending.</summary>
     internal PendingEntry FindPending(in StreamId id) => new((StreamPending*)_group->Pending.Find(id));
 
-    /// <summary>Makes an id pending for a consumer, which it is for nobody.</summary>
+    /// <summary>Makes an id that is not pending pending for a consumer.</summary>
     internal void AddPending(in StreamId id, StreamConsumer consumer, long deliveredMs, long deliveries) =>
         StreamGroupData.AddPending(_group, _arena, id, consumer.Data, deliveredMs, deliveries);
 
-    /// <summary>Makes an id pending that belongs to nobody until <see cref="TryAssignPending"/>; false if it is pending already. For reading dumps.</summary>
+    /// <summary>Makes an id pending without a consumer until <see cref="TryAssignPending"/>; false if it is already pending. For reading dumps.</summary>
     internal bool TryAddPending(in StreamId id, long deliveredMs, long deliveries) => StreamGroupData.TryAddPending(_group, _arena, id, deliveredMs, deliveries);
 
-    /// <summary>Gives an id that belongs to nobody to a consumer; false if there is no such id.</summary>
+    /// <summary>Assigns a pending id without a consumer to a consumer; false if there is no such id.</summary>
     internal bool TryAssignPending(in StreamId id, StreamConsumer consumer) => StreamGroupData.TryAssignPending(_group, _arena, id, consumer.Data);
 
     /// <summary>Gives a pending entry to a consumer, with another history.</summary>
@@ -91,10 +91,10 @@ internal readonly unsafe ref struct StreamGroup
     /// <summary>Forgets a pending entry; false if the id is not pending.</summary>
     internal bool RemovePending(in StreamId id) => StreamGroupData.RemovePending(_group, _arena, id);
 
-    /// <summary>What is pending from an id on, for the whole group.</summary>
+    /// <summary>The group's pending entries from an id on.</summary>
     internal PendingCursor Pending(in StreamId low) => new(_group, &_group->Pending, low);
 
-    /// <summary>What is pending from an id on, for one consumer.</summary>
+    /// <summary>A consumer's pending entries from an id on.</summary>
     internal PendingCursor PendingOf(StreamConsumer consumer, in StreamId low) => new(_group, &consumer.Data->Pending, low);
 
     /// <summary>The highest pending id; there is one.</summary>
@@ -148,7 +148,7 @@ internal readonly unsafe ref struct PendingEntry
     }
 }
 
-/// <summary>Walks over pending entries in ascending order. What the cursor is on may be removed or given away; nothing else may change.</summary>
+/// <summary>Iterates over pending entries in ascending order. The current entry may be removed or reassigned; nothing else may change.</summary>
 internal unsafe ref struct PendingCursor
 {
     private readonly StreamGroupData* _group;

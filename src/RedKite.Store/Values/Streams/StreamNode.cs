@@ -5,25 +5,25 @@ using RedKite.Store.Values.Packed;
 namespace RedKite.Store.Values.Streams;
 
 /// <summary>
-/// A run of a stream's entries in one block. The ids are told by their distance from the entry before, and the names of
-/// fields once for all entries that have the same ones as the first.
+/// Consecutive entries of a stream in one block. An id is stored as its distance from the previous entry, and field names once for
+/// all entries that have the same names as the first.
 /// <code>
 ///  0 u32 bytes of the node              12 u32 entries deleted
-///  4 u32 bytes in Redis's packed list   16 u32 where the entries begin
-///  8 u32 entries alive                  20 names: their number (varint), then each as plain text
+///  4 u32 bytes in Redis's packed list   16 u32 offset of the entries
+///  8 u32 existing entries               20 names: their number (varint), then each as literal text
 ///
-/// entry: head, distances if the head says so, bytes of the body (varint), body
-///   head: bit 0 deleted, bit 1 with names of its own, bits 2..7 the id:
+/// entry: header, distances (depending on the header), bytes of the body (varint), body
+///   header: bit 0 deleted, bit 1 has its own names, bits 2..7 the id:
 ///     0     the same time, the next sequence        3     varints: ms later, then the sequence
 ///     1     varint: ms later, with sequence 0       4..63 3 less: ms later, with sequence 0
 ///     2     varint: by how much the sequence grows
-///   body: a value for each of the node's names, or the number of pairs (varint) and then names and values in turn
+///   body: a value for each of the node's names, or the number of pairs (varint) and then alternating names and values
 /// </code>
-/// The node's key is its first entry's id, which is told as the next one after a sequence less. Deleted entries stay until
-/// all of a node are deleted. The second word makes nodes end where Redis's would: there stream-node-max-bytes limits the
+/// The node's key is its first entry's id, which is stored as the successor of a sequence less. Deleted entries stay until all
+/// entries of a node are deleted. The second word makes nodes end where Redis's would: there stream-node-max-bytes limits the
 /// bytes of a packed list, in which every element carries its length twice.
 /// </summary>
-/// <remarks>Entries are read from the front only: a length in front of each lets a reader pass a hundred in no time.</remarks>
+/// <remarks>Entries are only read forwards: the length before each entry lets a reader skip a hundred entries quickly.</remarks>
 internal static unsafe class StreamNode
 {
     internal const int HeaderBytes = 20;
@@ -38,13 +38,13 @@ internal static unsafe class StreamNode
     internal const int LittleLater = 3;   // added to 1 to 60 ms
     internal const int LittleLaterMax = 60;
 
-    // What a packed list has around its elements, and the zero behind the names.
+    // The bytes around a packed list's elements, and the zero after the names.
     private const int ListPackFixedBytes = 7 + 2;
 
-    /// <summary>Bytes of the node, which is what its block was allocated with.</summary>
+    /// <summary>Bytes of the node, the allocated size of its block.</summary>
     internal static ref int Bytes(byte* node) => ref *(int*)node;
 
-    /// <summary>What names and entries would take in Redis's packed list, without the numbers in front of them.</summary>
+    /// <summary>The size of names and entries in Redis's packed list, without the numbers before them.</summary>
     internal static ref uint ListPackBytes(byte* node) => ref *(uint*)(node + 4);
 
     /// <summary>Entries that are not deleted.</summary>
@@ -68,7 +68,7 @@ internal static unsafe class StreamNode
     /// <summary>Where the first entry's values begin.</summary>
     internal static byte* FirstBody(byte* node) => Varint.Read(node + EntriesAt(node) + 1, out _); // its id needs no distances
 
-    /// <summary>What an entry takes in Redis's packed list beside its names and values.</summary>
+    /// <summary>The size of an entry in Redis's packed list without its names and values.</summary>
     /// <param name="key">The node's key.</param>
     /// <param name="id">The entry's id.</param>
     /// <param name="pairs">How many fields it has.</param>
@@ -135,7 +135,7 @@ internal unsafe struct StreamNodeReader
         _sequence = key.Sequence - 1;
     }
 
-    /// <summary>A reader that stands on an entry.</summary>
+    /// <summary>A reader positioned at an entry.</summary>
     internal StreamNodeReader(byte* node, int entry, in StreamId id)
     {
         _node = node;

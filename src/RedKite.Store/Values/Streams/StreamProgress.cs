@@ -7,10 +7,10 @@ namespace RedKite.Store.Values.Streams;
 /// </summary>
 internal static unsafe class StreamProgress
 {
-    /// <summary>A number of entries that nobody can tell.</summary>
+    /// <summary>An unknown number of entries.</summary>
     internal const long Unknown = -1;
 
-    /// <summary>How many entries the group has still to read.</summary>
+    /// <summary>The number of entries that the group has not read yet.</summary>
     internal static long Lag(StreamData* stream, StreamGroupData* group)
     {
         if (stream->EntriesAdded == 0) return 0;

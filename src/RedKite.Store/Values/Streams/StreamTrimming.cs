@@ -9,25 +9,25 @@ namespace RedKite.Store.Values.Streams;
 /// </summary>
 internal readonly record struct StreamTrimming
 {
-    // Nodes that are freed at once, for the entries to come; what goes beyond is freed in slices.
+    // The number of nodes that are freed at once, for reuse by new entries; further ones are freed in slices.
     private const int NodesAtOnce = 16;
 
     /// <summary>By length or by id.</summary>
     internal bool ByLength { get; init; }
 
-    /// <summary>How many entries stay.</summary>
+    /// <summary>The number of entries that stay.</summary>
     internal long LengthMax { get; init; }
 
     /// <summary>The lowest id that stays.</summary>
     internal StreamId MinId { get; init; }
 
-    /// <summary>Only whole nodes go.</summary>
+    /// <summary>Only whole nodes are removed.</summary>
     internal bool IsApproximate { get; init; }
 
-    /// <summary>No more entries than this go; 0: no limit.</summary>
+    /// <summary>The maximum number of removed entries; 0: no limit.</summary>
     internal long DeletedMax { get; init; }
 
-    /// <summary>Trims a stream and tells how many entries went.</summary>
+    /// <summary>Trims a stream and returns the number of removed entries.</summary>
     internal unsafe long Trim(StreamData* data, Arena arena)
     {
         long lengthBefore = data->Length;
@@ -38,7 +38,7 @@ internal readonly record struct StreamTrimming
         return lengthBefore - data->Length;
     }
 
-    // Trims the nodes of the tree's first leaf, all of which leave the tree at once; whether it went to the leaf's end.
+    // Trims nodes of the tree's first leaf, which are removed from the tree together. Returns whether it reached the leaf's end.
     private unsafe bool TrimLeaf(StreamData* data, Arena arena, IdTree.IdPlace place, long lengthBefore, ref int nodesLeft)
     {
         int removed = 0;
@@ -91,7 +91,7 @@ internal readonly record struct StreamTrimming
         return reader.Id < MinId;
     }
 
-    // Where deleted entries alone reach beyond the id, the node stays with nothing alive in it, as in Redis.
+    // If only deleted entries are beyond the id, the node stays without existing entries, as in Redis.
     private unsafe void TrimNode(StreamData* data, byte* node, StreamId key)
     {
         var reader = new StreamNodeReader(node, key);

@@ -4,8 +4,8 @@ using RedKite.Store.Memory;
 namespace RedKite.Store.Values.Streams;
 
 /// <summary>
-/// A key's stream as handlers see it. It stays true whatever happens to the key's entry, as long as the stripe is locked and
-/// the stream is not removed. Missing keys have one that does not exist and has no entries.
+/// A key's stream as handlers see it. It stays valid when the key's entry changes, as long as the stripe is locked and the stream
+/// is not removed. The stream of a missing key does not exist and has no entries.
 /// </summary>
 internal readonly unsafe ref struct StreamValue
 {
@@ -56,7 +56,7 @@ internal readonly unsafe ref struct StreamValue
 
     internal int GroupCount => _data == null ? 0 : _data->Groups.Count;
 
-    /// <summary>How many entries were ever added up to an id; -1 where nobody can tell.</summary>
+    /// <summary>The number of entries ever added up to an id; -1: unknown.</summary>
     internal long EntriesUpTo(in StreamId id) => StreamProgress.EntriesUpTo(_data, id);
 
     /// <summary>The id of the last entry.</summary>
@@ -92,7 +92,7 @@ internal readonly unsafe ref struct StreamValue
     /// <summary>Deletes an entry; false if there is none.</summary>
     internal bool Delete(in StreamId id) => StreamData.Delete(_data, _arena, id);
 
-    /// <summary>Takes the oldest entries away and tells how many.</summary>
+    /// <summary>Removes the oldest entries and returns their number.</summary>
     internal long Trim(in StreamTrimming trimming) => trimming.Trim(_data, _arena);
 
     internal void SetLastId(in StreamId id) => StreamData.SetLastId(_data, _arena, id);
@@ -101,7 +101,7 @@ internal readonly unsafe ref struct StreamValue
 
     internal void SetMaxDeletedId(in StreamId id) => _data->MaxDeletedId = id;
 
-    /// <summary>A group by its place in the order of names.</summary>
+    /// <summary>A group by its index in the order of names.</summary>
     internal StreamGroup GroupAt(int index) => new(_arena, _released, _data, (StreamGroupData*)_data->Groups[index]);
 
     /// <summary>A group by its name; one that does not exist if there is none.</summary>

@@ -4,7 +4,7 @@ using System.Runtime.InteropServices;
 
 namespace RedKite.Store.Values.Strings;
 
-/// <summary>What BITOP does to strings, bit by bit.</summary>
+/// <summary>BITOP's bitwise operations on strings.</summary>
 internal enum BitOperation
 {
     And,

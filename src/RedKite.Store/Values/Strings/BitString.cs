@@ -6,8 +6,8 @@ using System.Runtime.InteropServices;
 namespace RedKite.Store.Values.Strings;
 
 /// <summary>
-/// A string as an array of bits: bit 0 is the most significant one of the first byte. Counts bits, finds the first of a
-/// kind, and reads and writes numbers of up to 64 bits anywhere. Bits behind the end are clear.
+/// A string as an array of bits: bit 0 is the most significant one of the first byte. Counts bits, finds the first set or clear
+/// bit, and reads and writes numbers of up to 64 bits at any offset. Bits beyond the end are clear.
 /// </summary>
 internal static class BitString
 {
@@ -42,13 +42,13 @@ internal static class BitString
             + BitOperations.PopCount((uint)(bytes[last] & tailMask));
     }
 
-    /// <summary>The place of the first bit of this kind between two bits, both included and in the string; -1: none.</summary>
+    /// <summary>The index of the first set or clear bit between two bits of the string, both included; -1: none.</summary>
     internal static long Find(ReadOnlySpan<byte> bytes, bool set, long firstBit, long lastBit)
     {
         int first = (int)(firstBit >> 3);
         int last = (int)(lastBit >> 3);
 
-        // The bits in front of the first are made such that they are never found.
+        // The bits before the first one are set so that they never match.
         int none = set ? 0 : 0xFF;
         int outside = 0xFF00 >> (int)(firstBit & 7) & 0xFF;
         int head = set ? bytes[first] & ~outside : bytes[first] | outside;
@@ -102,7 +102,7 @@ internal static class BitString
         return ((word << beyond) | ((uint)ninth >> (8 - beyond))) & MaskOf(bits);
     }
 
-    /// <summary>Writes the low bits of a number; the string has room for all of them.</summary>
+    /// <summary>Writes the low bits of a number, all within the string.</summary>
     internal static void WriteField(Span<byte> bytes, long firstBit, int bits, ulong value)
     {
         bytes = bytes[(int)(firstBit >> 3)..];
@@ -176,7 +176,7 @@ internal static class BitString
 
     private static int FirstBitOf(int value, bool set) => BitOperations.LeadingZeroCount((uint)(set ? value : ~value & 0xFF)) - 24;
 
-    // The first eight bytes, zeros for those behind the end.
+    // The first eight bytes, with zeros beyond the end.
     private static ulong ReadWord(ReadOnlySpan<byte> bytes)
     {
         if (bytes.Length >= sizeof(ulong)) return BinaryPrimitives.ReadUInt64BigEndian(bytes);

@@ -7,7 +7,7 @@ namespace RedKite.Store.Values.Strings;
 
 /// <summary>
 /// The registers of a dense HyperLogLog: six bits each, packed from the least significant bit of the first byte on, four
-/// registers in three bytes. What works on all of them spreads them to a byte each, thirty-two at a time.
+/// registers in three bytes. Operations on all registers unpack them to a byte each, thirty-two at a time.
 /// </summary>
 internal static class DenseRegisters
 {
@@ -16,7 +16,7 @@ internal static class DenseRegisters
     private const int BitsEach = 6;
     private const uint RankMask = (1 << BitsEach) - 1;
 
-    // A vector of 16 bytes spreads 12 packed ones, and its last four lie behind them.
+    // A vector of 16 bytes unpacks 12 packed bytes; its last four are not used.
     private const int PackedPerLane = 12;
     private const int PackedPerRound = 2 * PackedPerLane;
     private const int SpreadPerRound = 32;
@@ -53,7 +53,7 @@ internal static class DenseRegisters
         return true;
     }
 
-    /// <summary>Spreads the registers to a byte each, over whatever was there.</summary>
+    /// <summary>Unpacks the registers to a byte each, overwriting the target.</summary>
     internal static void Spread(ReadOnlySpan<byte> registers, Span<byte> spread) => Merge(registers, spread, raises: false);
 
     /// <summary>Raises each of the spread registers (a byte each) to this value's.</summary>
@@ -75,11 +75,11 @@ internal static class DenseRegisters
         last[..PackedPerRound].CopyTo(registers[(FullRounds * PackedPerRound)..]);
     }
 
-    /// <summary>Counts how many spread registers have each rank.</summary>
+    /// <summary>Counts the unpacked registers of each rank.</summary>
     /// <remarks>
-    /// A vector of registers is compared with several ranks, each of which counts in a vector of its own, and the passes end
-    /// when all registers are counted: values have a dozen or two of ranks, beginning with low ones. Adding one to
-    /// a count for each register takes 9 to 12 microseconds; this 2 to 5 (docs/performance-log.md, round 32).
+    /// A vector of registers is compared with several ranks, each with its own vector of counts, and the passes end when all
+    /// registers are counted: values have one or two dozen ranks, starting with low ones. Incrementing a count per register takes 9
+    /// to 12 microseconds; this takes 2 to 5 (docs/performance-log.md, round 32).
     /// </remarks>
     internal static void CountRanks(ReadOnlySpan<byte> spread, Span<int> histogram)
     {
@@ -98,7 +98,7 @@ internal static class DenseRegisters
         counts[..histogram.Length].CopyTo(histogram);
     }
 
-    // Adds how many of so many registers as a byte can count have each of the ranks from one on; the sum of them.
+    // Adds the counts of consecutive ranks, for as many registers as a byte can count, and returns their sum.
     private static int CountPass(ref byte spread, int rank, Span<int> counts)
     {
         Vector256<byte> first = default, second = default, third = default, fourth = default, fifth = default, sixth = default;
@@ -160,7 +160,7 @@ internal static class DenseRegisters
         (raises ? Vector256.Max(ranks.AsByte(), Vector256.LoadUnsafe(ref spread)) : ranks.AsByte()).StoreUnsafe(ref spread);
     }
 
-    // The four bytes behind each lane's twelve are written too; what comes next overwrites them.
+    // The four bytes after each lane's twelve are written too, and overwritten by the next lane.
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private static void Pack(ref byte spread, ref byte packed)
     {

@@ -11,8 +11,8 @@ namespace RedKite.Store.Values.Strings;
 ///  8  u64  the cardinality as it was counted last; the highest bit: it is stale
 /// 16       16,384 registers, as DenseRegisters or SparseRegisters has them
 /// </code>
-/// An element's hash picks a register with 14 bits, and the register keeps the largest rank (place of the lowest set
-/// bit) among the other 50 of its elements. The estimate is Otmar Ertl's ("New cardinality estimation algorithms for
+/// An element's hash selects a register with 14 bits, and the register keeps the largest rank (position of the lowest set bit)
+/// of the other 50 bits of its elements. The estimate is Otmar Ertl's ("New cardinality estimation algorithms for
 /// HyperLogLog sketches", 2017), computed in Redis's order of operations, so that counts agree exactly.
 /// </summary>
 internal static class HyperLogLog
@@ -21,7 +21,7 @@ internal static class HyperLogLog
     internal const int HeaderBytes = 16;
     internal const int DenseBytes = HeaderBytes + DenseRegisters.Bytes;
 
-    /// <summary>Registers of six bits can hold so many different ranks, though hashes only make those up to 51.</summary>
+    /// <summary>The number of ranks that registers of six bits can hold, although hashes only produce ranks up to 51.</summary>
     internal const int Ranks = 64;
 
     private const int IndexBits = 14;
@@ -91,7 +91,7 @@ internal static class HyperLogLog
         return estimate < 9.2e18 ? (long)estimate : long.MinValue;
     }
 
-    // What saturated registers add.
+    // The contribution of saturated registers.
     private static double Tau(double x)
     {
         if (x is 0 or 1) return 0;
@@ -110,7 +110,7 @@ internal static class HyperLogLog
         return sum / 3;
     }
 
-    // What empty registers add.
+    // The contribution of empty registers.
     private static double Sigma(double x)
     {
         if (x == 1) return double.PositiveInfinity;

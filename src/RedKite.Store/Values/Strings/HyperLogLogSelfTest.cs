@@ -5,8 +5,8 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Store.Values.Strings;
 
 /// <summary>
-/// What PFSELFTEST runs: registers keep what is written beside each other, and a value that starts sparse has at any time
-/// the registers of one that starts dense, with an estimate that is near the truth.
+/// The checks of PFSELFTEST: registers don't overwrite each other, and a value that starts sparse always has the same registers as
+/// one that starts dense, with an estimate close to the true number.
 /// </summary>
 internal static class HyperLogLogSelfTest
 {

@@ -2,10 +2,10 @@ using RedKite.Store.Keyspace;
 
 namespace RedKite.Store.Values.Strings;
 
-/// <summary>What became of a register.</summary>
+/// <summary>The outcome of raising a register.</summary>
 internal enum RegisterChange
 {
-    /// <summary>It was as high before.</summary>
+    /// <summary>It was already as high.</summary>
     None,
 
     /// <summary>It was raised.</summary>
@@ -84,10 +84,10 @@ internal ref struct HyperLogLogValue
         return true;
     }
 
-    /// <summary>The cardinality, counted anew if need be; false if the value is corrupt.</summary>
+    /// <summary>The cardinality, recomputed if necessary; false if the value is corrupt.</summary>
     /// <param name="value">The value's bytes; the count is noted in them, if it may be.</param>
     /// <param name="cardinality">The cardinality.</param>
-    /// <param name="counted">Whether it was counted anew.</param>
+    /// <param name="counted">Whether it was recomputed.</param>
     /// <param name="mayNote">Whether the value may change.</param>
     internal static bool TryCount(Span<byte> value, out long cardinality, out bool counted, bool mayNote = true)
     {
@@ -142,7 +142,7 @@ internal ref struct HyperLogLogValue
         if (joined > 0) Entry = _database.ResizeValue(Entry, Entry.Value.Length - joined);
         HyperLogLog.MarkStale(Entry.Value);
 
-        // What lies before the run before this one stays where it is, so a higher register is looked for from there on.
+        // Everything before the previous run stays in place, so the search for a higher register continues from there.
         _passed = before == place ? SparsePlace.Start : before;
         _lastRaised = register;
         return RegisterChange.Raised;
@@ -154,7 +154,7 @@ internal ref struct HyperLogLogValue
         return Raise(register, rank);
     }
 
-    // Puts other bytes in the place of a run.
+    // Replaces a run by other bytes.
     private void Replace(int at, int oldLength, scoped ReadOnlySpan<byte> replacement)
     {
         int length = Entry.Value.Length;

@@ -6,14 +6,14 @@ using System.Runtime.Intrinsics.X86;
 namespace RedKite.Store.Values.Strings;
 
 /// <summary>
-/// The registers of a sparse HyperLogLog: runs of equal registers, one behind the other.
+/// The registers of a sparse HyperLogLog: consecutive runs of equal registers.
 /// <code>
 /// 00llllll            l + 1 registers of rank 0 (1 to 64)
 /// 01llllll llllllll   l + 1 registers of rank 0 (1 to 16,384), the high bits first
 /// 1vvvvvll            l + 1 registers of rank v + 1 (1 to 4 of rank 1 to 32)
 /// </code>
-/// Nobody promises that the runs of a value which came from outside add up: every reader checks. Which runs a change
-/// makes is Redis's own choice, so that the same commands lead to the same bytes.
+/// Values from outside may have runs with a wrong total: every reader checks. Changes produce the same runs as in Redis, so that
+/// the same commands lead to the same bytes.
 /// </summary>
 internal static class SparseRegisters
 {
@@ -29,7 +29,7 @@ internal static class SparseRegisters
     // How many runs, from the one before a change on, are looked at to join neighbours of equal rank.
     private const int JoinedRunsMax = 5;
 
-    /// <summary>Reads the run at a place; false at the end and where the run's second byte is missing.</summary>
+    /// <summary>Reads the run at an offset; false at the end and if the run's second byte is missing.</summary>
     internal static bool TryRead(ReadOnlySpan<byte> runs, int at, out SparseRun run)
     {
         run = default;
@@ -56,7 +56,7 @@ internal static class SparseRegisters
     /// <param name="runs">The registers.</param>
     /// <param name="index">The register.</param>
     /// <param name="before">Where to start looking; then the run before the one that was found, if it was passed.</param>
-    /// <param name="place">Where the run is.</param>
+    /// <param name="place">The run's position.</param>
     /// <param name="run">The run.</param>
     internal static bool TryFind(ReadOnlySpan<byte> runs, int index, ref SparsePlace before, out SparsePlace place, out SparseRun run)
     {
@@ -72,7 +72,7 @@ internal static class SparseRegisters
         return false;
     }
 
-    // Passes most runs in front of a register, sixteen at a time: those of one byte, whose lengths add up by vectors.
+    // Skips most runs before a register, sixteen at a time: one-byte runs, whose lengths are added with vectors.
     private static void SkipShortRuns(ReadOnlySpan<byte> runs, int index, ref SparsePlace before, ref SparsePlace place)
     {
         ref byte start = ref MemoryMarshal.GetReference(runs);
@@ -116,10 +116,10 @@ internal static class SparseRegisters
     private static int Sum(Vector128<ushort> halves) => halves[0] + halves[4];
 
     /// <summary>
-    /// Writes the runs that take a run's place when one of its registers is raised, at most <see cref="ReplacementBytesMax"/> bytes.
+    /// Writes the runs that replace a run when one of its registers is raised, at most <see cref="ReplacementBytesMax"/> bytes.
     /// </summary>
     /// <param name="run">The run.</param>
-    /// <param name="offset">Which of its registers is raised.</param>
+    /// <param name="offset">The index of the raised register in the run.</param>
     /// <param name="rank">The register's new rank.</param>
     /// <param name="replacement">Where to.</param>
     internal static int WriteReplacement(SparseRun run, int offset, int rank, Span<byte> replacement)
@@ -216,12 +216,12 @@ internal static class SparseRegisters
 /// <summary>A run of registers with one rank, and how many bytes it takes.</summary>
 internal readonly record struct SparseRun(int Rank, int Length, int Bytes);
 
-/// <summary>A run's place, its first register, and where the run before it is; -1: it is the first.</summary>
+/// <summary>A run's position, its first register, and the position of the previous run; -1: none.</summary>
 internal readonly record struct SparsePlace(int At, int First, int Before)
 {
     /// <summary>The first run.</summary>
     internal static SparsePlace Start => new(0, 0, -1);
 
-    /// <summary>The place behind this run.</summary>
+    /// <summary>The position after this run.</summary>
     internal SparsePlace Next(SparseRun run) => new(At + run.Bytes, First + run.Length, At);
 }

@@ -1,6 +1,6 @@
 namespace RedKite.Store.Values.Strings;
 
-/// <summary>What is told apart of strings.</summary>
+/// <summary>The limits of string encodings.</summary>
 internal static class StringLimits
 {
     /// <summary>The longest string that counts as embedded, as in Redis.</summary>
