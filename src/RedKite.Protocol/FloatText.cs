@@ -24,25 +24,24 @@ public static class FloatText
             return true;
         }
 
-        return Read(text, out value, out bool outOfRange) == text.Length && text.Length > 0 && !outOfRange && !double.IsNaN(value);
+        return Read(text, readsHexadecimal: true, out value, out bool outOfRange) == text.Length && text.Length > 0 && !outOfRange && !double.IsNaN(value);
     }
 
     /// <summary>
-    /// Reads a number as C's own strings are read: a zero byte ends the text, blanks may stand before the number, nothing at
-    /// all is 0, and what is too large is infinite. That is how the ends of score ranges are read.
+    /// Reads a decimal number, inf or infinity, up to a zero byte: nothing at all is 0, what is too large is infinite, and what is
+    /// too small is 0. That is how Redis 8 reads the ends of score ranges and what SORT compares.
     /// </summary>
     public static bool TryParseLoosely(ReadOnlySpan<byte> text, out double value)
     {
         int end = text.IndexOf((byte)0);
         if (end >= 0) text = text[..end];
-        ReadOnlySpan<byte> number = text.TrimStart(" \t\n\v\f\r"u8);
         value = 0;
         if (text.IsEmpty) return true;
-        return !number.IsEmpty && Read(number, out value, out _) == number.Length && !double.IsNaN(value);
+        return Read(text, readsHexadecimal: false, out value, out _) == text.Length && !double.IsNaN(value);
     }
 
     // Reads the number at the start of the text and tells its length; 0: there is none.
-    private static int Read(ReadOnlySpan<byte> text, out double value, out bool outOfRange)
+    private static int Read(ReadOnlySpan<byte> text, bool readsHexadecimal, out double value, out bool outOfRange)
     {
         value = 0;
         outOfRange = false;
@@ -53,7 +52,7 @@ public static class FloatText
         int length;
         if (digits[0] is >= (byte)'0' and <= (byte)'9' or (byte)'.')
         {
-            length = StartsWith(digits, "0x"u8) ? ReadHexadecimal(digits, out value, out outOfRange) : ReadDecimal(digits, out value, out outOfRange);
+            length = readsHexadecimal && StartsWith(digits, "0x"u8) ? ReadHexadecimal(digits, out value, out outOfRange) : ReadDecimal(digits, out value, out outOfRange);
         }
         else
         {

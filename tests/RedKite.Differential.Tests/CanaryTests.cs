@@ -141,8 +141,10 @@ public sealed class CanaryTests(CanaryTests.Servers servers) : IClassFixture<Can
 
     public sealed class Servers : IDisposable
     {
-        internal ServerPair Pair { get; } = ServerPair.StartTwins(ServerProgram.Oracle, "--enable-debug-command", "yes");
+        private ServerPair? _pair;
 
-        public void Dispose() => Pair.Dispose();
+        internal ServerPair Pair => _pair ??= ServerPair.StartTwins(ServerProgram.Oracle, "--enable-debug-command", "yes");
+
+        public void Dispose() => _pair?.Dispose();
     }
 }

@@ -40,14 +40,16 @@ public sealed class StreamTests(StreamTests.Servers servers, ITestOutputHelper o
 
     public sealed class Servers : IDisposable
     {
-        internal ServerPair Pair { get; } = ServerPair.Start(
+        private ServerPair? _pair;
+
+        internal ServerPair Pair => _pair ??= ServerPair.Start(
             "--enable-debug-command", "yes",
             "--hash-max-listpack-entries", "6", "--hash-max-listpack-value", "30");
 
         public void Dispose()
         {
             TestContext.Current.SendDiagnosticMessage($"{StreamRunner.CommandsSent} commands compared with {ServerProgram.Oracle.Name}");
-            Pair.Dispose();
+            _pair?.Dispose();
         }
     }
 }

@@ -9,8 +9,11 @@ public sealed record ServerProgram(string Name, string CommandLine, bool IsRedKi
 {
     private const string OverrideVariable = "REDKITE_TEST_SERVER";
 
-    /// <summary>Redis itself, the reference that RedKite is compared with.</summary>
-    public static ServerProgram Oracle { get; } = OracleProgram.Named ?? OracleProgram.Redis7;
+    /// <summary>
+    /// Redis itself, the reference that RedKite is compared with: Redis 8, or what REDKITE_ORACLE names. Where there is neither,
+    /// this system's redis-server, which tests that depend on the version skip.
+    /// </summary>
+    public static ServerProgram Oracle { get; } = OracleProgram.Named ?? OracleProgram.Redis8 ?? OracleProgram.Redis7;
 
     /// <summary>RedKite as built with the tests, or the command line in REDKITE_TEST_SERVER.</summary>
     public static ServerProgram UnderTest { get; } = FindUnderTest();

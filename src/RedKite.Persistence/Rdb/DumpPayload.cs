@@ -7,8 +7,8 @@ namespace RedKite.Persistence.Rdb;
 /// <code>
 /// u8 type   the value   u16 version of the format   u64 CRC-64 of all that is in front of it
 /// </code>
-/// Redis refuses versions that are newer than its own, so the one that is written is the lowest in which the value's form is
-/// known: 10, which Redis 7.0 reads, for everything but hashes of which fields expire, which came with 12.
+/// The version is that of Redis 7.4 and 8.0. Redis refuses versions that are newer than its own, so 7.2 and earlier take
+/// neither Redis 8's payloads nor these.
 /// </summary>
 internal static class DumpPayload
 {
@@ -20,7 +20,7 @@ internal static class DumpPayload
         output.Byte((byte)value.Type);
         value.Write(output, scratch);
         Span<byte> version = stackalloc byte[sizeof(ushort)];
-        BinaryPrimitives.WriteUInt16LittleEndian(version, (ushort)value.Version);
+        BinaryPrimitives.WriteUInt16LittleEndian(version, RdbFormat.Version);
         output.Raw(version);
         output.Int64((long)Crc64.Append(0, output.Written));
     }
@@ -30,7 +30,7 @@ internal static class DumpPayload
     {
         if (payload.Length < FooterBytes) return false;
         ReadOnlySpan<byte> summed = payload[..^Crc64.Bytes];
-        return BinaryPrimitives.ReadUInt16LittleEndian(summed[^sizeof(ushort)..]) <= RdbFormat.VersionOfRedis74
+        return BinaryPrimitives.ReadUInt16LittleEndian(summed[^sizeof(ushort)..]) <= RdbFormat.Version
             && BinaryPrimitives.ReadUInt64LittleEndian(payload[^Crc64.Bytes..]) == Crc64.Append(0, summed);
     }
 

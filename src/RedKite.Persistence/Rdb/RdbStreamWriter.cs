@@ -9,7 +9,7 @@ namespace RedKite.Persistence.Rdb;
 /// </summary>
 internal static class RdbStreamWriter
 {
-    internal static void Write(RdbOutput output, StreamValue stream, RdbType type, NativeBuffer scratch)
+    internal static void Write(RdbOutput output, StreamValue stream, NativeBuffer scratch)
     {
         var nodes = new StreamListPacks(stream);
         output.Length(nodes.Count);
@@ -28,10 +28,10 @@ internal static class RdbStreamWriter
         WriteId(output, stream.MaxDeletedId);
         output.Length(stream.EntriesAdded);
         output.Length(stream.GroupCount);
-        for (int i = 0; i < stream.GroupCount; i++) WriteGroup(output, stream.GroupAt(i), type);
+        for (int i = 0; i < stream.GroupCount; i++) WriteGroup(output, stream.GroupAt(i));
     }
 
-    private static void WriteGroup(RdbOutput output, StreamGroup group, RdbType type)
+    private static void WriteGroup(RdbOutput output, StreamGroup group)
     {
         output.String(group.Name);
         WriteId(output, group.LastId);
@@ -46,14 +46,14 @@ internal static class RdbStreamWriter
         }
 
         output.Length(group.ConsumerCount);
-        for (int i = 0; i < group.ConsumerCount; i++) WriteConsumer(output, group, group.ConsumerAt(i), type);
+        for (int i = 0; i < group.ConsumerCount; i++) WriteConsumer(output, group, group.ConsumerAt(i));
     }
 
-    private static void WriteConsumer(RdbOutput output, StreamGroup group, StreamConsumer consumer, RdbType type)
+    private static void WriteConsumer(RdbOutput output, StreamGroup group, StreamConsumer consumer)
     {
         output.String(consumer.Name);
         output.Int64(consumer.SeenMs);
-        if (type == RdbType.StreamOfListPacks3) output.Int64(consumer.ActiveMs);
+        output.Int64(consumer.ActiveMs);
         output.Length(consumer.PendingCount);
         PendingCursor pending = group.PendingOf(consumer, default);
         while (pending.MoveNext()) output.RawId(pending.Id);

@@ -40,11 +40,8 @@ internal enum RdbType : byte
 /// <summary>Numbers in the format that both directions share.</summary>
 internal static class RdbFormat
 {
-    /// <summary>The version that Redis 7.0 writes, and the highest that it reads.</summary>
-    internal const int VersionOfRedis70 = 10;
-
-    /// <summary>The version that Redis 7.4 writes, and the highest that is read here.</summary>
-    internal const int VersionOfRedis74 = 12;
+    /// <summary>The version that Redis 7.4 and 8.0 write, and the highest that is read here.</summary>
+    internal const int Version = 12;
 
     // The two top bits of a length say how long it is itself.
     internal const int Length14 = 0x40;

@@ -13,11 +13,7 @@ namespace RedKite.Persistence.Rdb;
 /// Writes one value as RDB has it, in the form nearest to how it is kept: what is packed here and there is copied. The type
 /// stands in front of the key in files and of the value in dumps, so it is told apart from the bytes.
 /// </summary>
-/// <remarks>
-/// Of several forms the oldest is taken that tells everything, so that Redis 7.0 can read what it has commands for. That
-/// costs packed sets their packing, and consumers of streams the time at which they got something; a file for later versions
-/// keeps both. Only hashes of which fields expire have no older form.
-/// </remarks>
+/// <remarks>Of several forms it is the one that Redis 8.0 writes.</remarks>
 internal readonly ref struct RdbValueWriter
 {
     private readonly Database _database;
@@ -25,7 +21,7 @@ internal readonly ref struct RdbValueWriter
     private readonly long _nowMs;
     private readonly long _earliestExpiryMs; // of a hash's fields
 
-    private RdbValueWriter(Database database, Entry entry, long nowMs, bool forLater, long earliestExpiryMs)
+    private RdbValueWriter(Database database, Entry entry, long nowMs, long earliestExpiryMs)
     {
         _database = database;
         _entry = entry;
@@ -36,9 +32,9 @@ internal readonly ref struct RdbValueWriter
             DataType.String => RdbType.String,
             DataType.List => RdbType.ListOfListPacks,
             DataType.Set when entry.Encoding == ValueEncoding.IntSet => RdbType.SetIntSet,
-            DataType.Set => forLater && entry.Encoding == ValueEncoding.ListPack ? RdbType.SetListPack : RdbType.Set,
+            DataType.Set => entry.Encoding == ValueEncoding.ListPack ? RdbType.SetListPack : RdbType.Set,
             DataType.SortedSet => entry.Encoding == ValueEncoding.ListPack ? RdbType.SortedSetListPack : RdbType.SortedSet,
-            DataType.Stream => forLater ? RdbType.StreamOfListPacks3 : RdbType.StreamOfListPacks2,
+            DataType.Stream => RdbType.StreamOfListPacks3,
             _ when entry.Encoding == ValueEncoding.ListPack => RdbType.HashListPack,
             _ when earliestExpiryMs == long.MaxValue => RdbType.Hash,
             _ => entry.Encoding == ValueEncoding.ListPackEx ? RdbType.HashListPackWithExpiries : RdbType.HashWithExpiries,
@@ -47,21 +43,12 @@ internal readonly ref struct RdbValueWriter
 
     internal RdbType Type { get; }
 
-    /// <summary>The lowest version of the format that has the type.</summary>
-    internal int Version => Type switch
-    {
-        RdbType.HashWithExpiries or RdbType.HashListPackWithExpiries => RdbFormat.VersionOfRedis74,
-        RdbType.SetListPack or RdbType.StreamOfListPacks3 => RdbFormat.VersionOfRedis74 - 1,
-        _ => RdbFormat.VersionOfRedis70,
-    };
-
     /// <summary>Prepares to write a value; false if it is a hash whose last fields expired, whose key is gone then.</summary>
     /// <param name="database">The database.</param>
     /// <param name="entry">The key's entry.</param>
     /// <param name="nowMs">The time: what has expired is not written.</param>
-    /// <param name="forLater">Whether the value is for Redis 7.4 and later.</param>
     /// <param name="writer">The writer, true until the key changes.</param>
-    internal static bool TryOpen(Database database, Entry entry, long nowMs, bool forLater, out RdbValueWriter writer)
+    internal static bool TryOpen(Database database, Entry entry, long nowMs, out RdbValueWriter writer)
     {
         long earliestExpiryMs = long.MaxValue;
         if (entry.Type == DataType.Hash)
@@ -74,7 +61,7 @@ internal readonly ref struct RdbValueWriter
             earliestExpiryMs = hash.EarliestExpiryMs;
         }
 
-        writer = new RdbValueWriter(database, entry, nowMs, forLater, earliestExpiryMs);
+        writer = new RdbValueWriter(database, entry, nowMs, earliestExpiryMs);
         return true;
     }
 
@@ -95,8 +82,8 @@ internal readonly ref struct RdbValueWriter
             case RdbType.Hash or RdbType.HashWithExpiries:
                 WriteHash(output);
                 break;
-            case RdbType.StreamOfListPacks2 or RdbType.StreamOfListPacks3:
-                RdbStreamWriter.Write(output, StreamValue.Of(_database, _entry), Type, scratch.First);
+            case RdbType.StreamOfListPacks3:
+                RdbStreamWriter.Write(output, StreamValue.Of(_database, _entry), scratch.First);
                 break;
             case RdbType.HashListPackWithExpiries:
                 output.Int64(_earliestExpiryMs);

@@ -28,6 +28,8 @@ internal static class StreamGenerator
             {
                 Episode episode = PickTemplate(templates, random.Below(totalWeight)).Generate(random);
                 if (random.Chance(DamagePercent)) episode = Damage(episode, random);
+                if (episode.Commands.Any(NotCopied.LeavesOut)) episode = Episode.Of("PING");
+                if (i > 1 && episode.Commands.Any(NotCopied.NeedsSentReplies)) steps[^1] = steps[^1] with { EndsBatch = true };
                 bool ends = i == batch || episode.WaitMs > 0 || episode.ClosesConnection;
                 steps.Add(new Step(connection, episode, ends));
                 if (ends) break;

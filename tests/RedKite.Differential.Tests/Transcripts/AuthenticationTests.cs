@@ -70,16 +70,14 @@ public sealed class AuthenticationTests(AuthenticationTests.Servers servers) : I
         connection.Run("GET none");
     }
 
-    // Redis 7.0 authenticates as soon as it parses AUTH; since 7.2 a later invalid option fails the whole HELLO.
     [Theory]
     [InlineData("HELLO 3 AUTH default secret SETNAME")]
     [InlineData("HELLO 3 AUTH default secret NOSUCH")]
     public void Hello_with_an_invalid_option_does_not_log_in(string hello)
     {
-        using (PairedConnection connection = new(servers.Pair)) connection.Run(hello);
-        using RespConnection subject = RespConnection.Connect(servers.Pair.Subject.Port);
-        Assert.True(subject.Run(hello).IsError);
-        subject.Run("PING").IsError("NOAUTH Authentication required.");
+        using PairedConnection connection = new(servers.Pair);
+        connection.Run(hello);
+        connection.Run("PING").IsError("NOAUTH Authentication required.");
     }
 
     [Theory]
@@ -131,8 +129,10 @@ public sealed class AuthenticationTests(AuthenticationTests.Servers servers) : I
 
     public sealed class Servers : IDisposable
     {
-        internal ServerPair Pair { get; } = ServerPair.Start("--requirepass", "secret");
+        private ServerPair? _pair;
 
-        public void Dispose() => Pair.Dispose();
+        internal ServerPair Pair => _pair ??= ServerPair.Start("--requirepass", "secret");
+
+        public void Dispose() => _pair?.Dispose();
     }
 }

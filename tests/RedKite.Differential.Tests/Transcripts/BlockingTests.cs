@@ -84,7 +84,7 @@ public sealed class BlockingTests(TranscriptServers servers) : TranscriptTests(s
             B gets
             D: EXISTS k
             """ },
-        { "another type does not wake", """
+        { "a command executes anew, with all its keys", """
             A waits: BLPOP k l 0
             D: SET k x
             A gets nothing

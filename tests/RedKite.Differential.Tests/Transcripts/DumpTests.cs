@@ -47,8 +47,6 @@ public sealed class DumpTests(TranscriptServers servers) : TranscriptTests(serve
         client.Run("EXISTS k").IsInteger(0);
         client.Run($"RESTORE k 1 {Integer} ABSTTL").IsOk();
         client.Run("EXISTS k").IsInteger(0);
-        client.Run($"RESTORE k 9223372036854775807 {Integer}").IsOk();
-        client.Run("EXISTS k").IsInteger(0);
     }
 
     [Fact]

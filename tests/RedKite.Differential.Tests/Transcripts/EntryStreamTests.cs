@@ -81,14 +81,22 @@ public sealed class EntryStreamTests(TranscriptServers servers) : TranscriptTest
     }
 
     [Fact]
-    public void Xsetid_lowers_the_last_id_to_the_last_entry()
+    public void Xsetid_lowers_the_last_id_to_the_highest_deleted_one()
     {
         PairedConnection connection = Open();
         connection.Run("XADD s 1-1 a 1").IsBulk("1-1");
         connection.Run("XADD s 30-1 a 1").IsBulk("30-1");
         connection.Run("XDEL s 30-1").IsInteger(1);
+        connection.Run("XADD s 40-1 a 1").IsBulk("40-1");
         connection.Run("XSETID s 0-1");
-        connection.Run("XSETID s 3 MAXDELETEDID 2-2").IsOk();
+        connection.Run("XSETID s 3 MAXDELETEDID 2-2").IsError("ERR The ID specified in XSETID is smaller than current max_deleted_entry_id");
+        connection.Run("XSETID s 35");
+        connection.Run("XDEL s 40-1").IsInteger(1);
+        connection.Run("XSETID s 39-5");
+        connection.Run("XSETID s 40-1 ENTRIESADDED 3 MAXDELETEDID 2-2").IsOk();
+        connection.Run("XSETID s 3 ENTRIESADDED 3 MAXDELETEDID 3-1");
+        connection.Run("XSETID s 3 ENTRIESADDED 3 MAXDELETEDID 2-2").IsOk();
+        connection.Run("XINFO STREAM s");
         connection.Run("XADD s 4-* a 2").IsBulk("4-0");
         connection.Run("XADD s 31-* a 2").IsBulk("31-0");
         connection.Run("XSETID s 5");

@@ -5,9 +5,11 @@ namespace RedKite.Differential.Tests.Transcripts;
 /// <summary>The pair of servers for all transcripts that need no special options, emptied before each.</summary>
 public sealed class TranscriptServers : IDisposable
 {
-    internal ServerPair Pair { get; } = ServerPair.Start("--enable-debug-command", "yes");
+    private ServerPair? _pair;
 
-    public void Dispose() => Pair.Dispose();
+    internal ServerPair Pair => _pair ??= ServerPair.Start("--enable-debug-command", "yes");
+
+    public void Dispose() => _pair?.Dispose();
 }
 
 [CollectionDefinition(Name)]

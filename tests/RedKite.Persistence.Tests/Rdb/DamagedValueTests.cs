@@ -51,7 +51,7 @@ public sealed class DamagedValueTests
     private static void AssertSound(ValueWorld world)
     {
         string description = world.Describe("damaged");
-        (RdbType form, byte[] value) = world.Write("damaged", forLater: true); // with all fields of a stream's consumers
+        (RdbType form, byte[] value) = world.Write("damaged");
         Assert.Equal(RdbOutcome.Loaded, world.Read("again", form, value));
         Assert.Equal(description, world.Describe("again"));
         world.Remove("again");
@@ -63,7 +63,7 @@ public sealed class DamagedValueTests
         while (samples.Count < 12)
         {
             world.Make("source", type, random);
-            (RdbType Form, byte[] Value) sample = world.Write("source", forLater: random.Next(2) == 0);
+            (RdbType Form, byte[] Value) sample = world.Write("source");
             world.Remove("source");
             if (sample.Value.Length <= SampleBytesMax) samples.Add(sample);
         }

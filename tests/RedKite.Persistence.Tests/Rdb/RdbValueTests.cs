@@ -10,24 +10,11 @@ namespace RedKite.Persistence.Tests.Rdb;
 /// <summary>Values of every type round-trip through writer and reader; values written by older versions are read.</summary>
 public sealed class RdbValueTests
 {
-    public static TheoryData<DataType, bool> TypesAndVersions
-    {
-        get
-        {
-            TheoryData<DataType, bool> data = [];
-            foreach (DataType type in Enum.GetValues<DataType>())
-            {
-                data.Add(type, false);
-                data.Add(type, true);
-            }
-
-            return data;
-        }
-    }
+    public static TheoryData<DataType> Types => [.. Enum.GetValues<DataType>()];
 
     [Theory]
-    [MemberData(nameof(TypesAndVersions))]
-    public void Random_values_round_trip(DataType type, bool forLater)
+    [MemberData(nameof(Types))]
+    public void Random_values_round_trip(DataType type)
     {
         using var world = new ValueWorld();
         var random = new Random(1);
@@ -35,32 +22,32 @@ public sealed class RdbValueTests
         for (int round = 0; round < 150; round++)
         {
             world.Make("source", type, random);
-            (RdbType form, byte[] value) = world.Write("source", forLater);
+            (RdbType form, byte[] value) = world.Write("source");
             written.Add(form);
             Assert.Equal(RdbOutcome.Loaded, world.Read("copy", form, value));
             Assert.Equal(world.Describe("source"), world.Describe("copy"));
 
             // A hash may be a table because of a long value that it no longer has.
-            if (type != DataType.Hash) Assert.Equal(form, world.Write("copy", forLater).Type);
+            if (type != DataType.Hash) Assert.Equal(form, world.Write("copy").Type);
             world.Remove("source");
             world.Remove("copy");
         }
 
-        int forms = type switch { DataType.String or DataType.List or DataType.Stream => 1, DataType.SortedSet => 2, DataType.Set => forLater ? 3 : 2, _ => 4 };
+        int forms = type switch { DataType.String or DataType.List or DataType.Stream => 1, DataType.SortedSet => 2, DataType.Set => 3, _ => 4 };
         Assert.Equal(forms, written.Count);
         world.AssertEmpty();
     }
 
     [Theory]
-    [MemberData(nameof(TypesAndVersions))]
-    public void Truncated_values_are_refused_and_leak_nothing(DataType type, bool forLater)
+    [MemberData(nameof(Types))]
+    public void Truncated_values_are_refused_and_leak_nothing(DataType type)
     {
         using var world = new ValueWorld();
         var random = new Random(2);
         for (int round = 0; round < 12; round++)
         {
             world.Make("source", type, random);
-            (RdbType form, byte[] value) = world.Write("source", forLater);
+            (RdbType form, byte[] value) = world.Write("source");
             for (int i = 0; i < 40; i++)
             {
                 int cut = i < 20 ? Math.Min(i, value.Length - 1) : random.Next(value.Length);
@@ -88,7 +75,7 @@ public sealed class RdbValueTests
         });
         HashValue hash = HashValue.Create(world.Database, "source"u8, world.Store.Hash("source"u8), 0, ValueWorld.NowMs);
         for (int i = 0; i < 50_000; i++) hash.Set(ValueWorld.Bytes($"field:{i}"), ValueWorld.Bytes($"{i * 7L}"), ValueWorld.Limits.Hash);
-        Assert.True(RdbValueWriter.TryOpen(world.Database, world.Find("source"), ValueWorld.NowMs, forLater: false, out RdbValueWriter writer));
+        Assert.True(RdbValueWriter.TryOpen(world.Database, world.Find("source"), ValueWorld.NowMs, out RdbValueWriter writer));
         writer.Write(output, scratch);
         output.Flush();
         Assert.InRange(largest, 64 * 1024, 65 * 1024);

@@ -34,9 +34,9 @@ internal sealed class ValueWorld : IDisposable
     internal Entry Find(string key) => Database.Find(Bytes(key), Store.Hash(Bytes(key)), NowMs);
 
     /// <summary>Serializes a key's value: its type and its bytes.</summary>
-    internal (RdbType Type, byte[] Value) Write(string key, bool forLater = false)
+    internal (RdbType Type, byte[] Value) Write(string key)
     {
-        Assert.True(RdbValueWriter.TryOpen(Database, Find(key), NowMs, forLater, out RdbValueWriter writer));
+        Assert.True(RdbValueWriter.TryOpen(Database, Find(key), NowMs, out RdbValueWriter writer));
         _output.Clear();
         writer.Write(_output, _scratch);
         return (writer.Type, _output.Written.ToArray());

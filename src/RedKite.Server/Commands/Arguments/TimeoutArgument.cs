@@ -24,7 +24,7 @@ internal static class TimeoutArgument
         return TryDeadlineOrReply(cmd, milliseconds, out deadlineMs);
     }
 
-    /// <summary>Reads milliseconds (WAIT).</summary>
+    /// <summary>Reads milliseconds (WAIT, XREAD).</summary>
     internal static bool TryMillisecondsOrReply(scoped in CommandContext cmd, int argument, out long deadlineMs)
     {
         deadlineMs = Never;
@@ -34,14 +34,8 @@ internal static class TimeoutArgument
             return false;
         }
 
-        if (milliseconds < 0) return IsNegative(cmd);
-        deadlineMs = DeadlineOf(cmd, milliseconds);
-        return true;
+        return TryDeadlineOrReply(cmd, milliseconds, out deadlineMs);
     }
-
-    /// <summary>The deadline of a wait in milliseconds; 0: no deadline.</summary>
-    internal static long DeadlineOf(scoped in CommandContext cmd, long milliseconds) =>
-        milliseconds == 0 || milliseconds >= Never - cmd.NowMs ? Never : cmd.NowMs + milliseconds;
 
     private static bool TryDeadlineOrReply(scoped in CommandContext cmd, long milliseconds, out long deadlineMs)
     {

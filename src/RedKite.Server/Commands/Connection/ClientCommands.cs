@@ -501,6 +501,8 @@ internal sealed class ClientCommands(ClientRegistry clients, ClientPause pause, 
     private static void ReplyWrongForm(scoped in CommandContext cmd) =>
         cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try CLIENT HELP.");
 
-    // As in Redis, all characters from ! to ~, so that the fields of CLIENT LIST are unambiguous.
-    private static bool IsPrintable(ReadOnlySpan<byte> text) => text.IndexOfAnyExceptInRange((byte)'!', (byte)'~') < 0;
+    // As in Redis, all characters from ! to ~, so that the fields of CLIENT LIST are unambiguous; and as in Redis, a zero byte
+    // ends the text that is checked and that CLIENT LIST shows.
+    private static bool IsPrintable(ReadOnlySpan<byte> text) =>
+        text.IndexOfAnyExceptInRange((byte)'!', (byte)'~') is var at && (at < 0 || text[at] == 0);
 }

@@ -28,12 +28,12 @@ internal static class ClientDescription
         text.Append(
             CultureInfo.InvariantCulture,
             $"id={session.Id} addr={session.Address} laddr={session.LocalAddress} fd={session.Connection?.Descriptor ?? -1}"
-            + $" name={session.Name} age={Seconds(cmd.NowMs - session.CreatedMs)} idle={Seconds(cmd.NowMs - session.LastInteractionMs)}"
+            + $" name={Shown(session.Name)} age={Seconds(cmd.NowMs - session.CreatedMs)} idle={Seconds(cmd.NowMs - session.LastInteractionMs)}"
             + $" flags={Flags(session)} db={session.DatabaseIndex} sub=0 psub=0 ssub=0 multi=-1 watch=0"
             + $" qbuf={inputBytes} qbuf-free={Math.Max(0, bufferBytes - outputCapacity - ownInputBytes)} argv-mem={argumentBytes} multi-mem=0"
             + $" rbs={replyCapacity} rbp={session.ReplyBytesPeak} obl={replyBytes} oll={outputBlocks} omem={outputCapacity} tot-mem={totalBytes}"
             + $" events={(outputBlocks > 0 ? "rw" : "r")} cmd={session.LastCommand?.FullName ?? "NULL"} user={session.User}"
-            + $" redir=-1 resp={(session.Resp3 ? 3 : 2)} lib-name={session.LibraryName} lib-ver={session.LibraryVersion}"
+            + $" redir=-1 resp={(session.Resp3 ? 3 : 2)} lib-name={Shown(session.LibraryName)} lib-ver={Shown(session.LibraryVersion)}"
             + $" io-thread={session.Connection?.Loop.Index ?? 0}\n");
     }
 
@@ -54,6 +54,9 @@ internal static class ClientDescription
         if (session.NoTouch) flags.Append('T');
         return flags.Length == 0 ? "N" : flags.ToString();
     }
+
+    // Up to a zero byte: what follows was never checked, and may be a line break.
+    private static string Shown(string text) => text.IndexOf('\0', StringComparison.Ordinal) is >= 0 and int end ? text[..end] : text;
 
     private static long Seconds(long ms) => Math.Max(0, ms / 1000);
 }

@@ -2,6 +2,7 @@ using System.Buffers.Binary;
 using System.Globalization;
 using System.Security.Cryptography;
 using System.Text;
+using RedKite.Protocol;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Values.Hashes;
 using RedKite.Store.Values.Lists;
@@ -108,12 +109,13 @@ internal ref struct DatasetDigest
     private readonly void AddSortedSet(Database database, Entry entry)
     {
         Span<byte> element = stackalloc byte[Bytes];
+        Span<byte> score = stackalloc byte[RespDouble.TextMax];
         var digest = new DatasetDigest(element);
         for (SortedSetCursor place = new SortedSetValue(database, entry).At(0, stackalloc byte[CanonicalInteger.TextBytesMax]); place.Exists; place.MoveNext())
         {
             element.Clear();
             digest.Mix(place.Member);
-            digest.Mix(Encoding.ASCII.GetBytes(SeventeenDigits(place.Score)));
+            digest.Mix(score[..RespDouble.FormatDigits(place.Score, score)]);
             Add(element);
         }
     }
@@ -150,27 +152,6 @@ internal ref struct DatasetDigest
             }
         }
     }
-
-    // Like %.17g in C.
-    private static string SeventeenDigits(double number)
-    {
-        if (double.IsInfinity(number)) return number > 0 ? "inf" : "-inf";
-        string scientific = number.ToString("E16", CultureInfo.InvariantCulture); // d.dddddddddddddddddE+ddd
-        int mark = scientific.IndexOf('E', StringComparison.Ordinal);
-        int exponent = int.Parse(scientific.AsSpan(mark + 1), NumberStyles.AllowLeadingSign, CultureInfo.InvariantCulture);
-        if (exponent is < -4 or >= 17)
-        {
-            char sign = exponent < 0 ? '-' : '+';
-            return string.Create(CultureInfo.InvariantCulture, $"{WithoutZeros(scientific[..mark])}e{sign}{Math.Abs(exponent):00}");
-        }
-
-        string minus = scientific[0] == '-' ? "-" : "";
-        string digits = scientific[minus.Length..mark].Replace(".", "", StringComparison.Ordinal);
-        if (exponent < 0) return minus + WithoutZeros("0." + new string('0', -exponent - 1) + digits);
-        return minus + WithoutZeros(digits[..(exponent + 1)] + "." + digits[(exponent + 1)..]);
-    }
-
-    private static string WithoutZeros(string number) => number.TrimEnd('0').TrimEnd('.');
 
 #pragma warning disable CA5350 // Nothing is protected by it; Redis takes this one.
     private static void Hash(scoped ReadOnlySpan<byte> bytes, scoped Span<byte> hash) => SHA1.HashData(bytes, hash);

@@ -126,7 +126,7 @@ internal static class DebugDataset
         Entry entry = database.Find(key, hash, cmd.NowMs);
         if (!entry.Exists) return true;
         long expiryMs = entry.ExpiryMs;
-        if (!DumpCommands.TryWrite(cmd, database, entry, forLater: true, out RdbOutput payload)) return true;
+        if (!DumpCommands.TryWrite(cmd, database, entry, out RdbOutput payload)) return true;
         entry = database.Find(key, hash, cmd.NowMs);
         bool read = !payload.Overflowed && DumpPayload.IsIntact(payload.Written)
             && DumpCommands.TryReplace(cmd, entry, payload.Written, database, key, hash, entry.AccessClock);

@@ -16,7 +16,6 @@ namespace RedKite.Server.Commands.Geo;
 internal static class GeoCommands
 {
     // A sign, three digits, a point and 17 digits.
-    private const int CoordinateTextMax = 32;
 
     // The largest double has 309 digits before the point.
     private const int DistanceTextMax = 320;
@@ -107,12 +106,12 @@ internal static class GeoCommands
         }
     }
 
-    /// <summary>Writes a longitude and a latitude: in RESP3, doubles.</summary>
+    /// <summary>Writes a longitude and a latitude.</summary>
     internal static void Position(this ReplyWriter reply, GeoPosition position)
     {
         reply.Array(2);
-        Coordinate(reply, position.Longitude);
-        Coordinate(reply, position.Latitude);
+        reply.Double(position.Longitude);
+        reply.Double(position.Latitude);
     }
 
     /// <summary>Writes a distance with four digits after the decimal point.</summary>
@@ -121,23 +120,5 @@ internal static class GeoCommands
         Span<byte> text = stackalloc byte[DistanceTextMax];
         distance.TryFormat(text, out int length, "F4", CultureInfo.InvariantCulture);
         reply.Bulk(text[..length]);
-    }
-
-    // Up to 17 digits after the decimal point, without trailing zeros.
-    private static void Coordinate(ReplyWriter reply, double degrees)
-    {
-        Span<byte> text = stackalloc byte[CoordinateTextMax];
-        degrees.TryFormat(text, out int length, "F17", CultureInfo.InvariantCulture);
-        text = text[..length].TrimEnd((byte)'0').TrimEnd((byte)'.');
-        if (text.SequenceEqual("-0"u8)) text = text[1..];
-        if (!reply.Resp3)
-        {
-            reply.Bulk(text);
-            return;
-        }
-
-        reply.Raw(","u8);
-        reply.Raw(text);
-        reply.Raw("\r\n"u8);
     }
 }

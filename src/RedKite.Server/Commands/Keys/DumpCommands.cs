@@ -48,7 +48,7 @@ internal static class DumpCommands
     private static void Dump(ref CommandContext cmd)
     {
         Entry entry = cmd.Find(1);
-        if (!entry.Exists || !TryWrite(cmd, cmd.Database, entry, forLater: false, out RdbOutput payload))
+        if (!entry.Exists || !TryWrite(cmd, cmd.Database, entry, out RdbOutput payload))
         {
             cmd.Reply.Null();
             return;
@@ -135,10 +135,10 @@ internal static class DumpCommands
     /// Serializes a value into a payload that is valid until the next call. Returns false for a hash with only expired fields: its key is
     /// removed.
     /// </summary>
-    internal static bool TryWrite(scoped in CommandContext cmd, Database database, Entry entry, bool forLater, out RdbOutput payload)
+    internal static bool TryWrite(scoped in CommandContext cmd, Database database, Entry entry, out RdbOutput payload)
     {
         payload = _output ??= new RdbOutput();
-        if (!RdbValueWriter.TryOpen(database, entry, cmd.NowMs, forLater, out RdbValueWriter writer)) return false;
+        if (!RdbValueWriter.TryOpen(database, entry, cmd.NowMs, out RdbValueWriter writer)) return false;
         RdbScratch scratch = _scratch ??= new RdbScratch();
         payload.Compresses = cmd.Settings.RdbCompression;
         DumpPayload.Write(payload, writer, scratch);

@@ -43,7 +43,6 @@ internal static class BlockingListCommands
         {
             Entry entry = cmd.FindToWrite(key);
             if (!entry.Exists) continue;
-            if (entry.Type != DataType.List && cmd.IsServed) continue; // the key got another type while the client was blocked
             if (!cmd.IsTypeOrReply(entry, DataType.List)) return;
             ListValue list = cmd.ListOf(entry);
             cmd.Reply.Array(2);

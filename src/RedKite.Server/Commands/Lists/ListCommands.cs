@@ -238,10 +238,10 @@ internal static class ListCommands
     // LREM key count element
     private static void LRem(ref CommandContext cmd)
     {
-        if (!cmd.TryIntegerOrReply(2, out long count)) return;
+        if (!cmd.TrySignedOrReply(2, out long count)) return;
         if (!cmd.OpenToWriteListOrReply(1, out ListValue list)) return;
         bool backwards = count < 0;
-        long countMax = count is 0 or long.MinValue ? long.MaxValue : Math.Abs(count);
+        long countMax = count == 0 ? long.MaxValue : Math.Abs(count);
         long removed = list.Count == 0 ? 0 : list.RemoveEqual(cmd[3], countMax, backwards);
         if (removed > 0) cmd.Changed(1, KeyEvent.LRem, removed);
         cmd.Reply.Integer(removed);

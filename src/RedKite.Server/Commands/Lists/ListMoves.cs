@@ -132,7 +132,6 @@ internal static class ListMoves
         {
             Entry entry = cmd.FindToWrite(key);
             if (!entry.Exists) continue;
-            if (entry.Type != DataType.List && cmd.IsServed) continue; // the key got another type while the client was blocked
             if (!cmd.IsTypeOrReply(entry, DataType.List)) return true;
             ListValue list = cmd.ListOf(entry);
             cmd.Reply.Array(2);

@@ -39,7 +39,6 @@ internal static class BlockingSortedSetCommands
         {
             Entry entry = cmd.FindToWrite(key);
             if (!entry.Exists) continue;
-            if (entry.Type != DataType.SortedSet && cmd.IsServed) continue; // set while the client was blocked
             if (!cmd.IsTypeOrReply(entry, DataType.SortedSet)) return;
             var set = new SortedSetValue(cmd.Database, entry);
             cmd.Reply.Array(3);

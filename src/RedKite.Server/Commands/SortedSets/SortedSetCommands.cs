@@ -173,6 +173,12 @@ internal static class SortedSetCommands
 
     private static void ReplyRank(ref CommandContext cmd, bool reverse)
     {
+        if (cmd.Count > 4)
+        {
+            cmd.Reply.Error($"ERR wrong number of arguments for '{cmd.Command.FullName}' command");
+            return;
+        }
+
         var options = new OptionReader(cmd, first: 3);
         bool withScore = options.Take("WITHSCORE"u8);
         if (options.More)

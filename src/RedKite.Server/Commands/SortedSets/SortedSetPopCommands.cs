@@ -1,7 +1,6 @@
 using RedKite.Server.Changes;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
-using RedKite.Store.Keyspace;
 using RedKite.Store.Values.SortedSets;
 using static RedKite.Server.Model.CommandFlags;
 using static RedKite.Server.Model.KeyFlags;
@@ -101,7 +100,6 @@ internal static class SortedSetPopCommands
     {
         for (int i = firstKey; i < firstKey + keys; i++)
         {
-            if (cmd.IsServed && cmd.Peek(i) is { Exists: true, Type: not DataType.SortedSet }) continue; // set while the client was blocked
             if (!cmd.OpenToWriteSortedSetOrReply(i, out SortedSetValue set)) return true;
             if (!set.Exists) continue;
             count = Math.Min(count, set.Count);

@@ -142,10 +142,11 @@ internal static class SortedSetScanCommands
     {
         int count = 0;
         Span<byte> digits = stackalloc byte[SortedSetAccess.DigitsMax];
+        Span<byte> text = stackalloc byte[RespDouble.TextMax];
         for (SortedSetCursor place = set.At(0, digits); place.Exists; place.MoveNext())
         {
             if (!options.Accepts(place.Member)) continue;
-            ReplyScanned(reply, place.Member, place.Score);
+            ReplyScanned(reply, place.Member, text[..RespDouble.Format(place.Score, text)]);
             count++;
         }
 
@@ -159,6 +160,7 @@ internal static class SortedSetScanCommands
         long seen = 0;
         long bucketsLeft = options.Count > long.MaxValue / BucketsForEachMember ? long.MaxValue : options.Count * BucketsForEachMember;
         var blocks = new List<nint>();
+        Span<byte> text = stackalloc byte[SeventeenDigits.TextMax];
         do
         {
             blocks.Clear();
@@ -168,7 +170,7 @@ internal static class SortedSetScanCommands
             {
                 var member = new SortedSetMember(block);
                 if (!options.Accepts(member.Member)) continue;
-                ReplyScanned(reply, member.Member, member.Score);
+                ReplyScanned(reply, member.Member, text[..SeventeenDigits.Format(member.Score, text)]);
                 count++;
             }
         }
@@ -176,12 +178,11 @@ internal static class SortedSetScanCommands
         return count;
     }
 
-    // ZSCAN replies scores as bulk strings in RESP3 too.
-    private static void ReplyScanned(ReplyWriter reply, ReadOnlySpan<byte> member, double score)
+    // ZSCAN replies scores as bulk strings in RESP3 too. As in Redis, those of a table have up to 17 digits.
+    private static void ReplyScanned(ReplyWriter reply, ReadOnlySpan<byte> member, ReadOnlySpan<byte> score)
     {
         reply.Bulk(member);
-        Span<byte> text = stackalloc byte[RespDouble.TextMax];
-        reply.Bulk(text[..RespDouble.Format(score, text)]);
+        reply.Bulk(score);
     }
 
     // A cursor is an unsigned number. A cursor beyond the signed range was not issued by this server, but it is accepted.

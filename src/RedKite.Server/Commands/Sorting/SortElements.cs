@@ -1,4 +1,5 @@
 using System.Buffers;
+using RedKite.Protocol;
 using RedKite.Server.Model;
 
 namespace RedKite.Server.Commands.Sorting;
@@ -60,7 +61,7 @@ internal sealed class SortElements : IDisposable, IComparer<SortElements.Sortabl
             ReadOnlySpan<byte> weight = _text[item.Element];
             if (_byOtherKeys && !SortPattern.TryFind(cmd, options.By, weight, out weight)) continue;
             if (_byText) item.Weight = _text.Add(weight);
-            else if (!SortNumber.TryParse(weight, out item.Score)) return false;
+            else if (!FloatText.TryParseLoosely(weight, out item.Score)) return false;
         }
 
         return true;

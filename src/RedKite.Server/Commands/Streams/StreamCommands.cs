@@ -202,6 +202,12 @@ internal static class StreamCommands
             return;
         }
 
+        if (id < stream.MaxDeletedId)
+        {
+            cmd.Reply.Error("ERR The ID specified in XSETID is smaller than current max_deleted_entry_id"u8);
+            return;
+        }
+
         if (stream.TryLastEntryId(out StreamId last) && id < last)
         {
             cmd.Reply.Error("ERR The ID specified in XSETID is smaller than the target stream top item"u8);

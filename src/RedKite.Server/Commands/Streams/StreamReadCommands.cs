@@ -1,6 +1,5 @@
 using RedKite.Protocol;
 using RedKite.Server.Changes;
-using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Values.Streams;
@@ -136,14 +135,13 @@ internal static class StreamReadCommands
         }
 
         if (Serve(cmd, options, ids)) return;
-        if (options.BlockMs == StreamReadOptions.DoesNotBlock) cmd.Reply.NullArray();
-        else Wait(cmd, options, ids);
+        if (options.DeadlineMs is { } deadlineMs) Wait(cmd, options, deadlineMs, ids);
+        else cmd.Reply.NullArray();
     }
 
     // A later execution uses the same ids: $ is the last id of now.
-    private static void Wait(scoped in CommandContext cmd, in StreamReadOptions options, scoped ReadOnlySpan<StreamId> ids)
+    private static void Wait(scoped in CommandContext cmd, in StreamReadOptions options, long deadlineMs, scoped ReadOnlySpan<StreamId> ids)
     {
-        long deadlineMs = TimeoutArgument.DeadlineOf(cmd, options.BlockMs);
         bool isNew = !cmd.IsServed;
         if (!cmd.BlockOnKeys(DataType.Stream, deadlineMs, wakesWhenGone: options.HasGroup))
         {

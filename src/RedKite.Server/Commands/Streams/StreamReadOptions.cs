@@ -6,14 +6,11 @@ namespace RedKite.Server.Commands.Streams;
 /// <summary>The options of XREAD and XREADGROUP before the streams.</summary>
 internal struct StreamReadOptions
 {
-    /// <summary>The value of <see cref="BlockMs"/> without a BLOCK option.</summary>
-    internal const long DoesNotBlock = -1;
-
     /// <summary>COUNT: the maximum number of entries of each stream; 0 if there is none.</summary>
     internal long CountMax { get; private set; }
 
-    /// <summary>BLOCK: the time to wait for entries in milliseconds; 0: without a limit; <see cref="DoesNotBlock"/>: not at all.</summary>
-    internal long BlockMs { get; private set; }
+    /// <summary>BLOCK: when the wait for entries ends; null: it does not wait.</summary>
+    internal long? DeadlineMs { get; private set; }
 
     /// <summary>The argument with the group's name, before the consumer's; 0 if there is none.</summary>
     internal int GroupArgument { get; private set; }
@@ -51,14 +48,14 @@ internal struct StreamReadOptions
 
     internal static bool TryParseOrReply(scoped in CommandContext cmd, bool isGroupRead, out StreamReadOptions result)
     {
-        result = new StreamReadOptions { BlockMs = DoesNotBlock };
+        result = default;
         var options = new OptionReader(cmd, first: 1);
         while (options.More)
         {
             if (options.TakeWithValue("BLOCK"u8, out int argument))
             {
-                if (!TryTimeoutOrReply(cmd, argument, out long timeoutMs)) return false;
-                result.BlockMs = timeoutMs;
+                if (!TimeoutArgument.TryMillisecondsOrReply(cmd, argument, out long deadlineMs)) return false;
+                result.DeadlineMs = deadlineMs;
             }
             else if (options.TakeWithValue("COUNT"u8, out argument))
             {
@@ -104,19 +101,6 @@ internal struct StreamReadOptions
         result.StreamCount = left / 2;
         if (!isGroupRead || result.HasGroup) return true;
         cmd.Reply.Error("ERR Missing GROUP option for XREADGROUP"u8);
-        return false;
-    }
-
-    private static bool TryTimeoutOrReply(scoped in CommandContext cmd, int argument, out long timeoutMs)
-    {
-        if (!Protocol.RespNumber.TryParseInt64(cmd[argument], out timeoutMs))
-        {
-            cmd.Reply.Error("ERR timeout is not an integer or out of range"u8);
-            return false;
-        }
-
-        if (timeoutMs >= 0 && timeoutMs <= long.MaxValue - cmd.NowMs) return true;
-        cmd.Reply.Error(timeoutMs < 0 ? "ERR timeout is negative"u8 : "ERR timeout is out of range"u8);
         return false;
     }
 

@@ -51,7 +51,7 @@ public sealed class GeoSearchCommandsTests : IAsyncLifetime
             RespValue.Aggregate('*',
             [
                 Bulk("catania"), Bulk("56.4413"), RespValue.Scalar(':', "3479447370796909"u8.ToArray()),
-                RespValue.Aggregate('*', [Bulk("15.08726745843887329"), Bulk("37.50266842333162032")]),
+                RespValue.Aggregate('*', [Bulk("15.087267458438873"), Bulk("37.50266842333162")]),
             ]),
         ]));
     }

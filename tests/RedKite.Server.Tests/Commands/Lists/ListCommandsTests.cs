@@ -65,7 +65,8 @@ public sealed class ListCommandsTests : IAsyncLifetime
         Run("LPOS l a RANK 9223372036854775807").IsNull();
         Run("LPOP l 9223372036854775807").IsArray("a", "b", "c");
         Run("RPUSH l a b a").IsInteger(3);
-        Run("LREM l -9223372036854775808 a").IsInteger(2);
+        Run("LREM l -9223372036854775808 a").IsError("ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807");
+        Run("LREM l -9223372036854775807 a").IsInteger(2);
         Run("LTRIM l 9223372036854775807 -1").IsOk();
         Run("EXISTS l").IsInteger(0);
     }

@@ -187,6 +187,8 @@ public class StreamCommandsTests : TranscriptTests
         Run("XADD s 1-1 a 1").IsText("1-1");
         Run("XADD s 30-1 a 1").IsText("30-1");
         Run("XDEL s 30-1").IsInteger(1);
+        Run("XSETID s 3").IsError("ERR The ID specified in XSETID is smaller than current max_deleted_entry_id");
+        Run("XSETID s 30-1 ENTRIESADDED 2 MAXDELETEDID 2-2").IsOk();
         Run("XSETID s 3").IsOk();
         Run("XADD s 4-* a 2").IsText("4-0");
         Run("XRANGE s 4 30").Shows("[[4-0 [a 2]]]");
@@ -206,6 +208,7 @@ public class StreamCommandsTests : TranscriptTests
         for (int i = 1; i <= 3; i++) Run($"XADD s {i} a {i}");
         Run("XDEL s 3").IsInteger(1);
         Run("XTRIM s MINID 3").IsInteger(2);
+        Run("XSETID s 3-0 ENTRIESADDED 3 MAXDELETEDID 0-1").IsOk();
         Run("XSETID s 0-5").IsOk();
         for (int i = 0; i < 300; i++) Run("XADD s 0-* a 1").IsText($"0-{i + 6}");
         Run("XLEN s").IsInteger(300);
