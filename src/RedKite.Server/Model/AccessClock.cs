@@ -2,18 +2,18 @@ namespace RedKite.Server.Model;
 
 /// <summary>
 /// The 24 bits that an entry keeps of its last access. Under an LRU policy: seconds. Under an LFU policy: 16 bits of
-/// minutes at which the counter was last lowered, and an 8-bit counter that grows with the logarithm of the accesses.
+/// minutes of the counter's last decrement, and an 8-bit counter that grows with the logarithm of the accesses.
 /// </summary>
 internal static class AccessClock
 {
-    /// <summary>A new key starts above zero, so that it is not the first to be evicted.</summary>
+    /// <summary>The initial counter of a new key, above zero so that the key is not evicted first.</summary>
     internal const int LfuInitial = 5;
 
     internal static uint Lru(long nowMs) => (uint)(nowMs / 1000) & 0xFFFFFF;
 
     internal static uint NewLfu(long nowMs) => Lfu(nowMs, LfuInitial);
 
-    /// <summary>The clock of an entry that was used so many seconds ago; where the bits do not go so far back, half of what they can tell.</summary>
+    /// <summary>The clock of an entry that was last used a number of seconds ago; half of the range if the bits cannot represent that.</summary>
     internal static uint LruBefore(long nowMs, long idleSeconds) => idleSeconds <= Lru(nowMs) ? Lru(nowMs) - (uint)idleSeconds : (Lru(nowMs) + 0x800000) & 0xFFFFFF;
 
     /// <summary>The clock of an entry with a counter.</summary>
@@ -22,7 +22,7 @@ internal static class AccessClock
     /// <summary>Seconds since the access.</summary>
     internal static long IdleSeconds(uint clock, long nowMs) => (Lru(nowMs) - clock) & 0xFFFFFF;
 
-    /// <summary>The counter as it is now: one less for each <paramref name="decayMinutes"/> without an access.</summary>
+    /// <summary>The current counter: decremented for each <paramref name="decayMinutes"/> without an access.</summary>
     internal static int LfuCounter(uint clock, long nowMs, int decayMinutes)
     {
         var counter = (int)(clock & 0xFF);

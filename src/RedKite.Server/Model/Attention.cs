@@ -1,28 +1,28 @@
 namespace RedKite.Server.Model;
 
-/// <summary>What about a client keeps its commands off the batch's fast path. One word of a session: zero means nothing does.</summary>
+/// <summary>The properties of a client that keep its commands off the batch's fast path. One word per session: zero means none.</summary>
 [Flags]
 internal enum SessionAttention
 {
     None = 0,
 
-    /// <summary>The client hasn't logged in.</summary>
+    /// <summary>The client is not authenticated.</summary>
     NotAuthenticated = 1 << 0,
 
     /// <summary>The client doesn't want every reply (CLIENT REPLY).</summary>
     RepliesSelectively = 1 << 1,
 
-    /// <summary>The client's commands are timed one by one for a while, because one of them may have been slow.</summary>
+    /// <summary>The client's commands are timed individually for a while, because one of them may have been slow.</summary>
     TimedIndividually = 1 << 2,
 }
 
-/// <summary>What about the server keeps commands off the batch's fast path.</summary>
+/// <summary>The properties of the server that keep commands off the batch's fast path.</summary>
 [Flags]
 internal enum ServerAttention
 {
     None = 0,
 
-    /// <summary>CLIENT PAUSE may hold commands back.</summary>
+    /// <summary>CLIENT PAUSE may suspend commands.</summary>
     Paused = 1 << 0,
 
     /// <summary>The slow log's threshold is below the time that a whole run of commands takes.</summary>

@@ -1,14 +1,14 @@
 namespace RedKite.Server.Model;
 
 /// <summary>
-/// The first key, the last (negative: counted from the end) and the step between keys: how commands were described before
-/// there were key specifications. All 0 for a command without keys at fixed places.
+/// The first key, the last key (negative: counted from the end) and the step between keys: the description of commands before
+/// there were key specifications. All 0 for a command without keys at fixed positions.
 /// </summary>
 internal readonly record struct KeyRange(int First, int Last, int Step)
 {
-    /// <summary>Joins specifications that follow on each other.</summary>
+    /// <summary>Merges adjacent specifications.</summary>
     /// <param name="specs">The command's key specifications.</param>
-    /// <param name="moves">Whether there are keys that the range does not tell.</param>
+    /// <param name="moves">Whether there are keys outside of the range.</param>
     internal static KeyRange Of(KeySpec[] specs, out bool moves)
     {
         moves = false;
@@ -16,7 +16,7 @@ internal readonly record struct KeyRange(int First, int Last, int Step)
         KeyRange range = default;
         foreach (KeySpec spec in specs)
         {
-            // Negative places, counted from the end, are behind all others.
+            // Negative positions, counted from the end, are after all others.
             bool follows = range.First == 0 || spec.First == range.Last + 1;
             if (!spec.IsFixedRange || spec.Step != 1 || !follows)
             {

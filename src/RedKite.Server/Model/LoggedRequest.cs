@@ -2,10 +2,10 @@ using System.Text;
 
 namespace RedKite.Server.Model;
 
-/// <summary>A request as logs show it: secrets are redacted, and what is long is shortened.</summary>
+/// <summary>A request as logs show it: secrets are redacted, and long requests are shortened.</summary>
 internal static class LoggedRequest
 {
-    // Redis's own limits of what an entry of the slow log shows.
+    // Redis's limits for an entry of the slow log.
     private const int ArgumentsMax = 32;
     private const int ArgumentBytesMax = 128;
 

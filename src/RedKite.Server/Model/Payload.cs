@@ -14,7 +14,7 @@ internal readonly record struct Payload(SharedBuffer Buffer, int Start, int Leng
     /// <summary>A copy of bytes, with one reference.</summary>
     internal static Payload Of(BufferPool pool, ReadOnlySpan<byte> bytes) => new(pool.Copy(bytes), 0, bytes.Length);
 
-    /// <summary>What a writer holds, each part with one reference. Large replies are not copied.</summary>
+    /// <summary>The contents of a writer, each part with one reference. Large replies are not copied.</summary>
     internal static Payload[] Of(BufferPool pool, ReplyWriter reply)
     {
         ReadOnlySpan<ReplyChunk> chunks = reply.Chunks;

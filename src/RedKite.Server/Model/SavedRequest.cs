@@ -3,8 +3,8 @@ using RedKite.Protocol;
 namespace RedKite.Server.Model;
 
 /// <summary>
-/// A request that outlives the input that it was read from: a blocked client's, to be executed anew. Transactions, scripts and
-/// the log keep requests in this form too.
+/// A request that outlives its input: that of a blocked client, to be executed again. Transactions, scripts and the log keep
+/// requests in this form too.
 /// </summary>
 internal sealed class SavedRequest
 {
@@ -19,7 +19,7 @@ internal sealed class SavedRequest
 
     internal Command Command { get; }
 
-    /// <summary>The database that was selected.</summary>
+    /// <summary>The selected database.</summary>
     internal int DatabaseIndex { get; }
 
     internal ulong FirstKeyHash { get; }

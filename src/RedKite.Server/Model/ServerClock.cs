@@ -3,8 +3,8 @@ using System.Diagnostics;
 namespace RedKite.Server.Model;
 
 /// <summary>
-/// The server's wall clock: the system's, or one that a test holds in its hands. On the system's clock, the time follows
-/// from a monotonic timestamp that the caller has read anyway, and is set right by the wall clock ten times a second.
+/// The server's wall clock: the system's, or one that a test controls. With the system's clock, the time is derived from a
+/// monotonic timestamp that the caller has already read, and adjusted to the wall clock ten times a second.
 /// </summary>
 internal sealed class ServerClock
 {
@@ -33,13 +33,13 @@ internal sealed class ServerClock
     internal long NowMicroseconds =>
         ((_testProvider?.GetUtcNow().UtcTicks ?? DateTime.UtcNow.Ticks) - DateTime.UnixEpoch.Ticks) / TimeSpan.TicksPerMicrosecond;
 
-    /// <summary>The time at a <see cref="Stopwatch"/> timestamp of just now, in Unix milliseconds.</summary>
+    /// <summary>The time of a recent <see cref="Stopwatch"/> timestamp, in Unix milliseconds.</summary>
     internal long MsAt(long timestamp) => _testProvider is null ? (long)((Volatile.Read(ref _anchor) + timestamp) * MsPerTick) : NowMs;
 
-    /// <summary>Sets the clock right: the wall clock may be moved, or run at another pace.</summary>
+    /// <summary>Adjusts the clock: the wall clock may be set, or run at a different rate.</summary>
     internal void Anchor()
     {
-        // Both clocks at the same moment: a reading between which the thread was interrupted is taken again.
+        // Both clocks at the same moment: if the thread was interrupted between the readings, they are repeated.
         long before, microseconds, after;
         int readings = 0;
         do

@@ -2,7 +2,7 @@ using System.Security.Cryptography;
 
 namespace RedKite.Server.Model;
 
-/// <summary>What identifies one run of a server, and the switches that only DEBUG changes.</summary>
+/// <summary>The identifiers of one run of a server, and the switches that only DEBUG changes.</summary>
 internal sealed class ServerRun(long startedMs)
 {
     internal long StartedMs { get; } = startedMs;
