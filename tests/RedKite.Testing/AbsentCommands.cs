@@ -23,6 +23,11 @@ public static class AbsentCommands
         ["transactions"] = ["discard", "exec", "multi", "unwatch", "watch"],
     };
 
+    private static readonly HashSet<string> Names = [.. Groups.Values.SelectMany(names => names)];
+
     /// <summary>The groups with absent commands, and those commands, in order.</summary>
     public static IReadOnlyDictionary<string, string[]> ByGroup => Groups;
+
+    /// <summary>Whether a command or subcommand ("get", "client|list") is absent.</summary>
+    public static bool Contains(string fullName) => Names.Contains(fullName) || Names.Contains(fullName.Split('|')[0]);
 }
