@@ -121,7 +121,7 @@ public sealed class InfoOracleTests
     [Fact]
     public async Task Client_info_matches_redis()
     {
-        HashSet<string> ownValues = ["id", "addr", "laddr", "fd", "qbuf-free", "rbs", "rbp", "tot-mem"];
+        HashSet<string> ownValues = ["id", "addr", "laddr", "fd", "age", "idle", "qbuf-free", "rbs", "rbp", "tot-mem"];
         using Oracle oracle = new("--save", "");
         await using LiveServer server = await LiveServer.StartAsync("loops", "1");
         foreach (string command in new[] { "CLIENT SETNAME tester", "SELECT 4", "CLIENT NO-TOUCH ON", "CLIENT SETINFO LIB-VER 1.2" })
