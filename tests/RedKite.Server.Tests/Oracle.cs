@@ -36,9 +36,6 @@ public sealed class Oracle : IDisposable
 
     public int Port { get; }
 
-    /// <summary>The redis-server 7 of this system, for what is still compared with it.</summary>
-    public static Oracle OfRedis7() => new("redis-server", []);
-
     /// <summary>The server's exit code and last output line for arguments that prevent its start.</summary>
     public static string Refusal(params string[] arguments)
     {

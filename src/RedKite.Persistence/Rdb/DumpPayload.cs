@@ -12,6 +12,9 @@ namespace RedKite.Persistence.Rdb;
 /// </summary>
 internal static class DumpPayload
 {
+    /// <summary>The bytes of a payload besides its value: the type's number and the footer.</summary>
+    internal const int FrameBytes = 1 + FooterBytes;
+
     private const int FooterBytes = sizeof(ushort) + Crc64.Bytes;
 
     /// <summary>Writes the payload of a value into an empty output.</summary>

@@ -1,6 +1,7 @@
 using System.Buffers.Text;
 using System.Globalization;
 using System.Text;
+using RedKite.Persistence.Rdb;
 using RedKite.Protocol;
 using RedKite.Server.Changes;
 using RedKite.Server.Commands.Arguments;
@@ -58,30 +59,26 @@ internal sealed class DebugCommand(ServerRun run, ServerLog log)
         int stripe = cmd.Keyspace.StripeOf(hash);
         cmd.EnterStripe(stripe);
         Entry entry = cmd.Database.Find(cmd[2], hash, cmd.NowMs);
-        string? line = entry.Exists ? Describe(entry, cmd.NowMs) : null;
+        string? line = entry.Exists ? Describe(cmd, entry) : null;
         cmd.ExitStripe(stripe);
         if (line is null) cmd.Reply.Error("ERR no such key"u8);
         else cmd.Reply.SimpleString(Encoding.ASCII.GetBytes(line));
     }
 
-    private static string Describe(Entry entry, long nowMs)
+    private static string Describe(scoped in CommandContext cmd, Entry entry)
     {
         string encoding = Encoding.ASCII.GetString(EncodingNames.Of(entry.Encoding));
-        return string.Create(CultureInfo.InvariantCulture, $"Value at:0x{entry.Address:x} refcount:1 encoding:{encoding} serializedlength:{SerializedBytes(entry)} lru:{entry.AccessClock} lru_seconds_idle:{AccessClock.IdleSeconds(entry.AccessClock, nowMs)}");
+        (nint address, uint clock) = (entry.Address, entry.AccessClock); // writing a hash may remove it with its expired fields
+        return string.Create(CultureInfo.InvariantCulture, $"Value at:0x{address:x} refcount:1 encoding:{encoding} serializedlength:{SerializedBytes(cmd, entry)} lru:{clock} lru_seconds_idle:{AccessClock.IdleSeconds(clock, cmd.NowMs)}");
     }
 
-    // A string's length in the snapshot format without compression: a short integer in binary form, or a length and the bytes.
-    private static int SerializedBytes(Entry entry)
+    // The bytes of the value in a snapshot: a payload of DUMP without its type and its footer.
+    private static long SerializedBytes(scoped in CommandContext cmd, Entry entry)
     {
-        int length = entry.Value.Length;
-        if (length <= 11 && RespNumber.TryParseInt64(entry.Value, out long value))
-        {
-            if (value is >= sbyte.MinValue and <= sbyte.MaxValue) return 2;
-            if (value is >= short.MinValue and <= short.MaxValue) return 3;
-            if (value is >= int.MinValue and <= int.MaxValue) return 5;
-        }
-
-        return length + (length < 1 << 6 ? 1 : length < 1 << 14 ? 2 : 5);
+        if (!DumpCommands.TryWrite(cmd, cmd.Database, entry, out RdbOutput payload)) return 0; // only expired fields are left
+        long bytes = payload.Written.Length - DumpPayload.FrameBytes;
+        payload.Clear();
+        return bytes;
     }
 
     // DEBUG SET-ACTIVE-EXPIRE 0|1

@@ -24,6 +24,29 @@ public class DebugCommandTests
         server.Run("DEBUG OBJECT nope").IsError("ERR no such key");
     }
 
+    // Nothing that is compressed: the two servers compress in their own ways.
+    [Theory]
+    [InlineData("SET key value")]
+    [InlineData("SET key 12345")]
+    [InlineData("SET key -129")]
+    [InlineData("SET key 12345678901234567890")]
+    [InlineData("RPUSH key a b c 1 2 3 some-longer-element")]
+    [InlineData("SADD key 1 2 70000")]
+    [InlineData("SADD key a b c")]
+    [InlineData("HSET key field value number 1")]
+    [InlineData("ZADD key 1 a 2.5 b")]
+    [InlineData("XADD key 1-1 field value")]
+    public async Task Serialized_length_matches_redis(string command)
+    {
+        using Oracle oracle = new("--save", "", "--enable-debug-command", "yes");
+        await using LiveServer server = await LiveServer.StartAsync("enable-debug-command", "yes");
+        oracle.Run([.. CommandLine.SplitText(command)]);
+        server.Run(command);
+        Assert.Equal(LengthIn(oracle.RunText("DEBUG", "OBJECT", "key")), LengthIn(server.Run("DEBUG OBJECT key").Text));
+
+        static string LengthIn(string text) => text.Split(' ').Single(word => word.StartsWith("serializedlength:", StringComparison.Ordinal));
+    }
+
     [Fact]
     public async Task Populate_adds_missing_keys()
     {
