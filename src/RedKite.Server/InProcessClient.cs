@@ -3,6 +3,7 @@ using System.Globalization;
 using System.Text;
 using RedKite.Protocol;
 using RedKite.Server.Execution;
+using RedKite.Server.Execution.Copying;
 using RedKite.Server.Loops;
 using RedKite.Server.Model;
 
@@ -21,6 +22,7 @@ public sealed class InProcessClient : IDisposable
     private readonly RedKiteServer _server;
     private readonly Engine _engine;
     private readonly CommandExecutor _executor;
+    private readonly CopyRunner _copies;
     private readonly Lock _calling = new();
     private readonly ArrayBufferWriter<byte> _request = new(256);
     private Session _session;
@@ -31,6 +33,7 @@ public sealed class InProcessClient : IDisposable
         _server = server;
         _engine = server.Engine;
         _executor = _engine.NewExecutor();
+        _copies = new CopyRunner(_engine, _executor);
         _session = NewSession();
     }
 
@@ -105,7 +108,7 @@ public sealed class InProcessClient : IDisposable
     /// <returns>Whether a call waited.</returns>
     public bool EndWait()
     {
-        if (_session.Blocked is not { } blocked || !blocked.TryEnd()) return false;
+        if (_session.Blocked is not { MayBeUnblocked: true } blocked || !blocked.TryEnd()) return false;
         blocked.Wake();
         return true;
     }
@@ -141,6 +144,7 @@ public sealed class InProcessClient : IDisposable
     private bool Wait()
     {
         if (_session.Blocked is not { } blocked) return false;
+        if (blocked.Copy is not null) Copy(blocked);
         while (!blocked.Sleep((int)Math.Clamp(blocked.DeadlineMs - _executor.Environment.NowMs, 1, SleepMsMax)))
         {
             _executor.Environment.ReadTime();
@@ -155,6 +159,17 @@ public sealed class InProcessClient : IDisposable
         if (_ended) _executor.Reply.Clear();
         ObjectDisposedException.ThrowIf(_ended, _server);
         return true;
+    }
+
+    // Makes the copy that the command waits for, unless the server ends meanwhile.
+    private void Copy(BlockedClient blocked)
+    {
+        while (_copies.RunSlice(blocked))
+        {
+            if (_ended && blocked.TryEnd()) blocked.Wake();
+            Thread.Yield(); // to those who wait for the stripes
+            _executor.Environment.ReadTime();
+        }
     }
 
     private void WriteReplyOf(BlockedClient blocked)

@@ -48,7 +48,7 @@ public sealed class RedKiteServer : IAsyncDisposable
             Blocked = new BlockedClients(keyspace)
             {
                 Begun = client => LoopOf(client).Begin(client),
-                Finished = client => LoopOf(client).Finish(client),
+                Finished = client => LoopOf(client).Blocked.Finish(client),
             },
         };
         if (behaviors is { Count: > 0 }) Engine.Intercept(new BehaviorPipeline(behaviors, serverLog));
@@ -256,7 +256,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         return error;
     }
 
-    private static BlockedClientTimeouts LoopOf(BlockedClient client) => ((SessionLoop)client.Session.Connection!.Loop.Handler).Blocked;
+    private static SessionLoop LoopOf(BlockedClient client) => (SessionLoop)client.Session.Connection!.Loop.Handler;
 
     // More loops than cores only take turns on them (measured on one core: a second loop makes an operation of a deep
     // pipeline cost 1.2 to 1.6 times as much), so the loops beyond get no connections.
@@ -291,6 +291,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         if (Failure is null)
         {
             EndInProcessClients();
+            foreach (SessionLoop loop in _sessionLoops) loop.Copies.DiscardAll();
             Engine.Keyspace.Dispose();
         }
 

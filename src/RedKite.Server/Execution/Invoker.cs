@@ -187,6 +187,12 @@ internal sealed class Invoker
         _blocked.Deliver();
     }
 
+    /// <summary>Executes the request of a client whose copy is complete or stale; see <see cref="BlockedClientServer.ServeCopying"/>.</summary>
+    internal void ServeCopying(ref LockScope locked, BlockedClient client) => _blocked.ServeCopying(ref locked, client);
+
+    /// <summary>Hands the clients that were served their replies. No stripe is locked.</summary>
+    internal void DeliverServed() => _blocked.Deliver();
+
     /// <summary>Serves blocked clients after the background sweep. No stripe is locked.</summary>
     internal void ServeAfterSweep() => _blocked.ServeNoted();
 

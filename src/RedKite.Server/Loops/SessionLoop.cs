@@ -3,6 +3,7 @@ using RedKite.Net;
 using RedKite.Net.Interop;
 using RedKite.Server.Config;
 using RedKite.Server.Execution;
+using RedKite.Server.Execution.Copying;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
@@ -36,6 +37,7 @@ internal sealed class SessionLoop : IConnectionHandler
     private readonly BackgroundSweep _sweep;
     private readonly bool _isFirst;
     private long _commandsAtLastSweep;
+    private long _commandsAtLastCopy;
     private long _nextSweepMs;
     private long _nextSecondMs;
     private long _nextPeakMs;
@@ -50,6 +52,7 @@ internal sealed class SessionLoop : IConnectionHandler
         Metrics = new LoopMetrics(loop, Executor.Metrics);
         engine.Metrics.Add(Metrics);
         Blocked = new BlockedClientTimeouts(engine, loop, Executor);
+        Copies = new CopyQueue(engine, Executor);
         _sweep = new BackgroundSweep(engine.Keyspace, index, loops)
         {
             Entered = Executor.Environment.BeginObserving,
@@ -63,6 +66,9 @@ internal sealed class SessionLoop : IConnectionHandler
 
     /// <summary>The loop's blocked clients.</summary>
     internal BlockedClientTimeouts Blocked { get; }
+
+    /// <summary>The loop's clients that wait for copies of large values.</summary>
+    internal CopyQueue Copies { get; }
 
     internal LoopMetrics Metrics { get; }
 
@@ -91,6 +97,15 @@ internal sealed class SessionLoop : IConnectionHandler
 
         Interlocked.Increment(ref _engine.Metrics.Server.ConnectionsReceived);
         if (settings.TcpKeepAliveSeconds > 0) connection.SetKeepAlive(settings.TcpKeepAliveSeconds);
+    }
+
+    /// <summary>A client of the loop has blocked.</summary>
+    internal void Begin(BlockedClient client)
+    {
+        Blocked.Begin(client);
+        if (client.Copy is null) return;
+        Copies.Add(client);
+        _loop.TickAfter(0);
     }
 
     public int Received(Connection connection, Span<byte> input)
@@ -186,6 +201,7 @@ internal sealed class SessionLoop : IConnectionHandler
         Ticked?.Invoke(nowMs);
         int restMs = Math.Clamp(1000 / Math.Max(1, _engine.Settings.Hz), 1, 100);
         long? restMicroseconds = Sweep(nowMs);
+        if (Copy(nowMs) is { } untilNext) restMicroseconds = Math.Min(untilNext, restMicroseconds ?? untilNext);
         Executor.Invoker.ServeAfterSweep();
         restMs = Blocked.EndOverdue(nowMs, restMicroseconds is null ? restMs : 1);
         if (restMicroseconds is { } rest) _loop.TickAfter(rest);
@@ -235,6 +251,16 @@ internal sealed class SessionLoop : IConnectionHandler
 
         _nextSweepMs = nowMs + SweepEveryMs;
         return null;
+    }
+
+    // Copies a slice of a value if a client waits for that. How long to rest before the next one is returned, null when nothing is left.
+    private long? Copy(long nowMs)
+    {
+        if (Copies.IsEmpty) return null;
+        bool idle = Executor.Metrics.CommandsProcessed == _commandsAtLastCopy;
+        _commandsAtLastCopy = Executor.Metrics.CommandsProcessed;
+        Copies.RunSlice(nowMs);
+        return Copies.IsEmpty ? null : idle ? IdleRestMicroseconds : BusyRestMicroseconds;
     }
 
     private void LookAtClients(long nowMs)

@@ -20,6 +20,9 @@ internal sealed class BlockRequest
     /// <summary>The reply at the deadline; null: a null reply.</summary>
     internal byte[]? TimeoutReply { get; init; }
 
+    /// <summary>The copy that the client waits for, which is made in slices; null: none.</summary>
+    internal EntryCopy? Copy { get; init; }
+
     /// <summary>Arguments that get another value in the executions to come: XREAD's $ is the last id at the time of the call.</summary>
     internal List<(int Argument, byte[] Value)> Replacements { get; } = [];
 }

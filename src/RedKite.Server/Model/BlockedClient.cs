@@ -45,6 +45,7 @@ internal sealed class BlockedClient : IDisposable
         Request = request;
         Block = block;
         Stripes = stripes;
+        Copy = block.Copy;
         if (session.Connection is null) _ended = new SemaphoreSlim(0);
     }
 
@@ -75,6 +76,12 @@ internal sealed class BlockedClient : IDisposable
     internal bool IsCounted { get; set; }
 
     internal bool HasEnded => Volatile.Read(ref _state) == Ended;
+
+    /// <summary>The copy that it waits for; null: none. Used on the client's thread, with the request's stripes locked.</summary>
+    internal EntryCopy? Copy { get; set; }
+
+    /// <summary>How often a copy had to begin again because its source had changed.</summary>
+    internal int CopyRestarts { get; set; }
 
     /// <summary>What is replied; null: what is replied at the deadline.</summary>
     internal Payload[]? Reply { get; set; }
@@ -109,6 +116,9 @@ internal sealed class BlockedClient : IDisposable
             spinner.SpinOnce();
         }
     }
+
+    /// <summary>Whether a deadline or CLIENT UNBLOCK may end the wait: a copy that is being made ends it by itself.</summary>
+    internal bool MayBeUnblocked => Block.Copy is null;
 
     /// <summary>Begins to execute the request anew, with all of its stripes locked; false if the wait has ended.</summary>
     internal bool TryBeginServing() => Interlocked.CompareExchange(ref _state, Serving, Waiting) == Waiting;

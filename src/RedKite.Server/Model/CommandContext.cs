@@ -17,6 +17,9 @@ namespace RedKite.Server.Model;
 /// </remarks>
 internal ref struct CommandContext
 {
+    // How often the copy of a large value begins again before it is made at once.
+    private const int CopyRestartsMax = 2;
+
     private readonly CommandEnvironment _environment;
     private readonly Span<byte> _input;
     private ReadOnlySpan<ArgumentSlice> _arguments;
@@ -303,6 +306,22 @@ internal ref struct CommandContext
         return true;
     }
 
+    /// <summary>The copy that the client has waited for, if this is the execution after it is complete.</summary>
+    internal readonly EntryCopy? CompleteCopy => _environment.CopyingClient?.Copy is { IsComplete: true, IsStale: false } copy ? copy : null;
+
+    /// <summary>
+    /// Blocks the client, once the handler returns, until a copy is made; then the command executes anew. It does so, too, if the
+    /// source has changed meanwhile: then it begins again. Nothing is to be replied now.
+    /// </summary>
+    /// <returns>False where nothing may block, or if the source has changed too often: the rest is copied at once.</returns>
+    internal readonly bool BlockOnCopy(EntryCopy copy)
+    {
+        if (_environment.DeniesBlocking || _environment.CopyingClient?.CopyRestarts >= CopyRestartsMax) return false;
+        copy.Watch(Database);
+        _environment.BlockRequest = new BlockRequest { Copy = copy, DeadlineMs = BlockRequest.NoDeadline };
+        return true;
+    }
+
     /// <summary>Gives an argument another value in the executions to come, after <see cref="BlockOnKeys"/>.</summary>
     internal readonly void ReplaceArgument(int argument, ReadOnlySpan<byte> value) =>
         _environment.BlockRequest?.Replacements.Add((argument, value.ToArray()));
@@ -310,7 +329,7 @@ internal ref struct CommandContext
     /// <summary>Ends another client's wait, as if its deadline had passed or with a reply.</summary>
     internal readonly bool Unblock(Session session, ReadOnlySpan<byte> reply)
     {
-        if (session.Blocked is not { } client || !client.TryEnd()) return false;
+        if (session.Blocked is not { MayBeUnblocked: true } client || !client.TryEnd()) return false;
         if (!reply.IsEmpty) client.Reply = [Payload.Of(_environment.Buffers, reply)];
         _environment.Unblocked.Add(client);
         return true;

@@ -58,6 +58,9 @@ internal sealed class CommandEnvironment
     /// <summary>Whether a blocked client's command is executing anew.</summary>
     internal bool IsServing { get; set; }
 
+    /// <summary>The blocked client whose command is executing anew because its copy is complete or its source has changed.</summary>
+    internal BlockedClient? CopyingClient { get; set; }
+
     /// <summary>Set by a handler that wants its client to block: see <see cref="CommandContext.BlockOnKeys"/>.</summary>
     internal BlockRequest? BlockRequest { get; set; }
 

@@ -44,10 +44,16 @@ internal sealed class ClientPause(AttentionWord attention)
     /// <summary>Whether this command must wait.</summary>
     internal bool Holds(Session session, Command command, long nowMs)
     {
-        if (_current is not { } running || session.Connection is null || HasEnded(nowMs)) return false;
-        if (running.WritesOnly && !command.Is(CommandFlags.Write | CommandFlags.MayReplicate)) return false;
+        if (!IsHolding(session, command, nowMs)) return false;
         session.IsPaused = true;
         return true;
+    }
+
+    /// <summary>Whether a command that has begun must wait with what is left of it.</summary>
+    internal bool IsHolding(Session session, Command command, long nowMs)
+    {
+        if (_current is not { } running || session.Connection is null || HasEnded(nowMs)) return false;
+        return !running.WritesOnly || command.Is(CommandFlags.Write | CommandFlags.MayReplicate);
     }
 
     private void Set(Interval? interval)

@@ -5,7 +5,8 @@ namespace RedKite.Store.Keyspace;
 /// <summary>
 /// One loop's share of the background work: frees what FLUSHALL set aside, removes keys and fields of hashes whose time has
 /// come, though nobody touches them, makes long lists compact, and gives memory back that is kept and not used. It works in
-/// short slices under one stripe's lock at a time, and stops at a deadline.
+/// short slices under one stripe's lock at a time, and stops at a deadline. It waits for no stripe: one that a long command
+/// holds is left to the next pass.
 /// </summary>
 /// <remarks>
 /// There is no index of expiries. A segment knows the earliest one that it may hold, so a round looks at every
@@ -104,9 +105,8 @@ internal sealed class BackgroundSweep
         for (int i = _firstStripe; i < _keyspace.Stripes.Length; i += _step)
         {
             Stripe stripe = _keyspace.Stripes[i];
-            while (stripe.HasDropped)
+            while (stripe.HasDropped && TryEnter(i))
             {
-                Enter(i);
                 stripe.FreeDroppedSlice();
                 Exit(i);
                 if (Stopwatch.GetTimestamp() >= deadline) return true;
@@ -137,10 +137,10 @@ internal sealed class BackgroundSweep
         {
             Stripe stripe = _keyspace.Stripes[_coolingStripe];
             bool more = stripe.WarmLists.AreWaiting;
-            while (more)
+            while (more && TryEnter(_coolingStripe))
             {
-                Enter(_coolingStripe);
-                more = stripe.WarmLists.CoolSlice(_coolingRound);
+                // What is being copied must stay as it is.
+                more = !stripe.HasCopies && stripe.WarmLists.CoolSlice(_coolingRound);
                 Exit(_coolingStripe);
                 if (Stopwatch.GetTimestamp() >= deadline) return true;
             }
@@ -170,7 +170,12 @@ internal sealed class BackgroundSweep
     private void ExpireSlice(long nowMs)
     {
         Stripe stripe = _keyspace.Stripes[_stripe];
-        Enter(_stripe);
+        if (!TryEnter(_stripe))
+        {
+            EndStripe();
+            return;
+        }
+
         ExpiryResult result = default;
         Database database = _keyspace.Databases[_database];
         Table? table = database.TableIn(_stripe);
@@ -186,7 +191,12 @@ internal sealed class BackgroundSweep
         if (more) return;
 
         _prefix = 0;
-        if (++_database < _keyspace.Databases.Length) return;
+        if (++_database == _keyspace.Databases.Length) EndStripe();
+    }
+
+    private void EndStripe()
+    {
+        _prefix = 0;
         _database = 0;
         _stripe += _step;
         if (_stripe < _keyspace.Stripes.Length) return;
@@ -194,11 +204,12 @@ internal sealed class BackgroundSweep
         Rounds++;
     }
 
-    private void Enter(int stripe)
+    private bool TryEnter(int stripe)
     {
-        _keyspace.Stripes[stripe].Enter();
+        if (!_keyspace.Stripes[stripe].TryEnterSoon()) return false;
         _locked = StripeSet.Of(stripe);
         Entered?.Invoke(_keyspace.Stripes[stripe]);
+        return true;
     }
 
     // Not in a finally block: what failed halfway stays locked until the process has ended.

@@ -182,6 +182,9 @@ internal sealed unsafe class Database
     /// <summary>The lists of an entry's stripe that the background sweep makes compact.</summary>
     internal WarmLists WarmListsOf(scoped in Entry entry) => _keyspace.Stripes[_keyspace.StripeOf(entry.Position.Hash)].WarmLists;
 
+    /// <summary>The stripe in which a key with this hash is.</summary>
+    internal Stripe StripeOf(ulong hash) => _keyspace.Stripes[_keyspace.StripeOf(hash)];
+
     /// <summary>The hasher of keys, fields and members.</summary>
     internal KeyHasher Hasher => _keyspace.Hasher;
 
@@ -296,17 +299,40 @@ internal sealed unsafe class Database
 
     /// <summary>
     /// Gives a copy of an entry's value, type, encoding and expiry to another key, here or in another database, in place
-    /// of what that key held. Both stripes are locked.
+    /// of what that key held. Both stripes are locked. A large value takes long: <see cref="EntryCopy"/> copies it in slices.
     /// </summary>
     internal static void Copy(Entry source, Database target, ReadOnlySpan<byte> key, ulong hash, Entry existing, uint accessClock)
     {
+        if (source.HasStructure)
+        {
+            EntryCopy copy = EntryCopy.Begin(source, target, key, hash);
+            copy.RunToEnd();
+            copy.Attach(existing, accessClock);
+            return;
+        }
+
         ReadOnlySpan<byte> value = source.Value;
-        Entry copy = target.WriteValue(key, hash, existing, source.Type, source.Encoding, value.Length, source.ExpiryMs, accessClock);
+        Entry written = target.WriteValue(key, hash, existing, source.Type, source.Encoding, value.Length, source.ExpiryMs, accessClock);
         if (existing.Exists) target.NoteNewKey(key, hash);
-        if (source.HasStructure) copy.Root = ValueStructure.Copy(source, target.ArenaOf(copy));
-        else value.CopyTo(copy.Value);
-        if (source.HasStructure && source.Type == DataType.List) target.WarmListsOf(copy).Note(copy.Root.Structure);
-        if (source.FieldsExpire) target.NoteFieldExpiry(copy, expire: true);
+        value.CopyTo(written.Value);
+        if (source.FieldsExpire) target.NoteFieldExpiry(written, expire: true);
+    }
+
+    /// <summary>Puts a block that was written elsewhere, with a key of this database, in place of what that key holds. It is the database's then.</summary>
+    internal Entry Attach(byte* block, ulong hash, Entry existing)
+    {
+        Stripe stripe = _keyspace.Stripes[_keyspace.StripeOf(hash)];
+        ReadOnlySpan<byte> key = EntryBlock.Key(block);
+        if (stripe.Observers != StripeObservers.None) NoteWrite(stripe, key, hash, existing, EntryBlock.Type(block));
+        if (!existing.Exists) return new Entry(TableOf(hash, stripe).Add(hash, block));
+        Table table = _tables[_keyspace.StripeOf(hash)]!;
+        byte* old = existing.Position.Entry;
+        byte expiryFlags = EntryBlock.ExpiryFlags(old);
+        table.FreeEntry(old);
+        EntryPosition position = existing.Position;
+        table.Replace(ref position, block, expiryFlags);
+        NoteNewKey(key, hash);
+        return new Entry(position);
     }
 
     /// <summary>
@@ -497,14 +523,23 @@ internal sealed unsafe class Database
         {
             if (_tables[i] is not { } table) continue;
             Stripe stripe = _keyspace.Stripes[i];
-            if (stripe.Observers != StripeObservers.None) stripe.Observer?.BeforeFlush(this, i);
+            if (stripe.Observers != StripeObservers.None)
+            {
+                stripe.NoteSourceChanges();
+                stripe.Observer?.BeforeFlush(this, i);
+            }
+
             _tables[i] = null;
             stripe.Drop(table, table.Count);
         }
     }
 
     /// <summary>Exchanges the contents of two databases. All stripes are locked.</summary>
-    internal void SwapWith(Database other) => (_tables, other._tables) = (other._tables, _tables);
+    internal void SwapWith(Database other)
+    {
+        foreach (Stripe stripe in _keyspace.Stripes) stripe.NoteSourceChanges();
+        (_tables, other._tables) = (other._tables, _tables);
+    }
 
     /// <summary>Sets everything aside at the keyspace's end; the stripes free it.</summary>
     internal void Dispose() => Clear();
@@ -537,7 +572,11 @@ internal sealed unsafe class Database
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
-    private void NoteChange(Stripe stripe, in EntryPosition position) => stripe.Observer?.BeforeChange(this, position.Hash, new Entry(position));
+    private void NoteChange(Stripe stripe, in EntryPosition position)
+    {
+        stripe.NoteSourceChange(Index, position.Hash);
+        stripe.Observer?.BeforeChange(this, position.Hash, new Entry(position));
+    }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
     private void NoteWrite(Stripe stripe, ReadOnlySpan<byte> key, ulong hash, Entry existing, DataType type)

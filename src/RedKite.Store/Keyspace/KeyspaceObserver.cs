@@ -14,6 +14,9 @@ internal enum StripeObservers : byte
 
     /// <summary>A snapshot is being written and needs values before they change. Changes only while all stripes are locked.</summary>
     Snapshot = 4,
+
+    /// <summary>Values of this stripe are being copied in slices (<see cref="EntryCopy"/>). Changes with this stripe alone locked.</summary>
+    Copies = 8,
 }
 
 /// <summary>Why an entry leaves a table.</summary>

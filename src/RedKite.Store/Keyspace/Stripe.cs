@@ -14,6 +14,7 @@ internal sealed unsafe class Stripe : IDisposable
     private readonly KeyHasher _hasher;
     private readonly Queue<DroppedTable> _dropped = new();
     private readonly Queue<KeyIdentity> _touched = new();
+    private readonly List<EntryCopy> _copies = [];
     private StripeLock _lock = new();
     private StripeObservers _suspended;
     private int _watchers;
@@ -112,6 +113,34 @@ internal sealed unsafe class Stripe : IDisposable
     {
         if (isOn) Observers |= observers;
         else Observers &= ~observers;
+    }
+
+    /// <summary>Whether values of the stripe are being copied in slices.</summary>
+    internal bool HasCopies => _copies.Count > 0;
+
+    /// <summary>Reports changes of a copy's source to it, until <see cref="EndCopy"/>.</summary>
+    internal void BeginCopy(EntryCopy copy)
+    {
+        _copies.Add(copy);
+        Observe(StripeObservers.Copies, isOn: true);
+    }
+
+    internal void EndCopy(EntryCopy copy)
+    {
+        _copies.Remove(copy);
+        Observe(StripeObservers.Copies, HasCopies);
+    }
+
+    /// <summary>Tells the copies of a key's value that it is about to change.</summary>
+    internal void NoteSourceChange(int database, ulong hash)
+    {
+        foreach (EntryCopy copy in _copies) copy.NoteChange(new KeyIdentity(database, hash));
+    }
+
+    /// <summary>Tells all copies that their source changes, or that its database does.</summary>
+    internal void NoteSourceChanges()
+    {
+        foreach (EntryCopy copy in _copies) copy.IsStale = true;
     }
 
     /// <summary>Stops reporting until <see cref="ResumeObservers"/>, before the stripe is unlocked.</summary>

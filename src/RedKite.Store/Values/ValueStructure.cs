@@ -9,7 +9,7 @@ using RedKite.Store.Values.Streams;
 namespace RedKite.Store.Values;
 
 /// <summary>
-/// What the keyspace needs of a value's structure whatever its type: free it, copy it, tell its memory. Each switch has
+/// What the keyspace needs of a value's structure whatever its type: free it, report its memory. <see cref="Copying.StructureCopy"/> copies it. Each switch has
 /// a line for each structure.
 /// </summary>
 internal static unsafe class ValueStructure
@@ -24,17 +24,6 @@ internal static unsafe class ValueStructure
         (DataType.Stream, ValueEncoding.Stream) => StreamData.FreeSlice((StreamData*)root.Structure, arena, blocksMax),
         (DataType.Hash, ValueEncoding.HashTable) => HashTable.FreeSlice(arena, root, blocksMax),
         _ => throw Unknown(type, encoding),
-    };
-
-    /// <summary>Copies an entry's structure into an arena.</summary>
-    internal static ValueRoot Copy(Entry source, Arena target) => (source.Type, source.Encoding) switch
-    {
-        (DataType.Set, ValueEncoding.HashTable) => SetTable.Copy(source.Root, target),
-        (DataType.SortedSet, ValueEncoding.SkipList) => SortedSetStructure.Copy(source.Root, target),
-        (DataType.List, _) => new ValueRoot { Structure = QuickList.Copy(source.Root.Structure, target) },
-        (DataType.Stream, ValueEncoding.Stream) => new ValueRoot { Structure = (byte*)StreamData.Copy((StreamData*)source.Root.Structure, target) },
-        (DataType.Hash, ValueEncoding.HashTable) => HashTable.Copy(source.Root, target),
-        _ => throw Unknown(source.Type, source.Encoding),
     };
 
     /// <summary>Bytes that an entry's structure takes in its arena.</summary>

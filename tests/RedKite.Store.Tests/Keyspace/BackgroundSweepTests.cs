@@ -36,6 +36,27 @@ public class BackgroundSweepTests
     }
 
     [Fact]
+    public void Busy_stripe_is_left_to_the_next_pass()
+    {
+        const int Busy = 1;
+        using var store = new KeyStore(4, 2, guarded: true);
+        for (int i = 0; i < 1000; i++) Write(store, store.Databases[0], i, 1_000);
+        for (int i = 0; i < 1000; i++) Write(store, store.Databases[1], i, Database.NoExpiry);
+        long busy = store.Databases[0].TableIn(Busy)!.Count;
+        store.Databases[1].Clear();
+        var sweep = new BackgroundSweep(store, 0, 1);
+        store.Stripes[Busy].Enter();
+        Assert.False(sweep.Run(2_000, Never, expire: true)); // it doesn't wait
+        Assert.Equal(busy, store.Databases[0].Count);
+        Assert.Equal([Busy], Enumerable.Range(0, 4).Where(stripe => store.Stripes[stripe].HasDropped));
+        store.Stripes[Busy].Exit();
+        Assert.False(sweep.Run(2_000, Never, expire: true));
+        Assert.Equal(0, store.Databases[0].Count);
+        Assert.False(store.Stripes[Busy].HasDropped);
+        store.CheckGuards();
+    }
+
+    [Fact]
     public void Sweep_without_expiry_only_frees()
     {
         using var store = new KeyStore(2, 1, guarded: true);

@@ -2,6 +2,7 @@ using System.Globalization;
 using System.Text;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Memory;
+using RedKite.Store.Values.Copying;
 using RedKite.Store.Values.Members;
 
 namespace RedKite.Store.Tests.Structures;
@@ -32,7 +33,7 @@ internal sealed unsafe class MemberTableWorld : IDisposable
         _arena = new Arena(_source, _guard);
         _hasher = source._hasher;
         _model = new Dictionary<int, (int, int?)>(source._model);
-        Table = new MemberTable<Layout>(_arena, _hasher, source.Table.CopyTo(_arena));
+        Table = new MemberTable<Layout>(_arena, _hasher, CopyOf(source.Table, _arena));
     }
 
     internal MemberTable<Layout> Table { get; }
@@ -40,6 +41,16 @@ internal sealed unsafe class MemberTableWorld : IDisposable
     internal long UsedBytes => _arena.UsedBytes;
 
     internal static int MemberOf(nint block) => int.Parse(Layout.Member((byte*)block), CultureInfo.InvariantCulture);
+
+    private static nint CopyOf(MemberTable<Layout> table, Arena arena)
+    {
+        var copy = new MemberTableCopy<Layout>(table.Root, arena);
+        while (copy.Step())
+        {
+        }
+
+        return copy.Root;
+    }
 
     internal MemberTableWorld Copy() => new(this);
 

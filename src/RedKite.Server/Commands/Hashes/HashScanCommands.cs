@@ -98,6 +98,7 @@ internal static class HashScanCommands
             if (!cmd.OpenToReadHashOrReply(1, out HashValue single)) return;
             single.RemoveExpired();
             if (!single.Exists || single.LivingCount == 0) cmd.Reply.Null();
+            else if (single.HasExpired) ReplyLiving(cmd.Reply, single, count: 1, withValues: false);
             else if (single.IsTable) cmd.Reply.Element(single.Draw(Random.Shared).Field);
             else cmd.Reply.Element(single.At(Below((int)single.Count)).Field);
             return;
@@ -117,6 +118,12 @@ internal static class HashScanCommands
     {
         if (!reply.FitsOrOverflows(count)) return;
         WriteDrawnHead(reply, (int)count, withValues);
+        if (hash.HasExpired)
+        {
+            ReplyLiving(reply, hash, count, withValues);
+            return;
+        }
+
         if (hash.IsTable)
         {
             for (long i = 0; i < count && !reply.Overflowed; i++) ReplyPair(reply, hash.Draw(Random.Shared), withValues);
@@ -128,6 +135,16 @@ internal static class HashScanCommands
         hash.FindPlaces(places);
         for (long i = 0; i < count && !reply.Overflowed; i++) ReplyPair(reply, hash.OfPlace(places[Below(fields)]), withValues);
         ArrayPool<int>.Shared.Return(places);
+    }
+
+    // Where reads may not modify, a table keeps its expired fields: those that are alive are listed once, not drawn until one is hit.
+    private static void ReplyLiving(ReplyWriter reply, scoped in HashValue hash, long count, bool withValues)
+    {
+        var fields = (int)hash.LivingCount;
+        nint[] living = ArrayPool<nint>.Shared.Rent(fields);
+        hash.FindLiving(living);
+        for (long i = 0; i < count && !reply.Overflowed; i++) ReplyPair(reply, HashValue.OfDrawn(living[Below(fields)]), withValues);
+        ArrayPool<nint>.Shared.Return(living);
     }
 
     private static void ReplyDistinct(ReplyWriter reply, scoped in HashValue hash, int count, bool withValues)

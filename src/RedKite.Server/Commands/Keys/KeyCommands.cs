@@ -142,7 +142,7 @@ internal static class KeyCommands
             return;
         }
 
-        Entry source = cmd.Find(1);
+        Entry source = cmd.IsServed ? cmd.Peek(1) : cmd.Find(1);
         if (!source.Exists)
         {
             cmd.Reply.Integer(0);
@@ -156,9 +156,26 @@ internal static class KeyCommands
             return;
         }
 
-        Database.Copy(source, target, cmd[2], cmd.HashOf(2), existing, cmd.NewAccessClock);
+        if (!TryCopy(cmd, source, target, existing)) return;
         cmd.Changed(target, cmd[2], cmd.HashOf(2), KeyEvent.CopyTo);
         cmd.Reply.Integer(1);
+    }
+
+    // A value that takes longer than a slice is copied while the client waits; then COPY executes again and attaches the copy.
+    private static bool TryCopy(scoped in CommandContext cmd, Entry source, Database target, Entry existing)
+    {
+        EntryCopy? copy = cmd.CompleteCopy;
+        if (copy is null && !EntryCopy.MayTakeLong(source))
+        {
+            Database.Copy(source, target, cmd[2], cmd.HashOf(2), existing, cmd.NewAccessClock);
+            return true;
+        }
+
+        copy ??= EntryCopy.Begin(source, target, cmd[2], cmd.HashOf(2));
+        if (!copy.RunSlice() && cmd.BlockOnCopy(copy)) return false;
+        copy.RunToEnd();
+        copy.Attach(existing, cmd.NewAccessClock);
+        return true;
     }
 
     // MOVE key db

@@ -52,6 +52,23 @@ internal sealed class BlockedClientServer
         while (_changed.TryDequeue(out KeyIdentity key)) Serve(ref locked, key);
     }
 
+    /// <summary>
+    /// Executes the request of a client anew whose copy is complete or stale, and serves the clients that its result may serve. The
+    /// stripes of its keys are locked.
+    /// </summary>
+    internal void ServeCopying(ref LockScope locked, BlockedClient client)
+    {
+        if (client.TryBeginServing())
+        {
+            _environment.HeldStripes = locked.Held;
+            _environment.CopyingClient = client;
+            Serve(client, locked.Held);
+            _environment.CopyingClient = null;
+        }
+
+        Serve(ref locked);
+    }
+
     /// <summary>Serves what was noted outside of commands: by the background sweep. No stripe is locked.</summary>
     internal void ServeNoted()
     {
@@ -149,6 +166,7 @@ internal sealed class BlockedClientServer
         _invoker.Run(ref cmd, held);
         _environment.BeginRecording(); // what it recorded is published: MayBeServed publishes what is found expired, and only that
         _environment.IsServing = false;
+        if (_environment.BlockRequest?.Copy is { } copy) client.Copy = copy; // begun again
         _environment.BlockRequest = null; // it waits on
         client.Overflowed = _reply.Overflowed;
         bool served = _reply.Length > 0 || _reply.Overflowed;

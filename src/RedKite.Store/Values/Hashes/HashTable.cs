@@ -11,8 +11,6 @@ internal static unsafe class HashTable
 
     internal static bool FreeSlice(Arena arena, in ValueRoot root, int blocksMax) => Table(arena, root).FreeSlice(blocksMax);
 
-    internal static ValueRoot Copy(in ValueRoot root, Arena target) => root with { Structure = (byte*)Table(target, root).CopyTo(target) };
-
     internal static long Bytes(in ValueRoot root) => new MemberTable<HashField>(null!, (nint)root.Structure).MemoryBytes(SizeSamples);
 
     private static MemberTable<HashField> Table(Arena arena, in ValueRoot root) => new(arena, (nint)root.Structure);

@@ -260,12 +260,17 @@ internal unsafe ref struct HashValue
     /// <summary>Living fields of one bucket of a table; the cursor moves to the next bucket and is 0 after the last.</summary>
     internal readonly HashFields ScanBucket(ref ulong cursor) => new(Table.ScanBucket(ref cursor), _nowMs);
 
-    /// <summary>A living field of a table at random. There is one.</summary>
-    internal readonly HashFields Draw(Random random)
+    /// <summary>A field at random of a table without expired ones.</summary>
+    internal readonly HashFields Draw(Random random) => HashFields.OfBlock(Table.Draw(random));
+
+    /// <summary>Notes where each living field of a table is, for <see cref="OfDrawn"/>. There is capacity for all.</summary>
+    internal readonly void FindLiving(Span<nint> living)
     {
-        byte* block = Table.Draw(random);
-        while (HashField.Expiry(block) <= _nowMs) block = Table.Draw(random);
-        return HashFields.OfBlock(block);
+        int count = 0;
+        foreach (nint block in Table)
+        {
+            if (HashField.Expiry((byte*)block) > _nowMs) living[count++] = block;
+        }
     }
 
     /// <summary>Draws different fields from a table without expired ones, at most a third of them; <see cref="OfDrawn"/> tells which.</summary>

@@ -76,6 +76,18 @@ internal readonly unsafe ref struct QuickList
         InsertNode(LastNode, after: true, node);
     }
 
+    /// <summary>Adds the copy of another list's node as the last node.</summary>
+    /// <param name="node">The node.</param>
+    /// <param name="block">A copy of <see cref="QuickListNode.UsedBytes"/> of it, which is the list's then.</param>
+    internal void AppendCopy(QuickListNode node, byte* block)
+    {
+        long bytes = node.UsedBytes;
+        _header->Bytes += BlockSize.RoundUp(bytes);
+        if (node.IsCompact) node.SetCompact(block, (int)bytes);
+        else node.SetList(block, bytes, gap: 0);
+        InsertNode(LastNode, after: true, node);
+    }
+
     /// <returns>Whether a new node took the place of the first one, so that one more may be made compact.</returns>
     internal bool PushFirst(ReadOnlySpan<byte> value)
     {
@@ -276,28 +288,6 @@ internal readonly unsafe ref struct QuickList
 
     /// <summary>Frees the first node.</summary>
     internal void RemoveFirstNode() => RemoveNode(FirstNode);
-
-    /// <summary>Copies a list into another arena.</summary>
-    internal static byte* Copy(byte* header, Arena target)
-    {
-        byte* copy = New(target);
-        var list = new QuickList(target, copy, default);
-        for (QuickListPlace place = new QuickList(target, header, default).FirstNode; place.Exists; place = place.NextNode)
-        {
-            QuickListNode node = *place.Node;
-            long bytes = node.IsCompact ? node.Capacity : node.PackedBytes;
-            byte* block = list.AllocateBlock(bytes);
-            Buffer.MemoryCopy(node.IsCompact ? node.Block : node.List, block, bytes, bytes);
-            if (node.IsCompact) node.SetCompact(block, (int)bytes);
-            else node.SetList(block, bytes, gap: 0);
-            list.InsertNode(list.LastNode, after: true, node);
-        }
-
-        ((QuickListHeader*)copy)->WarmFirst = ((QuickListHeader*)header)->WarmFirst;
-        ((QuickListHeader*)copy)->WarmLast = ((QuickListHeader*)header)->WarmLast;
-        ((QuickListHeader*)copy)->PlainNodes = ((QuickListHeader*)header)->PlainNodes;
-        return copy;
-    }
 
     /// <summary>Frees at most so many nodes, and at the end the list's own block.</summary>
     /// <returns>Whether something is left.</returns>

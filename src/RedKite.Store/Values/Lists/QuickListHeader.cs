@@ -18,4 +18,12 @@ internal unsafe struct QuickListHeader
     internal ushort PlainNodes; // nodes at each end that stay as they are
     internal byte Round;        // the last one in which WarmLists came to this list
     internal bool HasGrown;     // by a node, since then
+
+    /// <summary>For a copy: as many nodes may become compact as in the source.</summary>
+    internal void TakeOverWarmth(in QuickListHeader source)
+    {
+        WarmFirst = source.WarmFirst;
+        WarmLast = source.WarmLast;
+        PlainNodes = source.PlainNodes;
+    }
 }

@@ -27,6 +27,9 @@ internal unsafe struct QuickListNode
 
     internal readonly int Gap => _gap;
 
+    /// <summary>Bytes of the list as it is, packed or compact, without free capacity around it.</summary>
+    internal readonly long UsedBytes => IsCompact ? Capacity : PackedList.Bytes(List);
+
     /// <summary>Bytes behind the packed list, where it may grow.</summary>
     internal readonly long RoomBehind => Capacity - _gap - PackedList.Bytes(List);
 

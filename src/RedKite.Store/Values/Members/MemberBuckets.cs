@@ -133,13 +133,7 @@ internal readonly unsafe struct MemberBuckets
         while ((occupied = MemberBucket.Occupied(bucket)) == (1 << MemberBucket.Slots) - 1)
         {
             byte* next = MemberBucket.Next(bucket);
-            if (next == null)
-            {
-                next = _arena.Allocate(MemberBucket.Bytes);
-                MemberBucket.Clear(next);
-                MemberBucket.WriteNext(bucket, next);
-                _header->ChainedBuckets++;
-            }
+            if (next == null) next = Chain(bucket);
 
             bucket = next;
             length++;
@@ -149,6 +143,16 @@ internal readonly unsafe struct MemberBuckets
         int free = BitOperations.TrailingZeroCount(~occupied);
         bucket[free] = tag;
         MemberBucket.WriteSlot(bucket, free, slot);
+    }
+
+    /// <summary>Continues a chain behind its last bucket.</summary>
+    internal byte* Chain(byte* bucket)
+    {
+        byte* next = _arena.Allocate(MemberBucket.Bytes);
+        MemberBucket.Clear(next);
+        MemberBucket.WriteNext(bucket, next);
+        _header->ChainedBuckets++;
+        return next;
     }
 
     /// <summary>Empties a slot of the chain that begins with <paramref name="first"/>; the chain's last member takes its place.</summary>
@@ -181,22 +185,6 @@ internal readonly unsafe struct MemberBuckets
         _arena.Free(_header->Directory[0].Buckets, CapacityOf(0) * MemberBucket.Bytes);
         if (_header->DirectoryLength > 1) _arena.Free((byte*)_header->Directory, DirectoryBytes);
         _arena.Free((byte*)_header, sizeof(Header));
-    }
-
-    /// <summary>A table of the same shape in another arena, its buckets with the same slots, its chains not yet copied.</summary>
-    internal byte* CopyShape(Arena target)
-    {
-        var copy = (Header*)target.Allocate(sizeof(Header));
-        *copy = *_header;
-        copy->Directory = copy->DirectoryLength == 1 ? &copy->First : (Chunk*)target.Allocate(DirectoryBytes);
-        for (long chunk = 0; chunk <= LastChunk(_header->Capacity); chunk++)
-        {
-            long bytes = CapacityOf(chunk) * MemberBucket.Bytes;
-            copy->Directory[chunk] = _header->Directory[chunk] with { Buckets = target.Allocate(bytes) };
-            Buffer.MemoryCopy(_header->Directory[chunk].Buckets, copy->Directory[chunk].Buckets, bytes, bytes);
-        }
-
-        return (byte*)copy;
     }
 
     private static long LastChunk(long capacity) => (capacity - 1) >> ChunkShift;

@@ -49,7 +49,7 @@ internal readonly unsafe struct MemberTable<TLayout>
         _header = (MemberBuckets.Header*)root;
     }
 
-    /// <summary>A table that is only read from end to end, copied or freed: nothing that needs a hash.</summary>
+    /// <summary>A table that is only read from end to end or freed: nothing that needs a hash.</summary>
     internal MemberTable(Arena arena, nint root)
         : this(arena, null!, root)
     {
@@ -293,28 +293,6 @@ internal readonly unsafe struct MemberTable<TLayout>
         return true;
     }
 
-    /// <summary>A copy of the table and its blocks in another arena, or this one; what is returned is its root.</summary>
-    internal nint CopyTo(Arena target)
-    {
-        byte* root = Buckets.CopyShape(target);
-        var copy = new MemberBuckets(target, root);
-        for (long index = 0; index < _header->Buckets; index++)
-        {
-            if (index + 1 < _header->Buckets) MemberBucket.PrefetchBlocks(Buckets.Bucket(index + 1));
-            for (byte* bucket = copy.Bucket(index); bucket != null; bucket = MemberBucket.Next(bucket))
-            {
-                CopyBlocks(bucket, target);
-                byte* next = MemberBucket.Next(bucket);
-                if (next == null) continue;
-                byte* chained = target.Allocate(MemberBucket.Bytes);
-                Buffer.MemoryCopy(next, chained, MemberBucket.Bytes, MemberBucket.Bytes);
-                MemberBucket.WriteNext(bucket, chained);
-            }
-        }
-
-        return (nint)root;
-    }
-
     /// <summary>Bytes of the table and its members, these estimated from as many of them as said (0: all are counted).</summary>
     internal long MemoryBytes(long samples)
     {
@@ -378,19 +356,6 @@ internal readonly unsafe struct MemberTable<TLayout>
         bits = ((bits >> 2) & 0x3333_3333_3333_3333) | ((bits & 0x3333_3333_3333_3333) << 2);
         bits = ((bits >> 4) & 0x0F0F_0F0F_0F0F_0F0F) | ((bits & 0x0F0F_0F0F_0F0F_0F0F) << 4);
         return BinaryPrimitives.ReverseEndianness(bits);
-    }
-
-    private static void CopyBlocks(byte* bucket, Arena target)
-    {
-        for (uint occupied = MemberBucket.Occupied(bucket); occupied != 0; occupied &= occupied - 1)
-        {
-            int slot = BitOperations.TrailingZeroCount(occupied);
-            byte* block = MemberBucket.Block(bucket, slot);
-            long bytes = TLayout.Bytes(block);
-            byte* copied = target.Allocate(bytes);
-            Buffer.MemoryCopy(block, copied, bytes, bytes);
-            MemberBucket.WriteSlot(bucket, slot, (ulong)copied | (MemberBucket.Slot(bucket, slot) & MemberBucket.HintMask));
-        }
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]

@@ -11,8 +11,6 @@ internal static unsafe class SetTable
 
     internal static bool FreeSlice(Arena arena, in ValueRoot root, int blocksMax) => Table(arena, root).FreeSlice(blocksMax);
 
-    internal static ValueRoot Copy(in ValueRoot root, Arena target) => new() { Structure = (byte*)Table(target, root).CopyTo(target) };
-
     internal static long Bytes(in ValueRoot root) => Table(null!, root).MemoryBytes(SizeSamples);
 
     private static MemberTable<SetMember> Table(Arena arena, in ValueRoot root) => new(arena, (nint)root.Structure);

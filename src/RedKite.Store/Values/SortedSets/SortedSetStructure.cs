@@ -42,6 +42,14 @@ internal readonly unsafe struct SortedSetStructure
     /// <summary>Adds a member that is not in the set.</summary>
     internal void Add(ReadOnlySpan<byte> member, ulong hash, double score) => _anchor->Tree.Insert(_arena, AddUnordered(member, hash, score));
 
+    /// <summary>Adds a block whose member is not in the set. It is the set's then.</summary>
+    internal void Add(byte* block)
+    {
+        _anchor->BlockBytes += BlockSize.RoundUp(ScoredMember.Bytes(block));
+        Table.Add(Hash(ScoredMember.Member(block)), block);
+        _anchor->Tree.Insert(_arena, block);
+    }
+
     /// <summary>Adds a member to the table alone: <see cref="Order"/> has to follow.</summary>
     internal byte* AddUnordered(ReadOnlySpan<byte> member, ulong hash, double score)
     {
@@ -108,33 +116,6 @@ internal readonly unsafe struct SortedSetStructure
         arena.Free((byte*)anchor, sizeof(Anchor));
         root.Structure = null;
         return false;
-    }
-
-    /// <summary>A copy in another arena, or this one.</summary>
-    internal static ValueRoot Copy(in ValueRoot root, Arena target)
-    {
-        var anchor = (Anchor*)root.Structure;
-        var table = new MemberTable<ScoredMember>(target, null!, anchor->Table);
-        var copy = (Anchor*)target.Allocate(sizeof(Anchor));
-        *copy = new Anchor { Table = table.CopyTo(target), BlockBytes = anchor->BlockBytes };
-
-        // The copied table has the same order. For a while each block tells in its score's place where its copy is, so
-        // that the copies come into the new tree in order; the old tree has the scores itself.
-        MemberEnumerator copies = new MemberTable<ScoredMember>(target, null!, copy->Table).GetEnumerator();
-        foreach (nint block in table)
-        {
-            copies.MoveNext();
-            *(nint*)block = copies.Current;
-        }
-
-        for (ScoreTreePosition place = anchor->Tree.At(0); place.Exists; place.MoveNext())
-        {
-            byte* block = place.Block;
-            copy->Tree.Insert(target, *(byte**)block);
-            ScoredMember.SetScore(block, place.Score);
-        }
-
-        return new ValueRoot { Structure = (byte*)copy };
     }
 
     /// <summary>Bytes in the arena.</summary>

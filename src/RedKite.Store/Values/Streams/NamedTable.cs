@@ -85,13 +85,5 @@ internal unsafe struct NamedTable
         _items = null;
     }
 
-    /// <summary>Copies the table with copies of its things.</summary>
-    internal readonly NamedTable Copy(Arena arena, delegate*<byte*, Arena, byte*> copyItem)
-    {
-        NamedTable copy = default;
-        for (int i = 0; i < _count; i++) copy.Insert(arena, i, copyItem(_items[i], arena));
-        return copy;
-    }
-
     private static long BytesOf(int count) => (long)count * sizeof(byte*);
 }

@@ -59,25 +59,13 @@ internal unsafe struct StreamData
         return bytes;
     }
 
-    internal static StreamData* Copy(StreamData* source, Arena arena)
+    /// <summary>For a copy that has the nodes and groups of its source: takes over the rest.</summary>
+    internal void TakeOverState(StreamData source)
     {
-        StreamData* copy = Create(arena);
-        IdTree nodes = copy->Nodes;
-        bool more = source->Nodes.SeekFirst(out IdTree.IdPlace place);
-        for (; more; more = source->Nodes.MoveNext(ref place))
-        {
-            byte* node = *(byte**)place.Value;
-            int bytes = StreamNode.Bytes(node);
-            byte* block = arena.Allocate(bytes);
-            Buffer.MemoryCopy(node, block, bytes, bytes);
-            *(byte**)nodes.Add(arena, place.Id) = block;
-        }
-
-        *copy = *source;
-        copy->Nodes = nodes;
-        copy->Tail = null;
-        copy->Groups = source->Groups.Copy(arena, &StreamGroupData.Copy);
-        return copy;
+        source.Nodes = Nodes;
+        source.Groups = Groups;
+        source.Tail = null;
+        this = source;
     }
 
     /// <summary>Frees at most about so many blocks.</summary>

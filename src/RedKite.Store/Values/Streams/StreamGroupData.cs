@@ -42,22 +42,6 @@ internal unsafe struct StreamGroupData
         return bytes;
     }
 
-    internal static byte* Copy(byte* item, Arena arena)
-    {
-        var source = (StreamGroupData*)item;
-        StreamGroupData* copy = Create(arena, NamedTable.NameOf(item), source->LastId, source->EntriesRead);
-        copy->Consumers = source->Consumers.Copy(arena, &StreamConsumerData.CopyWithoutPending);
-        bool more = source->Pending.SeekFirst(out IdTree.IdPlace place);
-        for (; more; more = source->Pending.MoveNext(ref place))
-        {
-            var pending = (StreamPending*)place.Value;
-            var consumer = (StreamConsumerData*)copy->Consumers.Find(NamedTable.NameOf((byte*)pending->Consumer));
-            AddPending(copy, arena, place.Id, consumer, pending->DeliveredMs, pending->Deliveries);
-        }
-
-        return (byte*)copy;
-    }
-
     /// <summary>Frees at most about so many blocks, all of the group if they suffice.</summary>
     /// <returns>Whether something is left.</returns>
     internal static bool FreeSlice(StreamGroupData* group, Arena arena, ref int blocksMax)

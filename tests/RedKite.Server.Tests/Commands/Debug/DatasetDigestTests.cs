@@ -70,6 +70,25 @@ public sealed class DatasetDigestTests : IAsyncLifetime
     }
 
     [Fact]
+    public void Sampling_that_may_not_modify_finds_the_one_living_field_among_many_expired_ones()
+    {
+        const int Expired = 200_000;
+        Run("HSET h living 1");
+        for (int i = 0; i < Expired; i += 1000)
+        {
+            Run($"HSETEX h PX 100 FIELDS 1000 {string.Join(" v ", Enumerable.Range(i, 1000))} v").IsInteger(1);
+        }
+
+        _transcript.StopSweeping();
+        _transcript.Advance(100);
+        _transcript.Keyspace.ReadsMayModify = false;
+        Run("HRANDFIELD h").IsBulk("living");
+        RespValue sample = Run("HRANDFIELD h -200000 WITHVALUES"); // as many searches for it took minutes
+        Assert.Equal(400_000, sample.Items.Count);
+        Assert.Equal(["living", "1"], sample.Items.Select(item => item.Text).Distinct());
+    }
+
+    [Fact]
     public void Reads_that_may_not_modify_skip_expired_fields()
     {
         Run("HSET h a 1 b 2 c 3").IsInteger(3);

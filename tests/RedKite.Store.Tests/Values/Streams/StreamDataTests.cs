@@ -3,6 +3,7 @@ using System.Text;
 using FsCheck;
 using FsCheck.Fluent;
 using RedKite.Store.Memory;
+using RedKite.Store.Values.Copying;
 using RedKite.Store.Values.Streams;
 
 namespace RedKite.Store.Tests.Structures.Streams;
@@ -231,7 +232,12 @@ public sealed unsafe class StreamDataTests
         internal void AssertCopy()
         {
             StreamData* original = _data;
-            _data = StreamData.Copy(original, _arena);
+            var copy = new StreamCopy((byte*)original, _arena);
+            while (copy.Step())
+            {
+            }
+
+            _data = (StreamData*)copy.Root;
             while (StreamData.FreeSlice(original, _arena, 1_000))
             {
             }

@@ -2,6 +2,7 @@ using System.Text;
 using FsCheck;
 using FsCheck.Fluent;
 using RedKite.Store.Memory;
+using RedKite.Store.Values.Copying;
 using RedKite.Store.Values.Streams;
 
 namespace RedKite.Store.Tests.Structures.Streams;
@@ -111,10 +112,18 @@ public sealed unsafe class StreamGroupDataTests
 
         internal void AssertCopy()
         {
-            StreamGroupData* original = _group;
-            _group = (StreamGroupData*)StreamGroupData.Copy((byte*)original, _arena);
-            int all = int.MaxValue;
-            Assert.False(StreamGroupData.FreeSlice(original, _arena, ref all));
+            StreamData* stream = StreamData.Create(_arena);
+            stream->Groups.Insert(_arena, 0, (byte*)_group);
+            var copy = new StreamCopy((byte*)stream, _arena);
+            while (copy.Step())
+            {
+            }
+
+            var copied = (StreamData*)copy.Root;
+            _group = (StreamGroupData*)copied->Groups[0];
+            copied->Groups.RemoveAt(_arena, 0);
+            Assert.False(StreamData.FreeSlice(stream, _arena, int.MaxValue));
+            Assert.False(StreamData.FreeSlice(copied, _arena, int.MaxValue));
             AssertAll();
         }
 

@@ -1,0 +1,85 @@
+using System.Diagnostics;
+using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Execution.Copying;
+
+/// <summary>
+/// Makes the copies that clients wait for (COPY of a large value), a slice at a time on the client's own thread. The stripes
+/// of both keys are locked during a slice and free between slices. A complete copy, and one whose source has changed, end
+/// the same way: the client's command executes anew, and attaches the copy, begins again, or replies what is true by then.
+/// </summary>
+internal sealed class CopyRunner(Engine engine, CommandExecutor executor)
+{
+    private readonly Keyspace _keyspace = engine.Keyspace;
+    private readonly CommandEnvironment _environment = executor.Environment;
+
+    private static readonly long LongTicks = Stopwatch.Frequency / 1000;
+
+    /// <summary>The longest time for which a slice held its stripes, in <see cref="Stopwatch"/> ticks.</summary>
+    internal long LongestSliceTicks { get; private set; }
+
+    /// <summary>Slices that were run.</summary>
+    internal long Slices { get; private set; }
+
+    /// <summary>Those of them that held their stripes for more than a millisecond: the thread was interrupted.</summary>
+    internal long LongSlices { get; private set; }
+
+    /// <summary>Runs a slice of a client's copy. It waits for no stripe: where one is busy it does nothing.</summary>
+    /// <returns>Whether the client still waits.</returns>
+    internal bool RunSlice(BlockedClient client)
+    {
+        LockScope locked = LockScope.Adopt(_keyspace, StripeSet.Empty);
+        if (!locked.TryGrow(client.Stripes)) return true;
+        bool waits;
+        long start = Stopwatch.GetTimestamp();
+        try
+        {
+            waits = RunLocked(ref locked, client);
+        }
+        catch (Exception failure) when (_keyspace.FailStop.Ends(failure, locked.Held, client.Request.Command.FullName))
+        {
+            throw;
+        }
+        finally
+        {
+            _environment.HeldStripes = StripeSet.Empty;
+            locked.Dispose();
+        }
+
+        long ticks = Stopwatch.GetTimestamp() - start;
+        Slices++;
+        if (ticks > LongTicks) LongSlices++;
+        LongestSliceTicks = Math.Max(LongestSliceTicks, ticks);
+        executor.Metrics.Of(client.Request.Command.Index).TotalNs += ServerClock.TicksToNs(ticks);
+        executor.Invoker.DeliverServed();
+        return waits;
+    }
+
+    /// <summary>Frees the copy of a client that has ended, and waits for its stripes.</summary>
+    internal void Discard(BlockedClient client)
+    {
+        using LockScope locked = _keyspace.Lock(client.Stripes);
+        client.Copy!.Discard();
+    }
+
+    private bool RunLocked(ref LockScope locked, BlockedClient client)
+    {
+        EntryCopy copy = client.Copy!;
+        if (!client.HasEnded)
+        {
+            if (!copy.IsStale && !copy.RunSlice()) return true;
+            if (copy.IsStale)
+            {
+                copy.Discard();
+                client.CopyRestarts++;
+            }
+
+            executor.Invoker.ServeCopying(ref locked, client);
+            if (client.Copy != copy) return true; // begun again
+        }
+
+        copy.Discard(); // unless it was attached
+        return false;
+    }
+}

@@ -1,0 +1,37 @@
+using RedKite.Store.Memory;
+using RedKite.Store.Values.Lists;
+
+namespace RedKite.Store.Values.Copying;
+
+/// <summary>The copy of a long list, node by node. Nodes that are compact stay so.</summary>
+internal unsafe struct ListCopy
+{
+    private readonly Arena _arena;
+    private readonly byte* _copy;
+    private QuickListPlace _place; // in the source
+    private BlockCopy _block;
+
+    internal ListCopy(byte* source, Arena arena)
+    {
+        _arena = arena;
+        _copy = QuickList.New(arena);
+        _place = new QuickList(arena, source, default).FirstNode;
+        ((QuickListHeader*)_copy)->TakeOverWarmth(*(QuickListHeader*)source);
+    }
+
+    internal readonly byte* Root => _copy;
+
+    /// <summary>Copies a node, or a piece of a large one.</summary>
+    /// <returns>Whether something is left.</returns>
+    internal bool Step()
+    {
+        QuickListNode* node = _place.Node;
+        byte* block = _block.IsOpen ? _block.Continue() : _block.Begin(_arena, node->IsCompact ? node->Block : node->List, node->UsedBytes);
+        if (block == null) return true;
+        new QuickList(_arena, _copy, default).AppendCopy(*node, block);
+        _place = _place.NextNode;
+        return _place.Exists;
+    }
+
+    internal void DiscardOpenBlock() => _block.Discard(_arena);
+}
