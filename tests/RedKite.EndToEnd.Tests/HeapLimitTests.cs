@@ -1,0 +1,101 @@
+using System.Diagnostics;
+using System.Net.Sockets;
+using RedKite.Testing;
+
+namespace RedKite.EndToEnd.Tests;
+
+/// <summary>
+/// A managed heap of 48 MiB that clients fill: an error reply, a closed connection, or a report and the process's end. Never a
+/// process that neither replies nor ends.
+/// </summary>
+public sealed class HeapLimitTests
+{
+    private const string HeapBytesMax = "0x3000000";
+    private const int ProvocationMs = 60_000;
+    private const int EndMs = 60_000;
+
+    [Theory]
+    [InlineData("CLIENT SETNAME", 200)] // no stripe is locked when memory is exhausted
+    [InlineData("BLPOP of a large key", 100)] // the key's stripe is locked
+    [InlineData("BLPOP of 2000 keys", 300)] // many stripes are locked
+    [InlineData("SLOWLOG", 20_000)]
+    [InlineData("COMMAND DOCS", 500)]
+    [InlineData("MGET", 6)]
+    public void Exhausted_heap_never_leaves_a_process_that_hangs(string provocation, int times)
+    {
+        if (!ServerProgram.UnderTest.IsRedKite || !OperatingSystem.IsLinux()) return;
+        ServerProgram program = ServerProgram.UnderTest with { CommandLine = $"env DOTNET_GCHeapHardLimit={HeapBytesMax} {ServerProgram.UnderTest.CommandLine}" };
+        using ServerProcess server = ServerProcess.Start(program, "--slowlog-log-slower-than", "0", "--slowlog-max-len", "100000000");
+        List<RespConnection> connections = [];
+        try
+        {
+            Provoke(server, provocation, times, connections);
+        }
+        catch (Exception failure) when (failure is SocketException or IOException or InvalidOperationException)
+        {
+            // A connection was closed, or the process has ended.
+        }
+
+        string outcome = OutcomeOf(server);
+        foreach (RespConnection connection in connections) connection.Dispose();
+        TestContext.Current.TestOutputHelper!.WriteLine($"{provocation}: {outcome}");
+        if (outcome == "ended") Assert.Contains(server.Output, line => line.Contains("RedKite", StringComparison.Ordinal)); // it says why
+        else Assert.Equal("replies", outcome);
+    }
+
+    private static void Provoke(ServerProcess server, string provocation, int times, List<RespConnection> connections)
+    {
+        string large = new('x', 2_000_000);
+        var clock = Stopwatch.StartNew();
+        for (int i = 0; i < times && clock.ElapsedMilliseconds < ProvocationMs && !server.HasExited; i++)
+        {
+            bool isNew = connections.Count == 0 || provocation.StartsWith("CLIENT", StringComparison.Ordinal) || provocation.StartsWith("BLPOP", StringComparison.Ordinal);
+            if (isNew) connections.Add(server.Connect());
+            RespConnection connection = connections[^1];
+            switch (provocation)
+            {
+                case "CLIENT SETNAME":
+                    connection.Run("CLIENT SETNAME " + large);
+                    break;
+                case "BLPOP of a large key":
+                    connection.SendCommand($"BLPOP {i}{large} 0");
+                    break;
+                case "BLPOP of 2000 keys":
+                    connection.SendCommand($"BLPOP {string.Join(' ', Enumerable.Range(0, 2000).Select(key => $"{i}-{key}"))} 0");
+                    break;
+                case "SLOWLOG":
+                    connection.Run("EXISTS " + string.Join(' ', Enumerable.Repeat(large[..120], 30)));
+                    break;
+                case "COMMAND DOCS":
+                    connection.SendCommand("COMMAND DOCS");
+                    break;
+                default:
+                    connection.Run("SET k " + large);
+                    connection.SendCommand("MGET " + string.Join(' ', Enumerable.Repeat("k", 1000)));
+                    break;
+            }
+        }
+    }
+
+    private static string OutcomeOf(ServerProcess server)
+    {
+        var clock = Stopwatch.StartNew();
+        while (clock.ElapsedMilliseconds < EndMs)
+        {
+            if (server.HasExited && server.WaitForExit(EndMs) is not null) return "ended";
+            try
+            {
+                using RespConnection connection = RespConnection.Connect(server.Port, timeoutMs: 5000);
+                if (connection.Run("PING").Text == "PONG") return "replies";
+            }
+            catch (Exception failure) when (failure is SocketException or IOException)
+            {
+                // It is about to end.
+            }
+
+            Thread.Sleep(100);
+        }
+
+        return "hangs";
+    }
+}
