@@ -15,12 +15,12 @@ namespace RedKite.Server.Commands.Server;
 /// </summary>
 /// <remarks>
 /// The keys are counted when INFO is called, so that commands that change them pay nothing. A database with more keys than
-/// <see cref="CountedKeysMax"/> is sampled: segments of every stripe, which hashing fills at random, and the counts are
-/// multiplied accordingly. A call takes about 2 ms at most for each database.
+/// <see cref="CountedKeysMax"/> is sampled: some buckets of every stripe, which hashing fills at random, and the counts are
+/// multiplied accordingly. 4,096 keys take about 0.4 ms.
 /// </remarks>
 internal static class KeySizes
 {
-    internal const int CountedKeysMax = 16_384;
+    internal const int CountedKeysMax = 4096;
 
     private const int Bins = 64; // 0, then one for each power of two
 
@@ -47,7 +47,7 @@ internal static class KeySizes
         }
     }
 
-    // Counts every key, or in a large database as many of each stripe as is its share of the maximum.
+    // Counts every key of a small database, and of a large one the same share in every stripe.
     private static long Count(scoped in CommandContext cmd, Database database, long keys, long[][] counts)
     {
         long seen = 0;
@@ -58,12 +58,12 @@ internal static class KeySizes
             if (database.TableIn(stripe) is { Count: > 0 } table)
             {
                 long wanted = keys > CountedKeysMax ? (table.Count * CountedKeysMax / keys) + 1 : long.MaxValue;
-                uint prefix = 0;
+                TableCursor cursor = default;
                 bool more = true;
                 for (long seenHere = 0; more && seenHere < wanted; seenHere += blocks.Count)
                 {
                     blocks.Clear();
-                    more = table.NextSegment(ref prefix, blocks);
+                    more = table.NextBucket(ref cursor, blocks);
                     foreach (nint block in blocks) CountKey(database, Entry.FromBlock(block), counts);
                     seen += blocks.Count;
                 }
@@ -90,7 +90,15 @@ internal static class KeySizes
         counts[index][size <= 0 ? 0 : BitOperations.Log2((ulong)size) + 1]++;
     }
 
-    private static int IndexOf(DataType type) => Array.FindIndex(Types, known => known.Type == type);
+    private static int IndexOf(DataType type)
+    {
+        for (int i = 0; i < Types.Length; i++)
+        {
+            if (Types[i].Type == type) return i;
+        }
+
+        return -1;
+    }
 
     private static void WriteLine(InfoText text, int database, string field, long[] counts, double factor)
     {
