@@ -31,7 +31,7 @@ public abstract class ByteLayer : IDisposable
     /// <returns>How many were taken; 0: none for now, because the handshake is not over.</returns>
     public abstract int Send(ReadOnlySpan<byte> bytes);
 
-    /// <summary>Everything was sent: tells the peer that this is the end.</summary>
+    /// <summary>Everything was sent: signals the end to the peer.</summary>
     public abstract void Finish();
 
     /// <inheritdoc/>

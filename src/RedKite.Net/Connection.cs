@@ -146,7 +146,7 @@ public sealed class Connection
     }
 
     /// <summary>
-    /// Calls <see cref="IConnectionHandler.OnOutputDrained"/> once, when no more than so many bytes of output wait. If that is
+    /// Calls <see cref="IConnectionHandler.OnOutputDrained"/> once, when the waiting output has shrunk to a number of bytes. If that is
     /// so already, it is not called.
     /// </summary>
     public void NotifyWhenDrained(long bytes) => _drainedBytes = OutputBytes > bytes ? bytes : NotNotified;
@@ -233,7 +233,7 @@ public sealed class Connection
         else ConsumeWire(bytes);
     }
 
-    /// <summary>What the layer waited for has come.</summary>
+    /// <summary>The layer can continue.</summary>
     internal void ContinueLayer()
     {
         if (IsClosing) return;

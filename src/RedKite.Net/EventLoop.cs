@@ -25,14 +25,14 @@ public sealed class EventLoop : IDisposable
     // Messages that are handled in one turn. The rest waits for the next, so that a flood of them does not starve the clients.
     private const int MessagesPerTurnMax = 1024;
 
-    // What a layer has decoded is handed in by turns, too.
+    // What a layer has decoded is also processed in bounded portions.
     private const int LayerReadsPerTurnMax = 16;
 
     /// <summary>How many files a loop has open besides its connections: what it waits with, is woken by, and times with.</summary>
     public const int OwnFilesMax = 3;
 
     // Timing a cycle takes two readings of the clock, some 50 ns. As long as there are few cycles all are timed; otherwise
-    // one of so many, which counts for the others too. A prime number: clients do things by twos and tens.
+    // one of this many, which counts for the others too. A prime number, because clients often work in multiples of two or ten.
     private const int CyclesOfOneTimed = 61;
     private const int FewCyclesPerMs = 5;
     private const int CyclesCountedEveryMs = 50;
@@ -95,7 +95,7 @@ public sealed class EventLoop : IDisposable
     /// <summary>How long the loop worked between its waits; with many cycles, as some of them were measured.</summary>
     public TimeSpan WorkTime => Stopwatch.GetElapsedTime(0, Volatile.Read(ref _workTicks));
 
-    /// <summary>What let the loop end before its time, if anything did.</summary>
+    /// <summary>The exception that ended the loop, if one did.</summary>
     public Exception? Failure { get; private set; }
 
     /// <summary>Called when the loop ends because something threw: a broken invariant.</summary>
@@ -146,7 +146,7 @@ public sealed class EventLoop : IDisposable
     }
 
     /// <summary>
-    /// Calls the handler's <see cref="IConnectionHandler.Tick"/> after so many microseconds, in place of what was set before
+    /// Calls the handler's <see cref="IConnectionHandler.Tick"/> after a number of microseconds, in place of what was set before
     /// and of what the running Tick returns; 0: as soon as the connections that are ready were served. On the loop's thread.
     /// </summary>
     public void TickAfter(long microseconds)
@@ -268,7 +268,7 @@ public sealed class EventLoop : IDisposable
 
     private void ReceiveMore(Connection connection, ByteQueue input)
     {
-        // At most twice what is there: a client cannot make us reserve what it only announces.
+        // At most twice what is there: a client cannot make the server reserve what it only announces.
         long expected = Math.Min(Handler.BytesExpected(connection) - input.Length, Math.Max(input.Length, ReceiveBytes));
         Span<byte> room = input.Reserve((int)Math.Clamp(expected, 16 * 1024, 64 << 20));
         int received = connection.Receive(room);
@@ -373,7 +373,7 @@ public sealed class EventLoop : IDisposable
             else Deliver(message);
             if (--messagesMax > 0) continue;
 
-            // The rest next time: who posts meanwhile need not wake the loop.
+            // The rest follows in the next turn: threads that post meanwhile need not wake the loop.
             Volatile.Write(ref _posted, 1);
             Transport.SkipsWait = true;
             return;
@@ -412,7 +412,7 @@ public sealed class EventLoop : IDisposable
         Handler.Opened(connection);
     }
 
-    // Reads what nobody wants any more; false when the peer has ended its side.
+    // Reads and discards input; false when the peer has ended its side.
     private bool DiscardInput(Connection connection)
     {
         int received = 1;

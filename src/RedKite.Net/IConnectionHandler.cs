@@ -23,10 +23,10 @@ public interface IConnectionHandler
     /// <summary>The waiting output has come down to what <see cref="Connection.NotifyWhenDrained"/> named.</summary>
     void OnOutputDrained(Connection connection);
 
-    /// <summary>Another thread has sent something to a connection: it is to be queued. The loop releases its reference afterwards.</summary>
+    /// <summary>Another thread has sent something to a connection: queues it. The loop releases its reference afterwards.</summary>
     void Deliver(Connection connection, SharedBuffer buffer, int start, int length);
 
-    /// <summary>The connection is gone, whoever ended it.</summary>
+    /// <summary>The connection is closed, by either side.</summary>
     void Closed(Connection connection);
 
     /// <summary>Regular work.</summary>

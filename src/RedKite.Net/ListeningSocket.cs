@@ -78,7 +78,7 @@ public sealed class ListeningSocket : IDisposable
 
     /// <summary>
     /// Stops listening at once, so that the address is free for another. From any thread, also while a loop accepts here:
-    /// that loop is to be told with <see cref="EventLoop.StopListening(ListeningSocket)"/>, which disposes this socket.
+    /// that loop must be notified with <see cref="EventLoop.StopListening(ListeningSocket)"/>, which disposes this socket.
     /// </summary>
     public void Stop()
     {

@@ -4,7 +4,7 @@ using System.Net.Sockets;
 namespace RedKite.Net;
 
 /// <summary>
-/// The transport for Windows, macOS and tests: the runtime's sockets. They tell through the thread pool that a connection
+/// The transport for Windows, macOS and tests: the runtime's sockets. They report through the thread pool that a connection
 /// is ready (an empty receive completes, or a queued send does); receiving, executing and sending stay on the loop.
 /// </summary>
 internal sealed class SocketsTransport : Transport
@@ -99,7 +99,7 @@ internal sealed class SocketsTransport : Transport
         }
         catch (SocketException)
         {
-            // The peer is gone already, which some systems tell here; receiving will tell it too.
+            // The peer has closed already, which some systems report here; receiving will report it too.
         }
     }
 
@@ -174,7 +174,7 @@ internal sealed class SocketsTransport : Transport
         }
     }
 
-    // The runtime tells no writability, so it gets the head of the queue to send.
+    // The runtime does not report writability, so it is given the head of the queue to send.
     private static void ArmSend(Connection connection, State state)
     {
         if (state.Sending || connection.IsClosing || connection.NextForWire is not { Length: > 0 } output) return;
@@ -234,7 +234,7 @@ internal sealed class SocketsTransport : Transport
             completed = true;
         }
 
-        arguments.AcceptSocket?.Dispose(); // It came when nobody listened any more.
+        arguments.AcceptSocket?.Dispose(); // It arrived after the listener was closed.
         arguments.Dispose();
     }
 

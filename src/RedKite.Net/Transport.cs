@@ -32,7 +32,7 @@ internal abstract class Transport : IDisposable
     /// </summary>
     internal abstract void Wait(EventLoop loop);
 
-    /// <summary>Makes a wait end after so many microseconds, 0: at once; milliseconds, rounded up, without epoll.</summary>
+    /// <summary>Ends a wait after a number of microseconds (0: at once), rounded up to milliseconds without epoll.</summary>
     internal abstract void SetTimer(long microseconds);
 
     /// <summary>Ends a wait early. From any thread.</summary>
@@ -51,7 +51,7 @@ internal abstract class Transport : IDisposable
     /// <summary>Sends the first bytes of a queue, several pieces at a time where the system can. Results as of the other.</summary>
     internal virtual int Send(Connection connection, OutputQueue queue) => Send(connection, queue.First);
 
-    /// <summary>Says what a connection is to be woken for.</summary>
+    /// <summary>Sets which events of a connection wake the loop.</summary>
     internal abstract void SetInterest(Connection connection, bool read, bool write);
 
     /// <summary>Tells the peer that nothing more is sent.</summary>

@@ -39,7 +39,7 @@ public readonly struct ExtendedDouble
     // More than any exponent that matters, with all the digits there may be.
     private const int WrittenExponentMax = 100_000;
 
-    private const int SignificandDigits = 19; // as many as always fit 64 bits
+    private const int SignificandDigits = 19; // the most that always fit 64 bits
     private const int PowerOfFiveMax = 27;    // 5^27 is the last that fits 63 bits
 
     private static readonly ulong[] PowersOfFive = ComputePowersOfFive();

@@ -15,7 +15,7 @@ namespace RedKite.Protocol;
 /// one OR makes the comparison blind to case and to nothing else, so one slot stands for every casing of an ASCII
 /// name, a first one costs what a known one does, and no casing takes memory. The second level, out of line, is for
 /// names beyond ASCII: see <see cref="UnicodeNames{TValue}"/>, which learns spellings within a bound. No ASCII name
-/// equals a spelling that is not ASCII, nor the other way round.</para>
+/// equals a spelling that is not ASCII, nor vice versa.</para>
 /// <para>Rejected: an exact level that learns each casing of each name. It was the first plan; many callers with habits of
 /// their own fill it with many times the names, and then it misses the cache where the one slot a name does not.</para>
 /// <para>A slot is written once: its words and value, then its state, which publishes them. Removing sets the state alone,
@@ -236,7 +236,7 @@ public sealed class NameLookup<TValue>
         else first = text.Letter(0) | (text.Letter(length >> 1) << 8) | (text.Letter(length - 1) << 16);
     }
 
-    // Bit 5 is left out for every byte, letter or not: what falls together by that is told apart by the comparison.
+    // Bit 5 is left out for every byte, letter or not: the comparison distinguishes what collides.
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private static ulong HashOfEnds(ulong first, ulong last, int length)
     {

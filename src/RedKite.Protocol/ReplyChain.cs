@@ -16,8 +16,8 @@ public readonly record struct ReplyChunk(IMemoryOwner<byte> Owner, int Start, in
 
 /// <summary>
 /// The part of large replies that has left a writer's buffer: chunks in order. Inserting into the middle divides a chunk in
-/// two that share their block, so nothing is ever moved. The chain owns its blocks; whoever wants to keep one beyond
-/// <see cref="Clear"/> needs a claim of its own.
+/// two that share their block, so nothing is ever moved. The chain owns its blocks; a caller that keeps one beyond
+/// <see cref="Clear"/> needs its own claim.
 /// </summary>
 internal sealed class ReplyChain(MemoryPool<byte> pool)
 {

@@ -1,6 +1,6 @@
 namespace RedKite.Protocol;
 
-/// <summary>What a reply is, as far as it can be told without building it.</summary>
+/// <summary>The type of a reply, read without building it.</summary>
 public enum ReplyClass
 {
     /// <summary>Anything else: a value, whatever is inside of it.</summary>

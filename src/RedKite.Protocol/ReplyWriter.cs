@@ -17,7 +17,7 @@ public enum ReplyEvents
     /// <summary>An error was replied.</summary>
     Error = 1,
 
-    /// <summary>The replies became large, or larger than allowed: they are to be sent before the next command.</summary>
+    /// <summary>The replies became large, or larger than allowed: they must be sent before the next command.</summary>
     Large = 2,
 
     /// <summary>Something was delivered to the client whose command is running, to be sent behind the reply.</summary>
@@ -280,17 +280,17 @@ public sealed class ReplyWriter
     /// <summary>The header of an array of <paramref name="count"/> replies.</summary>
     public void Array(int count) => Number((byte)'*', count);
 
-    /// <summary>A map of so many pairs, which follow; RESP2 has a flat array.</summary>
+    /// <summary>Writes a map header for <paramref name="pairs"/> pairs; in RESP2 that of a flat array.</summary>
     public void Map(int pairs)
     {
         if (Resp3) Number((byte)'%', pairs);
         else Number((byte)'*', pairs * 2L);
     }
 
-    /// <summary>A set of so many replies, which follow; RESP2 has an array.</summary>
+    /// <summary>Writes a set header for <paramref name="count"/> elements; in RESP2 that of an array.</summary>
     public void Set(int count) => Number(Resp3 ? (byte)'~' : (byte)'*', count);
 
-    /// <summary>An out-of-band message of so many replies, which follow; RESP2 has an array.</summary>
+    /// <summary>Writes a push header for <paramref name="count"/> elements; in RESP2 that of an array.</summary>
     public void Push(int count) => Number(Resp3 ? (byte)'>' : (byte)'*', count);
 
     /// <summary>A boolean; RESP2 has 1 or 0.</summary>

@@ -6,7 +6,7 @@ namespace RedKite.Protocol;
 
 /// <summary>
 /// The first bytes of a request, up to the end of its name, and what they say. Clients repeat themselves: one comparison
-/// tells that a request is of the same command with as many arguments as the one before it. Several heads were tried, each
+/// shows that a request has the same command and number of arguments as the one before it. Several heads were tried, each
 /// with its place by the number of arguments and the first letter: that took the time which one saves.
 /// </summary>
 internal readonly struct RequestHead

@@ -19,7 +19,7 @@ public enum ParseStatus
     Error,
 }
 
-/// <summary>What a client may send at most; smaller for one that has not authenticated.</summary>
+/// <summary>The limits of a request; smaller for a client that has not authenticated.</summary>
 public readonly record struct RequestLimits(long BulkBytesMax, bool Authenticated)
 {
     /// <summary>The longest line: an inline request, or a count.</summary>
@@ -144,7 +144,7 @@ public sealed class RequestParser
     }
 
     // Nearly every request: at most nine arguments of at most 999 bytes, all of it here. That is below every limit, so nothing
-    // is checked against them. False: nothing was done, and the general way tells what it is.
+    // is checked against them. False: nothing was done, and the general path decides.
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private bool TryParseShort(ReadOnlySpan<byte> input, ref int position, out int count)
     {
@@ -241,7 +241,7 @@ public sealed class RequestParser
         return ParseStatus.Complete;
     }
 
-    // An argument's header and its bytes. When they are not all here, bytesNeeded tells how many there are altogether, if the
+    // An argument's header and its bytes. When they are not all here, bytesNeeded is their total number, if the
     // header says so already.
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private ParseStatus ReadArgument(ReadOnlySpan<byte> input, ref int at, in RequestLimits limits, out ArgumentSlice argument, out long bytesNeeded)
@@ -266,7 +266,7 @@ public sealed class RequestParser
         return ParseStatus.Complete;
     }
 
-    // A header that does not begin with '$' is told only when its line is whole, as by Redis.
+    // A header that does not begin with '$' is reported only when its line is complete, as in Redis.
     private ParseStatus RefuseHeader(ReadOnlySpan<byte> rest)
     {
         ParseStatus line = FindLineEnd(rest, "too big bulk count string", out _);

@@ -33,7 +33,7 @@ internal sealed class BehaviorPipeline : ICommandInterceptor
             _outermost.Invoke(ref call);
             if (!call.HasReply) call.ReplyError("ERR a behavior ended the command without a reply"u8);
         }
-#pragma warning disable CA1031 // Whatever a behavior throws is the host's to mend; the server goes on.
+#pragma warning disable CA1031 // A behavior may throw anything; the server continues.
         catch (Exception exception) when (call.Fault is null)
 #pragma warning restore CA1031
         {

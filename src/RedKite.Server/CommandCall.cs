@@ -42,7 +42,7 @@ public ref struct CommandCall
     /// <summary>An argument as the client sent it; 0 is the command's name.</summary>
     public readonly ReadOnlySpan<byte> this[int index] => Context[index];
 
-    /// <summary>The client's number, as CLIENT ID tells it.</summary>
+    /// <summary>The client's id, as CLIENT ID replies it.</summary>
     public readonly long ClientId => Context.Session.Id;
 
     /// <summary>The client's name (CLIENT SETNAME); empty: it has none.</summary>

@@ -104,7 +104,7 @@ public sealed class InProcessClient : IDisposable
         }
     }
 
-    /// <summary>Ends the wait of a call that is under way, as if its time were over. From any thread.</summary>
+    /// <summary>Ends the wait of a call that is under way, as if its deadline had passed. From any thread.</summary>
     /// <returns>Whether a call waited.</returns>
     public bool EndWait()
     {

@@ -4,7 +4,7 @@ using RedKite.Server.Logging;
 
 namespace RedKite.Server;
 
-/// <summary>The file that tells the process's number while the server runs, when pidfile names one.</summary>
+/// <summary>The file that holds the process id while the server runs, if the setting pidfile names one.</summary>
 internal sealed class PidFile(Settings settings, ServerLog log)
 {
     /// <summary>Writes the file. A server that cannot starts all the same, as Redis does.</summary>

@@ -15,7 +15,7 @@ public sealed class RedKiteOptions
     /// <summary>A redis.conf file to read first.</summary>
     public string? ConfigFile { get; set; }
 
-    /// <summary>The clock that keys expire by; a test may hand in its own.</summary>
+    /// <summary>The clock that determines when keys expire; tests may provide their own.</summary>
     public TimeProvider TimeProvider { get; set; } = TimeProvider.System;
 
     /// <summary>

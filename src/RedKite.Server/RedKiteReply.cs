@@ -23,7 +23,7 @@ public enum ReplyKind
     /// <summary>A string of bytes (numbers and booleans of RESP3 too, as text).</summary>
     Text,
 
-    /// <summary>An array, set, map (keys and values by turns) or push of replies.</summary>
+    /// <summary>An array, set, map (alternating keys and values) or push of replies.</summary>
     Array,
 }
 

@@ -20,7 +20,7 @@ namespace RedKite.Server;
 /// </summary>
 public sealed class RedKiteServer : IAsyncDisposable
 {
-    // Of callers without a client of their own, as many as can work at a time keep one for the next call.
+    // Clients kept for the next call of callers without one of their own: as many as can run at the same time.
     private static readonly int IdleClientsMax = 2 * Environment.ProcessorCount;
 
     private readonly List<EventLoop> _loops = [];
@@ -217,6 +217,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         Metrics = () => engine.Metrics,
         Listening = () => new ListeningFigures(_endpoints.Port, [.. _endpoints.Describe()]),
         Blocking = () => new BlockedClientFigures(engine.Blocked.Count, engine.Blocked.WithDeadline, engine.Blocked.Keys, engine.Blocked.KeysWakingWhenGone),
+        Findings = () => Diagnostics?.Findings.Current ?? [],
         EndPause = EndPause,
         Shutdown = () => _ = StopAsync(),
         LoopCount = _loopCount,

@@ -74,7 +74,7 @@ internal static unsafe partial class LinuxCalls
         return setrlimit(FileLimit, limit) == 0;
     }
 
-    /// <summary>Waits for so many milliseconds, with -1 without a limit. Never inlined, so that a profile tells waiting from receiving and sending.</summary>
+    /// <summary>Waits for a number of milliseconds; -1 waits without a limit. Never inlined, so that a profile distinguishes waiting from receiving and sending.</summary>
     [MethodImpl(MethodImplOptions.NoInlining)]
     internal static int EpollWait(int epoll, byte* events, int eventsMax, int milliseconds) =>
         (int)syscall(NumberOfEpollPWait, epoll, (nint)events, eventsMax, milliseconds, 0, 8);

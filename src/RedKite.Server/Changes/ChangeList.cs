@@ -15,7 +15,7 @@ internal readonly record struct Change(KeyEvent Event, int Database, ulong Hash,
 /// </summary>
 /// <remarks>
 /// The store reports a collection that became empty at the moment at which it removes the key, which is before the handler
-/// names its own event. Redis reports them the other way round: a removal of this kind moves behind every later event of
+/// names its own event. Redis reports them in the opposite order: a removal of this kind moves behind every later event of
 /// its key.
 /// </remarks>
 internal sealed class ChangeList

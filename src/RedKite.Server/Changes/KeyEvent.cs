@@ -78,7 +78,7 @@ internal enum KeyEvent : byte
     XGroupDestroy,
     XGroupSetId,
 
-    // Keys that go by themselves, come into being, or are missed.
+    // Keys that expire or are evicted, that are new, or that were looked up and missing.
     Expired,
     Evicted,
     New,

@@ -47,7 +47,7 @@ internal static class SettingTable
         Flag("quiet-huge-pages", false, s => s.QuietHugePages, (s, v) => s.QuietHugePages = v).WithRemark("RedKite's own: whether ordinary pages are replaced by huge ones while the server is quiet"),
 
         Flag("diagnostics", true, s => s.Diagnostics, (s, v) => s.Diagnostics = v, flags: Immutable).WithRemark("RedKite's own: whether the server watches itself, keeps the history of its metrics and reports findings"),
-        FilePath("metrics-history-file", "", s => s.MetricsHistoryPath, (s, v) => s.MetricsHistoryPath = v, Immutable).WithRemark("RedKite's own: the file that keeps the history of metrics over a restart; the program's default is `redkite-metrics.history`"),
+        FilePath("metrics-history-file", "", s => s.MetricsHistoryPath, (s, v) => s.MetricsHistoryPath = v, Immutable).WithRemark("RedKite's own: the file that keeps the history of metrics over a restart; empty: it is not kept"),
 
         // Listening
         Special("bind", "* -::*", SettingParsers.BindAddresses, s => string.Join(' ', s.Bind), (s, v) => s.Bind = SettingParsers.SplitWords(v), flags: MultipleArguments, toLines: SettingParsers.BindLines),

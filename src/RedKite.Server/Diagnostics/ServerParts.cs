@@ -41,6 +41,9 @@ internal sealed record ServerParts
 
     internal required Func<BlockedClientFigures> Blocking { get; init; }
 
+    /// <summary>Open findings, the worst first.</summary>
+    internal required Func<IReadOnlyList<Finding>> Findings { get; init; }
+
     /// <summary>Lets the clients go on that a pause holds.</summary>
     internal required Action EndPause { get; init; }
 

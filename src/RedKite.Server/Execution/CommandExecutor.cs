@@ -15,18 +15,18 @@ namespace RedKite.Server.Execution;
 /// <remarks>
 /// Commands that are fast are not timed one by one: a run of them in one batch shares the time that the run took, so that
 /// always-on metrics cost two clock reads a batch. When a run as a whole took so long that one of its commands may have been
-/// slow, nobody can say which one; so the next ones are timed one by one for a while, and the slow log gets what is true.
+/// slow, it can no longer be identified; so the client's next commands are timed one by one, and the slow log records those.
 /// </remarks>
 internal sealed class CommandExecutor
 {
     // Measured in the design: looking keys up in batches of 64 hides the memory's latency; more gains nothing.
     private const int BatchMax = 64;
 
-    // Entries are asked for so many requests ahead: with what is read and replied meanwhile they must stay in the first-level
+    // Entries are prefetched this many requests ahead: with what is read and replied meanwhile they must stay in the first-level
     // cache (docs/performance-log.md, round 47).
     private const int EntriesAhead = 8;
 
-    // The memory of a long value comes by itself once its first lines are read one after the other.
+    // The hardware prefetches the rest of a long value once its first lines are read in order.
     private const int EntryBytesAhead = 512;
     private const int EntryOverhead = 32; // an entry's header and, where only its value is known, a short key
 
@@ -338,7 +338,7 @@ internal sealed class CommandExecutor
     // Whether nothing about the client or the server asks for the long way.
     private bool IsPlain(Session session) => ((int)session.Attention | (int)_attention.Flags) == 0;
 
-    // Ahead of the execution every key's bucket is asked for and then, when the buckets have come, some keys' entries at a
+    // Before the execution every key's bucket is prefetched and then, when the buckets have arrived, some keys' entries at a
     // time: lookups do not wait for memory one after the other. Each pass does nothing else, because a prefetch waits for its
     // address to be translated, and only close neighbours wait together (docs/performance-log.md, round 35).
     private void PrefetchBuckets(Database database, int count)
@@ -371,7 +371,7 @@ internal sealed class CommandExecutor
         return end;
     }
 
-    // A run of short commands shares two readings of the clock, and the time that commands go by is the first of them.
+    // A run of short commands shares two readings of the clock, and the first of them is the time of the commands.
     private void BeginRun(int first, long timestamp)
     {
         _runFirst = first;

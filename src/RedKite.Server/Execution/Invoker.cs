@@ -10,7 +10,7 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Server.Execution;
 
 /// <summary>
-/// The one sequence in which every command executes, whoever calls: resolve the row, check what its client may do, lock, run
+/// The one sequence in which every command executes, for every caller: resolve the row, check what its client may do, lock, run
 /// the handler, publish the changes, serve blocked clients, unlock, count.
 /// </summary>
 /// <remarks>
@@ -318,7 +318,7 @@ internal sealed class Invoker
         if (!cmd.Is(0, "POST"u8) && !cmd.Is(0, "HOST:"u8)) return false;
         _engine.Log.Warning("Possible SECURITY ATTACK detected: a client sends HTTP (POST or Host:). This is probably somebody using cross-protocol scripting. Connection closed.");
         cmd.Session.CloseAfterReply();
-        if (cmd.Session.ClosesAfterReply) Reply.Truncate(0); // whoever is behind it learns nothing
+        if (cmd.Session.ClosesAfterReply) Reply.Truncate(0); // an attacker learns nothing
         return true;
     }
 

@@ -3,20 +3,20 @@ using RedKite.Server.Config;
 namespace RedKite.Server.Logging;
 
 /// <summary>
-/// The server's log: lines as Redis writes them, to standard output, a file, or whatever the host gives. A line has no
+/// The server's log: lines as Redis writes them, to standard output, a file, or the host's delegate. A line has no
 /// secret: callers log names and numbers, never arguments.
 /// </summary>
 internal sealed class ServerLog(Settings settings, Action<string>? sink)
 {
     private readonly Lock _writing = new();
-    private int _lost; // lines that nobody took
+    private int _lost; // lines that could not be written
 
     /// <summary>The log file's folder, or the system's for temporary files.</summary>
     internal string Folder => settings.LogFilePath.Length == 0
         ? Path.GetTempPath()
         : Path.GetDirectoryName(Path.GetFullPath(settings.LogFilePath, settings.DirectoryPath))!;
 
-    /// <summary>Sees that there is a log file to write to, if one is asked for.</summary>
+    /// <summary>Checks that the log file can be written, if there is one.</summary>
     /// <exception cref="ConfigException">It cannot be opened.</exception>
     internal void Open()
     {
@@ -54,7 +54,7 @@ internal sealed class ServerLog(Settings settings, Action<string>? sink)
         {
             sink(text);
         }
-#pragma warning disable CA1031 // Whatever it throws is the host's to mend; the server goes on.
+#pragma warning disable CA1031 // The host's delegate may throw anything; the server continues.
         catch (Exception)
 #pragma warning restore CA1031
         {

@@ -28,8 +28,8 @@ internal sealed class BlockedClientTimeouts(Engine engine, EventLoop loop, Comma
     }
 
     /// <summary>Ends the waits whose deadlines have passed.</summary>
-    /// <param name="nowMs">The time that commands go by.</param>
-    /// <param name="restMs">How long the loop would rest at most.</param>
+    /// <param name="nowMs">The time, in Unix milliseconds.</param>
+    /// <param name="restMs">The longest time that the loop would rest.</param>
     /// <returns>How long it may rest.</returns>
     internal int EndOverdue(long nowMs, int restMs)
     {

@@ -41,7 +41,7 @@ internal sealed class Endpoints(Settings settings) : IDisposable
 
     /// <summary>
     /// Listens on what bind and port say now, in place of what they said before. What stays the same is not touched. If that
-    /// fails, all is as it was: another port is opened before the old one is given up, which somebody else might take; on the
+    /// fails, all is as it was: another port is opened before the old one is closed, which another process might take; on the
     /// same port what goes is closed first, because an address may overlap with its successor.
     /// </summary>
     /// <param name="acceptor">The loop that accepts connections; it hears of the change soon.</param>
@@ -144,7 +144,7 @@ internal sealed class Endpoints(Settings settings) : IDisposable
         }
         catch (SocketException)
         {
-            // Somebody else took the address in between: nothing listens there any more, and Describe shows what is left.
+            // Another process took the address in between: nothing listens there any more, and Describe shows what is left.
         }
     }
 

@@ -11,7 +11,7 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Server.Loops;
 
 /// <summary>
-/// One event loop's side of the server: turns its connections into sessions, gives what they send to the loop's executor,
+/// One event loop's side of the server: turns its connections into sessions, passes what they send to the loop's executor,
 /// enforces the limits of buffers and time, and does the loop's share of background work.
 /// </summary>
 internal sealed class SessionLoop : IConnectionHandler

@@ -58,7 +58,7 @@ internal ref struct CommandContext
     /// <summary>Every command of the server.</summary>
     internal readonly CommandTable Commands => _environment.Commands;
 
-    /// <summary>The server's clock. Commands go by <see cref="NowMs"/>; only what reports the time reads this.</summary>
+    /// <summary>The server's clock. Commands use <see cref="NowMs"/>; only commands that report the time read this.</summary>
     internal readonly ServerClock Clock => _environment.Clock;
 
     /// <summary>The time of this command, in Unix milliseconds. It does not change while it executes.</summary>
@@ -156,7 +156,7 @@ internal ref struct CommandContext
         return entry;
     }
 
-    /// <summary>Looks a key up to tell something about it: counts a hit or miss but notes no access.</summary>
+    /// <summary>Looks a key up to describe it: counts a hit or miss but records no access.</summary>
     internal readonly Entry Inspect(int argument)
     {
         Entry entry = Database.Find(this[argument], HashOf(argument), NowMs);
@@ -284,7 +284,7 @@ internal ref struct CommandContext
 
     /// <summary>
     /// Blocks the client, once the handler returns, until one of the keys that the command reads holds a value of a type; then
-    /// the command executes anew. Nothing is to be replied now.
+    /// the command executes again. The handler must not reply.
     /// </summary>
     /// <param name="type">The type of value that serves the client.</param>
     /// <param name="deadlineMs">When the wait ends, in Unix milliseconds.</param>
@@ -297,7 +297,7 @@ internal ref struct CommandContext
         return true;
     }
 
-    /// <summary>Blocks the client, once the handler returns, until a time or CLIENT UNBLOCK. Nothing is to be replied now.</summary>
+    /// <summary>Blocks the client, once the handler returns, until a time or CLIENT UNBLOCK. The handler must not reply.</summary>
     /// <returns>False where nothing may block (in a transaction or script): the reply is that of a deadline that has passed.</returns>
     internal readonly bool BlockUntil(long deadlineMs, byte[] timeoutReply)
     {
@@ -353,7 +353,7 @@ internal ref struct CommandContext
         Database = Keyspace.Databases[index];
     }
 
-    /// <summary>Reads the clock again, after a command that took its time.</summary>
+    /// <summary>Reads the clock again, after a long command.</summary>
     internal readonly void RefreshTime() => _environment.ReadTime();
 
     [MethodImpl(MethodImplOptions.NoInlining)]

@@ -37,7 +37,7 @@ internal sealed class CommandEnvironment
 
     internal ExecutorMetrics Metrics { get; }
 
-    /// <summary>The time that commands go by, in Unix milliseconds.</summary>
+    /// <summary>The time of the commands that execute now, in Unix milliseconds.</summary>
     internal long NowMs { get; private set; }
 
     /// <summary>The access clock of what is touched now.</summary>
@@ -106,14 +106,14 @@ internal sealed class CommandEnvironment
         entry.SetAccessClock(AccessClock.TouchLfu(entry.AccessClock, NowMs, Settings.LfuDecayMinutes, Settings.LfuLogFactor));
     }
 
-    /// <summary>Finds out who observes the stripe, which was just locked, and nothing else is.</summary>
+    /// <summary>Reads who observes the stripe, the only one that is locked.</summary>
     internal void BeginObserving(Stripe stripe)
     {
         Observers = stripe.Observers;
         if (IsObserved) BeginRecording(stripe);
     }
 
-    /// <summary>Finds out who observes the stripes that are locked now.</summary>
+    /// <summary>Reads who observes the locked stripes.</summary>
     internal void BeginObserving(StripeSet held)
     {
         StripeObservers observers = StripeObservers.None;

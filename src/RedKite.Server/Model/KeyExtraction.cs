@@ -73,7 +73,7 @@ internal struct KeyExtraction(Command command, int start = 0)
 
     private static bool FindKeyword(scoped in CommandContext cmd, KeySpec spec, int start, out int found)
     {
-        // COMMAND GETKEYS searches as COMMAND INFO tells clients to, for the first occurrence.
+        // COMMAND GETKEYS searches for the first occurrence, as clients do with COMMAND INFO.
         bool isRequest = start == 0;
         if (spec.FindsKeyword is { } rule && (isRequest || spec.IsUnknown))
         {

@@ -11,7 +11,7 @@ internal struct ClientFilter
     internal string? LocalAddress;
     internal string? User;
 
-    /// <summary>Connected for at least so many seconds.</summary>
+    /// <summary>The minimum age of the connection, in seconds.</summary>
     internal long? AgeSecondsMin;
 
     /// <summary>Not the client that asks.</summary>

@@ -10,7 +10,7 @@ namespace RedKite.Server.Sessions;
 /// </summary>
 internal sealed class ClientLimit(Settings settings, ServerLog log)
 {
-    // What is opened besides the clients later on; Redis keeps as many.
+    // Files that are opened later besides the clients; Redis reserves the same number.
     private const int FilesKept = 32;
 
     private long _filesReserved = FilesKept;

@@ -25,6 +25,21 @@ public class DiagnosticsServiceTests
         if (OperatingSystem.IsLinux()) Assert.All(unknown.Except(mayBeUnknown), name => Assert.Matches("^(cgroup|pressure|disk|process_swap|system_swap)_", name));
     }
 
+    [Fact]
+    public async Task Findings_are_in_the_log_and_in_info()
+    {
+        var log = new System.Collections.Concurrent.ConcurrentQueue<string>();
+        RedKiteOptions options = new() { Port = 0, Log = log.Enqueue, Settings = { ["slowlog-log-slower-than"] = "-1" } };
+        await using RedKiteServer server = await RedKiteServer.StartAsync(options);
+        Assert.True(SpinWait.SpinUntil(() => server.Diagnostics!.Findings.Current.Any(finding => finding.Rule.Name == "slow-log-off"), PatienceMs), "it is found");
+        Assert.Contains(log, line => line.StartsWith("Finding slow-log-off: The slow log is off (slowlog-log-slower-than -1, slowlog-max-len 128)", StringComparison.Ordinal));
+        Assert.Matches("finding_slow-log-off:severity=notice,since=[0-9]+,title=The slow log is off,evidence=slowlog-log-slower-than -1", server.Execute("INFO", "findings").Text);
+
+        server.Execute("CONFIG", "SET", "slowlog-log-slower-than", "10000");
+        Assert.True(SpinWait.SpinUntil(() => server.Diagnostics!.Findings.Ended.Any(finding => finding.Rule.Name == "slow-log-off"), PatienceMs), "it has ended");
+        Assert.DoesNotContain("slow-log-off", server.Execute("INFO", "findings").Text, StringComparison.Ordinal);
+    }
+
     private static void WaitForSeconds(DiagnosticsService diagnostics, int seconds) =>
         Assert.True(SpinWait.SpinUntil(() => diagnostics.History.Seconds(0, 0, long.MaxValue).Count >= seconds, PatienceMs), $"{seconds} seconds were observed");
 

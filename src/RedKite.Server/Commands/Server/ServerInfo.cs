@@ -41,6 +41,7 @@ internal sealed class ServerInfo
             new("cluster", Cluster),
             new("keyspace", Keyspace),
             new("keysizes", (scoped in CommandContext cmd, InfoText text) => KeySizes.Write(cmd, text)),
+            new("findings", Findings),
         ];
     }
 
@@ -68,6 +69,24 @@ internal sealed class ServerInfo
         }
 
         return false;
+    }
+
+    // RedKite's own: what the server finds wrong with itself.
+    private void Findings(scoped in CommandContext cmd, InfoText text)
+    {
+        IReadOnlyList<Finding> findings = _parts.Findings();
+        text.Section("Findings"u8);
+        text.Line("findings_open"u8, findings.Count);
+        foreach (Finding finding in findings)
+        {
+            string severity = finding.Diagnosis.Severity switch
+            {
+                FindingSeverity.Critical => "critical",
+                FindingSeverity.Warning => "warning",
+                _ => "notice",
+            };
+            text.Line(string.Create(CultureInfo.InvariantCulture, $"finding_{finding.Rule.Name}:severity={severity},since={finding.SinceUnixMs / 1000},title={finding.Diagnosis.Title},evidence={finding.Diagnosis.Evidence}"));
+        }
     }
 
     private void Server(scoped in CommandContext cmd, InfoText text)

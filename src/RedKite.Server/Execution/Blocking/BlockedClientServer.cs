@@ -7,12 +7,12 @@ namespace RedKite.Server.Execution.Blocking;
 
 /// <summary>
 /// Serves blocked clients on the thread of the command that changed their key, after that command and before any other gets
-/// its stripes: each client's request is executed anew in its name, in the order in which the clients blocked.
+/// its stripes: each client's request is executed again on its behalf, in the order in which the clients blocked.
 /// </summary>
 /// <remarks>
 /// A client may need stripes that are not locked. They are tried for without waiting, which cannot deadlock whatever the
-/// order; if another thread holds one for longer, all are released and locked anew in ascending order. Only then can another
-/// client's command come in between.
+/// order; if another thread holds one for longer, all are released and locked again in ascending order. Only then can another
+/// client's command execute in between.
 /// </remarks>
 internal sealed class BlockedClientServer
 {

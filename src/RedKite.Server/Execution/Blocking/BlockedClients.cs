@@ -57,7 +57,7 @@ internal sealed class BlockedClients(Keyspace keyspace)
         return client;
     }
 
-    /// <summary>A client has blocked: its loop sees to the deadline. A caller in the process does so itself.</summary>
+    /// <summary>A client has blocked: its loop watches the deadline. A caller in the process does so itself.</summary>
     internal void NoteBegun(BlockedClient client)
     {
         if (client.Session.Connection is not null) Begun(client);
