@@ -2,8 +2,8 @@ using System.Globalization;
 using System.Runtime.InteropServices;
 using RedKite.Protocol;
 using RedKite.Server.Config;
-using RedKite.Server.Metrics;
 using RedKite.Server.Diagnostics;
+using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 
@@ -41,7 +41,7 @@ internal sealed class ServerInfo
             new("cluster", Cluster),
             new("keyspace", Keyspace),
             new("keysizes", (scoped in CommandContext cmd, InfoText text) => KeySizes.Write(cmd, text)),
-            new("findings", Findings),
+            new("findings", Findings, ByDefault: false, OnlyByName: true),
         ];
     }
 
@@ -63,7 +63,7 @@ internal sealed class ServerInfo
         if (cmd.Count == 1) return section.ByDefault;
         for (int i = 1; i < cmd.Count; i++)
         {
-            if (cmd.Is(i, "all"u8) || cmd.Is(i, "everything"u8)) return true;
+            if (!section.OnlyByName && (cmd.Is(i, "all"u8) || cmd.Is(i, "everything"u8))) return true;
             if (cmd.Is(i, "default"u8) && section.ByDefault) return true;
             if (AsciiText.EqualsIgnoreCase(cmd[i], section.Name)) return true;
         }
@@ -71,7 +71,7 @@ internal sealed class ServerInfo
         return false;
     }
 
-    // RedKite's own: what the server finds wrong with itself.
+    // RedKite's own, and shown by its name alone: tools expect Redis's sections where they ask for all.
     private void Findings(scoped in CommandContext cmd, InfoText text)
     {
         IReadOnlyList<Finding> findings = _parts.Findings();
@@ -264,5 +264,5 @@ internal sealed class ServerInfo
 
     private delegate void SectionWriter(scoped in CommandContext cmd, InfoText text);
 
-    private sealed record Section(string Name, SectionWriter Write, bool ByDefault = true);
+    private sealed record Section(string Name, SectionWriter Write, bool ByDefault = true, bool OnlyByName = false);
 }
