@@ -45,10 +45,10 @@ internal sealed class LoadGenerator(string cpus)
 
     private LoadResult RunPhases(int port, Workload workload, int pipeline, long operations)
     {
-        long sets = Math.Max(VerbOperationsMin, operations * workload.Sets / (workload.Sets + workload.Gets));
+        long sets = workload.Sets == 0 ? 0 : Math.Max(VerbOperationsMin, operations * workload.Sets / (workload.Sets + workload.Gets));
         long gets = Math.Max(VerbOperationsMin, operations * workload.Gets / (workload.Sets + workload.Gets));
         var elapsed = Stopwatch.StartNew();
-        RunVerb("set", port, workload, pipeline, sets);
+        if (sets > 0) RunVerb("set", port, workload, pipeline, sets);
         RunVerb("get", port, workload, pipeline, gets);
         return new LoadResult(sets + gets, (sets + gets) / elapsed.Elapsed.TotalSeconds);
     }

@@ -19,6 +19,7 @@ internal sealed record Options
           idle     resident bytes per connection with 10,000 idle connections, and CPU with and without them
           loadgen  CPU per operation of `redkite bench` against redis-benchmark, with the floor as the server
           tail     open-loop latencies at half the capacity, and the time from start to first reply
+          behaviors  server CPU per GET with 1 to 40 behaviors, by none
           names    case-insensitive name lookup, step by step: calls in a second by 32 threads
           types    data types against Redis and Valkey: CPU per operation, memory, delays while a value is freed
           all      everything, types in their quick form: about a quarter of an hour

@@ -1,5 +1,7 @@
 using System.Diagnostics;
+using System.Globalization;
 using RedKite.Figures;
+using RedKite.Figures.Behaviors;
 using RedKite.Figures.Scenarios;
 
 // Measures RedKite against its targets: each scenario starts its servers, measures them, prints its tables and targets,
@@ -17,6 +19,7 @@ Dictionary<string, Func<Options, Report>> scenarios = new()
     ["idle"] = IdleScenario.Run,
     ["loadgen"] = LoadGeneratorScenario.Run,
     ["tail"] = TailScenario.Run,
+    ["behaviors"] = BehaviorsScenario.Run,
     ["names"] = NamesScenario.Run,
     ["types"] = TypesScenario.Run,
 };
@@ -24,6 +27,12 @@ Dictionary<string, Func<Options, Report>> scenarios = new()
 if (args.Contains("--help") || args.Contains("-h"))
 {
     Console.WriteLine(Options.Usage);
+    return 0;
+}
+
+if (args is [BehaviorServer.Verb, var port, var depth])
+{
+    await BehaviorServer.RunAsync(int.Parse(port, CultureInfo.InvariantCulture), int.Parse(depth, CultureInfo.InvariantCulture));
     return 0;
 }
 
