@@ -24,10 +24,11 @@ internal sealed class BehaviorPipeline : ICommandInterceptor
         _log = log;
     }
 
-    public void Execute(Invoker invoker, ref CommandContext cmd, Command command, ReadOnlySpan<ArgumentSlice> arguments, ulong firstKeyHash, long start)
+    public bool Execute(
+        Invoker invoker, ref CommandContext cmd, Command command, ReadOnlySpan<ArgumentSlice> arguments, ulong firstKeyHash, long start, bool isShort)
     {
         cmd.Begin(command, arguments, firstKeyHash); // with the subcommand, if there is one
-        var call = new CommandCall(invoker, cmd, arguments, firstKeyHash, start);
+        var call = new CommandCall(invoker, cmd, arguments, firstKeyHash, start, isShort);
         try
         {
             _outermost.Invoke(ref call);
@@ -46,6 +47,7 @@ internal sealed class BehaviorPipeline : ICommandInterceptor
         // What the handler itself throws is a bug with stripes locked: no behavior may hide it.
         if (call.Fault is { } fault) ExceptionDispatchInfo.Throw(fault);
         if (call.IsRejected) invoker.NoteRejected(command);
+        return call.WasExecuted;
     }
 
     private sealed class LastBehavior : Behavior

@@ -18,17 +18,19 @@ public ref struct CommandCall
     private readonly ReadOnlySpan<ArgumentSlice> _arguments;
     private readonly ulong _firstKeyHash;
     private readonly long _start;
+    private readonly bool _isShort;
     private readonly long _replyStart;
     private long _errorsCounted; // of the writer, up to what the handler replied
     private bool _wasExecuted;
 
-    internal CommandCall(Invoker path, CommandContext context, ReadOnlySpan<ArgumentSlice> arguments, ulong firstKeyHash, long start)
+    internal CommandCall(Invoker path, CommandContext context, ReadOnlySpan<ArgumentSlice> arguments, ulong firstKeyHash, long start, bool isShort)
     {
         Context = context;
         _path = path;
         _arguments = arguments;
         _firstKeyHash = firstKeyHash;
         _start = start;
+        _isShort = isShort;
         _replyStart = context.Reply.Length;
         _errorsCounted = context.Reply.Errors;
     }
@@ -88,7 +90,7 @@ public ref struct CommandCall
     internal readonly bool HasReply => _wasExecuted || Context.Reply.Length != _replyStart || Context.Reply.Overflowed;
 
     /// <summary>Whether the reply is an error, and a behavior's.</summary>
-    internal readonly bool IsRejected => RepliedError && Context.Reply.Errors != _errorsCounted;
+    internal readonly bool IsRejected => Context.Reply.Errors != _errorsCounted && RepliedError;
 
     /// <summary>Replies OK. Like each of these methods, it takes the place of what was replied before.</summary>
     public readonly void ReplyOk() => Restarted().Ok();
@@ -122,7 +124,8 @@ public ref struct CommandCall
         _wasExecuted = true;
         try
         {
-            _path.LockAndRun(ref Context, Context.Command, _arguments, _firstKeyHash, _start);
+            if (_isShort) _path.RunShort(ref Context, _firstKeyHash);
+            else _path.LockAndRun(ref Context, Context.Command, _arguments, _firstKeyHash, _start);
         }
         catch (Exception exception)
         {

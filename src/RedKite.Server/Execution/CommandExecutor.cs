@@ -37,6 +37,9 @@ internal sealed class CommandExecutor
     // a millisecond of it.
     private const int CommandsToTime = 1000;
 
+    // A run of commands that behaviors surround ends after this long: a tenth of a millisecond.
+    private static readonly long InterceptedRunTicksMax = Stopwatch.Frequency / 10_000;
+
     private readonly Keyspace _keyspace;
     private readonly CommandTable _commands;
     private readonly AttentionWord _attention;
@@ -256,6 +259,7 @@ internal sealed class CommandExecutor
         BeginRun(first: 0, Stopwatch.GetTimestamp());
         session.LastInteractionMs = Environment.NowMs;
         bool isPlain = IsPlain(session);
+        ICommandInterceptor? interceptor = isPlain ? null : OnlyInterceptor(session);
         Stripe? held = null;
         int i = 0;
         while (i < count)
@@ -290,12 +294,21 @@ internal sealed class CommandExecutor
             held?.Exit();
             held = null;
             _heldStripe = -1;
+            if (interceptor is not null && command is not null && (command.IsShort || request.Count == command.OneKeyCount) && command.Accepts(request.Count))
+            {
+                ExecuteIntercepted(ref cmd, interceptor, ref request, i++);
+                if (Reply.Events != ReplyEvents.None) count = NoteEvents(failed: null, session, i - 1, count);
+                if (session.ClosesAfterReply) break;
+                continue;
+            }
+
             long now = EndRun(cmd, i);
             if (!Invoker.TryInvoke(ref cmd, ref request, _parser.Arguments(request.First, request.Count), ref now)) break;
             if (session.CommandsToTime > 0) session.CommandsToTime--;
             i++;
             BeginRun(i, now);
             isPlain = IsPlain(session);
+            interceptor = isPlain ? null : OnlyInterceptor(session);
             if (Reply.Events != ReplyEvents.None) count = NoteEvents(failed: null, session, i - 1, count);
             if (session.ClosesAfterReply || session.Blocked is not null) break;
         }
@@ -337,6 +350,31 @@ internal sealed class CommandExecutor
 
     // Whether nothing about the client or the server asks for the long way.
     private bool IsPlain(Session session) => ((int)session.Attention | (int)_attention.Flags) == 0;
+
+    // What surrounds the commands of the fast path, if nothing else asks for the long way.
+    private ICommandInterceptor? OnlyInterceptor(Session session) =>
+        session.Attention == SessionAttention.None && _attention.Flags == ServerAttention.HasBehaviors ? Engine.Interceptor : null;
+
+    // A command of the fast path that behaviors surround: it belongs to the current run like others. A behavior may ask for the time
+    // since the command's turn came, so that costs a reading of the clock. Nothing is locked here.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private void ExecuteIntercepted(ref CommandContext cmd, ICommandInterceptor interceptor, ref Request request, int index)
+    {
+        long now = Stopwatch.GetTimestamp();
+        // Behaviors may take long, and the time that commands go by must not fall behind.
+        if (now - _runStart >= InterceptedRunTicksMax)
+        {
+            EndRun(cmd, index);
+            BeginRun(index, now);
+        }
+
+        ReadOnlySpan<ArgumentSlice> arguments = _parser.Arguments(request.First, request.Count);
+        if (interceptor.Execute(Invoker, ref cmd, request.Command!, arguments, request.Hash, now, isShort: true)) return;
+
+        // A behavior replied in its place: the command is not counted.
+        EndRun(cmd, index);
+        BeginRun(index + 1, Stopwatch.GetTimestamp());
+    }
 
     // Before the execution every key's bucket is prefetched and then, when the buckets have arrived, some keys' entries at a
     // time: lookups do not wait for memory one after the other. Each pass does nothing else, because a prefetch waits for its

@@ -64,7 +64,7 @@ internal sealed class Invoker
 
             if (_engine.Interceptor is { } interceptor)
             {
-                interceptor.Execute(this, ref cmd, command!, arguments, request.Hash, now);
+                interceptor.Execute(this, ref cmd, command!, arguments, request.Hash, now, isShort: false);
                 now = Stopwatch.GetTimestamp();
             }
             else
@@ -122,6 +122,38 @@ internal sealed class Invoker
         if (ns >= _engine.SlowLog.ThresholdNs) NoteSlow(cmd, ns);
         if (ns >= _engine.LatencyMonitor.ThresholdNs) _engine.LatencyMonitor.AddCommand(command.Is(CommandFlags.Fast), _environment.NowMs, ns);
         return end;
+    }
+
+    /// <summary>
+    /// Executes a command of the batch's fast path that behaviors surround: locks its stripe for it alone, because behaviors run with
+    /// nothing locked. The batch counts and times it with its run.
+    /// </summary>
+    internal void RunShort(ref CommandContext cmd, ulong firstKeyHash)
+    {
+        int index = _keyspace.StripeOf(firstKeyHash);
+        Stripe stripe = _keyspace.Stripes[index];
+        long errors = Reply.Errors;
+        bool serves = false;
+        stripe.Enter();
+        try
+        {
+            _environment.BeginObserving(stripe);
+            long changes = _environment.Metrics.Changes;
+            cmd.Command.Handler(ref cmd);
+            if (_environment.IsObserved)
+            {
+                Publish(cmd, _environment.Metrics.Changes - changes);
+                serves = MayServe;
+            }
+        }
+        catch (Exception failure) when (_keyspace.FailStop.Ends(failure, StripeSet.Of(index), cmd.Command.FullName))
+        {
+            throw;
+        }
+
+        if (serves) ServeAndExit(index, cmd.Session);
+        else stripe.Exit();
+        if (Reply.Errors != errors) NoteError(cmd.Command);
     }
 
     /// <summary>Executes a handler and publishes what it changed. The stripes that it needs are locked.</summary>

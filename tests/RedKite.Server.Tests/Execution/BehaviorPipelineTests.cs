@@ -102,6 +102,68 @@ public sealed class BehaviorPipelineTests : IAsyncDisposable
     }
 
     [Fact]
+    public async Task Pipelined_commands_are_counted_as_without_behaviors()
+    {
+        await Start(new Answering());
+        InProcessClient client = _server.CreateClient();
+        Assert.Equal(
+            "+OK\r\n-ERR not for you\r\n-ERR value is not an integer or out of range\r\n:7\r\n$1\r\nv\r\n$1\r\nv\r\n",
+            Pipeline(client, "SET k v", "GET error", "INCR k", "GET integer", "GET k", "GET k"));
+        string statistics = client.Execute("INFO", "commandstats").ToString();
+        Assert.Matches("cmdstat_set:calls=1,.*rejected_calls=0,failed_calls=0", statistics);
+        Assert.Matches("cmdstat_get:calls=2,.*rejected_calls=1,failed_calls=0", statistics);
+        Assert.Matches("cmdstat_incr:calls=1,.*rejected_calls=0,failed_calls=1", statistics);
+        string errors = client.Execute("INFO", "errorstats").ToString();
+        Assert.Contains("errorstat_ERR:count=2", errors, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Keys_expire_between_pipelined_commands_of_a_slow_behavior()
+    {
+        await Start(new Sleeping(milliseconds: 30));
+        Assert.Equal("+OK\r\n$-1\r\n", Pipeline(_server.CreateClient(), "SET k v PX 10", "GET k"));
+    }
+
+    [Fact]
+    public async Task Behavior_measures_its_own_command_and_not_those_before_it()
+    {
+        var sleeping = new Sleeping(milliseconds: 20);
+        await Start(sleeping);
+        Pipeline(_server.CreateClient(), "GET a", "GET b", "GET c", "GET d", "GET e", "GET f", "GET g", "GET h");
+        Assert.Equal(8, sleeping.Elapsed.Count);
+        Assert.All(sleeping.Elapsed, elapsed => Assert.True(elapsed >= TimeSpan.FromMilliseconds(20)));
+        Assert.True(sleeping.Elapsed.Min() < TimeSpan.FromMilliseconds(100)); // The last one would have 160 with the others.
+    }
+
+    [Fact]
+    public async Task Command_behind_behaviors_serves_a_blocked_client()
+    {
+        await Start(new Passing());
+        using var blocked = new TcpClient("127.0.0.1", _server.Port);
+        blocked.GetStream().Write("*3\r\n$5\r\nBLPOP\r\n$1\r\nl\r\n$1\r\n0\r\n"u8);
+        InProcessClient client = _server.CreateClient();
+        Assert.True(SpinWait.SpinUntil(() => client.Execute("INFO", "clients").ToString().Contains("blocked_clients:1", StringComparison.Ordinal), 30_000));
+        Assert.Equal(":1\r\n+OK\r\n:0\r\n", Pipeline(client, "RPUSH l x", "SET k v", "LLEN l"));
+        const string expected = "*2\r\n$1\r\nl\r\n$1\r\nx\r\n";
+        byte[] reply = new byte[expected.Length];
+        blocked.GetStream().ReadExactly(reply);
+        Assert.Equal(expected, Encoding.ASCII.GetString(reply));
+    }
+
+    // The replies to commands that arrive at once.
+    private static string Pipeline(InProcessClient client, params string[] commands)
+    {
+        var replies = new ArrayBufferWriter<byte>();
+        byte[] requests = Encoding.ASCII.GetBytes(string.Concat(commands.Select(command =>
+        {
+            string[] words = command.Split(' ');
+            return $"*{words.Length}\r\n{string.Concat(words.Select(word => $"${word.Length}\r\n{word}\r\n"))}";
+        })));
+        Assert.Equal(requests.Length, client.Execute(requests, replies));
+        return Encoding.ASCII.GetString(replies.WrittenSpan);
+    }
+
+    [Fact]
     public async Task Behavior_may_attach_a_tag_to_the_client()
     {
         await Start(new Throttling(3));
@@ -261,6 +323,18 @@ public sealed class BehaviorPipelineTests : IAsyncDisposable
 
             call.ClientTag = commands + 1;
             Next.Invoke(ref call);
+        }
+    }
+
+    private sealed class Sleeping(int milliseconds) : Behavior
+    {
+        internal List<TimeSpan> Elapsed { get; } = [];
+
+        public override void Invoke(ref CommandCall call)
+        {
+            Next.Invoke(ref call);
+            Thread.Sleep(milliseconds);
+            Elapsed.Add(call.Elapsed);
         }
     }
 }
