@@ -12,6 +12,9 @@ namespace RedKite.Server;
 /// <para>An exception that leaves a behavior becomes an error reply, whatever was replied before, and a line in the
 /// log. A command that was executed stays executed.</para>
 /// <para>Arguments may be secrets: AUTH's password is one.</para>
+/// <para>What it costs: one behavior adds about 50 ns to every command, a tenth of a GET in a pipeline of 64 with its
+/// network, and each further one 1 to 2 ns, beside the behavior's own work. Fast commands are timed in runs, so the times in INFO
+/// and LATENCY HISTOGRAM include the behaviors around them.</para>
 /// <para>How it is built: the behaviors are the chain themselves, linked once when the server starts, so that a call
 /// allocates nothing at any depth and there is one call a behavior. That call, <c>Next.Invoke</c>, stands in each behavior's
 /// own code. So the runtime sees one and the same class behind it, calls that directly, and takes small behaviors into
