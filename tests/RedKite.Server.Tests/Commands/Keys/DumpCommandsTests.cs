@@ -63,6 +63,39 @@ public sealed class DumpCommandsTests : IAsyncLifetime
         Assert.InRange(restored, 1, DamagesOfEach - 1);
     }
 
+    [Theory]
+    [InlineData(1L << 30)]
+    [InlineData(int.MaxValue)]
+    [InlineData(1L << 40)]
+    [InlineData(long.MaxValue)]
+    [InlineData(-1)]
+    public void Sizes_beyond_the_payload_are_refused_before_anything_is_allocated(long claimed)
+    {
+        Run("SET k old").IsOk();
+        Run("GET k").IsBulk("old");
+        _transcript.SweepAll();
+        long used = _transcript.UsedBytes;
+        byte[] size = [0x81, .. BitConverter.GetBytes(System.Buffers.Binary.BinaryPrimitives.ReverseEndianness(claimed))];
+        byte[] few = [1, (byte)'a', 1, (byte)'b'];
+        for (byte type = 0; type <= 25; type++)
+        {
+            if (type is 6 or 7 or 8) continue; // modules, and a type that never was
+            byte[] asSize = [type, .. size, .. few];
+            byte[] asDecompressedSize = [type, 0xC3, 5, .. size, .. few, 0];
+            byte[] asElementSize = [type, 1, .. size, .. few]; // in a list, set, hash or sorted set of one element
+            foreach (byte[] value in type is >= 1 and <= 5 ? (byte[][])[asSize, asDecompressedSize, asElementSize] : [asSize, asDecompressedSize])
+            {
+                long allocated = GC.GetAllocatedBytesForCurrentThread();
+                Restore("k", value, "REPLACE").IsError("ERR Bad data format");
+                Assert.InRange(GC.GetAllocatedBytesForCurrentThread() - allocated, 0, 1_000_000);
+                Run("GET k").IsBulk("old");
+            }
+        }
+
+        _transcript.SweepAll();
+        Assert.Equal(used, _transcript.UsedBytes);
+    }
+
     [Fact]
     public void Field_expiries_survive_dump_and_restore()
     {
