@@ -17,7 +17,7 @@ internal static class MemoryRules
             "Raise maxmemory, remove data, or give keys expiries. The memory view shows what holds the memory.", "memory",
             view => NearLimit(view, "Memory", MaxMemory, UsedMemory)),
         new("container-memory", "The container uses more than 95 % of its memory limit, or will reach it within an hour at the growth of the last ten minutes. At the limit the kernel ends the process.",
-            "Raise the container's limit, set maxmemory, or remove data.", "memory",
+            "Raise the container's limit, or remove data.", "memory",
             view => NearLimit(view, "The container's memory", CgroupMemoryLimit, CgroupMemory)),
         new("machine-memory", "Less than 5 % of the machine's memory is available. Further growth makes the machine swap or end processes.",
             "Move other programs away, add memory, or remove data.", "memory", MachineMemoryLow),

@@ -13,7 +13,7 @@ internal static class SettingRules
         new("open-to-network", "The server listens on addresses of the network, without a password, and protected mode is off: everybody who can reach it can read and change everything.",
             "Set requirepass, bind to loopback, or turn protected-mode on.", "configuration", OpenToNetwork),
         new("debug-enabled", "DEBUG or MODULE may be used by clients of other machines. DEBUG can stop the server.",
-            "Set enable-debug-command and enable-module-command to `no` or `local`.", "configuration",
+            "Set enable-debug-command to `no` or `local`.", "configuration",
             view => view.Setting("enable-debug-command") == "yes" || view.Setting("enable-module-command") == "yes" ? new("DEBUG commands are open to the network", "enable-debug-command or enable-module-command is yes", Notice) : null),
         new("setting-without-effect", "A setting has a value other than its default, but no effect in RedKite. docs/settings.md has the reasons.",
             "Remove it from the configuration, so that nobody relies on it.", "configuration",
