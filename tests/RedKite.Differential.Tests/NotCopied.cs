@@ -42,12 +42,6 @@ internal static class NotCopied
             "counts what HGETALL returns",
             "the count would depend on when the sweep passed",
             _ => false),
-        new(
-            "CONFIG SET maxmemory with a number that exceeds 64 bits",
-            "the highest limit",
-            "refused, as every limit until something is evicted",
-            "a limit that does not hold is dangerous",
-            command => Is(command, "CONFIG") && HasWord(command, "maxmemory") && Array.Exists(command, word => word.Length > 18 && !word.AsSpan().ContainsAnyExceptInRange((byte)'0', (byte)'9'))),
     ];
 
     // No relative time to live that is greater fits, until the year 292,000,000.

@@ -6,15 +6,19 @@ using RedKite.Testing;
 namespace RedKite.Differential.Tests;
 
 /// <summary>
-/// The main proof of correctness: generated command streams get the same bytes from RedKite as from Redis. One seed
-/// of each run is new; REDKITE_SEED and REDKITE_STEPS replay a failure.
+/// The main proof of correctness: generated command streams get the same bytes from RedKite as from Redis. Seeds that once
+/// failed run always; with them a new one, or, where REDKITE_SEED is set as in CI, a fixed set that begins with it.
+/// REDKITE_SEED and REDKITE_STEPS replay a failure.
 /// </summary>
 public sealed class StreamTests(StreamTests.Servers servers, ITestOutputHelper output) : IClassFixture<StreamTests.Servers>
 {
     private const int StepCount = 20_000;
     private const int FamilyStepCount = 8_000;
 
-    public static TheoryData<int> Seeds => StreamTest.Seed is { } seed ? [seed] : [1, 2, 3, 4, 5, Random.Shared.Next(1_000_000, int.MaxValue)];
+    // Seeds whose streams found a difference that is closed now.
+    private static readonly int[] OnceFailed = [1, 2, 4, 5, 691229665];
+
+    public static TheoryData<int> Seeds => [.. StreamTest.Seeds(OnceFailed)];
 
     [Theory(Timeout = 600_000)]
     [MemberData(nameof(Seeds))]
@@ -27,16 +31,28 @@ public sealed class StreamTests(StreamTests.Servers servers, ITestOutputHelper o
     }
 
     [Theory(Timeout = 600_000)]
-    [MemberData(nameof(FamilyNames))]
-    public async Task Single_family_streams_match_redis(string family)
+    [MemberData(nameof(FamilySeeds))]
+    public async Task Single_family_streams_match_redis(string family, int seed)
     {
-        int seed = StreamTest.Seed ?? 7;
+        output.WriteLine($"{StreamTest.SeedVariable}={seed}");
         CommandFamily[] families = [.. CommandTable.Families.Where(candidate => candidate.Name == family)];
         string? report = await Task.Run(() => StreamTest.Run(servers.Pair, seed, StreamTest.StepsOr(FamilyStepCount), families), TestContext.Current.CancellationToken);
         Assert.True(report is null, report);
     }
 
-    public static TheoryData<string> FamilyNames => [.. CommandTable.Families.Select(family => family.Name)];
+    public static TheoryData<string, int> FamilySeeds
+    {
+        get
+        {
+            TheoryData<string, int> data = [];
+            foreach (CommandFamily family in CommandTable.Families)
+            {
+                foreach (int seed in StreamTest.Seeds([7, 42528564])) data.Add(family.Name, seed);
+            }
+
+            return data;
+        }
+    }
 
     public sealed class Servers : IDisposable
     {

@@ -21,6 +21,8 @@ internal static class ConnectionGenerator
         new("CLIENT INFO", 1, _ => Episode.Of("CLIENT", "INFO")),
         new("CLIENT LIST", 2, ClientList),
         new("CLIENT NO-EVICT", 2, random => Episode.Of("CLIENT", "NO-EVICT", random.Word("ON", "OFF", "maybe"))),
+        new("CLIENT NO-TOUCH", 2, random => Episode.Of("CLIENT", "NO-TOUCH", random.Word("ON", "OFF", "maybe"))),
+        new("CLIENT SETINFO", 2, random => Episode.Of("CLIENT", "SETINFO", random.Word("LIB-NAME", "LIB-VER", "maybe"), random.Chance(60) ? random.Word("kite", "1.2.3") : random.Value())),
         new("CLIENT REPLY", 1, random => Episode.Of("CLIENT", "REPLY", random.Word("ON", "maybe"))),
         new("CLIENT GETREDIR", 1, _ => Episode.Of("CLIENT", "GETREDIR")),
         new("CLIENT TRACKINGINFO", 1, _ => Episode.Of("CLIENT", "TRACKINGINFO")),

@@ -42,8 +42,8 @@ internal static class SortedSetGenerator
         new("ZCARD", 5, random => Episode.Of("ZCARD", AnyKey(random))),
         new("ZSCORE", 10, random => Episode.Of("ZSCORE", Key(random), Member(random))),
         new("ZMSCORE", 5, random => Episode.Of(["ZMSCORE", Key(random), .. random.Several(5, () => Member(random))])),
-        new("ZRANK", 8, random => Episode.Of("ZRANK", Key(random), Member(random))),
-        new("ZREVRANK", 6, random => Episode.Of("ZREVRANK", Key(random), Member(random))),
+        new("ZRANK", 8, random => Episode.Of(["ZRANK", Key(random), Member(random), .. WithScore(random)])),
+        new("ZREVRANK", 6, random => Episode.Of(["ZREVRANK", Key(random), Member(random), .. WithScore(random)])),
         new("ZRANGE", 40, random => Episode.Of(Range(random, "ZRANGE", Key(random), stores: false))),
         new("ZRANGE by member", 10, random => Episode.Of([random.Word("ZRANGE"), LexKey(random), Lex(random), Lex(random), random.Word("BYLEX"), .. LexOptions(random)])),
         new("ZREVRANGE", 8, random => Episode.Of(["ZREVRANGE", Key(random), random.Index(), random.Index(), .. WithScores(random)])),
@@ -106,6 +106,8 @@ internal static class SortedSetGenerator
     private static Argument Lex(RandomSource random) => random.Pick(LexPool);
 
     private static Argument[] WithScores(RandomSource random) => random.Chance(60) ? [random.Word("WITHSCORES")] : random.Chance(5) ? [random.Junk()] : [];
+
+    private static Argument[] WithScore(RandomSource random) => random.Chance(30) ? [random.Word("WITHSCORE"), .. random.Chance(10) ? [random.Junk()] : (Argument[])[]] : [];
 
     private static Argument[] Limit(RandomSource random) => random.Chance(60)
         ? []

@@ -23,6 +23,7 @@ internal static class CommandTable
         SortGenerator.Family,
         EntryStreamGenerator.Family,
         HashGenerator.Family,
+        FieldExpiryGenerator.FarExpiries,
         KeyGenerator.Family,
         DumpGenerator.Family,
         ConnectionGenerator.Family,

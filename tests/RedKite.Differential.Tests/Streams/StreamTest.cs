@@ -18,7 +18,15 @@ internal static class StreamTest
     private const int LineMax = 200;
     private const int ShownStepsMax = 100;   // a nondeterministic crash cannot be shrunk
     private const int OutputLines = 60;      // enough for a stack trace
+    // REDKITE_SEED stands for this many seeds.
+    private const int FixedSeeds = 3;
+
     public static int? Seed => Read(SeedVariable);
+
+    /// <summary>The seeds of a run: those that are kept, and a new one, or several fixed ones from REDKITE_SEED on.</summary>
+    public static int[] Seeds(int[] kept) =>
+        Seed is { } seed ? [.. Enumerable.Range(seed, FixedSeeds), .. kept] : [Random.Shared.Next(1_000_000, int.MaxValue), .. kept];
+
 
     public static int StepsOr(int usual) => Read(StepsVariable) ?? usual;
 

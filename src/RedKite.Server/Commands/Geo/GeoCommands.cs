@@ -1,5 +1,4 @@
 using System.Buffers;
-using System.Globalization;
 using RedKite.Protocol;
 using RedKite.Server.Commands.SortedSets;
 using RedKite.Server.Model;
@@ -18,7 +17,8 @@ internal static class GeoCommands
     // A sign, three digits, a point and 17 digits.
 
     // The largest double has 309 digits before the point.
-    private const int DistanceTextMax = 320;
+    private const int DistanceTextMax = 32;
+    private const long DistanceUnits = 10_000;
 
     private const int HashTextLength = 11;
     private const int ScoresOnStack = 64;
@@ -117,8 +117,12 @@ internal static class GeoCommands
     /// <summary>Writes a distance with four digits after the decimal point.</summary>
     internal static void Distance(this ReplyWriter reply, double distance)
     {
+        // As in Redis, what is rounded is the product, so that a distance close to the middle of two texts is a tie.
+        long units = (long)Math.Round(distance * DistanceUnits, MidpointRounding.ToEven);
         Span<byte> text = stackalloc byte[DistanceTextMax];
-        distance.TryFormat(text, out int length, "F4", CultureInfo.InvariantCulture);
+        int length = RespNumber.Format(units / DistanceUnits, text);
+        text[length++] = (byte)'.';
+        for (long unit = DistanceUnits / 10; unit > 0; unit /= 10) text[length++] = (byte)('0' + (units / unit % 10));
         reply.Bulk(text[..length]);
     }
 }

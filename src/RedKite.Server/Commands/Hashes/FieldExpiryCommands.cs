@@ -70,6 +70,7 @@ internal static class FieldExpiryCommands
         if (!FieldArguments.TryReadOrReply(ref options, cmd, "ERR Parameter `numFields` should be greater than 0"u8, out FieldArguments fields)) return;
 
         cmd.Reply.Array(fields.Count);
+        hash.ReserveExpiries();
         var changed = new FieldChanges(cmd);
         for (int i = fields.First; i < fields.End; i++)
         {
@@ -194,11 +195,13 @@ internal static class FieldExpiryCommands
     // HGETEX key [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | PERSIST] FIELDS numfields field [field ...]
     private static void HGetEx(ref CommandContext cmd)
     {
-        if (!FieldOptions.TryParseGetExOrReply(cmd, out FieldOptions options)) return;
-        if (!options.TryExpiryOrReply(cmd, out long expiryMs)) return;
+        // As in Redis, the key's type is checked before the arguments.
         if (!cmd.OpenToWriteHashOrReply(1, out HashValue hash)) return;
+        if (!FieldOptions.TryParseGetExOrReply(cmd, out FieldOptions options)) return;
+        long expiryMs = options.HasExpiry ? options.ExpiryMs : Database.NoExpiry;
         FieldArguments fields = options.Fields;
         cmd.Reply.Array(fields.Count);
+        if (options.HasExpiry || options.Persists) hash.ReserveExpiries();
         var changed = new FieldChanges(cmd);
         for (int i = fields.First; i < fields.End; i++)
         {
@@ -227,7 +230,6 @@ internal static class FieldExpiryCommands
     private static void HSetEx(ref CommandContext cmd)
     {
         if (!FieldOptions.TryParseSetExOrReply(cmd, out FieldOptions options)) return;
-        if (!options.TryExpiryOrReply(cmd, out long expiryMs)) return;
         if (!cmd.OpenToWriteHashOrReply(1, out HashValue hash)) return;
         FieldArguments pairs = options.Fields;
         for (int i = pairs.First; i < cmd.Count; i += 2) hash.RemoveIfExpired(cmd[i]);
@@ -240,6 +242,7 @@ internal static class FieldExpiryCommands
 
         if (!hash.Exists) hash = cmd.CreateHash(1);
         HashLimits limits = cmd.HashLimits();
+        hash.Expect(pairs.Count, limits);
         for (int i = pairs.First; i < cmd.Count; i += 2)
         {
             if (options.KeepsExpiry) hash.SetAndKeepExpiry(cmd[i], cmd[i + 1], limits);
@@ -247,7 +250,7 @@ internal static class FieldExpiryCommands
         }
 
         cmd.Changed(1, KeyEvent.HSet, pairs.Count);
-        if (options.HasExpiry) SetExpiries(cmd, ref hash, pairs, expiryMs);
+        if (options.HasExpiry) SetExpiries(cmd, ref hash, pairs, options.ExpiryMs);
         cmd.Reply.Integer(1);
     }
 
@@ -255,6 +258,7 @@ internal static class FieldExpiryCommands
     private static void SetExpiries(scoped in CommandContext cmd, ref HashValue hash, FieldArguments pairs, long expiryMs)
     {
         bool isRemoved = expiryMs <= cmd.NowMs;
+        hash.ReserveExpiries();
         for (int i = pairs.First; i < cmd.Count; i += 2)
         {
             if (isRemoved) hash.Remove(cmd[i]);
@@ -283,8 +287,8 @@ internal static class FieldExpiryCommands
     // HGETDEL key FIELDS numfields field [field ...]
     private static void HGetDel(ref CommandContext cmd)
     {
-        if (!TryFieldsOrReply(cmd, out FieldArguments fields)) return;
         if (!cmd.OpenToWriteHashOrReply(1, out HashValue hash)) return;
+        if (!TryFieldsOrReply(cmd, out FieldArguments fields)) return;
         cmd.Reply.Array(fields.Count);
         var changed = new FieldChanges(cmd);
         for (int i = fields.First; i < fields.End; i++)

@@ -28,7 +28,8 @@ internal readonly record struct FieldArguments(int First, int Count)
         fields = default;
         if (!options.TakeWithValue("FIELDS"u8, out int countArgument))
         {
-            cmd.Reply.Error("ERR Mandatory argument FIELDS is missing or not at the right position"u8);
+            if (options.Take("FIELDS"u8)) cmd.Reply.Error(countError);
+            else cmd.Reply.Error("ERR Mandatory argument FIELDS is missing or not at the right position"u8);
             return false;
         }
 
@@ -52,9 +53,6 @@ internal readonly record struct FieldArguments(int First, int Count)
 /// <summary>The options of HGETEX and HSETEX: when fields are set, and how their expiries change.</summary>
 internal struct FieldOptions
 {
-    private int _expiryArgument;
-    private ExpiryUnit _unit;
-
     /// <summary>FNX: only if none of the fields exists.</summary>
     internal bool OnlyNew { get; private set; }
 
@@ -65,7 +63,10 @@ internal struct FieldOptions
 
     internal bool Persists { get; private set; }
 
-    internal readonly bool HasExpiry => _expiryArgument > 0;
+    internal bool HasExpiry { get; private set; }
+
+    /// <summary>The expiry in Unix milliseconds, if there is one.</summary>
+    internal long ExpiryMs { get; private set; }
 
     /// <summary>The fields. In HSETEX each is followed by its value, and only the first one's position counts.</summary>
     internal FieldArguments Fields { get; private set; }
@@ -76,7 +77,7 @@ internal struct FieldOptions
         result = default;
         var options = new OptionReader(cmd, first: 2);
         if (options.Take("PERSIST"u8)) result.Persists = true;
-        else result.TakeTime(ref options);
+        else if (TakeTime(ref options, out int time, out ExpiryUnit unit) && !result.TryExpiryOrReply(cmd, time, unit)) return false;
         if (!FieldArguments.TryReadOrReply(ref options, cmd, "ERR Number of fields must be a positive integer"u8, out FieldArguments fields)) return false;
         result.Fields = fields;
         return true;
@@ -93,13 +94,6 @@ internal struct FieldOptions
         }
 
         return result.TryPairsOrReply(options, cmd);
-    }
-
-    /// <summary>Converts the time, if there is one, to Unix milliseconds.</summary>
-    internal readonly bool TryExpiryOrReply(scoped in CommandContext cmd, out long expiryMs)
-    {
-        expiryMs = Store.Keyspace.Database.NoExpiry;
-        return !HasExpiry || ExpiryArgument.TryFieldOrReply(cmd, _expiryArgument, _unit, out expiryMs);
     }
 
     private bool TrySetOptionOrReply(ref OptionReader options, scoped in CommandContext cmd)
@@ -119,11 +113,25 @@ internal struct FieldOptions
         }
 
         bool hadExpiry = HasExpiry || KeepsExpiry;
-        if (options.Take("KEEPTTL"u8)) KeepsExpiry = true;
-        else if (!TakeTime(ref options)) return RefuseWord(options, cmd);
-        if (!hadExpiry) return true;
-        cmd.Reply.Error("ERR Only one of EX, PX, EXAT, PXAT or KEEPTTL arguments can be specified"u8);
-        return false;
+        bool hasTime = TakeTime(ref options, out int time, out ExpiryUnit unit);
+        if (!hasTime && !options.Take("KEEPTTL"u8)) return RefuseWord(options, cmd);
+        if (hadExpiry)
+        {
+            cmd.Reply.Error("ERR Only one of EX, PX, EXAT, PXAT or KEEPTTL arguments can be specified"u8);
+            return false;
+        }
+
+        if (hasTime) return TryExpiryOrReply(cmd, time, unit);
+        KeepsExpiry = true;
+        return true;
+    }
+
+    // As in Redis, a time is checked before what follows it is read.
+    private bool TryExpiryOrReply(scoped in CommandContext cmd, int argument, ExpiryUnit unit)
+    {
+        HasExpiry = ExpiryArgument.TryFieldOrReply(cmd, argument, unit, out long expiryMs);
+        ExpiryMs = expiryMs;
+        return HasExpiry;
     }
 
     // Replies the error for an unknown option, or for the option of a time without a time.
@@ -145,7 +153,7 @@ internal struct FieldOptions
 
         if (count * 2 != options.Left)
         {
-            cmd.Reply.Error("ERR wrong number of arguments"u8);
+            cmd.Reply.Error($"ERR wrong number of arguments for '{cmd.Command.FullName}' command");
             return false;
         }
 
@@ -153,17 +161,15 @@ internal struct FieldOptions
         return true;
     }
 
-    private bool TakeTime(ref OptionReader options) =>
-        TakeTime(ref options, "EX"u8, ExpiryUnit.Seconds)
-        || TakeTime(ref options, "PX"u8, ExpiryUnit.Milliseconds)
-        || TakeTime(ref options, "EXAT"u8, ExpiryUnit.UnixSeconds)
-        || TakeTime(ref options, "PXAT"u8, ExpiryUnit.UnixMilliseconds);
-
-    private bool TakeTime(ref OptionReader options, ReadOnlySpan<byte> word, ExpiryUnit unit)
+    private static bool TakeTime(ref OptionReader options, out int argument, out ExpiryUnit unit)
     {
-        if (!options.TakeWithValue(word, out int argument)) return false;
-        _expiryArgument = argument;
-        _unit = unit;
-        return true;
+        unit = ExpiryUnit.Seconds;
+        if (options.TakeWithValue("EX"u8, out argument)) return true;
+        unit = ExpiryUnit.Milliseconds;
+        if (options.TakeWithValue("PX"u8, out argument)) return true;
+        unit = ExpiryUnit.UnixSeconds;
+        if (options.TakeWithValue("EXAT"u8, out argument)) return true;
+        unit = ExpiryUnit.UnixMilliseconds;
+        return options.TakeWithValue("PXAT"u8, out argument);
     }
 }

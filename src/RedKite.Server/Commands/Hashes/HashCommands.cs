@@ -70,6 +70,7 @@ internal static class HashCommands
 
         if (!cmd.OpenToWriteHashOrReply(1, out HashValue hash, createIfMissing: true)) return false;
         HashLimits limits = cmd.HashLimits();
+        hash.Expect((cmd.Count - 2) / 2, limits);
         for (int i = 2; i < cmd.Count; i += 2)
         {
             if (hash.Set(cmd[i], cmd[i + 1], limits)) added++;

@@ -139,8 +139,9 @@ internal static class SetAlgebraCommands
     {
         int keys = cmd.Count - 2;
         if (!cmd.OpenToReadSetsOrReply(2, keys, out SetView[] rented)) return;
-        SetValue result = SetValue.CreateDetached(cmd.Database, cmd.HashOf(1), cmd.SetLimits());
+        // As in Redis, unions and differences begin as sets of integers, an intersection only if the smallest set is one.
         ReadOnlySpan<SetView> sets = InOrder(rented.AsSpan(0, keys), inAll);
+        SetValue result = SetValue.CreateDetached(cmd.Database, cmd.HashOf(1), cmd.SetLimits(), isIntegers: !inAll || sets[0].Encoding == ValueEncoding.IntSet);
         var selection = new SetSelection(sets[0], sets[1..], inAll, stackalloc byte[SetEnumerator.NumberBytesMax]);
         while (selection.MoveNext()) result.AddNew(selection.Current);
         SetAccess.Return(rented);
@@ -175,11 +176,11 @@ internal static class SetAlgebraCommands
 
     private static SetValue BuildUnion(scoped in CommandContext cmd, ulong hash, ReadOnlySpan<SetView> sets)
     {
-        SetValue union = SetValue.CreateDetached(cmd.Database, hash, cmd.SetLimits());
+        SetValue union = SetValue.CreateDetached(cmd.Database, hash, cmd.SetLimits(), isIntegers: true);
         Span<byte> number = stackalloc byte[SetEnumerator.NumberBytesMax];
         long countMin = 0;
         foreach (ref readonly SetView set in sets) countMin = Math.Max(countMin, set.Count);
-        union.Expect(countMin);
+        union.ExpectOfAnyKind(countMin);
         for (int i = 0; i < sets.Length; i++)
         {
             if (i < SetsSearchedMax)
@@ -201,6 +202,7 @@ internal static class SetAlgebraCommands
     private static void Store(scoped in CommandContext cmd, SetValue result, KeyEvent stored)
     {
         Entry destination = cmd.FindToWrite(1);
+        result.PackIntegers();
         long count = result.Count;
         if (count > 0)
         {

@@ -94,7 +94,9 @@ internal static class SortedSetCommands
             set = cmd.CreateSortedSet(cmd[firstMember]);
         }
 
+        // As in Redis, the number of arguments decides, although some may name the same member.
         SortedSetLimits limits = cmd.SortedSetLimits();
+        if (set.IsPacked && !limits.Admit(scores.Length, 0, 0)) set.Unpack();
         int added = 0;
         int updated = 0;
         bool refused = false;

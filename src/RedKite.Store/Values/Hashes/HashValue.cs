@@ -252,6 +252,21 @@ internal unsafe ref struct HashValue
         if (HasPackedExpiries) MovePacked(PackedList.Find(List, PackedList.Start, field, Elements), expiryMs);
     }
 
+    /// <summary>
+    /// Makes a packed hash a table if a command is about to set more fields than may be packed. As in Redis, its arguments count,
+    /// although some may name the same field.
+    /// </summary>
+    internal void Expect(long fields, in HashLimits limits)
+    {
+        if (!IsTable && fields > limits.FieldsMax) BecomeTable();
+    }
+
+    /// <summary>Makes a packed hash one whose fields may expire. As in Redis, it stays one.</summary>
+    internal void ReserveExpiries()
+    {
+        if (Exists && !IsTable && !HasPackedExpiries) AddPackedExpiries();
+    }
+
     /// <summary>Every living field with its value; valid until the hash changes.</summary>
     internal readonly HashFields Fields() => IsTable
         ? new HashFields(Table.GetEnumerator(), _nowMs)

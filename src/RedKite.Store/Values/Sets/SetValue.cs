@@ -58,13 +58,47 @@ internal unsafe ref struct SetValue
     }
 
     /// <summary>Creates a detached set in the arena of the key's stripe.</summary>
-    internal static SetValue CreateDetached(Database database, ulong hash, scoped in SetLimits limits)
+    /// <param name="database">The database.</param>
+    /// <param name="hash">The key's hash.</param>
+    /// <param name="limits">How large a small set may be.</param>
+    /// <param name="isIntegers">
+    /// Whether it begins as a set of integers. One that does not may still become one at the end: <see cref="PackIntegers"/>.
+    /// </param>
+    internal static SetValue CreateDetached(Database database, ulong hash, scoped in SetLimits limits, bool isIntegers)
     {
         Arena arena = database.ArenaOf(hash);
-        var set = new SetValue(database, arena, limits) { _runBytes = IntSet.EmptyBytes, _ownEncoding = ValueEncoding.IntSet };
-        set._run = arena.Allocate(IntSet.EmptyBytes);
-        IntSet.Initialize(set._run);
+        int bytes = isIntegers ? IntSet.EmptyBytes : PackedList.EmptyBytes;
+        var set = new SetValue(database, arena, limits) { _runBytes = bytes, _ownEncoding = isIntegers ? ValueEncoding.IntSet : ValueEncoding.ListPack };
+        set._run = arena.Allocate(bytes);
+        if (isIntegers) IntSet.Initialize(set._run);
+        else PackedList.Initialize(set._run);
         return set;
+    }
+
+    /// <summary>Makes a detached packed set a set of integers if all of its members are, and they are few enough.</summary>
+    internal void PackIntegers()
+    {
+        if (Encoding != ValueEncoding.ListPack || Count > _limits.IntegersMax) return;
+        byte* list = _run;
+        int listBytes = _runBytes;
+        for (int at = PackedList.Start; !PackedList.IsEnd(list, at); at = PackedList.Next(list, at))
+        {
+            if (!PackedList.Read(list, at).IsNumber) return;
+        }
+
+        _runBytes = IntSet.EmptyBytes;
+        _run = _arena.Allocate(_runBytes);
+        IntSet.Initialize(_run);
+        _ownEncoding = ValueEncoding.IntSet;
+        for (int at = PackedList.Start; !PackedList.IsEnd(list, at); at = PackedList.Next(list, at))
+        {
+            long number = PackedList.Read(list, at).Number;
+            IntSet.TryFind(_run, number, out int index);
+            Resize((int)IntSet.BytesWith(_run, number));
+            IntSet.Insert(_run, index, number);
+        }
+
+        _arena.Free(list, listBytes);
     }
 
     /// <summary>Whether the set belongs to an entry.</summary>
@@ -94,6 +128,12 @@ internal unsafe ref struct SetValue
     {
         long max = Encoding == ValueEncoding.IntSet ? _limits.IntegersMax : Encoding == ValueEncoding.ListPack ? _limits.PackedMax : long.MaxValue;
         if (count > max) MakeTable();
+    }
+
+    /// <summary>Announces a number of members, integers or not, to an empty set: beyond both limits it becomes a table at once.</summary>
+    internal void ExpectOfAnyKind(long count)
+    {
+        if (count > Math.Max(_limits.IntegersMax, _limits.PackedMax)) MakeTable();
     }
 
     /// <summary>Adds a member.</summary>

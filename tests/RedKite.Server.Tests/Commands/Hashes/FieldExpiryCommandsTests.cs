@@ -200,8 +200,8 @@ public abstract class FieldExpiryCommandsTests : IAsyncLifetime
     [InlineData("HSETEX h EX 60 KEEPTTL FIELDS 1 a 1", "ERR Only one of EX, PX, EXAT, PXAT or KEEPTTL arguments can be specified")]
     [InlineData("HSETEX h BOGUS FIELDS 1 a 1", "ERR unknown argument: BOGUS")]
     [InlineData("HSETEX h FIELDS x a 1", "ERR invalid number of fields")]
-    [InlineData("HSETEX h FIELDS 2 a 1", "ERR wrong number of arguments")]
-    [InlineData("HSETEX h FIELDS 1 a 1 b", "ERR wrong number of arguments")]
+    [InlineData("HSETEX h FIELDS 2 a 1", "ERR wrong number of arguments for 'hsetex' command")]
+    [InlineData("HSETEX h FIELDS 1 a 1 b", "ERR wrong number of arguments for 'hsetex' command")]
     [InlineData("HSETEX h FNX KEEPTTL EX", "ERR wrong number of arguments for 'hsetex' command")]
     [InlineData("HSETEX h FNX FIELDS", "ERR wrong number of arguments for 'hsetex' command")]
     [InlineData("HGETDEL h FIELD 1 a", "ERR Mandatory argument FIELDS is missing or not at the right position")]
@@ -243,11 +243,13 @@ public abstract class FieldExpiryCommandsTests : IAsyncLifetime
         protected override int EntriesMax => 128;
 
         [Fact]
-        public void Only_a_field_expiry_changes_the_encoding()
+        public void Hexpire_changes_the_encoding_whatever_it_finds()
         {
-            Run("HEXPIRE h 10 FIELDS 1 nosuch").IsIntegers(-2);
-            Run("HEXPIRE h 10 XX FIELDS 1 a").IsIntegers(0);
+            Run("HPERSIST h FIELDS 1 nosuch").IsIntegers(-2);
+            Run("HEXPIRE h 10 FIELDS 0 a").IsError("ERR Parameter `numFields` should be greater than 0");
             Assert.Equal(ValueEncoding.ListPack, EncodingOf("h"));
+            Run("HEXPIRE h 10 FIELDS 1 nosuch").IsIntegers(-2);
+            Run("OBJECT ENCODING h").IsBulk("listpackex");
             Run("HEXPIRE h 10 FIELDS 1 a").IsIntegers(1);
             Run("OBJECT ENCODING h").IsBulk("listpackex");
             Run("HPERSIST h FIELDS 1 a").IsIntegers(1);

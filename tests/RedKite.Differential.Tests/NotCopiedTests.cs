@@ -1,0 +1,38 @@
+using RedKite.Testing;
+
+namespace RedKite.Differential.Tests;
+
+/// <summary>What is deliberately not copied is documented, and RedKite does what the table says.</summary>
+public sealed class NotCopiedTests
+{
+    [Fact]
+    public void Page_has_every_row()
+    {
+        string page = File.ReadAllText(Path.Combine(RepositoryRoot.Path, "docs", "differences.md"));
+        string[] rows = [.. page.Split('\n').Where(line => line.StartsWith("| ", StringComparison.Ordinal)).Skip(1)];
+        Assert.Equal(NotCopied.Rows.Select(row => $"| {row.Command} | {row.InRedis} | {row.Here} | {row.Reason} |"), rows);
+    }
+
+    [Fact]
+    public void RedKite_does_what_the_table_says()
+    {
+        Assert.SkipUnless(ServerProgram.UnderTest.IsRedKite, "this is what RedKite does");
+        using ServerProcess server = ServerProcess.Start(ServerProgram.UnderTest);
+        using RespConnection client = server.Connect();
+        client.Send([.. CommandLine.Encode(CommandLine.Split("PING")), .. CommandLine.Encode(CommandLine.Split("AUTH nosuch x")), .. CommandLine.Encode(CommandLine.Split("PING"))]);
+        client.Read().IsSimple("PONG");
+        client.Read().IsError("WRONGPASS invalid username-password pair or user is disabled.");
+        client.Read().IsSimple("PONG");
+
+        client.Run("RPUSH l a").IsInteger(1);
+        client.Run("LSET l 4294967296 b").IsError("ERR index out of range");
+        client.Run("ZADD z 1 a 2 b").IsInteger(2);
+        client.Run("ZRANGEBYSCORE z -inf inf LIMIT -1 1").IsArray();
+        client.Run($"RESTORE k 9223372036854775807 {CommandLine.Format(RedisDumps.OfRedis70["integer"])}").IsOk();
+        client.Run("EXISTS k").IsInteger(0);
+        client.Run("HSET h a 1 b 2").IsInteger(2);
+        client.Run("HPEXPIRE h 1 FIELDS 1 a");
+        Thread.Sleep(20);
+        client.Run("HLEN h").IsInteger(1);
+    }
+}
