@@ -97,10 +97,6 @@ internal sealed class Invoker
         {
             throw;
         }
-        catch (Exception failure) when (_keyspace.FailStop.Ends(failure, locked.Held, command.FullName))
-        {
-            throw;
-        }
         finally
         {
             _environment.HeldStripes = StripeSet.Empty;
