@@ -28,8 +28,8 @@ internal readonly unsafe ref struct StreamGroup
     /// <summary>How many of the stream's entries were read; -1: unknown.</summary>
     internal long EntriesRead => _group->EntriesRead;
 
-    /// <summary>How many entries the group has still to read; -1: unknown.</summary>
-    internal long Lag => StreamProgress.Lag(_stream, _group);
+    /// <summary>The number of entries that the group has not read yet; null: unknown.</summary>
+    internal long? Lag => StreamProgress.Lag(_stream, _group);
 
     internal long PendingCount => _group->Pending.Count;
 

@@ -10,17 +10,20 @@ internal static unsafe class StreamProgress
     /// <summary>An unknown number of entries.</summary>
     internal const long Unknown = -1;
 
-    /// <summary>The number of entries that the group has not read yet.</summary>
-    internal static long Lag(StreamData* stream, StreamGroupData* group)
+    /// <summary>
+    /// The number of entries that the group has not read yet; null: unknown. As in Redis it is negative where a client has set
+    /// the group's counter beyond the stream's.
+    /// </summary>
+    internal static long? Lag(StreamData* stream, StreamGroupData* group)
     {
-        if (stream->EntriesAdded == 0) return 0;
+        if (stream->Length == 0) return 0;
 
         // All that was deleted and all that was read is before the first entry: everything there is, is still to be read.
-        if (stream->Length > 0 && group->LastId < stream->FirstId && stream->MaxDeletedId < stream->FirstId) return stream->Length;
+        if (group->LastId < stream->FirstId && stream->MaxDeletedId < stream->FirstId) return stream->Length;
 
         long read = group->EntriesRead;
         if (read == Unknown || HasGapsFrom(stream, group->LastId)) read = EntriesUpTo(stream, group->LastId);
-        return read == Unknown ? Unknown : stream->EntriesAdded - read;
+        return read == Unknown ? null : stream->EntriesAdded - read;
     }
 
     /// <summary>Moves a group on to an entry that it reads now.</summary>

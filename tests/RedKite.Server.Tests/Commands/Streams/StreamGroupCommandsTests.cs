@@ -193,6 +193,24 @@ public class StreamGroupCommandsTests : TranscriptTests
     }
 
     [Fact]
+    public void Lag_is_negative_where_the_groups_counter_is_beyond_the_streams()
+    {
+        for (int i = 1; i <= 6; i++) Run($"XADD s {i} a {i}");
+        Run("XGROUP CREATE s g $ ENTRIESREAD 10").IsOk();
+        Progress("10", "-4");
+    }
+
+    [Fact]
+    public void Emptied_stream_has_no_lag()
+    {
+        for (int i = 1; i <= 7; i++) Run($"XADD s {i} a {i}");
+        Run("XGROUP CREATE s g 0").IsOk();
+        Run("XREADGROUP GROUP g c COUNT 4 STREAMS s >");
+        Run("XTRIM s MAXLEN 0").IsInteger(7);
+        Progress("4", "0");
+    }
+
+    [Fact]
     public void Lag_is_known_when_all_deletions_precede_the_group()
     {
         Run("XGROUP CREATE s g $ MKSTREAM").IsOk();

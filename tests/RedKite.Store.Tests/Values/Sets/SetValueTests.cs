@@ -89,7 +89,7 @@ public class SetValueTests
             long before = store.UsedBytes;
             var target = new TestSet(store, "key");
             if (random.Next(2) == 0) target.Add(Member(random, 100, integers: false));
-            SetValue built = SetValue.CreateDetached(database, hash, Small);
+            SetValue built = SetValue.CreateDetached(database, hash, Small, isIntegers: random.Next(2) == 0);
             HashSet<string> model = [];
             for (int i = random.Next(30); i > 0; i--)
             {
