@@ -76,7 +76,7 @@ internal static class StreamInfoCommands
             Field(reply, "consumers"u8, group.ConsumerCount);
             Field(reply, "pending"u8, group.PendingCount);
             Field(reply, "last-delivered-id"u8, group.LastId);
-            FieldOrNull(reply, "entries-read"u8, group.EntriesRead < 0 ? null : group.EntriesRead);
+            FieldOrNull(reply, "entries-read"u8, group.EntriesRead == StreamProgress.Unknown ? null : group.EntriesRead);
             FieldOrNull(reply, "lag"u8, group.Lag);
         }
     }
@@ -171,7 +171,7 @@ internal static class StreamInfoCommands
         reply.Bulk("name"u8);
         reply.Bulk(group.Name);
         Field(reply, "last-delivered-id"u8, group.LastId);
-        FieldOrNull(reply, "entries-read"u8, group.EntriesRead < 0 ? null : group.EntriesRead);
+        FieldOrNull(reply, "entries-read"u8, group.EntriesRead == StreamProgress.Unknown ? null : group.EntriesRead);
         FieldOrNull(reply, "lag"u8, group.Lag);
         Field(reply, "pel-count"u8, group.PendingCount);
         reply.Bulk("pending"u8);

@@ -32,7 +32,7 @@ internal static unsafe class StreamProgress
         if (id <= group->LastId) return;
         bool counts = group->EntriesRead != Unknown && group->LastId >= stream->FirstId && !HasGapsFrom(stream, group->LastId);
         if (counts) group->EntriesRead++;
-        else if (stream->EntriesAdded > 0) group->EntriesRead = EntriesUpTo(stream, id);
+        else if (stream->EntriesAdded != 0) group->EntriesRead = EntriesUpTo(stream, id);
         group->LastId = id;
     }
 
