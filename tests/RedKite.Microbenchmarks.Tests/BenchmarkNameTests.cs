@@ -53,10 +53,10 @@ public class BenchmarkNameTests
     // Values combine the structures above, whose benchmarks cover them.
     private static readonly string[] Values =
     [
-        "FieldExpiry", "FreeingSlice", "HashFields", "HashLimits", "HashTable", "HashValue", "HyperLogLogSelfTest", "HyperLogLogValue",
-        "ListNodes", "ListValue", "PackedSortedSet", "ReleasedValues", "ScoredSource", "SetEnumerator", "SetLimits", "SetSelection",
-        "SetTable", "SetValue", "SetView", "SortedSetBuilder", "SortedSetCursor", "SortedSetMember", "SortedSetStructure",
-        "SortedSetValue", "StreamGroup", "StreamListPacks", "StreamProgress", "StreamValue", "StringLimits", "ValueRoot",
+        "BlockCopy", "FieldExpiry", "FreeingSlice", "HashFields", "HashLimits", "HashTable", "HashValue", "HyperLogLogSelfTest", "HyperLogLogValue",
+        "ListCopy", "ListNodes", "ListValue", "MemberTableCopy", "PackedSortedSet", "ReleasedValues", "ScoredSource", "SetEnumerator", "SetLimits", "SetSelection",
+        "SetTable", "SetValue", "SetView", "SortedSetBuilder", "SortedSetCopy", "SortedSetCursor", "SortedSetMember", "SortedSetStructure",
+        "SortedSetValue", "StreamCopy", "StreamGroup", "StreamListPacks", "StreamProgress", "StreamValue", "StringLimits", "StructureCopy", "ValueRoot",
         "ValueStructure",
     ];
 

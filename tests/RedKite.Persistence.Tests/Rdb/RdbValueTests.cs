@@ -165,7 +165,7 @@ public sealed class RdbValueTests
             type,
             output => WriteStream(output, counts, tellsActivity),
             $"Stream: length 2 last 7-0 first 1-1 deleted {(counts ? "1-2 added 5" : "0-0 added 2")}, 1-1 a=1, 2-0 b=3 cc=, 2-0 b=3 cc=, 1-1 a=1, "
-                + $"group g last 1-1 read {(counts ? "4" : "1")} lag {(counts ? "-1" : "1")} pending 1, 1-1 c 300 2, consumer c seen 400 active {(tellsActivity ? "350" : "400")} pending 1, 1-1");
+                + $"group g last 1-1 read {(counts ? "4" : "1")} lag {(counts ? "unknown" : "1")} pending 1, 1-1 c 300 2, consumer c seen 400 active {(tellsActivity ? "350" : "400")} pending 1, 1-1");
     }
 
     private static void WriteStream(RdbOutput output, bool counts, bool tellsActivity)

@@ -252,7 +252,7 @@ internal sealed class ValueWorld : IDisposable
         for (int i = 0; i < stream.GroupCount; i++)
         {
             StreamGroup group = stream.GroupAt(i);
-            parts.Add($"group {Shown(group.Name)} last {group.LastId} read {group.EntriesRead} lag {group.Lag} pending {group.PendingCount}");
+            parts.Add($"group {Shown(group.Name)} last {group.LastId} read {group.EntriesRead} lag {(group.Lag is { } lag ? $"{lag}" : "unknown")} pending {group.PendingCount}");
             PendingCursor pending = group.Pending(default);
             while (pending.MoveNext())
             {
