@@ -310,8 +310,8 @@ internal ref struct CommandContext
     internal readonly EntryCopy? CompleteCopy => _environment.CopyingClient?.Copy is { IsComplete: true, IsStale: false } copy ? copy : null;
 
     /// <summary>
-    /// Blocks the client, once the handler returns, until a copy is made; then the command executes anew. It does so, too, if the
-    /// source has changed meanwhile: then it begins again. Nothing is to be replied now.
+    /// Blocks the client, once the handler returns, until a copy is complete or its source has
+    /// changed; then the command executes again, and attaches the copy or starts over. The handler must not reply.
     /// </summary>
     /// <returns>False where nothing may block, or if the source has changed too often: the rest is copied at once.</returns>
     internal readonly bool BlockOnCopy(EntryCopy copy)

@@ -55,10 +55,10 @@ internal sealed class CommandEnvironment
     /// <summary>Whether commands execute where none may block: in a transaction or script.</summary>
     internal bool DeniesBlocking { get; set; }
 
-    /// <summary>Whether a blocked client's command is executing anew.</summary>
+    /// <summary>Whether a blocked client's command is executing again.</summary>
     internal bool IsServing { get; set; }
 
-    /// <summary>The blocked client whose command is executing anew because its copy is complete or its source has changed.</summary>
+    /// <summary>The blocked client whose command is executing again because its copy is complete or its source has changed.</summary>
     internal BlockedClient? CopyingClient { get; set; }
 
     /// <summary>Set by a handler that wants its client to block: see <see cref="CommandContext.BlockOnKeys"/>.</summary>

@@ -81,10 +81,10 @@ internal sealed class Session
 
     internal long BytesReceived { get; set; }
 
-    /// <summary>Bytes of the input from which the client's last command came: that command and its pipeline.</summary>
+    /// <summary>Bytes of the input that held the client's last command: that command and its pipeline.</summary>
     internal int InputBytes { get; set; }
 
-    /// <summary>The most bytes that were sent to the client at once since about five seconds.</summary>
+    /// <summary>The largest number of bytes sent to the client at once in about the last five seconds.</summary>
     internal long ReplyBytesPeak { get; set; }
 
     internal long BytesSent { get; set; }

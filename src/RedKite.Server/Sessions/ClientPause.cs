@@ -28,7 +28,7 @@ internal sealed class ClientPause(AttentionWord attention)
         lock (_changing) Set(null);
     }
 
-    /// <summary>Whether there is no pause; ends one whose time is over.</summary>
+    /// <summary>Whether there is no pause. Ends a pause that has timed out.</summary>
     internal bool HasEnded(long nowMs)
     {
         if (_current is not { } running) return true;

@@ -53,7 +53,7 @@ internal sealed class BlockedClientServer
     }
 
     /// <summary>
-    /// Executes the request of a client anew whose copy is complete or stale, and serves the clients that its result may serve. The
+    /// Executes the request of a client again whose copy is complete or stale, and serves the clients that its result may serve. The
     /// stripes of its keys are locked.
     /// </summary>
     internal void ServeCopying(ref LockScope locked, BlockedClient client)
