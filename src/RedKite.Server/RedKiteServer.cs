@@ -3,6 +3,7 @@ using RedKite.Net;
 using RedKite.Server.Commands;
 using RedKite.Server.Config;
 using RedKite.Server.Diagnostics;
+using RedKite.Server.Diagnostics.Reports;
 using RedKite.Server.Execution.Blocking;
 using RedKite.Server.Execution;
 using RedKite.Server.Logging;
@@ -60,7 +61,12 @@ public sealed class RedKiteServer : IAsyncDisposable
         _pidFile = new PidFile(settings, serverLog);
         ServerParts parts = PartsOf(Engine);
         Engine.UseCommands(NewCommandTable(parts));
-        if (settings.Diagnostics) Diagnostics = new DiagnosticsService(parts);
+        if (settings.Diagnostics)
+        {
+            Diagnostics = new DiagnosticsService(parts);
+            Reports = new LiveReports(parts, Diagnostics);
+        }
+
         configuration.OnChange("maxclients", _clientLimit.Check);
         configuration.OnChange("port", () => ReopenTcp("Unable to listen on this port. Check server logs."));
         configuration.OnChange("bind", () => ReopenTcp("Failed to bind to specified addresses."));
@@ -79,6 +85,9 @@ public sealed class RedKiteServer : IAsyncDisposable
 
     /// <summary>Watches the server; null: the setting `diagnostics` is off.</summary>
     internal DiagnosticsService? Diagnostics { get; }
+
+    /// <summary>What the page and the debug package show; null: the setting `diagnostics` is off.</summary>
+    internal LiveReports? Reports { get; }
 
     /// <summary>What the server listens on.</summary>
     internal IEnumerable<ListeningSocket> Sockets => _endpoints.Sockets;

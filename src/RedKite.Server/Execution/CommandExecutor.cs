@@ -47,6 +47,10 @@ internal sealed class CommandExecutor
     private readonly Request[] _requests = new Request[BatchMax];
     private int _heldStripe = -1; // by the fast path; for the crash report
     private long _runStart;
+    private long _turn; // the loop's turn in which _turnStart was read
+    private long _turnStart;
+    private readonly List<(Command Command, int Count, long Ended)> _unsent = []; // in turns whose sending is timed
+    private SlowLogEntry? _unsentSlow;
     private Command? _lastCommand; // what the last request's name stands for
     private int _runFirst;
     private int _replyBytes; // of one request of the last batch, on average
@@ -73,6 +77,12 @@ internal sealed class CommandExecutor
 
     internal ExecutorMetrics Metrics => Environment.Metrics;
 
+    /// <summary>The number of the loop's turn: what executes in one turn was ready together.</summary>
+    internal long Turn { get; set; }
+
+    /// <summary>How many turns this one stands for in the samples of sending; 0: it is not sampled.</summary>
+    internal int TurnWeight { get; set; }
+
     /// <summary>
     /// Executes every whole request of the input. Replies are in <see cref="Reply"/>; the connection, if there is one, is
     /// sent what has piled up on the way. Execution stops where the client waits, is paused, is to be closed or has not taken its
@@ -82,6 +92,8 @@ internal sealed class CommandExecutor
     internal int Run(Session session, Span<byte> input)
     {
         session.IsExecuting = true;
+        if (_unsent.Count > 0) _unsent.Clear(); // of a client that wanted no reply
+        _unsentSlow = null;
         int consumed = ExecuteInput(session, input);
         session.IsExecuting = false;
         return consumed;
@@ -141,7 +153,35 @@ internal sealed class CommandExecutor
         if (Reply.IsChained || Reply.Overflowed) SendLarge(session, connection);
         else connection.Send(Reply.Tail);
         Reply.Clear();
+        if (_unsent.Count > 0 || _unsentSlow is not null) NoteSent();
     }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private void NoteSent()
+    {
+        long now = Stopwatch.GetTimestamp();
+        foreach ((Command command, int count, long ended) in _unsent)
+        {
+            Metrics.Of(command.Index).Sending.Record(ServerClock.TicksToNs(now - ended), (long)count * Math.Max(1, TurnWeight));
+        }
+
+        _unsent.Clear();
+        if (_unsentSlow is { } slow) slow.SendingMicroseconds = ServerClock.TicksToNs(now - slow.EndedTicks) / 1000;
+        _unsentSlow = null;
+    }
+
+    /// <summary>How long a command waited for its turn that began at a timestamp.</summary>
+    internal long WaitedNs(long start) => ServerClock.TicksToNs(start - _turnStart);
+
+    /// <summary>A command has ended that was not part of a run.</summary>
+    internal void NoteEnded(Command command, CommandMetrics metrics, long start, long end)
+    {
+        metrics.Waiting.Record(WaitedNs(start), 1);
+        if (TurnWeight > 0) _unsent.Add((command, 1, end));
+    }
+
+    /// <summary>The time that a slow command's reply takes to be sent belongs to its entry.</summary>
+    internal void NoteUnsent(SlowLogEntry entry) => _unsentSlow = entry;
 
     // The connection takes the chunks over as they are. Of a reply that grew too large nothing is sent.
     [MethodImpl(MethodImplOptions.NoInlining)]
@@ -256,7 +296,9 @@ internal sealed class CommandExecutor
 
         long replied = Reply.Length;
         Reply.TakeEvents();
-        BeginRun(first: 0, Stopwatch.GetTimestamp());
+        long start = Stopwatch.GetTimestamp();
+        if (_turn != Turn) (_turn, _turnStart) = (Turn, start);
+        BeginRun(first: 0, start);
         session.LastInteractionMs = Environment.NowMs;
         bool isPlain = IsPlain(session);
         ICommandInterceptor? interceptor = isPlain ? null : OnlyInterceptor(session);
@@ -426,6 +468,7 @@ internal sealed class CommandExecutor
         long ns = ServerClock.TicksToNs(now - _runStart);
         long each = ns / length;
         bool tracksLatency = Engine.Settings.LatencyTracking;
+        long waited = WaitedNs(_runStart);
         int i = _runFirst;
         while (i < end)
         {
@@ -435,17 +478,23 @@ internal sealed class CommandExecutor
             CommandMetrics metrics = Metrics.Of(command.Index);
             metrics.Calls += same - i;
             metrics.TotalNs += each * (same - i);
-            if (tracksLatency) metrics.Latency.Record(each, same - i);
+            if (tracksLatency)
+            {
+                metrics.Latency.Record(each, same - i);
+                metrics.Waiting.Record(waited + (each * (i + same - 1 - (2 * _runFirst)) / 2), same - i); // behind half of its neighbours
+                if (TurnWeight > 0) _unsent.Add((command, same - i, now));
+            }
+
             i = same;
         }
 
         Metrics.CommandsProcessed += length;
-        if (ns >= Math.Min(Engine.SlowLog.ThresholdNs, Engine.LatencyMonitor.ThresholdNs)) NoteLongRun(cmd, length, ns);
+        if (ns >= Math.Min(Engine.SlowLog.ThresholdNs, Engine.LatencyMonitor.ThresholdNs)) NoteLongRun(cmd, length, ns, now);
         return now;
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
-    private void NoteLongRun(scoped in CommandContext cmd, int length, long ns)
+    private void NoteLongRun(scoped in CommandContext cmd, int length, long ns, long end)
     {
         if (length > 1)
         {
@@ -453,7 +502,7 @@ internal sealed class CommandExecutor
             return;
         }
 
-        if (ns >= Engine.SlowLog.ThresholdNs) Invoker.NoteSlow(cmd, ns);
+        if (ns >= Engine.SlowLog.ThresholdNs) Invoker.NoteSlow(cmd, ns, end);
         if (ns >= Engine.LatencyMonitor.ThresholdNs) Engine.LatencyMonitor.AddCommand(cmd.Command.Is(CommandFlags.Fast), Environment.NowMs, ns);
     }
 

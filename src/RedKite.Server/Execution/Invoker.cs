@@ -113,9 +113,14 @@ internal sealed class Invoker
         metrics.Calls++;
         metrics.TotalNs += ns;
         _environment.Metrics.CommandsProcessed++;
-        if (_engine.Settings.LatencyTracking) metrics.Latency.Record(ns, 1);
+        if (_engine.Settings.LatencyTracking)
+        {
+            metrics.Latency.Record(ns, 1);
+            _executor.NoteEnded(command, metrics, start, end);
+        }
+
         if (Reply.Errors != errors) NoteError(command);
-        if (ns >= _engine.SlowLog.ThresholdNs) NoteSlow(cmd, ns);
+        if (ns >= _engine.SlowLog.ThresholdNs) NoteSlow(cmd, ns, end);
         if (ns >= _engine.LatencyMonitor.ThresholdNs) _engine.LatencyMonitor.AddCommand(command.Is(CommandFlags.Fast), _environment.NowMs, ns);
         return end;
     }
@@ -240,22 +245,34 @@ internal sealed class Invoker
     internal void NoteError(Command? failed)
     {
         _environment.Metrics.CountError(Reply.LastErrorCode);
-        if (failed is not null) _environment.Metrics.Of(failed.Index).Failed++;
+        if (failed is null) return;
+        CommandMetrics metrics = _environment.Metrics.Of(failed.Index);
+        metrics.Failed++;
+        metrics.CountError(Reply.LastErrorCode);
     }
 
     /// <summary>Keeps a slow command for SLOWLOG.</summary>
-    internal void NoteSlow(scoped in CommandContext cmd, long ns)
+    /// <param name="cmd">The command.</param>
+    /// <param name="ns">How long it executed.</param>
+    /// <param name="end">The timestamp at its end.</param>
+    internal void NoteSlow(scoped in CommandContext cmd, long ns, long end)
     {
         if (cmd.Command.Is(CommandFlags.SkipSlowLog)) return;
         string address = cmd.Session.Connection?.RemoteAddress.ToString() ?? "";
-        _engine.SlowLog.Add(LoggedRequest.ArgumentsOf(cmd), address, cmd.Session.Name, _environment.NowMs, ns);
+        SlowLogEntry entry = _engine.SlowLog.Add(LoggedRequest.ArgumentsOf(cmd), address, cmd.Session.Name, _environment.NowMs, ns);
+        entry.EndedTicks = end;
+        entry.WaitingMicroseconds = Math.Max(0, (_executor.WaitedNs(end) - ns) / 1000);
+        _executor.NoteUnsent(entry);
     }
 
     /// <summary>Counts an error that was replied instead of executing the command.</summary>
     internal void NoteRejected(Command? command)
     {
         NoteError(null);
-        if (command is not null) _environment.Metrics.Of(command.Index).Rejected++;
+        if (command is null) return;
+        CommandMetrics metrics = _environment.Metrics.Of(command.Index);
+        metrics.Rejected++;
+        metrics.CountError(Reply.LastErrorCode);
     }
 
     // Finds the subcommand and checks the number of arguments, or replies what is wrong.

@@ -117,6 +117,8 @@ internal sealed class SessionLoop : IConnectionHandler
         session.InputBytes = input.Length;
         Executor.Metrics.Reads++;
         Executor.Reply.BytesMax = _engine.ReplyBytesMax;
+        Executor.Turn = _loop.Cycles;
+        Executor.TurnWeight = _loop.TimedCycleWeight;
         int consumed = session.Blocked is null ? Executor.Run(session, input) : 0;
         bool replied = Executor.Reply.Length > 0 || Executor.Reply.Overflowed;
         if (replied) Executor.SendReplies(session, connection);

@@ -131,6 +131,8 @@ internal sealed class ExecutorMetrics
 /// <summary>One command's counts in one executor.</summary>
 internal sealed class CommandMetrics
 {
+    private const int ErrorClassesMax = 16;
+
     internal long Calls { get; set; }
 
     internal long TotalNs { get; set; }
@@ -141,7 +143,38 @@ internal sealed class CommandMetrics
     /// <summary>Calls that executed and replied an error.</summary>
     internal long Failed { get; set; }
 
+    /// <summary>How long calls executed, waiting for locks included.</summary>
     internal LatencyHistogram Latency { get; } = new();
+
+    /// <summary>How long calls waited for their turn, since the loop had begun to serve the clients that were ready with them.</summary>
+    internal LatencyHistogram Waiting { get; } = new();
+
+    /// <summary>From the end of calls until the system had taken their replies, or they were queued: sampled.</summary>
+    internal LatencyHistogram Sending { get; } = new();
+
+    /// <summary>Failed and rejected calls by the first word of the error; null: none. Locked itself: errors are rare.</summary>
+    internal Dictionary<string, long>? ErrorsByClass { get; private set; }
+
+    internal void CountError(string errorClass)
+    {
+        Dictionary<string, long> errors = ErrorsByClass ??= new Dictionary<string, long>(StringComparer.Ordinal);
+        lock (errors)
+        {
+            if (errors.Count < ErrorClassesMax || errors.ContainsKey(errorClass)) errors[errorClass] = errors.GetValueOrDefault(errorClass) + 1;
+        }
+    }
+
+    /// <summary>The sum over executors.</summary>
+    internal static CommandMetrics SumOf(IEnumerable<ExecutorMetrics> executors, int command)
+    {
+        var sum = new CommandMetrics();
+        foreach (ExecutorMetrics executor in executors)
+        {
+            if (executor.Peek(command) is { } metrics) sum.Add(metrics);
+        }
+
+        return sum;
+    }
 
     internal void Add(CommandMetrics other)
     {
@@ -150,11 +183,22 @@ internal sealed class CommandMetrics
         Rejected += other.Rejected;
         Failed += other.Failed;
         other.Latency.AddTo(Latency);
+        other.Waiting.AddTo(Waiting);
+        other.Sending.AddTo(Sending);
+        if (other.ErrorsByClass is not { } errors) return;
+        ErrorsByClass ??= new Dictionary<string, long>(StringComparer.Ordinal);
+        lock (errors)
+        {
+            foreach ((string errorClass, long count) in errors) ErrorsByClass[errorClass] = ErrorsByClass.GetValueOrDefault(errorClass) + count;
+        }
     }
 
     internal void Reset()
     {
         Calls = TotalNs = Rejected = Failed = 0;
         Latency.Clear();
+        Waiting.Clear();
+        Sending.Clear();
+        ErrorsByClass = null;
     }
 }

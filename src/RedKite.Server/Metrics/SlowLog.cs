@@ -1,7 +1,17 @@
 namespace RedKite.Server.Metrics;
 
 /// <summary>A slow command, as SLOWLOG GET replies it.</summary>
-internal sealed record SlowLogEntry(long Id, long UnixSeconds, long Microseconds, byte[][] Arguments, string ClientAddress, string ClientName);
+internal sealed record SlowLogEntry(long Id, long UnixSeconds, long Microseconds, byte[][] Arguments, string ClientAddress, string ClientName)
+{
+    /// <summary>How long it waited for its turn, after the loop had begun to serve the clients that were ready with it.</summary>
+    internal long WaitingMicroseconds { get; set; }
+
+    /// <summary>How long it took until the system had taken its reply; -1: unknown.</summary>
+    internal long SendingMicroseconds { get; set; } = -1;
+
+    /// <summary>The timestamp at its end.</summary>
+    internal long EndedTicks { get; set; }
+}
 
 /// <summary>The slow commands, newest first. All executors share it under a lock: slow commands are rare.</summary>
 internal sealed class SlowLog
@@ -28,12 +38,14 @@ internal sealed class SlowLog
     /// <param name="clientName">Empty if the client has none.</param>
     /// <param name="nowMs">The time of the command.</param>
     /// <param name="ns">Its duration.</param>
-    internal void Add(byte[][] arguments, string clientAddress, string clientName, long nowMs, long ns)
+    internal SlowLogEntry Add(byte[][] arguments, string clientAddress, string clientName, long nowMs, long ns)
     {
         lock (_lock)
         {
-            _entries.AddFirst(new SlowLogEntry(_nextId++, nowMs / 1000, ns / 1000, arguments, clientAddress, clientName));
+            var entry = new SlowLogEntry(_nextId++, nowMs / 1000, ns / 1000, arguments, clientAddress, clientName);
+            _entries.AddFirst(entry);
             Trim();
+            return entry;
         }
     }
 

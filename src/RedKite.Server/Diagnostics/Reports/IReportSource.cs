@@ -1,0 +1,16 @@
+namespace RedKite.Server.Diagnostics.Reports;
+
+/// <summary>Where the page gets what it shows: a running server, or a debug package.</summary>
+internal interface IReportSource
+{
+    /// <summary>Whether the reports change: a running server.</summary>
+    bool IsLive { get; }
+
+    MetricHistory History { get; }
+
+    /// <summary>The time up to which the source has something to show.</summary>
+    long NowUnixSeconds { get; }
+
+    /// <summary>A report as JSON; null if there is none of that name.</summary>
+    byte[]? Read(string name, CancellationToken cancellation);
+}

@@ -1,0 +1,48 @@
+using System.Text.Json;
+using RedKite.Server.Metrics;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Diagnostics.Reports;
+
+/// <summary>Reports on event loops and the keyspace's locks.</summary>
+internal static class LoopReports
+{
+    internal static void Loops(ReportContext report)
+    {
+        Utf8JsonWriter json = report.Json;
+        json.WriteStartArray();
+        foreach (LoopMetrics loop in report.Parts.Metrics().Loops)
+        {
+            json.WriteStartObject();
+            json.WriteNumber("connections", loop.Connections);
+            json.WriteNumber("turns", loop.Cycles);
+            json.WriteNumber("work_microseconds", loop.WorkMicroseconds);
+            json.WriteNumber("receives", loop.Reads);
+            json.WriteNumber("sends", loop.Writes);
+            json.WriteNumber("suspended_clients", loop.SuspendedClients);
+            json.WriteNumber("buffer_bytes", loop.Buffers.Bytes);
+            json.WriteNumber("output_bytes", loop.Buffers.OutputBytes);
+            json.WriteEndObject();
+        }
+
+        json.WriteEndArray();
+    }
+
+    // Counters of a stripe are read without its lock: they may be a moment old.
+    internal static void Stripes(ReportContext report)
+    {
+        Utf8JsonWriter json = report.Json;
+        json.WriteStartArray();
+        foreach (Stripe stripe in report.Parts.Metrics().Keyspace.Stripes)
+        {
+            json.WriteStartObject();
+            json.WriteNumber("bytes", stripe.UsedBytes);
+            json.WriteNumber("lock_waits", stripe.LockWaits);
+            json.WriteNumber("lock_parks", stripe.LockParks);
+            json.WriteNumber("lock_waited_microseconds", (long)stripe.LockWaited.TotalMicroseconds);
+            json.WriteEndObject();
+        }
+
+        json.WriteEndArray();
+    }
+}

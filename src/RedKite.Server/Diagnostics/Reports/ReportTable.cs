@@ -1,0 +1,23 @@
+namespace RedKite.Server.Diagnostics.Reports;
+
+/// <summary>Every report, one row each. The page reads them by name; the debug package holds those that may be in it.</summary>
+internal static class ReportTable
+{
+    internal static IReadOnlyList<Report> Rows { get; } =
+    [
+        new("server", "Version, process, listeners, uptime.", ServerReports.Server),
+        new("findings", "Open findings, and those that have ended, with evidence and remedy.", ServerReports.Findings),
+        new("metrics", "Every metric: its latest value, unit and meaning.", ServerReports.Metrics),
+        new("system", "Facts about the machine and the runtime.", ServerReports.SystemFacts),
+        new("settings", "Every setting with its value, default, and what it does here. Secrets are not shown.", ServerReports.Settings),
+        new("commands", "Every command that was called: calls, errors, execution times.", CommandReports.Commands),
+        new("errors", "Error replies by their first word.", CommandReports.Errors),
+        new("slow-log", "The slow commands, newest first.", CommandReports.SlowLog),
+        new("latency-events", "What LATENCY has recorded.", CommandReports.LatencyEvents),
+        new("loops", "Event loops: connections, work, output that waits.", LoopReports.Loops),
+        new("stripes", "The keyspace's locks and how the data is spread over them.", LoopReports.Stripes),
+        new("clients", "Connected clients, their libraries, buffers and waits.", ClientReports.Clients),
+    ];
+
+    internal static Report? Find(string name) => Rows.FirstOrDefault(report => report.Name == name);
+}

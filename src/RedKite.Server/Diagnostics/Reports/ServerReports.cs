@@ -1,0 +1,115 @@
+using System.Text.Json;
+using RedKite.Server.Config;
+
+namespace RedKite.Server.Diagnostics.Reports;
+
+/// <summary>Reports on the server as a whole.</summary>
+internal static class ServerReports
+{
+    internal static void Server(ReportContext report)
+    {
+        Utf8JsonWriter json = report.Json;
+        ServerParts parts = report.Parts;
+        ListeningFigures listening = parts.Listening();
+        json.WriteStartObject();
+        json.WriteString("version", ServerVersion.Text);
+        json.WriteString("redis_version", ServerVersion.Redis);
+        json.WriteString("run_id", parts.Run.RunId);
+        json.WriteNumber("process_id", Environment.ProcessId);
+        json.WriteNumber("now_unix_ms", parts.Clock.NowMs);
+        json.WriteNumber("started_unix_ms", parts.Run.StartedMs);
+        json.WriteNumber("port", listening.Port);
+        json.WriteNumber("loops", parts.LoopCount);
+        json.WriteString("transport", parts.Transport);
+        json.WriteStartArray("listeners");
+        foreach (string listener in listening.Listeners) json.WriteStringValue(report.Shown(listener));
+        json.WriteEndArray();
+        json.WriteEndObject();
+    }
+
+    internal static void Findings(ReportContext report)
+    {
+        Utf8JsonWriter json = report.Json;
+        json.WriteStartObject();
+        WriteFindings(json, "open", report.Diagnostics.Findings.Current);
+        WriteFindings(json, "ended", report.Diagnostics.Findings.Ended);
+        json.WriteEndObject();
+    }
+
+    internal static void Metrics(ReportContext report)
+    {
+        Utf8JsonWriter json = report.Json;
+        Observation? observation = report.Diagnostics.Latest;
+        json.WriteStartArray();
+        foreach (Metric metric in MetricTable.All)
+        {
+            json.WriteStartObject();
+            json.WriteString("name", metric.Name);
+            json.WriteString("kind", Word(metric.Kind));
+            json.WriteString("unit", Word(metric.Unit));
+            json.WriteString("help", metric.Help);
+            report.Number("value", observation is null ? double.NaN : metric.Read(observation));
+            json.WriteEndObject();
+        }
+
+        json.WriteEndArray();
+    }
+
+    internal static void SystemFacts(ReportContext report)
+    {
+        report.Json.WriteStartObject();
+        foreach ((string name, string value) in Diagnostics.SystemFacts.Current) report.Json.WriteString(name, value);
+        report.Json.WriteEndObject();
+    }
+
+    internal static void Settings(ReportContext report)
+    {
+        Utf8JsonWriter json = report.Json;
+        json.WriteStartArray();
+        foreach (Setting setting in SettingTable.Rows)
+        {
+            string value = report.Parts.Configuration.Get(setting.Name);
+            bool isSecret = setting.Has(SettingFlags.Sensitive);
+            json.WriteStartObject();
+            json.WriteString("name", setting.Name);
+            json.WriteString("value", isSecret && value.Length > 0 ? "(redacted)" : value);
+            json.WriteString("default", setting.DefaultText);
+            json.WriteBoolean("differs", value != setting.DefaultText);
+            json.WriteBoolean("mutable", !setting.Has(SettingFlags.Immutable));
+            json.WriteString("no_effect", setting.NoEffect);
+            json.WriteString("remark", setting.Remark);
+            json.WriteEndObject();
+        }
+
+        json.WriteEndArray();
+    }
+
+    /// <summary>A word of an enumeration as reports show it.</summary>
+    internal static string Word<T>(T value)
+        where T : struct, Enum
+    {
+#pragma warning disable CA1308 // Words in reports are in lower case.
+        return value.ToString().ToLowerInvariant();
+#pragma warning restore CA1308
+    }
+
+    private static void WriteFindings(Utf8JsonWriter json, string name, IReadOnlyList<Finding> findings)
+    {
+        json.WriteStartArray(name);
+        foreach (Finding finding in findings)
+        {
+            json.WriteStartObject();
+            json.WriteString("name", finding.Rule.Name);
+            json.WriteString("severity", Word(finding.Diagnosis.Severity));
+            json.WriteString("title", finding.Diagnosis.Title);
+            json.WriteString("evidence", finding.Diagnosis.Evidence);
+            json.WriteString("remedy", finding.Rule.Remedy);
+            json.WriteString("view", finding.Rule.View);
+            json.WriteNumber("since_unix_ms", finding.SinceUnixMs);
+            json.WriteNumber("ended_unix_ms", finding.EndedUnixMs);
+            json.WriteEndObject();
+        }
+
+        json.WriteEndArray();
+    }
+}

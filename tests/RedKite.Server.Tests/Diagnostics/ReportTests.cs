@@ -1,0 +1,50 @@
+using System.Text;
+using System.Text.Json;
+using RedKite.Server.Diagnostics.Reports;
+
+namespace RedKite.Server.Tests.Diagnostics;
+
+/// <summary>What the page and the debug package show.</summary>
+public class ReportTests
+{
+    public static TheoryData<string> Names => [.. ReportTable.Rows.Select(report => report.Name)];
+
+    [Theory]
+    [MemberData(nameof(Names))]
+    public async Task Report_is_json(string name)
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["slowlog-log-slower-than"] = "0" } });
+        server.Execute("SET", "key", "value");
+        server.Execute("LPUSH", "key", "value"); // an error
+        using JsonDocument json = JsonDocument.Parse(server.Reports!.Read(name, TestContext.Current.CancellationToken)!);
+        Assert.NotEqual(JsonValueKind.Undefined, json.RootElement.ValueKind);
+    }
+
+    [Theory]
+    [MemberData(nameof(Names))]
+    public async Task Redacted_report_has_no_keys_values_or_secrets(string name)
+    {
+        string[] planted = ["planted-password", "planted-key", "planted-value", "planted-client"];
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["slowlog-log-slower-than"] = "0", ["requirepass"] = planted[0] } });
+        server.Execute("SET", planted[1], planted[2]);
+        server.Execute("LPUSH", planted[1], planted[2]);
+        server.Execute("AUTH", planted[0]);
+        server.Execute("CLIENT", "SETNAME", planted[3]);
+        string text = Encoding.UTF8.GetString(server.Reports!.Write(ReportTable.Find(name)!, redactionKey: new byte[32], TestContext.Current.CancellationToken));
+        Assert.All(planted, secret => Assert.DoesNotContain(secret, text, StringComparison.Ordinal));
+    }
+
+    [Fact]
+    public async Task Report_that_does_not_exist_is_null()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        Assert.Null(server.Reports!.Read("no-such-report", TestContext.Current.CancellationToken));
+    }
+
+    [Fact]
+    public void Names_are_unique_and_fit_addresses()
+    {
+        Assert.Equal(ReportTable.Rows.Count, ReportTable.Rows.Select(report => report.Name).Distinct().Count());
+        Assert.All(ReportTable.Rows, report => Assert.Matches("^[a-z]+(-[a-z]+)*$", report.Name));
+    }
+}
