@@ -48,6 +48,11 @@ internal static class SettingTable
 
         Flag("diagnostics", true, s => s.Diagnostics, (s, v) => s.Diagnostics = v, flags: Immutable).WithRemark("RedKite's own: whether the server watches itself, keeps the history of its metrics and reports findings"),
         FilePath("metrics-history-file", "", s => s.MetricsHistoryPath, (s, v) => s.MetricsHistoryPath = v, Immutable).WithRemark("RedKite's own: the file that keeps the history of metrics over a restart; empty: it is not kept"),
+        Integer("key-survey-cpu-percent", 0, 100, 1, s => s.KeySurveyCpuPercent, (s, v) => s.KeySurveyCpuPercent = (int)v).WithRemark("RedKite's own: the share of one core that the background survey of keys (BIGKEYS) takes; 0 switches it off"),
+        Integer("commandlog-request-larger-than", -1, long.MaxValue, 1048576, s => s.LargeRequestBytes, (s, v) => s.LargeRequestBytes = v).WithRemark("as in Valkey: bytes from which a request is in COMMANDLOG; -1 logs none"),
+        Integer("commandlog-reply-larger-than", -1, long.MaxValue, 1048576, s => s.LargeReplyBytes, (s, v) => s.LargeReplyBytes = v).WithRemark("as in Valkey: bytes from which a reply is in COMMANDLOG; -1 logs none"),
+        Integer("commandlog-large-request-max-len", 0, long.MaxValue, 128, s => s.LargeRequestLogMaxLength, (s, v) => s.LargeRequestLogMaxLength = v).WithRemark("as in Valkey"),
+        Integer("commandlog-large-reply-max-len", 0, long.MaxValue, 128, s => s.LargeReplyLogMaxLength, (s, v) => s.LargeReplyLogMaxLength = v).WithRemark("as in Valkey"),
 
         // Listening
         Special("bind", "* -::*", SettingParsers.BindAddresses, s => string.Join(' ', s.Bind), (s, v) => s.Bind = SettingParsers.SplitWords(v), flags: MultipleArguments, toLines: SettingParsers.BindLines),

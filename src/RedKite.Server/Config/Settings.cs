@@ -128,6 +128,16 @@ public sealed class Settings
     /// <summary>Whether the server watches itself.</summary>
     public bool Diagnostics { get; set; } = true;
 
+    /// <summary>The share of a core that the survey of keys may take; 0: it is off.</summary>
+    public int KeySurveyCpuPercent { get; set; }
+
+    /// <summary>Requests and replies larger than this are logged; -1: none.</summary>
+    public long LargeRequestBytes { get; set; }
+
+    public long LargeReplyBytes { get; set; }
+    public long LargeRequestLogMaxLength { get; set; }
+    public long LargeReplyLogMaxLength { get; set; }
+
     /// <summary>Whether an LFU policy is set, so that accesses are counted.</summary>
     internal bool CountsFrequency => MaxMemoryPolicy is MaxMemoryPolicy.AllKeysLfu or MaxMemoryPolicy.VolatileLfu;
 

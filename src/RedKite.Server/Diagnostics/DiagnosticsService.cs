@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using RedKite.Server.Config;
+using RedKite.Server.Metrics;
 
 namespace RedKite.Server.Diagnostics;
 
@@ -11,6 +12,8 @@ internal sealed class DiagnosticsService : IDisposable
 {
     private const int SamplesPerSecond = 50;
     private const int SaveEverySeconds = 300;
+    private const double NoticeableMs = Timeline.NoticeableNs / 1e6;
+    private const double NoticeableStallMs = 50; // a thread of low priority is late by some milliseconds on a busy machine
 
     private readonly ServerParts _parts;
     private readonly ObservationReader _reader;
@@ -18,12 +21,14 @@ internal sealed class DiagnosticsService : IDisposable
     private readonly ManualResetEventSlim _stopping = new();
     private readonly double[] _totals = new double[MetricTable.All.Count];
     private volatile Observation? _latest;
+    private TimeSpan _paused = GC.GetTotalPauseDuration();
 
     internal DiagnosticsService(ServerParts parts)
     {
         _parts = parts;
         _reader = new ObservationReader(parts);
         Array.Fill(_totals, double.NaN);
+        Survey = new KeySurvey(parts);
         Findings = new FindingTracker(FindingTable.Rules, parts.Log);
         _thread = new Thread(Run) { Name = "diagnostics", IsBackground = true, Priority = ThreadPriority.BelowNormal };
     }
@@ -32,18 +37,23 @@ internal sealed class DiagnosticsService : IDisposable
 
     internal FindingTracker Findings { get; }
 
+    internal KeySurvey Survey { get; }
+
     /// <summary>The latest observation; null during the first second.</summary>
     internal Observation? Latest => _latest;
 
     internal void Start()
     {
         if (HistoryPath is { } path && HistoryFile.Load(path, History, MetricTable.All) is { } problem) _parts.Log.Warning(problem);
+        _parts.Timeline.Add(TimelineKind.Started, _parts.Clock.NowMs, 0, "");
         _thread.Start();
+        Survey.Start();
     }
 
     /// <summary>Ends the thread, and saves the history.</summary>
     public void Dispose()
     {
+        Survey.Dispose();
         _stopping.Set();
         if (_thread.IsAlive) _thread.Join();
         _stopping.Dispose();
@@ -82,6 +92,7 @@ internal sealed class DiagnosticsService : IDisposable
             double lateMs = Stopwatch.GetElapsedTime(due).TotalMilliseconds;
             due = Math.Max(due + period, Stopwatch.GetTimestamp());
             _reader.Sample(Math.Max(0, lateMs));
+            NoteStalls(lateMs);
 
             // When the wall clock's second ends, so that each second has one observation.
             long now = DateTimeOffset.UtcNow.ToUnixTimeSeconds();
@@ -92,6 +103,16 @@ internal sealed class DiagnosticsService : IDisposable
         }
 
         Save();
+    }
+
+    // What stopped everybody. Garbage collections are told from other stalls by the runtime's own count.
+    private void NoteStalls(double lateMs)
+    {
+        TimeSpan paused = GC.GetTotalPauseDuration();
+        double pausedMs = (paused - _paused).TotalMilliseconds;
+        _paused = paused;
+        if (pausedMs >= NoticeableMs) _parts.Timeline.Add(TimelineKind.GarbageCollection, _parts.Clock.NowMs, (long)(pausedMs * 1000), "");
+        else if (lateMs >= NoticeableStallMs) _parts.Timeline.Add(TimelineKind.Stall, _parts.Clock.NowMs, (long)(lateMs * 1000), "");
     }
 
     private void Observe(long second)

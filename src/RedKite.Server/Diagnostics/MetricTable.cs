@@ -30,6 +30,15 @@ internal static class MetricTable
     internal static readonly Metric LatencyP999 = Row("command_latency_p999", Gauge, Microseconds, "99.9th percentile of the last second's execution times.", o => o.Latency.P999);
     internal static readonly Metric LatencyMax = Row("command_latency_max", Gauge, Microseconds, "Longest execution time of the last second.", o => o.Latency.Max);
 
+    internal static readonly Metric WaitingP50 = Row("command_waiting_p50", Gauge, Microseconds, "Median time that the last second's commands waited for their turn on the loop.", o => o.Waiting.P50);
+    internal static readonly Metric WaitingP99 = Row("command_waiting_p99", Gauge, Microseconds, "99th percentile of the last second's waits.", o => o.Waiting.P99);
+    internal static readonly Metric WaitingP999 = Row("command_waiting_p999", Gauge, Microseconds, "99.9th percentile of the last second's waits.", o => o.Waiting.P999);
+    internal static readonly Metric WaitingMax = Row("command_waiting_max", Gauge, Microseconds, "Longest wait of the last second.", o => o.Waiting.Max);
+    internal static readonly Metric SendingP50 = Row("command_sending_p50", Gauge, Microseconds, "Median time until the system had taken the replies of the last second's commands (sampled).", o => o.Sending.P50);
+    internal static readonly Metric SendingP99 = Row("command_sending_p99", Gauge, Microseconds, "99th percentile of the last second's sending times (sampled).", o => o.Sending.P99);
+    internal static readonly Metric SendingP999 = Row("command_sending_p999", Gauge, Microseconds, "99.9th percentile of the last second's sending times (sampled).", o => o.Sending.P999);
+    internal static readonly Metric SendingMax = Row("command_sending_max", Gauge, Microseconds, "Longest sending time of the last second (sampled).", o => o.Sending.Max);
+
     // Loops and locks
     internal static readonly Metric LoopCycles = Row("eventloop_cycles", Counter, Count, "Turns of all event loops.", o => o.Totals.LoopCycles);
     internal static readonly Metric LoopTime = Row("eventloop_duration_sum", Counter, Microseconds, "Time that all event loops worked.", o => o.Totals.LoopMicroseconds);
@@ -57,6 +66,8 @@ internal static class MetricTable
 
     // Data
     internal static readonly Metric Keys = Row("keys", Gauge, Count, "Keys in all databases.", o => o.Keys);
+    internal static readonly Metric LargestKey = Row("largest_key_bytes", Gauge, Bytes, "Memory of the largest key, as the last survey saw it.", o => o.LargestKeyBytes);
+    internal static readonly Metric HottestKey = Row("hottest_key_percent", Gauge, Percent, "Share of the requests that used the hottest key (sampled, every ten seconds).", o => o.HottestKeyPercent);
     internal static readonly Metric ExpiringKeys = Row("expires", Gauge, Count, "Keys that have an expiry.", o => o.ExpiringKeys);
     internal static readonly Metric ExpiredKeys = Row("expired_keys", Counter, Count, "Keys removed because they had expired.", o => o.ExpiredKeys);
     internal static readonly Metric ExpiredFields = Row("expired_subkeys", Counter, Count, "Hash fields removed because they had expired.", o => o.ExpiredFields);

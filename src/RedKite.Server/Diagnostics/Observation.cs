@@ -20,7 +20,11 @@ internal sealed record Observation
 
     internal required RuntimeFigures Runtime { get; init; }
 
+    internal required LatencyFigures Waiting { get; init; }
+
     internal required LatencyFigures Latency { get; init; }
+
+    internal required LatencyFigures Sending { get; init; }
 
     internal required LoopFigures Loops { get; init; }
 
@@ -31,6 +35,12 @@ internal sealed record Observation
     internal required BlockedClientFigures Blocked { get; init; }
 
     internal required long Keys { get; init; }
+
+    /// <summary>The memory of the largest key of the last survey; NaN: none has ended.</summary>
+    internal required double LargestKeyBytes { get; init; }
+
+    /// <summary>The share of the requests that used the hottest key.</summary>
+    internal required double HottestKeyPercent { get; init; }
 
     internal required long ExpiringKeys { get; init; }
 
@@ -49,7 +59,7 @@ internal sealed record Observation
     internal required double UptimeSeconds { get; init; }
 }
 
-/// <summary>Quantiles of the commands that ended since the observation before, in microseconds; NaN if there were none.</summary>
+/// <summary>Quantiles of one part of the time of the commands that ended since the observation before, in microseconds; NaN if there were none.</summary>
 internal readonly record struct LatencyFigures(double P50, double P99, double P999, double Max);
 
 /// <summary>Sums and extremes over the event loops since the observation before.</summary>

@@ -10,8 +10,14 @@ internal sealed class ObservationReader
 {
     private readonly ServerParts _parts;
     private readonly MachineReader _machine;
-    private readonly LatencyHistogram _latencySum = new();
-    private readonly LatencyHistogram _latencyBefore = new();
+    private const int HotKeyEverySeconds = 10;
+
+    private readonly LatencyInterval _waiting = new(metrics => metrics.Waiting);
+    private readonly LatencyInterval _executing = new(metrics => metrics.Latency);
+    private readonly LatencyInterval _sending = new(metrics => metrics.Sending);
+    private int _observations;
+    private long _commandsBefore;
+    private double _hottestKeyPercent;
     private readonly int[] _heldSamples;
     private readonly Dictionary<LoopMetrics, long> _workedBefore = [];
     private int _samples;
@@ -66,12 +72,16 @@ internal sealed class ObservationReader
             Memory = MemoryFigures.Of(registry),
             Machine = _machine.Read(_stallMs),
             Runtime = RuntimeFigures.Read(),
-            Latency = ReadLatency(registry),
+            Waiting = _waiting.Read(registry),
+            Latency = _executing.Read(registry),
+            Sending = _sending.Read(registry),
             Loops = ReadLoops(registry, seconds),
             Stripes = ReadStripes(keyspace),
             ConnectedClients = _parts.Clients.Count,
             Blocked = _parts.Blocking(),
             Keys = keys,
+            LargestKeyBytes = _parts.KeySurvey() is { } survey ? survey.Largest(1).FirstOrDefault()?.Bytes ?? 0 : double.NaN,
+            HottestKeyPercent = ReadHottestKey(registry),
             ExpiringKeys = expiring,
             KeysCalls = CallsOf(registry, "keys"u8),
             ExpiredStalePercent = expiring == 0 ? 0 : 100 * stale / expiring,
@@ -85,25 +95,23 @@ internal sealed class ObservationReader
         return observation;
     }
 
+    // Looked at every ten seconds, because it merges the counts of some thousands of keys.
+    private double ReadHottestKey(MetricsRegistry registry)
+    {
+        long commands = ServerTotals.Of(registry).Commands;
+        if (++_observations % HotKeyEverySeconds != 0) return _hottestKeyPercent;
+        HotKey? hottest = HotKeySketch.Hottest(registry.Executors, 1, _parts.Clock.NowMs).FirstOrDefault();
+        double perSecond = Math.Max(0, commands - _commandsBefore) / (double)HotKeyEverySeconds;
+        _commandsBefore = commands;
+        return _hottestKeyPercent = hottest is null || perSecond < 1 ? 0 : Math.Min(100, 100 * hottest.UsesPerSecond / perSecond);
+    }
+
     private long CallsOf(MetricsRegistry registry, ReadOnlySpan<byte> name)
     {
         if (_parts.Commands().Find(name) is not { } command) return 0; // renamed away
         long calls = 0;
         foreach (ExecutorMetrics executor in registry.Executors) calls += executor.Peek(command.Index)?.Calls ?? 0;
         return calls;
-    }
-
-    private LatencyFigures ReadLatency(MetricsRegistry registry)
-    {
-        _latencySum.Clear();
-        foreach (ExecutorMetrics executor in registry.Executors) executor.AddLatenciesTo(_latencySum);
-        LatencyHistogram interval = _latencySum.Since(_latencyBefore);
-        _latencyBefore.Clear();
-        _latencySum.AddTo(_latencyBefore);
-        if (interval.Count == 0) return new LatencyFigures(double.NaN, double.NaN, double.NaN, double.NaN);
-        return new LatencyFigures(Microseconds(50), Microseconds(99), Microseconds(99.9), Microseconds(100));
-
-        double Microseconds(double percentile) => interval.PercentileNs(percentile) / 1000.0;
     }
 
     private LoopFigures ReadLoops(MetricsRegistry registry, double seconds)

@@ -25,7 +25,13 @@ internal sealed record ServerParts
 
     internal required ClientPause Pause { get; init; }
 
-    internal required SlowLog SlowLog { get; init; }
+    internal required RequestLog SlowLog { get; init; }
+
+    internal required RequestLog LargeRequests { get; init; }
+
+    internal required RequestLog LargeReplies { get; init; }
+
+    internal required Timeline Timeline { get; init; }
 
     internal required LatencyMonitor LatencyMonitor { get; init; }
 
@@ -40,6 +46,9 @@ internal sealed record ServerParts
     internal required Func<ListeningFigures> Listening { get; init; }
 
     internal required Func<BlockedClientFigures> Blocking { get; init; }
+
+    /// <summary>The last survey of all keys; null: none has ended, or there is no survey.</summary>
+    internal required Func<KeySurveyResult?> KeySurvey { get; init; }
 
     /// <summary>Open findings, the worst first.</summary>
     internal required Func<IReadOnlyList<Finding>> Findings { get; init; }

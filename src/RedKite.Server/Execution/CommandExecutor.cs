@@ -37,12 +37,15 @@ internal sealed class CommandExecutor
     // a millisecond of it.
     private const int CommandsToTime = 1000;
 
+    private static readonly long NoticeableTicks = Timeline.NoticeableNs * Stopwatch.Frequency / 1_000_000_000;
+
     // A run of commands that behaviors surround ends after this long: a tenth of a millisecond.
     private static readonly long InterceptedRunTicksMax = Stopwatch.Frequency / 10_000;
 
     private readonly Keyspace _keyspace;
     private readonly CommandTable _commands;
     private readonly AttentionWord _attention;
+    private readonly bool _diagnoses;
     private readonly RequestParser _parser = new();
     private readonly Request[] _requests = new Request[BatchMax];
     private int _heldStripe = -1; // by the fast path; for the crash report
@@ -50,9 +53,12 @@ internal sealed class CommandExecutor
     private long _turn; // the loop's turn in which _turnStart was read
     private long _turnStart;
     private readonly List<(Command Command, int Count, long Ended)> _unsent = []; // in turns whose sending is timed
-    private SlowLogEntry? _unsentSlow;
+    private RequestLogEntry? _unsentSlow;
     private Command? _lastCommand; // what the last request's name stands for
     private int _runFirst;
+    private long _replied; // before the batch
+    private int _untilSample; // requests until a key is sampled
+    private long _requestsAdapted;
     private int _replyBytes; // of one request of the last batch, on average
     private byte[] _inlineLine = []; // the batch's inline request as it came, if it has quotes
 
@@ -63,8 +69,10 @@ internal sealed class CommandExecutor
         _keyspace = engine.Keyspace;
         _commands = engine.Commands;
         _attention = engine.Attention;
+        _diagnoses = engine.Settings.Diagnostics;
         Environment = new CommandEnvironment(engine.Keyspace, engine.Settings, engine.Clock, engine.Commands, engine.Buffers, engine.Metrics.NewExecutor());
         Invoker = new Invoker(this);
+        if (!_diagnoses) Metrics.HotKeys.SwitchOff();
     }
 
     internal Engine Engine { get; }
@@ -110,6 +118,7 @@ internal sealed class CommandExecutor
             int count = ReadBatch(session, input, ref position, out ParseStatus status);
             if (count > 0)
             {
+                if ((_untilSample -= count) < 0) SampleKeys(session, input, count);
                 int done = ExecuteBatchOrStop(ref cmd, session, count);
                 if (done < count || session.ClosesAfterReply || session.Blocked is not null)
                 {
@@ -176,12 +185,13 @@ internal sealed class CommandExecutor
     /// <summary>A command has ended that was not part of a run.</summary>
     internal void NoteEnded(Command command, CommandMetrics metrics, long start, long end)
     {
+        if (!_diagnoses) return;
         metrics.Waiting.Record(WaitedNs(start), 1);
         if (TurnWeight > 0) _unsent.Add((command, 1, end));
     }
 
     /// <summary>The time that a slow command's reply takes to be sent belongs to its entry.</summary>
-    internal void NoteUnsent(SlowLogEntry entry) => _unsentSlow = entry;
+    internal void NoteUnsent(RequestLogEntry entry) => _unsentSlow = entry;
 
     // The connection takes the chunks over as they are. Of a reply that grew too large nothing is sent.
     [MethodImpl(MethodImplOptions.NoInlining)]
@@ -255,6 +265,30 @@ internal sealed class CommandExecutor
         return count;
     }
 
+    // Adds the first keys of some of the batch's requests to the sketch of hot keys.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private void SampleKeys(Session session, ReadOnlySpan<byte> input, int count)
+    {
+        while (_untilSample < 0)
+        {
+            ref readonly Request request = ref _requests[Math.Max(0, count + _untilSample)];
+            if (request.Hash != 0)
+            {
+                ArgumentSlice key = _parser.Arguments(request.First, request.Count)[request.Command!.FirstKey];
+                Metrics.HotKeys.Add(session.DatabaseIndex, request.Hash, input.Slice(key.Start, key.Length), Environment.NowMs);
+            }
+
+            _untilSample += Metrics.HotKeys.NextGap();
+        }
+    }
+
+    /// <summary>Adapts the sampling of keys to the load. About once a second.</summary>
+    internal void AdaptSampling()
+    {
+        Metrics.HotKeys.Adapt(Metrics.CommandsProcessed - _requestsAdapted);
+        _requestsAdapted = Metrics.CommandsProcessed;
+    }
+
     // Unquoting changes the line in place, but CLIENT PAUSE may make it be read again.
     private void KeepInlineLine(ReadOnlySpan<byte> input)
     {
@@ -294,14 +328,16 @@ internal sealed class CommandExecutor
             asked = 0;
         }
 
-        long replied = Reply.Length;
+        long replied = _replied = Reply.Length;
         Reply.TakeEvents();
         long start = Stopwatch.GetTimestamp();
         if (_turn != Turn) (_turn, _turnStart) = (Turn, start);
+        if (start - _turnStart >= NoticeableTicks) Engine.Note(TimelineKind.LongWait, session, ServerClock.TicksToNs(start - _turnStart));
         BeginRun(first: 0, start);
         session.LastInteractionMs = Environment.NowMs;
-        bool isPlain = IsPlain(session);
-        ICommandInterceptor? interceptor = isPlain ? null : OnlyInterceptor(session);
+        bool isLarge = _requests[count - 1].End - _requests[0].Start >= Engine.LargeRequests.Threshold; // which request is, the long way finds out
+        bool isPlain = IsPlain(session) && !isLarge;
+        ICommandInterceptor? interceptor = isPlain || isLarge ? null : OnlyInterceptor(session);
         Stripe? held = null;
         int i = 0;
         while (i < count)
@@ -326,7 +362,12 @@ internal sealed class CommandExecutor
                 long changes = Metrics.Changes;
                 cmd.Begin(command, _parser.Arguments(request.First, request.Count), request.Hash);
                 command.Handler(ref cmd);
-                if (Reply.Events != ReplyEvents.None) count = NoteEvents(command, session, i, count);
+                if (Reply.Events != ReplyEvents.None)
+                {
+                    if (Reply.Length - _replied >= Engine.LargeReplies.Threshold) NoteLargeReply(cmd, i);
+                    count = NoteEvents(command, session, i, count);
+                }
+
                 if (Environment.IsObserved && PublishAndServe(cmd, changes, session)) held = null;
 
                 i++;
@@ -349,8 +390,8 @@ internal sealed class CommandExecutor
             if (session.CommandsToTime > 0) session.CommandsToTime--;
             i++;
             BeginRun(i, now);
-            isPlain = IsPlain(session);
-            interceptor = isPlain ? null : OnlyInterceptor(session);
+            isPlain = IsPlain(session) && !isLarge;
+            interceptor = isPlain || isLarge ? null : OnlyInterceptor(session);
             if (Reply.Events != ReplyEvents.None) count = NoteEvents(failed: null, session, i - 1, count);
             if (session.ClosesAfterReply || session.Blocked is not null) break;
         }
@@ -373,6 +414,14 @@ internal sealed class CommandExecutor
         if ((events & ReplyEvents.Error) != 0 && failed is not null) Invoker.NoteError(failed);
         if ((events & ReplyEvents.Delivery) != 0) session.WriteHeldBack(Reply);
         return (events & ReplyEvents.Large) != 0 ? index + 1 : count;
+    }
+
+    // Of several replies together it is not known which was large: those of the client's next commands are measured.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private void NoteLargeReply(scoped in CommandContext cmd, int index)
+    {
+        if (index == _runFirst) Invoker.NoteLarge(Engine.LargeReplies, cmd, Reply.Length - _replied);
+        else cmd.Session.CommandsToTime = CommandsToTime;
     }
 
     // Publishes what a command of the fast path changed, and serves blocked clients; true if its stripe was released for that.
@@ -481,15 +530,15 @@ internal sealed class CommandExecutor
             if (tracksLatency)
             {
                 metrics.Latency.Record(each, same - i);
-                metrics.Waiting.Record(waited + (each * (i + same - 1 - (2 * _runFirst)) / 2), same - i); // behind half of its neighbours
-                if (TurnWeight > 0) _unsent.Add((command, same - i, now));
+                if (_diagnoses) metrics.Waiting.Record(waited + (each * (i + same - 1 - (2 * _runFirst)) / 2), same - i); // behind half of its neighbours
+                if (TurnWeight > 0 && _diagnoses) _unsent.Add((command, same - i, now));
             }
 
             i = same;
         }
 
         Metrics.CommandsProcessed += length;
-        if (ns >= Math.Min(Engine.SlowLog.ThresholdNs, Engine.LatencyMonitor.ThresholdNs)) NoteLongRun(cmd, length, ns, now);
+        if (ns >= Math.Min(Engine.SlowLog.Threshold, Engine.LatencyMonitor.ThresholdNs)) NoteLongRun(cmd, length, ns, now);
         return now;
     }
 
@@ -502,7 +551,7 @@ internal sealed class CommandExecutor
             return;
         }
 
-        if (ns >= Engine.SlowLog.ThresholdNs) Invoker.NoteSlow(cmd, ns, end);
+        if (ns >= Engine.SlowLog.Threshold) Invoker.NoteSlow(cmd, ns, end);
         if (ns >= Engine.LatencyMonitor.ThresholdNs) Engine.LatencyMonitor.AddCommand(cmd.Command.Is(CommandFlags.Fast), Environment.NowMs, ns);
     }
 

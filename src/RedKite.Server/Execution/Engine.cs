@@ -64,7 +64,14 @@ internal sealed class Engine
     /// <summary>Publishes every change to its consumers.</summary>
     internal ChangePublisher Changes { get; }
 
-    internal SlowLog SlowLog { get; } = new();
+    internal RequestLog SlowLog { get; } = new();
+
+    internal RequestLog LargeRequests { get; } = new();
+
+    internal RequestLog LargeReplies { get; } = new();
+
+    /// <summary>What may have delayed clients.</summary>
+    internal Timeline Timeline { get; } = new();
 
     internal LatencyMonitor LatencyMonitor { get; } = new();
 
@@ -101,9 +108,14 @@ internal sealed class Engine
     internal void CloseOverLimit(Session session, Connection connection)
     {
         Interlocked.Increment(ref Metrics.Server.OutputBufferDisconnections);
+        Note(TimelineKind.OverLimit, session);
         Log.Warning($"Client id={session.Id} addr={connection.RemoteAddress} closed for overcoming of output buffer limits.");
         connection.Close();
     }
+
+    /// <summary>Notes something that may have delayed a client, or ended it.</summary>
+    internal void Note(TimelineKind kind, Session session, long durationNs = 0, string detail = "") =>
+        Timeline.Add(new TimelineEvent(Clock.NowMs, kind, durationNs / 1000, session.Id, session.Address, session.Name, detail));
 
     /// <summary>Whether a client must log in before it may do anything else. Removing the password lets every client in.</summary>
     internal bool RequiresLogin(Session session) => !session.Authenticated && Settings.RequirePass.Length > 0;
@@ -121,11 +133,19 @@ internal sealed class Engine
         Apply("slowlog-log-slower-than", () =>
         {
             long microseconds = Settings.SlowLogSlowerThanMicroseconds;
-            SlowLog.ThresholdNs = microseconds < 0 ? long.MaxValue : microseconds * 1000;
+            SlowLog.Threshold = microseconds < 0 ? long.MaxValue : microseconds * 1000;
             Attention.Set(ServerAttention.TimesEachCommand, microseconds is >= 0 and < 1000);
         });
         Apply("latency-monitor-threshold", () => LatencyMonitor.SetThreshold(Settings.LatencyMonitorThresholdMs));
         Apply("slowlog-max-len", () => SlowLog.MaxLength = Settings.SlowLogMaxLength);
+        Apply("commandlog-request-larger-than", () => LargeRequests.Threshold = Settings.LargeRequestBytes < 0 ? long.MaxValue : Settings.LargeRequestBytes);
+        Apply("commandlog-large-request-max-len", () => LargeRequests.MaxLength = Settings.LargeRequestLogMaxLength);
+        Apply("commandlog-large-reply-max-len", () => LargeReplies.MaxLength = Settings.LargeReplyLogMaxLength);
+        Apply("commandlog-reply-larger-than", () =>
+        {
+            LargeReplies.Threshold = Settings.LargeReplyBytes < 0 ? long.MaxValue : Settings.LargeReplyBytes;
+            Attention.Set(ServerAttention.MeasuresEachReply, LargeReplies.Threshold < ReplyWriter.ContiguousBytesMax);
+        });
         Apply("client-output-buffer-limit", () =>
         {
             ulong hardBytes = Settings.NormalClientLimit.HardBytes;

@@ -85,7 +85,9 @@ internal sealed class Invoker
         cmd.Begin(command, arguments, firstKeyHash);
         cmd.Session.LastCommand = command; // before it executes: CLIENT LIST shows itself
         long errors = Reply.Errors;
-        StripeSet stripes = StripesOf(cmd, command, requestBytes: arguments[^1].Start + arguments[^1].Length - arguments[0].Start);
+        long replied = Reply.Length;
+        int requestBytes = arguments[^1].Start + arguments[^1].Length - arguments[0].Start;
+        StripeSet stripes = StripesOf(cmd, command, requestBytes);
         LockScope locked = _keyspace.Lock(stripes);
         try
         {
@@ -120,8 +122,10 @@ internal sealed class Invoker
         }
 
         if (Reply.Errors != errors) NoteError(command);
-        if (ns >= _engine.SlowLog.ThresholdNs) NoteSlow(cmd, ns, end);
+        if (ns >= _engine.SlowLog.Threshold) NoteSlow(cmd, ns, end);
         if (ns >= _engine.LatencyMonitor.ThresholdNs) _engine.LatencyMonitor.AddCommand(command.Is(CommandFlags.Fast), _environment.NowMs, ns);
+        if (requestBytes >= _engine.LargeRequests.Threshold) NoteLarge(_engine.LargeRequests, cmd, requestBytes);
+        if (Reply.Length - replied >= _engine.LargeReplies.Threshold) NoteLarge(_engine.LargeReplies, cmd, Reply.Length - replied);
         return end;
     }
 
@@ -258,11 +262,20 @@ internal sealed class Invoker
     internal void NoteSlow(scoped in CommandContext cmd, long ns, long end)
     {
         if (cmd.Command.Is(CommandFlags.SkipSlowLog)) return;
+        if (ns >= Timeline.NoticeableNs) _engine.Note(TimelineKind.SlowCommand, cmd.Session, ns, cmd.Command.FullName);
         string address = cmd.Session.Connection?.RemoteAddress.ToString() ?? "";
-        SlowLogEntry entry = _engine.SlowLog.Add(LoggedRequest.ArgumentsOf(cmd), address, cmd.Session.Name, _environment.NowMs, ns);
+        RequestLogEntry entry = _engine.SlowLog.Add(LoggedRequest.ArgumentsOf(cmd), address, cmd.Session.Name, _environment.NowMs, ns / 1000);
         entry.EndedTicks = end;
         entry.WaitingMicroseconds = Math.Max(0, (_executor.WaitedNs(end) - ns) / 1000);
         _executor.NoteUnsent(entry);
+    }
+
+    /// <summary>Keeps a command for COMMANDLOG whose request or reply was large.</summary>
+    internal void NoteLarge(RequestLog log, scoped in CommandContext cmd, long bytes)
+    {
+        if (cmd.Command.Is(CommandFlags.SkipSlowLog)) return;
+        string address = cmd.Session.Connection?.RemoteAddress.ToString() ?? "";
+        log.Add(LoggedRequest.ArgumentsOf(cmd), address, cmd.Session.Name, _environment.NowMs, bytes);
     }
 
     /// <summary>Counts an error that was replied instead of executing the command.</summary>

@@ -130,11 +130,13 @@ internal sealed class SessionLoop : IConnectionHandler
         else if (session.IsPaused)
         {
             _holdsClients = true;
+            _engine.Note(TimelineKind.Paused, session);
             connection.SetReading(false);
         }
         else if (!session.IsSuspended && input.Length - consumed > _engine.Settings.ClientQueryBufferLimit)
         {
             Interlocked.Increment(ref _engine.Metrics.Server.QueryBufferDisconnections);
+            _engine.Note(TimelineKind.QueryTooLarge, session);
             _engine.Log.Warning($"Closing client that reached max query buffer length: id={session.Id} addr={connection.RemoteAddress}");
             connection.Close();
         }
@@ -161,6 +163,7 @@ internal sealed class SessionLoop : IConnectionHandler
     {
         Session session = SessionOf(connection);
         session.IsSuspended = false;
+        _engine.Note(TimelineKind.ReadsAgain, session);
         Metrics.AddSuspendedClients(-1);
         if (!session.IsPaused) connection.SetReading(true);
     }
@@ -198,6 +201,7 @@ internal sealed class SessionLoop : IConnectionHandler
         {
             _nextSecondMs = nowMs + 1000;
             LookAtClients(nowMs);
+            Executor.AdaptSampling();
         }
 
         Ticked?.Invoke(nowMs);
@@ -228,6 +232,7 @@ internal sealed class SessionLoop : IConnectionHandler
     private void Suspend(Session session, Connection connection)
     {
         session.IsSuspended = true;
+        _engine.Note(TimelineKind.NotReading, session);
         Metrics.AddSuspendedClients(1);
         connection.SetReading(false);
         connection.NotifyWhenDrained(ResumedOutputBytes);
@@ -277,7 +282,9 @@ internal sealed class SessionLoop : IConnectionHandler
             if (connection.OutputBytes > 0) OnOutputBuffered(connection);
             Session session = SessionOf(connection);
             if (isNewPeriod) session.ReplyBytesPeak = 0;
-            if (timeoutMs > 0 && !session.IsPaused && session.Blocked is null && nowMs - session.LastInteractionMs > timeoutMs) connection.Close();
+            if (timeoutMs == 0 || session.IsPaused || session.Blocked is not null || nowMs - session.LastInteractionMs <= timeoutMs) continue;
+            _engine.Note(TimelineKind.Idle, session);
+            connection.Close();
         }
 
         Metrics.Buffers.End();

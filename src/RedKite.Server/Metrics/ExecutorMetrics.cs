@@ -45,6 +45,9 @@ internal sealed class ExecutorMetrics
     /// <summary>Payloads of RESTORE that were checked: dump_payload_sanitizations.</summary>
     internal long PayloadsChecked { get; set; }
 
+    /// <summary>The keys that are used most.</summary>
+    internal HotKeySketch HotKeys { get; } = new();
+
     /// <summary>Errors by class. Locked itself: errors are rare.</summary>
     internal Dictionary<string, long> ErrorsByClass { get; } = new(StringComparer.Ordinal);
 
@@ -111,12 +114,12 @@ internal sealed class ExecutorMetrics
         }
     }
 
-    /// <summary>Adds the execution times of all commands to a sum.</summary>
-    internal void AddLatenciesTo(LatencyHistogram sum)
+    /// <summary>Adds one part of the time of all commands to a sum.</summary>
+    internal void AddLatenciesTo(LatencyHistogram sum, Func<CommandMetrics, LatencyHistogram> part)
     {
         for (int i = 0; i < _commands.Length; i++)
         {
-            if (Peek(i) is { Latency.Count: > 0 } metrics) metrics.Latency.AddTo(sum);
+            if (Peek(i) is { } metrics && part(metrics) is { Count: > 0 } latency) latency.AddTo(sum);
         }
     }
 

@@ -30,6 +30,12 @@ internal enum ServerAttention
 
     /// <summary>The host's behaviors surround every command.</summary>
     HasBehaviors = 1 << 2,
+
+    /// <summary>The log of large replies has a threshold below the size at which replies are noticed by themselves.</summary>
+    MeasuresEachReply = 1 << 3,
+
+    /// <summary>MONITOR or the page shows every command.</summary>
+    Monitored = 1 << 4,
 }
 
 /// <summary>The server's word of attention flags: read once per batch, changed by any thread.</summary>

@@ -20,7 +20,7 @@ public sealed class CommandListTests(IntrospectionServers servers) : IClassFixtu
         {
             Dictionary<string, string> groups = CommandEntries.Field(oracle, "group");
             HashSet<string> present = [.. CommandEntries.Info(subject).Keys];
-            Assert.Empty(present.Except(groups.Keys));
+            Assert.All(present.Except(groups.Keys), name => Assert.True(AddedCommands.Contains(name), name));
 
             // A container that is absent as a whole stands for its subcommands.
             IEnumerable<string> absent = groups.Keys.Where(name => !present.Contains(name) && (!name.Contains('|', StringComparison.Ordinal) || present.Contains(name.Split('|')[0])));
@@ -137,7 +137,7 @@ public sealed class CommandListTests(IntrospectionServers servers) : IClassFixtu
 
         HashSet<string> common = [.. CommandEntries.Info(subject).Keys];
         string[] names = [.. Names(expected).Where(common.Contains)];
-        Assert.Equal(names, Names(actual));
+        Assert.Equal(names, Names(actual).Where(name => !AddedCommands.Contains(name)));
         return names.Length;
     }
 

@@ -9,7 +9,7 @@ using static RedKite.Server.Model.CommandFlags;
 namespace RedKite.Server.Commands.Server;
 
 /// <summary>Diagnostics commands. The table is their single declaration; DEBUG's handler is in DebugCommand.</summary>
-internal sealed class DiagnosticsCommands(SlowLog slowLog, LatencyMonitor latencyMonitor, Func<MetricsRegistry> metrics, DebugCommand debug)
+internal sealed class DiagnosticsCommands(RequestLog slowLog, LatencyMonitor latencyMonitor, Func<MetricsRegistry> metrics, DebugCommand debug)
 {
     private const CommandFlags Administration = Admin | NoScript | Loading | Stale;
     private const int SlowLogShownByDefault = 10;
@@ -56,20 +56,7 @@ internal sealed class DiagnosticsCommands(SlowLog slowLog, LatencyMonitor latenc
             return;
         }
 
-        SlowLogEntry[] entries = slowLog.Newest(count);
-        ReplyWriter reply = cmd.Reply;
-        reply.Array(entries.Length);
-        foreach (SlowLogEntry entry in entries)
-        {
-            reply.Array(6);
-            reply.Integer(entry.Id);
-            reply.Integer(entry.UnixSeconds);
-            reply.Integer(entry.Microseconds);
-            reply.Array(entry.Arguments.Length);
-            foreach (byte[] argument in entry.Arguments) reply.Bulk(argument);
-            reply.Bulk(entry.ClientAddress);
-            reply.Bulk(entry.ClientName);
-        }
+        RequestLogReplies.Write(cmd.Reply, slowLog.Newest(count));
     }
 
     // SLOWLOG LEN

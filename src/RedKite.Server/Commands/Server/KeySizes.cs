@@ -1,11 +1,8 @@
 using System.Globalization;
 using System.Numerics;
+using RedKite.Server.Diagnostics;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
-using RedKite.Store.Values.Hashes;
-using RedKite.Store.Values.Lists;
-using RedKite.Store.Values.Sets;
-using RedKite.Store.Values.SortedSets;
 
 namespace RedKite.Server.Commands.Server;
 
@@ -79,14 +76,7 @@ internal static class KeySizes
     {
         int index = IndexOf(entry.Type);
         if (index < 0) return;
-        long size = entry.Type switch
-        {
-            DataType.String => entry.Value.Length,
-            DataType.List => new ListValue(database, entry, default).Count,
-            DataType.Set => SetView.Of(database, entry).Count,
-            DataType.SortedSet => new SortedSetValue(database, entry).Count,
-            _ => HashValue.Peek(database, entry, nowMs: 0).Count, // with its expired fields, as in Redis
-        };
+        long size = KeySurvey.SizeOf(database, entry);
         counts[index][size <= 0 ? 0 : BitOperations.Log2((ulong)size) + 1]++;
     }
 

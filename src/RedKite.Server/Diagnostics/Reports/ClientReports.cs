@@ -43,4 +43,24 @@ internal static class ClientReports
 
         json.WriteEndArray();
     }
+
+    internal static void Timeline(ReportContext report)
+    {
+        Utf8JsonWriter json = report.Json;
+        json.WriteStartArray();
+        foreach (TimelineEvent item in report.Parts.Timeline.Events)
+        {
+            json.WriteStartObject();
+            json.WriteNumber("unix_ms", item.UnixMs);
+            json.WriteString("kind", ServerReports.Word(item.Kind));
+            json.WriteNumber("microseconds", item.DurationMicroseconds);
+            json.WriteNumber("client_id", item.ClientId);
+            json.WriteString("address", report.Shown(item.Address));
+            json.WriteString("name", report.Shown(item.Name));
+            json.WriteString("detail", item.Detail);
+            json.WriteEndObject();
+        }
+
+        json.WriteEndArray();
+    }
 }

@@ -62,8 +62,20 @@ internal static class CommandReports
     internal static void SlowLog(ReportContext report)
     {
         report.Json.WriteStartArray();
-        foreach (SlowLogEntry entry in report.Parts.SlowLog.Newest(-1)) WriteEntry(report, entry);
+        foreach (RequestLogEntry entry in report.Parts.SlowLog.Newest(-1)) WriteEntry(report, entry, isSlow: true);
         report.Json.WriteEndArray();
+    }
+
+    internal static void CommandLog(ReportContext report)
+    {
+        report.Json.WriteStartObject();
+        report.Json.WriteStartArray("large_requests");
+        foreach (RequestLogEntry entry in report.Parts.LargeRequests.Newest(-1)) WriteEntry(report, entry, isSlow: false);
+        report.Json.WriteEndArray();
+        report.Json.WriteStartArray("large_replies");
+        foreach (RequestLogEntry entry in report.Parts.LargeReplies.Newest(-1)) WriteEntry(report, entry, isSlow: false);
+        report.Json.WriteEndArray();
+        report.Json.WriteEndObject();
     }
 
     internal static void LatencyEvents(ReportContext report)
@@ -92,15 +104,23 @@ internal static class CommandReports
     }
 
     // The name of a command is no secret; its other arguments are keys and values.
-    private static void WriteEntry(ReportContext report, SlowLogEntry entry)
+    private static void WriteEntry(ReportContext report, RequestLogEntry entry, bool isSlow)
     {
         Utf8JsonWriter json = report.Json;
         json.WriteStartObject();
         json.WriteNumber("id", entry.Id);
         json.WriteNumber("unix_seconds", entry.UnixSeconds);
-        json.WriteNumber("waiting_microseconds", entry.WaitingMicroseconds);
-        json.WriteNumber("microseconds", entry.Microseconds);
-        json.WriteNumber("sending_microseconds", entry.SendingMicroseconds);
+        if (isSlow)
+        {
+            json.WriteNumber("waiting_microseconds", entry.WaitingMicroseconds);
+            json.WriteNumber("microseconds", entry.Value);
+            json.WriteNumber("sending_microseconds", entry.SendingMicroseconds);
+        }
+        else
+        {
+            json.WriteNumber("bytes", entry.Value);
+        }
+
         json.WriteString("command", Encoding.Latin1.GetString(entry.Arguments[0]));
         json.WriteNumber("argument_count", entry.Arguments.Length);
         if (!report.IsRedacted)

@@ -13,9 +13,13 @@ internal static class ReportTable
         new("commands", "Every command that was called: calls, errors, execution times.", CommandReports.Commands),
         new("errors", "Error replies by their first word.", CommandReports.Errors),
         new("slow-log", "The slow commands, newest first.", CommandReports.SlowLog),
+        new("command-log", "Large requests and requests with large replies, newest first.", CommandReports.CommandLog),
         new("latency-events", "What LATENCY has recorded.", CommandReports.LatencyEvents),
         new("loops", "Event loops: connections, work, output that waits.", LoopReports.Loops),
         new("stripes", "The keyspace's locks and how the data is spread over them.", LoopReports.Stripes),
+        new("hot-keys", "The keys that were used most in the last one to two minutes.", KeyReports.HotKeys),
+        new("big-keys", "The largest keys of every type, and histograms of sizes and lifetimes, of the last survey.", KeyReports.BigKeys),
+        new("timeline", "What may have delayed clients or all: slow commands, waits, pauses, limits, collections, stalls.", ClientReports.Timeline),
         new("clients", "Connected clients, their libraries, buffers and waits.", ClientReports.Clients),
     ];
 

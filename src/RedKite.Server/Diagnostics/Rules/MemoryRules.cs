@@ -33,6 +33,9 @@ internal static class MemoryRules
             "Find the clients with the largest buffers in the clients view, and set client-output-buffer-limit.", "clients",
             view => view[BufferBytes] > Tangible && view[BufferBytes] > view[UsedMemory] / 4
                 ? new("Clients' buffers take much of the memory", Text($"{Bytes(view[BufferBytes])} of {Bytes(view[UsedMemory])} in use"), Warning) : null),
+        new("big-key", "A single key takes more than 64 MiB, as the background survey saw it. Commands on it take long and replies are large.",
+            "BIGKEYS names it. Split it, or read and delete it in parts.", "keys",
+            view => view[LargestKey] > Tangible ? new("A key is very large", Text($"the largest takes {Bytes(view[LargestKey])}"), view[LargestKey] > 8 * Tangible ? Warning : Notice) : null),
         new("managed-heap-large", "The managed heap has committed more than 512 MiB and more than half of the process's memory. Data is not kept there.",
             "A host application in the process may hold it. Otherwise take a debug package and report a bug.", "memory",
             view => view[ManagedCommitted] > 512 << 20 && view[ManagedCommitted] > view[Resident] / 2

@@ -11,12 +11,12 @@ namespace RedKite.Microbenchmarks;
 /// Recording a slow command in a full log: with arguments that fit an entry, that are truncated, that are too many, and that
 /// are secret. Whether a command is slow is decided before, so a fast one takes no time here.
 /// </summary>
-public class SlowLogBenchmarks
+public class RequestLogBenchmarks
 {
     private const int EntriesMax = 128;
     private const long SlowNs = 20_000_000;
 
-    private readonly SlowLog _log = new() { MaxLength = EntriesMax };
+    private readonly RequestLog _log = new() { MaxLength = EntriesMax };
     private RedKiteServer _server = null!;
     private CommandExecutor _executor = null!;
     private Session _session = null!;

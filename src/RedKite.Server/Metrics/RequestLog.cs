@@ -1,7 +1,8 @@
 namespace RedKite.Server.Metrics;
 
-/// <summary>A slow command, as SLOWLOG GET replies it.</summary>
-internal sealed record SlowLogEntry(long Id, long UnixSeconds, long Microseconds, byte[][] Arguments, string ClientAddress, string ClientName)
+/// <summary>A request that was slow or large, as SLOWLOG GET and COMMANDLOG GET reply it.</summary>
+/// <param name="Value">How long it executed, in microseconds, or how large it or its reply was, in bytes.</param>
+internal sealed record RequestLogEntry(long Id, long UnixSeconds, long Value, byte[][] Arguments, string ClientAddress, string ClientName)
 {
     /// <summary>How long it waited for its turn, after the loop had begun to serve the clients that were ready with it.</summary>
     internal long WaitingMicroseconds { get; set; }
@@ -13,15 +14,18 @@ internal sealed record SlowLogEntry(long Id, long UnixSeconds, long Microseconds
     internal long EndedTicks { get; set; }
 }
 
-/// <summary>The slow commands, newest first. All executors share it under a lock: slow commands are rare.</summary>
-internal sealed class SlowLog
+/// <summary>
+/// The requests that were slow, or large, or had large replies, newest first: one log each. All executors share it under a lock: such
+/// requests are rare.
+/// </summary>
+internal sealed class RequestLog
 {
     private readonly Lock _lock = new();
-    private readonly LinkedList<SlowLogEntry> _entries = new();
+    private readonly LinkedList<RequestLogEntry> _entries = new();
     private long _nextId;
 
-    /// <summary>The shortest duration of a slow command.</summary>
-    internal long ThresholdNs { get; set; } = long.MaxValue;
+    /// <summary>The smallest value that is logged: nanoseconds, or bytes.</summary>
+    internal long Threshold { get; set; } = long.MaxValue;
 
     internal long MaxLength { get; set; }
 
@@ -37,20 +41,20 @@ internal sealed class SlowLog
     /// <param name="clientAddress">Empty for a caller in the process.</param>
     /// <param name="clientName">Empty if the client has none.</param>
     /// <param name="nowMs">The time of the command.</param>
-    /// <param name="ns">Its duration.</param>
-    internal SlowLogEntry Add(byte[][] arguments, string clientAddress, string clientName, long nowMs, long ns)
+    /// <param name="value">Microseconds or bytes.</param>
+    internal RequestLogEntry Add(byte[][] arguments, string clientAddress, string clientName, long nowMs, long value)
     {
         lock (_lock)
         {
-            var entry = new SlowLogEntry(_nextId++, nowMs / 1000, ns / 1000, arguments, clientAddress, clientName);
+            var entry = new RequestLogEntry(_nextId++, nowMs / 1000, value, arguments, clientAddress, clientName);
             _entries.AddFirst(entry);
-            Trim();
+            while (_entries.Count > MaxLength) _entries.RemoveLast();
             return entry;
         }
     }
 
     /// <summary>Returns the newest entries; all for a negative count.</summary>
-    internal SlowLogEntry[] Newest(long count)
+    internal RequestLogEntry[] Newest(long count)
     {
         lock (_lock)
         {
@@ -61,10 +65,5 @@ internal sealed class SlowLog
     internal void Clear()
     {
         lock (_lock) _entries.Clear();
-    }
-
-    private void Trim()
-    {
-        while (_entries.Count > MaxLength) _entries.RemoveLast();
     }
 }

@@ -1,0 +1,90 @@
+namespace RedKite.Server.Metrics;
+
+/// <summary>What an event of the timeline is.</summary>
+internal enum TimelineKind
+{
+    /// <summary>A command executed for long.</summary>
+    SlowCommand,
+
+    /// <summary>A command waited for long for its turn on the loop.</summary>
+    LongWait,
+
+    /// <summary>The client left replies unread, so that nothing more was read from it.</summary>
+    NotReading,
+
+    /// <summary>The client read again.</summary>
+    ReadsAgain,
+
+    /// <summary>CLIENT PAUSE held the client's command.</summary>
+    Paused,
+
+    /// <summary>The client was closed because its output limit was reached.</summary>
+    OverLimit,
+
+    /// <summary>The client was closed because a request was too large.</summary>
+    QueryTooLarge,
+
+    /// <summary>The client was closed because it was idle.</summary>
+    Idle,
+
+    /// <summary>CLIENT KILL closed the client.</summary>
+    Killed,
+
+    /// <summary>The whole process stood still.</summary>
+    Stall,
+
+    /// <summary>A garbage collection stopped all threads.</summary>
+    GarbageCollection,
+
+    /// <summary>A setting was changed.</summary>
+    SettingChanged,
+
+    /// <summary>The server started.</summary>
+    Started,
+}
+
+/// <summary>Something that may have delayed a client, or all.</summary>
+/// <param name="UnixMs">When it ended.</param>
+/// <param name="DurationMicroseconds">How long it took; 0: a moment.</param>
+/// <param name="ClientId">The client; 0: it concerns all.</param>
+/// <param name="Detail">A command's or setting's name; never a key or value.</param>
+internal readonly record struct TimelineEvent(long UnixMs, TimelineKind Kind, long DurationMicroseconds, long ClientId, string Address, string Name, string Detail);
+
+/// <summary>
+/// The last events that may have delayed clients, on one line of time: it answers why a client timed out. Everybody adds under a lock:
+/// such events are rare.
+/// </summary>
+internal sealed class Timeline
+{
+    internal const int EventsMax = 4096;
+
+    /// <summary>Waits and executions from this long are events.</summary>
+    internal const long NoticeableNs = 10_000_000;
+
+    private readonly Lock _lock = new();
+    private readonly TimelineEvent[] _events = new TimelineEvent[EventsMax];
+    private long _count;
+
+    internal void Add(in TimelineEvent item)
+    {
+        lock (_lock) _events[_count++ % EventsMax] = item;
+    }
+
+    /// <summary>Adds an event that concerns all clients.</summary>
+    internal void Add(TimelineKind kind, long unixMs, long durationMicroseconds, string detail) => Add(new(unixMs, kind, durationMicroseconds, 0, "", "", detail));
+
+    /// <summary>All events that are kept, the oldest first; a copy.</summary>
+    internal TimelineEvent[] Events
+    {
+        get
+        {
+            lock (_lock)
+            {
+                long kept = Math.Min(_count, EventsMax);
+                var events = new TimelineEvent[kept];
+                for (long i = 0; i < kept; i++) events[i] = _events[(_count - kept + i) % EventsMax];
+                return events;
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+using System.Text;
+using System.Text.Json;
+using RedKite.Server.Metrics;
+using RedKite.Server.Tests.Commands;
+using RedKite.Testing;
+
+namespace RedKite.Server.Tests.Diagnostics;
+
+/// <summary>Where the time of commands goes: waiting, executing, sending. And what delayed whom.</summary>
+public class TimeSplitTests
+{
+    private const int PatienceMs = 30_000;
+
+    [Fact]
+    public async Task Every_command_has_its_three_parts_and_its_errors_by_class()
+    {
+        await using LiveServer server = await LiveServer.StartAsync("loops", "1");
+        for (int i = 0; i < 100; i++) server.Run("SET key value").IsOk();
+        server.Run("LPUSH key value");
+        server.Run("LPUSH key");
+        JsonElement set = Command(server, "set");
+        Assert.Equal(100, set.GetProperty("executing").GetProperty("count").GetInt64());
+        Assert.Equal(100, set.GetProperty("waiting").GetProperty("count").GetInt64());
+        Assert.InRange(set.GetProperty("sending").GetProperty("count").GetInt64(), 1, 6100); // sampled: one turn may stand for 61
+        Assert.True(set.GetProperty("sending").GetProperty("max_us").GetDouble() > 0);
+
+        JsonElement errors = Command(server, "lpush").GetProperty("errors");
+        Assert.Equal(["ERR:1", "WRONGTYPE:1"], errors.EnumerateObject().Select(error => $"{error.Name}:{error.Value.GetInt64()}").Order());
+        server.Run("CONFIG RESETSTAT").IsOk();
+        Assert.DoesNotContain("\"set\"", Encoding.UTF8.GetString(Report(server, "commands")), StringComparison.Ordinal);
+    }
+
+    // The second client's command is ready together with a slow one of the first, on the same loop.
+    [Fact]
+    public async Task Wait_behind_another_clients_command_is_waiting_and_not_execution()
+    {
+        await using LiveServer server = await LiveServer.StartAsync("loops", "1", "enable-debug-command", "yes", "slowlog-log-slower-than", "0");
+        using RespConnection other = RespConnection.Connect(server.Server.Port);
+        other.Run("CLIENT SETNAME patient").IsOk();
+        JsonElement set = default;
+        for (int attempt = 0; attempt < 20; attempt++)
+        {
+            // The first sleep keeps the loop busy until both others have arrived.
+            server.Run("SLOWLOG RESET").IsOk();
+            server.Client.Send("*3\r\n$5\r\nDEBUG\r\n$5\r\nSLEEP\r\n$3\r\n0.2\r\n");
+            Thread.Sleep(50);
+            server.Client.Send("*3\r\n$5\r\nDEBUG\r\n$5\r\nSLEEP\r\n$3\r\n0.1\r\n");
+            other.Send("*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\nb\r\n");
+            other.Read().IsOk();
+            server.Client.Read();
+            server.Client.Read();
+            set = JsonDocument.Parse(Report(server, "slow-log")).RootElement.EnumerateArray().First(entry => entry.GetProperty("command").GetString() == "SET");
+            if (set.GetProperty("waiting_microseconds").GetInt64() > 80_000) break; // which of the two the loop serves first is the system's choice
+        }
+
+        Assert.InRange(set.GetProperty("waiting_microseconds").GetInt64(), 80_000, 5_000_000);
+        Assert.True(set.GetProperty("microseconds").GetInt64() < set.GetProperty("waiting_microseconds").GetInt64());
+        Assert.True(set.GetProperty("sending_microseconds").GetInt64() >= 0);
+
+        TimelineEvent[] events = server.Server.Engine.Timeline.Events;
+        TimelineEvent wait = events.Last(item => item.Kind == TimelineKind.LongWait);
+        Assert.Equal("patient", wait.Name);
+        Assert.InRange(wait.DurationMicroseconds, 80_000, 5_000_000);
+        Assert.Contains(events, item => item.Kind == TimelineKind.SlowCommand && item.Detail == "debug");
+        Assert.Contains(events, item => item.Kind == TimelineKind.Started);
+    }
+
+    [Fact]
+    public async Task Client_that_does_not_read_and_is_closed_is_on_the_timeline()
+    {
+        await using LiveServer server = await LiveServer.StartAsync("client-output-buffer-limit", "normal 20mb 0 0");
+        using (RespConnection greedy = RespConnection.Connect(server.Server.Port))
+        {
+            greedy.Run("CLIENT SETNAME greedy").IsOk();
+            greedy.Run($"SET big {new string('x', 1_000_000)}").IsOk();
+            greedy.Send(string.Concat(Enumerable.Repeat("*2\r\n$3\r\nGET\r\n$3\r\nbig\r\n", 60)));
+            Assert.True(SpinWait.SpinUntil(() => Kinds("greedy").Contains(TimelineKind.NotReading), PatienceMs), "it is suspended");
+        }
+
+        using (RespConnection paused = RespConnection.Connect(server.Server.Port))
+        {
+            paused.Run("CLIENT SETNAME paused").IsOk();
+            server.Run("CLIENT PAUSE 200 ALL").IsOk();
+            paused.Run("PING");
+            Assert.Contains(TimelineKind.Paused, Kinds("paused"));
+        }
+
+        TimelineKind[] Kinds(string name) => [.. server.Server.Engine.Timeline.Events.Where(item => item.Name == name).Select(item => item.Kind)];
+    }
+
+    [Fact]
+    public void Timeline_keeps_the_newest_events()
+    {
+        var timeline = new Timeline();
+        for (int i = 0; i < Timeline.EventsMax + 10; i++) timeline.Add(TimelineKind.Stall, i, 0, "");
+        TimelineEvent[] events = timeline.Events;
+        Assert.Equal((Timeline.EventsMax, 10, Timeline.EventsMax + 9), (events.Length, events[0].UnixMs, events[^1].UnixMs));
+    }
+
+    private static byte[] Report(LiveServer server, string name) => server.Server.Reports!.Read(name, TestContext.Current.CancellationToken)!;
+
+    private static JsonElement Command(LiveServer server, string name) =>
+        JsonDocument.Parse(Report(server, "commands")).RootElement.EnumerateArray().Single(command => command.GetProperty("name").GetString() == name);
+}

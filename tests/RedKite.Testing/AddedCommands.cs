@@ -1,0 +1,13 @@
+namespace RedKite.Testing;
+
+/// <summary>The commands that RedKite has beyond those of Redis 8.0.2. This is the only list of them.</summary>
+public static class AddedCommands
+{
+    private static readonly string[] Names = ["bigkeys", "commandlog", "hotkeys"];
+
+    /// <summary>How many there are, containers counted once.</summary>
+    public static int Count => Names.Length;
+
+    /// <summary>Whether a command or subcommand ("get", "client|list") is RedKite's own or another server's.</summary>
+    public static bool Contains(string fullName) => Names.Contains(fullName.Split('|')[0]);
+}
