@@ -26,7 +26,7 @@ internal static partial class AllowedDifferences
         .. ((string[])["HTTL", "HEXPIRETIME"]).Select(command => new Row(command, "", c => AllNear(c, ClockDistance.Ms / 1000), "time passes between the two servers")),
         .. ((string[])["HPTTL", "HPEXPIRETIME"]).Select(command => new Row(command, "", c => AllNear(c, ClockDistance.Ms), "time passes between the two servers")),
         .. ((string[])["SMEMBERS", "SINTER", "SUNION", "SDIFF"]).Select(command => new Row(command, "", c => SameElements(c.Oracle, c.Subject), "the order of members is not specified")),
-        new("SPOP", "", SameSample, "the member is random"),
+        new("SPOP", "", SameSample, "the member is random; streams check it against the set (RandomSample)"),
         new("SRANDMEMBER", "", SameSample, "the member is random"),
         new("SSCAN", "", SameMemberScan, "the order of members and the pages of a scan are not specified"),
         new("OBJECT", "ENCODING", c => (c.Word(2).StartsWith("SET:", StringComparison.Ordinal) || RandomSource.IsJunk(c.Command[2])) && Both(c, v => v.Text is "listpack" or "hashtable"), "a stored union or difference becomes a table if too many integers come before the first text, and the order of a table's members is random"),

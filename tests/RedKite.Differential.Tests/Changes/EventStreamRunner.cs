@@ -75,6 +75,7 @@ internal sealed class EventStreamRunner : IDisposable
             subjectEvents.AddRange(_subject.TakeEvents());
             _commands++;
             if (oracleReply.IsError != subjectReply.IsError) return GoOnEmpty(step, command, oracleReply, subjectReply);
+            Settle(command, (oracle, oracleReply), (subject, subjectReply));
         }
 
         EventsCompared += oracleEvents.Count;
@@ -82,6 +83,17 @@ internal sealed class EventStreamRunner : IDisposable
         return same ? null : new Difference(step, commands[0], Shown(oracleEvents), Shown(subjectEvents));
 
         bool IsCompared(string text) => commands.Count == 1 || !text.Contains(" hexpired ", StringComparison.Ordinal);
+    }
+
+    // Members that were chosen at random are removed from both; what that reports is no part of the comparison.
+    private void Settle(byte[][] command, (RespConnection Connection, RespValue Reply) oracle, (RespConnection Connection, RespValue Reply) subject)
+    {
+        (byte[][]? onOracle, byte[][]? onSubject) = RandomSample.Settle(command, oracle.Reply, subject.Reply);
+        if (onOracle is not null) oracle.Connection.Run(onOracle);
+        if (onSubject is not null) subject.Connection.Run(onSubject);
+        if (onOracle is null && onSubject is null) return;
+        _oracle.TakeEvents();
+        _subject.TakeEvents();
     }
 
     private Difference? GoOnEmpty(int step, byte[][] command, RespValue oracle, RespValue subject)

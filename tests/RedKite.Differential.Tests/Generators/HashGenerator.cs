@@ -63,7 +63,7 @@ internal static class HashGenerator
         List<Argument> words = [random.Word("HRANDFIELD"), random.Key()];
         if (random.Chance(80)) words.Add(random.Chance(85) ? random.Below(24) - 12 : random.Pick<Argument>("abc", "", "1.5", "9223372036854775807", "-9223372036854775808", "4611686018427387904"));
         if (words.Count > 2 && random.Chance(50)) words.Add(random.Chance(90) ? random.Word("WITHVALUES") : random.Junk());
-        return Episode.Of([.. words]);
+        return RandomSample.Of([.. words]);
     }
 
     private static Episode Scan(RandomSource random)

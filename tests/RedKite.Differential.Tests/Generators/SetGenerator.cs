@@ -26,9 +26,10 @@ internal static class SetGenerator
         new("SPOP of all", 3, random => Episode.Of("SPOP", Key(random), random.Pick<Argument>("10000", "9223372036854775807", "0", "-1", "abc", "1.5", "9223372036854775808")).Then("PING")),
         new("SPOP with too much", 1, random => Episode.Of("SPOP", Key(random), "0", random.Junk()).Then("SRANDMEMBER", Key(random), "1", random.Junk())),
         new("SPOP", 4, SampleOfOne),
-        new("SPOP of some", 3, random => SampleAndDelete(random, "SPOP")),
-        new("SRANDMEMBER", 4, random => Episode.Of("SRANDMEMBER", Key(random))),
-        new("SRANDMEMBER of some", 8, random => Episode.Of("SRANDMEMBER", Key(random), random.Chance(85) ? random.Below(40) - 20 : random.Pick<Argument>("-9223372036854775808", "9223372036854775807", "abc", ""))),
+        new("SPOP of a member", 3, random => RandomSample.Of("SPOP", Key(random))),
+        new("SPOP of some", 6, random => RandomSample.Of("SPOP", Key(random), random.Below(12))),
+        new("SRANDMEMBER", 4, random => RandomSample.Of("SRANDMEMBER", Key(random))),
+        new("SRANDMEMBER of some", 8, random => RandomSample.Of("SRANDMEMBER", Key(random), random.Chance(85) ? random.Below(40) - 20 : random.Pick<Argument>("-9223372036854775808", "9223372036854775807", "abc", ""))),
         new("SSCAN", 8, Scan),
         new("SORT", 6, Sort),
         new("ZUNION", 4, random => Episode.Of(random.Word("ZUNION", "ZINTER", "ZDIFF"), 3, Key(random), Key(random), Key(random), "WITHSCORES")),
@@ -93,12 +94,6 @@ internal static class SetGenerator
         Argument key = Key(random);
         Episode episode = Episode.Of("DEL", key).Then("SADD", key, Member(random)).Then("SRANDMEMBER", key).Then("SRANDMEMBER", key, -3);
         return episode.Then("SPOP", key).Then("EXISTS", key).Then("SPOP", key);
-    }
-
-    private static Episode SampleAndDelete(RandomSource random, string command)
-    {
-        Argument key = Key(random);
-        return Episode.Of(command, key, 1 + random.Below(6)).Then("SCARD", key).Then("DEL", key);
     }
 
     private static Episode Scan(RandomSource random)

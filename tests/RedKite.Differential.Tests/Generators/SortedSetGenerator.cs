@@ -190,9 +190,9 @@ internal static class SortedSetGenerator
     private static Episode ZRandMember(RandomSource random)
     {
         Argument key = Key(random);
-        if (random.Chance(30)) return Episode.Of("ZRANDMEMBER", key);
+        if (random.Chance(30)) return RandomSample.Of("ZRANDMEMBER", key);
         Argument count = random.Chance(85) ? random.Below(40) - 15 : random.Pick<Argument>("9223372036854775807", "-9223372036854775808", "9223372036854775808", "abc", "", "1.5");
-        return Episode.Of(["ZRANDMEMBER", key, count, .. WithScores(random)]);
+        return RandomSample.Of(["ZRANDMEMBER", key, count, .. WithScores(random)]);
     }
 
     private static Episode ZScan(RandomSource random)

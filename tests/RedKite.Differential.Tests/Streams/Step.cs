@@ -29,6 +29,9 @@ internal sealed record Episode(IReadOnlyList<byte[][]> Commands)
     /// <summary>Whether the connection is replaced afterwards, because the commands close it.</summary>
     public bool ClosesConnection { get; init; }
 
+    /// <summary>Whether the last command leaves the two servers with different data, which the runner settles before the next one.</summary>
+    public bool NeedsSettling => Commands[^1][0].AsSpan().SequenceEqual("SPOP"u8);
+
     public static Episode Of(params Argument[] words) => new([[.. words.Select(word => word.Bytes)]]);
 
     public Episode Then(params Argument[] words) => this with { Commands = [.. Commands, [.. words.Select(word => word.Bytes)]] };

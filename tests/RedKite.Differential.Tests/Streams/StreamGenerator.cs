@@ -30,7 +30,7 @@ internal static class StreamGenerator
                 if (random.Chance(DamagePercent)) episode = Damage(episode, random);
                 if (episode.Commands.Any(NotCopied.LeavesOut)) episode = Episode.Of("PING");
                 if (i > 1 && episode.Commands.Any(NotCopied.NeedsSentReplies)) steps[^1] = steps[^1] with { EndsBatch = true };
-                bool ends = i == batch || episode.WaitMs > 0 || episode.ClosesConnection;
+                bool ends = i == batch || episode.WaitMs > 0 || episode.ClosesConnection || episode.NeedsSettling;
                 steps.Add(new Step(connection, episode, ends));
                 if (ends) break;
             }
@@ -57,7 +57,7 @@ internal static class StreamGenerator
     internal static Episode Damage(Episode episode, RandomSource random)
     {
         // DEBUG SLEEP takes any duration.
-        if (episode.Commands.Count > 1 || episode.ClosesConnection || episode.Commands[0][0].AsSpan().SequenceEqual("DEBUG"u8)) return episode;
+        if (episode.Commands.Count > 1 || episode.ClosesConnection || episode.NeedsSettling || episode.Commands[0][0].AsSpan().SequenceEqual("DEBUG"u8)) return episode;
         List<byte[]> words = [.. episode.Commands[0]];
         int replaced = 0;
         switch (random.Below(4))
@@ -89,8 +89,8 @@ internal static class StreamGenerator
 
         // Ranges by member are only defined for equal scores, so those sets have keys of their own.
         bool mixesScores = SortedSetGenerator.IsLexicographic(undamaged) && (replaced == 1 || (name == "ZADD" && replaced > 1));
-        // A limit that one server refuses, as it would not hold there.
-        bool setsLimit = name == "CONFIG" && words.Count > 2 && words.Exists(word => Upper(word) == "MAXMEMORY");
+        // Settings that one server refuses, because they would have no effect there.
+        bool setsLimit = name == "CONFIG" && words.Count > 2 && words.Exists(word => Upper(word) is "MAXMEMORY" or "NOTIFY-KEYSPACE-EVENTS");
         return !setsLimit && !takesClock && !waits && !sharesPlace && !mixesScores;
     }
 

@@ -99,7 +99,7 @@ internal static class HashScanCommands
             single.RemoveExpired();
             if (!single.Exists || single.LivingCount == 0) cmd.Reply.Null();
             else if (single.HasExpired) ReplyLiving(cmd.Reply, single, count: 1, withValues: false);
-            else if (single.IsTable) cmd.Reply.Element(single.Draw(Random.Shared).Field);
+            else if (single.IsTable) cmd.Reply.Element(single.Draw(SamplingRandom.Current).Field);
             else cmd.Reply.Element(single.At(Below((int)single.Count)).Field);
             return;
         }
@@ -126,7 +126,7 @@ internal static class HashScanCommands
 
         if (hash.IsTable)
         {
-            for (long i = 0; i < count && !reply.Overflowed; i++) ReplyPair(reply, hash.Draw(Random.Shared), withValues);
+            for (long i = 0; i < count && !reply.Overflowed; i++) ReplyPair(reply, hash.Draw(SamplingRandom.Current), withValues);
             return;
         }
 
@@ -153,7 +153,7 @@ internal static class HashScanCommands
         if (hash.IsTable && !hash.HasExpired && count <= hash.Count / SampleShare)
         {
             nint[] drawn = ArrayPool<nint>.Shared.Rent(count);
-            hash.DrawDistinct(Random.Shared, drawn.AsSpan(0, count));
+            hash.DrawDistinct(SamplingRandom.Current, drawn.AsSpan(0, count));
             for (int i = 0; i < count && !reply.Overflowed; i++) ReplyPair(reply, HashValue.OfDrawn(drawn[i]), withValues);
             ArrayPool<nint>.Shared.Return(drawn);
             return;
@@ -184,7 +184,7 @@ internal static class HashScanCommands
     }
 
 #pragma warning disable CA5394 // Not a secret: a sample.
-    private static int Below(int limit) => Random.Shared.Next(limit);
+    private static int Below(int limit) => SamplingRandom.Current.Next(limit);
 #pragma warning restore CA5394
 
     // HSCAN key cursor [MATCH pattern] [COUNT count] [NOVALUES]

@@ -96,7 +96,7 @@ internal static class ScanCommands
     {
         for (int i = 0; i < SamplesMax; i++)
         {
-            int stripe = cmd.Database.DrawStripe(Random.Shared);
+            int stripe = cmd.Database.DrawStripe(SamplingRandom.Current);
             if (stripe < 0) break;
             if (TryReplySample(ref cmd, stripe)) return;
         }
@@ -104,7 +104,7 @@ internal static class ScanCommands
         // Nearly all keys have expired but are not removed yet. Each is removed only once, so the commands that set them have paid for it.
         int stripes = cmd.Keyspace.Stripes.Length;
 #pragma warning disable CA5394 // Not a secret: a sample.
-        int first = Random.Shared.Next(stripes);
+        int first = SamplingRandom.Current.Next(stripes);
 #pragma warning restore CA5394
         for (int i = 0; i < stripes; i++)
         {
@@ -121,7 +121,7 @@ internal static class ScanCommands
     private static bool TryReplySample(ref CommandContext cmd, int stripe)
     {
         cmd.EnterStripe(stripe);
-        Entry entry = cmd.Database.Draw(stripe, Random.Shared, cmd.NowMs);
+        Entry entry = cmd.Database.Draw(stripe, SamplingRandom.Current, cmd.NowMs);
         bool exists = entry.Exists;
         if (exists) cmd.Reply.Bulk(entry.Key);
         cmd.ExitStripe(stripe);

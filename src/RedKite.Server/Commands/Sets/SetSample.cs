@@ -1,6 +1,7 @@
 using System.Buffers;
 using System.Numerics;
 using RedKite.Protocol;
+using RedKite.Server.Model;
 using RedKite.Store.Values.Sets;
 
 namespace RedKite.Server.Commands.Sets;
@@ -72,7 +73,7 @@ internal readonly ref struct SetSample
         for (int index = 0; wanted > 0 && members.MoveNext(); index++, left--)
         {
 #pragma warning disable CA5394 // Not a secret: a sample.
-            if (Random.Shared.NextInt64(left) >= wanted) continue;
+            if (SamplingRandom.Current.NextInt64(left) >= wanted) continue;
 #pragma warning restore CA5394
             positions[^wanted] = set.IsTable ? members.Block : index;
             wanted--;
@@ -84,7 +85,7 @@ internal readonly ref struct SetSample
     {
         for (int picked = 0; picked < positions.Length;)
         {
-            set.Draw(Random.Shared, default, out nint position);
+            set.Draw(SamplingRandom.Current, default, out nint position);
             if (!positions[..picked].Contains(position)) positions[picked++] = position;
         }
     }
@@ -97,7 +98,7 @@ internal readonly ref struct SetSample
         seen.Clear();
         for (int picked = 0; picked < positions.Length;)
         {
-            set.Draw(Random.Shared, default, out nint position);
+            set.Draw(SamplingRandom.Current, default, out nint position);
             if (TryAdd(seen, position)) positions[picked++] = position;
         }
 

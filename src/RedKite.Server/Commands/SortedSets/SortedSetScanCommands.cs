@@ -114,7 +114,7 @@ internal static class SortedSetScanCommands
     }
 
 #pragma warning disable CA5394 // Not a secret: a sample.
-    private static long Below(long limit) => Random.Shared.NextInt64(limit);
+    private static long Below(long limit) => SamplingRandom.Current.NextInt64(limit);
 #pragma warning restore CA5394
 
     // ZSCAN key cursor [MATCH pattern] [COUNT count]
