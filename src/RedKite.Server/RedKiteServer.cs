@@ -219,6 +219,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         Log = engine.Log,
         Clients = engine.Clients,
         Pause = engine.Pause,
+        Monitors = engine.Monitors,
         SlowLog = engine.SlowLog,
         LargeRequests = engine.LargeRequests,
         LargeReplies = engine.LargeReplies,

@@ -17,7 +17,7 @@ public static class AbsentCommands
         ["server"] =
         [
             "acl|cat", "acl|deluser", "acl|dryrun", "acl|genpass", "acl|getuser", "acl|load", "acl|log", "acl|save", "acl|setuser",
-            "bgrewriteaof", "bgsave", "failover", "lastsave", "module", "monitor", "psync", "replconf", "replicaof", "role", "save",
+            "bgrewriteaof", "bgsave", "failover", "lastsave", "module", "psync", "replconf", "replicaof", "role", "save",
             "slaveof", "sync",
         ],
         ["transactions"] = ["discard", "exec", "multi", "unwatch", "watch"],

@@ -66,6 +66,7 @@ internal static class CommandFamilies
         new ConfigCommands(parts.Configuration, parts.Metrics).Family,
         IntrospectionCommands.Family,
         new DiagnosticsCommands(parts.SlowLog, parts.LatencyMonitor, parts.Metrics, new DebugCommand(parts.Run, parts.Log)).Family,
+        new MonitorCommands(parts.Monitors).Family,
         new CommandLogCommands(parts).Family,
         new KeyStatisticsCommands(parts).Family,
         new MemoryCommands(parts.Metrics, parts.Buffers).Family,

@@ -25,6 +25,8 @@ internal sealed record ServerParts
 
     internal required ClientPause Pause { get; init; }
 
+    internal required MonitorFeed Monitors { get; init; }
+
     internal required RequestLog SlowLog { get; init; }
 
     internal required RequestLog LargeRequests { get; init; }

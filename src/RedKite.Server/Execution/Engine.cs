@@ -29,6 +29,7 @@ internal sealed class Engine
         Log = log;
         Run = new ServerRun(clock.NowMs);
         Pause = new ClientPause(Attention);
+        Monitors = new MonitorFeed(Attention, clock, Buffers);
         Changes = new ChangePublisher(keyspace);
         ApplySettings();
     }
@@ -57,6 +58,9 @@ internal sealed class Engine
     internal AttentionWord Attention { get; } = new();
 
     internal ClientPause Pause { get; }
+
+    /// <summary>Shows commands to those who watch them all.</summary>
+    internal MonitorFeed Monitors { get; }
 
     /// <summary>Clients whose commands block.</summary>
     internal required BlockedClients Blocked { get; init; }

@@ -105,6 +105,7 @@ internal sealed class Invoker
             locked.Dispose();
         }
 
+        if (_engine.Monitors.IsOn) _engine.Monitors.Show(cmd);
         _blocked.Deliver();
         if (cmd.Session.Blocked is { } blocked) _engine.Blocked.NoteBegun(blocked);
         _environment.NoteTouchMode(cmd.Session);
@@ -326,6 +327,12 @@ internal sealed class Invoker
         {
             string name = (command.Parent ?? command).Name;
             Reject(command, $"ERR {name.ToUpperInvariant()} command not allowed. If the enable-{name}-command option is set to \"local\", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server.");
+            return false;
+        }
+
+        if (cmd.Session.IsMonitor && command.Is(CommandFlags.Write | CommandFlags.ReadOnly | CommandFlags.MayReplicate))
+        {
+            Reject(command, "ERR Replica can't interact with the keyspace");
             return false;
         }
 

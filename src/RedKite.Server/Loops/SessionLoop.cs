@@ -187,6 +187,7 @@ internal sealed class SessionLoop : IConnectionHandler
     {
         Session session = SessionOf(connection);
         Blocked.Closed(session);
+        if (session.IsMonitor) _engine.Monitors.Remove(session);
         if (session.IsSuspended) Metrics.AddSuspendedClients(-1);
         _engine.Clients.Remove(session);
     }

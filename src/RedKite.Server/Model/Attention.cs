@@ -14,6 +14,9 @@ internal enum SessionAttention
 
     /// <summary>The client's commands are timed individually for a while, because one of them may have been slow.</summary>
     TimedIndividually = 1 << 2,
+
+    /// <summary>The client watches all commands (MONITOR), and may use no keys.</summary>
+    Monitors = 1 << 3,
 }
 
 /// <summary>The properties of the server that keep commands off the batch's fast path.</summary>

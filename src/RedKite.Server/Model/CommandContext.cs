@@ -279,6 +279,9 @@ internal ref struct CommandContext
         if (_environment.IsObserved) _environment.Effects.ReplaceRequest();
     }
 
+    /// <summary>Whether nothing may block here: in a transaction or script.</summary>
+    internal readonly bool DeniesBlocking => _environment.DeniesBlocking;
+
     /// <summary>Whether the client was blocked, and this is the execution of its command because a key may serve it.</summary>
     internal readonly bool IsServed => _environment.IsServing;
 

@@ -105,6 +105,13 @@ internal sealed class Session
         }
     }
 
+    /// <summary>MONITOR: the client is shown all commands.</summary>
+    internal bool IsMonitor
+    {
+        get => (Attention & SessionAttention.Monitors) != 0;
+        set => SetAttention(SessionAttention.Monitors, value);
+    }
+
     internal bool Authenticated
     {
         get => _authenticated;
@@ -209,7 +216,7 @@ internal sealed class Session
         User = "default";
         Authenticated = authenticated;
         Name = "";
-        NoEvict = NoTouch = false;
+        NoEvict = NoTouch = IsMonitor = false;
         if (ReplyMode != ReplyMode.SkipThis) ReplyMode = ReplyMode.On;
     }
 

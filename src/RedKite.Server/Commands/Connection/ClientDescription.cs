@@ -47,6 +47,7 @@ internal static class ClientDescription
     private static string Flags(Session session)
     {
         var flags = new StringBuilder();
+        if (session.IsMonitor) flags.Append('O');
         if (session.IsPaused || session.Blocked is not null) flags.Append('b');
         if (session.ClosesAfterReply) flags.Append('c');
         if (session.Connection?.RemoteAddress.IsUnix == true) flags.Append('U');
