@@ -49,6 +49,7 @@ public sealed class EventLoop : IDisposable
     private int _posted;
     private int _connectionCount;
     private long _workTicks;
+    private long _longestCycleTicks;
     private long _cycleStart;
     private int _cycleWeight = 1;
     private int _nextCycleWeight = 1;
@@ -97,6 +98,12 @@ public sealed class EventLoop : IDisposable
 
     /// <summary>How many cycles the current one stands for, if it is timed; 0: it is not. On the loop's thread.</summary>
     public int TimedCycleWeight => _cyclesUntilTimed == 0 ? _cycleWeight : 0;
+
+    /// <summary>Messages from other threads that wait to be handled.</summary>
+    public int MessagesWaiting => _mailbox.Count;
+
+    /// <summary>The longest cycle of those that were timed since the last call. From one thread at a time.</summary>
+    public TimeSpan TakeLongestCycle() => Stopwatch.GetElapsedTime(0, Interlocked.Exchange(ref _longestCycleTicks, 0));
 
     /// <summary>The exception that ended the loop, if one did.</summary>
     public Exception? Failure { get; private set; }
@@ -344,7 +351,9 @@ public sealed class EventLoop : IDisposable
 
     private void EndTimedCycle()
     {
-        _workTicks += (Stopwatch.GetTimestamp() - _cycleStart) * _cycleWeight;
+        long ticks = Stopwatch.GetTimestamp() - _cycleStart;
+        if (ticks > _longestCycleTicks) _longestCycleTicks = ticks;
+        _workTicks += ticks * _cycleWeight;
         _cyclesUntilTimed = _cycleWeight = _nextCycleWeight;
     }
 

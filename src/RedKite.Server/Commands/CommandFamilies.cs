@@ -65,10 +65,10 @@ internal static class CommandFamilies
         new ServerCommands(new ServerInfo(parts), parts.Log, parts.Shutdown).Family,
         new ConfigCommands(parts.Configuration, parts.Metrics).Family,
         IntrospectionCommands.Family,
-        new DiagnosticsCommands(parts.SlowLog, parts.LatencyMonitor, parts.Metrics, new DebugCommand(parts.Run, parts.Log)).Family,
+        new DiagnosticsCommands(parts.SlowLog, parts.LatencyMonitor, parts.Metrics, parts.Findings, new DebugCommand(parts.Run, parts.Log)).Family,
         new MonitorCommands(parts.Monitors).Family,
         new CommandLogCommands(parts).Family,
         new KeyStatisticsCommands(parts).Family,
-        new MemoryCommands(parts.Metrics, parts.Buffers).Family,
+        new MemoryCommands(parts.Metrics, parts.Buffers, parts.Findings).Family,
     ];
 }

@@ -44,6 +44,8 @@ internal static class MetricTable
     internal static readonly Metric LoopTime = Row("eventloop_duration_sum", Counter, Microseconds, "Time that all event loops worked.", o => o.Totals.LoopMicroseconds);
     internal static readonly Metric BusiestLoop = Row("eventloop_busiest_percent", Gauge, Percent, "Share of its time that the busiest loop worked.", o => o.Loops.BusiestPercent);
     internal static readonly Metric LeastBusyLoop = Row("eventloop_least_busy_percent", Gauge, Percent, "Share of its time that the least busy loop worked.", o => o.Loops.LeastBusyPercent);
+    internal static readonly Metric LongestTurn = Row("eventloop_longest_turn", Gauge, Microseconds, "Longest turn of an event loop in the last second, of those that were timed.", o => o.Loops.LongestTurnMicroseconds);
+    internal static readonly Metric LoopMessages = Row("eventloop_messages_waiting", Gauge, Count, "Messages of other threads that wait for an event loop.", o => o.Loops.MessagesWaiting);
     internal static readonly Metric LockWaits = Row("stripe_lock_waits", Counter, Count, "Times that a thread waited for a stripe's lock.", o => o.Stripes.Waits);
     internal static readonly Metric LockParks = Row("stripe_lock_parks", Counter, Count, "Times that a thread waited for a stripe's lock so long that it slept.", o => o.Stripes.Parks);
     internal static readonly Metric LockWaited = Row("stripe_lock_waited_milliseconds", Counter, Milliseconds, "Time that threads waited for stripes' locks.", o => o.Stripes.WaitedMs);

@@ -116,18 +116,23 @@ internal sealed class ObservationReader
 
     private LoopFigures ReadLoops(MetricsRegistry registry, double seconds)
     {
-        double busiest = 0, least = 100;
+        double busiest = 0, least = 100, longest = 0;
+        int waiting = 0;
         LoopMetrics[] loops = registry.Loops;
         foreach (LoopMetrics loop in loops)
         {
             long worked = loop.WorkMicroseconds;
             double percent = Math.Clamp((worked - _workedBefore.GetValueOrDefault(loop, worked)) / (seconds * 10_000), 0, 100);
             _workedBefore[loop] = worked;
+            loop.UtilizationPercent = percent;
+            loop.LongestTurnMicroseconds = loop.TakeLongestTurn().TotalMicroseconds;
+            longest = Math.Max(longest, loop.LongestTurnMicroseconds);
+            waiting += loop.MessagesWaiting;
             busiest = Math.Max(busiest, percent);
             least = Math.Min(least, percent);
         }
 
-        return new LoopFigures(loops.Length, busiest, least);
+        return new LoopFigures(loops.Length, busiest, least, longest, waiting);
     }
 
     private StripeFigures ReadStripes(Keyspace keyspace)

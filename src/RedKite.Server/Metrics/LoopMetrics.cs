@@ -30,5 +30,17 @@ internal sealed class LoopMetrics(EventLoop loop, ExecutorMetrics executor)
 
     internal long WorkMicroseconds => (long)loop.WorkTime.TotalMicroseconds;
 
+    /// <summary>Messages from other threads that wait to be handled.</summary>
+    internal int MessagesWaiting => loop.MessagesWaiting;
+
+    /// <summary>The share of its time that the loop worked in the last second. Set by the diagnostics thread.</summary>
+    internal double UtilizationPercent { get; set; }
+
+    /// <summary>The longest timed turn of the last second. Set by the diagnostics thread.</summary>
+    internal double LongestTurnMicroseconds { get; set; }
+
+    /// <summary>The longest turn of those that were timed since the last call.</summary>
+    internal TimeSpan TakeLongestTurn() => loop.TakeLongestCycle();
+
     internal void AddSuspendedClients(int count) => Interlocked.Add(ref _suspended, count);
 }

@@ -40,6 +40,18 @@ public class DiagnosticsServiceTests
         Assert.DoesNotContain("slow-log-off", server.Execute("INFO", "findings").Text, StringComparison.Ordinal);
     }
 
+    [Fact]
+    public async Task Findings_are_in_the_doctors_reports()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["maxmemory"] = "1mb", ["maxmemory-policy"] = "noeviction", ["enable-debug-command"] = "yes" } });
+        server.Execute("DEBUG", "SLEEP", "1.1");
+        Assert.True(SpinWait.SpinUntil(() => server.Diagnostics!.Findings.Current.Count(finding => finding.Rule.Name is "memory-near-limit" or "command-stall") == 2, PatienceMs), "both are found");
+        string report = server.Execute("MEMORY", "DOCTOR").Text!;
+        Assert.StartsWith("Hi Sam, ", report, StringComparison.Ordinal);
+        Assert.Contains("Findings:\n\n- Memory is nearly exhausted (memory-near-limit): ", report, StringComparison.Ordinal);
+        Assert.Contains("(command-stall)", server.Execute("LATENCY", "DOCTOR").Text, StringComparison.Ordinal);
+    }
+
     private static void WaitForSeconds(DiagnosticsService diagnostics, int seconds) =>
         Assert.True(SpinWait.SpinUntil(() => diagnostics.History.Seconds(0, 0, long.MaxValue).Count >= seconds, PatienceMs), $"{seconds} seconds were observed");
 

@@ -35,6 +35,17 @@ public class ReportTests
     }
 
     [Fact]
+    public async Task Memory_in_use_is_the_sum_of_its_parts()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        for (int i = 0; i < 10_000; i++) server.Execute("SET", $"key:{i}", new string('x', 100));
+        using JsonDocument json = JsonDocument.Parse(server.Reports!.Read("memory", TestContext.Current.CancellationToken)!);
+        JsonElement memory = json.RootElement;
+        Assert.Equal(memory.GetProperty("used").GetInt64(), memory.GetProperty("used_by").EnumerateObject().Sum(part => part.Value.GetInt64()));
+        Assert.InRange(memory.GetProperty("used_by").GetProperty("keys_and_values").GetInt64(), 1_000_000, 3_000_000);
+    }
+
+    [Fact]
     public async Task Report_that_does_not_exist_is_null()
     {
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });

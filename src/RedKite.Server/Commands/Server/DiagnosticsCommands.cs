@@ -2,6 +2,7 @@ using System.Text;
 using RedKite.Protocol;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Commands.Debug;
+using RedKite.Server.Diagnostics;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using static RedKite.Server.Model.CommandFlags;
@@ -9,7 +10,7 @@ using static RedKite.Server.Model.CommandFlags;
 namespace RedKite.Server.Commands.Server;
 
 /// <summary>Diagnostics commands. The table is their single declaration; DEBUG's handler is in DebugCommand.</summary>
-internal sealed class DiagnosticsCommands(RequestLog slowLog, LatencyMonitor latencyMonitor, Func<MetricsRegistry> metrics, DebugCommand debug)
+internal sealed class DiagnosticsCommands(RequestLog slowLog, LatencyMonitor latencyMonitor, Func<MetricsRegistry> metrics, Func<IReadOnlyList<Finding>> findings, DebugCommand debug)
 {
     private const CommandFlags Administration = Admin | NoScript | Loading | Stale;
     private const int SlowLogShownByDefault = 10;
@@ -201,7 +202,7 @@ internal sealed class DiagnosticsCommands(RequestLog slowLog, LatencyMonitor lat
     private void LatencyDoctor(ref CommandContext cmd)
     {
         string report = LatencyReport.Diagnose(latencyMonitor, slowLogIsOff: cmd.Settings.SlowLogSlowerThanMicroseconds < 0);
-        cmd.Reply.Verbatim("txt"u8, Encoding.Latin1.GetBytes(report));
+        cmd.Reply.Verbatim("txt"u8, Encoding.UTF8.GetBytes(report + FindingsText.Of(findings(), "commands", "loops", "slow")));
     }
 
     // LATENCY HELP

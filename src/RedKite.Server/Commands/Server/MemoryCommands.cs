@@ -3,6 +3,7 @@ using System.Text;
 using RedKite.Net.Interop;
 using RedKite.Protocol;
 using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Diagnostics;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
@@ -11,7 +12,7 @@ using static RedKite.Server.Model.CommandFlags;
 namespace RedKite.Server.Commands.Server;
 
 /// <summary>Memory commands. The table is their single declaration and this file's contents.</summary>
-internal sealed class MemoryCommands(Func<MetricsRegistry> metrics, BufferPool buffers)
+internal sealed class MemoryCommands(Func<MetricsRegistry> metrics, BufferPool buffers, Func<IReadOnlyList<Finding>> findings)
 {
     // A key's share of its table: a slot and its tag at the average fill of segments.
     private const int TableBytesPerKey = 10;
@@ -132,7 +133,7 @@ internal sealed class MemoryCommands(Func<MetricsRegistry> metrics, BufferPool b
     private void Doctor(ref CommandContext cmd)
     {
         MemoryFigures memory = MemoryFigures.Of(metrics());
-        cmd.Reply.Verbatim("txt"u8, Encoding.ASCII.GetBytes(Diagnose(memory)));
+        cmd.Reply.Verbatim("txt"u8, Encoding.UTF8.GetBytes(Diagnose(memory) + FindingsText.Of(findings(), "memory")));
     }
 
     // The first words are Redis's, because clients check them.

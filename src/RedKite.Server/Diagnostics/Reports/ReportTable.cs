@@ -17,6 +17,7 @@ internal static class ReportTable
         new("latency-events", "What LATENCY has recorded.", CommandReports.LatencyEvents),
         new("loops", "Event loops: connections, work, output that waits.", LoopReports.Loops),
         new("stripes", "The keyspace's locks and how the data is spread over them.", LoopReports.Stripes),
+        new("memory", "Memory by purpose, with sums that agree, fragmentation and headroom.", MemoryReports.Memory),
         new("hot-keys", "The keys that were used most in the last one to two minutes.", KeyReports.HotKeys),
         new("big-keys", "The largest keys of every type, and histograms of sizes and lifetimes, of the last survey.", KeyReports.BigKeys),
         new("timeline", "What may have delayed clients or all: slow commands, waits, pauses, limits, collections, stalls.", ClientReports.Timeline),
