@@ -3,6 +3,7 @@ using RedKite.Net;
 using RedKite.Server.Commands;
 using RedKite.Server.Config;
 using RedKite.Server.Diagnostics;
+using RedKite.Server.Diagnostics.Package;
 using RedKite.Server.Diagnostics.Reports;
 using RedKite.Server.Execution.Blocking;
 using RedKite.Server.Execution;
@@ -65,6 +66,8 @@ public sealed class RedKiteServer : IAsyncDisposable
         {
             Diagnostics = new DiagnosticsService(parts);
             Reports = new LiveReports(parts, Diagnostics);
+            PackageSources = new PackageSources(parts, Diagnostics, InfoText);
+            Packages = new PackageService(PackageSources);
         }
 
         configuration.OnChange("maxclients", _clientLimit.Check);
@@ -88,6 +91,12 @@ public sealed class RedKiteServer : IAsyncDisposable
 
     /// <summary>What the page and the debug package show; null: the setting `diagnostics` is off.</summary>
     internal LiveReports? Reports { get; }
+
+    /// <summary>What debug packages are written from; null: the setting `diagnostics` is off.</summary>
+    internal PackageSources? PackageSources { get; }
+
+    /// <summary>Builds debug packages; null: the setting `diagnostics` is off.</summary>
+    internal PackageService? Packages { get; }
 
     /// <summary>What the server listens on.</summary>
     internal IEnumerable<ListeningSocket> Sockets => _endpoints.Sockets;
@@ -232,6 +241,8 @@ public sealed class RedKiteServer : IAsyncDisposable
         Listening = () => new ListeningFigures(_endpoints.Port, [.. _endpoints.Describe()]),
         Blocking = () => new BlockedClientFigures(engine.Blocked.Count, engine.Blocked.WithDeadline, engine.Blocked.Keys, engine.Blocked.KeysWakingWhenGone),
         Findings = () => Diagnostics?.Findings.Current ?? [],
+        Packages = () => Packages,
+        ReplyLater = ReplyLater,
         EndPause = EndPause,
         Shutdown = () => _ = StopAsync(),
         LoopCount = _loopCount,
@@ -247,6 +258,34 @@ public sealed class RedKiteServer : IAsyncDisposable
         }
 
         return commands;
+    }
+
+    // INFO as a package has it.
+    private string InfoText()
+    {
+        return Section("everything") + Section("findings");
+
+        string Section(string name) => Execute("INFO", name) is { IsError: false, Text: { } text } ? text : throw new InvalidOperationException("INFO cannot be executed.");
+    }
+
+    private void ReplyLater(Session session, byte[] wait, byte[] reply)
+    {
+        if (session.Connection is { } connection)
+        {
+            connection.Loop.Post(Finish);
+            return;
+        }
+
+        // The caller's thread may be about to begin its wait.
+        SpinWait.SpinUntil(() => session.Blocked is not null, TimeSpan.FromSeconds(1));
+        Finish();
+
+        void Finish()
+        {
+            if (session.Blocked is not { } blocked || blocked.Block.TimeoutReply != wait || !blocked.TryEnd()) return;
+            blocked.Reply = [Payload.Of(Engine.Buffers, reply)];
+            Engine.Blocked.Finish(blocked);
+        }
     }
 
     // CLIENT UNPAUSE
@@ -295,6 +334,7 @@ public sealed class RedKiteServer : IAsyncDisposable
 
     private void Stop()
     {
+        Packages?.Dispose();
         Diagnostics?.Dispose();
         foreach (EventLoop loop in _loops) loop.Post(loop.StopListening);
         foreach (EventLoop loop in _loops) loop.Stop();

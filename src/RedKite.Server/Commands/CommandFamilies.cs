@@ -65,7 +65,7 @@ internal static class CommandFamilies
         new ServerCommands(new ServerInfo(parts), parts.Log, parts.Shutdown).Family,
         new ConfigCommands(parts.Configuration, parts.Metrics).Family,
         IntrospectionCommands.Family,
-        new DiagnosticsCommands(parts.SlowLog, parts.LatencyMonitor, parts.Metrics, parts.Findings, new DebugCommand(parts.Run, parts.Log)).Family,
+        new DiagnosticsCommands(parts.SlowLog, parts.LatencyMonitor, parts.Metrics, parts.Findings, new DebugCommand(parts.Run, parts.Log, new PackageCommand(parts))).Family,
         new MonitorCommands(parts.Monitors).Family,
         new CommandLogCommands(parts).Family,
         new KeyStatisticsCommands(parts).Family,

@@ -34,15 +34,18 @@ internal sealed class FindingTracker(IReadOnlyList<FindingRule> rules, ServerLog
             if (isNew || isWorse) Write(diagnosis, rule);
         }
 
+        List<Finding> ended = [];
         foreach ((string name, (Finding finding, long seenMs)) in _open.ToArray())
         {
             if (nowUnixMs - seenMs < QuietMs) continue;
             _open.Remove(name);
-            _ended = [finding with { EndedUnixMs = nowUnixMs }, .. _ended.Take(EndedMax - 1)];
+            ended.Add(finding with { EndedUnixMs = nowUnixMs });
             log.Notice($"Finding {name} has ended: {finding.Diagnosis.Title}");
         }
 
+        // In this order, so that no reader sees a finding as ended and open.
         _current = [.. _open.Values.Select(open => open.Finding).OrderByDescending(finding => finding.Diagnosis.Severity).ThenBy(finding => finding.SinceUnixMs)];
+        if (ended.Count > 0) _ended = [.. ended, .. _ended.Take(EndedMax - ended.Count)];
     }
 
     private void Write(Diagnosis diagnosis, FindingRule rule)

@@ -23,6 +23,14 @@ internal static class HistoryFile
     /// <exception cref="UnauthorizedAccessException">The file must not be written.</exception>
     internal static void Save(string path, MetricHistory history, IReadOnlyList<Metric> metrics)
     {
+        string temporary = path + ".tmp";
+        File.WriteAllBytes(temporary, Write(history, metrics));
+        File.Move(temporary, path, overwrite: true);
+    }
+
+    /// <summary>The bytes of the file.</summary>
+    internal static byte[] Write(MetricHistory history, IReadOnlyList<Metric> metrics)
+    {
         var bytes = new MemoryStream();
         bytes.Write(Magic);
         using (var brotli = new BrotliStream(bytes, CompressionLevel.Fastest, leaveOpen: true))
@@ -42,9 +50,15 @@ internal static class HistoryFile
         Span<byte> checksum = stackalloc byte[sizeof(ulong)];
         BinaryPrimitives.WriteUInt64LittleEndian(checksum, Crc64.Append(0, bytes.GetBuffer().AsSpan(0, (int)bytes.Length)));
         bytes.Write(checksum);
-        string temporary = path + ".tmp";
-        File.WriteAllBytes(temporary, bytes.GetBuffer().AsSpan(0, (int)bytes.Length));
-        File.Move(temporary, path, overwrite: true);
+        return bytes.ToArray();
+    }
+
+    /// <summary>Reads the bytes of a file into a history without minutes.</summary>
+    /// <exception cref="InvalidDataException">They are damaged.</exception>
+    internal static void Read(byte[] bytes, MetricHistory history, IReadOnlyList<Metric> metrics)
+    {
+        if (!IsWhole(bytes)) throw new InvalidDataException("the checksum of the metric history is wrong");
+        ReadMinutes(bytes, history, metrics);
     }
 
     /// <summary>Reads the file into an empty history, if there is one.</summary>
@@ -56,7 +70,7 @@ internal static class HistoryFile
             if (!File.Exists(path)) return null;
             byte[] bytes = File.ReadAllBytes(path);
             if (!IsWhole(bytes)) return SetAside(path, "its checksum is wrong");
-            Read(bytes, history, metrics);
+            ReadMinutes(bytes, history, metrics);
             return null;
         }
         catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
@@ -81,7 +95,7 @@ internal static class HistoryFile
         return $"The metric history {path} is damaged ({reason}). It was renamed to {aside}; the history starts empty.";
     }
 
-    private static void Read(byte[] bytes, MetricHistory history, IReadOnlyList<Metric> metrics)
+    private static void ReadMinutes(byte[] bytes, MetricHistory history, IReadOnlyList<Metric> metrics)
     {
         using var brotli = new BrotliStream(new MemoryStream(bytes, Magic.Length, bytes.Length - Magic.Length - sizeof(ulong)), CompressionMode.Decompress);
         using var reader = new BinaryReader(brotli, Encoding.UTF8);

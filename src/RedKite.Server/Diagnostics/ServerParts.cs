@@ -1,5 +1,6 @@
 using RedKite.Net.Interop;
 using RedKite.Server.Config;
+using RedKite.Server.Diagnostics.Package;
 using RedKite.Server.Logging;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
@@ -54,6 +55,15 @@ internal sealed record ServerParts
 
     /// <summary>Open findings, the worst first.</summary>
     internal required Func<IReadOnlyList<Finding>> Findings { get; init; }
+
+    /// <summary>Builds debug packages; null: the setting `diagnostics` is off.</summary>
+    internal required Func<PackageService?> Packages { get; init; }
+
+    /// <summary>
+    /// Ends the wait of a client by a reply. The array that was its reply at the deadline identifies the wait: if the client does not
+    /// wait for this any more, nothing happens. From any thread.
+    /// </summary>
+    internal required Action<Session, byte[], byte[]> ReplyLater { get; init; }
 
     /// <summary>Lets the clients go on that a pause holds.</summary>
     internal required Action EndPause { get; init; }

@@ -323,7 +323,7 @@ internal sealed class Invoker
 
     private bool IsAllowed(scoped in CommandContext cmd, Command command)
     {
-        if (command.Is(CommandFlags.Protected) && !_engine.AllowsProtected(cmd.Session))
+        if (command.Is(CommandFlags.Protected) && !_engine.AllowsProtected(cmd.Session) && !IsUnprotected(cmd, command))
         {
             string name = (command.Parent ?? command).Name;
             Reject(command, $"ERR {name.ToUpperInvariant()} command not allowed. If the enable-{name}-command option is set to \"local\", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server.");
@@ -343,6 +343,13 @@ internal sealed class Invoker
         }
 
         return true;
+    }
+
+    // A subcommand of a protected command that is open to clients of this machine, and to all where a password is required.
+    private bool IsUnprotected(scoped in CommandContext cmd, Command command)
+    {
+        if (command.UnprotectedArgument is not { } argument || cmd.Count < 2 || !cmd.Is(1, argument)) return false;
+        return cmd.Session.Connection is not { RemoteAddress.IsLoopback: false } || _engine.Settings.RequirePass.Length > 0;
     }
 
     private StripeSet StripesOf(scoped in CommandContext cmd, Command command, int requestBytes)

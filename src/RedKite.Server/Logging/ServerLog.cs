@@ -23,6 +23,9 @@ internal sealed class ServerLog(Settings settings, Action<string>? sink)
         if (sink is null && !TryAppend("", out string? reason)) throw new ConfigException($"logfile '{settings.LogFilePath}': it cannot be opened: {reason}");
     }
 
+    /// <summary>The last lines, wherever they are written to.</summary>
+    internal LogTail Tail { get; } = new();
+
     internal void Debug(string text) => Write(LogLevel.Debug, '.', text);
 
     internal void Verbose(string text) => Write(LogLevel.Verbose, '-', text);
@@ -34,6 +37,7 @@ internal sealed class ServerLog(Settings settings, Action<string>? sink)
     private void Write(LogLevel level, char mark, string text)
     {
         if (level < settings.LogLevel) return;
+        Tail.Add(Line(mark, text).TrimEnd());
         if (sink is not null)
         {
             Hand(sink, text);

@@ -89,6 +89,9 @@ internal sealed class Command
     /// <summary>The family, which has the group of COMMAND DOCS and an access category.</summary>
     internal CommandFamily Family { get; set; } = null!;
 
+    /// <summary>The subcommand of a protected command that is open to clients of this machine and to those that logged in; null: none.</summary>
+    internal byte[]? UnprotectedArgument { get; init; }
+
     /// <summary>Access categories beyond those that the family and the flags imply.</summary>
     internal AclCategory Categories { get; init; }
 

@@ -17,7 +17,7 @@ namespace RedKite.Server.Commands.Debug;
 /// DEBUG, for tests of servers and clients. As in Redis, the table has no subcommands for it, so that it names no keys: the
 /// subcommands lock the stripes that they access.
 /// </summary>
-internal sealed class DebugCommand(ServerRun run, ServerLog log)
+internal sealed class DebugCommand(ServerRun run, ServerLog log, PackageCommand package)
 {
     // As in Redis.
     private const ulong PackedThresholdBytesMax = 1UL << 32;
@@ -34,6 +34,7 @@ internal sealed class DebugCommand(ServerRun run, ServerLog log)
         else if (cmd.Is(1, "CHANGE-REPL-ID"u8) && cmd.Count == 2) ChangeReplicationId(cmd);
         else if (cmd.Is(1, "ERROR"u8) && cmd.Count == 3) cmd.Reply.Error(cmd[2]);
         else if (cmd.Is(1, "LOG"u8) && cmd.Count == 3) Log(cmd);
+        else if (cmd.Is(1, "PACKAGE"u8)) package.Execute(cmd);
         else if (cmd.Is(1, "DIGEST"u8) && cmd.Count == 2) DebugDataset.Digest(cmd);
         else if (cmd.Is(1, "DIGEST-VALUE"u8)) DebugDataset.DigestValues(cmd);
         else if (cmd.Is(1, "RELOAD"u8)) DebugDataset.Reload(cmd);
@@ -241,6 +242,9 @@ internal sealed class DebugCommand(ServerRun run, ServerLog log)
         "    Write <message> to the server's log.",
         "OBJECT <key>",
         "    Return how the value of <key> is stored.",
+        "PACKAGE [LOG <seconds>] [TRACE <seconds>]",
+        "    Return the debug package: a zip file. LOG watches the log for up to 15",
+        "    seconds; TRACE samples the CPU for up to 30.",
         "POPULATE <count> [<prefix>] [<size>]",
         "    Create <count> strings <prefix>:<number> (default: key:<number>) of <size>",
         "    bytes. Existing keys are left unchanged.",

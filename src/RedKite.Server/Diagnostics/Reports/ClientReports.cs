@@ -20,7 +20,7 @@ internal static class ClientReports
             json.WriteNumber("id", session.Id);
             json.WriteString("name", report.Shown(session.Name));
             json.WriteString("address", report.Shown(session.Address));
-            json.WriteString("library", session.LibraryName);
+            json.WriteString("library", report.IsRedacted ? session.LibraryName.Split('(')[0] : session.LibraryName); // what is in parentheses is an application's name
             json.WriteString("library_version", session.LibraryVersion);
             json.WriteString("user", report.Shown(session.User));
             json.WriteNumber("database", session.DatabaseIndex);

@@ -6,6 +6,12 @@ namespace RedKite.Server.Diagnostics.Reports;
 /// <summary>Reports on the server as a whole.</summary>
 internal static class ServerReports
 {
+    // Settings with names or addresses of machines.
+    private static readonly string[] AddressSettings = ["bind", "bind-source-addr", "replicaof", "replica-announce-ip", "cluster-announce-ip", "cluster-announce-hostname", "cluster-announce-human-nodename"];
+
+    // These address no machine in particular.
+    private static readonly string[] CommonAddresses = ["*", "-::*", "::", "-::", "0.0.0.0", "127.0.0.1", "::1", "-::1", "localhost"];
+
     internal static void Server(ReportContext report)
     {
         Utf8JsonWriter json = report.Json;
@@ -72,7 +78,7 @@ internal static class ServerReports
             bool isSecret = setting.Has(SettingFlags.Sensitive);
             json.WriteStartObject();
             json.WriteString("name", setting.Name);
-            json.WriteString("value", isSecret && value.Length > 0 ? "(redacted)" : value);
+            json.WriteString("value", isSecret && value.Length > 0 ? "(redacted)" : AddressSettings.Contains(setting.Name) ? WithoutAddresses(report, value) : value);
             json.WriteString("default", setting.DefaultText);
             json.WriteBoolean("differs", value != setting.DefaultText);
             json.WriteBoolean("mutable", !setting.Has(SettingFlags.Immutable));
@@ -83,6 +89,9 @@ internal static class ServerReports
 
         json.WriteEndArray();
     }
+
+    private static string WithoutAddresses(ReportContext report, string value) =>
+        string.Join(' ', value.Split(' ').Select(word => CommonAddresses.Contains(word) ? word : report.Shown(word)));
 
     /// <summary>A word of an enumeration as reports show it.</summary>
     internal static string Word<T>(T value)

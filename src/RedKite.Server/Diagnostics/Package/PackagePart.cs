@@ -1,0 +1,68 @@
+using System.Security.Cryptography;
+using System.Text;
+using RedKite.Server.Diagnostics.Reports;
+
+namespace RedKite.Server.Diagnostics.Package;
+
+/// <summary>One part of the debug package: a row of <see cref="PackageTable"/>. It adds one entry or several.</summary>
+/// <param name="Name">The entry's name, or the folder of its entries.</param>
+/// <param name="Meaning">What it holds: one sentence for docs/debug-package.md.</param>
+/// <param name="Write">Adds the entries. If it throws, the package has the error instead.</param>
+internal sealed record PackagePart(string Name, string Meaning, Action<PackageContext> Write)
+{
+    private const int SecondsMax = 5;
+
+    /// <summary>Whether the part is in a package with these options.</summary>
+    internal Func<PackageOptions, bool> IsWanted { get; init; } = _ => true;
+
+    /// <summary>How long the part works on purpose: it watches the server for this time.</summary>
+    internal Func<PackageOptions, TimeSpan> Watches { get; init; } = _ => TimeSpan.Zero;
+
+    /// <summary>The time after which the part is given up.</summary>
+    internal TimeSpan Limit(PackageOptions options) => TimeSpan.FromSeconds(SecondsMax) + Watches(options);
+}
+
+/// <summary>What a caller chooses.</summary>
+/// <param name="Log">How long the log is watched; zero: only what it has.</param>
+/// <param name="Trace">How long the CPU is sampled; zero: there is no trace.</param>
+internal sealed record PackageOptions(TimeSpan Log, TimeSpan Trace)
+{
+    internal static readonly TimeSpan LogMax = TimeSpan.FromSeconds(15);
+    internal static readonly TimeSpan TraceMax = TimeSpan.FromSeconds(30);
+
+    internal static PackageOptions Default { get; } = new(TimeSpan.Zero, TimeSpan.Zero);
+}
+
+/// <summary>What a part is written from and to.</summary>
+internal sealed class PackageContext(PackageSources sources, PackageOptions options, byte[] redactionKey, CancellationToken cancellation)
+{
+    private readonly List<(string Name, byte[] Bytes)> _entries = [];
+
+    internal PackageSources Sources => sources;
+
+    internal PackageOptions Options => options;
+
+    /// <summary>Made for this package alone, and not in it.</summary>
+    internal byte[] RedactionKey => redactionKey;
+
+    /// <summary>Cancelled when the part's time is over.</summary>
+    internal CancellationToken Cancellation => cancellation;
+
+    internal IReadOnlyList<(string Name, byte[] Bytes)> Entries => _entries;
+
+    internal void Add(string name, byte[] bytes) => _entries.Add((name, bytes));
+
+    internal void Add(string name, string text) => Add(name, Encoding.UTF8.GetBytes(text));
+
+    /// <summary>An address as it may be shown: a hash that is the same throughout the package.</summary>
+    internal string Shown(string text) => "#" + Convert.ToHexStringLower(HMACSHA256.HashData(redactionKey, Encoding.UTF8.GetBytes(text)).AsSpan(0, 6));
+}
+
+/// <summary>Where the parts get what they write.</summary>
+/// <param name="Parts">The server.</param>
+/// <param name="Diagnostics">Its history, observations and findings.</param>
+/// <param name="Info">INFO's text, with all sections.</param>
+internal sealed record PackageSources(ServerParts Parts, DiagnosticsService Diagnostics, Func<string> Info)
+{
+    internal LiveReports Reports { get; } = new(Parts, Diagnostics);
+}

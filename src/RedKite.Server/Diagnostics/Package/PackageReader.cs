@@ -1,0 +1,125 @@
+using System.IO.Compression;
+using System.Text;
+using System.Text.Json;
+using RedKite.Server.Diagnostics.Reports;
+
+namespace RedKite.Server.Diagnostics.Package;
+
+/// <summary>A debug package that was opened: its reports and history, and what rules look at, as the server saw it then.</summary>
+internal sealed class PackageReader : IReportSource
+{
+    // Far more than a package has; a damaged or hostile file ends here.
+    private const int EntriesMax = 1000;
+    private const long EntryBytesMax = 256L << 20;
+
+    private readonly Dictionary<string, byte[]> _entries;
+
+    private PackageReader(Dictionary<string, byte[]> entries)
+    {
+        _entries = entries;
+        using JsonDocument manifest = JsonDocument.Parse(Entry(DebugPackage.ManifestName) ?? throw new InvalidDataException("it has no manifest.json"));
+        Version = manifest.RootElement.GetProperty("version").GetString() ?? "";
+        WrittenUnixSeconds = manifest.RootElement.GetProperty("unix_seconds").GetInt64();
+        Errors = [.. manifest.RootElement.GetProperty("parts").EnumerateArray()
+            .Where(part => part.GetProperty("error").ValueKind == JsonValueKind.String)
+            .Select(part => $"{part.GetProperty("name").GetString()}: {part.GetProperty("error").GetString()}")];
+        History = new MetricHistory(MetricTable.All.Count);
+        if (Entry(HistoryPackageParts.SecondsName) is { } seconds) HistoryPackageParts.ReadSeconds(Encoding.UTF8.GetString(seconds), History);
+        if (Entry(HistoryPackageParts.MinutesName) is { } minutes) HistoryFile.Read(minutes, History, MetricTable.All);
+        View = ReadView();
+    }
+
+    public bool IsLive => false;
+
+    public MetricHistory History { get; }
+
+    public long NowUnixSeconds => History.LatestSecond > 0 ? History.LatestSecond : WrittenUnixSeconds;
+
+    /// <summary>The server's version.</summary>
+    internal string Version { get; }
+
+    internal long WrittenUnixSeconds { get; }
+
+    /// <summary>Parts that failed, with their errors.</summary>
+    internal IReadOnlyList<string> Errors { get; }
+
+    /// <summary>Opens a package.</summary>
+    /// <exception cref="InvalidDataException">It is not a package, or it is damaged.</exception>
+    /// <exception cref="IOException">It cannot be read.</exception>
+    internal static PackageReader Open(Stream stream)
+    {
+        try
+        {
+            var entries = new Dictionary<string, byte[]>(StringComparer.Ordinal);
+            using var zip = new ZipArchive(stream, ZipArchiveMode.Read);
+            if (zip.Entries.Count > EntriesMax) throw new InvalidDataException("it has too many entries");
+            foreach (ZipArchiveEntry entry in zip.Entries) entries[entry.FullName] = Read(entry);
+            return new PackageReader(entries);
+        }
+        catch (Exception failure) when (failure is JsonException or KeyNotFoundException or InvalidOperationException or FormatException or ArgumentException or EndOfStreamException)
+        {
+            throw new InvalidDataException(failure.Message, failure);
+        }
+    }
+
+    public byte[]? Read(string name, CancellationToken cancellation) => Entry($"reports/{name}.json");
+
+    internal byte[]? Entry(string name) => _entries.GetValueOrDefault(name);
+
+    /// <summary>What the rules see: the package's metrics, settings and facts.</summary>
+    internal DiagnosticsView View { get; }
+
+    private DiagnosticsView ReadView()
+    {
+        var latest = new double[MetricTable.All.Count];
+        Array.Fill(latest, double.NaN);
+        foreach (JsonElement row in Rows("metrics"))
+        {
+            if (MetricTable.Find(row.GetProperty("name").GetString()!) is { } metric && row.GetProperty("value").ValueKind == JsonValueKind.Number) latest[metric.Index] = row.GetProperty("value").GetDouble();
+        }
+
+        var settings = new Dictionary<string, string>(StringComparer.OrdinalIgnoreCase);
+        var withoutEffect = new List<string>();
+        foreach (JsonElement row in Rows("settings"))
+        {
+            string name = row.GetProperty("name").GetString()!;
+            settings[name] = row.GetProperty("value").GetString() ?? "";
+            if (row.GetProperty("no_effect").ValueKind == JsonValueKind.String && row.GetProperty("differs").GetBoolean()) withoutEffect.Add(name);
+        }
+
+        return new DiagnosticsView(History, latest, NowUnixSeconds, name => settings.GetValueOrDefault(name, "")) { Facts = Facts(), SettingsWithoutEffect = withoutEffect };
+    }
+
+    private Dictionary<string, string> Facts()
+    {
+        if (Entry("reports/system.json") is not { } bytes) return [];
+        using JsonDocument json = JsonDocument.Parse(bytes);
+        return json.RootElement.EnumerateObject().ToDictionary(fact => fact.Name, fact => fact.Value.GetString() ?? "");
+    }
+
+    private JsonElement[] Rows(string report)
+    {
+        if (Read(report, CancellationToken.None) is not { } bytes) return [];
+        using JsonDocument json = JsonDocument.Parse(bytes);
+        return [.. json.RootElement.Clone().EnumerateArray()];
+    }
+
+    // The length that the entry declares may be wrong, and the framework does not compare the checksum.
+    private static byte[] Read(ZipArchiveEntry entry)
+    {
+        if (entry.Length > EntryBytesMax) throw new InvalidDataException($"{entry.FullName} is too large");
+        var bytes = new MemoryStream();
+        using Stream source = entry.Open();
+        var buffer = new byte[64 * 1024];
+        uint crc = 0;
+        for (int read; (read = source.Read(buffer)) > 0;)
+        {
+            if (bytes.Length + read > EntryBytesMax) throw new InvalidDataException($"{entry.FullName} is too large");
+            bytes.Write(buffer, 0, read);
+            crc = Crc32.Append(crc, buffer.AsSpan(0, read));
+        }
+
+        if (crc != entry.Crc32) throw new InvalidDataException($"the checksum of {entry.FullName} is wrong");
+        return bytes.ToArray();
+    }
+}

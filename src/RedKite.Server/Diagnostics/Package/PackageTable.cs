@@ -1,0 +1,26 @@
+using RedKite.Server.Diagnostics.Reports;
+
+namespace RedKite.Server.Diagnostics.Package;
+
+/// <summary>Every part of the debug package, one row each, in the order in which they are written. docs/debug-package.md names them.</summary>
+internal static class PackageTable
+{
+    internal static IReadOnlyList<PackagePart> Rows { get; } =
+    [
+        .. ReportTable.Rows.Where(report => report.IsInPackage).Select(OfReport),
+        new("info.txt", "INFO with all sections; addresses are hashed.", ServerPackageParts.Info),
+        new("history", "Metrics: every second of the last hour as CSV, every minute of two weeks in the form of metrics-history-file.", HistoryPackageParts.Write),
+        new("runtime.json", "The .NET runtime: garbage collections, settings, thread pool, some environment variables.", RuntimePackageParts.Write),
+        new("system", "The machine: memory, limits, pressure, the container, the data folder's file system.", SystemPackageParts.Files),
+        new("threads.csv", "Every thread: name, state, CPU time, where it waits in the kernel.", SystemPackageParts.Threads),
+        new("stacks.nettrace", "Managed stacks of all threads, sampled for a quarter of a second.", TracePackageParts.Stacks) { Watches = _ => TracePackageParts.StacksTime },
+        new("trace.nettrace", "A CPU trace: managed stacks of all threads every millisecond.", TracePackageParts.Trace) { IsWanted = options => options.Trace > TimeSpan.Zero, Watches = options => options.Trace },
+        new("log.txt", "The last lines of the log, and those of the following seconds where requested; addresses are hashed.", ServerPackageParts.Log) { Watches = options => options.Log },
+    ];
+
+    private static PackagePart OfReport(Report report)
+    {
+        string name = $"reports/{report.Name}.json";
+        return new(name, report.Meaning, context => context.Add(name, context.Sources.Reports.Write(report, context.RedactionKey, context.Cancellation)));
+    }
+}

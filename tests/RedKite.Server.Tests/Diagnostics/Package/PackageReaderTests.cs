@@ -1,0 +1,82 @@
+using RedKite.Server.Diagnostics;
+using RedKite.Server.Diagnostics.Package;
+
+namespace RedKite.Server.Tests.Diagnostics.Package;
+
+/// <summary>Packages that are opened again, and what the rules say of them.</summary>
+public class PackageReaderTests
+{
+    private const int PatienceMs = 30_000;
+
+    [Fact]
+    public async Task Rules_find_in_the_package_what_they_find_in_the_server()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["slowlog-log-slower-than"] = "-1" } });
+        Assert.True(SpinWait.SpinUntil(() => server.Diagnostics!.Findings.Current.Any(finding => finding.Rule.Name == "slow-log-off"), PatienceMs), "the server finds it");
+        PackageReader package = PackageReader.Open(new MemoryStream(DebugPackageTests.Build(server, PackageOptions.Default)));
+        PackageVerdict verdict = PackageVerdict.Of(package);
+        Assert.Contains(verdict.Found, found => found.Rule.Name == "slow-log-off");
+        var text = new StringWriter();
+        verdict.Write(text, package);
+        Assert.Contains("[notice] The slow log is off (slow-log-off)", text.ToString(), StringComparison.Ordinal);
+        Assert.Contains("Verdict: ", text.ToString(), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task History_and_values_are_those_of_the_server()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        for (int i = 0; i < 100; i++) server.Execute("SET", $"key:{i}", "value");
+        MetricHistory history = server.Diagnostics!.History;
+        Assert.True(SpinWait.SpinUntil(() => history.Seconds(MetricTable.Keys.Index, 0, long.MaxValue).Any(point => point.Value == 100), PatienceMs), "the keys are observed");
+        PackageReader package = PackageReader.Open(new MemoryStream(DebugPackageTests.Build(server, PackageOptions.Default)));
+        Assert.Equal(100, package.View[MetricTable.Keys]);
+        List<HistoryPoint> read = package.History.Seconds(MetricTable.UsedMemory.Index, 0, long.MaxValue);
+        Assert.Equal(history.Seconds(MetricTable.UsedMemory.Index, 0, read[^1].UnixSeconds), read);
+        Assert.False(package.IsLive);
+        Assert.Null(package.Read("no-such-report", TestContext.Current.CancellationToken));
+    }
+
+    [Fact]
+    public void Minutes_are_read_too()
+    {
+        var history = new MetricHistory(MetricTable.All.Count);
+        var values = new double[MetricTable.All.Count];
+        Array.Fill(values, 3);
+        history.Add(6000, values);
+        history.Add(6060, values);
+        var read = new MetricHistory(MetricTable.All.Count);
+        HistoryPackageParts.ReadSeconds(HistoryPackageParts.Seconds(history, TestContext.Current.CancellationToken), read);
+        HistoryFile.Read(HistoryFile.Write(history, MetricTable.All), read, MetricTable.All);
+        Assert.Equal(3, read.Minutes(0, 6000, 6000)[0].Value);
+        Assert.Equal(2, read.Seconds(0, 0, long.MaxValue).Count);
+        Assert.Throws<InvalidDataException>(() => HistoryFile.Read([1, 2, 3], read, MetricTable.All));
+        Assert.Throws<InvalidDataException>(() => HistoryPackageParts.ReadSeconds("nonsense", read));
+        Assert.Throws<InvalidDataException>(() => HistoryPackageParts.ReadSeconds("unix_seconds,keys\n1\n", read));
+    }
+
+    [Fact]
+    public async Task Damaged_package_is_refused_wherever_it_is_damaged()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        PackagePart[] parts = [.. PackageTable.Rows.Where(part => part.Name is "reports/metrics.json" or "history")];
+        byte[] whole = DebugPackage.Build(parts, DebugPackageTests.Sources(server), PackageOptions.Default, TestContext.Current.CancellationToken);
+        PackageReader.Open(new MemoryStream(whole));
+        for (int length = 0; length < whole.Length; length += 97) Assert.Throws<InvalidDataException>(() => PackageReader.Open(new MemoryStream(whole[..length])));
+        var random = new Random(20261122);
+        for (int i = 0; i < 300; i++)
+        {
+            byte[] damaged = [.. whole];
+            damaged[random.Next(damaged.Length)] ^= (byte)(1 + random.Next(255));
+            try
+            {
+                // What the checksums do not cover may be changed: an entry's time, a bit of the header.
+                PackageReader read = PackageReader.Open(new MemoryStream(damaged));
+                PackageVerdict.Of(read).Write(TextWriter.Null, read);
+            }
+            catch (InvalidDataException)
+            {
+            }
+        }
+    }
+}
