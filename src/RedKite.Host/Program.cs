@@ -11,6 +11,8 @@ internal static class Program
     private static async Task<int> Main(string[] arguments)
     {
         if (arguments is ["bench", .. string[] options]) return BenchProgram.Run(options, Console.Out, Console.Error);
+        if (arguments is ["debug-package", .. string[] packageOptions]) return DebugPackageProgram.Run(packageOptions, Console.Out, Console.Error);
+        if (arguments is ["analyze", .. string[] analyzeOptions]) return AnalyzeProgram.Run(analyzeOptions, Console.Out, Console.Error);
 
         CommandLine commandLine = CommandLine.Parse(arguments);
         if (commandLine.AsksForVersion)
@@ -45,6 +47,8 @@ internal static class Program
           redkite /etc/redkite.conf --loglevel verbose
           redkite --version | --help
           redkite bench --help                  the load generator
+          redkite debug-package --help          fetches what a running server knows about itself, as one file
+          redkite analyze PACKAGE               says what is wrong with the server of such a file
         """;
 
     private static async Task<int> RunAsync(CommandLine commandLine)

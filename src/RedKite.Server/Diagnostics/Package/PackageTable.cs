@@ -1,3 +1,4 @@
+using System.Text;
 using RedKite.Server.Diagnostics.Reports;
 
 namespace RedKite.Server.Diagnostics.Package;
@@ -21,6 +22,11 @@ internal static class PackageTable
     private static PackagePart OfReport(Report report)
     {
         string name = $"reports/{report.Name}.json";
-        return new(name, report.Meaning, context => context.Add(name, context.Sources.Reports.Write(report, context.RedactionKey, context.Cancellation)));
+        return new(name, report.Meaning, context =>
+        {
+            // A finding's evidence may name an address.
+            string text = Encoding.UTF8.GetString(context.Sources.Reports.Write(report, context.RedactionKey, context.Cancellation));
+            context.Add(name, ServerPackageParts.WithoutAddresses(context, text));
+        });
     }
 }
