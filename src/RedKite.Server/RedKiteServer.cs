@@ -68,6 +68,12 @@ public sealed class RedKiteServer : IAsyncDisposable
             Reports = new LiveReports(parts, Diagnostics);
             PackageSources = new PackageSources(parts, Diagnostics, InfoText);
             Packages = new PackageService(PackageSources);
+            var automatic = new AutomaticPackages(parts, Packages);
+            Diagnostics.Findings.Opened += finding =>
+            {
+                if (finding.Diagnosis.Severity == FindingSeverity.Critical) automatic.OnCritical(finding);
+            };
+            keyspace.FailStop.Ending = WriteCrashPackage;
         }
 
         configuration.OnChange("maxclients", _clientLimit.Check);
@@ -120,7 +126,9 @@ public sealed class RedKiteServer : IAsyncDisposable
         var server = new RedKiteServer(configuration, options.TimeProvider, options.Log ?? (_ => { }), [.. options.Behaviors]);
         if (options.BeforeFailStop is { } callback)
         {
-            server.Engine.Keyspace.FailStop.Ending = crash => callback(new RedKiteCrash(crash.Failure, crash.Command, crash.Text, crash.Path));
+            // The host comes first: both share the time that the process waits.
+            Action<CrashReport> host = crash => callback(new RedKiteCrash(crash.Failure, crash.Command, crash.Text, crash.Path));
+            server.Engine.Keyspace.FailStop.Ending = host + server.Engine.Keyspace.FailStop.Ending;
         }
 
         server.Start();
@@ -258,6 +266,13 @@ public sealed class RedKiteServer : IAsyncDisposable
         }
 
         return commands;
+    }
+
+    // Beside the crash report, if automatic packages are on.
+    private void WriteCrashPackage(CrashReport crash)
+    {
+        if (crash.Path is null || Engine.Settings.DebugPackageDirectoryPath.Length == 0) return;
+        File.WriteAllBytes(crash.Path + ".zip", DebugPackage.BuildAtCrash(PackageSources!));
     }
 
     // INFO as a package has it.

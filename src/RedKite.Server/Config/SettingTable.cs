@@ -48,6 +48,9 @@ internal static class SettingTable
 
         Flag("diagnostics", true, s => s.Diagnostics, (s, v) => s.Diagnostics = v, flags: Immutable).WithRemark("RedKite's own: whether the server watches itself, keeps the history of its metrics and reports findings"),
         FilePath("metrics-history-file", "", s => s.MetricsHistoryPath, (s, v) => s.MetricsHistoryPath = v, Immutable).WithRemark("RedKite's own: the file that keeps the history of metrics over a restart; empty: it is not kept"),
+        FilePath("debug-package-dir", "", s => s.DebugPackageDirectoryPath, (s, v) => s.DebugPackageDirectoryPath = v).WithRemark("RedKite's own: the folder into which a debug package is written when a finding becomes critical; empty: none is written"),
+        Integer("debug-packages-per-day", 0, 1000, 3, s => s.DebugPackagesPerDay, (s, v) => s.DebugPackagesPerDay = (int)v).WithRemark("RedKite's own: how many debug packages are written within 24 hours without a request"),
+        Memory("debug-packages-max-bytes", 0, LongMax, 100 * Megabyte, s => s.DebugPackagesBytesMax, (s, v) => s.DebugPackagesBytesMax = v).WithRemark("RedKite's own: the size of all packages in `debug-package-dir`; the oldest are deleted first"),
         Integer("key-survey-cpu-percent", 0, 100, 1, s => s.KeySurveyCpuPercent, (s, v) => s.KeySurveyCpuPercent = (int)v).WithRemark("RedKite's own: the share of one core that the background survey of keys (BIGKEYS) takes; 0 switches it off"),
         Integer("commandlog-request-larger-than", -1, long.MaxValue, 1048576, s => s.LargeRequestBytes, (s, v) => s.LargeRequestBytes = v).WithRemark("as in Valkey: bytes from which a request is in COMMANDLOG; -1 logs none"),
         Integer("commandlog-reply-larger-than", -1, long.MaxValue, 1048576, s => s.LargeReplyBytes, (s, v) => s.LargeReplyBytes = v).WithRemark("as in Valkey: bytes from which a reply is in COMMANDLOG; -1 logs none"),

@@ -122,6 +122,15 @@ public sealed class Settings
     public ulong MaxMemoryBytes { get; set; }
     public MaxMemoryPolicy MaxMemoryPolicy { get; set; }
 
+    /// <summary>The folder of debug packages that are written without a request; empty: none are.</summary>
+    public string DebugPackageDirectoryPath { get; set; } = "";
+
+    /// <summary>How many of them are written within 24 hours.</summary>
+    public int DebugPackagesPerDay { get; set; } = 3;
+
+    /// <summary>The size of all of them together.</summary>
+    public ulong DebugPackagesBytesMax { get; set; } = 100UL << 20;
+
     /// <summary>The file that keeps the metric history over a restart; empty: none.</summary>
     public string MetricsHistoryPath { get; set; } = "";
 

@@ -17,6 +17,12 @@ internal sealed class FindingTracker(IReadOnlyList<FindingRule> rules, ServerLog
     private volatile IReadOnlyList<Finding> _current = [];
     private volatile IReadOnlyList<Finding> _ended = [];
 
+    /// <summary>Called on the diagnostics thread with a finding that is new or has become worse.</summary>
+    internal Action<Finding>? Opened { get; set; }
+
+    /// <summary>Called on the diagnostics thread with a finding that has ended.</summary>
+    internal Action<Finding>? HasEnded { get; set; }
+
     /// <summary>Open findings, the worst first.</summary>
     internal IReadOnlyList<Finding> Current => _current;
 
@@ -30,8 +36,11 @@ internal sealed class FindingTracker(IReadOnlyList<FindingRule> rules, ServerLog
             if (rule.Check(view) is not { } diagnosis) continue;
             bool isNew = !_open.TryGetValue(rule.Name, out (Finding Finding, long SeenMs) known);
             bool isWorse = !isNew && diagnosis.Severity > known.Finding.Diagnosis.Severity;
-            _open[rule.Name] = (new Finding(rule, diagnosis, isNew ? nowUnixMs : known.Finding.SinceUnixMs), nowUnixMs);
-            if (isNew || isWorse) Write(diagnosis, rule);
+            var finding = new Finding(rule, diagnosis, isNew ? nowUnixMs : known.Finding.SinceUnixMs);
+            _open[rule.Name] = (finding, nowUnixMs);
+            if (!isNew && !isWorse) continue;
+            Write(diagnosis, rule);
+            Opened?.Invoke(finding);
         }
 
         List<Finding> ended = [];
@@ -41,6 +50,7 @@ internal sealed class FindingTracker(IReadOnlyList<FindingRule> rules, ServerLog
             _open.Remove(name);
             ended.Add(finding with { EndedUnixMs = nowUnixMs });
             log.Notice($"Finding {name} has ended: {finding.Diagnosis.Title}");
+            HasEnded?.Invoke(ended[^1]);
         }
 
         // In this order, so that no reader sees a finding as ended and open.

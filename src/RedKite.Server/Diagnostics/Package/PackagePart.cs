@@ -18,6 +18,9 @@ internal sealed record PackagePart(string Name, string Meaning, Action<PackageCo
     /// <summary>How long the part works on purpose: it watches the server for this time.</summary>
     internal Func<PackageOptions, TimeSpan> Watches { get; init; } = _ => TimeSpan.Zero;
 
+    /// <summary>Whether it can be written while the process ends and stripes stay locked.</summary>
+    internal bool IsSafeAtCrash { get; init; }
+
     /// <summary>The time after which the part is given up.</summary>
     internal TimeSpan Limit(PackageOptions options) => TimeSpan.FromSeconds(SecondsMax) + Watches(options);
 }

@@ -10,13 +10,13 @@ internal static class PackageTable
     [
         .. ReportTable.Rows.Where(report => report.IsInPackage).Select(OfReport),
         new("info.txt", "INFO with all sections; addresses are hashed.", ServerPackageParts.Info),
-        new("history", "Metrics: every second of the last hour as CSV, every minute of two weeks in the form of metrics-history-file.", HistoryPackageParts.Write),
-        new("runtime.json", "The .NET runtime: garbage collections, settings, thread pool, some environment variables.", RuntimePackageParts.Write),
+        new("history", "Metrics: every second of the last hour as CSV, every minute of two weeks in the form of metrics-history-file.", HistoryPackageParts.Write) { IsSafeAtCrash = true },
+        new("runtime.json", "The .NET runtime: garbage collections, settings, thread pool, some environment variables.", RuntimePackageParts.Write) { IsSafeAtCrash = true },
         new("system", "The machine: memory, limits, pressure, the container, the data folder's file system.", SystemPackageParts.Files),
         new("threads.csv", "Every thread: name, state, CPU time, where it waits in the kernel.", SystemPackageParts.Threads),
         new("stacks.nettrace", "Managed stacks of all threads, sampled for a quarter of a second.", TracePackageParts.Stacks) { Watches = _ => TracePackageParts.StacksTime },
         new("trace.nettrace", "A CPU trace: managed stacks of all threads every millisecond.", TracePackageParts.Trace) { IsWanted = options => options.Trace > TimeSpan.Zero, Watches = options => options.Trace },
-        new("log.txt", "The last lines of the log, and those of the following seconds where requested; addresses are hashed.", ServerPackageParts.Log) { Watches = options => options.Log },
+        new("log.txt", "The last lines of the log, and those of the following seconds where requested; addresses are hashed.", ServerPackageParts.Log) { Watches = options => options.Log, IsSafeAtCrash = true },
     ];
 
     private static PackagePart OfReport(Report report)
@@ -27,6 +27,7 @@ internal static class PackageTable
             // A finding's evidence may name an address.
             string text = Encoding.UTF8.GetString(context.Sources.Reports.Write(report, context.RedactionKey, context.Cancellation));
             context.Add(name, ServerPackageParts.WithoutAddresses(context, text));
-        });
+        })
+        { IsSafeAtCrash = true };
     }
 }

@@ -1,0 +1,72 @@
+using System.Globalization;
+using RedKite.Server.Config;
+
+namespace RedKite.Server.Diagnostics.Package;
+
+/// <summary>
+/// Writes a debug package into `debug-package-dir` when a finding becomes critical: at most `debug-packages-per-day`, and the oldest are
+/// deleted so that all together stay within `debug-packages-max-bytes`. It counts the files that are there, so that a restart does not begin anew.
+/// </summary>
+internal sealed class AutomaticPackages(ServerParts parts, PackageService packages)
+{
+    private const string Pattern = "redkite-package-*.zip";
+
+    /// <summary>A finding has become critical. On the diagnostics thread: the package is built on another.</summary>
+    internal void OnCritical(Finding finding)
+    {
+        Settings settings = parts.Configuration.Settings;
+        if (settings.DebugPackageDirectoryPath.Length == 0) return;
+        string folder = Path.Combine(settings.DirectoryPath, settings.DebugPackageDirectoryPath);
+        try
+        {
+            Directory.CreateDirectory(folder);
+            DateTime dayAgo = DateTime.UtcNow.AddDays(-1);
+            if (Existing(folder).Count(file => file.LastWriteTimeUtc > dayAgo) >= settings.DebugPackagesPerDay) return;
+        }
+        catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
+        {
+            parts.Log.Warning($"No debug package is written to {folder}: {failure.Message}");
+            return;
+        }
+
+        if (!packages.TryReserve()) return; // one is being built by request
+        packages.Begin(PackageOptions.Default, (package, error) => Save(folder, finding.Rule.Name, package, error));
+    }
+
+    private void Save(string folder, string finding, byte[]? package, string? error)
+    {
+        var bytesMax = (long)parts.Configuration.Settings.DebugPackagesBytesMax;
+        if (package is null || package.Length > bytesMax)
+        {
+            parts.Log.Warning($"The debug package for finding {finding} is not written: {error ?? $"its {package!.Length} bytes are more than debug-packages-max-bytes"}");
+            return;
+        }
+
+        try
+        {
+            Shrink(folder, bytesMax - package.Length);
+            string path = Path.Combine(folder, string.Create(CultureInfo.InvariantCulture, $"redkite-package-{DateTime.UtcNow:yyyyMMdd-HHmmssfff}-{finding}.zip"));
+            File.WriteAllBytes(path + ".tmp", package);
+            File.Move(path + ".tmp", path);
+            parts.Log.Warning($"Finding {finding} is critical: the debug package {path} was written.");
+        }
+        catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
+        {
+            parts.Log.Warning($"The debug package for finding {finding} cannot be written: {failure.Message}");
+        }
+    }
+
+    // Deletes the oldest packages until the others fit.
+    private static void Shrink(string folder, long bytesMax)
+    {
+        FileInfo[] newestFirst = [.. Existing(folder).OrderByDescending(file => file.LastWriteTimeUtc)];
+        long bytes = 0;
+        foreach (FileInfo file in newestFirst)
+        {
+            bytes += file.Length;
+            if (bytes > bytesMax) file.Delete();
+        }
+    }
+
+    private static FileInfo[] Existing(string folder) => new DirectoryInfo(folder).GetFiles(Pattern);
+}
