@@ -3,6 +3,7 @@ using RedKite.Net;
 using RedKite.Server.Commands;
 using RedKite.Server.Config;
 using RedKite.Server.Diagnostics;
+using RedKite.Server.Diagnostics.Export;
 using RedKite.Server.Diagnostics.Package;
 using RedKite.Server.Diagnostics.Reports;
 using RedKite.Server.Execution.Blocking;
@@ -171,6 +172,14 @@ public sealed class RedKiteServer : IAsyncDisposable
             if (!isKept) client.Dispose();
         }
     }
+
+    /// <summary>
+    /// The server's metrics in Prometheus's text format 0.0.4, for an endpoint of the host: commands and findings as of now, the rest as
+    /// of the last second. From any thread.
+    /// </summary>
+    /// <exception cref="InvalidOperationException">The setting `diagnostics` is off.</exception>
+    public string GetMetricsText() => PrometheusText.Write(
+        PackageSources?.Parts ?? throw new InvalidOperationException("The setting 'diagnostics' is off."), Diagnostics!);
 
     /// <summary>Stops the server: no new connections, the loops end, the memory is freed.</summary>
     public Task StopAsync()
