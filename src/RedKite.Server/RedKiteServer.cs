@@ -36,6 +36,7 @@ public sealed class RedKiteServer : IAsyncDisposable
     private readonly TaskCompletionSource _stopped = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private readonly QuietHugePages _quietHugePages;
     private readonly int _loopCount;
+    private readonly ServerMeter? _meter;
     private int _idleClientCount;
     private int _stopping;
 
@@ -74,6 +75,10 @@ public sealed class RedKiteServer : IAsyncDisposable
             {
                 if (finding.Diagnosis.Severity == FindingSeverity.Critical) automatic.OnCritical(finding);
             };
+            Diagnostics.Findings.Opened += ServerEvents.FindingOpened;
+            Diagnostics.Findings.HasEnded += ServerEvents.FindingEnded;
+            Engine.Timeline.Added = ServerEvents.OnTimeline;
+            _meter = new ServerMeter(parts, Diagnostics);
             keyspace.FailStop.Ending = WriteCrashPackage;
         }
 
@@ -358,6 +363,7 @@ public sealed class RedKiteServer : IAsyncDisposable
 
     private void Stop()
     {
+        _meter?.Dispose();
         Packages?.Dispose();
         Diagnostics?.Dispose();
         foreach (EventLoop loop in _loops) loop.Post(loop.StopListening);

@@ -63,7 +63,7 @@ internal static class CommandFamilies
         new ClientCommands(parts.Clients, parts.Pause, parts.EndPause).Family,
         ServerCommands.KeyspaceFamily,
         new ServerCommands(new ServerInfo(parts), parts.Log, parts.Shutdown).Family,
-        new ConfigCommands(parts.Configuration, parts.Metrics).Family,
+        new ConfigCommands(parts.Configuration, parts.Metrics, parts.Timeline).Family,
         IntrospectionCommands.Family,
         new DiagnosticsCommands(parts.SlowLog, parts.LatencyMonitor, parts.Metrics, parts.Findings, new DebugCommand(parts.Run, parts.Log, new PackageCommand(parts))).Family,
         new MonitorCommands(parts.Monitors).Family,

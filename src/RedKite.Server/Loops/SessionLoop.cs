@@ -2,6 +2,7 @@ using System.Diagnostics;
 using RedKite.Net;
 using RedKite.Net.Interop;
 using RedKite.Server.Config;
+using RedKite.Server.Diagnostics.Export;
 using RedKite.Server.Execution;
 using RedKite.Server.Execution.Copying;
 using RedKite.Server.Metrics;
@@ -83,6 +84,7 @@ internal sealed class SessionLoop : IConnectionHandler
         Settings settings = _engine.Settings;
         Session session = _engine.Clients.Add(connection, Executor.Environment.NowMs, authenticated: settings.RequirePass.Length == 0);
         connection.State = session;
+        if (ServerEvents.HearsConnections) ServerEvents.ConnectionOpened(session.Id, session.Address);
         if (_engine.Clients.Count > settings.MaxClients)
         {
             Refuse(connection, "-ERR max number of clients reached\r\n"u8);
@@ -186,6 +188,7 @@ internal sealed class SessionLoop : IConnectionHandler
     public void Closed(Connection connection)
     {
         Session session = SessionOf(connection);
+        if (ServerEvents.HearsConnections) ServerEvents.ConnectionClosed(session.Id, session.Address);
         Blocked.Closed(session);
         if (session.IsMonitor) _engine.Monitors.Remove(session);
         if (session.IsSuspended) Metrics.AddSuspendedClients(-1);

@@ -65,9 +65,13 @@ internal sealed class Timeline
     private readonly TimelineEvent[] _events = new TimelineEvent[EventsMax];
     private long _count;
 
+    /// <summary>Called with each event, on the thread that adds it, without the lock.</summary>
+    internal Action<TimelineEvent>? Added { get; set; }
+
     internal void Add(in TimelineEvent item)
     {
         lock (_lock) _events[_count++ % EventsMax] = item;
+        Added?.Invoke(item);
     }
 
     /// <summary>Adds an event that concerns all clients.</summary>

@@ -8,7 +8,7 @@ using static RedKite.Server.Model.CommandFlags;
 namespace RedKite.Server.Commands.Server;
 
 /// <summary>Config commands, which call Configuration. The table is their single declaration and this file's contents.</summary>
-internal sealed class ConfigCommands(Configuration configuration, Func<MetricsRegistry> metrics)
+internal sealed class ConfigCommands(Configuration configuration, Func<MetricsRegistry> metrics, Timeline timeline)
 {
     private const CommandFlags Administration = Admin | NoScript | Loading | Stale;
 
@@ -50,7 +50,14 @@ internal sealed class ConfigCommands(Configuration configuration, Func<MetricsRe
         var pairs = new KeyValuePair<string, string>[(cmd.Count - 2) / 2];
         for (int i = 0; i < pairs.Length; i++) pairs[i] = new(cmd.Text((2 * i) + 2), cmd.Text((2 * i) + 3));
         bool isLocal = cmd.Session.Connection is null || cmd.Session.Connection.RemoteAddress.IsLoopback;
-        ReplyOutcome(cmd.Reply, configuration.Set(pairs, isLocal));
+        string? error = configuration.Set(pairs, isLocal);
+        if (error is null)
+        {
+            // The names as the table has them, not as the client wrote them.
+            foreach ((string name, _) in pairs) timeline.Add(TimelineKind.SettingChanged, cmd.NowMs, 0, SettingTable.Find(name)?.Name ?? "");
+        }
+
+        ReplyOutcome(cmd.Reply, error);
     }
 
     // CONFIG REWRITE

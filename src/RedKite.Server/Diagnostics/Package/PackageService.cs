@@ -1,4 +1,5 @@
 using System.Diagnostics;
+using RedKite.Server.Diagnostics.Export;
 
 namespace RedKite.Server.Diagnostics.Package;
 
@@ -44,6 +45,7 @@ internal sealed class PackageService(PackageSources sources) : IDisposable
         try
         {
             package = DebugPackage.Build(sources, options, _stopping.Token);
+            ServerEvents.PackageWritten(package.Length);
             sources.Parts.Log.Notice(string.Create(System.Globalization.CultureInfo.InvariantCulture, $"A debug package of {package.Length} bytes was built in {Stopwatch.GetElapsedTime(start).TotalMilliseconds:0} ms."));
         }
 #pragma warning disable CA1031 // Whatever fails, the server goes on and the caller gets an answer.

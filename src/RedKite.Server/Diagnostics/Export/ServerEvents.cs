@@ -1,0 +1,105 @@
+using System.Diagnostics;
+using System.Diagnostics.CodeAnalysis;
+using RedKite.Server.Metrics;
+
+namespace RedKite.Server.Diagnostics.Export;
+
+/// <summary>A client's connection: payload of RedKite.ConnectionOpened and RedKite.ConnectionClosed.</summary>
+public sealed record ConnectionEvent(long ClientId, string Address);
+
+/// <summary>A command that executed for 10 ms or more: payload of RedKite.SlowCommand.</summary>
+public sealed record SlowCommandEvent(string Command, long Microseconds, long ClientId, string Address);
+
+/// <summary>A finding: payload of RedKite.FindingOpened and RedKite.FindingEnded.</summary>
+public sealed record FindingEvent(string Name, string Severity, string Title, string Evidence);
+
+/// <summary>A setting that CONFIG SET changed: payload of RedKite.SettingChanged.</summary>
+public sealed record SettingEvent(string Name);
+
+/// <summary>A debug package that was built: payload of RedKite.PackageWritten.</summary>
+public sealed record PackageEvent(long Bytes);
+
+/// <summary>
+/// What happens in a server, told to others in its process and to tools: the DiagnosticListener "RedKite" with typed payloads, the
+/// EventSource "RedKite" (dotnet-trace), and a span of the ActivitySource "RedKite" for each slow command. Names and
+/// payloads are in docs/exports.md. Nothing is made where nothing listens.
+/// </summary>
+internal static class ServerEvents
+{
+    private static readonly DiagnosticListener Listener = new("RedKite");
+    private static readonly ActivitySource Spans = new("RedKite", ServerVersion.Text);
+
+    internal static void ConnectionOpened(long clientId, string address)
+    {
+        if (Listener.IsEnabled("RedKite.ConnectionOpened")) Write("RedKite.ConnectionOpened", new ConnectionEvent(clientId, address));
+        if (ServerEventSource.Log.IsEnabled()) ServerEventSource.Log.ConnectionOpened(clientId, address);
+    }
+
+    internal static void ConnectionClosed(long clientId, string address)
+    {
+        if (Listener.IsEnabled("RedKite.ConnectionClosed")) Write("RedKite.ConnectionClosed", new ConnectionEvent(clientId, address));
+        if (ServerEventSource.Log.IsEnabled()) ServerEventSource.Log.ConnectionClosed(clientId, address);
+    }
+
+    /// <summary>Whether anything listens to what happens to connections: an address is text that need not be made otherwise.</summary>
+    internal static bool HearsConnections => Listener.IsEnabled() || ServerEventSource.Log.IsEnabled();
+
+    /// <summary>An event of the timeline: slow commands and changed settings are events here too.</summary>
+    internal static void OnTimeline(TimelineEvent item)
+    {
+        if (item.Kind == TimelineKind.SlowCommand) SlowCommand(item);
+        else if (item.Kind == TimelineKind.SettingChanged) SettingChanged(item.Detail);
+    }
+
+    internal static void SettingChanged(string name)
+    {
+        if (Listener.IsEnabled("RedKite.SettingChanged")) Write("RedKite.SettingChanged", new SettingEvent(name));
+        if (ServerEventSource.Log.IsEnabled()) ServerEventSource.Log.SettingChanged(name);
+    }
+
+    internal static void FindingOpened(Finding finding)
+    {
+        if (Listener.IsEnabled("RedKite.FindingOpened")) Write("RedKite.FindingOpened", PayloadOf(finding));
+        if (ServerEventSource.Log.IsEnabled()) ServerEventSource.Log.FindingOpened(finding.Rule.Name, Word(finding.Diagnosis.Severity), finding.Diagnosis.Title);
+    }
+
+    internal static void FindingEnded(Finding finding)
+    {
+        if (Listener.IsEnabled("RedKite.FindingEnded")) Write("RedKite.FindingEnded", PayloadOf(finding));
+        if (ServerEventSource.Log.IsEnabled()) ServerEventSource.Log.FindingEnded(finding.Rule.Name, Word(finding.Diagnosis.Severity), finding.Diagnosis.Title);
+    }
+
+    internal static void PackageWritten(long bytes)
+    {
+        if (Listener.IsEnabled("RedKite.PackageWritten")) Write("RedKite.PackageWritten", new PackageEvent(bytes));
+        if (ServerEventSource.Log.IsEnabled()) ServerEventSource.Log.PackageWritten(bytes);
+    }
+
+    internal static string Word(FindingSeverity severity) => severity switch
+    {
+        FindingSeverity.Critical => "critical",
+        FindingSeverity.Warning => "warning",
+        _ => "notice",
+    };
+
+    private static void SlowCommand(TimelineEvent item)
+    {
+        if (Listener.IsEnabled("RedKite.SlowCommand")) Write("RedKite.SlowCommand", new SlowCommandEvent(item.Detail, item.DurationMicroseconds, item.ClientId, item.Address));
+        if (ServerEventSource.Log.IsEnabled()) ServerEventSource.Log.SlowCommand(item.DurationMicroseconds, item.Detail);
+        if (!Spans.HasListeners()) return;
+
+        // The command has ended: its span is made afterwards, with the times that were measured.
+        DateTimeOffset end = DateTimeOffset.FromUnixTimeMilliseconds(item.UnixMs);
+        using Activity? span = Spans.CreateActivity(item.Detail, ActivityKind.Server);
+        if (span is null) return;
+        span.SetStartTime(end.UtcDateTime.AddMicroseconds(-item.DurationMicroseconds));
+        span.SetTag("db.system.name", "redis").SetTag("db.operation.name", item.Detail).SetTag("redkite.client_id", item.ClientId);
+        span.Start();
+        span.SetEndTime(end.UtcDateTime);
+    }
+
+    private static FindingEvent PayloadOf(Finding finding) => new(finding.Rule.Name, Word(finding.Diagnosis.Severity), finding.Diagnosis.Title, finding.Diagnosis.Evidence);
+
+    [UnconditionalSuppressMessage("Trimming", "IL2026", Justification = "The payloads' public properties are kept by the attribute; they hold text and numbers.")]
+    private static void Write<[DynamicallyAccessedMembers(DynamicallyAccessedMemberTypes.PublicProperties)] T>(string name, T payload) => Listener.Write(name, payload);
+}

@@ -1,0 +1,149 @@
+using System.Collections.Concurrent;
+using System.Diagnostics;
+using System.Diagnostics.Metrics;
+using System.Diagnostics.Tracing;
+using System.Net.Sockets;
+using RedKite.Server.Diagnostics;
+using RedKite.Server.Diagnostics.Export;
+
+namespace RedKite.Server.Tests.Diagnostics.Export;
+
+/// <summary>What listeners in the process hear of a server: by DiagnosticListener, EventListener, ActivityListener and MeterListener.</summary>
+public class ServerEventsTests
+{
+    private const int PatienceMs = 60_000;
+
+    [Fact]
+    public async Task Diagnostic_listener_gets_every_event_with_its_payload()
+    {
+        var heard = new ConcurrentQueue<KeyValuePair<string, object?>>();
+        using IDisposable all = DiagnosticListener.AllListeners.Subscribe(new Observer<DiagnosticListener>(listener =>
+        {
+            if (listener.Name == "RedKite") listener.Subscribe(new Observer<KeyValuePair<string, object?>>(heard.Enqueue));
+        }));
+        await MakeEverythingHappen();
+        Assert.True(SpinWait.SpinUntil(() => Payloads<PackageEvent>("RedKite.PackageWritten").Length > 0, PatienceMs), "the package");
+        Assert.Contains(Payloads<SlowCommandEvent>("RedKite.SlowCommand"), slow => slow is { Command: "debug", Microseconds: >= 20_000 });
+        Assert.Contains(Payloads<SettingEvent>("RedKite.SettingChanged"), setting => setting.Name == "slowlog-max-len");
+        ConnectionEvent opened = Payloads<ConnectionEvent>("RedKite.ConnectionOpened")[0];
+        Assert.Contains("127.0.0.1:", opened.Address, StringComparison.Ordinal);
+        Assert.Contains(opened, Payloads<ConnectionEvent>("RedKite.ConnectionClosed"));
+        Assert.Contains(Payloads<FindingEvent>("RedKite.FindingOpened"), finding => finding is { Name: "slow-log-off", Severity: "notice", Title: "The slow log is off" });
+        Assert.Contains(Payloads<FindingEvent>("RedKite.FindingEnded"), finding => finding.Name == "slow-log-off");
+
+        T[] Payloads<T>(string name) => [.. heard.Where(item => item.Key == name).Select(item => (T)item.Value!)];
+    }
+
+    [Fact]
+    public async Task Event_source_has_the_same_events()
+    {
+        using var listener = new Events();
+        await MakeEverythingHappen();
+        string[] expected = ["ConnectionClosed", "ConnectionOpened", "FindingEnded", "FindingOpened", "PackageWritten", "SettingChanged", "SlowCommand"];
+        Assert.True(SpinWait.SpinUntil(() => expected.All(listener.Names.ContainsKey), PatienceMs), $"only {string.Join(", ", listener.Names.Keys)}");
+    }
+
+    [Fact]
+    public async Task Slow_command_is_a_span_with_its_times()
+    {
+        var spans = new ConcurrentQueue<Activity>();
+        using var listener = new ActivityListener
+        {
+            ShouldListenTo = source => source.Name == "RedKite",
+            Sample = (ref ActivityCreationOptions<ActivityContext> _) => ActivitySamplingResult.AllData,
+            ActivityStopped = spans.Enqueue,
+        };
+        ActivitySource.AddActivityListener(listener);
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["enable-debug-command"] = "yes" } });
+        DateTime before = DateTime.UtcNow.AddMilliseconds(-50);
+        server.Execute("DEBUG", "SLEEP", "0.05");
+        Activity span = Assert.Single(spans, span => span.OperationName == "debug" && span.StartTimeUtc >= before);
+        Assert.InRange(span.Duration.TotalMilliseconds, 50, PatienceMs);
+        Assert.Equal("redis", span.GetTagItem("db.system.name"));
+    }
+
+    [Fact]
+    public async Task Meter_has_every_metric_under_its_name()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        for (int i = 0; i < 100; i++) server.Execute("SET", $"key:{i}", "value");
+        Assert.True(SpinWait.SpinUntil(() => server.Diagnostics!.View(server.Diagnostics.History.LatestSecond)[MetricTable.Keys] == 100, PatienceMs), "it is observed");
+        var values = new ConcurrentDictionary<string, double>();
+        var instruments = new ConcurrentQueue<Instrument>();
+        using var listener = new MeterListener
+        {
+            InstrumentPublished = (instrument, listening) =>
+            {
+                bool isOurs = instrument.Meter.Name == "RedKite" && instrument.Meter.Tags!.Any(tag => Equals(tag.Value, server.Engine.Run.RunId));
+                if (!isOurs) return;
+                instruments.Enqueue(instrument);
+                listening.EnableMeasurementEvents(instrument);
+            },
+        };
+        listener.SetMeasurementEventCallback<double>((instrument, value, _, _) => values[instrument.Name] = value);
+        listener.Start();
+        listener.RecordObservableInstruments();
+        Assert.Equal([.. MetricTable.All.Select(metric => metric.Name), "finding"], instruments.Select(instrument => instrument.Name));
+        Assert.Equal(100, values["keys"]);
+        Assert.True(values["used_memory"] > 0);
+        Assert.Equal("By", instruments.Single(instrument => instrument.Name == "used_memory").Unit);
+    }
+
+    [Fact]
+    public async Task Changed_settings_are_on_the_timeline_by_the_table_s_name()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        server.Execute("CONFIG", "SET", "SLOWLOG-MAX-LEN", "7");
+        server.Execute("CONFIG", "SET", "no-such-setting", "secret");
+        Assert.Equal(["slowlog-max-len"], server.Engine.Timeline.Events.Where(item => item.Kind == Metrics.TimelineKind.SettingChanged).Select(item => item.Detail));
+    }
+
+    private static async Task MakeEverythingHappen()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["enable-debug-command"] = "yes", ["slowlog-log-slower-than"] = "-1" } });
+        using (var client = new TcpClient(AddressFamily.InterNetwork))
+        {
+            await client.ConnectAsync("127.0.0.1", server.Port, TestContext.Current.CancellationToken);
+            await client.GetStream().WriteAsync("PING\r\n"u8.ToArray(), TestContext.Current.CancellationToken);
+            await client.GetStream().ReadExactlyAsync(new byte[7], TestContext.Current.CancellationToken);
+        }
+
+        server.Execute("CONFIG", "SET", "slowlog-max-len", "7");
+        Assert.False(server.Execute("DEBUG", "PACKAGE").IsError);
+        Assert.True(SpinWait.SpinUntil(() => server.Diagnostics!.Findings.Current.Any(finding => finding.Rule.Name == "slow-log-off"), PatienceMs), "the finding opens");
+        server.Execute("CONFIG", "SET", "slowlog-log-slower-than", "10000");
+        server.Execute("DEBUG", "SLEEP", "0.02");
+        Assert.True(SpinWait.SpinUntil(() => server.Diagnostics!.Findings.Ended.Any(finding => finding.Rule.Name == "slow-log-off"), PatienceMs), "the finding ends");
+    }
+
+    private sealed class Events : EventListener
+    {
+        // The base class's constructor calls the methods below, before those of this class run.
+        private ConcurrentDictionary<string, int>? _names;
+
+        internal ConcurrentDictionary<string, int> Names => LazyInitializer.EnsureInitialized(ref _names, () => new ConcurrentDictionary<string, int>());
+
+        protected override void OnEventSourceCreated(EventSource eventSource)
+        {
+            if (eventSource.Name == "RedKite") EnableEvents(eventSource, EventLevel.Informational);
+        }
+
+        protected override void OnEventWritten(EventWrittenEventArgs eventData)
+        {
+            if (eventData.EventSource.Name == "RedKite" && eventData.EventName is { } name) Names[name] = 1;
+        }
+    }
+
+    private sealed class Observer<T>(Action<T> next) : IObserver<T>
+    {
+        public void OnCompleted()
+        {
+        }
+
+        public void OnError(Exception error)
+        {
+        }
+
+        public void OnNext(T value) => next(value);
+    }
+}
