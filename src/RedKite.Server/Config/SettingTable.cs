@@ -48,6 +48,7 @@ internal static class SettingTable
 
         Flag("diagnostics", true, s => s.Diagnostics, (s, v) => s.Diagnostics = v, flags: Immutable).WithRemark("RedKite's own: whether the server watches itself, keeps the history of its metrics and reports findings"),
         FilePath("metrics-history-file", "", s => s.MetricsHistoryPath, (s, v) => s.MetricsHistoryPath = v, Immutable).WithRemark("RedKite's own: the file that keeps the history of metrics over a restart; empty: it is not kept"),
+        Choice("log-format", ["text", "json"], "text", s => s.LogsJson ? 1 : 0, (s, v) => s.LogsJson = v == 1).WithRemark("RedKite's own: `text` writes log lines as Redis does, `json` one object a line with time, level, pid and message"),
         FilePath("debug-package-dir", "", s => s.DebugPackageDirectoryPath, (s, v) => s.DebugPackageDirectoryPath = v).WithRemark("RedKite's own: the folder into which a debug package is written when a finding becomes critical; empty: none is written"),
         Integer("debug-packages-per-day", 0, 1000, 3, s => s.DebugPackagesPerDay, (s, v) => s.DebugPackagesPerDay = (int)v).WithRemark("RedKite's own: how many debug packages are written within 24 hours without a request"),
         Memory("debug-packages-max-bytes", 0, LongMax, 100 * Megabyte, s => s.DebugPackagesBytesMax, (s, v) => s.DebugPackagesBytesMax = v).WithRemark("RedKite's own: the size of all packages in `debug-package-dir`; the oldest are deleted first"),

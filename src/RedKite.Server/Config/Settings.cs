@@ -122,6 +122,9 @@ public sealed class Settings
     public ulong MaxMemoryBytes { get; set; }
     public MaxMemoryPolicy MaxMemoryPolicy { get; set; }
 
+    /// <summary>Whether each line of the log is a JSON object.</summary>
+    public bool LogsJson { get; set; }
+
     /// <summary>The folder of debug packages that are written without a request; empty: none are.</summary>
     public string DebugPackageDirectoryPath { get; set; } = "";
 

@@ -1,3 +1,5 @@
+using System.Text.Encodings.Web;
+using System.Text.Json;
 using RedKite.Server.Config;
 
 namespace RedKite.Server.Logging;
@@ -47,8 +49,8 @@ internal sealed class ServerLog(Settings settings, Action<string>? sink)
         lock (_writing)
         {
             // A full disk or a folder that is gone must not end the server, which goes on without these lines.
-            string lost = _lost > 0 ? Line('#', $"{_lost} lines before this one could not be written") : "";
-            _lost = TryAppend(lost + Line(mark, text), out _) ? 0 : _lost + 1;
+            string lost = _lost > 0 ? Format(LogLevel.Warning, '#', $"{_lost} lines before this one could not be written") : "";
+            _lost = TryAppend(lost + Format(level, mark, text), out _) ? 0 : _lost + 1;
         }
     }
 
@@ -63,6 +65,22 @@ internal sealed class ServerLog(Settings settings, Action<string>? sink)
 #pragma warning restore CA1031
         {
         }
+    }
+
+    private string Format(LogLevel level, char mark, string text) => settings.LogsJson ? Json(level, text) : Line(mark, text);
+
+    // One object a line, for programs that collect logs.
+    private static string Json(LogLevel level, string text)
+    {
+        string word = level switch
+        {
+            LogLevel.Debug => "debug",
+            LogLevel.Verbose => "verbose",
+            LogLevel.Notice => "notice",
+            _ => "warning",
+        };
+        string time = DateTime.UtcNow.ToString("yyyy-MM-dd'T'HH:mm:ss.fff'Z'", System.Globalization.CultureInfo.InvariantCulture);
+        return $"{{\"time\":\"{time}\",\"level\":\"{word}\",\"pid\":{Environment.ProcessId},\"message\":\"{JsonEncodedText.Encode(text, JavaScriptEncoder.UnsafeRelaxedJsonEscaping)}\"}}{Environment.NewLine}";
     }
 
     private static string Line(char mark, string text) =>

@@ -1,3 +1,4 @@
+using System.Text.Json;
 using RedKite.Server.Config;
 using RedKite.Server.Logging;
 
@@ -19,6 +20,40 @@ public sealed class ServerLogTests : IDisposable
         string[] lines = File.ReadAllLines(Path.Combine(_folder, "server.log"));
         Assert.Collection(lines, line => Assert.EndsWith(" * one", line), line => Assert.EndsWith(" # two", line));
         Assert.All(lines, line => Assert.StartsWith($"{Environment.ProcessId}:M ", line));
+    }
+
+    [Fact]
+    public void Json_lines_have_time_level_process_and_message()
+    {
+        var settings = new Settings { LogFilePath = Path.Combine(_folder, "server.log"), LogLevel = LogLevel.Notice };
+        var log = new ServerLog(settings, sink: null);
+        settings.LogsJson = true;
+        log.Warning("a \"quoted\" path C:\\x and\na second line");
+        log.Notice("two");
+        settings.LogsJson = false;
+        log.Notice("three");
+        string[] lines = File.ReadAllLines(settings.LogFilePath);
+        using JsonDocument first = JsonDocument.Parse(lines[0]);
+        Assert.Equal("a \"quoted\" path C:\\x and\na second line", first.RootElement.GetProperty("message").GetString());
+        Assert.Equal("warning", first.RootElement.GetProperty("level").GetString());
+        Assert.Equal(Environment.ProcessId, first.RootElement.GetProperty("pid").GetInt32());
+        Assert.True(Math.Abs((DateTime.UtcNow - first.RootElement.GetProperty("time").GetDateTime()).TotalMinutes) < 5);
+        using JsonDocument second = JsonDocument.Parse(lines[1]);
+        Assert.Equal("notice", second.RootElement.GetProperty("level").GetString());
+        Assert.EndsWith(" * three", lines[2], StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void Tail_keeps_the_last_lines()
+    {
+        var tail = new LogTail();
+        for (int i = 0; i < LogTail.LinesMax + 5; i++) tail.Add($"line {i}");
+        Assert.Equal(LogTail.LinesMax, tail.Lines.Length);
+        Assert.Equal("line 5", tail.Lines[0]);
+        Assert.Equal($"line {LogTail.LinesMax + 4}", tail.Lines[^1]);
+        Assert.Equal(LogTail.LinesMax + 5, tail.Count);
+        tail.Add(new string('x', 100_000));
+        Assert.Equal(2000, tail.Lines[^1].Length);
     }
 
     [Fact]
