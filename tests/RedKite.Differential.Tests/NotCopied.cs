@@ -42,6 +42,30 @@ internal static class NotCopied
             "counts what HGETALL returns",
             "the count would depend on when the sweep passed",
             _ => false),
+        new(
+            "COMMAND GETKEYS of a request whose number of keys is not a plain integer (ZUNION +1 a)",
+            "the keys that atoi's reading of the number gives",
+            "ERR Invalid arguments specified for command",
+            "the command itself refuses such a request",
+            _ => false),
+        new(
+            "COMMAND GETKEYS of SORT k STORE store ALPHA",
+            "ALPHA: the destination's name is taken for the option",
+            "store",
+            "SORT stores there",
+            _ => false),
+        new(
+            "HELLO, INFO modules, MODULE LIST",
+            "the module vectorset",
+            "no modules; MODULE is an unknown command",
+            "modules are not supported",
+            _ => false),
+        new(
+            "save in a server without a configuration file",
+            "3600 1 300 100 60 10000",
+            "empty",
+            "there are no snapshots yet, and no setting may claim one",
+            _ => false),
     ];
 
     // No relative time to live that is greater fits, until the year 292,000,000.

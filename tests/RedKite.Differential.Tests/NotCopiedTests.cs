@@ -34,5 +34,26 @@ public sealed class NotCopiedTests
         client.Run("HPEXPIRE h 1 FIELDS 1 a");
         Thread.Sleep(20);
         client.Run("HLEN h").IsInteger(1);
+
+        client.Run("COMMAND GETKEYS ZUNION +1 a").IsError("ERR Invalid arguments specified for command");
+        client.Run("COMMAND GETKEYS SORT k STORE store ALPHA").IsArray("k", "store");
+        Assert.Empty(client.Run("HELLO")["modules"]!.Items);
+        Assert.Equal("# Modules\r\n", client.Run("INFO modules").Text);
+        client.Run("CONFIG GET save").IsArray("save", "");
+    }
+
+    [Fact]
+    public void Redis_does_what_the_table_says()
+    {
+        Assert.SkipWhen(OracleProgram.Redis8 is null, "what is not copied: " + OracleProgram.Redis8Missing);
+        using ServerProcess server = ServerProcess.Start(OracleProgram.Redis8!);
+        using RespConnection client = server.Connect();
+        client.Run("COMMAND GETKEYS ZUNION +1 a").IsArray("a");
+        client.Run("COMMAND GETKEYS SORT k STORE store ALPHA").IsArray("k", "ALPHA");
+        Assert.Single(client.Run("HELLO")["modules"]!.Items);
+        Assert.Contains("name=vectorset", client.Run("INFO modules").Text, StringComparison.Ordinal);
+        client.Run("RPUSH l a b").IsInteger(2);
+        client.Run("LSET l 4294967296 c").IsOk();
+        client.Run("LINDEX l 0").IsBulk("c");
     }
 }

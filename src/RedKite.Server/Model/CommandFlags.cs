@@ -29,6 +29,9 @@ internal enum CommandFlags
     Protected = 1 << 21,
     NoMandatoryKeys = 1 << 22,
 
+    /// <summary>Held by a pause of writes although COMMAND INFO reports no write: PFCOUNT updates the count that it caches.</summary>
+    PausedAsWrite = 1 << 26,
+
     /// <summary>
     /// Takes the executor's fast path although COMMAND INFO does not report it as fast. SET is the important one.
     /// </summary>

@@ -53,7 +53,7 @@ internal sealed class ClientPause(AttentionWord attention)
     internal bool IsHolding(Session session, Command command, long nowMs)
     {
         if (_current is not { } running || session.Connection is null || HasEnded(nowMs)) return false;
-        return !running.WritesOnly || command.Is(CommandFlags.Write | CommandFlags.MayReplicate);
+        return !running.WritesOnly || command.Is(CommandFlags.Write | CommandFlags.MayReplicate | CommandFlags.PausedAsWrite);
     }
 
     private void Set(Interval? interval)

@@ -37,6 +37,32 @@ public sealed class BlockingTests(TranscriptServers servers) : TranscriptTests(s
             C gets
             D: EXISTS k
             """ },
+        { "a key that is overwritten, and pushes to it, serve no one", """
+            D: RPUSH source 1 2
+            D: ZADD scores 1 a
+            A waits: BLPOP k 0
+            B waits: BZPOPMIN z 0
+            D: SADD k a
+            D: SADD z a
+            D: SORT source ALPHA STORE k
+            D: RPUSH k 3
+            D: ZUNIONSTORE z 1 scores
+            D: ZADD z 2 b
+            A gets nothing
+            B gets nothing
+            D: RENAME k elsewhere
+            D: RENAME elsewhere k
+            D: COPY scores z REPLACE
+            A gets
+            B gets
+            """ },
+        { "the last entry is that of when the client is served", """
+            D: XADD source 1-1 a 1
+            D: XADD source 2-1 a 2
+            A waits: XREAD BLOCK 0 STREAMS s +
+            D: COPY source s
+            A gets
+            """ },
         { "several keys, and one of them twice", """
             A waits: BLPOP k l k m 0
             B: RPUSH m 1

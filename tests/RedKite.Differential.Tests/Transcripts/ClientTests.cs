@@ -20,6 +20,19 @@ public sealed class ClientTests(TranscriptServers servers) : TranscriptTests(ser
     public void Replies_can_be_turned_off(string bytes) => Open().Raw(bytes);
 
     [Fact]
+    public void Pfcount_waits_for_the_end_of_a_pause_of_writes()
+    {
+        PairedConnection admin = Open();
+        PairedConnection client = Open();
+        client.Run("PFADD k a b").IsInteger(1);
+        admin.Run("CLIENT PAUSE 100000 WRITE").IsOk();
+        client.Send("PFCOUNT k");
+        client.IsSilent();
+        admin.Run("CLIENT UNPAUSE").IsOk();
+        client.Read().IsInteger(2);
+    }
+
+    [Fact]
     public void Pause_write_holds_writes_and_passes_reads()
     {
         PairedConnection admin = Open();

@@ -243,10 +243,14 @@ internal static class FieldExpiryCommands
         if (!hash.Exists) hash = cmd.CreateHash(1);
         HashLimits limits = cmd.HashLimits();
         hash.Expect(pairs.Count, limits);
+        bool isPast = options.HasExpiry && options.ExpiryMs <= cmd.NowMs;
         for (int i = pairs.First; i < cmd.Count; i += 2)
         {
             if (options.KeepsExpiry) hash.SetAndKeepExpiry(cmd[i], cmd[i + 1], limits);
             else hash.Set(cmd[i], cmd[i + 1], limits);
+
+            // Each field goes before the next one comes, so that fields in the past do not fill a packed hash. The last one keeps the hash.
+            if (isPast && hash.Count > 1) hash.Remove(cmd[i]);
         }
 
         cmd.Changed(1, KeyEvent.HSet, pairs.Count);

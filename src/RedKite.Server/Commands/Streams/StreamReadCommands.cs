@@ -152,7 +152,7 @@ internal static class StreamReadCommands
         Span<byte> text = stackalloc byte[StreamId.TextMax];
         for (int i = 0; isNew && i < ids.Length; i++)
         {
-            if (cmd[options.IdArgument(i)] is [(byte)'$'] or [(byte)'+']) cmd.ReplaceArgument(options.IdArgument(i), text[..ids[i].Format(text)]);
+            if (cmd[options.IdArgument(i)] is [(byte)'$']) cmd.ReplaceArgument(options.IdArgument(i), text[..ids[i].Format(text)]);
         }
     }
 

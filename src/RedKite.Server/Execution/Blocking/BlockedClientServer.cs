@@ -21,7 +21,7 @@ internal sealed class BlockedClientServer
     private readonly Keyspace _keyspace;
     private readonly CommandEnvironment _environment;
     private readonly ReplyWriter _reply;
-    private readonly Queue<KeyIdentity> _changed = new();
+    private readonly Queue<(KeyIdentity Key, bool IsNew)> _changed = new();
 
     internal BlockedClientServer(Invoker invoker, Engine engine, CommandEnvironment environment)
     {
@@ -42,14 +42,14 @@ internal sealed class BlockedClientServer
         {
             Change change = changes[i];
             if (change.Event == KeyEvent.Flush) NoteAll(change.Database);
-            else if (change.Event is not (KeyEvent.KeyMiss or KeyEvent.Silent) && _engine.Blocked.FirstOf(change.Identity) is not null) Note(change.Identity);
+            else if (change.Event is not (KeyEvent.KeyMiss or KeyEvent.Silent) && _engine.Blocked.FirstOf(change.Identity) is not null) Note(change.Identity, change.Event == KeyEvent.New);
         }
     }
 
     /// <summary>Serves the clients that are blocked on keys that were noted. The scope may grow.</summary>
     internal void Serve(ref LockScope locked)
     {
-        while (_changed.TryDequeue(out KeyIdentity key)) Serve(ref locked, key);
+        while (_changed.TryDequeue(out (KeyIdentity Key, bool IsNew) changed)) Serve(ref locked, changed.Key, changed.IsNew);
     }
 
     /// <summary>
@@ -99,9 +99,9 @@ internal sealed class BlockedClientServer
         _environment.Unblocked.Clear();
     }
 
-    private void Note(KeyIdentity key)
+    private void Note(KeyIdentity key, bool isNew)
     {
-        if (!_changed.Contains(key)) _changed.Enqueue(key);
+        if (!_changed.Contains((key, isNew))) _changed.Enqueue((key, isNew));
     }
 
     private void NoteAll(int database)
@@ -110,12 +110,12 @@ internal sealed class BlockedClientServer
         {
             foreach (KeyIdentity key in _engine.Blocked.KeysIn(stripe))
             {
-                if (key.Database == database) Note(key);
+                if (key.Database == database) Note(key, isNew: true);
             }
         }
     }
 
-    private void Serve(ref LockScope locked, KeyIdentity key)
+    private void Serve(ref LockScope locked, KeyIdentity key, bool isNew)
     {
         locked.Grow(StripeSet.Of(_keyspace.StripeOf(key.Hash)));
         _environment.BeginObserving(locked.Held);
@@ -123,7 +123,7 @@ internal sealed class BlockedClientServer
         while (node is not null)
         {
             BlockedClient client = node.Client;
-            if (client.HasEnded || !MayBeServed(node))
+            if (client.HasEnded || !MayBeServed(node, isNew))
             {
                 node = node.Next;
                 continue;
@@ -143,10 +143,12 @@ internal sealed class BlockedClientServer
         }
     }
 
-    // Whether the key holds what the client waits for, or does not and the client wants to know.
-    private bool MayBeServed(AwaitedKey key)
+    // Whether the key holds what the client waits for, or does not and the client wants to know. As in Redis, only a new key
+    // serves a client that waits for elements: not one that held another type and was overwritten, nor a push to it.
+    private bool MayBeServed(AwaitedKey key, bool isNew)
     {
         BlockedClient client = key.Client;
+        if (!isNew && client.Block.Type is (DataType.List or DataType.SortedSet)) return false;
         if (client.Block.WakesWhenGone) return true;
         Entry entry = _keyspace.Databases[key.Identity.Database].Find(client.Request[key.Argument], key.Identity.Hash, _environment.NowMs);
         if (_environment.Changes.Count > 0) _invoker.PublishRecorded(); // it was there, and had expired

@@ -318,7 +318,7 @@ internal unsafe ref struct HashValue
         if (!IsTable && !FitsPacked(field, value, limits)) BecomeTable();
         if (IsTable) return SetInTable(field, value, keepExpiry);
         bool isNew = SetPacked(field, value, keepExpiry);
-        if (isNew && Count > limits.FieldsMax) BecomeTable();
+        if (!IsTable && Count > limits.FieldsMax) BecomeTable();
         return isNew;
     }
 
