@@ -1,5 +1,6 @@
 using System.Runtime.InteropServices;
 using RedKite.Bench;
+using RedKite.Dashboard;
 using RedKite.Server;
 using RedKite.Server.Config;
 
@@ -61,6 +62,7 @@ internal static class Program
         using PosixSignalRegistration terminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, End);
         using PosixSignalRegistration interrupt = PosixSignalRegistration.Create(PosixSignal.SIGINT, End);
         foreach (string line in server.Banner()) server.Engine.Log.Notice(line);
+        await using RedKiteDashboard? dashboard = await RedKiteDashboard.StartAsync(server).ConfigureAwait(false);
         await server.Stopped.ConfigureAwait(false);
         server.Engine.Log.Notice("Stopped.");
         if (server.Failure is not null) Environment.FailFast("RedKite stopped because of a bug.", server.Failure);

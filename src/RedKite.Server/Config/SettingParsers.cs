@@ -30,6 +30,14 @@ internal static partial class SettingParsers
         return null;
     }
 
+    /// <summary>"auto" or a port.</summary>
+    internal static string? AdminPort(ReadOnlySpan<string> words, string current, out string canonical)
+    {
+        canonical = words[0].ToLowerInvariant();
+        bool isPort = Setting.TryParseInteger(canonical, out long port) && port is >= 0 and <= 65535;
+        return isPort || canonical == "auto" ? null : "argument must be auto or a port from 0 to 65535";
+    }
+
     /// <summary>Pairs of seconds and changes, appended to <paramref name="current"/>, the pairs of earlier lines.</summary>
     internal static string? SavePoints(ReadOnlySpan<string> words, string current, out string canonical)
     {

@@ -89,6 +89,11 @@ public sealed class Settings
     /// <summary>Whether ordinary pages are replaced by huge ones while the server is quiet.</summary>
     public bool QuietHugePages { get; set; }
 
+    /// <summary>The dashboard's port: a number, 0 for none, or "auto".</summary>
+    public string AdminPort { get; set; } = "0";
+
+    public IReadOnlyList<string> AdminBind { get; set; } = [];
+
     // Clients.
     /// <summary>The password of the default user, one character per byte; empty: clients need none.</summary>
     public string RequirePass { get; set; } = "";

@@ -33,6 +33,17 @@ internal sealed class LogTail
         }
     }
 
+    /// <summary>How many lines there were ever, and those of the kept ones that followed the first <paramref name="seen"/>.</summary>
+    internal (long Count, string[] Lines) After(long seen)
+    {
+        lock (_lock)
+        {
+            var lines = new string[(int)Math.Clamp(_count - seen, 0, Math.Min(_count, LinesMax))];
+            for (int i = 0; i < lines.Length; i++) lines[i] = _lines[(_count - lines.Length + i) % LinesMax];
+            return (_count, lines);
+        }
+    }
+
     internal void Add(string line)
     {
         if (line.Length > CharactersMax) line = line[..CharactersMax];

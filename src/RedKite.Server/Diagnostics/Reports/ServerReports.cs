@@ -7,7 +7,7 @@ namespace RedKite.Server.Diagnostics.Reports;
 internal static class ServerReports
 {
     // Settings with names or addresses of machines.
-    private static readonly string[] AddressSettings = ["bind", "bind-source-addr", "replicaof", "replica-announce-ip", "cluster-announce-ip", "cluster-announce-hostname", "cluster-announce-human-nodename"];
+    private static readonly string[] AddressSettings = ["admin-bind", "bind", "bind-source-addr", "replicaof", "replica-announce-ip", "cluster-announce-ip", "cluster-announce-hostname", "cluster-announce-human-nodename"];
 
     // These address no machine in particular.
     private static readonly string[] CommonAddresses = ["*", "-::*", "::", "-::", "0.0.0.0", "127.0.0.1", "::1", "-::1", "localhost"];

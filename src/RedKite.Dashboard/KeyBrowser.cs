@@ -1,0 +1,104 @@
+using System.Globalization;
+using System.Text.Json;
+using Microsoft.AspNetCore.Http;
+using RedKite.Server;
+
+namespace RedKite.Dashboard;
+
+/// <summary>Looks at keys by commands that read a bounded part of them.</summary>
+internal static class KeyBrowser
+{
+    private const string ElementsMax = "100";
+    private const string BytesMax = "4095"; // the last position that is read of a string
+    private const int TextMax = 1000;
+
+    internal static Task ListAsync(AdminSite site, HttpContext http)
+    {
+        using InProcessClient client = Client(site, http, out string database);
+        string pattern = http.Request.Query["pattern"].ToString() is { Length: > 0 } given ? given : "*";
+        string cursor = http.Request.Query["cursor"].ToString() is { Length: > 0 } last ? last : "0";
+        string count = Text(Math.Clamp(AdminEndpoints.Number(http, "count", 100), 1, 1000));
+        RedKiteReply scan = client.Execute("SCAN", cursor, "MATCH", pattern, "COUNT", count);
+        if (scan.IsError) return RefuseAsync(http);
+        return AdminEndpoints.SendJsonAsync(http, json =>
+        {
+            json.WriteStartObject();
+            json.WriteString("cursor", scan.Items[0].Text);
+            json.WriteStartArray("keys");
+            foreach (RedKiteReply item in scan.Items[1].Items)
+            {
+                string key = item.Text!;
+                string type = client.Execute("TYPE", key).Text!;
+                json.WriteStartObject();
+                json.WriteString("key", key);
+                json.WriteNumber("database", int.Parse(database, CultureInfo.InvariantCulture));
+                json.WriteString("type", type);
+                json.WriteNumber("ttl_ms", client.Execute("PTTL", key).Integer);
+                json.WriteNumber("size", Size(client, type, key));
+                json.WriteEndObject();
+            }
+
+            json.WriteEndArray();
+            json.WriteEndObject();
+        });
+    }
+
+    internal static Task ValueAsync(AdminSite site, HttpContext http)
+    {
+        using InProcessClient client = Client(site, http, out _);
+        string key = http.Request.Query["key"].ToString();
+        string type = client.Execute("TYPE", key).Text!;
+        RedKiteReply? value = type switch
+        {
+            "string" => client.Execute("GETRANGE", key, "0", BytesMax),
+            "list" => client.Execute("LRANGE", key, "0", Text(int.Parse(ElementsMax, CultureInfo.InvariantCulture) - 1)),
+            "set" => client.Execute("SSCAN", key, "0", "COUNT", ElementsMax).Items[1],
+            "hash" => client.Execute("HSCAN", key, "0", "COUNT", ElementsMax).Items[1],
+            "zset" => client.Execute("ZRANGE", key, "0", Text(int.Parse(ElementsMax, CultureInfo.InvariantCulture) - 1), "WITHSCORES"),
+            "stream" => client.Execute("XRANGE", key, "-", "+", "COUNT", ElementsMax),
+            _ => null,
+        };
+        if (value is null || value.IsError)
+        {
+            http.Response.StatusCode = StatusCodes.Status404NotFound;
+            return Task.CompletedTask;
+        }
+
+        return AdminEndpoints.SendJsonAsync(http, json =>
+        {
+            json.WriteStartObject();
+            json.WriteString("type", type);
+            json.WriteNumber("size", Size(client, type, key));
+            json.WriteStartArray("elements");
+            if (value.Kind != ReplyKind.Array) json.WriteStringValue(value.Text);
+            else foreach (RedKiteReply element in value.Items.Take(2 * int.Parse(ElementsMax, CultureInfo.InvariantCulture))) json.WriteStringValue(Shortened(element.Text));
+            json.WriteEndArray();
+            json.WriteEndObject();
+        });
+    }
+
+    private static InProcessClient Client(AdminSite site, HttpContext http, out string database)
+    {
+        InProcessClient client = site.Server!.CreateClient();
+        database = Text(Math.Max(0, AdminEndpoints.Number(http, "database", 0)));
+        if (site.Server.Engine.Settings.RequirePass.Length > 0) client.Execute("AUTH", site.Server.Engine.Settings.RequirePass);
+        if (client.Execute("SELECT", database).IsError) database = "0";
+        return client;
+    }
+
+    private static long Size(InProcessClient client, string type, string key)
+    {
+        string? command = type switch { "string" => "STRLEN", "list" => "LLEN", "set" => "SCARD", "hash" => "HLEN", "zset" => "ZCARD", "stream" => "XLEN", _ => null };
+        return command is null ? 0 : client.Execute(command, key).Integer;
+    }
+
+    private static string Shortened(string? text) => text is null ? "" : text.Length > TextMax ? text[..TextMax] + "…" : text;
+
+    private static string Text(long number) => number.ToString(CultureInfo.InvariantCulture);
+
+    private static Task RefuseAsync(HttpContext http)
+    {
+        http.Response.StatusCode = StatusCodes.Status400BadRequest;
+        return Task.CompletedTask;
+    }
+}

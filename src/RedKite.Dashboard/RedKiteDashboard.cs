@@ -1,0 +1,149 @@
+using System.Globalization;
+using System.Net;
+using System.Net.Sockets;
+using Microsoft.AspNetCore.Builder;
+using Microsoft.AspNetCore.Hosting;
+using Microsoft.AspNetCore.Server.Kestrel.Core;
+using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Hosting;
+using RedKite.Server;
+using RedKite.Server.Config;
+using RedKite.Server.Logging;
+
+namespace RedKite.Dashboard;
+
+/// <summary>The dashboard of a server: a page and its interface over HTTP, on threads of its own. It ends with the server.</summary>
+public sealed class RedKiteDashboard : IAsyncDisposable
+{
+    private const int AutomaticDistance = 2000;
+
+    private readonly WebApplication _web;
+
+    private RedKiteDashboard(WebApplication web, int port)
+    {
+        _web = web;
+        Port = port;
+    }
+
+    /// <summary>The port that the dashboard listens on.</summary>
+    public int Port { get; }
+
+    /// <summary>
+    /// Starts the dashboard of a server, as its settings `admin-port` and `admin-bind` say. Null: it is switched off or cannot listen;
+    /// then the server's log says why.
+    /// </summary>
+    public static async Task<RedKiteDashboard?> StartAsync(RedKiteServer server)
+    {
+        ArgumentNullException.ThrowIfNull(server);
+        Settings settings = server.Engine.Settings;
+        ServerLog log = server.Engine.Log;
+        int port = PortOf(settings, server.Port);
+        if (port == 0) return null;
+        if (server.Reports is null)
+        {
+            log.Notice("There is no dashboard, because the setting 'diagnostics' is off.");
+            return null;
+        }
+
+        List<IPAddress>? addresses = UsableAddresses(settings, port, log);
+        if (addresses is null or []) return null;
+
+        WebApplicationBuilder builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
+        builder.Services.AddSingleton<IHostLifetime, NoSignals>();
+        builder.Services.Configure<HostOptions>(options => options.ShutdownTimeout = TimeSpan.FromSeconds(1));
+        builder.WebHost.UseKestrelCore().ConfigureKestrel(kestrel => Configure(kestrel, addresses, port));
+        WebApplication web = builder.Build();
+        var site = new AdminSite(server.Reports, server, web.Lifetime.ApplicationStopping);
+        web.Run(site.AnswerAsync);
+        try
+        {
+            await web.StartAsync().ConfigureAwait(false);
+        }
+        catch (IOException failure)
+        {
+            log.Warning($"There is no dashboard: {failure.Message}");
+            await web.DisposeAsync().ConfigureAwait(false);
+            return null;
+        }
+
+        log.Notice(string.Create(CultureInfo.InvariantCulture, $"Dashboard on http://{new IPEndPoint(addresses[0], port)}/"));
+        var dashboard = new RedKiteDashboard(web, port);
+        _ = server.Stopped.ContinueWith(_ => dashboard.DisposeAsync().AsTask(), TaskScheduler.Default);
+        return dashboard;
+    }
+
+    /// <inheritdoc/>
+    public async ValueTask DisposeAsync()
+    {
+        await _web.StopAsync().ConfigureAwait(false);
+        await _web.DisposeAsync().ConfigureAwait(false);
+    }
+
+    private static int PortOf(Settings settings, int dataPort)
+    {
+        if (settings.AdminPort != "auto") return int.Parse(settings.AdminPort, CultureInfo.InvariantCulture);
+        return dataPort == 0 || dataPort + AutomaticDistance > IPEndPoint.MaxPort ? 0 : dataPort + AutomaticDistance;
+    }
+
+    private static void Configure(KestrelServerOptions kestrel, List<IPAddress> addresses, int port)
+    {
+        kestrel.AddServerHeader = false;
+        kestrel.Limits.MaxConcurrentConnections = 100;
+        kestrel.Limits.MaxRequestBodySize = 16 * 1024;
+        foreach (IPAddress address in addresses) kestrel.Listen(address, port);
+    }
+
+    // Null: an address that must work does not.
+    private static List<IPAddress>? UsableAddresses(Settings settings, int port, ServerLog log)
+    {
+        var usable = new List<IPAddress>();
+        foreach (string word in settings.AdminBind)
+        {
+            bool isOptional = word.StartsWith('-');
+            string name = word.TrimStart('-');
+            IPAddress? address = name switch
+            {
+                "*" => IPAddress.Any,
+                "::*" => IPAddress.IPv6Any,
+                "localhost" => IPAddress.Loopback,
+                _ => IPAddress.TryParse(name, out IPAddress? parsed) ? parsed : null,
+            };
+            string? obstacle = address is null ? "it is not an address"
+                : !IPAddress.IsLoopback(address) && settings.RequirePass.Length == 0 ? "addresses other than loopback need 'requirepass'"
+                : WhyNot(address, port);
+            if (obstacle is null)
+            {
+                usable.Add(address!);
+            }
+            else if (!isOptional)
+            {
+                log.Warning($"There is no dashboard on {name}, port {port}: {obstacle}");
+                return null;
+            }
+        }
+
+        return usable;
+    }
+
+    private static string? WhyNot(IPAddress address, int port)
+    {
+        try
+        {
+            using var probe = new Socket(address.AddressFamily, SocketType.Stream, ProtocolType.Tcp);
+            probe.Bind(new IPEndPoint(address, port));
+            return null;
+        }
+        catch (SocketException failure)
+        {
+            return failure.Message;
+        }
+    }
+
+    // Signals belong to the host of the server.
+    private sealed class NoSignals : IHostLifetime
+    {
+        public Task WaitForStartAsync(CancellationToken cancellationToken) => Task.CompletedTask;
+
+        public Task StopAsync(CancellationToken cancellationToken) => Task.CompletedTask;
+    }
+}

@@ -1,0 +1,193 @@
+using System.Net;
+using System.Net.Sockets;
+using System.Text;
+using System.Text.Json;
+using RedKite.Server;
+
+namespace RedKite.Dashboard.Tests;
+
+/// <summary>The dashboard's interface over HTTP, of a real server.</summary>
+public sealed class AdminApiTests : IAsyncDisposable
+{
+    private readonly HttpClient _http = new();
+    private readonly List<string> _log = [];
+    private RedKiteServer? _server;
+    private RedKiteDashboard? _dashboard;
+
+    [Fact]
+    public async Task Reports_are_JSON_and_an_unknown_one_is_not_found()
+    {
+        await Start();
+        Assert.Equal(JsonValueKind.Array, (await Get("/api/reports/findings")).GetProperty("open").ValueKind);
+        Assert.True((await Get("/api/source")).GetProperty("live").GetBoolean());
+        Assert.Equal(HttpStatusCode.NotFound, await Status("/api/reports/nothing"));
+        Assert.Equal(HttpStatusCode.NotFound, await Status("/api/nothing"));
+    }
+
+    [Fact]
+    public async Task History_has_as_many_steps_as_were_asked_for()
+    {
+        await Start();
+        _server!.Reports!.History.Add(DateTimeOffset.UtcNow.ToUnixTimeSeconds() - 5, Enumerable.Repeat(7.0, _server.Reports.History.MetricCount).ToArray());
+        JsonElement history = await Get("/api/history?metrics=total_commands_processed,keyspace_hits&points=60");
+        JsonElement series = history.GetProperty("series").GetProperty("total_commands_processed");
+        Assert.InRange(history.GetProperty("times").GetArrayLength(), 50, 62);
+        Assert.Equal(history.GetProperty("times").GetArrayLength(), series.GetProperty("mean").GetArrayLength());
+        Assert.Contains(series.GetProperty("max").EnumerateArray(), value => value.ValueKind == JsonValueKind.Number);
+        Assert.Equal(HttpStatusCode.BadRequest, await Status("/api/history?metrics=nothing"));
+    }
+
+    [Fact]
+    public async Task A_client_is_killed_only_with_the_header()
+    {
+        await Start();
+        using var client = new TcpClient();
+        await client.ConnectAsync(IPAddress.Loopback, _server!.Port, TestContext.Current.CancellationToken);
+        NetworkStream stream = client.GetStream();
+        await stream.WriteAsync("CLIENT ID\r\n"u8.ToArray(), TestContext.Current.CancellationToken);
+        var reply = new byte[100];
+        int length = await stream.ReadAsync(reply, TestContext.Current.CancellationToken);
+        string id = Encoding.ASCII.GetString(reply, 1, length - 3);
+
+        Assert.Equal(HttpStatusCode.Forbidden, await Post($"/api/clients/{id}/kill", "", header: false));
+        Assert.Equal(HttpStatusCode.MethodNotAllowed, await Status($"/api/clients/{id}/kill"));
+        Assert.Equal(HttpStatusCode.NoContent, await Post($"/api/clients/{id}/kill", ""));
+        Assert.Equal(0, await stream.ReadAsync(reply, TestContext.Current.CancellationToken));
+        Assert.Equal(HttpStatusCode.NotFound, await Post($"/api/clients/{id}/kill", ""));
+    }
+
+    [Fact]
+    public async Task Keys_are_listed_and_values_shown_on_request()
+    {
+        await Start();
+        _server!.Execute("RPUSH", "list", "a", "b");
+        _server.Execute("SET", "text", "value");
+        JsonElement key = Assert.Single((await Get("/api/keys?pattern=li*&count=1000")).GetProperty("keys").EnumerateArray());
+        Assert.Equal("""{"key":"list","database":0,"type":"list","ttl_ms":-1,"size":2}""", key.GetRawText());
+        Assert.Equal("""{"type":"list","size":2,"elements":["a","b"]}""", (await Get("/api/keys/value?key=list")).GetRawText());
+        Assert.Equal("""{"type":"string","size":5,"elements":["value"]}""", (await Get("/api/keys/value?key=text")).GetRawText());
+        Assert.Equal(HttpStatusCode.NotFound, await Status("/api/keys/value?key=none"));
+    }
+
+    [Fact]
+    public async Task The_log_goes_on_where_the_reader_stopped()
+    {
+        await Start();
+        JsonElement log = await Get("/api/log?after=0");
+        Assert.Contains("Dashboard on", log.GetProperty("lines")[log.GetProperty("lines").GetArrayLength() - 1].GetString());
+        _server!.Engine.Log.Warning("one more");
+        JsonElement next = await Get($"/api/log?after={log.GetProperty("next").GetInt64()}");
+        Assert.EndsWith("# one more", Assert.Single(next.GetProperty("lines").EnumerateArray()).GetString());
+    }
+
+    [Theory]
+    [InlineData("", false)]
+    [InlineData("?values=1", true)]
+    public async Task Traffic_hides_values_unless_they_are_asked_for(string query, bool shows)
+    {
+        await Start();
+        using HttpResponseMessage response = await _http.GetAsync(Address("/api/traffic" + query), HttpCompletionOption.ResponseHeadersRead, TestContext.Current.CancellationToken);
+        using var lines = new StreamReader(await response.Content.ReadAsStreamAsync(TestContext.Current.CancellationToken));
+        string? line = "";
+        while (line is not null && !line.Contains("\"set\"", StringComparison.OrdinalIgnoreCase))
+        {
+            _server!.Execute("SET", "key", "secret");
+            line = await lines.ReadLineAsync(TestContext.Current.CancellationToken);
+        }
+
+        Assert.Equal(shows, line!.Contains("secret", StringComparison.Ordinal));
+    }
+
+    [Fact]
+    public async Task A_password_needs_a_log_in_and_tries_are_limited()
+    {
+        await Start("secret");
+        Assert.Equal(HttpStatusCode.Unauthorized, await Status("/api/reports/server"));
+        Assert.Equal(HttpStatusCode.Unauthorized, await Status("/metrics"));
+        Assert.Equal(HttpStatusCode.OK, await Status("/healthz"));
+        Assert.Equal(HttpStatusCode.Unauthorized, await Post("/login", """{"user":"","password":"wrong"}"""));
+        Assert.Equal(HttpStatusCode.NoContent, await Post("/login", """{"user":"","password":"secret"}"""));
+        Assert.Equal(HttpStatusCode.OK, await Status("/api/reports/server"));
+        Assert.Equal(HttpStatusCode.OK, await Status("/metrics"));
+        Assert.Equal(HttpStatusCode.OK, await Status("/api/keys"));
+        Assert.Equal(HttpStatusCode.NoContent, await Post("/logout", ""));
+        Assert.Equal(HttpStatusCode.Unauthorized, await Status("/api/reports/server"));
+        for (int i = 0; i < LogIns.TriesPerMinute; i++) Assert.Equal(HttpStatusCode.Unauthorized, await Post("/login", "{}"));
+        Assert.Equal((HttpStatusCode)429, await Post("/login", """{"user":"","password":"secret"}"""));
+    }
+
+    [Theory]
+    [InlineData("Host", "attacker.example")]
+    [InlineData("Origin", "http://attacker.example")]
+    public async Task Requests_for_or_from_another_site_are_refused(string header, string value)
+    {
+        await Start();
+        using var request = new HttpRequestMessage(HttpMethod.Get, Address("/api/source"));
+        request.Headers.TryAddWithoutValidation(header, value);
+        using HttpResponseMessage response = await _http.SendAsync(request, TestContext.Current.CancellationToken);
+        Assert.Equal(HttpStatusCode.Forbidden, response.StatusCode);
+        Assert.Contains("default-src 'none'", response.Headers.GetValues("Content-Security-Policy").Single());
+    }
+
+    [Fact]
+    public async Task A_taken_port_is_one_warning()
+    {
+        using var taken = new TcpListener(IPAddress.Loopback, 0);
+        taken.Start();
+        await Start(port: ((IPEndPoint)taken.LocalEndpoint).Port);
+        Assert.Null(_dashboard);
+        Assert.Single(_log, line => line.StartsWith("There is no dashboard on 127.0.0.1", StringComparison.Ordinal));
+        Assert.Equal("PONG", _server!.Execute("PING").Text);
+    }
+
+    [Fact]
+    public async Task Other_addresses_than_loopback_need_a_password()
+    {
+        await Start(bind: "*");
+        Assert.Null(_dashboard);
+        Assert.Single(_log, line => line.EndsWith("addresses other than loopback need 'requirepass'", StringComparison.Ordinal));
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        _http.Dispose();
+        if (_dashboard is not null) await _dashboard.DisposeAsync();
+        if (_server is not null) await _server.DisposeAsync();
+    }
+
+    private async Task Start(string password = "", int port = 0, string bind = "127.0.0.1 -::1")
+    {
+        if (port == 0)
+        {
+            using var free = new TcpListener(IPAddress.Loopback, 0);
+            free.Start();
+            port = ((IPEndPoint)free.LocalEndpoint).Port;
+        }
+
+        _server = await RedKiteServer.StartAsync(new RedKiteOptions
+        {
+            Port = 0,
+            Log = line => { lock (_log) _log.Add(line); },
+            Settings = { ["requirepass"] = password, ["admin-port"] = $"{port}", ["admin-bind"] = bind, ["loops"] = "1" },
+        });
+        _dashboard = await RedKiteDashboard.StartAsync(_server);
+    }
+
+    private Uri Address(string path) => new($"http://127.0.0.1:{_dashboard!.Port}{path}");
+
+    private async Task<JsonElement> Get(string path) => JsonDocument.Parse(await _http.GetStringAsync(Address(path), TestContext.Current.CancellationToken)).RootElement;
+
+    private async Task<HttpStatusCode> Status(string path)
+    {
+        using HttpResponseMessage response = await _http.GetAsync(Address(path), TestContext.Current.CancellationToken);
+        return response.StatusCode;
+    }
+
+    private async Task<HttpStatusCode> Post(string path, string body, bool header = true)
+    {
+        using var request = new HttpRequestMessage(HttpMethod.Post, Address(path)) { Content = new StringContent(body, Encoding.UTF8, "application/json") };
+        if (header) request.Headers.Add("X-RedKite", "1");
+        using HttpResponseMessage response = await _http.SendAsync(request, TestContext.Current.CancellationToken);
+        return response.StatusCode;
+    }
+}
