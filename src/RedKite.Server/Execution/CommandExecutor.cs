@@ -331,7 +331,7 @@ internal sealed class CommandExecutor
         long replied = _replied = Reply.Length;
         Reply.TakeEvents();
         long start = Stopwatch.GetTimestamp();
-        if (_turn != Turn) (_turn, _turnStart) = (Turn, start);
+        if (_turn != Turn || Turn == 0) (_turn, _turnStart) = (Turn, start); // a caller in the process has no turns
         if (start - _turnStart >= NoticeableTicks) Engine.Note(TimelineKind.LongWait, session, ServerClock.TicksToNs(start - _turnStart));
         BeginRun(first: 0, start);
         session.LastInteractionMs = Environment.NowMs;

@@ -30,6 +30,15 @@ public class TimeSplitTests
         Assert.DoesNotContain("\"set\"", Encoding.UTF8.GetString(Report(server, "commands")), StringComparison.Ordinal);
     }
 
+    // A caller in the process waits for nobody.
+    [Fact]
+    public async Task Caller_in_the_process_does_not_wait()
+    {
+        await using LiveServer server = await LiveServer.StartAsync();
+        for (int i = 0; i < 100; i++) server.Server.Execute("GET", "key");
+        Assert.Equal(0, Command(server, "get").GetProperty("waiting").GetProperty("p50_us").GetDouble());
+    }
+
     // The second client's command is ready together with a slow one of the first, on the same loop.
     [Fact]
     public async Task Wait_behind_another_clients_command_is_waiting_and_not_execution()

@@ -9,6 +9,7 @@ internal static class ReportTable
         new("findings", "Open findings, and those that have ended, with evidence and remedy.", ServerReports.Findings),
         new("metrics", "Every metric: its latest value, unit and meaning.", ServerReports.Metrics),
         new("system", "Facts about the machine and the runtime.", ServerReports.SystemFacts),
+        new("log", "The last lines of the log.", ServerReports.Log) { IsInPackage = false },
         new("settings", "Every setting with its value, default, and what it does here. Secrets are not shown.", ServerReports.Settings),
         new("commands", "Every command that was called: calls, errors, execution times.", CommandReports.Commands),
         new("errors", "Error replies by their first word.", CommandReports.Errors),

@@ -68,6 +68,14 @@ internal static class ServerReports
         report.Json.WriteEndObject();
     }
 
+    // A package has the log as a part of its own, without addresses.
+    internal static void Log(ReportContext report)
+    {
+        report.Json.WriteStartArray();
+        foreach (string line in report.IsRedacted ? [] : report.Parts.Log.Tail.Lines) report.Json.WriteStringValue(line);
+        report.Json.WriteEndArray();
+    }
+
     internal static void Settings(ReportContext report)
     {
         Utf8JsonWriter json = report.Json;

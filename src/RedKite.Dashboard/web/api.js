@@ -1,0 +1,26 @@
+// The admin port's addresses. A refusal for lack of a log-in is an event of its own.
+export class LoginNeeded extends Error {}
+
+export async function get(path, signal) {
+  const response = await fetch(path, { signal });
+  if (response.status === 401) throw new LoginNeeded();
+  if (response.status === 404) return null;
+  if (!response.ok) throw new Error(`${path}: ${response.status}`);
+  return response.json();
+}
+
+export const report = (name, signal) => get(`/api/reports/${name}`, signal);
+
+export function history(metrics, from, to, points, signal) {
+  const query = new URLSearchParams({ metrics: metrics.join(','), from: Math.floor(from), to: Math.floor(to), points });
+  return get(`/api/history?${query}`, signal);
+}
+
+export async function post(path, body) {
+  const response = await fetch(path, {
+    method: 'POST',
+    headers: { 'X-RedKite': '1', 'Content-Type': 'application/json' },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  return response.status;
+}

@@ -1,0 +1,128 @@
+import { h, svg, value, empty } from './dom.js';
+import * as api from './api.js';
+import * as format from './format.js';
+import { chart } from './charts.js';
+import { table } from './table.js';
+
+const bytesText = number => format.text(format.bytes(number));
+
+export function memory({ zoom }) {
+  const cards = h('div', { class: 'cards' });
+  const parts = table({ caption: 'Memory in use, by purpose', sort: 1, descending: true, filter: false, columns: [
+    { title: 'Purpose', get: row => row.name }, { title: 'Bytes', number: true, get: row => row.bytes, show: row => bytesText(row.bytes) },
+    { title: 'Share', number: true, get: row => row.share, show: row => format.text(format.percent(row.share)) }] });
+  const store = table({ caption: 'The store', filter: false, columns: [{ title: 'What', get: row => row.name }, { title: 'Bytes', number: true, get: row => row.bytes, show: row => bytesText(row.bytes) }] });
+  const charts = [
+    chart({ title: 'Memory', unit: 'bytes', series: [{ metric: 'used_memory', label: 'used' }, { metric: 'used_memory_dataset', label: 'keys and values' }, { metric: 'used_memory_rss', label: 'resident' }], zoom }),
+    chart({ title: 'The store', unit: 'bytes', series: [{ metric: 'allocator_allocated', label: 'in use' }, { metric: 'allocator_active', label: 'held' }], zoom }),
+    chart({ title: 'Managed heap', unit: 'bytes', series: [{ metric: 'managed_heap_bytes', label: 'in use' }, { metric: 'managed_committed_bytes', label: 'committed' }], zoom }),
+    chart({ title: 'Allocated on the managed heap per second', unit: 'bytes', series: [{ metric: 'managed_allocated_bytes', label: 'allocated' }], zoom }),
+    chart({ title: 'Available on the machine', unit: 'bytes', series: [{ metric: 'system_memory_available', label: 'available' }], zoom }),
+    chart({ title: 'Buffers of clients', unit: 'bytes', series: [{ metric: 'mem_clients_normal', label: 'buffers' }], zoom }),
+  ];
+  const names = { process: 'The process itself', tables: 'Tables of the keyspace', keys_and_values: 'Keys and values', clients: 'Clients and their buffers' };
+  const storeNames = { held: 'Held from the system', allocated: 'In use', free_between_blocks: 'Free between blocks', prepared: 'Prepared for use', waiting_to_be_freed: 'Waiting to be freed' };
+  return {
+    elements: [cards, h('div', { class: 'charts' }, charts.map(each => each.element)), h('div', { class: 'two' },
+      h('section', {}, h('h2', {}, 'In use, by purpose'), parts.element), h('section', {}, h('h2', {}, 'The store'), store.element))],
+    charts,
+    async update(signal) {
+      const report = await api.report('memory', signal);
+      if (!report) return;
+      cards.replaceChildren(...[
+        ['In use', format.bytes(report.used)], ['Peak', format.bytes(report.peak)], ['Resident', format.bytes(report.resident)],
+        ['Headroom', format.bytes(report.headroom)], ['maxmemory', report.maxmemory > 0 ? format.bytes(report.maxmemory) : ['none', '']],
+        ['Fragmentation', format.count(report.fragmentation_ratio)],
+      ].map(([name, shown]) => h('div', { class: 'card' }, h('div', { class: 'name' }, name), h('div', { class: 'value' }, value(shown)))));
+      parts.update(Object.entries(report.used_by).map(([name, size]) => ({ name: names[name] ?? name, bytes: size, share: report.used > 0 ? 100 * size / report.used : 0 })));
+      store.update(Object.entries(report.store).map(([name, size]) => ({ name: storeNames[name] ?? name, bytes: size })));
+    },
+  };
+}
+
+// A histogram of powers of two.
+function histogram(title, bins, show) {
+  if (bins.length === 0) return null;
+  const most = Math.max(...bins.map(([, count]) => count));
+  const width = 360, step = Math.min(40, width / bins.length), height = 70;
+  return h('figure', { class: 'chart' }, h('h3', {}, title), svg('svg', { viewBox: `0 0 ${width} ${height + 16}`, width: '100%', role: 'img', 'aria-label': title }, ...bins.flatMap(([from, count], i) => {
+    const tall = Math.max(1, height * count / most);
+    const label = svg('text', { x: (i * step) + 1, y: height + 12, 'font-size': 8.5, fill: 'currentColor' });
+    label.textContent = i % Math.ceil(bins.length / 9) === 0 ? show(from) : '';
+    const bar = svg('rect', { x: (i * step) + 1, y: height - tall, width: Math.max(1, step - 2), height: tall, class: 'bar' });
+    const hint = svg('title');
+    hint.textContent = `from ${show(from)}: ${count.toLocaleString('en')} keys`;
+    bar.append(hint);
+    return [bar, label];
+  })));
+}
+
+export function keys({ source, zoom }) {
+  const hot = table({ caption: 'Hot keys', sort: 1, descending: true, emptyText: 'No key was used in the last two minutes.', columns: [
+    { title: 'Key', get: row => row.key }, { title: 'Uses per second', number: true, get: row => row.uses_per_second, show: row => format.text(format.count(row.uses_per_second)) }, { title: 'Database', number: true, get: row => row.database }] });
+  const big = table({ caption: 'Large keys', sort: 2, descending: true, emptyText: 'The first survey of all keys has not ended yet, or there are no keys.', columns: [
+    { title: 'Key', get: row => row.key }, { title: 'Type', get: row => row.type }, { title: 'Memory', number: true, get: row => row.bytes, show: row => bytesText(row.bytes) },
+    { title: 'Size', number: true, get: row => row.size, show: row => row.type === 'string' ? bytesText(row.size) : `${row.size.toLocaleString('en')} elements` }, { title: 'Database', number: true, get: row => row.database }] });
+  const survey = h('p', { class: 'lead' });
+  const shapes = h('div', { class: 'charts' });
+  const charts = [
+    chart({ title: 'Keys', unit: 'count', series: [{ metric: 'keys', label: 'keys' }, { metric: 'expires', label: 'with an expiry' }], zoom }),
+    chart({ title: 'Lookups per second', unit: 'count', series: [{ metric: 'keyspace_hits', label: 'hits' }, { metric: 'keyspace_misses', label: 'misses' }], zoom }),
+    chart({ title: 'Expired per second', unit: 'count', series: [{ metric: 'expired_keys', label: 'keys' }, { metric: 'expired_subkeys', label: 'fields' }], zoom }),
+  ];
+  let drawnSurvey = 0;
+  return {
+    elements: [h('div', { class: 'charts' }, charts.map(each => each.element)), h('h2', {}, 'Hot keys'), hot.element, h('h2', {}, 'Large keys'), survey, big.element, h('h2', {}, 'Sizes and lifetimes'), shapes, ...source.live ? [h('h2', {}, 'Browse'), browser()] : []],
+    charts,
+    async update(signal) {
+      const [used, large] = await Promise.all([api.report('hot-keys', signal), api.report('big-keys', signal)]);
+      hot.update(used);
+      if (!large?.types || large.ended_unix_ms === drawnSurvey) return;
+      drawnSurvey = large.ended_unix_ms;
+      const types = Object.entries(large.types);
+      survey.textContent = `From the survey that ended at ${format.time(large.ended_unix_ms)}: ${types.reduce((sum, [, type]) => sum + type.keys, 0).toLocaleString('en')} keys.`;
+      big.update(types.flatMap(([type, found]) => found.largest.map(key => ({ ...key, type }))).sort((a, b) => b.bytes - a.bytes).slice(0, 50));
+      shapes.replaceChildren(...types.filter(([, found]) => found.keys > 0).flatMap(([type, found]) => [
+        histogram(`${type}: ${type === 'string' ? 'bytes' : 'elements'}`, found.sizes, number => type === 'string' ? bytesText(number) : format.text(format.count(number))),
+        histogram(`${type}: lifetimes left`, found.ttl_seconds, number => format.text(format.seconds(number))),
+      ]).filter(Boolean));
+    },
+  };
+}
+
+// A read-only look at the data. A value is read only when it is asked for.
+function browser() {
+  const pattern = h('input', { value: '*', 'aria-label': 'Pattern', size: 30 });
+  const database = h('input', { value: '0', 'aria-label': 'Database', size: 3, inputmode: 'numeric' });
+  const shown = h('div', { class: 'panel', hidden: true });
+  let cursor = '0';
+  let rows = [];
+  const list = table({ caption: 'Keys', filter: false, emptyText: 'No key was read yet, or none matches.', columns: [
+    { title: 'Key', get: row => row.key, show: row => h('button', { type: 'button', onclick: () => look(row.key) }, row.key) },
+    { title: 'Type', get: row => row.type }, { title: 'Size', number: true, get: row => row.size },
+    { title: 'Expires in', number: true, get: row => row.ttl_ms, show: row => row.ttl_ms < 0 ? 'never' : format.text(format.seconds(row.ttl_ms / 1000)) }] });
+  const more = h('button', { type: 'button', hidden: true, onclick: () => read(false) }, 'More');
+
+  async function read(anew) {
+    if (anew) [cursor, rows] = ['0', []];
+    const query = new URLSearchParams({ pattern: pattern.value, cursor, count: 100, database: database.value });
+    const found = await api.get(`/api/keys?${query}`);
+    rows = [...rows, ...found?.keys ?? []];
+    cursor = found?.cursor ?? '0';
+    list.update(rows);
+    more.hidden = cursor === '0';
+  }
+
+  async function look(key) {
+    const found = await api.get(`/api/keys/value?${new URLSearchParams({ key, database: database.value })}`);
+    shown.hidden = false;
+    shown.replaceChildren(...found
+      ? [h('dl', { class: 'facts' }, ...Object.entries({ key, type: found.type, size: found.size }).flatMap(([name, text]) => [h('dt', {}, name), h('dd', {}, String(text))])), h('pre', { class: 'log', tabindex: 0 }, found.elements.join('\n'))]
+      : [empty('The key is gone.')]);
+  }
+
+  return h('div', {}, h('form', { class: 'tools', onsubmit: event => {
+    event.preventDefault();
+    read(true);
+  } }, h('label', {}, 'Pattern ', pattern), h('label', {}, 'Database ', database), h('button', { type: 'submit' }, 'Read keys')), list.element, h('div', { class: 'tools' }, more), shown);
+}

@@ -1,0 +1,59 @@
+// Numbers and times as the page shows them: at most four significant digits, the unit beside them.
+
+const byteUnits = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
+
+export function count(value) {
+  if (value === null || value === undefined || Number.isNaN(value)) return ['unknown', ''];
+  if (value === 0) return ['0', ''];
+  for (const [size, unit] of [[1e12, 'T'], [1e9, 'G'], [1e6, 'M'], [1e4, 'k']]) {
+    if (Math.abs(value) >= size) return [digits(value / (unit === 'k' ? 1e3 : size)), unit];
+  }
+  return [digits(value), ''];
+}
+
+export function bytes(value) {
+  if (value === null || value === undefined || Number.isNaN(value)) return ['unknown', ''];
+  let unit = 0;
+  while (Math.abs(value) >= 1024 && unit < byteUnits.length - 1) {
+    value /= 1024;
+    unit++;
+  }
+  return [digits(value), byteUnits[unit]];
+}
+
+export function microseconds(value) {
+  if (value === null || value === undefined || value < 0) return ['unknown', ''];
+  if (value >= 1e6) return [digits(value / 1e6), 's'];
+  if (value >= 1e3) return [digits(value / 1e3), 'ms'];
+  return [digits(value), 'µs'];
+}
+
+export function seconds(value) {
+  if (value === null || value === undefined) return ['unknown', ''];
+  if (value >= 172800) return [digits(value / 86400), 'days'];
+  if (value >= 7200) return [digits(value / 3600), 'h'];
+  if (value >= 120) return [digits(value / 60), 'min'];
+  return [digits(value), 's'];
+}
+
+export const percent = value => value === null || value === undefined ? ['unknown', ''] : [digits(value), '%'];
+
+export function byUnit(unit) {
+  return { bytes, microseconds, seconds, percent, milliseconds: v => microseconds(v === null ? null : v * 1000) }[unit] ?? count;
+}
+
+export const text = pair => pair[1] === '' ? pair[0] : `${pair[0]} ${pair[1]}`;
+
+export function time(unixMs) {
+  const at = new Date(unixMs);
+  const pad = n => String(n).padStart(2, '0');
+  const clock = `${pad(at.getHours())}:${pad(at.getMinutes())}:${pad(at.getSeconds())}`;
+  return at.toDateString() === new Date().toDateString() ? clock : `${at.getFullYear()}-${pad(at.getMonth() + 1)}-${pad(at.getDate())} ${clock}`;
+}
+
+function digits(value) {
+  const size = Math.abs(value);
+  if (size >= 1000) return Math.round(value).toLocaleString('en');
+  if (Number.isInteger(value)) return String(value);
+  return String(Number(value.toPrecision(size >= 100 ? 4 : 3)));
+}

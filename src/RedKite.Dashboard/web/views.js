@@ -1,0 +1,18 @@
+// Every view: one row each. A view opens with elements, charts, and what to do every second.
+import { overview } from './overview.js';
+import { commands, loops, slow } from './work.js';
+import { keys, memory } from './data.js';
+import { clients, configuration, log, traffic } from './clients.js';
+
+export const views = [
+  { name: 'overview', title: 'Overview', question: 'Is the server well, and if not, what now?', open: overview },
+  { name: 'commands', title: 'Commands', question: 'Which commands cost, fail or are slow, and in which part of their time?', open: commands },
+  { name: 'loops', title: 'Loops', question: 'Is work spread evenly; what made a loop stall; which stripe is hot?', open: loops },
+  { name: 'memory', title: 'Memory', question: 'What holds the memory; how far is the limit; what waits to be freed?', open: memory },
+  { name: 'clients', title: 'Clients', question: 'Who is connected; whose buffers or waits stand out; why did this client time out?', open: clients },
+  { name: 'slow', title: 'Slow and large', question: 'Single requests that were slow or large, with the split of their time.', open: slow },
+  { name: 'keys', title: 'Keys', question: 'Hot keys, large keys, sizes and lifetimes; and a look at the data.', open: keys },
+  { name: 'configuration', title: 'Configuration', question: 'What differs from the defaults, and what has no effect here?', open: configuration },
+  { name: 'log', title: 'Log', question: 'What the server said.', open: log },
+  { name: 'traffic', title: 'Live traffic', question: 'What runs now. Values are hidden until you ask for them.', open: traffic, liveOnly: true },
+];

@@ -1,0 +1,126 @@
+import { h, svg } from './dom.js';
+import * as api from './api.js';
+import * as format from './format.js';
+import { chart } from './charts.js';
+import { table } from './table.js';
+
+const parts = ['waiting', 'executing', 'sending'];
+const us = value => format.text(format.microseconds(value));
+
+// Where the time goes, in the three colours.
+function split(values) {
+  const sum = values.reduce((a, b) => a + Math.max(0, b), 0);
+  let x = 0;
+  const label = parts.map((part, i) => `${part} ${us(values[i])}`).join(', ');
+  return svg('svg', { width: 160, height: 10, role: 'img', 'aria-label': label }, svg('title', {}, label), ...parts.map((part, i) => {
+    const width = sum === 0 ? 0 : 160 * Math.max(0, values[i]) / sum;
+    const bar = svg('rect', { x, y: 0, width, height: 10, class: part });
+    x += width;
+    return bar;
+  }));
+}
+
+const legend = () => h('p', { class: 'lead' }, parts.map(part => h('span', {}, h('span', { class: `key ${part}` }), `${part} `)));
+
+export function commands({ zoom }) {
+  const charts = [
+    chart({ title: 'Commands per second', unit: 'count', series: [{ metric: 'total_commands_processed', label: 'commands' }], zoom }),
+    chart({ title: 'Errors per second', unit: 'count', series: [{ metric: 'total_error_replies', label: 'errors' }], zoom }),
+    chart({ title: 'Waiting', unit: 'microseconds', series: ['p50', 'p99', 'p999', 'max'].map(p => ({ metric: `command_waiting_${p}`, label: p })), zoom }),
+    chart({ title: 'Executing', unit: 'microseconds', series: ['p50', 'p99', 'p999', 'max'].map(p => ({ metric: `command_latency_${p}`, label: p })), zoom }),
+    chart({ title: 'Sending', unit: 'microseconds', series: ['p50', 'p99', 'p999', 'max'].map(p => ({ metric: `command_sending_${p}`, label: p })), zoom }),
+    chart({ title: 'Network', unit: 'bytes', series: [{ metric: 'total_net_input_bytes', label: 'in' }, { metric: 'total_net_output_bytes', label: 'out' }], zoom }),
+  ];
+  const quantiles = part => [['p50', 'p50_us'], ['p99', 'p99_us'], ['p99.9', 'p999_us'], ['max', 'max_us']].map(([title, key]) =>
+    ({ title: `${part} ${title}`, number: true, get: row => row[part][key], show: row => us(row[part][key]) }));
+  const list = table({ caption: 'Commands', sort: 1, descending: true, emptyText: 'No command was called yet.', columns: [
+    { title: 'Command', get: row => row.name },
+    { title: 'Calls', number: true, get: row => row.calls, show: row => format.text(format.count(row.calls)) },
+    { title: 'Total time', number: true, get: row => row.total_microseconds, show: row => us(row.total_microseconds) },
+    { title: 'p99 split', get: row => row.executing.p99_us, show: row => split(parts.map(part => row[part].p99_us)) },
+    ...quantiles('executing'), ...quantiles('waiting').slice(1), ...quantiles('sending').slice(1),
+    { title: 'Failed', number: true, get: row => row.failed + row.rejected },
+    { title: 'Errors', get: row => Object.entries(row.errors).map(([name, times]) => `${name} ${times}`).join(', ') },
+  ] });
+  const errors = table({ caption: 'Errors by class', sort: 1, descending: true, filter: false, emptyText: 'No error was replied.', columns: [
+    { title: 'Class', get: row => row.class }, { title: 'Replies', number: true, get: row => row.count }] });
+  return {
+    elements: [h('div', { class: 'charts' }, charts.map(each => each.element)), h('h2', {}, 'Every command'), legend(), list.element, h('h2', {}, 'Errors by class'), errors.element],
+    charts,
+    async update(signal) {
+      const [rows, classes] = await Promise.all([api.report('commands', signal), api.report('errors', signal)]);
+      list.update(rows);
+      errors.update(classes);
+    },
+  };
+}
+
+export function loops({ zoom }) {
+  const charts = [
+    chart({ title: 'Busiest and least busy loop', unit: 'percent', series: [{ metric: 'eventloop_busiest_percent', label: 'busiest' }, { metric: 'eventloop_least_busy_percent', label: 'least busy' }], zoom }),
+    chart({ title: 'Longest turn', unit: 'microseconds', series: [{ metric: 'eventloop_longest_turn', label: 'longest' }], zoom }),
+    chart({ title: 'Waits for stripes per second', unit: 'count', series: [{ metric: 'stripe_lock_waits', label: 'waits' }, { metric: 'stripe_lock_parks', label: 'slept' }], zoom }),
+    chart({ title: 'Time waited for stripes', unit: 'milliseconds', series: [{ metric: 'stripe_lock_waited_milliseconds', label: 'waited' }], zoom }),
+    chart({ title: 'Garbage collections stopped the process', unit: 'milliseconds', series: [{ metric: 'gc_pause_milliseconds', label: 'paused' }], zoom }),
+    chart({ title: 'Stalls of the whole process', unit: 'milliseconds', series: [{ metric: 'process_stall_milliseconds', label: 'worst' }], zoom }),
+  ];
+  const list = table({ caption: 'Loops', filter: false, columns: [
+    { title: 'Loop', number: true, get: row => row.index },
+    { title: 'Busy', number: true, get: row => row.utilization_percent, show: row => format.text(format.percent(row.utilization_percent)) },
+    { title: 'Longest turn', number: true, get: row => row.longest_turn_microseconds, show: row => us(row.longest_turn_microseconds) },
+    { title: 'Messages waiting', number: true, get: row => row.messages_waiting },
+    { title: 'Clients', number: true, get: row => row.connections },
+    { title: 'Not reading', number: true, get: row => row.suspended_clients },
+    { title: 'Turns', number: true, get: row => row.turns, show: row => format.text(format.count(row.turns)) },
+    { title: 'Buffers', number: true, get: row => row.buffer_bytes, show: row => format.text(format.bytes(row.buffer_bytes)) },
+  ] });
+  const stripes = table({ caption: 'Stripes', sort: 2, descending: true, columns: [
+    { title: 'Stripe', number: true, get: row => row.index },
+    { title: 'Memory', number: true, get: row => row.bytes, show: row => format.text(format.bytes(row.bytes)) },
+    { title: 'Waits', number: true, get: row => row.lock_waits },
+    { title: 'Slept', number: true, get: row => row.lock_parks },
+    { title: 'Waited', number: true, get: row => row.lock_waited_microseconds, show: row => us(row.lock_waited_microseconds) },
+  ] });
+  const numbered = rows => rows.map((row, index) => ({ ...row, index }));
+  return {
+    elements: [h('div', { class: 'charts' }, charts.map(each => each.element)), h('h2', {}, 'Event loops'), list.element, h('h2', {}, 'Stripes of the keyspace'), stripes.element],
+    charts,
+    async update(signal) {
+      const [rows, locks] = await Promise.all([api.report('loops', signal), api.report('stripes', signal)]);
+      list.update(numbered(rows));
+      stripes.update(numbered(locks));
+    },
+  };
+}
+
+export function slow({ zoom }) {
+  const request = row => row.arguments ? row.arguments.join(' ') : `${row.command} (${row.argument_count} arguments)`;
+  const from = { title: 'Client', get: row => [row.client, row.address].filter(Boolean).join(' ') };
+  const when = { title: 'When', get: row => row.unix_seconds, show: row => format.time(row.unix_seconds * 1000) };
+  const what = { title: 'Request', get: request };
+  const times = row => [row.waiting_microseconds, row.microseconds, row.sending_microseconds];
+  const list = table({ caption: 'Slow commands', sort: 0, descending: true, emptyText: 'No command was slower than slowlog-log-slower-than.', columns: [
+    when,
+    { title: 'Executing', number: true, get: row => row.microseconds, show: row => us(row.microseconds) },
+    { title: 'Waiting', number: true, get: row => row.waiting_microseconds, show: row => us(row.waiting_microseconds) },
+    { title: 'Sending', number: true, get: row => row.sending_microseconds, show: row => us(row.sending_microseconds) },
+    { title: 'Split', get: row => row.microseconds, show: row => split(times(row)) }, what, from] });
+  const large = caption => table({ caption, sort: 0, descending: true, emptyText: 'There was none.', columns: [
+    when, { title: 'Size', number: true, get: row => row.bytes, show: row => format.text(format.bytes(row.bytes)) }, what, from] });
+  const requests = large('Large requests');
+  const replies = large('Large replies');
+  const events = table({ caption: 'Latency events', filter: false, emptyText: 'The latency monitor has recorded nothing: latency-monitor-threshold sets from when it does.', columns: [
+    { title: 'Event', get: row => row.event }, { title: 'Worst', number: true, get: row => row.worst_milliseconds, show: row => `${row.worst_milliseconds} ms` }, { title: 'Samples', number: true, get: row => row.samples.length }] });
+  const charts = [chart({ title: 'Longest command of each second', unit: 'microseconds', series: [{ metric: 'command_latency_max', label: 'executing', key: 'executing' }, { metric: 'command_waiting_max', label: 'waiting', key: 'waiting' }], zoom })];
+  return {
+    elements: [h('div', { class: 'charts' }, charts.map(each => each.element)), h('h2', {}, 'Slow commands'), legend(), list.element, h('h2', {}, 'Large requests'), requests.element, h('h2', {}, 'Large replies'), replies.element, h('h2', {}, 'Latency events'), events.element],
+    charts,
+    async update(signal) {
+      const [rows, sizes, latency] = await Promise.all([api.report('slow-log', signal), api.report('command-log', signal), api.report('latency-events', signal)]);
+      list.update(rows);
+      requests.update(sizes?.large_requests);
+      replies.update(sizes?.large_replies);
+      events.update(latency);
+    },
+  };
+}

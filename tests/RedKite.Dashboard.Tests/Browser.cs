@@ -1,0 +1,83 @@
+using Microsoft.Playwright;
+
+[assembly: AssemblyFixture(typeof(RedKite.Dashboard.Tests.Browser))]
+
+namespace RedKite.Dashboard.Tests;
+
+/// <summary>Debian's Chromium, driven by Playwright. Tests are skipped where it is not installed.</summary>
+public sealed class Browser : IAsyncLifetime
+{
+    private const string Program = "/usr/bin/chromium";
+
+    private IPlaywright? _playwright;
+    private IBrowser? _browser;
+
+    public async ValueTask InitializeAsync()
+    {
+        if (!File.Exists(Program)) return;
+        _playwright = await Playwright.CreateAsync();
+        _browser = await _playwright.Chromium.LaunchAsync(new BrowserTypeLaunchOptions { ExecutablePath = Program, Args = ["--no-sandbox", "--disable-gpu"] });
+    }
+
+    internal async Task<PageUnderTest> OpenAsync(Uri address, string path = "", int width = 1440, int height = 1000, bool dark = false)
+    {
+        Assert.SkipWhen(_browser is null, $"{Program} is not installed");
+        IBrowserContext context = await _browser.NewContextAsync(new BrowserNewContextOptions
+        {
+            ViewportSize = new ViewportSize { Width = width, Height = height },
+            ColorScheme = dark ? ColorScheme.Dark : ColorScheme.Light,
+        });
+        var page = new PageUnderTest(context, await context.NewPageAsync());
+        await page.Page.GotoAsync(new Uri(address, path).ToString());
+        return page;
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        if (_browser is not null) await _browser.DisposeAsync();
+        _playwright?.Dispose();
+    }
+}
+
+/// <summary>A tab, with whatever its console complained about.</summary>
+internal sealed class PageUnderTest : IAsyncDisposable
+{
+    private const int TimeoutMs = 15_000;
+
+    private readonly IBrowserContext _context;
+
+    internal PageUnderTest(IBrowserContext context, IPage page)
+    {
+        _context = context;
+        Page = page;
+        page.SetDefaultTimeout(TimeoutMs);
+        page.Console += (_, message) =>
+        {
+            if (message.Type is "error" or "warning") Complaints.Add(message.Text);
+        };
+        page.PageError += (_, error) => Complaints.Add(error);
+        page.Request += (_, request) =>
+        {
+            if (!new Uri(request.Url).IsLoopback && !request.Url.StartsWith("data:", StringComparison.Ordinal)) Complaints.Add($"asked another host: {request.Url}");
+        };
+    }
+
+    internal IPage Page { get; }
+
+    internal List<string> Complaints { get; } = [];
+
+    /// <summary>Waits until a view has shown its first data.</summary>
+    internal async Task ReadyAsync(string view)
+    {
+        try
+        {
+            await Page.WaitForSelectorAsync($"main[data-ready='{view}']");
+        }
+        catch (TimeoutException)
+        {
+            Assert.Fail($"the view {view} did not appear: {string.Join('\n', Complaints)}");
+        }
+    }
+
+    public async ValueTask DisposeAsync() => await _context.DisposeAsync();
+}
