@@ -130,6 +130,12 @@ public sealed class Settings
     /// <summary>Whether each line of the log is a JSON object.</summary>
     public bool LogsJson { get; set; }
 
+    /// <summary>The OpenTelemetry collector to which the program sends metrics and spans; empty: none.</summary>
+    public string OtlpEndpoint { get; set; } = "";
+
+    /// <summary>How often it sends metrics.</summary>
+    public int OtlpIntervalSeconds { get; set; } = 10;
+
     /// <summary>The folder of debug packages that are written without a request; empty: none are.</summary>
     public string DebugPackageDirectoryPath { get; set; } = "";
 
