@@ -47,7 +47,7 @@ internal static class ServerEvents
     /// <summary>An event of the timeline: slow commands and changed settings are events here too.</summary>
     internal static void OnTimeline(TimelineEvent item)
     {
-        if (item.Kind == TimelineKind.SlowCommand) SlowCommand(item);
+        if (item.Kind == TimelineKind.SlowCommand) Guard(() => SlowCommand(item));
         else if (item.Kind == TimelineKind.SettingChanged) SettingChanged(item.Detail);
     }
 
@@ -101,5 +101,19 @@ internal static class ServerEvents
     private static FindingEvent PayloadOf(Finding finding) => new(finding.Rule.Name, Word(finding.Diagnosis.Severity), finding.Diagnosis.Title, finding.Diagnosis.Evidence);
 
     [UnconditionalSuppressMessage("Trimming", "IL2026", Justification = "The payloads' public properties are kept by the attribute; they hold text and numbers.")]
-    private static void Write<[DynamicallyAccessedMembers(DynamicallyAccessedMemberTypes.PublicProperties)] T>(string name, T payload) => Listener.Write(name, payload);
+    private static void Write<[DynamicallyAccessedMembers(DynamicallyAccessedMemberTypes.PublicProperties)] T>(string name, T payload) => Guard(() => Listener.Write(name, payload));
+
+    // Subscribers run on the thread that caused the event, mostly a loop: what they throw must not end it.
+    private static void Guard(Action tell)
+    {
+        try
+        {
+            tell();
+        }
+#pragma warning disable CA1031 // A subscriber may throw anything; the server goes on.
+        catch (Exception)
+#pragma warning restore CA1031
+        {
+        }
+    }
 }

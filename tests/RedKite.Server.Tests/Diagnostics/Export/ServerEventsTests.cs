@@ -35,6 +35,30 @@ public class ServerEventsTests
     }
 
     [Fact]
+    public async Task Subscriber_that_throws_ends_neither_a_loop_nor_a_command()
+    {
+        int heard = 0;
+        using IDisposable all = DiagnosticListener.AllListeners.Subscribe(new Observer<DiagnosticListener>(listener =>
+        {
+            if (listener.Name != "RedKite") return;
+            listener.Subscribe(new Observer<KeyValuePair<string, object?>>(_ =>
+            {
+                Interlocked.Increment(ref heard);
+                throw new InvalidOperationException("a broken subscriber");
+            }));
+        }));
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        using (RedKite.Testing.RespConnection client = RedKite.Testing.RespConnection.Connect(server.Port))
+        {
+            Assert.Equal("OK", client.Run("CONFIG SET slowlog-max-len 99").Text);
+            Assert.Equal("PONG", client.Run("PING").Text);
+        }
+
+        Assert.True(SpinWait.SpinUntil(() => Volatile.Read(ref heard) >= 3, PatienceMs), "opened, changed, closed");
+        Assert.Null(server.Failure);
+    }
+
+    [Fact]
     public async Task Event_source_has_the_same_events()
     {
         using var listener = new Events();
