@@ -14,6 +14,7 @@ internal sealed class LogIns(RedKiteServer? server)
 
     private const string CookiePrefix = "redkite-session-";
     private const int SessionsMax = 100;
+    private const int BasicCharactersMax = 1024;
     private const int AddressesMax = 10_000;
     private static readonly TimeSpan Lifetime = TimeSpan.FromHours(12);
 
@@ -34,8 +35,30 @@ internal sealed class LogIns(RedKiteServer? server)
     {
         string password = Password;
         if (password.Length == 0) return true;
-        if (http.Request.Cookies[CookieName(http)] is not { } key) return false;
+        if (http.Request.Cookies[CookieName(http)] is not { } key) return AllowsBasic(http, password);
         lock (_lock) return _sessions.TryGetValue(Hash(key), out var session) && session.Ends > DateTime.UtcNow && session.Password == password;
+    }
+
+    // Programs, such as Prometheus, send the password with every request (RFC 7617). Wrong ones count as tries.
+    private bool AllowsBasic(HttpContext http, string password)
+    {
+        const string Scheme = "Basic ";
+        string header = http.Request.Headers.Authorization.ToString();
+        if (!header.StartsWith(Scheme, StringComparison.OrdinalIgnoreCase) || header.Length > BasicCharactersMax) return false;
+        Span<byte> pair = stackalloc byte[BasicCharactersMax];
+        if (!Convert.TryFromBase64String(header[Scheme.Length..], pair, out int length)) return false;
+        int colon = pair[..length].IndexOf((byte)':');
+        bool isUser = colon == 0 || (colon > 0 && pair[..colon].SequenceEqual("default"u8));
+        string address = http.Connection.RemoteIpAddress?.ToString() ?? "";
+        lock (_lock)
+        {
+            if (_tries.TryGetValue(address, out (DateTime Begun, int Count) tries) && tries.Count >= TriesPerMinute && DateTime.UtcNow - tries.Begun <= TimeSpan.FromMinutes(1)) return false;
+        }
+
+        bool isRight = CryptographicOperations.FixedTimeEquals(SHA256.HashData(pair[(colon + 1)..length]), SHA256.HashData(Encoding.Latin1.GetBytes(password)));
+        if (isUser && isRight) return true;
+        MayTry(address);
+        return false;
     }
 
     internal async Task LogInAsync(HttpContext http)

@@ -8,6 +8,7 @@ using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Hosting;
 using RedKite.Server;
 using RedKite.Server.Config;
+using RedKite.Server.Diagnostics.Reports;
 using RedKite.Server.Logging;
 
 namespace RedKite.Dashboard;
@@ -48,28 +49,43 @@ public sealed class RedKiteDashboard : IAsyncDisposable
         List<IPAddress>? addresses = UsableAddresses(settings, port, log);
         if (addresses is null or []) return null;
 
+        try
+        {
+            RedKiteDashboard dashboard = await StartAsync(server.Reports, server, addresses, port).ConfigureAwait(false);
+            log.Notice(string.Create(CultureInfo.InvariantCulture, $"Dashboard on http://{new IPEndPoint(addresses[0], port)}/"));
+            _ = server.Stopped.ContinueWith(_ => dashboard.DisposeAsync().AsTask(), TaskScheduler.Default);
+            return dashboard;
+        }
+        catch (IOException failure)
+        {
+            log.Warning($"There is no dashboard: {failure.Message}");
+            return null;
+        }
+    }
+
+    /// <summary>Shows any source of reports.</summary>
+    /// <param name="server">For what only a running server has; null: the source is a debug package.</param>
+    /// <exception cref="IOException">The port is taken.</exception>
+    internal static async Task<RedKiteDashboard> StartAsync(IReportSource source, RedKiteServer? server, List<IPAddress> addresses, int port)
+    {
         WebApplicationBuilder builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
         builder.Services.AddSingleton<IHostLifetime, NoSignals>();
         builder.Services.Configure<HostOptions>(options => options.ShutdownTimeout = TimeSpan.FromSeconds(1));
         builder.WebHost.UseKestrelCore().ConfigureKestrel(kestrel => Configure(kestrel, addresses, port));
         WebApplication web = builder.Build();
-        var site = new AdminSite(server.Reports, server, web.Lifetime.ApplicationStopping);
+        var site = new AdminSite(source, server, web.Lifetime.ApplicationStopping);
         web.Run(site.AnswerAsync);
         try
         {
             await web.StartAsync().ConfigureAwait(false);
         }
-        catch (IOException failure)
+        catch (IOException)
         {
-            log.Warning($"There is no dashboard: {failure.Message}");
             await web.DisposeAsync().ConfigureAwait(false);
-            return null;
+            throw;
         }
 
-        log.Notice(string.Create(CultureInfo.InvariantCulture, $"Dashboard on http://{new IPEndPoint(addresses[0], port)}/"));
-        var dashboard = new RedKiteDashboard(web, port);
-        _ = server.Stopped.ContinueWith(_ => dashboard.DisposeAsync().AsTask(), TaskScheduler.Default);
-        return dashboard;
+        return new RedKiteDashboard(web, new Uri(web.Urls.First()).Port);
     }
 
     /// <inheritdoc/>

@@ -1,3 +1,7 @@
+using System.Globalization;
+using System.Net;
+using System.Runtime.InteropServices;
+using RedKite.Dashboard;
 using RedKite.Server.Diagnostics;
 using RedKite.Server.Diagnostics.Package;
 
@@ -12,9 +16,10 @@ internal static class AnalyzeProgram
     private const int Unusable = 3;
 
     private const string Usage = """
-        Usage: redkite analyze PACKAGE
+        Usage: redkite analyze PACKAGE [--serve [PORT]]
 
         Prints the verdict on the server of a debug package, and what is wrong, with evidence and remedy.
+        With --serve the dashboard shows the package on this machine until Ctrl+C; without PORT on a free one.
 
         Exit status: 0 healthy (notices at most), 1 warnings, 2 critical findings, 3 the file cannot be used.
         """;
@@ -27,11 +32,16 @@ internal static class AnalyzeProgram
             return Healthy;
         }
 
-        if (arguments is not [string path] || path.StartsWith('-'))
+        int? port = null;
+        if (arguments is [_, "--serve"]) port = 0;
+        else if (arguments is [_, "--serve", string text] && ushort.TryParse(text, CultureInfo.InvariantCulture, out ushort number)) port = number;
+        if (arguments is [] || arguments[0].StartsWith('-') || (arguments.Length > 1 && port is null))
         {
             errors.WriteLine("redkite analyze: one file is expected; see --help");
             return Unusable;
         }
+
+        string path = arguments[0];
 
         try
         {
@@ -39,6 +49,7 @@ internal static class AnalyzeProgram
             PackageReader package = PackageReader.Open(file);
             PackageVerdict verdict = PackageVerdict.Of(package);
             verdict.Write(output, package);
+            if (port is { } chosen) Serve(package, chosen, output);
             return verdict.Worst switch
             {
                 FindingSeverity.Critical => Critical,
@@ -50,6 +61,23 @@ internal static class AnalyzeProgram
         {
             errors.WriteLine($"redkite analyze: {path}: {failure.Message.ReplaceLineEndings(" ")}");
             return Unusable;
+        }
+    }
+
+    private static void Serve(PackageReader package, int port, TextWriter output)
+    {
+        RedKiteDashboard dashboard = RedKiteDashboard.StartAsync(package, server: null, [IPAddress.Loopback], port).GetAwaiter().GetResult();
+        output.WriteLine($"Dashboard on http://127.0.0.1:{dashboard.Port}/ until Ctrl+C");
+        using var ended = new ManualResetEventSlim();
+        using PosixSignalRegistration interrupt = PosixSignalRegistration.Create(PosixSignal.SIGINT, End);
+        using PosixSignalRegistration terminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, End);
+        ended.Wait();
+        dashboard.DisposeAsync().AsTask().GetAwaiter().GetResult();
+
+        void End(PosixSignalContext signal)
+        {
+            signal.Cancel = true; // the program ends by itself, with the verdict's status
+            ended.Set();
         }
     }
 }

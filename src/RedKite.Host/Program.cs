@@ -49,7 +49,7 @@ internal static class Program
           redkite --version | --help
           redkite bench --help                  the load generator
           redkite debug-package --help          fetches what a running server knows about itself, as one file
-          redkite analyze PACKAGE               says what is wrong with the server of such a file
+          redkite analyze PACKAGE [--serve]     says what is wrong with the server of such a file
         """;
 
     private static async Task<int> RunAsync(CommandLine commandLine)

@@ -38,6 +38,20 @@ public sealed class AdminApiTests : IAsyncDisposable
     }
 
     [Fact]
+    public async Task Programs_send_the_password_with_every_request_and_have_five_tries()
+    {
+        await Start(password: "secret");
+        _http.DefaultRequestHeaders.Authorization = Basic("secret");
+        Assert.Equal(HttpStatusCode.OK, await Status("/metrics"));
+        _http.DefaultRequestHeaders.Authorization = Basic("wrong");
+        for (int i = 0; i < 5; i++) Assert.Equal(HttpStatusCode.Unauthorized, await Status("/metrics"));
+        _http.DefaultRequestHeaders.Authorization = Basic("secret");
+        Assert.Equal(HttpStatusCode.Unauthorized, await Status("/metrics"));
+
+        static System.Net.Http.Headers.AuthenticationHeaderValue Basic(string password) => new("Basic", Convert.ToBase64String(Encoding.UTF8.GetBytes("default:" + password)));
+    }
+
+    [Fact]
     public async Task A_client_is_killed_only_with_the_header()
     {
         await Start();

@@ -1,7 +1,9 @@
 using System.Diagnostics;
 using System.Globalization;
+using System.Net;
 using System.Text.Json;
 using Microsoft.Playwright;
+using RedKite.Server.Diagnostics.Package;
 using RedKite.Testing;
 
 namespace RedKite.Dashboard.Tests;
@@ -79,6 +81,33 @@ public sealed class PageTests(Browser browser)
         for (int i = 0; i < 50 && !tab.Page.Url.Contains("last=300", StringComparison.Ordinal); i++) await Task.Delay(100, TestContext.Current.CancellationToken);
         Assert.Contains("last=300", tab.Page.Url, StringComparison.Ordinal);
         Assert.Empty(tab.Complaints);
+    }
+
+    // The same page on a debug package: what redkite analyze --serve shows.
+    [Fact]
+    public async Task Debug_package_is_shown_with_its_history_and_without_what_only_a_server_has()
+    {
+        PackageReader package;
+        await using (PageServer server = await StartLoadedAsync())
+        {
+            RedKite.Server.RedKiteReply zip = server.Server.Execute("DEBUG", "PACKAGE");
+            Assert.False(zip.IsError, zip.Text);
+            package = PackageReader.Open(new MemoryStream(zip.Bytes.ToArray()));
+        }
+
+        await using RedKiteDashboard dashboard = await RedKiteDashboard.StartAsync(package, server: null, [IPAddress.Loopback], port: 0);
+        await using PageUnderTest tab = await browser.OpenAsync(new Uri($"http://127.0.0.1:{dashboard.Port}"));
+        await tab.ReadyAsync("overview");
+        Assert.Contains("This is a debug package", await tab.Page.InnerTextAsync("#state"), StringComparison.Ordinal);
+        Assert.True(await tab.Page.EvaluateAsync<int>("Number(document.querySelector('[data-metrics*=used_memory]').dataset.points)") >= 2);
+        Assert.Equal(0, await tab.Page.Locator("nav a", new PageLocatorOptions { HasText = "Live traffic" }).CountAsync());
+        foreach (string view in Views.Where(view => view != "traffic"))
+        {
+            await tab.Page.GotoAsync($"http://127.0.0.1:{dashboard.Port}/#{view}");
+            await tab.ReadyAsync(view);
+        }
+
+        Assert.DoesNotContain(tab.Complaints, complaint => !complaint.Contains("404", StringComparison.Ordinal)); // the log is no report of a package
     }
 
     [Fact]
