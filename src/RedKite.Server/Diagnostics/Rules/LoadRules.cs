@@ -26,10 +26,10 @@ internal static class LoadRules
             view => view[LargestStripe] > 8 && view[Dataset] > 256 << 20 ? new("A single key holds much of the data", Text($"its stripe has {view[LargestStripe]:0.#} times its share of {Bytes(view[Dataset])}"), Notice) : null),
         new("slow-commands", "One in a hundred commands of the last 30 seconds took longer than 10 ms.",
             "The slow log has them. Commands on whole collections or the whole keyspace delay others.", "slow",
-            view => view.Mean(LatencyP99, 30) > 10_000 ? new("Commands are slow", Text($"99th percentile {view.Mean(LatencyP99, 30) / 1000:0.#} ms"), Warning) : null),
+            view => view.Mean(LatencyP99, 30) > 10_000 && HasEnough(view) ? new("Commands are slow", Text($"99th percentile {view.Mean(LatencyP99, 30) / 1000:0.#} ms"), Warning) : null),
         new("commands-wait", "One in a hundred commands of the last 30 seconds waited longer than 10 ms for its turn on the event loop.",
             "Look for slow commands of other clients in the slow log: they share the loop. More loops spread the clients.", "commands",
-            view => view.Mean(WaitingP99, 30) > 10_000 ? new("Commands wait for their turn", Text($"the 99th percentile of the waits is {view.Mean(WaitingP99, 30) / 1000:0.#} ms"), Warning) : null),
+            view => view.Mean(WaitingP99, 30) > 10_000 && HasEnough(view) ? new("Commands wait for their turn", Text($"the 99th percentile of the waits is {view.Mean(WaitingP99, 30) / 1000:0.#} ms"), Warning) : null),
         new("hot-key", "A single key was used by more than a quarter of more than 50,000 requests a second. Its stripe admits one thread at a time.",
             "HOTKEYS names it. Cache it in the client, or split it into several keys.", "keys",
             view => view[HottestKey] > 25 && view.Mean(CommandsProcessed, 30) > 50_000 ? new("One key gets much of the load", Text($"{view[HottestKey]:0} % of {view.Mean(CommandsProcessed, 30):0} requests a second use it"), Notice) : null),
@@ -57,6 +57,9 @@ internal static class LoadRules
             "Code in the process blocks its threads; the debug package has their stacks.", "loops",
             view => view.Min(ThreadPoolQueue, 10) > 100 ? new("The thread pool is starved", Text($"{view[ThreadPoolQueue]:0} pieces of work wait, {view[ThreadPoolThreads]:0} threads"), Warning) : null),
     ];
+
+    // One slow command in a quiet half minute is no percentile.
+    private static bool HasEnough(DiagnosticsView view) => view.Mean(CommandsProcessed, 30) * 30 >= 100;
 
     private static Diagnosis? LowHitRatio(DiagnosticsView view)
     {
