@@ -13,13 +13,16 @@ internal sealed class ClientLimit(Settings settings, ServerLog log)
     // Files that are opened later besides the clients; Redis reserves the same number.
     private const int FilesKept = 32;
 
+    // The dashboard's own, its connections and its libraries, which are opened when it starts behind the server.
+    private const int DashboardFiles = 120;
+
     private long _filesReserved = FilesKept;
 
     /// <summary>Lowers maxclients to what fits. What the process has open now is its own, and no client's.</summary>
     /// <exception cref="ConfigException">Not a single client fits.</exception>
     internal void ApplyAtStart(int loops)
     {
-        _filesReserved = FilesKept + OpenFiles.Count + (loops * EventLoop.OwnFilesMax);
+        _filesReserved = FilesKept + (settings.AdminPort == "0" ? 0 : DashboardFiles) + OpenFiles.Count + (loops * EventLoop.OwnFilesMax);
         long wanted = settings.MaxClients;
         long fitting = Fitting(wanted, out long limit);
         if (fitting >= wanted) return;

@@ -21,6 +21,13 @@ internal sealed class MonitorCommands(MonitorFeed feed)
             return;
         }
 
+        // Nobody would take the lines from a caller in the process.
+        if (cmd.Session.Connection is null)
+        {
+            cmd.Reply.Error("ERR MONITOR needs a connection"u8);
+            return;
+        }
+
         if (cmd.Session.IsMonitor) return; // without a reply, as in Redis
         cmd.Session.IsMonitor = true;
         feed.Add(cmd.Session);
