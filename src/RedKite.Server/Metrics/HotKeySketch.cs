@@ -32,6 +32,9 @@ internal sealed class HotKeySketch
     // Samples for each second, of which each takes some 300 ns: a thousandth of a core.
     private const int SamplesPerSecond = 4096;
     private const int StrideMax = 4096;
+
+    // A burst after a quiet second does not wait for the next adaptation.
+    private const int SamplesAtOnce = SamplesPerSecond + 512;
     private const int Off = int.MaxValue;
 
     private readonly Lock _lock = new();
@@ -39,6 +42,7 @@ internal sealed class HotKeySketch
     private Window _last = new();
     private long _startMs; // of the current window
     private long _lastStartMs;
+    private int _samples; // since the last adaptation
     private uint _random = 0x9E3779B9;
 
     /// <summary>One of this many requests is sampled, on average.</summary>
@@ -60,7 +64,8 @@ internal sealed class HotKeySketch
     /// <summary>Adapts the stride to the load of the last second.</summary>
     internal void Adapt(long requestsPerSecond)
     {
-        if (Stride != Off) Stride = (int)Math.Clamp(requestsPerSecond / SamplesPerSecond, 1, StrideMax);
+        if (Stride != Off) Stride = (int)Math.Clamp((requestsPerSecond + SamplesPerSecond - 1) / SamplesPerSecond, 1, StrideMax);
+        _samples = 0;
     }
 
     internal void Add(int database, ulong hash, ReadOnlySpan<byte> key, long nowMs)
@@ -70,6 +75,9 @@ internal sealed class HotKeySketch
             if (nowMs - _startMs >= WindowMs) Rotate(nowMs);
             if (Stride == Off) return;
             _current.Add(new KeyIdentity(database, hash), key[..Math.Min(key.Length, KeyBytesMax)], Stride);
+            if (++_samples < SamplesAtOnce) return;
+            _samples = 0;
+            Stride = Math.Min(Stride * 4, StrideMax);
         }
     }
 

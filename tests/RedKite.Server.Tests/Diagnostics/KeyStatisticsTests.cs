@@ -25,6 +25,7 @@ public class KeyStatisticsTests
         int gap = metrics.HotKeys.NextGap();
         for (int i = 0; i < 4_000_000; i++)
         {
+            if (i % 133_333 == 0) metrics.HotKeys.Adapt(133_333); // a second of thirty
             int key = Draw(cumulative, random);
             if (--gap > 0) continue;
             gap = metrics.HotKeys.NextGap();
@@ -52,6 +53,24 @@ public class KeyStatisticsTests
     {
         int at = Array.BinarySearch(cumulative, random.NextDouble());
         return (at < 0 ? ~at : at) + 1;
+    }
+
+    [Fact]
+    public void Burst_after_a_quiet_second_is_not_sampled_whole()
+    {
+        var metrics = new ExecutorMetrics(1);
+        metrics.HotKeys.Adapt(100);
+        Assert.Equal(1, metrics.HotKeys.Stride);
+        int samples = 0;
+        for (int i = 0, gap = 1; i < 1_000_000; i++)
+        {
+            if (--gap > 0) continue;
+            metrics.HotKeys.Add(0, 1, "key"u8, nowMs: 100_000);
+            gap = metrics.HotKeys.NextGap();
+            samples++;
+        }
+
+        Assert.InRange(samples, 4096, 30_000);
     }
 
     [Fact]
