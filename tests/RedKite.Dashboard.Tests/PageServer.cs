@@ -34,7 +34,7 @@ internal sealed class PageServer : IAsyncDisposable
             for (int i = 0; i < settings.Length; i += 2) options.Settings[settings[i]] = settings[i + 1];
             RedKiteServer server = await RedKiteServer.StartAsync(options);
             if (await RedKiteDashboard.StartAsync(server) is { } dashboard) return new PageServer(server, dashboard);
-            await server.DisposeAsync(); // somebody else took the port meanwhile
+            await server.DisposeAsync(); // the port was taken in the meantime
         }
     }
 

@@ -50,8 +50,8 @@ internal sealed record KeySurveyResult(long StartedUnixMs, long EndedUnixMs, dou
 
 /// <summary>
 /// Walks over all keys in the background, again and again: the largest keys of every type, and histograms of sizes and lifetimes.
-/// Its thread takes a share of one core that `key-survey-cpu-percent` sets, and locks one stripe at a time, for some tens of microseconds,
-/// if nobody else holds it.
+/// Its thread takes a share of one core that `key-survey-cpu-percent` sets, and locks one stripe at a time, for some tens of
+/// microseconds, and never waits for one that another thread holds.
 /// </summary>
 internal sealed class KeySurvey : IDisposable
 {

@@ -21,7 +21,7 @@ internal sealed class MonitorCommands(MonitorFeed feed)
             return;
         }
 
-        // Nobody would take the lines from a caller in the process.
+        // A caller in the process does not read the lines, so they would accumulate.
         if (cmd.Session.Connection is null)
         {
             cmd.Reply.Error("ERR MONITOR needs a connection"u8);
