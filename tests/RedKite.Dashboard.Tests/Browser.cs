@@ -1,3 +1,5 @@
+using System.Collections.Concurrent;
+using System.Text.Json;
 using Microsoft.Playwright;
 
 [assembly: AssemblyFixture(typeof(RedKite.Dashboard.Tests.Browser))]
@@ -53,18 +55,31 @@ internal sealed class PageUnderTest : IAsyncDisposable
         page.SetDefaultTimeout(TimeoutMs);
         page.Console += (_, message) =>
         {
-            if (message.Type is "error" or "warning") Complaints.Add(message.Text);
+            if (message.Type is "error" or "warning") Complaints.Enqueue(message.Text);
         };
-        page.PageError += (_, error) => Complaints.Add(error);
+        page.PageError += (_, error) => Complaints.Enqueue(error);
         page.Request += (_, request) =>
         {
-            if (!new Uri(request.Url).IsLoopback && !request.Url.StartsWith("data:", StringComparison.Ordinal)) Complaints.Add($"asked another host: {request.Url}");
+            if (request.Url.StartsWith("data:", StringComparison.Ordinal)) return; // may be too long for an Uri
+            if (!Uri.TryCreate(request.Url, UriKind.Absolute, out Uri? url) || !url.IsLoopback) Complaints.Enqueue($"asked another host: {request.Url}");
         };
     }
 
     internal IPage Page { get; }
 
-    internal List<string> Complaints { get; } = [];
+    /// <summary>The browser's events add to it while a test reads it.</summary>
+    internal ConcurrentQueue<string> Complaints { get; } = [];
+
+    /// <summary>Counts what the page receives from now on. Nothing comes from the cache.</summary>
+    internal async Task<ByteCounter> CountBytesAsync()
+    {
+        ICDPSession session = await _context.NewCDPSessionAsync(Page);
+        var counter = new ByteCounter();
+        session.Event("Network.loadingFinished").OnEvent += (_, finished) => counter.Add(finished);
+        await session.SendAsync("Network.enable");
+        await session.SendAsync("Network.setCacheDisabled", new Dictionary<string, object> { ["cacheDisabled"] = true });
+        return counter;
+    }
 
     /// <summary>Waits until a view has shown its first data.</summary>
     internal async Task ReadyAsync(string view)
@@ -80,4 +95,18 @@ internal sealed class PageUnderTest : IAsyncDisposable
     }
 
     public async ValueTask DisposeAsync() => await _context.DisposeAsync();
+}
+
+/// <summary>Sums the bytes of the network's answers, headers included, as the browser reports them.</summary>
+internal sealed class ByteCounter
+{
+    private long _bytes;
+
+    internal long Bytes => Interlocked.Read(ref _bytes);
+
+    // Called on the browser driver's thread: an exception here would end the process.
+    internal void Add(JsonElement? finished)
+    {
+        if (finished is { ValueKind: JsonValueKind.Object } answer && answer.TryGetProperty("encodedDataLength", out JsonElement length)) Interlocked.Add(ref _bytes, (long)length.GetDouble());
+    }
 }

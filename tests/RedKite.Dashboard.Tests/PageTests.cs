@@ -161,8 +161,14 @@ public sealed class PageTests(Browser browser)
         await tab.ReadyAsync("keys");
         await tab.Page.FillAsync("input[aria-label='Pattern']", "a *");
         await tab.Page.ClickAsync("button:has-text('Read keys')");
-        while (!await tab.Page.Locator("td button", new PageLocatorOptions { HasText = "a list" }).IsVisibleAsync()) await tab.Page.ClickAsync("button:has-text('More')");
-        await tab.Page.ClickAsync("td button:has-text('a list')");
+        ILocator key = tab.Page.Locator("td button", new PageLocatorOptions { HasText = "a list" });
+        for (int i = 0; i < 150 && !await key.IsVisibleAsync(); i++)
+        {
+            await tab.Page.EvaluateAsync("[...document.querySelectorAll('button')].find(button => button.textContent === 'More' && !button.hidden)?.click()"); // not by the mouse: it waits for a button that is gone after the last keys
+            await Task.Delay(100, TestContext.Current.CancellationToken);
+        }
+
+        await key.ClickAsync();
         await tab.Page.GetByText("first element").WaitForAsync();
     }
 
@@ -189,12 +195,13 @@ public sealed class PageTests(Browser browser)
         await using PageServer server = await PageServer.StartAsync();
         await using (PageUnderTest first = await browser.OpenAsync(server.Address)) await first.ReadyAsync("overview"); // the browser and the server are warm
         await using PageUnderTest tab = await browser.OpenAsync(server.Address, "/#overview");
-        long bytes = 0;
-        tab.Page.Response += async (_, response) => Interlocked.Add(ref bytes, (await response.BodyAsync()).Length);
+        ByteCounter received = await tab.CountBytesAsync();
         long start = Stopwatch.GetTimestamp();
         await tab.Page.ReloadAsync();
         await tab.ReadyAsync("overview");
         double seconds = Stopwatch.GetElapsedTime(start).TotalSeconds;
+        await Task.Delay(200, TestContext.Current.CancellationToken); // what the browser reports may be a little behind
+        long bytes = received.Bytes;
         TestContext.Current.SendDiagnosticMessage($"first view: {bytes / 1024} KiB, {seconds:F2} s");
         Assert.InRange(bytes, 50_000, 300 * 1024);
         Assert.InRange(seconds, 0, 1);

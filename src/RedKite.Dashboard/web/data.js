@@ -106,7 +106,9 @@ function browser() {
   async function read(anew) {
     if (anew) [cursor, rows] = ['0', []];
     const query = new URLSearchParams({ pattern: pattern.value, cursor, count: 100, database: database.value });
+    more.disabled = true; // a second click would read the same keys again
     const found = await api.get(`/api/keys?${query}`);
+    more.disabled = false;
     rows = [...rows, ...found?.keys ?? []];
     cursor = found?.cursor ?? '0';
     list.update(rows);
