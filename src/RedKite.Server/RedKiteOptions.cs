@@ -30,6 +30,9 @@ public sealed class RedKiteOptions
     /// </summary>
     public Action<RedKiteCrash>? BeforeFailStop { get; set; }
 
+    /// <summary>Whether values are in the guarded arena of the tests.</summary>
+    internal bool GuardsMemory { get; init; }
+
     /// <summary>Where log lines go, from any thread; null: nowhere. What it throws is ignored, and the line is lost.</summary>
     public Action<string>? Log { get; set; }
 }

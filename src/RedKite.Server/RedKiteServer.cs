@@ -40,11 +40,11 @@ public sealed class RedKiteServer : IAsyncDisposable
     private int _idleClientCount;
     private int _stopping;
 
-    internal RedKiteServer(Configuration configuration, TimeProvider timeProvider, Action<string>? log, IReadOnlyList<Behavior>? behaviors = null)
+    internal RedKiteServer(Configuration configuration, TimeProvider timeProvider, Action<string>? log, IReadOnlyList<Behavior>? behaviors = null, bool guardsMemory = false)
     {
         Settings settings = configuration.Settings;
         var serverLog = new ServerLog(settings, log);
-        var keyspace = new Keyspace(settings.Stripes, settings.Databases);
+        var keyspace = new Keyspace(settings.Stripes, settings.Databases, guardsMemory);
         keyspace.FailStop.Version = ServerVersion.Text;
         keyspace.FailStop.Folder = serverLog.Folder;
         Engine = new Engine(configuration, keyspace, new ServerClock(timeProvider), serverLog)
@@ -129,7 +129,7 @@ public sealed class RedKiteServer : IAsyncDisposable
 
         var configuration = new Configuration(new Settings());
         ConfigFile.Load(configuration, CommandLine.Parse(arguments), Stream.Null);
-        var server = new RedKiteServer(configuration, options.TimeProvider, options.Log ?? (_ => { }), [.. options.Behaviors]);
+        var server = new RedKiteServer(configuration, options.TimeProvider, options.Log ?? (_ => { }), [.. options.Behaviors], options.GuardsMemory);
         if (options.BeforeFailStop is { } callback)
         {
             // The host comes first: both share the time that the process waits.
@@ -225,6 +225,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         foreach (ListeningSocket listener in _endpoints.Sockets) _loops[0].Listen(listener);
         foreach (EventLoop loop in _loops) loop.Start();
         Engine.Metrics.NoteStartup();
+        Engine.Memory.Apply(Engine.Metrics, reports: true);
         Diagnostics?.Start();
     }
 
@@ -327,6 +328,7 @@ public sealed class RedKiteServer : IAsyncDisposable
     private void Tick(long nowMs)
     {
         ServerTotals totals = Engine.Metrics.Sample(nowMs);
+        Engine.Memory.Apply(Engine.Metrics, reports: true);
         _quietHugePages.IsEnabled = Engine.Settings.QuietHugePages;
         _quietHugePages.Use(nowMs, totals.LoopMicroseconds, totals.KeyspaceHits);
     }

@@ -26,14 +26,12 @@ internal static class SettingTable
     private const string NoScripts = "there are no scripts yet";
     private const string NoAccessLists = "there are no users but `default` yet";
     private const string NoModules = "there are no modules";
-    private const string NoEviction = "nothing is evicted yet";
     private const string NoDefragmentation = "RedKite's arenas do not move blocks";
     private const string AlwaysFreedLater = "the memory of large values is always freed in slices, behind the command";
     private const string NoPinning = "threads are not bound to CPUs; use taskset or the service manager";
     private const string NoSyslog = "the log is written to logfile or to standard output only";
     private const string ShutsDownAtOnce = "a shutdown saves nothing and waits for nothing";
     private const string NoSaveAtShutdown = "there are no snapshots yet, so a shutdown would lose all keys";
-    private const string EvictionRefused = "nothing is evicted yet, so the limit would not hold and the process could run out of memory";
 
     private static readonly string[] Access = ["no", "yes", "local"];
 
@@ -125,17 +123,14 @@ internal static class SettingTable
         Integer("hz", 0, int.MaxValue, 10, s => s.Hz, (s, v) => s.Hz = (int)Math.Clamp(v, 1, 500)),
         Flag("dynamic-hz", true).WithoutEffect("the work of a timer tick does not grow with the number of clients"),
         Integer("active-expire-effort", 1, 10, 1, s => s.ActiveExpireEffort, (s, v) => s.ActiveExpireEffort = (int)v),
-        Memory("maxmemory", 0, ulong.MaxValue, 0, s => s.MaxMemoryBytes, (s, v) => s.MaxMemoryBytes = v)
-            .WithoutEffect("writes are not refused at the limit yet, so memory may grow beyond it; INFO shows the limit")
-            .Refused("any but `0` if maxmemory-policy evicts", LimitNeedsEviction, EvictionRefused),
+        Memory("maxmemory", 0, ulong.MaxValue, 0, s => s.MaxMemoryBytes, (s, v) => s.MaxMemoryBytes = v).WithRemark("the limit of `used_memory`, which includes the process itself: [memory.md](memory.md)"),
         Choice("maxmemory-policy", ["volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl", "allkeys-lru", "allkeys-lfu", "allkeys-random", "noeviction"], "noeviction", s => (int)s.MaxMemoryPolicy, (s, v) => s.MaxMemoryPolicy = (MaxMemoryPolicy)v)
-            .WithRemark("without maxmemory: OBJECT FREQ counts accesses under the LFU policies")
-            .Refused("any but `noeviction` if maxmemory is set", LimitNeedsEviction, EvictionRefused),
-        Integer("maxmemory-samples", 1, 64, 5).WithoutEffect(NoEviction),
-        Integer("maxmemory-eviction-tenacity", 0, 100, 10).WithoutEffect(NoEviction),
+            .WithRemark("without maxmemory: OBJECT FREQ counts accesses under the LFU policies"),
+        Integer("maxmemory-samples", 1, 64, 5, s => s.EvictionSamples, (s, v) => s.EvictionSamples = (int)v),
+        Integer("maxmemory-eviction-tenacity", 0, 100, 10, s => s.EvictionTenacity, (s, v) => s.EvictionTenacity = (int)v),
         Integer("lfu-log-factor", 0, int.MaxValue, 10, s => s.LfuLogFactor, (s, v) => s.LfuLogFactor = (int)v),
         Integer("lfu-decay-time", 0, int.MaxValue, 1, s => s.LfuDecayMinutes, (s, v) => s.LfuDecayMinutes = (int)v),
-        Flag("lazyfree-lazy-eviction", false).WithoutEffect(NoEviction),
+        Flag("lazyfree-lazy-eviction", false).WithoutEffect(AlwaysFreedLater),
         Flag("lazyfree-lazy-expire", false).WithoutEffect(AlwaysFreedLater),
         Flag("lazyfree-lazy-server-del", false).WithoutEffect(AlwaysFreedLater),
         Flag("lazyfree-lazy-user-del", false).WithoutEffect(AlwaysFreedLater),
@@ -325,10 +320,6 @@ internal static class SettingTable
 
     private static void WritePercentiles(Settings settings, string text) => settings.LatencyTrackingPercentiles =
         [.. SettingParsers.SplitWords(text).Select(word => double.Parse(word, CultureInfo.InvariantCulture))];
-
-    // The policy is kept for OBJECT FREQ, so that it alone is harmless.
-    private static bool LimitNeedsEviction(Settings settings) =>
-        settings.MaxMemoryBytes > 0 && settings.MaxMemoryPolicy != MaxMemoryPolicy.NoEviction;
 
     private static bool SavesAtShutdown(Settings settings, string name) =>
         SettingParsers.SplitWords(settings.Remembered[name]).Contains("save");

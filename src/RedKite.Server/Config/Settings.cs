@@ -127,6 +127,12 @@ public sealed class Settings
     public ulong MaxMemoryBytes { get; set; }
     public MaxMemoryPolicy MaxMemoryPolicy { get; set; }
 
+    /// <summary>How many keys are sampled for an eviction.</summary>
+    public int EvictionSamples { get; set; }
+
+    /// <summary>How long evictions may delay a command: 10 is half a millisecond, 100 is without limit.</summary>
+    public int EvictionTenacity { get; set; }
+
     /// <summary>Whether each line of the log is a JSON object.</summary>
     public bool LogsJson { get; set; }
 

@@ -2,6 +2,7 @@ using System.Diagnostics;
 using System.Runtime.CompilerServices;
 using RedKite.Net.Interop;
 using RedKite.Protocol;
+using RedKite.Server.Execution.Eviction;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
@@ -72,6 +73,7 @@ internal sealed class CommandExecutor
         _diagnoses = engine.Settings.Diagnostics;
         Environment = new CommandEnvironment(engine.Keyspace, engine.Settings, engine.Clock, engine.Commands, engine.Buffers, engine.Metrics.NewExecutor());
         Invoker = new Invoker(this);
+        Evictor = new Evictor(this);
         if (!_diagnoses) Metrics.HotKeys.SwitchOff();
     }
 
@@ -82,6 +84,9 @@ internal sealed class CommandExecutor
     internal CommandEnvironment Environment { get; }
 
     internal Invoker Invoker { get; }
+
+    /// <summary>Keeps memory under its limit.</summary>
+    internal Evictor Evictor { get; }
 
     internal ExecutorMetrics Metrics => Environment.Metrics;
 
@@ -321,6 +326,7 @@ internal sealed class CommandExecutor
 
     private int ExecuteBatch(ref CommandContext cmd, Session session, int count)
     {
+        bool refuses = _keyspace.Budget.IsExceeded && RefusesSome(count);
         int asked = count; // entries that were asked for
         if (count > 1)
         {
@@ -335,7 +341,7 @@ internal sealed class CommandExecutor
         if (start - _turnStart >= NoticeableTicks) Engine.Note(TimelineKind.LongWait, session, ServerClock.TicksToNs(start - _turnStart));
         BeginRun(first: 0, start);
         session.LastInteractionMs = Environment.NowMs;
-        bool isLarge = _requests[count - 1].End - _requests[0].Start >= Engine.LargeRequests.Threshold; // which request is, the long way finds out
+        bool isLarge = refuses || _requests[count - 1].End - _requests[0].Start >= Engine.LargeRequests.Threshold; // which request is, the long way finds out
         bool isPlain = IsPlain(session) && !isLarge;
         ICommandInterceptor? interceptor = isPlain || isLarge ? null : OnlyInterceptor(session);
         Stripe? held = null;
@@ -403,6 +409,19 @@ internal sealed class CommandExecutor
         session.CommandsProcessed += i;
         if (i > _runFirst) session.LastCommand = _requests[i - 1].Command;
         return i;
+    }
+
+    // Evicts keys, because memory exceeds its limit; whether requests of the batch are to be refused, which the long way does.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private bool RefusesSome(int count)
+    {
+        if (!Evictor.IsOutOfMemory()) return false;
+        for (int i = 0; i < count; i++)
+        {
+            if (_requests[i].Command is { } command && command.Is(CommandFlags.DenyOom)) return true;
+        }
+
+        return false;
     }
 
     // Handles what a handler left in the writer's events. After a large reply the batch ends: it is sent before anything else

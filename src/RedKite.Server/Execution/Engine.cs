@@ -4,6 +4,7 @@ using RedKite.Protocol;
 using RedKite.Server.Changes;
 using RedKite.Server.Config;
 using RedKite.Server.Execution.Blocking;
+using RedKite.Server.Execution.Eviction;
 using RedKite.Server.Logging;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
@@ -31,6 +32,7 @@ internal sealed class Engine
         Pause = new ClientPause(Attention);
         Monitors = new MonitorFeed(Attention, clock, Buffers);
         Changes = new ChangePublisher(keyspace);
+        Memory = new MemoryLimit(Settings, keyspace);
         ApplySettings();
     }
 
@@ -67,6 +69,9 @@ internal sealed class Engine
 
     /// <summary>Publishes every change to its consumers.</summary>
     internal ChangePublisher Changes { get; }
+
+    /// <summary>The limit of memory.</summary>
+    internal MemoryLimit Memory { get; }
 
     internal RequestLog SlowLog { get; } = new();
 
@@ -154,6 +159,12 @@ internal sealed class Engine
         {
             ulong hardBytes = Settings.NormalClientLimit.HardBytes;
             ReplyBytesMax = hardBytes == 0 || hardBytes > (ulong)MemoryBytesMax ? MemoryBytesMax : (long)hardBytes + ReplyWriter.ContiguousBytesMax;
+        });
+
+        Apply("maxmemory", () =>
+        {
+            Memory.Apply(Metrics, reports: true);
+            if (Metrics is not null && Keyspace.Budget.IsExceeded) Log.Warning($"maxmemory {Settings.MaxMemoryBytes} is less than the memory in use: keys will be evicted, or writes refused, as maxmemory-policy says.");
         });
 
         void Apply(string name, Action apply)

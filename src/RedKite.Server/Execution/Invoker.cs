@@ -342,6 +342,12 @@ internal sealed class Invoker
             return false;
         }
 
+        if (_keyspace.Budget.IsExceeded && _executor.Evictor.IsOutOfMemory() && command.Is(CommandFlags.DenyOom))
+        {
+            Reject(command, "OOM command not allowed when used memory > 'maxmemory'.");
+            return false;
+        }
+
         return true;
     }
 

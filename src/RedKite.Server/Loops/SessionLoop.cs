@@ -209,9 +209,11 @@ internal sealed class SessionLoop : IConnectionHandler
         }
 
         Ticked?.Invoke(nowMs);
+        bool evictsMore = _engine.Keyspace.Budget.IsExceeded && !Executor.Evictor.IsOutOfMemory() && _engine.Keyspace.Budget.IsExceeded;
         int restMs = Math.Clamp(1000 / Math.Max(1, _engine.Settings.Hz), 1, 100);
         long? restMicroseconds = Sweep(nowMs);
         if (Copy(nowMs) is { } untilNext) restMicroseconds = Math.Min(untilNext, restMicroseconds ?? untilNext);
+        if (evictsMore) restMicroseconds = Math.Min(BusyRestMicroseconds, restMicroseconds ?? BusyRestMicroseconds);
         Executor.Invoker.ServeAfterSweep();
         restMs = Blocked.EndOverdue(nowMs, restMicroseconds is null ? restMs : 1);
         if (restMicroseconds is { } rest) _loop.TickAfter(rest);

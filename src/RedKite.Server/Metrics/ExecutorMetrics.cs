@@ -35,6 +35,12 @@ internal sealed class ExecutorMetrics
 
     internal long SweepsCut { get; set; }
 
+    /// <summary>Keys that were removed because memory exceeded its limit.</summary>
+    internal long EvictedKeys { get; set; }
+
+    /// <summary>Those of them that had been used within the last minute.</summary>
+    internal long EvictedYoungKeys { get; set; }
+
     internal long ErrorReplies { get; set; }
 
     internal long UnexpectedErrorReplies { get; set; }
@@ -81,7 +87,7 @@ internal sealed class ExecutorMetrics
     /// <summary>CONFIG RESETSTAT. From any thread: counts that arrive meanwhile may survive it.</summary>
     internal void Reset()
     {
-        KeyspaceHits = KeyspaceMisses = CommandsProcessed = BytesReceived = BytesSent = Reads = Writes = SweepTicks = SweepsCut = ErrorReplies = UnexpectedErrorReplies = PayloadsChecked = 0;
+        EvictedKeys = EvictedYoungKeys = KeyspaceHits = KeyspaceMisses = CommandsProcessed = BytesReceived = BytesSent = Reads = Writes = SweepTicks = SweepsCut = ErrorReplies = UnexpectedErrorReplies = PayloadsChecked = 0;
         foreach (CommandMetrics? command in _commands) command?.Reset();
         lock (ErrorsByClass) ErrorsByClass.Clear();
     }
@@ -99,6 +105,8 @@ internal sealed class ExecutorMetrics
         Writes += other.Writes;
         SweepTicks += other.SweepTicks;
         SweepsCut += other.SweepsCut;
+        EvictedKeys += other.EvictedKeys;
+        EvictedYoungKeys += other.EvictedYoungKeys;
         AuthenticationsDenied += other.AuthenticationsDenied;
         PayloadsChecked += other.PayloadsChecked;
         ErrorReplies += other.ErrorReplies;

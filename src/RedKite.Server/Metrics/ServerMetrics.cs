@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Metrics;
@@ -11,6 +12,8 @@ internal sealed class ServerMetrics
     private readonly RateWindow _cycles = new();
     private readonly RateWindow _cycleTimes = new();
     private long _peakBytes;
+    private long _exceededSince; // a timestamp
+    private long _exceededTicks;
 
     internal long ConnectionsReceived;
     internal long ConnectionsRejected;
@@ -42,6 +45,26 @@ internal sealed class ServerMetrics
     internal long LoopCyclesAtReset { get; private set; }
 
     internal long LoopMicrosecondsAtReset { get; private set; }
+
+    /// <summary>How long memory has exceeded its limit, in milliseconds: altogether, the current time included.</summary>
+    internal long ExceededMs => (Volatile.Read(ref _exceededTicks) * 1000 / Stopwatch.Frequency) + CurrentExceededMs;
+
+    /// <summary>How long memory has exceeded its limit this time; 0: it does not.</summary>
+    internal long CurrentExceededMs => Volatile.Read(ref _exceededSince) is > 0 and long since ? (Stopwatch.GetTimestamp() - since) * 1000 / Stopwatch.Frequency : 0;
+
+    /// <summary>Notes whether memory exceeds its limit after eviction. From any thread.</summary>
+    internal void NoteExceeded(bool isExceeded)
+    {
+        if (isExceeded)
+        {
+            if (Volatile.Read(ref _exceededSince) == 0) Interlocked.CompareExchange(ref _exceededSince, Stopwatch.GetTimestamp(), 0);
+            return;
+        }
+
+        if (Volatile.Read(ref _exceededSince) == 0) return;
+        long since = Interlocked.Exchange(ref _exceededSince, 0);
+        if (since != 0) Interlocked.Add(ref _exceededTicks, Stopwatch.GetTimestamp() - since);
+    }
 
     /// <summary>Samples the totals. One loop calls it about ten times per second.</summary>
     internal void Sample(long nowMs, in ServerTotals totals, long usedBytes)
@@ -76,6 +99,8 @@ internal sealed class ServerMetrics
         ObjectsFreedLaterAtReset = keyspace.ObjectsFreedLater;
         LoopCyclesAtReset = totals.LoopCycles;
         LoopMicrosecondsAtReset = totals.LoopMicroseconds;
+        _exceededTicks = 0;
+        Interlocked.Exchange(ref _exceededSince, 0);
         _commands.Clear();
         _received.Clear();
         _sent.Clear();

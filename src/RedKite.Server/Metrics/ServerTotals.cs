@@ -27,6 +27,10 @@ internal readonly record struct ServerTotals
 
     internal long SweepsCut { get; private init; }
 
+    internal long EvictedKeys { get; private init; }
+
+    internal long EvictedYoungKeys { get; private init; }
+
     /// <summary>Failed logins.</summary>
     internal long AuthenticationsDenied { get; private init; }
 
@@ -75,6 +79,8 @@ internal readonly record struct ServerTotals
                 Writes = sum.Writes + metrics.Writes,
                 SweepTicks = sum.SweepTicks + metrics.SweepTicks,
                 SweepsCut = sum.SweepsCut + metrics.SweepsCut,
+                EvictedKeys = sum.EvictedKeys + metrics.EvictedKeys,
+                EvictedYoungKeys = sum.EvictedYoungKeys + metrics.EvictedYoungKeys,
                 AuthenticationsDenied = sum.AuthenticationsDenied + metrics.AuthenticationsDenied,
                 PayloadsChecked = sum.PayloadsChecked + metrics.PayloadsChecked,
             };

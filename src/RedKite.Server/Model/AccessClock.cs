@@ -22,6 +22,9 @@ internal static class AccessClock
     /// <summary>Seconds since the access.</summary>
     internal static long IdleSeconds(uint clock, long nowMs) => (Lru(nowMs) - clock) & 0xFFFFFF;
 
+    /// <summary>Whole minutes since the access that last changed an LFU clock.</summary>
+    internal static long LfuMinutes(uint clock, long nowMs) => (Minutes(nowMs) - (clock >> 8)) & 0xFFFF;
+
     /// <summary>The current counter: decremented for each <paramref name="decayMinutes"/> without an access.</summary>
     internal static int LfuCounter(uint clock, long nowMs, int decayMinutes)
     {

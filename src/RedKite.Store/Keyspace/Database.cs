@@ -466,6 +466,14 @@ internal sealed unsafe class Database
         return default;
     }
 
+    /// <summary>Samples entries of a stripe for eviction: see <see cref="Table.Sample"/>. The stripe is locked.</summary>
+    internal void Sample(int stripe, ulong start, int wanted, bool onlyExpiring, List<nint> entries) =>
+        _tables[stripe]?.Sample(start, wanted, onlyExpiring, entries);
+
+    /// <summary>Finds a key by its hash alone, whether it has expired or not. The stripe is locked.</summary>
+    internal Entry FindByHash(ulong hash) =>
+        _tables[_keyspace.StripeOf(hash)] is { } table && table.TryFind(hash, out EntryPosition position) ? new Entry(position) : default;
+
     /// <summary>Removes every entry of a stripe whose time has come. The stripe is locked.</summary>
     internal void ExpireStripe(int stripe, long nowMs)
     {

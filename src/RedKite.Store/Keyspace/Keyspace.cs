@@ -58,6 +58,24 @@ internal sealed class Keyspace : IDisposable
     /// <summary>The limit of <see cref="UsedBytes"/>, and whether it is exceeded.</summary>
     internal MemoryBudget Budget => _source.Budget;
 
+    /// <summary>
+    /// Sets the limit of <see cref="UsedBytes"/>. Whatever stripes are locked: those that are busy report their exact usage when the
+    /// limit is set again, or after their next step.
+    /// </summary>
+    /// <param name="bytes">The limit; null: none. A negative limit is always exceeded.</param>
+    /// <param name="reports">Whether every stripe reports its exact usage.</param>
+    internal void LimitMemory(long? bytes, bool reports)
+    {
+        Budget.LimitBytes = bytes;
+        if (!reports) return;
+        foreach (Stripe stripe in Stripes)
+        {
+            if (!stripe.TryEnter()) continue;
+            stripe.Arena.ReportUsage();
+            stripe.Exit();
+        }
+    }
+
     /// <summary>Bytes of everything that is stored: entries, values and tables.</summary>
     internal long UsedBytes
     {

@@ -20,7 +20,7 @@ namespace RedKite.Store.Keyspace;
 /// Directories and segments come from the stripe's pool, whose memory stays mapped: <see cref="PrefetchBucket"/> and
 /// <see cref="PrefetchEntry"/> read both without the stripe's lock, and what they read may be out of date but must not fault.
 /// </remarks>
-internal sealed unsafe class Table
+internal sealed unsafe partial class Table
 {
     private const int DepthMax = 30;
 

@@ -215,6 +215,9 @@ internal sealed unsafe class Arena : IDisposable
         return moved;
     }
 
+    /// <summary>Reports the exact usage to the budget.</summary>
+    internal void ReportUsage() => Report();
+
     public void Dispose()
     {
         while (HasWaiting) FreeWaiting(int.MaxValue);
@@ -309,8 +312,9 @@ internal sealed unsafe class Arena : IDisposable
         long used = _blockBytes + _largeBytes - _waitingBytes;
         if (used != _reported) _source.Budget.Add(used - _reported);
         _reported = used;
-        _reportBelow = _blockBytes - MemoryBudget.StepBytes;
-        _reportAbove = _blockBytes + MemoryBudget.StepBytes;
+        long step = _source.Budget.StepBytes;
+        _reportBelow = _blockBytes - step;
+        _reportAbove = _blockBytes + step;
     }
 
     private bool HasReturned => _takenBack != 0 || Volatile.Read(ref _returned) != 0 || _guard is { HasReturned: true };

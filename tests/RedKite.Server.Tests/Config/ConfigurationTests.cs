@@ -38,7 +38,7 @@ public class ConfigurationTests
         {
             bool isExplained = row.NoEffect is not null || row.Refusal is not null || row.Remark is not null;
             Assert.True(row.IsTyped || isExplained, $"{row.Name} is ignored silently");
-            Assert.False(row.IsTyped && row.NoEffect is not null && row.Name != "maxmemory", $"{row.Name} has a property, but no effect");
+            Assert.False(row.IsTyped && row.NoEffect is not null, $"{row.Name} has a property, but no effect");
             foreach (string? reason in new[] { row.NoEffect, row.Refusal?.Reason })
             {
                 Assert.False(reason is not null && (reason.EndsWith('.') || reason.Contains('\n', StringComparison.Ordinal)), $"{row.Name}: a reason is a clause on one line");
@@ -50,7 +50,6 @@ public class ConfigurationTests
     [InlineData("appendonly yes", "appendonly 'yes': there is no append-only file yet, so a restart would lose all keys")]
     [InlineData("save 60 1", "save '60' '1': there are no snapshots yet, so a restart would lose all keys; say save \"\"")]
     [InlineData("shutdown-on-sigterm save now", "shutdown-on-sigterm 'save' 'now': there are no snapshots yet, so a shutdown would lose all keys")]
-    [InlineData("maxmemory-policy allkeys-lru|maxmemory 1gb", "maxmemory '1gb': nothing is evicted yet, so the limit would not hold and the process could run out of memory")]
     [InlineData("notify-keyspace-events KEA", "notify-keyspace-events 'KEA': there are no keyspace notifications yet, so subscribers would wait for them in vain")]
     [InlineData("aclfile users.acl", "aclfile 'users.acl': there are no users but `default` yet, so its restrictions would not hold")]
     [InlineData("tls-port 6380", "tls-port '6380': there is no TLS yet, so nothing would listen there")]
@@ -85,13 +84,12 @@ public class ConfigurationTests
     {
         List<string> warnings = [];
         _configuration.Warn = warnings.Add;
-        Load("io-threads 4|masterauth secret|timeout 5|maxmemory 1gb|activerehashing yes");
+        Load("io-threads 4|masterauth secret|timeout 5|maxmemory 1gb|maxmemory-policy allkeys-lru|activerehashing yes");
 
         _configuration.CheckAtStart();
         Assert.Equal(
         [
             "arguments: io-threads '4': no effect: every event loop reads, executes and writes; loops sets their number",
-            "arguments: maxmemory '1gb': no effect: writes are not refused at the limit yet, so memory may grow beyond it; INFO shows the limit",
             "arguments: masterauth: no effect: there is no replication yet",
         ], warnings);
 
@@ -115,12 +113,6 @@ public class ConfigurationTests
             _configuration.Set([new("timeout", "5"), new("AppendOnly", "yes")]));
         Assert.Equal(("no", "0"), (_configuration.Get("appendonly"), _configuration.Get("timeout")));
 
-        Assert.Null(Set("maxmemory-policy", "allkeys-lru"));
-        Assert.NotNull(Set("maxmemory", "1gb"));
-        Assert.NotNull(_configuration.Set([new("maxmemory", "1gb"), new("maxmemory-policy", "volatile-ttl")]));
-        Assert.Null(_configuration.Set([new("maxmemory", "1gb"), new("maxmemory-policy", "noeviction")]));
-        Assert.NotNull(Set("maxmemory-policy", "allkeys-lru"));
-        Assert.Equal(("1073741824", "noeviction"), (_configuration.Get("maxmemory"), _configuration.Get("maxmemory-policy")));
         Assert.Null(Set("appendonly", "no"));
     }
 

@@ -33,11 +33,11 @@ internal static class StatsInfo
         text.Line("expired_stale_perc"u8, StalePercent(registry), 2);
         text.Line("expired_time_cap_reached_count"u8, totals.SweepsCut);
         text.Line("expire_cycle_cpu_milliseconds"u8, totals.SweepTicks * 1000 / Stopwatch.Frequency);
-        text.Line("evicted_keys"u8, 0);
+        text.Line("evicted_keys"u8, totals.EvictedKeys);
         text.Line("evicted_clients"u8, 0);
         text.Line("evicted_scripts"u8, 0);
-        text.Line("total_eviction_exceeded_time"u8, 0);
-        text.Line("current_eviction_exceeded_time"u8, 0);
+        text.Line("total_eviction_exceeded_time"u8, stats.ExceededMs);
+        text.Line("current_eviction_exceeded_time"u8, stats.CurrentExceededMs);
         text.Line("keyspace_hits"u8, totals.KeyspaceHits);
         text.Line("keyspace_misses"u8, totals.KeyspaceMisses);
         text.Line("pubsub_channels"u8, 0);

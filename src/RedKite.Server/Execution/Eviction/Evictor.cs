@@ -1,0 +1,228 @@
+using System.Diagnostics;
+using RedKite.Server.Config;
+using RedKite.Server.Metrics;
+using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Execution.Eviction;
+
+/// <summary>
+/// One executor's part in keeping memory under maxmemory: before a command executes that finds the limit exceeded, it evicts keys
+/// until the limit holds again, no key is left that may go, or its time is over.
+/// </summary>
+/// <remarks>
+/// It works between commands, with no stripe locked, and locks one stripe at a time: to sample it, and to remove a key. A stripe that
+/// is busy is passed over. An eviction is published like an expiry. What goes is sampled, as in Redis, from random places: an exact
+/// order of all keys would cost memory for each and a write for each access. A sample is taken from adjacent buckets, which are in hash
+/// order and so as random as any. The pool keeps the best candidates between samples; a candidate that was used meanwhile stays.
+/// </remarks>
+internal sealed class Evictor
+{
+    // The clock is read after this many evictions, some ten microseconds.
+    private const int EvictionsPerReading = 16;
+
+    // As redis.conf has it: 10 is the default, 100 works without regard to latency.
+    private const int LinearTenacityMax = 10;
+    private const int MicrosecondsPerTenacity = 50;
+    private const double TenacityGrowth = 1.15;
+    private const int TenacityWithoutLimit = 100;
+
+    private readonly CommandExecutor _executor;
+    private readonly Engine _engine;
+    private readonly Keyspace _keyspace;
+    private readonly EvictionPool _pool = new();
+    private readonly List<nint> _samples = [];
+    private readonly List<Database> _databases = []; // with keys that may go
+    private EvictionRule _rule;
+    private int _freeing; // the stripe whose key was evicted last, which may have more of it to free
+    private StripeSet _locked; // for the crash report
+
+    internal Evictor(CommandExecutor executor)
+    {
+        _executor = executor;
+        _engine = executor.Engine;
+        _keyspace = _engine.Keyspace;
+    }
+
+    private CommandEnvironment Environment => _executor.Environment;
+
+    /// <summary>
+    /// Evicts keys if memory exceeds its limit. If it returns true, memory exceeds the limit and nothing may be evicted: commands that
+    /// may use more of it (<see cref="CommandFlags.DenyOom"/>) are refused. If the time ended first, they are not, as in Redis. No
+    /// stripe is locked: a transaction or a script asks before it locks its stripes.
+    /// </summary>
+    internal bool IsOutOfMemory()
+    {
+        if (!_keyspace.Budget.IsExceeded) return false;
+        try
+        {
+            long start = Stopwatch.GetTimestamp();
+            Environment.SetTime(start);
+            bool isOut = !Relieve(start + LimitTicks());
+            long ns = ServerClock.TicksToNs(Stopwatch.GetTimestamp() - start);
+            if (ns >= _engine.LatencyMonitor.ThresholdNs) _engine.LatencyMonitor.Add("eviction-cycle", Environment.NowMs, ns);
+            _engine.Metrics.Server.NoteExceeded(_keyspace.Budget.IsExceeded);
+            _executor.Invoker.ServeAfterSweep(); // clients that are blocked on streams which were evicted
+            return isOut;
+        }
+        catch (Exception failure) when (_keyspace.FailStop.Ends(failure, _locked, "eviction"))
+        {
+            throw;
+        }
+    }
+
+    // False: the limit is exceeded and nothing may go.
+    private bool Relieve(long deadline)
+    {
+        // Memory that is about to be free comes before keys that are in use.
+        for (int i = 0; i < _keyspace.Stripes.Length; i++)
+        {
+            while (FreeSlice(i))
+            {
+                if (!_keyspace.Budget.IsExceeded || Stopwatch.GetTimestamp() >= deadline) return true;
+            }
+        }
+
+        UsePolicy();
+        if (_rule.Policy == MaxMemoryPolicy.NoEviction) return false;
+        for (int evictions = 1; _keyspace.Budget.IsExceeded; evictions++)
+        {
+            bool isFreeing = FreeSlice(_freeing);
+            if (!isFreeing && !EvictOne()) return MayEvict();
+            if ((isFreeing || evictions % EvictionsPerReading == 0) && Stopwatch.GetTimestamp() >= deadline) return true;
+        }
+
+        return true;
+    }
+
+    private long LimitTicks()
+    {
+        int tenacity = _engine.Settings.EvictionTenacity;
+        if (tenacity >= TenacityWithoutLimit) return long.MaxValue / 2;
+        double microseconds = MicrosecondsPerTenacity * (tenacity <= LinearTenacityMax ? tenacity : LinearTenacityMax * Math.Pow(TenacityGrowth, tenacity - LinearTenacityMax));
+        return (long)(microseconds * Stopwatch.Frequency / 1_000_000);
+    }
+
+    private void UsePolicy()
+    {
+        var rule = new EvictionRule(_engine.Settings.MaxMemoryPolicy, _engine.Settings.LfuDecayMinutes);
+        if (rule != _rule) _pool.Clear();
+        _rule = rule;
+        _databases.Clear();
+        foreach (Database database in _keyspace.Databases)
+        {
+            if (Evictable(database) > 0) _databases.Add(database);
+        }
+    }
+
+    private long Evictable(Database database) => _rule.OnlyExpiring ? database.Expiring : database.Count;
+
+    // Whether keys may go after all, in stripes that are busy.
+    private bool MayEvict()
+    {
+        foreach (Database database in _databases)
+        {
+            if (Evictable(database) > 0) return true;
+        }
+
+        return false;
+    }
+
+    private bool EvictOne()
+    {
+        if (_rule.IsRandom) _pool.Clear(); // its candidates are no better than others
+        foreach (Database database in _databases) SampleInto(database);
+        while (_pool.TryTakeBest(out EvictionCandidate candidate))
+        {
+            if (TryEvict(candidate)) return true;
+        }
+
+        return false;
+    }
+
+    private void SampleInto(Database database)
+    {
+        var random = (ulong)SamplingRandom.Current.NextInt64(long.MinValue, long.MaxValue);
+        int wanted = _rule.IsRandom ? 1 : _engine.Settings.EvictionSamples;
+        int stripes = _keyspace.Stripes.Length;
+        for (int i = 0; i < stripes && wanted > 0; i++)
+        {
+            int index = (_keyspace.StripeOf(random) + i) & (stripes - 1);
+            if (database.TableIn(index) is null || !TryEnter(index)) continue;
+            _samples.Clear();
+            database.Sample(index, random, wanted, _rule.OnlyExpiring, _samples);
+            wanted -= _samples.Count;
+            foreach (nint block in _samples)
+            {
+                Entry entry = Entry.FromBlock(block);
+                long score = _rule.Score(entry, Environment.NowMs);
+                if (_pool.Keeps(score)) _pool.Add(new EvictionCandidate(database.Index, _keyspace.Hash(entry.Key), score));
+            }
+
+            Exit(index);
+        }
+    }
+
+    private bool TryEvict(in EvictionCandidate candidate)
+    {
+        Database database = _keyspace.Databases[candidate.Database];
+        int index = _keyspace.StripeOf(candidate.Hash);
+        if (!TryEnter(index)) return false;
+        Entry entry = database.FindByHash(candidate.Hash);
+        bool mayGo = entry.Exists && (!_rule.OnlyExpiring || entry.Expires) && _rule.Score(entry, Environment.NowMs) >= candidate.Score;
+        if (mayGo) Evict(database, index, candidate.Hash, entry);
+        Exit(index);
+        return mayGo;
+    }
+
+    private void Evict(Database database, int index, ulong hash, Entry entry)
+    {
+        Stripe stripe = _keyspace.Stripes[index];
+        ExecutorMetrics metrics = Environment.Metrics;
+        bool isTimed = _engine.LatencyMonitor.IsOn;
+        long start = isTimed ? Stopwatch.GetTimestamp() : 0;
+        Environment.BeginObserving(stripe);
+        if (entry.Expires && entry.ExpiryMs <= Environment.NowMs)
+        {
+            database.Find(entry.Key, hash, Environment.NowMs); // removes it
+        }
+        else
+        {
+            metrics.EvictedKeys++;
+            if (_rule.IsYoung(entry, Environment.NowMs)) metrics.EvictedYoungKeys++;
+            database.Unlink(entry, UnlinkReason.Evicted);
+        }
+
+        if (Environment.IsObserved) _executor.Invoker.PublishRecorded();
+        stripe.Arena.ReportUsage();
+        _freeing = index;
+        if (!isTimed) return;
+        long ns = ServerClock.TicksToNs(Stopwatch.GetTimestamp() - start);
+        if (ns >= _engine.LatencyMonitor.ThresholdNs) _engine.LatencyMonitor.Add("eviction-del", Environment.NowMs, ns);
+    }
+
+    // Frees a slice of what is gone from a stripe but not free yet; false: there is nothing, or the stripe is busy.
+    private bool FreeSlice(int index)
+    {
+        Stripe stripe = _keyspace.Stripes[index];
+        if (!stripe.HasDropped || !TryEnter(index)) return false;
+        stripe.FreeDroppedSlice();
+        stripe.Arena.ReportUsage();
+        Exit(index);
+        return true;
+    }
+
+    private bool TryEnter(int index)
+    {
+        if (!_keyspace.Stripes[index].TryEnterSoon()) return false;
+        _locked = StripeSet.Of(index);
+        return true;
+    }
+
+    // Not in a finally block: what failed halfway stays locked until the process has ended.
+    private void Exit(int index)
+    {
+        _locked = StripeSet.Empty;
+        _keyspace.Stripes[index].Exit();
+    }
+}

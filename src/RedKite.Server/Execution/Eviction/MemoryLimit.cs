@@ -1,0 +1,31 @@
+using RedKite.Server.Config;
+using RedKite.Server.Metrics;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Execution.Eviction;
+
+/// <summary>
+/// Turns maxmemory into the limit of what is stored: the process's fixed share, connections and their buffers, which used_memory
+/// counts as well, are taken off. They change slowly and are read about ten times a second.
+/// </summary>
+internal sealed class MemoryLimit(Settings settings, Keyspace keyspace)
+{
+    private readonly Lock _changing = new();
+
+    /// <summary>Applies the setting, or what else uses memory. From any thread.</summary>
+    /// <param name="registry">The counters; null: the server has not started yet.</param>
+    /// <param name="reports">Whether every stripe reports its exact usage.</param>
+    internal void Apply(MetricsRegistry? registry, bool reports)
+    {
+        ulong limit = settings.MaxMemoryBytes;
+        if (limit == 0 && keyspace.Budget.LimitBytes is null) return;
+        long others = registry is null ? 0 : MemoryFigures.UsedBytes(registry, ServerTotals.Of(registry)) - registry.Keyspace.UsedBytes;
+        lock (_changing)
+        {
+            if (limit == 0) keyspace.LimitMemory(null, reports);
+            else keyspace.LimitMemory(Math.Max(-1, (long)Math.Min(limit, long.MaxValue / 4) - others), reports);
+        }
+
+        if (!keyspace.Budget.IsExceeded) registry?.Server.NoteExceeded(false);
+    }
+}

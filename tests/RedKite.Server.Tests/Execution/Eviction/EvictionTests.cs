@@ -1,0 +1,248 @@
+using System.Globalization;
+using System.Text;
+using RedKite.Server.Changes;
+
+namespace RedKite.Server.Tests.Execution.Eviction;
+
+/// <summary>What each policy evicts, and what follows from an eviction.</summary>
+public sealed class EvictionTests : TranscriptTests
+{
+    private const string Error = "OOM command not allowed when used memory > 'maxmemory'.";
+
+    private static readonly string Value = new('v', 400);
+
+    [Theory]
+    [InlineData("allkeys-lru")]
+    [InlineData("allkeys-lfu")]
+    [InlineData("allkeys-random")]
+    public void All_keys_may_go_and_the_limit_holds(string policy)
+    {
+        Run($"CONFIG SET maxmemory-policy {policy}").IsOk();
+        Run("SET k v").IsOk(); // a database's empty tables take half a megabyte
+        for (int i = 0; i < 500; i++) Run($"SET k{i} {Value}").IsOk();
+        long limit = Server.LimitMemory(500_000);
+        for (int i = 0; i < 20_000; i++) Run($"SET k{i} {Value}").IsOk();
+        Assert.InRange(Server.Info("used_memory"), limit - 200_000, limit + 100_000);
+        long keys = long.Parse(Run("DBSIZE").Text!, CultureInfo.InvariantCulture);
+        Assert.InRange(keys, 1200, 2500);
+        Assert.Equal(20_001 - keys, Server.Info("evicted_keys"));
+        Run("CONFIG RESETSTAT").IsOk();
+        Assert.Equal(0, Server.Info("evicted_keys"));
+    }
+
+    [Theory]
+    [InlineData("volatile-lru")]
+    [InlineData("volatile-lfu")]
+    [InlineData("volatile-random")]
+    [InlineData("volatile-ttl")]
+    public void Volatile_policies_evict_keys_with_an_expiry_and_no_others(string policy)
+    {
+        Run($"CONFIG SET maxmemory-policy {policy}").IsOk();
+        Server.LimitMemory(1_500_000);
+        for (int i = 0; i < 1000; i++) Run($"SET stays{i} {Value}").IsOk();
+        Run("HSET fields f v").IsInteger(1);
+        Run("HEXPIRE fields 1000 FIELDS 1 f");
+        for (int i = 0; i < 5000; i++) Run($"SET goes{i} {Value} EX 1000").IsOk();
+        Assert.InRange(Server.Info("evicted_keys"), 2500, 4500);
+        for (int i = 0; i < 1000; i++) Run($"EXISTS stays{i}").IsInteger(1);
+        Run("EXISTS fields").IsInteger(1);
+
+        // Once none is left, writes are refused.
+        int written = 0;
+        while (!Run($"SET more{written} {Value}").IsError) written++;
+        Assert.InRange(written, 1000, 4000);
+        Run("SET k v").IsError(Error);
+        Assert.Equal(5000, Server.Info("evicted_keys"));
+        for (int i = 0; i < 1000; i++) Run($"EXISTS stays{i}").IsInteger(1);
+    }
+
+    [Fact]
+    public void Under_lru_keys_that_are_used_stay()
+    {
+        Run("CONFIG SET maxmemory-policy allkeys-lru").IsOk();
+        Run("CONFIG SET maxmemory-samples 10").IsOk();
+        Server.LimitMemory(2_000_000);
+        for (int i = 0; i < 2000; i++) Run($"SET k{i} {Value}").IsOk();
+        Clock.Advance(10_000);
+        for (int i = 0; i < 500; i++) Run($"GET k{i}").IsText(Value);
+        Clock.Advance(10_000);
+        for (int i = 0; i < 2500; i++) Run($"SET new{i} {Value}").IsOk();
+        Assert.InRange(Existing("k", 0, 500), 490, 500);
+        Assert.InRange(Existing("k", 500, 2000), 0, 900);
+    }
+
+    [Fact]
+    public void Under_lfu_keys_that_are_used_often_stay()
+    {
+        Run("CONFIG SET maxmemory-policy allkeys-lfu").IsOk();
+        Run("CONFIG SET maxmemory-samples 10").IsOk();
+        Run("CONFIG SET lfu-log-factor 1").IsOk();
+        Server.LimitMemory(2_000_000);
+        for (int i = 0; i < 2000; i++) Run($"SET k{i} {Value}").IsOk();
+        for (int round = 0; round < 30; round++)
+        {
+            for (int i = 0; i < 300; i++) Run($"GET k{i}").IsText(Value);
+        }
+
+        for (int i = 0; i < 6000; i++) Run($"SET new{i} {Value}").IsOk();
+        Assert.InRange(Existing("k", 0, 300), 295, 300);
+        Assert.InRange(Existing("k", 300, 2000), 0, 1500);
+    }
+
+    [Fact]
+    public void Under_volatile_ttl_those_go_first_that_expire_first()
+    {
+        Run("CONFIG SET maxmemory-policy volatile-ttl").IsOk();
+        Run("CONFIG SET maxmemory-samples 10").IsOk();
+        Server.LimitMemory(2_000_000);
+        for (int i = 0; i < 3000; i++) Run($"SET k{i} {Value} EX {1000 + i}").IsOk();
+        for (int i = 0; i < 1500; i++) Run($"SET new{i} {Value} EX 100000").IsOk();
+        Assert.InRange(Existing("k", 2000, 3000), 900, 1000);
+        Assert.InRange(Existing("k", 0, 500), 0, 50);
+        Assert.InRange(Existing("new", 0, 1500), 1490, 1500);
+    }
+
+    [Fact]
+    public void Few_keys_are_compared_across_stripes()
+    {
+        Run("CONFIG SET maxmemory-policy allkeys-lru").IsOk();
+        Run("CONFIG SET maxmemory-samples 10").IsOk();
+        var large = new string('v', 100_000);
+        Run("SET k v").IsOk();
+        for (int i = 0; i < 500; i++) Run($"SET small{i} v").IsOk(); // tables in all stripes
+        Run("FLUSHALL").IsOk();
+        Server.LimitMemory(2_600_000);
+        for (int i = 0; i < 100; i++)
+        {
+            Clock.Advance(1000);
+            Run($"SET k{i} {large}").IsOk();
+            if (i > 0) Run($"GET k{i - 1}").IsText(large); // one in sixty-four is in the same stripe
+        }
+
+        Assert.InRange(Existing("k", 0, 100), 22, 26);
+        Assert.InRange(Existing("k", 90, 100), 9, 10);
+    }
+
+    [Fact]
+    public void Keys_of_all_databases_may_go()
+    {
+        Run("CONFIG SET maxmemory-policy allkeys-lru").IsOk();
+        Server.LimitMemory(2_000_000);
+        Run("SELECT 3").IsOk();
+        for (int i = 0; i < 1000; i++) Run($"SET k{i} {Value}").IsOk();
+        Clock.Advance(10_000);
+        Run("SELECT 0").IsOk();
+        for (int i = 0; i < 2000; i++) Run($"SET k{i} {Value}").IsOk();
+        Assert.InRange(Existing("k", 0, 2000), 1700, 2000);
+        Run("SELECT 3").IsOk();
+        Assert.InRange(Existing("k", 0, 1000), 0, 500);
+    }
+
+    [Fact]
+    public void A_large_value_that_is_freed_in_slices_is_not_followed_by_others()
+    {
+        for (int i = 0; i < 200; i++) Run("SADD large " + string.Join(' ', Enumerable.Range(i * 1000, 1000).Select(number => $"member:{number}"))).IsInteger(1000);
+        Clock.Advance(10_000);
+        for (int i = 0; i < 500; i++) Run($"SET k{i} v").IsOk();
+        Run("CONFIG SET maxmemory-policy allkeys-lru").IsOk();
+        Run("CONFIG SET maxmemory-samples 64").IsOk();
+        Run("CONFIG SET maxmemory-eviction-tenacity 100").IsOk();
+        Server.LimitMemory(-1_000_000);
+        Run("PING");
+        for (int i = 0; i < 100 && Run("EXISTS large").Text == "1"; i++) Run("PING");
+        Assert.InRange(Server.Info("evicted_keys"), 1, 300);
+        Assert.InRange(Existing("k", 0, 500), 200, 500);
+    }
+
+    [Fact]
+    public void Eviction_is_published_like_an_expiry()
+    {
+        var recorder = new Recorder();
+        Server.Engine.Changes.Subscribe(recorder);
+        Run("SET k v").IsOk();
+        Run("CONFIG SET maxmemory-policy allkeys-random maxmemory 1");
+        Run("PING");
+        Assert.Contains("evicted k", recorder.Events);
+        Assert.Contains("DEL k", recorder.Effects);
+        Run("DBSIZE").IsInteger(0);
+    }
+
+    [Fact]
+    public async Task Client_that_is_blocked_on_an_evicted_stream_learns_of_it()
+    {
+        Run("XGROUP CREATE s g $ MKSTREAM").IsOk();
+        using InProcessClient client = Server.CreateClient();
+        Task<RedKiteReply> read = Task.Run(() => client.Execute("XREADGROUP", "GROUP", "g", "c", "BLOCK", "30000", "STREAMS", "s", ">"), TestContext.Current.CancellationToken);
+        Assert.True(SpinWait.SpinUntil(() => Server.Engine.Blocked.Count == 1, TimeSpan.FromSeconds(30)));
+        Run("CONFIG SET maxmemory-policy allkeys-random maxmemory 1");
+        Run("PING");
+        (await read).IsError("NOGROUP No such key 's' or consumer group 'g' in XREADGROUP with GROUP option");
+    }
+
+    [Fact]
+    public void Evicted_keys_that_were_used_a_minute_ago_are_counted_apart()
+    {
+        Run("CONFIG SET maxmemory-policy allkeys-lru").IsOk();
+        Run("SET old v").IsOk();
+        Clock.Advance(61_000);
+        Run("SET young v").IsOk();
+        Run("CONFIG SET maxmemory 1").IsOk();
+        Run("PING");
+        Assert.Equal((2, 1), (Server.Info("evicted_keys"), Server.Engine.Metrics.Executors.Sum(metrics => metrics.EvictedYoungKeys)));
+    }
+
+    [Fact]
+    public void Evictions_that_take_long_are_latency_events()
+    {
+        Run("CONFIG SET latency-monitor-threshold 1").IsOk();
+        for (int i = 0; i < 300; i++) Run("SADD large " + string.Join(' ', Enumerable.Range(i * 1000, 1000).Select(number => $"member:{number}"))).IsInteger(1000);
+        Run("CONFIG SET maxmemory-policy allkeys-lru").IsOk();
+        Run("CONFIG SET maxmemory-eviction-tenacity 100").IsOk();
+        Run("LATENCY RESET");
+        Run("CONFIG SET maxmemory 1").IsOk();
+        Run("PING");
+        Assert.Contains(Run("LATENCY LATEST").Items, item => item.Items[0].Text == "eviction-cycle");
+    }
+
+    private int Existing(string prefix, int first, int end) => Enumerable.Range(first, end - first).Count(i => Run($"EXISTS {prefix}{i}").Text == "1");
+
+    private sealed class Recorder : IChangeConsumer
+    {
+        private readonly List<string> _events = [];
+        private readonly List<string> _effects = [];
+
+        internal string[] Events
+        {
+            get
+            {
+                lock (_events) return [.. _events];
+            }
+        }
+
+        internal string[] Effects
+        {
+            get
+            {
+                lock (_events) return [.. _effects];
+            }
+        }
+
+        public void Published(scoped in Invocation invocation)
+        {
+            lock (_events)
+            {
+                for (int i = 0; i < invocation.Changes.Count; i++)
+                {
+                    Change change = invocation.Changes[i];
+                    _events.Add($"{KeyEvents.Name(change.Event)} {Encoding.Latin1.GetString(invocation.Changes.KeyOf(change))}");
+                }
+
+                for (int i = 0; i < invocation.EffectCount; i++)
+                {
+                    string[] lines = Encoding.Latin1.GetString(invocation.Effect(i)).Split("\r\n");
+                    _effects.Add(string.Join(' ', lines.Where((_, line) => line > 0 && line % 2 == 0 && lines[line].Length > 0)));
+                }
+            }
+        }
+    }
+}
