@@ -34,7 +34,6 @@ internal sealed class Evictor
     private readonly List<nint> _samples = [];
     private readonly List<Database> _databases = []; // with keys that may go
     private EvictionRule _rule;
-    private int _freeing; // the stripe whose key was evicted last, which may have more of it to free
     private StripeSet _locked; // for the crash report
 
     internal Evictor(CommandExecutor executor)
@@ -87,7 +86,10 @@ internal sealed class Evictor
         if (_rule.Policy == MaxMemoryPolicy.NoEviction) return false;
         for (int evictions = 1; _keyspace.Budget.IsExceeded; evictions++)
         {
-            bool isFreeing = FreeSlice(_freeing);
+            // Of a large value that was evicted, most is freed after its key is gone. Another thread may be at it: nothing else goes meanwhile.
+            Stripe freeing = _keyspace.Stripes[_engine.Memory.FreeingStripe];
+            bool isFreeing = freeing.IsLocked || freeing.HasDropped;
+            if (isFreeing && !FreeSlice(_engine.Memory.FreeingStripe)) Thread.Yield();
             if (!isFreeing && !EvictOne()) return MayEvict();
             if ((isFreeing || evictions % EvictionsPerReading == 0) && Stopwatch.GetTimestamp() >= deadline) return true;
         }
@@ -181,6 +183,7 @@ internal sealed class Evictor
         ExecutorMetrics metrics = Environment.Metrics;
         bool isTimed = _engine.LatencyMonitor.IsOn;
         long start = isTimed ? Stopwatch.GetTimestamp() : 0;
+        if (entry.HasStructure) _engine.Memory.FreeingStripe = index;
         Environment.BeginObserving(stripe);
         if (entry.Expires && entry.ExpiryMs <= Environment.NowMs)
         {
@@ -195,7 +198,6 @@ internal sealed class Evictor
 
         if (Environment.IsObserved) _executor.Invoker.PublishRecorded();
         stripe.Arena.ReportUsage();
-        _freeing = index;
         if (!isTimed) return;
         long ns = ServerClock.TicksToNs(Stopwatch.GetTimestamp() - start);
         if (ns >= _engine.LatencyMonitor.ThresholdNs) _engine.LatencyMonitor.Add("eviction-del", Environment.NowMs, ns);

@@ -12,6 +12,15 @@ internal sealed class MemoryLimit(Settings settings, Keyspace keyspace)
 {
     private readonly Lock _changing = new();
 
+    private int _freeingStripe;
+
+    /// <summary>The stripe of the last eviction of a value with a structure, which may not be free yet.</summary>
+    internal int FreeingStripe
+    {
+        get => Volatile.Read(ref _freeingStripe);
+        set => Volatile.Write(ref _freeingStripe, value);
+    }
+
     /// <summary>Applies the setting, or what else uses memory. From any thread.</summary>
     /// <param name="registry">The counters; null: the server has not started yet.</param>
     /// <param name="reports">Whether every stripe reports its exact usage.</param>
