@@ -7,12 +7,12 @@ public class ProjectTests
 {
     private static readonly Dictionary<string, string[]> AllowedReferences = new()
     {
-        ["RedKite.Host"] = ["RedKite.Bench", "RedKite.Dashboard", "RedKite.Hosting", "RedKite.Scripting", "RedKite.Server"],
+        ["RedKite.Host"] = ["RedKite.Bench", "RedKite.Dashboard", "RedKite.Hosting", "RedKite.Server"],
         ["RedKite.Bench"] = ["RedKite.Net", "RedKite.Protocol"],
         ["RedKite.Dashboard"] = ["RedKite.Server"],
         ["RedKite.Hosting"] = ["RedKite.Server"],
-        ["RedKite.Scripting"] = ["RedKite.Server"],
-        ["RedKite.Server"] = ["RedKite.Net", "RedKite.Protocol", "RedKite.Persistence", "RedKite.Store"],
+        ["RedKite.Scripting"] = ["RedKite.Protocol"],
+        ["RedKite.Server"] = ["RedKite.Net", "RedKite.Protocol", "RedKite.Persistence", "RedKite.Scripting", "RedKite.Store"],
         ["RedKite.Persistence"] = ["RedKite.Protocol", "RedKite.Store"],
         ["RedKite.Net"] = [],
         ["RedKite.Protocol"] = [],

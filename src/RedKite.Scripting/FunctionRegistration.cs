@@ -1,0 +1,127 @@
+using System.Text;
+using RedKite.Scripting.Interop;
+
+namespace RedKite.Scripting;
+
+/// <summary>What a library may be run for, by the flags of its functions or of a script's first line.</summary>
+[Flags]
+internal enum ScriptFlags
+{
+    None = 0,
+    NoWrites = 1,
+    AllowOom = 2,
+    AllowStale = 4,
+    NoCluster = 8,
+    AllowCrossSlotKeys = 16,
+}
+
+/// <summary>A function that a library registers.</summary>
+/// <param name="Name">Its name.</param>
+/// <param name="Position">Where the interpreter stores it.</param>
+/// <param name="Description">What the library says of it; null: nothing.</param>
+/// <param name="Flags">What it may do.</param>
+internal sealed record RegisteredFunction(string Name, int Position, string? Description, ScriptFlags Flags);
+
+/// <summary>Collects the functions that a library registers while it is loaded.</summary>
+internal sealed class FunctionRegistration
+{
+    internal static readonly (string Name, ScriptFlags Flag)[] FlagNames =
+    [
+        ("no-writes", ScriptFlags.NoWrites), ("allow-oom", ScriptFlags.AllowOom), ("allow-stale", ScriptFlags.AllowStale), ("no-cluster", ScriptFlags.NoCluster),
+        ("allow-cross-slot-keys", ScriptFlags.AllowCrossSlotKeys),
+    ];
+
+    internal List<RegisteredFunction> Functions { get; } = [];
+
+    /// <summary>Adds redis.register_function to an interpreter.</summary>
+    internal static void AddTo(LuaInterpreter lua) => lua.Add("redis.register_function", Register);
+
+    private static int Register(LuaCall call)
+    {
+        FunctionRegistration registration = call.Owner.Registration
+            ?? throw new LuaException("redis.register_function can only be called on FUNCTION LOAD command");
+        int count = call.Count;
+        if (count is < 1 or > 2) throw new LuaException("wrong number of arguments to redis.register_function");
+        (string? name, string? description, ScriptFlags flags) = (null, null, ScriptFlags.None);
+        nint state = call.State;
+        if (count == 1)
+        {
+            (name, description, flags) = Named(call);
+        }
+        else
+        {
+            if (call.TypeOf(1) is not (LuaType.String or LuaType.Number)) throw new LuaException("first argument to redis.register_function must be a string");
+            if (call.TypeOf(2) != LuaType.Function) throw new LuaException("second argument to redis.register_function must be a function");
+            name = Encoding.Latin1.GetString(call.Text(1));
+            Lua.PushValue(state, 2);
+        }
+
+        if (!IsValidName(name!)) throw new LuaException("Library names can only contain letters, numbers, or underscores(_) and must be at least one character long");
+        if (registration.Functions.Exists(function => function.Name == name)) throw new LuaException("Function already exists in the library");
+        registration.Functions.Add(new RegisteredFunction(name!, call.Owner.KeepFrom(state), description, flags));
+        return 0;
+    }
+
+    internal static bool IsValidName(string name) => name.Length > 0 && name.All(c => char.IsAsciiLetterOrDigit(c) || c == '_');
+
+    // The form with one table. Leaves the function on the stack.
+    private static (string Name, string? Description, ScriptFlags Flags) Named(LuaCall call)
+    {
+        nint state = call.State;
+        if (call.TypeOf(1) != LuaType.Table) throw new LuaException("calling redis.register_function with a single argument is only applicable to Lua table (representing named arguments).");
+        (string? name, string? description, ScriptFlags flags) = (null, null, ScriptFlags.None);
+        bool hasCallback = false;
+        Lua.PushNil(state);
+        while (Lua.Next(state, 1))
+        {
+            if (Lua.TypeOf(state, -2) != LuaType.String) throw new LuaException("named argument key given to redis.register_function is not a string");
+            string key = Encoding.Latin1.GetString(Lua.ToSpan(state, -2));
+            LuaType type = Lua.TypeOf(state, -1);
+            switch (key)
+            {
+                case "function_name":
+                    name = type is LuaType.String or LuaType.Number ? Encoding.Latin1.GetString(call.Text(Lua.Top(state))) : throw new LuaException("function_name argument given to redis.register_function must be a string");
+                    break;
+                case "description":
+                    description = type is LuaType.String or LuaType.Number ? Encoding.Latin1.GetString(call.Text(Lua.Top(state))) : throw new LuaException("description argument given to redis.register_function must be a string");
+                    break;
+                case "callback":
+                    if (type != LuaType.Function) throw new LuaException("callback argument given to redis.register_function must be a function");
+                    hasCallback = true;
+                    break;
+                case "flags":
+                    if (type != LuaType.Table) throw new LuaException("flags argument to redis.register_function must be a table representing function flags");
+                    flags = FlagsOf(state, Lua.Top(state));
+                    break;
+                default:
+                    throw new LuaException("unknown argument given to redis.register_function");
+            }
+
+            Lua.Pop(state);
+        }
+
+        if (name is null) throw new LuaException("redis.register_function must get a function name argument");
+        if (!hasCallback) throw new LuaException("redis.register_function must get a callback argument");
+        Lua.Push(state, "callback"u8);
+        Lua.RawGet(state, 1);
+        return (name, description, flags);
+    }
+
+    private static ScriptFlags FlagsOf(nint state, int index)
+    {
+        ScriptFlags flags = ScriptFlags.None;
+        for (int i = 1; ; i++)
+        {
+            Lua.RawGet(state, index, i);
+            if (Lua.TypeOf(state, -1) == LuaType.Nil) break;
+            string name = Lua.TypeOf(state, -1) == LuaType.String ? Encoding.Latin1.GetString(Lua.ToSpan(state, -1)) : "";
+            (string Name, ScriptFlags Flag) known = Array.Find(FlagNames, flag => flag.Name == name);
+            if (known.Name is null) throw new LuaException("unknown flag given");
+            flags |= known.Flag;
+            Lua.Pop(state);
+        }
+
+        Lua.Pop(state);
+        return flags;
+    }
+}

@@ -1,0 +1,180 @@
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
+
+namespace RedKite.Scripting.Interop;
+
+/// <summary>The type of a Lua value, by Lua's own numbers.</summary>
+internal enum LuaType
+{
+    None = -1,
+    Nil = 0,
+    Boolean = 1,
+    LightUserdata = 2,
+    Number = 3,
+    String = 4,
+    Table = 5,
+    Function = 6,
+    Userdata = 7,
+    Thread = 8,
+}
+
+/// <summary>
+/// Lua's stack for managed code, with spans. Every method is raw: none calls a metamethod, so none can raise an error while memory is
+/// not limited.
+/// </summary>
+internal static unsafe class Lua
+{
+    internal static int Top(nint state) => LuaNative.lua_gettop(state);
+
+    internal static void SetTop(nint state, int top) => LuaNative.lua_settop(state, top);
+
+    internal static void Pop(nint state, int count = 1) => LuaNative.lua_settop(state, -count - 1);
+
+    internal static LuaType TypeOf(nint state, int index) => (LuaType)LuaNative.lua_type(state, index);
+
+    internal static bool IsInteger(nint state, int index) => LuaNative.lua_isinteger(state, index) != 0;
+
+    internal static bool ToBoolean(nint state, int index) => LuaNative.lua_toboolean(state, index) != 0;
+
+    /// <summary>A number, or the number that a string is; 0 if it is neither.</summary>
+    internal static double ToNumber(nint state, int index) => LuaNative.lua_tonumberx(state, index, null);
+
+    internal static long ToInteger(nint state, int index) => LuaNative.lua_tointegerx(state, index, null);
+
+    /// <summary>The bytes of a string. They are valid as long as the string is on the stack.</summary>
+    internal static ReadOnlySpan<byte> ToSpan(nint state, int index)
+    {
+        nuint size;
+        byte* text = LuaNative.lua_tolstring(state, index, &size);
+        return new ReadOnlySpan<byte>(text, checked((int)size));
+    }
+
+    internal static nint ToUserdata(nint state, int index) => LuaNative.lua_touserdata(state, index);
+
+    internal static nint ToPointer(nint state, int index) => LuaNative.lua_topointer(state, index);
+
+    internal static long RawLength(nint state, int index) => (long)LuaNative.lua_rawlen(state, index);
+
+    internal static void Push(nint state, ReadOnlySpan<byte> text)
+    {
+        fixed (byte* start = text) LuaNative.lua_pushlstring(state, start, (nuint)text.Length);
+    }
+
+    internal static void Push(nint state, double value) => LuaNative.lua_pushnumber(state, value);
+
+    internal static void PushInteger(nint state, long value) => LuaNative.lua_pushinteger(state, value);
+
+    internal static void Push(nint state, bool value) => LuaNative.lua_pushboolean(state, value ? 1 : 0);
+
+    internal static void PushNil(nint state) => LuaNative.lua_pushnil(state);
+
+    internal static void PushValue(nint state, int index) => LuaNative.lua_pushvalue(state, index);
+
+    internal static void PushLightUserdata(nint state, nint value) => LuaNative.lua_pushlightuserdata(state, value);
+
+    /// <summary>Moves the top value below those from <paramref name="index"/> on.</summary>
+    internal static void Insert(nint state, int index) => LuaNative.lua_rotate(state, index, 1);
+
+    internal static void NewTable(nint state, int elements = 0, int fields = 0) => LuaNative.lua_createtable(state, elements, fields);
+
+    internal static void RawGet(nint state, int index) => _ = LuaNative.lua_rawget(state, index);
+
+    internal static void RawGet(nint state, int index, long position) => _ = LuaNative.lua_rawgeti(state, index, position);
+
+    internal static void RawSet(nint state, int index) => LuaNative.lua_rawset(state, index);
+
+    internal static void RawSet(nint state, int index, long position) => LuaNative.lua_rawseti(state, index, position);
+
+    internal static bool Next(nint state, int index) => LuaNative.lua_next(state, index) != 0;
+
+    /// <summary>Makes room for further values; false beyond Lua's own limit.</summary>
+    internal static bool EnsureStack(nint state, int slots) => LuaNative.lua_checkstack(state, slots) != 0;
+
+    /// <summary>Compiles source text. Leaves the function or the message on the stack.</summary>
+    internal static bool Load(nint state, ReadOnlySpan<byte> text, ReadOnlySpan<byte> nameWithNul)
+    {
+        fixed (byte* start = text)
+        fixed (byte* name = nameWithNul)
+        fixed (byte* mode = "t\0"u8)
+        {
+            return LuaNative.luaL_loadbufferx(state, start, (nuint)text.Length, name, mode) == 0;
+        }
+    }
+
+    /// <summary>Calls a function in protected mode; returns Lua's status, 0 = it returned.</summary>
+    internal static int ProtectedCall(nint state, int arguments, int results, int handler) =>
+        LuaNative.lua_pcallk(state, arguments, results, handler, 0, 0);
+
+    internal static void OpenLibrary(nint state, ReadOnlySpan<byte> nameWithNul, string function)
+    {
+        fixed (byte* name = nameWithNul) LuaNative.luaL_requiref(state, name, LuaNative.Export(function), 1);
+        Pop(state);
+    }
+
+    internal static void CollectAll(nint state) => _ = LuaNative.lua_gc(state, 2, 0);
+
+    /// <summary>The file and line of the innermost function, from a level on, that is of a script.</summary>
+    internal static bool TryFindScriptLine(nint state, int level, ReadOnlySpan<byte> ownSource, out byte[] source, out int line)
+    {
+        // lua_Debug: event 0, name 8, namewhat 16, what 24, source 32, srclen 40, currentline 48.
+        const int RecordBytes = 512;
+        byte* record = stackalloc byte[RecordBytes];
+        fixed (byte* what = "Sl\0"u8)
+        {
+            for (; LuaNative.lua_getstack(state, level, record) != 0; level++)
+            {
+                _ = LuaNative.lua_getinfo(state, what, record);
+                ReadOnlySpan<byte> found = new(*(byte**)(record + 32), (int)*(nuint*)(record + 40));
+                int current = *(int*)(record + 48);
+                if (current < 0 || found.SequenceEqual(ownSource)) continue;
+                source = found.ToArray();
+                line = current;
+                return true;
+            }
+        }
+
+        source = [];
+        line = 0;
+        return false;
+    }
+
+    internal static nint UpvalueIndex(int upvalue) => LuaNative.RegistryIndex - upvalue;
+
+    /// <summary>The owner of a state: every thread of it has the pointer in front of its state.</summary>
+    internal static LuaInterpreter OwnerOf(nint state) => Unsafe.As<LuaInterpreter>(GCHandle.FromIntPtr(*(nint*)(state - sizeof(nint))).Target!);
+
+    internal static nint NewState(LuaAllocator allocator, GCHandle owner)
+    {
+        nint state = LuaNative.lua_newstate(LuaAllocator.Function, allocator.Handle);
+        if (state == 0) throw new InvalidOperationException("The Lua interpreter cannot be created: no memory.");
+        *(nint*)(state - sizeof(nint)) = GCHandle.ToIntPtr(owner);
+        return state;
+    }
+
+    internal static void Close(nint state) => LuaNative.lua_close(state);
+
+    /// <summary>Pushes a managed function; its number is its upvalue.</summary>
+    internal static void PushFunction(nint state, int number)
+    {
+        PushInteger(state, number);
+        LuaNative.lua_pushcclosure(state, &Dispatch, 1);
+    }
+
+    internal static void PushCall(nint state) => LuaNative.lua_pushcclosure(state, &Call, 0);
+
+    internal static void PushConcatenate(nint state) => LuaNative.lua_pushcclosure(state, &Concatenate, 0);
+
+    internal static void PushMessageHandler(nint state) => LuaNative.lua_pushcclosure(state, &HandleMessage, 0);
+
+    [UnmanagedCallersOnly(CallConvs = [typeof(CallConvCdecl)])]
+    private static int Dispatch(nint state) => OwnerOf(state).Dispatch(state, (int)LuaNative.lua_tointegerx(state, LuaNative.RegistryIndex - 1, null));
+
+    [UnmanagedCallersOnly(CallConvs = [typeof(CallConvCdecl)])]
+    private static int Call(nint state) => OwnerOf(state).CallCommand(state);
+
+    [UnmanagedCallersOnly(CallConvs = [typeof(CallConvCdecl)])]
+    private static int Concatenate(nint state) => OwnerOf(state).Concatenate(state);
+
+    [UnmanagedCallersOnly(CallConvs = [typeof(CallConvCdecl)])]
+    private static int HandleMessage(nint state) => OwnerOf(state).HandleMessage(state);
+}

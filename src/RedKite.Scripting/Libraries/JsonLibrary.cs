@@ -1,0 +1,258 @@
+using System.Text;
+using RedKite.Scripting.Interop;
+using RedKite.Scripting.Translation;
+
+namespace RedKite.Scripting.Libraries;
+
+/// <summary>The library cjson: its functions, and the writer of JSON. <see cref="JsonReader"/> reads it.</summary>
+internal static class JsonLibrary
+{
+    internal static void Add(LuaInterpreter lua)
+    {
+        lua.Add("cjson.encode", Encode);
+        lua.Add("cjson.decode", Decode);
+        lua.Add("cjson.encode_sparse_array", SetSparse);
+        lua.Add("cjson.encode_max_depth", call => SetInteger(call, 1, 1, int.MaxValue, call.Owner.Json.EncodeDepthMax, value => call.Owner.Json.EncodeDepthMax = value));
+        lua.Add("cjson.decode_max_depth", call => SetInteger(call, 1, 1, int.MaxValue, call.Owner.Json.DecodeDepthMax, value => call.Owner.Json.DecodeDepthMax = value));
+        lua.Add("cjson.encode_number_precision", call => SetInteger(call, 1, 1, 14, call.Owner.Json.PrecisionDigits, value => call.Owner.Json.PrecisionDigits = value));
+        lua.Add("cjson.encode_keep_buffer", call => SetSwitch(call, call.Owner.Json.KeepsBuffer, value => call.Owner.Json.KeepsBuffer = value));
+        lua.Add("cjson.decode_invalid_numbers", call => SetSwitch(call, call.Owner.Json.DecodeInvalidNumbers, value => call.Owner.Json.DecodeInvalidNumbers = value));
+        lua.Add("cjson.encode_invalid_numbers", SetInvalidNumbers);
+    }
+
+    private static int Encode(LuaCall call)
+    {
+        if (call.Count != 1) throw call.BadArgument(1, "expected 1 argument");
+        using var output = new MemoryStream();
+        Write(call, 1, output, 0);
+        Lua.Push(call.State, output.GetBuffer().AsSpan(0, (int)output.Length));
+        return 1;
+    }
+
+    private static int Decode(LuaCall call)
+    {
+        if (call.Count != 1) throw call.BadArgument(1, "expected 1 argument");
+        byte[] text = call.Text(1).ToArray();
+        new JsonReader(call.State, text, call.Owner.Json).Read();
+        return 1;
+    }
+
+    private static void Write(LuaCall call, int index, MemoryStream output, int depth)
+    {
+        if (output.Length > Math.Min(call.Owner.BytesMax, int.MaxValue / 2)) throw new LuaException("not enough memory");
+        nint state = call.State;
+        LuaType type = Lua.TypeOf(state, index);
+        switch (type)
+        {
+            case LuaType.String:
+                WriteString(Lua.ToSpan(state, index), output);
+                break;
+            case LuaType.Number:
+                WriteNumber(call, Lua.ToNumber(state, index), output);
+                break;
+            case LuaType.Boolean:
+                output.Write(Lua.ToBoolean(state, index) ? "true"u8 : "false"u8);
+                break;
+            case LuaType.Nil:
+                output.Write("null"u8);
+                break;
+            case LuaType.LightUserdata when Lua.ToUserdata(state, index) == 0:
+                output.Write("null"u8);
+                break;
+            case LuaType.Table:
+                WriteTable(call, index, output, depth + 1);
+                break;
+            default:
+                throw new LuaException($"Cannot serialise {LuaCall.NameOf(type)}: type not supported");
+        }
+    }
+
+    private static void WriteNumber(LuaCall call, double value, MemoryStream output)
+    {
+        if (!double.IsFinite(value))
+        {
+            switch (call.Owner.Json.EncodeInvalidNumbers)
+            {
+                case 0:
+                    throw new LuaException("Cannot serialise number: must not be NaN or Inf");
+                case 2:
+                    output.Write("null"u8);
+                    return;
+                default:
+                    output.Write(double.IsNaN(value) ? "nan"u8 : value > 0 ? "inf"u8 : "-inf"u8);
+                    return;
+            }
+        }
+
+        output.Write(Encoding.Latin1.GetBytes(CFormat.General(value, call.Owner.Json.PrecisionDigits, alternate: false, upper: false)));
+    }
+
+    private static void WriteString(ReadOnlySpan<byte> text, MemoryStream output)
+    {
+        output.WriteByte((byte)'"');
+        foreach (byte c in text)
+        {
+            ReadOnlySpan<byte> escape = c switch
+            {
+                (byte)'"' => "\\\""u8,
+                (byte)'\\' => "\\\\"u8,
+                (byte)'/' => "\\/"u8,
+                (byte)'\b' => "\\b"u8,
+                (byte)'\t' => "\\t"u8,
+                (byte)'\n' => "\\n"u8,
+                (byte)'\f' => "\\f"u8,
+                (byte)'\r' => "\\r"u8,
+                _ => default,
+            };
+            if (!escape.IsEmpty) output.Write(escape);
+            else if (c is < 0x20 or 0x7F) output.Write(Encoding.ASCII.GetBytes($"\\u{c:x4}"));
+            else output.WriteByte(c);
+        }
+
+        output.WriteByte((byte)'"');
+    }
+
+    private static void WriteTable(LuaCall call, int index, MemoryStream output, int depth)
+    {
+        if (depth > call.Owner.Json.EncodeDepthMax) throw new LuaException($"Cannot serialise, excessive nesting ({depth})");
+        nint state = call.State;
+        if (!Lua.EnsureStack(state, 8)) throw new LuaException($"Cannot serialise, excessive nesting ({depth})");
+        long length = ArrayLength(call, index);
+        if (length > 0) WriteArray(call, index, length, output, depth);
+        else WriteObject(call, index, output, depth);
+    }
+
+    // The largest index of a table whose keys are all positive integers; -1: it is none, or has too many holes.
+    private static long ArrayLength(LuaCall call, int index)
+    {
+        JsonSettings json = call.Owner.Json;
+        nint state = call.State;
+        long max = 0;
+        long items = 0;
+        int top = Lua.Top(state);
+        Lua.PushNil(state);
+        while (Lua.Next(state, index))
+        {
+            double key = Lua.TypeOf(state, -2) == LuaType.Number ? Lua.ToNumber(state, -2) : 0;
+            if (key < 1 || key != Math.Floor(key) || key > int.MaxValue)
+            {
+                Lua.SetTop(state, top);
+                return -1;
+            }
+
+            max = Math.Max(max, (long)key);
+            items++;
+            Lua.Pop(state);
+        }
+
+        if (json.SparseRatio > 0 && max > items * json.SparseRatio && max > json.SparseSafe)
+        {
+            if (!json.SparseConverts) throw new LuaException("Cannot serialise table: excessively sparse array");
+            return -1;
+        }
+
+        return max;
+    }
+
+    private static void WriteArray(LuaCall call, int index, long length, MemoryStream output, int depth)
+    {
+        output.WriteByte((byte)'[');
+        for (long i = 1; i <= length; i++)
+        {
+            if (i > 1) output.WriteByte((byte)',');
+            Lua.RawGet(call.State, index, i);
+            Write(call, Lua.Top(call.State), output, depth);
+            Lua.Pop(call.State);
+        }
+
+        output.WriteByte((byte)']');
+    }
+
+    private static void WriteObject(LuaCall call, int index, MemoryStream output, int depth)
+    {
+        nint state = call.State;
+        output.WriteByte((byte)'{');
+        bool isFirst = true;
+        Lua.PushNil(state);
+        while (Lua.Next(state, index))
+        {
+            if (!isFirst) output.WriteByte((byte)',');
+            isFirst = false;
+            int value = Lua.Top(state);
+            LuaType type = Lua.TypeOf(state, value - 1);
+            if (type == LuaType.Number)
+            {
+                output.WriteByte((byte)'"');
+                WriteNumber(call, Lua.ToNumber(state, value - 1), output);
+                output.WriteByte((byte)'"');
+            }
+            else if (type == LuaType.String)
+            {
+                WriteString(Lua.ToSpan(state, value - 1), output);
+            }
+            else
+            {
+                throw new LuaException($"Cannot serialise {LuaCall.NameOf(type)}: table key must be a number or string");
+            }
+
+            output.WriteByte((byte)':');
+            Write(call, value, output, depth);
+            Lua.Pop(state);
+        }
+
+        output.WriteByte((byte)'}');
+    }
+
+    private static int SetSparse(LuaCall call)
+    {
+        JsonSettings json = call.Owner.Json;
+        if (!call.IsNoneOrNil(1)) json.SparseConverts = Switch(call, 1);
+        if (!call.IsNoneOrNil(2)) json.SparseRatio = Integer(call, 2, 0, int.MaxValue);
+        if (!call.IsNoneOrNil(3)) json.SparseSafe = Integer(call, 3, 0, int.MaxValue);
+        Lua.Push(call.State, json.SparseConverts);
+        Lua.Push(call.State, (double)json.SparseRatio);
+        Lua.Push(call.State, (double)json.SparseSafe);
+        return 3;
+    }
+
+    private static int SetInvalidNumbers(LuaCall call)
+    {
+        JsonSettings json = call.Owner.Json;
+        if (!call.IsNoneOrNil(1)) json.EncodeInvalidNumbers = call.TypeOf(1) == LuaType.String && call.Text(1).SequenceEqual("null"u8) ? 2 : Switch(call, 1) ? 1 : 0;
+        if (json.EncodeInvalidNumbers == 2) call.Push("null");
+        else Lua.Push(call.State, json.EncodeInvalidNumbers == 1);
+        return 1;
+    }
+
+    private static int SetSwitch(LuaCall call, bool current, Action<bool> set)
+    {
+        if (!call.IsNoneOrNil(1)) set(current = Switch(call, 1));
+        Lua.Push(call.State, current);
+        return 1;
+    }
+
+    private static int SetInteger(LuaCall call, int argument, int min, int max, int current, Action<int> set)
+    {
+        if (!call.IsNoneOrNil(argument)) set(current = Integer(call, argument, min, max));
+        Lua.Push(call.State, (double)current);
+        return 1;
+    }
+
+    private static bool Switch(LuaCall call, int argument)
+    {
+        if (call.TypeOf(argument) == LuaType.Boolean) return Lua.ToBoolean(call.State, argument);
+        string text = Encoding.Latin1.GetString(call.Text(argument));
+        return text switch
+        {
+            "on" => true,
+            "off" => false,
+            _ => throw call.BadArgument(argument, $"invalid option '{text}'"),
+        };
+    }
+
+    private static int Integer(LuaCall call, int argument, int min, int max)
+    {
+        long value = call.Integer(argument);
+        return value >= min && value <= max ? (int)value : throw call.BadArgument(argument, $"expected integer between {min} and {max}");
+    }
+}

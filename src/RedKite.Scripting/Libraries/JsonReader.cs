@@ -1,0 +1,315 @@
+using System.Buffers;
+using System.Globalization;
+using System.Text;
+using RedKite.Scripting.Interop;
+using RedKite.Scripting.Translation;
+
+namespace RedKite.Scripting.Libraries;
+
+/// <summary>Reads JSON as cjson does, with its tolerances and messages, and pushes the value.</summary>
+internal sealed class JsonReader(nint state, byte[] text, JsonSettings settings)
+{
+    private static readonly SearchValues<byte> HexDigits = SearchValues.Create("0123456789abcdefABCDEF"u8);
+
+    private int _at;
+    private int _depth;
+    private int _start; // of the token
+    private double _number;
+    private byte[] _string = [];
+    private string _problem = "";
+
+    private enum Kind
+    {
+        ObjectBegin,
+        ObjectEnd,
+        ArrayBegin,
+        ArrayEnd,
+        String,
+        Number,
+        True,
+        False,
+        Null,
+        Colon,
+        Comma,
+        End,
+        Error,
+    }
+
+    /// <summary>Pushes the only value of the text.</summary>
+    internal void Read()
+    {
+        if (text.Length >= 2 && (text[0] == 0 || text[1] == 0)) throw new LuaException("JSON parser does not support UTF-16 or UTF-32");
+        Value(Next());
+        Kind end = Next();
+        if (end != Kind.End) throw Unexpected("the end", end);
+    }
+
+    private void Value(Kind token)
+    {
+        switch (token)
+        {
+            case Kind.String:
+                Lua.Push(state, _string);
+                break;
+            case Kind.Number:
+                Lua.Push(state, _number);
+                break;
+            case Kind.True or Kind.False:
+                Lua.Push(state, token == Kind.True);
+                break;
+            case Kind.Null:
+                Lua.PushLightUserdata(state, 0);
+                break;
+            case Kind.ObjectBegin:
+                Object();
+                break;
+            case Kind.ArrayBegin:
+                Array();
+                break;
+            default:
+                throw Unexpected("value", token);
+        }
+    }
+
+    private void Descend()
+    {
+        if (++_depth > settings.DecodeDepthMax || !Lua.EnsureStack(state, 4)) throw new LuaException($"Found too many nested data structures ({_depth}) at character {_at}");
+    }
+
+    private void Object()
+    {
+        Descend();
+        Lua.NewTable(state);
+        Kind token = Next();
+        while (token != Kind.ObjectEnd)
+        {
+            if (token != Kind.String) throw Unexpected("object key string", token);
+            Lua.Push(state, _string);
+            token = Next();
+            if (token != Kind.Colon) throw Unexpected("colon", token);
+            Value(Next());
+            Lua.RawSet(state, -3);
+            token = Next();
+            if (token == Kind.ObjectEnd) break;
+            if (token != Kind.Comma) throw Unexpected("comma or object end", token);
+            token = Next();
+            if (token == Kind.ObjectEnd) throw Unexpected("object key string", token);
+        }
+
+        _depth--;
+    }
+
+    private void Array()
+    {
+        Descend();
+        Lua.NewTable(state);
+        Kind token = Next();
+        for (int i = 1; token != Kind.ArrayEnd; i++)
+        {
+            Value(token);
+            Lua.RawSet(state, -2, i);
+            token = Next();
+            if (token == Kind.ArrayEnd) break;
+            if (token != Kind.Comma) throw Unexpected("comma or array end", token);
+            token = Next();
+            if (token == Kind.ArrayEnd) throw Unexpected("value", token);
+        }
+
+        _depth--;
+    }
+
+    private LuaException Unexpected(string expected, Kind token)
+    {
+        string found = token switch
+        {
+            Kind.ObjectBegin => "T_OBJ_BEGIN",
+            Kind.ObjectEnd => "T_OBJ_END",
+            Kind.ArrayBegin => "T_ARR_BEGIN",
+            Kind.ArrayEnd => "T_ARR_END",
+            Kind.String => "T_STRING",
+            Kind.Number => "T_NUMBER",
+            Kind.True or Kind.False => "T_BOOLEAN",
+            Kind.Null => "T_NULL",
+            Kind.Colon => "T_COLON",
+            Kind.Comma => "T_COMMA",
+            Kind.End => "T_END",
+            _ => _problem,
+        };
+        return new LuaException($"Expected {expected} but found {found} at character {_start + 1}");
+    }
+
+    private Kind Error(int at, string problem)
+    {
+        _start = at;
+        _problem = problem;
+        return Kind.Error;
+    }
+
+    private Kind Next()
+    {
+        while (_at < text.Length && text[_at] is (byte)' ' or (byte)'\t' or (byte)'\n' or (byte)'\r') _at++;
+        _start = _at;
+        if (_at >= text.Length || text[_at] == 0) return Kind.End;
+        byte c = text[_at];
+        switch (c)
+        {
+            case (byte)'{':
+                _at++;
+                return Kind.ObjectBegin;
+            case (byte)'}':
+                _at++;
+                return Kind.ObjectEnd;
+            case (byte)'[':
+                _at++;
+                return Kind.ArrayBegin;
+            case (byte)']':
+                _at++;
+                return Kind.ArrayEnd;
+            case (byte)':':
+                _at++;
+                return Kind.Colon;
+            case (byte)',':
+                _at++;
+                return Kind.Comma;
+            case (byte)'"':
+                return String();
+            default:
+                return Word(c);
+        }
+    }
+
+    private Kind Word(byte c)
+    {
+        if (c == '-' || char.IsAsciiDigit((char)c))
+        {
+            if (!settings.DecodeInvalidNumbers && IsUnusualNumber()) return Error(_start, "invalid number");
+            return Number();
+        }
+
+        ReadOnlySpan<byte> rest = text.AsSpan(_at);
+        if (rest.StartsWith("true"u8)) return Taken(4, Kind.True);
+        if (rest.StartsWith("false"u8)) return Taken(5, Kind.False);
+        if (rest.StartsWith("null"u8)) return Taken(4, Kind.Null);
+        return settings.DecodeInvalidNumbers && IsUnusualNumber() ? Number() : Error(_start, "invalid token");
+    }
+
+    private Kind Taken(int length, Kind kind)
+    {
+        _at += length;
+        return kind;
+    }
+
+    // A number that JSON does not have: hexadecimal, with leading zeros, inf, nan.
+    private bool IsUnusualNumber()
+    {
+        int at = _at;
+        if (text[at] is (byte)'-' or (byte)'+') at++;
+        if (at >= text.Length) return false;
+        if (text[at] == '0') return at + 1 < text.Length && (text[at + 1] is (byte)'x' or (byte)'X' || char.IsAsciiDigit((char)text[at + 1]));
+        if (char.IsAsciiDigit((char)text[at])) return false;
+        string word = Encoding.Latin1.GetString(text, at, Math.Min(3, text.Length - at));
+        return word.Equals("inf", StringComparison.OrdinalIgnoreCase) || word.Equals("nan", StringComparison.OrdinalIgnoreCase);
+    }
+
+    // The longest text that C reads as a number.
+    private Kind Number()
+    {
+        int at = _at;
+        if (text[at] is (byte)'-' or (byte)'+') at++;
+        int digits = at;
+        if (at + 1 < text.Length && text[at] == '0' && text[at + 1] is (byte)'x' or (byte)'X')
+        {
+            at += 2;
+            while (at < text.Length && (char.IsAsciiHexDigit((char)text[at]) || text[at] == '.')) at++;
+        }
+        else if (at < text.Length && char.IsAsciiLetter((char)text[at]))
+        {
+            string word = Encoding.Latin1.GetString(text, at, Math.Min(8, text.Length - at));
+            at += word.Equals("infinity", StringComparison.OrdinalIgnoreCase) ? 8 : 3;
+        }
+        else
+        {
+            while (at < text.Length && char.IsAsciiDigit((char)text[at])) at++;
+            if (at < text.Length && text[at] == '.') at++;
+            while (at < text.Length && char.IsAsciiDigit((char)text[at])) at++;
+            int exponent = at;
+            if (at > digits && at < text.Length && text[at] is (byte)'e' or (byte)'E')
+            {
+                at++;
+                if (at < text.Length && text[at] is (byte)'-' or (byte)'+') at++;
+                int first = at;
+                while (at < text.Length && char.IsAsciiDigit((char)text[at])) at++;
+                if (at == first) at = exponent;
+            }
+        }
+
+        if (at > text.Length || at == digits || !NumberText.TryParse(text.AsSpan(_at, at - _at), out _number)) return Error(_start, "invalid number");
+        _at = at;
+        return Kind.Number;
+    }
+
+    private Kind String()
+    {
+        var value = new MemoryStream();
+        _at++;
+        while (_at < text.Length && text[_at] != '"')
+        {
+            byte c = text[_at];
+            if (c != '\\')
+            {
+                value.WriteByte(c);
+                _at++;
+                continue;
+            }
+
+            int escape = _at++;
+            byte code = _at < text.Length ? text[_at] : (byte)0;
+            if (code == 'u')
+            {
+                if (!TryUnicode(escape, value)) return Error(escape, "invalid unicode escape code");
+                continue;
+            }
+
+            int plain = code switch
+            {
+                (byte)'"' or (byte)'\\' or (byte)'/' => code,
+                (byte)'b' => '\b',
+                (byte)'f' => '\f',
+                (byte)'n' => '\n',
+                (byte)'r' => '\r',
+                (byte)'t' => '\t',
+                _ => -1,
+            };
+            if (plain < 0) return Error(escape, "invalid escape code");
+            value.WriteByte((byte)plain);
+            _at++;
+        }
+
+        if (_at >= text.Length) return Error(_at, "unexpected end of string");
+        _at++;
+        _string = value.ToArray();
+        return Kind.String;
+    }
+
+    private bool TryUnicode(int escape, MemoryStream value)
+    {
+        if (!TryHex(escape + 2, out int code)) return false;
+        _at = escape + 6;
+        if (code is >= 0xD800 and < 0xE000)
+        {
+            if (code >= 0xDC00 || _at + 1 >= text.Length || text[_at] != '\\' || text[_at + 1] != 'u' || !TryHex(_at + 2, out int low) || low is < 0xDC00 or > 0xDFFF) return false;
+            code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+            _at += 6;
+        }
+
+        value.Write(Encoding.UTF8.GetBytes(char.ConvertFromUtf32(code)));
+        return true;
+    }
+
+    private bool TryHex(int at, out int code)
+    {
+        code = 0;
+        return at + 4 <= text.Length && text.AsSpan(at, 4).IndexOfAnyExcept(HexDigits) < 0
+            && int.TryParse(text.AsSpan(at, 4), NumberStyles.AllowHexSpecifier, CultureInfo.InvariantCulture, out code);
+    }
+}

@@ -1,0 +1,24 @@
+namespace RedKite.Scripting.Libraries;
+
+/// <summary>What scripts set of the library cjson. It stays for later scripts.</summary>
+internal sealed class JsonSettings
+{
+    internal bool SparseConverts { get; set; }
+
+    internal int SparseRatio { get; set; } = 2;
+
+    internal int SparseSafe { get; set; } = 10;
+
+    internal int EncodeDepthMax { get; set; } = 1000;
+
+    internal int DecodeDepthMax { get; set; } = 1000;
+
+    internal int PrecisionDigits { get; set; } = 14;
+
+    internal bool KeepsBuffer { get; set; } = true;
+
+    /// <summary>0: refuses them, 1: writes them, 2: writes null.</summary>
+    internal int EncodeInvalidNumbers { get; set; }
+
+    internal bool DecodeInvalidNumbers { get; set; } = true;
+}

@@ -1,0 +1,80 @@
+using System.Security.Cryptography;
+using System.Text;
+using RedKite.Scripting.Interop;
+
+namespace RedKite.Scripting.Libraries;
+
+/// <summary>The functions of the table redis that are neither commands nor replies.</summary>
+internal static class RedisLibrary
+{
+    private const int LogLevelMax = 3;
+    private const int ReplicationFlagsMax = 3;
+
+    internal static void Add(LuaInterpreter lua)
+    {
+        lua.Add("redis.sha1hex", Sha1);
+        lua.Add("redis.log", Log);
+        lua.Add("redis.setresp", SetProtocol);
+        lua.Add("redis.set_repl", SetReplication);
+        lua.Add("redis.acl_check_cmd", CheckCommand);
+    }
+
+#pragma warning disable CA1308, CA5350 // scripts are named by the SHA-1 of their text, in lower case
+    /// <summary>The name of a script: the SHA-1 of its text.</summary>
+    internal static string Sha1(ReadOnlySpan<byte> text) => Convert.ToHexStringLower(SHA1.HashData(text));
+#pragma warning restore CA1308, CA5350
+
+    private static int Sha1(LuaCall call)
+    {
+        if (call.Count != 1) throw new LuaException("wrong number of arguments");
+        LuaType type = call.TypeOf(1);
+        call.Push(Sha1(type is LuaType.String or LuaType.Number ? call.Text(1) : []));
+        return 1;
+    }
+
+    private static int Log(LuaCall call)
+    {
+        if (call.Count < 2) throw new LuaException("redis.log() requires two arguments or more.");
+        if (call.TypeOf(1) != LuaType.Number) throw new LuaException("First argument must be a number (log level).");
+        long level = call.Integer(1);
+        if (level is < 0 or > LogLevelMax) throw new LuaException("Invalid log level.");
+        var text = new StringBuilder();
+        for (int i = 2; i <= call.Count; i++)
+        {
+            if (call.TypeOf(i) is not (LuaType.String or LuaType.Number)) continue;
+            if (i > 2) text.Append(' ');
+            text.Append(Encoding.Latin1.GetString(call.Text(i)));
+        }
+
+        call.Owner.Host.Log((int)level, text.ToString());
+        return 0;
+    }
+
+    private static int SetProtocol(LuaCall call)
+    {
+        if (call.Count != 1) throw new LuaException("redis.setresp() requires one argument.");
+        double version = call.TypeOf(1) is LuaType.Number or LuaType.String ? call.Number(1) : 0;
+        if (version is not (2 or 3)) throw new LuaException("RESP version must be 2 or 3.");
+        call.Owner.Resp3 = version == 3;
+        return 0;
+    }
+
+    private static int SetReplication(LuaCall call)
+    {
+        if (call.Count != 1) throw new LuaException("redis.set_repl() requires one argument.");
+        long flags = call.TypeOf(1) == LuaType.Number ? call.Integer(1) : 0;
+        if ((flags & ~ReplicationFlagsMax) != 0) throw new LuaException("Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.");
+        return 0;
+    }
+
+    private static int CheckCommand(LuaCall call)
+    {
+        int count = call.Count;
+        if (count == 0) throw new LuaException("Please specify at least one argument for this redis lib call");
+        if (!call.Owner.TryReadArguments(call.State, count)) throw new LuaException("Lua redis lib command arguments must be strings or integers");
+        bool? allowed = call.Owner.Host.MayExecute(call.Owner.Input, call.Owner.Arguments(count));
+        if (allowed is null) throw new LuaException("Invalid command passed to redis.acl_check_cmd()");
+        Lua.Push(call.State, allowed.Value);
+        return 1;
+    }
+}

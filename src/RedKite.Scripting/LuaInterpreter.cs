@@ -1,0 +1,530 @@
+using System.Diagnostics;
+using System.Diagnostics.CodeAnalysis;
+using System.Runtime.InteropServices;
+using System.Text;
+using RedKite.Protocol;
+using RedKite.Scripting.Interop;
+using RedKite.Scripting.Libraries;
+using RedKite.Scripting.Translation;
+
+namespace RedKite.Scripting;
+
+/// <summary>
+/// A Lua 5.4 interpreter in which scripts for Redis's Lua 5.1 behave: compiles them, runs them one at a time, and converts arguments
+/// and replies.
+/// </summary>
+/// <remarks>
+/// No managed exception crosses Lua's frames, and no error of Lua crosses managed ones: a managed function that fails returns a marker,
+/// and the Lua function around it raises the error (<see cref="Prelude"/>). While managed code runs, memory is not limited, so that no
+/// allocation fails there.
+/// </remarks>
+internal sealed class LuaInterpreter : IDisposable
+{
+    /// <summary>The name of the prelude's chunk: its lines are in no message.</summary>
+    internal static ReadOnlySpan<byte> OwnSource => "=redkite"u8;
+
+    private const int GlobalsPosition = 2; // of the registry, by Lua's convention
+    private const int HelpersPosition = 1_000_000; // of the registry: what translated chunks are given
+    private const int EnvironmentPosition = 1_000_001;
+    private const int HandlerPosition = 1_000_002;
+    private const int FirstFunctionPosition = 1_000_100;
+    private const int HelperCount = 6;
+    private const nint Failed = 1; // the marker
+
+    private readonly LuaAllocator _allocator = new();
+    private readonly List<(string Name, LuaFunction Function)> _functions = [];
+    private readonly ReplyWriter _reply = new();
+    private readonly Stack<int> _freePositions = new();
+    private GCHandle _self;
+    private nint _state;
+    private byte[] _input = new byte[4096];
+    private ArgumentSlice[] _arguments = new ArgumentSlice[16];
+    private byte[] _text = new byte[256];
+    private int _nextPosition = FirstFunctionPosition;
+    private ScriptHost? _host;
+    private string? _ending; // the error that ends the script, once the host has said so
+    private int _commands;
+
+    /// <param name="bytesMax">The most memory that scripts may use.</param>
+    /// <param name="libraries">Adds functions beyond those of every script; they are in the table `redis`.</param>
+    internal LuaInterpreter(long bytesMax, Action<LuaInterpreter>? libraries = null)
+    {
+        _allocator.BytesMax = bytesMax;
+        _self = GCHandle.Alloc(this);
+        _state = Lua.NewState(_allocator, _self);
+        Lua.OpenLibrary(_state, "_G\0"u8, "luaopen_base");
+        Lua.OpenLibrary(_state, "string\0"u8, "luaopen_string");
+        Lua.OpenLibrary(_state, "table\0"u8, "luaopen_table");
+        Lua.OpenLibrary(_state, "math\0"u8, "luaopen_math");
+        Lua.OpenLibrary(_state, "coroutine\0"u8, "luaopen_coroutine");
+        AddFunctions();
+        libraries?.Invoke(this);
+        RunPrelude();
+        Reply = new ReplyToLua(this);
+    }
+
+    /// <summary>The bytes that the interpreter has allocated.</summary>
+    internal long UsedBytes => _allocator.Used;
+
+    /// <summary>The most memory that scripts may use.</summary>
+    internal long BytesMax
+    {
+        get => _allocator.BytesMax;
+        set => _allocator.BytesMax = value;
+    }
+
+    /// <summary>The protocol of replies to the script: 2 or 3.</summary>
+    internal bool Resp3
+    {
+        get => _reply.Resp3;
+        set => _reply.Resp3 = value;
+    }
+
+    /// <summary>Where the last error was raised: the chunk's source and the line; empty if no script's line is known.</summary>
+    internal (byte[] Source, int Line) ErrorPlace { get; private set; } = ([], 0);
+
+    internal ScriptRandom Random { get; } = new();
+
+    internal JsonSettings Json { get; } = new();
+
+    internal nint State => _state;
+
+    /// <summary>What the running script asks of the server.</summary>
+    internal ScriptHost Host => _host ?? throw new InvalidOperationException("No script runs.");
+
+    internal bool IsRunning => _host is not null;
+
+    /// <summary>The library that is being loaded; null: none.</summary>
+    internal FunctionRegistration? Registration { get; set; }
+
+    private ReplyToLua Reply { get; }
+
+    /// <summary>Compiles a script; it stays until <see cref="Forget"/>.</summary>
+    /// <param name="source">The source text.</param>
+    /// <param name="chunkName">Its name in messages, such as user_script.</param>
+    /// <param name="position">The function's number.</param>
+    /// <param name="error">What is wrong with it.</param>
+    internal bool TryCompile(ReadOnlySpan<byte> source, string chunkName, out int position, out string error)
+    {
+        position = 0;
+        if (!TryLoad(_state, source, "@" + chunkName, chunkName, returnsOne: true, out error)) return false;
+        position = Keep();
+        return true;
+    }
+
+    /// <summary>Stores the function on the top of the stack.</summary>
+    internal int Keep() => KeepFrom(_state);
+
+    /// <summary>Stores the function on the top of a thread's stack.</summary>
+    internal int KeepFrom(nint state)
+    {
+        int position = _freePositions.Count > 0 ? _freePositions.Pop() : _nextPosition++;
+        Lua.RawSet(state, LuaNative.RegistryIndex, position);
+        return position;
+    }
+
+    /// <summary>Releases a compiled script.</summary>
+    internal void Forget(int position)
+    {
+        Lua.PushNil(_state);
+        Lua.RawSet(_state, LuaNative.RegistryIndex, position);
+        _freePositions.Push(position);
+    }
+
+    /// <summary>Collects garbage, after scripts were forgotten.</summary>
+    internal void Collect() => Lua.CollectAll(_state);
+
+    /// <summary>Sets the globals KEYS and ARGV, which scripts of EVAL have.</summary>
+    internal void SetArguments(ReadOnlySpan<byte> input, ReadOnlySpan<ArgumentSlice> keys, ReadOnlySpan<ArgumentSlice> arguments)
+    {
+        Lua.RawGet(_state, LuaNative.RegistryIndex, EnvironmentPosition);
+        Lua.Push(_state, "KEYS"u8);
+        PushList(input, keys);
+        Lua.RawSet(_state, -3);
+        Lua.Push(_state, "ARGV"u8);
+        PushList(input, arguments);
+        Lua.RawSet(_state, -3);
+        Lua.Pop(_state);
+    }
+
+    /// <summary>Pushes strings as a table.</summary>
+    internal void PushList(ReadOnlySpan<byte> input, ReadOnlySpan<ArgumentSlice> elements)
+    {
+        Lua.NewTable(_state, elements.Length);
+        for (int i = 0; i < elements.Length; i++)
+        {
+            Lua.Push(_state, input.Slice(elements[i].Start, elements[i].Length));
+            Lua.RawSet(_state, -2, i + 1);
+        }
+    }
+
+    /// <summary>Pushes a compiled script, to be called by <see cref="TryRun"/>.</summary>
+    internal void PushFunction(int position) => Lua.RawGet(_state, LuaNative.RegistryIndex, position);
+
+    /// <summary>
+    /// Calls the function below its arguments on the stack. Its result or its error is on the stack afterwards, to be written by
+    /// <see cref="ReplyFromLua"/>.
+    /// </summary>
+    internal bool TryRun(ScriptHost host, int arguments)
+    {
+        int function = Lua.Top(_state) - arguments;
+        Lua.RawGet(_state, LuaNative.RegistryIndex, HandlerPosition);
+        Lua.Insert(_state, function);
+        _host = host;
+        _ending = null;
+        _commands = 0;
+        ErrorPlace = ([], 0);
+        Resp3 = false;
+        _allocator.IsLimited = true;
+        int status = Lua.ProtectedCall(_state, arguments, 1, function);
+        _allocator.IsLimited = false;
+        _host = null;
+        if (_allocator.Used > _allocator.BytesMax / 2) Lua.CollectAll(_state); // the next script has its memory
+        if (_ending is not null && status == 0)
+        {
+            // The script has caught the error that was to end it.
+            status = 1;
+            Lua.Pop(_state);
+            Lua.Push(_state, Encoding.Latin1.GetBytes(_ending));
+        }
+
+        return status == 0;
+    }
+
+    /// <summary>The text of the error on the top of the stack, without its place.</summary>
+    internal string ErrorText()
+    {
+        if (_ending is not null) return _ending;
+        switch (Lua.TypeOf(_state, -1))
+        {
+            case LuaType.String:
+                return "ERR " + Encoding.Latin1.GetString(Lua.ToSpan(_state, -1));
+            case LuaType.Number:
+                return "ERR " + NumberText.Format(Lua.ToNumber(_state, -1));
+            case LuaType.Nil:
+                return "ERR nil";
+            case LuaType.Table:
+                Lua.Push(_state, "err"u8);
+                Lua.RawGet(_state, -2);
+                string text = Lua.TypeOf(_state, -1) == LuaType.String ? Encoding.Latin1.GetString(Lua.ToSpan(_state, -1)) : "ERR unknown error";
+                Lua.Pop(_state);
+                return text;
+            default:
+                return "ERR unknown error";
+        }
+    }
+
+    /// <summary>Drops everything from the stack, after the reply.</summary>
+    internal void ClearStack() => Lua.SetTop(_state, 0);
+
+    /// <summary>Registers a managed function, which the prelude finds by its name ("cjson.encode").</summary>
+    internal void Add(string name, LuaFunction function) => _functions.Add((name, function));
+
+    /// <summary>Runs the managed function of a number, for Lua.</summary>
+    internal int Dispatch(nint state, int number)
+    {
+        bool wasLimited = EnterManaged();
+        (string name, LuaFunction function) = _functions[number];
+        try
+        {
+            if (!Lua.EnsureStack(state, 20)) return Fail(state, "stack overflow");
+            return function(new LuaCall(this, state, name[(name.LastIndexOf('.') + 1)..]));
+        }
+        catch (LuaException failure)
+        {
+            return Fail(state, failure.Message);
+        }
+        catch (Exception failure)
+        {
+            Stop(failure);
+            throw;
+        }
+        finally
+        {
+            _allocator.IsLimited = wasLimited;
+        }
+    }
+
+    /// <summary>redis.call: pushes the reply, and true if it is an error to be raised.</summary>
+    internal int CallCommand(nint state)
+    {
+        bool wasLimited = EnterManaged();
+        try
+        {
+            if (++_commands % 64 == 0 && _ending is null) _ending = Host.Tick();
+            if (_ending is not null) return PushError(state, _ending);
+            int count = Lua.Top(state);
+            if (count == 0) return PushError(state, "ERR Please specify at least one argument for this redis lib call");
+            if (!TryReadArguments(state, count)) return PushError(state, "ERR Lua redis lib command arguments must be strings or integers");
+            _reply.Clear();
+            Host.Call(_input, _arguments.AsSpan(0, count), _reply);
+            if (_ending is not null) return PushError(state, _ending);
+            if (_reply.Overflowed) return PushError(state, "ERR The command's reply is too large for a script");
+            Lua.SetTop(state, 0);
+            if (!Reply.TryPush(state, _reply.Written, out bool isError)) return PushError(state, "ERR The command's reply is nested too deeply for a script");
+            if (_reply.IsChained) _reply.Clear();
+            if (!isError) return 1;
+            Lua.Push(state, true);
+            return 2;
+        }
+        catch (Exception failure)
+        {
+            Stop(failure);
+            throw;
+        }
+        finally
+        {
+            _allocator.IsLimited = wasLimited;
+        }
+    }
+
+    /// <summary>The concatenation of all arguments; nothing unless they are strings and numbers.</summary>
+    internal int Concatenate(nint state)
+    {
+        bool wasLimited = EnterManaged();
+        try
+        {
+            int count = Lua.Top(state);
+            int length = 0;
+            for (int i = 1; i <= count; i++)
+            {
+                LuaType type = Lua.TypeOf(state, i);
+                if (type == LuaType.String)
+                {
+                    ReadOnlySpan<byte> text = Lua.ToSpan(state, i);
+                    // What is beyond the limit is not built: Lua itself refuses it.
+                    if (text.Length + (long)length > Math.Min(_allocator.BytesMax, Array.MaxLength)) return Fail(state, "not enough memory");
+                    EnsureText(length + text.Length);
+                    text.CopyTo(_text.AsSpan(length));
+                    length += text.Length;
+                }
+                else if (type == LuaType.Number)
+                {
+                    EnsureText(length + RespNumber.Int64TextMax + 32);
+                    length += FormatNumber(Lua.ToNumber(state, i), _text.AsSpan(length));
+                }
+                else
+                {
+                    return 0;
+                }
+            }
+
+            Lua.Push(state, _text.AsSpan(0, length));
+            if (_text.Length > 1024 * 1024) _text = new byte[256];
+            return 1;
+        }
+        catch (Exception failure)
+        {
+            Stop(failure);
+            throw;
+        }
+        finally
+        {
+            _allocator.IsLimited = wasLimited;
+        }
+    }
+
+    /// <summary>Notes where an error was raised; the error stays what it is.</summary>
+    internal int HandleMessage(nint state)
+    {
+        bool wasLimited = EnterManaged();
+        try
+        {
+            bool isKnown = Lua.TryFindScriptLine(state, 1, OwnSource, out byte[] source, out int line);
+            if (isKnown) ErrorPlace = (source, line);
+            Lua.SetTop(state, 1);
+            if (Lua.TypeOf(state, 1) != LuaType.String || Lua.ToSpan(state, 1).Length > LuaMessages.BytesMax) return 1;
+            string message = Encoding.Latin1.GetString(Lua.ToSpan(state, 1));
+            string place = isKnown ? $"{ChunkName.Show(Encoding.Latin1.GetString(source))}:{line}: " : "";
+            Lua.Push(state, Encoding.Latin1.GetBytes(LuaMessages.Translate(message, place)));
+            return 1;
+        }
+        catch (Exception failure)
+        {
+            Stop(failure);
+            throw;
+        }
+        finally
+        {
+            _allocator.IsLimited = wasLimited;
+        }
+    }
+
+    /// <summary>Compiles a chunk of Lua 5.1. Leaves the function on the stack of a state.</summary>
+    internal static bool TryLoad(nint state, ReadOnlySpan<byte> source, string name, string shownName, bool returnsOne, out string error)
+    {
+        error = "";
+        string translated;
+        try
+        {
+            translated = ScriptTranslator.Translate(Encoding.Latin1.GetString(source), shownName, returnsOne);
+        }
+        catch (ScriptSyntaxException failure)
+        {
+            error = failure.Message;
+            return false;
+        }
+
+        if (!Lua.Load(state, Encoding.Latin1.GetBytes(translated), Encoding.Latin1.GetBytes(name + "\0")))
+        {
+            error = LuaMessages.Translate(Encoding.Latin1.GetString(Lua.ToSpan(state, -1)), "");
+            Lua.Pop(state);
+            return false;
+        }
+
+        Lua.RawGet(state, LuaNative.RegistryIndex, HelpersPosition);
+        int helpers = Lua.Top(state);
+        for (int i = 1; i <= HelperCount; i++) Lua.RawGet(state, helpers, i);
+        LuaNative.lua_rotate(state, helpers, -1); // the table of helpers to the top, and away
+        Lua.Pop(state);
+        if (Lua.ProtectedCall(state, HelperCount, 1, 0) == 0) return true;
+        error = Encoding.Latin1.GetString(Lua.ToSpan(state, -1));
+        Lua.Pop(state);
+        return false;
+    }
+
+    /// <summary>Asks the host whether the script may go on; the error that ends it otherwise.</summary>
+    internal string? Tick() => _host is null ? null : _ending ??= _host.Tick();
+
+    /// <summary>The error that ends the running script, which it cannot catch.</summary>
+    internal string? Ending => _ending;
+
+
+    internal Span<byte> Input => _input;
+
+    internal ReadOnlySpan<ArgumentSlice> Arguments(int count) => _arguments.AsSpan(0, count);
+
+    /// <inheritdoc/>
+    public void Dispose()
+    {
+        if (_state == 0) return;
+        Lua.Close(_state);
+        _state = 0;
+        _allocator.Dispose();
+        _self.Free();
+    }
+
+    private static int FormatNumber(double value, Span<byte> destination)
+    {
+        // Up to 14 digits, and not the negative zero.
+        if (Math.Abs(value) < 1e14 && value == (long)value && !(value == 0 && double.IsNegative(value))) return RespNumber.Format((long)value, destination);
+        return Encoding.Latin1.GetBytes(NumberText.Format(value), destination);
+    }
+
+    private bool EnterManaged()
+    {
+        bool wasLimited = _allocator.IsLimited;
+        _allocator.IsLimited = false;
+        return wasLimited;
+    }
+
+    // Pushes the marker and the message of an error, which the prelude raises.
+    private static int Fail(nint state, string message)
+    {
+        Lua.SetTop(state, 0);
+        Lua.PushLightUserdata(state, Failed);
+        Lua.Push(state, Encoding.Latin1.GetBytes(message));
+        return 2;
+    }
+
+    private static int PushError(nint state, string message)
+    {
+        Lua.SetTop(state, 0);
+        ReplyToLua.PushError(state, Encoding.Latin1.GetBytes(message));
+        Lua.Push(state, true);
+        return 2;
+    }
+
+    [DoesNotReturn]
+    private static void Stop(Exception failure) => Environment.FailFast("RedKite: a function of a script failed.", failure);
+
+    private void EnsureText(int length)
+    {
+        if (_text.Length < length) Array.Resize(ref _text, Math.Max(length, _text.Length * 2));
+    }
+
+    internal bool TryReadArguments(nint state, int count)
+    {
+        if (_arguments.Length < count) _arguments = new ArgumentSlice[Math.Max(count, _arguments.Length * 2)];
+        int length = 0;
+        for (int i = 1; i <= count; i++)
+        {
+            int start = length;
+            LuaType type = Lua.TypeOf(state, i);
+            if (type == LuaType.String)
+            {
+                ReadOnlySpan<byte> text = Lua.ToSpan(state, i);
+                EnsureInput(length + (long)text.Length);
+                text.CopyTo(_input.AsSpan(length));
+                length += text.Length;
+            }
+            else if (type == LuaType.Number)
+            {
+                EnsureInput(length + 64L);
+                length += FormatArgument(Lua.ToNumber(state, i), _input.AsSpan(length));
+            }
+            else
+            {
+                return false;
+            }
+
+            _arguments[i - 1] = new ArgumentSlice(start, length - start);
+        }
+
+        return true;
+    }
+
+    // Integral numbers are written as such, others in their shortest form.
+    private static int FormatArgument(double value, Span<byte> destination)
+    {
+        long integer = LuaCall.ToInt64(value);
+        if (integer == value && integer != long.MinValue) return RespNumber.Format(integer, destination);
+        return RespDouble.Format(value, destination);
+    }
+
+    private void EnsureInput(long length)
+    {
+        if (_input.Length >= length) return;
+        Array.Resize(ref _input, checked((int)Math.Min(Array.MaxLength, Math.Max(length, _input.Length * 2L))));
+    }
+
+    private void AddFunctions()
+    {
+        BaseLibrary.Add(this);
+        StringFormat.Add(this);
+        RedisLibrary.Add(this);
+        BitLibrary.Add(this);
+        JsonLibrary.Add(this);
+        MessagePackLibrary.Add(this);
+        StructLibrary.Add(this);
+    }
+
+    private void RunPrelude()
+    {
+        nint state = _state;
+        Lua.PushMessageHandler(state);
+        Lua.RawSet(state, LuaNative.RegistryIndex, HandlerPosition);
+        if (!Lua.Load(state, Encoding.Latin1.GetBytes(Prelude.Source), "=redkite\0"u8)) throw new InvalidOperationException(Encoding.Latin1.GetString(Lua.ToSpan(state, -1)));
+        Lua.NewTable(state, 0, _functions.Count + 2);
+        for (int i = 0; i < _functions.Count; i++)
+        {
+            Lua.Push(state, Encoding.Latin1.GetBytes(_functions[i].Name));
+            Lua.PushFunction(state, i);
+            Lua.RawSet(state, -3);
+        }
+
+        Lua.Push(state, "call"u8);
+        Lua.PushCall(state);
+        Lua.RawSet(state, -3);
+        Lua.Push(state, "concatenate"u8);
+        Lua.PushConcatenate(state);
+        Lua.RawSet(state, -3);
+        Lua.PushLightUserdata(state, Failed);
+        Lua.PushLightUserdata(state, 0); // cjson.null
+        if (Lua.ProtectedCall(state, 3, 3, 0) != 0) throw new InvalidOperationException(Encoding.Latin1.GetString(Lua.ToSpan(state, -1)));
+        Lua.RawSet(state, LuaNative.RegistryIndex, HelpersPosition);
+        Lua.RawSet(state, LuaNative.RegistryIndex, EnvironmentPosition);
+        Lua.RawSet(state, LuaNative.RegistryIndex, GlobalsPosition);
+        Debug.Assert(Lua.Top(state) == 0, "The prelude leaves nothing behind.");
+    }
+}

@@ -1,0 +1,48 @@
+using System.Text.RegularExpressions;
+
+namespace RedKite.Scripting;
+
+/// <summary>Messages of Lua 5.4 in the words of Lua 5.1.</summary>
+internal static partial class LuaMessages
+{
+    /// <summary>Longer messages are scripts' own.</summary>
+    internal const int BytesMax = 4096;
+
+    /// <summary>Translates a message; what Lua 5.1 words alike stays.</summary>
+    /// <param name="message">The message.</param>
+    /// <param name="place">What takes the place of a line of the prelude.</param>
+    internal static string Translate(string message, string place)
+    {
+        if (message.StartsWith("redkite:", StringComparison.Ordinal)) message = OwnLine().Replace(message, _ => place);
+        if (message.Contains("index is ", StringComparison.Ordinal)) message = Indexes().Replace(message, "$1table $2");
+        if (message.Contains("bad ", StringComparison.Ordinal))
+        {
+            message = Loops().Replace(message, "'for' $1 must be a number").Replace("to 'char' (value out of range)", "to 'char' (invalid value)", StringComparison.Ordinal);
+            message = NoArguments().Replace(message, "$1 (number expected, got no value)");
+        }
+
+        if (!message.Contains(" value (", StringComparison.Ordinal)) return message;
+        return Named().Replace(message, match =>
+        {
+            string kind = match.Groups["kind"].Value;
+            string named = kind == "constant" ? $"a {match.Groups["type"].Value} value" : $"{kind} '{match.Groups["name"].Value}' (a {match.Groups["type"].Value} value)";
+            return match.Groups["head"].Value + named;
+        });
+    }
+
+    [GeneratedRegex(@"^redkite:\d+: ")]
+    private static partial Regex OwnLine();
+
+    [GeneratedRegex(@"bad 'for' (initial value|limit|step) \(number expected, got \w+\)")]
+    private static partial Regex Loops();
+
+    [GeneratedRegex(@"(to '(?:max|min)') \(value expected\)")]
+    private static partial Regex NoArguments();
+
+    // attempt to index a nil value (local 'x')
+    [GeneratedRegex(@"(?<head>attempt to (?:index|call|perform arithmetic on|get length of|concatenate) )a (?<type>\w+) value \((?<kind>global|local|method|field|upvalue|constant) '(?<name>[^']*)'\)")]
+    private static partial Regex Named();
+
+    [GeneratedRegex(@"(^|: )(index is (?:nil|NaN))$")]
+    private static partial Regex Indexes();
+}

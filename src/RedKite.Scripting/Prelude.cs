@@ -1,0 +1,450 @@
+namespace RedKite.Scripting;
+
+/// <summary>
+/// The part of the environment that is written in Lua 5.4: what Lua 5.1 has and 5.4 lacks or does otherwise, and the protection of
+/// shared tables.
+/// </summary>
+/// <remarks>
+/// Scripts see shared tables through empty ones whose metatables refuse writes, because stock Lua has no read-only tables. Locals have
+/// the names of the functions that they hold: Lua's messages name them. Lines of this chunk in messages become those of the script.
+/// </remarks>
+internal static class Prelude
+{
+    internal const string Source = """
+        local raw, FAILED, null = ...
+        local type, select, getmetatable, setmetatable, rawget, rawset, next = type, select, getmetatable, setmetatable, rawget, rawset, next
+        local error, xpcall, ipairs, tostring, collectgarbage = error, xpcall, ipairs, tostring, collectgarbage
+        local len, lower, upper, reverse, byte, char = string.len, string.lower, string.upper, string.reverse, string.byte, string.char
+        local sub, rep, find, match, gmatch, gsub = string.sub, string.rep, string.find, string.match, string.gmatch, string.gsub
+        local sort, unpack = table.sort, table.unpack
+        local floor, fmod, modf = math.floor, math.fmod, math.modf
+        local mtype = math.type
+        local create, resume, running, status, wrap, yield = coroutine.create, coroutine.resume, coroutine.running, coroutine.status, coroutine.wrap, coroutine.yield
+        local call, numtext, ending, concatenate = raw.call, raw.numtext, raw.ending, raw.concatenate
+
+        -- Errors of managed functions.
+        local function check(first, ...)
+          if first == FAILED then error((...)) end
+          return first, ...
+        end
+        local function managed(f) return function(...) return check(f(...)) end end
+        local function checkReply(first, ...)
+          if first == FAILED then error({err = 'ERR ' .. (...)}, 0) end
+          return first, ...
+        end
+        local function managedReply(f) return function(...) return checkReply(f(...)) end end
+
+        -- Numbers as text and as integers.
+        local function str(v) if mtype(v) then return numtext(v) end return v end
+        local function int(v)
+          if mtype(v) == 'float' then
+            if v >= 0 then return v // 1 end
+            return -((-v) // 1)
+          end
+          return v
+        end
+
+        local shadow = {} -- read-only table -> what it shows
+        local function readonly() error('Attempt to modify a readonly table') end
+        local function protect(t)
+          local p = setmetatable({}, {__index = t, __newindex = readonly, __metatable = false})
+          shadow[p] = t
+          return p
+        end
+
+        local G = {}
+        local env = setmetatable({}, {__index = G, __newindex = readonly, __metatable = false})
+        shadow[env] = G
+        setmetatable(G, {__index = function(_, name)
+          error("Script attempted to access nonexistent global variable '" .. tostring(name) .. "'")
+        end})
+        local none = protect({})
+
+        -- Strings.
+        local S = {}
+        function S.len(s) return len(str(s)) end
+        function S.lower(s) return lower(str(s)) end
+        function S.upper(s) return upper(str(s)) end
+        function S.reverse(s) return reverse(str(s)) end
+        function S.byte(s, i, j) return byte(str(s), int(i), int(j)) end
+        function S.char(...)
+          local n = select('#', ...)
+          if n == 1 then return char(int((...))) end
+          local codes = {...}
+          for i = 1, n do codes[i] = int(codes[i]) end
+          return char(unpack(codes, 1, n))
+        end
+        function S.sub(s, i, j)
+          if i == nil then i = 'no' end
+          return sub(str(s), int(i), int(j))
+        end
+        function S.rep(s, n) return rep(str(s), int(n)) end
+        function S.find(s, p, init, plain) return find(str(s), str(p), int(init), plain) end
+        function S.match(s, p, init) return match(str(s), str(p), int(init)) end
+        function S.gmatch(s, p) return gmatch(str(s), str(p)) end
+        function S.gfind() error("'string.gfind' was renamed to 'string.gmatch'") end
+        function S.dump() error('unable to dump given function') end
+        function S.gsub(s, p, r, n)
+          local kind = type(r)
+          if kind == 'function' then
+            local f = r
+            r = function(...) return (str((f(...)))) end
+          elseif kind == 'table' then
+            local t = r
+            r = function(k) return (str(t[k])) end
+          else
+            r = str(r)
+          end
+          if n == nil then return gsub(str(s), str(p), r) end
+          return gsub(str(s), str(p), r, int(n))
+        end
+        S.format = managed(raw['string.format'])
+
+        -- Arithmetic on strings.
+        local tonum = raw.tonumber
+        local stringmeta = getmetatable('')
+        for k in next, stringmeta do stringmeta[k] = nil end
+        stringmeta.__index = S
+        local function operand(a, b)
+          local x, y = tonum(a), tonum(b)
+          if x == nil or (type(a) ~= 'string' and type(a) ~= 'number') then error('attempt to perform arithmetic on a ' .. type(a) .. ' value') end
+          if y == nil or (type(b) ~= 'string' and type(b) ~= 'number') then error('attempt to perform arithmetic on a ' .. type(b) .. ' value') end
+          return x, y
+        end
+        function stringmeta.__add(a, b) a, b = operand(a, b) return a + b end
+        function stringmeta.__sub(a, b) a, b = operand(a, b) return a - b end
+        function stringmeta.__mul(a, b) a, b = operand(a, b) return a * b end
+        function stringmeta.__div(a, b) a, b = operand(a, b) return a / b end
+        function stringmeta.__mod(a, b) a, b = operand(a, b) return a % b end
+        function stringmeta.__pow(a, b) a, b = operand(a, b) return a ^ b end
+        function stringmeta.__unm(a) a = operand(a, 0) return -a end
+        stringmeta.__metatable = false
+
+        -- Concatenation beyond strings and numbers: the translated text calls these.
+        local function isText(v) local t = type(v) return t == 'string' or t == 'number' end
+        local function concatenateSlowly(names, ...)
+          local n = select('#', ...)
+          local v = {...}
+          local at = 0
+          local name = {}
+          for part in gmatch(names .. '|', '([^|]*)|') do at = at + 1 name[at] = part end
+          local right = v[n]
+          for i = n - 1, 1, -1 do
+            local left = v[i]
+            if isText(left) and isText(right) then
+              right = concatenate(left, right)
+            else
+              local m = getmetatable(left)
+              local f = type(m) == 'table' and rawget(m, '__concat')
+              if not f then m = getmetatable(right) f = type(m) == 'table' and rawget(m, '__concat') end
+              if not f then
+                local bad, which = left, name[i]
+                if isText(left) then bad, which = right, (i == n - 1 and name[n] or '') end
+                if which == '' or which == nil then error('attempt to concatenate a ' .. type(bad) .. ' value') end
+                error('attempt to concatenate ' .. which .. ' (a ' .. type(bad) .. ' value)')
+              end
+              right = (f(left, right))
+            end
+          end
+          return right
+        end
+        local function joined(s, m, names, ...)
+          if s == FAILED then error(m, 0) end
+          if s == nil then return (concatenateSlowly(names, ...)) end
+          return s
+        end
+        local function c2(names, a, b)
+          local s, m = concatenate(a, b)
+          if s == nil or s == FAILED then return (joined(s, m, names, a, b)) end
+          return s
+        end
+        local function c3(names, a, b, c)
+          local s, m = concatenate(a, b, c)
+          if s == nil or s == FAILED then return (joined(s, m, names, a, b, c)) end
+          return s
+        end
+        local function c(names, ...)
+          local s, m = concatenate(...)
+          if s == nil or s == FAILED then return (joined(s, m, names, ...)) end
+          return s
+        end
+        local function tick()
+          local failure = raw.tick()
+          if failure then error(failure, 0) end
+          return 10000
+        end
+        local function values(...) return ... end
+
+        -- The basic functions.
+        G._G = env
+        G._VERSION = 'Lua 5.1'
+        G.type, G.rawequal, G.select = type, rawequal, select
+        function G.error(message, level)
+          if mtype(message) then message = numtext(message) end
+          level = level == nil and 1 or int(level)
+          error(message, level == 0 and 0 or level + 1)
+        end
+        function G.assert(...)
+          local v, message = ...
+          if v then return ... end
+          if select('#', ...) == 0 then error("bad argument #1 to 'assert' (value expected)") end
+          if message == nil then message = 'assertion failed!' end
+          if not isText(message) then error("bad argument #2 to 'assert' (string expected, got " .. type(message) .. ')') end
+          error(str(message))
+        end
+        -- An error table becomes its text, and an error that ends the script goes on.
+        local function caught(ok, ...)
+          if ok then return ok, ... end
+          local failure = ending()
+          if failure then error(failure, 0) end
+          local e = ...
+          if type(e) == 'table' then
+            local text = rawget(e, 'err')
+            if type(text) == 'string' then return false, text end
+          end
+          return false, e
+        end
+        local handler = raw.handler
+        function G.pcall(...)
+          if select('#', ...) == 0 then return false, "bad argument #1 to 'pcall' (value expected)" end
+          return (function(f, ...) return caught(xpcall(f, handler, ...)) end)(...)
+        end
+        function G.xpcall(f, h)
+          return (function(ok, ...)
+            local failure = not ok and ending()
+            if failure then error(failure, 0) end
+            return ok, ...
+          end)(xpcall(f, function(e) return h(handler(e)) end))
+        end
+        function G.tostring(...)
+          local v = ...
+          if mtype(v) then return numtext(v) end
+          if v == nil and select('#', ...) == 0 then error("bad argument #1 to 'tostring' (value expected)") end
+          local m = getmetatable(v)
+          if type(m) == 'table' then
+            local f = rawget(m, '__tostring')
+            if f then return (f(v)) end
+          end
+          return (tostring(v))
+        end
+        G.tonumber = function(...)
+          local n = select('#', ...)
+          if n == 0 then error("bad argument #1 to 'tonumber' (value expected)") end
+          local v, base = ...
+          if base == nil then return (tonum(v)) end
+          return (check(raw.tonumberbase(v, base)))
+        end
+        local function realNext(t, k)
+          return next(shadow[t] or t, k)
+        end
+        function G.next(t, k)
+          if type(t) ~= 'table' then error("bad argument #1 to 'next' (table expected, got " .. (t == nil and 'no value' or type(t)) .. ')') end
+          return realNext(t, k)
+        end
+        function G.pairs(...)
+          local t = ...
+          if type(t) ~= 'table' then error("bad argument #1 to 'pairs' (table expected, got " .. (select('#', ...) == 0 and 'no value' or type(t)) .. ')') end
+          local s = shadow[t]
+          if s then return realNext, t, nil end
+          return next, t, nil
+        end
+        local function step(t, i)
+          i = i + 1
+          local v = rawget(t, i)
+          if v ~= nil then return i, v end
+        end
+        function G.ipairs(...)
+          local t = ...
+          if type(t) ~= 'table' then error("bad argument #1 to 'ipairs' (table expected, got " .. (select('#', ...) == 0 and 'no value' or type(t)) .. ')') end
+          return step, shadow[t] or t, 0
+        end
+        local function needTable(t, name)
+          if type(t) ~= 'table' then error("bad argument #1 to '" .. name .. "' (table expected, got " .. (t == nil and 'nil' or type(t)) .. ')') end
+        end
+        function G.rawget(t, k) needTable(t, 'rawget') return (rawget(shadow[t] or t, k)) end
+        function G.rawset(t, k, v)
+          needTable(t, 'rawset')
+          if shadow[t] then error('Attempt to modify a readonly table', 0) end
+          return rawset(t, k, v)
+        end
+        local shownStringmeta = protect({__index = protect(S)})
+        function G.getmetatable(v)
+          if type(v) == 'string' then return shownStringmeta end
+          if v == env then return none end
+          local m = getmetatable(v)
+          if m == false then return nil end
+          return m
+        end
+        function G.setmetatable(t, m)
+          needTable(t, 'setmetatable')
+          if m ~= nil and type(m) ~= 'table' then error("bad argument #2 to 'setmetatable' (nil or table expected)") end
+          if shadow[t] then error('Attempt to modify a readonly table', 0) end
+          -- Tables have no finalizers in Lua 5.1, and no script may run during a collection.
+          local finalizer = m and rawget(m, '__gc')
+          if finalizer ~= nil then rawset(m, '__gc', nil) end
+          setmetatable(t, m)
+          if finalizer ~= nil then rawset(m, '__gc', finalizer) end
+          return t
+        end
+        function G.unpack(t, i, j)
+          if type(t) ~= 'table' then error("bad argument #1 to 'unpack' (table expected, got " .. (t == nil and 'no value' or type(t)) .. ')') end
+          t = shadow[t] or t
+          if j == nil then return unpack(t, int(i) or 1) end
+          return unpack(t, int(i) or 1, int(j))
+        end
+        function G.loadstring(s, name)
+          local f, message = raw.load(str(s), name == nil and s or str(name))
+          if f == FAILED then error(message) end
+          return f, message
+        end
+        function G.load(f, name)
+          if type(f) ~= 'function' then error("bad argument #1 to 'load' (function expected, got " .. (f == nil and 'no value' or type(f)) .. ')') end
+          local parts, n = {}, 0
+          while true do
+            local part = f()
+            if part == nil or part == '' then break end
+            if type(part) ~= 'string' then return nil, 'reader function must return a string' end
+            n = n + 1
+            parts[n] = part
+          end
+          local g, message = raw.load(raw.tableconcat(parts), name == nil and '=(load)' or str(name))
+          if g == FAILED then return nil, message end
+          return g, message
+        end
+        function G.collectgarbage(what, n)
+          if what == 'count' then return (collectgarbage('count')) end
+          if what == nil or what == 'collect' then collectgarbage('collect') return 0.0 end
+          if what == 'step' then return (collectgarbage('step')) end
+          return 0.0
+        end
+        function G.gcinfo() return collectgarbage('count') // 1 end
+
+        -- Tables.
+        local T = {}
+        T.concat = managed(raw.tableconcat)
+        function T.insert(...)
+          local t, a, b = ...
+          local n = select('#', ...)
+          needTable(t, 'insert')
+          local last = #t + 1
+          if n == 2 then t[last] = a return end
+          if n ~= 3 then error("wrong number of arguments to 'insert'") end
+          local at = int(tonum(a))
+          if at == nil then error("bad argument #2 to 'insert' (number expected, got " .. type(a) .. ')') end
+          if at > last then last = at end
+          for i = last, at + 1, -1 do t[i] = t[i - 1] end
+          t[at] = b
+        end
+        function T.remove(t, a)
+          needTable(t, 'remove')
+          local last = #t
+          local at = a == nil and last or int(tonum(a))
+          if not (at >= 1 and at <= last) then return end
+          local v = t[at]
+          for i = at, last - 1 do t[i] = t[i + 1] end
+          t[last] = nil
+          return v
+        end
+        function T.sort(t, f) needTable(t, 'sort') sort(t, f) end
+        function T.getn(t) needTable(t, 'getn') return #t end
+        function T.setn() error("'setn' is obsolete") end
+        function T.maxn(t)
+          needTable(t, 'maxn')
+          local max = 0.0
+          for k in next, t do if mtype(k) and k > max then max = k end end
+          return max
+        end
+        function T.foreach(t, f)
+          needTable(t, 'foreach')
+          for k, v in next, t do local r = f(k, v) if r ~= nil then return r end end
+        end
+        function T.foreachi(t, f)
+          needTable(t, 'foreachi')
+          for i = 1, #t do local r = f(i, t[i]) if r ~= nil then return r end end
+        end
+
+        -- Mathematics.
+        local M = {}
+        for _, name in ipairs({'abs', 'acos', 'asin', 'cos', 'deg', 'exp', 'max', 'min', 'rad', 'sin', 'sqrt', 'tan'}) do M[name] = math[name] end
+        for _, name in ipairs({'atan', 'atan2', 'cosh', 'frexp', 'ldexp', 'log', 'log10', 'pow', 'random', 'randomseed', 'sinh', 'tanh'}) do M[name] = managed(raw['math.' .. name]) end
+        M.huge, M.pi = math.huge, math.pi
+        function M.floor(x)
+          if mtype(x) then return x // 1.0 end
+          return floor(x) + 0.0
+        end
+        function M.ceil(x)
+          if mtype(x) then return -(-x // 1.0) end
+          return -floor(-x)
+        end
+        local function float(v) if mtype(v) then return v + 0.0 end return v end
+        function M.fmod(a, b) return fmod(float(tonum(a) or a), float(tonum(b) or b)) end
+        M.mod = M.fmod
+        function M.modf(x) return modf(float(x)) end
+
+        local C = {create = create, status = status, wrap = wrap, yield = yield}
+        function C.resume(...) return caught(resume(...)) end
+        function C.running()
+          local thread, main = running()
+          if main then return nil end
+          return thread
+        end
+
+        local R = {
+          LOG_DEBUG = 0.0, LOG_VERBOSE = 1.0, LOG_NOTICE = 2.0, LOG_WARNING = 3.0,
+          REPL_NONE = 0.0, REPL_AOF = 1.0, REPL_SLAVE = 2.0, REPL_REPLICA = 2.0, REPL_ALL = 3.0,
+          REDIS_VERSION = '8.0.2', REDIS_VERSION_NUM = 524290.0,
+        }
+        function R.call(...)
+          local v, failed = call(...)
+          if failed then error(v, 0) end
+          return v
+        end
+        function R.pcall(...)
+          local v, failed = call(...)
+          if failed then
+            local failure = ending()
+            if failure then error(failure, 0) end
+          end
+          return v
+        end
+        local function reply(field, ...)
+          local text = ...
+          if select('#', ...) ~= 1 or type(text) ~= 'string' then return {err = 'ERR wrong number or type of arguments'} end
+          return {[field] = text}
+        end
+        function R.status_reply(...) return reply('ok', ...) end
+        function R.error_reply(...)
+          local t = reply('err', ...)
+          local text = t.err
+          if sub(text, 1, 1) == '-' then text = sub(text, 2) end
+          if not find(text, ' ', 1, true) then text = 'ERR ' .. text end
+          t.err = text
+          return t
+        end
+        function R.replicate_commands() return true end
+        function R.breakpoint() return false end
+        function R.debug() end
+        for _, name in ipairs({'sha1hex', 'log', 'setresp', 'set_repl', 'acl_check_cmd'}) do R[name] = managedReply(raw['redis.' .. name]) end
+        if raw['redis.register_function'] then R.register_function = managedReply(raw['redis.register_function']) end
+
+        local function library(prefix, names)
+          local t = {}
+          for name in gmatch(names, '%S+') do t[name] = managed(raw[prefix .. '.' .. name]) end
+          return t
+        end
+        local B = library('bit', 'tobit tohex bnot band bor bxor lshift rshift arshift rol ror bswap')
+        local J = library('cjson', 'encode decode encode_sparse_array encode_max_depth decode_max_depth encode_number_precision encode_keep_buffer encode_invalid_numbers decode_invalid_numbers')
+        J.null, J._NAME, J._VERSION = null, 'cjson', '2.1.0'
+        local P = library('cmsgpack', 'pack unpack unpack_one unpack_limit')
+        P._NAME, P._VERSION = 'cmsgpack', 'lua-cmsgpack 0.4.0'
+        P._COPYRIGHT, P._DESCRIPTION = 'Copyright (C) 2012, Salvatore Sanfilippo', 'MessagePack C implementation for Lua'
+
+        G.string, G.table, G.math, G.coroutine, G.redis = protect(S), protect(T), protect(M), protect(C), protect(R)
+        G.bit, G.cjson, G.cmsgpack = protect(B), protect(J), protect(P)
+        function J.new() return G.cjson end
+        G.struct = protect(library('struct', 'pack unpack size'))
+        G.os = protect({clock = raw.clock})
+
+        return env, G, {c, c2, c3, tick, values, select}
+        """;
+}

@@ -1,0 +1,171 @@
+using System.Text;
+using RedKite.Protocol;
+using RedKite.Scripting.Interop;
+
+namespace RedKite.Scripting;
+
+/// <summary>Converts the value that a script returns into a reply.</summary>
+internal static class ReplyFromLua
+{
+    private const int DepthMax = 1000;
+
+    /// <summary>Writes the value on the top of the stack.</summary>
+    /// <param name="state">Lua's state.</param>
+    /// <param name="reply">The client's reply.</param>
+    /// <param name="hasBooleans">Whether the script chose RESP3, which has booleans.</param>
+    internal static void Write(nint state, ReplyWriter reply, bool hasBooleans) => Write(state, Lua.Top(state), reply, hasBooleans, 0);
+
+    private static void Write(nint state, int index, ReplyWriter reply, bool hasBooleans, int depth)
+    {
+        if (depth > DepthMax || !Lua.EnsureStack(state, 8))
+        {
+            reply.Error("ERR reached lua stack limit"u8);
+            return;
+        }
+
+        switch (Lua.TypeOf(state, index))
+        {
+            case LuaType.String:
+                reply.Bulk(Lua.ToSpan(state, index));
+                break;
+            case LuaType.Number:
+                reply.Integer(LuaCall.ToInt64(Lua.ToNumber(state, index)));
+                break;
+            case LuaType.Boolean when hasBooleans:
+                if (reply.Resp3) reply.Boolean(Lua.ToBoolean(state, index));
+                else reply.Integer(Lua.ToBoolean(state, index) ? 1 : 0);
+                break;
+            case LuaType.Boolean when Lua.ToBoolean(state, index):
+                reply.Integer(1);
+                break;
+            case LuaType.Table:
+                WriteTable(state, index, reply, hasBooleans, depth);
+                break;
+            default:
+                reply.Null();
+                break;
+        }
+    }
+
+    private static void WriteTable(nint state, int index, ReplyWriter reply, bool hasBooleans, int depth)
+    {
+        int top = Lua.Top(state);
+        if (TryField(state, index, "err"u8, LuaType.String))
+        {
+            WriteError(reply, Lua.ToSpan(state, -1));
+        }
+        else if (TryField(state, index, "ok"u8, LuaType.String))
+        {
+            string text = Encoding.Latin1.GetString(Lua.ToSpan(state, -1)).Replace('\r', ' ').Replace('\n', ' ');
+            reply.SimpleString(Encoding.Latin1.GetBytes(text));
+        }
+        else if (TryField(state, index, "double"u8, LuaType.Number))
+        {
+            reply.Double(Lua.ToNumber(state, -1));
+        }
+        else if (TryField(state, index, "map"u8, LuaType.Table))
+        {
+            WritePairs(state, Lua.Top(state), reply, hasBooleans, depth, isMap: true);
+        }
+        else if (TryField(state, index, "set"u8, LuaType.Table))
+        {
+            WritePairs(state, Lua.Top(state), reply, hasBooleans, depth, isMap: false);
+        }
+        else if (TryField(state, index, "big_number"u8, LuaType.String))
+        {
+            WriteBigNumber(reply, Lua.ToSpan(state, -1));
+        }
+        else if (TryField(state, index, "verbatim_string"u8, LuaType.Table) && TryVerbatim(state, Lua.Top(state), reply))
+        {
+            // written
+        }
+        else
+        {
+            WriteArray(state, index, reply, hasBooleans, depth);
+        }
+
+        Lua.SetTop(state, top);
+    }
+
+    // An error's text may begin with the mark of errors.
+    private static void WriteError(ReplyWriter reply, ReadOnlySpan<byte> text)
+    {
+        if (text.Length > 0 && text[0] == '-') text = text[1..];
+        reply.Error(text.TrimEnd("\r\n"u8));
+    }
+
+    private static void WriteBigNumber(ReplyWriter reply, ReadOnlySpan<byte> digits)
+    {
+        if (!reply.Resp3)
+        {
+            reply.Bulk(digits);
+            return;
+        }
+
+        string line = Encoding.Latin1.GetString(digits).Replace('\r', ' ').Replace('\n', ' ');
+        reply.Raw(Encoding.Latin1.GetBytes($"({line}\r\n"));
+    }
+
+    private static bool TryVerbatim(nint state, int index, ReplyWriter reply)
+    {
+        if (!TryField(state, index, "format"u8, LuaType.String)) return false;
+        ReadOnlySpan<byte> format = Lua.ToSpan(state, -1);
+        if (!TryField(state, index, "string"u8, LuaType.String)) return false;
+        Span<byte> three = [(byte)' ', (byte)' ', (byte)' '];
+        format[..Math.Min(3, format.Length)].CopyTo(three);
+        reply.Verbatim(three, Lua.ToSpan(state, -1));
+        return true;
+    }
+
+    private static bool TryField(nint state, int index, ReadOnlySpan<byte> name, LuaType type)
+    {
+        Lua.Push(state, name);
+        Lua.RawGet(state, index);
+        if (Lua.TypeOf(state, -1) == type) return true;
+        Lua.Pop(state);
+        return false;
+    }
+
+    private static void WritePairs(nint state, int index, ReplyWriter reply, bool hasBooleans, int depth, bool isMap)
+    {
+        int count = 0;
+        Lua.PushNil(state);
+        while (Lua.Next(state, index))
+        {
+            count++;
+            Lua.Pop(state);
+        }
+
+        if (isMap) reply.Map(count);
+        else reply.Set(count);
+        Lua.PushNil(state);
+        while (Lua.Next(state, index))
+        {
+            int value = Lua.Top(state);
+            Write(state, value - 1, reply, hasBooleans, depth + 1);
+            if (isMap) Write(state, value, reply, hasBooleans, depth + 1);
+            Lua.Pop(state);
+        }
+    }
+
+    private static void WriteArray(nint state, int index, ReplyWriter reply, bool hasBooleans, int depth)
+    {
+        int count = 0;
+        while (true)
+        {
+            Lua.RawGet(state, index, count + 1);
+            bool ends = Lua.TypeOf(state, -1) == LuaType.Nil;
+            Lua.Pop(state);
+            if (ends) break;
+            count++;
+        }
+
+        reply.Array(count);
+        for (int i = 1; i <= count; i++)
+        {
+            Lua.RawGet(state, index, i);
+            Write(state, Lua.Top(state), reply, hasBooleans, depth + 1);
+            Lua.Pop(state);
+        }
+    }
+}

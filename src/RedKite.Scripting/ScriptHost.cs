@@ -1,0 +1,25 @@
+using RedKite.Protocol;
+
+namespace RedKite.Scripting;
+
+/// <summary>What a script may ask of the server that runs it. Called on the script's thread.</summary>
+internal abstract class ScriptHost
+{
+    /// <summary>Executes a command for the script.</summary>
+    /// <param name="input">The bytes of all arguments.</param>
+    /// <param name="arguments">Where each of them is; the first is the command's name.</param>
+    /// <param name="reply">Receives exactly one reply. Its protocol is the one that the script chose.</param>
+    internal abstract void Call(Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments, ReplyWriter reply);
+
+    /// <summary>Whether the script's user may execute a command; null: there is no such command.</summary>
+    internal abstract bool? MayExecute(Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments);
+
+    /// <summary>Writes a line to the server's log: 0 debug, 1 verbose, 2 notice, 3 warning.</summary>
+    internal abstract void Log(int level, string text);
+
+    /// <summary>
+    /// Called about every 10,000 passes of loops and calls of functions, and before each command.
+    /// </summary>
+    /// <returns>The error that ends the script, or null: it may go on.</returns>
+    internal abstract string? Tick();
+}

@@ -1,0 +1,32 @@
+using System.Text;
+using RedKite.Protocol;
+
+namespace RedKite.Scripting;
+
+/// <summary>Runs a compiled script or function and writes its reply.</summary>
+internal static class ScriptRun
+{
+    /// <summary>Calls what was pushed, with its arguments, and writes its result or its error.</summary>
+    /// <param name="lua">The interpreter, with the function and its arguments on the stack.</param>
+    /// <param name="arguments">The number of arguments.</param>
+    /// <param name="host">What the script asks of the server.</param>
+    /// <param name="name">The script's name in error replies: its SHA-1, or the function's name.</param>
+    /// <param name="reply">The client's reply.</param>
+    /// <returns>Whether the script returned.</returns>
+    internal static bool Run(LuaInterpreter lua, int arguments, ScriptHost host, string name, ReplyWriter reply)
+    {
+        bool returned = lua.TryRun(host, arguments);
+        if (returned) ReplyFromLua.Write(lua.State, reply, lua.Resp3);
+        else WriteError(lua, name, reply);
+        lua.ClearStack();
+        return returned;
+    }
+
+    private static void WriteError(LuaInterpreter lua, string name, ReplyWriter reply)
+    {
+        (byte[] source, int line) = lua.ErrorPlace;
+        string text = lua.ErrorText();
+        string place = source.Length == 0 ? "" : $", on {Encoding.Latin1.GetString(source)}:{line}.";
+        reply.Error($"{text} script: {name}{place}");
+    }
+}

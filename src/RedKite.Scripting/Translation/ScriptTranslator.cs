@@ -1,0 +1,672 @@
+using System.Text;
+
+namespace RedKite.Scripting.Translation;
+
+/// <summary>
+/// Translates a script of Lua 5.1 into Lua 5.4, and reports syntax errors as Lua 5.1 words them. Only what differs is edited, so lines
+/// stay where they are.
+/// </summary>
+/// <remarks>
+/// <para>
+/// Numbers: Lua 5.1 has only floats. Literals become floats, except where an integer cannot be told from one (indexes, counting
+/// loops). Concatenation writes numbers with 14 digits, so a chain of it becomes one call, with the operands' names for messages.
+/// </para>
+/// <para>
+/// Endless loops: each pass of a loop and each call of a function counts down, and at zero asks whether the script may go on. Rejected:
+/// Lua's count hook, which makes every instruction of Lua 5.4 take its slow path.
+/// </para>
+/// <para>
+/// A call in tail position of a function would hide its line from messages, since redis.call and others are Lua functions here but
+/// were C functions there. Where the function is a global it is called first and its results are returned.
+/// </para>
+/// </remarks>
+internal sealed class ScriptTranslator
+{
+    // Names of the environment that the translated text uses. A script that uses them as well only confuses itself.
+    private const string Concatenate = "__rk_c";
+    private const string CountDown = " __rk_n=__rk_n-1 if __rk_n<0 then __rk_n=__rk_t() end ";
+    private const string Results = "__rk_v";
+    private const string Prologue = "local __rk_c,__rk_c2,__rk_c3,__rk_t,__rk_v,__rk_s=... local __rk_n=0 return function(...) ";
+
+    private const int DepthMax = 190;
+    private const int UnaryPriority = 8;
+    private const int ConcatenatePriority = 5;
+
+    private readonly ScriptLexer _lexer;
+    private readonly List<SourceEdit> _edits = [];
+    private readonly string _source;
+    private readonly bool _returnsOne;
+    private FunctionScope _function = new(null);
+    private Token _token;
+    private Token _ahead;
+    private bool _hasAhead;
+    private int _lastLine = 1;
+    private int _lastEnd;
+    private int _depth;
+
+    private ScriptTranslator(string source, string chunkName, bool returnsOne)
+    {
+        _source = source;
+        _returnsOne = returnsOne;
+        _lexer = new ScriptLexer(source, chunkName, _edits);
+        Advance();
+    }
+
+    private enum ExpressionKind
+    {
+        Other,
+        Local,
+        Global,
+        Field,
+        Upvalue,
+        Call,
+        MultipleValues,
+        Constant,
+    }
+
+    /// <summary>Translates a chunk.</summary>
+    /// <param name="source">The source; each character is a byte.</param>
+    /// <param name="chunkName">The chunk's name in messages.</param>
+    /// <param name="returnsOne">Whether only the chunk's first result is used.</param>
+    /// <exception cref="ScriptSyntaxException">It does not compile.</exception>
+    internal static string Translate(string source, string chunkName, bool returnsOne)
+    {
+        var translator = new ScriptTranslator(source, chunkName, returnsOne);
+        translator.Chunk();
+        if (translator._token.Kind != TokenKind.End) throw translator.Expected("<eof>");
+        return Prologue + SourceEdit.Apply(source, translator._edits) + "\nend";
+    }
+
+    private void Advance()
+    {
+        _lastLine = _token.Line == 0 ? 1 : _token.Line;
+        _lastEnd = _token.End;
+        _token = _hasAhead ? _ahead : _lexer.Next();
+        _hasAhead = false;
+    }
+
+    private Token LookAhead()
+    {
+        if (!_hasAhead) _ahead = _lexer.Next();
+        _hasAhead = true;
+        return _ahead;
+    }
+
+    private bool Is(string text) => _token.Kind is TokenKind.Symbol or TokenKind.Keyword && _token.Text == text;
+
+    private bool Take(string text)
+    {
+        if (!Is(text)) return false;
+        Advance();
+        return true;
+    }
+
+    private void Require(string text)
+    {
+        if (!Take(text)) throw Expected(text);
+    }
+
+    private void RequireMatch(string what, string opening, int line)
+    {
+        if (Take(what)) return;
+        if (line == _token.Line) throw Expected(what);
+        throw Fail($"'{what}' expected (to close '{opening}' at line {line})");
+    }
+
+    private string RequireName(bool isField = false)
+    {
+        if (_token.Kind != TokenKind.Name) throw Expected("<name>", isQuoted: false);
+        string name = _token.Text;
+        if (!isField && name is "goto" or "_ENV") Edit(_token.Start, 0, "_"); // words of Lua 5.4
+        Advance();
+        return name;
+    }
+
+    private ScriptSyntaxException Expected(string what, bool isQuoted = true) => Fail(isQuoted ? $"'{what}' expected" : $"{what} expected");
+
+    private ScriptSyntaxException Fail(string message) => _lexer.Error(message, _token.Shown, _lexer.Line);
+
+    private void Edit(int at, int length, string text) => _edits.Add(new SourceEdit(at, length, text));
+
+    private void InsertHere(string text) => Edit(_lastEnd, 0, text);
+
+    private void Enter()
+    {
+        if (++_depth > DepthMax) throw _lexer.Error("chunk has too many syntax levels", null, _lexer.Line);
+    }
+
+    private void Leave() => _depth--;
+
+    private bool EndsBlock() => _token.Kind == TokenKind.End || (_token.Kind == TokenKind.Keyword && _token.Text is "else" or "elseif" or "end" or "until");
+
+    private void Chunk()
+    {
+        Enter();
+        bool isLast = false;
+        while (!isLast && !EndsBlock())
+        {
+            isLast = Statement();
+            Take(";");
+        }
+
+        Leave();
+    }
+
+    private void Block()
+    {
+        _function.BeginScope();
+        Chunk();
+        _function.EndScope();
+    }
+
+    private bool Statement()
+    {
+        int line = _token.Line;
+        switch (_token.Kind == TokenKind.Keyword ? _token.Text : "")
+        {
+            case "if":
+                If(line);
+                return false;
+            case "while":
+                Advance();
+                Expression();
+                Require("do");
+                InsertHere(CountDown);
+                LoopBlock();
+                RequireMatch("end", "while", line);
+                return false;
+            case "do":
+                Advance();
+                Block();
+                RequireMatch("end", "do", line);
+                return false;
+            case "for":
+                For(line);
+                return false;
+            case "repeat":
+                Repeat(line);
+                return false;
+            case "function":
+                FunctionStatement(line);
+                return false;
+            case "local":
+                Advance();
+                if (Take("function"))
+                {
+                    _function.Declare(RequireName());
+                    Body(isMethod: false, line);
+                }
+                else
+                {
+                    Local();
+                }
+
+                return false;
+            case "return":
+                Return();
+                return true;
+            case "break":
+                Advance();
+                if (_function.Loops == 0) throw Fail("no loop to close");
+                return true;
+            default:
+                ExpressionStatement();
+                return false;
+        }
+    }
+
+    private void LoopBlock()
+    {
+        _function.Loops++;
+        Block();
+        _function.Loops--;
+    }
+
+    private void If(int line)
+    {
+        do
+        {
+            Advance();
+            Expression();
+            Require("then");
+            Block();
+        }
+        while (Is("elseif"));
+        if (Take("else")) Block();
+        RequireMatch("end", "if", line);
+    }
+
+    private void Repeat(int line)
+    {
+        Advance();
+        InsertHere(CountDown);
+        _function.Loops++;
+        _function.BeginScope();
+        Chunk();
+        RequireMatch("until", "repeat", line);
+        Expression();
+        _function.EndScope();
+        _function.Loops--;
+    }
+
+    private void For(int line)
+    {
+        Advance();
+        var names = new List<string> { RequireName() };
+        if (Is("="))
+        {
+            Advance();
+            CountingLoop();
+        }
+        else if (Is(",") || Is("in"))
+        {
+            while (Take(",")) names.Add(RequireName());
+            Require("in");
+            ExpressionList();
+        }
+        else
+        {
+            throw Fail("'=' or 'in' expected");
+        }
+
+        Require("do");
+        InsertHere(CountDown);
+        _function.BeginScope();
+        foreach (string name in names) _function.Declare(name);
+        LoopBlock();
+        _function.EndScope();
+        RequireMatch("end", "for", line);
+    }
+
+    // A loop that counts from an integer in integral steps stays one of integers, which index tables faster.
+    private void CountingLoop()
+    {
+        int before = _edits.Count;
+        bool isInteger = Number();
+        int after = _edits.Count;
+        Require(",");
+        Expression();
+        if (!Is(","))
+        {
+            if (isInteger) _edits.RemoveRange(before, after - before);
+            return;
+        }
+
+        Advance();
+        int step = _edits.Count;
+        if (!Number() || !isInteger) return;
+        _edits.RemoveRange(step, _edits.Count - step);
+        _edits.RemoveRange(before, after - before);
+    }
+
+    // An expression; whether it is an integral literal with or without a sign, whose edits make it a float.
+    private bool Number()
+    {
+        bool isNegative = Is("-");
+        Token number = isNegative ? LookAhead() : _token;
+        int start = _token.Start;
+        Expression();
+        return number.Kind == TokenKind.Number && number.Value == Math.Floor(number.Value) && Math.Abs(number.Value) < int.MaxValue
+            && number.Text.All(char.IsAsciiDigit) && _lastEnd == number.End && start <= number.Start;
+    }
+
+    private void FunctionStatement(int line)
+    {
+        Advance();
+        _function.Use(RequireName());
+        bool isMethod = false;
+        while (Is(".") || Is(":"))
+        {
+            isMethod = Is(":");
+            Advance();
+            RequireName(isField: true);
+            if (isMethod) break;
+        }
+
+        Body(isMethod, line);
+    }
+
+    private void Local()
+    {
+        var names = new List<string>();
+        do names.Add(RequireName());
+        while (Take(","));
+        if (Take("=")) ExpressionList();
+        foreach (string name in names) _function.Declare(name);
+    }
+
+    private void Return()
+    {
+        Advance();
+        if (EndsBlock() || Is(";")) return;
+        int start = _token.Start;
+        string first = _token.Kind == TokenKind.Name ? _token.Text : "";
+        ExpressionKind kind = Expression(out _);
+        if (kind == ExpressionKind.Call && !Is(","))
+        {
+            if (_function.IsMain && _returnsOne)
+            {
+                Edit(start, 0, "(");
+                InsertHere(")");
+            }
+            else if (first.Length == 0 || !_function.IsLocal(first))
+            {
+                Edit(start, 0, Results + "(");
+                InsertHere(")");
+            }
+        }
+
+        while (Take(",")) Expression();
+    }
+
+    private void ExpressionStatement()
+    {
+        ExpressionKind kind = Suffixed(out _);
+        if (kind == ExpressionKind.Call && !Is("=") && !Is(",")) return;
+        while (true)
+        {
+            if (kind is ExpressionKind.Call or ExpressionKind.Other) throw Fail("syntax error");
+            if (!Take(",")) break;
+            kind = Suffixed(out _);
+        }
+
+        Require("=");
+        ExpressionList();
+    }
+
+    private void ExpressionList()
+    {
+        do Expression();
+        while (Take(","));
+    }
+
+    private void Expression() => Expression(out _);
+
+    private ExpressionKind Expression(out string name) => SubExpression(0, out name);
+
+    private ExpressionKind SubExpression(int limit, out string name)
+    {
+        Enter();
+        int start = _token.Start;
+        ExpressionKind kind;
+        if (Is("not") || Is("-") || Is("#"))
+        {
+            Advance();
+            SubExpression(UnaryPriority, out _);
+            (kind, name) = (ExpressionKind.Other, "");
+        }
+        else
+        {
+            kind = Simple(out name);
+        }
+
+        while (PriorityOf(out int right) is var left && left > limit)
+        {
+            if (Is(".."))
+            {
+                Chain(start, kind, name);
+            }
+            else
+            {
+                Advance();
+                SubExpression(right, out _);
+            }
+
+            (kind, name) = (ExpressionKind.Other, "");
+        }
+
+        Leave();
+        return kind;
+    }
+
+    // first .. second .. third becomes one call.
+    private void Chain(int start, ExpressionKind kind, string name)
+    {
+        var names = new StringBuilder("\"").Append(Described(kind, name));
+        int first = _edits.Count;
+        int operands = 1;
+        Edit(start, 0, ""); // its place
+        while (Is(".."))
+        {
+            Edit(_token.Start, 2, ",");
+            Advance();
+            int operand = _token.Start;
+            kind = SubExpression(ConcatenatePriority, out name);
+            operands++;
+            names.Append('|').Append(Described(kind, name));
+            if (kind is ExpressionKind.Call or ExpressionKind.MultipleValues && !Is(".."))
+            {
+                Edit(operand, 0, "(");
+                InsertHere(")");
+            }
+        }
+
+        // The call begins in front of the first operand's own edits.
+        _edits.RemoveAt(first);
+        while (first > 0 && _edits[first - 1].At >= start) first--;
+        string function = operands switch { 2 => "2", 3 => "3", _ => "" };
+        _edits.Insert(first, new SourceEdit(start, 0, $"({Concatenate}{function}({names.Append('"')},"));
+        InsertHere("))");
+    }
+
+    private static string Described(ExpressionKind kind, string name) => kind switch
+    {
+        ExpressionKind.Local => "local '" + name + "'",
+        ExpressionKind.Global => "global '" + name + "'",
+        ExpressionKind.Field => "field '" + name + "'",
+        ExpressionKind.Upvalue => "upvalue '" + name + "'",
+        _ => "",
+    };
+
+    private int PriorityOf(out int right)
+    {
+        (int left, right) = _token.Kind is TokenKind.Symbol or TokenKind.Keyword
+            ? _token.Text switch
+            {
+                "+" or "-" => (6, 6),
+                "*" or "/" or "%" => (7, 7),
+                "^" => (10, 9),
+                ".." => (ConcatenatePriority, 4),
+                "==" or "~=" or "<" or "<=" or ">" or ">=" => (3, 3),
+                "and" => (2, 2),
+                "or" => (1, 1),
+                _ => (0, 0),
+            }
+            : (0, 0);
+        return left;
+    }
+
+    private ExpressionKind Simple(out string name)
+    {
+        name = "";
+        switch (_token.Kind)
+        {
+            case TokenKind.Number:
+                Edit(_token.Start, _token.End - _token.Start, ScriptLexer.FloatText(_token.Value));
+                Advance();
+                return ExpressionKind.Constant;
+            case TokenKind.String:
+                Advance();
+                return ExpressionKind.Constant;
+            case TokenKind.Keyword when _token.Text is "nil" or "true" or "false":
+                Advance();
+                return ExpressionKind.Constant;
+            case TokenKind.Keyword when _token.Text == "function":
+                int line = _token.Line;
+                Advance();
+                Body(isMethod: false, line);
+                return ExpressionKind.Other;
+            case TokenKind.Symbol when _token.Text == "...":
+                if (!_function.IsVariadic) throw Fail("cannot use '...' outside a vararg function");
+                _function.UsesDots = true;
+                Advance();
+                return ExpressionKind.MultipleValues;
+            case TokenKind.Symbol when _token.Text == "{":
+                Table();
+                return ExpressionKind.Other;
+            default:
+                return Suffixed(out name);
+        }
+    }
+
+    private ExpressionKind Suffixed(out string name)
+    {
+        ExpressionKind kind = Primary(out name);
+        while (true)
+        {
+            if (Is("."))
+            {
+                Advance();
+                if (_token is { Kind: TokenKind.Name, Text: "goto" })
+                {
+                    Edit(_lastEnd - 1, 1, "[");
+                    Edit(_token.Start, 4, "\"goto\"]");
+                    name = "goto";
+                    Advance();
+                }
+                else
+                {
+                    name = RequireName(isField: true);
+                }
+
+                kind = ExpressionKind.Field;
+            }
+            else if (Is("["))
+            {
+                Index(out name);
+                kind = ExpressionKind.Field;
+            }
+            else if (Is(":"))
+            {
+                Advance();
+                RequireName(isField: true);
+                Arguments();
+                kind = ExpressionKind.Call;
+            }
+            else if (Is("(") || Is("{") || _token.Kind == TokenKind.String)
+            {
+                Arguments();
+                kind = ExpressionKind.Call;
+            }
+            else
+            {
+                return kind;
+            }
+        }
+    }
+
+    private void Index(out string name)
+    {
+        int line = _token.Line;
+        Advance();
+        int edits = _edits.Count;
+        Token index = _token;
+        Expression();
+        if (index.Kind == TokenKind.Number && _lastEnd == index.End && index.Text.All(char.IsAsciiDigit) && index.Value < int.MaxValue) _edits.RemoveRange(edits, _edits.Count - edits);
+        name = index.Kind == TokenKind.String && _lastEnd == index.End && index.Text[0] != '[' ? index.Text[1..^1].Replace("\\", "", StringComparison.Ordinal) : "?";
+        if (name.AsSpan().IndexOfAnyExcept(FieldCharacters) >= 0) name = "?";
+        RequireMatch("]", "[", line);
+    }
+
+    private static readonly System.Buffers.SearchValues<char> FieldCharacters = System.Buffers.SearchValues.Create("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-. ?");
+
+    private ExpressionKind Primary(out string name)
+    {
+        name = "";
+        if (Is("("))
+        {
+            int line = _token.Line;
+            Advance();
+            Expression();
+            RequireMatch(")", "(", line);
+            return ExpressionKind.Other;
+        }
+
+        if (_token.Kind != TokenKind.Name) throw Fail("unexpected symbol");
+        name = RequireName();
+        if (name == "arg" && !_function.IsLocal(name)) _function.UsesArg = true;
+        return _function.KindOf(name) switch { 0 => ExpressionKind.Global, 1 => ExpressionKind.Local, _ => ExpressionKind.Upvalue };
+    }
+
+    private void Arguments()
+    {
+        int line = _token.Line;
+        if (_token.Kind == TokenKind.String)
+        {
+            Advance();
+            return;
+        }
+
+        if (Is("{"))
+        {
+            Table();
+            return;
+        }
+
+        if (!Is("(")) throw Fail("function arguments expected");
+        if (line != _lastLine) throw Fail("ambiguous syntax (function call x new statement)");
+        Advance();
+        if (Take(")")) return;
+        ExpressionList();
+        RequireMatch(")", "(", line);
+    }
+
+    private void Table()
+    {
+        int line = _token.Line;
+        Require("{");
+        while (!Is("}"))
+        {
+            if (_token.Kind == TokenKind.Name && LookAhead() is { Kind: TokenKind.Symbol, Text: "=" })
+            {
+                if (_token.Text == "goto") Edit(_token.Start, 4, "[\"goto\"]");
+                Advance();
+                Advance();
+                Expression();
+            }
+            else if (Is("["))
+            {
+                Index(out _);
+                Require("=");
+                Expression();
+            }
+            else
+            {
+                Expression();
+            }
+
+            if (!Take(",") && !Take(";")) break;
+        }
+
+        RequireMatch("}", "{", line);
+    }
+
+    private void Body(bool isMethod, int line)
+    {
+        _function = new FunctionScope(_function);
+        if (isMethod) _function.Declare("self");
+        Require("(");
+        while (!Is(")"))
+        {
+            if (Take("..."))
+            {
+                _function.IsVariadic = true;
+                break;
+            }
+
+            if (_token.Kind != TokenKind.Name) throw Fail("<name> or '...' expected");
+            _function.Declare(RequireName());
+            if (!Take(",")) break;
+            if (Is(")")) throw Fail("<name> or '...' expected");
+        }
+
+        Require(")");
+        int start = _lastEnd;
+        Edit(start, 0, CountDown);
+        int edit = _edits.Count - 1;
+        Chunk();
+        RequireMatch("end", "function", line);
+        if (_function is { IsVariadic: true, UsesArg: true, UsesDots: false }) _edits[edit] = new SourceEdit(start, 0, CountDown + "local arg={n=__rk_s('#',...),...} ");
+        _function = _function.Parent!;
+    }
+}
