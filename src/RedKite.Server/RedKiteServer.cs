@@ -30,6 +30,7 @@ public sealed class RedKiteServer : IAsyncDisposable
     private readonly List<SessionLoop> _sessionLoops = [];
     private readonly Endpoints _endpoints;
     private readonly ClientLimit _clientLimit;
+    private readonly ClientEviction _clientEviction;
     private readonly PidFile _pidFile;
     private readonly List<InProcessClient> _clients = [];
     private readonly ConcurrentQueue<InProcessClient> _idleClients = new();
@@ -61,6 +62,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         _quietHugePages = new QuietHugePages(keyspace);
         _endpoints = new Endpoints(settings);
         _clientLimit = new ClientLimit(settings, serverLog);
+        _clientEviction = new ClientEviction(settings, Engine.Clients, serverLog) { Evicting = NoteEvicted };
         _pidFile = new PidFile(settings, serverLog);
         ServerParts parts = PartsOf(Engine);
         Engine.UseCommands(NewCommandTable(parts));
@@ -329,8 +331,15 @@ public sealed class RedKiteServer : IAsyncDisposable
     {
         ServerTotals totals = Engine.Metrics.Sample(nowMs);
         Engine.Memory.Apply(Engine.Metrics, reports: true);
+        _clientEviction.Run(nowMs);
         _quietHugePages.IsEnabled = Engine.Settings.QuietHugePages;
         _quietHugePages.Use(nowMs, totals.LoopMicroseconds, totals.KeyspaceHits);
+    }
+
+    private void NoteEvicted(Session session)
+    {
+        Interlocked.Increment(ref Engine.Metrics.Server.EvictedClients);
+        Engine.Note(TimelineKind.Evicted, session);
     }
 
     private string? ReopenTcp(string error)

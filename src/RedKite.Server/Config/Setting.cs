@@ -209,12 +209,14 @@ internal sealed class Setting
                 (s, text) => set(s, ulong.Parse(text, CultureInfo.InvariantCulture)));
     }
 
-    /// <summary>A size, or a share of maxmemory in percent.</summary>
-    internal static Setting MemoryOrPercent(string name) =>
-        new(name, null, SettingFlags.None, SettingKind.Memory, "0", SettingParsers.MemoryOrPercent)
+    /// <summary>A size, or a share of maxmemory in percent: the typed value is then negative.</summary>
+    internal static Setting MemoryOrPercent(string name, Func<Settings, long> get, Action<Settings, long> set) =>
+        new Setting(name, null, SettingFlags.None, SettingKind.Memory, "0", SettingParsers.MemoryOrPercent)
         {
             Expected = "a size in bytes, with b, k, kb, m, mb, g or gb, or a percentage from 0% to 100%",
-        };
+        }.With(
+            s => string.Create(CultureInfo.InvariantCulture, $"{Math.Abs(get(s))}{(get(s) < 0 ? "%" : "")}"),
+            (s, text) => set(s, text.EndsWith('%') ? -long.Parse(text[..^1], CultureInfo.InvariantCulture) : long.Parse(text, CultureInfo.InvariantCulture)));
 
     /// <summary>
     /// One of several words; the typed value is the word's index. <paramref name="sameAs"/>: a synonym, and the word that

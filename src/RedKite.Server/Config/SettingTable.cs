@@ -80,7 +80,7 @@ internal static class SettingTable
         Memory("proto-max-bulk-len", Megabyte, LongMax, 512 * Megabyte, s => (ulong)s.ProtoMaxBulkLength, (s, v) => s.ProtoMaxBulkLength = (long)v),
         Memory("client-query-buffer-limit", Megabyte, LongMax, 1024 * Megabyte, s => (ulong)s.ClientQueryBufferLimit, (s, v) => s.ClientQueryBufferLimit = (long)v),
         Special("client-output-buffer-limit", "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60", SettingParsers.OutputBufferLimits, ReadLimits, WriteLimits, flags: MultipleArguments, toLines: SettingParsers.OutputBufferLimitLines).WithRemark("all clients are of class `normal` as yet"),
-        MemoryOrPercent("maxmemory-clients").WithoutEffect("clients are not evicted yet; client-query-buffer-limit and client-output-buffer-limit bound each of them"),
+        MemoryOrPercent("maxmemory-clients", s => s.MaxMemoryClients, (s, v) => s.MaxMemoryClients = v).WithRemark("checked ten times a second"),
         Integer("tracking-table-max-keys", 0, long.MaxValue, 1000000).WithoutEffect("there is no client-side caching yet"),
 
         // The process

@@ -127,6 +127,9 @@ public sealed class Settings
     public ulong MaxMemoryBytes { get; set; }
     public MaxMemoryPolicy MaxMemoryPolicy { get; set; }
 
+    /// <summary>The limit of all clients' memory in bytes; 0: none; negative: percent of maxmemory.</summary>
+    public long MaxMemoryClients { get; set; }
+
     /// <summary>How many keys are sampled for an eviction.</summary>
     public int EvictionSamples { get; set; }
 

@@ -64,6 +64,7 @@ internal static class MetricTable
     internal static readonly Metric ConnectionsRejected = Row("rejected_connections", Counter, Count, "Connections refused, because of maxclients or protected mode.", o => o.Server.ConnectionsRejected);
     internal static readonly Metric OutputDisconnections = Row("client_output_buffer_limit_disconnections", Counter, Count, "Clients closed at their output limit.", o => o.Server.OutputBufferDisconnections);
     internal static readonly Metric QueryDisconnections = Row("client_query_buffer_limit_disconnections", Counter, Count, "Clients closed because a request was too large.", o => o.Server.QueryBufferDisconnections);
+    internal static readonly Metric EvictedClients = Row("evicted_clients", Counter, Count, "Clients closed because all together exceeded maxmemory-clients.", o => o.Server.EvictedClients);
     internal static readonly Metric AuthenticationsDenied = Row("acl_access_denied_auth", Counter, Count, "Failed logins.", o => o.Totals.AuthenticationsDenied);
 
     // Data
@@ -76,6 +77,9 @@ internal static class MetricTable
 
     internal static readonly Metric ExpiredStale = Row("expired_stale_perc", Gauge, Percent, "Estimated share of the keys with an expiry that have expired and are not removed yet.", o => o.ExpiredStalePercent);
 
+    internal static readonly Metric EvictedKeys = Row("evicted_keys", Counter, Count, "Keys removed because memory exceeded maxmemory.", o => o.Totals.EvictedKeys);
+    internal static readonly Metric EvictedYoungKeys = Row("evicted_young_keys", Counter, Count, "Keys removed because memory exceeded maxmemory, although they had been used within the last minute.", o => o.Totals.EvictedYoungKeys);
+
     // Memory
     internal static readonly Metric UsedMemory = Row("used_memory", Gauge, Bytes, "Memory in use: the process itself, data, tables, connections.", o => o.Memory.Used);
     internal static readonly Metric Resident = Row("used_memory_rss", Gauge, Bytes, "Memory of the process that is resident.", o => o.Memory.Resident);
@@ -86,6 +90,8 @@ internal static class MetricTable
     internal static readonly Metric AllocatorAllocated = Row("allocator_allocated", Gauge, Bytes, "Memory of blocks in use.", o => o.Memory.Allocated);
     internal static readonly Metric AllocatorActive = Row("allocator_active", Gauge, Bytes, "Memory that the store holds from the system.", o => o.Memory.Active);
     internal static readonly Metric MaxMemory = Row("maxmemory", Gauge, Bytes, "The limit of memory; 0: none.", o => o.MaxMemoryBytes);
+
+    internal static readonly Metric MemoryExceeded = Row("total_eviction_exceeded_time", Counter, Milliseconds, "Time that memory exceeded maxmemory after eviction.", o => o.Server.ExceededMs);
 
     // The runtime
     internal static readonly Metric ManagedHeap = Row("managed_heap_bytes", Gauge, Bytes, "Managed heap in use after the last collection.", o => o.Runtime.HeapBytes);

@@ -151,7 +151,7 @@ internal sealed class SessionLoop : IConnectionHandler
     public void OnOutputBuffered(Connection connection)
     {
         Session session = SessionOf(connection);
-        ClientOutputBufferLimit limit = _engine.Settings.NormalClientLimit;
+        ClientOutputBufferLimit limit = LimitOf(session.Type);
         if (connection.OutputBytes > SuspendedOutputBytes && !session.IsSuspended) Suspend(session, connection);
         var waiting = (ulong)connection.OutputBytes;
         bool overSoft = limit.SoftBytes > 0 && waiting > limit.SoftBytes;
@@ -160,6 +160,13 @@ internal sealed class SessionLoop : IConnectionHandler
         bool tooLong = overSoft && Executor.Environment.NowMs - session.OverSoftLimitSinceMs > limit.SoftSeconds * 1000L;
         if (tooLong || (limit.HardBytes > 0 && waiting > limit.HardBytes)) _engine.CloseOverLimit(session, connection);
     }
+
+    private ClientOutputBufferLimit LimitOf(ClientType type) => type switch
+    {
+        ClientType.PubSub => _engine.Settings.PubSubClientLimit,
+        ClientType.Replica => _engine.Settings.ReplicaClientLimit,
+        _ => _engine.Settings.NormalClientLimit,
+    };
 
     public void OnOutputDrained(Connection connection)
     {

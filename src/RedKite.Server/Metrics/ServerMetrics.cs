@@ -19,6 +19,7 @@ internal sealed class ServerMetrics
     internal long ConnectionsRejected;
     internal long QueryBufferDisconnections;
     internal long OutputBufferDisconnections;
+    internal long EvictedClients;
 
     /// <summary>Means over the last samples: commands, bytes received and bytes sent per second.</summary>
     internal (double Commands, double Received, double Sent) Rates => (_commands.Mean, _received.Mean, _sent.Mean);
@@ -93,7 +94,7 @@ internal sealed class ServerMetrics
     /// <summary>CONFIG RESETSTAT. The memory's peak stays, as in Redis.</summary>
     internal void Reset(in ServerTotals totals, Keyspace keyspace)
     {
-        ConnectionsReceived = ConnectionsRejected = QueryBufferDisconnections = OutputBufferDisconnections = 0;
+        EvictedClients = ConnectionsReceived = ConnectionsRejected = QueryBufferDisconnections = OutputBufferDisconnections = 0;
         ExpiredKeysAtReset = keyspace.ExpiredKeys;
         ExpiredFieldsAtReset = keyspace.ExpiredFields;
         ObjectsFreedLaterAtReset = keyspace.ObjectsFreedLater;

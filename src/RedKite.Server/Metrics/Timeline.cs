@@ -21,6 +21,9 @@ internal enum TimelineKind
     /// <summary>The client was closed because its output limit was reached.</summary>
     OverLimit,
 
+    /// <summary>The client was closed because all clients together reached maxmemory-clients.</summary>
+    Evicted,
+
     /// <summary>The client was closed because a request was too large.</summary>
     QueryTooLarge,
 

@@ -17,6 +17,9 @@ internal sealed class ClientRegistry
     /// <summary>All clients, by id.</summary>
     internal IEnumerable<Session> InOrder => _sessions.Values.OrderBy(session => session.Id);
 
+    /// <summary>All clients, in any order.</summary>
+    internal IEnumerable<Session> All => _sessions.Values;
+
     internal Session Add(Connection? connection, long nowMs, bool authenticated)
     {
         var session = new Session(Interlocked.Increment(ref _lastId), connection, nowMs, authenticated);

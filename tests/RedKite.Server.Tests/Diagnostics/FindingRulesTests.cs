@@ -17,6 +17,9 @@ public class FindingRulesTests
     private static readonly Dictionary<string, Cause> Causes = new()
     {
         ["memory-near-limit"] = new(Critical, (MaxMemory, 100 * MiB), (UsedMemory, 96 * MiB)),
+        ["eviction-young"] = new(Warning, (EvictedKeys, 100), (EvictedYoungKeys, 90)),
+        ["memory-over-limit"] = new(Critical, (MemoryExceeded, 950), (MaxMemory, 100 * MiB), (UsedMemory, 101 * MiB)),
+        ["clients-evicted"] = new(Warning, (EvictedClients, 0.1)),
         ["container-memory"] = new(Critical, (CgroupMemoryLimit, 1000 * MiB), (CgroupMemory, 960 * MiB)),
         ["machine-memory"] = new(Critical, (MachineMemory, 16 * GiB), (MachineAvailable, 0.5 * GiB)),
         ["swapped"] = new(Warning, (SwapBytes, 17 * MiB)),
@@ -119,6 +122,13 @@ public class FindingRulesTests
         Assert.Equal("661.75 MiB of 1 GiB are in use, growing by 15 MiB a minute", diagnosis.Evidence);
     }
 
+    [Fact]
+    public void Cache_is_meant_to_be_full()
+    {
+        Cause full = new(Critical, (MaxMemory, 100 * MiB), (UsedMemory, 99 * MiB)) { Settings = { ["maxmemory-policy"] = "allkeys-lru" } };
+        Assert.Null(FindingTable.Rules.Single(rule => rule.Name == "memory-near-limit").Check(ViewOf(full)));
+    }
+
     private static DiagnosticsView ViewOf(Cause cause)
     {
         var values = new double[MetricTable.All.Count];
@@ -140,7 +150,7 @@ public class FindingRulesTests
     [
         (CommandsProcessed, 50_000), (ErrorReplies, 2), (KeyspaceHits, 40_000), (KeyspaceMisses, 5_000), (ConnectionsReceived, 3),
         (LatencyP50, 1), (LatencyP99, 20), (LatencyMax, 900), (BusiestLoop, 40), (LeastBusyLoop, 35), (HottestStripe, 4), (LockWaited, 1), (LargestStripe, 1.2),
-        (ConnectedClients, 120), (MaxClients, 10_000), (Keys, 1_000_000), (ExpiringKeys, 1_000_000), (ExpiredStale, 2), (KeysCalls, 0),
+        (EvictedKeys, 500), (EvictedYoungKeys, 3), (MemoryExceeded, 0), (EvictedClients, 0), (ConnectedClients, 120), (MaxClients, 10_000), (Keys, 1_000_000), (ExpiringKeys, 1_000_000), (ExpiredStale, 2), (KeysCalls, 0),
         (UsedMemory, GiB), (Resident, 1.2 * GiB), (Dataset, 0.9 * GiB), (BufferBytes, 4 * MiB), (AllocatorAllocated, GiB), (AllocatorActive, 1.1 * GiB),
         (ManagedHeap, 20 * MiB), (ManagedCommitted, 60 * MiB), (PauseTime, 0.3), (Collections2, 0), (ThreadPoolThreads, 4),
         (OpenFiles, 200), (OpenFilesMax, 20_000), (MachineCpu, 55), (MachineSteal, 0.2), (MachineMemory, 16 * GiB), (MachineAvailable, 9 * GiB),

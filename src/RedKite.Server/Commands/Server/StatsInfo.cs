@@ -34,7 +34,7 @@ internal static class StatsInfo
         text.Line("expired_time_cap_reached_count"u8, totals.SweepsCut);
         text.Line("expire_cycle_cpu_milliseconds"u8, totals.SweepTicks * 1000 / Stopwatch.Frequency);
         text.Line("evicted_keys"u8, totals.EvictedKeys);
-        text.Line("evicted_clients"u8, 0);
+        text.Line("evicted_clients"u8, stats.EvictedClients);
         text.Line("evicted_scripts"u8, 0);
         text.Line("total_eviction_exceeded_time"u8, stats.ExceededMs);
         text.Line("current_eviction_exceeded_time"u8, stats.CurrentExceededMs);

@@ -9,13 +9,26 @@ internal static class MemoryRules
 {
     private const int TrendSeconds = 600;
     private const double SoonSeconds = 3600;
+    private const int RecentSeconds = 60;
     private const double Tangible = 64 << 20; // below, ratios say nothing
 
     internal static FindingRule[] All =>
     [
         new("memory-near-limit", "Memory is above 95 % of maxmemory, or will reach it within an hour at the growth of the last ten minutes.",
             "Raise maxmemory, remove data, or give keys expiries. The memory view shows what holds the memory.", "memory",
-            view => NearLimit(view, "Memory", MaxMemory, UsedMemory)),
+            view => IsCache(view) ? null : NearLimit(view, "Memory", MaxMemory, UsedMemory)),
+        new("eviction-young", "Most of the keys that are evicted were used within the last minute, at more than ten a second: the data that clients use does not fit into maxmemory.",
+            "Raise maxmemory. Under an LRU or LFU policy, low hit rates are the consequence; check that the policy suits the use.", "memory",
+            view => view.Mean(EvictedYoungKeys, RecentSeconds) is > 10 and var young && young > view.Mean(EvictedKeys, RecentSeconds) / 2
+                ? new("Keys are evicted while they are in use", Text($"{young:0} of {view.Mean(EvictedKeys, RecentSeconds):0} evicted keys a second had been used within a minute"), Warning) : null),
+        new("memory-over-limit", "Memory exceeded maxmemory for most of the last minute, because nothing may be evicted or evictions do not keep up. Commands that may use more memory are refused with OOM errors.",
+            "Raise maxmemory, remove data, or choose a maxmemory-policy that evicts. If evictions do not keep up, raise maxmemory-eviction-tenacity.", "memory",
+            view => view.Mean(MemoryExceeded, RecentSeconds) > 800
+                ? new("Memory is over its limit", Text($"{Bytes(view[UsedMemory])} are in use, maxmemory is {Bytes(view[MaxMemory])}"), Critical) : null),
+        new("clients-evicted", "Clients were closed within the last minute because all clients together exceeded maxmemory-clients.",
+            "The log names them. Find out why they do not read their replies or send very large requests, or raise the limit.", "clients",
+            view => view.Mean(EvictedClients, RecentSeconds) > 0
+                ? new("Clients are closed because of their memory", Text($"{view.Mean(EvictedClients, RecentSeconds) * RecentSeconds:0} in the last minute"), Warning) : null),
         new("container-memory", "The container uses more than 95 % of its memory limit, or will reach it within an hour at the growth of the last ten minutes. At the limit the kernel ends the process.",
             "Raise the container's limit, or remove data.", "memory",
             view => NearLimit(view, "The container's memory", CgroupMemoryLimit, CgroupMemory)),
@@ -41,6 +54,9 @@ internal static class MemoryRules
             view => view[ManagedCommitted] > 512 << 20 && view[ManagedCommitted] > view[Resident] / 2
                 ? new("The managed heap is unusually large", Text($"{Bytes(view[ManagedCommitted])} of {Bytes(view[Resident])} resident"), Warning) : null),
     ];
+
+    // A server that may evict any key is meant to be full.
+    private static bool IsCache(DiagnosticsView view) => view.Setting("maxmemory-policy").StartsWith("allkeys-", StringComparison.Ordinal);
 
     private static Diagnosis? NearLimit(DiagnosticsView view, string what, Metric limitMetric, Metric usedMetric)
     {

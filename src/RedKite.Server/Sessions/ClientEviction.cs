@@ -1,0 +1,58 @@
+using RedKite.Server.Config;
+using RedKite.Server.Logging;
+using RedKite.Server.Metrics;
+using RedKite.Server.Model;
+
+namespace RedKite.Server.Sessions;
+
+/// <summary>
+/// Holds the memory of all clients to maxmemory-clients: when it exceeds the limit, the clients with the largest buffers are closed,
+/// except those with CLIENT NO-EVICT. One loop looks ten times a second while there is a limit; what one client can add meanwhile is
+/// bounded by its own limits.
+/// </summary>
+internal sealed class ClientEviction(Settings settings, ClientRegistry clients, ServerLog log)
+{
+    private const int PeriodMs = 100;
+
+    private readonly List<(Session Session, long Bytes)> _sizes = [];
+    private long _nextMs;
+
+    /// <summary>Called with each client that is about to be closed.</summary>
+    internal required Action<Session> Evicting { get; init; }
+
+    /// <summary>The limit in bytes; 0: none.</summary>
+    internal ulong LimitBytes => settings.MaxMemoryClients >= 0
+        ? (ulong)settings.MaxMemoryClients
+        : (ulong)(settings.MaxMemoryBytes / 100.0 * -settings.MaxMemoryClients);
+
+    /// <summary>Looks whether the limit holds, if it is time to.</summary>
+    internal void Run(long nowMs)
+    {
+        if (settings.MaxMemoryClients == 0 || (nowMs < _nextMs && nowMs >= _nextMs - PeriodMs)) return;
+        _nextMs = nowMs + PeriodMs;
+        ulong limit = LimitBytes;
+        if (limit == 0) return;
+        long all = 0;
+        _sizes.Clear();
+        foreach (Session session in clients.All)
+        {
+            if (session.Type is ClientType.Replica or ClientType.Master) continue;
+            long bytes = LoopMetrics.ConnectionBytes + (session.Connection?.BufferBytes ?? 0);
+            all += bytes;
+            if (!session.NoEvict) _sizes.Add((session, bytes));
+        }
+
+        if ((ulong)all <= limit) return;
+        _sizes.Sort((one, other) => other.Bytes.CompareTo(one.Bytes));
+        foreach ((Session session, long bytes) in _sizes)
+        {
+            log.Warning($"Evicting client id={session.Id} addr={session.Address}: the clients use {all} bytes, more than maxmemory-clients; this one uses {bytes}.");
+            Evicting(session);
+            clients.Kill(session);
+            all -= bytes;
+            if ((ulong)Math.Max(0, all) <= limit) break;
+        }
+
+        _sizes.Clear();
+    }
+}

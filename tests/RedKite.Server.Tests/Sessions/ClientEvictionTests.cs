@@ -1,0 +1,53 @@
+using RedKite.Testing;
+
+namespace RedKite.Server.Tests.Sessions;
+
+/// <summary>maxmemory-clients: the clients with the largest buffers are closed.</summary>
+public class ClientEvictionTests : NetworkTests
+{
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public async Task Largest_client_is_closed_and_the_others_stay(string transport)
+    {
+        await using RedKiteServer server = await StartAsync(transport, ("maxmemory-clients", "4mb"));
+        using RespConnection small = RespConnection.Connect(server.Port);
+        using RespConnection medium = RespConnection.Connect(server.Port);
+        using RespConnection large = RespConnection.Connect(server.Port);
+        medium.Send("*2\r\n$4\r\nECHO\r\n$1000000\r\n" + new string('x', 500_000));
+        large.Send("*2\r\n$4\r\nECHO\r\n$9000000\r\n" + new string('x', 5_000_000));
+        Assert.True(large.Read().IsClosed);
+        small.Run("PING").IsSimple("PONG");
+        medium.Send(new string('x', 500_000) + "\r\n");
+        Assert.Equal(1_000_000, medium.Read().Text.Length);
+        Assert.Equal((1, 2), (server.Engine.Metrics.Server.EvictedClients, server.Engine.Clients.Count));
+        Assert.Contains("evicted_clients:1\r\n", small.Run("INFO stats").Text, StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public async Task Client_that_reads_nothing_is_closed_before_its_own_limit(string transport)
+    {
+        await using RedKiteServer server = await StartAsync(transport, ("maxmemory-clients", "2mb"));
+        using RespConnection slow = RespConnection.Connect(server.Port);
+        slow.Run("SET k " + new string('v', 100_000)).IsOk();
+        slow.Send(string.Concat(Enumerable.Repeat("*2\r\n$3\r\nGET\r\n$1\r\nk\r\n", 400)));
+        WaitFor(() => server.Engine.Clients.Count == 0, "it is closed");
+        Assert.Equal(1, server.Engine.Metrics.Server.EvictedClients);
+    }
+
+    [Fact]
+    public async Task Client_with_no_evict_stays()
+    {
+        await using RedKiteServer server = await StartAsync("sockets", ("maxmemory", "400mb"), ("maxmemory-policy", "allkeys-lru"), ("maxmemory-clients", "1%"));
+        using RespConnection kept = RespConnection.Connect(server.Port);
+        using RespConnection closed = RespConnection.Connect(server.Port);
+        kept.Run("CLIENT NO-EVICT ON").IsOk();
+        kept.Send("*2\r\n$4\r\nECHO\r\n$9000000\r\n" + new string('x', 5_000_000));
+        closed.Send("*2\r\n$4\r\nECHO\r\n$9000000\r\n" + new string('x', 1_000_000));
+        Assert.True(closed.Read().IsClosed);
+        Set(server, "maxmemory-clients", "0");
+        kept.Send(new string('x', 4_000_000) + "\r\n");
+        Assert.Equal(9_000_000, kept.Read().Text.Length);
+        Assert.Equal(1, server.Engine.Metrics.Server.EvictedClients);
+    }
+}
