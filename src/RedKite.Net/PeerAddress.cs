@@ -23,6 +23,9 @@ public readonly struct PeerAddress
     /// <summary>Whether the peer is on this machine.</summary>
     public bool IsLoopback => _address is not IPAddress ip || IPAddress.IsLoopback(ip.IsIPv4MappedToIPv6 ? ip.MapToIPv4() : ip);
 
+    /// <summary>The address without the port, or the path.</summary>
+    public string Host => _address?.ToString() ?? "";
+
     internal static PeerAddress Unix(string path) => new(path);
 
     internal static PeerAddress From(EndPoint? endPoint, string? unixPath) =>

@@ -51,7 +51,7 @@ public ref struct CommandCall
     public readonly string ClientName => Context.Session.Name;
 
     /// <summary>The user that the client is logged in as.</summary>
-    public readonly string User => Context.Session.User;
+    public readonly string User => Context.Session.User.Name;
 
     /// <summary>The client's selected database.</summary>
     public readonly int DatabaseIndex => Context.Session.DatabaseIndex;

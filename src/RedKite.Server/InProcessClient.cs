@@ -138,7 +138,7 @@ public sealed class InProcessClient : IDisposable
         _session = NewSession();
     }
 
-    private Session NewSession() => _engine.Clients.Add(null, _engine.Clock.NowMs, authenticated: true);
+    private Session NewSession() => _engine.Clients.Add(null, _engine.Clock.NowMs, _engine.Users.InProcess, authenticated: true);
 
     // Sleeps while the command that was executed last waits for a key, and adds its reply; false when it does not wait.
     private bool Wait()
@@ -193,6 +193,7 @@ public sealed class InProcessClient : IDisposable
         ReplyWriter reply = _executor.Reply;
         reply.BytesMax = _engine.MemoryBytesMax;
         _executor.Environment.ReadTime();
+        _session.NoteUser(); // there is no loop that could
         int consumed = _executor.Run(_session, request);
         goesOn = Wait() || reply.IsChained;
         if (!reply.Overflowed) return consumed;

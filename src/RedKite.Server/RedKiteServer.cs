@@ -1,6 +1,8 @@
 using System.Collections.Concurrent;
 using RedKite.Net;
+using RedKite.Server.Acl;
 using RedKite.Server.Commands;
+using RedKite.Server.Commands.Connection;
 using RedKite.Server.Config;
 using RedKite.Server.Diagnostics;
 using RedKite.Server.Diagnostics.Export;
@@ -37,6 +39,7 @@ public sealed class RedKiteServer : IAsyncDisposable
     private readonly TaskCompletionSource _stopped = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private readonly QuietHugePages _quietHugePages;
     private readonly int _loopCount;
+    private readonly UserChanges _userChanges;
     private readonly ServerMeter? _meter;
     private int _idleClientCount;
     private int _stopping;
@@ -60,6 +63,7 @@ public sealed class RedKiteServer : IAsyncDisposable
 
         _loopCount = settings.Loops == 0 ? Environment.ProcessorCount : settings.Loops;
         _quietHugePages = new QuietHugePages(keyspace);
+        _userChanges = new UserChanges(Engine.Attention, _sessionLoops);
         _endpoints = new Endpoints(settings);
         _clientLimit = new ClientLimit(settings, serverLog);
         _clientEviction = new ClientEviction(settings, Engine.Clients, serverLog) { Evicting = NoteEvicted };
@@ -84,6 +88,10 @@ public sealed class RedKiteServer : IAsyncDisposable
             keyspace.FailStop.Ending = WriteCrashPackage;
         }
 
+        Engine.Users.Log.DescribeClient = ClientDescription.Of;
+        Engine.Users.Changed += _userChanges.Begin;
+        Engine.Users.Deleted += Engine.Clients.KillAllOf;
+        UserDeclarations.Apply(configuration, Engine.Users);
         configuration.OnChange("maxclients", _clientLimit.Check);
         configuration.OnChange("port", () => ReopenTcp("Unable to listen on this port. Check server logs."));
         configuration.OnChange("bind", () => ReopenTcp("Failed to bind to specified addresses."));
@@ -252,6 +260,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         Clock = engine.Clock,
         Log = engine.Log,
         Clients = engine.Clients,
+        Users = engine.Users,
         Pause = engine.Pause,
         Monitors = engine.Monitors,
         SlowLog = engine.SlowLog,

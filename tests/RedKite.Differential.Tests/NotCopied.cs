@@ -19,6 +19,18 @@ internal static class NotCopied
             "a client would take every later reply for that of another command",
             _ => false),
         new(
+            "ACL SETUSER with +command|argument where the argument contains a space",
+            "accepts it, and ends with an assertion at the next ACL LIST",
+            "ERR Error in ACL SETUSER modifier ...: Syntax error",
+            "a rule must be readable again where it is written",
+            _ => false),
+        new(
+            "ACL SETUSER with a zero byte in the name of a command or category",
+            "what stands before the zero byte counts",
+            "ERR Error in ACL SETUSER modifier ...: Unknown command or category name in ACL",
+            "a rule means what it says as a whole",
+            _ => false),
+        new(
             "LSET with an index that does not fit 32 bits",
             "the index is cut to 32 bits, so that 4294967296 is the first element",
             "ERR index out of range",

@@ -16,7 +16,6 @@ public static class AbsentCommands
         ["scripting"] = ["eval", "eval_ro", "evalsha", "evalsha_ro", "fcall", "fcall_ro", "function", "script"],
         ["server"] =
         [
-            "acl|cat", "acl|deluser", "acl|dryrun", "acl|genpass", "acl|getuser", "acl|load", "acl|log", "acl|save", "acl|setuser",
             "bgrewriteaof", "bgsave", "failover", "lastsave", "module", "psync", "replconf", "replicaof", "role", "save",
             "slaveof", "sync",
         ],

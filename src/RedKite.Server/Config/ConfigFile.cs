@@ -15,9 +15,6 @@ internal sealed class ConfigFile
 {
     private const int IncludeDepthMax = 16;
 
-    // The rules of Redis's default user without a password, which Redis adds to every file that it rewrites.
-    private static readonly string[] DefaultUserRules = ["default", "on", "nopass", "sanitize-payload", "~*", "&*", "+@all"];
-
     private readonly Configuration _configuration;
     private readonly HashSet<Setting> _accumulated = [];
     private int _includeDepth;
@@ -127,7 +124,7 @@ internal sealed class ConfigFile
                 break;
             case "user":
                 Expect(words.Count >= 1, name, where, "a name and its rules");
-                if (!words.SequenceEqual(DefaultUserRules)) throw new ConfigException($"{where}: user: there are no users but 'default' yet, so their restrictions would not hold; requirepass sets a password");
+                _configuration.DeclaredUsers.Add(new DeclaredUser(words[0], words[1..], where));
                 break;
             case "loadmodule" or "loadmodule-ex":
                 throw new ConfigException($"{where}: {name}: modules are not supported");

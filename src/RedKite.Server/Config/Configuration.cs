@@ -5,6 +5,9 @@ namespace RedKite.Server.Config;
 /// <summary>A command's new name from the file; an empty name removes the command.</summary>
 internal sealed record RenamedCommand(string Name, string NewName, string Where);
 
+/// <summary>A user from the file: its name and rules.</summary>
+internal sealed record DeclaredUser(string Name, IReadOnlyList<string> Rules, string Where);
+
 /// <summary>
 /// The engine behind CONFIG GET, SET and REWRITE for one server, and the target of its configuration file. It makes all
 /// changes to <see cref="Settings"/>, under one lock: the next CONFIG command sees a change of several settings completely
@@ -24,6 +27,12 @@ internal sealed class Configuration(Settings settings)
 
     /// <summary>In the file's order. The server applies them to its command table when it starts.</summary>
     internal List<RenamedCommand> RenamedCommands { get; } = [];
+
+    /// <summary>In the file's order. The server creates them when it starts.</summary>
+    internal List<DeclaredUser> DeclaredUsers { get; } = [];
+
+    /// <summary>The lines that CONFIG REWRITE writes for the users; null: they have a file of their own.</summary>
+    internal Func<IReadOnlyList<string>>? UserLines { get; set; }
 
     /// <summary>Logs a warning about a setting without effect.</summary>
     internal Action<string>? Warn { get; set; }
@@ -115,7 +124,7 @@ internal sealed class Configuration(Settings settings)
         {
             return FilePath is null
                 ? "The server is running without a config file"
-                : ConfigRewriter.Rewrite(FilePath, Settings);
+                : ConfigRewriter.Rewrite(FilePath, Settings, UserLines?.Invoke());
         }
     }
 

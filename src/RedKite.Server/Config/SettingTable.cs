@@ -24,7 +24,6 @@ internal static class SettingTable
     private const string NoCluster = "there is no cluster mode yet";
     private const string NoTls = "there is no TLS yet";
     private const string NoScripts = "there are no scripts yet";
-    private const string NoAccessLists = "there are no users but `default` yet";
     private const string NoModules = "there are no modules";
     private const string NoDefragmentation = "RedKite's arenas do not move blocks";
     private const string AlwaysFreedLater = "the memory of large values is always freed in slices, behind the command";
@@ -75,6 +74,7 @@ internal static class SettingTable
 
         // Clients
         Text("requirepass", "", s => s.RequirePass, (s, v) => s.RequirePass = v, flags: Sensitive, parse: SettingParsers.AnyBytes),
+        Integer("failed-logins-per-minute", 0, 1_000_000, 0, s => s.FailedLogInsPerMinute, (s, v) => s.FailedLogInsPerMinute = (int)v).WithRemark("RedKite's own: how many log-ins from one address may fail within a minute before further ones are refused for the rest of it; 0: any number"),
         Integer("maxclients", 1, uint.MaxValue, 10000, s => s.MaxClients, (s, v) => s.MaxClients = v),
         Integer("timeout", 0, int.MaxValue, 0, s => s.TimeoutSeconds, (s, v) => s.TimeoutSeconds = (int)v),
         Memory("proto-max-bulk-len", Megabyte, LongMax, 512 * Megabyte, s => (ulong)s.ProtoMaxBulkLength, (s, v) => s.ProtoMaxBulkLength = (long)v),
@@ -198,9 +198,9 @@ internal static class SettingTable
         Memory("auto-aof-rewrite-min-size", 0, LongMax, 64 * Megabyte).WithoutEffect(NoAppendLog),
 
         // Access control
-        Text("aclfile", "", flags: Immutable).RefusedUnlessDefault(NoAccessLists + ", so its restrictions would not hold"),
-        Choice("acl-pubsub-default", ["allchannels", "resetchannels"], "resetchannels").WithoutEffect(NoAccessLists),
-        Integer("acllog-max-len", 0, long.MaxValue, 128).WithoutEffect(NoAccessLists),
+        FilePath("aclfile", "", s => s.AclFilePath, (s, v) => s.AclFilePath = v, Immutable).WithRemark("the users; a relative path starts at `dir`"),
+        Choice("acl-pubsub-default", ["allchannels", "resetchannels"], "resetchannels", s => s.AclAllowsChannelsByDefault ? 0 : 1, (s, v) => s.AclAllowsChannelsByDefault = v == 0),
+        Integer("acllog-max-len", 0, long.MaxValue, 128, s => s.AclLogMaxLength, (s, v) => s.AclLogMaxLength = v),
 
         // Replication
         Special("replicaof", "", SettingParsers.ReplicaOf, alias: "slaveof", flags: Immutable | MultipleArguments, toLines: SettingParsers.ReplicaOfLines)

@@ -98,6 +98,18 @@ public sealed class Settings
     /// <summary>The password of the default user, one character per byte; empty: clients need none.</summary>
     public string RequirePass { get; set; } = "";
 
+    /// <summary>How many log-ins from one address may fail within a minute; 0: any number.</summary>
+    public int FailedLogInsPerMinute { get; set; }
+
+    /// <summary>The file of users; empty: there is none.</summary>
+    public string AclFilePath { get; set; } = "";
+
+    /// <summary>Whether new users may access all channels.</summary>
+    public bool AclAllowsChannelsByDefault { get; set; }
+
+    /// <summary>The number of entries of ACL LOG.</summary>
+    public long AclLogMaxLength { get; set; }
+
     public long MaxClients { get; set; }
 
     /// <summary>Idle clients are closed after this many seconds; 0: never.</summary>

@@ -66,6 +66,9 @@ internal static class MetricTable
     internal static readonly Metric QueryDisconnections = Row("client_query_buffer_limit_disconnections", Counter, Count, "Clients closed because a request was too large.", o => o.Server.QueryBufferDisconnections);
     internal static readonly Metric EvictedClients = Row("evicted_clients", Counter, Count, "Clients closed because all together exceeded maxmemory-clients.", o => o.Server.EvictedClients);
     internal static readonly Metric AuthenticationsDenied = Row("acl_access_denied_auth", Counter, Count, "Failed logins.", o => o.Totals.AuthenticationsDenied);
+    internal static readonly Metric CommandsDenied = Row("acl_access_denied_cmd", Counter, Count, "Commands that their users may not execute.", o => o.Totals.CommandsDenied);
+    internal static readonly Metric KeysDenied = Row("acl_access_denied_key", Counter, Count, "Commands with keys that their users may not access.", o => o.Totals.KeysDenied);
+    internal static readonly Metric ChannelsDenied = Row("acl_access_denied_channel", Counter, Count, "Commands with channels that their users may not access.", o => o.Totals.ChannelsDenied);
 
     // Data
     internal static readonly Metric Keys = Row("keys", Gauge, Count, "Keys in all databases.", o => o.Keys);

@@ -1,4 +1,5 @@
 using RedKite.Net.Interop;
+using RedKite.Server.Acl;
 using RedKite.Server.Config;
 using RedKite.Server.Diagnostics.Package;
 using RedKite.Server.Logging;
@@ -23,6 +24,9 @@ internal sealed record ServerParts
     internal required ServerLog Log { get; init; }
 
     internal required ClientRegistry Clients { get; init; }
+
+    /// <summary>Who may log in, and what each may do.</summary>
+    internal required UserRegistry Users { get; init; }
 
     internal required ClientPause Pause { get; init; }
 

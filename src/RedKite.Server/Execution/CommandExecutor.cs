@@ -344,6 +344,7 @@ internal sealed class CommandExecutor
         bool isLarge = refuses || _requests[count - 1].End - _requests[0].Start >= Engine.LargeRequests.Threshold; // which request is, the long way finds out
         bool isPlain = IsPlain(session) && !isLarge;
         ICommandInterceptor? interceptor = isPlain || isLarge ? null : OnlyInterceptor(session);
+        Permissions? permissions = isPlain || isLarge ? null : OnlyPermissions(session);
         Stripe? held = null;
         int i = 0;
         while (i < count)
@@ -351,7 +352,8 @@ internal sealed class CommandExecutor
             if (i == asked) asked = PrefetchEntries(i, count);
             ref Request request = ref _requests[i];
             Command? command = request.Command;
-            if (isPlain && command is not null && (command.IsShort || request.Count == command.OneKeyCount) && command.Accepts(request.Count))
+            if ((isPlain || (permissions is not null && AllowsShort(permissions, cmd, request)))
+                && command is not null && (command.IsShort || request.Count == command.OneKeyCount) && command.Accepts(request.Count))
             {
                 // One lock serves neighbours of the same stripe; with a single loop, the whole run.
                 int index = _keyspace.StripeOf(request.Hash);
@@ -398,6 +400,7 @@ internal sealed class CommandExecutor
             BeginRun(i, now);
             isPlain = IsPlain(session) && !isLarge;
             interceptor = isPlain || isLarge ? null : OnlyInterceptor(session);
+            permissions = isPlain || isLarge ? null : OnlyPermissions(session);
             if (Reply.Events != ReplyEvents.None) count = NoteEvents(failed: null, session, i - 1, count);
             if (session.ClosesAfterReply || session.Blocked is not null) break;
         }
@@ -460,6 +463,17 @@ internal sealed class CommandExecutor
 
     // Whether nothing about the client or the server asks for the long way.
     private bool IsPlain(Session session) => ((int)session.Attention | (int)_attention.Flags) == 0;
+
+    // What the client's user may do, if nothing else asks for the long way. A command that it certainly allows takes the fast path; any
+    // other goes the long way, where the whole check decides.
+    private Permissions? OnlyPermissions(Session session) =>
+        session.Attention == SessionAttention.IsRestricted && _attention.Flags == ServerAttention.None ? session.User.Permissions : null;
+
+    private bool AllowsShort(Permissions permissions, scoped in CommandContext cmd, in Request request)
+    {
+        if (request.Command is not { } command || request.Count <= command.FirstKey) return false;
+        return permissions.AllowsShort(command, cmd.Input(_parser.Arguments(request.First, request.Count)[command.FirstKey]));
+    }
 
     // What surrounds the commands of the fast path, if nothing else asks for the long way.
     private ICommandInterceptor? OnlyInterceptor(Session session) =>

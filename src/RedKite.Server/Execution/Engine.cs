@@ -1,6 +1,7 @@
 using RedKite.Net;
 using RedKite.Net.Interop;
 using RedKite.Protocol;
+using RedKite.Server.Acl;
 using RedKite.Server.Changes;
 using RedKite.Server.Config;
 using RedKite.Server.Execution.Blocking;
@@ -29,6 +30,7 @@ internal sealed class Engine
         Clock = clock;
         Log = log;
         Run = new ServerRun(clock.NowMs);
+        Users = new UserRegistry(Settings);
         Pause = new ClientPause(Attention);
         Monitors = new MonitorFeed(Attention, clock, Buffers);
         Changes = new ChangePublisher(keyspace);
@@ -58,6 +60,9 @@ internal sealed class Engine
 
     /// <summary>What about the server keeps commands off the fast path.</summary>
     internal AttentionWord Attention { get; } = new();
+
+    /// <summary>Who may log in, and what each may do.</summary>
+    internal UserRegistry Users { get; }
 
     internal ClientPause Pause { get; }
 
@@ -102,6 +107,7 @@ internal sealed class Engine
     internal void UseCommands(CommandTable commands)
     {
         Commands = commands;
+        Users.UseCommands(commands);
         Metrics = new MetricsRegistry(Keyspace, commands.All.Count);
     }
 
@@ -126,8 +132,8 @@ internal sealed class Engine
     internal void Note(TimelineKind kind, Session session, long durationNs = 0, string detail = "") =>
         Timeline.Add(new TimelineEvent(Clock.NowMs, kind, durationNs / 1000, session.Id, session.Address, session.Name, detail));
 
-    /// <summary>Whether a client must log in before it may do anything else. Removing the password lets every client in.</summary>
-    internal bool RequiresLogin(Session session) => !session.Authenticated && Settings.RequirePass.Length > 0;
+    /// <summary>Whether a client must log in before it may do anything else. Once the default user needs no password, every client is in.</summary>
+    internal bool RequiresLogin(Session session) => !session.Authenticated && !Users.AllowsAnonymous;
 
     /// <summary>Whether a client may use DEBUG, by enable-debug-command.</summary>
     internal bool AllowsProtected(Session session)
@@ -154,6 +160,11 @@ internal sealed class Engine
         {
             LargeReplies.Threshold = Settings.LargeReplyBytes < 0 ? long.MaxValue : Settings.LargeReplyBytes;
             Attention.Set(ServerAttention.MeasuresEachReply, LargeReplies.Threshold < ReplyWriter.ContiguousBytesMax);
+        });
+        Configuration.OnChange("requirepass", () =>
+        {
+            Users.SetDefaultPassword(Settings.RequirePass);
+            return null;
         });
         Apply("client-output-buffer-limit", () =>
         {

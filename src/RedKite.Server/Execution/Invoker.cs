@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using System.Text;
 using RedKite.Protocol;
+using RedKite.Server.Acl;
 using RedKite.Server.Changes;
 using RedKite.Server.Execution.Blocking;
 using RedKite.Server.Metrics;
@@ -54,7 +55,7 @@ internal sealed class Invoker
         long length = Reply.Length;
         Command? command = request.Command;
         cmd.Begin(command!, arguments, request.Hash);
-        if (Resolve(ref cmd, ref command) && IsAllowed(cmd, command!))
+        if (Resolve(ref cmd, ref command) && IsAllowed(ref cmd, command!))
         {
             if (_engine.Pause.Holds(session, command!, _environment.NowMs))
             {
@@ -321,7 +322,25 @@ internal sealed class Invoker
         return true;
     }
 
-    private bool IsAllowed(scoped in CommandContext cmd, Command command)
+    /// <summary>
+    /// Whether the client's user may execute a request, whose command is resolved; otherwise replies that it may not, and logs it.
+    /// </summary>
+    internal bool IsPermittedOrReply(scoped in CommandContext cmd, DenialContext context)
+    {
+        if (cmd.Session.User.Permissions is not { } permissions || permissions.Check(cmd) is not { IsDenied: true } denial) return true;
+        if (permissions.AreGone && cmd.Session.Connection is not null)
+        {
+            cmd.Session.CloseAfterReply(); // the loop has not come to it yet
+            return false;
+        }
+
+        cmd.Session.LastCommand = cmd.Command;
+        _engine.Users.NoteDenied(cmd, denial, context);
+        Reject(cmd.Command, "NOPERM " + DenialText.Of(cmd.Session.User, cmd, denial, withNames: false));
+        return false;
+    }
+
+    private bool IsAllowed(ref CommandContext cmd, Command command)
     {
         if (command.Is(CommandFlags.Protected) && !_engine.AllowsProtected(cmd.Session) && !IsUnprotected(cmd, command))
         {
@@ -342,6 +361,8 @@ internal sealed class Invoker
             return false;
         }
 
+        cmd.Resolve(command);
+        if (!IsPermittedOrReply(cmd, DenialContext.TopLevel)) return false;
         if (_keyspace.Budget.IsExceeded && _executor.Evictor.IsOutOfMemory() && command.Is(CommandFlags.DenyOom))
         {
             Reject(command, "OOM command not allowed when used memory > 'maxmemory'.");
@@ -355,7 +376,7 @@ internal sealed class Invoker
     private bool IsUnprotected(scoped in CommandContext cmd, Command command)
     {
         if (command.UnprotectedArgument is not { } argument || cmd.Count < 2 || !cmd.Is(1, argument)) return false;
-        return cmd.Session.Connection is not { RemoteAddress.IsLoopback: false } || _engine.Settings.RequirePass.Length > 0;
+        return cmd.Session.Connection is not { RemoteAddress.IsLoopback: false } || !_engine.Users.DefaultNeedsNoPassword;
     }
 
     private StripeSet StripesOf(scoped in CommandContext cmd, Command command, int requestBytes)

@@ -82,7 +82,7 @@ internal sealed class SessionLoop : IConnectionHandler
     {
         Executor.Environment.ReadTime();
         Settings settings = _engine.Settings;
-        Session session = _engine.Clients.Add(connection, Executor.Environment.NowMs, authenticated: settings.RequirePass.Length == 0);
+        Session session = _engine.Clients.Add(connection, Executor.Environment.NowMs, _engine.Users.Default, authenticated: _engine.Users.AllowsAnonymous);
         connection.State = session;
         if (ServerEvents.HearsConnections) ServerEvents.ConnectionOpened(session.Id, session.Address);
         if (_engine.Clients.Count > settings.MaxClients)
@@ -91,7 +91,7 @@ internal sealed class SessionLoop : IConnectionHandler
             return;
         }
 
-        if (settings.ProtectedMode && settings.RequirePass.Length == 0 && !connection.RemoteAddress.IsLoopback)
+        if (settings.ProtectedMode && _engine.Users.DefaultNeedsNoPassword && !connection.RemoteAddress.IsLoopback)
         {
             Refuse(connection, "-DENIED RedKite is running in protected mode because protected mode is enabled and no password is set for the default user. In this mode connections are only accepted from the loopback interface. To connect from elsewhere, set a password (requirepass), or turn the mode off from this machine with 'CONFIG SET protected-mode no' after making sure that the server cannot be reached from the internet.\r\n"u8);
             return;
@@ -239,6 +239,15 @@ internal sealed class SessionLoop : IConnectionHandler
             session.IsPaused = false;
             session.LastInteractionMs = Executor.Environment.NowMs; // the wait was not the client's: it does not count as idle
             if (!session.IsSuspended) connection.SetReading(true);
+        }
+    }
+
+    /// <summary>Takes notice of a change of a user's permissions. On the loop's thread.</summary>
+    internal void NoteUser(User user)
+    {
+        foreach (Connection connection in _loop.Connections)
+        {
+            if (SessionOf(connection) is { } session && session.User == user) session.NoteUser();
         }
     }
 

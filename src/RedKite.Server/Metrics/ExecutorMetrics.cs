@@ -48,6 +48,15 @@ internal sealed class ExecutorMetrics
     /// <summary>Failed logins: acl_access_denied_auth. CONFIG RESETSTAT keeps it, as in Redis.</summary>
     internal long AuthenticationsDenied { get; set; }
 
+    /// <summary>Commands that a user was denied: acl_access_denied_cmd.</summary>
+    internal long CommandsDenied { get; set; }
+
+    /// <summary>Commands with a key that a user was denied: acl_access_denied_key.</summary>
+    internal long KeysDenied { get; set; }
+
+    /// <summary>Commands with a channel that a user was denied: acl_access_denied_channel.</summary>
+    internal long ChannelsDenied { get; set; }
+
     /// <summary>Payloads of RESTORE that were checked: dump_payload_sanitizations.</summary>
     internal long PayloadsChecked { get; set; }
 
@@ -108,6 +117,9 @@ internal sealed class ExecutorMetrics
         EvictedKeys += other.EvictedKeys;
         EvictedYoungKeys += other.EvictedYoungKeys;
         AuthenticationsDenied += other.AuthenticationsDenied;
+        CommandsDenied += other.CommandsDenied;
+        KeysDenied += other.KeysDenied;
+        ChannelsDenied += other.ChannelsDenied;
         PayloadsChecked += other.PayloadsChecked;
         ErrorReplies += other.ErrorReplies;
         UnexpectedErrorReplies += other.UnexpectedErrorReplies;

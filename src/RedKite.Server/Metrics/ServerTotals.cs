@@ -34,6 +34,12 @@ internal readonly record struct ServerTotals
     /// <summary>Failed logins.</summary>
     internal long AuthenticationsDenied { get; private init; }
 
+    internal long CommandsDenied { get; private init; }
+
+    internal long KeysDenied { get; private init; }
+
+    internal long ChannelsDenied { get; private init; }
+
     /// <summary>Payloads of RESTORE that were checked.</summary>
     internal long PayloadsChecked { get; private init; }
 
@@ -82,6 +88,9 @@ internal readonly record struct ServerTotals
                 EvictedKeys = sum.EvictedKeys + metrics.EvictedKeys,
                 EvictedYoungKeys = sum.EvictedYoungKeys + metrics.EvictedYoungKeys,
                 AuthenticationsDenied = sum.AuthenticationsDenied + metrics.AuthenticationsDenied,
+                CommandsDenied = sum.CommandsDenied + metrics.CommandsDenied,
+                KeysDenied = sum.KeysDenied + metrics.KeysDenied,
+                ChannelsDenied = sum.ChannelsDenied + metrics.ChannelsDenied,
                 PayloadsChecked = sum.PayloadsChecked + metrics.PayloadsChecked,
             };
         }

@@ -17,6 +17,9 @@ internal enum SessionAttention
 
     /// <summary>The client watches all commands (MONITOR), and may use no keys.</summary>
     Monitors = 1 << 3,
+
+    /// <summary>The client's user may not do everything.</summary>
+    IsRestricted = 1 << 8,
 }
 
 /// <summary>The properties of the server that keep commands off the batch's fast path.</summary>
@@ -39,6 +42,9 @@ internal enum ServerAttention
 
     /// <summary>MONITOR or the page shows every command.</summary>
     Monitored = 1 << 4,
+
+    /// <summary>A user has changed, and not every loop has taken notice of it yet.</summary>
+    UsersChange = 1 << 8,
 }
 
 /// <summary>The server's word of attention flags: read once per batch, changed by any thread.</summary>

@@ -64,6 +64,7 @@ internal sealed class Command
         IsShort = HasOneKey && mayBeShort;
 
         // A command that neither reads nor writes values, such as WATCH, concerns the client; the slow path checks the client's state.
+        ShortAccess = keys.Length == 0 ? KeyAccess.None : KeyAccesses.MostOf(keys[0]);
         OneKeyCount = hasRange && mayBeShort && Is(CommandFlags.ReadOnly | CommandFlags.Write) ? keys[0].First + keys[0].Step : 0;
     }
 
@@ -92,6 +93,9 @@ internal sealed class Command
     /// <summary>The subcommand of a protected command that is open to clients of this machine and to those that logged in; null: none.</summary>
     internal byte[]? UnprotectedArgument { get; init; }
 
+    /// <summary>The channels among the arguments; null: none, or none that need permission.</summary>
+    internal ChannelSpec? Channels { get; init; }
+
     /// <summary>Access categories beyond those that the family and the flags imply.</summary>
     internal AclCategory Categories { get; init; }
 
@@ -118,6 +122,9 @@ internal sealed class Command
 
     /// <summary>The number of arguments with which a command over a range of keys has a single key and takes the fast path too; 0: none.</summary>
     internal int OneKeyCount { get; }
+
+    /// <summary>What the fast path's permission check asks for the first key: all that any request of the command may need.</summary>
+    internal KeyAccess ShortAccess { get; }
 
     /// <summary>The range of keys at fixed positions that COMMAND INFO reports to old clients.</summary>
     internal KeyRange KeyRange { get; }

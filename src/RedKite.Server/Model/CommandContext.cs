@@ -81,6 +81,9 @@ internal ref struct CommandContext
         }
     }
 
+    /// <summary>An argument of a request in the same input, before its command begins.</summary>
+    internal readonly ReadOnlySpan<byte> Input(ArgumentSlice argument) => _input.Slice(argument.Start, argument.Length);
+
     /// <summary>The command's first key.</summary>
     internal readonly ReadOnlySpan<byte> Key
     {
@@ -102,12 +105,23 @@ internal ref struct CommandContext
     /// <summary>Whether an argument is a word, in whatever case.</summary>
     internal readonly bool Is(int index, ReadOnlySpan<byte> word) => AsciiText.EqualsIgnoreCase(this[index], word);
 
+    /// <summary>Takes the subcommand for the command, once it is found.</summary>
+    internal void Resolve(Command command) => Command = command;
+
     internal void Begin(Command command, ReadOnlySpan<ArgumentSlice> arguments, ulong firstKeyHash)
     {
         Command = command;
         _arguments = arguments;
         _firstKeyHash = firstKeyHash;
         _redacted = 0;
+    }
+
+    /// <summary>A request inside this one: the arguments from one on, with their command.</summary>
+    internal readonly CommandContext Inner(Command command, int start)
+    {
+        CommandContext inner = this;
+        inner.Begin(command, _arguments[start..], 0);
+        return inner;
     }
 
     /// <summary>Marks an argument as a secret, which no log shows.</summary>

@@ -24,15 +24,17 @@ internal enum ReplyMode
 internal sealed class Session
 {
     private bool _authenticated;
+    private User _user = null!;
     private ReplyMode _replyMode;
     private int _commandsToTime;
     private BlockedClient? _blocked;
     private List<Payload>? _heldBack; // delivered while a command of the client runs
     private ConcurrentQueue<Payload>? _inbox; // of a caller in the process
 
-    internal Session(long id, Connection? connection, long nowMs, bool authenticated)
+    internal Session(long id, Connection? connection, long nowMs, User user, bool authenticated)
     {
         Id = id;
+        User = user;
         Connection = connection;
         CreatedMs = LastInteractionMs = nowMs;
         Authenticated = authenticated;
@@ -66,7 +68,16 @@ internal sealed class Session
 
     internal string LibraryVersion { get; set; } = "";
 
-    internal string User { get; set; } = "default";
+    /// <summary>Who the client is. Other threads see a change a moment later.</summary>
+    internal User User
+    {
+        get => _user;
+        set
+        {
+            _user = value;
+            NoteUser();
+        }
+    }
 
     /// <summary>CLIENT NO-EVICT.</summary>
     internal bool NoEvict { get; set; }
@@ -210,10 +221,13 @@ internal sealed class Session
     /// <summary>Ends the connection once the replies so far are sent. A caller in the process has none to end.</summary>
     internal void CloseAfterReply() => ClosesAfterReply = Connection is not null;
 
+    /// <summary>Takes notice of a change of the user's permissions. On the session's thread.</summary>
+    internal void NoteUser() => SetAttention(SessionAttention.IsRestricted, _user.Permissions is not null);
+
     /// <summary>What RESET does besides the database and the protocol. The library's name stays: it is still the same.</summary>
-    internal void Reset(bool authenticated)
+    internal void Reset(User user, bool authenticated)
     {
-        User = "default";
+        User = user;
         Authenticated = authenticated;
         Name = "";
         NoEvict = NoTouch = IsMonitor = false;

@@ -9,7 +9,7 @@ internal struct ClientFilter
     internal ClientType? Type;
     internal string? Address;
     internal string? LocalAddress;
-    internal string? User;
+    internal User? User;
 
     /// <summary>The minimum age of the connection, in seconds.</summary>
     internal long? AgeSecondsMin;

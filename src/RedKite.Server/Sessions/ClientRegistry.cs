@@ -20,9 +20,9 @@ internal sealed class ClientRegistry
     /// <summary>All clients, in any order.</summary>
     internal IEnumerable<Session> All => _sessions.Values;
 
-    internal Session Add(Connection? connection, long nowMs, bool authenticated)
+    internal Session Add(Connection? connection, long nowMs, User user, bool authenticated)
     {
-        var session = new Session(Interlocked.Increment(ref _lastId), connection, nowMs, authenticated);
+        var session = new Session(Interlocked.Increment(ref _lastId), connection, nowMs, user, authenticated);
         if (connection is null) return session; // Callers in the process are not listed.
         _sessions[session.Id] = session;
         Interlocked.Increment(ref _count);
@@ -35,6 +35,17 @@ internal sealed class ClientRegistry
     }
 
     internal Session? Find(long id) => _sessions.GetValueOrDefault(id);
+
+    /// <summary>Ends the clients of a user that is gone, but not one whose command is executing on this thread: it gets its reply.</summary>
+    internal void KillAllOf(User user)
+    {
+        foreach (Session session in _sessions.Values)
+        {
+            if (session.User != user || (session.IsExecuting && session.Connection!.Loop.IsCurrent)) continue;
+            session.Blocked?.TryEnd();
+            Kill(session);
+        }
+    }
 
     /// <summary>Ends another client from whatever thread. From now on it is listed no more.</summary>
     internal void Kill(Session session)

@@ -58,6 +58,6 @@ public class CommandsPageTests
         }
 
         page.Append("\nSome of the commands at the top lack the feature that they are about: CLIENT TRACKING supports only OFF, WAIT and WAITAOF have no\n");
-        page.Append("replicas to wait for, SHUTDOWN SAVE is refused, and ACL has the default user alone.\n");
+        page.Append("replicas to wait for, and SHUTDOWN SAVE is refused.\n");
     }
 }

@@ -143,16 +143,11 @@ public sealed class ConfigFileTests : IDisposable
         Assert.Equal([new RenamedCommand("GET", "HOLE", path + ":1")], Load(path).RenamedCommands);
     }
 
-    [Theory]
-    [InlineData("user alice on >p~ss ~*")]
-    [InlineData("user default on >secret ~* &* +@all")]
-    [InlineData("user default off")]
-    public void Users_are_refused_in_one_line_without_their_rules(string line)
+    [Fact]
+    public void Users_are_kept_with_their_line()
     {
-        string path = WriteFile("redis.conf", line);
-        Assert.Equal(
-            $"{path}:1: user: there are no users but 'default' yet, so their restrictions would not hold; requirepass sets a password",
-            Assert.Throws<ConfigException>(() => Load(path)).Message);
+        string path = WriteFile("redis.conf", "user alice on (+get ~x)\nuser default off");
+        Assert.Equal([("alice", "on (+get ~x)", path + ":1"), ("default", "off", path + ":2")], Load(path).DeclaredUsers.Select(user => (user.Name, string.Join(' ', user.Rules), user.Where)));
     }
 
     [Fact]

@@ -30,8 +30,8 @@ public class SettingsPageTests
         page.Append("# Settings\n\n");
         page.Append("Every directive of redis.conf in Redis 8.0, and RedKite's own, generated from the table of settings. Run the server's\n");
         page.Append("tests with `REDKITE_WRITE_DOCS=1` to regenerate this page. A directive works, or it has no effect here for a reason, or\n");
-        page.Append("the server refuses values that would be dangerous to ignore. CONFIG GET and CONFIG SET know all of them. `include`\n");
-        page.Append("and `rename-command` work in files; `user` (but for the default user without a password) and `loadmodule` are refused.\n\n");
+        page.Append("the server refuses values that would be dangerous to ignore. CONFIG GET and CONFIG SET know all of them. `include`,\n");
+        page.Append("`rename-command` and `user` work in files; `loadmodule` is refused.\n\n");
 
         page.Append("## Settings that work\n\n");
         page.Append("\"start\" means that the value is read once, when the server starts; \"protected\" that CONFIG SET needs\n");

@@ -99,7 +99,7 @@ public sealed class KeyExtractionTests : IAsyncLifetime
         }
 
         CommandExecutor executor = _server.Engine.NewExecutor();
-        var cmd = new CommandContext(executor.Environment, _server.Engine.Clients.Add(null, 0, authenticated: true), input, executor.Reply, database: 0);
+        var cmd = new CommandContext(executor.Environment, _server.Engine.Clients.Add(null, 0, _server.Engine.Users.InProcess, authenticated: true), input, executor.Reply, database: 0);
         cmd.Begin(command, slices.ToArray(), 0);
         var keys = new KeyExtraction(command, start);
         var found = new List<string>();

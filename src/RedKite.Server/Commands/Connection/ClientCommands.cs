@@ -9,7 +9,7 @@ using static RedKite.Server.Model.CommandFlags;
 namespace RedKite.Server.Commands.Connection;
 
 /// <summary>The CLIENT container. The table is the single declaration of its subcommands and this file's contents.</summary>
-internal sealed class ClientCommands(ClientRegistry clients, ClientPause pause, Action endPause)
+internal sealed class ClientCommands(ClientRegistry clients, UserRegistry users, ClientPause pause, Action endPause)
 {
     private const CommandFlags Usual = NoScript | Loading | Stale;
 
@@ -390,7 +390,7 @@ internal sealed class ClientCommands(ClientRegistry clients, ClientPause pause, 
         cmd.Reply.Ok();
     }
 
-    private static bool TryFilterOrReply(scoped in CommandContext cmd, out ClientFilter filter)
+    private bool TryFilterOrReply(scoped in CommandContext cmd, out ClientFilter filter)
     {
         filter = new ClientFilter { SkipsCaller = true };
         for (int i = 2; i < cmd.Count; i += 2)
@@ -407,7 +407,7 @@ internal sealed class ClientCommands(ClientRegistry clients, ClientPause pause, 
         return true;
     }
 
-    private static bool TryConditionOrReply(scoped in CommandContext cmd, int option, ref ClientFilter filter)
+    private bool TryConditionOrReply(scoped in CommandContext cmd, int option, ref ClientFilter filter)
     {
         int value = option + 1;
         if (cmd.Is(option, "ID"u8))
@@ -451,8 +451,8 @@ internal sealed class ClientCommands(ClientRegistry clients, ClientPause pause, 
         }
         else if (cmd.Is(option, "USER"u8))
         {
-            filter.User = cmd.Text(value);
-            if (filter.User == DefaultUser.Name) return true;
+            filter.User = users.FindUser(cmd.Text(value));
+            if (filter.User is not null) return true;
             cmd.Reply.Error($"ERR No such user '{cmd.ShownText(value)}'");
             return false;
         }

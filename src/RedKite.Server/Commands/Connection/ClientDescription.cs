@@ -13,6 +13,14 @@ namespace RedKite.Server.Commands.Connection;
 /// </remarks>
 internal static class ClientDescription
 {
+    /// <summary>The caller's own line.</summary>
+    internal static string Of(scoped in CommandContext cmd)
+    {
+        var text = new StringBuilder();
+        Append(text, cmd.Session, cmd);
+        return text.ToString();
+    }
+
     internal static void Append(StringBuilder text, Session session, scoped in CommandContext cmd)
     {
         bool isCaller = session == cmd.Session;
@@ -32,7 +40,7 @@ internal static class ClientDescription
             + $" flags={Flags(session)} db={session.DatabaseIndex} sub=0 psub=0 ssub=0 multi=-1 watch=0"
             + $" qbuf={inputBytes} qbuf-free={Math.Max(0, bufferBytes - outputCapacity - ownInputBytes)} argv-mem={argumentBytes} multi-mem=0"
             + $" rbs={replyCapacity} rbp={session.ReplyBytesPeak} obl={replyBytes} oll={outputBlocks} omem={outputCapacity} tot-mem={totalBytes}"
-            + $" events={(outputBlocks > 0 ? "rw" : "r")} cmd={session.LastCommand?.FullName ?? "NULL"} user={session.User}"
+            + $" events={(outputBlocks > 0 ? "rw" : "r")} cmd={session.LastCommand?.FullName ?? "NULL"} user={session.User.Name}"
             + $" redir=-1 resp={(session.Resp3 ? 3 : 2)} lib-name={Shown(session.LibraryName)} lib-ver={Shown(session.LibraryVersion)}"
             + $" io-thread={session.Connection?.Loop.Index ?? 0}\n");
     }

@@ -1,3 +1,4 @@
+using System.Text;
 using RedKite.Protocol;
 using RedKite.Server.Acl;
 using RedKite.Server.Model;
@@ -6,9 +7,19 @@ using static RedKite.Server.Model.CommandFlags;
 namespace RedKite.Server.Commands.Connection;
 
 /// <summary>Connection commands. The table is their single declaration and this file's contents; CLIENT has its own.</summary>
-internal static class ConnectionCommands
+internal sealed class ConnectionCommands
 {
-    internal static readonly CommandFamily Family = new("connection", "connection",
+    private readonly UserRegistry _users;
+
+    internal ConnectionCommands(UserRegistry users)
+    {
+        _users = users;
+        Family = NewFamily();
+    }
+
+    internal CommandFamily Family { get; }
+
+    private CommandFamily NewFamily() => new("connection", "connection",
     [
         new("AUTH", -2, NoScript | Loading | Stale | Fast | NoAuth | AllowBusy | Sentinel, KeySpecs.None, Auth, new("1.0.0", "O(N) where N is the number of passwords defined for the user", "Authenticates the connection.", "[username]@6.0.0 password") { History = [("6.0.0", "Accepts a user name.")] }),
         new("ECHO", 2, Loading | Stale | Fast, KeySpecs.None, Echo, new("1.0.0", "O(1)", "Returns the given string.", "message")),
@@ -20,7 +31,7 @@ internal static class ConnectionCommands
     ]);
 
     // AUTH [username] password
-    private static void Auth(ref CommandContext cmd)
+    private void Auth(ref CommandContext cmd)
     {
         if (cmd.Count > 3)
         {
@@ -29,7 +40,7 @@ internal static class ConnectionCommands
         }
 
         for (int i = 1; i < cmd.Count; i++) cmd.Redact(i);
-        if (cmd.Count == 2 && cmd.Settings.RequirePass.Length == 0)
+        if (cmd.Count == 2 && _users.DefaultNeedsNoPassword)
         {
             cmd.Reply.Error("ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?"u8);
             return;
@@ -42,7 +53,7 @@ internal static class ConnectionCommands
     private static void Echo(ref CommandContext cmd) => cmd.Reply.Bulk(cmd[1]);
 
     // HELLO [protover [AUTH username password] [SETNAME clientname]]
-    private static void Hello(ref CommandContext cmd)
+    private void Hello(ref CommandContext cmd)
     {
         bool resp3 = cmd.Session.Resp3;
         if (cmd.Count > 1 && !TryProtocolOrReply(cmd, out resp3)) return;
@@ -98,12 +109,13 @@ internal static class ConnectionCommands
     }
 
     // RESET
-    private static void Reset(ref CommandContext cmd)
+    private void Reset(ref CommandContext cmd)
     {
         Session session = cmd.Session;
         cmd.Select(0);
         UseProtocol(cmd, resp3: false);
-        session.Reset(authenticated: session.Connection is null || cmd.Settings.RequirePass.Length == 0);
+        bool isInProcess = session.Connection is null;
+        session.Reset(isInProcess ? _users.InProcess : _users.Default, authenticated: isInProcess || _users.AllowsAnonymous);
         cmd.Reply.SimpleString("RESET"u8);
     }
 
@@ -127,17 +139,28 @@ internal static class ConnectionCommands
     }
 
     // A failed attempt leaves an authenticated client unchanged.
-    private static bool AuthenticateOrReply(scoped in CommandContext cmd, ReadOnlySpan<byte> user, ReadOnlySpan<byte> password)
+    private bool AuthenticateOrReply(scoped in CommandContext cmd, ReadOnlySpan<byte> name, ReadOnlySpan<byte> password)
     {
-        if (!DefaultUser.Authenticates(cmd.Settings, user, password))
+        string userName = Encoding.Latin1.GetString(name);
+        string from = cmd.Session.Connection is { } connection ? connection.RemoteAddress.Host : "";
+        if (!_users.FailedLogIns.MayTry(from, cmd.NowMs))
+        {
+            cmd.Reply.Error("ERR Too many failed log-ins from this address. Try again in a minute."u8);
+            return false;
+        }
+
+        if (_users.Authenticate(userName, password) is not { } user)
         {
             cmd.Metrics.AuthenticationsDenied++;
+            cmd.Session.LastCommand = cmd.Command;
+            _users.FailedLogIns.Note(from, cmd.NowMs);
+            _users.Log.Add(cmd, DenialReason.Authentication, DenialContext.TopLevel, cmd[0], userName);
             cmd.Reply.Error("WRONGPASS invalid username-password pair or user is disabled."u8);
             return false;
         }
 
         cmd.Session.Authenticated = true;
-        cmd.Session.User = DefaultUser.Name;
+        cmd.Session.User = user;
         return true;
     }
 

@@ -69,9 +69,9 @@ internal static class StatsInfo
         text.Line("reply_buffer_expands"u8, 0);
         WriteLoops(registry, totals, text);
         text.Line("acl_access_denied_auth"u8, totals.AuthenticationsDenied);
-        text.Line("acl_access_denied_cmd"u8, 0);
-        text.Line("acl_access_denied_key"u8, 0);
-        text.Line("acl_access_denied_channel"u8, 0);
+        text.Line("acl_access_denied_cmd"u8, totals.CommandsDenied);
+        text.Line("acl_access_denied_key"u8, totals.KeysDenied);
+        text.Line("acl_access_denied_channel"u8, totals.ChannelsDenied);
     }
 
     private static void WriteLoops(MetricsRegistry registry, in ServerTotals totals, InfoText text)

@@ -53,6 +53,10 @@ internal struct SortOptions
                 cmd.ReplySyntaxError();
                 return false;
             }
+            else if (!result.AreKeysAllowedOrReply(cmd))
+            {
+                return false;
+            }
         }
 
         return true;
@@ -116,6 +120,16 @@ internal struct SortOptions
         }
 
         throw new InvalidOperationException("The patterns were counted.");
+    }
+
+    // The patterns of BY and GET name keys that are no arguments, so the client's user must have access to all keys.
+    private readonly bool AreKeysAllowedOrReply(scoped in CommandContext cmd)
+    {
+        bool usesBy = By > 0 && cmd[By].Contains((byte)'*');
+        if ((!usesBy && Gets == 0) || cmd.Session.User.Permissions is not { } permissions || permissions.AllowsAnyKey(cmd, KeyAccess.Read)) return true;
+        if (usesBy) cmd.Reply.Error("ERR BY option of SORT denied due to insufficient ACL permissions."u8);
+        else cmd.Reply.Error("ERR GET option of SORT denied due to insufficient ACL permissions."u8);
+        return false;
     }
 
     private bool TryTake(ref OptionReader options, scoped in CommandContext cmd, bool mayStore)

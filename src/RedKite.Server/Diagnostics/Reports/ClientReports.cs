@@ -22,7 +22,7 @@ internal static class ClientReports
             json.WriteString("address", report.Shown(session.Address));
             json.WriteString("library", report.IsRedacted ? session.LibraryName.Split('(')[0] : session.LibraryName); // what is in parentheses is an application's name
             json.WriteString("library_version", session.LibraryVersion);
-            json.WriteString("user", report.Shown(session.User));
+            json.WriteString("user", report.Shown(session.User.Name));
             json.WriteNumber("database", session.DatabaseIndex);
             json.WriteNumber("protocol", session.Resp3 ? 3 : 2);
             json.WriteNumber("loop", session.Connection?.Loop.Index ?? -1);

@@ -1,4 +1,5 @@
 using RedKite.Protocol;
+using RedKite.Server.Acl;
 using RedKite.Server.Changes;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
@@ -155,6 +156,15 @@ internal sealed class BlockedClientServer
         return entry.Exists && entry.Type == client.Block.Type;
     }
 
+    // The user may have lost the permission while the client was blocked.
+    private bool IsPermittedOrReply(scoped in CommandContext cmd)
+    {
+        if (cmd.Session.User.Permissions is not { } permissions || permissions.Check(cmd) is not { IsDenied: true } denial) return true;
+        _engine.Users.NoteDenied(cmd, denial, DenialContext.TopLevel);
+        _reply.Error("NOPERM " + DenialText.Of(cmd.Session.User, cmd, denial, withNames: false));
+        return false;
+    }
+
     private void Serve(BlockedClient client, StripeSet held)
     {
         Session session = client.Session;
@@ -165,7 +175,7 @@ internal sealed class BlockedClientServer
         var cmd = new CommandContext(_environment, session, request.Input, _reply, request.DatabaseIndex);
         cmd.Begin(request.Command, request.Arguments, request.FirstKeyHash);
         _environment.IsServing = true;
-        _invoker.Run(ref cmd, held);
+        if (IsPermittedOrReply(cmd)) _invoker.Run(ref cmd, held);
         _environment.BeginRecording(); // what it recorded is published: MayBeServed publishes what is found expired, and only that
         _environment.IsServing = false;
         if (_environment.BlockRequest?.Copy is { } copy) client.Copy = copy; // begun again

@@ -293,7 +293,7 @@ public sealed class CopyRunnerTests : IAsyncDisposable
             _engine = engine;
             CommandExecutor executor = engine.NewExecutor();
             _runner = new CopyRunner(engine, executor);
-            Session session = engine.Clients.Add(null, engine.Clock.NowMs, authenticated: true);
+            Session session = engine.Clients.Add(null, engine.Clock.NowMs, engine.Users.InProcess, authenticated: true);
             byte[] request = CommandLine.Encode([.. command.Select(Encoding.Latin1.GetBytes)]);
             executor.Environment.ReadTime();
             Assert.Equal(request.Length, executor.Run(session, request));

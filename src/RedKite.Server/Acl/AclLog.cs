@@ -1,0 +1,99 @@
+using RedKite.Server.Config;
+using RedKite.Server.Model;
+
+namespace RedKite.Server.Acl;
+
+/// <summary>One line of ACL LOG: a denied command, key or channel or a failed log-in, with how often it has happened.</summary>
+internal sealed class AclLogEntry
+{
+    internal required long Id { get; init; }
+
+    internal required DenialReason Reason { get; init; }
+
+    internal required DenialContext Context { get; init; }
+
+    /// <summary>The command, key or channel; for a log-in the command's name as it was written.</summary>
+    internal required byte[] Object { get; init; }
+
+    internal required string UserName { get; init; }
+
+    internal required long CreatedMs { get; init; }
+
+    internal long Count { get; set; }
+
+    internal long UpdatedMs { get; set; }
+
+    /// <summary>The client's line in CLIENT LIST at the latest time.</summary>
+    internal string Client { get; set; } = "";
+
+    internal bool IsLike(DenialReason reason, DenialContext context, ReadOnlySpan<byte> what, string userName, long nowMs, long periodMs) =>
+        Reason == reason && Context == context && nowMs - UpdatedMs <= periodMs && UserName == userName && what.SequenceEqual(Object);
+}
+
+/// <summary>Describes a client as CLIENT LIST does.</summary>
+internal delegate string ClientText(scoped in CommandContext cmd);
+
+/// <summary>
+/// What users were denied, newest first. The same denial within a minute is one entry with a count, if it is among the latest ten.
+/// </summary>
+internal sealed class AclLog(Settings settings)
+{
+    // As in Redis, found out by experiment.
+    private const int ComparedEntries = 10;
+    private const long SamePeriodMs = 60_000;
+
+    private readonly Lock _lock = new();
+    private readonly LinkedList<AclLogEntry> _entries = new();
+    private long _nextId;
+
+    /// <summary>How an entry shows its client. Set by the server before the first command.</summary>
+    internal ClientText DescribeClient { get; set; } = (scoped in CommandContext _) => "";
+
+    /// <summary>The number of entries.</summary>
+    internal int Count
+    {
+        get
+        {
+            lock (_lock) return _entries.Count;
+        }
+    }
+
+    internal void Add(scoped in CommandContext cmd, DenialReason reason, DenialContext context, ReadOnlySpan<byte> what, string userName)
+    {
+        string client = DescribeClient(cmd).TrimEnd('\n');
+        long nowMs = cmd.NowMs;
+        lock (_lock)
+        {
+            LinkedListNode<AclLogEntry>? node = Find(reason, context, what, userName, nowMs);
+            if (node is not null) _entries.Remove(node);
+            else node = new(new AclLogEntry { Id = _nextId++, Reason = reason, Context = context, Object = what.ToArray(), UserName = userName, CreatedMs = nowMs });
+            node.Value.Count++;
+            node.Value.UpdatedMs = nowMs;
+            node.Value.Client = client;
+            _entries.AddFirst(node);
+            while (_entries.Count > settings.AclLogMaxLength) _entries.RemoveLast();
+        }
+    }
+
+    internal void Clear()
+    {
+        lock (_lock) _entries.Clear();
+    }
+
+    /// <summary>The newest entries.</summary>
+    internal AclLogEntry[] Newest(long countMax)
+    {
+        lock (_lock) return [.. _entries.Take((int)Math.Clamp(countMax, 0, int.MaxValue))];
+    }
+
+    private LinkedListNode<AclLogEntry>? Find(DenialReason reason, DenialContext context, ReadOnlySpan<byte> what, string userName, long nowMs)
+    {
+        LinkedListNode<AclLogEntry>? node = _entries.First;
+        for (int i = 0; node is not null && i < ComparedEntries; i++, node = node.Next)
+        {
+            if (node.Value.IsLike(reason, context, what, userName, nowMs, SamePeriodMs)) return node;
+        }
+
+        return null;
+    }
+}

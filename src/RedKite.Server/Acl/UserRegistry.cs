@@ -1,0 +1,216 @@
+using RedKite.Server.Config;
+using RedKite.Server.Model;
+
+namespace RedKite.Server.Acl;
+
+/// <summary>
+/// The users of one server. Each has rules, which commands change as a whole under one lock, and a <see cref="User"/>, which
+/// sessions refer to and which always has the latest snapshot of what the rules permit.
+/// </summary>
+internal sealed class UserRegistry
+{
+    private readonly Settings _settings;
+    private readonly Lock _changing = new();
+    private SortedDictionary<string, (User User, UserRules Rules)> _users = new(StringComparer.Ordinal);
+    private RuleCommands _commands = null!;
+    private volatile bool _allowsAnonymous;
+    private volatile bool _defaultNeedsNoPassword;
+
+    internal UserRegistry(Settings settings)
+    {
+        _settings = settings;
+        Log = new AclLog(settings);
+        FailedLogIns = new FailedLogIns(settings);
+    }
+
+    /// <summary>The user of clients that have not logged in, and of AUTH without a name. It cannot be removed.</summary>
+    internal User Default { get; } = new(User.DefaultName);
+
+    /// <summary>Has the default user's name and may do everything: callers in the process until they log in as someone else.</summary>
+    internal User InProcess { get; } = new(User.DefaultName);
+
+    internal AclLog Log { get; }
+
+    internal FailedLogIns FailedLogIns { get; }
+
+    /// <summary>Whether clients need not log in: the default user is on and needs no password.</summary>
+    internal bool AllowsAnonymous => _allowsAnonymous;
+
+    /// <summary>Whether any password is the default user's.</summary>
+    internal bool DefaultNeedsNoPassword => _defaultNeedsNoPassword;
+
+    /// <summary>What a user may do has changed. Raised after the change is visible, before the command that made it replies.</summary>
+    internal event Action<User>? Changed;
+
+    /// <summary>A user is gone: its clients are to be closed.</summary>
+    internal event Action<User>? Deleted;
+
+    /// <summary>The rules of all users, by name.</summary>
+    internal IReadOnlyList<UserRules> All
+    {
+        get
+        {
+            lock (_changing) return [.. _users.Values.Select(entry => entry.Rules)];
+        }
+    }
+
+    /// <summary>Creates the default user. Once, when the commands are known.</summary>
+    internal void UseCommands(CommandTable commands)
+    {
+        _commands = new RuleCommands(commands.All);
+        UserRules rules = NewDefault();
+        if (_settings.RequirePass.Length > 0) rules.Apply(">" + _settings.RequirePass);
+        lock (_changing) Publish(Default, rules);
+    }
+
+    /// <summary>The rules of a user; null: there is none of this name.</summary>
+    internal UserRules? Find(string name)
+    {
+        lock (_changing) return _users.TryGetValue(name, out (User User, UserRules Rules) entry) ? entry.Rules : null;
+    }
+
+    /// <summary>The user of a name; null: there is none.</summary>
+    internal User? FindUser(string name)
+    {
+        lock (_changing) return _users.TryGetValue(name, out (User User, UserRules Rules) entry) ? entry.User : null;
+    }
+
+    /// <summary>The user of a name and password; null: there is none, it is off, or the password is wrong.</summary>
+    internal User? Authenticate(string name, ReadOnlySpan<byte> password)
+    {
+        (User User, UserRules Rules) entry;
+        bool exists;
+        lock (_changing) exists = _users.TryGetValue(name, out entry);
+
+        // The hash is computed in any case, so that the time does not tell whether a user exists.
+        bool isRight = PasswordHash.IsOneOf(exists ? entry.Rules.Passwords : [], password);
+        return exists && entry.Rules.IsOn && (isRight || entry.Rules.NeedsNoPassword) ? entry.User : null;
+    }
+
+    /// <summary>Counts and logs that a request was denied.</summary>
+    internal void NoteDenied(scoped in CommandContext cmd, AccessDenial denial, DenialContext context)
+    {
+        switch (denial.Reason)
+        {
+            case DenialReason.Command:
+                cmd.Metrics.CommandsDenied++;
+                Log.Add(cmd, denial.Reason, context, System.Text.Encoding.Latin1.GetBytes(cmd.Command.FullName), cmd.Session.User.Name);
+                break;
+            case DenialReason.Key:
+                cmd.Metrics.KeysDenied++;
+                Log.Add(cmd, denial.Reason, context, cmd[denial.Argument], cmd.Session.User.Name);
+                break;
+            case DenialReason.Channel:
+                cmd.Metrics.ChannelsDenied++;
+                Log.Add(cmd, denial.Reason, context, cmd[denial.Argument], cmd.Session.User.Name);
+                break;
+        }
+    }
+
+    /// <summary>ACL SETUSER: creates or changes a user by all rules, or by none.</summary>
+    /// <returns>Null, or the error text without "ERR ".</returns>
+    internal string? Set(string name, IReadOnlyList<string> words)
+    {
+        if (!UserRules.MergeSelectors(words, out List<string> rules, out string unmatched)) return $"Unmatched parenthesis in acl selector starting at '{Shown(unmatched)}'.";
+        User user;
+        lock (_changing)
+        {
+            bool exists = _users.TryGetValue(name, out (User User, UserRules Rules) entry);
+            UserRules changed = exists ? entry.Rules.Clone() : new UserRules(name, _commands, _settings);
+            if (changed.Apply(rules, out string failed) is { } error) return $"Error in ACL SETUSER modifier '{Shown(failed)}': {error}";
+            user = exists ? entry.User : new User(name);
+            Publish(user, changed);
+        }
+
+        Changed?.Invoke(user);
+        return null;
+    }
+
+    /// <summary>ACL DELUSER, for a user but the default one.</summary>
+    internal bool Delete(string name)
+    {
+        (User User, UserRules Rules) entry;
+        lock (_changing)
+        {
+            if (!_users.Remove(name, out entry)) return false;
+            entry.User.Permissions = Permissions.OfDeletedUser;
+        }
+
+        Changed?.Invoke(entry.User);
+        Deleted?.Invoke(entry.User);
+        return true;
+    }
+
+    /// <summary>requirepass was set: it is the default user's only password, and without it the user needs none.</summary>
+    internal void SetDefaultPassword(string password)
+    {
+        lock (_changing)
+        {
+            UserRules rules = _users[User.DefaultName].Rules.Clone();
+            rules.Apply("resetpass");
+            rules.Apply(password.Length > 0 ? ">" + password : "nopass");
+            Publish(Default, rules);
+        }
+    }
+
+    /// <summary>Replaces all users. The default user, if it is not among them, gets the rules of a new server.</summary>
+    internal void ReplaceAll(IReadOnlyList<UserRules> all)
+    {
+        List<User> changed = [];
+        List<User> gone = [];
+        lock (_changing)
+        {
+            SortedDictionary<string, (User User, UserRules Rules)> old = _users;
+            _users = new(StringComparer.Ordinal);
+            if (!all.Any(rules => rules.Name == User.DefaultName)) Publish(Default, NewDefault());
+            foreach (UserRules rules in all)
+            {
+                User user = rules.Name == User.DefaultName ? Default : old.TryGetValue(rules.Name, out (User User, UserRules Rules) entry) ? entry.User : new User(rules.Name);
+                Publish(user, rules);
+            }
+
+            foreach ((string name, (User user, _)) in old)
+            {
+                changed.Add(user);
+                if (_users.ContainsKey(name)) continue;
+                user.Permissions = Permissions.OfDeletedUser;
+                gone.Add(user);
+            }
+        }
+
+        foreach (User user in changed) Changed?.Invoke(user);
+        foreach (User user in gone) Deleted?.Invoke(user);
+    }
+
+    /// <summary>Adds the users that a starting server has. The default user stays unless it is one of them.</summary>
+    internal void Declare(IReadOnlyList<UserRules> all)
+    {
+        lock (_changing)
+        {
+            foreach (UserRules rules in all) Publish(rules.Name == User.DefaultName ? Default : new User(rules.Name), rules);
+        }
+    }
+
+    /// <summary>The rules of a user that is being declared.</summary>
+    internal UserRules NewRules(string name) => new(name, _commands, _settings);
+
+    /// <summary>A rule or name as messages show it: a zero byte ends it.</summary>
+    internal static string Shown(string text) => SettingText.UpToZero(text);
+
+    private UserRules NewDefault()
+    {
+        UserRules rules = NewRules(User.DefaultName);
+        rules.Apply(["on", "nopass", "allkeys", "allchannels", "allcommands"], out _);
+        return rules;
+    }
+
+    // Under the lock.
+    private void Publish(User user, UserRules rules)
+    {
+        _users[user.Name] = (user, rules);
+        user.Permissions = rules.Compile();
+        if (user != Default) return;
+        _defaultNeedsNoPassword = rules.NeedsNoPassword;
+        _allowsAnonymous = rules.IsOn && rules.NeedsNoPassword;
+    }
+}

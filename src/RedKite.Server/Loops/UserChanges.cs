@@ -1,0 +1,41 @@
+using RedKite.Server.Model;
+
+namespace RedKite.Server.Loops;
+
+/// <summary>
+/// Makes every loop take notice of a user that has changed. Until all have, no command takes the fast path, so that the check of the
+/// long way, which reads the user's present permissions, decides about every command. What a loop has begun of a batch is finished.
+/// </summary>
+internal sealed class UserChanges(AttentionWord attention, List<SessionLoop> loops)
+{
+    private readonly Lock _counting = new();
+    private int _awaited; // loops that have not taken notice of a change yet
+
+    /// <summary>A user's permissions have changed. From any thread.</summary>
+    internal void Begin(User user)
+    {
+        if (loops.Count == 0) return; // not started yet
+        lock (_counting)
+        {
+            _awaited += loops.Count;
+            attention.Set(ServerAttention.UsersChange, on: true);
+        }
+
+        foreach (SessionLoop loop in loops)
+        {
+            loop.Loop.Post(() =>
+            {
+                loop.NoteUser(user);
+                End();
+            });
+        }
+    }
+
+    private void End()
+    {
+        lock (_counting)
+        {
+            if (--_awaited == 0) attention.Set(ServerAttention.UsersChange, on: false);
+        }
+    }
+}

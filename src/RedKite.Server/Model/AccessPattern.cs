@@ -1,0 +1,43 @@
+using RedKite.Protocol;
+
+namespace RedKite.Server.Model;
+
+/// <summary>
+/// A pattern of keys or channels that a user may access, prepared for matching: most are a name or a prefix, which take one
+/// comparison.
+/// </summary>
+internal readonly struct AccessPattern
+{
+    private readonly byte[] _pattern;
+    private readonly int _literalBytes; // those before the first special byte
+    private readonly bool _isExact;
+    private readonly bool _isPrefix;
+
+    internal AccessPattern(byte[] pattern, KeyAccess access)
+    {
+        _pattern = pattern;
+        Access = access;
+        int special = pattern.AsSpan().IndexOfAny("*?[\\"u8);
+        _isExact = special < 0;
+        _isPrefix = special >= 0 && special == pattern.Length - 1 && pattern[^1] == '*';
+        _literalBytes = _isExact ? pattern.Length : special;
+    }
+
+    /// <summary>What the pattern allows for the keys that match.</summary>
+    internal KeyAccess Access { get; }
+
+    /// <summary>Whether it matches everything that is not empty.</summary>
+    internal bool MatchesAll => _isPrefix && _literalBytes == 0;
+
+    internal bool Matches(ReadOnlySpan<byte> text)
+    {
+        if (text.IsEmpty) return _pattern.Length == 0; // as in Redis: an asterisk alone does not match it
+        ReadOnlySpan<byte> literal = _pattern.AsSpan(0, _literalBytes);
+        if (_isExact) return text.SequenceEqual(literal);
+        if (!text.StartsWith(literal)) return false;
+        return _isPrefix || GlobPattern.IsMatch(_pattern, text);
+    }
+
+    /// <summary>Whether the pattern is literally this one.</summary>
+    internal bool Is(ReadOnlySpan<byte> pattern) => pattern.SequenceEqual(_pattern);
+}

@@ -1,0 +1,22 @@
+namespace RedKite.Server.Model;
+
+/// <summary>
+/// A user as its sessions refer to it: a name, and what it may do at present. The rules behind it are in the user registry, which
+/// publishes a new snapshot whenever they change; the next check of each session sees it.
+/// </summary>
+internal sealed class User(string name)
+{
+    internal const string DefaultName = "default";
+
+    private Permissions? _permissions;
+
+    /// <summary>One character a byte.</summary>
+    internal string Name { get; } = name;
+
+    /// <summary>What the user may do; null: everything. Written by the registry only.</summary>
+    internal Permissions? Permissions
+    {
+        get => Volatile.Read(ref _permissions);
+        set => Volatile.Write(ref _permissions, value);
+    }
+}

@@ -1,0 +1,207 @@
+using RedKite.Differential.Tests.Streams;
+using RedKite.Differential.Tests.Transcripts;
+using RedKite.Testing;
+
+namespace RedKite.Differential.Tests.Acl;
+
+/// <summary>Users and their rules, each reply compared with Redis 8: grammar, descriptions, errors, log-ins and denials.</summary>
+public sealed class AclTranscriptTests(AclTranscriptTests.Servers servers) : IClassFixture<AclTranscriptTests.Servers>
+{
+    private const string Hash = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+
+    [Theory]
+    [InlineData("on >a >b nopass >c")]
+    [InlineData("on >a <a", "<zz", "<")]
+    [InlineData("#" + Hash, "#" + Hash, "!" + Hash, "!" + Hash)]
+    [InlineData("#abc", "!abc", "#", "#Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")]
+    [InlineData(">", ">pw !30c952fab122c3f9759f02a6d95c3758b246b4fee239957b2d4fee46e26170c4")]
+    [InlineData("nopass ON", "resetpass RESETPASS NoPass off", "on RESET")]
+    [InlineData("sanitize-payload skip-sanitize-payload", "sanitize-payload", "SKIP-SANITIZE-PAYLOAD")]
+    [InlineData("+get -get +config|get +config +config|set -config|get")]
+    [InlineData("+config|get +config|set -config +config|get")]
+    [InlineData("+@all -config|get +config +@admin -@admin -config|set +@dangerous")]
+    [InlineData("+@read -@write +get|x", "-get|x", "+@read", "+@read -@READ")]
+    [InlineData("+client|nope", "+nope", "+@nope", "-@nope", "+config|get|x", "+nope|x", "+get|x|y", "+@connection|x", "+config|get|")]
+    [InlineData("+config|", "+get|", "+|", "+", "-", "foo", "", "+@", "-@", "%", "+ ", "+@all|x", "-|", "-config|", "-config|nope", "+config|GET|")]
+    [InlineData("~* ~a", "allkeys %R~b", "~a ~*", "~b resetkeys ~c", "%RW~* ~a", "~* resetkeys")]
+    [InlineData("~a ~b %R~c %W~d %RW~e %WR~f %~g", "%RR~g", "%X~g", "%R", "%", "~", "%r~lower", "%w~lower", "%Rx~a", "%R~~a", "%~")]
+    [InlineData("~a ~b %R~c %W~d %RW~e %WR~f ~a %R~a %W~a %RW~z %R~* %W~*")]
+    [InlineData("%R~one", "%W~one", "%R~one ~two %W~two")]
+    [InlineData("&* &a", "&", "&a &b &a resetchannels &c", "allchannels", "ALLCHANNELS resetchannels", "&a &*")]
+    [InlineData("(+get ~x) (%R~y &c -@all +@read)", "()", "(on)", "(>a)", "(reset)", "(+nope)", "( )")]
+    [InlineData("(", "(+get", "( +get ~x )", "(+get ~x ( )", "+get)", "(+get) x)", ")", "(+get ~x (", "(~a) (~b", "(~a)(~b)", "((~a))")]
+    [InlineData("(+get ~x)", "clearselectors", "(+get) (+get)", "CLEARSELECTORS (~*)", "reset")]
+    [InlineData("ALLKEYS ALLCHANNELS ALLCOMMANDS", "NOCOMMANDS RESETKEYS", "+@ALL -@READ +GET -Config|Get")]
+    [InlineData("+select|0 +select|1", "+SELECT|0", "+GET|Xy +GET|xy +get|x -@read", "-select", "+select|2", "+select", "+select|3", "+@connection")]
+    [InlineData("-@all", "+@all", "allcommands -@all +@all", "+get -@all +set", "+@all -get +@all")]
+    public void Rules(params string[] lines)
+    {
+        using PairedConnection connection = servers.Connect();
+        foreach (string line in lines)
+        {
+            connection.Run("ACL SETUSER u " + (line.Contains('"') ? line.Replace("\"", "\\\"", StringComparison.Ordinal) : line.Length == 0 ? "\"\"" : line));
+            connection.Run("ACL LIST");
+            connection.Run("ACL GETUSER u");
+        }
+
+        connection.Run("HELLO 3");
+        connection.Run("ACL GETUSER u");
+    }
+
+    [Theory]
+    [InlineData("ACL SETUSER \"a b\"", "ACL SETUSER \"a\\x00b\" on", "ACL SETUSER", "ACL SETUSER v", "ACL USERS", "ACL GETUSER V", "ACL GETUSER v", "ACL DELUSER v v", "ACL DELUSER", "ACL DELUSER default", "ACL DELUSER nope")]
+    [InlineData("ACL SETUSER u \"~a b\"", "ACL SETUSER u \"+a b\"", "ACL SETUSER u \"&a b\"", "ACL SETUSER u \"(~a b)\"", "ACL SETUSER u \"(~a\" \"b)\"", "ACL SETUSER u \"(~a  +get )\"", "ACL SETUSER u \"( ~a\" \"+get\"  \")\"", "ACL LIST")]
+    [InlineData("ACL SETUSER u \"~a\\tb\"", "ACL SETUSER u \"~a\\x00b\"", "ACL SETUSER u \"foo\\x00bar\"", "ACL LIST")]
+    [InlineData("ACL CAT", "ACL CAT nope", "ACL CAT a b", "ACL NOPE", "ACL", "ACL WHOAMI x", "ACL WHOAMI", "ACL GETUSER", "ACL GETUSER nope")]
+    [InlineData("ACL GENPASS 0", "ACL GENPASS 4097", "ACL GENPASS -1", "ACL GENPASS x", "ACL GENPASS 1 2")]
+    [InlineData("ACL LOG RESET", "ACL LOG", "ACL LOG x", "ACL LOG -1", "ACL LOG 0", "ACL LOG 1 2", "ACL LOG reset", "ACL LOG 99999999999")]
+    [InlineData("ACL SAVE", "ACL LOAD", "ACL SAVE x", "ACL LOAD x")]
+    [InlineData("ACL DRYRUN", "ACL DRYRUN default", "ACL DRYRUN nope get x", "ACL DRYRUN default nope x", "ACL DRYRUN default get", "ACL DRYRUN default get x", "ACL DRYRUN default get x y", "ACL DRYRUN default config nope", "ACL DRYRUN default acl", "ACL DRYRUN default config", "ACL DRYRUN default CONFIG get x")]
+    [InlineData("CLIENT KILL USER nope", "CONFIG SET acllog-max-len -1", "CONFIG SET acl-pubsub-default x", "CONFIG SET aclfile x", "CONFIG GET acllog-max-len", "CONFIG GET aclfile")]
+    [InlineData("CONFIG SET acl-pubsub-default allchannels", "ACL SETUSER v", "ACL SETUSER v (+get)", "ACL LIST", "ACL SETUSER v resetchannels reset", "ACL LIST", "CONFIG SET acl-pubsub-default resetchannels", "ACL SETUSER v reset", "ACL LIST", "ACL DELUSER v")]
+    public void Commands(params string[] lines)
+    {
+        using PairedConnection connection = servers.Connect();
+        foreach (string line in lines) connection.Run(line);
+    }
+
+    [Theory]
+    [InlineData("~a* %R~r* %W~w* &ch* +@all", "get a|get x|set rx v|set rx v get|get rx|get wx|set wx 1|set wx 1 get|exists wx|exists rx|exists x|type wx|mset a1 1 x1 2|mget a1 rx wx|zunionstore a 9 foo|zunionstore x abc foo|zunionstore a 2 rx rx|xread streams a x 0 0|xread count 1 a x 0 0|xread streams a 0|sort a by x|sort a get #|sort a store x|sort x store a|sort_ro x|georadius a 1 1 1 m store x|bitfield rx get u8 0|bitfield rx set u8 0 1|pfcount rx|pfcount wx|auth x|hello 3|reset|quit|copy rx wx|copy wx rx|rename wx a|rename a rx|getdel rx|getdel a|getex rx|append wx x|incr wx|incr a|lmove a wx left left|lmpop 2 a rx left|sinterstore wx rx rx|object encoding wx|memory usage rx|xinfo stream wx|dump wx|restore wx 0 x")]
+    [InlineData("+get|Abc +select|0 +config|get", "get abc|get aBc|get x|get|select 0|select 1|config get x|config set x y|config help|acl whoami|object help")]
+    [InlineData("(+get ~x) (+set ~y) (+@all ~z -get)", "get z|set q 1|lpush q 1|get x|set y 1|set z 1|get y|del x|lpush z 1")]
+    [InlineData("+mget ~a (%R~b +mget) (%W~b +set)", "mget a b|mget b b|mget b a|set b 1|get b|set b 1 get|mget a c b|mget c a")]
+    [InlineData("%R~* %W~w +@all", "get \"\"|set \"\" 1|get x|set w 1|set x 1|sort x get #|sort x by y*|incr w")]
+    [InlineData("~[a-c]? ~\\*x ~h?llo ~k[^z] +@all", "get a1|get d1|get *x|get ax|get hello|get hllo|get kz|get ka|get a|get \"\"")]
+    [InlineData("-@all", "ping|auth x|hello|quit|reset|get a|acl whoami|acl help|command|client id|multi")]
+    public void Dry_runs(string rules, string commands)
+    {
+        using PairedConnection connection = servers.Connect();
+        connection.Run("ACL SETUSER u " + rules.Replace("\\", "\\\\", StringComparison.Ordinal)).IsOk();
+        foreach (string command in commands.Split('|'))
+        {
+            if (AbsentCommands.Contains(command.Split(' ')[0])) continue;
+            connection.Run("ACL DRYRUN u " + command);
+        }
+    }
+
+    [Fact]
+    public void Denials_are_replied_and_counted()
+    {
+        using PairedConnection admin = servers.Connect();
+        using PairedConnection client = new(servers.Pair);
+        admin.Run("ACL SETUSER u on >p ~a* +@all &c -flushall +config|get").IsOk();
+        foreach (string line in (string[])["AUTH u bad", "AUTH nope x", "auth x", "HELLO 3 AUTH u bad", "hello 2 AUTH u bad", "AUTH u p", "ACL WHOAMI", "GET x", "GET x", "get y", "MGET a x", "FLUSHALL", "config get x", "AUTH u bad", "SORT a BY x", "SORT a BY nosort GET #", "SORT a BY x*", "SORT_RO a GET #", "SORT a BY nosort"]) client.Run(line);
+        admin.Run("ACL SETUSER u resetkeys -config").IsOk();
+        foreach (string line in (string[])["GET a1", "CONFIG GET x", "CONFIG", "CONFIG NOPE", "NOPE", "GET", "SET a1 1", "PING"]) client.Run(line);
+        admin.Run("ACL SETUSER u off").IsOk();
+        client.Run("PING").IsSimple("PONG");
+        client.Run("AUTH u p");
+        client.Run("ACL WHOAMI").IsBulk("u");
+        client.Run("RESET");
+        client.Run("ACL WHOAMI").IsBulk("default");
+        foreach (string field in (string[])["auth", "cmd", "key"])
+        {
+            Assert.Equal(ServerPair.Info(servers.Pair.Oracle.Control, "stats", "acl_access_denied_" + field), ServerPair.Info(servers.Pair.Subject.Control, "stats", "acl_access_denied_" + field));
+        }
+
+        Assert.Equal(AclLogText.Of(servers.Pair.Oracle.Control), AclLogText.Of(servers.Pair.Subject.Control));
+    }
+
+    [Fact]
+    public void Deleted_users_are_disconnected()
+    {
+        using PairedConnection admin = servers.Connect();
+        admin.Run("ACL SETUSER u on nopass +@all ~*").IsOk();
+        using PairedConnection client = new(servers.Pair);
+        using PairedConnection suicide = new(servers.Pair);
+        client.Run("AUTH u x").IsOk();
+        suicide.Run("AUTH u x").IsOk();
+        suicide.Run("ACL DELUSER u").IsInteger(1);
+        suicide.Run("PING").IsClosed();
+        client.Run("PING").IsClosed();
+        admin.Run("ACL USERS");
+    }
+
+    [Fact]
+    public void Blocked_clients_lose_what_was_taken()
+    {
+        using PairedConnection admin = servers.Connect();
+        admin.Run("ACL SETUSER u on nopass +@all ~q").IsOk();
+        using PairedConnection client = new(servers.Pair);
+        client.Run("AUTH u x").IsOk();
+        client.Send("BLPOP q 0");
+        servers.Pair.WaitForBlocked(1);
+        admin.Run("ACL SETUSER u resetkeys").IsOk();
+        admin.Run("RPUSH q x");
+        client.Read("BLPOP q 0").IsError("NOPERM No permissions to access a key");
+        admin.Run("LRANGE q 0 -1").IsArray("x");
+        client.Run("BLPOP q 0");
+    }
+
+    [Fact]
+    public void Default_user_can_be_restricted_and_switched_off()
+    {
+        using PairedConnection admin = servers.Connect();
+        admin.Run("ACL SETUSER boss on nopass ~* &* +@all").IsOk();
+        admin.Run("AUTH boss x").IsOk();
+        using PairedConnection old = new(servers.Pair);
+        old.Run("PING");
+        foreach (string rules in (string[])["off", "on resetpass", ">pw", "nopass", "-ping", "+@all -@read", "reset", "on nopass ~* &* +@all"])
+        {
+            admin.Run("ACL SETUSER default " + rules).IsOk();
+            using PairedConnection client = new(servers.Pair);
+            foreach (string line in (string[])["PING", "GET a", "HELLO 3", "AUTH pw", "AUTH default pw", "PING"])
+            {
+                client.Run(line);
+                old.Run(line == "PING" ? line : "GET a");
+            }
+
+            admin.Run("CONFIG GET requirepass");
+        }
+
+        foreach (string password in (string[])["one", "two", "\"\""])
+        {
+            admin.Run("CONFIG SET requirepass " + password);
+            admin.Run("ACL LIST");
+        }
+    }
+
+    [Fact]
+    public void Client_list_and_kill_know_users()
+    {
+        using PairedConnection admin = servers.Connect();
+        admin.Run("ACL SETUSER u on nopass +@all").IsOk();
+        using PairedConnection client = new(servers.Pair);
+        client.Run("AUTH u x").IsOk();
+        client.Run("CLIENT KILL USER u").IsInteger(0);
+        admin.Run("CLIENT KILL USER u").IsInteger(1);
+        client.Run("PING").IsClosed();
+        admin.Run("CLIENT KILL USER u").IsInteger(0);
+    }
+
+    public sealed class Servers : IDisposable
+    {
+        private ServerPair? _pair;
+
+        internal ServerPair Pair => _pair ??= ServerPair.Start();
+
+        /// <summary>A client of the default user; all other users are gone.</summary>
+        internal PairedConnection Connect()
+        {
+            foreach (ServerPair.Side side in (ServerPair.Side[])[Pair.Oracle, Pair.Subject])
+            {
+                foreach (RespValue user in side.Control.Run("ACL USERS").Items)
+                {
+                    if (user.Text != "default") side.Control.Run("ACL DELUSER " + user.Text);
+                }
+
+                side.Control.Run("ACL LOG RESET").IsOk();
+                side.Control.Run("FLUSHALL").IsOk();
+            }
+
+            return new PairedConnection(Pair);
+        }
+
+        public void Dispose() => _pair?.Dispose();
+    }
+}
