@@ -19,7 +19,7 @@ internal static class NotCopied
             "a client would take every later reply for that of another command",
             _ => false),
         new(
-            "ACL SETUSER with +command|argument where the argument contains a space",
+            "ACL SETUSER with +command and a first argument where the argument contains a space",
             "accepts it, and ends with an assertion at the next ACL LIST",
             "ERR Error in ACL SETUSER modifier ...: Syntax error",
             "a rule must be readable again where it is written",

@@ -8,7 +8,8 @@ namespace RedKite.Server.Model;
 /// </summary>
 /// <param name="command">The request's command, or its subcommand.</param>
 /// <param name="start">The argument at which the request starts: 0, or 2 inside a COMMAND GETKEYS request.</param>
-internal struct KeyExtraction(Command command, int start = 0)
+/// <param name="searchesKeywords">Whether a keyword's first occurrence counts, as for clients, and not the one that the command means.</param>
+internal struct KeyExtraction(Command command, int start = 0, bool searchesKeywords = false)
 {
     private int _spec = -1;
     private int _next;
@@ -47,7 +48,7 @@ internal struct KeyExtraction(Command command, int start = 0)
     {
         if (spec.IsUnknown && spec.Keyword.Length == 0) return false;
         int origin = start;
-        if (spec.Keyword.Length > 0 && !FindKeyword(cmd, spec, start, out origin)) return false;
+        if (spec.Keyword.Length > 0 && !FindKeyword(cmd, spec, out origin)) return false;
 
         _next = origin + spec.First;
         if (spec.CountAt > 0)
@@ -71,10 +72,10 @@ internal struct KeyExtraction(Command command, int start = 0)
         return false;
     }
 
-    private static bool FindKeyword(scoped in CommandContext cmd, KeySpec spec, int start, out int found)
+    private readonly bool FindKeyword(scoped in CommandContext cmd, KeySpec spec, out int found)
     {
         // COMMAND GETKEYS searches for the first occurrence, as clients do with COMMAND INFO.
-        bool isRequest = start == 0;
+        bool isRequest = start == 0 && !searchesKeywords;
         if (spec.FindsKeyword is { } rule && (isRequest || spec.IsUnknown))
         {
             found = rule(cmd, start);

@@ -201,7 +201,7 @@ internal sealed class AclCommands
         "    Return what users were denied, newest first, or forget it.",
         "SAVE",
         "    Write all users to the file.",
-        "SETUSER <username> <rule> [<rule> ...]",
+        "SETUSER <username> <attribute> [<attribute> ...]",
         "    Create a user or change its rules.",
         "USERS",
         "    Return the names of all users.",
