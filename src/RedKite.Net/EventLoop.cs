@@ -96,9 +96,6 @@ public sealed class EventLoop : IDisposable
     /// <summary>How long the loop worked between its waits; with many cycles, as some of them were measured.</summary>
     public TimeSpan WorkTime => Stopwatch.GetElapsedTime(0, Volatile.Read(ref _workTicks));
 
-    /// <summary>How many cycles the current one stands for, if it is timed; 0: it is not. On the loop's thread.</summary>
-    public int TimedCycleWeight => _cyclesUntilTimed == 0 ? _cycleWeight : 0;
-
     /// <summary>Messages from other threads that wait to be handled.</summary>
     public int MessagesWaiting => _mailbox.Count;
 

@@ -267,6 +267,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         LargeRequests = engine.LargeRequests,
         LargeReplies = engine.LargeReplies,
         Timeline = engine.Timeline,
+        Actions = engine.Actions,
         KeySurvey = () => Diagnostics?.Survey.Latest,
         LatencyMonitor = engine.LatencyMonitor,
         Buffers = engine.Buffers,

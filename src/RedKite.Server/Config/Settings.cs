@@ -175,6 +175,21 @@ public sealed class Settings
     /// <summary>The share of a core that the survey of keys may take; 0: it is off.</summary>
     public int KeySurveyCpuPercent { get; set; }
 
+    /// <summary>New connections beyond this many in a second are refused; 0: none is.</summary>
+    public int ShedConnectionsPerSecond { get; set; }
+
+    /// <summary>Clients whose buffers hold more are closed; 0: none is.</summary>
+    public ulong CloseHogsAboveBytes { get; set; }
+
+    /// <summary>Commands on all keys are refused where there are more keys; 0: never.</summary>
+    public long RefuseDangerousCommandsAboveKeys { get; set; }
+
+    /// <summary>Unused memory is returned to the system while less of the memory is available; 0: never.</summary>
+    public int ReturnMemoryBelowPercent { get; set; }
+
+    /// <summary>Background work is slowed while a loop is busier; 0: never.</summary>
+    public int SlowBackgroundWorkAbovePercent { get; set; }
+
     /// <summary>Requests and replies larger than this are logged; -1: none.</summary>
     public long LargeRequestBytes { get; set; }
 

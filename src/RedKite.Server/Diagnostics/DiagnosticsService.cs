@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using RedKite.Server.Config;
+using RedKite.Server.Diagnostics.Actions;
 using RedKite.Server.Metrics;
 
 namespace RedKite.Server.Diagnostics;
@@ -10,15 +11,18 @@ namespace RedKite.Server.Diagnostics;
 /// </summary>
 internal sealed class DiagnosticsService : IDisposable
 {
-    private const int SamplesPerSecond = 50;
+    // A sample takes about 50 microseconds of CPU, most of it to sleep and wake: a thousandth of a core.
+    private const int SamplesPerSecond = 20;
     private const int SaveEverySeconds = 300;
     private const double NoticeableMs = Timeline.NoticeableNs / 1e6;
     private const double NoticeableStallMs = 50; // a thread of low priority is late by some milliseconds on a busy machine
 
     private readonly ServerParts _parts;
     private readonly ObservationReader _reader;
+    private readonly MemoryReturn _memoryReturn;
+    private readonly BackgroundSlowdown _slowdown;
     private readonly Thread _thread;
-    private readonly ManualResetEventSlim _stopping = new();
+    private readonly ManualResetEvent _stopping = new(initialState: false); // to wait for it costs less than for a slim one
     private readonly double[] _totals = new double[MetricTable.All.Count];
     private volatile Observation? _latest;
     private TimeSpan _paused = GC.GetTotalPauseDuration();
@@ -28,7 +32,9 @@ internal sealed class DiagnosticsService : IDisposable
         _parts = parts;
         _reader = new ObservationReader(parts);
         Array.Fill(_totals, double.NaN);
-        Survey = new KeySurvey(parts);
+        _memoryReturn = new MemoryReturn(parts.Configuration.Settings, parts.Actions, parts.Buffers);
+        _slowdown = new BackgroundSlowdown(parts.Configuration.Settings, parts.Actions);
+        Survey = new KeySurvey(parts, _slowdown);
         Findings = new FindingTracker(FindingTable.Rules, parts.Log);
         _thread = new Thread(Run) { Name = "diagnostics", IsBackground = true, Priority = ThreadPriority.BelowNormal };
     }
@@ -57,6 +63,7 @@ internal sealed class DiagnosticsService : IDisposable
         _stopping.Set();
         if (_thread.IsAlive) _thread.Join();
         _stopping.Dispose();
+        _reader.Dispose();
     }
 
     /// <summary>What rules see now.</summary>
@@ -88,7 +95,7 @@ internal sealed class DiagnosticsService : IDisposable
         while (true)
         {
             long waitMs = (due - Stopwatch.GetTimestamp()) * 1000 / Stopwatch.Frequency;
-            if (_stopping.Wait((int)Math.Max(0, waitMs))) break;
+            if (_stopping.WaitOne((int)Math.Max(0, waitMs))) break;
             double lateMs = Stopwatch.GetElapsedTime(due).TotalMilliseconds;
             due = Math.Max(due + period, Stopwatch.GetTimestamp());
             _reader.Sample(Math.Max(0, lateMs));
@@ -129,6 +136,8 @@ internal sealed class DiagnosticsService : IDisposable
 
         _latest = observation;
         History.Add(second, values);
+        _slowdown.Look(observation.Loops.BusiestPercent);
+        _memoryReturn.Look(observation, _parts.Metrics().Keyspace);
         Findings.Evaluate(View(second), observation.UnixMs);
     }
 

@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using System.Numerics;
+using RedKite.Server.Diagnostics.Actions;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Values.Hashes;
 using RedKite.Store.Values.Lists;
@@ -58,20 +59,25 @@ internal sealed class KeySurvey : IDisposable
     internal const int LargestKept = 32;
 
     private const int KeyBytesMax = 256;
-    private const int RestBetweenWalksMs = 30_000;
+    private const int RestBetweenWalksMs = 30_000; // or as long as the walk took
+    private const int RestBetweenWalksMsMax = 600_000;
+    private const int RestMs = 10;
     private const int IdleMs = 1000;
     private static readonly long SliceTicks = Stopwatch.Frequency / 20_000; // 50 microseconds
 
     private readonly ServerParts _parts;
+    private readonly BackgroundSlowdown _slowdown;
     private readonly Thread _thread;
-    private readonly ManualResetEventSlim _stopping = new();
+    private readonly ManualResetEvent _stopping = new(initialState: false); // to wait for it costs less than for a slim one
+    private volatile bool _isStopping;
     private readonly List<nint> _blocks = [];
     private long _workTicks;
     private volatile KeySurveyResult? _latest;
 
-    internal KeySurvey(ServerParts parts)
+    internal KeySurvey(ServerParts parts, BackgroundSlowdown slowdown)
     {
         _parts = parts;
+        _slowdown = slowdown;
         _thread = new Thread(Run) { Name = "key-survey", IsBackground = true, Priority = ThreadPriority.BelowNormal };
     }
 
@@ -82,6 +88,7 @@ internal sealed class KeySurvey : IDisposable
 
     public void Dispose()
     {
+        _isStopping = true;
         _stopping.Set();
         if (_thread.IsAlive) _thread.Join();
         _stopping.Dispose();
@@ -100,10 +107,12 @@ internal sealed class KeySurvey : IDisposable
 
     private void Run()
     {
-        while (!_stopping.IsSet)
+        while (!_isStopping)
         {
+            long startedMs = Environment.TickCount64;
             bool walked = Walk();
-            if (_stopping.Wait(walked ? RestBetweenWalksMs : IdleMs)) return;
+            int walkMs = (int)Math.Min(Environment.TickCount64 - startedMs, RestBetweenWalksMsMax);
+            if (_stopping.WaitOne(walked ? Math.Max(walkMs, RestBetweenWalksMs) : IdleMs)) return;
         }
     }
 
@@ -125,7 +134,7 @@ internal sealed class KeySurvey : IDisposable
                     if (_parts.Configuration.Settings.KeySurveyCpuPercent == 0) return false;
                 }
 
-                if (_stopping.IsSet) return false;
+                if (_isStopping) return false;
             }
         }
 
@@ -141,7 +150,7 @@ internal sealed class KeySurvey : IDisposable
         Stripe stripe = keyspace.Stripes[stripeIndex];
         while (!stripe.TryEnter())
         {
-            if (_stopping.Wait(1)) return false;
+            if (_stopping.WaitOne(1)) return false;
         }
 
         long start = Stopwatch.GetTimestamp();
@@ -169,21 +178,22 @@ internal sealed class KeySurvey : IDisposable
         long ticks = Stopwatch.GetTimestamp() - start;
         _workTicks += ticks;
         Rest(ticks);
-        return more && !_stopping.IsSet;
+        return more && !_isStopping;
     }
 
-    // Sleeps are a millisecond at least, so several slices share one.
+    // A sleep costs some ten microseconds of CPU, so a few slices share one.
     private long _owedTicks;
 
     private void Rest(long workedTicks)
     {
-        int percent = _parts.Configuration.Settings.KeySurveyCpuPercent;
+        double percent = _parts.Configuration.Settings.KeySurveyCpuPercent;
+        if (_slowdown.IsOn) percent /= BackgroundSlowdown.Divisor;
         if (percent is 0 or 100) return;
-        _owedTicks += workedTicks * (100 - percent) / percent;
+        _owedTicks += (long)(workedTicks * (100 - percent) / percent);
         long ms = _owedTicks * 1000 / Stopwatch.Frequency;
-        if (ms < 2) return;
+        if (ms < RestMs) return;
         _owedTicks = 0;
-        _stopping.Wait((int)Math.Min(ms, 1000));
+        _stopping.WaitOne((int)Math.Min(ms, 1000));
     }
 
     private static void Note(Database database, Entry entry, long nowMs, Dictionary<DataType, TypeSurvey> types)

@@ -1,5 +1,7 @@
 using System.Diagnostics;
 using System.Globalization;
+using System.Text;
+using Microsoft.Win32.SafeHandles;
 
 namespace RedKite.Server.Diagnostics;
 
@@ -7,9 +9,11 @@ namespace RedKite.Server.Diagnostics;
 /// Reads <see cref="MachineFigures"/> from /proc and /sys. Files that do not exist (other systems, old kernels, no container) leave
 /// their figures unknown. On the diagnostics thread.
 /// </summary>
-internal sealed class MachineReader
+internal sealed class MachineReader : IDisposable
 {
     private const double SectorBytes = 512; // of /proc/diskstats, whatever the disk's own are
+    private const int SlowReadsEverySeconds = 10; // open files are counted one by one, connections among them
+    private const int TextBytesMax = 16 * 1024;
     private const double MemoryLimitNone = 1L << 60; // cgroup v1 writes a huge number for no limit
 
     private readonly string _folder;
@@ -17,6 +21,12 @@ internal sealed class MachineReader
     private readonly string? _disk;
     private (double Busy, double Steal, double All) _cpu;
     private double _clockOffsetMs = double.NaN;
+    private readonly Dictionary<string, SafeFileHandle?> _open = []; // to open a file each second costs several times as much as to read it
+    private readonly byte[] _text = new byte[TextBytesMax];
+    private int _reads;
+    private double _freeBytes;
+    private double _openFiles;
+    private double _openFilesMax;
 
     /// <param name="folder">The data folder.</param>
     internal MachineReader(string folder)
@@ -29,11 +39,14 @@ internal sealed class MachineReader
     /// <param name="stallMs">The worst delay of the sampling thread since the last call.</param>
     internal MachineFigures Read(double stallMs)
     {
-        var figures = new MachineFigures { StallMs = stallMs, ClockJumpMs = ReadClockJump(), DiskFreeBytes = FreeBytes() };
+        bool isSlowTurn = _reads++ % SlowReadsEverySeconds == 0;
+        if (isSlowTurn) _freeBytes = FreeBytes();
+        var figures = new MachineFigures { StallMs = stallMs, ClockJumpMs = ReadClockJump(), DiskFreeBytes = _freeBytes };
         if (!OperatingSystem.IsLinux()) return figures;
+        if (isSlowTurn) (_openFiles, _openFilesMax) = (Net.OpenFiles.Count, Number(Word(Read("/proc/self/limits"), "Max open files", 0)));
         (double cpu, double steal) = ReadCpu();
-        string memory = ReadText("/proc/meminfo");
-        string status = ReadText("/proc/self/status");
+        string memory = Read("/proc/meminfo");
+        string status = Read("/proc/self/status");
         (double readBytes, double writtenBytes, double busyMs) = ReadDisk();
         return figures with
         {
@@ -46,17 +59,22 @@ internal sealed class MachineReader
             CpuPressure = Pressure("/proc/pressure/cpu"),
             MemoryPressure = Pressure("/proc/pressure/memory"),
             IoPressure = Pressure("/proc/pressure/io"),
-            CgroupMemoryLimitBytes = Limit(Number(ReadText(_cgroup + "/memory.max"))),
-            CgroupMemoryBytes = Number(ReadText(_cgroup + "/memory.current")),
+            CgroupMemoryLimitBytes = Limit(Number(Read(_cgroup + "/memory.max"))),
+            CgroupMemoryBytes = Number(Read(_cgroup + "/memory.current")),
             CgroupCpus = ReadCgroupCpus(),
-            ThrottledSeconds = Field(ReadText(_cgroup + "/cpu.stat"), "throttled_usec") / 1e6,
+            ThrottledSeconds = Field(Read(_cgroup + "/cpu.stat"), "throttled_usec") / 1e6,
             DiskReadBytes = readBytes,
             DiskWrittenBytes = writtenBytes,
             DiskBusyMs = busyMs,
-            OpenFiles = OpenFilesOfProcess(),
-            OpenFilesMax = Number(Word(ReadText("/proc/self/limits"), "Max open files", 0)),
+            OpenFiles = _openFiles,
+            OpenFilesMax = _openFilesMax,
             MajorFaults = ReadMajorFaults(),
         };
+    }
+
+    public void Dispose()
+    {
+        foreach (SafeFileHandle? file in _open.Values) file?.Dispose();
     }
 
     // How far the wall clock moved against the monotonic one since the last call.
@@ -71,7 +89,7 @@ internal sealed class MachineReader
     // The first line: user, nice, system, idle, iowait, irq, softirq, steal, in ticks.
     private (double Percent, double Steal) ReadCpu()
     {
-        string[] words = FirstLine(ReadText("/proc/stat")).Split(' ', StringSplitOptions.RemoveEmptyEntries);
+        string[] words = FirstLine(Read("/proc/stat")).Split(' ', StringSplitOptions.RemoveEmptyEntries);
         if (words.Length < 9) return (double.NaN, double.NaN);
         double all = 0;
         for (int i = 1; i <= 8; i++) all += Number(words[i]);
@@ -87,14 +105,14 @@ internal sealed class MachineReader
 
     private double ReadCgroupCpus()
     {
-        string[] words = FirstLine(ReadText(_cgroup + "/cpu.max")).Split(' ');
+        string[] words = FirstLine(Read(_cgroup + "/cpu.max")).Split(' ');
         return words.Length == 2 && words[0] != "max" ? Number(words[0]) / Number(words[1]) : double.NaN;
     }
 
     // "some avg10=0.12 avg60=..."
-    private static double Pressure(string path)
+    private double Pressure(string path)
     {
-        string line = FirstLine(ReadText(path));
+        string line = FirstLine(Read(path));
         const string Mark = "avg10=";
         int start = line.IndexOf(Mark, StringComparison.Ordinal);
         if (start < 0) return double.NaN;
@@ -103,9 +121,9 @@ internal sealed class MachineReader
     }
 
     // The 10th field behind the process's name.
-    private static double ReadMajorFaults()
+    private double ReadMajorFaults()
     {
-        string stat = ReadText("/proc/self/stat");
+        string stat = Read("/proc/self/stat");
         string[] words = stat[(stat.LastIndexOf(')') + 1)..].Split(' ', StringSplitOptions.RemoveEmptyEntries);
         return words.Length > 9 ? Number(words[9]) : double.NaN;
     }
@@ -113,7 +131,7 @@ internal sealed class MachineReader
     private (double Read, double Written, double BusyMs) ReadDisk()
     {
         if (_disk is null) return (double.NaN, double.NaN, double.NaN);
-        string[] words = FirstLine(ReadText(_disk + "/stat")).Split(' ', StringSplitOptions.RemoveEmptyEntries);
+        string[] words = FirstLine(Read(_disk + "/stat")).Split(' ', StringSplitOptions.RemoveEmptyEntries);
         return words.Length < 10 ? (double.NaN, double.NaN, double.NaN) : (Number(words[2]) * SectorBytes, Number(words[6]) * SectorBytes, Number(words[9]));
     }
 
@@ -176,8 +194,6 @@ internal sealed class MachineReader
         return index < words.Length ? words[index] : "";
     }
 
-    private static double OpenFilesOfProcess() => Net.OpenFiles.Count;
-
     private static string FirstLine(string text)
     {
         int end = text.IndexOf('\n', StringComparison.Ordinal);
@@ -185,6 +201,20 @@ internal sealed class MachineReader
     }
 
     private static double Number(string text) => double.TryParse(text.AsSpan().Trim(), NumberStyles.Float, CultureInfo.InvariantCulture, out double number) ? number : double.NaN;
+
+    private string Read(string path)
+    {
+        try
+        {
+            if (!_open.TryGetValue(path, out SafeFileHandle? file)) _open[path] = file = File.Exists(path) ? File.OpenHandle(path) : null;
+            return file is null ? "" : Encoding.ASCII.GetString(_text.AsSpan(0, RandomAccess.Read(file, _text, fileOffset: 0)));
+        }
+        catch (Exception failure) when (failure is IOException or UnauthorizedAccessException or NotSupportedException)
+        {
+            _open.TryAdd(path, null);
+            return "";
+        }
+    }
 
     private static string ReadText(string path)
     {

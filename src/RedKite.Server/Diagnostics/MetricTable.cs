@@ -1,3 +1,4 @@
+using RedKite.Server.Diagnostics.Actions;
 using static RedKite.Server.Diagnostics.MetricKind;
 using static RedKite.Server.Diagnostics.MetricUnit;
 
@@ -30,10 +31,10 @@ internal static class MetricTable
     internal static readonly Metric LatencyP999 = Row("command_latency_p999", Gauge, Microseconds, "99.9th percentile of the last second's execution times.", o => o.Latency.P999);
     internal static readonly Metric LatencyMax = Row("command_latency_max", Gauge, Microseconds, "Longest execution time of the last second.", o => o.Latency.Max);
 
-    internal static readonly Metric WaitingP50 = Row("command_waiting_p50", Gauge, Microseconds, "Median time that the last second's commands waited for their turn on the loop.", o => o.Waiting.P50);
-    internal static readonly Metric WaitingP99 = Row("command_waiting_p99", Gauge, Microseconds, "99th percentile of the last second's waits.", o => o.Waiting.P99);
-    internal static readonly Metric WaitingP999 = Row("command_waiting_p999", Gauge, Microseconds, "99.9th percentile of the last second's waits.", o => o.Waiting.P999);
-    internal static readonly Metric WaitingMax = Row("command_waiting_max", Gauge, Microseconds, "Longest wait of the last second.", o => o.Waiting.Max);
+    internal static readonly Metric WaitingP50 = Row("command_waiting_p50", Gauge, Microseconds, "Median time that the last second's commands waited for their turn on the loop (sampled).", o => o.Waiting.P50);
+    internal static readonly Metric WaitingP99 = Row("command_waiting_p99", Gauge, Microseconds, "99th percentile of the last second's waits (sampled).", o => o.Waiting.P99);
+    internal static readonly Metric WaitingP999 = Row("command_waiting_p999", Gauge, Microseconds, "99.9th percentile of the last second's waits (sampled).", o => o.Waiting.P999);
+    internal static readonly Metric WaitingMax = Row("command_waiting_max", Gauge, Microseconds, "Longest wait of the last second (sampled; all waits of 10 ms and more are seen).", o => o.Waiting.Max);
     internal static readonly Metric SendingP50 = Row("command_sending_p50", Gauge, Microseconds, "Median time until the system had taken the replies of the last second's commands (sampled).", o => o.Sending.P50);
     internal static readonly Metric SendingP99 = Row("command_sending_p99", Gauge, Microseconds, "99th percentile of the last second's sending times (sampled).", o => o.Sending.P99);
     internal static readonly Metric SendingP999 = Row("command_sending_p999", Gauge, Microseconds, "99.9th percentile of the last second's sending times (sampled).", o => o.Sending.P999);
@@ -61,7 +62,7 @@ internal static class MetricTable
     internal static readonly Metric LargestInput = Row("client_largest_input_bytes", Gauge, Bytes, "The largest unfinished request.", o => o.Totals.RecentInputBytesMax);
     internal static readonly Metric LargestOutput = Row("client_largest_output_bytes", Gauge, Bytes, "The most that waits to be sent to one client.", o => o.Totals.RecentOutputBytesMax);
     internal static readonly Metric ConnectionsReceived = Row("total_connections_received", Counter, Count, "Connections accepted.", o => o.Server.ConnectionsReceived);
-    internal static readonly Metric ConnectionsRejected = Row("rejected_connections", Counter, Count, "Connections refused, because of maxclients or protected mode.", o => o.Server.ConnectionsRejected);
+    internal static readonly Metric ConnectionsRejected = Row("rejected_connections", Counter, Count, "Connections refused, because of maxclients, protected mode or shed-connections-per-second.", o => o.Server.ConnectionsRejected);
     internal static readonly Metric OutputDisconnections = Row("client_output_buffer_limit_disconnections", Counter, Count, "Clients closed at their output limit.", o => o.Server.OutputBufferDisconnections);
     internal static readonly Metric QueryDisconnections = Row("client_query_buffer_limit_disconnections", Counter, Count, "Clients closed because a request was too large.", o => o.Server.QueryBufferDisconnections);
     internal static readonly Metric EvictedClients = Row("evicted_clients", Counter, Count, "Clients closed because all together exceeded maxmemory-clients.", o => o.Server.EvictedClients);
@@ -135,6 +136,19 @@ internal static class MetricTable
     internal static readonly Metric DiskFree = Row("disk_free_bytes", Gauge, Bytes, "Free space of the data folder's disk.", o => o.Machine.DiskFreeBytes);
     internal static readonly Metric ClockJump = Row("clock_jump_milliseconds", Gauge, Milliseconds, "How far the wall clock moved against the monotonic clock in the last second.", o => o.Machine.ClockJumpMs);
     internal static readonly Metric Stall = Row("process_stall_milliseconds", Gauge, Milliseconds, "How much later than planned the sampling thread woke in the last second, at worst.", o => o.Machine.StallMs);
+
+    // What the server did by itself
+    internal static readonly Metric ActionsShedConnections = Row("action_shed_connections", Counter, Count, "Clients refused by shed-connections-per-second.", o => o.Actions.CountOf(ActionTable.ShedConnections));
+    internal static readonly Metric ActionsCloseHogs = Row("action_close_hogs", Counter, Count, "Clients closed by close-hogs-above.", o => o.Actions.CountOf(ActionTable.CloseHogs));
+    internal static readonly Metric ActionsRefuseCommands = Row("action_refuse_commands", Counter, Count, "Commands refused by refuse-dangerous-commands.", o => o.Actions.CountOf(ActionTable.RefuseCommands));
+    internal static readonly Metric ActionsReturnMemory = Row("action_return_memory", Counter, Count, "Times that memory was returned to the system by return-memory-below.", o => o.Actions.CountOf(ActionTable.ReturnMemory));
+    internal static readonly Metric ActionsSlowBackgroundWork = Row("action_slow_background_work", Counter, Count, "Times that background work was slowed by slow-background-work-above.", o => o.Actions.CountOf(ActionTable.SlowBackgroundWork));
+    internal static readonly Metric ActionsWritePackage = Row("action_write_package", Counter, Count, "Debug packages written because a finding became critical.", o => o.Actions.CountOf(ActionTable.WritePackage));
+
+    // The dashboard
+    internal static readonly Metric HttpRequestCount = Row("http_requests", Counter, Count, "Requests to the dashboard's page and endpoints.", o => o.Server.Http.Requests);
+    internal static readonly Metric HttpFailures = Row("http_failures", Counter, Count, "Requests to the dashboard that ended with a status from 400 on.", o => o.Server.Http.Failures);
+    internal static readonly Metric HttpExceptions = Row("http_exceptions", Counter, Count, "Requests to the dashboard that ended because of an exception.", o => o.Server.Http.Exceptions);
 
     /// <summary>Every metric, by <see cref="Metric.Index"/>.</summary>
     internal static IReadOnlyList<Metric> All => Rows;

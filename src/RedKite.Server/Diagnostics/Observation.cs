@@ -1,3 +1,4 @@
+using RedKite.Server.Diagnostics.Actions;
 using RedKite.Server.Metrics;
 
 namespace RedKite.Server.Diagnostics;
@@ -13,6 +14,8 @@ internal sealed record Observation
     internal required ServerTotals Totals { get; init; }
 
     internal required ServerMetrics Server { get; init; }
+
+    internal required ActionLog Actions { get; init; }
 
     internal required MemoryFigures Memory { get; init; }
 

@@ -6,7 +6,7 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Server.Diagnostics;
 
 /// <summary>Observes a server once a second: reads everything that metrics are computed from. On the diagnostics thread.</summary>
-internal sealed class ObservationReader
+internal sealed class ObservationReader : IDisposable
 {
     private readonly ServerParts _parts;
     private readonly MachineReader _machine;
@@ -46,6 +46,8 @@ internal sealed class ObservationReader
         _samples++;
     }
 
+    public void Dispose() => _machine.Dispose();
+
     internal Observation Read()
     {
         long timestamp = Stopwatch.GetTimestamp();
@@ -69,6 +71,7 @@ internal sealed class ObservationReader
             Seconds = seconds,
             Totals = ServerTotals.Of(registry),
             Server = registry.Server,
+            Actions = _parts.Actions,
             Memory = MemoryFigures.Of(registry),
             Machine = _machine.Read(_stallMs),
             Runtime = RuntimeFigures.Read(),

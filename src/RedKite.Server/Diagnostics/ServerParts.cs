@@ -1,6 +1,7 @@
 using RedKite.Net.Interop;
 using RedKite.Server.Acl;
 using RedKite.Server.Config;
+using RedKite.Server.Diagnostics.Actions;
 using RedKite.Server.Diagnostics.Package;
 using RedKite.Server.Logging;
 using RedKite.Server.Metrics;
@@ -39,6 +40,9 @@ internal sealed record ServerParts
     internal required RequestLog LargeReplies { get; init; }
 
     internal required Timeline Timeline { get; init; }
+
+    /// <summary>What the server did by itself.</summary>
+    internal required ActionLog Actions { get; init; }
 
     internal required LatencyMonitor LatencyMonitor { get; init; }
 

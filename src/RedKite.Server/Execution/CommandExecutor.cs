@@ -38,6 +38,10 @@ internal sealed class CommandExecutor
     // a millisecond of it.
     private const int CommandsToTime = 1000;
 
+    // Inputs per second of which waiting and sending are noted. Of every input it cost a GET at pipeline 16 some 3 % of the server's CPU.
+    private const int SplitsPerSecond = 1000;
+    private const int SplitStrideMax = 4096;
+
     private static readonly long NoticeableTicks = Timeline.NoticeableNs * Stopwatch.Frequency / 1_000_000_000;
 
     // A run of commands that behaviors surround ends after this long: a tenth of a millisecond.
@@ -51,10 +55,16 @@ internal sealed class CommandExecutor
     private readonly Request[] _requests = new Request[BatchMax];
     private int _heldStripe = -1; // by the fast path; for the crash report
     private long _runStart;
+    private long _currentTurn; // 0: a caller in the process
+    private int _splitWeight; // how many inputs this one stands for in the samples of waiting and sending; 0: it is not sampled
     private long _turn; // the loop's turn in which _turnStart was read
     private long _turnStart;
-    private readonly List<(Command Command, int Count, long Ended)> _unsent = []; // in turns whose sending is timed
+    private readonly List<(Command Command, int Count, long Ended)> _unsent = []; // of inputs whose sending is timed
     private RequestLogEntry? _unsentSlow;
+    private SampleGap _splitGap = new(0x85EBCA6B);
+    private int _splitStride = 1;
+    private int _untilSplit = 1; // inputs until waiting and sending are noted
+    private long _readsAdapted;
     private Command? _lastCommand; // what the last request's name stands for
     private int _runFirst;
     private long _replied; // before the batch
@@ -90,11 +100,15 @@ internal sealed class CommandExecutor
 
     internal ExecutorMetrics Metrics => Environment.Metrics;
 
-    /// <summary>The number of the loop's turn: what executes in one turn was ready together.</summary>
-    internal long Turn { get; set; }
-
-    /// <summary>How many turns this one stands for in the samples of sending; 0: it is not sampled.</summary>
-    internal int TurnWeight { get; set; }
+    /// <summary>Begins with what a connection has received in a turn of the loop: what executes in one turn was ready together.</summary>
+    internal void BeginInput(long turn)
+    {
+        _currentTurn = turn;
+        _splitWeight = 0;
+        if (--_untilSplit > 0) return;
+        _untilSplit = _splitGap.Next(_splitStride);
+        _splitWeight = _diagnoses ? _splitStride : 0;
+    }
 
     /// <summary>
     /// Executes every whole request of the input. Replies are in <see cref="Reply"/>; the connection, if there is one, is
@@ -176,7 +190,7 @@ internal sealed class CommandExecutor
         long now = Stopwatch.GetTimestamp();
         foreach ((Command command, int count, long ended) in _unsent)
         {
-            Metrics.Of(command.Index).Sending.Record(ServerClock.TicksToNs(now - ended), (long)count * Math.Max(1, TurnWeight));
+            Metrics.Of(command.Index).Sending.Record(ServerClock.TicksToNs(now - ended), (long)count * Math.Max(1, _splitWeight));
         }
 
         _unsent.Clear();
@@ -190,9 +204,15 @@ internal sealed class CommandExecutor
     /// <summary>A command has ended that was not part of a run.</summary>
     internal void NoteEnded(Command command, CommandMetrics metrics, long start, long end)
     {
-        if (!_diagnoses) return;
-        metrics.Waiting.Record(WaitedNs(start), 1);
-        if (TurnWeight > 0) _unsent.Add((command, 1, end));
+        if (_diagnoses) NoteSplit(command, metrics, 1, WaitedNs(start), end);
+    }
+
+    // Waiting and sending are sampled: they are noted of some inputs. Long waits are all noted, as what they are.
+    private void NoteSplit(Command command, CommandMetrics metrics, int count, long waitedNs, long ended)
+    {
+        if (waitedNs >= Timeline.NoticeableNs) metrics.Waiting.Record(waitedNs, count);
+        else if (_splitWeight > 0) metrics.Waiting.Record(waitedNs, (long)count * _splitWeight);
+        if (_splitWeight > 0) _unsent.Add((command, count, ended));
     }
 
     /// <summary>The time that a slow command's reply takes to be sent belongs to its entry.</summary>
@@ -287,9 +307,11 @@ internal sealed class CommandExecutor
         }
     }
 
-    /// <summary>Adapts the sampling of keys to the load. About once a second.</summary>
+    /// <summary>Adapts the sampling of keys, waiting and sending to the load. About once a second.</summary>
     internal void AdaptSampling()
     {
+        _splitStride = (int)Math.Clamp((Metrics.Reads - _readsAdapted) / SplitsPerSecond, 1, SplitStrideMax);
+        _readsAdapted = Metrics.Reads;
         Metrics.HotKeys.Adapt(Metrics.CommandsProcessed - _requestsAdapted);
         _requestsAdapted = Metrics.CommandsProcessed;
     }
@@ -337,7 +359,7 @@ internal sealed class CommandExecutor
         long replied = _replied = Reply.Length;
         Reply.TakeEvents();
         long start = Stopwatch.GetTimestamp();
-        if (_turn != Turn || Turn == 0) (_turn, _turnStart) = (Turn, start); // a caller in the process has no turns
+        if (_turn != _currentTurn || _currentTurn == 0) (_turn, _turnStart) = (_currentTurn, start); // a caller in the process has no turns
         if (start - _turnStart >= NoticeableTicks) Engine.Note(TimelineKind.LongWait, session, ServerClock.TicksToNs(start - _turnStart));
         BeginRun(first: 0, start);
         session.LastInteractionMs = Environment.NowMs;
@@ -551,6 +573,7 @@ internal sealed class CommandExecutor
         long each = ns / length;
         bool tracksLatency = Engine.Settings.LatencyTracking;
         long waited = WaitedNs(_runStart);
+        bool notesSplit = _splitWeight > 0 || (_diagnoses && waited + ns >= Timeline.NoticeableNs);
         int i = _runFirst;
         while (i < end)
         {
@@ -563,8 +586,7 @@ internal sealed class CommandExecutor
             if (tracksLatency)
             {
                 metrics.Latency.Record(each, same - i);
-                if (_diagnoses) metrics.Waiting.Record(waited + (each * (i + same - 1 - (2 * _runFirst)) / 2), same - i); // behind half of its neighbours
-                if (TurnWeight > 0 && _diagnoses) _unsent.Add((command, same - i, now));
+                if (notesSplit) NoteSplit(command, metrics, same - i, waited + (each * (i + same - 1 - (2 * _runFirst)) / 2), now); // behind half of its neighbours
             }
 
             i = same;

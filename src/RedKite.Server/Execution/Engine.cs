@@ -4,6 +4,7 @@ using RedKite.Protocol;
 using RedKite.Server.Acl;
 using RedKite.Server.Changes;
 using RedKite.Server.Config;
+using RedKite.Server.Diagnostics.Actions;
 using RedKite.Server.Execution.Blocking;
 using RedKite.Server.Execution.Eviction;
 using RedKite.Server.Logging;
@@ -35,6 +36,10 @@ internal sealed class Engine
         Monitors = new MonitorFeed(Attention, clock, Buffers);
         Changes = new ChangePublisher(keyspace);
         Memory = new MemoryLimit(Settings, keyspace);
+        Actions = new ActionLog(Timeline, log, clock);
+        Shedding = new ConnectionShedding(Settings, Actions);
+        Hogs = new HogClosing(Settings, Actions);
+        DangerousCommands = new DangerousCommands(Settings, Actions);
         ApplySettings();
     }
 
@@ -86,6 +91,15 @@ internal sealed class Engine
 
     /// <summary>What may have delayed clients.</summary>
     internal Timeline Timeline { get; } = new();
+
+    /// <summary>What the server does by itself, within the limits that settings allow.</summary>
+    internal ActionLog Actions { get; }
+
+    internal ConnectionShedding Shedding { get; }
+
+    internal HogClosing Hogs { get; }
+
+    internal DangerousCommands DangerousCommands { get; }
 
     internal LatencyMonitor LatencyMonitor { get; } = new();
 

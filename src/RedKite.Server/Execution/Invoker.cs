@@ -369,6 +369,12 @@ internal sealed class Invoker
             return false;
         }
 
+        if (_engine.DangerousCommands.Refusal(cmd, command) is { } refusal)
+        {
+            Reject(command, refusal);
+            return false;
+        }
+
         return true;
     }
 

@@ -91,6 +91,12 @@ internal sealed class SessionLoop : IConnectionHandler
             return;
         }
 
+        if (_engine.Shedding.Refuses(Executor.Environment.NowMs))
+        {
+            Refuse(connection, "-ERR too many clients connect at the moment, try again later\r\n"u8);
+            return;
+        }
+
         if (settings.ProtectedMode && _engine.Users.DefaultNeedsNoPassword && !connection.RemoteAddress.IsLoopback)
         {
             Refuse(connection, "-DENIED RedKite is running in protected mode because protected mode is enabled and no password is set for the default user. In this mode connections are only accepted from the loopback interface. To connect from elsewhere, set a password (requirepass), or turn the mode off from this machine with 'CONFIG SET protected-mode no' after making sure that the server cannot be reached from the internet.\r\n"u8);
@@ -119,8 +125,7 @@ internal sealed class SessionLoop : IConnectionHandler
         session.InputBytes = input.Length;
         Executor.Metrics.Reads++;
         Executor.Reply.BytesMax = _engine.ReplyBytesMax;
-        Executor.Turn = _loop.Cycles;
-        Executor.TurnWeight = _loop.TimedCycleWeight;
+        Executor.BeginInput(_loop.Cycles);
         int consumed = session.Blocked is null ? Executor.Run(session, input) : 0;
         bool replied = Executor.Reply.Length > 0 || Executor.Reply.Overflowed;
         if (replied) Executor.SendReplies(session, connection);
@@ -304,6 +309,12 @@ internal sealed class SessionLoop : IConnectionHandler
             if (connection.OutputBytes > 0) OnOutputBuffered(connection);
             Session session = SessionOf(connection);
             if (isNewPeriod) session.ReplyBytesPeak = 0;
+            if (_engine.Hogs.Closes(session, connection.BufferBytes))
+            {
+                connection.Close();
+                continue;
+            }
+
             if (timeoutMs == 0 || session.IsPaused || session.Blocked is not null || nowMs - session.LastInteractionMs <= timeoutMs) continue;
             _engine.Note(TimelineKind.Idle, session);
             connection.Close();

@@ -169,7 +169,7 @@ internal sealed class CommandMetrics
     /// <summary>How long calls executed, waiting for locks included.</summary>
     internal LatencyHistogram Latency { get; } = new();
 
-    /// <summary>How long calls waited for their turn, since the loop had begun to serve the clients that were ready with them.</summary>
+    /// <summary>How long calls waited for their turn, since the loop had begun to serve the clients that were ready with them: sampled, but long waits are all there.</summary>
     internal LatencyHistogram Waiting { get; } = new();
 
     /// <summary>From the end of calls until the system had taken their replies, or they were queued: sampled.</summary>

@@ -15,6 +15,9 @@ internal sealed class ServerMetrics
     private long _exceededSince; // a timestamp
     private long _exceededTicks;
 
+    /// <summary>Requests to the dashboard.</summary>
+    internal HttpRequests Http { get; } = new();
+
     internal long ConnectionsReceived;
     internal long ConnectionsRejected;
     internal long QueryBufferDisconnections;

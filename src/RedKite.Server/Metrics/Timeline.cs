@@ -44,6 +44,9 @@ internal enum TimelineKind
 
     /// <summary>The server started.</summary>
     Started,
+
+    /// <summary>The server did something by itself.</summary>
+    Action,
 }
 
 /// <summary>Something that may have delayed a client, or all.</summary>

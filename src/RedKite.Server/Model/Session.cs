@@ -100,6 +100,9 @@ internal sealed class Session
 
     internal long BytesSent { get; set; }
 
+    /// <summary>The buffers were above `close-hogs-above` when the loop last looked.</summary>
+    internal bool HoldsTooMuch { get; set; }
+
     internal long CommandsProcessed { get; set; }
 
     /// <summary>What about the client keeps its commands off the batch's fast path.</summary>

@@ -1,5 +1,7 @@
 using System.Text;
+using RedKite.Server.Config;
 using RedKite.Server.Diagnostics;
+using RedKite.Server.Diagnostics.Actions;
 using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Diagnostics;
@@ -16,10 +18,14 @@ public class DiagnosticsPagesTests
     public void Page_lists_every_finding() => AssertPage("findings.md", FindingsPage());
 
     [Fact]
+    public void Page_lists_every_action() => AssertPage("actions.md", ActionsPage());
+
+    [Fact]
     public void Names_are_unique()
     {
         Assert.Equal(MetricTable.All.Count, MetricTable.All.Select(metric => metric.Name).Distinct().Count());
         Assert.Equal(FindingTable.Rules.Count, FindingTable.Rules.Select(rule => rule.Name).Distinct().Count());
+        Assert.Equal(ActionTable.All.Select(action => "action_" + action.Name.Replace('-', '_')), MetricTable.All.Select(metric => metric.Name).Where(name => name.StartsWith("action_", StringComparison.Ordinal)));
     }
 
     private static void AssertPage(string name, string page)
@@ -48,6 +54,25 @@ public class DiagnosticsPagesTests
         page.Append("What the server reports about itself, in its log, in INFO, in DOCTOR commands, on the page and in the debug package.\n");
         page.Append("Generated from the table of rules: run the server's tests with `REDKITE_WRITE_DOCS=1` to regenerate this page.\n");
         foreach (FindingRule rule in FindingTable.Rules) page.Append($"\n## {rule.Name}\n\n{rule.Meaning}\n\n**What to do:** {rule.Remedy}\n");
+        return page.ToString();
+    }
+
+    private static string ActionsPage()
+    {
+        var page = new StringBuilder();
+        page.Append("# Actions\n\n");
+        page.Append("What the server does by itself, within limits that settings allow. What clients notice is off by default. Each action is counted\n");
+        page.Append("(the metric `action_` and its name), written to the log at most once a second with how often it was taken since, put on the\n");
+        page.Append("timeline, and shown on the page and in the debug package. Generated from the table of actions: run the server's tests with\n");
+        page.Append("`REDKITE_WRITE_DOCS=1` to regenerate this page.\n\n");
+        page.Append("| Action | Setting | Default | When, and what |\n|---|---|---|---|\n");
+        foreach (ServerAction action in ActionTable.All)
+        {
+            string text = SettingTable.Find(action.Setting)!.DefaultText;
+            string shown = text switch { "" => "empty: off", "0" => "0: off", _ => text };
+            page.Append($"| {action.Name} | `{action.Setting}` | {shown} | {action.Meaning} |\n");
+        }
+
         return page.ToString();
     }
 

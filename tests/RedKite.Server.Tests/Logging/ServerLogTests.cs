@@ -74,6 +74,26 @@ public sealed class ServerLogTests : IDisposable
     }
 
     [Fact]
+    public void Unwritable_lines_are_counted_as_JSON_too()
+    {
+        ServerLog log = ToFile("later/server.json", json: true);
+        log.Notice("one");
+        log.Notice("two");
+        Directory.CreateDirectory(Path.Combine(_folder, "later"));
+        log.Notice("three");
+        Assert.Collection(
+            File.ReadAllLines(Path.Combine(_folder, "later", "server.json")),
+            line => Assert.Equal(("warning", "2 lines before this one could not be written"), Read(line)),
+            line => Assert.Equal(("notice", "three"), Read(line)));
+
+        static (string?, string?) Read(string line)
+        {
+            using JsonDocument json = JsonDocument.Parse(line);
+            return (json.RootElement.GetProperty("level").GetString(), json.RootElement.GetProperty("message").GetString());
+        }
+    }
+
+    [Fact]
     public void Exception_of_a_log_delegate_is_contained()
     {
         int called = 0;
@@ -88,5 +108,5 @@ public sealed class ServerLogTests : IDisposable
         Assert.Equal(2, called);
     }
 
-    private ServerLog ToFile(string path) => new(new Settings { LogFilePath = path, DirectoryPath = _folder, LogLevel = LogLevel.Notice }, sink: null);
+    private ServerLog ToFile(string path, bool json = false) => new(new Settings { LogFilePath = path, DirectoryPath = _folder, LogLevel = LogLevel.Notice, LogsJson = json }, sink: null);
 }

@@ -27,11 +27,7 @@ internal sealed class KeyStatisticsCommands(ServerParts parts)
         cmd.Reply.Array(keys.Count);
         foreach (HotKey key in keys)
         {
-            cmd.Reply.Map(3);
-            cmd.Reply.Bulk("key"u8);
-            cmd.Reply.Bulk(key.Key);
-            cmd.Reply.Bulk("database"u8);
-            cmd.Reply.Integer(key.Database);
+            BeginKey(cmd, key.Key, key.Database, moreFields: 1);
             cmd.Reply.Bulk("uses-per-second"u8);
             cmd.Reply.Double(Math.Round(key.UsesPerSecond, 1));
         }
@@ -53,11 +49,7 @@ internal sealed class KeyStatisticsCommands(ServerParts parts)
         cmd.Reply.Array(keys.Length);
         foreach (SurveyedKey key in keys)
         {
-            cmd.Reply.Map(5);
-            cmd.Reply.Bulk("key"u8);
-            cmd.Reply.Bulk(key.Key);
-            cmd.Reply.Bulk("database"u8);
-            cmd.Reply.Integer(key.Database);
+            BeginKey(cmd, key.Key, key.Database, moreFields: 3);
             cmd.Reply.Bulk("type"u8);
             cmd.Reply.Bulk(TypeNames.Of(key.Type));
             cmd.Reply.Bulk("size"u8);
@@ -65,6 +57,16 @@ internal sealed class KeyStatisticsCommands(ServerParts parts)
             cmd.Reply.Bulk("bytes"u8);
             cmd.Reply.Integer(key.Bytes);
         }
+    }
+
+    // What the replies about a key begin with.
+    private static void BeginKey(scoped in CommandContext cmd, ReadOnlySpan<byte> key, int database, int moreFields)
+    {
+        cmd.Reply.Map(2 + moreFields);
+        cmd.Reply.Bulk("key"u8);
+        cmd.Reply.Bulk(key);
+        cmd.Reply.Bulk("database"u8);
+        cmd.Reply.Integer(database);
     }
 
     private static bool TryOptionsOrReply(scoped in CommandContext cmd, bool acceptsType, out int count, out DataType? type)

@@ -1,5 +1,6 @@
 using System.Globalization;
 using RedKite.Server.Config;
+using RedKite.Server.Diagnostics.Actions;
 
 namespace RedKite.Server.Diagnostics.Package;
 
@@ -48,6 +49,7 @@ internal sealed class AutomaticPackages(ServerParts parts, PackageService packag
             string path = Path.Combine(folder, string.Create(CultureInfo.InvariantCulture, $"redkite-package-{DateTime.UtcNow:yyyyMMdd-HHmmssfff}-{finding}.zip"));
             File.WriteAllBytes(path + ".tmp", package);
             File.Move(path + ".tmp", path);
+            parts.Actions.Note(ActionTable.WritePackage, $"finding {finding} is critical, and a debug package of {package.Length} bytes was written");
             parts.Log.Warning($"Finding {finding} is critical: the debug package {path} was written.");
         }
         catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)

@@ -22,6 +22,9 @@ internal static class ReportTable
         new("hot-keys", "The keys that were used most in the last one to two minutes.", KeyReports.HotKeys),
         new("big-keys", "The largest keys of every type, and histograms of sizes and lifetimes, of the last survey.", KeyReports.BigKeys),
         new("timeline", "What may have delayed clients or all: slow commands, waits, pauses, limits, collections, stalls.", ClientReports.Timeline),
+        new("marks", "What charts mark: findings, starts, changed settings and actions, the newest first.", MarkReports.Marks),
+        new("actions", "What the server may do by itself, how often it did, and the last times.", ActionReports.Actions),
+        new("http", "Requests to the dashboard's page and endpoints, by address: failures, exceptions, durations.", HttpReports.Requests),
         new("clients", "Connected clients, their libraries, buffers and waits.", ClientReports.Clients),
     ];
 

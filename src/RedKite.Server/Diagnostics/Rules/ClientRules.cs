@@ -12,7 +12,7 @@ internal static class ClientRules
         new("clients-near-limit", "More than 90 % of maxclients are connected. At the limit new clients are refused.",
             "Raise maxclients, close idle clients with `timeout`, or look for a client library that leaks connections.", "clients",
             view => view[ConnectedClients] > view[MaxClients] * 0.9 ? new("Nearly all permitted clients are connected", Text($"{view[ConnectedClients]:0} of {view[MaxClients]:0}"), Warning) : null),
-        new("clients-refused", "Connections were refused within the last minute: because of maxclients, or because protected mode allows only this machine.",
+        new("clients-refused", "Connections were refused within the last minute: because of maxclients or shed-connections-per-second, or because protected mode allows only this machine.",
             "Raise maxclients; for clients of other machines set requirepass or turn protected-mode off deliberately.", "clients",
             view => view.Mean(ConnectionsRejected, 60) > 0 ? new("Clients cannot connect", Text($"{view.Mean(ConnectionsRejected, 60) * 60:0} were refused in the last minute"), Critical) : null),
         new("connection-storm", "More than 500 connections a second were opened over the last 10 seconds.",
