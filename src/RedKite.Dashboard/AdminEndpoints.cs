@@ -38,10 +38,14 @@ internal static class AdminEndpoints
         new("GET", "/api/keys/value", KeyBrowser.ValueAsync) { NeedsServer = true },
         new("GET", "/api/traffic", TrafficStream.SendAsync) { NeedsServer = true },
         new("POST", "/api/clients/", KillAsync) { NeedsServer = true },
+        new("POST", "/api/debug-package", PackageDownload.SendAsync) { NeedsServer = true },
     ];
 
     internal static AdminEndpoint? Find(string path) => Rows.FirstOrDefault(row =>
         row.Path == path || (row.Path.Length > 1 && row.Path.EndsWith('/') && path.StartsWith(row.Path, StringComparison.Ordinal)));
+
+    /// <summary>A request's address as the table has it, so that what clients send is not a name: others are "other".</summary>
+    internal static string NameOf(HttpContext http) => Find(http.Request.Path.Value ?? "/") is { } row ? $"{row.Method} {row.Path}" : "other";
 
     /// <summary>Sends one JSON value.</summary>
     internal static async Task SendJsonAsync(HttpContext http, Action<Utf8JsonWriter> write)

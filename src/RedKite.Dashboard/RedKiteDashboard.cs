@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
@@ -19,10 +20,12 @@ public sealed class RedKiteDashboard : IAsyncDisposable
     private const int AutomaticDistance = 2000;
 
     private readonly WebApplication _web;
+    private readonly IDisposable? _watching;
 
-    private RedKiteDashboard(WebApplication web, int port)
+    private RedKiteDashboard(WebApplication web, IDisposable? watching, int port)
     {
         _web = web;
+        _watching = watching;
         Port = port;
     }
 
@@ -75,6 +78,7 @@ public sealed class RedKiteDashboard : IAsyncDisposable
         WebApplication web = builder.Build();
         var site = new AdminSite(source, server, web.Lifetime.ApplicationStopping);
         web.Run(site.AnswerAsync);
+        IDisposable? watching = server is null ? null : HttpWatch.Subscribe(web.Services.GetRequiredService<DiagnosticListener>(), server.Engine.Metrics.Server.Http, server.Engine.Log);
         try
         {
             await web.StartAsync().ConfigureAwait(false);
@@ -85,13 +89,14 @@ public sealed class RedKiteDashboard : IAsyncDisposable
             throw;
         }
 
-        return new RedKiteDashboard(web, new Uri(web.Urls.First()).Port);
+        return new RedKiteDashboard(web, watching, new Uri(web.Urls.First()).Port);
     }
 
     /// <inheritdoc/>
     public async ValueTask DisposeAsync()
     {
         await _web.StopAsync().ConfigureAwait(false);
+        _watching?.Dispose();
         await _web.DisposeAsync().ConfigureAwait(false);
     }
 

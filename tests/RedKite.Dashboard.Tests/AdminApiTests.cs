@@ -1,8 +1,14 @@
+using System.Diagnostics;
 using System.Net;
 using System.Net.Sockets;
 using System.Text;
 using System.Text.Json;
+using Microsoft.AspNetCore.Builder;
+using Microsoft.AspNetCore.Hosting;
+using Microsoft.Extensions.DependencyInjection;
 using RedKite.Server;
+using RedKite.Server.Diagnostics.Package;
+using RedKite.Server.Metrics;
 using RedKite.Testing;
 
 namespace RedKite.Dashboard.Tests;
@@ -69,6 +75,72 @@ public sealed class AdminApiTests : IAsyncDisposable
         Assert.Equal(HttpStatusCode.NoContent, await Post($"/api/clients/{id}/kill", ""));
         Assert.Equal(0, await stream.ReadAsync(reply, TestContext.Current.CancellationToken));
         Assert.Equal(HttpStatusCode.NotFound, await Post($"/api/clients/{id}/kill", ""));
+    }
+
+    [Fact]
+    public async Task A_debug_package_is_sent_only_with_the_header_and_to_those_who_are_logged_in()
+    {
+        await Start("secret");
+        Assert.Equal(HttpStatusCode.MethodNotAllowed, await Status("/api/debug-package"));
+        Assert.Equal(HttpStatusCode.Forbidden, await Post("/api/debug-package", "", header: false));
+        Assert.Equal(HttpStatusCode.Unauthorized, await Post("/api/debug-package", ""));
+        Assert.Equal(HttpStatusCode.NoContent, await Post("/login", """{"user":"","password":"secret"}"""));
+        using var request = new HttpRequestMessage(HttpMethod.Post, Address("/api/debug-package")) { Headers = { { "X-RedKite", "1" } } };
+        using HttpResponseMessage response = await _http.SendAsync(request, TestContext.Current.CancellationToken);
+        Assert.Equal(HttpStatusCode.OK, response.StatusCode);
+        Assert.Matches("^redkite-package-[0-9]{8}-[0-9]{6}\\.zip$", response.Content.Headers.ContentDisposition!.FileName!.Trim('"'));
+        PackageReader package = PackageReader.Open(new MemoryStream(await response.Content.ReadAsByteArrayAsync(TestContext.Current.CancellationToken)));
+        Assert.NotNull(package.Read("findings", TestContext.Current.CancellationToken));
+
+        Assert.True(_server!.Packages!.TryReserve());
+        Assert.Equal(HttpStatusCode.Conflict, await Post("/api/debug-package", ""));
+        _server.Packages.Release();
+    }
+
+    [Fact]
+    public async Task Requests_are_counted_by_address_with_their_durations_and_failures()
+    {
+        await Start();
+        for (int i = 0; i < 3; i++) await Get("/api/source");
+        await Status("/api/nothing?secret");
+        await Status("/api/history?metrics=nothing");
+        JsonElement[] rows = [];
+        for (int i = 0; i < 100 && rows.Length < 4; i++) // the framework reports a request after its answer
+        {
+            rows = [.. (await Get("/api/reports/http")).EnumerateArray()];
+            await Task.Delay(20, TestContext.Current.CancellationToken);
+        }
+
+        Assert.Equal(["GET /api/history", "GET /api/reports/", "GET /api/source", "other"], rows.Select(row => row.GetProperty("endpoint").GetString()));
+        Assert.Equal([1, 3, 1], Enumerable.Range(0, 4).Where(i => i != 1).Select(i => rows[i].GetProperty("requests").GetInt64()));
+        Assert.Equal([1, 0, 0, 1], rows.Select(row => row.GetProperty("failures").GetInt64()));
+        Assert.All(rows, row => Assert.True(row.GetProperty("max_us").GetDouble() > 0));
+        for (int i = 0; i < 100 && _server!.Diagnostics!.Latest is null; i++) await Task.Delay(100, TestContext.Current.CancellationToken);
+        Assert.Contains("redkite_http_requests_total ", await _http.GetStringAsync(Address("/metrics"), TestContext.Current.CancellationToken), StringComparison.Ordinal);
+    }
+
+    // Of a real web application, with the framework's own events. No address of the dashboard throws.
+    [Fact]
+    public async Task Unhandled_exceptions_are_counted_and_logged()
+    {
+        await Start();
+        WebApplicationBuilder builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
+        builder.WebHost.UseKestrelCore().ConfigureKestrel(kestrel => kestrel.Listen(IPAddress.Loopback, 0));
+        await using WebApplication web = builder.Build();
+        web.Run(_ => throw new InvalidOperationException("a bug"));
+        var requests = new HttpRequests();
+        using IDisposable watching = HttpWatch.Subscribe(web.Services.GetRequiredService<DiagnosticListener>(), requests, _server!.Engine.Log);
+        await web.StartAsync(TestContext.Current.CancellationToken);
+        for (int i = 0; i < 2; i++)
+        {
+            using HttpResponseMessage response = await _http.GetAsync(new Uri(web.Urls.First() + "/metrics"), TestContext.Current.CancellationToken);
+            Assert.Equal(HttpStatusCode.InternalServerError, response.StatusCode);
+        }
+
+        for (int i = 0; i < 100 && requests.Failures < 2; i++) await Task.Delay(20, TestContext.Current.CancellationToken);
+        Assert.Equal((2, 2, 2), (requests.Requests, requests.Failures, requests.Exceptions));
+        Assert.Equal(("GET /metrics", 2), (requests.Figures.Single().Endpoint, requests.Figures.Single().Exceptions));
+        Assert.Single(Logged(), line => line.StartsWith("The dashboard could not answer GET /metrics: System.InvalidOperationException: a bug", StringComparison.Ordinal));
     }
 
     [Fact]

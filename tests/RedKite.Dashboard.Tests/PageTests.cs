@@ -137,6 +137,107 @@ public sealed class PageTests(Browser browser)
     }
 
     [Fact]
+    public async Task Debug_package_is_downloaded_from_the_page()
+    {
+        await using PageServer server = await StartLoadedAsync();
+        await using PageUnderTest tab = await browser.OpenAsync(server.Address);
+        await tab.ReadyAsync("overview");
+        IDownload download = await tab.Page.RunAndWaitForDownloadAsync(() => tab.Page.ClickAsync("button:has-text('Download a debug package')"), new PageRunAndWaitForDownloadOptions { Timeout = 60_000 });
+        Assert.StartsWith("redkite-package-", download.SuggestedFilename, StringComparison.Ordinal);
+        await using FileStream file = File.OpenRead(await download.PathAsync());
+        Assert.NotNull(PackageReader.Open(file).Read("findings", TestContext.Current.CancellationToken));
+        Assert.Empty(tab.Complaints);
+    }
+
+    [Fact]
+    public async Task Changed_setting_and_action_are_marks_on_the_charts_in_letters_and_words()
+    {
+        await using PageServer server = await StartLoadedAsync();
+        server.Server.Execute("CONFIG", "SET", "refuse-dangerous-commands", "1");
+        Assert.StartsWith("ERR KEYS is refused", server.Server.Execute("KEYS", "*").Text, StringComparison.Ordinal);
+        await using PageUnderTest tab = await browser.OpenAsync(server.Address);
+        await tab.ReadyAsync("overview");
+        await tab.Page.ClickAsync(".marks summary");
+        string text = await tab.Page.InnerTextAsync(".marks");
+        Assert.Contains("S a setting was changed", text, StringComparison.Ordinal);
+        Assert.Contains("A the server acted by itself", text, StringComparison.Ordinal);
+        Assert.Contains("refuse-commands", text, StringComparison.Ordinal);
+        await ShootAsync(tab, "marks");
+        await tab.Page.GotoAsync(new Uri(server.Address, "/#configuration").ToString());
+        await tab.ReadyAsync("configuration");
+        Assert.Equal("1", await tab.Page.Locator("[aria-label='What the server may do by itself'] tr", new PageLocatorOptions { HasText = "refuse-commands" }).Locator("td").Nth(1).InnerTextAsync());
+        Assert.Empty(tab.Complaints);
+    }
+
+    [Fact]
+    public async Task Focus_stays_on_a_rows_button_while_the_table_is_updated()
+    {
+        await using PageServer server = await PageServer.StartAsync();
+        using RespConnection first = RespConnection.Connect(server.Server.Port);
+        first.Run("CLIENT SETNAME first");
+        await using PageUnderTest tab = await browser.OpenAsync(server.Address, "/#clients");
+        ILocator button = tab.Page.Locator("tr", new PageLocatorOptions { HasText = "first" }).Locator("button");
+        await button.FocusAsync();
+        using RespConnection second = RespConnection.Connect(server.Server.Port);
+        second.Run("CLIENT SETNAME second");
+        await tab.Page.Locator("tr", new PageLocatorOptions { HasText = "second" }).WaitForAsync(); // an update
+        Assert.True(await button.EvaluateAsync<bool>("button => document.activeElement === button"));
+    }
+
+    [Fact]
+    public async Task Range_of_the_past_is_read_once_and_charts_share_the_cursor()
+    {
+        await using PageServer server = await StartLoadedAsync();
+        await using PageUnderTest tab = await browser.OpenAsync(server.Address, "/#log");
+        await tab.ReadyAsync("log");
+        var histories = new System.Collections.Concurrent.ConcurrentQueue<string>();
+        tab.Page.Request += (_, request) =>
+        {
+            if (request.Url.Contains("/api/history", StringComparison.Ordinal)) histories.Enqueue(request.Url);
+        };
+        long now = DateTimeOffset.UtcNow.ToUnixTimeSeconds();
+        await tab.Page.GotoAsync(new Uri(server.Address, $"/#memory?from={now - 300}&to={now - 5}").ToString());
+        await tab.ReadyAsync("memory");
+        await Task.Delay(3500, TestContext.Current.CancellationToken); // three updates
+        Assert.Single(histories);
+
+        await tab.Page.GotoAsync(new Uri(server.Address, "/#memory").ToString());
+        await tab.Page.Locator(".chart .u-over").First.HoverAsync();
+        await Assertions.Expect(tab.Page.Locator(".chart .now").Nth(1)).ToHaveTextAsync(new System.Text.RegularExpressions.Regex("^[0-9-]*[ ]?[0-9]{2}:[0-9]{2}:[0-9]{2}: "));
+        Assert.True(histories.Count > 1);
+        Assert.Empty(tab.Complaints);
+    }
+
+    // Without a clipboard, as pages over plain HTTP from another machine are.
+    [Fact]
+    public async Task Table_is_copied_as_text_without_a_clipboard_of_the_page()
+    {
+        await using PageServer server = await StartLoadedAsync();
+        await using PageUnderTest tab = await browser.OpenAsync(server.Address, "/#commands");
+        await tab.ReadyAsync("commands");
+        await tab.Page.EvaluateAsync("Object.defineProperty(navigator, 'clipboard', { value: undefined })");
+        await tab.Page.EvaluateAsync("document.addEventListener('copy', () => window.copied = document.activeElement.value)");
+        await tab.Page.Locator("button", new PageLocatorOptions { HasText = "Copy as text" }).First.ClickAsync();
+        await tab.Page.Locator("button", new PageLocatorOptions { HasText = "Copied" }).WaitForAsync();
+        string text = await tab.Page.EvaluateAsync<string>("window.copied");
+        Assert.StartsWith("Command\tCalls\tPer second", text, StringComparison.Ordinal);
+        Assert.Contains("\nhset\t500\t", text, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Large_table_is_drawn_in_part_until_all_of_it_is_asked_for()
+    {
+        await using PageServer server = await PageServer.StartAsync();
+        await using PageUnderTest tab = await browser.OpenAsync(server.Address, "/#configuration");
+        await tab.ReadyAsync("configuration");
+        ILocator rows = tab.Page.Locator("[aria-label='All settings'] tbody tr");
+        await rows.First.WaitForAsync();
+        Assert.Equal(100, await rows.CountAsync());
+        await tab.Page.Locator("button:visible", new PageLocatorOptions { HasText = "Show all" }).ClickAsync();
+        Assert.True(await rows.CountAsync() > 200);
+    }
+
+    [Fact]
     public async Task Table_filters_and_sorts_by_keyboard()
     {
         await using PageServer server = await StartLoadedAsync();

@@ -1,4 +1,5 @@
-// Charts of metrics over the page's time range. Dragging on one zooms all; what happened is a mark on every chart.
+// Charts of metrics over the page's time range. Dragging on one zooms all, and they share the cursor. What happened is a mark on every
+// chart: a line with a letter on top, so that colour is not all that tells marks apart.
 import { h, empty } from './dom.js';
 import * as format from './format.js';
 
@@ -14,6 +15,7 @@ export function chart({ title, unit, series, zoom }) {
   const element = h('figure', { class: 'chart', 'data-metrics': series.map(one => one.metric).join(' ') }, h('h3', {}, title), now, legend, plot);
   const show = format.byUnit(unit);
   let drawn = null;
+  let columns = series.map(() => []);
   let marks = [];
 
   let last = null;
@@ -22,9 +24,8 @@ export function chart({ title, unit, series, zoom }) {
     last = history;
     marks = events;
     if (drawn?.select.width > 0) return; // somebody is dragging
-    const columns = series.map(one => history.series[one.metric]?.mean ?? history.times.map(() => null));
-    const latest = columns.map(column => column.findLast(value => value !== null));
-    now.textContent = latest.every(value => value === undefined) ? 'nothing was observed in this time' : `now ${latest.map((value, i) => (series.length > 1 ? `${series[i].label} ` : '') + format.text(show(value ?? null))).join(', ')}`;
+    columns = series.map(one => history.series[one.metric]?.mean ?? history.times.map(() => null));
+    if (!drawn || drawn.cursor.idx === null || drawn.cursor.idx === undefined) showLatest();
     element.dataset.points = columns[0].filter(value => value !== null).length;
     if (!window.uPlot) {
       plot.replaceChildren(asTable(history.times, columns));
@@ -40,6 +41,17 @@ export function chart({ title, unit, series, zoom }) {
     drawn = new window.uPlot(options(plot.clientWidth || 400), data, plot);
   }
 
+  const values = each => each.map((value, i) => (series.length > 1 ? `${series[i].label} ` : '') + format.text(show(value ?? null))).join(', ');
+
+  function showLatest() {
+    const latest = columns.map(column => column.findLast(value => value !== null));
+    now.textContent = latest.every(value => value === undefined) ? 'nothing was observed in this time' : `${last.live ? 'now' : 'at the end'} ${values(latest)}`;
+  }
+
+  function showAt(index) {
+    now.textContent = `${format.time(last.times[index] * 1000)}: ${columns.every(column => column[index] === null) ? 'nothing was observed' : values(columns.map(column => column[index]))}`;
+  }
+
   function asTable(times, columns) {
     if (times.length === 0) return empty('There is no history yet.');
     const step = Math.max(1, Math.floor(times.length / 8));
@@ -50,7 +62,7 @@ export function chart({ title, unit, series, zoom }) {
   function options(width) {
     const axis = { stroke: colour('--soft'), grid: { stroke: colour('--line'), width: 1 }, ticks: { show: false }, font: '11px system-ui' };
     return {
-      width, height, legend: { show: false }, cursor: { drag: { x: true, y: false, setScale: false }, points: { size: 5 } },
+      width, height, legend: { show: false }, cursor: { drag: { x: true, y: false, setScale: false }, points: { size: 5 }, sync: { key: 'charts', setSeries: false, filters: { pub: type => type === 'mousemove' || type === 'mouseleave' } } },
       scales: { y: { range: (_, low, high) => [Math.min(0, low ?? 0), (high ?? 0) <= 0 ? 1 : high * 1.08] } },
       axes: [axis, { ...axis, size: 62, values: (_, ticks) => ticks.map(tick => format.text(show(tick))) }],
       series: [{}, ...series.map((one, i) => ({ label: one.label, stroke: colour(one.key ? `--${one.key}` : colours[i]), width: 1.5, spanGaps: false }))],
@@ -60,12 +72,21 @@ export function chart({ title, unit, series, zoom }) {
           zoom(u.posToVal(u.select.left, 'x'), u.posToVal(u.select.left + u.select.width, 'x'));
           u.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
         }],
+        setCursor: [u => {
+          if (u.cursor.idx === null || u.cursor.idx === undefined || u.cursor.left < 0) showLatest();
+          else showAt(u.cursor.idx);
+        }],
         draw: [u => {
+          const scale = window.devicePixelRatio || 1;
+          u.ctx.font = `600 ${10 * scale}px system-ui`;
+          u.ctx.textAlign = 'center';
+          u.ctx.textBaseline = 'top';
           for (const mark of marks) {
             const x = Math.round(u.valToPos(mark.at, 'x', true));
             if (x < u.bbox.left || x > u.bbox.left + u.bbox.width) continue;
             u.ctx.fillStyle = colour(mark.colour);
-            u.ctx.fillRect(x, u.bbox.top, 1.5, u.bbox.height);
+            u.ctx.fillRect(x, u.bbox.top + (11 * scale), 1.5, u.bbox.height - (11 * scale));
+            u.ctx.fillText(mark.letter, x, u.bbox.top);
           }
         }],
       },

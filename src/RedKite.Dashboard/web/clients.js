@@ -8,7 +8,7 @@ const bytesText = number => format.text(format.bytes(number));
 const kinds = {
   slowcommand: 'its command executed for long', longwait: 'its command waited for others on the loop', notreading: 'it left replies unread', readsagain: 'it read again',
   paused: 'CLIENT PAUSE held it', overlimit: 'closed: output limit', querytoolarge: 'closed: request too large', idle: 'closed: idle', killed: 'closed: CLIENT KILL',
-  stall: 'the whole process stood still', garbagecollection: 'a garbage collection stopped the process', settingchanged: 'a setting was changed', started: 'the server started',
+  stall: 'the whole process stood still', garbagecollection: 'a garbage collection stopped the process', settingchanged: 'a setting was changed', started: 'the server started', action: 'the server did something by itself',
 };
 
 export function clients({ source, zoom }) {
@@ -23,7 +23,7 @@ export function clients({ source, zoom }) {
     if (!confirm(`Close client ${row.id} (${row.name || row.address})?`)) return;
     status.textContent = await api.post(`/api/clients/${row.id}/kill`) === 204 ? `Client ${row.id} was closed.` : `Client ${row.id} was gone already.`;
   } }, 'Close');
-  const list = table({ caption: 'Clients', emptyText: 'No client is connected.', columns: [
+  const list = table({ caption: 'Clients', key: row => String(row.id), emptyText: 'No client is connected.', columns: [
     { title: 'Id', number: true, get: row => row.id }, { title: 'Name', get: row => row.name }, { title: 'Address', get: row => row.address },
     { title: 'Library', get: row => [row.library, row.library_version].filter(Boolean).join(' ') }, { title: 'Last command', get: row => row.last_command ?? '' },
     { title: 'State', get: flags }, { title: 'Commands', number: true, get: row => row.commands, show: row => format.text(format.count(row.commands)) },
@@ -33,7 +33,7 @@ export function clients({ source, zoom }) {
     { title: 'Output waiting', number: true, get: row => row.output_bytes, show: row => bytesText(row.output_bytes) },
     { title: 'Memory', number: true, get: row => row.memory_bytes, show: row => bytesText(row.memory_bytes) },
     { title: 'Loop', number: true, get: row => row.loop },
-    ...source.live ? [{ title: 'Close', get: () => '', show: kill }] : [],
+    ...source.live ? [{ title: 'Close', get: () => '', show: kill, keep: true }] : [],
   ] });
   const libraries = table({ caption: 'Libraries', sort: 1, descending: true, filter: false, emptyText: 'No client is connected.', columns: [{ title: 'Library', get: row => row.name }, { title: 'Clients', number: true, get: row => row.count }] });
   const timeline = table({ caption: 'What delayed clients', sort: 0, descending: true, emptyText: 'Nothing has delayed a client for 10 ms or more.', columns: [
@@ -64,9 +64,13 @@ export function configuration() {
   const differing = table({ caption: 'Settings that differ', columns, filter: false, emptyText: 'Every setting has its default value.' });
   const all = table({ caption: 'All settings', columns });
   const facts = h('dl', { class: 'facts panel' });
+  const actions = table({ caption: 'What the server may do by itself', filter: false, key: row => row.name, columns: [
+    { title: 'Action', get: row => row.name }, { title: 'Times', number: true, get: row => row.count }, { title: 'Setting', get: row => row.setting },
+    { title: 'Value', get: row => row.value || 'empty' }, { title: 'When, and what', get: row => row.meaning, wrap: true }] });
   return {
-    elements: [h('h2', {}, 'Differs from the default'), differing.element, h('h2', {}, 'All settings'), all.element, h('h2', {}, 'Machine and runtime'), facts],
+    elements: [h('h2', {}, 'What the server may do by itself'), actions.element, h('h2', {}, 'Differs from the default'), differing.element, h('h2', {}, 'All settings'), all.element, h('h2', {}, 'Machine and runtime'), facts],
     async update(signal) {
+      actions.update((await api.report('actions', signal))?.actions);
       if (facts.childElementCount > 0) return; // settings change rarely: once when the view is opened
       const [rows, system] = await Promise.all([api.report('settings', signal), api.report('system', signal)]);
       differing.update(rows.filter(row => row.differs));

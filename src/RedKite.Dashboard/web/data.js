@@ -97,8 +97,8 @@ function browser() {
   const shown = h('div', { class: 'panel', hidden: true });
   let cursor = '0';
   let rows = [];
-  const list = table({ caption: 'Keys', filter: false, emptyText: 'No key was read yet, or none matches.', columns: [
-    { title: 'Key', get: row => row.key, show: row => h('button', { type: 'button', onclick: () => look(row.key) }, row.key) },
+  const list = table({ caption: 'Keys', filter: false, key: row => row.key, emptyText: 'No key was read yet, or none matches.', columns: [
+    { title: 'Key', get: row => row.key, show: row => h('button', { type: 'button', onclick: () => look(row.key) }, row.key), keep: true },
     { title: 'Type', get: row => row.type }, { title: 'Size', number: true, get: row => row.size },
     { title: 'Expires in', number: true, get: row => row.ttl_ms, show: row => row.ttl_ms < 0 ? 'never' : format.text(format.seconds(row.ttl_ms / 1000)) }] });
   const more = h('button', { type: 'button', hidden: true, onclick: () => read(false) }, 'More');

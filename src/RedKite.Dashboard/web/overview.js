@@ -17,7 +17,28 @@ export function findingCard(finding, go) {
       } }, 'Show me')));
 }
 
-export function overview({ zoom, go }) {
+// The browser saves what a POST answers: a GET must not make the server work.
+function download() {
+  const status = h('span', { role: 'status' });
+  const button = h('button', { type: 'button', onclick: async () => {
+    button.disabled = true;
+    status.textContent = 'The package is being built. This takes some seconds.';
+    const response = await api.postForFile('/api/debug-package');
+    button.disabled = false;
+    if (!response.ok) {
+      status.textContent = response.status === 409 ? 'Another package is being built. Try again in some seconds.' : `No package: ${response.status}.`;
+      return;
+    }
+    const address = URL.createObjectURL(await response.blob());
+    const name = /filename="([^"]+)"/.exec(response.headers.get('Content-Disposition') ?? '')?.[1] ?? 'redkite-package.zip';
+    h('a', { href: address, download: name }).click();
+    URL.revokeObjectURL(address);
+    status.textContent = `${name} is on its way to your downloads.`;
+  } }, 'Download a debug package');
+  return h('div', { class: 'tools' }, button, status);
+}
+
+export function overview({ zoom, go, source }) {
   const verdict = h('div', { class: 'verdict' });
   const findings = h('section', { 'aria-label': 'Findings' });
   const cards = h('div', { class: 'cards' });
@@ -59,5 +80,5 @@ export function overview({ zoom, go }) {
     ended.replaceChildren(h('h2', {}, 'More findings'), ...past.length === 0 ? [empty('No finding has ended since the start.')] : past.slice(0, 20).map(finding => findingCard(finding, go)));
   }
 
-  return { elements: [verdict, findings, cards, h('div', { class: 'charts' }, charts.map(each => each.element)), ended], charts, update };
+  return { elements: [verdict, findings, ...source.live ? [download()] : [], cards, h('div', { class: 'charts' }, charts.map(each => each.element)), ended], charts, update };
 }

@@ -2,6 +2,7 @@
 import { h, empty } from './dom.js';
 import * as api from './api.js';
 import * as format from './format.js';
+import { table } from './table.js';
 import { views } from './views.js';
 
 const ranges = [['5 min', 300], ['1 h', 3600], ['1 day', 86400], ['2 weeks', 1209600]];
@@ -11,6 +12,14 @@ let source = null;
 let shown = null; // { name, view, charts }
 let timer = 0;
 let updates = new AbortController();
+
+// What marks on charts stand for. A finding's colour is its severity.
+const markKinds = {
+  finding: { letter: '!', title: 'finding' },
+  started: { letter: 'R', title: 'the server started', colour: '--soft' },
+  settingchanged: { letter: 'S', title: 'a setting was changed', colour: '--s2' },
+  action: { letter: 'A', title: 'the server acted by itself', colour: '--s4' },
+};
 
 // The address holds the view and the range: #memory?from=..&to=.. or #memory?last=300
 function address() {
@@ -63,9 +72,27 @@ async function show() {
     document.title = `${view.title} · RedKite`;
     const opened = view.open({ zoom, source, go });
     shown = { name, view: opened };
+    const marks = opened.charts?.length > 0 ? markList() : null;
+    shown.marks = marks;
     main.replaceChildren(h('h1', {}, view.title), h('p', { class: 'lead' }, view.question), ...opened.elements);
+    if (marks) main.querySelector('.charts').after(marks.element);
   }
   await update();
+}
+
+// The marks in words, for those who cannot tell them apart on a chart.
+function markList() {
+  const summary = h('summary');
+  const list = table({ caption: 'What happened in this time', sort: 0, descending: true, filter: false, columns: [
+    { title: 'When', get: mark => mark.at, show: mark => format.time(mark.at * 1000) }, { title: 'Mark', get: mark => mark.letter },
+    { title: 'What', get: mark => markKinds[mark.kind].title }, { title: 'Detail', get: mark => mark.detail }] });
+  const element = h('details', { class: 'marks', hidden: true }, summary, list.element);
+  return { element, update(marks) {
+    element.hidden = marks.length === 0;
+    const letters = Object.values(markKinds).filter(kind => marks.some(mark => mark.letter === kind.letter));
+    summary.textContent = `${marks.length === 1 ? '1 mark' : `${marks.length} marks`} on the charts: ${letters.map(kind => `${kind.letter} ${kind.title}`).join(', ')}`;
+    list.update(marks);
+  } };
 }
 
 async function update() {
@@ -78,14 +105,22 @@ async function update() {
     const { from, to } = range();
     const charts = current.view.charts ?? [];
     const metrics = [...new Set(charts.flatMap(chart => chart.metrics))];
-    const [, findings, history] = await Promise.all([
+    // What is over does not change: a range that has ended is read once.
+    const isPast = !source.live || to < Date.now() / 1000 - 2;
+    const wanted = isPast ? `${from} ${to}` : null;
+    const known = wanted !== null && current.past?.wanted === wanted ? current.past : null;
+    const [, happened, history] = await Promise.all([
       current.view.update?.(signal),
-      charts.length > 0 ? api.report('findings', signal) : null,
-      metrics.length > 0 ? api.history(metrics, from, to, 240, signal) : null,
+      known ? known.happened : charts.length > 0 ? api.report('marks', signal) : null,
+      known ? known.history : metrics.length > 0 ? api.history(metrics, from, to, 240, signal) : null,
     ]);
     if (signal.aborted || current !== shown) return;
-    const marks = [...findings?.open ?? [], ...findings?.ended ?? []].map(finding => ({ at: finding.since_unix_ms / 1000, colour: `--${finding.severity}` }));
-    if (history) for (const chart of charts) chart.update(history, marks);
+    if (wanted !== null) current.past = { wanted, happened, history };
+    if (history && !known) {
+      const marks = (happened ?? []).filter(mark => markKinds[mark.kind]).map(mark => ({ ...mark, at: mark.unix_ms / 1000, letter: markKinds[mark.kind].letter, colour: markKinds[mark.kind].colour ?? `--${mark.severity}` }));
+      for (const chart of charts) chart.update({ ...history, live: !isPast }, marks);
+      current.marks?.update(marks.filter(mark => mark.at >= from && mark.at <= to));
+    }
     state.textContent = source.live ? '' : 'This is a debug package: nothing here changes.';
     main.dataset.ready = current.name;
   } catch (failure) {

@@ -1,11 +1,16 @@
-// A table that sorts, filters and copies itself as text. Refreshing its rows keeps order, filter and place.
+// A table that sorts, filters and copies itself as text. Refreshing it changes the cells that differ: order, filter, place, the focus and a
+// click that has begun stay. Of a large table the first rows are drawn until all are asked for.
 import { h, empty } from './dom.js';
 
-/** columns: { title, get(row) -> sortable value, show?(row) -> node or text, number? } */
-export function table({ caption, columns, rows = [], sort = 0, descending = false, emptyText, filter = true }) {
+const drawnAtFirst = 100;
+
+/** columns: { title, get(row) -> sortable value, show?(row) -> node or text, number?, keep?: what show made stays as long as its row } */
+export function table({ caption, columns, rows = [], sort = 0, descending = false, emptyText, filter = true, key = row => columns.map(column => column.get(row)).join('\n') }) {
   let order = { column: sort, descending };
   let words = '';
   let current = rows;
+  let drawsAll = false;
+  const drawn = new Map(); // key -> row element
   const body = h('tbody');
   const heads = columns.map((column, i) => {
     const button = h('button', { type: 'button', onclick: () => {
@@ -21,8 +26,16 @@ export function table({ caption, columns, rows = [], sort = 0, descending = fals
     words = event.target.value.toLowerCase();
     draw();
   } });
-  const copy = h('button', { type: 'button', onclick: () => navigator.clipboard?.writeText(asText()) }, 'Copy as text');
-  const element = h('div', {}, filter ? h('div', { class: 'tools' }, search, copy) : null, box, nothing);
+  const copy = h('button', { type: 'button', onclick: async () => {
+    const copied = await copyText(asText());
+    copy.textContent = copied ? 'Copied' : 'The browser refuses to copy';
+    setTimeout(() => copy.textContent = 'Copy as text', 2000);
+  } }, 'Copy as text');
+  const more = h('button', { type: 'button', hidden: true, onclick: () => {
+    drawsAll = true;
+    draw();
+  } });
+  const element = h('div', {}, filter ? h('div', { class: 'tools' }, search, copy) : null, box, h('div', { class: 'tools' }, more), nothing);
 
   const visible = () => current
     .filter(row => words === '' || columns.some(column => String(column.get(row) ?? '').toLowerCase().includes(words)))
@@ -38,12 +51,47 @@ export function table({ caption, columns, rows = [], sort = 0, descending = fals
   function draw() {
     const shown = visible();
     heads.forEach((head, i) => head.setAttribute('aria-sort', i !== order.column ? 'none' : order.descending ? 'descending' : 'ascending'));
-    body.replaceChildren(...shown.map(row => h('tr', {}, columns.map(column => {
-      const cell = column.show ? column.show(row) : String(column.get(row) ?? '');
-      return h('td', { class: column.number ? 'number' : column.wrap ? 'wrap' : null, title: typeof cell === 'string' && cell.length > 60 ? cell : null }, cell);
-    }))));
+    const part = drawsAll ? shown : shown.slice(0, drawnAtFirst);
+    const focused = body.contains(document.activeElement) ? document.activeElement : null;
+    const wanted = new Map();
+    for (const row of part) {
+      let name = key(row);
+      while (wanted.has(name)) name += '\n'; // rows that look the same
+      wanted.set(name, row);
+    }
+    for (const [name, line] of drawn) {
+      if (wanted.has(name)) continue;
+      line.remove();
+      drawn.delete(name);
+    }
+    let next = body.firstElementChild;
+    for (const [name, row] of wanted) {
+      const line = drawn.get(name) ?? h('tr', {}, columns.map(column => h('td', { class: column.number ? 'number' : column.wrap ? 'wrap' : null })));
+      drawn.set(name, line);
+      fill(line, row);
+      if (line === next) next = next.nextElementSibling;
+      else body.insertBefore(line, next);
+    }
+    if (focused && document.activeElement !== focused && body.contains(focused)) focused.focus({ preventScroll: true });
+    more.hidden = part.length === shown.length;
+    more.textContent = `Show all ${shown.length.toLocaleString('en')}`;
     box.hidden = current.length === 0;
     nothing.hidden = current.length > 0;
+  }
+
+  function fill(line, row) {
+    columns.forEach((column, i) => {
+      const cell = line.children[i];
+      if (column.keep && cell.childNodes.length > 0) return;
+      const shown = column.show ? column.show(row) : String(column.get(row) ?? '');
+      if (typeof shown !== 'string') {
+        cell.replaceChildren(shown);
+      } else if (cell.textContent !== shown) {
+        cell.textContent = shown;
+        if (shown.length > 60) cell.title = shown;
+        else cell.removeAttribute('title');
+      }
+    });
   }
 
   draw();
@@ -51,4 +99,25 @@ export function table({ caption, columns, rows = [], sort = 0, descending = fals
     current = next ?? [];
     draw();
   } };
+}
+
+// Only pages over HTTPS or on loopback have a clipboard; elsewhere the browser copies what is selected.
+async function copyText(text) {
+  if (navigator.clipboard) {
+    try {
+      await navigator.clipboard.writeText(text);
+      return true;
+    } catch {
+      // the browser's user has forbidden it
+    }
+  }
+  const before = document.activeElement;
+  const area = h('textarea', { class: 'copied', 'aria-hidden': 'true' });
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  const copied = document.execCommand('copy');
+  area.remove();
+  before?.focus({ preventScroll: true });
+  return copied;
 }

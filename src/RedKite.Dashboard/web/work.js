@@ -22,7 +22,7 @@ function split(values) {
 
 const legend = () => h('p', { class: 'lead' }, parts.map(part => h('span', {}, h('span', { class: `key ${part}` }), `${part} `)));
 
-export function commands({ zoom }) {
+export function commands({ source, zoom }) {
   const charts = [
     chart({ title: 'Commands per second', unit: 'count', series: [{ metric: 'total_commands_processed', label: 'commands' }], zoom }),
     chart({ title: 'Errors per second', unit: 'count', series: [{ metric: 'total_error_replies', label: 'errors' }], zoom }),
@@ -33,9 +33,10 @@ export function commands({ zoom }) {
   ];
   const quantiles = part => [['p50', 'p50_us'], ['p99', 'p99_us'], ['p99.9', 'p999_us'], ['max', 'max_us']].map(([title, key]) =>
     ({ title: `${part} ${title}`, number: true, get: row => row[part][key], show: row => us(row[part][key]) }));
-  const list = table({ caption: 'Commands', sort: 1, descending: true, emptyText: 'No command was called yet.', columns: [
+  const list = table({ caption: 'Commands', key: row => row.name, sort: 1, descending: true, emptyText: 'No command was called yet.', columns: [
     { title: 'Command', get: row => row.name },
     { title: 'Calls', number: true, get: row => row.calls, show: row => format.text(format.count(row.calls)) },
+    { title: 'Per second', number: true, get: row => row.rate ?? 0, show: row => row.rate === undefined ? '' : format.text(format.count(row.rate)) },
     { title: 'Total time', number: true, get: row => row.total_microseconds, show: row => us(row.total_microseconds) },
     { title: 'p99 split', get: row => row.executing.p99_us, show: row => split(parts.map(part => row[part].p99_us)) },
     ...quantiles('executing'), ...quantiles('waiting').slice(1), ...quantiles('sending').slice(1),
@@ -44,12 +45,25 @@ export function commands({ zoom }) {
   ] });
   const errors = table({ caption: 'Errors by class', sort: 1, descending: true, filter: false, emptyText: 'No error was replied.', columns: [
     { title: 'Class', get: row => row.class }, { title: 'Replies', number: true, get: row => row.count }] });
+  const http = table({ caption: 'Requests to this page and the endpoints', sort: 1, descending: true, filter: false, emptyText: 'There was none.', key: row => row.endpoint, columns: [
+    { title: 'Address', get: row => row.endpoint }, { title: 'Requests', number: true, get: row => row.requests }, { title: 'Failures', number: true, get: row => row.failures },
+    { title: 'Exceptions', number: true, get: row => row.exceptions },
+    ...[['p50', 'p50_us'], ['p99', 'p99_us'], ['max', 'max_us']].map(([title, part]) => ({ title, number: true, get: row => row[part], show: row => us(row[part]) }))] });
+  let before = { at: 0, calls: new Map() };
   return {
-    elements: [h('div', { class: 'charts' }, charts.map(each => each.element)), h('h2', {}, 'Every command'), legend(), list.element, h('h2', {}, 'Errors by class'), errors.element],
+    elements: [h('div', { class: 'charts' }, charts.map(each => each.element)), h('h2', {}, 'Every command'), legend(), list.element, h('h2', {}, 'Errors by class'), errors.element,
+      h('h2', {}, 'Requests to this page and the endpoints'), http.element],
     charts,
     async update(signal) {
-      const [rows, classes] = await Promise.all([api.report('commands', signal), api.report('errors', signal)]);
+      const [rows, classes, requests] = await Promise.all([api.report('commands', signal), api.report('errors', signal), api.report('http', signal)]);
+      const now = performance.now();
+      if (source.live) {
+        const seconds = (now - before.at) / 1000;
+        for (const row of rows) if (before.calls.has(row.name)) row.rate = Math.max(0, row.calls - before.calls.get(row.name)) / seconds;
+        before = { at: now, calls: new Map(rows.map(row => [row.name, row.calls])) };
+      }
       list.update(rows);
+      http.update(requests);
       errors.update(classes);
     },
   };
