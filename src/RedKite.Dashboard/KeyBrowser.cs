@@ -80,7 +80,6 @@ internal static class KeyBrowser
     {
         InProcessClient client = site.Server!.CreateClient();
         database = Text(Math.Max(0, AdminEndpoints.Number(http, "database", 0)));
-        if (site.Server.Engine.Settings.RequirePass.Length > 0) client.Execute("AUTH", site.Server.Engine.Settings.RequirePass);
         if (client.Execute("SELECT", database).IsError) database = "0";
         return client;
     }

@@ -3,11 +3,16 @@ using System.Text;
 using System.Text.Json;
 using Microsoft.AspNetCore.Http;
 using RedKite.Server;
+using RedKite.Server.Acl;
+using RedKite.Server.Model;
 
 namespace RedKite.Dashboard;
 
-/// <summary>Who may use the dashboard of a server that has a password: sessions, and limits on tries.</summary>
-/// <param name="server">Null: there is no password.</param>
+/// <summary>
+/// Who may use the dashboard: a user that may do everything. Sessions, and limits on tries. If the default user is one and needs no
+/// password, nobody has to log in. Any change of a user's rules ends the user's sessions.
+/// </summary>
+/// <param name="server">Null: there are no users.</param>
 internal sealed class LogIns(RedKiteServer? server)
 {
     internal const int TriesPerMinute = 5;
@@ -19,28 +24,32 @@ internal sealed class LogIns(RedKiteServer? server)
     private static readonly TimeSpan Lifetime = TimeSpan.FromHours(12);
 
     private readonly Lock _lock = new();
-    private readonly Dictionary<string, (DateTime Ends, string Password)> _sessions = [];
+    private readonly Dictionary<string, (DateTime Ends, UserRules Rules)> _sessions = [];
     private readonly Dictionary<string, (DateTime Begun, int Count)> _tries = [];
 
-    internal bool IsNeeded => Password.Length > 0;
+    internal bool IsNeeded => server is not null && !(Users.AllowsAnonymous && Users.Default.Permissions is null);
 
-    // One character per byte.
-    private string Password => server?.Engine.Settings.RequirePass ?? "";
+    private UserRegistry Users => server!.Engine.Users;
 
     // Cookies do not know ports: two servers on one machine must not end each other's sessions.
     private static string CookieName(HttpContext http) => CookiePrefix + http.Connection.LocalPort;
 
-    /// <summary>Whether the request may be answered: no password, or a session that began with the present one.</summary>
+    /// <summary>Whether the request may be answered: nobody has to log in, or there is a session of a user whose rules are as they were.</summary>
     internal bool Allows(HttpContext http)
     {
-        string password = Password;
-        if (password.Length == 0) return true;
-        if (http.Request.Cookies[CookieName(http)] is not { } key) return AllowsBasic(http, password);
-        lock (_lock) return _sessions.TryGetValue(Hash(key), out var session) && session.Ends > DateTime.UtcNow && session.Password == password;
+        if (!IsNeeded) return true;
+        if (http.Request.Cookies[CookieName(http)] is not { } key) return AllowsBasic(http);
+        (DateTime Ends, UserRules Rules) session;
+        lock (_lock)
+        {
+            if (!_sessions.TryGetValue(Hash(key), out session)) return false;
+        }
+
+        return session.Ends > DateTime.UtcNow && Users.Find(session.Rules.Name) == session.Rules;
     }
 
     // Programs, such as Prometheus, send the password with every request (RFC 7617). Wrong ones count as tries.
-    private bool AllowsBasic(HttpContext http, string password)
+    private bool AllowsBasic(HttpContext http)
     {
         const string Scheme = "Basic ";
         string header = http.Request.Headers.Authorization.ToString();
@@ -48,15 +57,14 @@ internal sealed class LogIns(RedKiteServer? server)
         Span<byte> pair = stackalloc byte[BasicCharactersMax];
         if (!Convert.TryFromBase64String(header[Scheme.Length..], pair, out int length)) return false;
         int colon = pair[..length].IndexOf((byte)':');
-        bool isUser = colon == 0 || (colon > 0 && pair[..colon].SequenceEqual("default"u8));
+        if (colon < 0) return false;
         string address = http.Connection.RemoteIpAddress?.ToString() ?? "";
         lock (_lock)
         {
             if (_tries.TryGetValue(address, out (DateTime Begun, int Count) tries) && tries.Count >= TriesPerMinute && DateTime.UtcNow - tries.Begun <= TimeSpan.FromMinutes(1)) return false;
         }
 
-        bool isRight = CryptographicOperations.FixedTimeEquals(SHA256.HashData(pair[(colon + 1)..length]), SHA256.HashData(Encoding.Latin1.GetBytes(password)));
-        if (isUser && isRight) return true;
+        if (Authenticate(Encoding.Latin1.GetString(pair[..colon]), pair[(colon + 1)..length]) is not null) return true;
         MayTry(address);
         return false;
     }
@@ -70,9 +78,8 @@ internal sealed class LogIns(RedKiteServer? server)
         }
 
         (string user, string given) = await ReadAsync(http).ConfigureAwait(false);
-        string password = Password;
-        bool isRight = CryptographicOperations.FixedTimeEquals(SHA256.HashData(Encoding.UTF8.GetBytes(given)), SHA256.HashData(Encoding.Latin1.GetBytes(password)));
-        if (password.Length == 0 || !isRight || user is not ("" or "default"))
+        UserRules? rules = IsNeeded ? Authenticate(Encoding.Latin1.GetString(Encoding.UTF8.GetBytes(user)), Encoding.UTF8.GetBytes(given)) : null;
+        if (rules is null)
         {
             http.Response.StatusCode = StatusCodes.Status401Unauthorized;
             return;
@@ -83,7 +90,7 @@ internal sealed class LogIns(RedKiteServer? server)
         {
             _tries.Remove(http.Connection.RemoteIpAddress?.ToString() ?? "");
             if (_sessions.Count >= SessionsMax) _sessions.Remove(_sessions.MinBy(session => session.Value.Ends).Key);
-            _sessions[Hash(key)] = (DateTime.UtcNow + Lifetime, password);
+            _sessions[Hash(key)] = (DateTime.UtcNow + Lifetime, rules);
         }
 
         http.Response.Cookies.Append(CookieName(http), key, new CookieOptions { HttpOnly = true, SameSite = SameSiteMode.Strict, Secure = http.Request.IsHttps, Path = "/" });
@@ -99,6 +106,16 @@ internal sealed class LogIns(RedKiteServer? server)
 
         http.Response.Cookies.Delete(CookieName(http));
         http.Response.StatusCode = StatusCodes.Status204NoContent;
+    }
+
+    // The rules of the user, if name and password are right and it may do everything. They are read first: a change between the two
+    // ends the session at once.
+    private UserRules? Authenticate(string name, ReadOnlySpan<byte> password)
+    {
+        if (name.Length == 0) name = User.DefaultName;
+        UserRules? rules = Users.Find(name);
+        User? user = Users.Authenticate(name, password);
+        return user is { Permissions: null } ? rules : null;
     }
 
     private bool MayTry(string address)

@@ -49,7 +49,7 @@ public sealed class RedKiteDashboard : IAsyncDisposable
             return null;
         }
 
-        List<IPAddress>? addresses = UsableAddresses(settings, port, log);
+        List<IPAddress>? addresses = UsableAddresses(settings, port, new LogIns(server).IsNeeded, log);
         if (addresses is null or []) return null;
 
         try
@@ -115,7 +115,7 @@ public sealed class RedKiteDashboard : IAsyncDisposable
     }
 
     // Null: an address that must work does not.
-    private static List<IPAddress>? UsableAddresses(Settings settings, int port, ServerLog log)
+    private static List<IPAddress>? UsableAddresses(Settings settings, int port, bool needsLogIn, ServerLog log)
     {
         var usable = new List<IPAddress>();
         foreach (string word in settings.AdminBind)
@@ -130,7 +130,7 @@ public sealed class RedKiteDashboard : IAsyncDisposable
                 _ => IPAddress.TryParse(name, out IPAddress? parsed) ? parsed : null,
             };
             string? obstacle = address is null ? "it is not an address"
-                : !IPAddress.IsLoopback(address) && settings.RequirePass.Length == 0 ? "addresses other than loopback need 'requirepass'"
+                : !IPAddress.IsLoopback(address) && !needsLogIn ? "addresses other than loopback need 'requirepass'"
                 : WhyNot(address, port);
             if (obstacle is null)
             {

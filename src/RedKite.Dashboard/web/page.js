@@ -140,12 +140,13 @@ function logIn() {
   clearTimeout(timer);
   const problem = h('p', { class: 'danger', role: 'alert' });
   const password = h('input', { type: 'password', name: 'password', autocomplete: 'current-password', required: true });
+  const user = h('input', { name: 'user', autocomplete: 'username', value: 'default', required: true });
   const form = h('form', { class: 'login panel', onsubmit: async event => {
     event.preventDefault();
-    const status = await api.post('/login', { user: 'default', password: password.value });
+    const status = await api.post('/login', { user: user.value, password: password.value });
     if (status === 204) show();
-    else problem.textContent = status === 429 ? 'Too many tries. Wait a minute.' : 'That is not the password.';
-  } }, h('h1', {}, 'Log in'), h('label', {}, 'Password (requirepass)', password), h('button', { type: 'submit' }, 'Log in'), problem);
+    else problem.textContent = status === 429 ? 'Too many tries. Wait a minute.' : 'That is not a user who may do everything, or not the password.';
+  } }, h('h1', {}, 'Log in'), h('label', {}, 'User', user), h('label', {}, 'Password', password), h('button', { type: 'submit' }, 'Log in'), problem);
   main.replaceChildren(form);
   main.dataset.ready = 'login';
   password.focus();

@@ -31,13 +31,24 @@ internal sealed class CommandRules
     }
 
     /// <summary>Whether every command is allowed.</summary>
-    internal bool AllowsAll { get; private set; }
+    internal bool AllowsAll
+    {
+        get
+        {
+            foreach (Command command in _commands.All)
+            {
+                if ((_allowed[command.Index >> 6] & (1UL << (command.Index & 63))) == 0) return false;
+            }
+
+            return true;
+        }
+    }
 
     internal ulong[] Allowed => _allowed;
 
     internal FrozenDictionary<int, string[]> FirstArguments => _firstArguments.ToFrozenDictionary(entry => entry.Key, entry => entry.Value.ToArray());
 
-    internal CommandRules Clone() => new(this) { AllowsAll = AllowsAll };
+    internal CommandRules Clone() => new(this);
 
     /// <summary>The rules as text: +@all or -@all, then what differs from it.</summary>
     internal string Describe() => string.Join(' ', [_allowsUnknown ? "+@all" : "-@all", .. _rules]);
@@ -47,7 +58,7 @@ internal sealed class CommandRules
         Array.Fill(_allowed, allow ? ulong.MaxValue : 0);
         _firstArguments.Clear();
         _rules.Clear();
-        _allowsUnknown = AllowsAll = allow;
+        _allowsUnknown = allow;
     }
 
     /// <summary>Applies a rule that begins with + or -.</summary>
@@ -107,7 +118,6 @@ internal sealed class CommandRules
     {
         SetOne(command, allow);
         foreach (Command subcommand in command.Subcommands) SetOne(subcommand, allow);
-        if (!allow) AllowsAll = false;
     }
 
     private void SetOne(Command command, bool allow)

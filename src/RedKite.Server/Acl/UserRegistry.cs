@@ -54,6 +54,14 @@ internal sealed class UserRegistry
         }
     }
 
+    internal UserFigures Figures
+    {
+        get
+        {
+            lock (_changing) return new UserFigures(_users.Count, _users.Values.Count(entry => entry.User != Default && entry.Rules is { IsOn: true, NeedsNoPassword: true }), AllowsAnonymous, FailedLogIns.Refused);
+        }
+    }
+
     /// <summary>Creates the default user. Once, when the commands are known.</summary>
     internal void UseCommands(CommandTable commands)
     {

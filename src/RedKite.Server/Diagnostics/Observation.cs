@@ -1,4 +1,5 @@
 using RedKite.Server.Diagnostics.Actions;
+using RedKite.Server.Acl;
 using RedKite.Server.Metrics;
 
 namespace RedKite.Server.Diagnostics;
@@ -54,6 +55,8 @@ internal sealed record Observation
     internal required long ExpiredKeys { get; init; }
 
     internal required long ExpiredFields { get; init; }
+
+    internal required UserFigures Users { get; init; }
 
     internal required long MaxClients { get; init; }
 

@@ -90,6 +90,7 @@ internal sealed class ObservationReader : IDisposable
             ExpiredStalePercent = expiring == 0 ? 0 : 100 * stale / expiring,
             ExpiredKeys = keyspace.ExpiredKeys,
             ExpiredFields = keyspace.ExpiredFields,
+            Users = _parts.Users.Figures,
             MaxClients = settings.MaxClients,
             MaxMemoryBytes = (long)settings.MaxMemoryBytes,
             UptimeSeconds = (_parts.Clock.NowMs - _parts.Run.StartedMs) / 1000.0,

@@ -25,6 +25,8 @@ internal static class ReportTable
         new("marks", "What charts mark: findings, starts, changed settings and actions, the newest first.", MarkReports.Marks),
         new("actions", "What the server may do by itself, how often it did, and the last times.", ActionReports.Actions),
         new("http", "Requests to the dashboard's page and endpoints, by address: failures, exceptions, durations.", HttpReports.Requests),
+        new("users", "Users: state, number of passwords, rules, connections; addresses with failed log-ins. No secret and no hash.", UserReports.Users),
+        new("access-log", "What users were denied, as in ACL LOG.", UserReports.Log),
         new("clients", "Connected clients, their libraries, buffers and waits.", ClientReports.Clients),
     ];
 

@@ -12,6 +12,8 @@ internal static class SettingRules
     [
         new("open-to-network", "The server listens on addresses of the network, without a password, and protected mode is off: everybody who can reach it can read and change everything.",
             "Set requirepass, bind to loopback, or turn protected-mode on.", "configuration", OpenToNetwork),
+        new("users-without-password", "A user other than the default one needs no password, and the server listens on addresses of the network: everybody who can reach it can use that user.",
+            "Give each user a password (ACL SETUSER name >password), or switch it off.", "configuration", OpenUser),
         new("debug-enabled", "DEBUG or MODULE may be used by clients of other machines. DEBUG can stop the server.",
             "Set enable-debug-command to `no` or `local`.", "configuration",
             view => view.Setting("enable-debug-command") == "yes" || view.Setting("enable-module-command") == "yes" ? new("DEBUG commands are open to the network", "enable-debug-command or enable-module-command is yes", Notice) : null),
@@ -30,9 +32,20 @@ internal static class SettingRules
 
     private static Diagnosis? OpenToNetwork(DiagnosticsView view)
     {
-        if (view.Setting("requirepass").Length > 0 || view.Setting("protected-mode") == "yes") return null;
+        if (!(view[MetricTable.DefaultUserOpen] > 0) || IsProtected(view)) return null;
         string[] open = [.. view.Setting("bind").Split(' ', StringSplitOptions.RemoveEmptyEntries).Except(Loopback)];
         return open.Length > 0 ? new("The server is open to the network without a password", $"bind {string.Join(' ', open)}", Critical) : null;
+    }
+
+    // Protected mode keeps clients of other machines out while the default user needs no password.
+    private static bool IsProtected(DiagnosticsView view) => view.Setting("protected-mode") == "yes" && view[MetricTable.DefaultUserOpen] > 0;
+
+    private static Diagnosis? OpenUser(DiagnosticsView view)
+    {
+        double open = view[MetricTable.OpenUsers];
+        if (!(open > 0) || IsProtected(view)) return null;
+        string[] addresses = [.. view.Setting("bind").Split(' ', StringSplitOptions.RemoveEmptyEntries).Except(Loopback)];
+        return addresses.Length > 0 ? new("Users need no password", Text($"{open:0} users, bind {string.Join(' ', addresses)}"), Warning) : null;
     }
 
     private static Diagnosis? BacklogCapped(DiagnosticsView view) =>
