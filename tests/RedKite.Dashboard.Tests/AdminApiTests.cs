@@ -204,6 +204,20 @@ public sealed class AdminApiTests : IAsyncDisposable
         Assert.Equal((HttpStatusCode)429, await Post("/login", """{"user":"","password":"secret"}"""));
     }
 
+    [Fact]
+    public async Task Users_that_may_do_everything_log_in_until_they_change()
+    {
+        await Start("secret");
+        _server!.Execute("ACL", "SETUSER", "boss", "on", ">pw", "~*", "&*", "+@all");
+        _server.Execute("ACL", "SETUSER", "half", "on", ">pw", "~*", "+@all");
+        Assert.Equal(HttpStatusCode.Unauthorized, await Post("/login", """{"user":"half","password":"pw"}"""));
+        Assert.Equal(HttpStatusCode.NoContent, await Post("/login", """{"user":"boss","password":"pw"}"""));
+        Assert.Equal(HttpStatusCode.OK, await Status("/api/reports/users"));
+        _server.Execute("ACL", "SETUSER", "boss", "-debug");
+        Assert.Equal(HttpStatusCode.Unauthorized, await Status("/api/reports/users"));
+        Assert.Equal(HttpStatusCode.Unauthorized, await Post("/login", """{"user":"boss","password":"pw"}"""));
+    }
+
     [Theory]
     [InlineData("Host", "attacker.example")]
     [InlineData("Origin", "http://attacker.example")]
