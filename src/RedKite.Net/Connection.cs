@@ -17,6 +17,9 @@ public sealed class Connection
     // How much a layer is given at a time, so that what it made of it does not pile up in front of a slow peer.
     private const int LayerBytesMax = 32 * 1024;
 
+    // Shorter messages are copied if the peer is slow.
+    private const int CopiedBytesMax = 1024;
+
     private const long NotNotified = -1;
 
     private OutputQueue? _output;
@@ -119,7 +122,10 @@ public sealed class Connection
     public void Queue(SharedBuffer buffer, int start, int length)
     {
         if (IsClosing || length == 0) return;
-        Output().Append(buffer, start, length);
+
+        // What waits for a slow peer does not keep a buffer alive that others share.
+        if (_writeInterest && length < CopiedBytesMax && buffer.Capacity > CopiedBytesMax) Output().Append(buffer.GetSpan().Slice(start, length));
+        else Output().Append(buffer, start, length);
         Queued();
     }
 

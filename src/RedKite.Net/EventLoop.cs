@@ -96,6 +96,9 @@ public sealed class EventLoop : IDisposable
     /// <summary>How long the loop worked between its waits; with many cycles, as some of them were measured.</summary>
     public TimeSpan WorkTime => Stopwatch.GetElapsedTime(0, Volatile.Read(ref _workTicks));
 
+    /// <summary>Whether messages from other threads wait to be handled. On the loop's thread.</summary>
+    public bool HasMessages => !_mailbox.IsEmpty;
+
     /// <summary>Messages from other threads that wait to be handled.</summary>
     public int MessagesWaiting => _mailbox.Count;
 
@@ -176,6 +179,11 @@ public sealed class EventLoop : IDisposable
     /// any thread.
     /// </summary>
     public void Post(Connection connection, SharedBuffer buffer, int start, int length) => Post(new Message(null, connection, buffer, start, length));
+
+    /// <summary>
+    /// Runs something on the loop's thread, soon, that uses a shared buffer, and takes over a reference to it. From any thread.
+    /// </summary>
+    public void Post(Action action, SharedBuffer buffer) => Post(new Message(action, null, buffer, 0, 0));
 
     /// <summary>Whether the caller is the loop's own thread.</summary>
     public bool IsCurrent => Thread.CurrentThread == _thread;
@@ -378,8 +386,16 @@ public sealed class EventLoop : IDisposable
         Transport.SkipsWait = false;
         while (_mailbox.TryDequeue(out Message message))
         {
-            if (message.Action is { } action) action();
-            else Deliver(message);
+            if (message.Action is { } action)
+            {
+                action();
+                message.Buffer?.Release();
+            }
+            else
+            {
+                Deliver(message);
+            }
+
             if (--messagesMax > 0) continue;
 
             // The rest follows in the next turn: threads that post meanwhile need not wake the loop.

@@ -60,6 +60,14 @@ internal sealed class OutputQueue(BufferPool pool) : IDisposable
     internal void Append(SharedBuffer buffer, int start, int length)
     {
         if (length == 0) return;
+        if (_count > 0 && !_lastIsOwn && Continues(ref this[_count - 1], buffer, start))
+        {
+            this[_count - 1].Length += length;
+            _length += length;
+            _capacity += length;
+            return;
+        }
+
         if (length < SharedBytesMin && _lastIsOwn && this[_count - 1].Room >= length)
         {
             Append(buffer.GetSpan().Slice(start, length));
@@ -98,6 +106,9 @@ internal sealed class OutputQueue(BufferPool pool) : IDisposable
         while (_count > 0) RemoveFirst();
         _length = 0;
     }
+
+    // Messages that were written one behind the other are one piece to send.
+    private static bool Continues(ref Segment last, SharedBuffer buffer, int start) => last.Buffer == buffer && last.Start + last.Length == start;
 
     private void RemoveFirst()
     {

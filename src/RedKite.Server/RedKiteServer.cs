@@ -263,6 +263,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         Users = engine.Users,
         Pause = engine.Pause,
         Monitors = engine.Monitors,
+        Messages = engine.Messages,
         SlowLog = engine.SlowLog,
         LargeRequests = engine.LargeRequests,
         LargeReplies = engine.LargeReplies,
@@ -401,6 +402,7 @@ public sealed class RedKiteServer : IAsyncDisposable
             Engine.Keyspace.Dispose();
         }
 
+        Engine.Messages.Release();
         Engine.Buffers.Dispose();
         _stopped.TrySetResult();
     }

@@ -38,7 +38,6 @@ public sealed class MonitorTests
             var replies = new List<string> { monitor.Run("MONITOR").ToString() };
             foreach (string command in (string[])["PING", "GET k", "SET k v", "PUBLISH a b", "CLIENT INFO"])
             {
-                if (command == "PUBLISH a b" && AbsentCommands.Contains("publish")) continue;
                 string reply = monitor.Run(command).ToString();
                 replies.Add(command == "CLIENT INFO" ? Regex.Match(reply, "flags=[A-Za-z]+").Value : reply);
                 if (command is "PING" or "CLIENT INFO") replies.Add(Shown(monitor.Read().Text));

@@ -92,6 +92,9 @@ public sealed class RespConnection : IDisposable
         return value;
     }
 
+    /// <summary>Reads the next reply or push message.</summary>
+    public RespValue ReadAny() => _reader.Read();
+
     /// <summary>Sets the timeout of later reads.</summary>
     public void SetTimeout(int timeoutMs) => _socket.ReceiveTimeout = timeoutMs;
 

@@ -4,6 +4,7 @@ using RedKite.Server.Commands.Geo;
 using RedKite.Server.Commands.Hashes;
 using RedKite.Server.Commands.Keys;
 using RedKite.Server.Commands.Lists;
+using RedKite.Server.Commands.PubSub;
 using RedKite.Server.Commands.Server;
 using RedKite.Server.Commands.Sets;
 using RedKite.Server.Commands.SortedSets;
@@ -67,6 +68,8 @@ internal static class CommandFamilies
         IntrospectionCommands.Family,
         new DiagnosticsCommands(parts.SlowLog, parts.LatencyMonitor, parts.Metrics, parts.Findings, new DebugCommand(parts.Run, parts.Log, new PackageCommand(parts))).Family,
         new MonitorCommands(parts.Monitors).Family,
+        new SubscriptionCommands(parts.Messages, parts.Buffers).Family,
+        new PublishingCommands(parts.Messages).Family,
         new CommandLogCommands(parts).Family,
         new KeyStatisticsCommands(parts).Family,
         new MemoryCommands(parts.Metrics, parts.Buffers, parts.Findings).Family,

@@ -119,6 +119,7 @@ public sealed class Settings
     public long ClientQueryBufferLimit { get; set; }
     public ClientOutputBufferLimit NormalClientLimit { get; set; } = new(0, 0, 0);
     public ClientOutputBufferLimit ReplicaClientLimit { get; set; } = new(0, 0, 0);
+    public int SubscriptionsPerClientMax { get; set; }
     public ClientOutputBufferLimit PubSubClientLimit { get; set; } = new(0, 0, 0);
 
     // The process.

@@ -6,6 +6,7 @@ using RedKite.Server.Diagnostics.Package;
 using RedKite.Server.Logging;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
+using RedKite.Server.PubSub;
 using RedKite.Server.Sessions;
 
 namespace RedKite.Server.Diagnostics;
@@ -32,6 +33,8 @@ internal sealed record ServerParts
     internal required ClientPause Pause { get; init; }
 
     internal required MonitorFeed Monitors { get; init; }
+
+    internal required MessageHub Messages { get; init; }
 
     internal required RequestLog SlowLog { get; init; }
 

@@ -10,6 +10,7 @@ using RedKite.Server.Execution.Eviction;
 using RedKite.Server.Logging;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
+using RedKite.Server.PubSub;
 using RedKite.Server.Sessions;
 using RedKite.Store.Keyspace;
 
@@ -40,6 +41,7 @@ internal sealed class Engine
         Shedding = new ConnectionShedding(Settings, Actions);
         Hogs = new HogClosing(Settings, Actions);
         DangerousCommands = new DangerousCommands(Settings, Actions);
+        Messages = new MessageHub(Buffers);
         ApplySettings();
     }
 
@@ -82,6 +84,9 @@ internal sealed class Engine
 
     /// <summary>The limit of memory.</summary>
     internal MemoryLimit Memory { get; }
+
+    /// <summary>Channels and their subscribers.</summary>
+    internal MessageHub Messages { get; }
 
     internal RequestLog SlowLog { get; } = new();
 

@@ -349,7 +349,7 @@ internal sealed class Invoker
             return false;
         }
 
-        if (cmd.Session.IsMonitor && command.Is(CommandFlags.Write | CommandFlags.ReadOnly | CommandFlags.MayReplicate))
+        if (cmd.Session.IsMonitor && command.Is(CommandFlags.Write | CommandFlags.ReadOnly | CommandFlags.MayReplicate | CommandFlags.PausedAsWrite))
         {
             Reject(command, "ERR Replica can't interact with the keyspace");
             return false;
@@ -372,6 +372,12 @@ internal sealed class Invoker
         if (_engine.DangerousCommands.Refusal(cmd, command) is { } refusal)
         {
             Reject(command, refusal);
+            return false;
+        }
+
+        if (cmd.Session.IsSubscriber && !command.Is(CommandFlags.AllowedToSubscribers))
+        {
+            Reject(command, $"ERR Can't execute '{command.FullName}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context");
             return false;
         }
 

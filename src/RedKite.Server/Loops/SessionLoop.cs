@@ -203,6 +203,7 @@ internal sealed class SessionLoop : IConnectionHandler
         if (ServerEvents.HearsConnections) ServerEvents.ConnectionClosed(session.Id, session.Address);
         Blocked.Closed(session);
         if (session.IsMonitor) _engine.Monitors.Remove(session);
+        _engine.Messages.EndAll(session);
         if (session.IsSuspended) Metrics.AddSuspendedClients(-1);
         _engine.Clients.Remove(session);
     }
@@ -218,6 +219,7 @@ internal sealed class SessionLoop : IConnectionHandler
             _nextSecondMs = nowMs + 1000;
             LookAtClients(nowMs);
             Executor.AdaptSampling();
+            if (_isFirst) _engine.Messages.ReleaseIdle();
         }
 
         Ticked?.Invoke(nowMs);
@@ -315,7 +317,7 @@ internal sealed class SessionLoop : IConnectionHandler
                 continue;
             }
 
-            if (timeoutMs == 0 || session.IsPaused || session.Blocked is not null || nowMs - session.LastInteractionMs <= timeoutMs) continue;
+            if (timeoutMs == 0 || session.IsPaused || session.Blocked is not null || session.Type == ClientType.PubSub || nowMs - session.LastInteractionMs <= timeoutMs) continue;
             _engine.Note(TimelineKind.Idle, session);
             connection.Close();
         }

@@ -20,6 +20,9 @@ internal enum SessionAttention
 
     /// <summary>The client's user may not do everything.</summary>
     IsRestricted = 1 << 8,
+
+    /// <summary>The client has subscriptions over RESP2, and may only change them.</summary>
+    Subscriber = 1 << 9,
 }
 
 /// <summary>The properties of the server that keep commands off the batch's fast path.</summary>

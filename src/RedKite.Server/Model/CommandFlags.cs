@@ -29,7 +29,10 @@ internal enum CommandFlags
     Protected = 1 << 21,
     NoMandatoryKeys = 1 << 22,
 
-    /// <summary>Held by a pause of writes although COMMAND INFO reports no write: PFCOUNT updates the count that it caches.</summary>
+    /// <summary>Open to a client with subscriptions over RESP2.</summary>
+    AllowedToSubscribers = 1 << 30,
+
+    /// <summary>Held by a pause of writes although COMMAND INFO reports no write: PFCOUNT updates the count that it caches, PUBLISH reaches replicas.</summary>
     PausedAsWrite = 1 << 26,
 
     /// <summary>

@@ -25,6 +25,7 @@ internal sealed class Session
 {
     private bool _authenticated;
     private User _user = null!;
+    private bool _resp3;
     private ReplyMode _replyMode;
     private int _commandsToTime;
     private BlockedClient? _blocked;
@@ -60,7 +61,21 @@ internal sealed class Session
 
     internal int DatabaseIndex { get; set; }
 
-    internal bool Resp3 { get; set; }
+    internal bool Resp3
+    {
+        get => _resp3;
+        set
+        {
+            _resp3 = value;
+            NoteSubscriptions();
+        }
+    }
+
+    /// <summary>The client's subscriptions; null: it never had any.</summary>
+    internal ClientSubscriptions? Subscriptions { get; set; }
+
+    /// <summary>Whether the client may only change its subscriptions: over RESP2 it could not tell messages from replies.</summary>
+    internal bool IsSubscriber => (Attention & SessionAttention.Subscriber) != 0;
 
     internal string Name { get; set; } = "";
 
@@ -231,10 +246,20 @@ internal sealed class Session
     internal void Reset(User user, bool authenticated)
     {
         User = user;
+        Subscriptions?.End(this);
         Authenticated = authenticated;
         Name = "";
         NoEvict = NoTouch = IsMonitor = false;
         if (ReplyMode != ReplyMode.SkipThis) ReplyMode = ReplyMode.On;
+    }
+
+    /// <summary>After a change of the subscriptions or the protocol.</summary>
+    internal void NoteSubscriptions()
+    {
+        bool subscribes = Subscriptions is { Count: > 0 };
+        if (subscribes) Type = ClientType.PubSub;
+        else if (Type == ClientType.PubSub) Type = ClientType.Normal;
+        SetAttention(SessionAttention.Subscriber, subscribes && !Resp3);
     }
 
     private void SetAttention(SessionAttention flag, bool on) => Attention = on ? Attention | flag : Attention & ~flag;

@@ -14,7 +14,11 @@ internal sealed class ClientScript(ServerPair pair) : IDisposable
     public static void Run(ServerPair pair, string script)
     {
         using ClientScript runner = new(pair);
-        foreach (ScriptLine line in ScriptLine.Parse(script)) runner.RunLine(line);
+        foreach (ScriptLine line in ScriptLine.Parse(script))
+        {
+            runner.Connect(line.Client, isNamed: script.Contains($"{{{line.Client}}}", StringComparison.Ordinal));
+            runner.RunLine(line);
+        }
     }
 
     public void Dispose()
@@ -22,16 +26,25 @@ internal sealed class ClientScript(ServerPair pair) : IDisposable
         foreach (PairedConnection client in _clients.Values) client.Dispose();
     }
 
+    // A client whose id is used is asked for it first: later it may have no right to reply.
+    private void Connect(string name, bool isNamed)
+    {
+        if (_clients.ContainsKey(name)) return;
+        _clients[name] = new PairedConnection(pair);
+        if (isNamed) _clients[name].NoteFacts();
+    }
+
     private void RunLine(ScriptLine line)
     {
-        if (!_clients.TryGetValue(line.Client, out PairedConnection? client)) _clients[line.Client] = client = new PairedConnection(pair);
+        PairedConnection client = _clients[line.Client];
         try
         {
             switch (line.Verb)
             {
-                case ":": client.Run(line.Command); break;
+                case ":": client.RunWithIds(line.Command, _clients); break;
                 case " sends:": client.Send(line.Command); break;
                 case " waits:": Wait(client, line.Command); break;
+                case " gets push": client.ReadPush(); break;
                 case " gets": client.Read(line.Text); break;
                 case " gets nothing": client.IsSilent(); break;
                 default:

@@ -1,4 +1,5 @@
 using System.Diagnostics;
+using System.Globalization;
 using System.Text;
 using RedKite.Differential.Tests.Streams;
 using RedKite.Testing;
@@ -50,7 +51,35 @@ internal sealed class PairedConnection : IDisposable
         ClockDistance.RecordExchange(_sentAt);
         bool same = _oracle.LastBytes.SequenceEqual(_subject.LastBytes) && comparison.Oracle.Equals(comparison.Subject);
         if (!same && !AllowedDifferences.Allow(comparison)) Assert.Fail("The replies differ.\n" + Difference.Of(0, comparison));
+        string expected = string.Join(' ', _oracle.Pushes), actual = string.Join(' ', _subject.Pushes);
+        if (expected != actual) Assert.Fail($"The messages before the reply differ: {expected} and {actual}");
+        _oracle.Pushes.Clear();
+        _subject.Pushes.Clear();
         return comparison.Subject;
+    }
+
+    /// <summary>Compares the next message of each server, which may be a push.</summary>
+    public void ReadPush()
+    {
+        RespValue oracle = _oracle.ReadAny();
+        RespValue subject = _subject.ReadAny();
+        if (!_oracle.LastBytes.SequenceEqual(_subject.LastBytes)) Assert.Fail($"The messages differ: {oracle} and {subject}");
+    }
+
+    /// <summary>Asks for the connection's id now, for <see cref="RunWithIds"/>.</summary>
+    public void NoteFacts() => _facts = (Facts(_oracle), Facts(_subject));
+
+    /// <summary>Runs a command with `{X}` for the ids of clients.</summary>
+    public RespValue RunWithIds(string line, IReadOnlyDictionary<string, PairedConnection> clients)
+    {
+        string oracle = line, subject = line;
+        foreach ((string name, PairedConnection client) in clients)
+        {
+            oracle = oracle.Replace($"{{{name}}}", client._facts.Oracle?.Id.ToString(CultureInfo.InvariantCulture), StringComparison.Ordinal);
+            subject = subject.Replace($"{{{name}}}", client._facts.Subject?.Id.ToString(CultureInfo.InvariantCulture), StringComparison.Ordinal);
+        }
+
+        return Run(oracle, subject);
     }
 
     /// <summary>Sends a command to both and reads no reply.</summary>

@@ -9,6 +9,7 @@ namespace RedKite.Differential.Tests.Transcripts;
 /// A waits: BLPOP k 0    sends a command, and the server has one more blocked client
 /// A sends: PING         sends a command and reads nothing
 /// A gets                reads a reply
+/// A gets push           reads a message, which may be a push
 /// A gets nothing        no reply comes for a while
 /// A closes              the connection ends, and the server has noticed
 /// </code>
@@ -29,6 +30,6 @@ internal sealed partial record ScriptLine(string Text, string Client, string Ver
         return new ScriptLine(line, step.Groups["client"].Value, step.Groups["verb"].Value, step.Groups["command"].Value);
     }
 
-    [GeneratedRegex("^(?<client>[A-Z])(?<verb>:| sends:| waits:| gets nothing| gets| closes)(?: (?<command>.*))?$")]
+    [GeneratedRegex("^(?<client>[A-Z])(?<verb>:| sends:| waits:| gets nothing| gets push| gets| closes)(?: (?<command>.*))?$")]
     private static partial Regex Step();
 }

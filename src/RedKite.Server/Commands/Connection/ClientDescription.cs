@@ -37,7 +37,7 @@ internal static class ClientDescription
             CultureInfo.InvariantCulture,
             $"id={session.Id} addr={session.Address} laddr={session.LocalAddress} fd={session.Connection?.Descriptor ?? -1}"
             + $" name={Shown(session.Name)} age={Seconds(cmd.NowMs - session.CreatedMs)} idle={Seconds(cmd.NowMs - session.LastInteractionMs)}"
-            + $" flags={Flags(session)} db={session.DatabaseIndex} sub=0 psub=0 ssub=0 multi=-1 watch=0"
+            + $" flags={Flags(session)} db={session.DatabaseIndex} sub={Subscriptions(session, SubscriptionKind.Channel)} psub={Subscriptions(session, SubscriptionKind.Pattern)} ssub={Subscriptions(session, SubscriptionKind.ShardChannel)} multi=-1 watch=0"
             + $" qbuf={inputBytes} qbuf-free={Math.Max(0, bufferBytes - outputCapacity - ownInputBytes)} argv-mem={argumentBytes} multi-mem=0"
             + $" rbs={replyCapacity} rbp={session.ReplyBytesPeak} obl={replyBytes} oll={outputBlocks} omem={outputCapacity} tot-mem={totalBytes}"
             + $" events={(outputBlocks > 0 ? "rw" : "r")} cmd={session.LastCommand?.FullName ?? "NULL"} user={session.User.Name}"
@@ -52,10 +52,13 @@ internal static class ClientDescription
         return bytes;
     }
 
+    private static int Subscriptions(Session session, SubscriptionKind kind) => session.Subscriptions?.CountOf(kind) ?? 0;
+
     private static string Flags(Session session)
     {
         var flags = new StringBuilder();
         if (session.IsMonitor) flags.Append('O');
+        if (session.Type == ClientType.PubSub) flags.Append('P');
         if (session.IsPaused || session.Blocked is not null) flags.Append('b');
         if (session.ClosesAfterReply) flags.Append('c');
         if (session.Connection?.RemoteAddress.IsUnix == true) flags.Append('U');

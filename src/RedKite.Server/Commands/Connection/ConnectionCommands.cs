@@ -24,9 +24,9 @@ internal sealed class ConnectionCommands
         new("AUTH", -2, NoScript | Loading | Stale | Fast | NoAuth | AllowBusy | Sentinel, KeySpecs.None, Auth, new("1.0.0", "O(N) where N is the number of passwords defined for the user", "Authenticates the connection.", "[username]@6.0.0 password") { History = [("6.0.0", "Accepts a user name.")] }),
         new("ECHO", 2, Loading | Stale | Fast, KeySpecs.None, Echo, new("1.0.0", "O(1)", "Returns the given string.", "message")),
         new("HELLO", -1, NoScript | Loading | Stale | Fast | NoAuth | AllowBusy | Sentinel, KeySpecs.None, Hello, new("6.0.0", "O(1)", "Selects the protocol, optionally authenticates, and returns properties of the server.", "arguments:[protover [AUTH auth:(username password)] [SETNAME clientname]]") { History = [("6.2.0", "The protocol version is optional.")] }),
-        new("PING", -1, Fast | Sentinel, KeySpecs.None, Ping, new("1.0.0", "O(1)", "Returns PONG or the given message.", "[message]")) { Tips = ["request_policy:all_shards", "response_policy:all_succeeded"] },
-        new("QUIT", -1, NoScript | Loading | Stale | Fast | NoAuth | AllowBusy, KeySpecs.None, Quit, new("1.0.0", "O(1)", "Closes the connection.") { DeprecatedSince = "7.2.0", ReplacedBy = "just closing the connection" }),
-        new("RESET", 1, NoScript | Loading | Stale | Fast | NoAuth | AllowBusy, KeySpecs.None, Reset, new("6.2.0", "O(1)", "Resets the connection to its initial state.")),
+        new("PING", -1, Fast | Sentinel | AllowedToSubscribers, KeySpecs.None, Ping, new("1.0.0", "O(1)", "Returns PONG or the given message.", "[message]")) { Tips = ["request_policy:all_shards", "response_policy:all_succeeded"] },
+        new("QUIT", -1, NoScript | Loading | Stale | Fast | NoAuth | AllowBusy | AllowedToSubscribers, KeySpecs.None, Quit, new("1.0.0", "O(1)", "Closes the connection.") { DeprecatedSince = "7.2.0", ReplacedBy = "just closing the connection" }),
+        new("RESET", 1, NoScript | Loading | Stale | Fast | NoAuth | AllowBusy | AllowedToSubscribers, KeySpecs.None, Reset, new("6.2.0", "O(1)", "Resets the connection to its initial state.")),
         new("SELECT", 2, Loading | Stale | Fast, KeySpecs.None, Select, new("1.0.0", "O(1)", "Selects the connection's database.", "index")),
     ]);
 
@@ -96,7 +96,14 @@ internal sealed class ConnectionCommands
     // PING [message]
     private static void Ping(ref CommandContext cmd)
     {
-        if (cmd.Count == 1) cmd.Reply.SimpleString("PONG"u8);
+        if (cmd.Session.IsSubscriber && cmd.Count <= 2)
+        {
+            // In the form of a message: that is what the client expects.
+            cmd.Reply.Array(2);
+            cmd.Reply.Bulk("pong"u8);
+            cmd.Reply.Bulk(cmd.Count == 2 ? cmd[1] : []);
+        }
+        else if (cmd.Count == 1) cmd.Reply.SimpleString("PONG"u8);
         else if (cmd.Count == 2) cmd.Reply.Bulk(cmd[1]);
         else cmd.Reply.Error("ERR wrong number of arguments for 'ping' command"u8);
     }

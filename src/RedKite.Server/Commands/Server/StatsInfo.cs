@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using RedKite.Server.Metrics;
+using RedKite.Server.PubSub;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Commands.Server;
@@ -7,7 +8,7 @@ namespace RedKite.Server.Commands.Server;
 /// <summary>INFO's stats section: counts since the start or the last CONFIG RESETSTAT.</summary>
 internal static class StatsInfo
 {
-    internal static void Write(MetricsRegistry registry, InfoText text)
+    internal static void Write(MetricsRegistry registry, MessageHub messages, InfoText text)
     {
         ServerTotals totals = ServerTotals.Of(registry);
         ServerMetrics stats = registry.Server;
@@ -40,9 +41,9 @@ internal static class StatsInfo
         text.Line("current_eviction_exceeded_time"u8, stats.CurrentExceededMs);
         text.Line("keyspace_hits"u8, totals.KeyspaceHits);
         text.Line("keyspace_misses"u8, totals.KeyspaceMisses);
-        text.Line("pubsub_channels"u8, 0);
-        text.Line("pubsub_patterns"u8, 0);
-        text.Line("pubsubshard_channels"u8, 0);
+        text.Line("pubsub_channels"u8, messages.Channels.Count);
+        text.Line("pubsub_patterns"u8, messages.Patterns);
+        text.Line("pubsubshard_channels"u8, messages.ShardChannels.Count);
         text.Line("latest_fork_usec"u8, 0);
         text.Line("total_forks"u8, 0);
         text.Line("migrate_cached_sockets"u8, 0);

@@ -1,0 +1,46 @@
+namespace RedKite.Server.Model;
+
+/// <summary>What a client can subscribe to.</summary>
+internal enum SubscriptionKind
+{
+    Channel,
+    Pattern,
+    ShardChannel,
+}
+
+/// <summary>One client's subscription to one channel or pattern.</summary>
+internal sealed class Subscription(Session session, byte[] name)
+{
+    internal Session Session { get; } = session;
+
+    internal byte[] Name { get; } = name;
+
+    /// <summary>
+    /// Whether messages are still delivered. Read and changed on the client's loop alone, so that nothing is delivered behind the
+    /// confirmation of the end.
+    /// </summary>
+    internal bool IsActive { get; set; } = true;
+}
+
+/// <summary>A client's subscriptions. They belong to the client's loop; the counts are read by others too.</summary>
+/// <param name="endAll">Ends all subscriptions, without a confirmation.</param>
+internal sealed class ClientSubscriptions(Action<Session> endAll)
+{
+    private readonly Dictionary<byte[], Subscription>[] _byKind =
+    [
+        new(NameComparer.Instance),
+        new(NameComparer.Instance),
+        new(NameComparer.Instance),
+    ];
+
+    /// <summary>All subscriptions, of whatever kind.</summary>
+    internal int Count => _byKind[0].Count + _byKind[1].Count + _byKind[2].Count;
+
+    internal int CountOf(SubscriptionKind kind) => _byKind[(int)kind].Count;
+
+    /// <summary>The subscriptions of a kind by name.</summary>
+    internal Dictionary<byte[], Subscription> Of(SubscriptionKind kind) => _byKind[(int)kind];
+
+    /// <summary>Ends all subscriptions, without a confirmation. On the client's loop.</summary>
+    internal void End(Session session) => endAll(session);
+}

@@ -1,0 +1,157 @@
+using RedKite.Net.Interop;
+using RedKite.Protocol;
+using RedKite.Server.Model;
+
+namespace RedKite.Server.PubSub;
+
+/// <summary>
+/// Channels with their subscribers. The table has parts with a lock each, by the hash of the channel's name. A message is delivered
+/// under its channel's lock, to patterns too, so that all subscribers get a channel's messages in the same order.
+/// </summary>
+internal sealed class ChannelTable
+{
+    private const int Parts = 64;
+
+    private readonly bool _isShard;
+    private readonly PatternTable? _patterns;
+    private readonly Part[] _parts = new Part[Parts];
+    private int _count;
+
+    /// <param name="pool">Where messages are kept.</param>
+    /// <param name="patterns">The patterns that get the table's messages too; null: none, the channels are sharded ones.</param>
+    internal ChannelTable(BufferPool pool, PatternTable? patterns)
+    {
+        _patterns = patterns;
+        _isShard = patterns is null;
+        for (int i = 0; i < Parts; i++) _parts[i] = new Part(pool);
+    }
+
+    /// <summary>Channels with subscribers.</summary>
+    internal int Count => Volatile.Read(ref _count);
+
+    internal void Add(Subscription subscription)
+    {
+        Part part = PartOf(subscription.Name);
+        lock (part._lock)
+        {
+            if (!part.Channels.TryGetValue(subscription.Name, out SubscriberList? subscribers))
+            {
+                part.Channels.Add(subscription.Name, subscribers = new SubscriberList());
+                Interlocked.Increment(ref _count);
+            }
+
+            subscribers.Add(subscription);
+        }
+    }
+
+    /// <summary>Ends a subscription. On its client's loop.</summary>
+    internal void Remove(Subscription subscription)
+    {
+        Part part = PartOf(subscription.Name);
+        lock (part._lock)
+        {
+            SubscriberList subscribers = part.Channels[subscription.Name];
+            subscribers.Remove(subscription);
+            if (subscribers.Count > 0) return;
+            part.Channels.Remove(subscription.Name);
+            Interlocked.Decrement(ref _count);
+        }
+    }
+
+    /// <summary>Delivers a message; returns the number of receivers.</summary>
+    internal int Publish(ReadOnlySpan<byte> channel, ReadOnlySpan<byte> message)
+    {
+        Part part = PartOf(channel);
+        lock (part._lock)
+        {
+            int receivers = 0;
+            if (part.Names.TryGetValue(channel, out SubscriberList? subscribers))
+            {
+                Span<byte> to = part.Block.Reserve(MessageText.BytesMax([], channel, message));
+                subscribers.Deliver(part.Block.Take(MessageText.WriteMessage(to, subscribers.PrefersResp3, _isShard, channel, message)));
+                part.Block.End();
+                receivers = subscribers.Count;
+            }
+
+            return _patterns is { Count: > 0 } ? receivers + _patterns.Publish(channel, message) : receivers;
+        }
+    }
+
+    /// <summary>The number of a channel's subscribers.</summary>
+    internal int CountOf(ReadOnlySpan<byte> channel)
+    {
+        Part part = PartOf(channel);
+        lock (part._lock) return part.Names.TryGetValue(channel, out SubscriberList? subscribers) ? subscribers.Count : 0;
+    }
+
+    /// <summary>The channels that match a pattern.</summary>
+    internal List<byte[]> Matching(ReadOnlySpan<byte> pattern)
+    {
+        var names = new List<byte[]>();
+        foreach (Part part in _parts)
+        {
+            lock (part._lock)
+            {
+                foreach (byte[] name in part.Channels.Keys)
+                {
+                    if (GlobPattern.IsMatch(pattern, name)) names.Add(name);
+                }
+            }
+        }
+
+        return names;
+    }
+
+    /// <summary>The largest number of subscribers that one channel has.</summary>
+    internal int SubscribersMax()
+    {
+        int max = 0;
+        foreach (Part part in _parts)
+        {
+            lock (part._lock)
+            {
+                foreach (SubscriberList subscribers in part.Channels.Values) max = Math.Max(max, subscribers.Count);
+            }
+        }
+
+        return max;
+    }
+
+    /// <summary>Releases memory that is kept for messages that no longer come.</summary>
+    internal void ReleaseIdle()
+    {
+        foreach (Part part in _parts)
+        {
+            lock (part._lock) part.Block.ReleaseIfIdle();
+        }
+    }
+
+    /// <summary>The server has stopped.</summary>
+    internal void Release()
+    {
+        foreach (Part part in _parts)
+        {
+            lock (part._lock) part.Block.Release();
+        }
+    }
+
+    private Part PartOf(ReadOnlySpan<byte> channel) => _parts[(int)(NameComparer.Hash(channel) >> 58)];
+
+    private sealed class Part
+    {
+        internal readonly Lock _lock = new();
+
+        internal Part(BufferPool pool)
+        {
+            Block = new MessageBlock(pool);
+            Channels = new(NameComparer.Instance);
+            Names = Channels.GetAlternateLookup<ReadOnlySpan<byte>>();
+        }
+
+        internal Dictionary<byte[], SubscriberList> Channels { get; }
+
+        internal Dictionary<byte[], SubscriberList>.AlternateLookup<ReadOnlySpan<byte>> Names { get; }
+
+        internal MessageBlock Block { get; }
+    }
+}

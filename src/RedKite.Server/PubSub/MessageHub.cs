@@ -1,0 +1,119 @@
+using RedKite.Net.Interop;
+using RedKite.Server.Model;
+
+namespace RedKite.Server.PubSub;
+
+/// <summary>Channels, sharded channels and patterns with their subscribers, and the delivery of messages. From any thread.</summary>
+internal sealed class MessageHub
+{
+    private readonly PatternTable _patterns;
+    private readonly ChannelTable _channels;
+    private readonly ChannelTable _shardChannels;
+    private int _clients;
+    private long _published;
+    private long _delivered;
+
+    internal MessageHub(BufferPool pool)
+    {
+        _patterns = new PatternTable(pool);
+        _channels = new ChannelTable(pool, _patterns);
+        _shardChannels = new ChannelTable(pool, patterns: null);
+    }
+
+    internal ChannelTable Channels => _channels;
+
+    internal ChannelTable ShardChannels => _shardChannels;
+
+    /// <summary>Patterns with subscribers.</summary>
+    internal int Patterns => _patterns.Count;
+
+    /// <summary>Clients with subscriptions.</summary>
+    internal int Clients => Volatile.Read(ref _clients);
+
+    /// <summary>Messages that were published.</summary>
+    internal long Published => Interlocked.Read(ref _published);
+
+    /// <summary>Deliveries of messages, to each receiver.</summary>
+    internal long Delivered => Interlocked.Read(ref _delivered);
+
+    /// <summary>Subscribes a client. On its loop.</summary>
+    /// <returns>Whether it was not subscribed already.</returns>
+    internal bool Subscribe(Session session, SubscriptionKind kind, ReadOnlySpan<byte> name)
+    {
+        ClientSubscriptions own = session.Subscriptions ??= new ClientSubscriptions(EndAll);
+        Dictionary<byte[], Subscription> ofKind = own.Of(kind);
+        if (ofKind.GetAlternateLookup<ReadOnlySpan<byte>>().ContainsKey(name)) return false;
+        var subscription = new Subscription(session, name.ToArray());
+        if (own.Count == 0) Interlocked.Increment(ref _clients);
+        ofKind.Add(subscription.Name, subscription);
+        if (kind == SubscriptionKind.Pattern) _patterns.Add(subscription);
+        else TableOf(kind).Add(subscription);
+        session.NoteSubscriptions();
+        return true;
+    }
+
+    /// <summary>Ends one subscription of a client. On its loop.</summary>
+    /// <returns>Whether there was one.</returns>
+    internal bool Unsubscribe(Session session, SubscriptionKind kind, ReadOnlySpan<byte> name)
+    {
+        if (session.Subscriptions is not { } own || !own.Of(kind).GetAlternateLookup<ReadOnlySpan<byte>>().Remove(name, out _, out Subscription? subscription)) return false;
+        Remove(kind, subscription);
+        if (own.Count == 0) Interlocked.Decrement(ref _clients);
+        session.NoteSubscriptions();
+        return true;
+    }
+
+    /// <summary>Ends all subscriptions of a client, without a confirmation. On its loop.</summary>
+    internal void EndAll(Session session)
+    {
+        if (session.Subscriptions is not { Count: > 0 } own) return;
+        foreach (SubscriptionKind kind in (ReadOnlySpan<SubscriptionKind>)[SubscriptionKind.Channel, SubscriptionKind.Pattern, SubscriptionKind.ShardChannel])
+        {
+            foreach (Subscription subscription in own.Of(kind).Values) Remove(kind, subscription);
+            own.Of(kind).Clear();
+        }
+
+        Interlocked.Decrement(ref _clients);
+        session.NoteSubscriptions();
+    }
+
+    /// <summary>Publishes a message; returns the number of receivers.</summary>
+    internal int Publish(ReadOnlySpan<byte> channel, ReadOnlySpan<byte> message) => Count(_channels.Publish(channel, message));
+
+    /// <summary>Publishes a message to a sharded channel; returns the number of receivers.</summary>
+    internal int PublishToShard(ReadOnlySpan<byte> channel, ReadOnlySpan<byte> message) => Count(_shardChannels.Publish(channel, message));
+
+    /// <summary>Whether a message could have a receiver at all.</summary>
+    internal bool HasSubscribers => _channels.Count + _patterns.Count > 0;
+
+    /// <summary>Releases memory that is kept for messages that no longer come. About once a second.</summary>
+    internal void ReleaseIdle()
+    {
+        _channels.ReleaseIdle();
+        _shardChannels.ReleaseIdle();
+        _patterns.ReleaseIdle();
+    }
+
+    /// <summary>The server has stopped.</summary>
+    internal void Release()
+    {
+        _channels.Release();
+        _shardChannels.Release();
+        _patterns.Release();
+    }
+
+    private int Count(int receivers)
+    {
+        Interlocked.Increment(ref _published);
+        if (receivers > 0) Interlocked.Add(ref _delivered, receivers);
+        return receivers;
+    }
+
+    private void Remove(SubscriptionKind kind, Subscription subscription)
+    {
+        if (kind == SubscriptionKind.Pattern) _patterns.Remove(subscription);
+        else TableOf(kind).Remove(subscription);
+    }
+
+    private ChannelTable TableOf(SubscriptionKind kind) => kind == SubscriptionKind.ShardChannel ? _shardChannels : _channels;
+}

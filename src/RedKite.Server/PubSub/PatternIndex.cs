@@ -1,0 +1,177 @@
+using System.Numerics;
+using RedKite.Protocol;
+using RedKite.Server.Model;
+
+namespace RedKite.Server.PubSub;
+
+/// <summary>A pattern in a <see cref="PatternIndex"/>, with its subscribers.</summary>
+internal sealed class SubscribedPattern(byte[] text)
+{
+    internal byte[] Text { get; } = text;
+
+    internal SubscriberList Subscribers { get; } = new();
+}
+
+/// <summary>
+/// Finds the patterns that match a channel without trying them all. Each pattern is filed under one literal that every matching
+/// channel has: its beginning, its end, or up to eight bytes from its middle. A channel is looked up once for each
+/// length of a beginning and an end that occurs, and once for each of its own positions if there are patterns with a middle
+/// alone. Only what is found there is matched. Patterns without a literal (*, ?, classes alone) are always matched.
+/// </summary>
+internal sealed class PatternIndex
+{
+    // Longer beginnings and ends are filed under this many bytes.
+    private const int AnchorBytesMax = 63;
+    private const int MiddleBytesMax = 8;
+
+    private readonly Anchors _beginnings = new();
+    private readonly Anchors _ends = new();
+    private readonly Anchors _middles = new();
+    private readonly List<SubscribedPattern> _others = [];
+
+    /// <summary>Where a pattern is filed.</summary>
+    private enum Place
+    {
+        Beginning,
+        End,
+        Middle,
+        Other,
+    }
+
+    internal void Add(SubscribedPattern pattern)
+    {
+        Place place = PlaceOf(pattern.Text, out byte[] anchor);
+        if (place == Place.Other) _others.Add(pattern);
+        else Of(place).Add(anchor, pattern);
+    }
+
+    internal void Remove(SubscribedPattern pattern)
+    {
+        Place place = PlaceOf(pattern.Text, out byte[] anchor);
+        if (place == Place.Other) _others.Remove(pattern);
+        else Of(place).Remove(anchor, pattern);
+    }
+
+    /// <summary>Adds all patterns that match a channel.</summary>
+    internal void FindMatches(ReadOnlySpan<byte> channel, List<SubscribedPattern> matches)
+    {
+        for (ulong lengths = _beginnings.Lengths; lengths != 0; lengths &= lengths - 1)
+        {
+            int length = BitOperations.TrailingZeroCount(lengths);
+            if (length > channel.Length) break;
+            _beginnings.Match(channel[..length], channel, matches);
+        }
+
+        for (ulong lengths = _ends.Lengths; lengths != 0; lengths &= lengths - 1)
+        {
+            int length = BitOperations.TrailingZeroCount(lengths);
+            if (length > channel.Length) break;
+            _ends.Match(channel[^length..], channel, matches);
+        }
+
+        if (_middles.Lengths != 0) FindMiddles(channel, matches);
+        foreach (SubscribedPattern pattern in _others)
+        {
+            if (GlobPattern.IsMatch(pattern.Text, channel)) matches.Add(pattern);
+        }
+    }
+
+    private void FindMiddles(ReadOnlySpan<byte> channel, List<SubscribedPattern> matches)
+    {
+        for (ulong lengths = _middles.Lengths; lengths != 0; lengths &= lengths - 1)
+        {
+            int length = BitOperations.TrailingZeroCount(lengths);
+            for (int at = 0; at + length <= channel.Length; at++)
+            {
+                // What occurs twice is looked up once.
+                ReadOnlySpan<byte> middle = channel.Slice(at, length);
+                if (_middles.Has(middle) && channel.IndexOf(middle) == at) _middles.Match(middle, channel, matches);
+            }
+        }
+    }
+
+    private Anchors Of(Place place) => place switch
+    {
+        Place.Beginning => _beginnings,
+        Place.End => _ends,
+        _ => _middles,
+    };
+
+    // The longest literal of the pattern: at its beginning, at its end, or between two wildcards. Escaped bytes and classes
+    // only separate literals, which is always right, because a literal that is not seen is only not used.
+    private static Place PlaceOf(ReadOnlySpan<byte> pattern, out byte[] anchor)
+    {
+        ReadOnlySpan<byte> wildcards = "*?[\\"u8;
+        anchor = [];
+        int first = pattern.IndexOfAny(wildcards);
+        ReadOnlySpan<byte> beginning = first < 0 ? pattern : pattern[..first];
+        bool hasClassOrEscape = pattern.IndexOfAny((byte)'[', (byte)'\\') >= 0;
+        ReadOnlySpan<byte> end = hasClassOrEscape ? [] : pattern[(pattern.LastIndexOfAny(wildcards) + 1)..];
+        if (beginning.Length > 0 && beginning.Length >= end.Length)
+        {
+            anchor = beginning[..Math.Min(beginning.Length, AnchorBytesMax)].ToArray();
+            return Place.Beginning;
+        }
+
+        if (end.Length > 0)
+        {
+            anchor = end[^Math.Min(end.Length, AnchorBytesMax)..].ToArray();
+            return Place.End;
+        }
+
+        ReadOnlySpan<byte> middle = [];
+        ReadOnlySpan<byte> rest = hasClassOrEscape ? UpToClassOrEscape(pattern) : pattern;
+        while (!rest.IsEmpty)
+        {
+            int length = rest.IndexOfAny((byte)'*', (byte)'?');
+            ReadOnlySpan<byte> literal = length < 0 ? rest : rest[..length];
+            if (literal.Length > middle.Length) middle = literal;
+            rest = length < 0 ? [] : rest[(length + 1)..];
+        }
+
+        if (middle.IsEmpty) return Place.Other;
+        anchor = middle[..Math.Min(middle.Length, MiddleBytesMax)].ToArray();
+        return Place.Middle;
+    }
+
+    private static ReadOnlySpan<byte> UpToClassOrEscape(ReadOnlySpan<byte> pattern) => pattern[..pattern.IndexOfAny((byte)'[', (byte)'\\')];
+
+    /// <summary>Patterns by literals of up to 63 bytes.</summary>
+    private sealed class Anchors
+    {
+        private readonly Dictionary<byte[], List<SubscribedPattern>> _patterns = new(NameComparer.Instance);
+        private readonly Dictionary<byte[], List<SubscribedPattern>>.AlternateLookup<ReadOnlySpan<byte>> _lookup;
+        private readonly int[] _countOfLength = new int[AnchorBytesMax + 1];
+
+        internal Anchors() => _lookup = _patterns.GetAlternateLookup<ReadOnlySpan<byte>>();
+
+        /// <summary>A bit for each length of a literal that occurs.</summary>
+        internal ulong Lengths { get; private set; }
+
+        internal void Add(byte[] anchor, SubscribedPattern pattern)
+        {
+            if (!_patterns.TryGetValue(anchor, out List<SubscribedPattern>? patterns)) _patterns.Add(anchor, patterns = []);
+            patterns.Add(pattern);
+            if (_countOfLength[anchor.Length]++ == 0) Lengths |= 1UL << anchor.Length;
+        }
+
+        internal void Remove(byte[] anchor, SubscribedPattern pattern)
+        {
+            List<SubscribedPattern> patterns = _patterns[anchor];
+            patterns.Remove(pattern);
+            if (patterns.Count == 0) _patterns.Remove(anchor);
+            if (--_countOfLength[anchor.Length] == 0) Lengths &= ~(1UL << anchor.Length);
+        }
+
+        internal bool Has(ReadOnlySpan<byte> anchor) => _lookup.ContainsKey(anchor);
+
+        internal void Match(ReadOnlySpan<byte> anchor, ReadOnlySpan<byte> channel, List<SubscribedPattern> matches)
+        {
+            if (!_lookup.TryGetValue(anchor, out List<SubscribedPattern>? patterns)) return;
+            foreach (SubscribedPattern pattern in patterns)
+            {
+                if (GlobPattern.IsMatch(pattern.Text, channel)) matches.Add(pattern);
+            }
+        }
+    }
+}
