@@ -119,8 +119,9 @@ public sealed class PubSubTests(TranscriptServers servers) : TranscriptTests(ser
             B: PUBLISH b other
             A gets push
             A gets push
-            A sends: UNSUBSCRIBE
+            A sends: UNSUBSCRIBE b
             A gets push
+            A sends: UNSUBSCRIBE
             A gets push
             A sends: UNSUBSCRIBE
             A gets push
