@@ -2,25 +2,59 @@ using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Changes;
 
-/// <summary>The consumers of a server's changes. The list changes only while every stripe is locked, and is read with one locked.</summary>
+/// <summary>
+/// The consumers of a server's changes. The list changes only while every stripe is locked, and is read with one locked. A command may
+/// hold stripes (in a transaction), so what it requests takes effect behind it.
+/// </summary>
 internal sealed class ChangePublisher(Keyspace keyspace)
 {
+    private readonly Lock _requesting = new();
     private IChangeConsumer[] _consumers = [];
+    private IChangeConsumer[] _requested = [];
+    private volatile bool _hasRequests;
+
+    /// <summary>Whether <see cref="Apply"/> has something to do.</summary>
+    internal bool HasRequests => _hasRequests;
 
     /// <summary>Adds a consumer: from the next invocation on it learns of all. No stripe is locked.</summary>
-    internal void Subscribe(IChangeConsumer consumer) => Change(consumers => [.. consumers, consumer]);
+    internal void Subscribe(IChangeConsumer consumer)
+    {
+        Request(consumer, isOn: true);
+        Apply();
+    }
 
-    internal void Unsubscribe(IChangeConsumer consumer) => Change(consumers => [.. consumers.Where(other => other != consumer)]);
+    internal void Unsubscribe(IChangeConsumer consumer)
+    {
+        Request(consumer, isOn: false);
+        Apply();
+    }
+
+    /// <summary>Requests that a consumer is added or removed, behind the command that is executing. From any thread.</summary>
+    internal void Request(IChangeConsumer consumer, bool isOn)
+    {
+        lock (_requesting)
+        {
+            if (_requested.Contains(consumer) == isOn) return;
+            _requested = isOn ? [.. _requested, consumer] : [.. _requested.Where(other => other != consumer)];
+            _hasRequests = true;
+        }
+    }
+
+    /// <summary>Adds and removes the consumers as requested. No stripe is locked.</summary>
+    internal void Apply()
+    {
+        using LockScope locked = keyspace.LockAll();
+        lock (_requesting)
+        {
+            _consumers = _requested;
+            _hasRequests = false;
+        }
+
+        foreach (Stripe stripe in keyspace.Stripes) stripe.Observe(StripeObservers.Events, _consumers.Length > 0);
+    }
 
     internal void Publish(scoped in Invocation invocation)
     {
         foreach (IChangeConsumer consumer in _consumers) consumer.Published(invocation);
-    }
-
-    private void Change(Func<IChangeConsumer[], IChangeConsumer[]> change)
-    {
-        using LockScope locked = keyspace.LockAll();
-        _consumers = change(_consumers);
-        foreach (Stripe stripe in keyspace.Stripes) stripe.Observe(StripeObservers.Events, _consumers.Length > 0);
     }
 }

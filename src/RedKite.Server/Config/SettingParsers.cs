@@ -127,7 +127,7 @@ internal static partial class SettingParsers
             return $"Invalid event class character. Use '{KeyspaceEventCharacters}'.";
 
         bool all = given.Contains('A') || KeyspaceEventClasses.All(given.Contains);
-        canonical = (all ? "A" : Only(given, KeyspaceEventClasses + "n")) + Only(given, "KEm");
+        canonical = (all ? "A" + Only(given, "n") : Only(given, KeyspaceEventClasses + "n")) + Only(given, "KEm");
         return null;
 
         static string Only(string given, string order) => string.Concat(order.Where(given.Contains));

@@ -141,7 +141,7 @@ internal static class SettingTable
         Flag("lazyfree-lazy-server-del", false).WithoutEffect(AlwaysFreedLater),
         Flag("lazyfree-lazy-user-del", false).WithoutEffect(AlwaysFreedLater),
         Flag("lazyfree-lazy-user-flush", false).WithoutEffect(AlwaysFreedLater),
-        Text("notify-keyspace-events", "", parse: SettingParsers.KeyspaceEvents).RefusedUnlessDefault("there are no keyspace notifications yet, so subscribers would wait for them in vain"),
+        Text("notify-keyspace-events", "", s => s.KeyspaceEvents.Replace("An", "A", StringComparison.Ordinal), (s, v) => s.KeyspaceEvents = v, parse: SettingParsers.KeyspaceEvents),
         Flag("activerehashing", true).WithoutEffect("tables grow by one segment at a time, in the command that fills it"),
         Special("activedefrag", "no", SettingParsers.ActiveDefragmentation).WithoutEffect(NoDefragmentation),
         Memory("active-defrag-ignore-bytes", 1, LongMax, 100 * Megabyte).WithoutEffect(NoDefragmentation),

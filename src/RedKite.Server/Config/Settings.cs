@@ -119,6 +119,13 @@ public sealed class Settings
     public long ClientQueryBufferLimit { get; set; }
     public ClientOutputBufferLimit NormalClientLimit { get; set; } = new(0, 0, 0);
     public ClientOutputBufferLimit ReplicaClientLimit { get; set; } = new(0, 0, 0);
+
+    /// <summary>The letters of notify-keyspace-events; empty: no notifications.</summary>
+    public string KeyspaceEvents { get; set; } = "";
+
+    /// <summary>Whether lookups of missing keys are notified.</summary>
+    public bool NotifiesKeyMisses => KeyspaceEvents.Contains('m', StringComparison.Ordinal) && KeyspaceEvents.AsSpan().ContainsAny('K', 'E');
+
     public int SubscriptionsPerClientMax { get; set; }
     public ClientOutputBufferLimit PubSubClientLimit { get; set; } = new(0, 0, 0);
 

@@ -398,7 +398,11 @@ internal sealed class CommandExecutor
                     count = NoteEvents(command, session, i, count);
                 }
 
-                if (Environment.IsObserved && PublishAndServe(cmd, changes, session)) held = null;
+                if (Environment.IsObserved)
+                {
+                    if (PublishAndServe(cmd, changes, session)) held = null;
+                    if (Reply.Events != ReplyEvents.None) count = NoteEvents(failed: null, session, i, count);
+                }
 
                 i++;
                 continue;

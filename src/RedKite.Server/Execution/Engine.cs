@@ -42,7 +42,9 @@ internal sealed class Engine
         Hogs = new HogClosing(Settings, Actions);
         DangerousCommands = new DangerousCommands(Settings, Actions);
         Messages = new MessageHub(Buffers);
+        Notifications = new KeyspaceNotifications(Messages);
         ApplySettings();
+        if (Changes.HasRequests) Changes.Apply();
     }
 
     internal Configuration Configuration { get; }
@@ -84,6 +86,9 @@ internal sealed class Engine
 
     /// <summary>The limit of memory.</summary>
     internal MemoryLimit Memory { get; }
+
+    /// <summary>Publishes what happens to keys; it consumes changes only while notify-keyspace-events selects some.</summary>
+    internal KeyspaceNotifications Notifications { get; }
 
     /// <summary>Channels and their subscribers.</summary>
     internal MessageHub Messages { get; }
@@ -169,6 +174,11 @@ internal sealed class Engine
             long microseconds = Settings.SlowLogSlowerThanMicroseconds;
             SlowLog.Threshold = microseconds < 0 ? long.MaxValue : microseconds * 1000;
             Attention.Set(ServerAttention.TimesEachCommand, microseconds is >= 0 and < 1000);
+        });
+        Apply("notify-keyspace-events", () =>
+        {
+            Notifications.Select(Settings.KeyspaceEvents);
+            Changes.Request(Notifications, Notifications.IsOn);
         });
         Apply("latency-monitor-threshold", () => LatencyMonitor.SetThreshold(Settings.LatencyMonitorThresholdMs));
         Apply("slowlog-max-len", () => SlowLog.MaxLength = Settings.SlowLogMaxLength);

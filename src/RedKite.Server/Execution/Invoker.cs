@@ -106,6 +106,7 @@ internal sealed class Invoker
             locked.Dispose();
         }
 
+        if (_engine.Changes.HasRequests) _engine.Changes.Apply();
         if (_engine.Monitors.IsOn) _engine.Monitors.Show(cmd);
         _blocked.Deliver();
         if (cmd.Session.Blocked is { } blocked) _engine.Blocked.NoteBegun(blocked);

@@ -144,7 +144,7 @@ internal ref struct CommandContext
         Entry entry = Database.Find(this[argument], HashOf(argument), NowMs);
         if (!entry.Exists)
         {
-            Metrics.KeyspaceMisses++;
+            NoteMiss(this[argument], HashOf(argument));
             return entry;
         }
 
@@ -164,17 +164,20 @@ internal ref struct CommandContext
         }
         else
         {
-            Metrics.KeyspaceMisses++;
+            NoteMiss(name, Keyspace.Hash(name));
         }
 
         return entry;
     }
 
     /// <summary>Looks a key up to describe it: counts a hit or miss but records no access.</summary>
-    internal readonly Entry Inspect(int argument)
+    /// <param name="argument">The key's argument.</param>
+    /// <param name="notifies">Whether a miss is notified.</param>
+    internal readonly Entry Inspect(int argument, bool notifies = true)
     {
         Entry entry = Database.Find(this[argument], HashOf(argument), NowMs);
         if (entry.Exists) Metrics.KeyspaceHits++;
+        else if (notifies) NoteMiss(this[argument], HashOf(argument));
         else Metrics.KeyspaceMisses++;
         return entry;
     }
@@ -372,6 +375,14 @@ internal ref struct CommandContext
 
     /// <summary>Reads the clock again, after a long command.</summary>
     internal readonly void RefreshTime() => _environment.ReadTime();
+
+    // Few notifications are of missing keys: they are recorded only for these.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private readonly void NoteMiss(scoped ReadOnlySpan<byte> key, ulong hash)
+    {
+        Metrics.KeyspaceMisses++;
+        if (_environment.IsObserved && Settings.NotifiesKeyMisses) _environment.Changes.Add(KeyEvent.KeyMiss, Database.Index, hash, key);
+    }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
     private readonly void Record(int argument, KeyEvent keyEvent) => _environment.Changes.Add(keyEvent, Database.Index, HashOf(argument), this[argument]);

@@ -89,7 +89,7 @@ internal static class ObjectCommands
 
     private static bool TryInspectOrReplyNull(ref CommandContext cmd, out Entry entry)
     {
-        entry = cmd.Inspect(2);
+        entry = cmd.Inspect(2, notifies: false);
         if (entry.Exists) return true;
         cmd.Reply.Null();
         return false;
