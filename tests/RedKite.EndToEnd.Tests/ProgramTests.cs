@@ -33,7 +33,6 @@ public sealed class ProgramTests
     [InlineData("--databases", "0")]
     [InlineData("--transport", "carrier-pigeon")]
     [InlineData("--appendonly", "yes")]
-    [InlineData("--notify-keyspace-events", "KEA")]
     [InlineData("--logfile", "/nosuch/folder/server.log")]
     public void Invalid_option_is_one_line_of_error_that_names_it(string option, string value)
     {
