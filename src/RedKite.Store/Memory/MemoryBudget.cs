@@ -23,6 +23,9 @@ internal sealed class MemoryBudget
     /// <summary>Whether usage exceeds the limit.</summary>
     internal bool IsExceeded => Volatile.Read(ref _left) < 0;
 
+    /// <summary>Whether usage is below the limit by at least some steps, so that the limit is not exceeded again at once.</summary>
+    internal bool HasRoom(int steps) => Volatile.Read(ref _left) >= steps * StepBytes;
+
     /// <summary>The reported bytes in use.</summary>
     internal long UsedBytes => Volatile.Read(ref _limit) - Volatile.Read(ref _left);
 

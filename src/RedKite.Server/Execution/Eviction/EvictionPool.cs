@@ -30,7 +30,7 @@ internal sealed class EvictionPool
         if (!Keeps(candidate.Score)) return;
         if (_count == CandidatesMax) RemoveAt(0);
         int at = _count;
-        for (; at > 0 && _candidates[at - 1].Score > candidate.Score; at--) _candidates[at] = _candidates[at - 1];
+        for (; at > 0 && _candidates[at - 1].Score >= candidate.Score; at--) _candidates[at] = _candidates[at - 1]; // among equals, the older candidate goes first
         _candidates[at] = candidate;
         _count++;
     }

@@ -21,6 +21,12 @@ internal sealed class Evictor
     // The clock is read after this many evictions, some ten microseconds.
     private const int EvictionsPerReading = 16;
 
+    // Evictions go on until this much is free, a 4,096th of the limit, because beginning costs as much as some of them.
+    private const int StepsOfRoom = 4;
+
+    // One of this number goes: of the entries of a single bucket, those with few neighbours would go sooner.
+    private const int RandomSamples = 16;
+
     // As redis.conf has it: 10 is the default, 100 works without regard to latency.
     private const int LinearTenacityMax = 10;
     private const int MicrosecondsPerTenacity = 50;
@@ -84,13 +90,13 @@ internal sealed class Evictor
 
         UsePolicy();
         if (_rule.Policy == MaxMemoryPolicy.NoEviction) return false;
-        for (int evictions = 1; _keyspace.Budget.IsExceeded; evictions++)
+        for (int evictions = 1; !_keyspace.Budget.HasRoom(StepsOfRoom); evictions++)
         {
             // Of a large value that was evicted, most is freed after its key is gone. Another thread may be at it: nothing else goes meanwhile.
             Stripe freeing = _keyspace.Stripes[_engine.Memory.FreeingStripe];
             bool isFreeing = freeing.IsLocked || freeing.HasDropped;
             if (isFreeing && !FreeSlice(_engine.Memory.FreeingStripe)) Thread.Yield();
-            if (!isFreeing && !EvictOne()) return MayEvict();
+            if (!isFreeing && !EvictOne()) return !_keyspace.Budget.IsExceeded || MayEvict();
             if ((isFreeing || evictions % EvictionsPerReading == 0) && Stopwatch.GetTimestamp() >= deadline) return true;
         }
 
@@ -145,7 +151,7 @@ internal sealed class Evictor
     private void SampleInto(Database database)
     {
         var random = (ulong)SamplingRandom.Current.NextInt64(long.MinValue, long.MaxValue);
-        int wanted = _rule.IsRandom ? 1 : _engine.Settings.EvictionSamples;
+        int wanted = _rule.IsRandom ? RandomSamples : _engine.Settings.EvictionSamples;
         int stripes = _keyspace.Stripes.Length;
         for (int i = 0; i < stripes && wanted > 0; i++)
         {
@@ -154,9 +160,13 @@ internal sealed class Evictor
             _samples.Clear();
             database.Sample(index, random, wanted, _rule.OnlyExpiring, _samples);
             wanted -= _samples.Count;
-            foreach (nint block in _samples)
+
+            // From a random one on: a new key takes the first free slot of its bucket, so the order is one of age.
+            int first = _samples.Count > 0 ? (int)((random >> 40) % (uint)_samples.Count) : 0;
+            for (int sample = 0; sample < (_rule.IsRandom ? Math.Min(1, _samples.Count) : _samples.Count); sample++)
             {
-                Entry entry = Entry.FromBlock(block);
+                int at = first + sample;
+                Entry entry = Entry.FromBlock(_samples[at < _samples.Count ? at : at - _samples.Count]);
                 long score = _rule.Score(entry, Environment.NowMs);
                 if (_pool.Keeps(score)) _pool.Add(new EvictionCandidate(database.Index, _keyspace.Hash(entry.Key), score));
             }
