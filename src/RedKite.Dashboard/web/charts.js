@@ -81,12 +81,15 @@ export function chart({ title, unit, series, zoom }) {
           u.ctx.font = `600 ${10 * scale}px system-ui`;
           u.ctx.textAlign = 'center';
           u.ctx.textBaseline = 'top';
+          let lettered = -Infinity; // letters that would overlap are left out; the list below the charts has all
           for (const mark of marks) {
             const x = Math.round(u.valToPos(mark.at, 'x', true));
             if (x < u.bbox.left || x > u.bbox.left + u.bbox.width) continue;
             u.ctx.fillStyle = colour(mark.colour);
             u.ctx.fillRect(x, u.bbox.top + (11 * scale), 1.5, u.bbox.height - (11 * scale));
+            if (Math.abs(x - lettered) < 9 * scale) continue;
             u.ctx.fillText(mark.letter, x, u.bbox.top);
+            lettered = x;
           }
         }],
       },
