@@ -119,6 +119,7 @@ public sealed class InProcessClient : IDisposable
         End();
         _engine.Metrics.Remove(_executor.Metrics);
         _server.Remove(this);
+        _engine.Watched.Closed(_session);
         ReleaseDeliveries();
     }
 
@@ -135,6 +136,7 @@ public sealed class InProcessClient : IDisposable
     internal void Reset()
     {
         ReleaseDeliveries();
+        _engine.Watched.Closed(_session);
         _session = NewSession();
     }
 

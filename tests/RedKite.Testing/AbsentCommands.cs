@@ -18,7 +18,6 @@ public static class AbsentCommands
             "bgrewriteaof", "bgsave", "failover", "lastsave", "module", "psync", "replconf", "replicaof", "role", "save",
             "slaveof", "sync",
         ],
-        ["transactions"] = ["discard", "exec", "multi", "unwatch", "watch"],
     };
 
     private static readonly HashSet<string> Names = [.. Groups.Values.SelectMany(names => names)];

@@ -89,6 +89,9 @@ internal enum KeyEvent : byte
 
     /// <summary>A change that no notification reports.</summary>
     Silent,
+
+    /// <summary>A change that concerns neither notifications nor those who watch the key: of what a stream's groups remember, of a value's form.</summary>
+    Bookkeeping,
 }
 
 /// <summary>The classes of events that notify-keyspace-events selects, by its letters.</summary>
@@ -180,12 +183,18 @@ internal static class KeyEvents
         (KeyEvent.KeyMiss, KeyEventClass.KeyMiss, "keymiss"),
         (KeyEvent.Flush, KeyEventClass.None, ""),
         (KeyEvent.Silent, KeyEventClass.None, ""),
+        (KeyEvent.Bookkeeping, KeyEventClass.None, ""),
     ];
 
     private static readonly (KeyEventClass Class, string Name)[] ByEvent = [.. Rows.OrderBy(row => row.Event).Select(row => (row.Class, row.Name))];
 
     /// <summary>The event's name in a notification; empty for an event that none reports.</summary>
     internal static string Name(KeyEvent keyEvent) => ByEvent[(int)keyEvent].Name;
+
+    /// <summary>Whether an event counts as a change of the key for those who watch it. As in Redis, what a stream's groups are and remember does not.</summary>
+    internal static bool IsModification(KeyEvent keyEvent) =>
+        keyEvent is not (KeyEvent.New or KeyEvent.KeyMiss or KeyEvent.Flush or KeyEvent.Bookkeeping or KeyEvent.XSetId
+            or KeyEvent.XGroupCreate or KeyEvent.XGroupCreateConsumer or KeyEvent.XGroupDelConsumer or KeyEvent.XGroupDestroy or KeyEvent.XGroupSetId);
 
     internal static KeyEventClass Class(KeyEvent keyEvent) => ByEvent[(int)keyEvent].Class;
 }

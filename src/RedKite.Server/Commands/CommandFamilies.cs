@@ -11,6 +11,7 @@ using RedKite.Server.Commands.SortedSets;
 using RedKite.Server.Commands.Sorting;
 using RedKite.Server.Commands.Streams;
 using RedKite.Server.Commands.Strings;
+using RedKite.Server.Commands.Transactions;
 using RedKite.Server.Diagnostics;
 using RedKite.Server.Model;
 
@@ -60,7 +61,8 @@ internal static class CommandFamilies
         DumpCommands.ClusterFamily,
         ReplicationWaits.Family,
         new AclCommands(parts).Family,
-        new ConnectionCommands(parts.Users).Family,
+        new TransactionCommands(parts.Watched, parts.Transactions).Family,
+        new ConnectionCommands(parts.Users, parts.Watched).Family,
         new ClientCommands(parts.Clients, parts.Users, parts.Pause, parts.EndPause).Family,
         ServerCommands.KeyspaceFamily,
         new ServerCommands(new ServerInfo(parts), parts.Log, parts.Shutdown).Family,

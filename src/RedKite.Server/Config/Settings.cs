@@ -181,6 +181,10 @@ public sealed class Settings
     public bool Diagnostics { get; set; } = true;
 
     /// <summary>The share of a core that the survey of keys may take; 0: it is off.</summary>
+    public int TransactionCommandsMax { get; set; }
+
+    public int WatchedKeysMax { get; set; }
+
     public int KeySurveyCpuPercent { get; set; }
 
     /// <summary>New connections beyond this many in a second are refused; 0: none is.</summary>

@@ -55,6 +55,11 @@ internal static class MetricTable
 
     // Clients
     internal static readonly Metric ConnectedClients = Row("connected_clients", Gauge, Count, "Connected clients.", o => o.ConnectedClients);
+    internal static readonly Metric WatchingClients = Row("watching_clients", Gauge, Count, "Clients that watch keys.", o => o.WatchingClients);
+    internal static readonly Metric WatchedKeys = Row("total_watched_keys", Gauge, Count, "Keys that clients watch.", o => o.WatchedKeys);
+    internal static readonly Metric Transactions = Row("transactions_executed", Counter, Count, "Transactions that EXEC executed.", o => o.TransactionsExecuted);
+    internal static readonly Metric TransactionsRefused = Row("transactions_refused", Counter, Count, "Transactions that EXEC refused: a watched key had changed, or a command could not be queued.", o => o.TransactionsRefused);
+    internal static readonly Metric LargestTransaction = Row("transaction_commands_max", Gauge, Count, "Commands of the last second's largest transaction.", o => o.LargestTransaction);
     internal static readonly Metric MaxClients = Row("maxclients", Gauge, Count, "The limit of connected clients.", o => o.MaxClients);
     internal static readonly Metric Blocked = Row("blocked_clients", Gauge, Count, "Clients whose command blocks.", o => o.Blocked.Clients);
     internal static readonly Metric SuspendedClients = Row("suspended_clients", Gauge, Count, "Clients that are not read from because they do not take their replies.", o => o.Totals.SuspendedClients);

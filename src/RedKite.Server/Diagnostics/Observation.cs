@@ -36,6 +36,16 @@ internal sealed record Observation
 
     internal required int ConnectedClients { get; init; }
 
+    internal required int WatchingClients { get; init; }
+
+    internal required int WatchedKeys { get; init; }
+
+    internal required long TransactionsExecuted { get; init; }
+
+    internal required long TransactionsRefused { get; init; }
+
+    internal required int LargestTransaction { get; init; }
+
     internal required BlockedClientFigures Blocked { get; init; }
 
     internal required long Keys { get; init; }

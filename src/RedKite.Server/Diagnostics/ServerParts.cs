@@ -36,6 +36,11 @@ internal sealed record ServerParts
 
     internal required MessageHub Messages { get; init; }
 
+    /// <summary>Keys that clients watch.</summary>
+    internal required WatchedKeys Watched { get; init; }
+
+    internal TransactionFigures Transactions { get; } = new();
+
     internal required RequestLog SlowLog { get; init; }
 
     internal required RequestLog LargeRequests { get; init; }

@@ -152,7 +152,7 @@ internal sealed class CommandExecutor
                 long length = Reply.Length;
                 Reply.Error(_parser.ErrorText);
                 if (session.ReplyMode != ReplyMode.On) Reply.Truncate(length);
-                Invoker.NoteError(null);
+                Invoker.NoteError(null, Reply);
                 session.CloseAfterReply();
                 return position;
             }
@@ -459,7 +459,7 @@ internal sealed class CommandExecutor
     private int NoteEvents(Command? failed, Session session, int index, int count)
     {
         ReplyEvents events = Reply.TakeEvents();
-        if ((events & ReplyEvents.Error) != 0 && failed is not null) Invoker.NoteError(failed);
+        if ((events & ReplyEvents.Error) != 0 && failed is not null) Invoker.NoteError(failed, Reply);
         if ((events & ReplyEvents.Delivery) != 0) session.WriteHeldBack(Reply);
         return (events & ReplyEvents.Large) != 0 ? index + 1 : count;
     }

@@ -43,6 +43,7 @@ internal sealed class Engine
         DangerousCommands = new DangerousCommands(Settings, Actions);
         Messages = new MessageHub(Buffers);
         Notifications = new KeyspaceNotifications(Messages);
+        Watched = new WatchedKeys(keyspace);
         ApplySettings();
         if (Changes.HasRequests) Changes.Apply();
     }
@@ -92,6 +93,9 @@ internal sealed class Engine
 
     /// <summary>Channels and their subscribers.</summary>
     internal MessageHub Messages { get; }
+
+    /// <summary>Keys that clients watch.</summary>
+    internal WatchedKeys Watched { get; }
 
     internal RequestLog SlowLog { get; } = new();
 

@@ -28,6 +28,7 @@ internal sealed class Invoker
     private readonly Engine _engine;
     private readonly Keyspace _keyspace;
     private readonly BlockedClientServer _blocked;
+    private readonly NestedExecutor _nested;
 
     internal Invoker(CommandExecutor executor)
     {
@@ -36,13 +37,15 @@ internal sealed class Invoker
         _engine = executor.Engine;
         _keyspace = _engine.Keyspace;
         _blocked = new BlockedClientServer(this, _engine, _environment);
+        _nested = new NestedExecutor(this, _engine, _environment);
+        _environment.Nested = _nested;
         _environment.PublishRecorded = PublishRecorded;
     }
 
     /// <summary>Whether a key was changed that clients are blocked on.</summary>
     internal bool MayServe => _blocked.HasNoted;
 
-    private ReplyWriter Reply => _executor.Reply;
+    internal ReplyWriter Reply => _executor.Reply;
 
     /// <summary>Executes a client's request.</summary>
     /// <param name="now">The timestamp at its start; on return, at its end.</param>
@@ -65,7 +68,7 @@ internal sealed class Invoker
 
             if (_engine.Interceptor is { } interceptor)
             {
-                interceptor.Execute(this, ref cmd, command!, arguments, request.Hash, now, isShort: false);
+                if (!interceptor.Execute(this, ref cmd, command!, arguments, request.Hash, now, isShort: false)) session.Transaction?.Abort();
                 now = Stopwatch.GetTimestamp();
             }
             else
@@ -73,8 +76,12 @@ internal sealed class Invoker
                 now = LockAndRun(ref cmd, command!, arguments, request.Hash, now);
             }
         }
+        else if (session.Transaction is not null)
+        {
+            AbortTransaction(session, command);
+        }
 
-        if (replies != ReplyMode.On) DropReply(session, length);
+        if (replies != ReplyMode.On) DropReply(session, Reply, length);
         return true;
     }
 
@@ -84,16 +91,23 @@ internal sealed class Invoker
     {
         if (command.Parent is not null && command.FirstKey > 0) firstKeyHash = _keyspace.Hash(cmd[command.FirstKey]);
         cmd.Begin(command, arguments, firstKeyHash);
+        int requestBytes = cmd.RequestBytes;
+        if (cmd.Session.Transaction is not null && !command.Is(CommandFlags.NotQueued))
+        {
+            QueueInTransaction(cmd, cmd.Session.Transaction);
+            return start;
+        }
+
         cmd.Session.LastCommand = command; // before it executes: CLIENT LIST shows itself
-        long errors = Reply.Errors;
+        long errors = Reply.Errors - _nested.Errors;
         long replied = Reply.Length;
-        int requestBytes = arguments[^1].Start + arguments[^1].Length - arguments[0].Start;
         StripeSet stripes = StripesOf(cmd, command, requestBytes);
-        LockScope locked = _keyspace.Lock(stripes);
+        LockScope locked = RunsScript(cmd, command) ? _keyspace.LockForScript(stripes) : _keyspace.Lock(stripes);
         try
         {
             _environment.HeldStripes = stripes;
             Run(ref cmd, stripes);
+            locked.Include(_environment.HeldStripes); // what a script has claimed
             if (_blocked.HasNoted) _blocked.Serve(ref locked);
         }
         catch (Exception failure) when (_keyspace.FailStop.Ends(failure, locked.Held, command.FullName))
@@ -113,23 +127,48 @@ internal sealed class Invoker
         _environment.NoteTouchMode(cmd.Session);
 
         long end = Stopwatch.GetTimestamp();
-        long ns = ServerClock.TicksToNs(end - start);
-        CommandMetrics metrics = _environment.Metrics.Of(command.Index);
+        Account(cmd, end - start, end, requestBytes, Reply.Length - replied, failed: Reply.Errors - _nested.Errors != errors);
+        if (_engine.Settings.LatencyTracking) _executor.NoteEnded(command, _environment.Metrics.Of(command.Index), start, end);
+        return end;
+    }
+
+    /// <summary>Executes a command inside another one, under its locks.</summary>
+    internal void RunNested(ref CommandContext cmd)
+    {
+        long start = Stopwatch.GetTimestamp();
+        ReplyWriter reply = cmd.Reply;
+        ReplyMode replies = cmd.Session.ReplyMode;
+        if (replies == ReplyMode.SkipNext) cmd.Session.ReplyMode = ReplyMode.SkipThis;
+        long errors = reply.Errors;
+        long replied = reply.Length;
+        _environment.KeyHashes.Forget(); // those of the surrounding command
+        Run(ref cmd, _environment.HeldStripes);
+        if (_environment.IsObserved) _environment.BeginRecording(); // it is published
+        if (_engine.Monitors.IsOn) _engine.Monitors.Show(cmd);
+        _environment.NoteTouchMode(cmd.Session);
+        long end = Stopwatch.GetTimestamp();
+        Account(cmd, end - start, end, cmd.RequestBytes, reply.Length - replied, failed: reply.Errors != errors);
+        if (replies != ReplyMode.On) DropReply(cmd.Session, reply, replied);
+    }
+
+    /// <summary>The stripes that a command needs which is executed inside another one.</summary>
+    internal StripeSet StripesOfNested(scoped in CommandContext cmd) =>
+        cmd.Command.Is(CommandFlags.WalksStripes) ? _keyspace.AllStripes : StripesOf(cmd, cmd.Command, cmd.RequestBytes);
+
+    // Counts a command that was executed, and keeps it for the logs that it belongs in.
+    private void Account(scoped in CommandContext cmd, long ticks, long end, long requestBytes, long replyBytes, bool failed)
+    {
+        long ns = ServerClock.TicksToNs(ticks);
+        CommandMetrics metrics = _environment.Metrics.Of(cmd.Command.Index);
         metrics.Calls++;
         metrics.TotalNs += ns;
         _environment.Metrics.CommandsProcessed++;
-        if (_engine.Settings.LatencyTracking)
-        {
-            metrics.Latency.Record(ns, 1);
-            _executor.NoteEnded(command, metrics, start, end);
-        }
-
-        if (Reply.Errors != errors) NoteError(command);
+        if (_engine.Settings.LatencyTracking) metrics.Latency.Record(ns, 1);
+        if (failed) NoteError(cmd.Command, cmd.Reply);
         if (ns >= _engine.SlowLog.Threshold) NoteSlow(cmd, ns, end);
-        if (ns >= _engine.LatencyMonitor.ThresholdNs) _engine.LatencyMonitor.AddCommand(command.Is(CommandFlags.Fast), _environment.NowMs, ns);
+        if (ns >= _engine.LatencyMonitor.ThresholdNs) _engine.LatencyMonitor.AddCommand(cmd.Command.Is(CommandFlags.Fast), _environment.NowMs, ns);
         if (requestBytes >= _engine.LargeRequests.Threshold) NoteLarge(_engine.LargeRequests, cmd, requestBytes);
-        if (Reply.Length - replied >= _engine.LargeReplies.Threshold) NoteLarge(_engine.LargeReplies, cmd, Reply.Length - replied);
-        return end;
+        if (replyBytes >= _engine.LargeReplies.Threshold) NoteLarge(_engine.LargeReplies, cmd, replyBytes);
     }
 
     /// <summary>
@@ -161,7 +200,7 @@ internal sealed class Invoker
 
         if (serves) ServeAndExit(index, cmd.Session);
         else stripe.Exit();
-        if (Reply.Errors != errors) NoteError(cmd.Command);
+        if (Reply.Errors != errors) NoteError(cmd.Command, Reply);
     }
 
     /// <summary>Executes a handler and publishes what it changed. The stripes that it needs are locked.</summary>
@@ -194,14 +233,14 @@ internal sealed class Invoker
             PublishToConsumers();
         }
 
-        _blocked.Note(_environment.Changes);
+        NoteChanges();
     }
 
     /// <summary>Publishes what the store changed by itself: what it found expired. The stripe is locked.</summary>
     internal void PublishRecorded()
     {
         if ((_environment.Observers & StripeObservers.Events) != 0) PublishToConsumers();
-        _blocked.Note(_environment.Changes);
+        NoteChanges();
         _environment.BeginRecording();
     }
 
@@ -239,7 +278,14 @@ internal sealed class Invoker
     private void PublishToConsumers()
     {
         if (_environment.Changes.Count == 0 && _environment.Effects.Count == 0 && _environment.Expiries.Count == 0) return;
+        if (_environment.Effects.Count + _environment.Expiries.Count > 0) _nested.NoteEffects();
         _engine.Changes.Publish(new Invocation(_environment.Changes, _environment.Expiries, _environment.Effects));
+    }
+
+    private void NoteChanges()
+    {
+        if ((_environment.Observers & StripeObservers.WatchedKeys) != 0) _engine.Watched.Note(_environment.Changes, _keyspace.Databases, _environment.NowMs);
+        _blocked.Note(_environment.Changes);
     }
 
     private static void WriteRequest(scoped in CommandContext cmd, EffectWriter effects)
@@ -249,13 +295,13 @@ internal sealed class Invoker
     }
 
     /// <summary>Counts the error that was just replied, by its class, and for its command if it got as far as that.</summary>
-    internal void NoteError(Command? failed)
+    internal void NoteError(Command? failed, ReplyWriter reply)
     {
-        _environment.Metrics.CountError(Reply.LastErrorCode);
+        _environment.Metrics.CountError(reply.LastErrorCode);
         if (failed is null) return;
         CommandMetrics metrics = _environment.Metrics.Of(failed.Index);
         metrics.Failed++;
-        metrics.CountError(Reply.LastErrorCode);
+        metrics.CountError(reply.LastErrorCode);
     }
 
     /// <summary>Keeps a slow command for SLOWLOG.</summary>
@@ -284,7 +330,7 @@ internal sealed class Invoker
     /// <summary>Counts an error that was replied instead of executing the command.</summary>
     internal void NoteRejected(Command? command)
     {
-        NoteError(null);
+        NoteError(null, Reply);
         if (command is null) return;
         CommandMetrics metrics = _environment.Metrics.Of(command.Index);
         metrics.Rejected++;
@@ -362,9 +408,15 @@ internal sealed class Invoker
             return false;
         }
 
+        if (cmd.Session.Transaction is not null && command.Is(CommandFlags.NoMulti))
+        {
+            Reject(command, "ERR Command not allowed inside a transaction");
+            return false;
+        }
+
         cmd.Resolve(command);
         if (!IsPermittedOrReply(cmd, DenialContext.TopLevel)) return false;
-        if (_keyspace.Budget.IsExceeded && _executor.Evictor.IsOutOfMemory() && command.Is(CommandFlags.DenyOom))
+        if (_keyspace.Budget.IsExceeded && _executor.Evictor.IsOutOfMemory() && MayUseMoreMemory(cmd, command))
         {
             Reject(command, "OOM command not allowed when used memory > 'maxmemory'.");
             return false;
@@ -395,7 +447,7 @@ internal sealed class Invoker
     private StripeSet StripesOf(scoped in CommandContext cmd, Command command, int requestBytes)
     {
         if (command.Is(CommandFlags.AllStripes) || command.NeedsAllStripes?.Invoke(cmd) == true) return _keyspace.AllStripes;
-        StripeSet stripes = StripeSet.Empty;
+        StripeSet stripes = command.UsesStripes?.Invoke(cmd) ?? StripeSet.Empty;
         int count = 0;
         var keys = new KeyExtraction(command);
         while (keys.MoveNext(cmd))
@@ -410,16 +462,56 @@ internal sealed class Invoker
         return stripes;
     }
 
-    private void DropReply(Session session, long length)
+    private static bool MayUseMoreMemory(scoped in CommandContext cmd, Command command) =>
+        command.Is(CommandFlags.DenyOom) || (command.RunsQueued && cmd.Session.Transaction is { } transaction && (transaction.Flags & CommandFlags.DenyOom) != 0);
+
+    private static bool RunsScript(scoped in CommandContext cmd, Command command) =>
+        command.Is(CommandFlags.RunsScript) || (command.RunsQueued && cmd.Session.Transaction is { } transaction && (transaction.Flags & CommandFlags.RunsScript) != 0);
+
+    // A command was refused: EXEC will refuse all. If it is EXEC itself, the transaction is over.
+    private void AbortTransaction(Session session, Command? refused)
+    {
+        session.Transaction!.Abort();
+        if (refused?.RunsQueued != true) return;
+        session.Transaction = null;
+        _engine.Watched.Closed(session);
+    }
+
+    private void QueueInTransaction(scoped in CommandContext cmd, Transaction transaction)
+    {
+        if (transaction.Commands.Count >= _engine.Settings.TransactionCommandsMax)
+        {
+            RejectInTransaction("ERR the transaction has too many commands, see max-transaction-commands");
+        }
+        else if (transaction.Bytes + cmd.RequestBytes > _engine.Settings.ClientQueryBufferLimit)
+        {
+            RejectInTransaction("ERR the transaction is larger than client-query-buffer-limit");
+        }
+        else
+        {
+            transaction.Queue(cmd, StripesOfNested(cmd));
+            _environment.KeyHashes.Forget();
+            Reply.SimpleString("QUEUED"u8);
+        }
+
+        void RejectInTransaction(string error)
+        {
+            Reject(null, error);
+            transaction.Abort();
+        }
+    }
+
+    private static void DropReply(Session session, ReplyWriter reply, long length)
     {
         // A command that turns replies on is answered.
         if (session.ReplyMode == ReplyMode.On) return;
-        if (length < Reply.Length) Reply.Truncate(length);
+        if (length < reply.Length) reply.Truncate(length);
         if (session.ReplyMode == ReplyMode.SkipThis) session.ReplyMode = ReplyMode.On;
     }
 
     private void Reject(Command? command, string error)
     {
+        if (command?.RunsQueued == true) error = "EXECABORT Transaction discarded because of: " + (error.StartsWith("ERR ", StringComparison.Ordinal) ? error[4..] : error);
         Reply.Error(error);
         NoteRejected(command);
     }

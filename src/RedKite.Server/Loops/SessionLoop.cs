@@ -204,6 +204,7 @@ internal sealed class SessionLoop : IConnectionHandler
         Blocked.Closed(session);
         if (session.IsMonitor) _engine.Monitors.Remove(session);
         _engine.Messages.EndAll(session);
+        _engine.Watched.Closed(session);
         if (session.IsSuspended) Metrics.AddSuspendedClients(-1);
         _engine.Clients.Remove(session);
     }

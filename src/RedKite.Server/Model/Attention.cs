@@ -23,6 +23,9 @@ internal enum SessionAttention
 
     /// <summary>The client has subscriptions over RESP2, and may only change them.</summary>
     Subscriber = 1 << 9,
+
+    /// <summary>The client's commands are queued until EXEC.</summary>
+    InTransaction = 1 << 4,
 }
 
 /// <summary>The properties of the server that keep commands off the batch's fast path.</summary>

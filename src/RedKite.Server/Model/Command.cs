@@ -1,3 +1,4 @@
+using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Model;
 
@@ -6,6 +7,9 @@ internal delegate void CommandHandler(ref CommandContext cmd);
 
 /// <summary>Whether one request needs every stripe.</summary>
 internal delegate bool StripesRule(scoped in CommandContext cmd);
+
+/// <summary>The stripes that one request needs beyond those of its keys.</summary>
+internal delegate StripeSet FurtherStripes(scoped in CommandContext cmd);
 
 /// <summary>
 /// The documentation that COMMAND DOCS returns. <paramref name="Syntax"/> is the documented command line without the
@@ -105,6 +109,12 @@ internal sealed class Command
 
     /// <summary>Whether a request uses keys that its arguments do not name, which requires every stripe; null: never.</summary>
     internal StripesRule? NeedsAllStripes { get; init; }
+
+    /// <summary>The stripes that a request uses beyond those of its keys; null: none.</summary>
+    internal FurtherStripes? UsesStripes { get; init; }
+
+    /// <summary>Whether the command executes what its client has queued: EXEC.</summary>
+    internal bool RunsQueued { get; init; }
 
     /// <summary>Hints for clients and proxies in COMMAND INFO: "nondeterministic_output", "request_policy:multi_shard", ...</summary>
     internal string[] Tips { get; init; } = [];

@@ -84,6 +84,9 @@ internal ref struct CommandContext
     /// <summary>An argument of a request in the same input, before its command begins.</summary>
     internal readonly ReadOnlySpan<byte> Input(ArgumentSlice argument) => _input.Slice(argument.Start, argument.Length);
 
+    /// <summary>Bytes from the first argument to the end of the last one.</summary>
+    internal readonly int RequestBytes => _arguments[^1].Start + _arguments[^1].Length - _arguments[0].Start;
+
     /// <summary>The command's first key.</summary>
     internal readonly ReadOnlySpan<byte> Key
     {
@@ -354,6 +357,26 @@ internal ref struct CommandContext
         _environment.Unblocked.Add(client);
         return true;
     }
+
+    /// <summary>Executes the commands that the client has queued, one after the other; each adds its reply.</summary>
+    internal void ExecuteQueued(Transaction transaction)
+    {
+        INestedExecutor nested = _environment.Nested;
+        nested.BeginUnit();
+        foreach (SavedRequest request in transaction.Commands)
+        {
+            nested.Run(Session, request.Command, request.Input, request.Arguments, request.FirstKeyHash, Reply);
+        }
+
+        nested.EndUnit();
+        Database = Keyspace.Databases[Session.DatabaseIndex]; // SELECT may have been among them
+    }
+
+    /// <summary>Executes commands inside this one.</summary>
+    internal readonly INestedExecutor Nested => _environment.Nested;
+
+    /// <summary>Whether a key exists, without a trace. Its stripe is locked.</summary>
+    internal readonly bool Exists(KeyIdentity identity, ReadOnlySpan<byte> name) => Keyspace.Databases[identity.Database].Find(name, identity.Hash, NowMs).Exists;
 
     /// <summary>Replies that the arguments fit no form of the command.</summary>
     internal readonly void ReplySyntaxError() => Reply.Error("ERR syntax error"u8);

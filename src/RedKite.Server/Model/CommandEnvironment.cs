@@ -87,6 +87,9 @@ internal sealed class CommandEnvironment
     /// <summary>Publishes what the store has changed by itself. Set by the invoker.</summary>
     internal Action? PublishRecorded { get; set; }
 
+    /// <summary>Executes commands inside the one that is executing. Set by the invoker.</summary>
+    internal INestedExecutor Nested { get; set; } = null!;
+
     /// <summary>Reads the clock.</summary>
     internal void ReadTime() => SetTime(Stopwatch.GetTimestamp());
 
@@ -135,6 +138,7 @@ internal sealed class CommandEnvironment
     internal void EnterStripe(int index)
     {
         if (HeldStripes.Contains(index)) return;
+        if (DeniesBlocking) throw new InvalidOperationException("A command that walks over stripes is nested in another, and its row does not say that it walks.");
         Stripe stripe = Keyspace.Stripes[index];
         stripe.Enter();
         BeginObserving(stripe);

@@ -32,6 +32,15 @@ internal enum CommandFlags
     /// <summary>Open to a client with subscriptions over RESP2.</summary>
     AllowedToSubscribers = 1 << 30,
 
+    /// <summary>Executes at once although its client is in a transaction: EXEC, DISCARD and their like.</summary>
+    NotQueued = 1 << 23,
+
+    /// <summary>Runs a script, which may use keys that the request does not name.</summary>
+    RunsScript = 1 << 24,
+
+    /// <summary>Locks stripes by itself, one at a time. In a transaction or script it needs them all.</summary>
+    WalksStripes = 1 << 25,
+
     /// <summary>Held by a pause of writes although COMMAND INFO reports no write: PFCOUNT updates the count that it caches, PUBLISH reaches replicas.</summary>
     PausedAsWrite = 1 << 26,
 

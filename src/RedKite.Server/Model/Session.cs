@@ -28,6 +28,7 @@ internal sealed class Session
     private bool _resp3;
     private ReplyMode _replyMode;
     private int _commandsToTime;
+    private Transaction? _transaction;
     private BlockedClient? _blocked;
     private List<Payload>? _heldBack; // delivered while a command of the client runs
     private ConcurrentQueue<Payload>? _inbox; // of a caller in the process
@@ -141,6 +142,20 @@ internal sealed class Session
         set => SetAttention(SessionAttention.Monitors, value);
     }
 
+    /// <summary>The commands that are queued since MULTI; null: the client is in no transaction.</summary>
+    internal Transaction? Transaction
+    {
+        get => _transaction;
+        set
+        {
+            _transaction = value;
+            SetAttention(SessionAttention.InTransaction, value is not null);
+        }
+    }
+
+    /// <summary>The keys that the client watches; null: it never has.</summary>
+    internal ClientWatch? Watch { get; set; }
+
     internal bool Authenticated
     {
         get => _authenticated;
@@ -250,6 +265,7 @@ internal sealed class Session
         Authenticated = authenticated;
         Name = "";
         NoEvict = NoTouch = IsMonitor = false;
+        Transaction = null;
         if (ReplyMode != ReplyMode.SkipThis) ReplyMode = ReplyMode.On;
     }
 

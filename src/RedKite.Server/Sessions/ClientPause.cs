@@ -53,7 +53,8 @@ internal sealed class ClientPause(AttentionWord attention)
     internal bool IsHolding(Session session, Command command, long nowMs)
     {
         if (_current is not { } running || session.Connection is null || HasEnded(nowMs)) return false;
-        return !running.WritesOnly || command.Is(CommandFlags.Write | CommandFlags.MayReplicate | CommandFlags.PausedAsWrite);
+        const CommandFlags Writes = CommandFlags.Write | CommandFlags.MayReplicate | CommandFlags.PausedAsWrite;
+        return !running.WritesOnly || command.Is(Writes) || (command.RunsQueued && session.Transaction is { } transaction && (transaction.Flags & Writes) != 0);
     }
 
     private void Set(Interval? interval)

@@ -14,6 +14,7 @@ internal sealed class Keyspace : IDisposable
     private readonly KeyHasher _hasher;
     private readonly Database[] _databases;
     private int _makingHuge;
+    private int _allLockedBy; // a thread's id
 
     /// <param name="stripes">A power of two, at most <see cref="StripeSet.StripesMax"/>.</param>
     /// <param name="databases">How many numbered databases there are.</param>
@@ -178,8 +179,11 @@ internal sealed class Keyspace : IDisposable
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal LockScope Lock(StripeSet stripes) => new(this, stripes);
 
-    /// <summary>Locks every stripe.</summary>
-    internal LockScope LockAll() => new(this, AllStripes);
+    /// <summary>Locks every stripe, unless the current thread has them all and has said so (<see cref="NoteAllLocked"/>).</summary>
+    internal LockScope LockAll() => new(this, _allLockedBy == Environment.CurrentManagedThreadId ? StripeSet.Empty : AllStripes);
+
+    /// <summary>Notes that the current thread has locked every stripe, or is about to release them: what it calls may need them all.</summary>
+    internal void NoteAllLocked(bool locked) => _allLockedBy = locked ? Environment.CurrentManagedThreadId : 0;
 
     /// <summary>Waits until no other script runs, then locks the stripes that this one declares.</summary>
     internal LockScope LockForScript(StripeSet stripes) => LockScope.ForScript(this, stripes);

@@ -17,6 +17,9 @@ internal enum StripeObservers : byte
 
     /// <summary>Values of this stripe are being copied in slices (<see cref="EntryCopy"/>). Changes with this stripe alone locked.</summary>
     Copies = 8,
+
+    /// <summary>Clients watch keys of this stripe. Changes with this stripe alone locked.</summary>
+    WatchedKeys = 16,
 }
 
 /// <summary>Why an entry leaves a table.</summary>

@@ -26,6 +26,7 @@ internal static class CommandTable
         FieldExpiryGenerator.FarExpiries,
         KeyGenerator.Family,
         DumpGenerator.Family,
+        TransactionGenerator.Family,
         ConnectionGenerator.Family,
         ServerGenerator.Family,
     ];

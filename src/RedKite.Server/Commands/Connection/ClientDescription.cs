@@ -37,8 +37,8 @@ internal static class ClientDescription
             CultureInfo.InvariantCulture,
             $"id={session.Id} addr={session.Address} laddr={session.LocalAddress} fd={session.Connection?.Descriptor ?? -1}"
             + $" name={Shown(session.Name)} age={Seconds(cmd.NowMs - session.CreatedMs)} idle={Seconds(cmd.NowMs - session.LastInteractionMs)}"
-            + $" flags={Flags(session)} db={session.DatabaseIndex} sub={Subscriptions(session, SubscriptionKind.Channel)} psub={Subscriptions(session, SubscriptionKind.Pattern)} ssub={Subscriptions(session, SubscriptionKind.ShardChannel)} multi=-1 watch=0"
-            + $" qbuf={inputBytes} qbuf-free={Math.Max(0, bufferBytes - outputCapacity - ownInputBytes)} argv-mem={argumentBytes} multi-mem=0"
+            + $" flags={Flags(session)} db={session.DatabaseIndex} sub={Subscriptions(session, SubscriptionKind.Channel)} psub={Subscriptions(session, SubscriptionKind.Pattern)} ssub={Subscriptions(session, SubscriptionKind.ShardChannel)} multi={session.Transaction?.Commands.Count ?? -1} watch={session.Watch?.Keys.Count ?? 0}"
+            + $" qbuf={inputBytes} qbuf-free={Math.Max(0, bufferBytes - outputCapacity - ownInputBytes)} argv-mem={argumentBytes} multi-mem={session.Transaction?.Bytes ?? 0}"
             + $" rbs={replyCapacity} rbp={session.ReplyBytesPeak} obl={replyBytes} oll={outputBlocks} omem={outputCapacity} tot-mem={totalBytes}"
             + $" events={(outputBlocks > 0 ? "rw" : "r")} cmd={session.LastCommand?.FullName ?? "NULL"} user={session.User.Name}"
             + $" redir=-1 resp={(session.Resp3 ? 3 : 2)} lib-name={Shown(session.LibraryName)} lib-ver={Shown(session.LibraryVersion)}"
@@ -59,7 +59,9 @@ internal static class ClientDescription
         var flags = new StringBuilder();
         if (session.IsMonitor) flags.Append('O');
         if (session.Type == ClientType.PubSub) flags.Append('P');
+        if (session.Transaction is not null) flags.Append('x');
         if (session.IsPaused || session.Blocked is not null) flags.Append('b');
+        if (session.Watch is { IsDirty: true }) flags.Append('d');
         if (session.ClosesAfterReply) flags.Append('c');
         if (session.Connection?.RemoteAddress.IsUnix == true) flags.Append('U');
         if (session.NoEvict) flags.Append('e');

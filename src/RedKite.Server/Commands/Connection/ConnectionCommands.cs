@@ -1,7 +1,9 @@
 using System.Text;
 using RedKite.Protocol;
 using RedKite.Server.Acl;
+using RedKite.Server.Commands.Transactions;
 using RedKite.Server.Model;
+using RedKite.Server.Sessions;
 using static RedKite.Server.Model.CommandFlags;
 
 namespace RedKite.Server.Commands.Connection;
@@ -10,10 +12,12 @@ namespace RedKite.Server.Commands.Connection;
 internal sealed class ConnectionCommands
 {
     private readonly UserRegistry _users;
+    private readonly WatchedKeys _watched;
 
-    internal ConnectionCommands(UserRegistry users)
+    internal ConnectionCommands(UserRegistry users, WatchedKeys watched)
     {
         _users = users;
+        _watched = watched;
         Family = NewFamily();
     }
 
@@ -25,8 +29,8 @@ internal sealed class ConnectionCommands
         new("ECHO", 2, Loading | Stale | Fast, KeySpecs.None, Echo, new("1.0.0", "O(1)", "Returns the given string.", "message")),
         new("HELLO", -1, NoScript | Loading | Stale | Fast | NoAuth | AllowBusy | Sentinel, KeySpecs.None, Hello, new("6.0.0", "O(1)", "Selects the protocol, optionally authenticates, and returns properties of the server.", "arguments:[protover [AUTH auth:(username password)] [SETNAME clientname]]") { History = [("6.2.0", "The protocol version is optional.")] }),
         new("PING", -1, Fast | Sentinel | AllowedToSubscribers, KeySpecs.None, Ping, new("1.0.0", "O(1)", "Returns PONG or the given message.", "[message]")) { Tips = ["request_policy:all_shards", "response_policy:all_succeeded"] },
-        new("QUIT", -1, NoScript | Loading | Stale | Fast | NoAuth | AllowBusy | AllowedToSubscribers, KeySpecs.None, Quit, new("1.0.0", "O(1)", "Closes the connection.") { DeprecatedSince = "7.2.0", ReplacedBy = "just closing the connection" }),
-        new("RESET", 1, NoScript | Loading | Stale | Fast | NoAuth | AllowBusy | AllowedToSubscribers, KeySpecs.None, Reset, new("6.2.0", "O(1)", "Resets the connection to its initial state.")),
+        new("QUIT", -1, NoScript | Loading | Stale | Fast | NoAuth | AllowBusy | AllowedToSubscribers | NotQueued, KeySpecs.None, Quit, new("1.0.0", "O(1)", "Closes the connection.") { DeprecatedSince = "7.2.0", ReplacedBy = "just closing the connection" }),
+        new("RESET", 1, NoScript | Loading | Stale | Fast | NoAuth | AllowBusy | AllowedToSubscribers | NotQueued, KeySpecs.None, Reset, new("6.2.0", "O(1)", "Resets the connection to its initial state.")) { UsesStripes = TransactionCommands.WatchedStripes },
         new("SELECT", 2, Loading | Stale | Fast, KeySpecs.None, Select, new("1.0.0", "O(1)", "Selects the connection's database.", "index")),
     ]);
 
@@ -120,6 +124,7 @@ internal sealed class ConnectionCommands
     {
         Session session = cmd.Session;
         cmd.Select(0);
+        _watched.Forget(session.Watch);
         UseProtocol(cmd, resp3: false);
         bool isInProcess = session.Connection is null;
         session.Reset(isInProcess ? _users.InProcess : _users.Default, authenticated: isInProcess || _users.AllowsAnonymous);

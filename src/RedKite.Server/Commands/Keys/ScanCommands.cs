@@ -27,8 +27,8 @@ internal static class ScanCommands
     internal static readonly CommandFamily Family = new("generic", "keyspace",
     [
         new("KEYS", 2, ReadOnly | AllStripes, KeySpecs.None, KeysOf, new("1.0.0", "O(N) with N being the number of keys in the database, under the assumption that the key names in the database and the given pattern have limited length.", "Returns all keys that match a pattern.", "pattern")) { Categories = AclCategory.Dangerous, Tips = ["request_policy:all_shards", "nondeterministic_output_order"] },
-        new("SCAN", -2, ReadOnly, KeySpecs.None, Scan, new("2.8.0", "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.", "Iterates over the keys of the selected database.", "cursor [MATCH pattern] [COUNT count] [TYPE type]@6.0.0") { History = [("6.0.0", "Adds `TYPE`.")] }) { Tips = ["nondeterministic_output", "request_policy:special", "response_policy:special"] },
-        new("RANDOMKEY", 1, ReadOnly, KeySpecs.None, RandomKey, new("1.0.0", "O(1)", "Returns a random key of the selected database.")) { Tips = ["request_policy:all_shards", "response_policy:special", "nondeterministic_output"] },
+        new("SCAN", -2, ReadOnly | WalksStripes, KeySpecs.None, Scan, new("2.8.0", "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.", "Iterates over the keys of the selected database.", "cursor [MATCH pattern] [COUNT count] [TYPE type]@6.0.0") { History = [("6.0.0", "Adds `TYPE`.")] }) { Tips = ["nondeterministic_output", "request_policy:special", "response_policy:special"] },
+        new("RANDOMKEY", 1, ReadOnly | WalksStripes, KeySpecs.None, RandomKey, new("1.0.0", "O(1)", "Returns a random key of the selected database.")) { Tips = ["request_policy:all_shards", "response_policy:special", "nondeterministic_output"] },
     ]);
 
     // KEYS pattern

@@ -20,7 +20,7 @@ internal sealed class ConfigCommands(Configuration configuration, Func<MetricsRe
             new("HELP", 2, Loading | Stale, KeySpecs.None, Help, new("5.0.0", "O(1)", "Lists the subcommands.")),
             new("RESETSTAT", 2, Administration, KeySpecs.None, ResetStat, new("2.0.0", "O(1)", "Resets the statistics of INFO.")) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
             new("REWRITE", 2, Administration, KeySpecs.None, Rewrite, new("2.8.0", "O(1)", "Writes the current settings to the configuration file.")) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
-            new("SET", -4, Administration, KeySpecs.None, Set, new("2.0.0", "O(N) when N is the number of configuration parameters provided", "Sets one or more settings.", "data:<parameter value [parameter value ...]>") { History = [("7.0.0", "Accepts several settings.")] }) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
+            new("SET", -4, Administration | WalksStripes, KeySpecs.None, Set, new("2.0.0", "O(N) when N is the number of configuration parameters provided", "Sets one or more settings.", "data:<parameter value [parameter value ...]>") { History = [("7.0.0", "Accepts several settings.")] }) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
         ]),
     ]);
 

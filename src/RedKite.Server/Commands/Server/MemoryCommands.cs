@@ -29,7 +29,7 @@ internal sealed class MemoryCommands(Func<MetricsRegistry> metrics, BufferPool b
             new("DOCTOR", 2, None, KeySpecs.None, Doctor, new("4.0.0", "O(1)", "Returns a report on memory problems.")) { Tips = ["nondeterministic_output", "request_policy:all_shards", "response_policy:special"] },
             new("HELP", 2, Loading | Stale, KeySpecs.None, Help, new("4.0.0", "O(1)", "Lists the subcommands.")),
             new("MALLOC-STATS", 2, None, KeySpecs.None, MallocStats, new("4.0.0", "Depends on how much memory is allocated, could be slow", "Returns the memory statistics of every stripe.")) { Tips = ["nondeterministic_output", "request_policy:all_shards", "response_policy:special"] },
-            new("PURGE", 2, None, KeySpecs.None, Purge, new("4.0.0", "Depends on how much memory is allocated, could be slow", "Releases free memory to the operating system.")) { Tips = ["request_policy:all_shards", "response_policy:all_succeeded"] },
+            new("PURGE", 2, WalksStripes, KeySpecs.None, Purge, new("4.0.0", "Depends on how much memory is allocated, could be slow", "Releases free memory to the operating system.")) { Tips = ["request_policy:all_shards", "response_policy:all_succeeded"] },
             new("STATS", 2, None, KeySpecs.None, Stats, new("4.0.0", "O(1)", "Returns details of memory usage.")) { Tips = ["nondeterministic_output", "request_policy:all_shards", "response_policy:special"] },
             new("USAGE", -3, CommandFlags.ReadOnly, KeySpecs.One(2, KeyFlags.ReadOnly), Usage, new("4.0.0", "O(N) where N is the number of samples.", "Returns the memory usage of a key and its value in bytes.", "key [SAMPLES count]")),
         ]),

@@ -138,9 +138,9 @@ internal sealed class ServerInfo
         text.Line("blocked_clients"u8, blocked.Clients);
         text.Line("tracking_clients"u8, 0);
         text.Line("pubsub_clients"u8, _parts.Messages.Clients);
-        text.Line("watching_clients"u8, 0);
+        text.Line("watching_clients"u8, _parts.Watched.Clients);
         text.Line("clients_in_timeout_table"u8, blocked.WithDeadline);
-        text.Line("total_watched_keys"u8, 0);
+        text.Line("total_watched_keys"u8, _parts.Watched.Count);
         text.Line("total_blocking_keys"u8, blocked.Keys);
         text.Line("total_blocking_keys_on_nokey"u8, blocked.KeysWakingWhenGone);
         text.Line("client_output_bytes"u8, totals.OutputBytes);

@@ -43,7 +43,12 @@ internal static class StreamGroupCommands
         }
 
         if (!TryIdOrReply(cmd, stream, mayBeEnd: false, out StreamId id)) return;
-        if (!stream.Exists) stream = cmd.CreateStream(2);
+        if (!stream.Exists)
+        {
+            stream = cmd.CreateStream(2);
+            cmd.Changed(2, KeyEvent.Silent, count: 0); // to those who watch the key, the group alone would not be a change
+        }
+
         if (!stream.TryCreateGroup(cmd[3], id, entriesRead))
         {
             cmd.Reply.Error("BUSYGROUP Consumer Group name already exists"u8);

@@ -59,7 +59,7 @@ internal static class StreamPendingCommands
             if (group.RemovePending(id)) acknowledged++;
         }
 
-        if (acknowledged > 0) cmd.Changed(1, KeyEvent.Silent, acknowledged);
+        if (acknowledged > 0) cmd.Changed(1, KeyEvent.Bookkeeping, acknowledged);
         cmd.Reply.Integer(acknowledged);
     }
 
@@ -145,7 +145,7 @@ internal static class StreamPendingCommands
 
         // As in Redis, a new last id is a change of its own only if nothing was claimed with it.
         if (count > 0) consumer.GotSomething(cmd.NowMs);
-        else if (movesGroup) cmd.Changed(1, KeyEvent.Silent);
+        else if (movesGroup) cmd.Changed(1, KeyEvent.Bookkeeping);
         StreamReplies.ArrayHead(cmd.Reply, start, count);
     }
 
@@ -228,14 +228,14 @@ internal static class StreamPendingCommands
     private static void NoteClaimed(scoped in CommandContext cmd, in StreamId id, long deliveredMs, long deliveries)
     {
         StreamEffects.Claim(cmd, 1, 2, 3, [id], deliveredMs, deliveries);
-        cmd.Changed(1, KeyEvent.Silent);
+        cmd.Changed(1, KeyEvent.Bookkeeping);
     }
 
     // A deleted entry cannot be claimed: it is no longer pending.
     private static void NoteForgotten(scoped in CommandContext cmd, in StreamId id)
     {
         StreamEffects.Forget(cmd, 1, 2, id);
-        cmd.Changed(1, KeyEvent.Silent);
+        cmd.Changed(1, KeyEvent.Bookkeeping);
     }
 
     private static void ReplySummary(ReplyWriter reply, StreamGroup group)

@@ -246,7 +246,7 @@ internal static class StreamReadCommands
             }
 
             StreamEffects.SetGroup(cmd, key, group);
-            cmd.Changed(key, KeyEvent.Silent);
+            cmd.Changed(key, KeyEvent.Bookkeeping);
         }
     }
 

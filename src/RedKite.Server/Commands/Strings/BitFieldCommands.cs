@@ -78,7 +78,7 @@ internal static class BitFieldCommands
     // OVERFLOW FAIL refused every write, but the string is longer. As in Redis, that does not count as a change.
     private static void NoteGrowth(scoped in CommandContext cmd)
     {
-        cmd.Changed(1, KeyEvent.Silent, count: 0);
+        cmd.Changed(1, KeyEvent.Bookkeeping, count: 0);
         EffectWriter effect = cmd.Effect("BITFIELD"u8, cmd.Count);
         for (int i = 1; i < cmd.Count; i++) effect.Argument(cmd[i]);
     }

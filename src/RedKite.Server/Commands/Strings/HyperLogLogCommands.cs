@@ -149,7 +149,7 @@ internal static class HyperLogLogCommands
         else if (!cmd.Is(1, "TODENSE"u8)) cmd.Reply.Error($"ERR Unknown PFDEBUG subcommand '{cmd.ShownText(1)}'");
         else if (value.TryMakeDense()) cmd.Reply.Integer(wasDense ? 0 : 1);
         else ReplyCorrupt(cmd);
-        if (value.IsDense != wasDense) cmd.Changed(2, KeyEvent.Silent);
+        if (value.IsDense != wasDense) cmd.Changed(2, KeyEvent.Bookkeeping);
     }
 
     private static void ReplyRegisters(scoped in CommandContext cmd, ref HyperLogLogValue value)

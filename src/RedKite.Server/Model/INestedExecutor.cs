@@ -1,0 +1,28 @@
+using RedKite.Protocol;
+
+namespace RedKite.Server.Model;
+
+/// <summary>Executes commands inside the one that is executing: those that EXEC has queued, and those that a script calls.</summary>
+internal interface INestedExecutor
+{
+    /// <summary>Begins a unit: what its commands change reaches the log and replicas together. Nothing in it blocks. Units nest.</summary>
+    void BeginUnit();
+
+    /// <summary>Ends the unit.</summary>
+    void EndUnit();
+
+    /// <summary>Executes one command. Its stripes are locked.</summary>
+    /// <param name="session">The client.</param>
+    /// <param name="command">The command's row, or its subcommand's.</param>
+    /// <param name="input">The bytes of all arguments.</param>
+    /// <param name="arguments">The arguments, the name included.</param>
+    /// <param name="firstKeyHash">The hash of the first key; 0 without one.</param>
+    /// <param name="reply">Where the reply goes.</param>
+    void Run(Session session, Command command, Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments, ulong firstKeyHash, ReplyWriter reply);
+
+    /// <summary>
+    /// Locks the stripes of a command that a script calls, as far as they are not locked yet. Others give way. Only inside a command
+    /// whose row says that it runs scripts.
+    /// </summary>
+    void ClaimStripes(scoped in CommandContext cmd);
+}

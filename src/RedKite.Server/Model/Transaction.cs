@@ -1,0 +1,37 @@
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Model;
+
+/// <summary>The commands that a client has queued since MULTI.</summary>
+internal sealed class Transaction
+{
+    private readonly List<SavedRequest> _commands = [];
+
+    internal IReadOnlyList<SavedRequest> Commands => _commands;
+
+    /// <summary>Bytes of the commands' arguments.</summary>
+    internal long Bytes { get; private set; }
+
+    /// <summary>The stripes that its commands use.</summary>
+    internal StripeSet Stripes { get; private set; }
+
+    /// <summary>The flags of all of its commands together.</summary>
+    internal CommandFlags Flags { get; private set; }
+
+    /// <summary>Whether a command was refused instead of being queued, so that EXEC refuses all.</summary>
+    internal bool IsAborted { get; private set; }
+
+    internal void Abort() => IsAborted = true;
+
+    /// <summary>Queues a command.</summary>
+    /// <param name="cmd">The command.</param>
+    /// <param name="stripes">The stripes that it uses.</param>
+    internal void Queue(scoped in CommandContext cmd, StripeSet stripes)
+    {
+        SavedRequest request = SavedRequest.Of(cmd);
+        _commands.Add(request);
+        Bytes += request.Input.Length;
+        Stripes = Stripes.With(stripes);
+        Flags |= request.Command.Flags;
+    }
+}

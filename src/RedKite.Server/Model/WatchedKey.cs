@@ -1,0 +1,64 @@
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Model;
+
+/// <summary>The keys that a client watches (WATCH), and whether one of them has changed.</summary>
+internal sealed class ClientWatch
+{
+    private readonly List<WatchedKey> _keys = [];
+    private readonly HashSet<KeyIdentity> _identities = [];
+    private volatile bool _isDirty;
+
+    internal IReadOnlyList<WatchedKey> Keys => _keys;
+
+    /// <summary>The stripes of the keys.</summary>
+    internal StripeSet Stripes { get; private set; }
+
+    /// <summary>Whether a key has changed since it was watched. Set with the key's stripe locked, from any thread.</summary>
+    internal bool IsDirty
+    {
+        get => _isDirty;
+        set => _isDirty = value;
+    }
+
+    internal bool Contains(KeyIdentity identity) => _identities.Contains(identity);
+
+    internal void Add(WatchedKey key)
+    {
+        _keys.Add(key);
+        _identities.Add(key.Identity);
+        Stripes = Stripes.With(key.Stripe);
+    }
+
+    internal void Clear()
+    {
+        _keys.Clear();
+        _identities.Clear();
+        Stripes = StripeSet.Empty;
+        IsDirty = false;
+    }
+}
+
+/// <summary>A key that a client watches, and its neighbours among those who watch the same key.</summary>
+/// <param name="client">The client's side.</param>
+/// <param name="identity">The key's database and hash.</param>
+/// <param name="stripe">The key's stripe.</param>
+/// <param name="name">The key's name.</param>
+/// <param name="existed">Whether the key existed when it was watched.</param>
+internal sealed class WatchedKey(ClientWatch client, KeyIdentity identity, int stripe, byte[] name, bool existed)
+{
+    internal ClientWatch Client => client;
+
+    internal KeyIdentity Identity => identity;
+
+    internal int Stripe => stripe;
+
+    internal byte[] Name => name;
+
+    internal bool Existed => existed;
+
+    /// <summary>The neighbours. With the key's stripe locked.</summary>
+    internal WatchedKey? Previous { get; set; }
+
+    internal WatchedKey? Next { get; set; }
+}

@@ -1,0 +1,130 @@
+using RedKite.Server.Changes;
+using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
+using System.Runtime.InteropServices;
+
+namespace RedKite.Server.Sessions;
+
+/// <summary>
+/// The keys that clients watch. Those of a stripe are used with the stripe locked, and the stripe is observed while there are any.
+/// </summary>
+internal sealed class WatchedKeys(Keyspace keyspace)
+{
+    // The first of those who watch a key, by stripe.
+    private readonly Dictionary<KeyIdentity, WatchedKey>[] _keys = [.. keyspace.Stripes.Select(_ => new Dictionary<KeyIdentity, WatchedKey>())];
+    private int _clients;
+    private int _count;
+
+    /// <summary>Clients that watch keys.</summary>
+    internal int Clients => Volatile.Read(ref _clients);
+
+    /// <summary>Keys that are watched, each once.</summary>
+    internal int Count => Volatile.Read(ref _count);
+
+    /// <summary>Begins to watch a key. Its stripe is locked.</summary>
+    internal void Watch(scoped in CommandContext cmd, int argument)
+    {
+        ulong hash = cmd.HashOf(argument);
+        var identity = new KeyIdentity(cmd.Database.Index, hash);
+        ClientWatch client = cmd.Session.Watch ??= new ClientWatch();
+        if (client.Contains(identity)) return;
+        int stripe = cmd.StripeOf(hash);
+        var key = new WatchedKey(client, identity, stripe, cmd[argument].ToArray(), cmd.Peek(argument).Exists);
+        ref WatchedKey? first = ref CollectionsMarshal.GetValueRefOrAddDefault(_keys[stripe], identity, out bool exists);
+        if (exists)
+        {
+            key.Next = first;
+            first!.Previous = key;
+        }
+        else
+        {
+            Interlocked.Increment(ref _count);
+        }
+
+        first = key;
+        if (client.Keys.Count == 0) Interlocked.Increment(ref _clients);
+        client.Add(key);
+        keyspace.Stripes[stripe].Observe(StripeObservers.WatchedKeys, isOn: true);
+    }
+
+    /// <summary>Whether a key that the client watches has changed, or has expired without having been looked at. The keys' stripes are locked.</summary>
+    internal bool HasChanged(scoped in CommandContext cmd)
+    {
+        if (cmd.Session.Watch is not { } client) return false;
+        if (client.IsDirty) return true;
+        foreach (WatchedKey key in client.Keys)
+        {
+            if (key.Existed && !cmd.Exists(key.Identity, key.Name)) return true;
+        }
+
+        return false;
+    }
+
+    /// <summary>The client watches nothing any more. The stripes of its keys are locked.</summary>
+    internal void Forget(ClientWatch? client)
+    {
+        if (client is null || client.Keys.Count == 0) return;
+        foreach (WatchedKey key in client.Keys) Remove(key);
+        client.Clear();
+        Interlocked.Decrement(ref _clients);
+    }
+
+    /// <summary>A client is gone. No stripe is locked.</summary>
+    internal void Closed(Session session)
+    {
+        if (session.Watch is not { Keys.Count: > 0 } client) return;
+        using LockScope locked = keyspace.Lock(client.Stripes);
+        Forget(client);
+    }
+
+    /// <summary>Tells the clients that watch keys which a command has changed. The keys' stripes are locked.</summary>
+    internal void Note(ChangeList changes, ReadOnlySpan<Database> databases, long nowMs)
+    {
+        for (int i = 0; i < changes.Count; i++)
+        {
+            Change change = changes[i];
+            if (change.Event == KeyEvent.Flush) NoteFlush(databases[change.Database], nowMs);
+            else if (KeyEvents.IsModification(change.Event)) Note(change.Identity);
+        }
+    }
+
+    private void Note(KeyIdentity identity)
+    {
+        WatchedKey? key = _keys[keyspace.StripeOf(identity.Hash)].GetValueOrDefault(identity);
+        for (; key is not null; key = key.Next) key.Client.IsDirty = true;
+    }
+
+    // A key that is missing before and after has not changed.
+    private void NoteFlush(Database database, long nowMs)
+    {
+        foreach (Dictionary<KeyIdentity, WatchedKey> keys in _keys)
+        {
+            foreach ((KeyIdentity identity, WatchedKey first) in keys)
+            {
+                if (identity.Database != database.Index) continue;
+                bool exists = database.Find(first.Name, identity.Hash, nowMs).Exists;
+                for (WatchedKey? key = first; key is not null; key = key.Next) key.Client.IsDirty |= key.Existed || exists;
+            }
+        }
+    }
+
+    private void Remove(WatchedKey key)
+    {
+        Dictionary<KeyIdentity, WatchedKey> keys = _keys[key.Stripe];
+        if (key.Next is not null) key.Next.Previous = key.Previous;
+        if (key.Previous is not null)
+        {
+            key.Previous.Next = key.Next;
+        }
+        else if (key.Next is not null)
+        {
+            keys[key.Identity] = key.Next;
+        }
+        else
+        {
+            keys.Remove(key.Identity);
+            Interlocked.Decrement(ref _count);
+            if (keys.Count == 0) keyspace.Stripes[key.Stripe].Observe(StripeObservers.WatchedKeys, isOn: false);
+        }
+    }
+}
