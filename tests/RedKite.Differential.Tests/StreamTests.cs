@@ -26,7 +26,7 @@ public sealed class StreamTests(StreamTests.Servers servers, ITestOutputHelper o
     {
         int count = StreamTest.StepsOr(StepCount);
         output.WriteLine($"{StreamTest.SeedVariable}={seed} {StreamTest.StepsVariable}={count}");
-        string? report = await Task.Run(() => StreamTest.Run(servers.Pair, seed, count, CommandTable.Families), TestContext.Current.CancellationToken);
+        string? report = await Task.Run(() => StreamTest.Run(servers.Pair, seed, count, CommandTable.Mixed), TestContext.Current.CancellationToken);
         Assert.True(report is null, report);
     }
 

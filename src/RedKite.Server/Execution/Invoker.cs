@@ -76,7 +76,7 @@ internal sealed class Invoker
                 now = LockAndRun(ref cmd, command!, arguments, request.Hash, now);
             }
         }
-        else if (session.Transaction is not null)
+        else if (session.Transaction is not null || session.Watch is not null)
         {
             AbortTransaction(session, command);
         }
@@ -468,10 +468,10 @@ internal sealed class Invoker
     private static bool RunsScript(scoped in CommandContext cmd, Command command) =>
         command.Is(CommandFlags.RunsScript) || (command.RunsQueued && cmd.Session.Transaction is { } transaction && (transaction.Flags & CommandFlags.RunsScript) != 0);
 
-    // A command was refused: EXEC will refuse all. If it is EXEC itself, the transaction is over.
+    // A command was refused: EXEC will refuse all. If it is EXEC itself, the transaction is over, and nothing is watched any more.
     private void AbortTransaction(Session session, Command? refused)
     {
-        session.Transaction!.Abort();
+        session.Transaction?.Abort();
         if (refused?.RunsQueued != true) return;
         session.Transaction = null;
         _engine.Watched.Closed(session);

@@ -1,7 +1,7 @@
+using System.Runtime.InteropServices;
 using RedKite.Server.Changes;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
-using System.Runtime.InteropServices;
 
 namespace RedKite.Server.Sessions;
 
@@ -45,19 +45,6 @@ internal sealed class WatchedKeys(Keyspace keyspace)
         if (client.Keys.Count == 0) Interlocked.Increment(ref _clients);
         client.Add(key);
         keyspace.Stripes[stripe].Observe(StripeObservers.WatchedKeys, isOn: true);
-    }
-
-    /// <summary>Whether a key that the client watches has changed, or has expired without having been looked at. The keys' stripes are locked.</summary>
-    internal bool HasChanged(scoped in CommandContext cmd)
-    {
-        if (cmd.Session.Watch is not { } client) return false;
-        if (client.IsDirty) return true;
-        foreach (WatchedKey key in client.Keys)
-        {
-            if (key.Existed && !cmd.Exists(key.Identity, key.Name)) return true;
-        }
-
-        return false;
     }
 
     /// <summary>The client watches nothing any more. The stripes of its keys are locked.</summary>

@@ -18,7 +18,7 @@ internal static class ChangeFamilies
 
     public static readonly CommandFamily[] All =
     [
-        .. CommandTable.Families.Where(family => family != FieldExpiryGenerator.FarExpiries && !WithoutKeys.Contains(family.Name)),
+        .. CommandTable.Mixed.Where(family => family != FieldExpiryGenerator.FarExpiries && !WithoutKeys.Contains(family.Name)),
         FieldExpiryGenerator.Family,
         Databases,
     ];

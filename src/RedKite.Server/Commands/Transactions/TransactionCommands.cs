@@ -40,7 +40,7 @@ internal sealed class TransactionCommands(WatchedKeys watched, TransactionFigure
             return;
         }
 
-        bool changed = watched.HasChanged(cmd);
+        bool changed = HasChanged(cmd);
         watched.Forget(session.Watch);
         if (transaction.IsAborted)
         {
@@ -105,6 +105,19 @@ internal sealed class TransactionCommands(WatchedKeys watched, TransactionFigure
     {
         watched.Forget(cmd.Session.Watch);
         cmd.Reply.Ok();
+    }
+
+    // Whether a watched key has changed, or has expired without having been looked at.
+    private static bool HasChanged(scoped in CommandContext cmd)
+    {
+        if (cmd.Session.Watch is not { } watch) return false;
+        if (watch.IsDirty) return true;
+        foreach (WatchedKey key in watch.Keys)
+        {
+            if (key.Existed && !cmd.Exists(key.Identity, key.Name)) return true;
+        }
+
+        return false;
     }
 
     /// <summary>The stripes of the keys that the client watches, for commands that end that.</summary>
