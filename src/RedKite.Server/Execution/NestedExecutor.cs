@@ -1,4 +1,5 @@
 using RedKite.Protocol;
+using RedKite.Server.Acl;
 using RedKite.Server.Changes;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
@@ -51,6 +52,25 @@ internal sealed class NestedExecutor : INestedExecutor
         if (!_environment.IsObserved) return;
         _environment.BeginRecording(); // the surrounding command itself changes nothing
         _environment.Effects.ReplaceRequest();
+    }
+
+    public void RunQueued(Session session, SavedRequest request, ReplyWriter reply)
+    {
+        if (session.User.Permissions is { } permissions)
+        {
+            var cmd = new CommandContext(_environment, session, request.Input, reply, session.DatabaseIndex);
+            cmd.Begin(request.Command, request.Arguments, request.FirstKeyHash);
+            if (permissions.Check(cmd) is { IsDenied: true } denial)
+            {
+                _engine.Users.NoteDenied(cmd, denial, DenialContext.Transaction);
+                reply.Error(DenialText.InTransaction(denial));
+                Errors++;
+                _invoker.NoteRejected(request.Command);
+                return;
+            }
+        }
+
+        Run(session, request.Command, request.Input, request.Arguments, request.FirstKeyHash, reply);
     }
 
     public void Run(Session session, Command command, Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments, ulong firstKeyHash, ReplyWriter reply)

@@ -365,7 +365,7 @@ internal ref struct CommandContext
         nested.BeginUnit();
         foreach (SavedRequest request in transaction.Commands)
         {
-            nested.Run(Session, request.Command, request.Input, request.Arguments, request.FirstKeyHash, Reply);
+            nested.RunQueued(Session, request, Reply);
         }
 
         nested.EndUnit();

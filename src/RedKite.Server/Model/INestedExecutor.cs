@@ -11,7 +11,10 @@ internal interface INestedExecutor
     /// <summary>Ends the unit.</summary>
     void EndUnit();
 
-    /// <summary>Executes one command. Its stripes are locked.</summary>
+    /// <summary>Executes a command that was queued, unless its user has lost the permission since.</summary>
+    void RunQueued(Session session, SavedRequest request, ReplyWriter reply);
+
+    /// <summary>Executes one command. Its stripes are locked, and the client may execute it.</summary>
     /// <param name="session">The client.</param>
     /// <param name="command">The command's row, or its subcommand's.</param>
     /// <param name="input">The bytes of all arguments.</param>
