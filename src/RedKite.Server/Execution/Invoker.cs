@@ -206,6 +206,7 @@ internal sealed class Invoker
     /// <summary>Executes a handler and publishes what it changed. The stripes that it needs are locked.</summary>
     internal void Run(ref CommandContext cmd, StripeSet held)
     {
+        if (_environment.DeniesBlocking && !IsPermittedInUnitOrReply(cmd)) return;
         _environment.BeginObserving(held);
         long changes = _environment.Metrics.Changes;
         cmd.Command.Handler(ref cmd);
@@ -384,6 +385,17 @@ internal sealed class Invoker
         cmd.Session.LastCommand = cmd.Command;
         _engine.Users.NoteDenied(cmd, denial, context);
         Reject(cmd.Command, "NOPERM " + DenialText.Of(cmd.Session.User, cmd, denial, withNames: false));
+        return false;
+    }
+
+    // Inside a transaction, whose commands were permitted when they were queued, or a script, whose commands are checked here only.
+    // A script's commands do not reply to the client.
+    private bool IsPermittedInUnitOrReply(scoped in CommandContext cmd)
+    {
+        if (cmd.Session.User.Permissions is not { } permissions || permissions.Check(cmd) is not { IsDenied: true } denial) return true;
+        bool isScript = !ReferenceEquals(cmd.Reply, Reply);
+        _engine.Users.NoteDenied(cmd, denial, isScript ? DenialContext.Script : DenialContext.Transaction);
+        cmd.Reply.Error(isScript ? "ERR ACL failure in script: " + DenialText.Of(cmd.Session.User, cmd, denial, withNames: false) : DenialText.InTransaction(denial));
         return false;
     }
 

@@ -62,6 +62,7 @@ internal sealed class Command
         KeyRange = KeyRange.Of(keys, out bool moves);
         if (moves) Flags |= CommandFlags.MovableKeys;
         HasOneKey = keys is [{ IsOneKey: true }] && subcommands is null;
+        Channels = ChannelSpec.Of(Name);
         FindsKeywords = Array.Exists(keys, spec => spec.FindsKeyword is not null);
         FirstKey = KeyRange.First;
         bool hasRange = keys is [{ IsFixedRange: true, Last: -1 }] && (keys[0].Flags & KeyFlags.NotKey) == 0 && subcommands is null;

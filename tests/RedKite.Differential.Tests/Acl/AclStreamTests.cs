@@ -63,6 +63,7 @@ public sealed class AclStreamTests
             {
                 string[] request = [.. name.Split('|'), .. Enumerable.Range(0, random.Next(9)).Select(_ => Words[random.Next(Words.Length)])];
                 if (name == "sort" && request.Count(word => word.Equals("store", StringComparison.OrdinalIgnoreCase)) > 1) continue; // Redis takes the name of the destination for the option
+                if (IsReadWithMisplacedStreams(request)) continue;
                 RespValue reply = Both(["ACL", "DRYRUN", "u" + random.Next(Users.Length), .. request]);
                 if (reply.Marker == '$') denied++;
                 else if (!reply.IsError) allowed++;
@@ -71,6 +72,10 @@ public sealed class AclStreamTests
 
         Assert.InRange(denied, 1000, int.MaxValue);
         Assert.InRange(allowed, 500, int.MaxValue);
+
+        // The command refuses these. Where it would find its streams, RedKite denies them too; Redis looks elsewhere.
+        static bool IsReadWithMisplacedStreams(string[] request) => request[0] is "xread" or "xreadgroup"
+            && (request.Count(word => word.Equals("streams", StringComparison.OrdinalIgnoreCase)) > 1 || (request[0] == "xreadgroup" && (request.Length < 5 || request[1] != "GROUP")));
 
         RespValue Both(string[] words)
         {

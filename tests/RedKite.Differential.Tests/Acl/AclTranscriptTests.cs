@@ -139,6 +139,57 @@ public sealed class AclTranscriptTests(AclTranscriptTests.Servers servers) : ICl
     }
 
     [Fact]
+    public void Queued_commands_lose_what_was_taken()
+    {
+        Assert.SkipWhen(AbsentCommands.Contains("multi"), "there are no transactions yet");
+        using PairedConnection admin = servers.Connect();
+        admin.Run("ACL SETUSER u on nopass +@all ~a* &*").IsOk();
+        using PairedConnection client = new(servers.Pair);
+        client.Run("AUTH u x").IsOk();
+        foreach (string line in (string[])["MULTI", "GET x", "SET a1 1", "EXEC", "MULTI", "SET a1 1", "GET a1", "MGET a1 a2", "PING"]) client.Run(line);
+        admin.Run("ACL SETUSER u -get resetkeys ~a1").IsOk();
+        client.Run("EXEC");
+        client.Run("GET a1");
+        admin.Run("ACL SETUSER u +get").IsOk();
+        client.Run("GET a1").IsBulk("1");
+        Assert.Equal(AclLogText.Of(servers.Pair.Oracle.Control), AclLogText.Of(servers.Pair.Subject.Control));
+    }
+
+    [Fact]
+    public void Scripts_are_denied_what_their_user_is()
+    {
+        Assert.SkipWhen(AbsentCommands.Contains("eval"), "there are no scripts yet");
+        using PairedConnection admin = servers.Connect();
+        admin.Run("ACL SETUSER u on nopass +@all -set ~a* &c").IsOk();
+        using PairedConnection client = new(servers.Pair);
+        client.Run("AUTH u x").IsOk();
+        client.Run("EVAL \"return redis.call('set','a1',1)\" 0");
+        client.Run("EVAL \"return redis.call('get','x')\" 0");
+        client.Run("EVAL \"return redis.pcall('get','x')\" 0");
+        client.Run("EVAL \"return redis.call('get','a')\" 0");
+        client.Run("EVAL \"return 1\" 1 x");
+        client.Run("EVAL \"return redis.call('publish','x','y')\" 0");
+        Assert.Equal(AclLogText.Of(servers.Pair.Oracle.Control), AclLogText.Of(servers.Pair.Subject.Control));
+    }
+
+    [Fact]
+    public void Channels_are_denied_and_subscribers_disconnected()
+    {
+        Assert.SkipWhen(AbsentCommands.Contains("subscribe"), "there is no publish/subscribe yet");
+        using PairedConnection admin = servers.Connect();
+        admin.Run("ACL SETUSER u on nopass +@all ~* &c &p*").IsOk();
+        using PairedConnection client = new(servers.Pair);
+        client.Run("AUTH u x").IsOk();
+        foreach (string line in (string[])["PUBLISH x y", "PUBLISH c y", "SPUBLISH x y", "SPUBLISH p1 y", "SUBSCRIBE d", "SUBSCRIBE c d", "PSUBSCRIBE p1*", "PSUBSCRIBE c", "SSUBSCRIBE x"]) client.Run(line);
+        client.Run("PSUBSCRIBE p*");
+        admin.Run("ACL SETUSER u +get").IsOk();
+        client.Run("PING");
+        admin.Run("ACL SETUSER u resetchannels &c").IsOk();
+        client.Run("PING").IsClosed();
+        Assert.Equal(AclLogText.Of(servers.Pair.Oracle.Control), AclLogText.Of(servers.Pair.Subject.Control));
+    }
+
+    [Fact]
     public void Default_user_can_be_restricted_and_switched_off()
     {
         using PairedConnection admin = servers.Connect();
