@@ -250,13 +250,22 @@ internal sealed class SessionLoop : IConnectionHandler
         }
     }
 
-    /// <summary>Takes notice of a change of a user's permissions. On the loop's thread.</summary>
+    /// <summary>
+    /// Takes notice of a change of a user's permissions, and closes subscribers to channels that it may not have any more. On the loop's
+    /// thread.
+    /// </summary>
     internal void NoteUser(User user)
     {
+        List<Connection> denied = [];
         foreach (Connection connection in _loop.Connections)
         {
-            if (SessionOf(connection) is { } session && session.User == user) session.NoteUser();
+            Session session = SessionOf(connection);
+            if (session.User != user) continue;
+            session.NoteUser();
+            if (session.Subscriptions is { Count: > 0 } subscriptions && user.Permissions is { } permissions && !subscriptions.AreAllowedBy(permissions)) denied.Add(connection);
         }
+
+        foreach (Connection connection in denied) connection.CloseAfterSend();
     }
 
     private void Suspend(Session session, Connection connection)

@@ -41,6 +41,20 @@ internal sealed class ClientSubscriptions(Action<Session> endAll)
     /// <summary>The subscriptions of a kind by name.</summary>
     internal Dictionary<byte[], Subscription> Of(SubscriptionKind kind) => _byKind[(int)kind];
 
+    /// <summary>Whether a user with these permissions may have all of them.</summary>
+    internal bool AreAllowedBy(Permissions permissions)
+    {
+        foreach (SubscriptionKind kind in (ReadOnlySpan<SubscriptionKind>)[SubscriptionKind.Channel, SubscriptionKind.Pattern, SubscriptionKind.ShardChannel])
+        {
+            foreach (byte[] name in Of(kind).Keys)
+            {
+                if (!permissions.AllowsChannel(name, isPattern: kind == SubscriptionKind.Pattern)) return false;
+            }
+        }
+
+        return true;
+    }
+
     /// <summary>Ends all subscriptions, without a confirmation. On the client's loop.</summary>
     internal void End(Session session) => endAll(session);
 }
