@@ -185,6 +185,7 @@ public sealed class AclTranscriptTests(AclTranscriptTests.Servers servers) : ICl
         admin.Run("ACL SETUSER u +get").IsOk();
         client.Run("PING");
         admin.Run("ACL SETUSER u resetchannels &c").IsOk();
+        servers.Pair.WaitUntil(control => ServerPair.Info(control, "clients", "pubsub_clients") == 0, "no subscriber");
         client.Run("PING").IsClosed();
         Assert.Equal(AclLogText.Of(servers.Pair.Oracle.Control), AclLogText.Of(servers.Pair.Subject.Control));
     }
