@@ -427,7 +427,7 @@ internal sealed class Invoker
         }
 
         cmd.Resolve(command);
-        if (!IsPermittedOrReply(cmd, DenialContext.TopLevel)) return false;
+        if (!IsPermittedOrReply(cmd, cmd.Session.Transaction is null ? DenialContext.TopLevel : DenialContext.Transaction)) return false;
         if (_keyspace.Budget.IsExceeded && _executor.Evictor.IsOutOfMemory() && MayUseMoreMemory(cmd, command))
         {
             Reject(command, "OOM command not allowed when used memory > 'maxmemory'.");
