@@ -53,8 +53,12 @@ export function overview({ zoom, go, source }) {
     chart({ title: 'Clients', unit: 'count', series: [{ metric: 'connected_clients', label: 'connected' }, { metric: 'blocked_clients', label: 'blocked' }], zoom }),
   ];
 
+  let server = null;
+  let readAt = 0;
+
   async function update(signal) {
-    const [open, metrics, server] = await Promise.all([api.report('findings', signal), api.report('metrics', signal), api.report('server', signal)]);
+    const [open, metrics] = await Promise.all([api.report('findings', signal), api.report('metrics', signal)]);
+    if (!server) [server, readAt] = [await api.report('server', signal), performance.now()]; // it does not change
     const byName = new Map(metrics.map(metric => [metric.name, metric.value]));
     const worst = open.open[0]?.severity;
     const [mark, text] = worst === undefined ? ['✓', 'The server is well.']
@@ -65,7 +69,7 @@ export function overview({ zoom, go, source }) {
       ...open.open.length > 5 ? [empty(`${open.open.length - 5} more findings are in the report below.`)] : []);
     const hits = byName.get('keyspace_hits') ?? 0;
     const lookups = hits + (byName.get('keyspace_misses') ?? 0);
-    const uptime = (server.now_unix_ms - server.started_unix_ms) / 1000;
+    const uptime = (server.now_unix_ms - server.started_unix_ms + (source.live ? performance.now() - readAt : 0)) / 1000;
     cards.replaceChildren(...[
       ['Keys', format.count(byName.get('keys'))],
       ['Memory in use', format.bytes(byName.get('used_memory'))],

@@ -80,6 +80,13 @@ async function show() {
   await update();
 }
 
+// Marks are rare: they are read with every fifth update.
+async function marksOf(current, signal) {
+  if (!current.happened || current.marksAge >= 4) [current.happened, current.marksAge] = [await api.report('marks', signal), 0];
+  else current.marksAge++;
+  return current.happened;
+}
+
 // The marks in words, for those who cannot tell them apart on a chart.
 function markList() {
   const summary = h('summary');
@@ -111,7 +118,7 @@ async function update() {
     const known = wanted !== null && current.past?.wanted === wanted ? current.past : null;
     const [, happened, history] = await Promise.all([
       current.view.update?.(signal),
-      known ? known.happened : charts.length > 0 ? api.report('marks', signal) : null,
+      known ? known.happened : charts.length > 0 ? marksOf(current, signal) : null,
       known ? known.history : metrics.length > 0 ? api.history(metrics, from, to, 240, signal) : null,
     ]);
     if (signal.aborted || current !== shown) return;
