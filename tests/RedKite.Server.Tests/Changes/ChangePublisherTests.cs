@@ -43,6 +43,31 @@ public sealed class ChangePublisherTests : TranscriptTests
     }
 
     [Fact]
+    public void Transaction_reaches_the_log_as_one()
+    {
+        Run("MULTI");
+        Run("SET k v");
+        Run("GET k");
+        Run("SADD s one");
+        Run("SPOP s");
+        Run("EXEC");
+        Assert.Equal(["new k", "set k", "new s", "sadd s", "spop s", "del s"], _recorder.TakeEvents());
+        Assert.Equal(["MULTI", "SET k v", "SADD s one", "SREM s one", "EXEC"], _recorder.TakeEffects());
+        Run("MULTI");
+        Run("GET k");
+        Run("EXEC");
+        Assert.Empty(_recorder.TakeEffects());
+        Run("SET short 1 PX 10");
+        Run("WATCH short k");
+        _recorder.TakeEffects();
+        Clock.Advance(11);
+        Run("MULTI");
+        Run("SET k w");
+        Assert.True(Run("EXEC").IsNull);
+        Assert.Equal(["DEL short"], _recorder.TakeEffects());
+    }
+
+    [Fact]
     public void Expired_key_is_deleted_before_the_command_that_found_it()
     {
         Run("SET k v PX 10");
