@@ -27,6 +27,8 @@ internal sealed class LuaInterpreter : IDisposable
     private const int HelpersPosition = 1_000_000; // of the registry: what translated chunks are given
     private const int EnvironmentPosition = 1_000_001;
     private const int HandlerPosition = 1_000_002;
+    private const int EnvironmentMetaPosition = 1_000_003;
+    private const int LoadingPosition = 1_000_004;
     private const int FirstFunctionPosition = 1_000_100;
     private const int HelperCount = 6;
     private const nint Failed = 1; // the marker
@@ -44,6 +46,7 @@ internal sealed class LuaInterpreter : IDisposable
     private ScriptHost? _host;
     private string? _ending; // the error that ends the script, once the host has said so
     private int _commands;
+    private FunctionRegistration? _registration;
 
     /// <param name="bytesMax">The most memory that scripts may use.</param>
     /// <param name="libraries">Adds functions beyond those of every script; they are in the table `redis`.</param>
@@ -95,7 +98,19 @@ internal sealed class LuaInterpreter : IDisposable
     internal bool IsRunning => _host is not null;
 
     /// <summary>The library that is being loaded; null: none.</summary>
-    internal FunctionRegistration? Registration { get; set; }
+    internal FunctionRegistration? Registration
+    {
+        get => _registration;
+        set
+        {
+            _registration = value;
+            Lua.RawGet(_state, LuaNative.RegistryIndex, EnvironmentMetaPosition);
+            Lua.Push(_state, "__index"u8);
+            Lua.RawGet(_state, LuaNative.RegistryIndex, value is null ? EnvironmentPosition : LoadingPosition);
+            Lua.RawSet(_state, -3);
+            Lua.Pop(_state);
+        }
+    }
 
     private ReplyToLua Reply { get; }
 
@@ -521,10 +536,12 @@ internal sealed class LuaInterpreter : IDisposable
         Lua.RawSet(state, -3);
         Lua.PushLightUserdata(state, Failed);
         Lua.PushLightUserdata(state, 0); // cjson.null
-        if (Lua.ProtectedCall(state, 3, 3, 0) != 0) throw new InvalidOperationException(Encoding.Latin1.GetString(Lua.ToSpan(state, -1)));
+        if (Lua.ProtectedCall(state, 3, 5, 0) != 0) throw new InvalidOperationException(Encoding.Latin1.GetString(Lua.ToSpan(state, -1)));
         Lua.RawSet(state, LuaNative.RegistryIndex, HelpersPosition);
         Lua.RawSet(state, LuaNative.RegistryIndex, EnvironmentPosition);
         Lua.RawSet(state, LuaNative.RegistryIndex, GlobalsPosition);
+        Lua.RawSet(state, LuaNative.RegistryIndex, EnvironmentMetaPosition);
+        Lua.RawSet(state, LuaNative.RegistryIndex, LoadingPosition);
         Debug.Assert(Lua.Top(state) == 0, "The prelude leaves nothing behind.");
     }
 }

@@ -53,11 +53,13 @@ internal static class Prelude
         end
 
         local G = {}
-        local env = setmetatable({}, {__index = G, __newindex = readonly, __metatable = false})
+        local envmeta = {__index = G, __newindex = readonly, __metatable = false}
+        local env = setmetatable({}, envmeta)
         shadow[env] = G
-        setmetatable(G, {__index = function(_, name)
+        local strict = {__index = function(_, name)
           error("Script attempted to access nonexistent global variable '" .. tostring(name) .. "'")
-        end})
+        end}
+        setmetatable(G, strict)
         local none = protect({})
 
         -- Strings.
@@ -425,7 +427,14 @@ internal static class Prelude
         function R.breakpoint() return false end
         function R.debug() end
         for _, name in ipairs({'sha1hex', 'log', 'setresp', 'set_repl', 'acl_check_cmd'}) do R[name] = managedReply(raw['redis.' .. name]) end
-        if raw['redis.register_function'] then R.register_function = managedReply(raw['redis.register_function']) end
+
+        -- What a library sees while it is loaded.
+        local L
+        if raw['redis.register_function'] then
+          local r = setmetatable({register_function = managedReply(raw['redis.register_function'])}, strict)
+          for _, name in ipairs({'log', 'LOG_DEBUG', 'LOG_VERBOSE', 'LOG_NOTICE', 'LOG_WARNING', 'REDIS_VERSION', 'REDIS_VERSION_NUM'}) do r[name] = R[name] end
+          L = setmetatable({redis = protect(r)}, strict)
+        end
 
         local function library(prefix, names)
           local t = {}
@@ -445,6 +454,6 @@ internal static class Prelude
         G.struct = protect(library('struct', 'pack unpack size'))
         G.os = protect({clock = raw.clock})
 
-        return env, G, {c, c2, c3, tick, values, select}
+        return L, envmeta, env, G, {c, c2, c3, tick, values, select}
         """;
 }

@@ -264,6 +264,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         Pause = engine.Pause,
         Monitors = engine.Monitors,
         Messages = engine.Messages,
+        Script = engine.Script,
         Watched = engine.Watched,
         SlowLog = engine.SlowLog,
         LargeRequests = engine.LargeRequests,

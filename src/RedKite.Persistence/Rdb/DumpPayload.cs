@@ -22,6 +22,12 @@ internal static class DumpPayload
     {
         output.Byte((byte)value.Type);
         value.Write(output, scratch);
+        End(output);
+    }
+
+    /// <summary>Writes what payloads end with.</summary>
+    internal static void End(RdbOutput output)
+    {
         Span<byte> version = stackalloc byte[sizeof(ushort)];
         BinaryPrimitives.WriteUInt16LittleEndian(version, RdbFormat.Version);
         output.Raw(version);
@@ -36,6 +42,9 @@ internal static class DumpPayload
         return BinaryPrimitives.ReadUInt16LittleEndian(summed[^sizeof(ushort)..]) <= RdbFormat.Version
             && BinaryPrimitives.ReadUInt64LittleEndian(payload[^Crc64.Bytes..]) == Crc64.Append(0, summed);
     }
+
+    /// <summary>What is in an intact payload, without its footer.</summary>
+    internal static RdbInput Contents(ReadOnlySpan<byte> payload) => new(payload[..^FooterBytes]);
 
     /// <summary>Reads the value of an intact payload and gives it to a key.</summary>
     internal static RdbOutcome Read(ReadOnlySpan<byte> payload, in RdbTarget target, RdbScratch scratch)

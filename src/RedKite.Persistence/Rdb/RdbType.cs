@@ -54,6 +54,9 @@ internal static class RdbFormat
     internal const int Integer32 = 0xC2;
     internal const int Compressed = 0xC3;
 
+    /// <summary>A library of functions, in front of its text.</summary>
+    internal const int Function = 0xF5;
+
     /// <summary>A list's node that is a single element as it is.</summary>
     internal const int PlainNode = 1;
 

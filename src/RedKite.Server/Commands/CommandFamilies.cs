@@ -5,6 +5,7 @@ using RedKite.Server.Commands.Hashes;
 using RedKite.Server.Commands.Keys;
 using RedKite.Server.Commands.Lists;
 using RedKite.Server.Commands.PubSub;
+using RedKite.Server.Commands.Scripting;
 using RedKite.Server.Commands.Server;
 using RedKite.Server.Commands.Sets;
 using RedKite.Server.Commands.SortedSets;
@@ -61,6 +62,7 @@ internal static class CommandFamilies
         DumpCommands.ClusterFamily,
         ReplicationWaits.Family,
         new AclCommands(parts).Family,
+        .. ScriptFamilies.Of(parts),
         new TransactionCommands(parts.Watched, parts.Transactions).Family,
         new ConnectionCommands(parts.Users, parts.Watched).Family,
         new ClientCommands(parts.Clients, parts.Users, parts.Pause, parts.EndPause).Family,

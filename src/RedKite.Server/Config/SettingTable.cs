@@ -23,7 +23,6 @@ internal static class SettingTable
     private const string NoReplication = "there is no replication yet";
     private const string NoCluster = "there is no cluster mode yet";
     private const string NoTls = "there is no TLS yet";
-    private const string NoScripts = "there are no scripts yet";
     private const string NoModules = "there are no modules";
     private const string NoDefragmentation = "RedKite's arenas do not move blocks";
     private const string AlwaysFreedLater = "the memory of large values is always freed in slices, behind the command";
@@ -174,8 +173,9 @@ internal static class SettingTable
         Flag("latency-tracking", true, s => s.LatencyTracking, (s, v) => s.LatencyTracking = v),
         Special("latency-tracking-info-percentiles", "50 99 99.9", SettingParsers.Percentiles, ReadPercentiles, WritePercentiles, flags: MultipleArguments, toLines: SettingParsers.PercentileLines, alwaysRewritten: true),
         Integer("latency-monitor-threshold", 0, long.MaxValue, 0, s => s.LatencyMonitorThresholdMs, (s, v) => s.LatencyMonitorThresholdMs = v),
-        Integer("busy-reply-threshold", 0, long.MaxValue, 5000, alias: "lua-time-limit").WithoutEffect(NoScripts),
-        Flag("lua-enable-deprecated-api", false, flags: Immutable | Hidden).WithoutEffect(NoScripts),
+        Integer("busy-reply-threshold", 0, long.MaxValue, 5000, s => s.BusyReplyThresholdMs, (s, v) => s.BusyReplyThresholdMs = v, alias: "lua-time-limit"),
+        Memory("script-memory-limit", 16 * Megabyte, LongMax, 512 * Megabyte, s => (ulong)s.ScriptMemoryBytesMax, (s, v) => s.ScriptMemoryBytesMax = (long)v).WithRemark("RedKite's own: the memory of the interpreter of EVAL, and of that of FCALL; a script that needs more ends with an error"),
+        Flag("lua-enable-deprecated-api", false, flags: Immutable | Hidden).WithoutEffect("the deprecated API is never available"),
 
         // Snapshots
         Special("save", "", SettingParsers.SavePoints, flags: MultipleArguments | Accumulates, toLines: SettingParsers.SavePointLines, alwaysRewritten: true)

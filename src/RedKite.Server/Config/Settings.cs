@@ -185,6 +185,10 @@ public sealed class Settings
 
     public int WatchedKeysMax { get; set; }
 
+    public long ScriptMemoryBytesMax { get; set; }
+
+    public long BusyReplyThresholdMs { get; set; }
+
     public int KeySurveyCpuPercent { get; set; }
 
     /// <summary>New connections beyond this many in a second are refused; 0: none is.</summary>

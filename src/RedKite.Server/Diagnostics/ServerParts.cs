@@ -39,6 +39,9 @@ internal sealed record ServerParts
     /// <summary>Keys that clients watch.</summary>
     internal required WatchedKeys Watched { get; init; }
 
+    /// <summary>The script that is running, and counts.</summary>
+    internal required RunningScript Script { get; init; }
+
     internal TransactionFigures Transactions { get; } = new();
 
     internal required RequestLog SlowLog { get; init; }

@@ -36,6 +36,7 @@ internal sealed class Engine
         Pause = new ClientPause(Attention);
         Monitors = new MonitorFeed(Attention, clock, Buffers);
         Changes = new ChangePublisher(keyspace);
+        Script = new RunningScript(Attention);
         Memory = new MemoryLimit(Settings, keyspace);
         Actions = new ActionLog(Timeline, log, clock);
         Shedding = new ConnectionShedding(Settings, Actions);
@@ -93,6 +94,9 @@ internal sealed class Engine
 
     /// <summary>Channels and their subscribers.</summary>
     internal MessageHub Messages { get; }
+
+    /// <summary>The script that is running.</summary>
+    internal RunningScript Script { get; }
 
     /// <summary>Keys that clients watch.</summary>
     internal WatchedKeys Watched { get; }

@@ -420,6 +420,12 @@ internal sealed class Invoker
             return false;
         }
 
+        if ((_engine.Attention.Flags & ServerAttention.ScriptBusy) != 0 && !command.Is(CommandFlags.AllowBusy) && _engine.Script.BusyReply is { } busy)
+        {
+            Reject(command, busy);
+            return false;
+        }
+
         if (cmd.Session.Transaction is not null && command.Is(CommandFlags.NoMulti))
         {
             Reject(command, "ERR Command not allowed inside a transaction");

@@ -82,6 +82,16 @@ internal sealed class NestedExecutor : INestedExecutor
         if (ReferenceEquals(reply, _invoker.Reply)) Errors += reply.Errors - errors;
     }
 
+    public void Call(Session session, Command command, Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments, ReplyWriter reply)
+    {
+        int key = command.FirstKey;
+        ulong hash = key > 0 && key < arguments.Length ? _engine.Keyspace.Hash(input.Slice(arguments[key].Start, arguments[key].Length)) : 0;
+        var cmd = new CommandContext(_environment, session, input, reply, session.DatabaseIndex);
+        cmd.Begin(command, arguments, hash);
+        ClaimStripes(cmd);
+        _invoker.RunNested(ref cmd);
+    }
+
     public void ClaimStripes(scoped in CommandContext cmd)
     {
         StripeSet needed = _invoker.StripesOfNested(cmd);

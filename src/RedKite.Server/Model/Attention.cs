@@ -51,6 +51,9 @@ internal enum ServerAttention
 
     /// <summary>A user has changed, and not every loop has taken notice of it yet.</summary>
     UsersChange = 1 << 8,
+
+    /// <summary>A script runs longer than busy-reply-threshold: other commands are refused.</summary>
+    ScriptBusy = 1 << 5,
 }
 
 /// <summary>The server's word of attention flags: read once per batch, changed by any thread.</summary>

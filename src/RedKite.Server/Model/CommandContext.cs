@@ -84,6 +84,12 @@ internal ref struct CommandContext
     /// <summary>An argument of a request in the same input, before its command begins.</summary>
     internal readonly ReadOnlySpan<byte> Input(ArgumentSlice argument) => _input.Slice(argument.Start, argument.Length);
 
+    /// <summary>Where the arguments are in <see cref="RequestBuffer"/>.</summary>
+    internal readonly ReadOnlySpan<ArgumentSlice> Arguments => _arguments;
+
+    /// <summary>The bytes that the arguments are slices of.</summary>
+    internal readonly ReadOnlySpan<byte> RequestBuffer => _input;
+
     /// <summary>Bytes from the first argument to the end of the last one.</summary>
     internal readonly int RequestBytes => _arguments[^1].Start + _arguments[^1].Length - _arguments[0].Start;
 

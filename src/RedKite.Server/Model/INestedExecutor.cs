@@ -23,6 +23,9 @@ internal interface INestedExecutor
     /// <param name="reply">Where the reply goes.</param>
     void Run(Session session, Command command, Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments, ulong firstKeyHash, ReplyWriter reply);
 
+    /// <summary>Executes a command that a script calls: locks what it needs, then runs it. Only inside a unit.</summary>
+    void Call(Session session, Command command, Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments, ReplyWriter reply);
+
     /// <summary>
     /// Locks the stripes of a command that a script calls, as far as they are not locked yet. Others give way. Only inside a command
     /// whose row says that it runs scripts.

@@ -1,12 +1,13 @@
 using RedKite.Server.Config;
 using RedKite.Server.Metrics;
+using RedKite.Server.Sessions;
 
 namespace RedKite.Server.Commands.Server;
 
 /// <summary>INFO's memory section.</summary>
 internal static class MemoryInfo
 {
-    internal static void Write(MetricsRegistry registry, Configuration configuration, InfoText text)
+    internal static void Write(MetricsRegistry registry, Configuration configuration, RunningScript script, InfoText text)
     {
         MemoryFigures memory = MemoryFigures.Of(registry);
         text.Section("Memory"u8);
@@ -27,7 +28,7 @@ internal static class MemoryInfo
         text.Line("allocator_muzzy"u8, 0);
         text.Line("total_system_memory"u8, ProcessMemory.TotalSystemBytes);
         text.HumanLine("total_system_memory_human"u8, ProcessMemory.TotalSystemBytes);
-        WriteScripts(text);
+        WriteScripts(text, script.Figures());
         text.Line("maxmemory"u8, (long)configuration.Settings.MaxMemoryBytes);
         text.HumanLine("maxmemory_human"u8, (long)configuration.Settings.MaxMemoryBytes);
         text.Line("maxmemory_policy"u8, configuration.Get("maxmemory-policy"));
@@ -56,20 +57,20 @@ internal static class MemoryInfo
         text.Line("quiet_huge_pages_cpu_milliseconds"u8, registry.Keyspace.MakingHugeCpuNs / 1_000_000);
     }
 
-    private static void WriteScripts(InfoText text)
+    private static void WriteScripts(InfoText text, ScriptFigures figures)
     {
-        text.Line("used_memory_lua"u8, 0);
-        text.Line("used_memory_vm_eval"u8, 0);
-        text.HumanLine("used_memory_lua_human"u8, 0);
-        text.Line("used_memory_scripts_eval"u8, 0);
-        text.Line("number_of_cached_scripts"u8, 0);
-        text.Line("number_of_functions"u8, 0);
-        text.Line("number_of_libraries"u8, 0);
-        text.Line("used_memory_vm_functions"u8, 0);
-        text.Line("used_memory_vm_total"u8, 0);
-        text.HumanLine("used_memory_vm_total_human"u8, 0);
-        text.Line("used_memory_functions"u8, 0);
-        text.Line("used_memory_scripts"u8, 0);
-        text.HumanLine("used_memory_scripts_human"u8, 0);
+        text.Line("used_memory_lua"u8, figures.EvalBytes);
+        text.Line("used_memory_vm_eval"u8, figures.EvalBytes);
+        text.HumanLine("used_memory_lua_human"u8, figures.EvalBytes);
+        text.Line("used_memory_scripts_eval"u8, figures.ScriptBytes);
+        text.Line("number_of_cached_scripts"u8, figures.Scripts);
+        text.Line("number_of_functions"u8, figures.Functions);
+        text.Line("number_of_libraries"u8, figures.Libraries);
+        text.Line("used_memory_vm_functions"u8, figures.FunctionBytes);
+        text.Line("used_memory_vm_total"u8, figures.EvalBytes + figures.FunctionBytes);
+        text.HumanLine("used_memory_vm_total_human"u8, figures.EvalBytes + figures.FunctionBytes);
+        text.Line("used_memory_functions"u8, figures.LibraryBytes);
+        text.Line("used_memory_scripts"u8, figures.ScriptBytes + figures.LibraryBytes);
+        text.HumanLine("used_memory_scripts_human"u8, figures.ScriptBytes + figures.LibraryBytes);
     }
 }

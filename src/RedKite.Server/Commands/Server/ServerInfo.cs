@@ -28,7 +28,7 @@ internal sealed class ServerInfo
         [
             new("server", Server),
             new("clients", Clients),
-            new("memory", (scoped in CommandContext _, InfoText text) => MemoryInfo.Write(Metrics, parts.Configuration, text)),
+            new("memory", (scoped in CommandContext _, InfoText text) => MemoryInfo.Write(Metrics, parts.Configuration, parts.Script, text)),
             new("persistence", Persistence),
             new("threads", Threads),
             new("stats", (scoped in CommandContext _, InfoText text) => StatsInfo.Write(Metrics, _parts.Messages, text)),

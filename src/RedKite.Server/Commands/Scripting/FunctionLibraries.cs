@@ -1,0 +1,136 @@
+using System.Text;
+using RedKite.Scripting;
+
+namespace RedKite.Server.Commands.Scripting;
+
+/// <summary>A loaded library.</summary>
+/// <param name="Name">Its name.</param>
+/// <param name="Code">Its text.</param>
+/// <param name="Functions">What it registered.</param>
+internal sealed record FunctionLibrary(string Name, byte[] Code, List<RegisteredFunction> Functions);
+
+/// <summary>
+/// The libraries of FUNCTION LOAD and their functions. Only while the script mutex is held; the counts may be read at any time.
+/// </summary>
+internal sealed class FunctionLibraries
+{
+    private readonly SortedDictionary<string, FunctionLibrary> _libraries = new(StringComparer.Ordinal);
+    private readonly Dictionary<string, RegisteredFunction> _functions = new(StringComparer.OrdinalIgnoreCase);
+    private readonly Dictionary<string, RegisteredFunction>.AlternateLookup<ReadOnlySpan<char>> _lookup;
+    private LuaInterpreter? _lua;
+
+    internal FunctionLibraries() => _lookup = _functions.GetAlternateLookup<ReadOnlySpan<char>>();
+
+    internal int LibraryCount => _libraries.Count;
+
+    internal int FunctionCount => _functions.Count;
+
+    internal IEnumerable<FunctionLibrary> All => _libraries.Values;
+
+    internal long InterpreterBytes => _lua?.UsedBytes ?? 0;
+
+    /// <summary>The bytes of the libraries' texts.</summary>
+    internal long TextBytes { get; private set; }
+
+    internal LuaInterpreter Interpreter(long bytesMax)
+    {
+        _lua ??= new LuaInterpreter(bytesMax, FunctionRegistration.AddTo);
+        _lua.BytesMax = bytesMax;
+        return _lua;
+    }
+
+    internal RegisteredFunction? Find(ReadOnlySpan<byte> name)
+    {
+        const int NameMax = 256;
+        if (name.Length > NameMax) return _functions.GetValueOrDefault(Encoding.Latin1.GetString(name));
+        Span<char> text = stackalloc char[NameMax];
+        text = text[..Encoding.Latin1.GetChars(name, text)];
+        return _lookup.TryGetValue(text, out RegisteredFunction? function) ? function : null;
+    }
+
+    internal FunctionLibrary? FindLibrary(string name) => _libraries.GetValueOrDefault(name);
+
+    /// <summary>Runs a library's text and adds what it registers. Adds all or nothing.</summary>
+    /// <param name="host">What the text may ask of the server.</param>
+    /// <param name="code">The text with its first line.</param>
+    /// <param name="replaces">Whether a library of the same name is replaced.</param>
+    /// <param name="bytesMax">The most memory that functions may use.</param>
+    /// <param name="name">The library's name.</param>
+    /// <returns>The error, or null.</returns>
+    internal string? Load(ScriptHost host, ReadOnlySpan<byte> code, bool replaces, long bytesMax, out string name)
+    {
+        if (ScriptShebang.ReadLibrary(code, out name, out ReadOnlySpan<byte> body) is { } problem) return problem;
+        FunctionLibrary? old = FindLibrary(name);
+        if (old is not null && !replaces) return $"ERR Library '{name}' already exists";
+        LuaInterpreter lua = Interpreter(bytesMax);
+        if (!lua.TryCompile(body, "user_function", out int position, out string error)) return "ERR Error compiling function: " + error;
+
+        var registration = new FunctionRegistration();
+        string? failure = Run(lua, host, position, registration);
+        lua.Forget(position);
+        failure ??= registration.Functions.Count == 0 ? "ERR No functions registered" : null;
+        failure ??= Conflict(registration, old);
+        if (failure is not null)
+        {
+            foreach (RegisteredFunction function in registration.Functions) lua.Forget(function.Position);
+            return failure;
+        }
+
+        if (old is not null) Remove(old);
+        _libraries.Add(name, new FunctionLibrary(name, code.ToArray(), registration.Functions));
+        foreach (RegisteredFunction function in registration.Functions) _functions.Add(function.Name, function);
+        TextBytes += code.Length;
+        return null;
+    }
+
+    internal bool Delete(string name)
+    {
+        if (FindLibrary(name) is not { } library) return false;
+        Remove(library);
+        _lua!.Collect();
+        return true;
+    }
+
+    /// <summary>Forgets all libraries and releases the interpreter's memory.</summary>
+    internal void Flush()
+    {
+        _libraries.Clear();
+        _functions.Clear();
+        TextBytes = 0;
+        _lua?.Dispose();
+        _lua = null;
+    }
+
+    private static string? Run(LuaInterpreter lua, ScriptHost host, int position, FunctionRegistration registration)
+    {
+        lua.Registration = registration;
+        lua.PushFunction(position);
+        bool returned = lua.TryRun(host, 0);
+        lua.Registration = null;
+        string? failure = returned ? null : "ERR Error registering functions: " + lua.ErrorText();
+        lua.ClearStack();
+        return failure;
+    }
+
+    // Another library may have a function of the same name.
+    private string? Conflict(FunctionRegistration registration, FunctionLibrary? old)
+    {
+        foreach (RegisteredFunction function in registration.Functions)
+        {
+            if (_functions.TryGetValue(function.Name, out RegisteredFunction? known) && old?.Functions.Contains(known) != true) return $"ERR Function {function.Name} already exists";
+        }
+
+        return null;
+    }
+
+    private void Remove(FunctionLibrary library)
+    {
+        _libraries.Remove(library.Name);
+        TextBytes -= library.Code.Length;
+        foreach (RegisteredFunction function in library.Functions)
+        {
+            _functions.Remove(function.Name);
+            _lua!.Forget(function.Position);
+        }
+    }
+}

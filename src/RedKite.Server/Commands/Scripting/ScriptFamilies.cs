@@ -1,0 +1,19 @@
+using RedKite.Server.Diagnostics;
+using RedKite.Server.Model;
+using RedKite.Server.Sessions;
+
+namespace RedKite.Server.Commands.Scripting;
+
+/// <summary>The families of scripts and functions, and what they share.</summary>
+internal static class ScriptFamilies
+{
+    internal static CommandFamily[] Of(ServerParts parts)
+    {
+        var scripts = new ScriptCache();
+        var libraries = new FunctionLibraries();
+        var host = new ScriptCallHost(parts.Script, parts.Log);
+        parts.Script.Figures = () => new ScriptFigures(
+            scripts.Count, scripts.TextBytes, scripts.InterpreterBytes, scripts.Evicted, libraries.LibraryCount, libraries.FunctionCount, libraries.TextBytes, libraries.InterpreterBytes);
+        return [new ScriptCommands(scripts, host, parts.Script).Family, new FunctionCommands(libraries, host, parts.Script).Family];
+    }
+}

@@ -1,0 +1,64 @@
+using System.Text;
+using RedKite.Scripting;
+
+namespace RedKite.Server.Commands.Scripting;
+
+/// <summary>The first line of a script or library: #!lua flags=no-writes, or #!lua name=library.</summary>
+internal static class ScriptShebang
+{
+    /// <summary>Reads a script's first line, if it is one.</summary>
+    /// <param name="source">The script.</param>
+    /// <param name="flags">What the script may do; null: it has no such line.</param>
+    /// <param name="body">The script without it; line numbers stay.</param>
+    /// <returns>The error, or null.</returns>
+    internal static string? ReadScript(ReadOnlySpan<byte> source, out ScriptFlags? flags, out ReadOnlySpan<byte> body)
+    {
+        flags = null;
+        body = source;
+        if (!source.StartsWith("#!"u8)) return null;
+        int end = source.IndexOf((byte)'\n');
+        if (end < 0) return "ERR Invalid script shebang";
+        body = source[end..];
+        string[] words = Words(source[..end]);
+        if (words.Length == 0 || words[0] != "#!lua") return $"ERR Unexpected engine in script shebang: {(words.Length == 0 ? "" : words[0])}";
+        flags = ScriptFlags.None;
+        foreach (string word in words.AsSpan(1))
+        {
+            if (!word.StartsWith("flags=", StringComparison.Ordinal)) return $"ERR Unknown lua shebang option: {word}";
+            foreach (string name in word["flags=".Length..].Split(',', StringSplitOptions.RemoveEmptyEntries))
+            {
+                (string Name, ScriptFlags Flag) known = Array.Find(FunctionRegistration.FlagNames, flag => flag.Name == name);
+                if (known.Name is null) return $"ERR Unexpected flag in script shebang: {name}";
+                flags |= known.Flag;
+            }
+        }
+
+        return null;
+    }
+
+    /// <summary>Reads a library's first line.</summary>
+    internal static string? ReadLibrary(ReadOnlySpan<byte> source, out string name, out ReadOnlySpan<byte> body)
+    {
+        name = "";
+        body = source;
+        if (!source.StartsWith("#!"u8)) return "ERR Missing library metadata";
+        int end = source.IndexOf((byte)'\n');
+        if (end < 0) return "ERR Invalid library metadata";
+        body = source[end..];
+        string[] words = Words(source[..end]);
+        bool hasName = false;
+        foreach (string word in words.AsSpan(Math.Min(1, words.Length)))
+        {
+            if (!word.StartsWith("name=", StringComparison.OrdinalIgnoreCase)) return $"ERR Invalid metadata value given: {word}";
+            if (hasName) return "ERR Invalid metadata value, name argument was given multiple times";
+            hasName = true;
+            name = word["name=".Length..];
+        }
+
+        if (words.Length == 0 || !words[0].Equals("#!lua", StringComparison.OrdinalIgnoreCase)) return $"ERR Engine '{(words.Length == 0 ? "" : words[0][2..])}' not found";
+        if (!hasName) return "ERR Library name was not given";
+        return FunctionRegistration.IsValidName(name) ? null : "ERR Library names can only contain letters, numbers, or underscores(_) and must be at least one character long";
+    }
+
+    private static string[] Words(ReadOnlySpan<byte> line) => Encoding.Latin1.GetString(line).Split([' ', '\t', '\r'], StringSplitOptions.RemoveEmptyEntries);
+}

@@ -1,0 +1,121 @@
+using System.Diagnostics;
+using RedKite.Server.Model;
+
+namespace RedKite.Server.Sessions;
+
+/// <summary>
+/// The script or function that is running, if one is, and what is counted of all. The thread that runs it writes; any thread reads and
+/// may ask for its end.
+/// </summary>
+internal sealed class RunningScript(AttentionWord attention)
+{
+    private readonly Lock _changing = new();
+    private Run? _run;
+    private long _executed;
+    private long _killed;
+    private long _longestNs;
+
+    /// <summary>What runs; null: nothing.</summary>
+    internal Run? Current => Volatile.Read(ref _run);
+
+    /// <summary>Scripts and functions that were run.</summary>
+    internal long Executed => Volatile.Read(ref _executed);
+
+    /// <summary>Those that SCRIPT KILL or FUNCTION KILL ended.</summary>
+    internal long Killed => Volatile.Read(ref _killed);
+
+    /// <summary>The reply to other clients while a script runs longer than busy-reply-threshold; null: none does.</summary>
+    internal string? BusyReply => Current is { IsBusy: true } run ? BusyText(run) : null;
+
+    internal static string BusyText(Run run) =>
+        $"BUSY Redis is busy running a script. You can only call {(run.IsFunction ? "FUNCTION KILL" : "SCRIPT KILL")} or SHUTDOWN NOSAVE.";
+
+    /// <summary>What scripts and functions occupy.</summary>
+    internal Func<ScriptFigures> Figures { get; set; } = () => default;
+
+    /// <summary>How long a script ran at most since the last call.</summary>
+    internal long TakeLongestNs() => Interlocked.Exchange(ref _longestNs, 0);
+
+    internal Run Begin(string name, bool isFunction)
+    {
+        var run = new Run(name, isFunction, Stopwatch.GetTimestamp());
+        _executed++;
+        Volatile.Write(ref _run, run);
+        return run;
+    }
+
+    internal void End(Run run)
+    {
+        Volatile.Write(ref _run, null);
+        if (run.IsBusy) attention.Set(ServerAttention.ScriptBusy, on: false);
+        if (run.IsKilled) _killed++;
+        long ns = run.ElapsedNs;
+        if (ns > Volatile.Read(ref _longestNs)) Volatile.Write(ref _longestNs, ns);
+    }
+
+    /// <summary>The script runs longer than busy-reply-threshold: other clients get an error from now on.</summary>
+    internal void NoteBusy(Run run)
+    {
+        if (run.IsBusy) return;
+        run.IsBusy = true;
+        attention.Set(ServerAttention.ScriptBusy, on: true);
+    }
+
+    /// <summary>Asks for the end of what runs.</summary>
+    /// <returns>Null, or the error: nothing runs, or it has written, or it is of the other kind.</returns>
+    internal string? Kill(bool isFunction)
+    {
+        lock (_changing)
+        {
+            if (Current is not { } run) return "NOTBUSY No scripts in execution right now.";
+            if (run.HasWritten) return "UNKILLABLE Sorry the script already executed write commands against the dataset. You can either wait the script termination or kill the server in a hard way using the SHUTDOWN NOSAVE command.";
+            if (run.IsFunction != isFunction) return BusyText(run);
+            run.IsKilled = true;
+            return null;
+        }
+    }
+
+    /// <summary>Before the first write of a script: from then on it cannot be killed.</summary>
+    /// <returns>False if it was killed just before.</returns>
+    internal bool TryWrite(Run run)
+    {
+        if (run.HasWritten) return true;
+        lock (_changing)
+        {
+            if (run.IsKilled) return false;
+            run.HasWritten = true;
+            return true;
+        }
+    }
+
+    /// <summary>One execution.</summary>
+    internal sealed class Run(string name, bool isFunction, long started)
+    {
+        private bool _isBusy;
+        private bool _isKilled;
+
+        /// <summary>The SHA-1 of a script, or a function's name.</summary>
+        internal string Name => name;
+
+        internal bool IsFunction => isFunction;
+
+        internal bool HasWritten { get; set; }
+
+        internal bool IsBusy
+        {
+            get => Volatile.Read(ref _isBusy);
+            set => Volatile.Write(ref _isBusy, value);
+        }
+
+        internal bool IsKilled
+        {
+            get => Volatile.Read(ref _isKilled);
+            set => Volatile.Write(ref _isKilled, value);
+        }
+
+        internal long ElapsedNs => ServerClock.TicksToNs(Stopwatch.GetTimestamp() - started);
+
+        /// <summary>The command that runs it.</summary>
+        internal Command? Command { get; set; }
+    }
+}

@@ -1,0 +1,12 @@
+namespace RedKite.Server.Sessions;
+
+/// <summary>What scripts and functions occupy.</summary>
+/// <param name="Scripts">Cached scripts.</param>
+/// <param name="ScriptBytes">The bytes of their texts.</param>
+/// <param name="EvalBytes">The interpreter that runs them.</param>
+/// <param name="Evicted">Scripts that were dropped because EVAL had brought too many.</param>
+/// <param name="Libraries">Libraries of functions.</param>
+/// <param name="Functions">Functions in them.</param>
+/// <param name="LibraryBytes">The bytes of their texts.</param>
+/// <param name="FunctionBytes">The interpreter that runs them.</param>
+internal readonly record struct ScriptFigures(int Scripts, long ScriptBytes, long EvalBytes, long Evicted, int Libraries, int Functions, long LibraryBytes, long FunctionBytes);
