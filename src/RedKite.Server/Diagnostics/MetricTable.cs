@@ -59,6 +59,12 @@ internal static class MetricTable
     internal static readonly Metric WatchedKeys = Row("total_watched_keys", Gauge, Count, "Keys that clients watch.", o => o.WatchedKeys);
     internal static readonly Metric Transactions = Row("transactions_executed", Counter, Count, "Transactions that EXEC executed.", o => o.TransactionsExecuted);
     internal static readonly Metric TransactionsRefused = Row("transactions_refused", Counter, Count, "Transactions that EXEC refused: a watched key had changed, or a command could not be queued.", o => o.TransactionsRefused);
+    internal static readonly Metric Scripts = Row("scripts_executed", Counter, Count, "Scripts and functions that were run.", o => o.ScriptsExecuted);
+    internal static readonly Metric ScriptsKilled = Row("scripts_killed", Counter, Count, "Scripts and functions that SCRIPT KILL and FUNCTION KILL ended.", o => o.ScriptsKilled);
+    internal static readonly Metric LongestScript = Row("script_max_microseconds", Gauge, Microseconds, "The longest run of a script or function that ended within the last second, or how long the running one has run.", o => o.LongestScriptMicroseconds);
+    internal static readonly Metric CachedScripts = Row("number_of_cached_scripts", Gauge, Count, "Cached scripts.", o => o.ScriptFigures.Scripts);
+    internal static readonly Metric Functions = Row("number_of_functions", Gauge, Count, "Functions of libraries.", o => o.ScriptFigures.Functions);
+    internal static readonly Metric ScriptMemory = Row("used_memory_vm_total", Gauge, Bytes, "Memory of the interpreters of scripts and functions.", o => o.ScriptFigures.EvalBytes + o.ScriptFigures.FunctionBytes);
     internal static readonly Metric LargestTransaction = Row("transaction_commands_max", Gauge, Count, "Commands of the last second's largest transaction.", o => o.LargestTransaction);
     internal static readonly Metric MaxClients = Row("maxclients", Gauge, Count, "The limit of connected clients.", o => o.MaxClients);
     internal static readonly Metric Blocked = Row("blocked_clients", Gauge, Count, "Clients whose command blocks.", o => o.Blocked.Clients);

@@ -1,6 +1,7 @@
 using RedKite.Server.Diagnostics.Actions;
 using RedKite.Server.Acl;
 using RedKite.Server.Metrics;
+using RedKite.Server.Sessions;
 
 namespace RedKite.Server.Diagnostics;
 
@@ -45,6 +46,14 @@ internal sealed record Observation
     internal required long TransactionsRefused { get; init; }
 
     internal required int LargestTransaction { get; init; }
+
+    internal required long ScriptsExecuted { get; init; }
+
+    internal required long ScriptsKilled { get; init; }
+
+    internal required long LongestScriptMicroseconds { get; init; }
+
+    internal required ScriptFigures ScriptFigures { get; init; }
 
     internal required BlockedClientFigures Blocked { get; init; }
 

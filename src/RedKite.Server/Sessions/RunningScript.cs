@@ -33,8 +33,8 @@ internal sealed class RunningScript(AttentionWord attention)
     /// <summary>What scripts and functions occupy.</summary>
     internal Func<ScriptFigures> Figures { get; set; } = () => default;
 
-    /// <summary>How long a script ran at most since the last call.</summary>
-    internal long TakeLongestNs() => Interlocked.Exchange(ref _longestNs, 0);
+    /// <summary>How long a script ran at most since the last call, the running one included.</summary>
+    internal long TakeLongestNs() => Math.Max(Interlocked.Exchange(ref _longestNs, 0), Current?.ElapsedNs ?? 0);
 
     internal Run Begin(string name, bool isFunction)
     {

@@ -29,6 +29,8 @@ internal static class CommandTable
         FieldExpiryGenerator.FarExpiries,
         KeyGenerator.Family,
         DumpGenerator.Family,
+        TransactionGenerator.Family,
+        ScriptGenerator.Family,
         ConnectionGenerator.Family,
         ServerGenerator.Family,
     ];

@@ -49,6 +49,7 @@ public class FindingRulesTests
         ["hot-key"] = new(Notice, (HottestKey, 40), (CommandsProcessed, 60_000)),
         ["command-stall"] = new(Critical, (LatencyMax, 1_200_000)),
         ["large-transaction"] = new(Warning, (LargestTransaction, 100_000)),
+        ["long-script"] = new(Warning, (LongestScript, 200_000)),
         ["transactions-refused"] = new(Notice, (TransactionsRefused, 50), (Transactions, 20)),
         ["keys-command"] = new(Warning, (KeysCalls, 2), (Keys, 20_000)),
         ["error-rate"] = new(Warning, (ErrorReplies, 200), (CommandsProcessed, 1000)),

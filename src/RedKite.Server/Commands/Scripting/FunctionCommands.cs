@@ -108,7 +108,7 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHo
     {
         if (cmd.Count > 3)
         {
-            cmd.Reply.Error("ERR unknown subcommand or wrong number of arguments for 'flush'. Try FUNCTION HELP."u8);
+            cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try FUNCTION HELP.");
             return;
         }
 
@@ -246,7 +246,7 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHo
     {
         if (cmd.Count > 4)
         {
-            cmd.Reply.Error("ERR unknown subcommand or wrong number of arguments for 'restore'. Try FUNCTION HELP."u8);
+            cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try FUNCTION HELP.");
             return;
         }
 

@@ -53,7 +53,7 @@ internal sealed class ScriptCallHost(RunningScript running, ServerLog log) : Scr
             return;
         }
 
-        if (command.Is(CommandFlags.Write | CommandFlags.MayReplicate))
+        if (command.Is(CommandFlags.Write | CommandFlags.MayReplicate | CommandFlags.PausedAsWrite))
         {
             if (_deniesWrites)
             {

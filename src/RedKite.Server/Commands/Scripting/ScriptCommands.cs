@@ -95,14 +95,10 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptCallHost host, Run
     // EVALSHA sha1 numkeys [key ...] [arg ...]
     private void EvalSha(ref CommandContext cmd, bool readOnly)
     {
-        CachedScript? script = cache.Find(cmd[1]);
-        if (script is null)
-        {
-            cmd.Reply.Error("NOSCRIPT No matching script. Please use EVAL."u8);
-            return;
-        }
-
-        if (TryKeysOrReply(cmd, "ERR value is not an integer or out of range", out int keys)) Run(ref cmd, script, keys, readOnly);
+        int keys = 0;
+        if (cmd[1].Length == CachedScript.NameLength && !TryKeysOrReply(cmd, "ERR value is not an integer or out of range", out keys)) return;
+        if (cache.Find(cmd[1]) is { } script) Run(ref cmd, script, keys, readOnly);
+        else cmd.Reply.Error("NOSCRIPT No matching script. Please use EVAL."u8);
     }
 
     private void Run(ref CommandContext cmd, CachedScript script, int keys, bool readOnly)

@@ -32,6 +32,7 @@ internal sealed class ServerInfo
             new("persistence", Persistence),
             new("threads", Threads),
             new("stats", (scoped in CommandContext _, InfoText text) => StatsInfo.Write(Metrics, _parts.Messages, text)),
+            new("stats", (scoped in CommandContext _, InfoText text) => StatsInfo.Write(Metrics, parts.Script, text)),
             new("replication", Replication),
             new("cpu", Cpu),
             new("modules", (scoped in CommandContext _, InfoText text) => text.Section("Modules"u8)),

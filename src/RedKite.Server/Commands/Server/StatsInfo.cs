@@ -1,3 +1,4 @@
+using RedKite.Server.Sessions;
 using System.Diagnostics;
 using RedKite.Server.Metrics;
 using RedKite.Server.PubSub;
@@ -9,6 +10,7 @@ namespace RedKite.Server.Commands.Server;
 internal static class StatsInfo
 {
     internal static void Write(MetricsRegistry registry, MessageHub messages, InfoText text)
+    internal static void Write(MetricsRegistry registry, RunningScript script, InfoText text)
     {
         ServerTotals totals = ServerTotals.Of(registry);
         ServerMetrics stats = registry.Server;
@@ -36,7 +38,7 @@ internal static class StatsInfo
         text.Line("expire_cycle_cpu_milliseconds"u8, totals.SweepTicks * 1000 / Stopwatch.Frequency);
         text.Line("evicted_keys"u8, totals.EvictedKeys);
         text.Line("evicted_clients"u8, stats.EvictedClients);
-        text.Line("evicted_scripts"u8, 0);
+        text.Line("evicted_scripts"u8, script.Figures().Evicted);
         text.Line("total_eviction_exceeded_time"u8, stats.ExceededMs);
         text.Line("current_eviction_exceeded_time"u8, stats.CurrentExceededMs);
         text.Line("keyspace_hits"u8, totals.KeyspaceHits);

@@ -1,0 +1,130 @@
+using System.Text;
+using RedKite.Testing;
+
+namespace RedKite.Differential.Tests.Transcripts;
+
+/// <summary>Scripts and functions, on both servers: every reply is compared, texts of errors included.</summary>
+[Collection(TranscriptCollection.Name)]
+public sealed class ScriptTests(TranscriptServers servers) : TranscriptTests(servers)
+{
+    private static readonly string[] Libraries =
+    [
+        "", "#!lua", "#!lua name=", "#!lua name=a b", "#!lua name=a-b\nreturn", "#!py name=a\nreturn", "#!lua foo=bar\nreturn", "#!lua name=a name=b\nreturn", "return 1",
+        "#!lua name=a\n", "#!lua name=a\nx=1", "#!lua name=a\nredis.call('get','x')", "#!lua name=a\nredis.register_function('g',1)", "#!lua name=a\nredis.register_function('g')",
+        "#!lua name=a\nredis.register_function()", "#!lua name=a\nredis.register_function('g',function() end,1)", "#!lua name=a\nredis.register_function{}",
+        "#!lua name=a\nredis.register_function{function_name='x'}", "#!lua name=a\nredis.register_function{callback=1}",
+        "#!lua name=a\nredis.register_function{function_name='x',callback=function() end,foo=1}", "#!lua name=a\nredis.register_function{function_name='x',callback=function() end,flags=1}",
+        "#!lua name=a\nredis.register_function{function_name='x',callback=function() end,flags={'zz'}}", "#!lua name=a\nredis.register_function('a-b',function() end)",
+        "#!lua name=a\nredis.register_function('g',function() end) redis.register_function('g',function() end)", "#!lua name=a\nerror('x')", "#!lua name=a\n(", "#!lua name=a\nredis.setresp(3)",
+        "#!lua name=a\nlocal v=redis.REDIS_VERSION redis.register_function('version',function() return v end)", "#!lua name=b\nredis.register_function('undefined',function() return foo end)",
+        "#!lua name=c\nredis.register_function('fails',function() error('boom') end)", "#!lua name=d\nredis.register_function('arity',function() return redis.call('get') end)",
+        "#!lua name=e\nredis.register_function('global',function() x=1 end)", "#!lua name=f\nredis.register_function('late',function() redis.register_function('q',function() end) end)",
+        "#!lua name=g\nredis.register_function('keys',function() return KEYS end)", "#!lua name=h\nredis.register_function('echo',function(keys,args) return {keys,args,#keys} end)",
+        "#!lua name=i\nredis.register_function{function_name='reads',callback=function(k,a) return redis.call(unpack(a)) end,flags={'no-writes'},description='d'}",
+        "#!lua name=j\nredis.register_function('runs',function(k,a) return redis.call(unpack(a)) end)", "#!lua name=h\nredis.register_function('other',function() end)",
+        "#!lua name=k\nredis.register_function('echo',function() end)",
+    ];
+
+    private static readonly string[] Calls =
+    [
+        "version 0", "undefined 0", "fails 0", "arity 0", "global 0", "late 0", "keys 0", "echo 1 a b c", "ECHO 0", "nosuch 0", "echo -1", "echo x", "echo 5 a", "reads 0 GET k", "reads 0 SET k v",
+        "runs 0 SET k v", "runs 1 k INCR k", "runs 0 LPUSH k x", "runs 0 MONITOR", "runs 0 NOSUCH",
+    ];
+
+    private static readonly string[] Scripts =
+    [
+        "return redis.call('set',KEYS[1],ARGV[1])", "return redis.call('get',KEYS[1])", "return {KEYS[1],ARGV[1],#KEYS,#ARGV}", "return redis.call('lpush',KEYS[1],'x')", "return redis.pcall('lpush',KEYS[1],'x')",
+        "return redis.call('nosuch')", "return redis.call('get')", "return redis.call('monitor')", "return redis.call('object','nosuch')", "return redis.call('object')", "return redis.call('blpop','nosuch',0)",
+        "return redis.call('xread','block',0,'streams','s','$')", "return redis.call('wait',0,0)", "return redis.call('select',3)", "redis.call('select',3) return redis.call('set','in3','x')", "return redis.call('get','in3')",
+        "local t=redis.call('time') return #t", "redis.call('hset','h','f','v') return redis.call('hgetall','h')", "redis.setresp(3) return redis.call('hgetall','h').map.f", "redis.call('zadd','z',1.5,'m') return redis.call('zscore','z','m')",
+        "redis.setresp(3) return redis.call('zscore','z','m')", "redis.call('sadd','s','m') redis.setresp(3) return redis.call('smembers','s')", "redis.setresp(3) return redis.call('get','nosuch')", "redis.setresp(3) return redis.call('lrange','nosuch',0,-1)",
+        "return redis.call('incrbyfloat','f','1.5')", "return redis.call('set','n',1e20)", "return redis.call('incrby','c',2.0)", "return redis.call('incrby','c',2.5)", "return redis.sha1hex('')", "return redis.call('ping')", "return redis.call('echo','x')",
+        "return redis.acl_check_cmd('get','x')", "return redis.acl_check_cmd('nosuch')", "return redis.call('eval','return 1','0')", "return redis.call('multi')", "return redis.call('client','id')", "return redis.call('config','get','x')",
+        "return redis.call('keys','in*')", "return redis.call('dbsize')>0", "return #redis.call('scan','0')", "return redis.call('randomkey')~=nil", "return redis.call('sort','nosuch')", "return redis.call('dump','nosuch')",
+        "for i=1,10 do redis.call('rpush','list'..i,i) end local n=0 for i=1,10 do n=n+redis.call('llen','list'..i) end return n", "return redis.call('del','list1','list2','list3')", "return redis.call('flushall')",
+        "#!lua\nreturn 1", "#!lua flags=no-writes\nreturn redis.call('set','x',1)", "#!lua flags=no-writes,allow-oom\nreturn redis.call('get','x')", "#!lua flags=zz\nreturn 1", "#!lua name=x\nreturn 1", "#!foo\nreturn 1", "#!lua flags=no-writes",
+        "#!lua\nreturn {1,\n2,error('x')}", "error('a')", "return error({err='MY error'})", "return redis.error_reply('MY error')", "return redis.status_reply('fine')", "return {err='x'}", "return {ok='x'}", "return (",
+    ];
+
+    [Fact]
+    public void Scripts_reply_alike()
+    {
+        PairedConnection client = Open();
+        foreach (string script in Scripts)
+        {
+            Run(client, "EVAL", script, "1", "k", "v");
+            Run(client, "EVAL_RO", script, "1", "k", "v");
+        }
+
+        Run(client, "HELLO", "3");
+        foreach (string script in Scripts) Run(client, "EVAL", script, "1", "k", "v");
+    }
+
+    [Fact]
+    public void Libraries_and_functions_reply_alike()
+    {
+        PairedConnection client = Open();
+        Run(client, "FUNCTION", "FLUSH");
+        foreach (string library in Libraries) Run(client, "FUNCTION", "LOAD", library);
+        foreach (string call in Calls)
+        {
+            Run(client, ["FCALL", .. call.Split(' ')]);
+            Run(client, ["FCALL_RO", .. call.Split(' ')]);
+        }
+
+        Run(client, "FUNCTION", "LOAD", "REPLACE", Libraries[^3]);
+        Run(client, "FUNCTION", "STATS");
+        Run(client, "FUNCTION", "LIST", "LIBRARYNAME", "a", "WITHCODE");
+        Run(client, "FUNCTION", "LIST", "nosuch");
+        Run(client, "FUNCTION", "DELETE", "a");
+        Run(client, "FUNCTION", "DELETE", "a");
+        Run(client, "FUNCTION", "FLUSH", "x");
+        Run(client, "FUNCTION", "FLUSH", "ASYNC");
+        Run(client, "FUNCTION", "FLUSH", "SYNC", "x");
+        Run(client, "FUNCTION", "KILL");
+        Run(client, "FUNCTION", "RESTORE", "abc");
+        Run(client, "FUNCTION", "RESTORE", "abc", "x");
+        Run(client, "FUNCTION", "STATS");
+    }
+
+    [Fact]
+    public void Cached_scripts_reply_alike()
+    {
+        PairedConnection client = Open();
+        Run(client, "SCRIPT", "FLUSH");
+        Run(client, "SCRIPT", "LOAD", "return 1");
+        Run(client, "SCRIPT", "LOAD", "return (");
+        Run(client, "SCRIPT", "EXISTS", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "E0E1F9FABFC9D4800C877A703B823AC0578FF8DB", "x");
+        Run(client, "EVALSHA", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "0");
+        Run(client, "EVALSHA", "E0E1F9FABFC9D4800C877A703B823AC0578FF8DB", "1", "k");
+        Run(client, "EVALSHA", "x", "0");
+        Run(client, "EVALSHA", "e0e1f9fabfc9d4800c877a703b823ac0578ff8da", "x");
+        Run(client, "EVAL", "return 1", "x");
+        Run(client, "EVAL", "return 1", "-1");
+        Run(client, "EVAL", "return 1", "2", "a");
+        Run(client, "SCRIPT", "FLUSH", "x");
+        Run(client, "SCRIPT", "FLUSH", "SYNC");
+        Run(client, "EVALSHA", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "0");
+        Run(client, "SCRIPT", "KILL");
+        Run(client, "SCRIPT", "NOSUCH");
+        Run(client, "SCRIPT", "DEBUG", "NO");
+        Run(client, "SCRIPT", "DEBUG", "x");
+        Run(client, "COMMAND", "GETKEYS", "EVAL", "x", "2", "a", "b", "c");
+        Run(client, "COMMAND", "GETKEYS", "FCALL", "x", "1", "a", "b");
+        Run(client, "COMMAND", "GETKEYSANDFLAGS", "EVALSHA_RO", "x", "1", "a", "b");
+    }
+
+    [Fact]
+    public void Scripts_in_transactions_reply_alike()
+    {
+        PairedConnection client = Open();
+        Run(client, "MULTI");
+        Run(client, "EVAL", "return redis.call('set','undeclared','x')", "0");
+        Run(client, "GET", "undeclared");
+        Run(client, "EVAL", "return redis.call('nosuch')", "0");
+        Run(client, "EXEC");
+        Run(client, "GET", "undeclared");
+    }
+
+    private static void Run(PairedConnection client, params string[] words) => client.Run(CommandLine.Format([.. words.Select(Encoding.Latin1.GetBytes)]));
+}

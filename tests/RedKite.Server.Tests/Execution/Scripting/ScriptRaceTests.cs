@@ -1,0 +1,150 @@
+using System.Globalization;
+using System.Text;
+using RedKite.Testing;
+
+namespace RedKite.Server.Tests;
+
+/// <summary>Scripts and commands of many threads at once: what a script does is seen whole or not at all, and nothing hangs.</summary>
+public class ScriptRaceTests
+{
+    private const int Accounts = 40;
+    private const int PerAccount = 1000;
+
+    [Fact]
+    public async Task Transfers_by_scripts_never_change_the_sum()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["loops"] = "2" } });
+        for (int i = 0; i < Accounts; i++) server.Execute("SET", Name(i), PerAccount.ToString(CultureInfo.InvariantCulture));
+        server.Execute("FUNCTION", "LOAD", "#!lua name=bank\nredis.register_function('transfer', function(keys, args) redis.call('decrby', args[1], args[3]) redis.call('incrby', args[2], args[3]) return 1 end)");
+
+        using var over = new CancellationTokenSource(TimeSpan.FromSeconds(3));
+        long transfers = 0;
+        Task[] movers = [.. Enumerable.Range(0, 4).Select(thread => Task.Run(() => Move(thread)))];
+        Task<int> checker = Task.Run(Check);
+        Task reader = Task.Run(() =>
+        {
+            // Commands with several keys, which give way to scripts.
+            using InProcessClient client = server.CreateClient();
+            while (!over.IsCancellationRequested) Assert.False(client.Execute("MGET", Name(1), Name(7), Name(13), Name(29)).IsError);
+        });
+        await Task.WhenAll([.. movers, checker, reader]).WaitAsync(TimeSpan.FromSeconds(60));
+        Assert.True(transfers > 100, "too few transfers");
+        Assert.True(await checker > 10, "too few checks");
+
+        void Move(int thread)
+        {
+            using InProcessClient client = server.CreateClient();
+            var random = new Random(thread);
+            while (!over.IsCancellationRequested)
+            {
+                string from = Name(random.Next(Accounts));
+                string to = Name(random.Next(Accounts));
+                RedKiteReply reply = random.Next(4) switch
+                {
+                    0 => client.Execute("EVAL", "redis.call('decrby', KEYS[1], ARGV[1]) redis.call('incrby', KEYS[2], ARGV[1]) return 1", "2", from, to, "3"),
+                    1 => client.Execute("EVAL", "redis.call('decrby', ARGV[1], 3) redis.call('incrby', ARGV[2], 3) return 1", "0", from, to),
+                    2 => client.Execute("EVAL", "redis.call('decrby', KEYS[1], 3) redis.call('incrby', ARGV[1], 3) return 1", "1", from, to),
+                    _ => client.Execute("FCALL", "transfer", "0", from, to, "3"),
+                };
+                Assert.False(reply.IsError, reply.Text);
+                Interlocked.Increment(ref transfers);
+            }
+        }
+
+        int Check()
+        {
+            using InProcessClient client = server.CreateClient();
+            string[] declared = [.. Enumerable.Range(0, Accounts).Select(Name)];
+            int checks = 0;
+            while (!over.IsCancellationRequested)
+            {
+                RedKiteReply sum = checks % 2 == 0
+                    ? client.Execute("EVAL", "local n = 0 for i = 0, 39 do n = n + redis.call('get', 'account' .. i) end return n", "0")
+                    : client.Execute(["EVAL", "local n = 0 for _, v in ipairs(redis.call('mget', unpack(KEYS))) do n = n + v end return n", "40", .. declared]);
+                Assert.Equal((long)Accounts * PerAccount, sum.Integer);
+                checks++;
+            }
+
+            return checks;
+        }
+    }
+
+    [Fact]
+    public async Task Long_script_can_be_killed_and_others_are_told_that_it_is_busy()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "50" } });
+        Task<RedKiteReply> script = Task.Run(() => server.Execute("EVAL", "while true do end", "0"));
+        RedKiteReply reply = default!;
+        Assert.True(SpinWait.SpinUntil(() => (reply = server.Execute("GET", "x")).IsError, TimeSpan.FromSeconds(20)));
+        Assert.Equal("BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.", reply.Text);
+        Assert.Equal("BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.", server.Execute("FUNCTION", "KILL").Text);
+        Assert.Equal("OK", server.Execute("SCRIPT", "KILL").Text);
+        RedKiteReply killed = await script.WaitAsync(TimeSpan.FromSeconds(20));
+        Assert.StartsWith("ERR Script killed by user with SCRIPT KILL. script: ", killed.Text, StringComparison.Ordinal);
+        Assert.False(server.Execute("GET", "x").IsError);
+        Assert.Equal("NOTBUSY No scripts in execution right now.", server.Execute("SCRIPT", "KILL").Text);
+    }
+
+    [Fact]
+    public async Task Script_that_has_written_cannot_be_killed()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        Task<RedKiteReply> script = Task.Run(() => server.Execute("EVAL", "redis.call('set', 'x', 1) for i = 1, 3e7 do end return 1", "1", "x"));
+        Assert.True(SpinWait.SpinUntil(() => server.Engine.Script.Current is { HasWritten: true }, TimeSpan.FromSeconds(20)));
+        RedKiteReply reply = server.Execute("SCRIPT", "KILL");
+        Assert.Equal(1, (await script.WaitAsync(TimeSpan.FromSeconds(60))).Integer);
+        Assert.StartsWith("UNKILLABLE", reply.Text, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Flush_returns_the_memory()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        for (int i = 0; i < 2000; i++) server.Execute("SCRIPT", "LOAD", $"return '{new string('x', 1000)}{i}'");
+        Assert.Contains("number_of_cached_scripts:2000", server.Execute("INFO", "memory").Text, StringComparison.Ordinal);
+        server.Execute("SCRIPT", "FLUSH");
+        Assert.Contains("used_memory_vm_eval:0\r", server.Execute("INFO", "memory").Text, StringComparison.Ordinal);
+        Assert.Contains("number_of_cached_scripts:0", server.Execute("INFO", "memory").Text, StringComparison.Ordinal);
+        for (int i = 0; i < 1000; i++) server.Execute("EVAL", $"return {i}", "0");
+        Assert.Contains("number_of_cached_scripts:500", server.Execute("INFO", "memory").Text, StringComparison.Ordinal);
+        Assert.Contains("evicted_scripts:500", server.Execute("INFO", "stats").Text, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Damaged_payloads_of_functions_are_refused()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        string library = "#!lua name=lib\nredis.register_function('f', function() return 1 end)" + new string(' ', 100);
+        server.Execute("FUNCTION", "LOAD", library);
+        using InProcessClient client = server.CreateClient();
+        byte[] payload = client.Execute("FUNCTION", "DUMP").Bytes.ToArray();
+        var random = new Random(20261122);
+        for (int i = 0; i < 3000; i++)
+        {
+            byte[] damaged = [.. payload];
+            for (int j = random.Next(1, 4); j > 0; j--) damaged[random.Next(damaged.Length)] ^= (byte)(1 << random.Next(8));
+            if (random.Next(3) == 0) damaged = damaged[..random.Next(damaged.Length)];
+            Assert.False(damaged.AsSpan().SequenceEqual(payload));
+            Assert.True(Restore(client, damaged, "REPLACE").IsError);
+        }
+
+        // With a valid checksum, whatever the payload has inside ends as an error or is loaded.
+        for (int i = 0; i < 3000; i++)
+        {
+            byte[] damaged = [.. payload];
+            for (int j = random.Next(1, 4); j > 0; j--) damaged[random.Next(damaged.Length - 10)] ^= (byte)(1 << random.Next(8));
+            Restore(client, RedisDumps.Seal(damaged[..^10]), "REPLACE");
+        }
+
+        Restore(client, payload, "FLUSH");
+        Assert.Equal(1, client.Execute("FCALL", "f", "0").Integer);
+    }
+
+    private static RedKiteReply Restore(InProcessClient client, byte[] payload, string policy)
+    {
+        ReadOnlySpan<ReadOnlyMemory<byte>> words = ["FUNCTION"u8.ToArray(), "RESTORE"u8.ToArray(), payload, Encoding.ASCII.GetBytes(policy)];
+        return client.Execute(words);
+    }
+
+    private static string Name(int account) => string.Create(CultureInfo.InvariantCulture, $"account{account}");
+}
