@@ -84,12 +84,28 @@ internal sealed class NestedExecutor : INestedExecutor
 
     public void Call(Session session, Command command, Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments, ReplyWriter reply)
     {
+        CommandContext cmd = ContextOf(session, command, input, arguments, reply);
+        if (session.User.Permissions is { } permissions && permissions.Check(cmd) is { IsDenied: true } denial)
+        {
+            _engine.Users.NoteDenied(cmd, denial, DenialContext.Script);
+            reply.Error("ERR ACL failure in script: " + DenialText.Of(session.User, cmd, denial, withNames: false));
+            return;
+        }
+
+        ClaimStripes(cmd);
+        _invoker.RunNested(ref cmd);
+    }
+
+    public bool MayExecute(Session session, Command command, Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments) =>
+        session.User.Permissions is not { } permissions || !permissions.Check(ContextOf(session, command, input, arguments, _invoker.Reply)).IsDenied;
+
+    private CommandContext ContextOf(Session session, Command command, Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments, ReplyWriter reply)
+    {
         int key = command.FirstKey;
         ulong hash = key > 0 && key < arguments.Length ? _engine.Keyspace.Hash(input.Slice(arguments[key].Start, arguments[key].Length)) : 0;
         var cmd = new CommandContext(_environment, session, input, reply, session.DatabaseIndex);
         cmd.Begin(command, arguments, hash);
-        ClaimStripes(cmd);
-        _invoker.RunNested(ref cmd);
+        return cmd;
     }
 
     public void ClaimStripes(scoped in CommandContext cmd)

@@ -26,6 +26,9 @@ internal interface INestedExecutor
     /// <summary>Executes a command that a script calls: locks what it needs, then runs it. Only inside a unit.</summary>
     void Call(Session session, Command command, Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments, ReplyWriter reply);
 
+    /// <summary>Whether the client's user may execute a command.</summary>
+    bool MayExecute(Session session, Command command, Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments);
+
     /// <summary>
     /// Locks the stripes of a command that a script calls, as far as they are not locked yet. Others give way. Only inside a command
     /// whose row says that it runs scripts.

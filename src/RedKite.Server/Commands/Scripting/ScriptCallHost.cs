@@ -81,7 +81,7 @@ internal sealed class ScriptCallHost(RunningScript running, ServerLog log) : Scr
     internal override bool? MayExecute(Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments)
     {
         Command? command = Find(input, arguments);
-        return command is null ? null : true;
+        return command is null ? null : _nested.MayExecute(_session, command, input, arguments);
     }
 
     internal override void Log(int level, string text)
