@@ -3,7 +3,6 @@ using RedKite.Scripting;
 using RedKite.Server.Logging;
 using RedKite.Server.Model;
 using RedKite.Server.Sessions;
-using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Commands.Scripting;
 

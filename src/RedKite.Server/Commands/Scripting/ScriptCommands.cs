@@ -1,4 +1,3 @@
-using System.Text;
 using RedKite.Protocol;
 using RedKite.Scripting;
 using RedKite.Server.Commands.Arguments;
