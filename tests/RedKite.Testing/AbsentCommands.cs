@@ -12,8 +12,6 @@ public static class AbsentCommands
         ["cluster"] = ["asking", "cluster", "readonly", "readwrite"],
         ["generic"] = ["migrate"],
         ["module"] = ["VADD", "VCARD", "VDIM", "VEMB", "VGETATTR", "VINFO", "VISMEMBER", "VLINKS", "VRANDMEMBER", "VREM", "VSETATTR", "VSIM"],
-        ["scripting"] = ["eval", "eval_ro", "evalsha", "evalsha_ro", "fcall", "fcall_ro", "function", "script"],
-        ["pubsub"] = ["psubscribe", "publish", "pubsub", "punsubscribe", "spublish", "ssubscribe", "subscribe", "sunsubscribe", "unsubscribe"],
         ["server"] =
         [
             "bgrewriteaof", "bgsave", "failover", "lastsave", "module", "psync", "replconf", "replicaof", "role", "save",

@@ -24,13 +24,13 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHo
         new("FUNCTION", -2, None, KeySpecs.None, (ref _) => { }, new("7.0.0", "Depends on subcommand.", "Manages libraries of functions."),
         [
             new("DELETE", 3, Write | NoScript | RunsScript, KeySpecs.None, Delete, new("7.0.0", "O(1)", "Removes a library and its functions.", "library-name")) { Tips = AllSucceed },
-            new("DUMP", 2, NoScript | RunsScript, KeySpecs.None, Dump, new("7.0.0", "O(N) for N functions.", "Returns all libraries as one payload.")),
-            new("FLUSH", -2, Write | NoScript | RunsScript, KeySpecs.None, Flush, new("7.0.0", "O(N) for N functions.", "Removes all libraries.", "flush-type:[ASYNC | SYNC]")) { Tips = AllSucceed },
+            new("DUMP", 2, NoScript | RunsScript, KeySpecs.None, Dump, new("7.0.0", "O(N) where N is the number of functions", "Returns all libraries as one payload.")),
+            new("FLUSH", -2, Write | NoScript | RunsScript, KeySpecs.None, Flush, new("7.0.0", "O(N) where N is the number of functions deleted", "Removes all libraries.", "flush-type:[ASYNC | SYNC]")) { Tips = AllSucceed },
             new("HELP", 2, Loading | Stale, KeySpecs.None, Help, new("7.0.0", "O(1)", "Lists the subcommands.")),
             new("KILL", 2, NoScript | AllowBusy, KeySpecs.None, Kill, new("7.0.0", "O(1)", "Ends the function that is running, if it has not written.")) { Tips = ["request_policy:all_shards", "response_policy:one_succeeded"] },
-            new("LIST", -2, NoScript | RunsScript, KeySpecs.None, List, new("7.0.0", "O(N) for N functions.", "Lists libraries and their functions.", "[LIBRARYNAME library-name-pattern{library-name-pattern}:string] [WITHCODE]")) { Tips = ["nondeterministic_output_order"] },
-            new("LOAD", -3, Write | DenyOom | NoScript | RunsScript, KeySpecs.None, Load, new("7.0.0", "O(1), compilation aside.", "Loads a library.", "[REPLACE] function-code")) { Tips = AllSucceed },
-            new("RESTORE", -3, Write | DenyOom | NoScript | RunsScript, KeySpecs.None, Restore, new("7.0.0", "O(N) for N functions.", "Loads all libraries of a payload.", "serialized-value policy:[FLUSH | APPEND | REPLACE]")) { Tips = AllSucceed },
+            new("LIST", -2, NoScript | RunsScript, KeySpecs.None, List, new("7.0.0", "O(N) where N is the number of functions", "Lists libraries and their functions.", "[LIBRARYNAME library-name-pattern{library-name-pattern}:string] [WITHCODE]")) { Tips = ["nondeterministic_output_order"] },
+            new("LOAD", -3, Write | DenyOom | NoScript | RunsScript, KeySpecs.None, Load, new("7.0.0", "O(1) (considering compilation time is redundant)", "Loads a library.", "[REPLACE] function-code")) { Tips = AllSucceed },
+            new("RESTORE", -3, Write | DenyOom | NoScript | RunsScript, KeySpecs.None, Restore, new("7.0.0", "O(N) where N is the number of functions on the payload", "Loads all libraries of a payload.", "serialized-value policy:[FLUSH | APPEND | REPLACE]")) { Tips = AllSucceed },
             new("STATS", 2, NoScript | AllowBusy, KeySpecs.None, Stats, new("7.0.0", "O(1)", "Describes the function that is running, and the engine.")) { Tips = ["nondeterministic_output", "request_policy:all_shards", "response_policy:special"] },
         ]),
     ]);

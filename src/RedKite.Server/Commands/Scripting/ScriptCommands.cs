@@ -27,11 +27,11 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptCallHost host, Run
         new("SCRIPT", -2, None, KeySpecs.None, (ref _) => { }, new("2.6.0", "Depends on subcommand.", "Manages cached Lua scripts."),
         [
             new("DEBUG", 3, NoScript, KeySpecs.None, Debug, new("3.2.0", "O(1)", "Sets the debug mode of scripts.", "mode:<YES | SYNC | NO>")),
-            new("EXISTS", -3, NoScript | RunsScript, KeySpecs.None, Exists, new("2.6.0", "O(N) for N names.", "Tells which scripts are cached.", "sha1 [sha1 ...]")) { Tips = ["request_policy:all_shards", "response_policy:agg_logical_and"] },
-            new("FLUSH", -2, NoScript | RunsScript, KeySpecs.None, Flush, new("2.6.0", "O(N) for N cached scripts.", "Forgets all cached scripts.", "flush-type:[ASYNC | SYNC]@6.2.0") { History = [("6.2.0", "Added the modes `ASYNC` and `SYNC`.")] }) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
+            new("EXISTS", -3, NoScript | RunsScript, KeySpecs.None, Exists, new("2.6.0", "O(N) with N being the number of scripts to check (so checking a single script is an O(1) operation).", "Tells which scripts are cached.", "sha1 [sha1 ...]")) { Tips = ["request_policy:all_shards", "response_policy:agg_logical_and"] },
+            new("FLUSH", -2, NoScript | RunsScript, KeySpecs.None, Flush, new("2.6.0", "O(N) with N being the number of scripts in cache", "Forgets all cached scripts.", "flush-type:[ASYNC | SYNC]@6.2.0") { History = [("6.2.0", "Added the modes `ASYNC` and `SYNC`.")] }) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
             new("HELP", 2, Loading | Stale, KeySpecs.None, Help, new("5.0.0", "O(1)", "Lists the subcommands.")),
             new("KILL", 2, NoScript | AllowBusy, KeySpecs.None, Kill, new("2.6.0", "O(1)", "Ends the script that is running, if it has not written.")) { Tips = ["request_policy:all_shards", "response_policy:one_succeeded"] },
-            new("LOAD", 3, NoScript | Stale | RunsScript, KeySpecs.None, Load, new("2.6.0", "O(N) for a text of N bytes.", "Caches a script without running it.", "script")) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
+            new("LOAD", 3, NoScript | Stale | RunsScript, KeySpecs.None, Load, new("2.6.0", "O(N) with N being the length in bytes of the script body.", "Caches a script without running it.", "script")) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
         ]),
     ]);
 

@@ -1,7 +1,7 @@
-using RedKite.Server.Sessions;
 using System.Diagnostics;
 using RedKite.Server.Metrics;
 using RedKite.Server.PubSub;
+using RedKite.Server.Sessions;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Commands.Server;
@@ -9,8 +9,7 @@ namespace RedKite.Server.Commands.Server;
 /// <summary>INFO's stats section: counts since the start or the last CONFIG RESETSTAT.</summary>
 internal static class StatsInfo
 {
-    internal static void Write(MetricsRegistry registry, MessageHub messages, InfoText text)
-    internal static void Write(MetricsRegistry registry, RunningScript script, InfoText text)
+    internal static void Write(MetricsRegistry registry, MessageHub messages, RunningScript script, InfoText text)
     {
         ServerTotals totals = ServerTotals.Of(registry);
         ServerMetrics stats = registry.Server;
