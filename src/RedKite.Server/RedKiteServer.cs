@@ -266,6 +266,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         Messages = engine.Messages,
         Script = engine.Script,
         Watched = engine.Watched,
+        Tracking = engine.Tracking,
         SlowLog = engine.SlowLog,
         LargeRequests = engine.LargeRequests,
         LargeReplies = engine.LargeReplies,

@@ -25,6 +25,9 @@ internal sealed class ChangeList
     private int _namesLength;
     private int _emptied; // removals of emptied keys in the list
 
+    /// <summary>The id of the client whose commands are executing; 0: none.</summary>
+    internal long ClientId { get; set; }
+
     internal int Count => _changes.Count;
 
     internal Change this[Index index] => _changes[index];

@@ -61,6 +61,7 @@ internal static class SettingTable
         Integer("return-memory-below", 0, 100, 10, s => s.ReturnMemoryBelowPercent, (s, v) => s.ReturnMemoryBelowPercent = (int)v).WithRemark("RedKite's own: while less than this percentage of the machine's or container's memory is available, memory that is held but not used is returned to the system, at most once a minute; 0: never"),
         Integer("slow-background-work-above", 0, 100, 90, s => s.SlowBackgroundWorkAbovePercent, (s, v) => s.SlowBackgroundWorkAbovePercent = (int)v).WithRemark("RedKite's own: while an event loop is busier than this percentage, the background survey of keys takes a tenth of its share; 0: never"),
         Integer("max-subscriptions-per-client", 1, 100_000_000, 1_000_000, s => s.SubscriptionsPerClientMax, (s, v) => s.SubscriptionsPerClientMax = (int)v).WithRemark("RedKite's own: the channels, sharded channels and patterns that one client may subscribe to"),
+        Integer("max-tracking-prefixes-per-client", 1, 1_000_000, 10_000, s => s.TrackingPrefixesPerClientMax, (s, v) => s.TrackingPrefixesPerClientMax = (int)v).WithRemark("RedKite's own: the prefixes that one client may follow with CLIENT TRACKING"),
         Integer("commandlog-request-larger-than", -1, long.MaxValue, 1048576, s => s.LargeRequestBytes, (s, v) => s.LargeRequestBytes = v).WithRemark("as in Valkey: bytes from which a request is in COMMANDLOG; -1 logs none"),
         Integer("commandlog-reply-larger-than", -1, long.MaxValue, 1048576, s => s.LargeReplyBytes, (s, v) => s.LargeReplyBytes = v).WithRemark("as in Valkey: bytes from which a reply is in COMMANDLOG; -1 logs none"),
         Integer("commandlog-large-request-max-len", 0, long.MaxValue, 128, s => s.LargeRequestLogMaxLength, (s, v) => s.LargeRequestLogMaxLength = v).WithRemark("as in Valkey"),
@@ -88,7 +89,7 @@ internal static class SettingTable
         Memory("client-query-buffer-limit", Megabyte, LongMax, 1024 * Megabyte, s => (ulong)s.ClientQueryBufferLimit, (s, v) => s.ClientQueryBufferLimit = (long)v),
         Special("client-output-buffer-limit", "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60", SettingParsers.OutputBufferLimits, ReadLimits, WriteLimits, flags: MultipleArguments, toLines: SettingParsers.OutputBufferLimitLines).WithRemark("no client is of class `slave` yet"),
         MemoryOrPercent("maxmemory-clients", s => s.MaxMemoryClients, (s, v) => s.MaxMemoryClients = v).WithRemark("checked ten times a second"),
-        Integer("tracking-table-max-keys", 0, long.MaxValue, 1000000).WithoutEffect("there is no client-side caching yet"),
+        Integer("tracking-table-max-keys", 0, long.MaxValue, 1000000, s => s.TrackedKeysMax, (s, v) => s.TrackedKeysMax = v),
 
         // The process
         FilePath("dir", ".", s => s.DirectoryPath, (s, v) => s.DirectoryPath = Path.GetFullPath(v), Protected, SettingParsers.ExistingDirectory, alwaysRewritten: true).WithRemark("where relative paths of other settings start; the process's own directory stays"),

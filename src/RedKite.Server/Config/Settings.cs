@@ -126,6 +126,10 @@ public sealed class Settings
     /// <summary>Whether lookups of missing keys are notified.</summary>
     public bool NotifiesKeyMisses => KeyspaceEvents.Contains('m', StringComparison.Ordinal) && KeyspaceEvents.AsSpan().ContainsAny('K', 'E');
 
+    /// <summary>Keys that are remembered for client-side caching; 0: no limit.</summary>
+    public long TrackedKeysMax { get; set; }
+
+    public int TrackingPrefixesPerClientMax { get; set; }
     public int SubscriptionsPerClientMax { get; set; }
     public ClientOutputBufferLimit PubSubClientLimit { get; set; } = new(0, 0, 0);
 

@@ -8,6 +8,7 @@ using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Server.PubSub;
 using RedKite.Server.Sessions;
+using RedKite.Server.Tracking;
 
 namespace RedKite.Server.Diagnostics;
 
@@ -43,6 +44,8 @@ internal sealed record ServerParts
     internal required RunningScript Script { get; init; }
 
     internal TransactionFigures Transactions { get; } = new();
+
+    internal required KeyTracking Tracking { get; init; }
 
     internal required RequestLog SlowLog { get; init; }
 

@@ -119,10 +119,12 @@ internal sealed class CommandExecutor
     internal int Run(Session session, Span<byte> input)
     {
         session.IsExecuting = true;
+        Environment.Changes.ClientId = session.Id;
         if (_unsent.Count > 0) _unsent.Clear(); // of a client that wanted no reply
         _unsentSlow = null;
         int consumed = ExecuteInput(session, input);
         session.IsExecuting = false;
+        Environment.Changes.ClientId = 0;
         return consumed;
     }
 

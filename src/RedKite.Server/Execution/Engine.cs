@@ -12,6 +12,7 @@ using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Server.PubSub;
 using RedKite.Server.Sessions;
+using RedKite.Server.Tracking;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Execution;
@@ -43,6 +44,7 @@ internal sealed class Engine
         Hogs = new HogClosing(Settings, Actions);
         DangerousCommands = new DangerousCommands(Settings, Actions);
         Messages = new MessageHub(Buffers);
+        Tracking = new KeyTracking(keyspace, Clients, Changes, Buffers, Settings);
         Notifications = new KeyspaceNotifications(Messages);
         Watched = new WatchedKeys(keyspace);
         ApplySettings();
@@ -91,6 +93,9 @@ internal sealed class Engine
 
     /// <summary>Publishes what happens to keys; it consumes changes only while notify-keyspace-events selects some.</summary>
     internal KeyspaceNotifications Notifications { get; }
+
+    /// <summary>Remembers which clients have read which keys, for those that ask.</summary>
+    internal KeyTracking Tracking { get; }
 
     /// <summary>Channels and their subscribers.</summary>
     internal MessageHub Messages { get; }

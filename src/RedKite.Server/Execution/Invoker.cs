@@ -210,6 +210,7 @@ internal sealed class Invoker
         _environment.BeginObserving(held);
         long changes = _environment.Metrics.Changes;
         cmd.Command.Handler(ref cmd);
+        if (cmd.Session.Tracking is { } tracking) NoteTracked(cmd, tracking);
         _environment.KeyHashes.Forget();
         if (_environment.BlockRequest is { } block && !_environment.IsServing)
         {
@@ -218,6 +219,13 @@ internal sealed class Invoker
         }
 
         if (_environment.IsObserved) Publish(cmd, _environment.Metrics.Changes - changes);
+    }
+
+    // Remembers the keys that a command has read whose client tracks. CLIENT CACHING stands before one command.
+    private void NoteTracked(scoped in CommandContext cmd, ClientTracking tracking)
+    {
+        if (cmd.Command.Is(CommandFlags.ReadOnly) && tracking.Remembers) _engine.Tracking.Remember(cmd);
+        if (!cmd.Command.KeepsCaching && !_environment.DeniesBlocking) tracking.CachingGiven = false;
     }
 
     /// <summary>

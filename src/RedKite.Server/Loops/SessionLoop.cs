@@ -129,6 +129,7 @@ internal sealed class SessionLoop : IConnectionHandler
         int consumed = session.Blocked is null ? Executor.Run(session, input) : 0;
         bool replied = Executor.Reply.Length > 0 || Executor.Reply.Overflowed;
         if (replied) Executor.SendReplies(session, connection);
+        _engine.Tracking.Broadcast();
         if (session.ClosesAfterReply)
         {
             // As Redis has it, the connection ends when a reply was sent: without replies it stays, and is listened to no more.
@@ -205,6 +206,8 @@ internal sealed class SessionLoop : IConnectionHandler
         if (session.IsMonitor) _engine.Monitors.Remove(session);
         _engine.Messages.EndAll(session);
         _engine.Watched.Closed(session);
+        _engine.Tracking.End(session);
+        if (_engine.Changes.HasRequests) _engine.Changes.Apply();
         if (session.IsSuspended) Metrics.AddSuspendedClients(-1);
         _engine.Clients.Remove(session);
     }
@@ -230,6 +233,8 @@ internal sealed class SessionLoop : IConnectionHandler
         if (Copy(nowMs) is { } untilNext) restMicroseconds = Math.Min(untilNext, restMicroseconds ?? untilNext);
         if (evictsMore) restMicroseconds = Math.Min(BusyRestMicroseconds, restMicroseconds ?? BusyRestMicroseconds);
         Executor.Invoker.ServeAfterSweep();
+        _engine.Tracking.Broadcast();
+        if (_isFirst) _engine.Tracking.Trim();
         restMs = Blocked.EndOverdue(nowMs, restMicroseconds is null ? restMs : 1);
         if (restMicroseconds is { } rest) _loop.TickAfter(rest);
         return restMs;

@@ -26,6 +26,9 @@ internal enum SessionAttention
 
     /// <summary>The client's commands are queued until EXEC.</summary>
     InTransaction = 1 << 4,
+
+    /// <summary>The keys that the client reads are remembered (CLIENT TRACKING).</summary>
+    Tracks = 1 << 10,
 }
 
 /// <summary>The properties of the server that keep commands off the batch's fast path.</summary>

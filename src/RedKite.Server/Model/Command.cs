@@ -117,6 +117,9 @@ internal sealed class Command
     /// <summary>Whether the command executes what its client has queued: EXEC.</summary>
     internal bool RunsQueued { get; init; }
 
+    /// <summary>Whether CLIENT CACHING still holds for the command behind this one: for subcommands of CLIENT.</summary>
+    internal bool KeepsCaching { get; set; }
+
     /// <summary>Hints for clients and proxies in COMMAND INFO: "nondeterministic_output", "request_policy:multi_shard", ...</summary>
     internal string[] Tips { get; init; } = [];
 

@@ -26,6 +26,7 @@ internal sealed class Session
     private bool _authenticated;
     private User _user = null!;
     private bool _resp3;
+    private ClientTracking? _tracking;
     private ReplyMode _replyMode;
     private int _commandsToTime;
     private Transaction? _transaction;
@@ -69,6 +70,17 @@ internal sealed class Session
         {
             _resp3 = value;
             NoteSubscriptions();
+        }
+    }
+
+    /// <summary>What the client asked for with CLIENT TRACKING; null: nothing.</summary>
+    internal ClientTracking? Tracking
+    {
+        get => Volatile.Read(ref _tracking);
+        set
+        {
+            Volatile.Write(ref _tracking, value);
+            SetAttention(SessionAttention.Tracks, value is { Broadcasts: false });
         }
     }
 
@@ -262,6 +274,7 @@ internal sealed class Session
     {
         User = user;
         Subscriptions?.End(this);
+        Tracking?.End(this);
         Authenticated = authenticated;
         Name = "";
         NoEvict = NoTouch = IsMonitor = false;

@@ -9,7 +9,7 @@ using static RedKite.Server.Model.CommandFlags;
 namespace RedKite.Server.Commands.Connection;
 
 /// <summary>The CLIENT container. The table is the single declaration of its subcommands and this file's contents.</summary>
-internal sealed class ClientCommands(ClientRegistry clients, UserRegistry users, ClientPause pause, Action endPause)
+internal sealed class ClientCommands(ClientRegistry clients, UserRegistry users, ClientPause pause, Action endPause, TrackingCommands tracking)
 {
     private const CommandFlags Usual = NoScript | Loading | Stale;
 
@@ -41,13 +41,13 @@ internal sealed class ClientCommands(ClientRegistry clients, UserRegistry users,
         ("8.0.0", "Adds the field `io-thread`."),
     ];
 
-    internal CommandFamily Family => new("connection", "connection",
+    internal CommandFamily Family => KeepingCaching(new("connection", "connection",
     [
         new("CLIENT", -2, Sentinel, KeySpecs.None, WithoutSubcommand, new("2.4.0", "Depends on subcommand.", "A container for commands on client connections."),
         [
-            new("CACHING", 3, Usual, KeySpecs.None, Caching, new("6.0.0", "O(1)", "Enables or disables tracking of the keys of the next command.", "mode:<YES | NO>")),
+            new("CACHING", 3, Usual, KeySpecs.None, TrackingCommands.Caching, new("6.0.0", "O(1)", "Enables or disables tracking of the keys of the next command.", "mode:<YES | NO>")),
             new("GETNAME", 2, Usual | Sentinel, KeySpecs.None, GetName, new("2.6.9", "O(1)", "Returns the connection's name.")),
-            new("GETREDIR", 2, Usual, KeySpecs.None, GetRedirection, new("6.0.0", "O(1)", "Returns the id of the client that receives this connection's invalidations.")),
+            new("GETREDIR", 2, Usual, KeySpecs.None, TrackingCommands.GetRedirection, new("6.0.0", "O(1)", "Returns the id of the client that receives this connection's invalidations.")),
             new("HELP", 2, Loading | Stale | Sentinel, KeySpecs.None, Help, new("5.0.0", "O(1)", "Lists the subcommands.")),
             new("ID", 2, Usual | Sentinel, KeySpecs.None, Id, new("5.0.0", "O(1)", "Returns the connection's id.")),
             new("INFO", 2, Usual | Sentinel, KeySpecs.None, Info, new("6.2.0", "O(1)", "Returns the properties of this connection.")) { Tips = ["nondeterministic_output"] },
@@ -59,12 +59,12 @@ internal sealed class ClientCommands(ClientRegistry clients, UserRegistry users,
             new("REPLY", 3, Usual | Sentinel, KeySpecs.None, ReplyTo, new("3.2.0", "O(1)", "Enables, disables or skips replies on this connection.", "action:<ON | OFF | SKIP>")),
             new("SETINFO", 4, Usual | Sentinel, KeySpecs.None, SetInfo, new("7.2.0", "O(1)", "Sets the name or version of the connection's client library.", "attr:<LIB-NAME libname | LIB-VER libver>")) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
             new("SETNAME", 3, Usual | Sentinel, KeySpecs.None, SetName, new("2.6.9", "O(1)", "Sets the connection's name.", "connection-name")) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
-            new("TRACKING", -3, Usual, KeySpecs.None, Tracking, new("6.0.0", "O(1). Some options may introduce additional complexity.", "Configures tracking of the keys that this connection reads. Only OFF is supported.", "status:<ON | OFF> [REDIRECT client-id:integer] [PREFIX prefix [PREFIX prefix ...]] [BCAST] [OPTIN] [OPTOUT] [NOLOOP]")),
-            new("TRACKINGINFO", 2, Usual, KeySpecs.None, TrackingInfo, new("6.2.0", "O(1)", "Returns the connection's tracking state.")),
+            new("TRACKING", -3, Usual, KeySpecs.None, tracking.Tracking, new("6.0.0", "O(1). Some options may introduce additional complexity.", "Configures tracking of the keys that this connection reads.", "status:<ON | OFF> [REDIRECT client-id:integer] [PREFIX prefix [PREFIX prefix ...]] [BCAST] [OPTIN] [OPTOUT] [NOLOOP]")),
+            new("TRACKINGINFO", 2, Usual, KeySpecs.None, TrackingCommands.TrackingInfo, new("6.2.0", "O(1)", "Returns the connection's tracking state.")),
             new("UNBLOCK", -3, Admin | Usual, KeySpecs.None, Unblock, new("5.0.0", "O(log N) where N is the number of client connections", "Unblocks a client that is blocked by a command.", "client-id unblock-type:[TIMEOUT | ERROR]")),
             new("UNPAUSE", 2, Admin | Usual, KeySpecs.None, Unpause, new("6.2.0", "O(N) Where N is the number of paused clients", "Resumes the commands of paused clients.")),
         ]),
-    ]);
+    ]));
 
     /// <summary>Whether an argument is a valid name for a connection; otherwise replies an error.</summary>
     internal static bool IsNameOrReply(scoped in CommandContext cmd, int argument)
@@ -74,12 +74,14 @@ internal sealed class ClientCommands(ClientRegistry clients, UserRegistry users,
         return false;
     }
 
+    private static CommandFamily KeepingCaching(CommandFamily family)
+    {
+        foreach (Command subcommand in family.Commands[0].Subcommands) subcommand.KeepsCaching = true;
+        return family;
+    }
+
     // Never executed: CLIENT alone has too few arguments, and every other form names a subcommand.
     private static void WithoutSubcommand(ref CommandContext cmd) => cmd.ReplySyntaxError();
-
-    // CLIENT CACHING YES|NO: refused, because no client has tracking enabled.
-    private static void Caching(ref CommandContext cmd) =>
-        cmd.Reply.Error("ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT mode enabled"u8);
 
     // CLIENT GETNAME
     private static void GetName(ref CommandContext cmd)
@@ -87,9 +89,6 @@ internal sealed class ClientCommands(ClientRegistry clients, UserRegistry users,
         if (cmd.Session.Name.Length == 0) cmd.Reply.Null();
         else cmd.Reply.Bulk(cmd.Session.Name);
     }
-
-    // CLIENT GETREDIR
-    private static void GetRedirection(ref CommandContext cmd) => cmd.Reply.Integer(-1);
 
     // CLIENT HELP
     private static void Help(ref CommandContext cmd) => HelpReply.Write(
@@ -139,7 +138,7 @@ internal sealed class ClientCommands(ClientRegistry clients, UserRegistry users,
         "    Set this connection's name.",
         "TRACKING (ON|OFF) [REDIRECT <id>] [BCAST] [PREFIX <prefix> [...]]",
         "         [OPTIN] [OPTOUT] [NOLOOP]",
-        "    Only OFF is supported: keys are not tracked.",
+        "    Send the names of keys that this connection has read when they change.",
         "TRACKINGINFO",
         "    Return this connection's tracking state.",
         "UNBLOCK <clientid> [TIMEOUT|ERROR]",
@@ -318,48 +317,6 @@ internal sealed class ClientCommands(ClientRegistry clients, UserRegistry users,
         if (!IsNameOrReply(cmd, 2)) return;
         cmd.Session.Name = cmd.Text(2);
         cmd.Reply.Ok();
-    }
-
-    // CLIENT TRACKING ON|OFF [option ...]: keys are not tracked, so that turning it on is refused rather than promised.
-    private void Tracking(ref CommandContext cmd)
-    {
-        for (int i = 3; i < cmd.Count; i++)
-        {
-            if (cmd.Is(i, "BCAST"u8) || cmd.Is(i, "OPTIN"u8) || cmd.Is(i, "OPTOUT"u8) || cmd.Is(i, "NOLOOP"u8)) continue;
-            if (i + 1 < cmd.Count && cmd.Is(i, "PREFIX"u8))
-            {
-                i++;
-            }
-            else if (i + 1 < cmd.Count && cmd.Is(i, "REDIRECT"u8))
-            {
-                if (!cmd.TryIntegerOrReply(++i, out long id)) return;
-                if (clients.Find(id) is not null) continue;
-                cmd.Reply.Error("ERR The client ID you want redirect to does not exist"u8);
-                return;
-            }
-            else
-            {
-                cmd.ReplySyntaxError();
-                return;
-            }
-        }
-
-        if (cmd.Is(2, "OFF"u8)) cmd.Reply.Ok();
-        else if (cmd.Is(2, "ON"u8)) cmd.Reply.Error("ERR RedKite does not track keys for client side caching"u8);
-        else cmd.ReplySyntaxError();
-    }
-
-    // CLIENT TRACKINGINFO
-    private static void TrackingInfo(ref CommandContext cmd)
-    {
-        cmd.Reply.Map(3);
-        cmd.Reply.Bulk("flags"u8);
-        cmd.Reply.Set(1);
-        cmd.Reply.Bulk("off"u8);
-        cmd.Reply.Bulk("redirect"u8);
-        cmd.Reply.Integer(-1);
-        cmd.Reply.Bulk("prefixes"u8);
-        cmd.Reply.Array(0);
     }
 
     // CLIENT UNBLOCK id [TIMEOUT|ERROR]

@@ -41,7 +41,7 @@ internal static class ClientDescription
             + $" qbuf={inputBytes} qbuf-free={Math.Max(0, bufferBytes - outputCapacity - ownInputBytes)} argv-mem={argumentBytes} multi-mem={session.Transaction?.Bytes ?? 0}"
             + $" rbs={replyCapacity} rbp={session.ReplyBytesPeak} obl={replyBytes} oll={outputBlocks} omem={outputCapacity} tot-mem={totalBytes}"
             + $" events={(outputBlocks > 0 ? "rw" : "r")} cmd={session.LastCommand?.FullName ?? "NULL"} user={session.User.Name}"
-            + $" redir=-1 resp={(session.Resp3 ? 3 : 2)} lib-name={Shown(session.LibraryName)} lib-ver={Shown(session.LibraryVersion)}"
+            + $" redir={session.Tracking?.RedirectTo ?? -1} resp={(session.Resp3 ? 3 : 2)} lib-name={Shown(session.LibraryName)} lib-ver={Shown(session.LibraryVersion)}"
             + $" io-thread={session.Connection?.Loop.Index ?? 0}\n");
     }
 
@@ -61,6 +61,13 @@ internal static class ClientDescription
         if (session.Type == ClientType.PubSub) flags.Append('P');
         if (session.Transaction is not null) flags.Append('x');
         if (session.IsPaused || session.Blocked is not null) flags.Append('b');
+        if (session.Tracking is { } tracking)
+        {
+            flags.Append('t');
+            if (tracking.IsRedirectBroken) flags.Append('R');
+            if (tracking.Broadcasts) flags.Append('B');
+        }
+
         if (session.Watch is { IsDirty: true }) flags.Append('d');
         if (session.ClosesAfterReply) flags.Append('c');
         if (session.Connection?.RemoteAddress.IsUnix == true) flags.Append('U');

@@ -31,7 +31,7 @@ internal sealed class ServerInfo
             new("memory", (scoped in CommandContext _, InfoText text) => MemoryInfo.Write(Metrics, parts.Configuration, parts.Script, text)),
             new("persistence", Persistence),
             new("threads", Threads),
-            new("stats", (scoped in CommandContext _, InfoText text) => StatsInfo.Write(Metrics, _parts.Messages, _parts.Script, text)),
+            new("stats", (scoped in CommandContext _, InfoText text) => StatsInfo.Write(Metrics, _parts.Messages, _parts.Tracking, _parts.Script, text)),
             new("replication", Replication),
             new("cpu", Cpu),
             new("modules", (scoped in CommandContext _, InfoText text) => text.Section("Modules"u8)),
@@ -136,7 +136,7 @@ internal sealed class ServerInfo
         text.Line("client_recent_max_input_buffer"u8, totals.RecentInputBytesMax);
         text.Line("client_recent_max_output_buffer"u8, totals.RecentOutputBytesMax);
         text.Line("blocked_clients"u8, blocked.Clients);
-        text.Line("tracking_clients"u8, 0);
+        text.Line("tracking_clients"u8, _parts.Tracking.Clients);
         text.Line("pubsub_clients"u8, _parts.Messages.Clients);
         text.Line("watching_clients"u8, _parts.Watched.Clients);
         text.Line("clients_in_timeout_table"u8, blocked.WithDeadline);

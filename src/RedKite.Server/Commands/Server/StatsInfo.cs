@@ -2,6 +2,7 @@ using System.Diagnostics;
 using RedKite.Server.Metrics;
 using RedKite.Server.PubSub;
 using RedKite.Server.Sessions;
+using RedKite.Server.Tracking;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Commands.Server;
@@ -9,7 +10,7 @@ namespace RedKite.Server.Commands.Server;
 /// <summary>INFO's stats section: counts since the start or the last CONFIG RESETSTAT.</summary>
 internal static class StatsInfo
 {
-    internal static void Write(MetricsRegistry registry, MessageHub messages, RunningScript script, InfoText text)
+    internal static void Write(MetricsRegistry registry, MessageHub messages, KeyTracking tracking, RunningScript script, InfoText text)
     {
         ServerTotals totals = ServerTotals.Of(registry);
         ServerMetrics stats = registry.Server;
@@ -55,9 +56,9 @@ internal static class StatsInfo
         text.Line("active_defrag_key_misses"u8, 0);
         text.Line("total_active_defrag_time"u8, 0);
         text.Line("current_active_defrag_time"u8, 0);
-        text.Line("tracking_total_keys"u8, 0);
-        text.Line("tracking_total_items"u8, 0);
-        text.Line("tracking_total_prefixes"u8, 0);
+        text.Line("tracking_total_keys"u8, tracking.Keys);
+        text.Line("tracking_total_items"u8, tracking.Items);
+        text.Line("tracking_total_prefixes"u8, tracking.Prefixes);
         text.Line("unexpected_error_replies"u8, totals.UnexpectedErrorReplies);
         text.Line("total_error_replies"u8, totals.ErrorReplies);
         text.Line("dump_payload_sanitizations"u8, totals.PayloadsChecked);

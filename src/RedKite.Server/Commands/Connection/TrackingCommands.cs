@@ -1,0 +1,208 @@
+using System.Text;
+using RedKite.Server.Model;
+using RedKite.Server.Sessions;
+using RedKite.Server.Tracking;
+
+namespace RedKite.Server.Commands.Connection;
+
+/// <summary>The subcommands of CLIENT for client-side caching.</summary>
+internal sealed class TrackingCommands(ClientRegistry clients, KeyTracking keys)
+{
+    // CLIENT CACHING YES|NO
+    internal static void Caching(ref CommandContext cmd)
+    {
+        if (cmd.Session.Tracking is not { } tracking)
+        {
+            cmd.Reply.Error("ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT mode enabled"u8);
+            return;
+        }
+
+        bool yes = cmd.Is(2, "YES"u8);
+        if (!yes && !cmd.Is(2, "NO"u8))
+        {
+            cmd.ReplySyntaxError();
+        }
+        else if (yes && !tracking.OptIn)
+        {
+            cmd.Reply.Error("ERR CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode."u8);
+        }
+        else if (!yes && !tracking.OptOut)
+        {
+            cmd.Reply.Error("ERR CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode."u8);
+        }
+        else
+        {
+            tracking.CachingGiven = true;
+            cmd.Reply.Ok();
+        }
+    }
+
+    // CLIENT GETREDIR
+    internal static void GetRedirection(ref CommandContext cmd) => cmd.Reply.Integer(cmd.Session.Tracking?.RedirectTo ?? -1);
+
+    // CLIENT TRACKING ON|OFF [REDIRECT id] [PREFIX prefix ...] [BCAST] [OPTIN] [OPTOUT] [NOLOOP]
+    internal void Tracking(ref CommandContext cmd)
+    {
+        Session session = cmd.Session;
+        var options = new ClientTracking(keys.End);
+        if (!TryOptionsOrReply(cmd, options)) return;
+        if (cmd.Is(2, "OFF"u8))
+        {
+            keys.End(session);
+            cmd.Reply.Ok();
+            return;
+        }
+
+        if (!cmd.Is(2, "ON"u8))
+        {
+            cmd.ReplySyntaxError();
+            return;
+        }
+
+        // A caller in the process does not read what it is told, so that would accumulate.
+        if (session.Connection is null)
+        {
+            cmd.Reply.Error("ERR CLIENT TRACKING needs a connection"u8);
+            return;
+        }
+
+        if (!IsPossibleOrReply(cmd, options, session.Tracking) || (options.Broadcasts && !TryPrefixesOrReply(cmd, options, session.Tracking))) return;
+        keys.Begin(session, options);
+        cmd.Reply.Ok();
+    }
+
+    // CLIENT TRACKINGINFO
+    internal static void TrackingInfo(ref CommandContext cmd)
+    {
+        List<string> flags = [];
+        ClientTracking? tracking = cmd.Session.Tracking;
+        flags.Add(tracking is null ? "off" : "on");
+        if (tracking is not null)
+        {
+            if (tracking.Broadcasts) flags.Add("bcast");
+            if (tracking.OptIn) flags.Add("optin");
+            if (tracking.OptIn && tracking.CachingGiven) flags.Add("caching-yes");
+            if (tracking.OptOut) flags.Add("optout");
+            if (tracking.OptOut && tracking.CachingGiven) flags.Add("caching-no");
+            if (tracking.NoLoop) flags.Add("noloop");
+            if (tracking.IsRedirectBroken) flags.Add("broken_redirect");
+        }
+
+        cmd.Reply.Map(3);
+        cmd.Reply.Bulk("flags"u8);
+        cmd.Reply.Set(flags.Count);
+        foreach (string flag in flags) cmd.Reply.Bulk(flag);
+        cmd.Reply.Bulk("redirect"u8);
+        cmd.Reply.Integer(tracking?.RedirectTo ?? -1);
+        cmd.Reply.Bulk("prefixes"u8);
+        byte[][] prefixes = [.. tracking?.Prefixes ?? []];
+        Array.Sort(prefixes, (a, b) => a.AsSpan().SequenceCompareTo(b));
+        cmd.Reply.Array(prefixes.Length);
+        foreach (byte[] prefix in prefixes) cmd.Reply.Bulk(prefix);
+    }
+
+    private bool TryOptionsOrReply(scoped in CommandContext cmd, ClientTracking options)
+    {
+        for (int i = 3; i < cmd.Count; i++)
+        {
+            bool hasMore = i + 1 < cmd.Count;
+            if (hasMore && cmd.Is(i, "REDIRECT"u8))
+            {
+                i++;
+                if (options.RedirectTo != 0)
+                {
+                    cmd.Reply.Error("ERR A client can only redirect to a single other client"u8);
+                    return false;
+                }
+
+                if (!cmd.TryIntegerOrReply(i, out long id)) return false;
+                if (clients.Find(id) is null)
+                {
+                    cmd.Reply.Error("ERR The client ID you want redirect to does not exist"u8);
+                    return false;
+                }
+
+                options.RedirectTo = id;
+            }
+            else if (hasMore && cmd.Is(i, "PREFIX"u8))
+            {
+                options.Prefixes.Add(cmd[++i].ToArray());
+            }
+            else if (cmd.Is(i, "BCAST"u8))
+            {
+                options.Broadcasts = true;
+            }
+            else if (cmd.Is(i, "OPTIN"u8))
+            {
+                options.OptIn = true;
+            }
+            else if (cmd.Is(i, "OPTOUT"u8))
+            {
+                options.OptOut = true;
+            }
+            else if (cmd.Is(i, "NOLOOP"u8))
+            {
+                options.NoLoop = true;
+            }
+            else
+            {
+                cmd.ReplySyntaxError();
+                return false;
+            }
+        }
+
+        return true;
+    }
+
+    private static bool IsPossibleOrReply(scoped in CommandContext cmd, ClientTracking options, ClientTracking? current)
+    {
+        string? error = null;
+        if (!options.Broadcasts && options.Prefixes.Count > 0) error = "ERR PREFIX option requires BCAST mode to be enabled";
+        else if (current is not null && current.Broadcasts != options.Broadcasts) error = "ERR You can't switch BCAST mode on/off before disabling tracking for this client, and then re-enabling it with a different mode.";
+        else if (options.Broadcasts && (options.OptIn || options.OptOut)) error = "ERR OPTIN and OPTOUT are not compatible with BCAST";
+        else if (options.OptIn && options.OptOut) error = "ERR You can't specify both OPTIN mode and OPTOUT mode";
+        else if (current is not null && ((options.OptIn && current.OptOut) || (options.OptOut && current.OptIn))) error = "ERR You can't switch OPTIN/OPTOUT mode before disabling tracking for this client, and then re-enabling it with a different mode.";
+        if (error is null) return true;
+        cmd.Reply.Error(error);
+        return false;
+    }
+
+    // The prefixes of earlier calls stay.
+    private static bool TryPrefixesOrReply(scoped in CommandContext cmd, ClientTracking options, ClientTracking? current)
+    {
+        if ((current?.Prefixes.Count ?? 0) + options.Prefixes.Count > cmd.Settings.TrackingPrefixesPerClientMax)
+        {
+            cmd.Reply.Error($"ERR too many prefixes, max-tracking-prefixes-per-client is {cmd.Settings.TrackingPrefixesPerClientMax}");
+            return false;
+        }
+
+        for (int i = 0; i < options.Prefixes.Count; i++)
+        {
+            foreach (byte[] existing in current?.Prefixes ?? [])
+            {
+                if (Overlap(options.Prefixes[i], existing)) return Refuse(cmd, options.Prefixes[i], existing, "an existing");
+            }
+
+            for (int j = i + 1; j < options.Prefixes.Count; j++)
+            {
+                if (Overlap(options.Prefixes[i], options.Prefixes[j])) return Refuse(cmd, options.Prefixes[i], options.Prefixes[j], "another provided");
+            }
+        }
+
+        if (options.Prefixes.Count == 0) options.Prefixes.Add([]);
+        foreach (byte[] existing in current?.Prefixes ?? [])
+        {
+            if (!options.Prefixes.Exists(prefix => prefix.AsSpan().SequenceEqual(existing))) options.Prefixes.Add(existing);
+        }
+
+        return true;
+
+        static bool Overlap(byte[] a, byte[] b) => a.AsSpan().StartsWith(b) || b.AsSpan().StartsWith(a);
+
+        static bool Refuse(scoped in CommandContext cmd, byte[] prefix, byte[] other, string which)
+        {
+            cmd.Reply.Error($"ERR Prefix '{Encoding.Latin1.GetString(prefix)}' overlaps with {which} prefix '{Encoding.Latin1.GetString(other)}'. Prefixes for a single client must not overlap.");
+            return false;
+        }
+    }
+}

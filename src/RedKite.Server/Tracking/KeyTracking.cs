@@ -1,0 +1,188 @@
+using RedKite.Net.Interop;
+using RedKite.Server.Changes;
+using RedKite.Server.Config;
+using RedKite.Server.Model;
+using RedKite.Server.Sessions;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Tracking;
+
+/// <summary>
+/// Client-side caching: remembers which clients have read which keys, and tells them when a key changes. The table has a part for each
+/// stripe, guarded by the stripe's lock: a key is remembered before the stripe is released that it was read from, so no change is missed.
+/// It consumes changes only while a client tracks.
+/// </summary>
+internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, ChangePublisher changes, BufferPool pool, Settings settings) : IChangeConsumer
+{
+    private readonly TrackedKeys[] _parts = [.. keyspace.Stripes.ToArray().Select(_ => new TrackedKeys())];
+    private readonly Lock _changing = new();
+    private readonly HashSet<Session> _sessions = [];
+    private readonly PrefixBroadcast _broadcast = new();
+    private int _clientCount;
+    private long _keys;
+    private long _items;
+    private long _sent;
+    private int _nextTrimmed;
+
+    /// <summary>Clients that track.</summary>
+    internal int Clients => Volatile.Read(ref _clientCount);
+
+    /// <summary>Keys that are remembered.</summary>
+    internal long Keys => Interlocked.Read(ref _keys);
+
+    /// <summary>Pairs of a key and a client that has read it.</summary>
+    internal long Items => Interlocked.Read(ref _items);
+
+    /// <summary>Prefixes of BCAST.</summary>
+    internal int Prefixes => _broadcast.Count;
+
+    /// <summary>Invalidations that were sent.</summary>
+    internal long Sent => Interlocked.Read(ref _sent);
+
+    /// <summary>Begins to track for a client, or changes how. On the client's loop.</summary>
+    internal void Begin(Session session, ClientTracking options)
+    {
+        bool isNew = session.Tracking is null;
+        foreach (byte[] prefix in options.Prefixes) _broadcast.Add(session, prefix);
+        session.Tracking = options;
+        if (!isNew) return;
+        lock (_changing)
+        {
+            _sessions.Add(session);
+            if (_clientCount++ == 0) changes.Request(this, isOn: true);
+        }
+    }
+
+    /// <summary>Ends the tracking of a client. On its loop.</summary>
+    internal void End(Session session)
+    {
+        if (session.Tracking is not { } tracking) return;
+        session.Tracking = null;
+        foreach (byte[] prefix in tracking.Prefixes) _broadcast.Remove(session, prefix);
+        lock (_changing)
+        {
+            _sessions.Remove(session);
+            if (--_clientCount == 0) changes.Request(this, isOn: false);
+        }
+    }
+
+    /// <summary>Remembers the keys that a command of a client has read. Their stripes are locked.</summary>
+    internal void Remember(scoped in CommandContext cmd)
+    {
+        var extraction = new KeyExtraction(cmd.Command);
+        while (extraction.MoveNext(cmd))
+        {
+            ulong hash = cmd.HashOf(extraction.Argument);
+            TrackedKeys part = _parts[keyspace.StripeOf(hash)];
+            if (!part.Add(hash, cmd[extraction.Argument], cmd.Session.Id, out bool isNew)) continue;
+            Interlocked.Increment(ref _items);
+            if (!isNew) continue;
+            long max = settings.TrackedKeysMax;
+            if (Interlocked.Increment(ref _keys) > max && max > 0 && part.RemoveAny(except: hash) is { } other) Tell(other, changedBy: 0);
+        }
+    }
+
+    public void Published(scoped in Invocation invocation)
+    {
+        ChangeList list = invocation.Changes;
+        bool isFlushed = false;
+        for (int i = 0; i < list.Count; i++)
+        {
+            Change change = list[i];
+            if (change.Event == KeyEvent.Flush)
+            {
+                isFlushed = true;
+            }
+            else if (KeyEvents.IsModification(change.Event))
+            {
+                if (_broadcast.Count > 0) _broadcast.Note(list.KeyOf(change), list.ClientId);
+                if (_parts[keyspace.StripeOf(change.Hash)].Remove(change.Hash) is { } readers) Tell(readers, list.ClientId);
+            }
+        }
+
+        if (isFlushed) TellOfFlush();
+    }
+
+    /// <summary>Tells the clients of BCAST of what has changed since the last call. No stripe is locked.</summary>
+    internal void Broadcast()
+    {
+        if (!_broadcast.HasChanges) return;
+        _broadcast.TakeChanges((session, changed) =>
+        {
+            if (session.Tracking is not { } tracking) return;
+            byte[][] keys = [.. changed.Where(key => !tracking.NoLoop || key.Value != session.Id).Select(key => key.Key)];
+            if (keys.Length > 0) Send(session, tracking, InvalidationText.Keys(keys));
+        });
+    }
+
+    /// <summary>Forgets keys beyond tracking-table-max-keys, after that was made smaller. No stripe is locked.</summary>
+    internal void Trim()
+    {
+        long max = settings.TrackedKeysMax;
+        for (int i = 0; i < _parts.Length && max > 0 && Keys > max; i++)
+        {
+            int index = _nextTrimmed++ % _parts.Length;
+            Stripe stripe = keyspace.Stripes[index];
+            stripe.Enter();
+            while (Keys > max && _parts[index].RemoveAny(except: 0) is { } readers) Tell(readers, changedBy: 0);
+            stripe.Exit();
+        }
+    }
+
+    // All stripes are locked.
+    private void TellOfFlush()
+    {
+        foreach (TrackedKeys part in _parts) part.Clear();
+        Interlocked.Exchange(ref _keys, 0);
+        Interlocked.Exchange(ref _items, 0);
+        lock (_changing)
+        {
+            foreach (Session session in _sessions)
+            {
+                if (session.Tracking is { } tracking) Send(session, tracking, InvalidationText.AllKeys(session.Resp3));
+            }
+        }
+    }
+
+    private void Tell(in TrackedKeys.Readers readers, long changedBy)
+    {
+        Interlocked.Decrement(ref _keys);
+        Interlocked.Add(ref _items, -readers.Count);
+        byte[] text = InvalidationText.Keys(readers.Key);
+        Tell(readers.First, changedBy, text);
+        foreach (long client in readers.Others ?? []) Tell(client, changedBy, text);
+    }
+
+    private void Tell(long client, long changedBy, byte[] text)
+    {
+        if (clients.Find(client) is not { Tracking: { Broadcasts: false } tracking } session) return;
+        if (!tracking.NoLoop || client != changedBy) Send(session, tracking, text);
+    }
+
+    private void Send(Session session, ClientTracking tracking, byte[] text)
+    {
+        Session receiver = session;
+        if (tracking.RedirectTo != 0)
+        {
+            if (clients.Find(tracking.RedirectTo) is not { } redirected)
+            {
+                tracking.IsRedirectBroken = true;
+                if (session.Resp3) Deliver(session, InvalidationText.BrokenRedirect(pool, tracking.RedirectTo));
+                return;
+            }
+
+            receiver = redirected;
+        }
+
+        // Over RESP2, only another client that has subscriptions understands it.
+        if (!receiver.Resp3 && (tracking.RedirectTo == 0 || receiver.Type != ClientType.PubSub)) return;
+        Interlocked.Increment(ref _sent);
+        Deliver(receiver, InvalidationText.Message(pool, receiver.Resp3, text));
+    }
+
+    private static void Deliver(Session receiver, in Payload message)
+    {
+        receiver.Deliver(message);
+        message.Buffer.Release();
+    }
+}

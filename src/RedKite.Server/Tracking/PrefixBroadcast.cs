@@ -1,0 +1,108 @@
+using System.Numerics;
+using RedKite.Server.Model;
+
+namespace RedKite.Server.Tracking;
+
+/// <summary>
+/// The prefixes that clients follow with BCAST, and the changed keys that they are not told of yet. Keys that change in one turn of a
+/// loop go out together, in their order.
+/// </summary>
+internal sealed class PrefixBroadcast
+{
+    // Keys that wait for the end of a turn. The rest of a larger command goes out behind it in another message.
+    private const int PrefixBytesMax = 63;
+
+    private readonly Lock _lock = new();
+    private readonly Dictionary<byte[], Prefix> _prefixes = new(NameComparer.Instance);
+    private readonly int[] _countOfLength = new int[PrefixBytesMax + 2];
+    private readonly List<Prefix> _changed = [];
+    private readonly List<byte[]> _long = [];
+    private ulong _lengths;
+    private int _count;
+    private volatile bool _hasChanges;
+
+    /// <summary>Prefixes that clients follow.</summary>
+    internal int Count => Volatile.Read(ref _count);
+
+    /// <summary>Whether there are changes that clients are not told of yet.</summary>
+    internal bool HasChanges => _hasChanges;
+
+    internal void Add(Session session, byte[] name)
+    {
+        lock (_lock)
+        {
+            if (!_prefixes.TryGetValue(name, out Prefix? prefix))
+            {
+                _prefixes.Add(name, prefix = new Prefix());
+                _count++;
+                if (name.Length > PrefixBytesMax) _long.Add(name);
+                else if (_countOfLength[name.Length]++ == 0) _lengths |= 1UL << name.Length;
+            }
+
+            prefix.Clients.Add(session);
+        }
+    }
+
+    internal void Remove(Session session, byte[] name)
+    {
+        lock (_lock)
+        {
+            if (!_prefixes.TryGetValue(name, out Prefix? prefix) || !prefix.Clients.Remove(session) || prefix.Clients.Count > 0) return;
+            _prefixes.Remove(name);
+            _changed.Remove(prefix);
+            _count--;
+            if (name.Length > PrefixBytesMax) _long.RemoveAll(other => other.AsSpan().SequenceEqual(name));
+            else if (--_countOfLength[name.Length] == 0) _lengths &= ~(1UL << name.Length);
+        }
+    }
+
+    /// <summary>Notes that a client has changed a key.</summary>
+    internal void Note(ReadOnlySpan<byte> key, long client)
+    {
+        lock (_lock)
+        {
+            Dictionary<byte[], Prefix>.AlternateLookup<ReadOnlySpan<byte>> lookup = _prefixes.GetAlternateLookup<ReadOnlySpan<byte>>();
+            for (ulong lengths = _lengths; lengths != 0; lengths &= lengths - 1)
+            {
+                int length = BitOperations.TrailingZeroCount(lengths);
+                if (length > key.Length) break;
+                if (lookup.TryGetValue(key[..length], out Prefix? prefix)) Note(prefix, key, client);
+            }
+
+            foreach (byte[] name in _long)
+            {
+                if (key.StartsWith(name)) Note(_prefixes[name], key, client);
+            }
+        }
+    }
+
+    /// <summary>Calls back with each prefix's clients and changed keys, and forgets them.</summary>
+    internal void TakeChanges(Action<Session, SortedDictionary<byte[], long>> tell)
+    {
+        lock (_lock)
+        {
+            _hasChanges = false;
+            foreach (Prefix prefix in _changed)
+            {
+                foreach (Session session in prefix.Clients) tell(session, prefix.Changed);
+                prefix.Changed.Clear();
+            }
+
+            _changed.Clear();
+        }
+    }
+
+    private void Note(Prefix prefix, ReadOnlySpan<byte> key, long client)
+    {
+        if (prefix.Changed.Count == 0) _changed.Add(prefix);
+        prefix.Changed[key.ToArray()] = client;
+        _hasChanges = true;
+    }
+
+    private sealed class Prefix
+    {
+        internal HashSet<Session> Clients { get; } = [];
+
+        internal SortedDictionary<byte[], long> Changed { get; } = new(Comparer<byte[]>.Create((a, b) => a.AsSpan().SequenceCompareTo(b)));
+    }
+}

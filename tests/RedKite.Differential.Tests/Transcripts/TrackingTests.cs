@@ -1,0 +1,287 @@
+using RedKite.Testing;
+
+namespace RedKite.Differential.Tests.Transcripts;
+
+/// <summary>Transcripts of client-side caching, on both servers.</summary>
+[Collection(TranscriptCollection.Name)]
+public sealed class TrackingTests(TranscriptServers servers) : TranscriptTests(servers)
+{
+    public static TheoryData<string, string> Scripts => new()
+    {
+        { "a key that was read is invalidated once", """
+            A: HELLO 3
+            A: CLIENT TRACKING ON
+            A: GET k
+            B: SET k 1
+            A gets push
+            B: SET k 2
+            A: GET k
+            B: SET l 1
+            B: SELECT 3
+            B: SET k 1
+            A gets push
+            A: MGET a b k
+            B: MSET a 1 b 2
+            A gets push
+            A gets push
+            A: CLIENT TRACKINGINFO
+            A: CLIENT GETREDIR
+            A: CLIENT TRACKING OFF
+            A: GET a
+            B: SET a 2
+            A: CLIENT TRACKINGINFO
+            A: CLIENT GETREDIR
+            """ },
+        { "own changes follow the reply, and NOLOOP omits them", """
+            A: HELLO 3
+            A: CLIENT TRACKING ON
+            A: GET k
+            A sends: SET k 1
+            A gets push
+            A gets push
+            A: CLIENT TRACKING ON NOLOOP
+            A: GET k
+            A: SET k 1
+            B: SET k 2
+            A: GET k
+            B: SET k 2
+            A gets push
+            A: CLIENT TRACKINGINFO
+            """ },
+        { "every type of change, and none", """
+            B: RPUSH l a b
+            B: HSET h f 1
+            B: ZADD z 1 a
+            B: XADD x 1-1 a 1
+            A: HELLO 3
+            A: CLIENT TRACKING ON
+            A: LRANGE l 0 -1
+            A: HGETALL h
+            A: ZRANGE z 0 -1
+            A: XRANGE x - +
+            A: STRLEN s
+            B: GET l
+            B: LPUSH l c
+            A gets push
+            B: HDEL h f
+            A gets push
+            B: ZADD z 1 a
+            B: ZREM z a
+            A gets push
+            B: XADD x 2-1 a 1
+            A gets push
+            B: APPEND s x
+            A gets push
+            A: EXISTS s
+            B: EXPIRE s 100
+            A gets push
+            A: TTL s
+            B: PERSIST s
+            A gets push
+            A: GET s
+            B: RENAME s t
+            A gets push
+            """ },
+        { "flushes invalidate everything", """
+            A: HELLO 3
+            A: CLIENT TRACKING ON
+            A: GET k
+            B: FLUSHDB
+            A gets push
+            B: SET k 1
+            B: FLUSHALL
+            A gets push
+            A: GET k
+            B: FLUSHALL
+            A gets push
+            B: SET k 1
+            A: PING
+            """ },
+        { "expiry invalidates", """
+            B: SET k v PX 1
+            A: HELLO 3
+            A: CLIENT TRACKING ON
+            A: GET nosuch
+            B: SET k v PX 30
+            A: GET k
+            B: DEBUG SLEEP 0.05
+            B: GET k
+            A gets push
+            """ },
+        { "OPTIN", """
+            A: HELLO 3
+            A: CLIENT CACHING YES
+            A: CLIENT TRACKING ON OPTIN
+            A: GET k
+            B: SET k 1
+            A: CLIENT CACHING NO
+            A: CLIENT CACHING MAYBE
+            A: CLIENT CACHING YES
+            A: CLIENT TRACKINGINFO
+            A: GET k
+            A: CLIENT TRACKINGINFO
+            A: GET l
+            B: SET l 1
+            B: SET k 1
+            A gets push
+            """ },
+        { "OPTOUT", """
+            A: HELLO 3
+            A: CLIENT TRACKING ON OPTOUT
+            A: GET k
+            B: SET k 1
+            A gets push
+            A: CLIENT CACHING YES
+            A: CLIENT CACHING NO
+            A: CLIENT TRACKINGINFO
+            A: GET k
+            A: GET l
+            B: SET k 1
+            B: SET l 1
+            A gets push
+            A: CLIENT TRACKINGINFO
+            """ },
+        { "BCAST with prefixes", """
+            A: HELLO 3
+            A: CLIENT TRACKING ON BCAST PREFIX user: PREFIX object:
+            B: SET user:1 x
+            A gets push
+            B: SET other x
+            B: MSET object:b 1 object:a 2 object:c 3
+            A gets push
+            A: CLIENT TRACKINGINFO
+            A: CLIENT TRACKING ON BCAST PREFIX user:1
+            A: CLIENT TRACKING ON BCAST PREFIX third:
+            B: SET third:1 x
+            A gets push
+            A sends: SET user:2 x
+            A gets push
+            A gets push
+            A: CLIENT TRACKING ON BCAST NOLOOP PREFIX fourth
+            A: SET user:2 x
+            B: SET user:2 x
+            A gets push
+            B: FLUSHALL
+            A gets push
+            A: CLIENT TRACKING OFF
+            B: SET user:1 x
+            A: PING
+            """ },
+        { "BCAST without a prefix", """
+            A: HELLO 3
+            A: CLIENT TRACKING ON BCAST
+            B: SET a 1
+            A gets push
+            B: DEL a nosuch
+            A gets push
+            A: CLIENT TRACKINGINFO
+            """ },
+        { "REDIRECT to a subscriber over RESP2", """
+            A: SUBSCRIBE __redis__:invalidate
+            B: CLIENT TRACKING ON REDIRECT {A}
+            B: GET k
+            C: SET k 1
+            A gets
+            B: GET k
+            C: FLUSHALL
+            A gets
+            B: CLIENT TRACKING OFF
+            B: CLIENT TRACKING ON REDIRECT {A} BCAST
+            C: SET k 1
+            A gets
+            """ },
+        { "REDIRECT to a client over RESP3, and one that is gone", """
+            A: HELLO 3
+            B: HELLO 3
+            A: PING
+            B: CLIENT TRACKING ON REDIRECT {A}
+            B: GET k
+            C: SET k 1
+            A gets push
+            B: GET k
+            """ },
+        { "without a receiver", """
+            A: CLIENT TRACKING ON
+            A: GET k
+            B: SET k 1
+            A gets nothing
+            B: CLIENT TRACKING ON REDIRECT {C}
+            C: PING
+            B: GET k
+            D: SET k 2
+            C gets nothing
+            """ },
+        { "errors", """
+            A: CLIENT TRACKING
+            A: CLIENT TRACKING MAYBE
+            A: CLIENT TRACKING ON NOSUCH
+            A: CLIENT TRACKING ON REDIRECT
+            A: CLIENT TRACKING ON REDIRECT x
+            A: CLIENT TRACKING ON REDIRECT 123456789
+            A: CLIENT TRACKING ON PREFIX a
+            A: CLIENT TRACKING ON PREFIX
+            A: CLIENT TRACKING ON BCAST OPTIN
+            A: CLIENT TRACKING ON OPTIN OPTOUT
+            A: CLIENT TRACKING ON BCAST PREFIX a PREFIX ab
+            A: CLIENT TRACKING ON BCAST PREFIX ab PREFIX a
+            A: CLIENT TRACKING ON OPTIN
+            A: CLIENT TRACKING ON OPTOUT
+            A: CLIENT TRACKING ON BCAST
+            A: CLIENT TRACKING OFF NOSUCH
+            A: CLIENT TRACKING OFF
+            A: CLIENT TRACKING ON BCAST PREFIX a
+            A: CLIENT TRACKING ON
+            A: CLIENT TRACKING ON BCAST PREFIX ab
+            A: CLIENT TRACKING OFF
+            A: CLIENT CACHING YES
+            A: CLIENT CACHING
+            A: CLIENT TRACKINGINFO
+            A: RESET
+            """ },
+        { "RESET ends it", """
+            A: HELLO 3
+            A: CLIENT TRACKING ON
+            A: GET k
+            A: RESET
+            A: HELLO 3
+            B: SET k 1
+            A: CLIENT TRACKINGINFO
+            A: PING
+            """ },
+    };
+
+    // The message names an id, which differs between the servers.
+    [Fact]
+    public void A_client_learns_that_its_receiver_is_gone()
+    {
+        Assert.Equal(Messages(Pair.Oracle.Port), Messages(Pair.Subject.Port));
+
+        static string Messages(int port)
+        {
+            using RespConnection client = RespConnection.Connect(port);
+            using RespConnection writer = RespConnection.Connect(port);
+            client.Run("HELLO 3");
+            using (RespConnection receiver = RespConnection.Connect(port))
+            {
+                client.Run($"CLIENT TRACKING ON REDIRECT {receiver.Run("CLIENT ID").Number}").IsOk();
+                client.Run("GET broken");
+                receiver.SendCommand("QUIT");
+                receiver.Read();
+                receiver.Read();
+            }
+
+            writer.Run("SET broken 1");
+            RespValue push = client.ReadAny();
+            string info = client.Run("CLIENT TRACKINGINFO").Items[1].ToString();
+            return $"{push.Marker} {push.Items[0]} {push.Items[1].Marker} {info}";
+        }
+    }
+
+    [Theory]
+    [MemberData(nameof(Scripts))]
+    public void Same_replies(string what, string script)
+    {
+        Assert.NotEmpty(what);
+        ClientScript.Run(Pair, script);
+    }
+}
