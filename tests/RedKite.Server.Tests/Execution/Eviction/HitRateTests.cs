@@ -17,7 +17,7 @@ public sealed class HitRateTests : NetworkTests
     private const int PipelineLength = 50;
     private const int Seed = 20261122;
 
-    // The spread of either server's rate over ten runs, of which random samples and where seconds begin are the cause: 0.003.
+    // Random samples and where seconds begin make the rates of either server differ from run to run.
     private const double Noise = 0.01;
 
     private static readonly string Value = new('v', 200);
