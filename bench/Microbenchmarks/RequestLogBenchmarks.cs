@@ -30,7 +30,7 @@ public class RequestLogBenchmarks
     {
         _server = RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["loops"] = "1" } }).GetAwaiter().GetResult();
         _executor = _server.Engine.NewExecutor();
-        _session = _server.Engine.Clients.Add(null, _server.Engine.Clock.NowMs, authenticated: true);
+        _session = _server.Engine.Clients.Add(null, _server.Engine.Clock.NowMs, _server.Engine.Users.InProcess, authenticated: true);
         _get = new Request(_server, "GET", "key:00000000001");
         _longValue = new Request(_server, "SET", "key:00000000001", new string('v', 65_536));
         _manyKeys = new Request(_server, ["MGET", .. Enumerable.Range(0, 200).Select(i => $"key:{i:d11}")]);

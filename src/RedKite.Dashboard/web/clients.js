@@ -15,6 +15,8 @@ export function clients({ source, zoom }) {
   const charts = [
     chart({ title: 'Clients', unit: 'count', series: [{ metric: 'connected_clients', label: 'connected' }, { metric: 'blocked_clients', label: 'blocked' }, { metric: 'suspended_clients', label: 'not reading' }], zoom }),
     chart({ title: 'Connections per second', unit: 'count', series: [{ metric: 'total_connections_received', label: 'accepted' }, { metric: 'rejected_connections', label: 'refused' }], zoom }),
+    chart({ title: 'Messages per second', unit: 'count', series: [{ metric: 'pubsub_messages_published', label: 'published' }, { metric: 'pubsub_messages_delivered', label: 'delivered' }, { metric: 'tracking_invalidations_sent', label: 'invalidations' }], zoom }),
+    chart({ title: 'Transactions and scripts per second', unit: 'count', series: [{ metric: 'transactions_executed', label: 'executed' }, { metric: 'transactions_refused', label: 'refused' }, { metric: 'scripts_executed', label: 'scripts' }], zoom }),
     chart({ title: 'Output that waits', unit: 'bytes', series: [{ metric: 'client_output_bytes', label: 'all' }, { metric: 'client_largest_output_bytes', label: 'largest' }], zoom }),
   ];
   const status = h('p', { role: 'status', class: 'lead' });
@@ -36,6 +38,12 @@ export function clients({ source, zoom }) {
     ...source.live ? [{ title: 'Close', get: () => '', show: kill, keep: true }] : [],
   ] });
   const libraries = table({ caption: 'Libraries', sort: 1, descending: true, filter: false, emptyText: 'No client is connected.', columns: [{ title: 'Library', get: row => row.name }, { title: 'Clients', number: true, get: row => row.count }] });
+  const messages = table({ caption: 'Subscriptions and transactions', filter: false, key: row => String(row.id), emptyText: 'No client has a subscription, a transaction or a watched key.', columns: [
+    { title: 'Id', number: true, get: row => row.id }, { title: 'Name', get: row => row.name }, { title: 'Address', get: row => row.address },
+    { title: 'Channels', number: true, get: row => row.channels + row.shard_channels }, { title: 'Patterns', number: true, get: row => row.patterns },
+    { title: 'Output waiting', number: true, get: row => row.output_bytes, show: row => bytesText(row.output_bytes) },
+    { title: 'Queued commands', number: true, get: row => row.queued_commands }, { title: 'Watched keys', number: true, get: row => row.watched_keys },
+  ] });
   const timeline = table({ caption: 'What delayed clients', sort: 0, descending: true, emptyText: 'Nothing has delayed a client for 10 ms or more.', columns: [
     { title: 'When', get: row => row.unix_ms, show: row => format.time(row.unix_ms) },
     { title: 'What', get: row => kinds[row.kind] ?? row.kind },
@@ -44,12 +52,13 @@ export function clients({ source, zoom }) {
     { title: 'Detail', get: row => row.detail },
   ] });
   return {
-    elements: [h('div', { class: 'charts' }, charts.map(each => each.element)), h('h2', {}, 'Connected clients'), status, list.element, h('h2', {}, 'Libraries'), libraries.element,
+    elements: [h('div', { class: 'charts' }, charts.map(each => each.element)), h('h2', {}, 'Connected clients'), status, list.element, h('h2', {}, 'Libraries'), libraries.element, h('h2', {}, 'Subscriptions and transactions'), messages.element,
       h('h2', {}, 'Why did this client time out?'), h('p', { class: 'lead' }, 'Filter by the client’s name or address. What concerns all clients is marked so.'), timeline.element],
     charts,
     async update(signal) {
-      const [rows, events] = await Promise.all([api.report('clients', signal), api.report('timeline', signal)]);
+      const [rows, events, taking] = await Promise.all([api.report('clients', signal), api.report('timeline', signal), api.report('messages', signal)]);
       list.update(rows);
+      messages.update(taking?.clients);
       timeline.update(events?.slice(-500));
       const counts = new Map();
       for (const row of rows) counts.set(row.library || 'not told', (counts.get(row.library || 'not told') ?? 0) + 1);

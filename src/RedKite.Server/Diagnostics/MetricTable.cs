@@ -55,6 +55,18 @@ internal static class MetricTable
 
     // Clients
     internal static readonly Metric ConnectedClients = Row("connected_clients", Gauge, Count, "Connected clients.", o => o.ConnectedClients);
+    internal static readonly Metric Subscribers = Row("pubsub_clients", Gauge, Count, "Clients with subscriptions.", o => o.Messages.Subscribers);
+    internal static readonly Metric Channels = Row("pubsub_channels", Gauge, Count, "Channels with subscribers.", o => o.Messages.Channels);
+    internal static readonly Metric ShardChannels = Row("pubsubshard_channels", Gauge, Count, "Sharded channels with subscribers.", o => o.Messages.ShardChannels);
+    internal static readonly Metric Patterns = Row("pubsub_patterns", Gauge, Count, "Patterns with subscribers.", o => o.Messages.Patterns);
+    internal static readonly Metric MessagesPublished = Row("pubsub_messages_published", Counter, Count, "Messages that were published.", o => o.Messages.Published);
+    internal static readonly Metric MessagesDelivered = Row("pubsub_messages_delivered", Counter, Count, "Messages that were delivered, for each receiver.", o => o.Messages.Delivered);
+    internal static readonly Metric SubscribersClosed = Row("pubsub_output_limit_disconnections", Counter, Count, "Subscribers closed at their output limit.", o => o.Server.SubscriberDisconnections);
+    internal static readonly Metric TrackingClients = Row("tracking_clients", Gauge, Count, "Clients that keep what they read in a cache of their own and are told of changes.", o => o.Messages.TrackingClients);
+    internal static readonly Metric TrackedKeys = Row("tracking_total_keys", Gauge, Count, "Keys that clients may have in their caches.", o => o.Messages.TrackedKeys);
+    internal static readonly Metric TrackedItems = Row("tracking_total_items", Gauge, Count, "Pairs of such a key and a client.", o => o.Messages.TrackedItems);
+    internal static readonly Metric TrackedPrefixes = Row("tracking_total_prefixes", Gauge, Count, "Prefixes of keys whose changes clients are told of.", o => o.Messages.TrackedPrefixes);
+    internal static readonly Metric Invalidations = Row("tracking_invalidations_sent", Counter, Count, "Messages to clients that a key in their caches has changed.", o => o.Messages.Invalidations);
     internal static readonly Metric WatchingClients = Row("watching_clients", Gauge, Count, "Clients that watch keys.", o => o.WatchingClients);
     internal static readonly Metric WatchedKeys = Row("total_watched_keys", Gauge, Count, "Keys that clients watch.", o => o.WatchedKeys);
     internal static readonly Metric Transactions = Row("transactions_executed", Counter, Count, "Transactions that EXEC executed.", o => o.TransactionsExecuted);

@@ -37,6 +37,8 @@ internal sealed record Observation
 
     internal required int ConnectedClients { get; init; }
 
+    internal required MessageFigures Messages { get; init; }
+
     internal required int WatchingClients { get; init; }
 
     internal required int WatchedKeys { get; init; }

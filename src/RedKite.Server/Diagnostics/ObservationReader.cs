@@ -81,6 +81,7 @@ internal sealed class ObservationReader : IDisposable
             Loops = ReadLoops(registry, seconds),
             Stripes = ReadStripes(keyspace),
             ConnectedClients = _parts.Clients.Count,
+            Messages = new MessageFigures(_parts.Messages, _parts.Tracking),
             WatchingClients = _parts.Watched.Clients,
             WatchedKeys = _parts.Watched.Count,
             TransactionsExecuted = _parts.Transactions.Executed,

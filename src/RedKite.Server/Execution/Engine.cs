@@ -160,6 +160,7 @@ internal sealed class Engine
     internal void CloseOverLimit(Session session, Connection connection)
     {
         Interlocked.Increment(ref Metrics.Server.OutputBufferDisconnections);
+        if (session.Type == ClientType.PubSub) Interlocked.Increment(ref Metrics.Server.SubscriberDisconnections);
         Note(TimelineKind.OverLimit, session);
         Log.Warning($"Client id={session.Id} addr={connection.RemoteAddress} closed for overcoming of output buffer limits.");
         connection.Close();

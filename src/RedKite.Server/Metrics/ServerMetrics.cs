@@ -22,6 +22,7 @@ internal sealed class ServerMetrics
     internal long ConnectionsRejected;
     internal long QueryBufferDisconnections;
     internal long OutputBufferDisconnections;
+    internal long SubscriberDisconnections; // of those
     internal long EvictedClients;
 
     /// <summary>Means over the last samples: commands, bytes received and bytes sent per second.</summary>
@@ -97,7 +98,7 @@ internal sealed class ServerMetrics
     /// <summary>CONFIG RESETSTAT. The memory's peak stays, as in Redis.</summary>
     internal void Reset(in ServerTotals totals, Keyspace keyspace)
     {
-        EvictedClients = ConnectionsReceived = ConnectionsRejected = QueryBufferDisconnections = OutputBufferDisconnections = 0;
+        EvictedClients = ConnectionsReceived = ConnectionsRejected = QueryBufferDisconnections = OutputBufferDisconnections = SubscriberDisconnections = 0;
         ExpiredKeysAtReset = keyspace.ExpiredKeys;
         ExpiredFieldsAtReset = keyspace.ExpiredFields;
         ObjectsFreedLaterAtReset = keyspace.ObjectsFreedLater;

@@ -63,6 +63,7 @@ public class FindingRulesTests
         ["connection-storm"] = new(Warning, (ConnectionsReceived, 600)),
         ["clients-not-reading"] = new(Warning, (SuspendedClients, 1)),
         ["output-limit"] = new(Warning, (OutputDisconnections, 0.1)),
+        ["slow-subscriber"] = new(Warning, (SubscribersClosed, 0.1), (MessagesPublished, 50_000)),
         ["query-limit"] = new(Warning, (QueryDisconnections, 0.1)),
         ["large-request"] = new(Notice, (LargestInput, 300 * MiB)),
         ["logins-fail"] = new(Warning, (AuthenticationsDenied, 2)),

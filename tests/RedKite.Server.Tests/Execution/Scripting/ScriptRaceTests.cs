@@ -19,17 +19,19 @@ public class ScriptRaceTests
 
         using var over = new CancellationTokenSource(TimeSpan.FromSeconds(3));
         long transfers = 0;
-        Task[] movers = [.. Enumerable.Range(0, 4).Select(thread => Task.Run(() => Move(thread)))];
-        Task<int> checker = Task.Run(Check);
-        Task reader = Task.Run(() =>
-        {
-            // Commands with several keys, which give way to scripts.
-            using InProcessClient client = server.CreateClient();
-            while (!over.IsCancellationRequested) Assert.False(client.Execute("MGET", Name(1), Name(7), Name(13), Name(29)).IsError);
-        });
-        await Task.WhenAll([.. movers, checker, reader]).WaitAsync(TimeSpan.FromSeconds(60));
+        Task[] movers = [.. Enumerable.Range(0, 4).Select(thread => Task.Run(() => Move(thread), TestContext.Current.CancellationToken))];
+        Task<int> checker = Task.Run(Check, TestContext.Current.CancellationToken);
+        Task reader = Task.Run(Read, TestContext.Current.CancellationToken);
+        await Task.WhenAll([.. movers, checker, reader]).WaitAsync(TimeSpan.FromSeconds(60), TestContext.Current.CancellationToken);
         Assert.True(transfers > 100, "too few transfers");
         Assert.True(await checker > 10, "too few checks");
+
+        // Commands with several keys, which give way to scripts.
+        void Read()
+        {
+            using InProcessClient client = server.CreateClient();
+            while (!over.IsCancellationRequested) Assert.False(client.Execute("MGET", Name(1), Name(7), Name(13), Name(29)).IsError);
+        }
 
         void Move(int thread)
         {
@@ -73,13 +75,13 @@ public class ScriptRaceTests
     public async Task Long_script_can_be_killed_and_others_are_told_that_it_is_busy()
     {
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "50" } });
-        Task<RedKiteReply> script = Task.Run(() => server.Execute("EVAL", "while true do end", "0"));
+        Task<RedKiteReply> script = Task.Run(() => server.Execute("EVAL", "while true do end", "0"), TestContext.Current.CancellationToken);
         RedKiteReply reply = default!;
         Assert.True(SpinWait.SpinUntil(() => (reply = server.Execute("GET", "x")).IsError, TimeSpan.FromSeconds(20)));
         Assert.Equal("BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.", reply.Text);
         Assert.Equal("BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.", server.Execute("FUNCTION", "KILL").Text);
         Assert.Equal("OK", server.Execute("SCRIPT", "KILL").Text);
-        RedKiteReply killed = await script.WaitAsync(TimeSpan.FromSeconds(20));
+        RedKiteReply killed = await script.WaitAsync(TimeSpan.FromSeconds(20), TestContext.Current.CancellationToken);
         Assert.StartsWith("ERR Script killed by user with SCRIPT KILL. script: ", killed.Text, StringComparison.Ordinal);
         Assert.False(server.Execute("GET", "x").IsError);
         Assert.Equal("NOTBUSY No scripts in execution right now.", server.Execute("SCRIPT", "KILL").Text);
@@ -89,10 +91,10 @@ public class ScriptRaceTests
     public async Task Script_that_has_written_cannot_be_killed()
     {
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
-        Task<RedKiteReply> script = Task.Run(() => server.Execute("EVAL", "redis.call('set', 'x', 1) for i = 1, 3e7 do end return 1", "1", "x"));
+        Task<RedKiteReply> script = Task.Run(() => server.Execute("EVAL", "redis.call('set', 'x', 1) for i = 1, 3e7 do end return 1", "1", "x"), TestContext.Current.CancellationToken);
         Assert.True(SpinWait.SpinUntil(() => server.Engine.Script.Current is { HasWritten: true }, TimeSpan.FromSeconds(20)));
         RedKiteReply reply = server.Execute("SCRIPT", "KILL");
-        Assert.Equal(1, (await script.WaitAsync(TimeSpan.FromSeconds(60))).Integer);
+        Assert.Equal(1, (await script.WaitAsync(TimeSpan.FromSeconds(60), TestContext.Current.CancellationToken)).Integer);
         Assert.StartsWith("UNKILLABLE", reply.Text, StringComparison.Ordinal);
     }
 
