@@ -9,12 +9,12 @@ public static class AbsentCommands
 {
     private static readonly SortedDictionary<string, string[]> Groups = new(StringComparer.Ordinal)
     {
-        ["cluster"] = ["asking", "cluster", "readonly", "readwrite"],
+        ["cluster"] = ["cluster"],
         ["generic"] = ["migrate"],
         ["module"] = ["VADD", "VCARD", "VDIM", "VEMB", "VGETATTR", "VINFO", "VISMEMBER", "VLINKS", "VRANDMEMBER", "VREM", "VSETATTR", "VSIM"],
         ["server"] =
         [
-            "bgrewriteaof", "bgsave", "failover", "lastsave", "module", "psync", "replconf", "replicaof", "role", "save",
+            "bgrewriteaof", "bgsave", "failover", "module|load", "module|loadex", "module|unload", "psync", "replconf", "replicaof", "save",
             "slaveof", "sync",
         ],
     };

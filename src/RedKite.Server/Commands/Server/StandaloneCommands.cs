@@ -1,0 +1,50 @@
+using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Model;
+using static RedKite.Server.Model.CommandFlags;
+
+namespace RedKite.Server.Commands.Server;
+
+/// <summary>What a server answers about clusters, replicas, snapshots and modules that has none of them.</summary>
+internal sealed class StandaloneCommands(ServerRun run)
+{
+    private const CommandFlags ClusterFlags = Loading | Stale | Fast;
+
+    internal CommandFamily ClusterFamily => new("cluster", "connection",
+    [
+        new("ASKING", 1, Fast, KeySpecs.None, ReplyNoCluster, new("3.0.0", "O(1)", "Lets the next command use a slot that is being migrated to this node.")),
+        new("READONLY", 1, ClusterFlags, KeySpecs.None, ReplyNoCluster, new("3.0.0", "O(1)", "Allows reads from a replica in a cluster.")),
+        new("READWRITE", 1, ClusterFlags, KeySpecs.None, ReplyNoCluster, new("3.0.0", "O(1)", "Ends what READONLY has allowed.")),
+    ]);
+
+    internal CommandFamily Family => new("server", "",
+    [
+        new("LASTSAVE", 1, Loading | Stale | Fast, KeySpecs.None, LastSave, new("1.0.0", "O(1)", "Returns when the data was last saved; without a snapshot, when the server started.")) { Categories = AclCategory.Admin | AclCategory.Dangerous, Tips = ["nondeterministic_output"] },
+        new("ROLE", 1, NoScript | Loading | Stale | Fast, KeySpecs.None, Role, new("2.8.12", "O(1)", "Returns the server's role in replication: a primary without replicas.")) { Categories = AclCategory.Admin | AclCategory.Dangerous },
+        new("MODULE", -2, None, KeySpecs.None, ModuleHelp, new("4.0.0", "Depends on subcommand.", "A container for commands on modules, of which there are none."),
+        [
+            new("HELP", 2, Loading | Stale, KeySpecs.None, ModuleHelp, new("5.0.0", "O(1)", "Lists the subcommands.")),
+            new("LIST", 2, Admin | NoScript, KeySpecs.None, ModuleList, new("4.0.0", "O(N) where N is the number of loaded modules.", "Lists the loaded modules: none.")) { Tips = ["nondeterministic_output_order"] },
+        ]),
+    ]);
+
+    // ASKING, READONLY, READWRITE
+    private static void ReplyNoCluster(ref CommandContext cmd) => cmd.Reply.Error("ERR This instance has cluster support disabled"u8);
+
+    // LASTSAVE
+    private void LastSave(ref CommandContext cmd) => cmd.Reply.Integer(run.StartedMs / 1000);
+
+    // ROLE
+    private static void Role(ref CommandContext cmd)
+    {
+        cmd.Reply.Array(3);
+        cmd.Reply.Bulk("master"u8);
+        cmd.Reply.Integer(0);
+        cmd.Reply.Array(0);
+    }
+
+    // MODULE LIST
+    private static void ModuleList(ref CommandContext cmd) => cmd.Reply.Array(0);
+
+    // MODULE HELP
+    private static void ModuleHelp(ref CommandContext cmd) => HelpReply.Write(cmd.Reply, "MODULE", "LIST", "    List the loaded modules: RedKite has none.");
+}
