@@ -80,7 +80,7 @@ internal sealed class ScriptLexer(string source, string chunkName, List<SourceEd
 
     /// <summary>A syntax error as Lua 5.1 words it.</summary>
     internal ScriptSyntaxException Error(string message, string? near, int line) =>
-        new($"{chunkName}:{line}: {message}{(near is null ? "" : $" near '{near}'")}");
+        new($"{chunkName}:{line}: {message}{(near is null || near.StartsWith('\0') ? "" : $" near '{near}'")}");
 
     private static bool IsLetter(char c) => char.IsAsciiLetter(c) || c == '_';
 
