@@ -71,7 +71,7 @@ internal static class CommandFamilies
         new ConfigCommands(parts.Configuration, parts.Metrics, parts.Timeline).Family,
         IntrospectionCommands.Family,
         new DiagnosticsCommands(parts.SlowLog, parts.LatencyMonitor, parts.Metrics, parts.Findings, new DebugCommand(parts.Run, parts.Log, new PackageCommand(parts))).Family,
-        new StandaloneCommands(parts.Run).ClusterFamily,
+        StandaloneCommands.ClusterFamily,
         new StandaloneCommands(parts.Run).Family,
         new MonitorCommands(parts.Monitors).Family,
         new SubscriptionCommands(parts.Messages, parts.Buffers).Family,

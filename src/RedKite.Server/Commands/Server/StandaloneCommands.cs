@@ -9,7 +9,7 @@ internal sealed class StandaloneCommands(ServerRun run)
 {
     private const CommandFlags ClusterFlags = Loading | Stale | Fast;
 
-    internal CommandFamily ClusterFamily => new("cluster", "connection",
+    internal static readonly CommandFamily ClusterFamily = new("cluster", "connection",
     [
         new("ASKING", 1, Fast, KeySpecs.None, ReplyNoCluster, new("3.0.0", "O(1)", "Lets the next command use a slot that is being migrated to this node.")),
         new("READONLY", 1, ClusterFlags, KeySpecs.None, ReplyNoCluster, new("3.0.0", "O(1)", "Allows reads from a replica in a cluster.")),
