@@ -424,7 +424,7 @@ internal sealed class Invoker
 
         if (_engine.RequiresLogin(cmd.Session) && !command.Is(CommandFlags.NoAuth))
         {
-            Reject(command, "NOAUTH Authentication required.");
+            RejectUnauthenticated(command);
             return false;
         }
 
@@ -533,6 +533,14 @@ internal sealed class Invoker
         if (session.ReplyMode == ReplyMode.On) return;
         if (length < reply.Length) reply.Truncate(length);
         if (session.ReplyMode == ReplyMode.SkipThis) session.ReplyMode = ReplyMode.On;
+    }
+
+    // Without an allocation: whoever can connect can send millions of requests that end here.
+    private void RejectUnauthenticated(Command command)
+    {
+        if (command.RunsQueued) Reply.Error("EXECABORT Transaction discarded because of: NOAUTH Authentication required."u8);
+        else Reply.Error("NOAUTH Authentication required."u8);
+        NoteRejected(command);
     }
 
     private void Reject(Command? command, string error)

@@ -29,7 +29,6 @@ internal static class CommandTable
         FieldExpiryGenerator.FarExpiries,
         KeyGenerator.Family,
         DumpGenerator.Family,
-        TransactionGenerator.Family,
         ScriptGenerator.Family,
         ConnectionGenerator.Family,
         ServerGenerator.Family,

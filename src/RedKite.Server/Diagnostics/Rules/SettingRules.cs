@@ -32,13 +32,20 @@ internal static class SettingRules
 
     private static Diagnosis? OpenToNetwork(DiagnosticsView view)
     {
-        if (!(view[MetricTable.DefaultUserOpen] > 0) || IsProtected(view)) return null;
+        if (!NeedsNoPassword(view) || IsProtected(view)) return null;
         string[] open = [.. view.Setting("bind").Split(' ', StringSplitOptions.RemoveEmptyEntries).Except(Loopback)];
         return open.Length > 0 ? new("The server is open to the network without a password", $"bind {string.Join(' ', open)}", Critical) : null;
     }
 
     // Protected mode keeps clients of other machines out while the default user needs no password.
-    private static bool IsProtected(DiagnosticsView view) => view.Setting("protected-mode") == "yes" && view[MetricTable.DefaultUserOpen] > 0;
+    private static bool IsProtected(DiagnosticsView view) => view.Setting("protected-mode") == "yes" && NeedsNoPassword(view);
+
+    // Before the first observation the setting tells.
+    private static bool NeedsNoPassword(DiagnosticsView view)
+    {
+        double open = view[MetricTable.DefaultUserOpen];
+        return double.IsNaN(open) ? view.Setting("requirepass").Length == 0 : open > 0;
+    }
 
     private static Diagnosis? OpenUser(DiagnosticsView view)
     {
