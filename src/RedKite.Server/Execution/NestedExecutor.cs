@@ -44,11 +44,14 @@ internal sealed class NestedExecutor : INestedExecutor
 
     public void EndUnit()
     {
-        if (--_depth > 0) return;
-        _environment.DeniesBlocking = false;
-        if (_holdsAll) _engine.Keyspace.NoteAllLocked(false);
-        if (_isFramed) PublishFrame("EXEC"u8);
-        _isFramed = false;
+        if (--_depth == 0)
+        {
+            _environment.DeniesBlocking = false;
+            if (_holdsAll) _engine.Keyspace.NoteAllLocked(false);
+            if (_isFramed) PublishFrame("EXEC"u8);
+            _isFramed = false;
+        }
+
         if (!_environment.IsObserved) return;
         _environment.BeginRecording(); // the surrounding command itself changes nothing
         _environment.Effects.ReplaceRequest();

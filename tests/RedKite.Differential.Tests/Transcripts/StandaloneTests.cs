@@ -12,9 +12,13 @@ public sealed class StandaloneTests(TranscriptServers servers) : TranscriptTests
         PairedConnection client = Open();
         foreach (string version in (string[])["2", "3"])
         {
-            foreach (string command in (string[])["ROLE", "ROLE x", "READONLY", "READWRITE", "ASKING", "READONLY x", "LASTSAVE x", "MODULE", "MODULE nosuch", "WAIT 0 10", "WAITAOF 0 0 10"]) client.Run(command);
+            foreach (string command in (string[])["ROLE x", "READONLY", "READWRITE", "ASKING", "READONLY x", "LASTSAVE x", "MODULE", "MODULE nosuch", "WAIT 0 10", "WAITAOF 0 0 10"]) client.Run(command);
             client.Run("HELLO " + version);
         }
+
+        // The offset counts what was written since the start when a log of writes has been on, and the servers are shared.
+        Assert.Equal("*[$master :0 *[]]", Pair.Subject.Control.Run("ROLE").ToString());
+        Assert.Matches(@"^\*\[\$master :\d+ \*\[\]\]$", Pair.Oracle.Control.Run("ROLE").ToString());
 
         long saved = Pair.Subject.Control.Run("LASTSAVE").Number;
         Assert.InRange(saved, Pair.Oracle.Control.Run("LASTSAVE").Number - 60, DateTimeOffset.UtcNow.ToUnixTimeSeconds());

@@ -99,7 +99,7 @@ public sealed class EvictionTests : TranscriptTests
         for (int i = 0; i < 3000; i++) Run($"SET k{i} {Value} EX {1000 + i}").IsOk();
         for (int i = 0; i < 1500; i++) Run($"SET new{i} {Value} EX 100000").IsOk();
         Assert.InRange(Existing("k", 2000, 3000), 900, 1000);
-        Assert.InRange(Existing("k", 0, 500), 0, 50);
+        Assert.InRange(Existing("k", 0, 500), 0, 100); // 26 to 51 in twelve runs, 63 in another; by chance alone 250
         Assert.InRange(Existing("new", 0, 1500), 1490, 1500);
     }
 
