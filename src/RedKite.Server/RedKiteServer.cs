@@ -28,8 +28,7 @@ public sealed class RedKiteServer : IAsyncDisposable
     // Clients kept for the next call of callers without one of their own: as many as can run at the same time.
     private static readonly int IdleClientsMax = 2 * Environment.ProcessorCount;
 
-    private readonly List<EventLoop> _loops = [];
-    private readonly List<SessionLoop> _sessionLoops = [];
+    private readonly ReserveLoops _reserve;
     private readonly Endpoints _endpoints;
     private readonly ClientLimit _clientLimit;
     private readonly ClientEviction _clientEviction;
@@ -41,6 +40,7 @@ public sealed class RedKiteServer : IAsyncDisposable
     private readonly int _loopCount;
     private readonly UserChanges _userChanges;
     private readonly ServerMeter? _meter;
+    private volatile SessionLoop[] _loops = []; // a new array with each change: any thread may read
     private int _idleClientCount;
     private int _stopping;
 
@@ -63,7 +63,9 @@ public sealed class RedKiteServer : IAsyncDisposable
 
         _loopCount = settings.Loops == 0 ? Environment.ProcessorCount : settings.Loops;
         _quietHugePages = new QuietHugePages(keyspace);
-        _userChanges = new UserChanges(Engine.Attention, _sessionLoops);
+        _userChanges = new UserChanges(Engine.Attention, () => _loops);
+        _reserve = new ReserveLoops(NewLoop, () => _endpoints!.Sockets, serverLog);
+        Engine.Script.BusyChanged = _reserve.NoteBusy;
         _endpoints = new Endpoints(settings);
         _clientLimit = new ClientLimit(settings, serverLog);
         _clientEviction = new ClientEviction(settings, Engine.Clients, serverLog) { Evicting = NoteEvicted };
@@ -223,17 +225,9 @@ public sealed class RedKiteServer : IAsyncDisposable
         }
 
         _pidFile.Write();
-        for (int i = 0; i < _loopCount; i++)
-        {
-            var loop = new EventLoop($"loop-{i}", UsesSockets, Engine.Buffers) { Index = i, Chooser = LeastLoaded, Crashed = Crashed };
-            var sessions = new SessionLoop(Engine, loop, i, _loopCount) { Ticked = i == 0 ? Tick : null };
-            loop.Handler = sessions;
-            _loops.Add(loop);
-            _sessionLoops.Add(sessions);
-        }
-
-        foreach (ListeningSocket listener in _endpoints.Sockets) _loops[0].Listen(listener);
-        foreach (EventLoop loop in _loops) loop.Start();
+        for (int i = 0; i < _loopCount; i++) NewLoop().Loop.Chooser = LeastLoaded;
+        foreach (ListeningSocket listener in _endpoints.Sockets) _loops[0].Loop.Listen(listener);
+        foreach (SessionLoop loop in _loops) loop.Loop.Start();
         Engine.Metrics.NoteStartup();
         Engine.Memory.Apply(Engine.Metrics, reports: true);
         Diagnostics?.Start();
@@ -338,7 +332,7 @@ public sealed class RedKiteServer : IAsyncDisposable
     private void EndPause()
     {
         Engine.Pause.End();
-        for (int i = 0; i < _loops.Count; i++) _loops[i].Post(_sessionLoops[i].ResumePaused);
+        foreach (SessionLoop loop in _loops) loop.Loop.Post(loop.ResumePaused);
     }
 
     private void Tick(long nowMs)
@@ -358,8 +352,8 @@ public sealed class RedKiteServer : IAsyncDisposable
 
     private string? ReopenTcp(string error)
     {
-        if (_loops.Count == 0) return null; // not started yet
-        if (_endpoints.ReopenTcp(_loops[0]) is not { } failure) return null;
+        if (_loops.Length == 0) return null; // not started yet
+        if (_endpoints.ReopenTcp(_loops[0].Loop) is not { } failure) return null;
         Engine.Log.Warning(failure);
         return error;
     }
@@ -370,13 +364,25 @@ public sealed class RedKiteServer : IAsyncDisposable
     // pipeline cost 1.2 to 1.6 times as much), so the loops beyond get no connections.
     private EventLoop LeastLoaded()
     {
-        EventLoop least = _loops[0];
-        for (int i = 1; i < Math.Min(_loops.Count, Environment.ProcessorCount); i++)
+        if (_reserve.Accepting is { } reserve) return reserve;
+        EventLoop least = _loops[0].Loop;
+        for (int i = 1; i < Math.Min(_loopCount, Environment.ProcessorCount); i++)
         {
-            if (_loops[i].ConnectionCount < least.ConnectionCount) least = _loops[i];
+            EventLoop other = _loops[i].Loop;
+            if (other.ConnectionCount < least.ConnectionCount) least = other;
         }
 
         return least;
+    }
+
+    private SessionLoop NewLoop()
+    {
+        int index = _loops.Length;
+        var loop = new EventLoop($"loop-{index}", UsesSockets, Engine.Buffers) { Index = index, Crashed = Crashed };
+        var sessions = new SessionLoop(Engine, loop, index, _loopCount) { Ticked = index == 0 ? Tick : null };
+        loop.Handler = sessions;
+        _loops = [.. _loops, sessions];
+        return sessions;
     }
 
     private void Crashed(Exception failure)
@@ -391,9 +397,10 @@ public sealed class RedKiteServer : IAsyncDisposable
         _meter?.Dispose();
         Packages?.Dispose();
         Diagnostics?.Dispose();
-        foreach (EventLoop loop in _loops) loop.Post(loop.StopListening);
-        foreach (EventLoop loop in _loops) loop.Stop();
-        foreach (EventLoop loop in _loops) loop.Dispose();
+        Engine.Script.EndForStop();
+        foreach (SessionLoop loop in _loops) loop.Loop.Post(loop.Loop.StopListening);
+        foreach (SessionLoop loop in _loops) loop.Loop.Stop();
+        foreach (SessionLoop loop in _loops) loop.Loop.Dispose();
         _endpoints.Dispose();
         _pidFile.Remove();
 
@@ -401,7 +408,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         if (Failure is null)
         {
             EndInProcessClients();
-            foreach (SessionLoop loop in _sessionLoops) loop.Copies.DiscardAll();
+            foreach (SessionLoop loop in _loops) loop.Copies.DiscardAll();
             Engine.Keyspace.Dispose();
         }
 

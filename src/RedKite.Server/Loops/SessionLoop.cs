@@ -54,7 +54,8 @@ internal sealed class SessionLoop : IConnectionHandler
         engine.Metrics.Add(Metrics);
         Blocked = new BlockedClientTimeouts(engine, loop, Executor);
         Copies = new CopyQueue(engine, Executor);
-        _sweep = new BackgroundSweep(engine.Keyspace, index, loops)
+        int firstSwept = index < loops ? index : engine.Keyspace.Stripes.Length; // a loop in reserve sweeps none
+        _sweep = new BackgroundSweep(engine.Keyspace, firstSwept, loops)
         {
             Entered = Executor.Environment.BeginObserving,
             Exiting = Executor.Invoker.PublishRecorded,

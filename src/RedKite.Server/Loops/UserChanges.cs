@@ -6,7 +6,7 @@ namespace RedKite.Server.Loops;
 /// Makes every loop take notice of a user that has changed. Until all have, no command takes the fast path, so that the check of the
 /// long way, which reads the user's present permissions, decides about every command. What a loop has begun of a batch is finished.
 /// </summary>
-internal sealed class UserChanges(AttentionWord attention, List<SessionLoop> loops)
+internal sealed class UserChanges(AttentionWord attention, Func<SessionLoop[]> currentLoops)
 {
     private readonly Lock _counting = new();
     private int _awaited; // loops that have not taken notice of a change yet
@@ -14,10 +14,11 @@ internal sealed class UserChanges(AttentionWord attention, List<SessionLoop> loo
     /// <summary>A user's permissions have changed. From any thread.</summary>
     internal void Begin(User user)
     {
-        if (loops.Count == 0) return; // not started yet
+        SessionLoop[] loops = currentLoops();
+        if (loops.Length == 0) return; // not started yet
         lock (_counting)
         {
-            _awaited += loops.Count;
+            _awaited += loops.Length;
             attention.Set(ServerAttention.UsersChange, on: true);
         }
 

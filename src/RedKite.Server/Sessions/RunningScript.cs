@@ -14,6 +14,7 @@ internal sealed class RunningScript(AttentionWord attention)
     private long _executed;
     private long _killed;
     private long _longestNs;
+    private volatile bool _endsForStop;
 
     /// <summary>What runs; null: nothing.</summary>
     internal Run? Current => Volatile.Read(ref _run);
@@ -29,6 +30,12 @@ internal sealed class RunningScript(AttentionWord attention)
 
     internal static string BusyText(Run run) =>
         $"BUSY Redis is busy running a script. You can only call {(run.IsFunction ? "FUNCTION KILL" : "SCRIPT KILL")} or SHUTDOWN NOSAVE.";
+
+    /// <summary>Called when a script has begun or ceased to be busy, on the thread that runs it.</summary>
+    internal Action<Run>? BusyChanged { get; set; }
+
+    /// <summary>Whether the server stops: what runs ends, even if it has written.</summary>
+    internal bool EndsForStop => _endsForStop;
 
     /// <summary>What scripts and functions occupy.</summary>
     internal Func<ScriptFigures> Figures { get; set; } = () => default;
@@ -47,7 +54,13 @@ internal sealed class RunningScript(AttentionWord attention)
     internal void End(Run run)
     {
         Volatile.Write(ref _run, null);
-        if (run.IsBusy) attention.Set(ServerAttention.ScriptBusy, on: false);
+        if (run.IsBusy)
+        {
+            run.IsBusy = false;
+            attention.Set(ServerAttention.ScriptBusy, on: false);
+            BusyChanged?.Invoke(run);
+        }
+
         if (run.IsKilled) _killed++;
         long ns = run.ElapsedNs;
         if (ns > Volatile.Read(ref _longestNs)) Volatile.Write(ref _longestNs, ns);
@@ -59,7 +72,11 @@ internal sealed class RunningScript(AttentionWord attention)
         if (run.IsBusy) return;
         run.IsBusy = true;
         attention.Set(ServerAttention.ScriptBusy, on: true);
+        BusyChanged?.Invoke(run);
     }
+
+    /// <summary>The server stops.</summary>
+    internal void EndForStop() => _endsForStop = true;
 
     /// <summary>Asks for the end of what runs.</summary>
     /// <returns>Null, or the error: nothing runs, or it has written, or it is of the other kind.</returns>

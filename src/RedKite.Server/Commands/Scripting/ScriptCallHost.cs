@@ -92,6 +92,7 @@ internal sealed class ScriptCallHost(RunningScript running, ServerLog log) : Scr
     internal override string? Tick()
     {
         if (_run.IsKilled) return _run.IsFunction ? "ERR Script killed by user with FUNCTION KILL." : "ERR Script killed by user with SCRIPT KILL.";
+        if (running.EndsForStop) return "ERR Script ended because the server stops.";
         if (_busyNs > 0 && !_run.IsBusy && _run.ElapsedNs > _busyNs) running.NoteBusy(_run);
         return null;
     }

@@ -2,13 +2,14 @@ using System.Globalization;
 using RedKite.Protocol;
 using RedKite.Server.Logging;
 using RedKite.Server.Model;
+using RedKite.Server.Sessions;
 using RedKite.Store.Keyspace;
 using static RedKite.Server.Model.CommandFlags;
 
 namespace RedKite.Server.Commands.Server;
 
 /// <summary>Server commands. The table is their single declaration and this file's contents.</summary>
-internal sealed class ServerCommands(ServerInfo info, ServerLog log, Action shutdown)
+internal sealed class ServerCommands(ServerInfo info, RunningScript script, ServerLog log, Action shutdown)
 {
     internal static readonly CommandFamily KeyspaceFamily = new("server", "keyspace",
     [
@@ -154,6 +155,12 @@ internal sealed class ServerCommands(ServerInfo info, ServerLog log, Action shut
         {
             log.Warning("SHUTDOWN SAVE was refused: this version keeps data in memory only and cannot save it. SHUTDOWN NOSAVE ends the server without it.");
             cmd.Reply.Error("ERR Errors trying to SHUTDOWN. Check logs."u8);
+            return;
+        }
+
+        if (!discard && script.BusyReply is { } busy)
+        {
+            cmd.Reply.Error(busy);
             return;
         }
 

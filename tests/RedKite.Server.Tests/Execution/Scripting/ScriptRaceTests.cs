@@ -87,6 +87,70 @@ public class ScriptRaceTests
         Assert.Equal("NOTBUSY No scripts in execution right now.", server.Execute("SCRIPT", "KILL").Text);
     }
 
+    [Theory]
+    [InlineData(1, 0, "while true do end")]
+    [InlineData(2, 3, "while true do redis.call('GET', KEYS[1]) end")] // clients on both loops wait for its key
+    public async Task Long_script_can_be_killed_over_a_new_connection(int loops, int waiting, string text)
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "200", ["loops"] = loops.ToString(CultureInfo.InvariantCulture) } });
+        for (int round = 0; round < 3; round++)
+        {
+            using var runs = RespConnection.Connect(server.Port);
+            var others = Enumerable.Range(0, waiting).Select(_ => RespConnection.Connect(server.Port)).ToList();
+            runs.SendCommand($"EVAL \"{text}\" 1 x");
+            Assert.True(SpinWait.SpinUntil(() => server.Engine.Script.Current is not null, TimeSpan.FromSeconds(20)));
+            foreach (RespConnection other in others) other.SendCommand("GET x");
+            Assert.True(SpinWait.SpinUntil(() => server.Engine.Script.BusyReply is not null, TimeSpan.FromSeconds(20)));
+            using (var admin = RespConnection.Connect(server.Port))
+            {
+                admin.Run("GET x").IsError("BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.");
+                admin.Run("SHUTDOWN").IsError("BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.");
+                admin.Run("SCRIPT KILL").IsOk();
+                Assert.StartsWith("ERR Script killed by user with SCRIPT KILL. script: ", runs.Read().Text, StringComparison.Ordinal);
+                Assert.True(admin.Run("GET x").IsNull);
+            }
+
+            foreach (RespConnection other in others)
+            {
+                RespValue reply = other.Read();
+                Assert.True(reply.IsNull || reply.Text.StartsWith("BUSY", StringComparison.Ordinal), reply.ToString());
+                other.Dispose();
+            }
+
+            using var next = RespConnection.Connect(server.Port);
+            next.Run("PING").IsSimple("PONG");
+        }
+    }
+
+    [Fact]
+    public async Task Running_function_is_shown_and_killed()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "50", ["loops"] = "1" } });
+        using var runs = RespConnection.Connect(server.Port);
+        runs.Run("FUNCTION LOAD \"#!lua name=lib\\nredis.register_function('endless', function() while true do end end)\"").IsBulk("lib");
+        runs.SendCommand("FCALL endless 0");
+        Assert.True(SpinWait.SpinUntil(() => server.Engine.Script.BusyReply is not null, TimeSpan.FromSeconds(20)));
+        using var admin = RespConnection.Connect(server.Port);
+        admin.Run("SCRIPT KILL").IsError("BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE.");
+        RedKiteReply running = server.Execute("FUNCTION", "STATS").Items[1];
+        Assert.Equal("endless", running.Items[1].Text);
+        admin.Run("FUNCTION KILL").IsOk();
+        Assert.StartsWith("ERR Script killed by user with FUNCTION KILL. script: endless", runs.Read().Text, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Server_stops_although_a_script_runs()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "50", ["loops"] = "1" } });
+        using var runs = RespConnection.Connect(server.Port);
+        runs.SendCommand("EVAL \"redis.call('SET', 'x', 1) while true do end\" 0");
+        Assert.True(SpinWait.SpinUntil(() => server.Engine.Script.BusyReply is not null, TimeSpan.FromSeconds(20)));
+        using var admin = RespConnection.Connect(server.Port);
+        Assert.StartsWith("UNKILLABLE", admin.Run("SCRIPT KILL").Text, StringComparison.Ordinal);
+        admin.SendCommand("SHUTDOWN NOSAVE");
+        await server.Stopped.WaitAsync(TimeSpan.FromSeconds(20), TestContext.Current.CancellationToken);
+    }
+
     [Fact]
     public async Task Script_that_has_written_cannot_be_killed()
     {
