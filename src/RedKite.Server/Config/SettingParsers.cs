@@ -291,17 +291,6 @@ internal static partial class SettingParsers
         return known && shown.Trim(' ').Length > 0 ? null : "template format is invalid or contains unknown variables";
     }
 
-    /// <summary>"yes" is refused with the text of a Redis whose allocator cannot move blocks, as RedKite's arenas cannot.</summary>
-    internal static string? ActiveDefragmentation(ReadOnlySpan<string> words, string current, out string canonical)
-    {
-        canonical = "no";
-        string word = SettingText.UpToZero(words[0]);
-        if (word.Equals("no", StringComparison.OrdinalIgnoreCase)) return null;
-        return word.Equals("yes", StringComparison.OrdinalIgnoreCase)
-            ? "Active defragmentation cannot be enabled: it requires a Redis server compiled with a modified Jemalloc like the one shipped by default with the Redis source distribution"
-            : "argument must be 'yes' or 'no'";
-    }
-
     internal static string[] SplitWords(string canonical) => canonical.Split(' ', StringSplitOptions.RemoveEmptyEntries);
 
     private static bool HasSeparator(string name) => name.Contains('/') || name.Contains('\\');

@@ -24,7 +24,6 @@ internal static class SettingTable
     private const string NoCluster = "there is no cluster mode yet";
     private const string NoTls = "there is no TLS yet";
     private const string NoModules = "there are no modules";
-    private const string NoDefragmentation = "RedKite's arenas do not move blocks";
     private const string AlwaysFreedLater = "the memory of large values is always freed in slices, behind the command";
     private const string NoPinning = "threads are not bound to CPUs; use taskset or the service manager";
     private const string NoSyslog = "the log is written to logfile or to standard output only";
@@ -52,6 +51,7 @@ internal static class SettingTable
         Memory("debug-packages-max-bytes", 0, LongMax, 100 * Megabyte, s => s.DebugPackagesBytesMax, (s, v) => s.DebugPackagesBytesMax = v).WithRemark("RedKite's own: the size of all packages in `debug-package-dir`; the oldest are deleted first"),
         Text("otlp-endpoint", "", s => s.OtlpEndpoint, (s, v) => s.OtlpEndpoint = v, flags: Immutable).WithRemark("RedKite's own: the address of an OpenTelemetry collector (http://host:4318) to which the program sends metrics and spans by OTLP over HTTP; empty: none"),
         Integer("otlp-interval-seconds", 1, 3600, 10, s => s.OtlpIntervalSeconds, (s, v) => s.OtlpIntervalSeconds = (int)v, flags: Immutable).WithRemark("RedKite's own: how often metrics are sent to `otlp-endpoint`"),
+        Flag("defrag-under-maxmemory", true, s => s.LimitDefragmentation, (s, v) => s.LimitDefragmentation = v).WithRemark("RedKite's own: whether blocks move, with maxmemory, when free space between them exceeds a 64th of it: [memory.md](memory.md)"),
         Integer("max-transaction-commands", 1, int.MaxValue, 1000000, s => s.TransactionCommandsMax, (s, v) => s.TransactionCommandsMax = (int)v).WithRemark("RedKite's own: how many commands a client may queue between MULTI and EXEC; their bytes are limited by client-query-buffer-limit"),
         Integer("max-watched-keys", 1, int.MaxValue, 100000, s => s.WatchedKeysMax, (s, v) => s.WatchedKeysMax = (int)v).WithRemark("RedKite's own: how many keys a client may watch"),
         Integer("key-survey-cpu-percent", 0, 100, 1, s => s.KeySurveyCpuPercent, (s, v) => s.KeySurveyCpuPercent = (int)v).WithRemark("RedKite's own: the share of one core that the background survey of keys (BIGKEYS) takes; 0 switches it off"),
@@ -145,13 +145,13 @@ internal static class SettingTable
         Flag("lazyfree-lazy-user-flush", false).WithoutEffect(AlwaysFreedLater),
         Text("notify-keyspace-events", "", s => s.KeyspaceEvents.Replace("An", "A", StringComparison.Ordinal), (s, v) => s.KeyspaceEvents = v, parse: SettingParsers.KeyspaceEvents),
         Flag("activerehashing", true).WithoutEffect("tables grow by one segment at a time, in the command that fills it"),
-        Special("activedefrag", "no", SettingParsers.ActiveDefragmentation).WithoutEffect(NoDefragmentation),
-        Memory("active-defrag-ignore-bytes", 1, LongMax, 100 * Megabyte).WithoutEffect(NoDefragmentation),
-        Integer("active-defrag-threshold-lower", 0, 1000, 10).WithoutEffect(NoDefragmentation),
-        Integer("active-defrag-threshold-upper", 0, 1000, 100).WithoutEffect(NoDefragmentation),
-        Integer("active-defrag-cycle-min", 1, 99, 1).WithoutEffect(NoDefragmentation),
-        Integer("active-defrag-cycle-max", 1, 99, 25).WithoutEffect(NoDefragmentation),
-        Integer("active-defrag-max-scan-fields", 1, long.MaxValue, 1000).WithoutEffect(NoDefragmentation),
+        Flag("activedefrag", false, s => s.ActiveDefragmentation, (s, v) => s.ActiveDefragmentation = v).WithRemark("whether blocks move when free space between them exceeds the thresholds below; with maxmemory see also `defrag-under-maxmemory`"),
+        Memory("active-defrag-ignore-bytes", 1, LongMax, 100 * Megabyte, s => s.DefragmentationIgnoredBytes, (s, v) => s.DefragmentationIgnoredBytes = v),
+        Integer("active-defrag-threshold-lower", 0, 1000, 10, s => s.DefragmentationLowerPercent, (s, v) => s.DefragmentationLowerPercent = (int)v),
+        Integer("active-defrag-threshold-upper", 0, 1000, 100, s => s.DefragmentationUpperPercent, (s, v) => s.DefragmentationUpperPercent = (int)v),
+        Integer("active-defrag-cycle-min", 1, 99, 1, s => s.DefragmentationCpuPercentMin, (s, v) => s.DefragmentationCpuPercentMin = (int)v).WithRemark("the share of each event loop's time"),
+        Integer("active-defrag-cycle-max", 1, 99, 25, s => s.DefragmentationCpuPercentMax, (s, v) => s.DefragmentationCpuPercentMax = (int)v).WithRemark("the share of each event loop's time"),
+        Integer("active-defrag-max-scan-fields", 1, long.MaxValue, 1000).WithoutEffect("values of any size are defragmented in slices of the same length"),
         Flag("jemalloc-bg-thread", true).WithoutEffect("memory comes from RedKite's own arenas"),
 
         // Encodings

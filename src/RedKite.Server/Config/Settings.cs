@@ -160,6 +160,27 @@ public sealed class Settings
     /// <summary>How long evictions may delay a command: 10 is half a millisecond, 100 is without limit.</summary>
     public int EvictionTenacity { get; set; }
 
+    /// <summary>Whether the store is defragmented under a limit of memory.</summary>
+    public bool LimitDefragmentation { get; set; }
+
+    /// <summary>Whether the store is defragmented when its free space exceeds the thresholds.</summary>
+    public bool ActiveDefragmentation { get; set; }
+
+    /// <summary>Free bytes between blocks below which nothing is moved.</summary>
+    public ulong DefragmentationIgnoredBytes { get; set; }
+
+    /// <summary>Free space in percent of the blocks in use below which nothing is moved.</summary>
+    public int DefragmentationLowerPercent { get; set; }
+
+    /// <summary>Free space in percent of the blocks in use from which on the most CPU is used.</summary>
+    public int DefragmentationUpperPercent { get; set; }
+
+    /// <summary>The share of a loop's time at the lower threshold.</summary>
+    public int DefragmentationCpuPercentMin { get; set; }
+
+    /// <summary>The share of a loop's time at the upper threshold.</summary>
+    public int DefragmentationCpuPercentMax { get; set; }
+
     /// <summary>Whether each line of the log is a JSON object.</summary>
     public bool LogsJson { get; set; }
 

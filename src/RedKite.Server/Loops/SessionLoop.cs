@@ -36,6 +36,7 @@ internal sealed class SessionLoop : IConnectionHandler
     private readonly Engine _engine;
     private readonly EventLoop _loop;
     private readonly BackgroundSweep _sweep;
+    private readonly ActiveDefragmentation _defragmentation;
     private readonly bool _isFirst;
     private long _commandsAtLastSweep;
     private long _commandsAtLastCopy;
@@ -60,6 +61,7 @@ internal sealed class SessionLoop : IConnectionHandler
             Entered = Executor.Environment.BeginObserving,
             Exiting = Executor.Invoker.PublishRecorded,
         };
+        _defragmentation = new ActiveDefragmentation(engine.Settings, engine.Keyspace, Executor.Metrics, index, loops);
     }
 
     internal CommandExecutor Executor { get; }
@@ -237,6 +239,12 @@ internal sealed class SessionLoop : IConnectionHandler
         _engine.Tracking.Broadcast();
         if (_isFirst) _engine.Tracking.Trim();
         restMs = Blocked.EndOverdue(nowMs, restMicroseconds is null ? restMs : 1);
+        if (_defragmentation.Run(nowMs) is { } untilSlice)
+        {
+            restMicroseconds = Math.Min(untilSlice, restMicroseconds ?? untilSlice);
+            restMs = Math.Min(restMs, (int)(untilSlice / 1000) + 1);
+        }
+
         if (restMicroseconds is { } rest) _loop.TickAfter(rest);
         return restMs;
     }

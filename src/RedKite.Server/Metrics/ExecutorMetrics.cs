@@ -1,3 +1,5 @@
+using RedKite.Store.Keyspace;
+
 namespace RedKite.Server.Metrics;
 
 /// <summary>
@@ -34,6 +36,12 @@ internal sealed class ExecutorMetrics
     internal long SweepTicks { get; set; }
 
     internal long SweepsCut { get; set; }
+
+    /// <summary>What active defragmentation did: blocks and keys that it moved or left, and its time.</summary>
+    internal DefragmentationCounts Defragmentation { get; set; }
+
+    /// <summary>The share of the loop's time that defragmentation takes now; 0: it does not run.</summary>
+    internal int DefragmentationCpuPercent { get; set; }
 
     /// <summary>Keys that were removed because memory exceeded its limit.</summary>
     internal long EvictedKeys { get; set; }
@@ -97,6 +105,7 @@ internal sealed class ExecutorMetrics
     internal void Reset()
     {
         EvictedKeys = EvictedYoungKeys = KeyspaceHits = KeyspaceMisses = CommandsProcessed = BytesReceived = BytesSent = Reads = Writes = SweepTicks = SweepsCut = ErrorReplies = UnexpectedErrorReplies = PayloadsChecked = 0;
+        Defragmentation = default;
         foreach (CommandMetrics? command in _commands) command?.Reset();
         lock (ErrorsByClass) ErrorsByClass.Clear();
     }
@@ -114,6 +123,7 @@ internal sealed class ExecutorMetrics
         Writes += other.Writes;
         SweepTicks += other.SweepTicks;
         SweepsCut += other.SweepsCut;
+        Defragmentation += other.Defragmentation;
         EvictedKeys += other.EvictedKeys;
         EvictedYoungKeys += other.EvictedYoungKeys;
         AuthenticationsDenied += other.AuthenticationsDenied;

@@ -1,3 +1,5 @@
+using RedKite.Store.Keyspace;
+
 namespace RedKite.Server.Metrics;
 
 /// <summary>Sums over all executors and loops, read while they count.</summary>
@@ -24,6 +26,11 @@ internal readonly record struct ServerTotals
     internal long Writes { get; private init; }
 
     internal long SweepTicks { get; private init; }
+
+    internal DefragmentationCounts Defragmentation { get; private init; }
+
+    /// <summary>The share of a loop's time that active defragmentation takes now: that of the loop where it is the largest.</summary>
+    internal int DefragmentationCpuPercent { get; private init; }
 
     internal long SweepsCut { get; private init; }
 
@@ -85,6 +92,8 @@ internal readonly record struct ServerTotals
                 Writes = sum.Writes + metrics.Writes,
                 SweepTicks = sum.SweepTicks + metrics.SweepTicks,
                 SweepsCut = sum.SweepsCut + metrics.SweepsCut,
+                Defragmentation = sum.Defragmentation + metrics.Defragmentation,
+                DefragmentationCpuPercent = Math.Max(sum.DefragmentationCpuPercent, metrics.DefragmentationCpuPercent),
                 EvictedKeys = sum.EvictedKeys + metrics.EvictedKeys,
                 EvictedYoungKeys = sum.EvictedYoungKeys + metrics.EvictedYoungKeys,
                 AuthenticationsDenied = sum.AuthenticationsDenied + metrics.AuthenticationsDenied,

@@ -28,6 +28,9 @@ internal static unsafe class EntryBlock
     internal const byte LongForm = 2;
     internal const byte HasFieldExpiry = 4;
 
+    /// <summary>The least bytes of a block in the long form.</summary>
+    internal const int LongFormMin = LongDataOffset;
+
     private const int LongDataOffset = 24;
 
     internal static bool IsLong(int keyLength, long valueLength) => keyLength > byte.MaxValue || valueLength > ushort.MaxValue;

@@ -125,7 +125,26 @@ internal sealed class Keyspace : IDisposable
     internal long ResidentBytes => HeldBytes + _source.PreparedBytes;
 
     /// <summary>Bytes that the store has allocated from the system, including free blocks.</summary>
-    internal long HeldBytes => _source.HeldBytes + LargeBytes;
+    internal long HeldBytes
+    {
+        get
+        {
+            long bytes = _source.HeldBytes;
+            foreach (Stripe stripe in Stripes) bytes += stripe.Arena.LargeBytes - stripe.Arena.ReleasedBytes;
+            return bytes;
+        }
+    }
+
+    /// <summary>Bytes of free space between the blocks of the arenas. Needs no lock.</summary>
+    internal long FragmentedBytes
+    {
+        get
+        {
+            long bytes = 0;
+            foreach (Stripe stripe in Stripes) bytes += stripe.Arena.FragmentedBytes;
+            return bytes;
+        }
+    }
 
     /// <summary>Bytes of the blocks that are too large for slabs.</summary>
     internal long LargeBytes

@@ -22,7 +22,7 @@ namespace RedKite.Store.Memory;
 /// from the new stripe's arena. Each slab names its arena, so a block that is freed elsewhere is pushed onto its arena's list of
 /// returned blocks, which needs no lock, and is freed there later (docs/adr/0007).
 /// </remarks>
-internal sealed unsafe class Arena : IDisposable
+internal sealed unsafe partial class Arena : IDisposable
 {
     private const int SlabHeaderBytes = 64;
 
@@ -85,8 +85,8 @@ internal sealed unsafe class Arena : IDisposable
     /// <summary>Bytes of blocks that come from the system.</summary>
     internal long LargeBytes => _largeBytes;
 
-    /// <summary>Bytes of the slabs and large blocks that this arena holds, including free blocks.</summary>
-    internal long HeldBytes => (_slabs * SlabSource.SlabBytes) + ((long)_runs.Count * SlabSource.LargeSlabBytes) + _largeBytes;
+    /// <summary>Bytes of the slabs and large blocks that this arena holds, including free blocks but without released pages.</summary>
+    internal long HeldBytes => (_slabs * SlabSource.SlabBytes) + ((long)_runs.Count * SlabSource.LargeSlabBytes) + _largeBytes - ReleasedBytes;
 
     /// <summary>Whether there are blocks for <see cref="FreeWaiting"/>.</summary>
     internal bool HasWaiting => _waiting != null || HasReturned;
@@ -388,6 +388,7 @@ internal sealed unsafe class Arena : IDisposable
 
         byte* block = slab->Next;
         slab->Next += slab->BlockBytes;
+        if (slab->Next > slab->Touched) NoteTouched(slab);
         slab->Used++;
         _blockBytes += slab->BlockBytes;
         if (_blockBytes > _reportAbove) Report();
@@ -404,8 +405,14 @@ internal sealed unsafe class Arena : IDisposable
         _lastEmptied = slab;
         if (before == null || before->Used > 0) return;
         Unlink(before, before->SizeClass);
+        ReturnSlab(before);
+    }
+
+    private void ReturnSlab(Slab* slab)
+    {
         _slabs--;
-        _source.Return((byte*)before);
+        ReleasedBytes -= (byte*)slab + SlabSource.SlabBytes - slab->Touched;
+        _source.Return((byte*)slab);
     }
 
     private Slab* NewSlab(int sizeClass)
@@ -417,9 +424,12 @@ internal sealed unsafe class Arena : IDisposable
         slab->Free = null;
         slab->Next = (byte*)slab + SlabHeaderBytes;
         slab->End = slab->Next + (blocks * blockBytes);
+        slab->Touched = (byte*)slab + SlabSource.SlabBytes; // as far as is known
         slab->Used = 0;
         slab->BlockBytes = blockBytes;
-        slab->SizeClass = sizeClass;
+        slab->SizeClass = (byte)sizeClass;
+        slab->IsLeft = false;
+        slab->Skipped = 0;
         slab->Owner = _id;
         _slabs++;
         return slab;
@@ -459,9 +469,12 @@ internal sealed unsafe class Arena : IDisposable
         public byte* Free;   // freed blocks
         public byte* Next;   // the first unused block
         public byte* End;
+        public byte* Touched; // pages from here on are released
         public int Used;
         public int BlockBytes;
-        public int SizeClass;
+        public byte SizeClass;
+        public bool IsLeft; // the walk over values moves its blocks to other slabs
+        public short Skipped; // searches for a slab to evacuate that still pass this one over
         public int Owner;    // the arena's id
     }
 }

@@ -50,7 +50,7 @@ internal static class MemoryInfo
         text.Line("mem_aof_buffer"u8, 0);
         text.Line("mem_allocator"u8, "redkite"u8);
         text.Line("mem_overhead_db_hashtable_rehashing"u8, 0);
-        text.Line("active_defrag_running"u8, 0);
+        text.Line("active_defrag_running"u8, ServerTotals.Of(registry).DefragmentationCpuPercent);
         text.Line("lazyfree_pending_objects"u8, registry.Keyspace.ObjectsWaiting);
         text.Line("lazyfreed_objects"u8, registry.Keyspace.ObjectsFreedLater - registry.Server.ObjectsFreedLaterAtReset);
         text.Line("quiet_huge_pages"u8, registry.Keyspace.RegionsMadeHuge);

@@ -1,0 +1,177 @@
+using System.Diagnostics;
+using RedKite.Store.Memory;
+
+namespace RedKite.Store.Keyspace;
+
+/// <summary>
+/// One loop's share of active defragmentation: moves entries out of sparse slabs, so that slabs and pages become free and return to the
+/// system. It works in short slices under one stripe's lock at a time and stops at a deadline. It waits for no stripe.
+/// </summary>
+/// <remarks>
+/// It starts at the slabs, not at the keys. What a sparse slab contains is taken for an entry: if its key is found in a table of the
+/// stripe, at the block's own address, then it is one, and may move. So only what moves is touched, and the sparsest slabs come
+/// first. A walk over all keys would read every entry to find the few that are in sparse slabs.
+///
+/// An entry's address is in its table's slot and nowhere else while its stripe is not locked: samples for eviction, cursors, watched
+/// keys and blocked clients name keys or hashes. Copies in progress are the exception, so their stripes are left alone.
+/// </remarks>
+internal sealed unsafe class Defragmentation
+{
+    // A slice under the lock: 10 to 20 microseconds. To move a block takes four times as long as to find that it is no entry.
+    private const int WorkPerSlice = 256;
+    private const int WorkPerMove = 4;
+
+    // What a class may keep free in one stripe: two pages, because one is lost on average whatever is moved; or a part of a slab's blocks.
+    private const long FreeMin = 2 * 4096;
+
+    // Evacuations of one class in one pass, in case blocks move in circles.
+    private const int EvacuationsMax = 4096;
+
+    private readonly Arena.Evacuation _evacuation = new();
+    private readonly Keyspace _keyspace;
+    private readonly int _firstStripe;
+    private readonly int _step;
+    private int _stripe;
+    private int _sizeClass;
+    private int _evacuations;
+    private DefragmentationCounts _counts;
+
+    /// <summary>Defragmentation of the stripes <paramref name="firstStripe"/>, + <paramref name="step"/>, ...</summary>
+    internal Defragmentation(Keyspace keyspace, int firstStripe, int step)
+    {
+        _keyspace = keyspace;
+        _stripe = _firstStripe = firstStripe;
+        _step = step;
+    }
+
+    /// <summary>What was done since the last call.</summary>
+    internal DefragmentationCounts TakeCounts()
+    {
+        DefragmentationCounts counts = _counts;
+        _counts = default;
+        return counts;
+    }
+
+    /// <summary>Works until the deadline (a <see cref="Stopwatch"/> time) or until a pass over the stripes ends.</summary>
+    /// <returns>Whether the pass has ended.</returns>
+    internal bool Run(long deadline)
+    {
+        long start = Stopwatch.GetTimestamp();
+        long now;
+        bool ended;
+        do
+        {
+            ended = RunSlice();
+            now = Stopwatch.GetTimestamp();
+        }
+        while (!ended && now < deadline);
+        _counts.Ticks += now - start;
+        return ended;
+    }
+
+    private bool RunSlice()
+    {
+        if (_stripe >= _keyspace.Stripes.Length)
+        {
+            _stripe = _firstStripe;
+            return true;
+        }
+
+        Stripe stripe = _keyspace.Stripes[_stripe];
+        if (stripe.HasCopies || !stripe.TryEnterSoon())
+        {
+            EndStripe();
+            return false;
+        }
+
+        bool more;
+        try
+        {
+            more = EvacuateSlice(stripe);
+        }
+        catch (Exception failure) when (_keyspace.FailStop.Ends(failure, StripeSet.Of(_stripe), "defragmentation"))
+        {
+            throw;
+        }
+
+        // Not in a finally block: what failed halfway stays locked until the process has ended.
+        stripe.Exit();
+        if (!more) EndStripe();
+        return false;
+    }
+
+    private void EndStripe()
+    {
+        _stripe += _step;
+        _sizeClass = 0;
+        _evacuations = 0;
+    }
+
+    // Moves a slice of blocks; false when no class of the stripe has anything to gain.
+    private bool EvacuateSlice(Stripe stripe)
+    {
+        if (stripe.HasCopies) return false;
+        for (int work = WorkPerSlice; _sizeClass < BlockSize.ClassCount; _sizeClass++)
+        {
+            while (_evacuations++ < EvacuationsMax && _evacuation.TryBegin(stripe.Arena, _sizeClass, FreeMin))
+            {
+                MoveBlocks(stripe, ref work);
+                _evacuation.End();
+                if (work <= 0) return true;
+            }
+
+            _evacuations = 0;
+        }
+
+        return false;
+    }
+
+    private void MoveBlocks(Stripe stripe, ref int work)
+    {
+        work -= WorkPerMove; // the search for the slab
+        while (work > 0 && _evacuation.TryNext(out byte* block))
+        {
+            work--;
+            if (!TryFindEntry(block, _evacuation.BlockBytes, out EntryPosition position))
+            {
+                _counts.Misses++;
+                continue;
+            }
+
+            byte* moved = _evacuation.Allocate();
+            if (moved == null) return;
+            MoveEntry(position, moved);
+            _evacuation.Free();
+            work -= WorkPerMove - 1;
+            _counts.Hits++;
+            _counts.KeyHits++;
+        }
+    }
+
+    private static void MoveEntry(in EntryPosition position, byte* moved)
+    {
+        long bytes = EntryBlock.Bytes(position.Entry);
+        Buffer.MemoryCopy(position.Entry, moved, bytes, bytes);
+        Segment.Replace(position.Bucket, position.Slot, moved, Segment.Expires(Segment.Slot(position.Bucket, position.Slot)));
+    }
+
+    // The block may be anything: part of a structure, or what waits to be freed. Only a slot that has its address makes it an entry.
+    private bool TryFindEntry(byte* block, int blockBytes, out EntryPosition position)
+    {
+        position = default;
+        bool isLong = EntryBlock.IsLong(block);
+        if (isLong && blockBytes < EntryBlock.LongFormMin) return false;
+        int keyLength = EntryBlock.KeyLength(block);
+        int valueLength = EntryBlock.ValueLength(block);
+        if ((uint)keyLength > (uint)blockBytes || (uint)valueLength > (uint)blockBytes) return false;
+        if (EntryBlock.IsLong(keyLength, valueLength) != isLong || BlockSize.RoundUp(EntryBlock.Bytes(block)) != blockBytes) return false;
+        ulong hash = _keyspace.Hash(EntryBlock.Key(block));
+        if (_keyspace.StripeOf(hash) != _stripe) return false;
+        foreach (Database database in _keyspace.Databases)
+        {
+            if (database.TableIn(_stripe) is { } table && table.TryFind(EntryBlock.Key(block), hash, out position) && position.Entry == block) return true;
+        }
+
+        return false;
+    }
+}

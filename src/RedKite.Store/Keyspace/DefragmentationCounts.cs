@@ -1,0 +1,29 @@
+namespace RedKite.Store.Keyspace;
+
+/// <summary>What active defragmentation has done.</summary>
+internal record struct DefragmentationCounts
+{
+    /// <summary>Blocks that were moved.</summary>
+    internal long Hits { get; set; }
+
+    /// <summary>Blocks in sparse slabs that stayed.</summary>
+    internal long Misses { get; set; }
+
+    /// <summary>Keys of which a block was moved.</summary>
+    internal long KeyHits { get; set; }
+
+    /// <summary>Keys that were examined, and of which nothing was moved.</summary>
+    internal long KeyMisses { get; set; }
+
+    /// <summary>Stopwatch ticks spent.</summary>
+    internal long Ticks { get; set; }
+
+    public static DefragmentationCounts operator +(DefragmentationCounts left, DefragmentationCounts right) => new()
+    {
+        Hits = left.Hits + right.Hits,
+        Misses = left.Misses + right.Misses,
+        KeyHits = left.KeyHits + right.KeyHits,
+        KeyMisses = left.KeyMisses + right.KeyMisses,
+        Ticks = left.Ticks + right.Ticks,
+    };
+}

@@ -1,0 +1,59 @@
+using System.Diagnostics;
+using System.Globalization;
+using System.Text;
+using RedKite.Testing;
+
+namespace RedKite.EndToEnd.Tests;
+
+/// <summary>
+/// Values that shrink from 1 KiB to 100 bytes and grow back, in a full server: its resident memory stays near maxmemory. Without
+/// active defragmentation it reaches twice as much.
+/// </summary>
+public sealed class MemoryChurnTests
+{
+    private const long LimitBytes = 128 << 20;
+    private const int CommandsPerBatch = 1000;
+
+    // The commands of half a period, in which sizes go from one end to the other; there are three halves.
+    private const int HalfCommands = 600_000;
+
+    [Fact]
+    public void Resident_memory_follows_the_limit_while_sizes_change()
+    {
+        if (!ServerProgram.UnderTest.IsRedKite || !OperatingSystem.IsLinux()) return;
+        using ServerProcess server = ServerProcess.Start(
+            ServerProgram.UnderTest, "--maxmemory", LimitBytes.ToString(CultureInfo.InvariantCulture), "--maxmemory-policy", "allkeys-lru");
+        using RespConnection connection = server.Connect();
+        var random = new Random(7);
+        long peak = 0;
+        var clock = Stopwatch.StartNew();
+        for (int done = 0; done < 3 * HalfCommands; done += CommandsPerBatch)
+        {
+            double position = (double)done / HalfCommands % 2;
+            int middle = (int)(1024 - (924 * (position <= 1 ? position : 2 - position)));
+            SendBatch(connection, random, middle);
+            if (done > HalfCommands / 2 && done % 20_000 == 0) peak = Math.Max(peak, server.ResidentBytes);
+        }
+
+        string info = connection.Run("INFO everything").Text!;
+        string[] interesting = ["used_memory:", "allocator_", "active_defrag", "total_active_defrag", "evicted_keys"];
+        string figures = string.Join(' ', info.Split("\r\n").Where(line => interesting.Any(name => line.StartsWith(name, StringComparison.Ordinal))));
+        TestContext.Current.TestOutputHelper!.WriteLine($"peak {peak >> 20} MiB in {clock.ElapsedMilliseconds} ms; {figures}");
+        Assert.True(peak > LimitBytes, "The server was full.");
+        Assert.True(peak < LimitBytes * 3 / 2, $"The resident memory reached {peak >> 20} MiB with maxmemory {LimitBytes >> 20} MiB. {figures}");
+    }
+
+    private static void SendBatch(RespConnection connection, Random random, int middle)
+    {
+        var text = new StringBuilder();
+        for (int i = 0; i < CommandsPerBatch; i++)
+        {
+            string key = $"key:{random.Next(1_000_000)}";
+            int length = random.Next(middle * 4 / 5, middle * 6 / 5);
+            text.Append(CultureInfo.InvariantCulture, $"*3\r\n$3\r\nSET\r\n${key.Length}\r\n{key}\r\n${length}\r\n").Append('x', length).Append("\r\n");
+        }
+
+        connection.Send(text.ToString());
+        for (int i = 0; i < CommandsPerBatch; i++) connection.ReadAny().IsOk();
+    }
+}
