@@ -3,38 +3,43 @@ using RedKite.Testing;
 
 namespace RedKite.Differential.Tests.Changes;
 
-/// <summary>A redis-server in a process of its own, whose keyspace notifications a second connection subscribes to.</summary>
+/// <summary>A server in a process of its own, whose keyspace notifications a second connection subscribes to.</summary>
 internal sealed class WatchedRedis : IWatchedServer
 {
-    private const string Prefix = "__keyevent@";
+    private const string EventPrefix = "__keyevent@";
+    private const string KeyPrefix = "__keyspace@";
     private const string Suffix = "__:";
+    private const string End = "__key end";
 
     private readonly ServerProcess _server;
     private readonly RespConnection _subscriber;
 
-    public WatchedRedis(ServerProgram program)
+    /// <param name="program">The server.</param>
+    /// <param name="classes">The notifications that it sends, as in notify-keyspace-events.</param>
+    public WatchedRedis(ServerProgram program, string classes = "EAn")
     {
-        _server = ServerProcess.Start(program, [.. WatchedServer.Options, "--notify-keyspace-events", "EAn"]);
+        _server = ServerProcess.Start(program, [.. WatchedServer.Options, "--notify-keyspace-events", classes]);
         Control = _server.Connect();
         _subscriber = _server.Connect();
-        _subscriber.Run($"PSUBSCRIBE {Prefix}*");
+        _subscriber.Run("PSUBSCRIBE __key*");
     }
 
     public int Port => _server.Port;
 
     public RespConnection Control { get; }
 
-    // The server writes notifications into the subscriber's output while it executes a command, so they precede the reply to PING.
+    // Messages reach a subscriber in the order in which they were published: notifications of earlier commands precede this one.
     public List<string> TakeEvents()
     {
-        _subscriber.SendCommand("PING");
+        Control.Run($"PUBLISH \"{End}\" x").IsInteger(1);
         List<string> events = [];
         while (true)
         {
             RespValue message = _subscriber.Read();
-            if (message.Items.Count == 2) return events;
             if (message.Items.Count != 4) throw new InvalidOperationException($"not a message: {message}");
-            events.Add(EventOf(message.Items[2].Text, message.Items[3].Payload!));
+            string channel = message.Items[2].Text;
+            if (channel == End) return events;
+            events.Add(EventOf(channel, message.Items[2].Payload!, message.Items[3]));
         }
     }
 
@@ -45,11 +50,16 @@ internal sealed class WatchedRedis : IWatchedServer
         _server.Dispose();
     }
 
-    // __keyevent@0__:set
-    private static string EventOf(string channel, byte[] key)
+    // __keyevent@0__:set with the key as its message, or __keyspace@0__:key with the event.
+    private static string EventOf(string channel, byte[] channelBytes, RespValue message)
     {
+        bool ofKey = channel.StartsWith(KeyPrefix, StringComparison.Ordinal);
+        int prefix = (ofKey ? KeyPrefix : EventPrefix).Length;
         int end = channel.IndexOf(Suffix, StringComparison.Ordinal);
-        int database = int.Parse(channel.AsSpan(Prefix.Length, end - Prefix.Length), CultureInfo.InvariantCulture);
-        return WatchedServer.Event(database, channel[(end + Suffix.Length)..], key);
+        int database = int.Parse(channel.AsSpan(prefix, end - prefix), CultureInfo.InvariantCulture);
+        int name = end + Suffix.Length;
+        return ofKey
+            ? "key: " + WatchedServer.Event(database, message.Text, channelBytes.AsSpan(name))
+            : WatchedServer.Event(database, channel[name..], message.Payload!);
     }
 }

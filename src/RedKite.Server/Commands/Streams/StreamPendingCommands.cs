@@ -43,6 +43,7 @@ internal static class StreamPendingCommands
         StreamGroup group = stream.FindGroup(cmd[2]);
         if (!group.Exists)
         {
+            if (!stream.Exists) cmd.Find(1); // counts the miss and notifies of it
             cmd.Reply.Integer(0);
             return;
         }

@@ -64,7 +64,8 @@ internal static class StreamReadCommands
         for (int i = 0; i < ids.Length; i++)
         {
             int key = options.FirstKey + i;
-            Entry entry = cmd.Peek(key);
+            // A second hit or miss, after that of the id: clients see both as notifications.
+            Entry entry = cmd.Find(key);
             if (!entry.Exists || entry.Type != DataType.Stream) continue;
             StreamValue stream = StreamValue.Of(cmd.Database, entry);
             if (!stream.TryLastEntryId(out StreamId last) || last <= ids[i]) continue;

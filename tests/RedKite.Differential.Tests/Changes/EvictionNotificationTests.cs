@@ -1,0 +1,75 @@
+using System.Text;
+using RedKite.Testing;
+
+namespace RedKite.Differential.Tests.Changes;
+
+/// <summary>
+/// Evictions notify alike: both servers get a limit below what they use and a policy that evicts keys with a time to live only. In the end
+/// all of those are evicted, in an order that each server chooses, and no other key is.
+/// </summary>
+public sealed class EvictionNotificationTests : IDisposable
+{
+    private const int PatienceMs = 30_000;
+    private const string End = "__key end";
+
+    private readonly List<IDisposable> _opened = [];
+
+    [Theory]
+    [InlineData("Ee")]
+    [InlineData("Ke")]
+    [InlineData("KEe")]
+    [InlineData("KEA")]
+    [InlineData("KEAnm")]
+    [InlineData("KEg")]
+    [InlineData("e")]
+    public void Same_notifications_of_evicted_keys(string classes)
+    {
+        Assert.SkipWhen(OracleProgram.Redis8 is null, "notifications: " + OracleProgram.Redis8Missing);
+        string[] oracle = Evicted(OracleProgram.Redis8!, classes);
+        Assert.Equal(oracle, Evicted(ServerProgram.UnderTest, classes));
+        int expected = classes switch { "Ee" or "Ke" => 20, "KEg" or "e" => 0, _ => 40 };
+        Assert.Equal(expected, oracle.Count(text => text.Contains("evicted", StringComparison.Ordinal)));
+    }
+
+    public void Dispose()
+    {
+        foreach (IDisposable opened in _opened) opened.Dispose();
+    }
+
+    private string[] Evicted(ServerProgram program, string classes)
+    {
+        ServerProcess server = ServerProcess.Start(program, "--maxmemory-policy", "volatile-lru");
+        _opened.Add(server);
+        using RespConnection client = server.Connect();
+        using RespConnection subscriber = server.Connect();
+        for (int i = 0; i < 20; i++)
+        {
+            client.Run($"SET volatile:{i} {new string('v', 100)} EX 10000").IsOk();
+            client.Run($"RPUSH kept:{i} a b c").IsInteger(3);
+        }
+
+        client.Run(["CONFIG"u8.ToArray(), "SET"u8.ToArray(), "notify-keyspace-events"u8.ToArray(), Encoding.ASCII.GetBytes(classes)]).IsOk();
+        subscriber.SendCommand("PSUBSCRIBE __key*");
+        subscriber.ReadAny();
+        client.Run("CONFIG SET maxmemory 1").IsOk();
+        for (int waitedMs = 0; client.Run("DBSIZE").Number > 20; waitedMs++)
+        {
+            Assert.True(waitedMs < PatienceMs, $"{client.Run("DBSIZE")} keys are left");
+            client.Run("SET refused v");
+            Thread.Sleep(1);
+        }
+
+        client.Run("SET refused v").IsError("OOM command not allowed when used memory > 'maxmemory'.");
+        client.Run("CONFIG SET maxmemory 0").IsOk();
+        client.Run($"PUBLISH \"{End}\" x").IsInteger(1);
+        List<string> messages = [];
+        while (true)
+        {
+            RespValue message = subscriber.ReadAny();
+            if (message.Items[2].Text == End) break;
+            messages.Add($"{message.Items[2].Text} {message.Items[3].Text}");
+        }
+
+        return [.. messages.Order(StringComparer.Ordinal)];
+    }
+}
