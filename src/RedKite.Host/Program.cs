@@ -57,6 +57,7 @@ internal static class Program
         var configuration = new Configuration(new Settings());
         ConfigFile.Load(configuration, commandLine, Console.OpenStandardInput());
         var server = new RedKiteServer(configuration, TimeProvider.System, log: null);
+        server.Engine.Memory.OwnsProcess = true;
         using OtlpExport? export = OtlpExport.Start(configuration.Settings, server.Engine.Run.RunId);
         server.Start();
 

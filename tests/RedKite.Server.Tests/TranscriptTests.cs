@@ -1,4 +1,5 @@
 using System.Globalization;
+using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Tests;
 
@@ -7,7 +8,11 @@ namespace RedKite.Server.Tests;
 /// </summary>
 public abstract class TranscriptTests : IAsyncLifetime
 {
+    // REDKITE_MOVES=1 runs all transcripts on guarded memory, and moves every block after every command.
+    private static readonly bool MovesConstantly = Environment.GetEnvironmentVariable("REDKITE_MOVES") == "1";
+
     private InProcessClient _client = null!;
+    private Defragmentation? _moves;
 
     /// <summary>The server's clock. It starts at a whole second.</summary>
     protected ManualClock Clock { get; } = new();
@@ -19,11 +24,12 @@ public abstract class TranscriptTests : IAsyncLifetime
 
     public virtual async ValueTask InitializeAsync()
     {
-        var options = new RedKiteOptions { Port = 0, TimeProvider = Clock };
+        var options = new RedKiteOptions { Port = 0, TimeProvider = Clock, GuardsMemory = MovesConstantly };
         options.Settings["loops"] = "1";
         options.Settings["stripes"] = Stripes.ToString(CultureInfo.InvariantCulture);
         Server = await RedKiteServer.StartAsync(options);
         _client = Server.CreateClient();
+        if (MovesConstantly) _moves = new Defragmentation(Server.Engine.Keyspace, 0, 1);
     }
 
     public virtual async ValueTask DisposeAsync()
@@ -42,7 +48,9 @@ public abstract class TranscriptTests : IAsyncLifetime
             if (words[i] == "''") words[i] = "";
         }
 
-        return _client.Execute(words);
+        RedKiteReply reply = _client.Execute(words);
+        _moves?.MoveAll();
+        return reply;
     }
 }
 

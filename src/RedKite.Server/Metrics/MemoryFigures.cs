@@ -33,7 +33,10 @@ internal readonly record struct MemoryFigures
 
     internal long Keys { get; private init; }
 
-    internal long Overhead => Startup + Clients + Tables;
+    /// <summary>Bytes by which the process itself has grown since.</summary>
+    internal long Growth { get; private init; }
+
+    internal long Overhead => Startup + Growth + Clients + Tables;
 
     internal long Dataset => Math.Max(0, Used - Overhead);
 
@@ -61,6 +64,7 @@ internal readonly record struct MemoryFigures
             Used = used,
             Peak = registry.Server.PeakBytes,
             Startup = registry.Server.StartupBytes,
+            Growth = registry.Server.GrowthBytes,
             Clients = totals.ClientBytes,
             Tables = registry.Keyspace.TableBytes,
             Allocated = registry.Keyspace.UsedBytes,
@@ -73,7 +77,7 @@ internal readonly record struct MemoryFigures
 
     /// <summary>Bytes in use at this moment.</summary>
     internal static long UsedBytes(MetricsRegistry registry, in ServerTotals totals) =>
-        registry.Server.StartupBytes + registry.Keyspace.UsedBytes + totals.ClientBytes;
+        registry.Server.StartupBytes + registry.Server.GrowthBytes + registry.Keyspace.UsedBytes + totals.ClientBytes;
 
     private static double Ratio(long part, long whole, double ifBothZero = 1) =>
         whole > 0 ? (double)part / whole : part == 0 ? ifBothZero : 0;

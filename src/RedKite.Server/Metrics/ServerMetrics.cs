@@ -37,6 +37,9 @@ internal sealed class ServerMetrics
     /// <summary>The process's memory when the server had started: runtime, code and managed heap.</summary>
     internal long StartupBytes { get; set; }
 
+    /// <summary>Bytes by which the process has grown since, apart from the store and the clients; measured under a limit of memory only.</summary>
+    internal long GrowthBytes { get; set; }
+
     /// <summary>The maximum of the memory in use, as sampled.</summary>
     internal long PeakBytes => Volatile.Read(ref _peakBytes);
 

@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using RedKite.Store.Memory;
+using RedKite.Store.Values;
 
 namespace RedKite.Store.Keyspace;
 
@@ -11,6 +12,10 @@ namespace RedKite.Store.Keyspace;
 /// It starts at the slabs, not at the keys. What a sparse slab contains is taken for an entry: if its key is found in a table of the
 /// stripe, at the block's own address, then it is one, and may move. So only what moves is touched, and the sparsest slabs come
 /// first. A walk over all keys would read every entry to find the few that are in sparse slabs.
+///
+/// Parts of structures cannot be found that way. Slabs that contain some, and that the other slabs of their class can take, are left
+/// to a walk over the stripe's values, as are the slabs of blocks of over 4 KiB. A large value is moved in slices; what is
+/// remembered between them is a key's hash and a position that any change of the value leaves valid.
 ///
 /// An entry's address is in its table's slot and nowhere else while its stripe is not locked: samples for eviction, cursors, watched
 /// keys and blocked clients name keys or hashes. Copies in progress are the exception, so their stripes are left alone.
@@ -34,6 +39,11 @@ internal sealed unsafe class Defragmentation
     private int _stripe;
     private int _sizeClass;
     private int _evacuations;
+    private readonly List<nint> _entries = [];
+    private readonly Queue<LargeValue> _large = new();
+    private BlockMover? _mover; // null: no walk is in progress
+    private int _database;
+    private TableCursor _cursor;
     private DefragmentationCounts _counts;
 
     /// <summary>Defragmentation of the stripes <paramref name="firstStripe"/>, + <paramref name="step"/>, ...</summary>
@@ -78,16 +88,16 @@ internal sealed unsafe class Defragmentation
         }
 
         Stripe stripe = _keyspace.Stripes[_stripe];
-        if (stripe.HasCopies || !stripe.TryEnterSoon())
+        if (!stripe.TryEnterSoon())
         {
-            EndStripe();
+            if (_mover is null) EndStripe();
             return false;
         }
 
         bool more;
         try
         {
-            more = EvacuateSlice(stripe);
+            more = stripe.HasCopies ? _mover is not null : EvacuateSlice(stripe) || WalkSlice(stripe, WorkPerSlice);
         }
         catch (Exception failure) when (_keyspace.FailStop.Ends(failure, StripeSet.Of(_stripe), "defragmentation"))
         {
@@ -110,7 +120,6 @@ internal sealed unsafe class Defragmentation
     // Moves a slice of blocks; false when no class of the stripe has anything to gain.
     private bool EvacuateSlice(Stripe stripe)
     {
-        if (stripe.HasCopies) return false;
         for (int work = WorkPerSlice; _sizeClass < BlockSize.ClassCount; _sizeClass++)
         {
             while (_evacuations++ < EvacuationsMax && _evacuation.TryBegin(stripe.Arena, _sizeClass, FreeMin))
@@ -148,6 +157,120 @@ internal sealed unsafe class Defragmentation
         }
     }
 
+    // Moves a slice of the blocks that can only be found through their values; false when there are none, or no more.
+    private bool WalkSlice(Stripe stripe, int work)
+    {
+        if (_mover is null)
+        {
+            if (!stripe.Arena.BeginMoves()) return false;
+            _mover = new BlockMover(stripe.Arena);
+            _database = 0;
+            _cursor = default;
+        }
+
+        int moved = _mover.Moved;
+        while (work > 0)
+        {
+            if (_large.TryPeek(out LargeValue? value))
+            {
+                if (!MoveLarge(value, ref work)) _large.Dequeue();
+                continue;
+            }
+
+            if (_database == _keyspace.Databases.Length)
+            {
+                stripe.Arena.EndMoves();
+                _counts.Hits += _mover.Moved - moved;
+                _mover = null;
+                return false;
+            }
+
+            Table? table = _keyspace.Databases[_database].TableIn(_stripe);
+            if (table is null || !MoveBucket(table, ref work))
+            {
+                _database++;
+                _cursor = default;
+            }
+        }
+
+        _counts.Hits += _mover.Moved - moved;
+        return true;
+    }
+
+    // Whether there are more buckets.
+    private bool MoveBucket(Table table, ref int work)
+    {
+        work--;
+        _entries.Clear();
+        bool more = table.NextBucket(ref _cursor, _entries);
+        foreach (nint entry in _entries) MoveValue(table, (byte*)entry, ref work);
+        return more;
+    }
+
+    private void MoveValue(Table table, byte* entry, ref int work)
+    {
+        work--;
+        int movedBefore = _mover!.Moved;
+        long bytes = EntryBlock.Bytes(entry);
+        byte* copy = _mover.Copy(entry, bytes);
+        if (copy != null)
+        {
+            table.TryFind(EntryBlock.Key(entry), _keyspace.Hash(EntryBlock.Key(entry)), out EntryPosition position);
+            Segment.Replace(position.Bucket, position.Slot, copy, Segment.Expires(Segment.Slot(position.Bucket, position.Slot)));
+            _mover.Free(entry, bytes);
+            entry = copy;
+            work -= WorkPerMove;
+        }
+
+        if (EntryBlock.HasStructure(entry))
+        {
+            MoveCursor cursor = default;
+            if (MoveStructure(entry, ref cursor, ref work)) _large.Enqueue(new LargeValue(_keyspace.Hash(EntryBlock.Key(entry)), EntryBlock.Type(entry), cursor));
+        }
+
+        if (_mover.Moved > movedBefore) _counts.KeyHits++;
+        else _counts.KeyMisses++;
+    }
+
+    // Whether there is more to move. The value may be another one by now: a position is harmless for any.
+    private bool MoveLarge(LargeValue value, ref int work)
+    {
+        work--;
+        Entry entry = _keyspace.Databases[_database].FindByHash(value.Hash);
+        if (!entry.Exists || !entry.HasStructure || entry.Type != value.Type) return false;
+        MoveCursor cursor = value.Cursor;
+        bool more = MoveStructure(entry.Position.Entry, ref cursor, ref work);
+        value.Cursor = cursor;
+        return more;
+    }
+
+    private bool MoveStructure(byte* entry, ref MoveCursor cursor, ref int work)
+    {
+        ValueRoot root = EntryBlock.Root(entry);
+        bool more = ValueStructure.Move(_mover!, EntryBlock.Type(entry), ref root, ref cursor, ref work);
+        EntryBlock.Root(entry) = root;
+        return more;
+    }
+
+    /// <summary>For tests on the guarded arena: moves every block of every value.</summary>
+    internal void MoveAll()
+    {
+        for (_stripe = 0; _stripe < _keyspace.Stripes.Length; _stripe++)
+        {
+            Stripe stripe = _keyspace.Stripes[_stripe];
+            if (!stripe.TryEnter()) continue;
+            stripe.Arena.MovesAll = true;
+            while (!stripe.HasCopies && WalkSlice(stripe, WorkPerSlice))
+            {
+            }
+
+            stripe.Arena.MovesAll = false;
+            stripe.Exit();
+        }
+
+        _stripe = _firstStripe;
+    }
+
     private static void MoveEntry(in EntryPosition position, byte* moved)
     {
         long bytes = EntryBlock.Bytes(position.Entry);
@@ -173,5 +296,15 @@ internal sealed unsafe class Defragmentation
         }
 
         return false;
+    }
+
+    // A value of which a part has been looked at.
+    private sealed class LargeValue(ulong hash, DataType type, MoveCursor cursor)
+    {
+        internal ulong Hash => hash;
+
+        internal DataType Type => type;
+
+        internal MoveCursor Cursor { get; set; } = cursor;
     }
 }

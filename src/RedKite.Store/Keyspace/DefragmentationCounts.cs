@@ -18,6 +18,8 @@ internal record struct DefragmentationCounts
     /// <summary>Stopwatch ticks spent.</summary>
     internal long Ticks { get; set; }
 
+    public override readonly string ToString() => $"{Hits} blocks of {KeyHits} keys moved, {Misses} of {KeyMisses} not";
+
     public static DefragmentationCounts operator +(DefragmentationCounts left, DefragmentationCounts right) => new()
     {
         Hits = left.Hits + right.Hits,

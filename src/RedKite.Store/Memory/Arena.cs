@@ -411,6 +411,7 @@ internal sealed unsafe partial class Arena : IDisposable
     private void ReturnSlab(Slab* slab)
     {
         _slabs--;
+        if (slab->IsLeft) SlabsLeft--;
         ReleasedBytes -= (byte*)slab + SlabSource.SlabBytes - slab->Touched;
         _source.Return((byte*)slab);
     }

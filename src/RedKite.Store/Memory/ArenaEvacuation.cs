@@ -39,11 +39,17 @@ internal sealed unsafe partial class Arena
     /// </summary>
     internal sealed class Evacuation
     {
+        // If none of so many blocks is an entry, the others probably aren't.
+        private const int LookedMin = 64;
+
         private readonly ulong[] _live = new ulong[SlabSource.SlabBytes / 8 / 64]; // a bit for each carved block in use
         private Arena _arena = null!;
         private Slab* _slab;
         private int _index;     // the current block
+        private int _looked;    // blocks
+        private bool _isSearched; // every block was looked at, or there is no better place
         private int _firstFree; // no block before it is free
+        private long _freeElsewhere; // blocks in the class's slabs, without what slabs that are left will need
 
         /// <summary>The bytes of each block.</summary>
         internal int BlockBytes => _slab->BlockBytes;
@@ -58,6 +64,7 @@ internal sealed unsafe partial class Arena
             Slab* sparsest = null;
             Slab* densest = null;
             long free = 0;
+            _freeElsewhere = 0;
             for (Slab* slab = arena._open[sizeClass], next; slab != null; slab = next)
             {
                 next = slab->NextOpen;
@@ -68,6 +75,13 @@ internal sealed unsafe partial class Arena
                     continue;
                 }
 
+                if (slab->IsLeft)
+                {
+                    _freeElsewhere -= slab->Used;
+                    continue;
+                }
+
+                _freeElsewhere += ((slab->End - (byte*)slab - SlabHeaderBytes) / slab->BlockBytes) - slab->Used;
                 if (slab->Skipped > 0)
                 {
                     slab->Skipped--;
@@ -99,6 +113,8 @@ internal sealed unsafe partial class Arena
             while (bits == 0 && word > 0) bits = _live[--word];
             _index = bits == 0 ? 0 : (word << 6) + BitOperations.Log2(bits);
             block = BlockAt(_index);
+            _isSearched = bits == 0;
+            _looked++;
             return bits != 0;
         }
 
@@ -108,7 +124,12 @@ internal sealed unsafe partial class Arena
         {
             if (_arena._open[_slab->SizeClass] != null) return _arena.Allocate(_slab->BlockBytes);
             while (_firstFree < _index && IsLive(_firstFree)) _firstFree++;
-            if (_firstFree >= _index) return null;
+            if (_firstFree >= _index)
+            {
+                _isSearched = true;
+                return null;
+            }
+
             _live[_firstFree >> 6] |= 1UL << (_firstFree & 63);
             _slab->Used++;
             _arena._blockBytes += _slab->BlockBytes;
@@ -142,12 +163,26 @@ internal sealed unsafe partial class Arena
                 _arena.ReleasedBytes += slab->Touched - kept;
                 slab->Touched = kept;
             }
-            else if (Moved == 0)
+            else if (Moved == 0 && (_isSearched || _looked >= LookedMin))
             {
-                slab->Skipped = SearchesSkipped;
+                Leave(slab);
             }
 
             if (slab->Free != null || slab->Next != slab->End) _arena.LinkLast(slab);
+        }
+
+        // What cannot be moved from here is left to the walk over values, if the class's other slabs can take it.
+        private void Leave(Slab* slab)
+        {
+            long ownFree = ((slab->End - (byte*)slab - SlabHeaderBytes) / slab->BlockBytes) - slab->Used;
+            if (_freeElsewhere - ownFree < slab->Used)
+            {
+                slab->Skipped = SearchesSkipped;
+                return;
+            }
+
+            slab->IsLeft = true;
+            _arena.SlabsLeft++;
         }
 
         private void Begin(Arena arena, Slab* slab)
@@ -155,6 +190,8 @@ internal sealed unsafe partial class Arena
             _arena = arena;
             _slab = slab;
             Moved = 0;
+            _isSearched = false;
+            _looked = 0;
             _firstFree = 0;
             _index = IndexOf(slab->Next);
             _live.AsSpan().Clear();
@@ -191,6 +228,74 @@ internal sealed unsafe partial class Arena
         private byte* BlockAt(int index) => (byte*)_slab + SlabHeaderBytes + ((long)index * _slab->BlockBytes);
 
         private int IndexOf(byte* block) => (int)((uint)(block - (byte*)_slab - SlabHeaderBytes) / (uint)_slab->BlockBytes);
+    }
+
+    /// <summary>Slabs whose blocks <see cref="TryCopyElsewhere"/> moves.</summary>
+    internal int SlabsLeft { get; private set; }
+
+    /// <summary>For tests: on the guarded arena every block moves.</summary>
+    internal bool MovesAll { get; set; }
+
+    /// <summary>Decides which slabs of runs are to be emptied. Ends with <see cref="EndMoves"/>.</summary>
+    /// <returns>Whether any block has to move, runs or not.</returns>
+    internal bool BeginMoves() => (_runs.BeginMoves() | SlabsLeft > 0) || (_guard is not null && MovesAll);
+
+    /// <summary>Takes slabs into use again that could not be emptied.</summary>
+    internal void EndMoves()
+    {
+        _runs.EndMoves();
+        for (int sizeClass = 0; SlabsLeft > 0 && sizeClass < BlockSize.ClassCount; sizeClass++)
+        {
+            for (Slab* slab = _open[sizeClass]; slab != null; slab = slab->NextOpen)
+            {
+                if (!slab->IsLeft) continue;
+                slab->IsLeft = false;
+                slab->Skipped = SearchesSkipped;
+                SlabsLeft--;
+            }
+        }
+
+        SlabsLeft = 0;
+    }
+
+    /// <summary>Copies a block to another slab if its own is to be emptied. The caller frees it once nothing refers to it.</summary>
+    /// <returns>The copy; null if the block stays.</returns>
+    internal byte* TryCopyElsewhere(byte* block, long bytes)
+    {
+        long rounded = BlockSize.RoundUp(bytes);
+        byte* copy;
+        if (_guard is not null)
+        {
+            if (!MovesAll) return null;
+            copy = AllocateGuarded(bytes);
+        }
+        else if (rounded > BlockSize.RunBlockMax)
+        {
+            return null;
+        }
+        else if (rounded > BlockSize.ClassBlockMax)
+        {
+            if (RunSlabs.OwnerOf(block) != _id || !_runs.TryAllocateBefore(block, (int)rounded, out copy)) return null;
+            _blockBytes += rounded;
+        }
+        else
+        {
+            var slab = (Slab*)SlabOf(block);
+            if (!slab->IsLeft) return null;
+            Slab* target = _open[slab->SizeClass];
+            while (target != null && target->IsLeft) target = target->NextOpen;
+            if (target == null) return null;
+            if (target != _open[slab->SizeClass])
+            {
+                Unlink(target, slab->SizeClass);
+                Link(target, slab->SizeClass);
+            }
+
+            copy = Allocate(rounded);
+        }
+
+        Buffer.MemoryCopy(block, copy, rounded, rounded);
+        return copy;
     }
 
     // A slab that is in no list.

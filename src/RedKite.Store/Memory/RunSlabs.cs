@@ -29,6 +29,7 @@ internal sealed unsafe class RunSlabs(SlabSource source, int owner) : IDisposabl
     private byte* _longest; // for each index, the units of the slab's longest free run, at most those of the largest block
     private int _places;
     private int _capacity;
+    private int _movesFrom = int.MaxValue; // the place of the first slab that is to be emptied
 
     /// <summary>The number of slabs in use.</summary>
     internal int Count { get; private set; }
@@ -42,7 +43,49 @@ internal sealed unsafe class RunSlabs(SlabSource source, int owner) : IDisposabl
         int units = bytes / BlockSize.RunUnitBytes;
         Debug.Assert(units is > 0 and <= RunUnitsMax, "A block of runs has a size between theirs.");
         int place = new ReadOnlySpan<byte>(_longest, _places).IndexOfAnyInRange((byte)units, byte.MaxValue);
-        if (place < 0) place = AddSlab();
+        return AllocateAt(place < 0 ? AddSlab() : place, units);
+    }
+
+    /// <summary>Decides which slabs are to be emptied: so many of the last ones as the others can take the blocks of.</summary>
+    /// <returns>Whether there are any.</returns>
+    internal bool BeginMoves()
+    {
+        const int UnitsPerSlab = Units - 1;
+        long used = 0;
+        for (int place = 0; place < _places; place++)
+        {
+            if (_slabs[place] != null) used += _slabs[place]->Used;
+        }
+
+        // A sixteenth more than the blocks need: holes of the wrong size remain.
+        long needed = (used + (used / 16) + UnitsPerSlab - 1) / UnitsPerSlab;
+        _movesFrom = int.MaxValue;
+        if (needed >= Count) return false;
+        int kept = 0;
+        for (_movesFrom = 0; kept < needed; _movesFrom++)
+        {
+            if (_slabs[_movesFrom] != null) kept++;
+        }
+
+        return true;
+    }
+
+    internal void EndMoves() => _movesFrom = int.MaxValue;
+
+    /// <summary>Allocates another place for a block of a slab that is to be emptied.</summary>
+    internal bool TryAllocateBefore(byte* block, int bytes, out byte* moved)
+    {
+        moved = null;
+        if (SlabOf(block)->Place < _movesFrom) return false;
+        int units = bytes / BlockSize.RunUnitBytes;
+        int place = new ReadOnlySpan<byte>(_longest, Math.Min(_places, _movesFrom)).IndexOfAnyInRange((byte)units, byte.MaxValue);
+        if (place < 0) return false;
+        moved = AllocateAt(place, units);
+        return true;
+    }
+
+    private byte* AllocateAt(int place, int units)
+    {
         Slab* slab = _slabs[place];
         int start = FindRun(slab->Free, units, out int longest);
         Toggle(slab->Free, start, units);

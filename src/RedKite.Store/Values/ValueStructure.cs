@@ -2,6 +2,7 @@ using RedKite.Store.Keyspace;
 using RedKite.Store.Memory;
 using RedKite.Store.Values.Hashes;
 using RedKite.Store.Values.Lists;
+using RedKite.Store.Values.Members;
 using RedKite.Store.Values.Sets;
 using RedKite.Store.Values.SortedSets;
 using RedKite.Store.Values.Streams;
@@ -36,6 +37,34 @@ internal static unsafe class ValueStructure
         (DataType.Hash, ValueEncoding.HashTable) => HashTable.Bytes(entry.Root),
         _ => throw Unknown(entry.Type, entry.Encoding),
     };
+
+    /// <summary>Moves blocks of an entry's structure, those that have to move.</summary>
+    /// <returns>Whether there are more.</returns>
+    internal static bool Move(BlockMover mover, DataType type, ref ValueRoot root, ref MoveCursor cursor, ref int work)
+    {
+        switch (type)
+        {
+            case DataType.Set:
+                return MoveTable<SetMember>(mover, ref root, ref cursor, ref work);
+            case DataType.Hash:
+                return MoveTable<HashField>(mover, ref root, ref cursor, ref work);
+            case DataType.SortedSet:
+                return SortedSetStructure.Move(mover, ref root, ref cursor, ref work);
+            case DataType.List:
+                return QuickList.Move(mover, ref root.Structure, ref cursor, ref work);
+            default:
+                return StreamData.Move(mover, (StreamData*)root.Structure, ref cursor, ref work);
+        }
+    }
+
+    private static bool MoveTable<TLayout>(BlockMover mover, ref ValueRoot root, ref MoveCursor cursor, ref int work)
+        where TLayout : struct, IMemberLayout
+    {
+        var table = (nint)root.Structure;
+        bool more = MemberTable<TLayout>.Move(mover, ref table, ref cursor, ref work, order: null);
+        root.Structure = (byte*)table;
+        return more;
+    }
 
     private static InvalidOperationException Unknown(DataType type, ValueEncoding encoding) =>
         new($"A value of type {type} is not encoded as {encoding}.");

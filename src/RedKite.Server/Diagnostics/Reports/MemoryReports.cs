@@ -16,7 +16,7 @@ internal static class MemoryReports
         json.WriteStartObject();
         json.WriteNumber("used", memory.Used);
         json.WriteStartObject("used_by");
-        json.WriteNumber("process", memory.Startup);
+        json.WriteNumber("process", memory.Startup + memory.Growth);
         json.WriteNumber("tables", memory.Tables);
         json.WriteNumber("keys_and_values", memory.Allocated - memory.Tables);
         json.WriteNumber("clients", memory.Clients);

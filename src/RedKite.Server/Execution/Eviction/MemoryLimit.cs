@@ -10,6 +10,12 @@ namespace RedKite.Server.Execution.Eviction;
 /// </summary>
 internal sealed class MemoryLimit(Settings settings, Keyspace keyspace)
 {
+    // What the process may grow by is counted up to this part of maxmemory. Beyond it something is wrong that evictions do not mend.
+    private const int GrowthPartMax = 8;
+
+    // A measurement counts this part, and those before it the rest: about two seconds of them.
+    private const int GrowthWeight = 16;
+
     private readonly Lock _changing = new();
 
     private int _freeingStripe;
@@ -21,6 +27,12 @@ internal sealed class MemoryLimit(Settings settings, Keyspace keyspace)
         set => Volatile.Write(ref _freeingStripe, value);
     }
 
+    /// <summary>
+    /// Whether all of the process's memory is the server's. Then used_memory includes, under a limit, by how much the process has grown since the
+    /// start apart from the store and the clients: compiled code, the managed heap. In a host's process that is the host's affair.
+    /// </summary>
+    internal bool OwnsProcess { get; set; }
+
     /// <summary>Applies the setting, or what else uses memory. From any thread.</summary>
     /// <param name="registry">The counters; null: the server has not started yet.</param>
     /// <param name="reports">Whether every stripe reports its exact usage.</param>
@@ -28,6 +40,7 @@ internal sealed class MemoryLimit(Settings settings, Keyspace keyspace)
     {
         ulong limit = settings.MaxMemoryBytes;
         if (limit == 0 && keyspace.Budget.LimitBytes is null) return;
+        if (registry is not null && OwnsProcess) registry.Server.GrowthBytes = Growth(registry, limit);
         long others = registry is null ? 0 : MemoryFigures.UsedBytes(registry, ServerTotals.Of(registry)) - registry.Keyspace.UsedBytes;
         lock (_changing)
         {
@@ -36,5 +49,14 @@ internal sealed class MemoryLimit(Settings settings, Keyspace keyspace)
         }
 
         if (!keyspace.Budget.IsExceeded) registry?.Server.NoteExceeded(false);
+    }
+
+    private static long Growth(MetricsRegistry registry, ulong limit)
+    {
+        if (limit == 0) return 0;
+        long known = registry.Server.StartupBytes + registry.Keyspace.ResidentBytes + ServerTotals.Of(registry).ClientBytes;
+        long measured = Math.Clamp(ProcessMemory.ResidentBytes - known, 0, (long)Math.Min(limit / GrowthPartMax, long.MaxValue));
+        long before = registry.Server.GrowthBytes;
+        return before + ((measured - before) / GrowthWeight);
     }
 }

@@ -14,7 +14,7 @@ namespace RedKite.Store.Values.Lists;
 /// <see cref="WarmLists"/>. A node that is changed in its middle is unpacked and stays so: a list that is written all
 /// over is hot. A first node has room in front, so pushes and pops there move nothing.
 /// </remarks>
-internal readonly unsafe ref struct QuickList
+internal readonly unsafe ref partial struct QuickList
 {
     // Blocks are copied where they grow: doubled up to here, then by what is needed.
     private const int FirstCapacity = 64;

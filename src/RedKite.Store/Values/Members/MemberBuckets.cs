@@ -178,6 +178,40 @@ internal readonly unsafe struct MemberBuckets
         _arena.Free(bucket, MemberBucket.Bytes);
     }
 
+    /// <summary>Moves the root and the directory of a table if they have to move.</summary>
+    /// <returns>The root.</returns>
+    internal static byte* MoveRoot(BlockMover mover, byte* root)
+    {
+        byte* moved = mover.Copy(root, sizeof(Header));
+        if (moved != null)
+        {
+            if (((Header*)moved)->Directory == &((Header*)root)->First) ((Header*)moved)->Directory = &((Header*)moved)->First;
+            mover.Free(root, sizeof(Header));
+            root = moved;
+        }
+
+        var header = (Header*)root;
+        if (header->DirectoryLength == 1) return root;
+        long bytes = (long)header->DirectoryLength * sizeof(Chunk);
+        byte* directory = mover.Copy((byte*)header->Directory, bytes);
+        if (directory == null) return root;
+        mover.Free((byte*)header->Directory, bytes);
+        header->Directory = (Chunk*)directory;
+        return root;
+    }
+
+    /// <summary>Moves the chunk that begins with a bucket if it has to move.</summary>
+    internal void MoveChunk(BlockMover mover, long index)
+    {
+        long chunk = index >> ChunkShift;
+        long bytes = CapacityOf(chunk) * MemberBucket.Bytes;
+        byte* buckets = _header->Directory[chunk].Buckets;
+        byte* moved = mover.Copy(buckets, bytes);
+        if (moved == null) return;
+        _header->Directory[chunk].Buckets = moved;
+        mover.Free(buckets, bytes);
+    }
+
     /// <summary>Frees the table's last memory, when all buckets but one are gone and that one is empty.</summary>
     internal void Dispose()
     {

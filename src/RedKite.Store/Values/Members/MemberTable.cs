@@ -23,7 +23,7 @@ namespace RedKite.Store.Values.Members;
 /// A table with one array for all buckets was rejected: its growth stalls, or needs two tables at a time and a search in
 /// both. So were chains of nodes: finding a member is three cache misses there (slot, node, member), and two here.
 /// </remarks>
-internal readonly unsafe struct MemberTable<TLayout>
+internal readonly unsafe partial struct MemberTable<TLayout>
     where TLayout : struct, IMemberLayout
 {
     private const int FillMax = 6;

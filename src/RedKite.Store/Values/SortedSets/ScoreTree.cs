@@ -23,7 +23,7 @@ namespace RedKite.Store.Values.SortedSets;
 /// </para>
 /// </remarks>
 [StructLayout(LayoutKind.Sequential)]
-internal unsafe struct ScoreTree<TSizes>
+internal unsafe partial struct ScoreTree<TSizes>
     where TSizes : struct, IScoreTreeSizes
 {
     // A node splits once in dozens of splits below it, so no tree in memory comes near.

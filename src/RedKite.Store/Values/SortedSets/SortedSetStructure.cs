@@ -118,6 +118,30 @@ internal readonly unsafe struct SortedSetStructure
         return false;
     }
 
+    /// <summary>Moves the blocks that have to move: first the members and their table, then the tree's nodes.</summary>
+    /// <returns>Whether there are more.</returns>
+    internal static bool Move(BlockMover mover, ref ValueRoot root, ref MoveCursor cursor, ref int work)
+    {
+        if (cursor.IsAtStart)
+        {
+            byte* moved = mover.Copy(root.Structure, sizeof(Anchor));
+            if (moved != null)
+            {
+                mover.Free(root.Structure, sizeof(Anchor));
+                root.Structure = moved;
+            }
+        }
+
+        var anchor = (Anchor*)root.Structure;
+        if (!cursor.IsSecondPart)
+        {
+            if (MemberTable<ScoredMember>.Move(mover, ref anchor->Table, ref cursor, ref work, &anchor->Tree)) return true;
+            cursor = new MoveCursor(0, 0, IsSecondPart: true);
+        }
+
+        return anchor->Tree.MoveNodes(mover, ref cursor, ref work);
+    }
+
     /// <summary>Bytes in the arena.</summary>
     internal static long Bytes(in ValueRoot root)
     {

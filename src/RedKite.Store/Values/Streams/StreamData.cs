@@ -148,6 +148,29 @@ internal unsafe struct StreamData
         else arena.Free(node, bytes);
     }
 
+    /// <summary>Moves the nodes that have to move. The stream's own block, the tree and the groups stay.</summary>
+    /// <returns>Whether there are more.</returns>
+    internal static bool Move(BlockMover mover, StreamData* data, ref MoveCursor cursor, ref int work)
+    {
+        var from = new StreamId(cursor.Position, cursor.Position2);
+        bool more = data->Nodes.SeekCeiling(from, out IdTree.IdPlace place);
+        for (; more && work > 0; more = data->Nodes.MoveNext(ref place))
+        {
+            byte* node = *(byte**)place.Value;
+            int bytes = StreamNode.Bytes(node);
+            work--;
+            byte* moved = mover.Copy(node, bytes);
+            if (moved == null) continue;
+            *(byte**)place.Value = moved;
+            if (data->Tail == node) data->Tail = moved;
+            mover.Free(node, bytes);
+            work -= BlockMover.WorkPerMove;
+        }
+
+        if (more) cursor = cursor.At(place.Id.Ms, place.Id.Sequence);
+        return more;
+    }
+
     /// <summary>The id of the last entry that is alive; false when there is none.</summary>
     internal static bool TryLastEntryId(StreamData* data, out StreamId id)
     {
