@@ -14,6 +14,9 @@ internal sealed class ClientEviction(Settings settings, ClientRegistry clients, 
 {
     private const int PeriodMs = 100;
 
+    // As in Redis, a lower limit counts as this one: nobody could connect to raise it again.
+    private const ulong LimitBytesMin = 128 << 10;
+
     private readonly List<(Session Session, long Bytes)> _sizes = [];
     private long _nextMs;
 
@@ -32,6 +35,7 @@ internal sealed class ClientEviction(Settings settings, ClientRegistry clients, 
         _nextMs = nowMs + PeriodMs;
         ulong limit = LimitBytes;
         if (limit == 0) return;
+        limit = Math.Max(limit, LimitBytesMin);
         long all = 0;
         _sizes.Clear();
         foreach (Session session in clients.All)

@@ -36,6 +36,18 @@ public class ClientEvictionTests : NetworkTests
     }
 
     [Fact]
+    public async Task Limit_that_no_client_could_meet_counts_as_128_KiB()
+    {
+        await using RedKiteServer server = await StartAsync("sockets", ("maxmemory-clients", "10"));
+        using RespConnection small = RespConnection.Connect(server.Port);
+        using RespConnection large = RespConnection.Connect(server.Port);
+        small.Run("PING").IsSimple("PONG");
+        large.Send("*2\r\n$4\r\nECHO\r\n$1000000\r\n" + new string('x', 500_000));
+        Assert.True(large.Read().IsClosed);
+        small.Run("CONFIG GET maxmemory-clients").IsArray("maxmemory-clients", "10");
+    }
+
+    [Fact]
     public async Task Client_with_no_evict_stays()
     {
         await using RedKiteServer server = await StartAsync("sockets", ("maxmemory", "400mb"), ("maxmemory-policy", "allkeys-lru"), ("maxmemory-clients", "1%"));

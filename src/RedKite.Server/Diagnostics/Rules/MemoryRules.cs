@@ -41,7 +41,7 @@ internal static class MemoryRules
             "Free memory on the machine; everything on it is slow meanwhile.", "memory",
             view => view[MemoryPressure] > 10 ? new("The machine is short of memory and stalls", Text($"tasks waited for memory {view[MemoryPressure]:0.#} % of the time"), Warning) : null),
         new("fragmented", "The store holds more than 1.5 times the memory that its blocks take, and more than 64 MiB of it is free space between them.",
-            "Values of other sizes reuse the space. MEMORY PURGE returns whole free regions; a restart returns everything.", "memory", Fragmented),
+            "Values of other sizes reuse the space. CONFIG SET activedefrag yes moves blocks together and returns what becomes free; with maxmemory that happens by default. MEMORY PURGE returns whole free regions.", "memory", Fragmented),
         new("buffers-large", "The clients' buffers take more than a quarter of the memory in use, and more than 64 MiB.",
             "Find the clients with the largest buffers in the clients view, and set client-output-buffer-limit.", "clients",
             view => view[BufferBytes] > Tangible && view[BufferBytes] > view[UsedMemory] / 4
