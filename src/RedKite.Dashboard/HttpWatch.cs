@@ -44,7 +44,7 @@ internal sealed class HttpWatch(HttpRequests requests, ServerLog? log) : IObserv
     {
     }
 
-    // The log has the first of ten seconds: whoever can reach the port may be able to repeat it.
+    // The log has the first of ten seconds: a client that can reach the port may be able to repeat it.
     private void NoteException(HttpContext? http, Exception? failure)
     {
         if (failure is OperationCanceledException) return; // the client has gone

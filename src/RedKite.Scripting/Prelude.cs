@@ -454,6 +454,7 @@ internal static class Prelude
         G.struct = protect(library('struct', 'pack unpack size'))
         G.os = protect({clock = raw.clock})
 
+        collectgarbage('incremental', 400, 400) -- scripts leave little that lives on: collect when four times as much has been added
         return L, envmeta, env, G, {c, c2, c3, tick, values, select}
         """;
 }

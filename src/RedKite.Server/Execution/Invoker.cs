@@ -535,7 +535,7 @@ internal sealed class Invoker
         if (session.ReplyMode == ReplyMode.SkipThis) session.ReplyMode = ReplyMode.On;
     }
 
-    // Without an allocation: whoever can connect can send millions of requests that end here.
+    // Without an allocation: a client needs no log-in to send millions of requests that end here.
     private void RejectUnauthenticated(Command command)
     {
         if (command.RunsQueued) Reply.Error("EXECABORT Transaction discarded because of: NOAUTH Authentication required."u8);

@@ -37,7 +37,7 @@ internal static class ClientRules
             "Look for a client with an old password; from unknown addresses, block them in the firewall.", "clients",
             view => view.Mean(AuthenticationsDenied, 60) > 1 ? new("Logins fail", Text($"{view.Mean(AuthenticationsDenied, 60):0.#} a second"), Warning) : null),
         new("logins-refused", "Log-ins were refused within the last minute, because too many from the same address had failed (failed-logins-per-minute).",
-            "ACL LOG and the users view show the addresses; a client with an old password, or somebody who guesses.", "clients",
+            "ACL LOG and the users view show the addresses. Either a client has an old password, or passwords are being tried out.", "clients",
             view => view.Mean(LogInsRefused, 60) > 0 ? new("An address guesses passwords", Text($"{view.Mean(LogInsRefused, 60) * 60:0} log-ins were refused in the last minute"), Warning) : null),
         new("access-denied", "More than one command a second was denied to its user over the last minute: by command, key or channel.",
             "ACL LOG shows which; ACL DRYRUN tells what a user may do.", "clients",
