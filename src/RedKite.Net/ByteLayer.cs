@@ -16,6 +16,9 @@ public abstract class ByteLayer : IDisposable
     /// <summary>Whether <see cref="Read"/> has bytes.</summary>
     public abstract bool HasInput { get; }
 
+    /// <summary>Whether the layer's handshake is in progress.</summary>
+    public virtual bool IsEstablishing => false;
+
     /// <summary>The connection belongs to its loop now. The side that speaks first does so.</summary>
     public abstract void Begin();
 

@@ -58,6 +58,12 @@ public sealed class Connection
     /// <summary>Whether the connection is ending; nothing is received or sent any more.</summary>
     public bool IsClosing { get; private set; }
 
+    /// <summary>Whether the connection has a layer, such as TLS.</summary>
+    public bool HasLayer => Layer is not null;
+
+    /// <summary>Whether the handshake of the connection's layer is in progress.</summary>
+    public bool IsEstablishing => Layer is { IsEstablishing: true };
+
     /// <summary>Bytes of unfinished requests. A snapshot when read by another thread.</summary>
     public long InputBytes => Math.Max(0, Input?.Length ?? 0);
 

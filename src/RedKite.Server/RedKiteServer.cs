@@ -1,5 +1,6 @@
 using System.Collections.Concurrent;
 using RedKite.Net;
+using RedKite.Net.Tls;
 using RedKite.Server.Acl;
 using RedKite.Server.Commands;
 using RedKite.Server.Commands.Connection;
@@ -30,6 +31,7 @@ public sealed class RedKiteServer : IAsyncDisposable
 
     private readonly ReserveLoops _reserve;
     private readonly Endpoints _endpoints;
+    private readonly TlsSetup _tls;
     private readonly ClientLimit _clientLimit;
     private readonly ClientEviction _clientEviction;
     private readonly PidFile _pidFile;
@@ -66,7 +68,8 @@ public sealed class RedKiteServer : IAsyncDisposable
         _userChanges = new UserChanges(Engine.Attention, () => _loops);
         _reserve = new ReserveLoops(NewLoop, () => _endpoints!.Sockets, serverLog);
         Engine.Script.BusyChanged = _reserve.NoteBusy;
-        _endpoints = new Endpoints(settings);
+        _tls = new TlsSetup(settings, serverLog);
+        _endpoints = new Endpoints(settings, _tls.Server.NewLayer);
         _clientLimit = new ClientLimit(settings, serverLog);
         _clientEviction = new ClientEviction(settings, Engine.Clients, serverLog) { Evicting = NoteEvicted };
         _pidFile = new PidFile(settings, serverLog);
@@ -95,12 +98,22 @@ public sealed class RedKiteServer : IAsyncDisposable
         Engine.Users.Deleted += Engine.Clients.KillAllOf;
         UserDeclarations.Apply(configuration, Engine.Users);
         configuration.OnChange("maxclients", _clientLimit.Check);
-        configuration.OnChange("port", () => ReopenTcp("Unable to listen on this port. Check server logs."));
-        configuration.OnChange("bind", () => ReopenTcp("Failed to bind to specified addresses."));
+        configuration.OnChange("port", () => ReopenTcp(isTls: false, "Unable to listen on this port. Check server logs."));
+        configuration.OnChange("bind", () => ReopenTcp(isTls: false, "Failed to bind to specified addresses.") ?? ReopenTcp(isTls: true, "Failed to bind to specified addresses."));
+        configuration.OnChange("tls-port", () => _tls.Change() ?? ReopenTcp(isTls: true, "Unable to listen on this port. Check server logs."));
+        foreach (string name in (string[])["tls-cert-file", "tls-key-file", "tls-key-file-pass", "tls-ca-cert-file", "tls-ca-cert-dir", "tls-auth-clients", "tls-protocols", "tls-ciphersuites", "tls-session-caching", "tls-handshakes-max"])
+        {
+            configuration.OnChange(name, _tls.Change);
+        }
     }
 
     /// <summary>The TCP port; 0 when the server listens on none.</summary>
     public int Port => _endpoints.Port;
+
+    /// <summary>The TCP port for TLS; 0 when the server listens on none.</summary>
+    public int TlsPort => _endpoints.TlsPort;
+
+    internal TlsServer Tls => _tls.Server;
 
     /// <summary>Ends when the server has stopped, by <see cref="StopAsync"/> or by the SHUTDOWN command.</summary>
     public Task Stopped => _stopped.Task;
@@ -215,6 +228,7 @@ public sealed class RedKiteServer : IAsyncDisposable
             Engine.Log.Open();
             Engine.Configuration.CheckAtStart();
             _clientLimit.ApplyAtStart(_loopCount);
+            _tls.Apply();
             _endpoints.Open();
         }
         catch
@@ -350,10 +364,10 @@ public sealed class RedKiteServer : IAsyncDisposable
         Engine.Note(TimelineKind.Evicted, session);
     }
 
-    private string? ReopenTcp(string error)
+    private string? ReopenTcp(bool isTls, string error)
     {
         if (_loops.Length == 0) return null; // not started yet
-        if (_endpoints.ReopenTcp(_loops[0].Loop) is not { } failure) return null;
+        if (_endpoints.ReopenTcp(_loops[0].Loop, isTls) is not { } failure) return null;
         Engine.Log.Warning(failure);
         return error;
     }

@@ -22,7 +22,6 @@ internal static class SettingTable
     private const string NoChildren = "there are no child processes";
     private const string NoReplication = "there is no replication yet";
     private const string NoCluster = "there is no cluster mode yet";
-    private const string NoTls = "there is no TLS yet";
     private const string NoModules = "there are no modules";
     private const string AlwaysFreedLater = "the memory of large values is always freed in slices, behind the command";
     private const string NoPinning = "threads are not bound to CPUs; use taskset or the service manager";
@@ -78,7 +77,7 @@ internal static class SettingTable
         Integer("socket-mark-id", 0, uint.MaxValue, 0, flags: Immutable).WithoutEffect("sockets are not marked"),
         Text("bind-source-addr", "").WithoutEffect("the server opens no connections, because " + NoReplication),
         Integer("max-new-connections-per-cycle", 1, 1000, 10).WithoutEffect("a loop accepts a bounded number of connections per turn"),
-        Integer("max-new-tls-connections-per-cycle", 1, 1000, 1).WithoutEffect(NoTls),
+        Integer("max-new-tls-connections-per-cycle", 1, 1000, 1).WithoutEffect("handshakes are not part of a loop's turn; `tls-handshakes-max` limits them"),
 
         // Clients
         Text("requirepass", "", s => s.RequirePass, (s, v) => s.RequirePass = v, flags: Sensitive, parse: SettingParsers.AnyBytes),
@@ -264,26 +263,28 @@ internal static class SettingTable
         Memory("cluster-link-sendbuf-limit", 0, ulong.MaxValue, 0).WithoutEffect(NoCluster),
 
         // TLS
-        Integer("tls-port", 0, 65535, 0).RefusedUnlessDefault(NoTls + ", so nothing would listen there"),
-        Text("tls-cert-file", "").WithoutEffect(NoTls),
-        Text("tls-key-file", "").WithoutEffect(NoTls),
-        Text("tls-key-file-pass", "", flags: Sensitive).WithoutEffect(NoTls),
-        Text("tls-client-cert-file", "").WithoutEffect(NoTls),
-        Text("tls-client-key-file", "").WithoutEffect(NoTls),
-        Text("tls-client-key-file-pass", "", flags: Sensitive).WithoutEffect(NoTls),
-        Text("tls-dh-params-file", "").WithoutEffect(NoTls),
-        Text("tls-ca-cert-file", "").WithoutEffect(NoTls),
-        Text("tls-ca-cert-dir", "").WithoutEffect(NoTls),
-        Choice("tls-auth-clients", ["no", "yes", "optional"], "yes").WithoutEffect(NoTls),
-        Flag("tls-replication", false).WithoutEffect(NoTls),
-        Flag("tls-cluster", false).WithoutEffect(NoTls),
-        Text("tls-protocols", "").WithoutEffect(NoTls),
-        Text("tls-ciphers", "").WithoutEffect(NoTls),
-        Text("tls-ciphersuites", "").WithoutEffect(NoTls),
-        Flag("tls-prefer-server-ciphers", false).WithoutEffect(NoTls),
-        Flag("tls-session-caching", true).WithoutEffect(NoTls),
-        Integer("tls-session-cache-size", 0, int.MaxValue, 20480).WithoutEffect(NoTls),
-        Integer("tls-session-cache-timeout", 0, int.MaxValue, 300).WithoutEffect(NoTls),
+        Integer("tls-port", 0, 65535, 0, s => s.TlsPort, (s, v) => s.TlsPort = (int)v),
+        FilePath("tls-cert-file", "", s => s.TlsCertFile, (s, v) => s.TlsCertFile = v),
+        FilePath("tls-key-file", "", s => s.TlsKeyFile, (s, v) => s.TlsKeyFile = v),
+        Text("tls-key-file-pass", "", s => s.TlsKeyFilePass, (s, v) => s.TlsKeyFilePass = v, flags: Sensitive),
+        Text("tls-client-cert-file", "").WithoutEffect(NoReplication),
+        Text("tls-client-key-file", "").WithoutEffect(NoReplication),
+        Text("tls-client-key-file-pass", "", flags: Sensitive).WithoutEffect(NoReplication),
+        Text("tls-dh-params-file", "").WithoutEffect("the system's TLS library chooses the parameters"),
+        FilePath("tls-ca-cert-file", "", s => s.TlsCaCertFile, (s, v) => s.TlsCaCertFile = v),
+        FilePath("tls-ca-cert-dir", "", s => s.TlsCaCertDirectory, (s, v) => s.TlsCaCertDirectory = v),
+        Choice("tls-auth-clients", ["no", "yes", "optional"], "yes", s => (int)s.TlsAuthClients, (s, v) => s.TlsAuthClients = (TlsClientAuthentication)v),
+        Flag("tls-replication", false).WithoutEffect(NoReplication),
+        Flag("tls-cluster", false).WithoutEffect(NoCluster),
+        Text("tls-protocols", "", s => s.TlsProtocols, (s, v) => s.TlsProtocols = v).WithRemark("TLSv1.2 and TLSv1.3; older ones are never spoken"),
+        Text("tls-ciphers", "").WithoutEffect("which cipher suites TLS 1.2 may use is named by `tls-ciphersuites` too, in the form of TLS 1.3"),
+        Text("tls-ciphersuites", "", s => s.TlsCipherSuites, (s, v) => s.TlsCipherSuites = v).WithRemark("names of IANA, separated by colons; empty: the system's choice; not on Windows"),
+        Flag("tls-prefer-server-ciphers", false).WithoutEffect("the system's TLS library decides"),
+        Flag("tls-session-caching", true, s => s.TlsSessionCaching, (s, v) => s.TlsSessionCaching = v),
+        Integer("tls-session-cache-size", 0, int.MaxValue, 20480).WithoutEffect("sessions are resumed by tickets, which the client keeps"),
+        Integer("tls-session-cache-timeout", 0, int.MaxValue, 300).WithoutEffect("sessions are resumed by tickets, which the client keeps"),
+        Integer("tls-handshakes-max", 1, 1_000_000, 1000, s => s.TlsHandshakesMax, (s, v) => s.TlsHandshakesMax = (int)v).WithRemark("RedKite's own: how many handshakes may be in progress; connections beyond are closed at once"),
+        Integer("tls-handshake-timeout", 1, 3600, 10, s => s.TlsHandshakeTimeoutSeconds, (s, v) => s.TlsHandshakeTimeoutSeconds = (int)v).WithRemark("RedKite's own: how many seconds a handshake may take before its connection is closed"),
     ];
 
     private static readonly NameLookup<Setting> ByName = IndexByName();

@@ -74,6 +74,21 @@ public sealed class Settings
     /// <summary>The mode of the socket's file (0 to 0x1ff, octal 777); 0 keeps the system's default.</summary>
     public int UnixSocketMode { get; set; }
 
+    /// <summary>The port for TLS; 0: none.</summary>
+    public int TlsPort { get; set; }
+
+    public string TlsCertFile { get; set; } = "";
+    public string TlsKeyFile { get; set; } = "";
+    public string TlsKeyFilePass { get; set; } = "";
+    public string TlsCaCertFile { get; set; } = "";
+    public string TlsCaCertDirectory { get; set; } = "";
+    public TlsClientAuthentication TlsAuthClients { get; set; }
+    public string TlsProtocols { get; set; } = "";
+    public string TlsCipherSuites { get; set; } = "";
+    public bool TlsSessionCaching { get; set; }
+    public int TlsHandshakesMax { get; set; }
+    public int TlsHandshakeTimeoutSeconds { get; set; }
+
     public bool ProtectedMode { get; set; }
     public int TcpBacklog { get; set; }
     public int TcpKeepAliveSeconds { get; set; }
@@ -272,4 +287,12 @@ public sealed class Settings
     public bool LatencyTracking { get; set; }
     public IReadOnlyList<double> LatencyTrackingPercentiles { get; set; } = [];
     public long LatencyMonitorThresholdMs { get; set; }
+}
+
+/// <summary>Whether clients of the TLS port need a certificate.</summary>
+public enum TlsClientAuthentication
+{
+    No,
+    Yes,
+    Optional,
 }

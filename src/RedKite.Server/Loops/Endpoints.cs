@@ -6,11 +6,11 @@ using RedKite.Server.Config;
 namespace RedKite.Server.Loops;
 
 /// <summary>
-/// What the server listens on, as the settings bind, port and unixsocket say, and the change of the first two while it
+/// What the server listens on, as the settings bind, port, tls-port and unixsocket say, and the change of the first three while it
 /// runs. Changed at the start, under the configuration's lock later, and at the end: never by two threads at a time; each change
 /// is a new array, so that any thread may read.
 /// </summary>
-internal sealed class Endpoints(Settings settings) : IDisposable
+internal sealed class Endpoints(Settings settings, Func<ByteLayer> newTls) : IDisposable
 {
     private volatile Endpoint[] _endpoints = [];
     private bool _systemChosePort;
@@ -18,14 +18,18 @@ internal sealed class Endpoints(Settings settings) : IDisposable
     /// <summary>The TCP port; 0 when there is none.</summary>
     internal int Port { get; private set; }
 
+    /// <summary>The TCP port for TLS; 0 when there is none.</summary>
+    internal int TlsPort { get; private set; }
+
     internal IEnumerable<ListeningSocket> Sockets => _endpoints.Select(endpoint => endpoint.Socket);
 
     /// <summary>Listens on everything that the settings name.</summary>
     /// <exception cref="ConfigException">An address cannot be used; one line says which.</exception>
     internal void Open()
     {
-        // Port 0 lets the system choose, except next to a Unix socket, where it means no TCP.
-        if (settings.Port != 0 || (settings.Bind.Count > 0 && settings.UnixSocketPath.Length == 0)) OpenTcp(settings.Port);
+        // Port 0 lets the system choose, except next to another way in, where it means that there is none of this kind.
+        if (settings.Port != 0 || (settings.Bind.Count > 0 && settings.UnixSocketPath.Length == 0 && settings.TlsPort == 0)) OpenTcp(settings.Port, isTls: false);
+        if (settings.TlsPort != 0) OpenTcp(settings.TlsPort, isTls: true);
         _systemChosePort = settings.Port == 0 && Port != 0;
         if (settings.UnixSocketPath.Length == 0) return;
         string path = Path.Combine(settings.DirectoryPath, settings.UnixSocketPath);
@@ -45,20 +49,21 @@ internal sealed class Endpoints(Settings settings) : IDisposable
     /// same port what goes is closed first, because an address may overlap with its successor.
     /// </summary>
     /// <param name="acceptor">The loop that accepts connections; it hears of the change soon.</param>
+    /// <param name="isTls">Whether the port for TLS is meant.</param>
     /// <returns>Null, or one line that says what failed.</returns>
-    internal string? ReopenTcp(EventLoop acceptor)
+    internal string? ReopenTcp(EventLoop acceptor, bool isTls)
     {
-        int oldPort = Port;
-        int port = settings.Port == 0 && _systemChosePort ? oldPort : settings.Port;
-        List<Endpoint> goes = [.. _endpoints.Where(endpoint => !endpoint.IsUnix && !(endpoint.Socket.Port == port && settings.Bind.Contains(endpoint.Bind)))];
+        int oldPort = isTls ? TlsPort : Port;
+        int port = isTls ? settings.TlsPort : settings.Port == 0 && _systemChosePort ? oldPort : settings.Port;
+        List<Endpoint> goes = [.. _endpoints.Where(endpoint => !endpoint.IsUnix && endpoint.IsTls == isTls && !(endpoint.Socket.Port == port && settings.Bind.Contains(endpoint.Bind)))];
         List<Endpoint> closed = goes.FindAll(endpoint => endpoint.Socket.Port == port);
         Endpoint[] before = _endpoints;
         foreach (Endpoint endpoint in closed) Stop(endpoint);
         string? error = null;
         try
         {
-            if (port != 0) OpenTcp(port);
-            else Port = 0;
+            if (port != 0) OpenTcp(port, isTls);
+            else SetPort(0, isTls);
             _systemChosePort &= settings.Port == 0;
             foreach (Endpoint endpoint in goes.Except(closed)) Stop(endpoint);
             closed = goes;
@@ -73,7 +78,7 @@ internal sealed class Endpoints(Settings settings) : IDisposable
             }
 
             foreach (Endpoint endpoint in closed) Restore(endpoint, oldPort);
-            Port = oldPort;
+            SetPort(oldPort, isTls);
         }
 
         ListeningSocket[] opened = [.. _endpoints.Except(before).Select(endpoint => endpoint.Socket)];
@@ -89,6 +94,7 @@ internal sealed class Endpoints(Settings settings) : IDisposable
     internal IEnumerable<string> Describe()
     {
         if (Port != 0) yield return $"name=tcp{string.Concat(settings.Bind.Select(bind => ",bind=" + bind))},port={Port}";
+        if (TlsPort != 0) yield return $"name=tls{string.Concat(settings.Bind.Select(bind => ",bind=" + bind))},port={TlsPort}";
         foreach (Endpoint endpoint in _endpoints)
         {
             if (endpoint.IsUnix) yield return $"name=unix,bind={endpoint.Socket.UnixPath}";
@@ -101,16 +107,16 @@ internal sealed class Endpoints(Settings settings) : IDisposable
         _endpoints = [];
     }
 
-    private void OpenTcp(int port)
+    private void OpenTcp(int port, bool isTls)
     {
         foreach (string bind in settings.Bind)
         {
-            if (_endpoints.Any(endpoint => endpoint.Bind == bind && endpoint.Socket.Port == port)) continue;
+            if (_endpoints.Any(endpoint => endpoint.Bind == bind && endpoint.IsTls == isTls && endpoint.Socket.Port == port)) continue;
             bool optional = bind.StartsWith('-');
             string name = optional ? bind[1..] : bind;
             try
             {
-                ListeningSocket socket = ListeningSocket.Tcp(AddressOf(name), port, settings.TcpBacklog);
+                ListeningSocket socket = ListeningSocket.Tcp(AddressOf(name), port, settings.TcpBacklog, isTls ? newTls : null);
                 Add(bind, socket);
                 port = socket.Port; // all addresses share one port, also where the system chose it
             }
@@ -123,7 +129,13 @@ internal sealed class Endpoints(Settings settings) : IDisposable
         }
 
         if (!_endpoints.Any(endpoint => !endpoint.IsUnix && endpoint.Socket.Port == port)) throw new ConfigException($"cannot listen on port {port}: none of the addresses of 'bind' could be used");
-        Port = port;
+        SetPort(port, isTls);
+    }
+
+    private void SetPort(int port, bool isTls)
+    {
+        if (isTls) TlsPort = port;
+        else Port = port;
     }
 
     private void Add(string bind, ListeningSocket socket) => _endpoints = [.. _endpoints, new Endpoint(bind, socket)];
@@ -140,7 +152,7 @@ internal sealed class Endpoints(Settings settings) : IDisposable
         string name = closed.Bind.TrimStart('-');
         try
         {
-            Add(closed.Bind, ListeningSocket.Tcp(AddressOf(name), port, settings.TcpBacklog));
+            Add(closed.Bind, ListeningSocket.Tcp(AddressOf(name), port, settings.TcpBacklog, closed.Socket.NewLayer));
         }
         catch (SocketException)
         {
@@ -158,5 +170,7 @@ internal sealed class Endpoints(Settings settings) : IDisposable
     private sealed record Endpoint(string Bind, ListeningSocket Socket)
     {
         internal bool IsUnix => Socket.UnixPath is not null;
+
+        internal bool IsTls => Socket.NewLayer is not null;
     }
 }

@@ -335,6 +335,12 @@ internal sealed class SessionLoop : IConnectionHandler
             if (connection.OutputBytes > 0) OnOutputBuffered(connection);
             Session session = SessionOf(connection);
             if (isNewPeriod) session.ReplyBytesPeak = 0;
+            if (connection.IsEstablishing && nowMs - session.CreatedMs > _engine.Settings.TlsHandshakeTimeoutSeconds * 1000L)
+            {
+                connection.Close();
+                continue;
+            }
+
             if (_engine.Hogs.Closes(session, connection.BufferBytes))
             {
                 connection.Close();

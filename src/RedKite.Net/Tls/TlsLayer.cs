@@ -1,0 +1,224 @@
+using System.ComponentModel;
+using System.Net.Security;
+using System.Security.Authentication;
+using System.Security.Cryptography;
+
+namespace RedKite.Net.Tls;
+
+/// <summary>
+/// TLS between a connection and the wire. The handshake's work is done on the thread pool; afterwards the loop encrypts and decrypts
+/// whole records by itself.
+/// </summary>
+internal sealed class TlsLayer : ByteLayer
+{
+    private const int RecordBytesMax = 16 * 1024; // of plain text
+    private const int WireBytesMax = 256 * 1024; // that are not decrypted yet
+    private const int HandshakeBytesMax = 128 * 1024;
+
+    [ThreadStatic]
+    private static byte[]? _decrypted;
+
+    private readonly TlsServer _server;
+    private readonly TlsWire _wire;
+    private readonly SslStream _ssl;
+    private volatile Phase _phase; // what the thread pool has come to
+    private bool _isOpen; // what the loop knows of it
+    private bool _hasEnded;
+    private bool _endWasRead;
+    private volatile bool _isDisposed;
+    private ValueTask<int> _reading; // of a record that was no data, such as a new key
+    private byte[]? _readingBuffer;
+    private byte[] _plain = [];
+    private int _plainStart;
+    private int _plainEnd;
+
+    internal TlsLayer(TlsServer server)
+    {
+        _server = server;
+        _wire = new TlsWire(this);
+        _ssl = new SslStream(_wire, leaveInnerStreamOpen: false);
+    }
+
+    private enum Phase
+    {
+        Refused,
+        Handshake,
+        Established,
+        Failed,
+    }
+
+    public override bool IsEstablishing => _phase == Phase.Handshake;
+
+    public override bool HasEnded => _hasEnded && _plainStart == _plainEnd;
+
+    public override bool HasInput
+    {
+        get
+        {
+            if (_plainStart < _plainEnd) return true;
+            if (_hasEnded) return !_endWasRead;
+            return _isOpen && (_readingBuffer is not null ? _reading.IsCompleted : _wire.HasRecord);
+        }
+    }
+
+    public override void Begin()
+    {
+        if (!_server.TryBegin())
+        {
+            _hasEnded = true;
+            Progressed();
+            return;
+        }
+
+        _phase = Phase.Handshake;
+        _ = Handshake();
+    }
+
+    public override bool TryReceive(ReadOnlySpan<byte> wire)
+    {
+        if (_wire.Received + wire.Length > (_isOpen ? WireBytesMax : HandshakeBytesMax)) return false;
+        if (!_hasEnded) _wire.Feed(wire);
+        if (_isOpen) return true;
+        Phase phase = _phase; // first: what was kept before it changed is sent now
+        _wire.SendKept();
+        if (phase is Phase.Failed or Phase.Refused) _hasEnded = true;
+        if (phase != Phase.Established) return true;
+        _wire.Open();
+        _isOpen = true;
+        return true;
+    }
+
+    public override int Read(Span<byte> destination)
+    {
+        int read = 0;
+        while (read < destination.Length)
+        {
+            if (_plainStart == _plainEnd && !TryDecrypt(destination[read..], ref read)) break;
+            int count = Math.Min(_plainEnd - _plainStart, destination.Length - read);
+            _plain.AsSpan(_plainStart, count).CopyTo(destination[read..]);
+            _plainStart += count;
+            read += count;
+        }
+
+        if (_plainStart == _plainEnd) _plain = [];
+        _endWasRead |= read == 0 && _hasEnded;
+        return read;
+    }
+
+    public override int Send(ReadOnlySpan<byte> bytes)
+    {
+        if (!_isOpen) return 0;
+        try
+        {
+            _ssl.Write(bytes);
+        }
+        catch (Exception failure) when (IsOfConnection(failure))
+        {
+            _hasEnded = true;
+        }
+
+        return bytes.Length;
+    }
+
+    public override void Finish()
+    {
+        if (!_isOpen) return;
+        try
+        {
+            Task shutdown = _ssl.ShutdownAsync();
+            if (!shutdown.IsCompletedSuccessfully) _hasEnded = true;
+        }
+        catch (Exception failure) when (IsOfConnection(failure))
+        {
+            _hasEnded = true;
+        }
+    }
+
+    internal void ToWire(ReadOnlySpan<byte> bytes) => SendToWire(bytes);
+
+    internal void NoteProgress() => Progressed();
+
+    protected override void Dispose(bool disposing)
+    {
+        _isDisposed = true;
+        _hasEnded = true;
+        _plainStart = _plainEnd = 0;
+        _wire.EndInput(); // the handshake ends by it
+        if (_phase != Phase.Handshake) _ssl.Dispose();
+    }
+
+    private async Task Handshake()
+    {
+        string? failure = null;
+        try
+        {
+            await _ssl.AuthenticateAsServerAsync(_server.Options!).ConfigureAwait(false);
+        }
+        catch (Exception exception) when (IsOfConnection(exception))
+        {
+            failure = exception.InnerException is { } inner ? $"{exception.Message} {inner.Message}" : exception.Message;
+        }
+
+        _server.End(failure);
+        _phase = failure is null ? Phase.Established : Phase.Failed;
+        if (_isDisposed) await _ssl.DisposeAsync().ConfigureAwait(false);
+        else Progressed();
+    }
+
+    // Decrypts a record: into the destination if it has room for one, otherwise to be copied from here.
+    private bool TryDecrypt(Span<byte> destination, ref int read)
+    {
+        if (!_isOpen || _hasEnded) return false;
+        try
+        {
+            byte[] buffer;
+            int count;
+            if (_readingBuffer is not null)
+            {
+                if (!_reading.IsCompleted) return false;
+                buffer = _readingBuffer;
+                _readingBuffer = null;
+                count = _reading.GetAwaiter().GetResult();
+            }
+            else
+            {
+                if (!_wire.HasRecord) return false;
+                buffer = _decrypted ??= new byte[RecordBytesMax];
+                ValueTask<int> reading = _ssl.ReadAsync(buffer.AsMemory());
+                if (!reading.IsCompleted)
+                {
+                    _reading = reading;
+                    _readingBuffer = buffer;
+                    _decrypted = null; // it belongs to the read
+                    return false;
+                }
+
+                count = reading.GetAwaiter().GetResult();
+            }
+
+            if (count == 0)
+            {
+                _hasEnded = true;
+                return false;
+            }
+
+            int fits = Math.Min(count, destination.Length);
+            buffer.AsSpan(0, fits).CopyTo(destination);
+            read += fits;
+            if (fits == count) return true;
+            _plain = buffer.AsSpan(fits, count - fits).ToArray();
+            _plainStart = 0;
+            _plainEnd = count - fits;
+            return true;
+        }
+        catch (Exception failure) when (IsOfConnection(failure))
+        {
+            _hasEnded = true;
+            return false;
+        }
+    }
+
+    // What a peer or the end of the connection can cause.
+    private static bool IsOfConnection(Exception failure) =>
+        failure is IOException or AuthenticationException or CryptographicException or Win32Exception or ObjectDisposedException or InvalidOperationException or OperationCanceledException or NotSupportedException;
+}

@@ -1,0 +1,61 @@
+using System.Net.Security;
+
+namespace RedKite.Net.Tls;
+
+/// <summary>What the connections of a TLS listener share: certificate and rules, the number of handshakes, and what is counted.</summary>
+public sealed class TlsServer
+{
+    private volatile SslServerAuthenticationOptions? _options;
+    private long _completed;
+    private long _failed;
+    private long _refused;
+    private int _inProgress;
+    private int _handshakesMax = int.MaxValue;
+
+    /// <summary>Handshakes that may be in progress at the same time. A connection beyond them is closed at once.</summary>
+    public int HandshakesMax
+    {
+        get => Volatile.Read(ref _handshakesMax);
+        set => Volatile.Write(ref _handshakesMax, value);
+    }
+
+    /// <summary>Handshakes in progress.</summary>
+    public int HandshakesInProgress => Volatile.Read(ref _inProgress);
+
+    /// <summary>Handshakes that have succeeded.</summary>
+    public long HandshakesCompleted => Interlocked.Read(ref _completed);
+
+    /// <summary>Handshakes that have failed, those of connections that ended meanwhile included.</summary>
+    public long HandshakesFailed => Interlocked.Read(ref _failed);
+
+    /// <summary>Connections that were closed because too many handshakes were in progress.</summary>
+    public long HandshakesRefused => Interlocked.Read(ref _refused);
+
+    /// <summary>Called when a handshake has failed, with the reason. From any thread.</summary>
+    public Action<string>? Failed { get; init; }
+
+    /// <summary>Certificate and rules of handshakes from now on; connections that are established keep theirs.</summary>
+    public SslServerAuthenticationOptions? Options
+    {
+        get => _options;
+        set => _options = value;
+    }
+
+    /// <summary>The layer of a connection that has arrived.</summary>
+    public ByteLayer NewLayer() => new TlsLayer(this);
+
+    internal bool TryBegin()
+    {
+        if (_options is not null && Interlocked.Increment(ref _inProgress) <= HandshakesMax) return true;
+        if (_options is not null) Interlocked.Decrement(ref _inProgress);
+        Interlocked.Increment(ref _refused);
+        return false;
+    }
+
+    internal void End(string? failure)
+    {
+        Interlocked.Decrement(ref _inProgress);
+        Interlocked.Increment(ref failure is null ? ref _completed : ref _failed);
+        if (failure is not null) Failed?.Invoke(failure);
+    }
+}

@@ -1,0 +1,226 @@
+using System.Buffers;
+using System.Buffers.Binary;
+using System.Threading.Tasks.Sources;
+
+namespace RedKite.Net.Tls;
+
+/// <summary>
+/// The stream below <see cref="System.Net.Security.SslStream"/>: takes from what the loop has received, never more than the rest of one
+/// record at a time, so that what is not decrypted yet is known here; and hands over what is to be sent.
+/// </summary>
+/// <remarks>
+/// The handshake runs on the thread pool, beside the loop: until <see cref="Open"/> everything is under a lock, and what is to be sent
+/// is kept for the loop. From then on only the loop's thread is here.
+/// </remarks>
+internal sealed class TlsWire(TlsLayer layer) : Stream, IValueTaskSource<int>
+{
+    private const int HeaderBytes = 5;
+    private const int FirstContentType = 20; // change_cipher_spec
+    private const int LastContentType = 23; // application_data
+
+    private readonly Lock _lock = new();
+    private ManualResetValueTaskSourceCore<int> _read = new() { RunContinuationsAsynchronously = true };
+    private byte[] _in = [];
+    private int _start;
+    private int _end;
+    private int _recordLeft; // of a record that was taken in part
+    private byte[] _kept = []; // to be sent by the loop
+    private int _keptLength;
+    private Memory<byte> _waiting;
+    private bool _isWaiting;
+    private bool _hasEnded;
+    private bool _isOpen;
+
+    /// <summary>Bytes that were received and not taken.</summary>
+    internal int Received => _end - _start;
+
+    /// <summary>Whether the rest of a record is here.</summary>
+    internal bool HasRecord => Received > 0 && (_recordLeft > 0 ? Received >= _recordLeft : Received >= HeaderBytes && Received >= RecordBytes());
+
+    public override bool CanRead => true;
+
+    public override bool CanWrite => true;
+
+    public override bool CanSeek => false;
+
+    public override long Length => throw new NotSupportedException();
+
+    public override long Position
+    {
+        get => throw new NotSupportedException();
+        set => throw new NotSupportedException();
+    }
+
+    public override ValueTask<int> ReadAsync(Memory<byte> buffer, CancellationToken cancellationToken = default)
+    {
+        lock (_lock)
+        {
+            if (TryTake(buffer, out int count) || _hasEnded) return new ValueTask<int>(count);
+            _read.Reset();
+            _waiting = buffer;
+            _isWaiting = true;
+            return new ValueTask<int>(this, _read.Version);
+        }
+    }
+
+    public override void Write(ReadOnlySpan<byte> buffer)
+    {
+        if (_isOpen)
+        {
+            layer.ToWire(buffer);
+            return;
+        }
+
+        lock (_lock)
+        {
+            if (_kept.Length < _keptLength + buffer.Length) Array.Resize(ref _kept, Math.Max(_keptLength + buffer.Length, 4096));
+            buffer.CopyTo(_kept.AsSpan(_keptLength));
+            _keptLength += buffer.Length;
+        }
+
+        layer.NoteProgress();
+    }
+
+    public override void Write(byte[] buffer, int offset, int count) => Write(buffer.AsSpan(offset, count));
+
+    public override ValueTask WriteAsync(ReadOnlyMemory<byte> buffer, CancellationToken cancellationToken = default)
+    {
+        Write(buffer.Span);
+        return default;
+    }
+
+    public override void Flush()
+    {
+    }
+
+    public override Task FlushAsync(CancellationToken cancellationToken) => Task.CompletedTask;
+
+    public override int Read(byte[] buffer, int offset, int count) => throw new NotSupportedException();
+
+    public override long Seek(long offset, SeekOrigin origin) => throw new NotSupportedException();
+
+    public override void SetLength(long value) => throw new NotSupportedException();
+
+    public int GetResult(short token) => _read.GetResult(token);
+
+    public ValueTaskSourceStatus GetStatus(short token) => _read.GetStatus(token);
+
+    public void OnCompleted(Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
+        _read.OnCompleted(continuation, state, token, flags);
+
+    /// <summary>The handshake is over: from now on everything happens on the loop's thread, inside the loop's calls.</summary>
+    internal void Open()
+    {
+        _read.RunContinuationsAsynchronously = false;
+        _isOpen = true;
+        _kept = [];
+    }
+
+    /// <summary>Adds what the loop has received, and lets a read go on that waits for it.</summary>
+    internal void Feed(ReadOnlySpan<byte> bytes)
+    {
+        int count;
+        lock (_lock)
+        {
+            Append(bytes);
+            if (!_isWaiting) return;
+            if (!TryTake(_waiting, out count)) return;
+            _isWaiting = false;
+        }
+
+        _read.SetResult(count);
+    }
+
+    /// <summary>No more is received: a read that waits ends.</summary>
+    internal void EndInput()
+    {
+        lock (_lock)
+        {
+            _hasEnded = true;
+            if (!_isWaiting) return;
+            _isWaiting = false;
+        }
+
+        _read.SetResult(0);
+    }
+
+    /// <summary>Sends what was kept during the handshake. On the loop's thread.</summary>
+    internal void SendKept()
+    {
+        lock (_lock)
+        {
+            if (_keptLength == 0) return;
+            layer.ToWire(_kept.AsSpan(0, _keptLength));
+            _keptLength = 0;
+        }
+    }
+
+    protected override void Dispose(bool disposing)
+    {
+        lock (_lock)
+        {
+            _hasEnded = true;
+            Release();
+        }
+
+        base.Dispose(disposing);
+    }
+
+    private int RecordBytes() => HeaderBytes + BinaryPrimitives.ReadUInt16BigEndian(_in.AsSpan(_start + 3));
+
+    // A read of nothing waits until there is something.
+    private bool TryTake(Memory<byte> destination, out int count)
+    {
+        count = Take(destination.Span);
+        return count > 0 || (destination.IsEmpty && Received > 0);
+    }
+
+    private int Take(Span<byte> destination)
+    {
+        int count = Math.Min(Received, destination.Length);
+        if (count == 0) return 0;
+        if (_recordLeft == 0 && _in[_start] is >= FirstContentType and <= LastContentType)
+        {
+            if (Received < HeaderBytes) return 0;
+            _recordLeft = RecordBytes();
+        }
+
+        // What is no record is taken as it is, and refused above.
+        if (_recordLeft > 0)
+        {
+            count = Math.Min(count, _recordLeft);
+            _recordLeft -= count;
+        }
+
+        _in.AsSpan(_start, count).CopyTo(destination);
+        _start += count;
+        if (_start == _end) Release();
+        return count;
+    }
+
+    private void Append(ReadOnlySpan<byte> bytes)
+    {
+        if (bytes.IsEmpty || _hasEnded) return;
+        if (_in.Length - _end < bytes.Length)
+        {
+            int length = Received;
+            byte[] grown = length + bytes.Length <= _in.Length ? _in : ArrayPool<byte>.Shared.Rent(length + bytes.Length);
+            _in.AsSpan(_start, length).CopyTo(grown);
+            if (grown != _in && _in.Length > 0) ArrayPool<byte>.Shared.Return(_in);
+            _in = grown;
+            _start = 0;
+            _end = length;
+        }
+
+        bytes.CopyTo(_in.AsSpan(_end));
+        _end += bytes.Length;
+    }
+
+    // An idle connection has no buffer.
+    private void Release()
+    {
+        if (_in.Length > 0) ArrayPool<byte>.Shared.Return(_in);
+        _in = [];
+        _start = _end = 0;
+    }
+}

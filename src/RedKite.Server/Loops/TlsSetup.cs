@@ -1,0 +1,152 @@
+using System.Net.Security;
+using System.Security.Authentication;
+using System.Security.Cryptography;
+using System.Security.Cryptography.X509Certificates;
+using RedKite.Net.Tls;
+using RedKite.Server.Config;
+using RedKite.Server.Logging;
+
+namespace RedKite.Server.Loops;
+
+/// <summary>Certificate and rules of the TLS port, as the settings tls-* name them: read at the start and when one of them changes.</summary>
+internal sealed class TlsSetup
+{
+    private const string ClientAuthentication = "1.3.6.1.5.5.7.3.2"; // what a client's certificate must be for, if it says
+
+    private readonly Settings _settings;
+    private readonly ServerLog _log;
+
+    internal TlsSetup(Settings settings, ServerLog log)
+    {
+        _settings = settings;
+        _log = log;
+        Server = new TlsServer { Failed = reason => log.Verbose("A TLS handshake failed: " + reason) };
+    }
+
+    /// <summary>What the connections of the TLS port share.</summary>
+    internal TlsServer Server { get; }
+
+    /// <summary>The end of the certificate's validity; null: there is none.</summary>
+    internal DateTime? Expiry { get; private set; }
+
+    /// <summary>Reads everything, if there is a TLS port.</summary>
+    /// <exception cref="ConfigException">Something is wrong; one line says what. What was there before stays.</exception>
+    internal void Apply()
+    {
+        Server.HandshakesMax = _settings.TlsHandshakesMax;
+        if (_settings.TlsPort == 0) return;
+        try
+        {
+            Server.Options = Load();
+        }
+        catch (Exception failure) when (failure is CryptographicException or IOException or UnauthorizedAccessException or ArgumentException or PlatformNotSupportedException)
+        {
+            throw new ConfigException($"TLS cannot be used: {failure.Message}", failure);
+        }
+    }
+
+    /// <summary>Takes over changed settings.</summary>
+    /// <returns>Null, or the error of CONFIG SET.</returns>
+    internal string? Change()
+    {
+        try
+        {
+            Apply();
+            return null;
+        }
+        catch (ConfigException failure)
+        {
+            _log.Warning(failure.Message);
+            return "Unable to update TLS configuration. Check server logs.";
+        }
+    }
+
+    private SslServerAuthenticationOptions Load()
+    {
+        if (_settings.TlsCertFile.Length == 0) throw new ConfigException("TLS cannot be used: tls-port needs tls-cert-file");
+        if (_settings.TlsKeyFile.Length == 0) throw new ConfigException("TLS cannot be used: tls-port needs tls-key-file");
+        string certificateFile = PathOf(_settings.TlsCertFile);
+        X509Certificate2 certificate = _settings.TlsKeyFilePass.Length == 0
+            ? X509Certificate2.CreateFromPemFile(certificateFile, PathOf(_settings.TlsKeyFile))
+            : X509Certificate2.CreateFromEncryptedPemFile(certificateFile, _settings.TlsKeyFilePass, PathOf(_settings.TlsKeyFile));
+        var chain = new X509Certificate2Collection();
+        chain.ImportFromPemFile(certificateFile);
+        if (chain.Count > 0) chain.RemoveAt(0); // the certificate itself
+        var options = new SslServerAuthenticationOptions
+        {
+            ServerCertificateContext = SslStreamCertificateContext.Create(certificate, chain, offline: true),
+            EnabledSslProtocols = Protocols(),
+            AllowRenegotiation = false,
+            AllowTlsResume = _settings.TlsSessionCaching,
+            CipherSuitesPolicy = CipherSuites(),
+        };
+        if (_settings.TlsAuthClients != TlsClientAuthentication.No) RequireCertificates(options);
+        Expiry = certificate.NotAfter.ToUniversalTime();
+        return options;
+    }
+
+    private void RequireCertificates(SslServerAuthenticationOptions options)
+    {
+        X509Certificate2Collection trusted = Trusted();
+        if (trusted.Count == 0) throw new ConfigException("TLS cannot be used: tls-auth-clients needs tls-ca-cert-file or tls-ca-cert-dir, with the certificates that it trusts");
+        bool isOptional = _settings.TlsAuthClients == TlsClientAuthentication.Optional;
+        options.ClientCertificateRequired = true;
+        options.CertificateChainPolicy = new X509ChainPolicy
+        {
+            TrustMode = X509ChainTrustMode.CustomRootTrust,
+            RevocationMode = X509RevocationMode.NoCheck,
+            DisableCertificateDownloads = true,
+        };
+        options.CertificateChainPolicy.CustomTrustStore.AddRange(trusted);
+        options.CertificateChainPolicy.ApplicationPolicy.Add(new Oid(ClientAuthentication));
+        options.RemoteCertificateValidationCallback = (_, certificate, _, errors) => certificate is null ? isOptional : errors == SslPolicyErrors.None;
+    }
+
+    private X509Certificate2Collection Trusted()
+    {
+        var trusted = new X509Certificate2Collection();
+        if (_settings.TlsCaCertFile.Length > 0) trusted.ImportFromPemFile(PathOf(_settings.TlsCaCertFile));
+        if (_settings.TlsCaCertDirectory.Length == 0) return trusted;
+        foreach (string file in Directory.EnumerateFiles(PathOf(_settings.TlsCaCertDirectory)).Order(StringComparer.Ordinal))
+        {
+            if (Path.GetExtension(file) is ".pem" or ".crt" or ".cer" or ".0") trusted.ImportFromPemFile(file);
+        }
+
+        return trusted;
+    }
+
+    private SslProtocols Protocols()
+    {
+        if (_settings.TlsProtocols.Length == 0) return SslProtocols.Tls12 | SslProtocols.Tls13;
+        SslProtocols protocols = SslProtocols.None;
+        foreach (string word in SettingParsers.SplitWords(_settings.TlsProtocols))
+        {
+            protocols |= word.ToUpperInvariant() switch
+            {
+                "TLSV1.2" => SslProtocols.Tls12,
+                "TLSV1.3" => SslProtocols.Tls13,
+                "TLSV1" or "TLSV1.1" => SslProtocols.None, // accepted as in Redis, and never spoken
+                _ => throw new ConfigException($"TLS cannot be used: tls-protocols names '{word}', but TLSv1.2 and TLSv1.3 are what there is"),
+            };
+        }
+
+        if (protocols == SslProtocols.None) throw new ConfigException("TLS cannot be used: tls-protocols names neither TLSv1.2 nor TLSv1.3");
+        return protocols;
+    }
+
+    private CipherSuitesPolicy? CipherSuites()
+    {
+        if (_settings.TlsCipherSuites.Length == 0) return null;
+        if (OperatingSystem.IsWindows()) throw new ConfigException("TLS cannot be used: on Windows the system chooses the cipher suites, and tls-ciphersuites must be empty");
+        List<TlsCipherSuite> suites = [];
+        foreach (string name in _settings.TlsCipherSuites.Split(':', StringSplitOptions.RemoveEmptyEntries | StringSplitOptions.TrimEntries))
+        {
+            if (!Enum.TryParse(name, ignoreCase: true, out TlsCipherSuite suite) || char.IsAsciiDigit(name[0])) throw new ConfigException($"TLS cannot be used: tls-ciphersuites names '{name}', which is no cipher suite");
+            suites.Add(suite);
+        }
+
+        return new CipherSuitesPolicy(suites);
+    }
+
+    private string PathOf(string path) => Path.Combine(_settings.DirectoryPath, path);
+}
