@@ -148,5 +148,5 @@ internal sealed class TlsSetup
         return new CipherSuitesPolicy(suites);
     }
 
-    private string PathOf(string path) => Path.Combine(_settings.DirectoryPath, path);
+    private string PathOf(string path) => Path.Combine(_settings.DirectoryPath, SettingText.ToNative(path));
 }

@@ -50,7 +50,6 @@ public class ConfigurationTests
     [InlineData("appendonly yes", "appendonly 'yes': there is no append-only file yet, so a restart would lose all keys")]
     [InlineData("save 60 1", "save '60' '1': there are no snapshots yet, so a restart would lose all keys; say save \"\"")]
     [InlineData("shutdown-on-sigterm save now", "shutdown-on-sigterm 'save' 'now': there are no snapshots yet, so a shutdown would lose all keys")]
-    [InlineData("tls-port 6380", "tls-port '6380': there is no TLS yet, so nothing would listen there")]
     [InlineData("slaveof 10.0.0.1 6379", "slaveof '10.0.0.1' '6379': there is no replication yet, so the server would be an empty primary")]
     [InlineData("min-slaves-to-write 1", "min-slaves-to-write '1': there is no replication yet, so writes would be accepted that no replica has")]
     [InlineData("cluster-enabled yes", "cluster-enabled 'yes': there is no cluster mode yet, so every node would accept every key")]
