@@ -52,6 +52,9 @@ public abstract class ByteLayer : IDisposable
     /// <summary>Queues bytes for the wire. They are sent when the call that the layer is in has returned.</summary>
     protected void SendToWire(ReadOnlySpan<byte> bytes) => _connection!.QueueForWire(bytes);
 
+    /// <summary>Stops or resumes receiving from the wire, while the session has had nothing yet. On the connection's loop.</summary>
+    protected void SetReading(bool reading) => _connection!.SetReading(reading);
+
     /// <summary>Something may go on that could not before. From any thread.</summary>
     protected void Progressed()
     {

@@ -65,7 +65,7 @@ public sealed class EventLoop : IDisposable
     public EventLoop(string name, bool useSockets, BufferPool? pool = null)
     {
         Pool = pool ?? BufferPool.Process;
-        Transport = useSockets || !LinuxCalls.IsSupported ? new SocketsTransport() : new EpollTransport();
+        Transport = useSockets || !LinuxCalls.IsSupported ? new SocketsTransport(this) : new EpollTransport();
         _thread = new Thread(Run) { Name = name, IsBackground = true };
     }
 
@@ -75,7 +75,7 @@ public sealed class EventLoop : IDisposable
     /// <summary>What is done with the loop's connections; set before the start.</summary>
     public IConnectionHandler Handler { get; set; } = null!;
 
-    /// <summary>Chooses the loop that gets a connection that arrives here; set before the start.</summary>
+    /// <summary>Chooses the loop that gets a connection that arrives here; set before the start. Called from any thread.</summary>
     public Func<EventLoop>? Chooser { get; set; }
 
     /// <summary>Connections that the loop has or is about to get.</summary>
@@ -115,6 +115,9 @@ public sealed class EventLoop : IDisposable
     public BufferPool Pool { get; }
 
     internal Transport Transport { get; }
+
+    /// <summary>Whether connections are accepted on threads of their own, so also while the loop works.</summary>
+    public bool AcceptsBeside => Transport is SocketsTransport;
 
     /// <summary>Room for what layers decode; made when the first connection with a layer receives.</summary>
     internal byte[] WireBuffer => field ??= GC.AllocateUninitializedArray<byte>(ReceiveBytes, pinned: true);
@@ -217,6 +220,14 @@ public sealed class EventLoop : IDisposable
         Interlocked.Increment(ref owner._connectionCount);
         if (owner == this) Adopt(connection);
         else owner.Post(() => owner.Adopt(connection));
+    }
+
+    /// <summary>As <see cref="Accepted"/>, from any thread.</summary>
+    internal void AcceptedBeside(Connection connection)
+    {
+        EventLoop owner = Chooser?.Invoke() ?? this;
+        Interlocked.Increment(ref owner._connectionCount);
+        owner.Post(() => owner.Adopt(connection));
     }
 
     internal void Readable(Connection connection)

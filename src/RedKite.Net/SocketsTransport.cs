@@ -5,16 +5,15 @@ namespace RedKite.Net;
 
 /// <summary>
 /// The transport for Windows, macOS and tests: the runtime's sockets. They report through the thread pool that a connection
-/// is ready (an empty receive completes, or a queued send does); receiving, executing and sending stay on the loop.
+/// is ready (an empty receive completes, or a queued send does), and accept there; receiving, executing and sending stay on the loop.
 /// </summary>
-internal sealed class SocketsTransport : Transport
+internal sealed class SocketsTransport(EventLoop loop) : Transport
 {
     private const int AcceptRetryMs = 10;
     private const int SendChunkBytes = 64 * 1024;
 
     private readonly SemaphoreSlim _signal = new(0);
     private readonly ConcurrentQueue<(Connection Connection, bool Write)> _ready = new();
-    private readonly ConcurrentQueue<(Socket Socket, ListeningSocket Listener)> _accepted = new();
     private readonly List<ListeningSocket> _listeners = [];
     private long _timerDue;
     private int _signaled;
@@ -34,7 +33,6 @@ internal sealed class SocketsTransport : Transport
     {
         _listening = false;
         _listeners.Clear();
-        while (_accepted.TryDequeue(out (Socket Socket, ListeningSocket) accepted)) accepted.Socket.Dispose();
     }
 
     internal override void StopListening(ListeningSocket listener)
@@ -53,13 +51,12 @@ internal sealed class SocketsTransport : Transport
     internal override void Wait(EventLoop loop)
     {
         // Also without a wait: signals that were not consumed would pile up, and each would end a later wait at once.
-        bool idle = _ready.IsEmpty && _accepted.IsEmpty && !SkipsWait;
+        bool idle = _ready.IsEmpty && !SkipsWait;
         _signal.Wait(idle ? (int)Math.Clamp(_timerDue - Environment.TickCount64, 0, int.MaxValue) : 0);
         loop.BeginCycle();
         Interlocked.Exchange(ref _signaled, 0);
         if (Environment.TickCount64 >= _timerDue) loop.TimerFired();
         for (int failures = Interlocked.Exchange(ref _acceptFailures, 0); failures > 0; failures--) loop.AcceptFailed();
-        while (_accepted.TryDequeue(out (Socket Socket, ListeningSocket Listener) accepted)) Accept(accepted.Socket, accepted.Listener, loop);
 
         // As many as are there now: what becomes ready meanwhile has its turn after the loop's other work.
         for (int left = _ready.Count; left > 0 && _ready.TryDequeue(out (Connection Connection, bool Write) ready); left--)
@@ -208,8 +205,7 @@ internal sealed class SocketsTransport : Transport
         {
             if (completed && arguments is { SocketError: SocketError.Success, AcceptSocket: { } socket })
             {
-                _accepted.Enqueue((socket, listener));
-                Signal();
+                Accept(socket, listener);
             }
             else if (completed)
             {
@@ -238,7 +234,8 @@ internal sealed class SocketsTransport : Transport
         arguments.Dispose();
     }
 
-    private static void Accept(Socket socket, ListeningSocket listener, EventLoop loop)
+    // On a thread of the runtime, so that a loop that executes for long delays no other loop's new connections.
+    private void Accept(Socket socket, ListeningSocket listener)
     {
         try
         {
@@ -246,7 +243,7 @@ internal sealed class SocketsTransport : Transport
             PeerAddress remote = listener.UnixPath is null ? PeerAddress.From(socket.RemoteEndPoint, null) : PeerAddress.Unix(listener.UnixPath);
             PeerAddress local = listener.UnixPath is null ? PeerAddress.From(socket.LocalEndPoint, null) : PeerAddress.Unix(listener.UnixPath);
             if (!remote.IsUnix) socket.NoDelay = true;
-            loop.Accepted(new Connection((int)socket.Handle, socket, remote, local, listener.NewLayer?.Invoke()));
+            loop.AcceptedBeside(new Connection((int)socket.Handle, socket, remote, local, listener.NewLayer?.Invoke()));
         }
         catch (SocketException)
         {

@@ -66,10 +66,10 @@ public sealed class RedKiteServer : IAsyncDisposable
         _loopCount = settings.Loops == 0 ? Environment.ProcessorCount : settings.Loops;
         _quietHugePages = new QuietHugePages(keyspace);
         _userChanges = new UserChanges(Engine.Attention, () => _loops);
-        _reserve = new ReserveLoops(NewLoop, () => _endpoints!.Sockets, serverLog);
-        Engine.Script.BusyChanged = _reserve.NoteBusy;
         _tls = new TlsSetup(settings, serverLog);
         _endpoints = new Endpoints(settings, _tls.Server.NewLayer);
+        _reserve = new ReserveLoops(NewLoop, () => _endpoints.Sockets, serverLog);
+        Engine.Script.BusyChanged = _reserve.NoteBusy;
         _clientLimit = new ClientLimit(settings, serverLog);
         _clientEviction = new ClientEviction(settings, Engine.Clients, serverLog) { Evicting = NoteEvicted };
         _pidFile = new PidFile(settings, serverLog);
@@ -239,7 +239,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         }
 
         _pidFile.Write();
-        for (int i = 0; i < _loopCount; i++) NewLoop().Loop.Chooser = LeastLoaded;
+        for (int i = 0; i < _loopCount; i++) NewLoop();
         foreach (ListeningSocket listener in _endpoints.Sockets) _loops[0].Loop.Listen(listener);
         foreach (SessionLoop loop in _loops) loop.Loop.Start();
         Engine.Metrics.NoteStartup();
@@ -286,6 +286,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         Commands = () => engine.Commands,
         Metrics = () => engine.Metrics,
         Listening = () => new ListeningFigures(_endpoints.Port, [.. _endpoints.Describe()]),
+        Tls = _tls.Figures,
         Blocking = () => new BlockedClientFigures(engine.Blocked.Count, engine.Blocked.WithDeadline, engine.Blocked.Keys, engine.Blocked.KeysWakingWhenGone),
         Findings = () => Diagnostics?.Findings.Current ?? [],
         Packages = () => Packages,
@@ -392,7 +393,7 @@ public sealed class RedKiteServer : IAsyncDisposable
     private SessionLoop NewLoop()
     {
         int index = _loops.Length;
-        var loop = new EventLoop($"loop-{index}", UsesSockets, Engine.Buffers) { Index = index, Crashed = Crashed };
+        var loop = new EventLoop($"loop-{index}", UsesSockets, Engine.Buffers) { Index = index, Chooser = LeastLoaded, Crashed = Crashed };
         var sessions = new SessionLoop(Engine, loop, index, _loopCount) { Ticked = index == 0 ? Tick : null };
         loop.Handler = sessions;
         _loops = [.. _loops, sessions];

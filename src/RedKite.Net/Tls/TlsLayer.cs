@@ -12,8 +12,7 @@ namespace RedKite.Net.Tls;
 internal sealed class TlsLayer : ByteLayer
 {
     private const int RecordBytesMax = 16 * 1024; // of plain text
-    private const int WireBytesMax = 256 * 1024; // that are not decrypted yet
-    private const int HandshakeBytesMax = 128 * 1024;
+    private const int UnreadBytesMax = 64 * 1024; // during the handshake: more stay in the socket
 
     [ThreadStatic]
     private static byte[]? _decrypted;
@@ -76,15 +75,16 @@ internal sealed class TlsLayer : ByteLayer
 
     public override bool TryReceive(ReadOnlySpan<byte> wire)
     {
-        if (_wire.Received + wire.Length > (_isOpen ? WireBytesMax : HandshakeBytesMax)) return false;
-        if (!_hasEnded) _wire.Feed(wire);
+        int unread = _hasEnded ? 0 : _wire.Feed(wire);
         if (_isOpen) return true;
+        if (unread > UnreadBytesMax) SetReading(false);
         Phase phase = _phase; // first: what was kept before it changed is sent now
         _wire.SendKept();
         if (phase is Phase.Failed or Phase.Refused) _hasEnded = true;
         if (phase != Phase.Established) return true;
         _wire.Open();
         _isOpen = true;
+        SetReading(true);
         return true;
     }
 
@@ -154,8 +154,9 @@ internal sealed class TlsLayer : ByteLayer
         {
             await _ssl.AuthenticateAsServerAsync(_server.Options!).ConfigureAwait(false);
         }
-        catch (Exception exception) when (IsOfConnection(exception))
+        catch (Exception exception) when (IsOfConnection(exception) || exception is NotSupportedException or InvalidOperationException)
         {
+            // The latter two: a certificate that cannot be used for TLS.
             failure = exception.InnerException is { } inner ? $"{exception.Message} {inner.Message}" : exception.Message;
         }
 
@@ -220,5 +221,5 @@ internal sealed class TlsLayer : ByteLayer
 
     // What a peer or the end of the connection can cause.
     private static bool IsOfConnection(Exception failure) =>
-        failure is IOException or AuthenticationException or CryptographicException or Win32Exception or ObjectDisposedException or InvalidOperationException or OperationCanceledException or NotSupportedException;
+        failure is IOException or AuthenticationException or CryptographicException or Win32Exception or ObjectDisposedException or OperationCanceledException;
 }

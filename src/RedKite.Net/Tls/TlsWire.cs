@@ -31,10 +31,7 @@ internal sealed class TlsWire(TlsLayer layer) : Stream, IValueTaskSource<int>
     private bool _hasEnded;
     private bool _isOpen;
 
-    /// <summary>Bytes that were received and not taken.</summary>
-    internal int Received => _end - _start;
-
-    /// <summary>Whether the rest of a record is here.</summary>
+    /// <summary>Whether the rest of a record is here. On the loop's thread, after <see cref="Open"/>.</summary>
     internal bool HasRecord => Received > 0 && (_recordLeft > 0 ? Received >= _recordLeft : Received >= HeaderBytes && Received >= RecordBytes());
 
     public override bool CanRead => true;
@@ -117,18 +114,21 @@ internal sealed class TlsWire(TlsLayer layer) : Stream, IValueTaskSource<int>
     }
 
     /// <summary>Adds what the loop has received, and lets a read go on that waits for it.</summary>
-    internal void Feed(ReadOnlySpan<byte> bytes)
+    /// <returns>The bytes that are not taken yet.</returns>
+    internal int Feed(ReadOnlySpan<byte> bytes)
     {
         int count;
+        int unread;
         lock (_lock)
         {
             Append(bytes);
-            if (!_isWaiting) return;
-            if (!TryTake(_waiting, out count)) return;
+            if (!_isWaiting || !TryTake(_waiting, out count)) return Received;
             _isWaiting = false;
+            unread = Received;
         }
 
         _read.SetResult(count);
+        return unread;
     }
 
     /// <summary>No more is received: a read that waits ends.</summary>
@@ -166,6 +166,8 @@ internal sealed class TlsWire(TlsLayer layer) : Stream, IValueTaskSource<int>
         base.Dispose(disposing);
     }
 
+    private int Received => _end - _start;
+
     private int RecordBytes() => HeaderBytes + BinaryPrimitives.ReadUInt16BigEndian(_in.AsSpan(_start + 3));
 
     // A read of nothing waits until there is something.
@@ -185,7 +187,7 @@ internal sealed class TlsWire(TlsLayer layer) : Stream, IValueTaskSource<int>
             _recordLeft = RecordBytes();
         }
 
-        // What is no record is taken as it is, and refused above.
+        // What is no record is taken as it is: SslStream refuses it.
         if (_recordLeft > 0)
         {
             count = Math.Min(count, _recordLeft);

@@ -39,7 +39,7 @@ internal sealed class Configuration(Settings settings)
 
     /// <summary>
     /// Registers a handler for changes of a setting by CONFIG SET. It runs once, after all settings of the command have
-    /// their new values, and only if the value differs. It returns null or an error text, with which the whole command
+    /// their new values, and only if the value differs or the setting is reapplied. It returns null or an error text, with which the whole command
     /// fails: the old values are restored and the handlers run again for them.
     /// </summary>
     internal void OnChange(string name, Func<string?> apply) => _handlers.Add(Row(name), apply);
@@ -187,7 +187,7 @@ internal sealed class Configuration(Settings settings)
         List<Func<string?>> applied = [];
         for (int i = 0; i < rows.Length; i++)
         {
-            if (rows[i].Read(Settings) == oldTexts[i]) continue;
+            if (rows[i].Read(Settings) == oldTexts[i] && !rows[i].Has(SettingFlags.Reapplied)) continue;
             if (!_handlers.TryGetValue(rows[i], out Func<string?>? apply) || applied.Contains(apply)) continue;
 
             applied.Add(apply);

@@ -26,6 +26,9 @@ internal enum SettingFlags
 
     /// <summary>Several lines of the file add up; the first one replaces the default.</summary>
     Accumulates = 32,
+
+    /// <summary>CONFIG SET to the value that the setting has is a change: the file that it names may have another content.</summary>
+    Reapplied = 64,
 }
 
 /// <summary>Values that RedKite refuses, because a server that ignored them would be dangerous.</summary>

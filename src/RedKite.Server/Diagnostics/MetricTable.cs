@@ -98,6 +98,11 @@ internal static class MetricTable
     internal static readonly Metric Users = Row("acl_users", Gauge, Count, "Users, the default one included.", o => o.Users.All);
     internal static readonly Metric OpenUsers = Row("acl_users_without_password", Gauge, Count, "Users, except the default one, that are on and need no password.", o => o.Users.Open);
     internal static readonly Metric DefaultUserOpen = Row("acl_default_user_open", Gauge, Count, "Whether clients need not log in: 1, or 0.", o => o.Users.IsDefaultOpen ? 1 : 0);
+    internal static readonly Metric TlsHandshakes = Row("tls_handshakes", Counter, Count, "TLS handshakes that succeeded.", o => o.Tls.Completed);
+    internal static readonly Metric TlsHandshakesFailed = Row("tls_handshakes_failed", Counter, Count, "TLS handshakes that failed or took longer than tls-handshake-timeout.", o => o.Tls.Failed);
+    internal static readonly Metric TlsHandshakesRefused = Row("tls_handshakes_refused", Counter, Count, "Connections closed because tls-handshakes-max handshakes were in progress.", o => o.Tls.Refused);
+    internal static readonly Metric TlsHandshakesInProgress = Row("tls_handshakes_in_progress", Gauge, Count, "TLS handshakes in progress.", o => o.Tls.InProgress);
+    internal static readonly Metric TlsCertificateTime = Row("tls_certificate_seconds", Gauge, Seconds, "Time until the certificate of the TLS port expires.", o => o.Tls.CertificateSeconds);
 
     // Data
     internal static readonly Metric Keys = Row("keys", Gauge, Count, "Keys in all databases.", o => o.Keys);
@@ -121,6 +126,8 @@ internal static class MetricTable
     internal static readonly Metric BufferBytes = Row("mem_clients_normal", Gauge, Bytes, "Memory of connections and their buffers.", o => o.Memory.Clients);
     internal static readonly Metric AllocatorAllocated = Row("allocator_allocated", Gauge, Bytes, "Memory of blocks in use.", o => o.Memory.Allocated);
     internal static readonly Metric AllocatorActive = Row("allocator_active", Gauge, Bytes, "Memory that the store holds from the system.", o => o.Memory.Active);
+    internal static readonly Metric DefragmentedBlocks = Row("active_defrag_hits", Counter, Count, "Blocks that active defragmentation moved.", o => o.Totals.Defragmentation.Hits);
+    internal static readonly Metric DefragmentationShare = Row("active_defrag_running", Gauge, Percent, "Share of a loop's time that active defragmentation may take now.", o => o.Totals.DefragmentationCpuPercent);
     internal static readonly Metric MaxMemory = Row("maxmemory", Gauge, Bytes, "The limit of memory; 0: none.", o => o.MaxMemoryBytes);
 
     internal static readonly Metric MemoryExceeded = Row("total_eviction_exceeded_time", Counter, Milliseconds, "Time that memory exceeded maxmemory after eviction.", o => o.Server.ExceededMs);

@@ -59,6 +59,8 @@ internal sealed record Observation
 
     internal required BlockedClientFigures Blocked { get; init; }
 
+    internal required TlsFigures Tls { get; init; }
+
     internal required long Keys { get; init; }
 
     /// <summary>The memory of the largest key of the last survey; NaN: none has ended.</summary>

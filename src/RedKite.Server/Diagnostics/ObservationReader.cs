@@ -92,6 +92,7 @@ internal sealed class ObservationReader : IDisposable
             LongestScriptMicroseconds = _parts.Script.TakeLongestNs() / 1000,
             ScriptFigures = _parts.Script.Figures(),
             Blocked = _parts.Blocking(),
+            Tls = _parts.Tls(),
             Keys = keys,
             LargestKeyBytes = _parts.KeySurvey() is { } survey ? survey.Largest(1).FirstOrDefault()?.Bytes ?? 0 : double.NaN,
             HottestKeyPercent = ReadHottestKey(registry),

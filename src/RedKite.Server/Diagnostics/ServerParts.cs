@@ -70,6 +70,8 @@ internal sealed record ServerParts
     /// <summary>What the server listens on.</summary>
     internal required Func<ListeningFigures> Listening { get; init; }
 
+    internal required Func<TlsFigures> Tls { get; init; }
+
     internal required Func<BlockedClientFigures> Blocking { get; init; }
 
     /// <summary>The last survey of all keys; null: none has ended, or there is no survey.</summary>
@@ -103,6 +105,14 @@ internal sealed record ServerParts
 /// <param name="Port">The TCP port; 0 when there is none.</param>
 /// <param name="Listeners">Each listener as one line.</param>
 internal readonly record struct ListeningFigures(int Port, IReadOnlyList<string> Listeners);
+
+/// <summary>The handshakes of the TLS port, and its certificate.</summary>
+/// <param name="Completed">Handshakes that have succeeded.</param>
+/// <param name="Failed">Handshakes that have failed.</param>
+/// <param name="Refused">Connections that were closed because too many handshakes were in progress.</param>
+/// <param name="InProgress">Handshakes in progress.</param>
+/// <param name="CertificateSeconds">Seconds until the certificate expires; NaN: there is no TLS port.</param>
+internal readonly record struct TlsFigures(long Completed, long Failed, long Refused, int InProgress, double CertificateSeconds);
 
 /// <summary>Counts of blocked clients, as INFO shows them.</summary>
 /// <param name="Clients">Blocked clients.</param>

@@ -13,7 +13,7 @@ namespace RedKite.Server.Loops;
 /// A server with a memory limit is full, and the machine may have little more. So with maxmemory it runs by default
 /// (defrag-under-maxmemory), and the thresholds are parts of the limit.
 /// </remarks>
-internal sealed class ActiveDefragmentation(Settings settings, Keyspace keyspace, ExecutorMetrics metrics, int loop, int loops)
+internal sealed class ActiveDefragmentation(Settings settings, Keyspace keyspace, ExecutorMetrics metrics, int firstStripe, int loops)
 {
     // A slice of the loop's other background work takes as long.
     private const long SliceMicroseconds = 100;
@@ -25,12 +25,16 @@ internal sealed class ActiveDefragmentation(Settings settings, Keyspace keyspace
     private const long LimitPartMin = 64;
     private const long LimitPartMax = 20;
 
+    // When a pass over the stripes has found nothing that it could move.
+    private const int RestSeconds = 1;
+
     private static readonly long SliceTicks = SliceMicroseconds * Stopwatch.Frequency / 1_000_000;
 
-    private readonly Defragmentation _defragmentation = new(keyspace, loop, loops);
+    private readonly Defragmentation _defragmentation = new(keyspace, firstStripe, loops);
     private int _cpuPercent; // 0: nothing is to be done
     private long _nextCheckMs;
     private long _nextSliceTicks;
+    private long _movedInPass;
 
     /// <summary>Does a slice of work if one is due.</summary>
     /// <param name="nowMs">The time.</param>
@@ -48,11 +52,15 @@ internal sealed class ActiveDefragmentation(Settings settings, Keyspace keyspace
         long start = Stopwatch.GetTimestamp();
         if (start >= _nextSliceTicks)
         {
-            _defragmentation.Run(start + SliceTicks);
-            metrics.Defragmentation += _defragmentation.TakeCounts();
+            bool passEnded = _defragmentation.Run(start + SliceTicks);
+            DefragmentationCounts counts = _defragmentation.TakeCounts();
+            metrics.Defragmentation += counts;
+            _movedInPass += counts.Hits;
             long ticks = Stopwatch.GetTimestamp() - start;
             start += ticks;
-            _nextSliceTicks = start + (ticks * (100 - _cpuPercent) / _cpuPercent);
+            bool rests = passEnded && _movedInPass == 0;
+            _nextSliceTicks = start + (rests ? RestSeconds * Stopwatch.Frequency : ticks * (100 - _cpuPercent) / _cpuPercent);
+            if (passEnded) _movedInPass = 0;
         }
 
         return (_nextSliceTicks - start) * 1_000_000 / Stopwatch.Frequency;

@@ -5,12 +5,13 @@ using RedKite.Server.Sessions;
 namespace RedKite.Server.Loops;
 
 /// <summary>
-/// While a script runs for long, the loop that runs it and those that wait for its keys serve nobody, the loop that accepts perhaps
-/// among them. A loop in reserve accepts new connections then: its clients get BUSY, and may end the script.
+/// Serves new connections while a script is busy. The loop that runs the script cannot serve anyone until it ends, nor can a loop that waits for
+/// its keys, and the loop that accepts connections may be one of them. So a loop in reserve accepts them; its clients get BUSY, and may
+/// end the script.
 /// </summary>
 /// <remarks>
-/// The clients stay on that loop afterwards, so it is used for a later script only when it has none. Its number of clients is limited,
-/// because most that connect meanwhile are better served by the other loops, afterwards.
+/// The clients stay on that loop when the script has ended, so a reserve that has clients is not used for the next script. The number of
+/// its clients is limited, because most clients that connect during the script are better served by the other loops afterwards.
 /// </remarks>
 internal sealed class ReserveLoops(Func<SessionLoop> newLoop, Func<IEnumerable<ListeningSocket>> listeners, ServerLog log)
 {
@@ -18,10 +19,10 @@ internal sealed class ReserveLoops(Func<SessionLoop> newLoop, Func<IEnumerable<L
     private const int ConnectionsMax = 64;
 
     private readonly List<SessionLoop> _loops = []; // used by the thread of the running script alone
-    private volatile SessionLoop? _accepting;
+    private volatile EventLoop? _accepting;
 
-    /// <summary>The loop that gets new connections while a script is busy; null: none.</summary>
-    internal EventLoop? Accepting => _accepting?.Loop;
+    /// <summary>The loop for new connections while a script is busy; null: the loops share them as usual.</summary>
+    internal EventLoop? Accepting => _accepting is { ConnectionCount: < ConnectionsMax } loop ? loop : null;
 
     /// <summary>A script has begun or ceased to be busy. On the thread that runs it.</summary>
     internal void NoteBusy(RunningScript.Run run)
@@ -42,31 +43,23 @@ internal sealed class ReserveLoops(Func<SessionLoop> newLoop, Func<IEnumerable<L
         if (reserve is null)
         {
             reserve = newLoop();
-            EventLoop started = reserve.Loop;
-            started.Chooser = () => ChooseWhileBusy(started);
             _loops.Add(reserve);
-            started.Start();
+            reserve.Loop.Start();
         }
 
-        _accepting = reserve;
-        EventLoop loop = reserve.Loop;
-        loop.Post(() =>
+        EventLoop accepting = reserve.Loop;
+        _accepting = accepting;
+        if (accepting.AcceptsBeside) return;
+        accepting.Post(() =>
         {
-            foreach (ListeningSocket listener in listeners()) loop.Listen(listener);
+            foreach (ListeningSocket listener in listeners()) accepting.Listen(listener);
         });
     }
 
     private void End()
     {
-        if (_accepting is not { } reserve) return;
+        if (_accepting is not { } accepting) return;
         _accepting = null;
-        reserve.Loop.Post(reserve.Loop.StopListening);
-    }
-
-    // On the loop's thread, for each connection that it accepts.
-    private static EventLoop ChooseWhileBusy(EventLoop loop)
-    {
-        if (loop.ConnectionCount >= ConnectionsMax - 1) loop.StopListening();
-        return loop;
+        if (!accepting.AcceptsBeside) accepting.Post(accepting.StopListening);
     }
 }

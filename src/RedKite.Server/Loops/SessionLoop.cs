@@ -61,7 +61,7 @@ internal sealed class SessionLoop : IConnectionHandler
             Entered = Executor.Environment.BeginObserving,
             Exiting = Executor.Invoker.PublishRecorded,
         };
-        _defragmentation = new ActiveDefragmentation(engine.Settings, engine.Keyspace, Executor.Metrics, index, loops);
+        _defragmentation = new ActiveDefragmentation(engine.Settings, engine.Keyspace, Executor.Metrics, firstSwept, loops);
     }
 
     internal CommandExecutor Executor { get; }

@@ -4,6 +4,7 @@ using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
 using RedKite.Net.Tls;
 using RedKite.Server.Config;
+using RedKite.Server.Diagnostics;
 using RedKite.Server.Logging;
 
 namespace RedKite.Server.Loops;
@@ -15,6 +16,7 @@ internal sealed class TlsSetup
 
     private readonly Settings _settings;
     private readonly ServerLog _log;
+    private long _expiryTicks; // of the certificate, UTC; 0: there is none
 
     internal TlsSetup(Settings settings, ServerLog log)
     {
@@ -26,8 +28,13 @@ internal sealed class TlsSetup
     /// <summary>What the connections of the TLS port share.</summary>
     internal TlsServer Server { get; }
 
-    /// <summary>The end of the certificate's validity; null: there is none.</summary>
-    internal DateTime? Expiry { get; private set; }
+    /// <summary>What metrics and findings are computed from.</summary>
+    internal TlsFigures Figures()
+    {
+        long expiry = Volatile.Read(ref _expiryTicks);
+        double seconds = expiry == 0 || _settings.TlsPort == 0 ? double.NaN : TimeSpan.FromTicks(expiry - DateTime.UtcNow.Ticks).TotalSeconds;
+        return new TlsFigures(Server.HandshakesCompleted, Server.HandshakesFailed, Server.HandshakesRefused, Server.HandshakesInProgress, seconds);
+    }
 
     /// <summary>Reads everything, if there is a TLS port.</summary>
     /// <exception cref="ConfigException">Something is wrong; one line says what. What was there before stays.</exception>
@@ -81,7 +88,7 @@ internal sealed class TlsSetup
             CipherSuitesPolicy = CipherSuites(),
         };
         if (_settings.TlsAuthClients != TlsClientAuthentication.No) RequireCertificates(options);
-        Expiry = certificate.NotAfter.ToUniversalTime();
+        Volatile.Write(ref _expiryTicks, certificate.NotAfter.ToUniversalTime().Ticks);
         return options;
     }
 

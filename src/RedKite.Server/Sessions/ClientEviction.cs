@@ -14,7 +14,7 @@ internal sealed class ClientEviction(Settings settings, ClientRegistry clients, 
 {
     private const int PeriodMs = 100;
 
-    // As in Redis, a lower limit counts as this one: nobody could connect to raise it again.
+    // A lower limit counts as this one, as in Redis: under it even the client that wants to raise it would be closed.
     private const ulong LimitBytesMin = 128 << 10;
 
     private readonly List<(Session Session, long Bytes)> _sizes = [];

@@ -11,7 +11,7 @@ namespace RedKite.Differential.Tests.Changes;
 /// </summary>
 public sealed class NotificationStreamTests(NotificationStreamTests.Notified servers, ITestOutputHelper output) : IClassFixture<NotificationStreamTests.Notified>
 {
-    // Every class: A has neither n (a new key) nor m (a key that was looked for in vain).
+    // Every class: A has neither n (a new key) nor m (a key that was read and is missing).
     private const string AllClasses = "KEAnm";
     private const int StepCount = 2_000;
     private const int FamilyStepCount = 500;

@@ -7,18 +7,14 @@ import sys
 import threading
 import time
 
+sys.dont_write_bytecode = True
+
 import redis
 from redis.exceptions import LockError, LockNotOwnedError, NoScriptError, ResponseError, WatchError
 
+from statements import eventually, holds, report
+
 faulthandler.dump_traceback_later(50, exit=True)
-
-statements = 0
-
-
-def holds(actual, expected):
-    global statements
-    statements += 1
-    assert actual == expected, f"statement {statements}: {actual!r} is not {expected!r}"
 
 
 def raises(kind, action, text=""):
@@ -271,21 +267,12 @@ def message_within(subscriber, seconds):
     raise AssertionError("no message")
 
 
-def eventually(condition, seconds=10):
-    global statements
-    statements += 1
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until, f"statement {statements} is still false"
-        time.sleep(0.005)
-
-
 def main():
     r = redis.Redis(port=int(sys.argv[1]), socket_timeout=30)
     for part in (transactions, optimistic_retry, long_pipelines, publish_subscribe, keyspace_notifications, scripts, locks, blocking_and_groups):
         part(r)
     holds(r.flushall(), True)
-    print(f"{statements} statements hold")
+    report()
 
 
 main()

@@ -18,17 +18,11 @@ from celery import chain, chord, group
 from celery.exceptions import TaskRevokedError
 
 import celery_tasks as tasks
+from statements import eventually, holds, report
 
 faulthandler.dump_traceback_later(100, exit=True)
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
-statements = 0
-
-
-def holds(actual, expected):
-    global statements
-    statements += 1
-    assert actual == expected, f"statement {statements}: {actual!r} is not {expected!r}"
 
 
 def started_worker():
@@ -93,20 +87,11 @@ def work(r):
         worker.wait(10)
 
 
-def eventually(condition, seconds=20):
-    global statements
-    statements += 1
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until, f"statement {statements} is still false"
-        time.sleep(0.02)
-
-
 def main():
     r = redis.Redis(port=int(sys.argv[1]), socket_timeout=60)
     work(r)
     holds(r.flushall(), True)
-    print(f"{statements} statements hold")
+    report()
 
 
 main()

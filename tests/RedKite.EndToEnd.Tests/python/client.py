@@ -6,15 +6,11 @@ import sys
 import threading
 import time
 
+sys.dont_write_bytecode = True
+
 import redis
 
-statements = 0
-
-
-def holds(actual, expected):
-    global statements
-    statements += 1
-    assert actual == expected, f"statement {statements}: {actual!r} is not {expected!r}"
+from statements import holds, report
 
 
 def raises(action, text):
@@ -162,7 +158,7 @@ def main():
     decoding(port)
     threads(port)
     holds(r.flushall(), True)
-    print(f"{statements} statements hold")
+    report()
 
 
 main()

@@ -6,7 +6,6 @@ import faulthandler
 import os
 import subprocess
 import sys
-import time
 from datetime import timedelta
 
 os.environ["RQ_TASKS_PORT"] = sys.argv[1]
@@ -21,17 +20,11 @@ from rq.registry import DeferredJobRegistry, FailedJobRegistry, FinishedJobRegis
 from rq.worker import Worker
 
 import rq_tasks
+from statements import eventually, holds, report
 
 faulthandler.dump_traceback_later(100, exit=True)
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
-statements = 0
-
-
-def holds(actual, expected):
-    global statements
-    statements += 1
-    assert actual == expected, f"statement {statements}: {actual!r} is not {expected!r}"
 
 
 def worker_command(port, *options):
@@ -127,16 +120,6 @@ def delayed_jobs_wait(r, port):
     holds(r.zcard("rq:scheduled:delayed"), 1)
 
 
-def eventually(condition, seconds=30):
-    global statements
-    statements += 1
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until, f"statement {statements} is still false"
-        time.sleep(0.02)
-    return True
-
-
 def main():
     port = int(sys.argv[1])
     r = redis.Redis(port=port, socket_timeout=60)
@@ -144,7 +127,7 @@ def main():
     failed_jobs_are_retried(r, port)
     delayed_jobs_wait(r, port)
     holds(r.flushall(), True)
-    print(f"{statements} statements hold")
+    report()
 
 
 main()

@@ -71,6 +71,8 @@ public class FindingRulesTests
         ["access-denied"] = new(Notice, (KeysDenied, 2)),
         ["users-without-password"] = new(Warning, (OpenUsers, 2)),
         ["open-to-network"] = new(Critical, (DefaultUserOpen, 1)) { Settings = { ["protected-mode"] = "no" } },
+        ["certificate-expires"] = new(Warning, (TlsCertificateTime, 3 * 86_400)) { Settings = { ["tls-port"] = "6380" } },
+        ["handshakes-fail"] = new(Warning, (TlsHandshakesFailed, 0.7), (TlsHandshakesRefused, 0.7)),
         ["debug-enabled"] = new(Notice) { Settings = { ["enable-debug-command"] = "yes" } },
         ["setting-without-effect"] = new(Notice) { Ineffective = ["io-threads"] },
         ["slow-log-off"] = new(Notice) { Settings = { ["slowlog-log-slower-than"] = "-1" } },

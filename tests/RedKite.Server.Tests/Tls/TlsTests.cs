@@ -119,6 +119,40 @@ public sealed class TlsTests : IDisposable
     }
 
     [Fact]
+    public async Task Certificate_that_was_renewed_at_its_path_is_taken()
+    {
+        await using RedKiteServer server = await Start(("tls-auth-clients", "no"));
+        byte[] serial;
+        using (Client before = await Connect(server)) serial = before.Stream.RemoteCertificate!.GetSerialNumber();
+        _files.Issue("server").Dispose();
+        Assert.Equal("OK", server.Execute("CONFIG", "SET", "tls-cert-file", _files.PathOf("server.crt"), "tls-key-file", _files.PathOf("server.key")).Text);
+        using Client after = await Connect(server);
+        Assert.NotEqual(serial, after.Stream.RemoteCertificate!.GetSerialNumber());
+    }
+
+    [Fact]
+    public async Task Certificate_that_expires_soon_is_found()
+    {
+        await using RedKiteServer server = await Start(("tls-auth-clients", "no"));
+        Assert.True(SpinWait.SpinUntil(() => server.Diagnostics!.Findings.Current.Any(finding => finding.Rule.Name == "certificate-expires"), TimeoutMs), "10 days are left");
+    }
+
+    // TLS 1.3 lets the client send before the server has finished the handshake.
+    [Theory]
+    [InlineData("epoll")]
+    [InlineData("sockets")]
+    public async Task Large_request_right_behind_the_handshake_waits_for_it(string transport)
+    {
+        await using RedKiteServer server = await Start(("tls-auth-clients", "no"), ("transport", transport));
+        string value = new('v', 2_000_000);
+        for (int i = 0; i < 20; i++)
+        {
+            using Client client = await Connect(server);
+            Assert.Equal("+OK", await client.Run("SET", "key", value));
+        }
+    }
+
+    [Fact]
     public async Task Old_protocols_are_refused()
     {
         await using RedKiteServer server = await Start(("tls-auth-clients", "no"), ("tls-protocols", "TLSv1.3"));

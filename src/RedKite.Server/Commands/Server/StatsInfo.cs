@@ -55,7 +55,7 @@ internal static class StatsInfo
         text.Line("active_defrag_key_hits"u8, totals.Defragmentation.KeyHits);
         text.Line("active_defrag_key_misses"u8, totals.Defragmentation.KeyMisses);
         text.Line("total_active_defrag_time"u8, totals.Defragmentation.Ticks * 1000 / Stopwatch.Frequency);
-        text.Line("current_active_defrag_time"u8, 0); // no pass has a beginning that a client could tell
+        text.Line("current_active_defrag_time"u8, 0); // work is not divided into runs that have a duration
         text.Line("tracking_total_keys"u8, tracking.Keys);
         text.Line("tracking_total_items"u8, tracking.Items);
         text.Line("tracking_total_prefixes"u8, tracking.Prefixes);

@@ -39,11 +39,11 @@ internal static class StreamPendingCommands
     // XACK key group id [id ...]
     private static void XAck(ref CommandContext cmd)
     {
+        cmd.Find(1); // counts a hit or a miss, as for a read
         if (!cmd.OpenToWriteStreamOrReply(1, out StreamValue stream)) return;
         StreamGroup group = stream.FindGroup(cmd[2]);
         if (!group.Exists)
         {
-            if (!stream.Exists) cmd.Find(1); // counts the miss and notifies of it
             cmd.Reply.Integer(0);
             return;
         }

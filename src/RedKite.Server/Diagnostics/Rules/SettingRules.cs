@@ -14,6 +14,11 @@ internal static class SettingRules
             "Set requirepass, bind to loopback, or turn protected-mode on.", "configuration", OpenToNetwork),
         new("users-without-password", "A user other than the default one needs no password, and the server listens on addresses of the network: everybody who can reach it can use that user.",
             "Give each user a password (ACL SETUSER name >password), or switch it off.", "configuration", OpenUser),
+        new("certificate-expires", "The certificate of the TLS port expires within 14 days, or has expired. Clients refuse an expired one.",
+            "Renew it and set tls-cert-file and tls-key-file anew, to the same paths too: CONFIG SET reads the files without dropping clients.", "configuration", CertificateExpires),
+        new("handshakes-fail", "More than one TLS handshake a second failed or was refused over the last minute.",
+            "The log tells why at loglevel verbose: clients without a certificate where tls-auth-clients needs one, clients that do not trust the server's, or connections that send nothing.", "configuration",
+            view => view.Mean(MetricTable.TlsHandshakesFailed, 60) + view.Mean(MetricTable.TlsHandshakesRefused, 60) is > 1 and var failed ? new("TLS handshakes fail", Text($"{failed:0.#} a second"), Warning) : null),
         new("debug-enabled", "DEBUG or MODULE may be used by clients of other machines. DEBUG can stop the server.",
             "Set enable-debug-command to `no` or `local`.", "configuration",
             view => view.Setting("enable-debug-command") == "yes" || view.Setting("enable-module-command") == "yes" ? new("DEBUG commands are open to the network", "enable-debug-command or enable-module-command is yes", Notice) : null),
@@ -29,6 +34,15 @@ internal static class SettingRules
         new("backlog-capped", "tcp-backlog is larger than the system's limit for it, so that connections are dropped earlier in a storm.",
             "Raise net.core.somaxconn.", "configuration", BacklogCapped),
     ];
+
+    private static Diagnosis? CertificateExpires(DiagnosticsView view)
+    {
+        double days = view[MetricTable.TlsCertificateTime] / 86_400;
+        if (view.Setting("tls-port") == "0" || !(days < 14)) return null;
+        return days > 0
+            ? new("The TLS certificate expires soon", Text($"in {days:0.#} days"), Warning)
+            : new("The TLS certificate has expired", Text($"{-days:0.#} days ago"), Critical);
+    }
 
     private static Diagnosis? OpenToNetwork(DiagnosticsView view)
     {

@@ -88,11 +88,13 @@ public class ScriptRaceTests
     }
 
     [Theory]
-    [InlineData(1, 0, "while true do end")]
-    [InlineData(2, 3, "while true do redis.call('GET', KEYS[1]) end")] // clients on both loops wait for its key
-    public async Task Long_script_can_be_killed_over_a_new_connection(int loops, int waiting, string text)
+    [InlineData("epoll", 1, 0, "while true do end")]
+    [InlineData("sockets", 1, 0, "while true do end")]
+    [InlineData("epoll", 2, 3, "while true do redis.call('GET', KEYS[1]) end")] // clients on both loops wait for its key
+    [InlineData("sockets", 2, 3, "while true do redis.call('GET', KEYS[1]) end")]
+    public async Task Long_script_can_be_killed_over_a_new_connection(string transport, int loops, int waiting, string text)
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "200", ["loops"] = loops.ToString(CultureInfo.InvariantCulture) } });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "200", ["transport"] = transport, ["loops"] = loops.ToString(CultureInfo.InvariantCulture) } });
         for (int round = 0; round < 3; round++)
         {
             using var runs = RespConnection.Connect(server.Port);
