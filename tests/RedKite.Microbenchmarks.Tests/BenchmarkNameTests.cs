@@ -29,14 +29,17 @@ public class BenchmarkNameTests
         ["MemberBucket"] = "MemberTable",
         ["MemberBuckets"] = "MemberTable",
         ["MemberPosition"] = "MemberTable",
+        ["MemberTableMoving"] = "MemberTable",
         ["PackedElement"] = "PackedList",
         ["PackedListReader"] = "PackedList",
         ["PackedListWriter"] = "PackedList",
         ["PackedScore"] = "PackedList",
         ["QuickListEnds"] = "QuickList",
         ["QuickListHeader"] = "QuickList",
+        ["QuickListMoving"] = "QuickList",
         ["QuickListPage"] = "QuickList",
         ["ScoreTreeBounds"] = "ScoreTree",
+        ["ScoreTreeMoving"] = "ScoreTree",
         ["ScoreTreeNodes"] = "ScoreTree",
         ["ScoreTreePosition"] = "ScoreTree",
         ["ScoredMember"] = "ScoreTree",
@@ -53,7 +56,7 @@ public class BenchmarkNameTests
     // Values combine the structures above, whose benchmarks cover them.
     private static readonly string[] Values =
     [
-        "BlockCopy", "FieldExpiry", "FreeingSlice", "HashFields", "HashLimits", "HashTable", "HashValue", "HyperLogLogSelfTest", "HyperLogLogValue",
+        "BlockCopy", "BlockMover", "FieldExpiry", "FreeingSlice", "HashFields", "HashLimits", "HashTable", "HashValue", "HyperLogLogSelfTest", "HyperLogLogValue",
         "ListCopy", "ListNodes", "ListValue", "MemberTableCopy", "PackedSortedSet", "ReleasedValues", "ScoredSource", "SetEnumerator", "SetLimits", "SetSelection",
         "SetTable", "SetValue", "SetView", "SortedSetBuilder", "SortedSetCopy", "SortedSetCursor", "SortedSetMember", "SortedSetStructure",
         "SortedSetValue", "StreamCopy", "StreamGroup", "StreamListPacks", "StreamProgress", "StreamValue", "StringLimits", "StructureCopy", "ValueRoot",

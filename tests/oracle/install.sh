@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sets up the servers that the tests compare RedKite with: redis-server 8.0 and valkey-server 8.1 of Debian 13, beside a
+# Sets up the servers that the tests compare RedKite with: redis-server 8.0 (8.0.2 with the fixes of Debian 13.8) and valkey-server 8.1, beside a
 # Debian of another release, without a chroot and without root. The packages come from the mirror that this machine's apt
 # uses, through an apt whose sources, lists, cache and package database are in the target folder: the system's own stay as
 # they are. apt checks the signatures of the release and its packages as ever. The programs run with the loader and the

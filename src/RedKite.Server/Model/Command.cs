@@ -63,7 +63,6 @@ internal sealed class Command
         if (moves) Flags |= CommandFlags.MovableKeys;
         HasOneKey = keys is [{ IsOneKey: true }] && subcommands is null;
         Channels = ChannelSpec.Of(Name);
-        FindsKeywords = Array.Exists(keys, spec => spec.FindsKeyword is not null);
         FirstKey = KeyRange.First;
         bool hasRange = keys is [{ IsFixedRange: true, Last: -1 }] && (keys[0].Flags & KeyFlags.NotKey) == 0 && subcommands is null;
         bool mayBeShort = Is(CommandFlags.Fast | CommandFlags.Brief) && !Is(CommandFlags.AllStripes | CommandFlags.Protected);
@@ -137,9 +136,6 @@ internal sealed class Command
 
     /// <summary>The number of arguments with which a command over a range of keys has a single key and takes the fast path too; 0: none.</summary>
     internal int OneKeyCount { get; }
-
-    /// <summary>Whether the command itself knows better than a search where a keyword before keys is.</summary>
-    internal bool FindsKeywords { get; }
 
     /// <summary>What the fast path's permission check asks for the first key: all that any request of the command may need.</summary>
     internal KeyAccess ShortAccess { get; }

@@ -8,8 +8,7 @@ namespace RedKite.Server.Model;
 /// </summary>
 /// <param name="command">The request's command, or its subcommand.</param>
 /// <param name="start">The argument at which the request starts: 0, or 2 inside a COMMAND GETKEYS request.</param>
-/// <param name="searchesKeywords">Whether a keyword's first occurrence counts, as for clients, and not the one that the command means.</param>
-internal struct KeyExtraction(Command command, int start = 0, bool searchesKeywords = false)
+internal struct KeyExtraction(Command command, int start = 0)
 {
     private int _spec = -1;
     private int _next;
@@ -62,6 +61,12 @@ internal struct KeyExtraction(Command command, int start = 0, bool searchesKeywo
         else
         {
             int left = cmd.Count - _next;
+            if (spec.Limit > 0 && left % spec.Limit != 0)
+            {
+                HasMisfit = true;
+                return false;
+            }
+
             _last = spec.Limit > 0 ? _next + (left / spec.Limit) + spec.Last : cmd.Count + spec.Last;
         }
 
@@ -74,9 +79,7 @@ internal struct KeyExtraction(Command command, int start = 0, bool searchesKeywo
 
     private readonly bool FindKeyword(scoped in CommandContext cmd, KeySpec spec, out int found)
     {
-        // COMMAND GETKEYS searches for the first occurrence, as clients do with COMMAND INFO.
-        bool isRequest = start == 0 && !searchesKeywords;
-        if (spec.FindsKeyword is { } rule && (isRequest || spec.IsUnknown))
+        if (spec.FindsKeyword is { } rule)
         {
             found = rule(cmd, start);
             return found > 0;

@@ -95,17 +95,10 @@ internal sealed class PermissionSelector
 
     private static ReadOnlySpan<byte> UpToZero(ReadOnlySpan<byte> text) => text.IndexOf((byte)0) is >= 0 and int end ? text[..end] : text;
 
-    // As in Redis, a keyword is searched for as clients do; where the command itself reads another one, its keys count too.
     private AccessDenial CheckKeys(scoped in CommandContext cmd)
     {
-        if (!cmd.Command.FindsKeywords) return CheckKeys(cmd, searchesKeywords: false);
-        return CheckKeys(cmd, searchesKeywords: true) is { IsDenied: true } denial ? denial : CheckKeys(cmd, searchesKeywords: false);
-    }
-
-    private AccessDenial CheckKeys(scoped in CommandContext cmd, bool searchesKeywords)
-    {
         AccessDenial denial = default;
-        var keys = new KeyExtraction(cmd.Command, searchesKeywords: searchesKeywords);
+        var keys = new KeyExtraction(cmd.Command);
         while (keys.MoveNext(cmd))
         {
             if (denial.IsDenied || AllowsKey(cmd[keys.Argument], KeyAccesses.Of(keys.FlagsOf(cmd)))) continue;

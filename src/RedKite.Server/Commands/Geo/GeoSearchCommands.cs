@@ -28,6 +28,7 @@ internal static class GeoSearchCommands
     private const string WithSyntax = " [WITHCOORD] [WITHDIST] [WITHHASH]";
     private const string RadiusSyntax = " radius unit:<M | KM | FT | MI>" + WithSyntax + " count-block:[COUNT count [ANY@6.2.0]] order:[ASC | DESC]";
     private const string MemberRadiusSyntax = " radius unit:<M | KM | FT | MI>" + WithSyntax + " count-block:[COUNT count [ANY]] order:[ASC | DESC]";
+    private const string LastStore = "of several STORE and STOREDIST the last one counts";
     private const string StoreSyntax = " store:[STORE storekey{key}:key#1 | STOREDIST storedistkey{key}:key#2]";
 
     private static readonly KeySpec[] Accessed = KeySpecs.One(1, KeyFlags.ReadOnly | Access);
@@ -52,9 +53,22 @@ internal static class GeoSearchCommands
     private static KeySpec[] StoringAfter(int options) =>
     [
         new(1, 1, 1, KeyFlags.ReadOnly | Access),
-        new(1, 1, 1, Overwrite | Update) { Keyword = "STORE", StartFrom = options },
-        new(1, 1, 1, Overwrite | Update) { Keyword = "STOREDIST", StartFrom = options },
+        new(1, 1, 1, Overwrite | Update | Incomplete, Notes: LastStore) { Keyword = "STORE", StartFrom = options, FindsKeyword = (scoped in cmd, start) => FindLastStore(cmd, start + options, "STORE"u8) },
+        new(1, 1, 1, Overwrite | Update | Incomplete, Notes: LastStore) { Keyword = "STOREDIST", StartFrom = options, FindsKeyword = (scoped in cmd, start) => FindLastStore(cmd, start + options, "STOREDIST"u8) },
     ];
+
+    // Of several options STORE and STOREDIST the last one counts.
+    private static int FindLastStore(scoped in CommandContext cmd, int first, ReadOnlySpan<byte> keyword)
+    {
+        int found = -1;
+        for (int i = first; i + 1 < cmd.Count; i++)
+        {
+            if (!cmd.Is(i, "STORE"u8) && !cmd.Is(i, "STOREDIST"u8)) continue;
+            found = i++;
+        }
+
+        return found > 0 && cmd.Is(found, keyword) ? found : -1;
+    }
 
     // GEOSEARCH key FROMMEMBER member | FROMLONLAT longitude latitude BYRADIUS radius unit | BYBOX width height unit
     //     [ASC | DESC] [COUNT count [ANY]] [WITHCOORD] [WITHDIST] [WITHHASH]
@@ -79,13 +93,6 @@ internal static class GeoSearchCommands
     {
         if (!cmd.OpenToReadSortedSetOrReply(sourceKey, out SortedSetValue set)) return;
         if (!GeoSearchOptions.TryParseOrReply(cmd, set, form, mayStore, out GeoSearchOptions options)) return;
-        if (options.StoreKey > 0 && !IsKey(cmd, options.StoreKey))
-        {
-            // The row declares the first destination only, so only that one is locked: a second one is refused.
-            cmd.ReplySyntaxError();
-            return;
-        }
-
         if (!set.Exists)
         {
             if (options.StoreKey > 0) cmd.StoreNothing(options.StoreKey);
@@ -101,17 +108,6 @@ internal static class GeoSearchCommands
         if (options.StoreKey > 0) Store(cmd, set, options, found.Items, form == GeoSearchForm.SearchStore ? KeyEvent.GeoSearchStore : KeyEvent.GeoRadiusStore);
         else Reply(cmd.Reply, set, options, found.Items);
         found.Release();
-    }
-
-    private static bool IsKey(scoped in CommandContext cmd, int argument)
-    {
-        var keys = new KeyExtraction(cmd.Command);
-        while (keys.MoveNext(cmd))
-        {
-            if (keys.Argument == argument) return true;
-        }
-
-        return false;
     }
 
     private static void Collect(scoped in SortedSetValue set, scoped in GeoSearchOptions options, ref GeoMatches found)

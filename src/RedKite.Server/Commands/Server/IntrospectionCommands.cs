@@ -176,7 +176,7 @@ internal static class IntrospectionCommands
         {
             if (withFlags) cmd.Reply.Array(2);
             cmd.Reply.Bulk(cmd[keys.Argument]);
-            if (withFlags) CommandInfo.Write(cmd.Reply, keys.FlagsOf(cmd) & ~KeyFlags.VariableFlags);
+            if (withFlags) CommandInfo.Write(cmd.Reply, keys.FlagsOf(cmd) & ~(KeyFlags.VariableFlags | KeyFlags.Incomplete));
         }
     }
 

@@ -26,17 +26,17 @@ internal static class StreamReadCommands
 
     internal static readonly CommandFamily Family = new("stream", "stream",
     [
-        new("XREAD", -4, CommandFlags.ReadOnly | CommandFlags.Blocking, Keys(startFrom: 1), XRead,
+        new("XREAD", -4, CommandFlags.ReadOnly | CommandFlags.Blocking, Keys(startFrom: 1, needsGroup: false), XRead,
             new("5.0.0", "", "Returns the entries of one or more streams after an id. Optionally blocks until there are some.",
                 "[COUNT count] [BLOCK milliseconds] streams:<STREAMS (key [key ...] id [id ...])>")),
-        new("XREADGROUP", -7, Write | CommandFlags.Blocking, Keys(startFrom: 4), XReadGroup,
+        new("XREADGROUP", -7, Write | CommandFlags.Blocking, Keys(startFrom: 4, needsGroup: true), XReadGroup,
             new("5.0.0", GroupComplexity, "Returns entries that a consumer group has not read yet, or those that are pending for a consumer. Optionally blocks until there are some.",
                 "GROUP group-block:(group consumer) [COUNT count] [BLOCK milliseconds] [NOACK] streams:<STREAMS (key [key ...] id [id ...])>")),
     ]);
 
     // The first half of the arguments after STREAMS.
-    private static KeySpec[] Keys(int startFrom) =>
-        [new(1, -1, 1, KeyFlags.ReadOnly | Access) { Keyword = "STREAMS", StartFrom = startFrom, Limit = 2, FindsKeyword = StreamReadOptions.FindStreams }];
+    private static KeySpec[] Keys(int startFrom, bool needsGroup) =>
+        [new(1, -1, 1, KeyFlags.ReadOnly | Access | Incomplete, Notes: "an option's value, a group or a consumer may be named STREAMS too") { Keyword = "STREAMS", StartFrom = startFrom, Limit = 2, FindsKeyword = (scoped in cmd, start) => StreamReadOptions.FindStreams(cmd, start, needsGroup) }];
 
     // XREAD [COUNT count] [BLOCK milliseconds] STREAMS key [key ...] id [id ...]
     private static void XRead(ref CommandContext cmd) => Read(cmd, isGroupRead: false);

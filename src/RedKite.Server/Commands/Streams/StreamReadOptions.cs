@@ -32,15 +32,18 @@ internal struct StreamReadOptions
     internal readonly int IdArgument(int stream) => FirstKey + StreamCount + stream;
 
     /// <summary>Finds the word STREAMS as reading all options does, because a group may have the same name.</summary>
+    /// <param name="cmd">The request.</param>
+    /// <param name="start">The argument that is the command's name.</param>
+    /// <param name="needsGroup">Whether the option GROUP comes before it.</param>
     /// <returns>The word's argument, or -1 if there is none.</returns>
-    internal static int FindStreams(scoped in CommandContext cmd, int start)
+    internal static int FindStreams(scoped in CommandContext cmd, int start, bool needsGroup)
     {
         var options = new OptionReader(cmd, start + 1);
         while (options.More)
         {
-            if (options.TakeWithValue("STREAMS"u8, out int first)) return first - 1;
-            if (!options.TakeWithValue("COUNT"u8, out _) && !options.TakeWithValue("BLOCK"u8, out _)
-                && !options.TakeWithValues("GROUP"u8, 2, out _) && !options.Take("NOACK"u8)) return -1;
+            if (options.TakeWithValue("STREAMS"u8, out int first)) return needsGroup ? -1 : first - 1;
+            if (options.TakeWithValues("GROUP"u8, 2, out _)) needsGroup = false;
+            else if (!options.TakeWithValue("COUNT"u8, out _) && !options.TakeWithValue("BLOCK"u8, out _) && !options.Take("NOACK"u8)) return -1;
         }
 
         return -1;

@@ -70,11 +70,17 @@ public sealed class GeoSearchCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void At_most_one_destination_is_accepted()
+    public void Of_several_destinations_the_last_one_counts()
     {
-        Run("GEORADIUS sicily 15 37 200 km STORE one STORE two").IsError("ERR syntax error");
-        Run("GEORADIUS sicily 15 37 200 km STORE STOREDIST STOREDIST two").IsError("ERR syntax error");
-        Run("EXISTS one two").IsInteger(0);
+        Run("GEORADIUS sicily 15 37 200 km STORE one STORE two").IsInteger(2);
+        Run("GEORADIUS sicily 15 37 200 km STORE STOREDIST STOREDIST three").IsInteger(2);
+        Run("EXISTS one STOREDIST").IsInteger(0);
+        Run("ZSCORE two catania").IsBulk("3479447370796909");
+        Run("ZSCORE three catania").IsBulk("56.4412578701582");
+        Run("COMMAND GETKEYS GEORADIUS sicily 15 37 200 km STORE one STOREDIST two").IsArray("sicily", "two");
+        Run("ACL SETUSER geo on nopass ~sicily ~one +@all");
+        Run("ACL DRYRUN geo GEORADIUS sicily 15 37 200 km STORE one STORE two").IsBulk("User geo has no permissions to access the 'two' key");
+        Run("ACL DRYRUN geo GEORADIUS sicily 15 37 200 km STORE two STORE one").IsOk();
         Run("COMMAND GETKEYS GEORADIUS sicily 15 37 200 km STORE one").IsArray("sicily", "one");
     }
 
