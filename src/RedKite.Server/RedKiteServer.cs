@@ -69,7 +69,8 @@ public sealed class RedKiteServer : IAsyncDisposable
         _tls = new TlsSetup(settings, serverLog);
         _endpoints = new Endpoints(settings, _tls.Server.NewLayer);
         _reserve = new ReserveLoops(NewLoop, () => _endpoints.Sockets, serverLog);
-        Engine.Script.BusyChanged = _reserve.NoteBusy;
+        Engine.Script.BusyBegins = _reserve.Begin;
+        Engine.Script.BusyEnded = _reserve.End;
         _clientLimit = new ClientLimit(settings, serverLog);
         _clientEviction = new ClientEviction(settings, Engine.Clients, serverLog) { Evicting = NoteEvicted };
         _pidFile = new PidFile(settings, serverLog);

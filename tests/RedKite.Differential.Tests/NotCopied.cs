@@ -61,12 +61,6 @@ internal static class NotCopied
             "the command itself refuses such a request",
             _ => false),
         new(
-            "COMMAND GETKEYS of SORT k STORE store ALPHA",
-            "ALPHA: the destination's name is taken for the option",
-            "store",
-            "SORT stores there",
-            _ => false),
-        new(
             "HELLO, INFO modules, MODULE LIST",
             "the module vectorset",
             "no modules; MODULE is an unknown command",

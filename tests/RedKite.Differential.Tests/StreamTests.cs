@@ -36,7 +36,7 @@ public sealed class StreamTests(StreamTests.Servers servers, ITestOutputHelper o
     public async Task Single_family_streams_match_redis(string family, int seed)
     {
         output.WriteLine($"{StreamTest.SeedVariable}={seed}");
-        Assert.SkipWhen(family == ServerGenerator.Family.Name && OracleProgram.OldKeysOfRedis8 is not null, OracleProgram.OldKeysOfRedis8 ?? "");
+        Assert.SkipWhen(family == ServerGenerator.Family.Name && OracleProgram.Redis8TooOld is not null, OracleProgram.Redis8TooOld ?? "");
         CommandFamily[] families = [.. CommandTable.Families.Where(candidate => candidate.Name == family)];
         string? report = await Task.Run(() => StreamTest.Run(servers.Pair, seed, StreamTest.StepsOr(FamilyStepCount), families), TestContext.Current.CancellationToken);
         Assert.True(report is null, report);

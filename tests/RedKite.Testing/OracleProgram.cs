@@ -40,10 +40,10 @@ public static partial class OracleProgram
         return client.Run("COMMAND GETKEYS XREAD nosuch STREAMS key 0").IsError;
     });
 
-    /// <summary>Why Redis 8 is too old for a comparison of the keys of XREAD and GEORADIUS; null: it is not.</summary>
-    public static string? OldKeysOfRedis8 => Redis8 is null || FindsKeysAsRead.Value
+    /// <summary>Why Redis 8 is too old for what Debian 13.8 has fixed, such as the keys of XREAD and GEORADIUS; null: it is not.</summary>
+    public static string? Redis8TooOld => Redis8 is null || FindsKeysAsRead.Value
         ? null
-        : "keys of XREAD and GEORADIUS are not compared: this redis-server is older than Debian's 8.0.2-3+deb13u3 and takes other arguments for keys than it reads";
+        : "not compared: this redis-server is older than Debian's 8.0.2-3+deb13u3, which finds keys as commands read them";
 
     /// <summary>The path of redis-cli of the same version as Redis 8, or null if it is not set up.</summary>
     public static string? Redis8Cli { get; } = File.Exists(Path.Combine(Folder, "redis-cli")) ? Path.Combine(Folder, "redis-cli") : null;

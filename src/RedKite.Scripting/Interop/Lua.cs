@@ -166,20 +166,15 @@ internal static unsafe class Lua
 
     internal static void PushMessageHandler(nint state) => LuaNative.lua_pushcclosure(state, &HandleMessage, 0);
 
-    // What is entered from native code is never compiled anew, so its code must not be the precompiled one, which enters by the long way.
     [UnmanagedCallersOnly(CallConvs = [typeof(CallConvCdecl)])]
-    [MethodImpl(MethodImplOptions.AggressiveOptimization)]
     private static int Dispatch(nint state) => OwnerOf(state).Dispatch(state, (int)LuaNative.lua_tointegerx(state, LuaNative.RegistryIndex - 1, null));
 
     [UnmanagedCallersOnly(CallConvs = [typeof(CallConvCdecl)])]
-    [MethodImpl(MethodImplOptions.AggressiveOptimization)]
     private static int Call(nint state) => OwnerOf(state).CallCommand(state);
 
     [UnmanagedCallersOnly(CallConvs = [typeof(CallConvCdecl)])]
-    [MethodImpl(MethodImplOptions.AggressiveOptimization)]
     private static int Concatenate(nint state) => OwnerOf(state).Concatenate(state);
 
     [UnmanagedCallersOnly(CallConvs = [typeof(CallConvCdecl)])]
-    [MethodImpl(MethodImplOptions.AggressiveOptimization)]
     private static int HandleMessage(nint state) => OwnerOf(state).HandleMessage(state);
 }

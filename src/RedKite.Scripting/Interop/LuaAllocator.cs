@@ -48,7 +48,6 @@ internal sealed unsafe class LuaAllocator : IDisposable
     }
 
     [UnmanagedCallersOnly(CallConvs = [typeof(CallConvCdecl)])]
-    [MethodImpl(MethodImplOptions.AggressiveOptimization)] // as in Lua.cs
     private static nint Allocate(nint handle, nint block, nuint oldBytes, nuint newBytes) =>
         Unsafe.As<LuaAllocator>(GCHandle.FromIntPtr(handle).Target!).Resize(block, block == 0 ? 0 : (long)oldBytes, (long)newBytes);
 

@@ -25,8 +25,9 @@ internal sealed class ActiveDefragmentation(Settings settings, Keyspace keyspace
     private const long LimitPartMin = 64;
     private const long LimitPartMax = 20;
 
-    // When a pass over the stripes has found nothing that it could move.
-    private const int RestSeconds = 1;
+    // A pass over the stripes that could move nothing takes no time, so a share of that is no rest. It may move something soon: it skips
+    // stripes that are locked.
+    private const int RestMs = 10;
 
     private static readonly long SliceTicks = SliceMicroseconds * Stopwatch.Frequency / 1_000_000;
 
@@ -59,7 +60,7 @@ internal sealed class ActiveDefragmentation(Settings settings, Keyspace keyspace
             long ticks = Stopwatch.GetTimestamp() - start;
             start += ticks;
             bool rests = passEnded && _movedInPass == 0;
-            _nextSliceTicks = start + (rests ? RestSeconds * Stopwatch.Frequency : ticks * (100 - _cpuPercent) / _cpuPercent);
+            _nextSliceTicks = start + (rests ? RestMs * Stopwatch.Frequency / 1000 : ticks * (100 - _cpuPercent) / _cpuPercent);
             if (passEnded) _movedInPass = 0;
         }
 

@@ -24,14 +24,8 @@ internal sealed class ReserveLoops(Func<SessionLoop> newLoop, Func<IEnumerable<L
     /// <summary>The loop for new connections while a script is busy; null: the loops share them as usual.</summary>
     internal EventLoop? Accepting => _accepting is { ConnectionCount: < ConnectionsMax } loop ? loop : null;
 
-    /// <summary>A script has begun or ceased to be busy. On the thread that runs it.</summary>
-    internal void NoteBusy(RunningScript.Run run)
-    {
-        if (run.IsBusy) Begin(run);
-        else End();
-    }
-
-    private void Begin(RunningScript.Run run)
+    /// <summary>A script runs for long. On its thread.</summary>
+    internal void Begin(RunningScript.Run run)
     {
         SessionLoop? reserve = _loops.Find(loop => loop.Loop.ConnectionCount == 0);
         if (reserve is null && _loops.Count == LoopsMax)
@@ -56,7 +50,8 @@ internal sealed class ReserveLoops(Func<SessionLoop> newLoop, Func<IEnumerable<L
         });
     }
 
-    private void End()
+    /// <summary>The script has ended. On its thread.</summary>
+    internal void End()
     {
         if (_accepting is not { } accepting) return;
         _accepting = null;

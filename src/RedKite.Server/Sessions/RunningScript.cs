@@ -31,8 +31,11 @@ internal sealed class RunningScript(AttentionWord attention)
     internal static string BusyText(Run run) =>
         $"BUSY Redis is busy running a script. You can only call {(run.IsFunction ? "FUNCTION KILL" : "SCRIPT KILL")} or SHUTDOWN NOSAVE.";
 
-    /// <summary>Called when a script has begun or ceased to be busy, on the thread that runs it.</summary>
-    internal Action<Run>? BusyChanged { get; set; }
+    /// <summary>Called before a script counts as busy, on the thread that runs it.</summary>
+    internal Action<Run>? BusyBegins { get; set; }
+
+    /// <summary>Called when a busy script has ended, on the thread that ran it.</summary>
+    internal Action? BusyEnded { get; set; }
 
     /// <summary>Whether the server stops: what runs ends, even if it has written.</summary>
     internal bool EndsForStop => _endsForStop;
@@ -56,9 +59,8 @@ internal sealed class RunningScript(AttentionWord attention)
         Volatile.Write(ref _run, null);
         if (run.IsBusy)
         {
-            run.IsBusy = false;
             attention.Set(ServerAttention.ScriptBusy, on: false);
-            BusyChanged?.Invoke(run);
+            BusyEnded?.Invoke();
         }
 
         if (run.IsKilled) _killed++;
@@ -70,9 +72,9 @@ internal sealed class RunningScript(AttentionWord attention)
     internal void NoteBusy(Run run)
     {
         if (run.IsBusy) return;
+        BusyBegins?.Invoke(run);
         run.IsBusy = true;
         attention.Set(ServerAttention.ScriptBusy, on: true);
-        BusyChanged?.Invoke(run);
     }
 
     /// <summary>The server stops.</summary>

@@ -51,7 +51,7 @@ public sealed class AclStreamTests
     [Fact]
     public void Random_requests_of_every_command_are_denied_the_same()
     {
-        Assert.SkipWhen(OracleProgram.OldKeysOfRedis8 is not null, OracleProgram.OldKeysOfRedis8 ?? "");
+        Assert.SkipWhen(OracleProgram.Redis8TooOld is not null, OracleProgram.Redis8TooOld ?? "");
         int seed = Environment.GetEnvironmentVariable(StreamTest.SeedVariable) is { Length: > 0 } text ? int.Parse(text, CultureInfo.InvariantCulture) : Random.Shared.Next(1 << 30);
         var random = new Random(seed);
         using ServerPair pair = ServerPair.Start();

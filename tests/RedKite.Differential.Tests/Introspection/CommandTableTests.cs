@@ -21,7 +21,7 @@ public sealed partial class CommandTableTests(IntrospectionServers servers) : IC
     [InlineData(3)]
     public void Command_info_of_every_row_matches_redis(int protocol)
     {
-        Assert.SkipWhen(OracleProgram.OldKeysOfRedis8 is not null, OracleProgram.OldKeysOfRedis8 ?? "");
+        Assert.SkipWhen(OracleProgram.Redis8TooOld is not null, OracleProgram.Redis8TooOld ?? "");
         (RespConnection oracle, RespConnection subject) = servers.Connect(protocol);
         using (oracle)
         using (subject)

@@ -77,7 +77,6 @@ public sealed class FieldErrorTests(TranscriptServers servers) : TranscriptTests
         "HGETEX h EX 10 PX 10 FIELDS 1 a",
         "HGETEX h EX 10 FIELDS 0 a",
         "HGETEX h EX 10",
-        "HGETEX h EX 10 FIELDS",
         "HGETEX h EX 10 FIELDS 1",
         "HGETEX h EX FIELDS 1 a",
         "HGETEX h PERSIST EX 10 FIELDS 1 a",
@@ -140,5 +139,15 @@ public sealed class FieldErrorTests(TranscriptServers servers) : TranscriptTests
             client.Run("HSET h a 1 b 2");
             client.Run(command);
         }
+    }
+
+    [Fact]
+    public void Fields_without_a_number_are_too_few_arguments()
+    {
+        Assert.SkipWhen(OracleProgram.Redis8TooOld is not null, OracleProgram.Redis8TooOld ?? "");
+        PairedConnection client = Open();
+        client.Run("HSET h a 1");
+        client.Run("HGETEX h EX 10 FIELDS");
+        client.Run("HGETEX nokey EX 10 FIELDS");
     }
 }

@@ -78,6 +78,12 @@ internal struct FieldOptions
         var options = new OptionReader(cmd, first: 2);
         if (options.Take("PERSIST"u8)) result.Persists = true;
         else if (TakeTime(ref options, out int time, out ExpiryUnit unit) && !result.TryExpiryOrReply(cmd, time, unit)) return false;
+        if (options.Position == cmd.Count - 1 && cmd.Is(options.Position, "FIELDS"u8))
+        {
+            cmd.Reply.Error($"ERR wrong number of arguments for '{cmd.Command.FullName}' command");
+            return false;
+        }
+
         if (!FieldArguments.TryReadOrReply(ref options, cmd, "ERR Number of fields must be a positive integer"u8, out FieldArguments fields)) return false;
         result.Fields = fields;
         return true;
