@@ -16,7 +16,7 @@ public class RequestLogBenchmarks
     private const int EntriesMax = 128;
     private const long SlowNs = 20_000_000;
 
-    private readonly RequestLog _log = new() { MaxLength = EntriesMax };
+    private readonly RequestLog _log = new(new LimitCounts()) { MaxLength = EntriesMax };
     private RedKiteServer _server = null!;
     private CommandExecutor _executor = null!;
     private Session _session = null!;

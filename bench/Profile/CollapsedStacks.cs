@@ -1,4 +1,5 @@
 using System.Globalization;
+using RedKite.Traces;
 
 namespace RedKite.Profile;
 
@@ -33,7 +34,7 @@ internal static class CollapsedStacks
             }
 
             string[] frames = line[..space].Split(';');
-            var stack = new StackSample(frames[0], ThreadState.Running, frames[1..]);
+            var stack = new StackSample(frames[0], SampledState.Running, frames[1..]);
             for (long i = 0; i < count; i++) yield return stack;
         }
     }

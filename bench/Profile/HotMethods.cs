@@ -1,3 +1,5 @@
+using RedKite.Traces;
+
 namespace RedKite.Profile;
 
 /// <summary>A method's share of a profile.</summary>

@@ -1,4 +1,5 @@
 using RedKite.Figures;
+using RedKite.Traces;
 
 namespace RedKite.Profile;
 

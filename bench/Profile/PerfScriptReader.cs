@@ -1,4 +1,5 @@
 using System.Text.RegularExpressions;
+using RedKite.Traces;
 
 namespace RedKite.Profile;
 
@@ -38,7 +39,7 @@ internal static partial class PerfScriptReader
     private static StackSample Sample(string thread, List<string> innermostFirst)
     {
         innermostFirst.Reverse();
-        return new StackSample(thread, ThreadState.Running, innermostFirst);
+        return new StackSample(thread, SampledState.Running, innermostFirst);
     }
 
     private static string Name(string symbol, string file)

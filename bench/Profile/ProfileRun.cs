@@ -1,5 +1,6 @@
 using System.Globalization;
 using RedKite.Figures;
+using RedKite.Traces;
 
 namespace RedKite.Profile;
 

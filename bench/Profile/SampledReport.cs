@@ -1,6 +1,7 @@
 using System.Globalization;
 using System.Text;
 using RedKite.Figures;
+using RedKite.Traces;
 
 namespace RedKite.Profile;
 
@@ -12,7 +13,7 @@ internal static class SampledReport
 {
     internal static string Write(ProfileOptions options, SampledProfile profile, IReadOnlyDictionary<string, double> onCpuSeconds, double perSecond)
     {
-        ILookup<bool, StackSample> byWaiting = profile.Stacks.ToLookup(stack => stack.State == ThreadState.Waiting);
+        ILookup<bool, StackSample> byWaiting = profile.Stacks.ToLookup(stack => stack.State == SampledState.Waiting);
         var text = new StringBuilder();
         text.AppendLine(CultureInfo.InvariantCulture, $"{options.Scenario.Name} ({options.Scenario.Purpose}), {options.Keys:N0} keys, {options.Loops} loop(s), {perSecond:N0} operations/s meanwhile");
         text.AppendLine(Machine.Description);
@@ -31,7 +32,7 @@ internal static class SampledReport
 
     // A method's time in managed code and in native calls are listed separately.
     private static StackSample SeparateCall(StackSample stack) =>
-        stack.State == ThreadState.InCall ? stack with { Frames = [.. stack.Frames, $"{stack.Frames[^1]} [in calls]"] } : stack;
+        stack.State == SampledState.InCall ? stack with { Frames = [.. stack.Frames, $"{stack.Frames[^1]} [in calls]"] } : stack;
 
     private static Table Threads(IReadOnlyList<StackSample> stacks, int seconds, IReadOnlyDictionary<string, double> onCpuSeconds)
     {
@@ -41,9 +42,9 @@ internal static class SampledReport
         foreach (IGrouping<string, StackSample> thread in stacks.GroupBy(stack => stack.Thread).OrderByDescending(thread => onCpuSeconds.GetValueOrDefault(thread.Key)))
         {
             int samples = thread.Count();
-            double Share(ThreadState state) => 100.0 * thread.Count(stack => stack.State == state) / samples;
+            double Share(SampledState state) => 100.0 * thread.Count(stack => stack.State == state) / samples;
             double? onCore = onCpuSeconds.TryGetValue(thread.Key, out double used) ? 100 * used / seconds : null;
-            table.Add(thread.Key, samples, Share(ThreadState.Running), Share(ThreadState.InCall), Share(ThreadState.Waiting), onCore);
+            table.Add(thread.Key, samples, Share(SampledState.Running), Share(SampledState.InCall), Share(SampledState.Waiting), onCore);
         }
 
         return table;

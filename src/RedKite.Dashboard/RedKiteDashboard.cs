@@ -1,12 +1,15 @@
 using System.Diagnostics;
 using System.Globalization;
 using System.Net;
+using System.Net.Security;
 using System.Net.Sockets;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
+using Microsoft.AspNetCore.Server.Kestrel.Https;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Hosting;
+using RedKite.Net.Tls;
 using RedKite.Server;
 using RedKite.Server.Config;
 using RedKite.Server.Diagnostics.Reports;
@@ -55,7 +58,7 @@ public sealed class RedKiteDashboard : IAsyncDisposable
         try
         {
             RedKiteDashboard dashboard = await StartAsync(server.Reports, server, addresses, port).ConfigureAwait(false);
-            log.Notice(string.Create(CultureInfo.InvariantCulture, $"Dashboard on http://{new IPEndPoint(addresses[0], port)}/"));
+            log.Notice(string.Create(CultureInfo.InvariantCulture, $"Dashboard on {(settings.AdminTls ? "https" : "http")}://{new IPEndPoint(addresses[0], port)}/"));
             _ = server.Stopped.ContinueWith(_ => dashboard.DisposeAsync().AsTask(), TaskScheduler.Default);
             return dashboard;
         }
@@ -74,7 +77,8 @@ public sealed class RedKiteDashboard : IAsyncDisposable
         WebApplicationBuilder builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
         builder.Services.AddSingleton<IHostLifetime, NoSignals>();
         builder.Services.Configure<HostOptions>(options => options.ShutdownTimeout = TimeSpan.FromSeconds(1));
-        builder.WebHost.UseKestrelCore().ConfigureKestrel(kestrel => Configure(kestrel, addresses, port));
+        TlsServer? tls = server?.Engine.Settings.AdminTls == true ? server.Tls : null;
+        builder.WebHost.UseKestrelCore().UseKestrelHttpsConfiguration().ConfigureKestrel(kestrel => Configure(kestrel, addresses, port, tls));
         WebApplication web = builder.Build();
         var site = new AdminSite(source, server, web.Lifetime.ApplicationStopping);
         web.Run(site.AnswerAsync);
@@ -106,12 +110,33 @@ public sealed class RedKiteDashboard : IAsyncDisposable
         return dataPort == 0 || dataPort + AutomaticDistance > IPEndPoint.MaxPort ? 0 : dataPort + AutomaticDistance;
     }
 
-    private static void Configure(KestrelServerOptions kestrel, List<IPAddress> addresses, int port)
+    private static void Configure(KestrelServerOptions kestrel, List<IPAddress> addresses, int port, TlsServer? tls)
     {
         kestrel.AddServerHeader = false;
         kestrel.Limits.MaxConcurrentConnections = 100;
         kestrel.Limits.MaxRequestBodySize = 16 * 1024;
-        foreach (IPAddress address in addresses) kestrel.Listen(address, port);
+        foreach (IPAddress address in addresses)
+        {
+            kestrel.Listen(address, port, listener =>
+            {
+                listener.Protocols = HttpProtocols.Http1;
+                if (tls is not null) listener.UseHttps(new TlsHandshakeCallbackOptions { OnConnection = _ => ValueTask.FromResult(HandshakeOf(tls)) });
+            });
+        }
+    }
+
+    // Those of the TLS port as they are now: a renewed certificate is served from then on. A browser has no certificate; it logs in.
+    private static SslServerAuthenticationOptions HandshakeOf(TlsServer tls)
+    {
+        SslServerAuthenticationOptions options = tls.Options!;
+        return new SslServerAuthenticationOptions
+        {
+            ServerCertificateContext = options.ServerCertificateContext,
+            EnabledSslProtocols = options.EnabledSslProtocols,
+            CipherSuitesPolicy = options.CipherSuitesPolicy,
+            AllowRenegotiation = false,
+            AllowTlsResume = options.AllowTlsResume,
+        };
     }
 
     // Null: an address that must work does not.

@@ -16,9 +16,11 @@ internal static class AnalyzeProgram
     private const int Unusable = 3;
 
     private const string Usage = """
-        Usage: redkite analyze PACKAGE [--serve [PORT]]
+        Usage: redkite analyze PACKAGE [--stacks] [--speedscope FILE] [--serve [PORT]]
 
         Prints the verdict on the server of a debug package, and what is wrong, with evidence and remedy.
+        With --stacks it prints what every thread was doing; with --speedscope it writes the trace, or the stacks where
+        none was taken, for https://www.speedscope.app.
         With --serve the dashboard shows the package on this machine until Ctrl+C; without PORT on a free one.
 
         Exit status: 0 healthy (notices at most), 1 warnings, 2 critical findings, 3 the file cannot be used.
@@ -32,24 +34,22 @@ internal static class AnalyzeProgram
             return Healthy;
         }
 
-        int? port = null;
-        if (arguments is [_, "--serve"]) port = 0;
-        else if (arguments is [_, "--serve", string text] && ushort.TryParse(text, CultureInfo.InvariantCulture, out ushort number)) port = number;
-        if (arguments is [] || arguments[0].StartsWith('-') || (arguments.Length > 1 && port is null))
+        if (Options.Parse(arguments) is not { } options)
         {
             errors.WriteLine("redkite analyze: one file is expected; see --help");
             return Unusable;
         }
 
-        string path = arguments[0];
-
+        string path = options.Path;
         try
         {
             using FileStream file = File.OpenRead(path);
             PackageReader package = PackageReader.Open(file);
             PackageVerdict verdict = PackageVerdict.Of(package);
             verdict.Write(output, package);
-            if (port is { } chosen) Serve(package, chosen, output);
+            if (options.PrintsStacks) PackageStacks.WriteText(package, output);
+            if (options.Speedscope is { } target) PackageStacks.WriteSpeedscope(package, target);
+            if (options.Port is { } port) Serve(package, port, output);
             return verdict.Worst switch
             {
                 FindingSeverity.Critical => Critical,
@@ -78,6 +78,44 @@ internal static class AnalyzeProgram
         {
             signal.Cancel = true; // the program ends by itself, with the verdict's status
             ended.Set();
+        }
+    }
+
+    /// <param name="Path">The package.</param>
+    /// <param name="PrintsStacks">Whether to print the stacks.</param>
+    /// <param name="Speedscope">Where to write them for speedscope; null: nowhere.</param>
+    /// <param name="Port">Where to serve the page; 0: on a free port; null: not at all.</param>
+    private sealed record Options(string Path, bool PrintsStacks, string? Speedscope, int? Port)
+    {
+        internal static Options? Parse(string[] arguments)
+        {
+            if (arguments is [] || arguments[0].StartsWith('-')) return null;
+            var options = new Options(arguments[0], PrintsStacks: false, Speedscope: null, Port: null);
+            for (int i = 1; i < arguments.Length; i++)
+            {
+                string? value = i + 1 < arguments.Length && !arguments[i + 1].StartsWith('-') ? arguments[i + 1] : null;
+                switch (arguments[i])
+                {
+                    case "--stacks":
+                        options = options with { PrintsStacks = true };
+                        continue;
+                    case "--speedscope" when value is not null:
+                        options = options with { Speedscope = value };
+                        i++;
+                        continue;
+                    case "--serve" when value is null:
+                        options = options with { Port = 0 };
+                        continue;
+                    case "--serve" when ushort.TryParse(value, CultureInfo.InvariantCulture, out ushort port):
+                        options = options with { Port = port };
+                        i++;
+                        continue;
+                    default:
+                        return null;
+                }
+            }
+
+            return options;
         }
     }
 }

@@ -1,5 +1,9 @@
 using System.Globalization;
+using System.Net.Security;
 using System.Net.Sockets;
+using System.Security.Authentication;
+using System.Security.Cryptography;
+using System.Security.Cryptography.X509Certificates;
 using System.Text;
 
 namespace RedKite.Host;
@@ -21,9 +25,12 @@ internal static class DebugPackageProgram
           --pass W         the password; without it the variable REDKITE_PASSWORD
           --log SECONDS    watch the log for up to 15 seconds
           --trace SECONDS  sample the CPU for up to 30 seconds
+          --tls VERIFY     connect by TLS; VERIFY is `system`, a file with the authorities to trust, or `none`
+          --cert FILE      the client's certificate, where the server wants one
+          --key FILE       its key
         """;
 
-    private static readonly string[] Options = ["--output", "--host", "--port", "--user", "--pass", "--log", "--trace"];
+    private static readonly string[] Options = ["--output", "--host", "--port", "--user", "--pass", "--log", "--trace", "--tls", "--cert", "--key"];
 
     internal static int Run(string[] arguments, TextWriter output, TextWriter errors)
     {
@@ -41,7 +48,7 @@ internal static class DebugPackageProgram
             output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"{options["--output"]}: {package.Length} bytes"));
             return 0;
         }
-        catch (Exception failure) when (failure is FormatException or IOException or UnauthorizedAccessException or SocketException or NotSupportedException or ArgumentException)
+        catch (Exception failure) when (failure is FormatException or IOException or UnauthorizedAccessException or SocketException or AuthenticationException or CryptographicException or NotSupportedException or ArgumentException)
         {
             errors.WriteLine("redkite debug-package: " + failure.Message);
             return 1;
@@ -67,7 +74,7 @@ internal static class DebugPackageProgram
         string host = options.GetValueOrDefault("--host", "127.0.0.1");
         if (!ushort.TryParse(options.GetValueOrDefault("--port", "6379"), CultureInfo.InvariantCulture, out ushort port)) throw new FormatException("--port must be between 0 and 65535");
         using var client = new TcpClient(host, port) { ReceiveTimeout = PatienceMs, SendTimeout = PatienceMs };
-        using NetworkStream stream = client.GetStream();
+        using Stream stream = Open(client.GetStream(), host, options);
         if (options.GetValueOrDefault("--pass", Environment.GetEnvironmentVariable("REDKITE_PASSWORD") ?? "") is { Length: > 0 } password)
         {
             Send(stream, "AUTH", options.GetValueOrDefault("--user", "default"), password);
@@ -85,7 +92,36 @@ internal static class DebugPackageProgram
         return package;
     }
 
-    private static void Send(NetworkStream stream, params string[] arguments)
+    private static Stream Open(NetworkStream plain, string host, Dictionary<string, string> options)
+    {
+        if (!options.TryGetValue("--tls", out string? verify)) return plain;
+        var encrypted = new SslStream(plain);
+        var authentication = new SslClientAuthenticationOptions { TargetHost = host };
+        if (verify == "none")
+        {
+#pragma warning disable CA5359 // The user has asked for it.
+            authentication.RemoteCertificateValidationCallback = (_, _, _, _) => true;
+#pragma warning restore CA5359
+        }
+        else if (verify != "system")
+        {
+            var trusted = new X509Certificate2Collection();
+            trusted.ImportFromPemFile(verify);
+            authentication.CertificateChainPolicy = new X509ChainPolicy { TrustMode = X509ChainTrustMode.CustomRootTrust, RevocationMode = X509RevocationMode.NoCheck };
+            authentication.CertificateChainPolicy.CustomTrustStore.AddRange(trusted);
+        }
+
+        if (options.TryGetValue("--cert", out string? certificate))
+        {
+            if (!options.TryGetValue("--key", out string? key)) throw new FormatException("--cert needs --key");
+            authentication.ClientCertificates = [X509Certificate2.CreateFromPemFile(certificate, key)];
+        }
+
+        encrypted.AuthenticateAsClient(authentication);
+        return encrypted;
+    }
+
+    private static void Send(Stream stream, params string[] arguments)
     {
         var request = new StringBuilder().Append(CultureInfo.InvariantCulture, $"*{arguments.Length}\r\n");
         foreach (string argument in arguments) request.Append(CultureInfo.InvariantCulture, $"${Encoding.UTF8.GetByteCount(argument)}\r\n{argument}\r\n");
@@ -93,7 +129,7 @@ internal static class DebugPackageProgram
     }
 
     // The first line of a reply; an error is thrown.
-    private static string ReadLine(NetworkStream stream)
+    private static string ReadLine(Stream stream)
     {
         var line = new StringBuilder();
         for (int value; (value = stream.ReadByte()) != '\n';)

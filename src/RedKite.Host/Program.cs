@@ -56,13 +56,15 @@ internal static class Program
     {
         var configuration = new Configuration(new Settings());
         ConfigFile.Load(configuration, commandLine, Console.OpenStandardInput());
-        var server = new RedKiteServer(configuration, TimeProvider.System, log: null);
-        server.Engine.Memory.OwnsProcess = true;
+        var server = new RedKiteServer(configuration, TimeProvider.System, log: null, ownsProcess: true);
         using OtlpExport? export = OtlpExport.Start(configuration.Settings, server.Engine.Run.RunId);
-        server.Start();
 
+        // Before the start: who sees the port or the file with the process's id may send a signal.
+        var asked = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         using PosixSignalRegistration terminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, End);
         using PosixSignalRegistration interrupt = PosixSignalRegistration.Create(PosixSignal.SIGINT, End);
+        server.Start();
+        _ = asked.Task.ContinueWith(_ => server.StopAsync(), TaskScheduler.Default);
         foreach (string line in server.Banner()) server.Engine.Log.Notice(line);
         await using RedKiteDashboard? dashboard = await RedKiteDashboard.StartAsync(server).ConfigureAwait(false);
         await server.Stopped.ConfigureAwait(false);
@@ -74,7 +76,7 @@ internal static class Program
         {
             signal.Cancel = true; // The process ends by itself once the server has stopped.
             server.Engine.Log.Warning($"Received {signal.Signal}, stopping.");
-            _ = server.StopAsync();
+            asked.TrySetResult();
         }
     }
 }

@@ -20,11 +20,15 @@ public sealed class Connection
     // Shorter messages are copied if the peer is slow.
     private const int CopiedBytesMax = 1024;
 
+    // What is queued within one turn is sent before its end when it is this much, so that the peer and its limit are asked early.
+    private const long FlushedBytesMin = 256 * 1024;
+
     private const long NotNotified = -1;
 
     private OutputQueue? _output;
     private OutputQueue? _wire; // what the layer has made of the output; its head may be half sent
     private long _drainedBytes = NotNotified;
+    private long _postedBytes;
     private bool _readInterest = true;
     private bool _writeInterest;
     private bool _isUnflushed;
@@ -78,6 +82,9 @@ public sealed class Connection
 
     /// <summary>Memory of the connection's buffers. A snapshot when read by another thread.</summary>
     public long BufferBytes => (Input?.Capacity ?? 0) + OutputCapacityBytes;
+
+    /// <summary>Bytes that other threads have posted to the connection and its loop has not handled yet. From any thread.</summary>
+    public long PostedBytes => Interlocked.Read(ref _postedBytes);
 
     /// <summary>Bytes received so far.</summary>
     public long BytesReceived { get; internal set; }
@@ -260,6 +267,9 @@ public sealed class Connection
         if (_isUnflushed) Flush();
     }
 
+    /// <summary>Bytes were posted, or what was posted is handled.</summary>
+    internal void NotePosted(long bytes) => Interlocked.Add(ref _postedBytes, bytes);
+
     internal void ReleaseBuffers()
     {
         Input?.Dispose();
@@ -282,6 +292,10 @@ public sealed class Connection
         {
             _isUnflushed = true;
             Loop.FlushThisTurn(this);
+        }
+        else if (_output!.Length >= FlushedBytesMin)
+        {
+            Flush();
         }
     }
 

@@ -181,7 +181,11 @@ public sealed class EventLoop : IDisposable
     /// Hands a part of a shared buffer to the handler for one of the loop's connections, and takes over a reference to it. From
     /// any thread.
     /// </summary>
-    public void Post(Connection connection, SharedBuffer buffer, int start, int length) => Post(new Message(null, connection, buffer, start, length));
+    public void Post(Connection connection, SharedBuffer buffer, int start, int length)
+    {
+        connection.NotePosted(length);
+        Post(new Message(null, connection, buffer, start, length));
+    }
 
     /// <summary>
     /// Runs something on the loop's thread, soon, that uses a shared buffer, and takes over a reference to it. From any thread.
@@ -418,7 +422,8 @@ public sealed class EventLoop : IDisposable
 
     private void Deliver(in Message message)
     {
-        if (!message.Connection!.IsClosing) Handler.Deliver(message.Connection, message.Buffer!, message.Start, message.Length);
+        message.Connection!.NotePosted(-message.Length);
+        if (!message.Connection.IsClosing) Handler.Deliver(message.Connection, message.Buffer!, message.Start, message.Length);
         message.Buffer!.Release();
     }
 

@@ -26,6 +26,12 @@ public interface IConnectionHandler
     /// <summary>Another thread has sent something to a connection: queues it. The loop releases its reference afterwards.</summary>
     void Deliver(Connection connection, SharedBuffer buffer, int start, int length);
 
+    /// <summary>Whether bytes on their way to a connection exceed what may wait for it. From any thread.</summary>
+    bool IsOverLimit(Connection connection, long postedBytes) => false;
+
+    /// <summary>More is on its way to a connection than may wait: the rest was dropped, so it is closed.</summary>
+    void OnLimitExceeded(Connection connection) => connection.Close();
+
     /// <summary>The connection is closed, by either side.</summary>
     void Closed(Connection connection);
 

@@ -19,8 +19,24 @@ public enum ParseStatus
     Error,
 }
 
+/// <summary>The limit that a request has broken.</summary>
+public enum RequestLimit
+{
+    /// <summary>None: the request breaks the protocol.</summary>
+    None,
+
+    /// <summary>It has more arguments than it may.</summary>
+    Arguments,
+
+    /// <summary>An argument is longer than it may be.</summary>
+    ArgumentBytes,
+
+    /// <summary>Its client has not authenticated, and it is too large for that.</summary>
+    Unauthenticated,
+}
+
 /// <summary>The limits of a request; smaller for a client that has not authenticated.</summary>
-public readonly record struct RequestLimits(long BulkBytesMax, bool Authenticated)
+public readonly record struct RequestLimits(long BulkBytesMax, bool Authenticated, int ArgumentsMax = int.MaxValue)
 {
     /// <summary>The longest line: an inline request, or a count.</summary>
     public const int LineBytesMax = 64 * 1024;
@@ -42,6 +58,9 @@ public struct PartialRequest
     internal int Position;    // where the next argument's header starts
     internal ArgumentSlice[]? Arguments;
     internal int Count;
+
+    /// <summary>Memory of what is known of the arguments. A moment old when another thread reads it.</summary>
+    public readonly long ArgumentBytes => (Arguments?.Length ?? 0) * 8L;
 
     /// <summary>Whether part of a request was read.</summary>
     public readonly bool IsBegun => Announced != 0;
@@ -67,6 +86,7 @@ public struct PartialRequest
 /// </summary>
 public sealed class RequestParser
 {
+    private const string TooManyArguments = "too many arguments, see max-request-arguments";
     private const int SparesMax = 64;
     private const int SpareArgumentsMax = 1024;
 
@@ -79,6 +99,9 @@ public sealed class RequestParser
 
     /// <summary>The error of the last parse, as a whole reply without its type byte and line end.</summary>
     public string ErrorText { get; private set; } = "";
+
+    /// <summary>The limit that the last error was about.</summary>
+    public RequestLimit BrokenLimit { get; private set; }
 
     /// <summary>
     /// Whether the last request has the same name, in the same case, and as many arguments as the one before it. Not known of
@@ -122,13 +145,19 @@ public sealed class RequestParser
         ParseStatus status = ReadLength(input, ref at, "too big mbulk count string", "invalid multibulk length", out long announced);
         if (status != ParseStatus.Complete) return status;
         if (announced > int.MaxValue) return Fail("invalid multibulk length");
-        if (announced > RequestLimits.UnauthenticatedArgumentsMax && !limits.Authenticated) return Fail("unauthenticated multibulk length");
+        if (announced > RequestLimits.UnauthenticatedArgumentsMax && !limits.Authenticated) return Fail("unauthenticated multibulk length", RequestLimit.Unauthenticated);
         while (_count - first < announced)
         {
             int header = at;
             status = ReadArgument(input, ref at, limits, out ArgumentSlice argument, out long bytesNeeded);
             if (status == ParseStatus.Complete)
             {
+                if (_count - first == limits.ArgumentsMax)
+                {
+                    _count = first;
+                    return Fail(TooManyArguments, RequestLimit.Arguments);
+                }
+
                 Add(argument);
                 continue;
             }
@@ -229,6 +258,7 @@ public sealed class RequestParser
                 return status;
             }
 
+            if (partial.Count == limits.ArgumentsMax) return Fail(TooManyArguments, RequestLimit.Arguments);
             partial.Add(argument with { Start = argument.Start - start });
             partial.Position = at - start;
         }
@@ -253,8 +283,8 @@ public sealed class RequestParser
         if (input[start] != '$') return RefuseHeader(input[start..]);
         ParseStatus status = ReadLength(input, ref at, "too big bulk count string", "invalid bulk length", out long length);
         if (status != ParseStatus.Complete) return status;
-        if (length < 0 || length > limits.BulkBytesMax) return Fail("invalid bulk length");
-        if (length > RequestLimits.UnauthenticatedBulkBytesMax && !limits.Authenticated) return Fail("unauthenticated bulk length");
+        if (length < 0 || length > limits.BulkBytesMax) return Fail("invalid bulk length", length < 0 ? RequestLimit.None : RequestLimit.ArgumentBytes);
+        if (length > RequestLimits.UnauthenticatedBulkBytesMax && !limits.Authenticated) return Fail("unauthenticated bulk length", RequestLimit.Unauthenticated);
         if (length + 2 > input.Length - at)
         {
             bytesNeeded = at - start + length + 2;
@@ -431,9 +461,10 @@ public sealed class RequestParser
         partial.BytesExpected = bytesNeeded == 0 ? 0 : partial.Position + bytesNeeded;
     }
 
-    private ParseStatus Fail(string text)
+    private ParseStatus Fail(string text, RequestLimit limit = RequestLimit.None)
     {
         ErrorText = "ERR Protocol error: " + text;
+        BrokenLimit = limit;
         return ParseStatus.Error;
     }
 }

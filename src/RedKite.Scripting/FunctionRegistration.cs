@@ -31,7 +31,15 @@ internal sealed class FunctionRegistration
         ("allow-cross-slot-keys", ScriptFlags.AllowCrossSlotKeys),
     ];
 
+    private readonly HashSet<string> _names = new(StringComparer.Ordinal);
+
     internal List<RegisteredFunction> Functions { get; } = [];
+
+    /// <summary>How many functions the library may register.</summary>
+    internal int FunctionsMax { get; init; } = int.MaxValue;
+
+    /// <summary>Whether it has tried to register more.</summary>
+    internal bool IsOverfull { get; private set; }
 
     /// <summary>Adds redis.register_function to an interpreter.</summary>
     internal static void AddTo(LuaInterpreter lua) => lua.Add("redis.register_function", Register);
@@ -57,7 +65,14 @@ internal sealed class FunctionRegistration
         }
 
         if (!IsValidName(name!)) throw new LuaException("Library names can only contain letters, numbers, or underscores(_) and must be at least one character long");
-        if (registration.Functions.Exists(function => function.Name == name)) throw new LuaException("Function already exists in the library");
+        if (registration._names.Contains(name!)) throw new LuaException("Function already exists in the library");
+        if (registration.Functions.Count >= registration.FunctionsMax)
+        {
+            registration.IsOverfull = true;
+            throw new LuaException("too many functions, see max-functions");
+        }
+
+        registration._names.Add(name!);
         registration.Functions.Add(new RegisteredFunction(name!, call.Owner.KeepFrom(state), description, flags));
         return 0;
     }

@@ -30,7 +30,7 @@ internal sealed class LuaInterpreter : IDisposable
     private const int EnvironmentMetaPosition = 1_000_003;
     private const int LoadingPosition = 1_000_004;
     private const int FirstFunctionPosition = 1_000_100;
-    private const int HelperCount = 6;
+    private const int HelperCount = 7;
     private const nint Failed = 1; // the marker
 
     private readonly LuaAllocator _allocator = new();
@@ -47,6 +47,7 @@ internal sealed class LuaInterpreter : IDisposable
     private string? _ending; // the error that ends the script, once the host has said so
     private int _commands;
     private FunctionRegistration? _registration;
+    private long _textRefusals;
 
     /// <param name="bytesMax">The most memory that scripts may use.</param>
     /// <param name="libraries">Adds functions beyond those of every script; they are in the table `redis`.</param>
@@ -68,6 +69,9 @@ internal sealed class LuaInterpreter : IDisposable
 
     /// <summary>The bytes that the interpreter has allocated.</summary>
     internal long UsedBytes => _allocator.Used;
+
+    /// <summary>How often a script was refused memory. After some refusals there is memory again: Lua has collected garbage.</summary>
+    internal long MemoryRefusals => _allocator.Refusals + _textRefusals;
 
     /// <summary>The most memory that scripts may use.</summary>
     internal long BytesMax
@@ -224,6 +228,8 @@ internal sealed class LuaInterpreter : IDisposable
                 string text = Lua.TypeOf(_state, -1) == LuaType.String ? Encoding.Latin1.GetString(Lua.ToSpan(_state, -1)) : "ERR unknown error";
                 Lua.Pop(_state);
                 return text;
+            case LuaType.Boolean:
+                return Lua.ToBoolean(_state, -1) ? "ERR true" : "ERR false";
             default:
                 return "ERR unknown error";
         }
@@ -293,6 +299,12 @@ internal sealed class LuaInterpreter : IDisposable
         }
     }
 
+    private int FailWithoutMemory(nint state)
+    {
+        _textRefusals++;
+        return Fail(state, "not enough memory");
+    }
+
     /// <summary>The concatenation of all arguments; nothing unless they are strings and numbers.</summary>
     internal int Concatenate(nint state)
     {
@@ -308,7 +320,7 @@ internal sealed class LuaInterpreter : IDisposable
                 {
                     ReadOnlySpan<byte> text = Lua.ToSpan(state, i);
                     // What is beyond the limit is not built: Lua itself refuses it.
-                    if (text.Length + (long)length > Math.Min(_allocator.BytesMax, Array.MaxLength)) return Fail(state, "not enough memory");
+                    if (text.Length + (long)length > Math.Min(_allocator.BytesMax, Array.MaxLength)) return FailWithoutMemory(state);
                     EnsureText(length + text.Length);
                     text.CopyTo(_text.AsSpan(length));
                     length += text.Length;
@@ -494,6 +506,7 @@ internal sealed class LuaInterpreter : IDisposable
     {
         long integer = LuaCall.ToInt64(value);
         if (integer == value && integer != long.MinValue) return RespNumber.Format(integer, destination);
+        if (double.IsNaN(value)) return Encoding.Latin1.GetBytes(NumberText.Format(value), destination); // with its sign
         return RespDouble.Format(value, destination);
     }
 

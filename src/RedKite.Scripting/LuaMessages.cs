@@ -21,6 +21,17 @@ internal static partial class LuaMessages
             message = NoArguments().Replace(message, "$1 (number expected, got no value)");
         }
 
+        if (message.Contains('%', StringComparison.Ordinal))
+        {
+            message = Captures().Replace(message, "$1").Replace("malformed pattern (missing arguments to '%b')", "unbalanced pattern", StringComparison.Ordinal);
+        }
+
+        if (message.EndsWith("coroutine", StringComparison.Ordinal))
+        {
+            message = message.Replace("attempt to yield from outside a coroutine", "attempt to yield across metamethod/C-call boundary", StringComparison.Ordinal);
+        }
+
+        message = message.Replace(" (for iterator 'for iterator')", "", StringComparison.Ordinal);
         if (!message.Contains(" value (", StringComparison.Ordinal)) return message;
         return Named().Replace(message, match =>
         {
@@ -38,6 +49,9 @@ internal static partial class LuaMessages
 
     [GeneratedRegex(@"(to '(?:max|min)') \(value expected\)")]
     private static partial Regex NoArguments();
+
+    [GeneratedRegex(@"(invalid capture index) %\d+(?: in replacement string| in pattern)?")]
+    private static partial Regex Captures();
 
     // attempt to index a nil value (local 'x')
     [GeneratedRegex(@"(?<head>attempt to (?:index|call|perform arithmetic on|get length of|concatenate) )a (?<type>\w+) value \((?<kind>global|local|method|field|upvalue|constant) '(?<name>[^']*)'\)")]

@@ -18,7 +18,7 @@ internal static class Prelude
         local sub, rep, find, match, gmatch, gsub = string.sub, string.rep, string.find, string.match, string.gmatch, string.gsub
         local sort, unpack = table.sort, table.unpack
         local floor, fmod, modf = math.floor, math.fmod, math.modf
-        local mtype = math.type
+        local mtype, tointeger, mininteger = math.type, math.tointeger, math.mininteger
         local create, resume, running, status, wrap, yield = coroutine.create, coroutine.resume, coroutine.running, coroutine.status, coroutine.wrap, coroutine.yield
         local call, numtext, ending, concatenate = raw.call, raw.numtext, raw.ending, raw.concatenate
 
@@ -36,11 +36,26 @@ internal static class Prelude
 
         -- Numbers as text and as integers.
         local function str(v) if mtype(v) then return numtext(v) end return v end
+        -- What C's cast makes of a number: cut, or the smallest integer where it does not fit.
+        local tonum = raw.tonumber
         local function int(v)
-          if mtype(v) == 'float' then
-            if v >= 0 then return v // 1 end
-            return -((-v) // 1)
+          local kind = mtype(v)
+          if kind == 'float' then
+            if v >= 0 then
+              if v < 0x1p53 then return v // 1 end
+            elseif v > -0x1p53 then
+              return -((-v) // 1)
+            end
+            return tointeger(v) or mininteger
+          elseif kind == nil and type(v) == 'string' then
+            local n = tonum(v)
+            if n then return int(n) end
           end
+          return v
+        end
+        local function int32(v)
+          v = int(v)
+          if mtype(v) and (v < -0x80000000 or v > 0x7fffffff) then return ((tointeger(v) + 0x80000000) & 0xffffffff) - 0x80000000 end
           return v
         end
 
@@ -62,51 +77,13 @@ internal static class Prelude
         setmetatable(G, strict)
         local none = protect({})
 
-        -- Strings.
-        local S = {}
-        function S.len(s) return len(str(s)) end
-        function S.lower(s) return lower(str(s)) end
-        function S.upper(s) return upper(str(s)) end
-        function S.reverse(s) return reverse(str(s)) end
-        function S.byte(s, i, j) return byte(str(s), int(i), int(j)) end
-        function S.char(...)
-          local n = select('#', ...)
-          if n == 1 then return char(int((...))) end
-          local codes = {...}
-          for i = 1, n do codes[i] = int(codes[i]) end
-          return char(unpack(codes, 1, n))
-        end
-        function S.sub(s, i, j)
-          if i == nil then i = 'no' end
-          return sub(str(s), int(i), int(j))
-        end
-        function S.rep(s, n) return rep(str(s), int(n)) end
-        function S.find(s, p, init, plain) return find(str(s), str(p), int(init), plain) end
-        function S.match(s, p, init) return match(str(s), str(p), int(init)) end
-        function S.gmatch(s, p) return gmatch(str(s), str(p)) end
-        function S.gfind() error("'string.gfind' was renamed to 'string.gmatch'") end
-        function S.dump() error('unable to dump given function') end
-        function S.gsub(s, p, r, n)
-          local kind = type(r)
-          if kind == 'function' then
-            local f = r
-            r = function(...) return (str((f(...)))) end
-          elseif kind == 'table' then
-            local t = r
-            r = function(k) return (str(t[k])) end
-          else
-            r = str(r)
-          end
-          if n == nil then return gsub(str(s), str(p), r) end
-          return gsub(str(s), str(p), r, int(n))
-        end
-        S.format = managed(raw['string.format'])
+        """ + PreludeStrings.Source + """
 
         -- Arithmetic on strings.
-        local tonum = raw.tonumber
         local stringmeta = getmetatable('')
         for k in next, stringmeta do stringmeta[k] = nil end
         stringmeta.__index = S
+        local function arithmetic(v) return (type(v) == 'string' or type(v) == 'number') and tonum(v) end
         local function operand(a, b)
           local x, y = tonum(a), tonum(b)
           if x == nil or (type(a) ~= 'string' and type(a) ~= 'number') then error('attempt to perform arithmetic on a ' .. type(a) .. ' value') end
@@ -117,7 +94,7 @@ internal static class Prelude
         function stringmeta.__sub(a, b) a, b = operand(a, b) return a - b end
         function stringmeta.__mul(a, b) a, b = operand(a, b) return a * b end
         function stringmeta.__div(a, b) a, b = operand(a, b) return a / b end
-        function stringmeta.__mod(a, b) a, b = operand(a, b) return a % b end
+        function stringmeta.__mod(a, b) a, b = operand(a, b) return a - (a / b) // 1 * b end
         function stringmeta.__pow(a, b) a, b = operand(a, b) return a ^ b end
         function stringmeta.__unm(a) a = operand(a, 0) return -a end
         stringmeta.__metatable = false
@@ -170,6 +147,21 @@ internal static class Prelude
           if s == nil or s == FAILED then return (joined(s, m, names, ...)) end
           return s
         end
+        -- a % b is a - floor(a / b) * b in Lua 5.1, whose result differs for fractions, large numbers and infinities.
+        local function modulo(names, a, b)
+          if mtype(a) and mtype(b) then return a - (a / b) // 1 * b end
+          local m = getmetatable(a)
+          local f = type(m) == 'table' and rawget(m, '__mod')
+          if not f then m = getmetatable(b) f = type(m) == 'table' and rawget(m, '__mod') end
+          if f then return (f(a, b)) end
+          local x, y = arithmetic(a), arithmetic(b)
+          if x and y then return x - (x / y) // 1 * y end
+          local left, right = match(names, '^(.*)|(.*)$')
+          local bad, which = a, left
+          if x then bad, which = b, right end
+          if which == '' then error('attempt to perform arithmetic on a ' .. type(bad) .. ' value') end
+          error('attempt to perform arithmetic on ' .. which .. ' (a ' .. type(bad) .. ' value)')
+        end
         local function tick()
           local failure = raw.tick()
           if failure then error(failure, 0) end
@@ -180,7 +172,11 @@ internal static class Prelude
         -- The basic functions.
         G._G = env
         G._VERSION = 'Lua 5.1'
-        G.type, G.rawequal, G.select = type, rawequal, select
+        G.type, G.rawequal = type, rawequal
+        function G.select(n, ...)
+          if n ~= '#' and mtype(n) ~= 'integer' then n = int32(n) end
+          return select(n, ...)
+        end
         function G.error(message, level)
           if mtype(message) then message = numtext(message) end
           level = level == nil and 1 or int(level)
@@ -211,7 +207,8 @@ internal static class Prelude
           if select('#', ...) == 0 then return false, "bad argument #1 to 'pcall' (value expected)" end
           return (function(f, ...) return caught(xpcall(f, handler, ...)) end)(...)
         end
-        function G.xpcall(f, h)
+        function G.xpcall(f, h, ...)
+          if h == nil and select('#', ...) == 0 then error("bad argument #2 to 'xpcall' (value expected)") end
           return (function(ok, ...)
             local failure = not ok and ending()
             if failure then error(failure, 0) end
@@ -289,10 +286,13 @@ internal static class Prelude
           return t
         end
         function G.unpack(t, i, j)
-          if type(t) ~= 'table' then error("bad argument #1 to 'unpack' (table expected, got " .. (t == nil and 'no value' or type(t)) .. ')') end
+          if type(t) ~= 'table' then error("bad argument #1 to 'unpack' (table expected, got " .. type(t) .. ')') end
           t = shadow[t] or t
-          if j == nil then return unpack(t, int(i) or 1) end
-          return unpack(t, int(i) or 1, int(j))
+          local results = 8000 - (j ~= nil and 3 or i ~= nil and 2 or 1) -- as many as Lua 5.1's stack of C functions takes
+          i = int32(i) or 1
+          j = j == nil and #t or int32(j)
+          if mtype(i) and mtype(j) and j - i >= results then error('too many results to unpack') end
+          return unpack(t, i, j)
         end
         function G.loadstring(s, name)
           local f, message = raw.load(str(s), name == nil and s or str(name))
@@ -317,6 +317,9 @@ internal static class Prelude
           if what == 'count' then return (collectgarbage('count')) end
           if what == nil or what == 'collect' then collectgarbage('collect') return 0.0 end
           if what == 'step' then return (collectgarbage('step')) end
+          if what ~= 'stop' and what ~= 'restart' and what ~= 'setpause' and what ~= 'setstepmul' then
+            error("bad argument #1 to 'collectgarbage' (invalid option '" .. tostring(what) .. "')")
+          end
           return 0.0
         end
         function G.gcinfo() return collectgarbage('count') // 1 end
@@ -331,7 +334,7 @@ internal static class Prelude
           local last = #t + 1
           if n == 2 then t[last] = a return end
           if n ~= 3 then error("wrong number of arguments to 'insert'") end
-          local at = int(tonum(a))
+          local at = int32(tonum(a))
           if at == nil then error("bad argument #2 to 'insert' (number expected, got " .. type(a) .. ')') end
           if at > last then last = at end
           for i = last, at + 1, -1 do t[i] = t[i - 1] end
@@ -340,14 +343,70 @@ internal static class Prelude
         function T.remove(t, a)
           needTable(t, 'remove')
           local last = #t
-          local at = a == nil and last or int(tonum(a))
+          local at = a == nil and last or int32(tonum(a))
           if not (at >= 1 and at <= last) then return end
           local v = t[at]
           for i = at, last - 1 do t[i] = t[i + 1] end
           t[last] = nil
           return v
         end
-        function T.sort(t, f) needTable(t, 'sort') sort(t, f) end
+        -- With a function, the order in which it is called and the result for equal elements are those of Lua 5.1: a quicksort whose pivot
+        -- is the median of the first, middle and last element.
+        local function sortBy(t, first, last, less)
+          while first < last do
+            local low, high = t[first], t[last]
+            if less(high, low) then
+              t[first], t[last] = high, low
+            end
+            if last - first == 1 then return end
+            local middle = (first + last) // 2
+            local pivot = t[middle]
+            low = t[first]
+            if less(pivot, low) then
+              t[middle], t[first] = low, pivot
+            else
+              high = t[last]
+              if less(high, pivot) then t[middle], t[last] = high, pivot end
+            end
+            if last - first == 2 then return end
+            pivot = t[middle]
+            t[middle], t[last - 1] = t[last - 1], pivot
+            local i, j = first, last - 1
+            while true do
+              i = i + 1
+              local a = t[i]
+              while less(a, pivot) do
+                if i > last then error('invalid order function for sorting') end
+                i = i + 1
+                a = t[i]
+              end
+              j = j - 1
+              local b = t[j]
+              while less(pivot, b) do
+                if j < first then error('invalid order function for sorting') end
+                j = j - 1
+                b = t[j]
+              end
+              if j < i then break end
+              t[i], t[j] = b, a
+            end
+            t[last - 1], t[i] = t[i], t[last - 1]
+            -- The smaller part by recursion, the larger one by the loop.
+            if i - first < last - i then
+              sortBy(t, first, i - 1, less)
+              first = i + 1
+            else
+              sortBy(t, i + 1, last, less)
+              last = i - 1
+            end
+          end
+        end
+        function T.sort(t, f)
+          needTable(t, 'sort')
+          if type(f) ~= 'function' then return sort(t, f) end
+          if shadow[t] then error('Attempt to modify a readonly table', 0) end
+          sortBy(t, 1, #t, f)
+        end
         function T.getn(t) needTable(t, 'getn') return #t end
         function T.setn() error("'setn' is obsolete") end
         function T.maxn(t)
@@ -367,7 +426,7 @@ internal static class Prelude
 
         -- Mathematics.
         local M = {}
-        for _, name in ipairs({'abs', 'acos', 'asin', 'cos', 'deg', 'exp', 'max', 'min', 'rad', 'sin', 'sqrt', 'tan'}) do M[name] = math[name] end
+        for _, name in ipairs({'abs', 'acos', 'asin', 'cos', 'deg', 'exp', 'rad', 'sin', 'sqrt', 'tan'}) do M[name] = math[name] end
         for _, name in ipairs({'atan', 'atan2', 'cosh', 'frexp', 'ldexp', 'log', 'log10', 'pow', 'random', 'randomseed', 'sinh', 'tanh'}) do M[name] = managed(raw['math.' .. name]) end
         M.huge, M.pi = math.huge, math.pi
         function M.floor(x)
@@ -378,13 +437,50 @@ internal static class Prelude
           if mtype(x) then return -(-x // 1.0) end
           return -floor(-x)
         end
-        local function float(v) if mtype(v) then return v + 0.0 end return v end
+        local function floatsOf(name, ...)
+          local numbers = {...}
+          for i = 1, select('#', ...) do
+            local v = numbers[i]
+            numbers[i] = arithmetic(v) or error('bad argument #' .. i .. " to '" .. name .. "' (number expected, got " .. type(v) .. ')', 3)
+          end
+          return unpack(numbers)
+        end
+        local max, min = math.max, math.min
+        function M.max(...)
+          local a, b = ...
+          if mtype(a) and mtype(b) and select('#', ...) == 2 then return max(a, b) end
+          return max(floatsOf('max', ...))
+        end
+        function M.min(...)
+          local a, b = ...
+          if mtype(a) and mtype(b) and select('#', ...) == 2 then return min(a, b) end
+          return min(floatsOf('min', ...))
+        end
+        local function float(v) if mtype(v) then return v * 1.0 end return v end
         function M.fmod(a, b) return fmod(float(tonum(a) or a), float(tonum(b) or b)) end
         M.mod = M.fmod
-        function M.modf(x) return modf(float(x)) end
+        local zero = -0.0
+        function M.modf(x)
+          local n = arithmetic(x)
+          if not n or n ~= n then return modf(n and float(n) or x) end
+          local cut = n < 0 and -(-n // 1.0) or n // 1.0
+          local rest = n - cut
+          if rest == 0 or cut == n then rest = (n < 0 or 1 / n < 0) and zero or 0.0 end
+          return n == 0 and n * 1.0 or cut, rest
+        end
 
         local C = {create = create, status = status, wrap = wrap, yield = yield}
-        function C.resume(...) return caught(resume(...)) end
+        local function resumed(ok, ...)
+          if ok then return ok, ... end
+          local failure = ending()
+          if failure then error(failure, 0) end
+          return ok, ...
+        end
+        function C.resume(co, ...)
+          local state = type(co) == 'thread' and status(co)
+          if state == 'running' or state == 'normal' then return false, 'cannot resume ' .. state .. ' coroutine' end
+          return resumed(resume(co, ...))
+        end
         function C.running()
           local thread, main = running()
           if main then return nil end
@@ -455,6 +551,6 @@ internal static class Prelude
         G.os = protect({clock = raw.clock})
 
         collectgarbage('incremental', 400, 400) -- scripts leave little that lives on: collect when four times as much has been added
-        return L, envmeta, env, G, {c, c2, c3, tick, values, select}
+        return L, envmeta, env, G, {c, c2, c3, tick, values, select, modulo}
         """;
 }

@@ -46,11 +46,12 @@ public sealed class RedKiteServer : IAsyncDisposable
     private int _idleClientCount;
     private int _stopping;
 
-    internal RedKiteServer(Configuration configuration, TimeProvider timeProvider, Action<string>? log, IReadOnlyList<Behavior>? behaviors = null, bool guardsMemory = false)
+    internal RedKiteServer(Configuration configuration, TimeProvider timeProvider, Action<string>? log, IReadOnlyList<Behavior>? behaviors = null, bool guardsMemory = false, bool ownsProcess = false)
     {
         Settings settings = configuration.Settings;
         var serverLog = new ServerLog(settings, log);
-        var keyspace = new Keyspace(settings.Stripes, settings.Databases, guardsMemory);
+        _loopCount = settings.Loops == 0 ? Environment.ProcessorCount : settings.Loops;
+        var keyspace = new Keyspace(StripesOf(settings, _loopCount, ownsProcess), settings.Databases, guardsMemory);
         keyspace.FailStop.Version = ServerVersion.Text;
         keyspace.FailStop.Folder = serverLog.Folder;
         Engine = new Engine(configuration, keyspace, new ServerClock(timeProvider), serverLog)
@@ -63,7 +64,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         };
         if (behaviors is { Count: > 0 }) Engine.Intercept(new BehaviorPipeline(behaviors, serverLog));
 
-        _loopCount = settings.Loops == 0 ? Environment.ProcessorCount : settings.Loops;
+        Engine.Memory.OwnsProcess = ownsProcess;
         _quietHugePages = new QuietHugePages(keyspace);
         _userChanges = new UserChanges(Engine.Attention, () => _loops);
         _tls = new TlsSetup(settings, serverLog);
@@ -288,7 +289,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         Metrics = () => engine.Metrics,
         Listening = () => new ListeningFigures(_endpoints.Port, [.. _endpoints.Describe()]),
         Tls = _tls.Figures,
-        Blocking = () => new BlockedClientFigures(engine.Blocked.Count, engine.Blocked.WithDeadline, engine.Blocked.Keys, engine.Blocked.KeysWakingWhenGone),
+        Blocking = () => new BlockedClientFigures(engine.Blocked.Count + engine.Pause.Held(engine.Clients), engine.Blocked.WithDeadline, engine.Blocked.Keys, engine.Blocked.KeysWakingWhenGone),
         Findings = () => Diagnostics?.Findings.Current ?? [],
         Packages = () => Packages,
         ReplyLater = ReplyLater,
@@ -303,7 +304,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         var commands = new CommandTable(CommandFamilies.Of(parts));
         foreach (RenamedCommand renamed in Engine.Configuration.RenamedCommands)
         {
-            if (!commands.Rename(renamed.Name, renamed.NewName)) throw new ConfigException($"{renamed.Where}: rename-command '{renamed.Name}': there is no such command, or the new name is taken");
+            if (commands.Rename(renamed.Name, renamed.NewName) is { } error) throw new ConfigException($"{renamed.Where}: rename-command {renamed.Name} {renamed.NewName}: {error}");
         }
 
         return commands;
@@ -429,9 +430,15 @@ public sealed class RedKiteServer : IAsyncDisposable
         }
 
         Engine.Messages.Release();
+        Engine.Metrics.Runs.Dispose();
         Engine.Buffers.Dispose();
         _stopped.TrySetResult();
     }
+
+    // A single loop that nobody shares the keys with needs no more than one: neighbours in a pipeline then share its lock. The program's own
+    // walks and its page lock it for moments only.
+    private static int StripesOf(Settings settings, int loops, bool ownsProcess) =>
+        settings.Stripes > 0 ? settings.Stripes : loops == 1 && ownsProcess ? 1 : StripeSet.StripesMax;
 
     private void EndInProcessClients()
     {

@@ -32,6 +32,58 @@ public sealed class AdminApiTests : IAsyncDisposable
     }
 
     [Fact]
+    public async Task Page_is_served_by_HTTPS_alone_with_the_certificate_as_it_is_now()
+    {
+        using var certificates = new TestCertificates();
+        certificates.Issue("server").Dispose();
+        var settings = new Dictionary<string, string>
+        {
+            ["admin-tls"] = "yes", ["tls-cert-file"] = certificates.PathOf("server.crt"), ["tls-key-file"] = certificates.PathOf("server.key"),
+            ["tls-auth-clients"] = "no", ["requirepass"] = "secret",
+        };
+        do
+        {
+            if (_server is not null) await _server.DisposeAsync();
+            settings["admin-port"] = LoopbackPort.Next().ToString(System.Globalization.CultureInfo.InvariantCulture);
+            var options = new RedKiteOptions { Port = 0, Log = line => { lock (_log) _log.Add(line); } };
+            foreach ((string name, string value) in settings) options.Settings[name] = value;
+            _server = await RedKiteServer.StartAsync(options);
+            _dashboard = await RedKiteDashboard.StartAsync(_server);
+        }
+        while (_dashboard is null);
+
+        Assert.Contains(Logged(), line => line.Contains($"Dashboard on https://127.0.0.1:{_dashboard.Port}/", StringComparison.Ordinal));
+        string first = await Serve();
+        await Assert.ThrowsAsync<HttpRequestException>(() => _http.GetAsync(new Uri($"http://127.0.0.1:{_dashboard.Port}/"), TestContext.Current.CancellationToken));
+
+        // Renewed at the same path: the next connection gets it.
+        certificates.Issue("server").Dispose();
+        Assert.Equal("OK", _server.Execute("CONFIG", "SET", "tls-cert-file", certificates.PathOf("server.crt")).Text);
+        Assert.NotEqual(first, await Serve());
+
+        // Returns the certificate's serial number; the log-in's cookie is for HTTPS only.
+        async Task<string> Serve()
+        {
+            string serial = "";
+            using var handler = new SocketsHttpHandler();
+            handler.SslOptions.RemoteCertificateValidationCallback = (_, certificate, _, _) =>
+            {
+                serial = certificate?.GetSerialNumberString() ?? "";
+                return serial.Length > 0;
+            };
+            using var https = new HttpClient(handler) { BaseAddress = new Uri($"https://localhost:{_dashboard.Port}") };
+            https.DefaultRequestHeaders.Add("X-RedKite", "1");
+            using var form = new StringContent("{\"user\":\"default\",\"password\":\"secret\"}", Encoding.UTF8, "application/json");
+            using HttpResponseMessage page = await https.GetAsync(new Uri("/", UriKind.Relative), TestContext.Current.CancellationToken);
+            Assert.Equal(HttpStatusCode.OK, page.StatusCode);
+            using HttpResponseMessage logIn = await https.PostAsync(new Uri("/login", UriKind.Relative), form, TestContext.Current.CancellationToken);
+            Assert.True(logIn.IsSuccessStatusCode, await logIn.Content.ReadAsStringAsync(TestContext.Current.CancellationToken));
+            Assert.Contains("secure", Assert.Single(logIn.Headers.GetValues("Set-Cookie")), StringComparison.OrdinalIgnoreCase);
+            return serial;
+        }
+    }
+
+    [Fact]
     public async Task History_has_as_many_steps_as_were_asked_for()
     {
         await Start();

@@ -31,6 +31,12 @@ internal static class NotCopied
             "a rule means what it says as a whole",
             _ => false),
         new(
+            "The original name of a renamed command, right behind a call by its new name",
+            "executes it: the request's name is compared with the last command's own before it is looked up",
+            "ERR unknown command ...",
+            "rename-command takes a name away",
+            _ => false),
+        new(
             "LSET with an index that does not fit 32 bits",
             "the index is cut to 32 bits, so that 4294967296 is the first element",
             "ERR index out of range",
@@ -53,6 +59,12 @@ internal static class NotCopied
             "counts them",
             "counts what HGETALL returns",
             "the count would depend on when the sweep passed",
+            _ => false),
+        new(
+            "FLUSHALL and FLUSHDB of a client that tracks keys itself",
+            "the invalidation precedes the reply",
+            "it follows the reply",
+            "it does after every other command, and after a flush in a transaction",
             _ => false),
         new(
             "COMMAND GETKEYS of a request whose number of keys is not a plain integer (ZUNION +1 a)",

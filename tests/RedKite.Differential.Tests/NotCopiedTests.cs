@@ -39,6 +39,8 @@ public sealed class NotCopiedTests
         Assert.Empty(client.Run("HELLO")["modules"]!.Items);
         Assert.Equal("# Modules\r\n", client.Run("INFO modules").Text);
         client.Run("CONFIG GET save").IsArray("save", "");
+        Assert.Equal("+>", MarkersAfterAFlush(client, "FLUSHALL"));
+        Assert.Equal("+>", MarkersAfterAFlush(client, "FLUSHDB"));
     }
 
     [Fact]
@@ -53,5 +55,17 @@ public sealed class NotCopiedTests
         client.Run("RPUSH l a b").IsInteger(2);
         client.Run("LSET l 4294967296 c").IsOk();
         client.Run("LINDEX l 0").IsBulk("c");
+        Assert.Equal(">+", MarkersAfterAFlush(client, "FLUSHALL"));
+        Assert.Equal(">+", MarkersAfterAFlush(client, "FLUSHDB"));
+    }
+
+    // A push for the invalidation and a simple string for the reply.
+    private static string MarkersAfterAFlush(RespConnection client, string flush)
+    {
+        client.Run("HELLO 3");
+        client.Run("CLIENT TRACKING ON").IsOk();
+        client.Run("GET tracked");
+        client.SendCommand(flush);
+        return $"{client.ReadAny().Marker}{client.ReadAny().Marker}";
     }
 }

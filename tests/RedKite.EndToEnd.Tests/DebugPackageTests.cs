@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.IO.Compression;
+using System.Text.Json;
 using RedKite.Testing;
 
 namespace RedKite.EndToEnd.Tests;
@@ -26,6 +27,33 @@ public sealed class DebugPackageTests : IDisposable
         Assert.Contains("Verdict: critical.", analyzed.Output, StringComparison.Ordinal);
         Assert.Contains("[critical] The server is open to the network without a password (open-to-network)", analyzed.Output, StringComparison.Ordinal);
         Assert.Equal("", analyzed.Errors);
+    }
+
+    [Fact]
+    public async Task Stacks_are_printed_and_written_for_speedscope()
+    {
+        Assert.SkipUnless(ServerProgram.UnderTest.IsRedKite, "Redis has no debug package");
+        using ServerProcess server = ServerProcess.Start(ServerProgram.UnderTest);
+        string package = Path.Combine(_folder, "package.zip");
+        string speedscope = Path.Combine(_folder, "package.json");
+        (await RedKite("debug-package", "--port", Port(server), "--output", package)).Succeeded();
+        ChildProgram analyzed = await RedKite("analyze", package, "--stacks", "--speedscope", speedscope);
+        Assert.Equal("", analyzed.Errors);
+        string[] lines = analyzed.Output.Split('\n');
+        int loop = Array.FindIndex(lines, line => line.StartsWith("loop-0 ", StringComparison.Ordinal) && line.Contains(" waiting; ", StringComparison.Ordinal));
+        Assert.True(loop > 0, analyzed.Output);
+        Assert.Contains(lines[loop..].TakeWhile(line => line.Trim().Length > 0), frame => frame.StartsWith("    RedKite.Net.", StringComparison.Ordinal));
+        Assert.Contains(lines, line => line.StartsWith("diagnostics ", StringComparison.Ordinal));
+        using JsonDocument json = JsonDocument.Parse(File.ReadAllBytes(speedscope));
+        Assert.Contains(json.RootElement.GetProperty("profiles").EnumerateArray(), thread => thread.GetProperty("name").GetString()!.StartsWith("loop-0 ", StringComparison.Ordinal));
+    }
+
+    [Fact]
+    public async Task Package_without_stacks_says_so()
+    {
+        ChildProgram analyzed = await RedKite("analyze", Package(Manifest, "[]"), "--stacks");
+        Assert.Equal(3, analyzed.ExitCode);
+        Assert.EndsWith("it has no stacks.nettrace; manifest.json says why", analyzed.Errors.TrimEnd(), StringComparison.Ordinal);
     }
 
     [Fact]

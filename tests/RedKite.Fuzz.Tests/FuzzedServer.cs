@@ -33,6 +33,7 @@ internal sealed class FuzzedServer : IAsyncDisposable
         options.Settings["transport"] = transport;
         options.Settings["loops"] = "2";
         options.Settings["enable-debug-command"] = "yes";
+        options.Settings["enable-module-command"] = "yes";
         options.Settings["proto-max-bulk-len"] = "1048576"; // keeps commands from allocating half a gigabyte of zeros
         return new FuzzedServer(await RedKiteServer.StartAsync(options), folder);
     }

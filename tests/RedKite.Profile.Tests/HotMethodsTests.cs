@@ -1,3 +1,5 @@
+using RedKite.Traces;
+
 namespace RedKite.Profile.Tests;
 
 /// <summary>Sums over known stacks.</summary>
@@ -54,5 +56,5 @@ public class HotMethodsTests
         return [.. lines.Skip(title + 2).TakeWhile(line => line.Length > 0).Select(line => string.Join(' ', line.Split(' ', StringSplitOptions.RemoveEmptyEntries)))];
     }
 
-    private static StackSample Stack(params string[] frames) => new("loop-0 1", ThreadState.Running, frames);
+    private static StackSample Stack(params string[] frames) => new("loop-0 1", SampledState.Running, frames);
 }

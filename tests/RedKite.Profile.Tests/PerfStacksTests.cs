@@ -1,3 +1,5 @@
+using RedKite.Traces;
+
 namespace RedKite.Profile.Tests;
 
 /// <summary>From the text of perf script to collapsed stacks and back.</summary>
@@ -50,8 +52,8 @@ public class PerfStacksTests
     [Fact]
     public void Equal_stacks_are_one_line_with_a_count()
     {
-        StackSample once = new("a 1", ThreadState.Running, ["Main", "Copy"]);
-        StackSample often = new("a 1", ThreadState.Running, ["Main", "Parse;Line"]);
+        StackSample once = new("a 1", SampledState.Running, ["Main", "Copy"]);
+        StackSample often = new("a 1", SampledState.Running, ["Main", "Parse;Line"]);
         using var text = new StringWriter();
         CollapsedStacks.Write(text, [often, once, often]);
 

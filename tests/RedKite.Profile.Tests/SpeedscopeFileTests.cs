@@ -1,4 +1,5 @@
 using System.Text.Json;
+using RedKite.Traces;
 
 namespace RedKite.Profile.Tests;
 
@@ -46,7 +47,7 @@ public class SpeedscopeFileTests
     [Fact]
     public void Waiting_and_native_calls_have_frames_of_their_own()
     {
-        using JsonDocument json = Write(Stack("a", "Run"), Stack("a", "Run") with { State = ThreadState.Waiting }, Stack("a", "Run") with { State = ThreadState.InCall });
+        using JsonDocument json = Write(Stack("a", "Run"), Stack("a", "Run") with { State = SampledState.Waiting }, Stack("a", "Run") with { State = SampledState.InCall });
 
         Assert.Equal(["Run", "[waiting]", "[native call]"], Frames(json));
         Assert.Equal("[[0],[0,1],[0,2]]", json.RootElement.GetProperty("profiles")[0].GetProperty("samples").GetRawText());
@@ -63,5 +64,5 @@ public class SpeedscopeFileTests
     private static string[] Frames(JsonDocument json) =>
         [.. json.RootElement.GetProperty("shared").GetProperty("frames").EnumerateArray().Select(frame => frame.GetProperty("name").GetString()!)];
 
-    private static StackSample Stack(string thread, params string[] frames) => new(thread, ThreadState.Running, frames);
+    private static StackSample Stack(string thread, params string[] frames) => new(thread, SampledState.Running, frames);
 }

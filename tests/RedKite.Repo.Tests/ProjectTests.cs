@@ -7,7 +7,7 @@ public class ProjectTests
 {
     private static readonly Dictionary<string, string[]> AllowedReferences = new()
     {
-        ["RedKite.Host"] = ["RedKite.Bench", "RedKite.Dashboard", "RedKite.Hosting", "RedKite.Server"],
+        ["RedKite.Host"] = ["RedKite.Bench", "RedKite.Dashboard", "RedKite.Hosting", "RedKite.Server", "RedKite.Traces"],
         ["RedKite.Bench"] = ["RedKite.Net", "RedKite.Protocol"],
         ["RedKite.Dashboard"] = ["RedKite.Server"],
         ["RedKite.Hosting"] = ["RedKite.Server"],
@@ -17,6 +17,7 @@ public class ProjectTests
         ["RedKite.Net"] = [],
         ["RedKite.Protocol"] = [],
         ["RedKite.Store"] = [],
+        ["RedKite.Traces"] = [],
     };
 
     // The bottom of the graph references only the base library.

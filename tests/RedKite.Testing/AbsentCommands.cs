@@ -14,7 +14,7 @@ public static class AbsentCommands
         ["module"] = ["VADD", "VCARD", "VDIM", "VEMB", "VGETATTR", "VINFO", "VISMEMBER", "VLINKS", "VRANDMEMBER", "VREM", "VSETATTR", "VSIM"],
         ["server"] =
         [
-            "bgrewriteaof", "bgsave", "failover", "module|load", "module|loadex", "module|unload", "psync", "replconf", "replicaof", "save",
+            "bgrewriteaof", "bgsave", "failover", "psync", "replconf", "replicaof", "save",
             "slaveof", "sync",
         ],
     };

@@ -100,7 +100,7 @@ internal sealed class TlsLayer : ByteLayer
             read += count;
         }
 
-        if (_plainStart == _plainEnd) _plain = [];
+        if (_plainStart == _plainEnd) (_plain, _plainStart, _plainEnd) = ([], 0, 0);
         _endWasRead |= read == 0 && _hasEnded;
         return read;
     }
@@ -157,7 +157,7 @@ internal sealed class TlsLayer : ByteLayer
         catch (Exception exception) when (IsOfConnection(exception) || exception is NotSupportedException or InvalidOperationException)
         {
             // The latter two: a certificate that cannot be used for TLS.
-            failure = exception.InnerException is { } inner ? $"{exception.Message} {inner.Message}" : exception.Message;
+            failure = exception.InnerException is null ? exception.Message : $"{exception.Message} {exception.GetBaseException().Message}";
         }
 
         _server.End(failure);

@@ -3,21 +3,21 @@ using System.Buffers.Binary;
 namespace RedKite.Persistence.Rdb;
 
 /// <summary>
-/// What DUMP replies and RESTORE takes: a value, and what it can be recognized by.
+/// The payload of DUMP and RESTORE: a serialized value with a footer that identifies the format and detects damage.
 /// <code>
-/// u8 type   the value   u16 version of the format   u64 CRC-64 of all that is in front of it
+/// u8 type   the value   u16 version of the format   u64 CRC-64 of all preceding bytes
 /// </code>
-/// The version is that of Redis 7.4 and 8.0. Redis refuses versions that are newer than its own, so 7.2 and earlier take
+/// The version is that of Redis 7.4 and 8.0. Redis refuses versions newer than its own, so 7.2 and earlier accept
 /// neither Redis 8's payloads nor these.
 /// </summary>
 internal static class DumpPayload
 {
-    /// <summary>The bytes of a payload besides its value: the type's number and the footer.</summary>
+    /// <summary>The size of a payload without its value: the type byte and the footer.</summary>
     internal const int FrameBytes = 1 + FooterBytes;
 
     private const int FooterBytes = sizeof(ushort) + Crc64.Bytes;
 
-    /// <summary>Writes the payload of a value into an empty output.</summary>
+    /// <summary>Writes a value's payload to an empty output.</summary>
     internal static void Write(RdbOutput output, in RdbValueWriter value, RdbScratch scratch)
     {
         output.Byte((byte)value.Type);
@@ -25,7 +25,7 @@ internal static class DumpPayload
         End(output);
     }
 
-    /// <summary>Writes what payloads end with.</summary>
+    /// <summary>Writes the footer of a payload.</summary>
     internal static void End(RdbOutput output)
     {
         Span<byte> version = stackalloc byte[sizeof(ushort)];
@@ -34,7 +34,7 @@ internal static class DumpPayload
         output.Int64((long)Crc64.Append(0, output.Written));
     }
 
-    /// <summary>Whether bytes end as a payload does that is no newer than what is known here and came undamaged.</summary>
+    /// <summary>Returns whether the footer is valid: a supported version and the right checksum.</summary>
     internal static bool IsIntact(ReadOnlySpan<byte> payload)
     {
         if (payload.Length < FooterBytes) return false;
@@ -43,10 +43,10 @@ internal static class DumpPayload
             && BinaryPrimitives.ReadUInt64LittleEndian(payload[^Crc64.Bytes..]) == Crc64.Append(0, summed);
     }
 
-    /// <summary>What is in an intact payload, without its footer.</summary>
+    /// <summary>Returns the content of a valid payload, without its footer.</summary>
     internal static RdbInput Contents(ReadOnlySpan<byte> payload) => new(payload[..^FooterBytes]);
 
-    /// <summary>Reads the value of an intact payload and gives it to a key.</summary>
+    /// <summary>Reads the value of a valid payload into a key.</summary>
     internal static RdbOutcome Read(ReadOnlySpan<byte> payload, in RdbTarget target, RdbScratch scratch)
     {
         var input = new RdbInput(payload[..^FooterBytes]);

@@ -10,16 +10,16 @@ using RedKite.Store.Values.Streams;
 namespace RedKite.Persistence.Rdb;
 
 /// <summary>
-/// Writes one value as RDB has it, in the form nearest to how it is kept: what is packed here and there is copied. The type
-/// stands in front of the key in files and of the value in dumps, so it is told apart from the bytes.
+/// Writes one value in RDB format, in the variant closest to its representation in memory: packed values are copied as they are.
+/// The type is separate from the value's bytes, because in files it precedes the key and in dumps the value.
 /// </summary>
-/// <remarks>Of several forms it is the one that Redis 8.0 writes.</remarks>
+/// <remarks>If a value has several possible variants, it writes the same one as Redis 8.0.</remarks>
 internal readonly ref struct RdbValueWriter
 {
     private readonly Database _database;
     private readonly Entry _entry;
     private readonly long _nowMs;
-    private readonly long _earliestExpiryMs; // of a hash's fields
+    private readonly long _earliestExpiryMs; // among a hash's fields
 
     private RdbValueWriter(Database database, Entry entry, long nowMs, long earliestExpiryMs)
     {
@@ -43,11 +43,11 @@ internal readonly ref struct RdbValueWriter
 
     internal RdbType Type { get; }
 
-    /// <summary>Prepares to write a value; false if it is a hash whose last fields expired, whose key is gone then.</summary>
+    /// <summary>Prepares to write a value; false if it is a hash whose last fields have expired. Its key is removed then.</summary>
     /// <param name="database">The database.</param>
     /// <param name="entry">The key's entry.</param>
-    /// <param name="nowMs">The time: what has expired is not written.</param>
-    /// <param name="writer">The writer, true until the key changes.</param>
+    /// <param name="nowMs">The current time: expired fields are not written.</param>
+    /// <param name="writer">The writer, valid until the key changes.</param>
     internal static bool TryOpen(Database database, Entry entry, long nowMs, out RdbValueWriter writer)
     {
         long earliestExpiryMs = long.MaxValue;
@@ -135,7 +135,7 @@ internal readonly ref struct RdbValueWriter
         HashFields fields = hash.Fields();
         while (fields.MoveNext())
         {
-            // 0: none.
+            // 0: no expiry.
             if (expiries) output.Length(fields.ExpiryMs == long.MaxValue ? 0 : fields.ExpiryMs - _earliestExpiryMs + 1);
             output.String(fields.Field.Bytes(digits));
             output.String(fields.Value.Bytes(digits));

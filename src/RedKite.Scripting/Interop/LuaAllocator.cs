@@ -35,6 +35,9 @@ internal sealed unsafe class LuaAllocator : IDisposable
 
     internal bool IsLimited { get; set; }
 
+    /// <summary>How often memory was refused because of the limit.</summary>
+    internal long Refusals { get; private set; }
+
     internal nint Handle => GCHandle.ToIntPtr(_self);
 
     internal static delegate* unmanaged[Cdecl]<nint, nint, nuint, nuint, nint> Function => &Allocate;
@@ -59,7 +62,12 @@ internal sealed unsafe class LuaAllocator : IDisposable
             return 0;
         }
 
-        if (IsLimited && newBytes > oldBytes && Used + newBytes - oldBytes > BytesMax) return 0;
+        if (IsLimited && newBytes > oldBytes && Used + newBytes - oldBytes > BytesMax)
+        {
+            Refusals++;
+            return 0;
+        }
+
         if (oldBytes > SmallBytesMax && newBytes > SmallBytesMax)
         {
             var moved = (nint)Realloc((void*)block, newBytes);

@@ -23,10 +23,10 @@ internal static class BaseLibrary
         lua.Add("math.cosh", call => Push(call, Math.Cosh(call.Number(1))));
         lua.Add("math.sinh", call => Push(call, Math.Sinh(call.Number(1))));
         lua.Add("math.tanh", call => Push(call, Math.Tanh(call.Number(1))));
-        lua.Add("math.log", call => Push(call, Math.Log(call.Number(1))));
+        lua.Add("math.log", call => Push(call, Logarithm(call.Number(1))));
         lua.Add("math.log10", call => Push(call, Math.Log10(call.Number(1))));
         lua.Add("math.pow", call => Push(call, Math.Pow(call.Number(1), call.Number(2))));
-        lua.Add("math.ldexp", call => Push(call, Math.ScaleB(call.Number(1), (int)Math.Clamp(call.Integer(2), int.MinValue, int.MaxValue))));
+        lua.Add("math.ldexp", call => Push(call, Math.ScaleB(call.Number(1), unchecked((int)call.Integer(2)))));
         lua.Add("math.frexp", Frexp);
         lua.Add("math.random", Random);
         lua.Add("math.randomseed", Seed);
@@ -37,6 +37,9 @@ internal static class BaseLibrary
         Lua.Push(call.State, value);
         return 1;
     }
+
+    // C's function returns a NaN with its sign set for negative numbers, which tostring shows.
+    private static double Logarithm(double value) => value < 0 ? double.NaN : Math.Log(value);
 
     private static int NumberToText(LuaCall call)
     {
@@ -115,8 +118,8 @@ internal static class BaseLibrary
         if (call.TypeOf(1) != LuaType.Table) throw named.WrongType(1, "table");
         string separator = named.IsNoneOrNil(2) ? "" : Encoding.Latin1.GetString(named.Text(2));
         byte[] between = Encoding.Latin1.GetBytes(separator);
-        long first = named.Integer(3, 1);
-        long last = named.Integer(4, Lua.RawLength(call.State, 1));
+        long first = unchecked((int)named.Integer(3, 1));
+        long last = unchecked((int)named.Integer(4, Lua.RawLength(call.State, 1)));
         using var result = new MemoryStream();
         for (long i = first; i <= last; i++)
         {

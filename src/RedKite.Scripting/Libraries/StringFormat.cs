@@ -32,10 +32,10 @@ internal static class StringFormat
             }
 
             argument++;
+            if (call.Count < argument) throw call.BadArgument(argument, "no value");
             Specification specification = Specification.Parse(format, ref at);
             if (at >= format.Length) throw new LuaException("invalid option '%' to 'format'");
             char option = format[at++];
-            if (call.Count < argument && "cdiouxXeEfgGqs".Contains(option, StringComparison.Ordinal)) throw call.BadArgument(argument, "no value");
             Write(call, argument, option, specification, result);
             if (result.Length > Math.Min(call.Owner.BytesMax, int.MaxValue / 4)) throw new LuaException("not enough memory");
         }
@@ -49,8 +49,10 @@ internal static class StringFormat
         switch (option)
         {
             case 'c':
-                // A zero ends C's text, padding included.
-                result.Append(specification.Pad(((char)(byte)call.Integer(argument)).ToString()));
+                // A zero ends C's text, padding behind it included.
+                string padded = specification.Pad(((char)(byte)ToInt32(call.Number(argument))).ToString());
+                int zero = padded.IndexOf('\0', StringComparison.Ordinal);
+                result.Append(zero < 0 ? padded : padded[..zero]);
                 break;
             case 'd' or 'i':
                 result.Append(specification.Integer(call.Integer(argument)));
@@ -72,6 +74,9 @@ internal static class StringFormat
                 throw new LuaException($"invalid option '%{option}' to 'format'");
         }
     }
+
+    // As x64 converts: what does not fit is the smallest number.
+    private static int ToInt32(double value) => value is > -2147483649.0 and < 2147483648.0 ? (int)value : int.MinValue;
 
     // As x64 converts: negative numbers wrap.
     private static ulong ToUInt64(double value)

@@ -140,7 +140,7 @@ internal static class StructLibrary
 
     private static void WriteInteger(double number, Format format, MemoryStream output)
     {
-        ulong value = number < 0 ? (ulong)LuaCall.ToInt64(number) : number < 9223372036854775808.0 ? (ulong)LuaCall.ToInt64(number) : number < 18446744073709551616.0 ? (ulong)number : 0;
+        ulong value = number < 0 ? (ulong)LuaCall.ToInt64(number) : double.IsNaN(number) || number < 9223372036854775808.0 ? (ulong)LuaCall.ToInt64(number) : number < 18446744073709551616.0 ? (ulong)number : 0;
         var bytes = new byte[format.Size];
         for (int i = 0; i < bytes.Length; i++)
         {

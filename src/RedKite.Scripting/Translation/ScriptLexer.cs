@@ -191,8 +191,9 @@ internal sealed class ScriptLexer(string source, string chunkName, List<SourceEd
         else if (char.IsAsciiDigit(c))
         {
             int code = 0;
+            int escape = _at - 1;
             for (int i = 0; i < 3 && _at < source.Length && char.IsAsciiDigit(source[_at]); i++) code = (code * 10) + (source[_at++] - '0');
-            if (code > byte.MaxValue) throw Error("escape sequence too large", source[start.._at], Line);
+            if (code > byte.MaxValue) throw Error("escape sequence too large", source[start..escape], Line);
         }
         else
         {
@@ -207,6 +208,6 @@ internal sealed class ScriptLexer(string source, string chunkName, List<SourceEd
         if (Math.Abs(value) < 1e15 && value == Math.Floor(value)) return value.ToString("F1", CultureInfo.InvariantCulture);
         if (double.IsPositiveInfinity(value)) return "1e999";
         string text = value.ToString("R", CultureInfo.InvariantCulture);
-        return text;
+        return text.AsSpan().IndexOfAny('.', 'E') < 0 ? text + ".0" : text;
     }
 }

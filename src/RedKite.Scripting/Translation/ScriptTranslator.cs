@@ -1,5 +1,3 @@
-using System.Text;
-
 namespace RedKite.Scripting.Translation;
 
 /// <summary>
@@ -20,22 +18,26 @@ namespace RedKite.Scripting.Translation;
 /// were C functions there. Where the function is a global it is called first and its results are returned.
 /// </para>
 /// </remarks>
-internal sealed class ScriptTranslator
+internal sealed partial class ScriptTranslator
 {
     // Names of the environment that the translated text uses. A script that uses them as well only confuses itself.
     private const string Concatenate = "__rk_c";
     private const string CountDown = " __rk_n=__rk_n-1 if __rk_n<0 then __rk_n=__rk_t() end ";
     private const string Results = "__rk_v";
-    private const string Prologue = "local __rk_c,__rk_c2,__rk_c3,__rk_t,__rk_v,__rk_s=... local __rk_n=0 return function(...) ";
+    private const string Modulo = "__rk_m";
+    private const string Prologue = "local __rk_c,__rk_c2,__rk_c3,__rk_t,__rk_v,__rk_s,__rk_m=... local __rk_n=0 return function(...) ";
 
     private const int DepthMax = 190;
     private const int UnaryPriority = 8;
     private const int ConcatenatePriority = 5;
+    private const int ModuloPriority = 7;
 
     private readonly ScriptLexer _lexer;
     private readonly List<SourceEdit> _edits = [];
     private readonly string _source;
     private readonly bool _returnsOne;
+    private readonly bool _hasModuloOperator; // its own, in a metatable
+    private readonly bool _hasMultiplyOperator;
     private FunctionScope _function = new(null);
     private Token _token;
     private Token _ahead;
@@ -43,11 +45,15 @@ internal sealed class ScriptTranslator
     private int _lastLine = 1;
     private int _lastEnd;
     private int _depth;
+    private int _numberEnd = -1;
+    private double _number; // the literal that ends there
 
     private ScriptTranslator(string source, string chunkName, bool returnsOne)
     {
         _source = source;
         _returnsOne = returnsOne;
+        _hasModuloOperator = source.Contains("__mod", StringComparison.Ordinal);
+        _hasMultiplyOperator = source.Contains("__mul", StringComparison.Ordinal) || source.Contains("__unm", StringComparison.Ordinal);
         _lexer = new ScriptLexer(source, chunkName, _edits);
         Advance();
     }
@@ -115,14 +121,14 @@ internal sealed class ScriptTranslator
 
     private string RequireName(bool isField = false)
     {
-        if (_token.Kind != TokenKind.Name) throw Expected("<name>", isQuoted: false);
+        if (_token.Kind != TokenKind.Name) throw Expected("<name>");
         string name = _token.Text;
         if (!isField && name is "goto" or "_ENV") Edit(_token.Start, 0, "_"); // words of Lua 5.4
         Advance();
         return name;
     }
 
-    private ScriptSyntaxException Expected(string what, bool isQuoted = true) => Fail(isQuoted ? $"'{what}' expected" : $"{what} expected");
+    private ScriptSyntaxException Expected(string what) => Fail($"'{what}' expected");
 
     private ScriptSyntaxException Fail(string message) => _lexer.Error(message, _token.Shown, _lexer.Line);
 
@@ -207,7 +213,7 @@ internal sealed class ScriptTranslator
                 return true;
             case "break":
                 Advance();
-                if (_function.Loops == 0) throw Fail("no loop to close");
+                if (_function.Loops == 0) throw Fail("no loop to break");
                 return true;
             default:
                 ExpressionStatement();
@@ -362,7 +368,7 @@ internal sealed class ScriptTranslator
     private void ExpressionStatement()
     {
         ExpressionKind kind = Suffixed(out _);
-        if (kind == ExpressionKind.Call && !Is("=") && !Is(",")) return;
+        if (kind == ExpressionKind.Call) return;
         while (true)
         {
             if (kind is ExpressionKind.Call or ExpressionKind.Other) throw Fail("syntax error");
@@ -372,273 +378,6 @@ internal sealed class ScriptTranslator
 
         Require("=");
         ExpressionList();
-    }
-
-    private void ExpressionList()
-    {
-        do Expression();
-        while (Take(","));
-    }
-
-    private void Expression() => Expression(out _);
-
-    private ExpressionKind Expression(out string name) => SubExpression(0, out name);
-
-    private ExpressionKind SubExpression(int limit, out string name)
-    {
-        Enter();
-        int start = _token.Start;
-        ExpressionKind kind;
-        if (Is("not") || Is("-") || Is("#"))
-        {
-            Advance();
-            SubExpression(UnaryPriority, out _);
-            (kind, name) = (ExpressionKind.Other, "");
-        }
-        else
-        {
-            kind = Simple(out name);
-        }
-
-        while (PriorityOf(out int right) is var left && left > limit)
-        {
-            if (Is(".."))
-            {
-                Chain(start, kind, name);
-            }
-            else
-            {
-                Advance();
-                SubExpression(right, out _);
-            }
-
-            (kind, name) = (ExpressionKind.Other, "");
-        }
-
-        Leave();
-        return kind;
-    }
-
-    // first .. second .. third becomes one call.
-    private void Chain(int start, ExpressionKind kind, string name)
-    {
-        var names = new StringBuilder("\"").Append(Described(kind, name));
-        int first = _edits.Count;
-        int operands = 1;
-        Edit(start, 0, ""); // its place
-        while (Is(".."))
-        {
-            Edit(_token.Start, 2, ",");
-            Advance();
-            int operand = _token.Start;
-            kind = SubExpression(ConcatenatePriority, out name);
-            operands++;
-            names.Append('|').Append(Described(kind, name));
-            if (kind is ExpressionKind.Call or ExpressionKind.MultipleValues && !Is(".."))
-            {
-                Edit(operand, 0, "(");
-                InsertHere(")");
-            }
-        }
-
-        // The call begins in front of the first operand's own edits.
-        _edits.RemoveAt(first);
-        while (first > 0 && _edits[first - 1].At >= start) first--;
-        string function = operands switch { 2 => "2", 3 => "3", _ => "" };
-        _edits.Insert(first, new SourceEdit(start, 0, $"({Concatenate}{function}({names.Append('"')},"));
-        InsertHere("))");
-    }
-
-    private static string Described(ExpressionKind kind, string name) => kind switch
-    {
-        ExpressionKind.Local => "local '" + name + "'",
-        ExpressionKind.Global => "global '" + name + "'",
-        ExpressionKind.Field => "field '" + name + "'",
-        ExpressionKind.Upvalue => "upvalue '" + name + "'",
-        _ => "",
-    };
-
-    private int PriorityOf(out int right)
-    {
-        (int left, right) = _token.Kind is TokenKind.Symbol or TokenKind.Keyword
-            ? _token.Text switch
-            {
-                "+" or "-" => (6, 6),
-                "*" or "/" or "%" => (7, 7),
-                "^" => (10, 9),
-                ".." => (ConcatenatePriority, 4),
-                "==" or "~=" or "<" or "<=" or ">" or ">=" => (3, 3),
-                "and" => (2, 2),
-                "or" => (1, 1),
-                _ => (0, 0),
-            }
-            : (0, 0);
-        return left;
-    }
-
-    private ExpressionKind Simple(out string name)
-    {
-        name = "";
-        switch (_token.Kind)
-        {
-            case TokenKind.Number:
-                Edit(_token.Start, _token.End - _token.Start, ScriptLexer.FloatText(_token.Value));
-                Advance();
-                return ExpressionKind.Constant;
-            case TokenKind.String:
-                Advance();
-                return ExpressionKind.Constant;
-            case TokenKind.Keyword when _token.Text is "nil" or "true" or "false":
-                Advance();
-                return ExpressionKind.Constant;
-            case TokenKind.Keyword when _token.Text == "function":
-                int line = _token.Line;
-                Advance();
-                Body(isMethod: false, line);
-                return ExpressionKind.Other;
-            case TokenKind.Symbol when _token.Text == "...":
-                if (!_function.IsVariadic) throw Fail("cannot use '...' outside a vararg function");
-                _function.UsesDots = true;
-                Advance();
-                return ExpressionKind.MultipleValues;
-            case TokenKind.Symbol when _token.Text == "{":
-                Table();
-                return ExpressionKind.Other;
-            default:
-                return Suffixed(out name);
-        }
-    }
-
-    private ExpressionKind Suffixed(out string name)
-    {
-        ExpressionKind kind = Primary(out name);
-        while (true)
-        {
-            if (Is("."))
-            {
-                Advance();
-                if (_token is { Kind: TokenKind.Name, Text: "goto" })
-                {
-                    Edit(_lastEnd - 1, 1, "[");
-                    Edit(_token.Start, 4, "\"goto\"]");
-                    name = "goto";
-                    Advance();
-                }
-                else
-                {
-                    name = RequireName(isField: true);
-                }
-
-                kind = ExpressionKind.Field;
-            }
-            else if (Is("["))
-            {
-                Index(out name);
-                kind = ExpressionKind.Field;
-            }
-            else if (Is(":"))
-            {
-                Advance();
-                RequireName(isField: true);
-                Arguments();
-                kind = ExpressionKind.Call;
-            }
-            else if (Is("(") || Is("{") || _token.Kind == TokenKind.String)
-            {
-                Arguments();
-                kind = ExpressionKind.Call;
-            }
-            else
-            {
-                return kind;
-            }
-        }
-    }
-
-    private void Index(out string name)
-    {
-        int line = _token.Line;
-        Advance();
-        int edits = _edits.Count;
-        Token index = _token;
-        Expression();
-        if (index.Kind == TokenKind.Number && _lastEnd == index.End && index.Text.All(char.IsAsciiDigit) && index.Value < int.MaxValue) _edits.RemoveRange(edits, _edits.Count - edits);
-        name = index.Kind == TokenKind.String && _lastEnd == index.End && index.Text[0] != '[' ? index.Text[1..^1].Replace("\\", "", StringComparison.Ordinal) : "?";
-        if (name.AsSpan().IndexOfAnyExcept(FieldCharacters) >= 0) name = "?";
-        RequireMatch("]", "[", line);
-    }
-
-    private static readonly System.Buffers.SearchValues<char> FieldCharacters = System.Buffers.SearchValues.Create("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-. ?");
-
-    private ExpressionKind Primary(out string name)
-    {
-        name = "";
-        if (Is("("))
-        {
-            int line = _token.Line;
-            Advance();
-            Expression();
-            RequireMatch(")", "(", line);
-            return ExpressionKind.Other;
-        }
-
-        if (_token.Kind != TokenKind.Name) throw Fail("unexpected symbol");
-        name = RequireName();
-        if (name == "arg" && !_function.IsLocal(name)) _function.UsesArg = true;
-        return _function.KindOf(name) switch { 0 => ExpressionKind.Global, 1 => ExpressionKind.Local, _ => ExpressionKind.Upvalue };
-    }
-
-    private void Arguments()
-    {
-        int line = _token.Line;
-        if (_token.Kind == TokenKind.String)
-        {
-            Advance();
-            return;
-        }
-
-        if (Is("{"))
-        {
-            Table();
-            return;
-        }
-
-        if (!Is("(")) throw Fail("function arguments expected");
-        if (line != _lastLine) throw Fail("ambiguous syntax (function call x new statement)");
-        Advance();
-        if (Take(")")) return;
-        ExpressionList();
-        RequireMatch(")", "(", line);
-    }
-
-    private void Table()
-    {
-        int line = _token.Line;
-        Require("{");
-        while (!Is("}"))
-        {
-            if (_token.Kind == TokenKind.Name && LookAhead() is { Kind: TokenKind.Symbol, Text: "=" })
-            {
-                if (_token.Text == "goto") Edit(_token.Start, 4, "[\"goto\"]");
-                Advance();
-                Advance();
-                Expression();
-            }
-            else if (Is("["))
-            {
-                Index(out _);
-                Require("=");
-                Expression();
-            }
-            else
-            {
-                Expression();
-            }
-
-            if (!Take(",") && !Take(";")) break;
-        }
-
-        RequireMatch("}", "{", line);
     }
 
     private void Body(bool isMethod, int line)

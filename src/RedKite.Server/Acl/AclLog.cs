@@ -1,4 +1,5 @@
 using RedKite.Server.Config;
+using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 
 namespace RedKite.Server.Acl;
@@ -36,11 +37,14 @@ internal delegate string ClientText(scoped in CommandContext cmd);
 /// <summary>
 /// What users were denied, newest first. The same denial within a minute is one entry with a count, if it is among the latest ten.
 /// </summary>
-internal sealed class AclLog(Settings settings)
+internal sealed class AclLog(Settings settings, LimitCounts limits)
 {
     // As in Redis, found out by experiment.
     private const int ComparedEntries = 10;
     private const long SamePeriodMs = 60_000;
+
+    // Of a command, key, channel or user's name. The log's length is limited, so its memory is.
+    private const int TextBytesMax = 4096;
 
     private readonly Lock _lock = new();
     private readonly LinkedList<AclLogEntry> _entries = new();
@@ -62,6 +66,8 @@ internal sealed class AclLog(Settings settings)
     {
         string client = DescribeClient(cmd).TrimEnd('\n');
         long nowMs = cmd.NowMs;
+        what = what[..Math.Min(what.Length, TextBytesMax)];
+        userName = userName[..Math.Min(userName.Length, TextBytesMax)];
         lock (_lock)
         {
             LinkedListNode<AclLogEntry>? node = Find(reason, context, what, userName, nowMs);
@@ -71,6 +77,7 @@ internal sealed class AclLog(Settings settings)
             node.Value.UpdatedMs = nowMs;
             node.Value.Client = client;
             _entries.AddFirst(node);
+            if (_entries.Count > settings.AclLogMaxLength) limits.Note(Limit.AclLogEntries);
             while (_entries.Count > settings.AclLogMaxLength) _entries.RemoveLast();
         }
     }

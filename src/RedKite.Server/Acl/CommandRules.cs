@@ -30,6 +30,9 @@ internal sealed class CommandRules
         _allowsUnknown = other._allowsUnknown;
     }
 
+    /// <summary>The number of rules.</summary>
+    internal int Count => _rules.Count;
+
     /// <summary>Whether every command is allowed.</summary>
     internal bool AllowsAll
     {

@@ -24,7 +24,7 @@ internal static class DenialText
         {
             DenialReason.Command => "no permission to execute the command or subcommand",
             DenialReason.Key => "no permission to touch the specified keys",
-            DenialReason.Channel => "no permission to access one of the channels used as arguments to the command",
+            DenialReason.Channel => "no permission to access one of the channels used as arguments",
             _ => "no permission",
         };
 }

@@ -1,4 +1,5 @@
 using RedKite.Server.Config;
+using RedKite.Server.Metrics;
 
 namespace RedKite.Server.Acl;
 
@@ -6,7 +7,7 @@ namespace RedKite.Server.Acl;
 /// Counts failed log-ins by address, and refuses further ones from an address that has reached failed-logins-per-minute. At most
 /// a bounded number of addresses is kept; the oldest is forgotten first.
 /// </summary>
-internal sealed class FailedLogIns(Settings settings)
+internal sealed class FailedLogIns(Settings settings, LimitCounts limits)
 {
     private const int AddressesMax = 10_000;
     private const long PeriodMs = 60_000;
@@ -63,6 +64,8 @@ internal sealed class FailedLogIns(Settings settings)
     {
         if (_byAddress.Count < AddressesMax) return;
         foreach (string old in _byAddress.Where(entry => nowMs - entry.Value.BegunMs >= PeriodMs).Select(entry => entry.Key).ToArray()) _byAddress.Remove(old);
-        if (_byAddress.Count >= AddressesMax) _byAddress.Remove(_byAddress.MinBy(entry => entry.Value.BegunMs).Key);
+        if (_byAddress.Count < AddressesMax) return;
+        _byAddress.Remove(_byAddress.MinBy(entry => entry.Value.BegunMs).Key);
+        limits.Note(Limit.LogInAddresses);
     }
 }

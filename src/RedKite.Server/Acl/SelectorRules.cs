@@ -31,6 +31,9 @@ internal sealed class SelectorRules
         _allChannels = other._allChannels;
     }
 
+    /// <summary>The number of patterns and rules for commands, and one for the selector.</summary>
+    internal int Count => 1 + _keys.Count + _channels.Count + _commands.Count;
+
     /// <summary>Whether everything is allowed.</summary>
     internal bool AllowsAll => _allKeys && _allChannels && _commands.AllowsAll;
 

@@ -1,4 +1,5 @@
 using RedKite.Server.Config;
+using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 
 namespace RedKite.Server.Acl;
@@ -16,11 +17,14 @@ internal sealed class UserRegistry
     private volatile bool _allowsAnonymous;
     private volatile bool _defaultNeedsNoPassword;
 
-    internal UserRegistry(Settings settings)
+    private readonly LimitCounts _limits;
+
+    internal UserRegistry(Settings settings, LimitCounts limits)
     {
         _settings = settings;
-        Log = new AclLog(settings);
-        FailedLogIns = new FailedLogIns(settings);
+        _limits = limits;
+        Log = new AclLog(settings, limits);
+        FailedLogIns = new FailedLogIns(settings, limits);
     }
 
     /// <summary>The user of clients that have not logged in, and of AUTH without a name. It cannot be removed.</summary>
@@ -126,6 +130,7 @@ internal sealed class UserRegistry
             bool exists = _users.TryGetValue(name, out (User User, UserRules Rules) entry);
             UserRules changed = exists ? entry.Rules.Clone() : new UserRules(name, _commands, _settings);
             if (changed.Apply(rules, out string failed) is { } error) return $"Error in ACL SETUSER modifier '{Shown(failed)}': {error}";
+            if (Excess(exists, changed) is { } excess) return excess;
             user = exists ? entry.User : new User(name);
             Publish(user, changed);
         }
@@ -210,6 +215,20 @@ internal sealed class UserRegistry
         UserRules rules = NewRules(User.DefaultName);
         rules.Apply(["on", "nopass", "allkeys", "allchannels", "allcommands"], out _);
         return rules;
+    }
+
+    // Users that the file or redis.conf declares are not counted: they are the administrator's own.
+    private string? Excess(bool exists, UserRules changed)
+    {
+        if (!exists && _users.Count >= _settings.UsersMax)
+        {
+            _limits.Note(Limit.Users);
+            return $"too many users, max-acl-users is {_settings.UsersMax}";
+        }
+
+        if (changed.Count <= _settings.RulesPerUserMax) return null;
+        _limits.Note(Limit.RulesPerUser);
+        return $"too many rules, max-acl-rules-per-user is {_settings.RulesPerUserMax}";
     }
 
     // Under the lock.

@@ -41,6 +41,9 @@ internal sealed class UserRules
     /// <summary>The user's own permissions.</summary>
     internal SelectorRules Own => _own;
 
+    /// <summary>The number of passwords, patterns and rules for commands.</summary>
+    internal int Count => _passwords.Count + _own.Count + _selectors.Sum(selector => selector.Count);
+
     /// <summary>The further selectors.</summary>
     internal IReadOnlyList<SelectorRules> Selectors => _selectors;
 

@@ -36,12 +36,13 @@ internal static class SettingTable
     [
         // RedKite's own
         Integer("loops", 0, 1024, 0, s => s.Loops, (s, v) => s.Loops = (int)v, flags: Immutable).WithRemark("RedKite's own: the number of event loops; 0 is one per core"),
-        Choice("stripes", ["1", "2", "4", "8", "16", "32", "64"], "64", s => BitOperations.Log2((uint)s.Stripes), (s, v) => s.Stripes = 1 << v, Immutable).WithRemark("RedKite's own: the number of the keyspace's locks"),
+        Choice("stripes", ["auto", "1", "2", "4", "8", "16", "32", "64"], "auto", s => s.Stripes == 0 ? 0 : 1 + BitOperations.Log2((uint)s.Stripes), (s, v) => s.Stripes = v == 0 ? 0 : 1 << (v - 1), Immutable).WithRemark("RedKite's own: the number of the keyspace's locks; `auto` is 64, and 1 in the program with one loop"),
         Choice("transport", ["auto", "epoll", "sockets"], "auto", s => (int)s.Transport, (s, v) => s.Transport = (TransportChoice)v, Immutable).WithRemark("RedKite's own: how loops wait for connections; `sockets` are .NET's"),
         Flag("quiet-huge-pages", false, s => s.QuietHugePages, (s, v) => s.QuietHugePages = v).WithRemark("RedKite's own: whether ordinary pages are replaced by huge ones while the server is quiet"),
 
         Flag("diagnostics", true, s => s.Diagnostics, (s, v) => s.Diagnostics = v, flags: Immutable).WithRemark("RedKite's own: whether the server watches itself, keeps the history of its metrics and reports findings"),
         Text("admin-port", "auto", s => s.AdminPort, (s, v) => s.AdminPort = v, flags: Immutable, parse: SettingParsers.AdminPort).WithRemark("RedKite's own: the port of the dashboard; `auto` is `port` + 2000, 0 switches it off; in a host's process there is one only if the host starts it"),
+        Flag("admin-tls", false, s => s.AdminTls, (s, v) => s.AdminTls = v, flags: Immutable).WithRemark("RedKite's own: whether the dashboard is served by HTTPS, with the certificate, protocols and suites of `tls-*`; clients need no certificate there"),
         Special("admin-bind", "127.0.0.1 -::1", SettingParsers.BindAddresses, s => string.Join(' ', s.AdminBind), (s, v) => s.AdminBind = SettingParsers.SplitWords(v), flags: MultipleArguments | Immutable, toLines: SettingParsers.BindLines).WithRemark("RedKite's own: the addresses of the dashboard; others than loopback need `requirepass`"),
         FilePath("metrics-history-file", "", s => s.MetricsHistoryPath, (s, v) => s.MetricsHistoryPath = v, Immutable).WithRemark("RedKite's own: the file that keeps the history of metrics over a restart; empty: it is not kept"),
         Choice("log-format", ["text", "json"], "text", s => s.LogsJson ? 1 : 0, (s, v) => s.LogsJson = v == 1).WithRemark("RedKite's own: `text` writes log lines as Redis does, `json` one object a line with time, level, pid and message"),
@@ -53,6 +54,17 @@ internal static class SettingTable
         Flag("defrag-under-maxmemory", true, s => s.LimitDefragmentation, (s, v) => s.LimitDefragmentation = v).WithRemark("RedKite's own: whether blocks move, with maxmemory, when free space between them exceeds a 64th of it: [memory.md](memory.md)"),
         Integer("max-transaction-commands", 1, int.MaxValue, 1000000, s => s.TransactionCommandsMax, (s, v) => s.TransactionCommandsMax = (int)v).WithRemark("RedKite's own: how many commands a client may queue between MULTI and EXEC; their bytes are limited by client-query-buffer-limit"),
         Integer("max-watched-keys", 1, int.MaxValue, 100000, s => s.WatchedKeysMax, (s, v) => s.WatchedKeysMax = (int)v).WithRemark("RedKite's own: how many keys a client may watch"),
+        Integer("max-request-arguments", 1024, int.MaxValue, 16_777_216, s => s.RequestArgumentsMax, (s, v) => s.RequestArgumentsMax = (int)v).WithRemark("RedKite's own: how many arguments a request may have; beyond, its client is closed"),
+        Memory("max-client-state-bytes", Megabyte, LongMax, 256 * Megabyte, s => (ulong)s.ClientStateBytesMax, (s, v) => s.ClientStateBytesMax = (long)v).WithRemark("RedKite's own: the memory of the keys that one client watches, of its subscriptions and of the prefixes that it follows"),
+        Integer("max-blocked-keys", 1, int.MaxValue, 100000, s => s.BlockedKeysMax, (s, v) => s.BlockedKeysMax = (int)v).WithRemark("RedKite's own: how many keys one client may block on"),
+        Integer("max-client-name-bytes", 64, int.MaxValue, 4096, s => s.ClientNameBytesMax, (s, v) => s.ClientNameBytesMax = (int)v).WithRemark("RedKite's own: the length of a client's name, and of the name and version of its library"),
+        Memory("tracking-table-max-bytes", 0, LongMax, 1024 * Megabyte, s => (ulong)s.TrackedKeyBytesMax, (s, v) => s.TrackedKeyBytesMax = (long)v).WithRemark("RedKite's own: the memory of the names of tracked keys; 0: no limit"),
+        Integer("max-cached-scripts", 1, int.MaxValue, 100000, s => s.CachedScriptsMax, (s, v) => s.CachedScriptsMax = (int)v).WithRemark("RedKite's own: how many scripts SCRIPT LOAD may cache; of those that EVAL alone has brought 500 are kept, as in Redis"),
+        Memory("max-cached-script-bytes", 1024, LongMax, 64 * Megabyte, s => (ulong)s.CachedScriptBytesMax, (s, v) => s.CachedScriptBytesMax = (long)v).WithRemark("RedKite's own: the length of all cached scripts"),
+        Integer("max-functions", 1, int.MaxValue, 100000, s => s.FunctionsMax, (s, v) => s.FunctionsMax = (int)v).WithRemark("RedKite's own: how many functions all libraries may have"),
+        Memory("max-function-bytes", 1024, LongMax, 64 * Megabyte, s => (ulong)s.FunctionBytesMax, (s, v) => s.FunctionBytesMax = (long)v).WithRemark("RedKite's own: the length of all libraries"),
+        Integer("max-acl-users", 1, int.MaxValue, 100000, s => s.UsersMax, (s, v) => s.UsersMax = (int)v).WithRemark("RedKite's own: how many users ACL SETUSER may create; those of files are not counted"),
+        Integer("max-acl-rules-per-user", 16, int.MaxValue, 10000, s => s.RulesPerUserMax, (s, v) => s.RulesPerUserMax = (int)v).WithRemark("RedKite's own: how many passwords, patterns and rules for commands ACL SETUSER may give a user"),
         Integer("key-survey-cpu-percent", 0, 100, 1, s => s.KeySurveyCpuPercent, (s, v) => s.KeySurveyCpuPercent = (int)v).WithRemark("RedKite's own: the share of one core that the background survey of keys (BIGKEYS) takes; 0 switches it off"),
         Integer("shed-connections-per-second", 0, int.MaxValue, 0, s => s.ShedConnectionsPerSecond, (s, v) => s.ShedConnectionsPerSecond = (int)v).WithRemark("RedKite's own: how many clients may connect within a second; more are refused with an error; 0: no limit"),
         Memory("close-hogs-above", 0, LongMax, 0, s => s.CloseHogsAboveBytes, (s, v) => s.CloseHogsAboveBytes = v).WithRemark("RedKite's own: a client whose buffers hold more bytes for at least a second is closed; 0: none is"),
@@ -123,7 +135,7 @@ internal static class SettingTable
         Integer("io-threads", 1, 128, 1, flags: Immutable).WithoutEffect("every event loop reads, executes and writes; loops sets their number"),
         Choice("enable-debug-command", Access, "no", s => (int)s.EnableDebugCommand, (s, v) => s.EnableDebugCommand = (ProtectedAccess)v, Immutable),
         Choice("enable-protected-configs", Access, "no", s => (int)s.EnableProtectedConfigs, (s, v) => s.EnableProtectedConfigs = (ProtectedAccess)v, Immutable),
-        Choice("enable-module-command", Access, "no", flags: Immutable).WithoutEffect(NoModules),
+        Choice("enable-module-command", Access, "no", s => (int)s.EnableModuleCommand, (s, v) => s.EnableModuleCommand = (ProtectedAccess)v, Immutable).WithRemark("who gets an error of MODULE LOAD other than that it is not allowed: there are no modules"),
 
         // The keyspace
         Integer("databases", 1, int.MaxValue, 16, s => s.Databases, (s, v) => s.Databases = (int)v, flags: Immutable),

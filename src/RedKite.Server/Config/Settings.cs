@@ -96,7 +96,7 @@ public sealed class Settings
     /// <summary>The number of event loops; 0 is one per core.</summary>
     public int Loops { get; set; }
 
-    /// <summary>The number of the keyspace's stripes, a power of two. One is enough where a single thread uses it.</summary>
+    /// <summary>The number of the keyspace's stripes, a power of two; 0: as many as the threads that use it suggest.</summary>
     public int Stripes { get; set; }
 
     public TransportChoice Transport { get; set; }
@@ -106,6 +106,9 @@ public sealed class Settings
 
     /// <summary>The dashboard's port: a number, 0 for none, or "auto".</summary>
     public string AdminPort { get; set; } = "0";
+
+    /// <summary>Whether the dashboard is served by HTTPS.</summary>
+    public bool AdminTls { get; set; }
 
     public IReadOnlyList<string> AdminBind { get; set; } = [];
 
@@ -157,6 +160,7 @@ public sealed class Settings
 
     public string PidFilePath { get; set; } = "";
     public ProtectedAccess EnableDebugCommand { get; set; }
+    public ProtectedAccess EnableModuleCommand { get; set; }
     public ProtectedAccess EnableProtectedConfigs { get; set; }
 
     // The keyspace.
@@ -224,6 +228,17 @@ public sealed class Settings
     public int TransactionCommandsMax { get; set; }
 
     public int WatchedKeysMax { get; set; }
+    public int RequestArgumentsMax { get; set; }
+    public long ClientStateBytesMax { get; set; }
+    public int BlockedKeysMax { get; set; }
+    public int ClientNameBytesMax { get; set; }
+    public long TrackedKeyBytesMax { get; set; }
+    public int CachedScriptsMax { get; set; }
+    public long CachedScriptBytesMax { get; set; }
+    public int FunctionsMax { get; set; }
+    public long FunctionBytesMax { get; set; }
+    public int UsersMax { get; set; }
+    public int RulesPerUserMax { get; set; }
 
     public long ScriptMemoryBytesMax { get; set; }
 

@@ -22,9 +22,9 @@ internal sealed class DiagnosticsService : IDisposable
     private readonly MemoryReturn _memoryReturn;
     private readonly BackgroundSlowdown _slowdown;
     private readonly Thread _thread;
-    private readonly ManualResetEvent _stopping = new(initialState: false); // to wait for it costs less than for a slim one
     private readonly double[] _totals = new double[MetricTable.All.Count];
     private volatile Observation? _latest;
+    private volatile bool _stopping;
     private TimeSpan _paused = GC.GetTotalPauseDuration();
 
     internal DiagnosticsService(ServerParts parts)
@@ -60,9 +60,10 @@ internal sealed class DiagnosticsService : IDisposable
     public void Dispose()
     {
         Survey.Dispose();
-        _stopping.Set();
+        _stopping = true;
+        RunWatch runs = _parts.Metrics().Runs;
+        runs.Wake();
         if (_thread.IsAlive) _thread.Join();
-        _stopping.Dispose();
         _reader.Dispose();
     }
 
@@ -88,6 +89,7 @@ internal sealed class DiagnosticsService : IDisposable
 
     private void Run()
     {
+        RunWatch runs = _parts.Metrics().Runs;
         long period = Stopwatch.Frequency / SamplesPerSecond;
         long due = Stopwatch.GetTimestamp() + period;
         long second = DateTimeOffset.UtcNow.ToUnixTimeSeconds();
@@ -95,10 +97,14 @@ internal sealed class DiagnosticsService : IDisposable
         while (true)
         {
             long waitMs = (due - Stopwatch.GetTimestamp()) * 1000 / Stopwatch.Frequency;
-            if (_stopping.WaitOne((int)Math.Max(0, waitMs))) break;
+            runs.Wait((int)Math.Max(0, waitMs), Math.Min(_parts.SlowLog.Threshold, _parts.LatencyMonitor.ThresholdNs));
+            if (_stopping) break;
+            RunWatch.Look(_parts.Metrics().Executors);
+            if (Stopwatch.GetTimestamp() < due) continue;
             double lateMs = Stopwatch.GetElapsedTime(due).TotalMilliseconds;
             due = Math.Max(due + period, Stopwatch.GetTimestamp());
             _reader.Sample(Math.Max(0, lateMs));
+            runs.SleepIfIdle(_parts.Metrics().Executors);
             NoteStalls(lateMs);
 
             // When the wall clock's second ends, so that each second has one observation.

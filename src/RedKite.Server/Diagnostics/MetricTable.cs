@@ -1,4 +1,5 @@
 using RedKite.Server.Diagnostics.Actions;
+using RedKite.Server.Metrics;
 using static RedKite.Server.Diagnostics.MetricKind;
 using static RedKite.Server.Diagnostics.MetricUnit;
 
@@ -79,7 +80,7 @@ internal static class MetricTable
     internal static readonly Metric ScriptMemory = Row("used_memory_vm_total", Gauge, Bytes, "Memory of the interpreters of scripts and functions.", o => o.ScriptFigures.EvalBytes + o.ScriptFigures.FunctionBytes);
     internal static readonly Metric LargestTransaction = Row("transaction_commands_max", Gauge, Count, "Commands of the last second's largest transaction.", o => o.LargestTransaction);
     internal static readonly Metric MaxClients = Row("maxclients", Gauge, Count, "The limit of connected clients.", o => o.MaxClients);
-    internal static readonly Metric Blocked = Row("blocked_clients", Gauge, Count, "Clients whose command blocks.", o => o.Blocked.Clients);
+    internal static readonly Metric Blocked = Row("blocked_clients", Gauge, Count, "Clients whose command blocks, or that CLIENT PAUSE holds.", o => o.Blocked.Clients);
     internal static readonly Metric SuspendedClients = Row("suspended_clients", Gauge, Count, "Clients that are not read from because they do not take their replies.", o => o.Totals.SuspendedClients);
     internal static readonly Metric OutputBytes = Row("client_output_bytes", Gauge, Bytes, "Bytes that wait to be sent to clients.", o => o.Totals.OutputBytes);
     internal static readonly Metric LargestInput = Row("client_largest_input_bytes", Gauge, Bytes, "The largest unfinished request.", o => o.Totals.RecentInputBytesMax);
@@ -103,6 +104,10 @@ internal static class MetricTable
     internal static readonly Metric TlsHandshakesRefused = Row("tls_handshakes_refused", Counter, Count, "Connections closed because tls-handshakes-max handshakes were in progress.", o => o.Tls.Refused);
     internal static readonly Metric TlsHandshakesInProgress = Row("tls_handshakes_in_progress", Gauge, Count, "TLS handshakes in progress.", o => o.Tls.InProgress);
     internal static readonly Metric TlsCertificateTime = Row("tls_certificate_seconds", Gauge, Seconds, "Time until the certificate of the TLS port expires.", o => o.Tls.CertificateSeconds);
+
+    // Limits of what clients can make the server keep
+    internal static readonly Metric EvictedScripts = Row("evicted_scripts", Counter, Count, "Scripts that were dropped because EVAL had brought too many.", o => o.ScriptFigures.Evicted);
+    internal static readonly IReadOnlyList<Metric> Limits = [.. LimitTable.Rows.Where(row => row.Counter is not null).Select(row => Row(row.MetricName, Counter, Count, row.Help, o => o.Server.Limits[row.Counter!.Value]))];
 
     // Data
     internal static readonly Metric Keys = Row("keys", Gauge, Count, "Keys in all databases.", o => o.Keys);

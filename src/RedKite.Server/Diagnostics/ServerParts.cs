@@ -115,7 +115,7 @@ internal readonly record struct ListeningFigures(int Port, IReadOnlyList<string>
 internal readonly record struct TlsFigures(long Completed, long Failed, long Refused, int InProgress, double CertificateSeconds);
 
 /// <summary>Counts of blocked clients, as INFO shows them.</summary>
-/// <param name="Clients">Blocked clients.</param>
+/// <param name="Clients">Blocked clients, and those that a pause holds.</param>
 /// <param name="WithDeadline">Those of them that have a deadline.</param>
 /// <param name="Keys">Keys that clients are blocked on.</param>
 /// <param name="KeysWakingWhenGone">Keys with clients that are also woken when the key is gone.</param>

@@ -15,8 +15,9 @@ namespace RedKite.Server.Execution;
 /// </summary>
 /// <remarks>
 /// Commands that are fast are not timed one by one: a run of them in one batch shares the time that the run took, so that
-/// always-on metrics cost two clock reads a batch. When a run as a whole took so long that one of its commands may have been
-/// slow, it can no longer be identified; so the client's next commands are timed one by one, and the slow log records those.
+/// always-on metrics cost two clock reads a batch. When a run as a whole took long, its slow command is the one at which the
+/// diagnostics thread saw the executor twice (<see cref="RunProgress"/>); the run's time is noted as its own, because the others take
+/// microseconds. Where none was seen twice, and for what follows, the client's next commands are timed one by one.
 /// </remarks>
 internal sealed class CommandExecutor
 {
@@ -51,6 +52,8 @@ internal sealed class CommandExecutor
     private readonly CommandTable _commands;
     private readonly AttentionWord _attention;
     private readonly bool _diagnoses;
+    private readonly RunProgress _progress;
+    private readonly RunWatch _runs;
     private readonly RequestParser _parser = new();
     private readonly Request[] _requests = new Request[BatchMax];
     private int _heldStripe = -1; // by the fast path; for the crash report
@@ -82,6 +85,8 @@ internal sealed class CommandExecutor
         _attention = engine.Attention;
         _diagnoses = engine.Settings.Diagnostics;
         Environment = new CommandEnvironment(engine.Keyspace, engine.Settings, engine.Clock, engine.Commands, engine.Buffers, engine.Metrics.NewExecutor());
+        _progress = Metrics.Progress;
+        _runs = engine.Metrics.Runs;
         Invoker = new Invoker(this);
         Evictor = new Evictor(this);
         if (!_diagnoses) Metrics.HotKeys.SwitchOff();
@@ -155,6 +160,7 @@ internal sealed class CommandExecutor
                 Reply.Error(_parser.ErrorText);
                 if (session.ReplyMode != ReplyMode.On) Reply.Truncate(length);
                 Invoker.NoteError(null, Reply);
+                NoteBrokenLimit(_parser.BrokenLimit);
                 session.CloseAfterReply();
                 return position;
             }
@@ -171,6 +177,13 @@ internal sealed class CommandExecutor
                 return position;
             }
         }
+    }
+
+    private void NoteBrokenLimit(RequestLimit limit)
+    {
+        if (limit == RequestLimit.Arguments) Engine.Limits.Note(Limit.RequestArguments);
+        else if (limit == RequestLimit.ArgumentBytes) Engine.Limits.Note(Limit.ArgumentBytes);
+        else if (limit == RequestLimit.Unauthenticated) Engine.Limits.Note(Limit.UnauthenticatedRequest);
     }
 
     /// <summary>Sends what was replied so far.</summary>
@@ -244,7 +257,7 @@ internal sealed class CommandExecutor
         _parser.Clear();
         _inlineLine = [];
         bool trusted = session.Authenticated || !Engine.RequiresLogin(session);
-        var limits = new RequestLimits(Engine.Settings.ProtoMaxBulkLength, trusted);
+        var limits = new RequestLimits(Engine.Settings.ProtoMaxBulkLength, trusted, Engine.Settings.RequestArgumentsMax);
         int batchMax = trusted ? BatchMax : 1; // AUTH changes the limits of what follows it
         int count = 0;
         status = ParseStatus.Complete;
@@ -362,6 +375,7 @@ internal sealed class CommandExecutor
         Reply.TakeEvents();
         long start = Stopwatch.GetTimestamp();
         if (_turn != _currentTurn || _currentTurn == 0) (_turn, _turnStart) = (_currentTurn, start); // a caller in the process has no turns
+        if (_runs.Sleeps) _runs.Wake();
         if (start - _turnStart >= NoticeableTicks) Engine.Note(TimelineKind.LongWait, session, ServerClock.TicksToNs(start - _turnStart));
         BeginRun(first: 0, start);
         session.LastInteractionMs = Environment.NowMs;
@@ -407,6 +421,7 @@ internal sealed class CommandExecutor
                 }
 
                 i++;
+                _progress.Advance();
                 continue;
             }
 
@@ -521,7 +536,11 @@ internal sealed class CommandExecutor
         }
 
         ReadOnlySpan<ArgumentSlice> arguments = _parser.Arguments(request.First, request.Count);
-        if (interceptor.Execute(Invoker, ref cmd, request.Command!, arguments, request.Hash, now, isShort: true)) return;
+        if (interceptor.Execute(Invoker, ref cmd, request.Command!, arguments, request.Hash, now, isShort: true))
+        {
+            _progress.Advance();
+            return;
+        }
 
         // A behavior replied in its place: the command is not counted.
         EndRun(cmd, index);
@@ -566,6 +585,7 @@ internal sealed class CommandExecutor
     {
         _runFirst = first;
         _runStart = timestamp;
+        _progress.Begin();
         Environment.SetTime(timestamp);
     }
 
@@ -573,6 +593,7 @@ internal sealed class CommandExecutor
     private long EndRun(scoped in CommandContext cmd, int end)
     {
         int length = end - _runFirst;
+        _progress.End();
         if (length == 0) return _runStart; // just now
         long now = Stopwatch.GetTimestamp();
         long ns = ServerClock.TicksToNs(now - _runStart);
@@ -606,12 +627,23 @@ internal sealed class CommandExecutor
     [MethodImpl(MethodImplOptions.NoInlining)]
     private void NoteLongRun(scoped in CommandContext cmd, int length, long ns, long end)
     {
-        if (length > 1)
+        if (length == 1)
         {
-            cmd.Session.CommandsToTime = CommandsToTime;
+            NoteLong(cmd, ns, end);
             return;
         }
 
+        cmd.Session.CommandsToTime = CommandsToTime;
+        int slowest = _progress.SlowestOf(length);
+        if (slowest < 0) return;
+        ref readonly Request request = ref _requests[_runFirst + slowest];
+        CommandContext slow = cmd;
+        slow.Begin(request.Command!, _parser.Arguments(request.First, request.Count), request.Hash);
+        NoteLong(slow, ns, end);
+    }
+
+    private void NoteLong(scoped in CommandContext cmd, long ns, long end)
+    {
         if (ns >= Engine.SlowLog.Threshold) Invoker.NoteSlow(cmd, ns, end);
         if (ns >= Engine.LatencyMonitor.ThresholdNs) Engine.LatencyMonitor.AddCommand(cmd.Command.Is(CommandFlags.Fast), Environment.NowMs, ns);
     }

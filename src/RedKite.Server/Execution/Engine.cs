@@ -24,6 +24,8 @@ namespace RedKite.Server.Execution;
 /// </summary>
 internal sealed class Engine
 {
+    private const int RedisBufferBytes = 16 * 1024; // of replies that its limits do not count
+
     internal Engine(Configuration configuration, Keyspace keyspace, ServerClock clock, ServerLog log)
     {
         Configuration = configuration;
@@ -33,7 +35,7 @@ internal sealed class Engine
         Clock = clock;
         Log = log;
         Run = new ServerRun(clock.NowMs);
-        Users = new UserRegistry(Settings);
+        Users = new UserRegistry(Settings, Limits);
         Pause = new ClientPause(Attention);
         Monitors = new MonitorFeed(Attention, clock, Buffers);
         Changes = new ChangePublisher(keyspace);
@@ -44,7 +46,10 @@ internal sealed class Engine
         Hogs = new HogClosing(Settings, Actions);
         DangerousCommands = new DangerousCommands(Settings, Actions);
         Messages = new MessageHub(Buffers);
-        Tracking = new KeyTracking(keyspace, Clients, Changes, Buffers, Settings);
+        Tracking = new KeyTracking(keyspace, Clients, Changes, Buffers, Settings, Limits);
+        SlowLog = new RequestLog(Limits);
+        LargeRequests = new RequestLog(Limits);
+        LargeReplies = new RequestLog(Limits);
         Notifications = new KeyspaceNotifications(Messages);
         Watched = new WatchedKeys(keyspace);
         ApplySettings();
@@ -68,6 +73,9 @@ internal sealed class Engine
 
     /// <summary>Everything that counts. Set together with <see cref="Commands"/>.</summary>
     internal MetricsRegistry Metrics { get; private set; } = null!;
+
+    /// <summary>How often clients have met limits.</summary>
+    internal LimitCounts Limits { get; } = new();
 
     internal ClientRegistry Clients { get; } = new();
 
@@ -106,11 +114,11 @@ internal sealed class Engine
     /// <summary>Keys that clients watch.</summary>
     internal WatchedKeys Watched { get; }
 
-    internal RequestLog SlowLog { get; } = new();
+    internal RequestLog SlowLog { get; }
 
-    internal RequestLog LargeRequests { get; } = new();
+    internal RequestLog LargeRequests { get; }
 
-    internal RequestLog LargeReplies { get; } = new();
+    internal RequestLog LargeReplies { get; }
 
     /// <summary>What may have delayed clients.</summary>
     internal Timeline Timeline { get; } = new();
@@ -141,11 +149,14 @@ internal sealed class Engine
     /// </summary>
     internal long ReplyBytesMax { get; private set; }
 
+    /// <summary>The limit of one reply to an ordinary client, from which the client is closed though it reads, as in Redis, whose own buffer comes on top.</summary>
+    internal long OneReplyBytesMax { get; private set; } = long.MaxValue;
+
     internal void UseCommands(CommandTable commands)
     {
         Commands = commands;
         Users.UseCommands(commands);
-        Metrics = new MetricsRegistry(Keyspace, commands.All.Count);
+        Metrics = new MetricsRegistry(Keyspace, commands.All.Count, Limits);
     }
 
     internal void Intercept(ICommandInterceptor interceptor)
@@ -159,11 +170,25 @@ internal sealed class Engine
     /// <summary>A client has more output waiting than its class may have.</summary>
     internal void CloseOverLimit(Session session, Connection connection)
     {
+        NoteOverLimit(session, connection);
+        connection.Close();
+    }
+
+    private void NoteOverLimit(Session session, Connection connection)
+    {
         Interlocked.Increment(ref Metrics.Server.OutputBufferDisconnections);
+        if (session.IsMonitor) Limits.Note(Limit.MonitorOutput);
         if (session.Type == ClientType.PubSub) Interlocked.Increment(ref Metrics.Server.SubscriberDisconnections);
         Note(TimelineKind.OverLimit, session);
         Log.Warning($"Client id={session.Id} addr={connection.RemoteAddress} closed for overcoming of output buffer limits.");
-        connection.Close();
+    }
+
+    /// <summary>A reply is larger than its client may have waiting: nothing of it is sent, and what stands before it is the last.</summary>
+    internal void CloseOverLimit(Session session, Connection connection, ReplyWriter reply, long start)
+    {
+        NoteOverLimit(session, connection);
+        reply.Truncate(start);
+        session.CloseAfterReply();
     }
 
     /// <summary>Notes something that may have delayed a client, or ended it.</summary>
@@ -173,10 +198,10 @@ internal sealed class Engine
     /// <summary>Whether a client must log in before it may do anything else. Once the default user needs no password, every client is in.</summary>
     internal bool RequiresLogin(Session session) => !session.Authenticated && !Users.AllowsAnonymous;
 
-    /// <summary>Whether a client may use DEBUG, by enable-debug-command.</summary>
-    internal bool AllowsProtected(Session session)
+    /// <summary>Whether a client may use a protected command, by the setting that is the command's gate.</summary>
+    internal bool AllowsProtected(Session session, Command command)
     {
-        ProtectedAccess access = Settings.EnableDebugCommand;
+        ProtectedAccess access = command.Gate?.Invoke(Settings) ?? ProtectedAccess.No;
         return access == ProtectedAccess.Yes
             || (access == ProtectedAccess.Local && (session.Connection is null || session.Connection.RemoteAddress.IsLoopback));
     }
@@ -202,7 +227,7 @@ internal sealed class Engine
         Apply("commandlog-reply-larger-than", () =>
         {
             LargeReplies.Threshold = Settings.LargeReplyBytes < 0 ? long.MaxValue : Settings.LargeReplyBytes;
-            Attention.Set(ServerAttention.MeasuresEachReply, LargeReplies.Threshold < ReplyWriter.ContiguousBytesMax);
+            MeasureReplies();
         });
         Configuration.OnChange("requirepass", () =>
         {
@@ -213,6 +238,8 @@ internal sealed class Engine
         {
             ulong hardBytes = Settings.NormalClientLimit.HardBytes;
             ReplyBytesMax = hardBytes == 0 || hardBytes > (ulong)MemoryBytesMax ? MemoryBytesMax : (long)hardBytes + ReplyWriter.ContiguousBytesMax;
+            OneReplyBytesMax = hardBytes == 0 || hardBytes > (ulong)MemoryBytesMax ? long.MaxValue : (long)hardBytes + RedisBufferBytes;
+            MeasureReplies();
         });
 
         Apply("maxmemory", () =>
@@ -220,6 +247,9 @@ internal sealed class Engine
             Memory.Apply(Metrics, reports: true);
             if (Metrics is not null && Keyspace.Budget.IsExceeded) Log.Warning($"maxmemory {Settings.MaxMemoryBytes} is less than the memory in use: keys will be evicted, or writes refused, as maxmemory-policy says.");
         });
+
+        void MeasureReplies() =>
+            Attention.Set(ServerAttention.MeasuresEachReply, Math.Min(LargeReplies.Threshold, OneReplyBytesMax) < ReplyWriter.ContiguousBytesMax);
 
         void Apply(string name, Action apply)
         {

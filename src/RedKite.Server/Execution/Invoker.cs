@@ -3,6 +3,7 @@ using System.Text;
 using RedKite.Protocol;
 using RedKite.Server.Acl;
 using RedKite.Server.Changes;
+using RedKite.Server.Diagnostics.Export;
 using RedKite.Server.Execution.Blocking;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
@@ -60,7 +61,7 @@ internal sealed class Invoker
         cmd.Begin(command!, arguments, request.Hash);
         if (Resolve(ref cmd, ref command) && IsAllowed(ref cmd, command!))
         {
-            if (_engine.Pause.Holds(session, command!, _environment.NowMs))
+            if (_engine.Pause.Holds(cmd, command!, _environment.NowMs))
             {
                 session.ReplyMode = replies;
                 return false;
@@ -123,12 +124,16 @@ internal sealed class Invoker
         if (_engine.Changes.HasRequests) _engine.Changes.Apply();
         if (_engine.Monitors.IsOn) _engine.Monitors.Show(cmd);
         _blocked.Deliver();
-        if (cmd.Session.Blocked is { } blocked) _engine.Blocked.NoteBegun(blocked);
+        BlockedClient? blocked = cmd.Session.Blocked;
+        if (blocked is not null) _engine.Blocked.NoteBegun(blocked);
         _environment.NoteTouchMode(cmd.Session);
 
         long end = Stopwatch.GetTimestamp();
-        Account(cmd, end - start, end, requestBytes, Reply.Length - replied, failed: Reply.Errors - _nested.Errors != errors);
+        bool continues = blocked?.Block.Copy is not null;
+        if (continues) blocked!.ExecutedTicks = end - start;
+        Account(cmd, end - start, end, requestBytes, Reply.Length - replied, failed: Reply.Errors - _nested.Errors != errors, continues);
         if (_engine.Settings.LatencyTracking) _executor.NoteEnded(command, _environment.Metrics.Of(command.Index), start, end);
+        if (Reply.Length - replied > _engine.OneReplyBytesMax && cmd.Session is { Connection: { } connection, Type: ClientType.Normal }) _engine.CloseOverLimit(cmd.Session, connection, Reply, replied);
         return end;
     }
 
@@ -144,7 +149,7 @@ internal sealed class Invoker
         _environment.KeyHashes.Forget(); // those of the surrounding command
         Run(ref cmd, _environment.HeldStripes);
         if (_environment.IsObserved) _environment.BeginRecording(); // it is published
-        if (_engine.Monitors.IsOn) _engine.Monitors.Show(cmd);
+        if (_engine.Monitors.IsOn) _engine.Monitors.Show(cmd, isOfScript: !ReferenceEquals(reply, Reply));
         _environment.NoteTouchMode(cmd.Session);
         long end = Stopwatch.GetTimestamp();
         Account(cmd, end - start, end, cmd.RequestBytes, reply.Length - replied, failed: reply.Errors != errors);
@@ -155,20 +160,36 @@ internal sealed class Invoker
     internal StripeSet StripesOfNested(scoped in CommandContext cmd) =>
         cmd.Command.Is(CommandFlags.WalksStripes) ? _keyspace.AllStripes : StripesOf(cmd, cmd.Command, cmd.RequestBytes);
 
-    // Counts a command that was executed, and keeps it for the logs that it belongs in.
-    private void Account(scoped in CommandContext cmd, long ticks, long end, long requestBytes, long replyBytes, bool failed)
+    // Counts a command that was executed, and adds it to the logs. If it continues in slices, its time is logged at its end.
+    private void Account(scoped in CommandContext cmd, long ticks, long end, long requestBytes, long replyBytes, bool failed, bool continues = false)
     {
         long ns = ServerClock.TicksToNs(ticks);
         CommandMetrics metrics = _environment.Metrics.Of(cmd.Command.Index);
         metrics.Calls++;
         metrics.TotalNs += ns;
         _environment.Metrics.CommandsProcessed++;
-        if (_engine.Settings.LatencyTracking) metrics.Latency.Record(ns, 1);
         if (failed) NoteError(cmd.Command, cmd.Reply);
-        if (ns >= _engine.SlowLog.Threshold) NoteSlow(cmd, ns, end);
-        if (ns >= _engine.LatencyMonitor.ThresholdNs) _engine.LatencyMonitor.AddCommand(cmd.Command.Is(CommandFlags.Fast), _environment.NowMs, ns);
+        if (!continues) NoteTime(cmd, ns, end, wasSliced: false);
         if (requestBytes >= _engine.LargeRequests.Threshold) NoteLarge(_engine.LargeRequests, cmd, requestBytes);
         if (replyBytes >= _engine.LargeReplies.Threshold) NoteLarge(_engine.LargeReplies, cmd, replyBytes);
+    }
+
+    /// <summary>Logs the time of a command that was executed in slices: the sum of all of them.</summary>
+    /// <param name="client">The client, whose command has ended.</param>
+    /// <param name="end">The timestamp at its end.</param>
+    internal void NoteSliced(BlockedClient client, long end)
+    {
+        SavedRequest request = client.Request;
+        var cmd = new CommandContext(_environment, client.Session, request.Input, Reply, request.DatabaseIndex);
+        cmd.Begin(request.Command, request.Arguments, request.FirstKeyHash);
+        NoteTime(cmd, ServerClock.TicksToNs(client.ExecutedTicks), end, wasSliced: true);
+    }
+
+    private void NoteTime(scoped in CommandContext cmd, long ns, long end, bool wasSliced)
+    {
+        if (_engine.Settings.LatencyTracking) _environment.Metrics.Of(cmd.Command.Index).Latency.Record(ns, 1);
+        if (ns >= _engine.SlowLog.Threshold) NoteSlow(cmd, ns, end, wasSliced);
+        if (ns >= _engine.LatencyMonitor.ThresholdNs) _engine.LatencyMonitor.AddCommand(cmd.Command.Is(CommandFlags.Fast), _environment.NowMs, ns);
     }
 
     /// <summary>
@@ -209,16 +230,27 @@ internal sealed class Invoker
         if (_environment.DeniesBlocking && !IsPermittedInUnitOrReply(cmd)) return;
         _environment.BeginObserving(held);
         long changes = _environment.Metrics.Changes;
+        if (_engine.Monitors.IsOn) _engine.Monitors.ShowScript(cmd);
         cmd.Command.Handler(ref cmd);
         if (cmd.Session.Tracking is { } tracking) NoteTracked(cmd, tracking);
         _environment.KeyHashes.Forget();
         if (_environment.BlockRequest is { } block && !_environment.IsServing)
         {
             _environment.BlockRequest = null;
-            _engine.Blocked.Block(cmd, block, held);
+            if (block.Type is null || cmd.Count <= _engine.Settings.BlockedKeysMax || IsWithinBlockedKeysOrReply(cmd)) _engine.Blocked.Block(cmd, block, held);
         }
 
         if (_environment.IsObserved) Publish(cmd, _environment.Metrics.Changes - changes);
+    }
+
+    private bool IsWithinBlockedKeysOrReply(scoped in CommandContext cmd)
+    {
+        int keys = 0;
+        var extraction = new KeyExtraction(cmd.Command);
+        while (extraction.MoveNext(cmd)) keys++;
+        if (keys <= _engine.Settings.BlockedKeysMax) return true;
+        cmd.ReplyOverLimit(Limit.BlockedKeys, $"ERR too many keys to block on, max-blocked-keys is {_engine.Settings.BlockedKeysMax}");
+        return false;
     }
 
     // Remembers the keys that a command has read whose client tracks. CLIENT CACHING stands before one command.
@@ -317,15 +349,23 @@ internal sealed class Invoker
     /// <param name="cmd">The command.</param>
     /// <param name="ns">How long it executed.</param>
     /// <param name="end">The timestamp at its end.</param>
-    internal void NoteSlow(scoped in CommandContext cmd, long ns, long end)
+    /// <param name="wasSliced">Whether it was executed in slices: then it isn't known how long it waited, nor how long its reply took to be sent.</param>
+    internal void NoteSlow(scoped in CommandContext cmd, long ns, long end, bool wasSliced = false)
     {
         if (cmd.Command.Is(CommandFlags.SkipSlowLog)) return;
         if (ns >= Timeline.NoticeableNs) _engine.Note(TimelineKind.SlowCommand, cmd.Session, ns, cmd.Command.FullName);
         string address = cmd.Session.Connection?.RemoteAddress.ToString() ?? "";
         RequestLogEntry entry = _engine.SlowLog.Add(LoggedRequest.ArgumentsOf(cmd), address, cmd.Session.Name, _environment.NowMs, ns / 1000);
-        entry.EndedTicks = end;
-        entry.WaitingMicroseconds = Math.Max(0, (_executor.WaitedNs(end) - ns) / 1000);
-        _executor.NoteUnsent(entry);
+        if (!wasSliced)
+        {
+            entry.EndedTicks = end;
+            entry.WaitingMicroseconds = Math.Max(0, (_executor.WaitedNs(end) - ns) / 1000);
+            _executor.NoteUnsent(entry);
+        }
+
+        if (!ServerEvents.HearsSlowCommands) return;
+        var slow = new SlowCommandEvent(cmd.Command.FullName, ns / 1000, cmd.Session.Id, address);
+        ServerEvents.SlowCommand(slow, DateTime.UnixEpoch.AddMicroseconds(_engine.Clock.NowMicroseconds));
     }
 
     /// <summary>Keeps a command for COMMANDLOG whose request or reply was large.</summary>
@@ -362,7 +402,7 @@ internal sealed class Invoker
             if (subcommand is null)
             {
                 string name = Shown(cmd[1]);
-                Reject(null, $"ERR unknown subcommand '{name}'. Try {command.Name.ToUpperInvariant()} HELP.");
+                Reject(null, $"ERR unknown subcommand '{name}'. Try {cmd.ContainerText} HELP.");
                 return false;
             }
 
@@ -409,7 +449,7 @@ internal sealed class Invoker
 
     private bool IsAllowed(ref CommandContext cmd, Command command)
     {
-        if (command.Is(CommandFlags.Protected) && !_engine.AllowsProtected(cmd.Session) && !IsUnprotected(cmd, command))
+        if (command.Is(CommandFlags.Protected) && !_engine.AllowsProtected(cmd.Session, command) && !IsUnprotected(cmd, command))
         {
             string name = (command.Parent ?? command).Name;
             Reject(command, $"ERR {name.ToUpperInvariant()} command not allowed. If the enable-{name}-command option is set to \"local\", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server.");
@@ -505,13 +545,14 @@ internal sealed class Invoker
 
     private void QueueInTransaction(scoped in CommandContext cmd, Transaction transaction)
     {
+        long replied = Reply.Length;
         if (transaction.Commands.Count >= _engine.Settings.TransactionCommandsMax)
         {
-            RejectInTransaction("ERR the transaction has too many commands, see max-transaction-commands");
+            RejectInTransaction(Limit.QueuedCommands, "ERR the transaction has too many commands, see max-transaction-commands");
         }
         else if (transaction.Bytes + cmd.RequestBytes > _engine.Settings.ClientQueryBufferLimit)
         {
-            RejectInTransaction("ERR the transaction is larger than client-query-buffer-limit");
+            CloseOrReject(cmd.Session);
         }
         else
         {
@@ -520,8 +561,21 @@ internal sealed class Invoker
             Reply.SimpleString("QUEUED"u8);
         }
 
-        void RejectInTransaction(string error)
+        // As in Redis the client is closed: what is queued counts as a part of the query buffer.
+        void CloseOrReject(Session session)
         {
+            RejectInTransaction(Limit.QueuedBytes, "ERR the transaction is larger than client-query-buffer-limit");
+            if (session.Connection is null) return;
+            Reply.Truncate(replied);
+            Interlocked.Increment(ref _engine.Metrics.Server.QueryBufferDisconnections);
+            _engine.Note(TimelineKind.QueryTooLarge, session);
+            _engine.Log.Warning($"Closing client that reached max query buffer length: id={session.Id} addr={session.Address}");
+            session.CloseAfterReply();
+        }
+
+        void RejectInTransaction(Limit limit, string error)
+        {
+            _engine.Limits.Note(limit);
             Reject(null, error);
             transaction.Abort();
         }

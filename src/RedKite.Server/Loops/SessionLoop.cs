@@ -90,6 +90,7 @@ internal sealed class SessionLoop : IConnectionHandler
         if (ServerEvents.HearsConnections) ServerEvents.ConnectionOpened(session.Id, session.Address);
         if (_engine.Clients.Count > settings.MaxClients)
         {
+            _engine.Limits.Note(Limit.Connections);
             Refuse(connection, "-ERR max number of clients reached\r\n"u8);
             return;
         }
@@ -160,7 +161,7 @@ internal sealed class SessionLoop : IConnectionHandler
     public void OnOutputBuffered(Connection connection)
     {
         Session session = SessionOf(connection);
-        ClientOutputBufferLimit limit = LimitOf(session.Type);
+        ClientOutputBufferLimit limit = LimitOf(session);
         if (connection.OutputBytes > SuspendedOutputBytes && !session.IsSuspended) Suspend(session, connection);
         var waiting = (ulong)connection.OutputBytes;
         bool overSoft = limit.SoftBytes > 0 && waiting > limit.SoftBytes;
@@ -170,10 +171,12 @@ internal sealed class SessionLoop : IConnectionHandler
         if (tooLong || (limit.HardBytes > 0 && waiting > limit.HardBytes)) _engine.CloseOverLimit(session, connection);
     }
 
-    private ClientOutputBufferLimit LimitOf(ClientType type) => type switch
+    // What MONITOR shows is not the client's own doing: without a limit of its class it has that of subscribers.
+    private ClientOutputBufferLimit LimitOf(Session session) => session.Type switch
     {
         ClientType.PubSub => _engine.Settings.PubSubClientLimit,
         ClientType.Replica => _engine.Settings.ReplicaClientLimit,
+        _ when session.IsMonitor && _engine.Settings.NormalClientLimit is { HardBytes: 0, SoftBytes: 0 } => _engine.Settings.PubSubClientLimit,
         _ => _engine.Settings.NormalClientLimit,
     };
 
@@ -191,6 +194,13 @@ internal sealed class SessionLoop : IConnectionHandler
         Session session = SessionOf(connection);
         if (session.IsExecuting)
         {
+            if (connection.IsClosing) return;
+            if (IsOverLimit(connection, session.HeldBackBytes))
+            {
+                OnLimitExceeded(connection);
+                return;
+            }
+
             session.HoldBack(new Payload(buffer, start, length));
             Executor.Reply.NoteDelivery();
             return;
@@ -199,6 +209,17 @@ internal sealed class SessionLoop : IConnectionHandler
         Executor.Metrics.BytesSent += length;
         session.BytesSent += length;
         connection.Queue(buffer, start, length);
+    }
+
+    public bool IsOverLimit(Connection connection, long postedBytes)
+    {
+        ulong limit = LimitOf(SessionOf(connection)).HardBytes;
+        return limit > 0 && (ulong)postedBytes > limit;
+    }
+
+    public void OnLimitExceeded(Connection connection)
+    {
+        if (!connection.IsClosing) _engine.CloseOverLimit(SessionOf(connection), connection);
     }
 
     public void Closed(Connection connection)

@@ -32,16 +32,16 @@ internal sealed class TlsSetup
     internal TlsFigures Figures()
     {
         long expiry = Volatile.Read(ref _expiryTicks);
-        double seconds = expiry == 0 || _settings.TlsPort == 0 ? double.NaN : TimeSpan.FromTicks(expiry - DateTime.UtcNow.Ticks).TotalSeconds;
+        double seconds = expiry == 0 || !IsUsed ? double.NaN : TimeSpan.FromTicks(expiry - DateTime.UtcNow.Ticks).TotalSeconds;
         return new TlsFigures(Server.HandshakesCompleted, Server.HandshakesFailed, Server.HandshakesRefused, Server.HandshakesInProgress, seconds);
     }
 
-    /// <summary>Reads everything, if there is a TLS port.</summary>
+    /// <summary>Reads everything, if there is a TLS port or the dashboard uses TLS.</summary>
     /// <exception cref="ConfigException">Something is wrong; one line says what. What was there before stays.</exception>
     internal void Apply()
     {
         Server.HandshakesMax = _settings.TlsHandshakesMax;
-        if (_settings.TlsPort == 0) return;
+        if (!IsUsed) return;
         try
         {
             Server.Options = Load();
@@ -68,10 +68,14 @@ internal sealed class TlsSetup
         }
     }
 
+    private bool IsUsed => _settings.TlsPort != 0 || _settings.AdminTls;
+
+    private string User => _settings.TlsPort != 0 ? "tls-port" : "admin-tls";
+
     private SslServerAuthenticationOptions Load()
     {
-        if (_settings.TlsCertFile.Length == 0) throw new ConfigException("TLS cannot be used: tls-port needs tls-cert-file");
-        if (_settings.TlsKeyFile.Length == 0) throw new ConfigException("TLS cannot be used: tls-port needs tls-key-file");
+        if (_settings.TlsCertFile.Length == 0) throw new ConfigException($"TLS cannot be used: {User} needs tls-cert-file");
+        if (_settings.TlsKeyFile.Length == 0) throw new ConfigException($"TLS cannot be used: {User} needs tls-key-file");
         string certificateFile = PathOf(_settings.TlsCertFile);
         X509Certificate2 certificate = _settings.TlsKeyFilePass.Length == 0
             ? X509Certificate2.CreateFromPemFile(certificateFile, PathOf(_settings.TlsKeyFile))

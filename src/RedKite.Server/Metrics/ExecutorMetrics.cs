@@ -12,7 +12,19 @@ internal sealed class ExecutorMetrics
 
     private readonly CommandMetrics?[] _commands;
 
-    internal ExecutorMetrics(int commandCount) => _commands = new CommandMetrics?[commandCount];
+    /// <param name="commandCount">The number of commands.</param>
+    /// <param name="limits">The server's counts of limits that were met; null: none are shared.</param>
+    internal ExecutorMetrics(int commandCount, LimitCounts? limits = null)
+    {
+        _commands = new CommandMetrics?[commandCount];
+        Limits = limits ?? new LimitCounts();
+    }
+
+    /// <summary>Limits that were met, of the whole server.</summary>
+    internal LimitCounts Limits { get; }
+
+    /// <summary>Where the executor is in a run of short commands.</summary>
+    internal RunProgress Progress { get; } = new();
 
     internal long KeyspaceHits { get; set; }
 

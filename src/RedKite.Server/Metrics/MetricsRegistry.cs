@@ -3,26 +3,23 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Server.Metrics;
 
 /// <summary>All counters of a server, and the sums over them. From any thread.</summary>
-internal sealed class MetricsRegistry(Keyspace keyspace, int commandCount)
+internal sealed class MetricsRegistry(Keyspace keyspace, int commandCount, LimitCounts limits)
 {
     private readonly Lock _lock = new();
-    private readonly List<ExecutorMetrics> _executors = [];
     private readonly List<LoopMetrics> _loops = [];
     private readonly ExecutorMetrics _past = new(commandCount); // of executors that have ended
+    private volatile ExecutorMetrics[] _executors = [];
 
     /// <summary>The counters of the whole server.</summary>
-    internal ServerMetrics Server { get; } = new();
+    internal ServerMetrics Server { get; } = new() { Limits = limits };
 
     internal Keyspace Keyspace => keyspace;
 
-    /// <summary>The counters of all executors, those that have ended in one; a copy of the list.</summary>
-    internal ExecutorMetrics[] Executors
-    {
-        get
-        {
-            lock (_lock) return [.. _executors, _past];
-        }
-    }
+    /// <summary>Watches for slow commands among short ones.</summary>
+    internal RunWatch Runs { get; } = new();
+
+    /// <summary>The counters of all executors, those that have ended in one. The array does not change.</summary>
+    internal ExecutorMetrics[] Executors => _executors;
 
     /// <summary>Every event loop; a copy of the list.</summary>
     internal LoopMetrics[] Loops
@@ -35,8 +32,8 @@ internal sealed class MetricsRegistry(Keyspace keyspace, int commandCount)
 
     internal ExecutorMetrics NewExecutor()
     {
-        var metrics = new ExecutorMetrics(commandCount);
-        lock (_lock) _executors.Add(metrics);
+        var metrics = new ExecutorMetrics(commandCount, limits);
+        lock (_lock) _executors = _executors is [] ? [metrics, _past] : [metrics, .. _executors];
         return metrics;
     }
 
@@ -50,7 +47,9 @@ internal sealed class MetricsRegistry(Keyspace keyspace, int commandCount)
     {
         lock (_lock)
         {
-            if (_executors.Remove(executor)) _past.Add(executor);
+            if (!_executors.Contains(executor)) return;
+            _executors = [.. _executors.Where(other => other != executor)];
+            _past.Add(executor);
         }
     }
 

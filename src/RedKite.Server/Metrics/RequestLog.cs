@@ -18,7 +18,7 @@ internal sealed record RequestLogEntry(long Id, long UnixSeconds, long Value, by
 /// The requests that were slow, or large, or had large replies, newest first: one log each. All executors share it under a lock: such
 /// requests are rare.
 /// </summary>
-internal sealed class RequestLog
+internal sealed class RequestLog(LimitCounts limits)
 {
     private readonly Lock _lock = new();
     private readonly LinkedList<RequestLogEntry> _entries = new();
@@ -48,6 +48,7 @@ internal sealed class RequestLog
         {
             var entry = new RequestLogEntry(_nextId++, nowMs / 1000, value, arguments, clientAddress, clientName);
             _entries.AddFirst(entry);
+            if (_entries.Count > MaxLength) limits.Note(Limit.RequestLogEntries);
             while (_entries.Count > MaxLength) _entries.RemoveLast();
             return entry;
         }

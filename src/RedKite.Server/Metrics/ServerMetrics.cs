@@ -18,6 +18,9 @@ internal sealed class ServerMetrics
     /// <summary>Requests to the dashboard.</summary>
     internal HttpRequests Http { get; } = new();
 
+    /// <summary>Limits that clients have met.</summary>
+    internal required LimitCounts Limits { get; init; }
+
     internal long ConnectionsReceived;
     internal long ConnectionsRejected;
     internal long QueryBufferDisconnections;
@@ -102,6 +105,7 @@ internal sealed class ServerMetrics
     internal void Reset(in ServerTotals totals, Keyspace keyspace)
     {
         EvictedClients = ConnectionsReceived = ConnectionsRejected = QueryBufferDisconnections = OutputBufferDisconnections = SubscriberDisconnections = 0;
+        Limits.Reset();
         ExpiredKeysAtReset = keyspace.ExpiredKeys;
         ExpiredFieldsAtReset = keyspace.ExpiredFields;
         ObjectsFreedLaterAtReset = keyspace.ObjectsFreedLater;

@@ -83,6 +83,9 @@ internal sealed class BlockedClient : IDisposable
     /// <summary>How often a copy had to begin again because its source had changed.</summary>
     internal int CopyRestarts { get; set; }
 
+    /// <summary>How long its command has executed so far if it waits for a copy, in <see cref="System.Diagnostics.Stopwatch"/> ticks.</summary>
+    internal long ExecutedTicks { get; set; }
+
     /// <summary>What is replied; null: what is replied at the deadline.</summary>
     internal Payload[]? Reply { get; set; }
 

@@ -30,6 +30,9 @@ internal sealed class ClientTracking(Action<Session> end)
     /// <summary>The prefixes of BCAST.</summary>
     internal List<byte[]> Prefixes { get; } = [];
 
+    /// <summary>Memory of the prefixes, roughly. Set once the prefixes are known.</summary>
+    internal long Bytes { get; set; }
+
     /// <summary>Whether the keys of a command that reads are remembered.</summary>
     internal bool Remembers => !Broadcasts && (!OptIn || CachingGiven) && !(OptOut && CachingGiven);
 

@@ -1,3 +1,4 @@
+using RedKite.Server.Config;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Model;
@@ -5,8 +6,8 @@ namespace RedKite.Server.Model;
 /// <summary>Executes one command. The keys that its row names are locked. All arguments are parsed before anything changes.</summary>
 internal delegate void CommandHandler(ref CommandContext cmd);
 
-/// <summary>Whether one request needs every stripe.</summary>
-internal delegate bool StripesRule(scoped in CommandContext cmd);
+/// <summary>Answers a question about one request of a command.</summary>
+internal delegate bool RequestRule(scoped in CommandContext cmd);
 
 /// <summary>The stripes that one request needs beyond those of its keys.</summary>
 internal delegate StripeSet FurtherStripes(scoped in CommandContext cmd);
@@ -95,6 +96,9 @@ internal sealed class Command
     /// <summary>The family, which has the group of COMMAND DOCS and an access category.</summary>
     internal CommandFamily Family { get; set; } = null!;
 
+    /// <summary>The setting that opens a protected command; null: nothing does.</summary>
+    internal Func<Settings, ProtectedAccess>? Gate { get; init; }
+
     /// <summary>The subcommand of a protected command that is open to clients of this machine and to those that logged in; null: none.</summary>
     internal byte[]? UnprotectedArgument { get; init; }
 
@@ -108,7 +112,10 @@ internal sealed class Command
     internal AclCategory AllCategories => AclCategories.Of(this);
 
     /// <summary>Whether a request uses keys that its arguments do not name, which requires every stripe; null: never.</summary>
-    internal StripesRule? NeedsAllStripes { get; init; }
+    internal RequestRule? NeedsAllStripes { get; init; }
+
+    /// <summary>Whether a request of a command that may write says that it does not; null: none can.</summary>
+    internal RequestRule? OnlyReads { get; init; }
 
     /// <summary>The stripes that a request uses beyond those of its keys; null: none.</summary>
     internal FurtherStripes? UsesStripes { get; init; }

@@ -2,6 +2,7 @@ using System.Runtime.CompilerServices;
 using System.Text;
 using RedKite.Protocol;
 using RedKite.Server.Changes;
+using RedKite.Server.Metrics;
 using RedKite.Server.Config;
 using RedKite.Store.Keyspace;
 
@@ -110,6 +111,9 @@ internal ref struct CommandContext
         int end = argument.IndexOf((byte)0);
         return Encoding.Latin1.GetString(end < 0 ? argument : argument[..end]);
     }
+
+    /// <summary>The command's name as the client knows it, in capitals: rename-command may have changed it.</summary>
+    internal readonly string ContainerText => ShownText(0).ToUpperInvariant();
 
     /// <summary>Whether an argument is a word, in whatever case.</summary>
     internal readonly bool Is(int index, ReadOnlySpan<byte> word) => AsciiText.EqualsIgnoreCase(this[index], word);
@@ -355,11 +359,19 @@ internal ref struct CommandContext
     internal readonly void ReplaceArgument(int argument, ReadOnlySpan<byte> value) =>
         _environment.BlockRequest?.Replacements.Add((argument, value.ToArray()));
 
-    /// <summary>Ends another client's wait, as if its deadline had passed or with a reply.</summary>
+    /// <summary>Ends another client's wait, as if its deadline had passed or with the error UNBLOCKED.</summary>
     internal readonly bool Unblock(Session session, ReadOnlySpan<byte> reply)
     {
         if (session.Blocked is not { MayBeUnblocked: true } client || !client.TryEnd()) return false;
-        if (!reply.IsEmpty) client.Reply = [Payload.Of(_environment.Buffers, reply)];
+        if (!reply.IsEmpty)
+        {
+            client.Reply = [Payload.Of(_environment.Buffers, reply)];
+            Metrics.CountError("UNBLOCKED");
+            CommandMetrics metrics = Metrics.Of(client.Request.Command.Index);
+            metrics.Failed++;
+            metrics.CountError("UNBLOCKED");
+        }
+
         _environment.Unblocked.Add(client);
         return true;
     }
@@ -384,6 +396,23 @@ internal ref struct CommandContext
     /// <summary>Whether a key exists, without a trace. Its stripe is locked.</summary>
     internal readonly bool Exists(KeyIdentity identity, ReadOnlySpan<byte> name) => Keyspace.Databases[identity.Database].Find(name, identity.Hash, NowMs).Exists;
 
+    /// <summary>Replies that a limit of what clients can make the server keep is reached, and counts that.</summary>
+    internal readonly void ReplyOverLimit(Metrics.Limit limit, string error)
+    {
+        Metrics.Limits.Note(limit);
+        Reply.Error(error);
+    }
+
+    /// <summary>Replies that a limit is reached, if names that are added exceed max-client-state-bytes.</summary>
+    /// <param name="addedBytes">Their bytes.</param>
+    /// <param name="added">Their number.</param>
+    internal readonly bool IsStateWithinLimitOrReply(long addedBytes, int added)
+    {
+        if (Session.StateBytes + addedBytes + ((long)added * Session.NameOverhead) <= Settings.ClientStateBytesMax) return true;
+        ReplyOverLimit(RedKite.Server.Metrics.Limit.ClientStateBytes, $"ERR too many bytes of watched keys, subscriptions and prefixes, max-client-state-bytes is {Settings.ClientStateBytesMax}");
+        return false;
+    }
+
     /// <summary>Replies that the arguments fit no form of the command.</summary>
     internal readonly void ReplySyntaxError() => Reply.Error("ERR syntax error"u8);
 
@@ -402,8 +431,14 @@ internal ref struct CommandContext
         Database = Keyspace.Databases[index];
     }
 
-    /// <summary>Reads the clock again, after a long command.</summary>
-    internal readonly void RefreshTime() => _environment.ReadTime();
+    /// <summary>Reads the clock again, after a long command; not inside a transaction or script, for which time stands still.</summary>
+    internal readonly void RefreshTime()
+    {
+        if (!_environment.DeniesBlocking) _environment.ReadTime();
+    }
+
+    /// <summary>The time in Unix microseconds. For a transaction or script it stands still.</summary>
+    internal readonly long NowMicroseconds => _environment.DeniesBlocking ? _environment.StoppedMicroseconds : Clock.NowMicroseconds;
 
     // Few notifications are of missing keys: they are recorded only for these.
     [MethodImpl(MethodImplOptions.NoInlining)]

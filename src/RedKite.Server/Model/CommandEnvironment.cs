@@ -13,6 +13,10 @@ namespace RedKite.Server.Model;
 /// </summary>
 internal sealed class CommandEnvironment
 {
+    private long _timestamp; // of NowMs
+    private long _stoppedAt;
+    private long _stoppedMicroseconds;
+
     internal CommandEnvironment(Keyspace keyspace, Settings settings, ServerClock clock, CommandTable commands, BufferPool buffers, ExecutorMetrics metrics)
     {
         Keyspace = keyspace;
@@ -39,6 +43,16 @@ internal sealed class CommandEnvironment
 
     /// <summary>The time of the commands that execute now, in Unix milliseconds.</summary>
     internal long NowMs { get; private set; }
+
+    /// <summary>This time in microseconds: the same number whenever it is asked for, though the clock is adjusted meanwhile.</summary>
+    internal long StoppedMicroseconds
+    {
+        get
+        {
+            if (_stoppedAt != _timestamp) (_stoppedAt, _stoppedMicroseconds) = (_timestamp, Clock.MicrosecondsAt(_timestamp));
+            return _stoppedMicroseconds;
+        }
+    }
 
     /// <summary>The access clock of what is touched now.</summary>
     internal uint NewAccessClock { get; private set; }
@@ -95,6 +109,7 @@ internal sealed class CommandEnvironment
 
     internal void SetTime(long timestamp)
     {
+        _timestamp = timestamp;
         NowMs = Clock.MsAt(timestamp);
         NewAccessClock = Settings.CountsFrequency ? AccessClock.NewLfu(NowMs) : AccessClock.Lru(NowMs);
     }

@@ -64,11 +64,12 @@ internal sealed class CommandTable
     }
 
     /// <summary>Renames a command; an empty name removes it.</summary>
-    /// <returns>False if there is no such command, or the new name is in use.</returns>
-    internal bool Rename(string name, string newName)
+    /// <returns>Null, or what is wrong.</returns>
+    internal string? Rename(string name, string newName)
     {
         Command? command = Find(System.Text.Encoding.Latin1.GetBytes(name));
-        if (command is null || (newName.Length > 0 && Find(System.Text.Encoding.Latin1.GetBytes(newName)) is not null)) return false;
+        if (command is null) return "No such command in rename-command";
+        if (newName.Length > 0 && Find(System.Text.Encoding.Latin1.GetBytes(newName)) is { } taken && taken != command) return "Target command name already exists";
         var remaining = new List<(string Name, Command Command)>();
         foreach (Slot slot in _slots)
         {
@@ -79,7 +80,7 @@ internal sealed class CommandTable
         _named.Clear();
         foreach ((string kept, Command keptCommand) in remaining) Add(kept, keptCommand);
         if (newName.Length > 0) Add(newName, command);
-        return true;
+        return null;
     }
 
     private void Number(Command command)

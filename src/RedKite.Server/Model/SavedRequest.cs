@@ -8,6 +8,9 @@ namespace RedKite.Server.Model;
 /// </summary>
 internal sealed class SavedRequest
 {
+    private const int Overhead = 128;
+    private const int ArgumentOverhead = 8;
+
     private SavedRequest(Command command, int databaseIndex, ulong firstKeyHash, byte[] input, ArgumentSlice[] arguments)
     {
         Command = command;
@@ -23,6 +26,9 @@ internal sealed class SavedRequest
     internal int DatabaseIndex { get; }
 
     internal ulong FirstKeyHash { get; }
+
+    /// <summary>Memory of the request, roughly.</summary>
+    internal long KeptBytes => Input.Length + ((long)Arguments.Length * ArgumentOverhead) + Overhead;
 
     /// <summary>The bytes of all arguments.</summary>
     internal byte[] Input { get; }

@@ -36,6 +36,9 @@ internal sealed class ServerClock
     /// <summary>The time of a recent <see cref="Stopwatch"/> timestamp, in Unix milliseconds.</summary>
     internal long MsAt(long timestamp) => _testProvider is null ? (long)((Volatile.Read(ref _anchor) + timestamp) * MsPerTick) : NowMs;
 
+    /// <summary>The same in Unix microseconds.</summary>
+    internal long MicrosecondsAt(long timestamp) => _testProvider is null ? (long)((Int128)(Volatile.Read(ref _anchor) + timestamp) * 1_000_000 / Stopwatch.Frequency) : NowMicroseconds;
+
     /// <summary>Adjusts the clock: the wall clock may be set, or run at a different rate.</summary>
     internal void Anchor()
     {

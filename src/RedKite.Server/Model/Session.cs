@@ -33,6 +33,7 @@ internal sealed class Session
     private BlockedClient? _blocked;
     private List<Payload>? _heldBack; // delivered while a command of the client runs
     private ConcurrentQueue<Payload>? _inbox; // of a caller in the process
+    private int _isOverrun; // 1: more was posted than may wait, the connection is about to be closed
 
     internal Session(long id, Connection? connection, long nowMs, User user, bool authenticated)
     {
@@ -106,6 +107,15 @@ internal sealed class Session
             NoteUser();
         }
     }
+
+    /// <summary>What is kept beside the bytes of a watched key's, channel's or prefix's name, roughly.</summary>
+    internal const int NameOverhead = 128;
+
+    /// <summary>Bytes of the watched keys, subscriptions and prefixes. A moment old when another thread reads it.</summary>
+    internal long StateBytes => (Watch?.Bytes ?? 0) + (Subscriptions?.Bytes ?? 0) + (Tracking?.Bytes ?? 0);
+
+    /// <summary>Memory that the client occupies beside its connection's buffers. A moment old when another thread reads it.</summary>
+    internal long KeptBytes => StateBytes + (Transaction?.KeptBytes ?? 0) + (Blocked?.Request.KeptBytes ?? 0) + Partial.ArgumentBytes;
 
     /// <summary>CLIENT NO-EVICT.</summary>
     internal bool NoEvict { get; set; }
@@ -231,16 +241,25 @@ internal sealed class Session
         }
         else
         {
+            if (Volatile.Read(ref _isOverrun) != 0) return;
             payload.Buffer.AddReference();
             connection.Loop.Post(connection, payload.Buffer, payload.Start, payload.Length);
+            if (connection.Loop.Handler.IsOverLimit(connection, connection.PostedBytes) && Interlocked.Exchange(ref _isOverrun, 1) == 0)
+            {
+                connection.Loop.Post(() => connection.Loop.Handler.OnLimitExceeded(connection));
+            }
         }
     }
+
+    /// <summary>Bytes of the deliveries that wait for the reply of the client's command.</summary>
+    internal long HeldBackBytes { get; private set; }
 
     /// <summary>Keeps a delivery until the reply of the client's command is written. On the connection's loop.</summary>
     internal void HoldBack(Payload payload)
     {
         payload.Buffer.AddReference();
         (_heldBack ??= []).Add(payload);
+        HeldBackBytes += payload.Length;
     }
 
     /// <summary>Writes what was delivered while the client's command was executing behind the command's reply.</summary>
@@ -254,6 +273,7 @@ internal sealed class Session
         }
 
         _heldBack = null;
+        HeldBackBytes = 0;
     }
 
     /// <summary>Takes the oldest delivery to a caller in the process. The taker releases it.</summary>

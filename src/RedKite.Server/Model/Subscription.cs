@@ -36,6 +36,16 @@ internal sealed class ClientSubscriptions(Action<Session> endAll)
     /// <summary>All subscriptions, of whatever kind.</summary>
     internal int Count => _byKind[0].Count + _byKind[1].Count + _byKind[2].Count;
 
+    /// <summary>Memory of all subscriptions, roughly. Kept by <see cref="Note"/>.</summary>
+    internal long Bytes { get; private set; }
+
+    /// <summary>Notes that a subscription has begun or ended.</summary>
+    internal void Note(Subscription subscription, bool hasEnded)
+    {
+        int bytes = subscription.Name.Length + Session.NameOverhead;
+        Bytes += hasEnded ? -bytes : bytes;
+    }
+
     internal int CountOf(SubscriptionKind kind) => _byKind[(int)kind].Count;
 
     /// <summary>The subscriptions of a kind by name.</summary>

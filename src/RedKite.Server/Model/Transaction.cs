@@ -12,6 +12,9 @@ internal sealed class Transaction
     /// <summary>Bytes of the commands' arguments.</summary>
     internal long Bytes { get; private set; }
 
+    /// <summary>Memory of the commands, roughly.</summary>
+    internal long KeptBytes { get; private set; }
+
     /// <summary>The stripes that its commands use.</summary>
     internal StripeSet Stripes { get; private set; }
 
@@ -31,6 +34,7 @@ internal sealed class Transaction
         SavedRequest request = SavedRequest.Of(cmd);
         _commands.Add(request);
         Bytes += request.Input.Length;
+        KeptBytes += request.KeptBytes;
         Stripes = Stripes.With(stripes);
         Flags |= request.Command.Flags;
     }

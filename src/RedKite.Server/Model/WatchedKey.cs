@@ -21,12 +21,16 @@ internal sealed class ClientWatch
         set => _isDirty = value;
     }
 
+    /// <summary>Memory of the keys, roughly.</summary>
+    internal long Bytes { get; private set; }
+
     internal bool Contains(KeyIdentity identity) => _identities.Contains(identity);
 
     internal void Add(WatchedKey key)
     {
         _keys.Add(key);
         _identities.Add(key.Identity);
+        Bytes += key.Name.Length + Session.NameOverhead;
         Stripes = Stripes.With(key.Stripe);
     }
 
@@ -34,6 +38,7 @@ internal sealed class ClientWatch
     {
         _keys.Clear();
         _identities.Clear();
+        Bytes = 0;
         Stripes = StripeSet.Empty;
         IsDirty = false;
     }

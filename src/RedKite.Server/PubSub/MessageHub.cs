@@ -46,6 +46,7 @@ internal sealed class MessageHub
         var subscription = new Subscription(session, name.ToArray());
         if (own.Count == 0) Interlocked.Increment(ref _clients);
         ofKind.Add(subscription.Name, subscription);
+        own.Note(subscription, hasEnded: false);
         if (kind == SubscriptionKind.Pattern) _patterns.Add(subscription);
         else TableOf(kind).Add(subscription);
         session.NoteSubscriptions();
@@ -58,6 +59,7 @@ internal sealed class MessageHub
     {
         if (session.Subscriptions is not { } own || !own.Of(kind).GetAlternateLookup<ReadOnlySpan<byte>>().Remove(name, out _, out Subscription? subscription)) return false;
         Remove(kind, subscription);
+        own.Note(subscription, hasEnded: true);
         if (own.Count == 0) Interlocked.Decrement(ref _clients);
         session.NoteSubscriptions();
         return true;
@@ -69,7 +71,12 @@ internal sealed class MessageHub
         if (session.Subscriptions is not { Count: > 0 } own) return;
         foreach (SubscriptionKind kind in (ReadOnlySpan<SubscriptionKind>)[SubscriptionKind.Channel, SubscriptionKind.Pattern, SubscriptionKind.ShardChannel])
         {
-            foreach (Subscription subscription in own.Of(kind).Values) Remove(kind, subscription);
+            foreach (Subscription subscription in own.Of(kind).Values)
+            {
+                Remove(kind, subscription);
+                own.Note(subscription, hasEnded: true);
+            }
+
             own.Of(kind).Clear();
         }
 

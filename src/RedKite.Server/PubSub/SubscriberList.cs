@@ -16,6 +16,9 @@ namespace RedKite.Server.PubSub;
 /// </remarks>
 internal sealed class SubscriberList
 {
+    // Less than this on its way to a loop is not compared with the limit.
+    private const long LimitedBytesMin = 64 * 1024;
+
     private Group[] _groups = [];
 
     /// <summary>Subscriptions that have not ended.</summary>
@@ -31,7 +34,7 @@ internal sealed class SubscriberList
         if (index < 0)
         {
             index = _groups.Length;
-            _groups = [.. _groups, new Group { Loop = loop, Subscriptions = new Subscription[1] }];
+            _groups = [.. _groups, new Group { Loop = loop, Subscriptions = new Subscription[1], Backlog = new Backlog() }];
         }
 
         ref Group group = ref _groups[index];
@@ -66,9 +69,22 @@ internal sealed class SubscriberList
                 continue;
             }
 
-            message.Buffer.AddReference();
-            group.Loop.Post(new Posted(group.Subscriptions, group.Length, message, group.Loop.Pool).Deliver, message.Buffer);
+            Post(group, message);
         }
+    }
+
+    // What waits for the loop counts for the limit of each subscriber. Beyond it the rest is dropped, and they are closed.
+    private static void Post(in Group group, in Payload message)
+    {
+        Backlog backlog = group.Backlog;
+        if (backlog.IsOver) return;
+        var posted = new Posted(group, message);
+        long waiting = Interlocked.Add(ref backlog.Bytes, message.Length);
+        message.Buffer.AddReference();
+        group.Loop.Post(posted.Deliver, message.Buffer);
+        if (waiting < LimitedBytesMin || !group.Loop.Handler.IsOverLimit(posted.AnyConnection, waiting)) return;
+        backlog.IsOver = true;
+        group.Loop.Post(posted.Close);
     }
 
     // On the subscribers' loop.
@@ -106,11 +122,39 @@ internal sealed class SubscriberList
         internal Subscription[] Subscriptions;
         internal int Length;
         internal int Ended;
+        internal Backlog Backlog;
+    }
+
+    // Messages on their way to a loop.
+    private sealed class Backlog
+    {
+        internal long Bytes;
+        internal volatile bool IsOver;
     }
 
     // A message on its way to another loop.
-    private sealed class Posted(Subscription[] subscriptions, int length, Payload message, BufferPool pool)
+    private sealed class Posted(in Group group, Payload message)
     {
-        internal void Deliver() => SubscriberList.Deliver(subscriptions.AsSpan(0, length), message, pool);
+        private readonly Subscription[] _subscriptions = group.Subscriptions;
+        private readonly int _length = group.Length;
+        private readonly BufferPool _pool = group.Loop.Pool;
+        private readonly Backlog _backlog = group.Backlog;
+
+        internal Connection AnyConnection => (Array.Find(_subscriptions, subscription => subscription is { IsActive: true }) ?? _subscriptions[0]).Session.Connection!;
+
+        internal void Deliver()
+        {
+            Interlocked.Add(ref _backlog.Bytes, -message.Length);
+            SubscriberList.Deliver(_subscriptions.AsSpan(0, _length), message, _pool);
+        }
+
+        internal void Close()
+        {
+            _backlog.IsOver = false;
+            foreach (Subscription subscription in _subscriptions.AsSpan(0, _length))
+            {
+                if (subscription is { IsActive: true, Session.Connection: { } connection }) connection.Loop.Handler.OnLimitExceeded(connection);
+            }
+        }
     }
 }

@@ -6,7 +6,7 @@ using RedKite.Server.Model;
 namespace RedKite.Server.Sessions;
 
 /// <summary>
-/// Holds the memory of all clients to maxmemory-clients: when it exceeds the limit, the clients with the largest buffers are closed,
+/// Holds the memory of all clients to maxmemory-clients: when it exceeds the limit, the clients with the largest buffers and state are closed,
 /// except those with CLIENT NO-EVICT. One loop looks ten times a second while there is a limit; what one client can add meanwhile is
 /// bounded by its own limits.
 /// </summary>
@@ -41,7 +41,7 @@ internal sealed class ClientEviction(Settings settings, ClientRegistry clients, 
         foreach (Session session in clients.All)
         {
             if (session.Type is ClientType.Replica or ClientType.Master) continue;
-            long bytes = LoopMetrics.ConnectionBytes + (session.Connection?.BufferBytes ?? 0);
+            long bytes = LoopMetrics.ConnectionBytes + (session.Connection?.BufferBytes ?? 0) + session.KeptBytes;
             all += bytes;
             if (!session.NoEvict) _sizes.Add((session, bytes));
         }

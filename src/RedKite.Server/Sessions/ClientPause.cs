@@ -42,9 +42,11 @@ internal sealed class ClientPause(AttentionWord attention)
     }
 
     /// <summary>Whether this command must wait.</summary>
-    internal bool Holds(Session session, Command command, long nowMs)
+    internal bool Holds(scoped in CommandContext cmd, Command command, long nowMs)
     {
+        Session session = cmd.Session;
         if (!IsHolding(session, command, nowMs)) return false;
+        if (_current is { WritesOnly: true } && command.OnlyReads?.Invoke(cmd) == true) return false;
         session.IsPaused = true;
         return true;
     }
@@ -56,6 +58,9 @@ internal sealed class ClientPause(AttentionWord attention)
         const CommandFlags Writes = CommandFlags.Write | CommandFlags.MayReplicate | CommandFlags.PausedAsWrite;
         return !running.WritesOnly || command.Is(Writes) || (command.RunsQueued && session.Transaction is { } transaction && (transaction.Flags & Writes) != 0);
     }
+
+    /// <summary>How many clients wait for the end of the pause.</summary>
+    internal int Held(ClientRegistry clients) => _current is null ? 0 : clients.All.Count(session => session.IsPaused);
 
     private void Set(Interval? interval)
     {

@@ -53,23 +53,36 @@ internal sealed class MonitorFeed(AttentionWord attention, ServerClock clock, Bu
         return new Watching(this, watcher);
     }
 
-    /// <summary>Shows a command that has executed. No stripe is locked.</summary>
-    internal void Show(scoped in CommandContext cmd)
+    /// <summary>Shows a command that has executed.</summary>
+    /// <param name="cmd">The command.</param>
+    /// <param name="isOfScript">Whether a script has called it.</param>
+    internal void Show(scoped in CommandContext cmd, bool isOfScript = false)
     {
-        if (cmd.Command.Is(CommandFlags.Admin | CommandFlags.SkipMonitor)) return;
+        if (!cmd.Command.Is(CommandFlags.Admin | CommandFlags.SkipMonitor)) ShowAny(cmd, isOfScript);
+    }
+
+    /// <summary>Shows the call of a script that is about to run: what it calls follows it.</summary>
+    internal void ShowScript(scoped in CommandContext cmd)
+    {
+        if (cmd.Command.Is(CommandFlags.SkipMonitor)) ShowAny(cmd, isOfScript: false);
+    }
+
+    private void ShowAny(scoped in CommandContext cmd, bool isOfScript)
+    {
+        string address = isOfScript ? "lua" : cmd.Session.Address;
         long microseconds = clock.NowMicroseconds;
         Session[] monitors = _monitors;
-        if (monitors.Length > 0) Deliver(monitors, cmd, microseconds);
+        if (monitors.Length > 0) Deliver(monitors, cmd, address, microseconds);
         Action<MonitoredCommand>[] watchers = _watchers;
         if (watchers.Length == 0) return;
-        var shown = new MonitoredCommand(microseconds, cmd.Database.Index, cmd.Session.Address, cmd.Session.Name, cmd.Command.FullName, LoggedRequest.ArgumentsOf(cmd));
+        var shown = new MonitoredCommand(microseconds, cmd.Database.Index, address, cmd.Session.Name, cmd.Command.FullName, LoggedRequest.ArgumentsOf(cmd));
         foreach (Action<MonitoredCommand> watcher in watchers) watcher(shown);
     }
 
-    private void Deliver(Session[] monitors, scoped in CommandContext cmd, long microseconds)
+    private void Deliver(Session[] monitors, scoped in CommandContext cmd, string address, long microseconds)
     {
         var line = new ArrayBufferWriter<byte>();
-        Encoding.Latin1.GetBytes(string.Create(CultureInfo.InvariantCulture, $"+{microseconds / 1_000_000}.{microseconds % 1_000_000:d6} [{cmd.Database.Index} {cmd.Session.Address}]"), line);
+        Encoding.Latin1.GetBytes(string.Create(CultureInfo.InvariantCulture, $"+{microseconds / 1_000_000}.{microseconds % 1_000_000:d6} [{cmd.Database.Index} {address}]"), line);
         for (int i = 0; i < cmd.Count; i++)
         {
             line.Write(" \""u8);

@@ -71,14 +71,15 @@ internal sealed class WatchedKeys(Keyspace keyspace)
         {
             Change change = changes[i];
             if (change.Event == KeyEvent.Flush) NoteFlush(databases[change.Database], nowMs);
-            else if (KeyEvents.IsModification(change.Event)) Note(change.Identity);
+            else if (KeyEvents.IsModification(change.Event)) Note(change.Identity, change.Event);
         }
     }
 
-    private void Note(KeyIdentity identity)
+    // A key that was expired already when it was watched, and is removed now, has not changed.
+    private void Note(KeyIdentity identity, KeyEvent what)
     {
         WatchedKey? key = _keys[keyspace.StripeOf(identity.Hash)].GetValueOrDefault(identity);
-        for (; key is not null; key = key.Next) key.Client.IsDirty = true;
+        for (; key is not null; key = key.Next) key.Client.IsDirty |= key.Existed || what != KeyEvent.Expired;
     }
 
     // A key that is missing before and after has not changed.

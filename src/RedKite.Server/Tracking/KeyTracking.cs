@@ -1,6 +1,7 @@
 using RedKite.Net.Interop;
 using RedKite.Server.Changes;
 using RedKite.Server.Config;
+using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Server.Sessions;
 using RedKite.Store.Keyspace;
@@ -12,7 +13,7 @@ namespace RedKite.Server.Tracking;
 /// stripe, guarded by the stripe's lock: a key is remembered before the stripe is released that it was read from, so no change is missed.
 /// It consumes changes only while a client tracks.
 /// </summary>
-internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, ChangePublisher changes, BufferPool pool, Settings settings) : IChangeConsumer
+internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, ChangePublisher changes, BufferPool pool, Settings settings, LimitCounts limits) : IChangeConsumer
 {
     private readonly TrackedKeys[] _parts = [.. keyspace.Stripes.ToArray().Select(_ => new TrackedKeys())];
     private readonly Lock _changing = new();
@@ -21,6 +22,7 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
     private int _clientCount;
     private long _keys;
     private long _items;
+    private long _bytes;
     private long _sent;
     private int _nextTrimmed;
 
@@ -44,6 +46,7 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
     {
         bool isNew = session.Tracking is null;
         foreach (byte[] prefix in options.Prefixes) _broadcast.Add(session, prefix);
+        options.Bytes = options.Prefixes.Sum(prefix => (long)prefix.Length + Session.NameOverhead);
         session.Tracking = options;
         if (!isNew) return;
         lock (_changing)
@@ -77,8 +80,14 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
             if (!part.Add(hash, cmd[extraction.Argument], cmd.Session.Id, out bool isNew)) continue;
             Interlocked.Increment(ref _items);
             if (!isNew) continue;
-            long max = settings.TrackedKeysMax;
-            if (Interlocked.Increment(ref _keys) > max && max > 0 && part.RemoveAny(except: hash) is { } other) Tell(other, changedBy: 0);
+            Interlocked.Increment(ref _keys);
+            Interlocked.Add(ref _bytes, cmd[extraction.Argument].Length + Session.NameOverhead);
+            if (settings.TrackedKeysMax > 0 && Keys > settings.TrackedKeysMax) Forget(part, hash, Limit.KeysTracked);
+            while (IsOverBytes && Forget(part, hash, Limit.TrackedNameBytes))
+            {
+            }
+
+            if (IsOverBytes) Forget(part, except: 0, Limit.TrackedNameBytes); // the key itself
         }
     }
 
@@ -95,7 +104,7 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
             }
             else if (KeyEvents.IsModification(change.Event))
             {
-                if (_broadcast.Count > 0) _broadcast.Note(list.KeyOf(change), list.ClientId);
+                if (_broadcast.Count > 0) _broadcast.Note(list.KeyOf(change), change.Event is KeyEvent.Expired or KeyEvent.Evicted ? 0 : list.ClientId);
                 if (_parts[keyspace.StripeOf(change.Hash)].Remove(change.Hash) is { } readers) Tell(readers, list.ClientId);
             }
         }
@@ -115,18 +124,29 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
         });
     }
 
-    /// <summary>Forgets keys beyond tracking-table-max-keys, after that was made smaller. No stripe is locked.</summary>
+    /// <summary>Forgets keys beyond the limits, after these were made smaller. No stripe is locked.</summary>
     internal void Trim()
     {
         long max = settings.TrackedKeysMax;
-        for (int i = 0; i < _parts.Length && max > 0 && Keys > max; i++)
+        for (int i = 0; i < _parts.Length && IsOver(); i++)
         {
             int index = _nextTrimmed++ % _parts.Length;
             Stripe stripe = keyspace.Stripes[index];
             stripe.Enter();
-            while (Keys > max && _parts[index].RemoveAny(except: 0) is { } readers) Tell(readers, changedBy: 0);
+
+            // Not one by one from the table's beginning, where ever more removed keys would be passed over.
+            foreach (ulong hash in _parts[index].Hashes)
+            {
+                if (!IsOver()) break;
+                if (_parts[index].Remove(hash) is not { } readers) continue;
+                limits.Note(IsOverBytes ? Limit.TrackedNameBytes : Limit.KeysTracked);
+                Tell(readers, changedBy: 0);
+            }
+
             stripe.Exit();
         }
+
+        bool IsOver() => (max > 0 && Keys > max) || IsOverBytes;
     }
 
     // All stripes are locked.
@@ -135,6 +155,7 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
         foreach (TrackedKeys part in _parts) part.Clear();
         Interlocked.Exchange(ref _keys, 0);
         Interlocked.Exchange(ref _items, 0);
+        Interlocked.Exchange(ref _bytes, 0);
         lock (_changing)
         {
             foreach (Session session in _sessions)
@@ -144,9 +165,21 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
         }
     }
 
+    private bool IsOverBytes => settings.TrackedKeyBytesMax > 0 && Interlocked.Read(ref _bytes) > settings.TrackedKeyBytesMax;
+
+    // Forgets any key of a part but one, because a limit is reached, and tells its readers. False: there is none.
+    private bool Forget(TrackedKeys part, ulong except, Limit limit)
+    {
+        if (part.RemoveAny(except) is not { } other) return false;
+        limits.Note(limit);
+        Tell(other, changedBy: 0);
+        return true;
+    }
+
     private void Tell(in TrackedKeys.Readers readers, long changedBy)
     {
         Interlocked.Decrement(ref _keys);
+        Interlocked.Add(ref _bytes, -(readers.Key.Length + Session.NameOverhead));
         Interlocked.Add(ref _items, -readers.Count);
         byte[] text = InvalidationText.Keys(readers.Key);
         Tell(readers.First, changedBy, text);

@@ -43,6 +43,9 @@ internal sealed class TrackedKeys
         return null;
     }
 
+    /// <summary>The hashes of all keys; a copy.</summary>
+    internal ulong[] Hashes => [.. _keys.Keys];
+
     internal void Clear() => _keys.Clear();
 
     /// <summary>The clients that have read a key.</summary>

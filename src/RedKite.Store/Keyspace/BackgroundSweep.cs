@@ -3,25 +3,25 @@ using System.Diagnostics;
 namespace RedKite.Store.Keyspace;
 
 /// <summary>
-/// One loop's share of the background work: frees what FLUSHALL set aside, removes keys and fields of hashes whose time has
-/// come, though nobody touches them, makes long lists compact, and gives memory back that is kept and not used. It works in
-/// short slices under one stripe's lock at a time, and stops at a deadline. It waits for no stripe: one that a long command
-/// holds is left to the next pass.
+/// One loop's share of the background work: it frees dropped data (after FLUSHALL, for example), removes expired keys and fields
+/// that no command accesses, converts nodes of long lists to compact lists, and releases unused memory. It works in
+/// short slices under one stripe's lock at a time, and stops at a deadline. It never waits for a stripe: one that is locked by a
+/// long command is skipped until the next pass.
 /// </summary>
 /// <remarks>
-/// There is no index of expiries. A segment knows the earliest one that it may hold, so a round looks at every
-/// segment's header (a million keys have about 1,400) and searches only those that are due. A timer wheel or heap
-/// costs 8 to 24 bytes for each key that expires and a cache miss or two for each write.
+/// There is no index of expiries. Each segment stores a lower bound of its keys' expiries, so a round reads every segment's header
+/// (a million keys have about 1,400) and searches only those whose bound has passed. A timer wheel or heap
+/// would cost 8 to 24 bytes for each key with an expiry, and one or two cache misses for each write.
 /// </remarks>
 internal sealed class BackgroundSweep
 {
-    // A slice under the lock: about 10 microseconds when every entry is freed.
+    // The size of a slice under the lock: about 10 microseconds if every entry is freed.
     private const int HeadersPerSlice = 32;
 
-    // Spreads the places that are sampled over all prefixes, one round after the other.
+    // Distributes the sampled positions over all prefixes from round to round.
     private const long SamplingStep = 2_654_435_761;
 
-    // What a run goes on with, once everything that was dropped is freed.
+    // The step at which a run continues, after all dropped data is freed.
     private enum Phase
     {
         Expiring,
@@ -52,17 +52,17 @@ internal sealed class BackgroundSweep
     /// <summary>Called with each stripe that was just locked.</summary>
     internal Action<Stripe>? Entered { get; init; }
 
-    /// <summary>Called before an observed stripe is released, to publish what has expired in it.</summary>
+    /// <summary>Called before an observed stripe is unlocked, to publish the keys and fields that have expired in it.</summary>
     internal Action? Exiting { get; init; }
 
-    /// <summary>Rounds that came to their end.</summary>
+    /// <summary>The number of completed rounds.</summary>
     internal long Rounds { get; private set; }
 
-    /// <summary>Stopwatch ticks that the last run spent on keys and fields whose time has come.</summary>
+    /// <summary>Stopwatch ticks that the last run spent on expired keys and fields.</summary>
     internal long ExpiryTicks { get; private set; }
 
     /// <summary>Works until the deadline (a <see cref="Stopwatch"/> time) or until the round ends.</summary>
-    /// <returns>Whether work is left, so that the caller should come back soon.</returns>
+    /// <returns>Whether work remains, so that the caller should call again soon.</returns>
     internal bool Run(long nowMs, long deadline, bool expire)
     {
         try
@@ -96,10 +96,10 @@ internal sealed class BackgroundSweep
 
         if (_firstStripe == 0 && GiveBack(deadline)) return true;
         _phase = Phase.Expiring;
-        return FreeDropped(deadline); // what expired
+        return FreeDropped(deadline); // the values of expired keys
     }
 
-    // Each returns whether the deadline came first.
+    // Each of these methods returns whether the deadline was reached.
     private bool FreeDropped(long deadline)
     {
         for (int i = _firstStripe; i < _keyspace.Stripes.Length; i += _step)
@@ -139,7 +139,7 @@ internal sealed class BackgroundSweep
             bool more = stripe.WarmLists.AreWaiting;
             while (more && TryEnter(_coolingStripe))
             {
-                // What is being copied must stay as it is.
+                // The sources of copies in progress must not change.
                 more = !stripe.HasCopies && stripe.WarmLists.CoolSlice(_coolingRound);
                 Exit(_coolingStripe);
                 if (Stopwatch.GetTimestamp() >= deadline) return true;
@@ -212,7 +212,7 @@ internal sealed class BackgroundSweep
         return true;
     }
 
-    // Not in a finally block: what failed halfway stays locked until the process has ended.
+    // Not in a finally block: after a failure the stripe stays locked until the process ends.
     private void Exit(int stripe)
     {
         if (_keyspace.Stripes[stripe].Observers != StripeObservers.None) Exiting?.Invoke();

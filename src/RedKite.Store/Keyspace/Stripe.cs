@@ -6,8 +6,8 @@ using RedKite.Store.Values.Lists;
 namespace RedKite.Store.Keyspace;
 
 /// <summary>
-/// One part of the keyspace: a lock, an arena, and the memory of its tables. Everything here but the lock itself is
-/// used with the lock held.
+/// One part of the keyspace: a lock, an arena, and the memory of its tables. All members except those of the lock itself
+/// require that the lock is held.
 /// </summary>
 internal sealed unsafe class Stripe : IDisposable
 {
@@ -36,33 +36,33 @@ internal sealed unsafe class Stripe : IDisposable
 
     internal SegmentPool Segments { get; }
 
-    /// <summary>Values whose entries are gone and whose structures are being freed.</summary>
+    /// <summary>Values whose entries were removed and whose structures are being freed in slices.</summary>
     internal ReleasedValues Values { get; }
 
-    /// <summary>Long lists that the background sweep makes compact.</summary>
+    /// <summary>Long lists whose inner nodes the background sweep converts to compact lists.</summary>
     internal WarmLists WarmLists { get; }
 
-    /// <summary>Keys that were removed because their time had come.</summary>
+    /// <summary>The number of expired keys that were removed.</summary>
     internal long ExpiredKeys { get; set; }
 
-    /// <summary>Fields of hashes that were removed because their time had come.</summary>
+    /// <summary>The number of expired fields of hashes that were removed.</summary>
     internal long ExpiredFields { get; set; }
 
     internal long UsedBytes => Arena.UsedBytes + Segments.UsedBytes;
 
-    /// <summary>How often a thread had to wait for the lock.</summary>
+    /// <summary>The number of times that a thread had to wait for the lock.</summary>
     internal long LockWaits => _lock.Contended;
 
-    /// <summary>How often a thread waited for the lock for so long that it slept.</summary>
+    /// <summary>The number of times that a thread waited so long for the lock that it slept.</summary>
     internal long LockParks => _lock.Parks;
 
-    /// <summary>How long threads waited for the lock altogether.</summary>
+    /// <summary>The total time that threads waited for the lock.</summary>
     internal TimeSpan LockWaited => _lock.Waited;
 
     /// <summary>Whether a thread holds the lock now.</summary>
     internal bool IsLocked => _lock.IsHeld;
 
-    /// <summary>How many waits there are for keys of this stripe. Without any, nothing is noted.</summary>
+    /// <summary>The number of waits of blocked clients for keys of this stripe. While it is 0, no keys are recorded for them.</summary>
     internal int Watchers
     {
         get => _watchers;
@@ -73,16 +73,16 @@ internal sealed unsafe class Stripe : IDisposable
         }
     }
 
-    /// <summary>Who needs to know about changes. While it is <see cref="StripeObservers.None"/> nothing is reported, at the cost of this one comparison.</summary>
+    /// <summary>The observers of changes. While it is <see cref="StripeObservers.None"/> nothing is reported, at the cost of this one comparison.</summary>
     internal StripeObservers Observers { get; private set; }
 
-    /// <summary>What the store reports to while the stripe is observed: the change list of the executor that holds the stripe.</summary>
+    /// <summary>Receives the store's reports while the stripe is observed: the change list of the executor that holds the stripe.</summary>
     internal KeyspaceObserver? Observer { get; set; }
 
-    /// <summary>Whether keys were noted that somebody may wait for.</summary>
+    /// <summary>Whether keys were recorded that blocked clients may wait for.</summary>
     internal bool HasTouched { get; private set; }
 
-    /// <summary>Keys and values that are gone and wait to be freed. Read without the lock, it may be a moment old.</summary>
+    /// <summary>The number of removed keys and values that are still to be freed. Without the lock, it may be slightly out of date.</summary>
     internal long ObjectsWaiting => Values.Waiting + Volatile.Read(ref _droppedKeys);
 
     internal bool HasDropped => _dropped.Count > 0 || Values.AreWaiting || Arena.HasWaiting;
@@ -93,21 +93,21 @@ internal sealed unsafe class Stripe : IDisposable
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal void Exit() => _lock.Exit();
 
-    /// <summary>Enters, unless a script claims a stripe meanwhile: then the caller releases the stripes that it holds.</summary>
+    /// <summary>Enters the lock, unless a script claims a stripe meanwhile: then the caller must release the stripes that it holds.</summary>
     internal bool EnterOrGiveWay(ScriptMutex scripts) => _lock.EnterOrGiveWay(scripts);
 
-    /// <summary>Enters if no other thread is in.</summary>
+    /// <summary>Enters the lock if no other thread holds it.</summary>
     internal bool TryEnter() => _lock.TryEnter();
 
-    /// <summary>Enters if the stripe gets free within about the time of a short command.</summary>
+    /// <summary>Enters the lock if it is released within about the time of a short command.</summary>
     internal bool TryEnterSoon() => _lock.TryEnterSoon();
 
-    /// <summary>Lets every thread that sleeps until the stripe is free look again whether it gives way to a script.</summary>
+    /// <summary>Wakes the threads that sleep on the lock, so that each checks again whether it must yield to a script.</summary>
     internal void WakeAll() => _lock.WakeAll();
 
     /// <summary>
-    /// Turns an observation on or off. Those that concern all stripes change only while all stripes are locked, so that no
-    /// command sees one stripe observed and another not; that of blocked clients with this stripe alone.
+    /// Adds or removes an observer. Observers of all stripes change only while all stripes are locked, so that no command sees one
+    /// stripe observed and another not. For the observer of blocked clients, the lock of this stripe suffices.
     /// </summary>
     internal void Observe(StripeObservers observers, bool isOn)
     {
@@ -131,13 +131,13 @@ internal sealed unsafe class Stripe : IDisposable
         Observe(StripeObservers.Copies, HasCopies);
     }
 
-    /// <summary>Tells the copies of a key's value that it is about to change.</summary>
+    /// <summary>Notifies the copies of a key's value that it is about to change.</summary>
     internal void NoteSourceChange(int database, ulong hash)
     {
         foreach (EntryCopy copy in _copies) copy.NoteChange(new KeyIdentity(database, hash));
     }
 
-    /// <summary>Tells all copies that their source changes, or that its database does.</summary>
+    /// <summary>Notifies all copies that their source, or its database, is about to change.</summary>
     internal void NoteSourceChanges()
     {
         foreach (EntryCopy copy in _copies) copy.IsStale = true;
@@ -148,13 +148,13 @@ internal sealed unsafe class Stripe : IDisposable
 
     internal void ResumeObservers() => (_suspended, Observers) = (StripeObservers.None, _suspended);
 
-    /// <summary>Notes a key that is about to go. Who reads a stream for a group wants to know that it is gone.</summary>
+    /// <summary>Records a key that is about to be removed: clients blocked in XREADGROUP are notified.</summary>
     internal void NoteGone(int database, ulong hash, byte* entry)
     {
         if (Watchers > 0 && EntryBlock.Type(entry) == DataType.Stream) NoteTouched(database, hash);
     }
 
-    /// <summary>Notes a key that came to hold a value of another type, or got something to read, or that a reader may miss.</summary>
+    /// <summary>Records a key for blocked clients: it has new data, or a value of another type, or it was removed.</summary>
     internal void NoteTouched(int database, ulong hash)
     {
         if (Watchers == 0) return;
@@ -179,14 +179,14 @@ internal sealed unsafe class Stripe : IDisposable
 
     internal Table NewTable() => new(Arena, Segments, _hasher, Values);
 
-    /// <summary>Takes over a table that no database has any more; it is freed in slices.</summary>
+    /// <summary>Takes ownership of a table that was detached from its database, and frees it in slices.</summary>
     internal void Drop(Table table, long keys)
     {
         _droppedKeys += keys;
         _dropped.Enqueue(new DroppedTable(table));
     }
 
-    /// <summary>Frees a slice of what was dropped: blocks, values, and tables' entries; false when nothing is left.</summary>
+    /// <summary>Frees a slice of the dropped blocks, values and tables; false when nothing is left.</summary>
     internal bool FreeDroppedSlice()
     {
         var slice = FreeingSlice.Begin();
@@ -198,7 +198,7 @@ internal sealed unsafe class Stripe : IDisposable
         return false;
     }
 
-    /// <summary>Frees the least of what was dropped that can be freed by itself; false when nothing is left.</summary>
+    /// <summary>Frees the smallest unit of dropped data that can be freed by itself; false when nothing is left.</summary>
     internal bool FreeDroppedStep()
     {
         // Blocks and values first: freeing a table's entries may add to them.
@@ -231,7 +231,7 @@ internal sealed unsafe class Stripe : IDisposable
         Arena.Dispose();
     }
 
-    // A table that no database has any more, and how far it is freed.
+    // A detached table, and the progress of freeing it.
     private sealed class DroppedTable(Table table)
     {
         private uint _prefix;

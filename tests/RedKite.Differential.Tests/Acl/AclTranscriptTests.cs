@@ -173,6 +173,42 @@ public sealed class AclTranscriptTests(AclTranscriptTests.Servers servers) : ICl
     }
 
     [Fact]
+    public void Functions_and_scripts_in_transactions_are_denied_what_their_user_is()
+    {
+        using PairedConnection admin = servers.Connect();
+        admin.Run("FUNCTION FLUSH").IsOk();
+        admin.Run("FUNCTION LOAD \"#!lua name=l\\nredis.register_function('f', function(keys, args) return redis.pcall(unpack(args)) end)\"").IsBulk("l");
+        admin.Run("ACL SETUSER u on nopass +@all -set -config|set ~a* %R~r &c").IsOk();
+        using PairedConnection client = new(servers.Pair);
+        client.Run("AUTH u x").IsOk();
+        string[] calls =
+        [
+            "set a1 1", "get x", "get a1", "mset a1 1 x 2", "publish x y", "publish c y", "spublish x y", "spublish c y", "sort a1 by x*", "sort a1 get x*", "sort a1 store x", "sort_ro a1", "copy r a1", "copy a1 r", "rename r a1", "getdel r",
+            "zunionstore a1 2 r x", "bitfield r set u8 0 1", "bitfield r get u8 0", "object encoding x", "exists x", "incr x", "lmove a1 x left left", "xread streams a1 x 0 0", "georadius a1 1 1 1 m store x",
+        ];
+        foreach (string call in calls)
+        {
+            string arguments = string.Join(' ', call.Split(' '));
+            string quoted = string.Join(',', call.Split(' ').Select(word => $"'{word}'"));
+            client.Run("FCALL f 0 " + arguments);
+            client.Run($"EVAL \"return redis.pcall({quoted})\" 0");
+            client.Run($"EVAL \"return redis.call({quoted})\" 0");
+        }
+
+        Assert.Equal(AclLogText.Of(servers.Pair.Oracle.Control), AclLogText.Of(servers.Pair.Subject.Control));
+        admin.Run("ACL LOG RESET").IsOk();
+        foreach (string line in (string[])["MULTI", "FCALL f 0 get x", "EVAL \"return redis.pcall('get','x')\" 0", "GET a1", "EXEC", "MULTI", "FCALL f 1 x get a1", "EXEC", "MULTI", "PUBLISH c y", "SPUBLISH x y", "EXEC", "MULTI", "CONFIG SET maxmemory-samples 5", "EXEC"]) client.Run(line);
+        client.Run("MULTI").IsOk();
+        client.Run("FCALL f 0 get a1").IsSimple("QUEUED");
+        client.Run("SPUBLISH c y").IsSimple("QUEUED");
+        client.Run("GET r").IsSimple("QUEUED");
+        admin.Run("ACL SETUSER u -fcall resetchannels resetkeys ~a*").IsOk();
+        client.Run("EXEC");
+        Assert.Equal(AclLogText.Of(servers.Pair.Oracle.Control), AclLogText.Of(servers.Pair.Subject.Control));
+        admin.Run("FUNCTION FLUSH").IsOk();
+    }
+
+    [Fact]
     public void Channels_are_denied_and_subscribers_disconnected()
     {
         Assert.SkipWhen(AbsentCommands.Contains("subscribe"), "there is no publish/subscribe yet");

@@ -108,6 +108,25 @@ public sealed class TrackingTests(TranscriptServers servers) : TranscriptTests(s
             B: GET k
             A gets push
             """ },
+        { "one's own access that finds a key expired is nobody's change to BCAST", """
+            B: DEBUG SET-ACTIVE-EXPIRE 0
+            A: HELLO 3
+            A: CLIENT TRACKING ON BCAST NOLOOP
+            A: SET k v PX 1
+            A: DEBUG SLEEP 0.005
+            A: GET k
+            A gets push
+            A: SET k v PX 1
+            A: DEBUG SLEEP 0.005
+            A: SET k w
+            A: CLIENT TRACKING OFF
+            A: CLIENT TRACKING ON NOLOOP
+            A: SET l v PX 1
+            A: GET l
+            A: DEBUG SLEEP 0.005
+            A: GET l
+            B: DEBUG SET-ACTIVE-EXPIRE 1
+            """ },
         { "OPTIN", """
             A: HELLO 3
             A: CLIENT CACHING YES

@@ -208,6 +208,39 @@ public sealed class TransactionTests(TranscriptServers servers) : TranscriptTest
             A: PING
             A: EXEC
             """ },
+        { "SWAPDB of keys that have expired unnoticed changes nothing", """
+            B: DEBUG SET-ACTIVE-EXPIRE 0
+            A: SET k 1 PX 1
+            A: DEBUG SLEEP 0.005
+            A: SELECT 1
+            A: WATCH k
+            A: SWAPDB 0 1
+            A: MULTI
+            A: PING
+            A: EXEC
+            A: FLUSHALL
+            A: SET k 1 PX 1
+            A: SELECT 0
+            A: SET k 2 PX 1
+            A: DEBUG SLEEP 0.005
+            A: WATCH k
+            A: SWAPDB 0 1
+            A: MULTI
+            A: PING
+            A: EXEC
+            B: DEBUG SET-ACTIVE-EXPIRE 1
+            """ },
+        { "time stands still inside", """
+            A: MULTI
+            A: SET k 1 PX 1
+            A: DEBUG SLEEP 0.02
+            A: GET k
+            A: PTTL k
+            A: EXEC
+            A: DEBUG SLEEP 0.005
+            A: GET k
+            A: EVAL "local a = redis.call('TIME') redis.call('SET', KEYS[1], 1, 'PX', 1) for i = 1, 3000000 do end local b = redis.call('TIME') return {a[1] == b[1] and a[2] == b[2], redis.call('GET', KEYS[1])}" 1 k
+            """ },
         { "watching in several databases", """
             A: WATCH k
             B: SELECT 1

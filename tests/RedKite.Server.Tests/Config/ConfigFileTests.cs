@@ -75,7 +75,7 @@ public sealed class ConfigFileTests : IDisposable
     [InlineData("\n\nmaxclients abc", "redis.conf:3: maxclients 'abc': expected an integer from 1 to 4294967295")]
     [InlineData("maxmemory 1.5gb", "redis.conf:1: maxmemory '1.5gb': expected a size from 0 to 18446744073709551615 bytes, with b, k, kb, m, mb, g or gb")]
     [InlineData("appendonly maybe", "redis.conf:1: appendonly 'maybe': expected yes or no")]
-    [InlineData("stripes 48", "redis.conf:1: stripes '48': expected one of 1, 2, 4, 8, 16, 32, 64")]
+    [InlineData("stripes 48", "redis.conf:1: stripes '48': expected one of auto, 1, 2, 4, 8, 16, 32, 64")]
     [InlineData("loglevel loud", "redis.conf:1: loglevel 'loud': expected one of debug, verbose, notice, warning, nothing")]
     [InlineData("unixsocketperm 888", "redis.conf:1: unixsocketperm '888': expected an octal number from 0 to 777")]
     [InlineData("save 60", "redis.conf:1: save '60': Invalid save parameters")]

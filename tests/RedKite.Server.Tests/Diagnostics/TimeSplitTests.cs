@@ -75,6 +75,51 @@ public class TimeSplitTests
         JsonElement SlowSet() => JsonDocument.Parse(Report(server, "slow-log")).RootElement.EnumerateArray().First(entry => entry.GetProperty("command").GetString() == "SET");
     }
 
+    // The short commands of a pipeline share two readings of the clock; the slow one is found all the same, the first time and from idle.
+    [Fact]
+    public async Task Slow_short_command_within_a_pipeline_of_fast_ones_is_in_the_slow_log()
+    {
+        await using LiveServer server = await LiveServer.StartAsync("loops", "1", "proto-max-bulk-len", "536870912");
+        server.Run("SETRANGE bits 400000000 x");
+        string get = "*2\r\n$3\r\nGET\r\n$3\r\nkey\r\n";
+        string fast = string.Concat(Enumerable.Repeat(get, 20));
+        for (int i = 0; i < 100; i++) server.Run("GET key"); // nothing of it is slow, and the client is timed one by one no more
+        Thread.Sleep(500); // idle
+        server.Run("SLOWLOG RESET").IsOk();
+        server.Client.Send(fast + "*2\r\n$8\r\nBITCOUNT\r\n$4\r\nbits\r\n" + fast);
+        for (int i = 0; i < 41; i++) server.Client.Read();
+        JsonElement[] entries = [.. JsonDocument.Parse(Report(server, "slow-log")).RootElement.EnumerateArray()];
+        Assert.DoesNotContain(entries, entry => entry.GetProperty("command").GetString() == "GET");
+        JsonElement bitCount = Assert.Single(entries, entry => entry.GetProperty("command").GetString() == "BITCOUNT");
+        Assert.InRange(bitCount.GetProperty("microseconds").GetInt64(), 10_000, 30_000_000);
+    }
+
+    [Fact]
+    public void Position_that_is_seen_twice_is_the_slowest_of_its_run()
+    {
+        var progress = new RunProgress();
+        Run(length: 5, seen: [1, 3, 3, 4]);
+        Assert.Equal(3, progress.SlowestOf(5));
+        Run(length: 5, seen: [0, 1, 2, 3, 4]);
+        Assert.Equal(-1, progress.SlowestOf(5)); // what an earlier run has seen is not this one's
+        progress.Look();
+        progress.Look(); // between runs
+        Run(length: 64, seen: [0, 0, 7, 7, 7, 7, 9, 9]);
+        Assert.Equal(7, progress.SlowestOf(64));
+
+        void Run(int length, int[] seen)
+        {
+            progress.Begin();
+            for (int i = 0; i < length; i++)
+            {
+                foreach (int _ in seen.Where(position => position == i)) progress.Look();
+                progress.Advance();
+            }
+
+            progress.End();
+        }
+    }
+
     [Fact]
     public async Task Client_that_does_not_read_and_is_closed_is_on_the_timeline()
     {

@@ -55,6 +55,27 @@ public class LargeReplyTests : NetworkTests
         WaitFor(() => server.Engine.Buffers.UsedBytes == 0, "the reply is released behind its last byte");
     }
 
+    // As in Redis, though the sockets would take it.
+    [Theory]
+    [InlineData("LRANGE list 0 -1")]
+    [InlineData("MULTI|SET after-multi 1|LRANGE list 0 -1|SET after-reply 1|EXEC")]
+    [InlineData("EVAL \"redis.call('SET', 'after-reply', 1) return redis.call('LRANGE', 'list', 0, -1)\" 0")]
+    public async Task One_reply_beyond_a_small_output_limit_ends_the_connection(string commands)
+    {
+        await using RedKiteServer server = await StartAsync("auto");
+        for (int i = 0; i < 150; i++) server.Execute("RPUSH", "list", new string('x', 1000));
+        server.Execute("CONFIG", "SET", "client-output-buffer-limit", "normal 100000 0 0");
+        using Socket client = Connect(server);
+        client.Send(Encoding.ASCII.GetBytes("PING\r\n" + commands.Replace("|", "\r\n", StringComparison.Ordinal) + "\r\n"));
+        var received = new StringBuilder();
+        var buffer = new byte[4096];
+        for (int read; (read = client.Receive(buffer)) > 0;) received.Append(Encoding.ASCII.GetString(buffer, 0, read));
+        string queued = commands.StartsWith("MULTI", StringComparison.Ordinal) ? "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n" : "";
+        Assert.Equal("+PONG\r\n" + queued, received.ToString());
+        if (commands.Contains("after-reply", StringComparison.Ordinal)) Assert.Equal("1", server.Execute("GET", "after-reply").Text);
+        Assert.Equal(1, server.Execute("LLEN", "list").Integer / 150);
+    }
+
     [Theory]
     [MemberData(nameof(Transports))]
     public async Task Reply_beyond_the_output_limit_ends_the_connection_without_a_wrong_byte(string transport)

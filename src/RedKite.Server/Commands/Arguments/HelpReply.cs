@@ -1,17 +1,19 @@
 using System.Text;
 using RedKite.Protocol;
+using RedKite.Server.Model;
 
 namespace RedKite.Server.Commands.Arguments;
 
 /// <summary>Writes the reply of a container's HELP: an array of simple strings with a common heading and last entry.</summary>
 internal static class HelpReply
 {
-    /// <param name="command">In capitals.</param>
+    /// <param name="cmd">The request.</param>
     /// <param name="lines">For each subcommand its syntax, then its description, indented by four spaces.</param>
-    internal static void Write(ReplyWriter reply, string command, params ReadOnlySpan<string> lines)
+    internal static void Write(scoped in CommandContext cmd, params ReadOnlySpan<string> lines)
     {
+        ReplyWriter reply = cmd.Reply;
         reply.Array(lines.Length + 3);
-        Line(reply, command + " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:");
+        Line(reply, cmd.ContainerText + " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:");
         foreach (string line in lines) Line(reply, line);
         Line(reply, "HELP");
         Line(reply, "    Prints this help.");

@@ -181,8 +181,7 @@ internal sealed class AclCommands
 
     // ACL HELP
     private static void Help(ref CommandContext cmd) => HelpReply.Write(
-        cmd.Reply,
-        "ACL",
+        cmd,
         "CAT [<category>]",
         "    Return the categories, or the commands of one.",
         "DELUSER <username> [<username> ...]",
@@ -290,7 +289,7 @@ internal sealed class AclCommands
     private static void WhoAmI(ref CommandContext cmd) => cmd.Reply.Bulk(Encoding.Latin1.GetBytes(cmd.Session.User.Name));
 
     private static void ReplyWrongForm(scoped in CommandContext cmd) =>
-        cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try ACL HELP.");
+        cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try {cmd.ContainerText} HELP.");
 
     private static void ReplySelector(ReplyWriter reply, SelectorRules selector)
     {

@@ -2,6 +2,7 @@ using System.Text;
 using RedKite.Protocol;
 using RedKite.Server.Acl;
 using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Server.Sessions;
 using static RedKite.Server.Model.CommandFlags;
@@ -69,8 +70,15 @@ internal sealed class ClientCommands(ClientRegistry clients, UserRegistry users,
     /// <summary>Whether an argument is a valid name for a connection; otherwise replies an error.</summary>
     internal static bool IsNameOrReply(scoped in CommandContext cmd, int argument)
     {
-        if (IsPrintable(cmd[argument])) return true;
+        if (IsPrintable(cmd[argument])) return IsShortOrReply(cmd, argument);
         cmd.Reply.Error("ERR Client names cannot contain spaces, newlines or special characters."u8);
+        return false;
+    }
+
+    private static bool IsShortOrReply(scoped in CommandContext cmd, int argument)
+    {
+        if (cmd[argument].Length <= cmd.Settings.ClientNameBytesMax) return true;
+        cmd.ReplyOverLimit(Limit.ClientNameBytes, $"ERR the name is too long, max-client-name-bytes is {cmd.Settings.ClientNameBytesMax}");
         return false;
     }
 
@@ -92,8 +100,7 @@ internal sealed class ClientCommands(ClientRegistry clients, UserRegistry users,
 
     // CLIENT HELP
     private static void Help(ref CommandContext cmd) => HelpReply.Write(
-        cmd.Reply,
-        "CLIENT",
+        cmd,
         "CACHING (YES|NO)",
         "    Enable or disable tracking of the next command's keys.",
         "GETNAME",
@@ -306,6 +313,7 @@ internal sealed class ClientCommands(ClientRegistry clients, UserRegistry users,
             return;
         }
 
+        if (!IsShortOrReply(cmd, 3)) return;
         if (isName) cmd.Session.LibraryName = cmd.Text(3);
         else cmd.Session.LibraryVersion = cmd.Text(3);
         cmd.Reply.Ok();
@@ -456,7 +464,7 @@ internal sealed class ClientCommands(ClientRegistry clients, UserRegistry users,
     }
 
     private static void ReplyWrongForm(scoped in CommandContext cmd) =>
-        cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try CLIENT HELP.");
+        cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try {cmd.ContainerText} HELP.");
 
     // As in Redis, all characters from ! to ~, so that the fields of CLIENT LIST are unambiguous; and as in Redis, a zero byte
     // ends the text that is checked and that CLIENT LIST shows.

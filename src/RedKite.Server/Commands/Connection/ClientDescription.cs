@@ -27,19 +27,20 @@ internal static class ClientDescription
         long ownInputBytes = session.Connection?.InputBytes ?? 0;
         long inputBytes = isCaller ? Math.Max(session.InputBytes, ownInputBytes) : ownInputBytes;
         long bufferBytes = session.Connection?.BufferBytes ?? 0;
+        long outputBytes = session.Connection?.OutputBytes ?? 0;
         long outputCapacity = session.Connection?.OutputCapacityBytes ?? 0;
         long outputBlocks = session.Connection?.OutputBlocks ?? 0;
         long argumentBytes = isCaller ? ArgumentBytes(cmd) : 0;
         long replyBytes = isCaller ? cmd.Reply.Length : 0;
         long replyCapacity = isCaller ? Math.Max(cmd.Reply.BufferBytes, replyBytes) : 0;
-        long totalBytes = LoopMetrics.ConnectionBytes + bufferBytes + argumentBytes;
+        long totalBytes = LoopMetrics.ConnectionBytes + bufferBytes + argumentBytes + session.KeptBytes;
         text.Append(
             CultureInfo.InvariantCulture,
             $"id={session.Id} addr={session.Address} laddr={session.LocalAddress} fd={session.Connection?.Descriptor ?? -1}"
             + $" name={Shown(session.Name)} age={Seconds(cmd.NowMs - session.CreatedMs)} idle={Seconds(cmd.NowMs - session.LastInteractionMs)}"
             + $" flags={Flags(session)} db={session.DatabaseIndex} sub={Subscriptions(session, SubscriptionKind.Channel)} psub={Subscriptions(session, SubscriptionKind.Pattern)} ssub={Subscriptions(session, SubscriptionKind.ShardChannel)} multi={session.Transaction?.Commands.Count ?? -1} watch={session.Watch?.Keys.Count ?? 0}"
             + $" qbuf={inputBytes} qbuf-free={Math.Max(0, bufferBytes - outputCapacity - ownInputBytes)} argv-mem={argumentBytes} multi-mem={session.Transaction?.Bytes ?? 0}"
-            + $" rbs={replyCapacity} rbp={session.ReplyBytesPeak} obl={replyBytes} oll={outputBlocks} omem={outputCapacity} tot-mem={totalBytes}"
+            + $" rbs={replyCapacity} rbp={session.ReplyBytesPeak} obl={replyBytes} oll={outputBlocks} omem={outputBytes} tot-mem={totalBytes}"
             + $" events={(outputBlocks > 0 ? "rw" : "r")} cmd={session.LastCommand?.FullName ?? "NULL"} user={session.User.Name}"
             + $" redir={session.Tracking?.RedirectTo ?? -1} resp={(session.Resp3 ? 3 : 2)} lib-name={Shown(session.LibraryName)} lib-ver={Shown(session.LibraryVersion)}"
             + $" io-thread={session.Connection?.Loop.Index ?? 0}\n");

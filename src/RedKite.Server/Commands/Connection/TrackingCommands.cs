@@ -1,4 +1,5 @@
 using System.Text;
+using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Server.Sessions;
 using RedKite.Server.Tracking;
@@ -172,9 +173,11 @@ internal sealed class TrackingCommands(ClientRegistry clients, KeyTracking keys)
     {
         if ((current?.Prefixes.Count ?? 0) + options.Prefixes.Count > cmd.Settings.TrackingPrefixesPerClientMax)
         {
-            cmd.Reply.Error($"ERR too many prefixes, max-tracking-prefixes-per-client is {cmd.Settings.TrackingPrefixesPerClientMax}");
+            cmd.ReplyOverLimit(Limit.TrackedPrefixes, $"ERR too many prefixes, max-tracking-prefixes-per-client is {cmd.Settings.TrackingPrefixesPerClientMax}");
             return false;
         }
+
+        if (options.Prefixes.Count > 0 && !cmd.IsStateWithinLimitOrReply(cmd.RequestBytes, options.Prefixes.Count)) return false;
 
         for (int i = 0; i < options.Prefixes.Count; i++)
         {

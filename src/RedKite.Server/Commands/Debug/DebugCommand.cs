@@ -38,7 +38,7 @@ internal sealed class DebugCommand(ServerRun run, ServerLog log, PackageCommand 
         else if (cmd.Is(1, "DIGEST"u8) && cmd.Count == 2) DebugDataset.Digest(cmd);
         else if (cmd.Is(1, "DIGEST-VALUE"u8)) DebugDataset.DigestValues(cmd);
         else if (cmd.Is(1, "RELOAD"u8)) DebugDataset.Reload(cmd);
-        else cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try DEBUG HELP.");
+        else cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try {cmd.ContainerText} HELP.");
     }
 
     // DEBUG SLEEP seconds: blocks this client's loop. The other loops continue.
@@ -229,7 +229,7 @@ internal sealed class DebugCommand(ServerRun run, ServerLog log, PackageCommand 
 
     // DEBUG HELP
     private static void Help(scoped in CommandContext cmd) => HelpReply.Write(
-        cmd.Reply, "DEBUG",
+        cmd,
         "CHANGE-REPL-ID",
         "    Change the replication id.",
         "DIGEST",

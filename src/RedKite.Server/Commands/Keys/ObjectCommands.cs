@@ -1,4 +1,5 @@
 using RedKite.Protocol;
+using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Config;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
@@ -70,22 +71,16 @@ internal static class ObjectCommands
     }
 
     // OBJECT HELP
-    private static void Help(ref CommandContext cmd)
-    {
-        ReplyWriter reply = cmd.Reply;
-        reply.Array(11);
-        reply.SimpleString("OBJECT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"u8);
-        reply.SimpleString("ENCODING <key>"u8);
-        reply.SimpleString("    Returns the encoding of the value of a key."u8);
-        reply.SimpleString("FREQ <key>"u8);
-        reply.SimpleString("    Returns the access counter of a key, which grows with the logarithm of its accesses."u8);
-        reply.SimpleString("IDLETIME <key>"u8);
-        reply.SimpleString("    Returns the seconds since the last access to a key."u8);
-        reply.SimpleString("REFCOUNT <key>"u8);
-        reply.SimpleString("    Returns the number of references to the value of a key."u8);
-        reply.SimpleString("HELP"u8);
-        reply.SimpleString("    Prints this help."u8);
-    }
+    private static void Help(ref CommandContext cmd) => HelpReply.Write(
+        cmd,
+        "ENCODING <key>",
+        "    Returns the encoding of the value of a key.",
+        "FREQ <key>",
+        "    Returns the access counter of a key, which grows with the logarithm of its accesses.",
+        "IDLETIME <key>",
+        "    Returns the seconds since the last access to a key.",
+        "REFCOUNT <key>",
+        "    Returns the number of references to the value of a key.");
 
     private static bool TryInspectOrReplyNull(ref CommandContext cmd, out Entry entry)
     {

@@ -39,8 +39,7 @@ internal sealed class PublishingCommands(MessageHub hub)
 
     // PUBSUB HELP
     private static void Help(ref CommandContext cmd) => HelpReply.Write(
-        cmd.Reply,
-        "PUBSUB",
+        cmd,
         "CHANNELS [<pattern>]",
         "    Return the channels with subscribers, or those that match a pattern.",
         "NUMPAT",
@@ -68,7 +67,7 @@ internal sealed class PublishingCommands(MessageHub hub)
     {
         if (cmd.Count > 3)
         {
-            cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try PUBSUB HELP.");
+            cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try {cmd.ContainerText} HELP.");
             return;
         }
 

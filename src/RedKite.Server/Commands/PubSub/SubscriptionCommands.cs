@@ -1,5 +1,6 @@
 using RedKite.Net.Interop;
 using RedKite.Protocol;
+using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Server.PubSub;
 using static RedKite.Server.Model.CommandFlags;
@@ -54,9 +55,11 @@ internal sealed class SubscriptionCommands(MessageHub hub, BufferPool buffers)
 
         if ((session.Subscriptions?.Count ?? 0) + cmd.Count - 1 > cmd.Settings.SubscriptionsPerClientMax && AddsTooMany(cmd, kind))
         {
-            cmd.Reply.Error($"ERR too many subscriptions, max-subscriptions-per-client is {cmd.Settings.SubscriptionsPerClientMax}");
+            cmd.ReplyOverLimit(Limit.Subscriptions, $"ERR too many subscriptions, max-subscriptions-per-client is {cmd.Settings.SubscriptionsPerClientMax}");
             return;
         }
+
+        if (!cmd.IsStateWithinLimitOrReply(cmd.RequestBytes, cmd.Count - 1)) return;
 
         ReplyWriter reply = BeginConfirmations(cmd);
         for (int i = 1; i < cmd.Count; i++)

@@ -3,6 +3,7 @@ using RedKite.Persistence.Rdb;
 using RedKite.Protocol;
 using RedKite.Scripting;
 using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Server.Sessions;
 using static RedKite.Server.Model.CommandFlags;
@@ -19,7 +20,7 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHo
 
     internal CommandFamily Family => new("scripting", "scripting",
     [
-        new("FCALL", -3, Runs, ScriptCommands.Keys(KeyFlags.ReadWrite | KeyFlags.Access | KeyFlags.Update, ScriptCommands.UnknownUse), (ref CommandContext cmd) => Call(ref cmd, readOnly: false), new("7.0.0", "Depends on the function that is executed.", "Calls a function of a library.", CallSyntax)),
+        new("FCALL", -3, Runs | PausedAsWrite, ScriptCommands.Keys(KeyFlags.ReadWrite | KeyFlags.Access | KeyFlags.Update, ScriptCommands.UnknownUse), (ref CommandContext cmd) => Call(ref cmd, readOnly: false), new("7.0.0", "Depends on the function that is executed.", "Calls a function of a library.", CallSyntax)),
         new("FCALL_RO", -3, Runs | ReadOnly, ScriptCommands.Keys(KeyFlags.ReadOnly | KeyFlags.Access, ScriptCommands.UnknownReads), (ref CommandContext cmd) => Call(ref cmd, readOnly: true), new("7.0.0", "Depends on the function that is executed.", "Calls a function of a library that may not write.", CallSyntax)),
         new("FUNCTION", -2, None, KeySpecs.None, (ref _) => { }, new("7.0.0", "Depends on subcommand.", "Manages libraries of functions."),
         [
@@ -55,7 +56,9 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHo
         lua.PushFunction(function.Position);
         lua.PushList(cmd.RequestBuffer, cmd.Arguments.Slice(3, keys));
         lua.PushList(cmd.RequestBuffer, cmd.Arguments[(3 + keys)..]);
+        long refusals = lua.MemoryRefusals;
         ScriptRun.Run(lua, 2, host, function.Name, cmd.Reply);
+        if (lua.MemoryRefusals > refusals) cmd.Metrics.Limits.Note(Limit.ScriptMemory);
         cmd.Nested.EndUnit();
         cmd.Session.DatabaseIndex = database;
         running.End(run);
@@ -90,8 +93,9 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHo
     {
         RunningScript.Run run = running.Begin("", isFunction: true);
         host.Begin(cmd, run, deniesWrites: true, allowsOom: false);
-        string? error = target.Load(host, code, replaces, cmd.Settings.ScriptMemoryBytesMax, out name);
+        string? error = target.Load(host, code, replaces, cmd.Settings, out name, out Limit? broken);
         running.End(run);
+        if (broken is { } limit) cmd.Metrics.Limits.Note(limit);
         return error;
     }
 
@@ -107,7 +111,7 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHo
     {
         if (cmd.Count > 3)
         {
-            cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try FUNCTION HELP.");
+            cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try {cmd.ContainerText} HELP.");
             return;
         }
 
@@ -245,7 +249,7 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHo
     {
         if (cmd.Count > 4)
         {
-            cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try FUNCTION HELP.");
+            cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try {cmd.ContainerText} HELP.");
             return;
         }
 
@@ -264,11 +268,12 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHo
         }
 
         List<byte[]> codes = [];
-        if (ReadLibraries(cmd[2], codes) is { } problem) cmd.Reply.Error(problem);
-        else if (LoadAll(cmd, codes, flushes, replaces) is { } error) cmd.Reply.Error(error);
+        string? problem = ReadLibraries(cmd[2], codes);
+        if (LoadAll(cmd, codes, problem, flushes, replaces) is { } error) cmd.Reply.Error(error);
         else cmd.Reply.Ok();
     }
 
+    // The libraries before the first that cannot be read, and what is wrong with that one.
     private static string? ReadLibraries(ReadOnlySpan<byte> payload, List<byte[]> codes)
     {
         using var scratch = new RdbScratch();
@@ -276,15 +281,16 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHo
         while (input.Left > 0)
         {
             if (!input.TryByte(out byte type) || type != RdbFormat.Function) return "ERR given type is not a function";
-            if (!input.TryString(scratch.First, out ReadOnlySpan<byte> code)) return "ERR failed loading functions payload";
+            if (!input.TryString(scratch.First, out ReadOnlySpan<byte> code)) return "ERR Failed loading library payload";
             codes.Add(code.ToArray());
         }
 
         return null;
     }
 
-    // All libraries of the payload or none: they are loaded on their own first, then checked against those that are there.
-    private string? LoadAll(scoped in CommandContext cmd, List<byte[]> codes, bool flushes, bool replaces)
+    // All libraries of the payload or none: they are loaded on their own first, then checked against those that are there. An error of an
+    // earlier library comes before the problem of a later one that cannot be read.
+    private string? LoadAll(scoped in CommandContext cmd, List<byte[]> codes, string? problem, bool flushes, bool replaces)
     {
         var loaded = new FunctionLibraries();
         try
@@ -294,6 +300,7 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHo
                 if (LoadOne(cmd, loaded, code, replaces: false, out _) is { } error) return error;
             }
 
+            if (problem is not null) return problem;
             if (!flushes && ConflictOf(loaded, replaces) is { } conflict) return conflict;
         }
         finally
@@ -330,8 +337,7 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHo
     }
 
     private static void Help(ref CommandContext cmd) => HelpReply.Write(
-        cmd.Reply,
-        "FUNCTION",
+        cmd,
         "LOAD [REPLACE] <FUNCTION CODE>",
         "    Loads a library.",
         "DELETE <LIBRARY NAME>",

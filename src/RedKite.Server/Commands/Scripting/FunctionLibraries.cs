@@ -1,5 +1,7 @@
 using System.Text;
 using RedKite.Scripting;
+using RedKite.Server.Config;
+using RedKite.Server.Metrics;
 
 namespace RedKite.Server.Commands.Scripting;
 
@@ -54,20 +56,29 @@ internal sealed class FunctionLibraries
     /// <param name="host">What the text may ask of the server.</param>
     /// <param name="code">The text with its first line.</param>
     /// <param name="replaces">Whether a library of the same name is replaced.</param>
-    /// <param name="bytesMax">The most memory that functions may use.</param>
+    /// <param name="settings">The limits.</param>
     /// <param name="name">The library's name.</param>
+    /// <param name="broken">The limit that it broke.</param>
     /// <returns>The error, or null.</returns>
-    internal string? Load(ScriptHost host, ReadOnlySpan<byte> code, bool replaces, long bytesMax, out string name)
+    internal string? Load(ScriptHost host, ReadOnlySpan<byte> code, bool replaces, Settings settings, out string name, out Limit? broken)
     {
+        broken = null;
         if (ScriptShebang.ReadLibrary(code, out name, out ReadOnlySpan<byte> body) is { } problem) return problem;
         FunctionLibrary? old = FindLibrary(name);
         if (old is not null && !replaces) return $"ERR Library '{name}' already exists";
-        LuaInterpreter lua = Interpreter(bytesMax);
+        if (TextBytes - (old?.Code.Length ?? 0) + code.Length > settings.FunctionBytesMax)
+        {
+            broken = Limit.FunctionBytes;
+            return $"ERR the text of libraries is too long, max-function-bytes is {settings.FunctionBytesMax}";
+        }
+
+        LuaInterpreter lua = Interpreter(settings.ScriptMemoryBytesMax);
         if (!lua.TryCompile(body, "user_function", out int position, out string error)) return "ERR Error compiling function: " + error;
 
-        var registration = new FunctionRegistration();
+        var registration = new FunctionRegistration { FunctionsMax = settings.FunctionsMax - FunctionCount + (old?.Functions.Count ?? 0) };
         string? failure = Run(lua, host, position, registration);
         lua.Forget(position);
+        if (registration.IsOverfull) broken = Limit.Functions;
         failure ??= registration.Functions.Count == 0 ? "ERR No functions registered" : null;
         failure ??= Conflict(registration, old);
         if (failure is not null)

@@ -1,6 +1,8 @@
 using System.Text;
 using RedKite.Scripting;
 using RedKite.Scripting.Libraries;
+using RedKite.Server.Metrics;
+using RedKite.Server.Model;
 
 namespace RedKite.Server.Commands.Scripting;
 
@@ -33,6 +35,9 @@ internal sealed class ScriptCache
     /// <summary>Scripts that were dropped because there were too many.</summary>
     internal long Evicted { get; private set; }
 
+    /// <summary>The times that scripts were refused memory.</summary>
+    internal long MemoryRefusals => _lua?.MemoryRefusals ?? 0;
+
     internal LuaInterpreter Interpreter(long bytesMax)
     {
         _lua ??= new LuaInterpreter(bytesMax);
@@ -59,19 +64,23 @@ internal sealed class ScriptCache
     /// <summary>Compiles a script, unless it is known.</summary>
     /// <param name="source">Its text.</param>
     /// <param name="stays">Whether it is to stay until SCRIPT FLUSH.</param>
-    /// <param name="bytesMax">The most memory that scripts may use.</param>
-    /// <param name="error">What is wrong with it.</param>
-    internal CachedScript? Add(ReadOnlySpan<byte> source, bool stays, long bytesMax, out string? error)
+    /// <param name="cmd">The command.</param>
+    /// <returns>Null if an error was replied.</returns>
+    internal CachedScript? AddOrReply(scoped in CommandContext cmd, ReadOnlySpan<byte> source, bool stays)
     {
-        error = null;
         string name = RedisLibrary.Sha1(source);
         if (!_scripts.TryGetValue(name, out CachedScript? script))
         {
-            error = ScriptShebang.ReadScript(source, out ScriptFlags? flags, out ReadOnlySpan<byte> body);
-            if (error is not null) return null;
-            if (!Interpreter(bytesMax).TryCompile(body, "user_script", out int position, out string problem))
+            if (ScriptShebang.ReadScript(source, out ScriptFlags? flags, out ReadOnlySpan<byte> body) is { } error)
             {
-                error = "ERR Error compiling script (new function): " + problem;
+                cmd.Reply.Error(error);
+                return null;
+            }
+
+            if (!MayKeepOrReply(cmd, source.Length, stays, isNew: true)) return null;
+            if (!Interpreter(cmd.Settings.ScriptMemoryBytesMax).TryCompile(body, "user_script", out int position, out string problem))
+            {
+                cmd.Reply.Error("ERR Error compiling script (new function): " + problem);
                 return null;
             }
 
@@ -84,6 +93,7 @@ internal sealed class ScriptCache
 
         if (stays && script.Node is { } node)
         {
+            if (!MayKeepOrReply(cmd, 0, stays, isNew: false)) return null;
             _evaluated.Remove(node);
             script.Node = null;
         }
@@ -101,6 +111,22 @@ internal sealed class ScriptCache
         Volatile.Write(ref _bytes, 0);
         _lua?.Dispose();
         _lua = null;
+    }
+
+    // Scripts of EVAL make room for others. One of EVAL is refused only if it is too long by itself.
+    private bool MayKeepOrReply(scoped in CommandContext cmd, int bytes, bool stays, bool isNew)
+    {
+        if (stays && _scripts.Count - _evaluated.Count >= cmd.Settings.CachedScriptsMax)
+        {
+            cmd.ReplyOverLimit(Limit.CachedScripts, $"ERR too many cached scripts, max-cached-scripts is {cmd.Settings.CachedScriptsMax}. SCRIPT FLUSH removes them");
+            return false;
+        }
+
+        if (!isNew) return true;
+        while (_bytes + bytes > cmd.Settings.CachedScriptBytesMax && _evaluated.Count > 0) Evict(_evaluated.First!.Value);
+        if (bytes <= cmd.Settings.CachedScriptBytesMax && (!stays || _bytes + bytes <= cmd.Settings.CachedScriptBytesMax)) return true;
+        cmd.ReplyOverLimit(Limit.CachedScriptBytes, $"ERR the text of scripts is too long, max-cached-script-bytes is {cmd.Settings.CachedScriptBytesMax}. SCRIPT FLUSH removes them");
+        return false;
     }
 
     private void Evict(CachedScript script)

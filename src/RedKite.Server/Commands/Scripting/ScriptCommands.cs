@@ -1,6 +1,7 @@
 using RedKite.Protocol;
 using RedKite.Scripting;
 using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Server.Sessions;
 using static RedKite.Server.Model.CommandFlags;
@@ -20,9 +21,9 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptCallHost host, Run
 
     internal CommandFamily Family => new("scripting", "scripting",
     [
-        new("EVAL", -3, Runs, Keys(KeyFlags.ReadWrite | KeyFlags.Access | KeyFlags.Update, UnknownUse), (ref CommandContext cmd) => Eval(ref cmd, readOnly: false), new("2.6.0", Complexity, "Runs a Lua script.", ScriptSyntax)),
+        new("EVAL", -3, Runs | PausedAsWrite, Keys(KeyFlags.ReadWrite | KeyFlags.Access | KeyFlags.Update, UnknownUse), (ref CommandContext cmd) => Eval(ref cmd, readOnly: false), new("2.6.0", Complexity, "Runs a Lua script.", ScriptSyntax)) { OnlyReads = SaysThatItOnlyReads },
         new("EVAL_RO", -3, Runs | ReadOnly, Keys(KeyFlags.ReadOnly | KeyFlags.Access, UnknownReads), (ref CommandContext cmd) => Eval(ref cmd, readOnly: true), new("7.0.0", Complexity, "Runs a Lua script that may not write.", ScriptSyntax)),
-        new("EVALSHA", -3, Runs, Keys(KeyFlags.ReadWrite | KeyFlags.Access | KeyFlags.Update, ""), (ref CommandContext cmd) => EvalSha(ref cmd, readOnly: false), new("2.6.0", Complexity, "Runs a cached Lua script, by the SHA-1 of its text.", NameSyntax)),
+        new("EVALSHA", -3, Runs | PausedAsWrite, Keys(KeyFlags.ReadWrite | KeyFlags.Access | KeyFlags.Update, ""), (ref CommandContext cmd) => EvalSha(ref cmd, readOnly: false), new("2.6.0", Complexity, "Runs a cached Lua script, by the SHA-1 of its text.", NameSyntax)),
         new("EVALSHA_RO", -3, Runs | ReadOnly, Keys(KeyFlags.ReadOnly | KeyFlags.Access, ""), (ref CommandContext cmd) => EvalSha(ref cmd, readOnly: true), new("7.0.0", Complexity, "Runs a cached Lua script that may not write, by the SHA-1 of its text.", NameSyntax)),
         new("SCRIPT", -2, None, KeySpecs.None, (ref _) => { }, new("2.6.0", "Depends on subcommand.", "Manages cached Lua scripts."),
         [
@@ -34,6 +35,10 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptCallHost host, Run
             new("LOAD", 3, NoScript | Stale | RunsScript, KeySpecs.None, Load, new("2.6.0", "O(N) with N being the length in bytes of the script body.", "Caches a script without running it.", "script")) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
         ]),
     ]);
+
+    // EVAL's script with the flag no-writes.
+    private static bool SaysThatItOnlyReads(scoped in CommandContext cmd) =>
+        ScriptShebang.ReadScript(cmd[1], out ScriptFlags? flags, out _) is null && flags is { } stated && (stated & ScriptFlags.NoWrites) != 0;
 
     /// <summary>The keys of EVAL and FCALL.</summary>
     internal static KeySpec[] Keys(KeyFlags flags, string notes) => [new(3, -1, 1, flags, CountAt: 2, Notes: notes)];
@@ -86,9 +91,7 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptCallHost host, Run
     private void Eval(ref CommandContext cmd, bool readOnly)
     {
         if (!TryKeysOrReply(cmd, "ERR value is not an integer or out of range", out int keys)) return;
-        CachedScript? script = cache.Add(cmd[1], stays: false, cmd.Settings.ScriptMemoryBytesMax, out string? error);
-        if (script is null) cmd.Reply.Error(error!);
-        else Run(ref cmd, script, keys, readOnly);
+        if (cache.AddOrReply(cmd, cmd[1], stays: false) is { } script) Run(ref cmd, script, keys, readOnly);
     }
 
     // EVALSHA sha1 numkeys [key ...] [arg ...]
@@ -112,7 +115,9 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptCallHost host, Run
         cmd.Nested.BeginUnit();
         lua.SetArguments(cmd.RequestBuffer, cmd.Arguments.Slice(3, keys), cmd.Arguments[(3 + keys)..]);
         lua.PushFunction(script.Position);
+        long refusals = lua.MemoryRefusals;
         ScriptRun.Run(lua, 0, host, script.Name, cmd.Reply);
+        if (lua.MemoryRefusals > refusals) cmd.Metrics.Limits.Note(Limit.ScriptMemory);
         cmd.Nested.EndUnit();
         cmd.Session.DatabaseIndex = database; // SELECT in a script is the script's
         running.End(run);
@@ -121,9 +126,7 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptCallHost host, Run
     // SCRIPT LOAD script
     private void Load(ref CommandContext cmd)
     {
-        CachedScript? script = cache.Add(cmd[2], stays: true, cmd.Settings.ScriptMemoryBytesMax, out string? error);
-        if (script is null) cmd.Reply.Error(error!);
-        else cmd.Reply.Bulk(script.Name);
+        if (cache.AddOrReply(cmd, cmd[2], stays: true) is { } script) cmd.Reply.Bulk(script.Name);
     }
 
     // SCRIPT EXISTS sha1 [sha1 ...]
@@ -162,8 +165,7 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptCallHost host, Run
     }
 
     private static void Help(ref CommandContext cmd) => HelpReply.Write(
-        cmd.Reply,
-        "SCRIPT",
+        cmd,
         "DEBUG (YES|SYNC|NO)",
         "    Set the debug mode for subsequent scripts executed.",
         "EXISTS <sha1> [<sha1> ...]",

@@ -60,7 +60,7 @@ internal sealed class CommandLogCommands(ServerParts parts)
 
     // COMMANDLOG HELP
     private static void Help(ref CommandContext cmd) => HelpReply.Write(
-        cmd.Reply, "COMMANDLOG",
+        cmd,
         "GET <count> <type>",
         "    Return the newest <count> entries of a log (-1: all). An entry has an id, the time,",
         "    the microseconds (slow) or bytes (large-request, large-reply), the arguments,",

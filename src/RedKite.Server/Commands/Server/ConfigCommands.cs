@@ -72,7 +72,7 @@ internal sealed class ConfigCommands(Configuration configuration, Func<MetricsRe
 
     // CONFIG HELP
     private static void Help(ref CommandContext cmd) => HelpReply.Write(
-        cmd.Reply, "CONFIG",
+        cmd,
         "GET <pattern>",
         "    Return the names and values of settings that match <pattern>.",
         "RESETSTAT",

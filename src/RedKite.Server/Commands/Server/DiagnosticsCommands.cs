@@ -21,7 +21,7 @@ internal sealed class DiagnosticsCommands(RequestLog slowLog, LatencyMonitor lat
 
     internal CommandFamily Family => new("server", "",
     [
-        new("DEBUG", -2, Administration | Protected | WalksStripes, KeySpecs.None, debug.Execute, new("1.0.0", "Depends on subcommand.", "A container for commands for tests of the server.") { IsSystemCommand = true }) { UnprotectedArgument = "PACKAGE"u8.ToArray() },
+        new("DEBUG", -2, Administration | Protected | WalksStripes, KeySpecs.None, debug.Execute, new("1.0.0", "Depends on subcommand.", "A container for commands for tests of the server.") { IsSystemCommand = true }) { Gate = settings => settings.EnableDebugCommand, UnprotectedArgument = "PACKAGE"u8.ToArray() },
         new("LATENCY", -2, None, KeySpecs.None, LatencyHelp, new("2.8.13", "Depends on subcommand.", "A container for commands on latency."),
         [
             new("DOCTOR", 2, Administration, KeySpecs.None, LatencyDoctor, new("2.8.13", "O(1)", "Returns a report on latency events, with advice.")) { Tips = ["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"] },
@@ -47,7 +47,7 @@ internal sealed class DiagnosticsCommands(RequestLog slowLog, LatencyMonitor lat
         long count = SlowLogShownByDefault;
         if (cmd.Count > 3)
         {
-            cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try SLOWLOG HELP.");
+            cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try {cmd.ContainerText} HELP.");
             return;
         }
 
@@ -72,7 +72,7 @@ internal sealed class DiagnosticsCommands(RequestLog slowLog, LatencyMonitor lat
 
     // SLOWLOG HELP
     private static void SlowLogHelp(ref CommandContext cmd) => HelpReply.Write(
-        cmd.Reply, "SLOWLOG",
+        cmd,
         "GET [<count>]",
         "    Return the newest <count> entries (default: 10, -1: all). Each has an id,",
         "    time, microseconds, arguments, client address and client name.",
@@ -207,7 +207,7 @@ internal sealed class DiagnosticsCommands(RequestLog slowLog, LatencyMonitor lat
 
     // LATENCY HELP
     private static void LatencyHelp(ref CommandContext cmd) => HelpReply.Write(
-        cmd.Reply, "LATENCY",
+        cmd,
         "DOCTOR",
         "    Return a report on latency events, with advice.",
         "GRAPH <event>",

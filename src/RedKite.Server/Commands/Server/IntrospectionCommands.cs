@@ -122,8 +122,7 @@ internal static class IntrospectionCommands
 
     // COMMAND HELP
     private static void Help(ref CommandContext cmd) => HelpReply.Write(
-        cmd.Reply,
-        "COMMAND",
+        cmd,
         "(no subcommand)",
         "    Return the arity, flags and keys of every command.",
         "COUNT",

@@ -148,7 +148,7 @@ internal sealed class MemoryCommands(Func<MetricsRegistry> metrics, BufferPool b
 
         if (memory.AllocatorFragmentationRatio > FragmentationMax)
         {
-            text.Append(CultureInfo.InvariantCulture, $" * Fragmentation: the store holds {memory.AllocatorFragmentationRatio:F2} times the bytes of its data. This happens when values of very different sizes come and go; new data reuses the free space.\n");
+            text.Append(CultureInfo.InvariantCulture, $" * Fragmentation: the store holds {memory.AllocatorFragmentationRatio:F2} times the bytes of its data. This happens when values of very different sizes come and go. New data reuses the free space; CONFIG SET activedefrag yes moves the data together and returns it.\n");
         }
 
         if (memory.Clients > (memory.Used - memory.Startup) / 2)
@@ -193,7 +193,7 @@ internal sealed class MemoryCommands(Func<MetricsRegistry> metrics, BufferPool b
 
     // MEMORY HELP
     private static void Help(ref CommandContext cmd) => HelpReply.Write(
-        cmd.Reply, "MEMORY",
+        cmd,
         "DOCTOR",
         "    Return a report on memory problems.",
         "MALLOC-STATS",

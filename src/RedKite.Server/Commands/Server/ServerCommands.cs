@@ -106,7 +106,7 @@ internal sealed class ServerCommands(ServerInfo info, RunningScript script, Serv
     // TIME
     private static void Time(ref CommandContext cmd)
     {
-        long microseconds = cmd.Clock.NowMicroseconds;
+        long microseconds = cmd.NowMicroseconds;
         cmd.Reply.Array(2);
         cmd.Reply.BulkInteger(microseconds / 1_000_000);
         cmd.Reply.BulkInteger(microseconds % 1_000_000);

@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Runtime.InteropServices;
+using System.Text;
 using RedKite.Protocol;
 using RedKite.Server.Config;
 using RedKite.Server.Diagnostics;
@@ -41,6 +42,7 @@ internal sealed class ServerInfo
             new("cluster", Cluster),
             new("keyspace", Keyspace),
             new("keysizes", (scoped in CommandContext cmd, InfoText text) => KeySizes.Write(cmd, text)),
+            new("limits", Limits, ByDefault: false, OnlyByName: true),
             new("findings", Findings, ByDefault: false, OnlyByName: true),
         ];
     }
@@ -69,6 +71,16 @@ internal sealed class ServerInfo
         }
 
         return false;
+    }
+
+    // RedKite's own, and shown by its name alone, like the findings.
+    private void Limits(scoped in CommandContext cmd, InfoText text)
+    {
+        text.Section("Limits"u8);
+        foreach (LimitRow row in LimitTable.Rows)
+        {
+            if (row.Counter is { } counter) text.Line(Encoding.ASCII.GetBytes(row.MetricName), Metrics.Server.Limits[counter]);
+        }
     }
 
     // RedKite's own, and shown by its name alone: tools expect Redis's sections where they ask for all.

@@ -1,12 +1,14 @@
 using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Logging;
 using RedKite.Server.Model;
 using static RedKite.Server.Model.CommandFlags;
 
 namespace RedKite.Server.Commands.Server;
 
 /// <summary>What a server answers about clusters, replicas, snapshots and modules that has none of them.</summary>
-internal sealed class StandaloneCommands(ServerRun run)
+internal sealed class StandaloneCommands(ServerRun run, ServerLog log)
 {
+    private const CommandFlags ModuleFlags = Admin | NoScript | NoAsyncLoading | Protected;
     private const CommandFlags ClusterFlags = Loading | Stale | Fast;
 
     internal static readonly CommandFamily ClusterFamily = new("cluster", "connection",
@@ -24,6 +26,9 @@ internal sealed class StandaloneCommands(ServerRun run)
         [
             new("HELP", 2, Loading | Stale, KeySpecs.None, ModuleHelp, new("5.0.0", "O(1)", "Lists the subcommands.")),
             new("LIST", 2, Admin | NoScript, KeySpecs.None, ModuleList, new("4.0.0", "O(N) where N is the number of loaded modules.", "Lists the loaded modules: none.")) { Tips = ["nondeterministic_output_order"] },
+            new("LOAD", -3, ModuleFlags, KeySpecs.None, ModuleLoad, new("4.0.0", "O(1)", "Fails: there are no modules.", "path [arg ...]")) { Gate = settings => settings.EnableModuleCommand },
+            new("LOADEX", -3, ModuleFlags, KeySpecs.None, ModuleLoad, new("7.0.0", "O(1)", "Fails: there are no modules.", "path configs:[CONFIG name value [CONFIG name value ...]] [ARGS args [args ...]]")) { Gate = settings => settings.EnableModuleCommand },
+            new("UNLOAD", 3, ModuleFlags, KeySpecs.None, ModuleUnload, new("4.0.0", "O(1)", "Fails: there are no modules.", "name")) { Gate = settings => settings.EnableModuleCommand },
         ]),
     ]);
 
@@ -45,6 +50,17 @@ internal sealed class StandaloneCommands(ServerRun run)
     // MODULE LIST
     private static void ModuleList(ref CommandContext cmd) => cmd.Reply.Array(0);
 
+    // MODULE LOAD path [arg ...]
+    // MODULE LOADEX path [CONFIG name value ...] [ARGS args ...]
+    private void ModuleLoad(ref CommandContext cmd)
+    {
+        log.Warning("MODULE LOAD: RedKite has no modules.");
+        cmd.Reply.Error("ERR Error loading the extension. Please check the server logs."u8);
+    }
+
+    // MODULE UNLOAD name
+    private static void ModuleUnload(ref CommandContext cmd) => cmd.Reply.Error("ERR Error unloading module: no such module with that name"u8);
+
     // MODULE HELP
-    private static void ModuleHelp(ref CommandContext cmd) => HelpReply.Write(cmd.Reply, "MODULE", "LIST", "    List the loaded modules: RedKite has none.");
+    private static void ModuleHelp(ref CommandContext cmd) => HelpReply.Write(cmd, "LIST", "    List the loaded modules: RedKite has none.");
 }

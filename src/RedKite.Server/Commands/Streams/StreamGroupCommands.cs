@@ -106,7 +106,7 @@ internal static class StreamGroupCommands
 
     // XGROUP HELP
     private static void Help(ref CommandContext cmd) => HelpReply.Write(
-        cmd.Reply, "XGROUP",
+        cmd,
         "CREATE <key> <groupname> <id|$> [option]",
         "    Creates a group that reads after an id. Options:",
         "    * MKSTREAM",

@@ -108,7 +108,7 @@ internal static class StreamInfoCommands
 
     // XINFO HELP
     private static void Help(ref CommandContext cmd) => HelpReply.Write(
-        cmd.Reply, "XINFO",
+        cmd,
         "CONSUMERS <key> <groupname>",
         "    Returns the consumers of a group.",
         "GROUPS <key>",

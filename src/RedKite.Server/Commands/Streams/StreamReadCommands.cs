@@ -86,7 +86,10 @@ internal static class StreamReadCommands
         for (int i = 0; i < ids.Length && !cmd.Reply.Overflowed; i++)
         {
             int key = options.FirstKey + i;
-            if (!TryFindGroup(cmd, cmd.FindToWrite(key), options, out StreamValue stream, out StreamGroup group)) continue;
+            // A second hit, after that of the id, as for XREAD.
+            Entry entry = cmd.FindToWrite(key);
+            if (entry.Exists) cmd.Metrics.KeyspaceHits++;
+            if (!TryFindGroup(cmd, entry, options, out StreamValue stream, out StreamGroup group)) continue;
             if (ids[i] != NewEntries)
             {
                 // The history may include entries that this command has replied before.

@@ -1,3 +1,4 @@
+using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Server.Sessions;
 using RedKite.Store.Keyspace;
@@ -90,10 +91,11 @@ internal sealed class TransactionCommands(WatchedKeys watched, TransactionFigure
         {
             if ((cmd.Session.Watch?.Keys.Count ?? 0) + cmd.Count - 1 > cmd.Settings.WatchedKeysMax)
             {
-                cmd.Reply.Error("ERR too many watched keys, see max-watched-keys"u8);
+                cmd.ReplyOverLimit(Limit.KeysWatched, "ERR too many watched keys, see max-watched-keys");
                 return;
             }
 
+            if (!cmd.IsStateWithinLimitOrReply(cmd.RequestBytes, cmd.Count - 1)) return;
             for (int i = 1; i < cmd.Count; i++) watched.Watch(cmd, i);
         }
 

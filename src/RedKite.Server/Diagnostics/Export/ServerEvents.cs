@@ -7,7 +7,7 @@ namespace RedKite.Server.Diagnostics.Export;
 /// <summary>A client's connection: payload of RedKite.ConnectionOpened and RedKite.ConnectionClosed.</summary>
 public sealed record ConnectionEvent(long ClientId, string Address);
 
-/// <summary>A command that executed for 10 ms or more: payload of RedKite.SlowCommand.</summary>
+/// <summary>A command of the slow log: payload of RedKite.SlowCommand.</summary>
 public sealed record SlowCommandEvent(string Command, long Microseconds, long ClientId, string Address);
 
 /// <summary>A finding: payload of RedKite.FindingOpened and RedKite.FindingEnded.</summary>
@@ -21,7 +21,7 @@ public sealed record PackageEvent(long Bytes);
 
 /// <summary>
 /// What happens in a server, told to others in its process and to tools: the DiagnosticListener "RedKite" with typed payloads, the
-/// EventSource "RedKite" (dotnet-trace), and a span of the ActivitySource "RedKite" for each slow command. Names and
+/// EventSource "RedKite" (dotnet-trace), and a span of the ActivitySource "RedKite" for each command of the slow log. Names and
 /// payloads are in docs/exports.md. Nothing is made where nothing listens.
 /// </summary>
 internal static class ServerEvents
@@ -44,12 +44,17 @@ internal static class ServerEvents
     /// <summary>Whether anything listens to what happens to connections: an address is text that need not be made otherwise.</summary>
     internal static bool HearsConnections => Listener.IsEnabled() || ServerEventSource.Log.IsEnabled();
 
-    /// <summary>An event of the timeline: slow commands and changed settings are events here too.</summary>
+    /// <summary>Whether anything listens to slow commands.</summary>
+    internal static bool HearsSlowCommands => Spans.HasListeners() || Listener.IsEnabled() || ServerEventSource.Log.IsEnabled();
+
+    /// <summary>A changed setting is an event of the timeline, and one here.</summary>
     internal static void OnTimeline(TimelineEvent item)
     {
-        if (item.Kind == TimelineKind.SlowCommand) Guard(() => SlowCommand(item));
-        else if (item.Kind == TimelineKind.SettingChanged) SettingChanged(item.Detail);
+        if (item.Kind == TimelineKind.SettingChanged) SettingChanged(item.Detail);
     }
+
+    /// <summary>A command has ended that is in the slow log.</summary>
+    internal static void SlowCommand(SlowCommandEvent slow, DateTime end) => Guard(() => Tell(slow, end));
 
     internal static void SettingChanged(string name)
     {
@@ -82,20 +87,19 @@ internal static class ServerEvents
         _ => "notice",
     };
 
-    private static void SlowCommand(TimelineEvent item)
+    private static void Tell(SlowCommandEvent slow, DateTime end)
     {
-        if (Listener.IsEnabled("RedKite.SlowCommand")) Write("RedKite.SlowCommand", new SlowCommandEvent(item.Detail, item.DurationMicroseconds, item.ClientId, item.Address));
-        if (ServerEventSource.Log.IsEnabled()) ServerEventSource.Log.SlowCommand(item.DurationMicroseconds, item.Detail);
+        if (Listener.IsEnabled("RedKite.SlowCommand")) Write("RedKite.SlowCommand", slow);
+        if (ServerEventSource.Log.IsEnabled()) ServerEventSource.Log.SlowCommand(slow.Microseconds, slow.Command);
         if (!Spans.HasListeners()) return;
 
         // The command has ended: its span is made afterwards, with the times that were measured.
-        DateTimeOffset end = DateTimeOffset.FromUnixTimeMilliseconds(item.UnixMs);
-        using Activity? span = Spans.CreateActivity(item.Detail, ActivityKind.Server);
+        using Activity? span = Spans.CreateActivity(slow.Command, ActivityKind.Server);
         if (span is null) return;
-        span.SetStartTime(end.UtcDateTime.AddMicroseconds(-item.DurationMicroseconds));
-        span.SetTag("db.system.name", "redis").SetTag("db.operation.name", item.Detail).SetTag("redkite.client_id", item.ClientId);
+        span.SetStartTime(end.AddMicroseconds(-slow.Microseconds));
+        span.SetTag("db.system.name", "redis").SetTag("db.operation.name", slow.Command).SetTag("redkite.client_id", slow.ClientId);
         span.Start();
-        span.SetEndTime(end.UtcDateTime);
+        span.SetEndTime(end);
     }
 
     private static FindingEvent PayloadOf(Finding finding) => new(finding.Rule.Name, Word(finding.Diagnosis.Severity), finding.Diagnosis.Title, finding.Diagnosis.Evidence);

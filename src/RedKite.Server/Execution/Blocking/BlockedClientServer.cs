@@ -23,6 +23,7 @@ internal sealed class BlockedClientServer
     private readonly CommandEnvironment _environment;
     private readonly ReplyWriter _reply;
     private readonly Queue<(KeyIdentity Key, bool IsNew)> _changed = new();
+    private readonly HashSet<(KeyIdentity Key, bool IsNew)> _waiting = []; // what the queue holds
 
     internal BlockedClientServer(Invoker invoker, Engine engine, CommandEnvironment environment)
     {
@@ -50,7 +51,11 @@ internal sealed class BlockedClientServer
     /// <summary>Serves the clients that are blocked on keys that were noted. The scope may grow.</summary>
     internal void Serve(ref LockScope locked)
     {
-        while (_changed.TryDequeue(out (KeyIdentity Key, bool IsNew) changed)) Serve(ref locked, changed.Key, changed.IsNew);
+        while (_changed.TryDequeue(out (KeyIdentity Key, bool IsNew) changed))
+        {
+            _waiting.Remove(changed);
+            Serve(ref locked, changed.Key, changed.IsNew);
+        }
     }
 
     /// <summary>
@@ -102,7 +107,7 @@ internal sealed class BlockedClientServer
 
     private void Note(KeyIdentity key, bool isNew)
     {
-        if (!_changed.Contains((key, isNew))) _changed.Enqueue((key, isNew));
+        if (_waiting.Add((key, isNew))) _changed.Enqueue((key, isNew));
     }
 
     private void NoteAll(int database)

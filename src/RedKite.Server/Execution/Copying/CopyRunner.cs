@@ -47,11 +47,14 @@ internal sealed class CopyRunner(Engine engine, CommandExecutor executor)
             locked.Dispose();
         }
 
-        long ticks = Stopwatch.GetTimestamp() - start;
+        long end = Stopwatch.GetTimestamp();
+        long ticks = end - start;
         Slices++;
         if (ticks > LongTicks) LongSlices++;
         LongestSliceTicks = Math.Max(LongestSliceTicks, ticks);
         executor.Metrics.Of(client.Request.Command.Index).TotalNs += ServerClock.TicksToNs(ticks);
+        client.ExecutedTicks += ticks;
+        if (!waits) executor.Invoker.NoteSliced(client, end); // before the reply: the client may ask for the log next
         executor.Invoker.DeliverServed();
         return waits;
     }

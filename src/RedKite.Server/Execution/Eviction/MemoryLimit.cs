@@ -13,6 +13,9 @@ internal sealed class MemoryLimit(Settings settings, Keyspace keyspace)
     // What the process may grow by is counted up to this part of maxmemory. Beyond it something is wrong that evictions do not mend.
     private const int GrowthPartMax = 8;
 
+    // Under a smaller limit the growth is not counted: some megabytes of compiled code would take what is left for data.
+    private const ulong GrowthLimitMin = 128 << 20;
+
     // A measurement counts this part, and those before it the rest: about two seconds of them.
     private const int GrowthWeight = 16;
 
@@ -53,7 +56,7 @@ internal sealed class MemoryLimit(Settings settings, Keyspace keyspace)
 
     private static long Growth(MetricsRegistry registry, ulong limit)
     {
-        if (limit == 0) return 0;
+        if (limit < GrowthLimitMin) return 0;
         long known = registry.Server.StartupBytes + registry.Keyspace.ResidentBytes + ServerTotals.Of(registry).ClientBytes;
         long measured = Math.Clamp(ProcessMemory.ResidentBytes - known, 0, (long)Math.Min(limit / GrowthPartMax, long.MaxValue));
         long before = registry.Server.GrowthBytes;

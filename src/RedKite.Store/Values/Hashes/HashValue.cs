@@ -7,22 +7,22 @@ using RedKite.Store.Values.Packed;
 namespace RedKite.Store.Values.Hashes;
 
 /// <summary>
-/// A hash as commands see it: packed in the entry's block while it is small, a table beyond. Expired fields are never seen. In a
-/// packed hash they come first: they are removed when it is opened by a command, and skipped where it is only looked at
-/// (<see cref="Peek"/>). In a table they are skipped until they are removed. Stays true while nothing but itself changes the entry.
+/// A hash as commands see it: packed in the entry's block while it is small, otherwise a table. Expired fields are invisible. In a
+/// packed hash they come first: they are removed when a command opens it, and skipped when it is only inspected
+/// (<see cref="Peek"/>). In a table they are skipped until they are removed. Valid as long as only this value changes the entry.
 /// </summary>
 internal unsafe ref struct HashValue
 {
-    /// <summary>What <see cref="ExpiryOf"/> says of a field that is not there.</summary>
+    /// <summary>The result of <see cref="ExpiryOf"/> for a missing field.</summary>
     internal const long NoField = -2;
 
-    // Redis packs no more than this, whatever the limits are.
+    // Redis packs no more bytes than this, regardless of the settings.
     private const long PackedBytesMax = 1 << 30;
 
     private readonly Database _database;
     private readonly long _nowMs;
-    private readonly int _start; // of a packed hash: behind the expired fields
-    private readonly int _skipped; // how many those are
+    private readonly int _start; // of a packed hash: the offset behind the expired fields
+    private readonly int _skipped; // the number of expired fields
     private Entry _entry;
 
     private HashValue(Database database, Entry entry, long nowMs, int start = PackedList.Start, int skipped = 0)
@@ -34,16 +34,16 @@ internal unsafe ref struct HashValue
         _skipped = skipped;
     }
 
-    /// <summary>The key's entry as it is now.</summary>
+    /// <summary>The key's current entry.</summary>
     internal readonly Entry Entry => _entry;
 
-    /// <summary>Whether there is a hash. There is none without fields, but for a moment inside a command.</summary>
+    /// <summary>Whether the hash exists. An empty hash exists only temporarily, within a command.</summary>
     internal readonly bool Exists => _entry.Exists;
 
-    /// <summary>Fields; those of a table count until they are removed.</summary>
+    /// <summary>The number of fields. Expired fields of a table count until they are removed.</summary>
     internal readonly long Count => IsTable ? Table.Count : (PackedList.Count(List) / Elements) - _skipped;
 
-    /// <summary>Fields that have not expired. Of a table with expired ones they are counted one by one.</summary>
+    /// <summary>The number of fields that have not expired. In a table with expired fields this enumerates all of them.</summary>
     internal readonly long LivingCount
     {
         get
@@ -55,17 +55,17 @@ internal unsafe ref struct HashValue
         }
     }
 
-    /// <summary>The earliest expiry of a field, or an earlier time; long.MaxValue: no field expires.</summary>
+    /// <summary>A lower bound of the fields' expiries; long.MaxValue: no field expires.</summary>
     internal readonly long EarliestExpiryMs => FieldExpiry.EarliestOf(_entry.Position.Entry);
 
     internal readonly bool IsTable => _entry.Encoding == ValueEncoding.HashTable;
 
-    /// <summary>Whether there may be fields whose time has come and which still count. It exists.</summary>
+    /// <summary>Whether the hash, which must exist, may have expired fields that still count.</summary>
     internal readonly bool HasExpired => IsTable && FieldExpiry.EarliestOf(_entry.Position.Entry) <= _nowMs;
 
     private readonly bool HasPackedExpiries => _entry.Encoding == ValueEncoding.ListPackEx;
 
-    // Elements of the packed list for each field.
+    // The number of elements of the packed list per field.
     private readonly int Elements => HasPackedExpiries ? FieldExpiry.PackedElements : 2;
 
     private readonly byte* List => EntryBlock.ValueStart(_entry.Position.Entry);
@@ -74,7 +74,7 @@ internal unsafe ref struct HashValue
 
     private readonly MemberTable<HashField> Table => new(Arena, _database.Hasher, (nint)_entry.Root.Structure);
 
-    /// <summary>Opens the hash of an entry, which may be missing, to change it. The expired fields of a packed one are removed.</summary>
+    /// <summary>Opens the hash of an entry, which may be missing, to modify it. Expired fields of a packed hash are removed.</summary>
     internal static HashValue Open(Database database, Entry entry, long nowMs)
     {
         Debug.Assert(!entry.Exists || entry.Type == DataType.Hash, "The caller has looked at the type.");
@@ -82,13 +82,13 @@ internal unsafe ref struct HashValue
         return new HashValue(database, entry, nowMs);
     }
 
-    /// <summary>Opens the hash of an entry, which may be missing, to read it. Expired fields are removed as by <see cref="Open"/>, if reads may modify.</summary>
+    /// <summary>Opens the hash of an entry, which may be missing, to read it. Expired fields are removed as in <see cref="Open"/>, if reads may modify.</summary>
     internal static HashValue OpenToRead(Database database, Entry entry, long nowMs) =>
         database.ReadsMayModify ? Open(database, entry, nowMs) : Peek(database, entry, nowMs);
 
     /// <summary>
-    /// Opens the hash of an entry, which may be missing, to look at it: nothing changes. For all that walks over entries, which may
-    /// know no more of them than their blocks. A packed hash without living fields does not exist here; it is not to be changed.
+    /// Opens the hash of an entry, which may be missing, to inspect it without any modification. For callers that enumerate entries
+    /// and may have only their blocks. A packed hash without live fields does not exist here. The caller must not modify the hash.
     /// </summary>
     internal static HashValue Peek(Database database, Entry entry, long nowMs)
     {
@@ -104,7 +104,7 @@ internal unsafe ref struct HashValue
         return PackedList.IsEnd(list, start) ? default : new HashValue(database, entry, nowMs, start, skipped);
     }
 
-    /// <summary>Makes a key that is missing hold a hash without fields; the caller adds some.</summary>
+    /// <summary>Creates an empty hash at a missing key. The caller must add fields.</summary>
     internal static HashValue Create(Database database, ReadOnlySpan<byte> key, ulong hash, uint accessClock, long nowMs)
     {
         Entry entry = database.WriteValue(key, hash, default, DataType.Hash, ValueEncoding.ListPack, PackedList.EmptyBytes, Database.NoExpiry, accessClock);
@@ -112,7 +112,7 @@ internal unsafe ref struct HashValue
         return new HashValue(database, entry, nowMs);
     }
 
-    /// <summary>Finds a field's value. It stays valid until the hash changes.</summary>
+    /// <summary>Finds a field's value, which is valid until the hash changes.</summary>
     internal readonly bool TryGet(ReadOnlySpan<byte> field, out PackedElement value)
     {
         if (IsTable)
@@ -132,16 +132,16 @@ internal unsafe ref struct HashValue
 
     internal readonly bool Contains(ReadOnlySpan<byte> field) => TryGet(field, out _);
 
-    /// <summary>Sets a field, which then has no expiry.</summary>
+    /// <summary>Sets a field and removes its expiry.</summary>
     /// <returns>Whether the field is new.</returns>
     internal bool Set(scoped ReadOnlySpan<byte> field, scoped ReadOnlySpan<byte> value, in HashLimits limits) => Set(field, value, limits, keepExpiry: false);
 
-    /// <summary>Sets a field, which keeps the expiry that it may have.</summary>
+    /// <summary>Sets a field and keeps its expiry, if it has one.</summary>
     /// <returns>Whether the field is new.</returns>
     internal bool SetAndKeepExpiry(scoped ReadOnlySpan<byte> field, scoped ReadOnlySpan<byte> value, in HashLimits limits) => Set(field, value, limits, keepExpiry: true);
 
-    /// <summary>Removes a field. A hash that has none left is removed with its key.</summary>
-    /// <returns>Whether there was one.</returns>
+    /// <summary>Removes a field. If it was the last one, the key is removed too.</summary>
+    /// <returns>Whether the field existed.</returns>
     internal bool Remove(scoped ReadOnlySpan<byte> field)
     {
         if (!Exists) return false;
@@ -165,8 +165,8 @@ internal unsafe ref struct HashValue
     }
 
     /// <summary>
-    /// Removes a field that has expired, and reports it. Called before a command that only depends on the field's absence, so that
-    /// the command has the same effect wherever the field is still alive. A packed hash has no expired fields once it is open.
+    /// Removes an expired field and reports it. Called before a command that depends only on the field's absence, so that the
+    /// command has the same effect when it is repeated where the field has not expired. An opened packed hash has no expired fields.
     /// </summary>
     internal readonly void RemoveIfExpired(scoped ReadOnlySpan<byte> field)
     {
@@ -178,15 +178,15 @@ internal unsafe ref struct HashValue
         Arena.Free(block, HashField.Bytes(block));
     }
 
-    /// <summary>Removes the key of a hash that has no fields: it got none, or its last one had expired.</summary>
+    /// <summary>Removes the key of a hash without fields: none were added, or the last one had expired.</summary>
     internal void RemoveIfEmpty()
     {
         if (Exists && Count == 0) RemoveKey();
     }
 
     /// <summary>
-    /// Removes the fields of a table whose time has come, all of them, so that the rest can be drawn from. Each is
-    /// removed once, so this is paid for by what set them. Where reads may not modify, they stay.
+    /// Removes all expired fields of a table, so that the others can be sampled. Each field is removed only once, so the cost is
+    /// amortized over the commands that set the fields. Does nothing if reads may not modify.
     /// </summary>
     internal void RemoveExpired()
     {
@@ -196,7 +196,7 @@ internal unsafe ref struct HashValue
         }
     }
 
-    /// <summary>Removes the key of a table in which the time of every field has come.</summary>
+    /// <summary>Removes the key of a table whose fields have all expired.</summary>
     internal void RemoveWithExpiredFields()
     {
         if (!_database.ReadsMayModify) return;
@@ -210,7 +210,7 @@ internal unsafe ref struct HashValue
         _entry = default;
     }
 
-    /// <summary>When a field expires, in Unix milliseconds; <see cref="Database.NoExpiry"/> or <see cref="NoField"/>.</summary>
+    /// <summary>Returns the expiry of a field in Unix milliseconds, <see cref="Database.NoExpiry"/> or <see cref="NoField"/>.</summary>
     internal readonly long ExpiryOf(ReadOnlySpan<byte> field)
     {
         long expiryMs = long.MaxValue;
@@ -232,7 +232,7 @@ internal unsafe ref struct HashValue
         return expiryMs == long.MaxValue ? Database.NoExpiry : expiryMs;
     }
 
-    /// <summary>Sets a field's expiry, or takes it away with <see cref="Database.NoExpiry"/>. The field is there.</summary>
+    /// <summary>Sets the expiry of an existing field; <see cref="Database.NoExpiry"/> removes it.</summary>
     internal void WriteExpiry(scoped ReadOnlySpan<byte> field, long expiryMs)
     {
         if (expiryMs == Database.NoExpiry) expiryMs = long.MaxValue;
@@ -253,32 +253,32 @@ internal unsafe ref struct HashValue
     }
 
     /// <summary>
-    /// Makes a packed hash a table if a command is about to set more fields than may be packed. As in Redis, its arguments count,
-    /// although some may name the same field.
+    /// Converts a packed hash to a table if a command is about to set more fields than the limit of packed hashes. As in Redis, the
+    /// number of arguments decides, although several may name the same field.
     /// </summary>
     internal void Expect(long fields, in HashLimits limits)
     {
         if (!IsTable && fields > limits.FieldsMax) BecomeTable();
     }
 
-    /// <summary>Makes a packed hash one whose fields may expire. As in Redis, it stays one.</summary>
+    /// <summary>Converts a packed hash to the format with expiries. As in Redis, it is never converted back.</summary>
     internal void ReserveExpiries()
     {
         if (Exists && !IsTable && !HasPackedExpiries) AddPackedExpiries();
     }
 
-    /// <summary>Every living field with its value; valid until the hash changes.</summary>
+    /// <summary>Enumerates all live fields with their values. Valid until the hash changes.</summary>
     internal readonly HashFields Fields() => IsTable
         ? new HashFields(Table.GetEnumerator(), _nowMs)
         : new HashFields(List, Elements, _start);
 
-    /// <summary>Living fields of one bucket of a table; the cursor moves to the next bucket and is 0 after the last.</summary>
+    /// <summary>Enumerates the live fields of one bucket of a table. The cursor advances to the next bucket and is 0 after the last one.</summary>
     internal readonly HashFields ScanBucket(ref ulong cursor) => new(Table.ScanBucket(ref cursor), _nowMs);
 
-    /// <summary>A field at random of a table without expired ones.</summary>
+    /// <summary>Returns a random field of a table without expired fields.</summary>
     internal readonly HashFields Draw(Random random) => HashFields.OfBlock(Table.Draw(random));
 
-    /// <summary>Notes where each living field of a table is, for <see cref="OfDrawn"/>. There is capacity for all.</summary>
+    /// <summary>Stores the address of each live field of a table, for <see cref="OfDrawn"/>. The caller provides capacity for all.</summary>
     internal readonly void FindLiving(Span<nint> living)
     {
         int count = 0;
@@ -288,12 +288,12 @@ internal unsafe ref struct HashValue
         }
     }
 
-    /// <summary>Draws different fields from a table without expired ones, at most a third of them; <see cref="OfDrawn"/> tells which.</summary>
+    /// <summary>Samples distinct fields, at most a third of them, from a table without expired fields; <see cref="OfDrawn"/> returns them.</summary>
     internal readonly void DrawDistinct(Random random, Span<nint> drawn) => Table.DrawDistinct(random, drawn);
 
     internal static HashFields OfDrawn(nint drawn) => HashFields.OfBlock((byte*)drawn);
 
-    /// <summary>Notes where each field of a packed hash is, for <see cref="OfPlace"/>. There is room for all.</summary>
+    /// <summary>Stores the offset of each field of a packed hash, for <see cref="OfPlace"/>. The caller provides capacity for all.</summary>
     internal readonly void FindPlaces(Span<int> places)
     {
         byte* list = List;
@@ -307,7 +307,7 @@ internal unsafe ref struct HashValue
 
     internal readonly HashFields OfPlace(int place) => HashFields.OfElement(List, place);
 
-    /// <summary>The field at an index of a packed hash.</summary>
+    /// <summary>Returns the field at an index of a packed hash.</summary>
     internal readonly HashFields At(int index) => HashFields.OfElement(List, PackedList.At(List, (index + _skipped) * Elements));
 
     private static bool HasPackedExpired(scoped in Entry entry, long nowMs) =>
@@ -345,7 +345,7 @@ internal unsafe ref struct HashValue
         return false;
     }
 
-    // Behind those that expire earlier, if the list has expiries.
+    // Adds a field. If the list has expiries, it is sorted by them.
     private void AppendPacked(scoped ReadOnlySpan<byte> field, scoped ReadOnlySpan<byte> value, long expiryMs)
     {
         int fieldBytes = PackedList.ElementBytes(field);
@@ -370,7 +370,7 @@ internal unsafe ref struct HashValue
         return offset;
     }
 
-    // Gives the field at an offset another expiry, and the place that goes with it.
+    // Changes the expiry of the field at an offset, and moves the field to its position in the order of expiries.
     private void MovePacked(int offset, long expiryMs)
     {
         byte* list = List;
@@ -378,7 +378,7 @@ internal unsafe ref struct HashValue
         PackedElement field = PackedList.Read(list, offset);
         PackedElement value = PackedList.Read(list, PackedList.Next(list, offset));
 
-        // A copy, because the list changes under the elements.
+        // Copies, because inserting changes the list that the spans refer to.
         int fieldLength = field.IsNumber ? CanonicalInteger.TextBytesMax : field.TextLength;
         int valueLength = value.IsNumber ? CanonicalInteger.TextBytesMax : value.TextLength;
         byte* copy = Arena.Allocate(fieldLength + (long)valueLength);
@@ -406,7 +406,7 @@ internal unsafe ref struct HashValue
         _entry = _database.ResizeValue(_entry, PackedList.Bytes(list));
     }
 
-    // From pairs to fields with their expiries, of which none has one yet.
+    // Converts pairs to the format with expiries. No field has an expiry yet.
     private void AddPackedExpiries()
     {
         const int None = 0;

@@ -5,26 +5,26 @@ using RedKite.Store.Values.Packed;
 namespace RedKite.Store.Values.Lists;
 
 /// <summary>
-/// A long list: packed lists of at most the limits' size, held in linked pages (<see cref="QuickListPage"/>), so that an
-/// element is found by its index without walking over all nodes. An element larger than the limits has a node of its own.
+/// A long list: a sequence of packed lists no larger than the limits, held in linked pages (<see cref="QuickListPage"/>), so that
+/// an element is found by its index without visiting all nodes. An element larger than the limits has a node of its own.
 /// </summary>
 /// <remarks>
-/// The two nodes at each end, or list-compress-depth of them, stay packed lists, where pushes and pops work; what comes to
-/// lie further inside is made compact (<see cref="CompactList"/>), once, and not by the push but later: see
-/// <see cref="WarmLists"/>. A node that is changed in its middle is unpacked and stays so: a list that is written all
-/// over is hot. A first node has room in front, so pushes and pops there move nothing.
+/// The two nodes at each end, or list-compress-depth of them, stay packed lists: pushes and pops work on them. Nodes further
+/// inside are converted to compact lists (<see cref="CompactList"/>) once, in the background rather than by the push: see
+/// <see cref="WarmLists"/>. A compact node that is modified becomes a packed list again and stays one. The first node has free
+/// space in front of its elements, so that pushes and pops there move no bytes.
 /// </remarks>
 internal readonly unsafe ref partial struct QuickList
 {
-    // Blocks are copied where they grow: doubled up to here, then by what is needed.
+    // A block that grows is copied. Its size doubles up to this limit; beyond, it grows by the bytes that are needed.
     private const int FirstCapacity = 64;
 
-    // A block of which three quarters are empty is cut.
+    // A block shrinks when three quarters of it are empty.
     private const int ShrinkDivisor = 4;
 
     private const int FirstPageNodes = 4;
 
-    // Nodes whose blocks are freed at once where many elements are removed; the others' are freed in slices.
+    // How many nodes are freed immediately when a range is removed; the blocks of further nodes are freed in slices.
     private const int NodesAtOnce = 16;
 
     private readonly Arena _arena;
@@ -44,10 +44,10 @@ internal readonly unsafe ref partial struct QuickList
 
     internal QuickListPlace LastNode => new() { Page = _header->Last, Slot = _header->Last == null ? 0 : _header->Last->Nodes - 1 };
 
-    /// <summary>Whether there is a single node.</summary>
+    /// <summary>Whether the list has exactly one node.</summary>
     internal bool HasOneNode => _header->First == _header->Last && _header->First != null && _header->First->Nodes == 1;
 
-    /// <summary>Makes a list without elements.</summary>
+    /// <summary>Creates an empty list.</summary>
     internal static byte* New(Arena arena)
     {
         var header = (QuickListHeader*)arena.Allocate(sizeof(QuickListHeader));
@@ -55,17 +55,17 @@ internal readonly unsafe ref partial struct QuickList
         return (byte*)header;
     }
 
-    /// <summary>Frees the list's own block; the nodes and pages are gone already.</summary>
+    /// <summary>Frees the list's own block. The nodes and pages must have been freed before.</summary>
     internal static void FreeHeader(Arena arena, byte* header)
     {
         WarmLists.Forget((QuickListHeader*)header);
         arena.Free(header, sizeof(QuickListHeader));
     }
 
-    /// <summary>Bytes of all blocks.</summary>
+    /// <summary>The size of all blocks, in bytes.</summary>
     internal static long Bytes(byte* header) => ((QuickListHeader*)header)->Bytes + BlockSize.RoundUp(sizeof(QuickListHeader));
 
-    /// <summary>Adds a copy of a packed list as the last node.</summary>
+    /// <summary>Appends a copy of a packed list as the last node.</summary>
     internal void AppendNode(ReadOnlySpan<byte> packed, int count)
     {
         byte* block = AllocateBlock(packed.Length);
@@ -76,9 +76,9 @@ internal readonly unsafe ref partial struct QuickList
         InsertNode(LastNode, after: true, node);
     }
 
-    /// <summary>Adds the copy of another list's node as the last node.</summary>
+    /// <summary>Appends a copy of another list's node as the last node.</summary>
     /// <param name="node">The node.</param>
-    /// <param name="block">A copy of <see cref="QuickListNode.UsedBytes"/> of it, which is the list's then.</param>
+    /// <param name="block">A copy of the node's first <see cref="QuickListNode.UsedBytes"/>. The list takes ownership.</param>
     internal void AppendCopy(QuickListNode node, byte* block)
     {
         long bytes = node.UsedBytes;
@@ -88,7 +88,7 @@ internal readonly unsafe ref partial struct QuickList
         InsertNode(LastNode, after: true, node);
     }
 
-    /// <returns>Whether a new node took the place of the first one, so that one more may be made compact.</returns>
+    /// <returns>Whether a new first node was added, so that one more node may be made compact.</returns>
     internal bool PushFirst(ReadOnlySpan<byte> value)
     {
         QuickListPlace place = FirstNode;
@@ -105,7 +105,7 @@ internal readonly unsafe ref partial struct QuickList
         return true;
     }
 
-    /// <returns>Whether a new node took the place of the last one, so that one more may be made compact.</returns>
+    /// <returns>Whether a new last node was added, so that one more node may be made compact.</returns>
     internal bool PushLast(ReadOnlySpan<byte> value)
     {
         QuickListPlace place = LastNode;
@@ -122,7 +122,7 @@ internal readonly unsafe ref partial struct QuickList
         return true;
     }
 
-    /// <summary>Finds an element by its index, which is there.</summary>
+    /// <summary>Finds an element by its index, which must exist.</summary>
     internal QuickListPlace Locate(long index)
     {
         var place = default(QuickListPlace);
@@ -154,7 +154,7 @@ internal readonly unsafe ref partial struct QuickList
         return place;
     }
 
-    /// <summary>Inserts an element in front of another, whose index is given.</summary>
+    /// <summary>Inserts an element before the one at an index.</summary>
     internal void Insert(long index, ReadOnlySpan<byte> value)
     {
         int added = PackedList.ElementBytes(value);
@@ -189,7 +189,7 @@ internal readonly unsafe ref partial struct QuickList
         InsertAt(place, PackedList.At(place.Node->List, place.Index), value, added);
     }
 
-    /// <summary>Puts another element in the place of one.</summary>
+    /// <summary>Replaces an element.</summary>
     internal void Replace(long index, ReadOnlySpan<byte> value)
     {
         QuickListPlace place = Locate(index);
@@ -199,7 +199,7 @@ internal readonly unsafe ref partial struct QuickList
         int added = PackedList.ElementBytes(value) - PackedList.ElementBytes(node->List, offset);
         if (added > 0 && node->Count > 1 && !_limits.Allow(node->PackedBytes + added, node->Count))
         {
-            // In this order, so that the list is never without elements.
+            // Inserts first and then removes, so that the list is never empty.
             Insert(index, value);
             Remove(index + 1, 1);
             return;
@@ -210,7 +210,7 @@ internal readonly unsafe ref partial struct QuickList
         if (added < 0) Shrink(node);
     }
 
-    /// <summary>Removes so many elements, which are there.</summary>
+    /// <summary>Removes a number of elements, which must exist.</summary>
     internal void Remove(long index, long count)
     {
         QuickListPlace place = Locate(index);
@@ -231,20 +231,20 @@ internal readonly unsafe ref partial struct QuickList
             place = place.NextNode;
         }
 
-        // What is left at the cut may fit into one node.
+        // The two nodes at the ends of the removed range may fit into one.
         if (place.Exists) MergeWithNext(place);
         if (place.Exists && place.PreviousNode is { Exists: true } previous) MergeWithNext(previous);
     }
 
-    /// <summary>Removes elements of one node that are equal to a value, from its front or from its end.</summary>
-    /// <param name="place">The node; afterwards the next one in the direction.</param>
+    /// <summary>Removes a node's elements that are equal to a value, starting at its front or at its end.</summary>
+    /// <param name="place">The node; on return, the next one in the direction of the search.</param>
     /// <param name="value">The value to remove.</param>
-    /// <param name="most">How many elements at most.</param>
-    /// <param name="backwards">Whether from the end.</param>
-    /// <returns>How many were removed.</returns>
-    internal int RemoveEqual(ref QuickListPlace place, ReadOnlySpan<byte> value, long most, bool backwards)
+    /// <param name="countMax">The maximum number of elements to remove.</param>
+    /// <param name="backwards">Whether to start at the end.</param>
+    /// <returns>The number of removed elements.</returns>
+    internal int RemoveEqual(ref QuickListPlace place, ReadOnlySpan<byte> value, long countMax, bool backwards)
     {
-        int removed = HasEqual(place, value) ? RemoveEqualInNode(place, value, most, backwards) : 0;
+        int removed = HasEqual(place, value) ? RemoveEqualInNode(place, value, countMax, backwards) : 0;
         QuickListPlace next = backwards ? place.PreviousNode : place.NextNode;
         if (place.Node->Count == 0)
         {
@@ -256,7 +256,7 @@ internal readonly unsafe ref partial struct QuickList
         return removed;
     }
 
-    /// <summary>The first or last element; a compact node is unpacked for it, as whoever asks is about to remove it.</summary>
+    /// <summary>Returns the first or last element. A compact node is converted to a packed list, because the caller is about to remove the element.</summary>
     internal PackedElement ReadEnd(bool last)
     {
         QuickListPlace place = last ? LastNode : FirstNode;
@@ -265,14 +265,14 @@ internal readonly unsafe ref partial struct QuickList
         return PackedList.Read(list, last ? PackedList.Last(list) : PackedList.Start);
     }
 
-    /// <summary>The packed list of a node, unpacked if need be.</summary>
+    /// <summary>Returns a node's packed list. A compact node is converted first.</summary>
     internal byte* PackedOf(QuickListPlace place)
     {
         Unpack(place);
         return place.Node->List;
     }
 
-    /// <summary>Makes warm nodes compact, those furthest inside first, until about so many bytes were dealt with.</summary>
+    /// <summary>Converts warm nodes to compact lists, the innermost first, until about the given number of bytes has been processed.</summary>
     /// <returns>Whether some are left.</returns>
     internal bool Cool(int bytesMax)
     {
@@ -289,7 +289,7 @@ internal readonly unsafe ref partial struct QuickList
     /// <summary>Frees the first node.</summary>
     internal void RemoveFirstNode() => RemoveNode(FirstNode);
 
-    /// <summary>Frees at most so many nodes, and at the end the list's own block.</summary>
+    /// <summary>Frees at most the given number of nodes, and the list's own block after the last one.</summary>
     /// <returns>Whether something is left.</returns>
     internal static bool FreeSlice(Arena arena, ref byte* header, int nodesMax)
     {
@@ -349,17 +349,17 @@ internal readonly unsafe ref partial struct QuickList
         return CompactList.Contains(place.Node->Block, value);
     }
 
-    private int RemoveEqualInNode(QuickListPlace place, ReadOnlySpan<byte> value, long most, bool backwards)
+    private int RemoveEqualInNode(QuickListPlace place, ReadOnlySpan<byte> value, long countMax, bool backwards)
     {
         Unpack(place);
         byte* list = place.Node->List;
-        int removed = PackedList.RemoveEqual(list, value, most, backwards);
+        int removed = PackedList.RemoveEqual(list, value, countMax, backwards);
         AddCount(place, -removed);
         Shrink(place.Node);
         return removed;
     }
 
-    // The node keeps what is in front of the place; a new one behind it gets the rest.
+    // Splits a node: it keeps the elements before the position, a new node behind it gets the others.
     private QuickListPlace Split(QuickListPlace place)
     {
         Unpack(place);
@@ -423,8 +423,9 @@ internal readonly unsafe ref partial struct QuickList
         node->SetList(block, bytes, gap: 0);
     }
 
-    // Warm nodes: those at an end that nobody has tried to make compact, with what stays plain there. Counted, not marked:
-    // where nodes are inserted and removed further inside, the count may be wrong, and a node is tried twice or never.
+    // Warm nodes: the nodes at an end for which no conversion to a compact list was attempted, including those that always stay
+    // packed there. They are counted, not marked: after insertions and removals further inside, the count may be wrong, and then
+    // a node's conversion is attempted twice or never.
     private void CountWarm(ref int warm)
     {
         _header->PlainNodes = _limits.PlainNodes;
@@ -436,7 +437,7 @@ internal readonly unsafe ref partial struct QuickList
     {
         place = default;
         int plain = _header->PlainNodes;
-        warm = Math.Min(warm, _header->Nodes - plain); // what is near the other end stays plain too
+        warm = Math.Min(warm, _header->Nodes - plain); // the nodes near the other end stay packed too
         if (warm <= plain) return false;
         warm--;
         place = NodeAt(last ? _header->Nodes - 1 - warm : warm);
@@ -457,13 +458,13 @@ internal readonly unsafe ref partial struct QuickList
         return new QuickListPlace { Page = page, Slot = index + page->Nodes };
     }
 
-    // Makes a node compact, or as small as it gets. How many bytes were read for it is returned.
+    // Converts a node to a compact list, or trims its block if that saves nothing. Returns the number of bytes that were read.
     [SkipLocalsInit]
     private int Cool(QuickListNode* node)
     {
         if (node->IsCompact) return 1;
         int packedBytes = node->PackedBytes;
-        Span<byte> shared = stackalloc byte[node->Count]; // an element takes two bytes at least: 32 KiB at most
+        Span<byte> shared = stackalloc byte[node->Count]; // an element takes at least two bytes, so this is at most 32 KiB
         int bytes = CompactList.Measure(node->List, shared, out CompactAlphabet alphabet);
         if (bytes == 0)
         {
@@ -478,7 +479,7 @@ internal readonly unsafe ref partial struct QuickList
         return packedBytes;
     }
 
-    // Room behind the packed list for a change at an offset. Where elements are put in front too, half of the room is there.
+    // Grows a block for a change at an offset. If elements are also added at the front, half of the free space is placed there.
     private void MakeRoom(QuickListPlace place, int offset, int added)
     {
         QuickListNode* node = place.Node;
@@ -583,7 +584,7 @@ internal readonly unsafe ref partial struct QuickList
         return place;
     }
 
-    // A page with room at the place, which may be behind its last node.
+    // Returns a page with capacity for a node at the position, which may be behind the page's last node.
     private QuickListPlace MakePlace(QuickListPlace place)
     {
         QuickListPage* page = place.Page;
@@ -599,7 +600,7 @@ internal readonly unsafe ref partial struct QuickList
         if (place.Slot == page->Nodes) return new QuickListPlace { Page = LinkPage(page, page->Next == null ? FirstPageNodes : QuickListPage.NodesMax) };
         if (place.Slot == 0) return new QuickListPlace { Page = page->Previous == null ? LinkPage(null, FirstPageNodes) : LinkPage(page->Previous, QuickListPage.NodesMax) };
 
-        // In the middle: half of the nodes go to a new page.
+        // In the middle: half of the nodes move to a new page.
         QuickListPage* behind = LinkPage(page, QuickListPage.NodesMax);
         int kept = page->Nodes / 2;
         behind->Nodes = page->Nodes - kept;
@@ -615,7 +616,7 @@ internal readonly unsafe ref partial struct QuickList
         return place.Slot <= kept ? place : new QuickListPlace { Page = behind, Slot = place.Slot - kept };
     }
 
-    // A new page behind another, or in front of all.
+    // Adds a page behind another one, or before all of them.
     private QuickListPage* LinkPage(QuickListPage* previous, int capacity)
     {
         _header->Bytes += BlockSize.RoundUp(QuickListPage.BytesFor(capacity));
@@ -643,7 +644,7 @@ internal readonly unsafe ref partial struct QuickList
         else page->Next->Previous = page;
     }
 
-    // Frees a node; the place of the one behind it is returned.
+    // Frees a node and returns the position of the next one.
     private QuickListPlace RemoveNode(QuickListPlace place, bool later = false)
     {
         QuickListPage* page = place.Page;

@@ -7,16 +7,16 @@ using RedKite.Store.Memory;
 namespace RedKite.Store.Values.Members;
 
 /// <summary>
-/// The buckets of a <see cref="MemberTable{TLayout}"/>, whatever its blocks are: an array that grows and shrinks at its
-/// end by one bucket, for the cost of one. It is cut into chunks of 4 KiB, found through a directory.
+/// The buckets of a <see cref="MemberTable{TLayout}"/>, independent of its blocks' layout: an array that grows and shrinks at its
+/// end by one bucket in constant time. It consists of chunks of 4 KiB, found through a directory.
 /// </summary>
 /// <remarks>
-/// 4 KiB is the largest block that an arena keeps in slabs, and there every bucket is one cache line. The first chunks
-/// grow in steps of a third to a half, so that a table of a few members is small; copying them costs 2.4 bucket copies
-/// for each bucket added. A directory of a million members has 2,600 chunks and stays in the cache.
+/// 4 KiB is the largest block that an arena allocates from slabs, where every bucket is aligned to a cache line. The first chunks
+/// grow in steps of a third to a half, so that a table of few members is small; this costs 2.4 copies of a bucket
+/// for each bucket that is added. The directory of a million members has 2,600 chunks and stays in the cache.
 ///
-/// A chunk knows the earliest expiry among its members, if they are of a kind that expires: it may be too early, never too
-/// late. So what is due is found by a look at the directory and a search of the few chunks that have some of it.
+/// For members that can expire, a chunk stores a lower bound of their expiries. So expired members are found by reading the
+/// directory and searching only the chunks whose bound has passed.
 /// </remarks>
 internal readonly unsafe struct MemberBuckets
 {
@@ -25,7 +25,7 @@ internal readonly unsafe struct MemberBuckets
     private const int ChunkShift = 6;
     private const int DirectoryMin = 4;
 
-    // Beyond these a whole chunk is a small part of the table.
+    // Beyond these chunks, a whole chunk is a small part of the table.
     private const int GrowingChunks = 4;
 
     private readonly Arena _arena;
@@ -37,18 +37,18 @@ internal readonly unsafe struct MemberBuckets
         _header = (Header*)root;
     }
 
-    /// <summary>The root of a table: one line that never moves.</summary>
+    /// <summary>The root of a table: one cache line that never moves.</summary>
     [StructLayout(LayoutKind.Sequential)]
     internal struct Header
     {
         public Chunk* Directory;     // points to First while there is one chunk
         public Chunk First;
         public long Count;           // members
-        public long Buckets;         // without those that continue a chain
-        public long Capacity;        // buckets that the chunks have room for
-        public long ChainedBuckets;  // those that continue a chain
+        public long Buckets;         // without chained buckets
+        public long Capacity;        // the chunks' capacity in buckets
+        public long ChainedBuckets;  // the second and further buckets of chains
         public int DirectoryLength;
-        public int LongestChain;     // in buckets; what it was at most
+        public int LongestChain;     // in buckets; the maximum since the table was created
     }
 
     /// <summary>An entry of the directory.</summary>
@@ -84,10 +84,10 @@ internal readonly unsafe struct MemberBuckets
     internal byte* Bucket(long index) =>
         _header->Directory[index >> ChunkShift].Buckets + ((index & (BucketsPerChunk - 1)) * MemberBucket.Bytes);
 
-    /// <summary>The earliest expiry of the chunk that a bucket is in.</summary>
+    /// <summary>The earliest expiry in the chunk of a bucket.</summary>
     internal ref long EarliestExpiryAt(long index) => ref _header->Directory[index >> ChunkShift].EarliestExpiry;
 
-    /// <summary>The bucket in which a hash belongs: its low bits, as many as have been split off.</summary>
+    /// <summary>Returns the index of a hash's bucket: as many of the hash's low bits as the splits have distinguished so far.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal long IndexOf(ulong hash)
     {
@@ -97,14 +97,14 @@ internal readonly unsafe struct MemberBuckets
         return (long)index;
     }
 
-    /// <summary>How many low bits of the hash all members of a bucket have in common.</summary>
+    /// <summary>Returns the number of low hash bits that all members of a bucket have in common.</summary>
     internal int LevelOf(long index)
     {
         int level = BitOperations.Log2((ulong)_header->Buckets);
         return (index | (1L << level)) < _header->Buckets ? level + 1 : level;
     }
 
-    /// <summary>Adds an empty bucket at the end.</summary>
+    /// <summary>Appends an empty bucket.</summary>
     internal byte* Push()
     {
         Header* header = _header;
@@ -114,7 +114,7 @@ internal readonly unsafe struct MemberBuckets
         return bucket;
     }
 
-    /// <summary>Takes the last bucket away, whose members the caller has moved.</summary>
+    /// <summary>Removes the last bucket, whose members the caller has moved.</summary>
     internal void Pop()
     {
         Header* header = _header;
@@ -125,7 +125,7 @@ internal readonly unsafe struct MemberBuckets
         else if (last < GrowingChunks && inLast > 0 && inLast == StepBelow(CapacityOf(last))) ResizeChunk(last, inLast);
     }
 
-    /// <summary>Puts a slot into the chain of a bucket.</summary>
+    /// <summary>Adds a slot to a bucket's chain.</summary>
     internal void Append(byte* bucket, byte tag, ulong slot)
     {
         int length = 1;
@@ -145,7 +145,7 @@ internal readonly unsafe struct MemberBuckets
         MemberBucket.WriteSlot(bucket, free, slot);
     }
 
-    /// <summary>Continues a chain behind its last bucket.</summary>
+    /// <summary>Appends a bucket to a chain.</summary>
     internal byte* Chain(byte* bucket)
     {
         byte* next = _arena.Allocate(MemberBucket.Bytes);
@@ -155,7 +155,7 @@ internal readonly unsafe struct MemberBuckets
         return next;
     }
 
-    /// <summary>Empties a slot of the chain that begins with <paramref name="first"/>; the chain's last member takes its place.</summary>
+    /// <summary>Removes a slot from the chain that begins with <paramref name="first"/>. The chain's last member replaces it.</summary>
     internal void Unlink(byte* first, byte* bucket, int slot)
     {
         byte* last = first;
@@ -171,14 +171,14 @@ internal readonly unsafe struct MemberBuckets
         FreeChained(last);
     }
 
-    /// <summary>Frees a bucket that continued a chain.</summary>
+    /// <summary>Frees a chained bucket.</summary>
     internal void FreeChained(byte* bucket)
     {
         _header->ChainedBuckets--;
         _arena.Free(bucket, MemberBucket.Bytes);
     }
 
-    /// <summary>Moves the root and the directory of a table if they have to move.</summary>
+    /// <summary>Moves a table's root and directory if defragmentation requires it.</summary>
     /// <returns>The root.</returns>
     internal static byte* MoveRoot(BlockMover mover, byte* root)
     {
@@ -200,7 +200,7 @@ internal readonly unsafe struct MemberBuckets
         return root;
     }
 
-    /// <summary>Moves the chunk that begins with a bucket if it has to move.</summary>
+    /// <summary>Moves the chunk that begins with a bucket if defragmentation requires it.</summary>
     internal void MoveChunk(BlockMover mover, long index)
     {
         long chunk = index >> ChunkShift;
@@ -212,7 +212,7 @@ internal readonly unsafe struct MemberBuckets
         mover.Free(buckets, bytes);
     }
 
-    /// <summary>Frees the table's last memory, when all buckets but one are gone and that one is empty.</summary>
+    /// <summary>Frees the table's remaining memory, when only one bucket is left and it is empty.</summary>
     internal void Dispose()
     {
         Debug.Assert(_header->Buckets == 1 && _header->ChainedBuckets == 0, "The members were freed before.");
@@ -223,7 +223,7 @@ internal readonly unsafe struct MemberBuckets
 
     private static long LastChunk(long capacity) => (capacity - 1) >> ChunkShift;
 
-    // 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64: each a size class of the arena without waste.
+    // 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64: each fills a size class of the arena.
     private static long StepAbove(long capacity) => capacity == 1 ? 2 : BitOperations.IsPow2(capacity) ? capacity + (capacity >> 1) : capacity / 3 * 4;
 
     private static long StepBelow(long capacity) => capacity <= 2 ? 1 : BitOperations.IsPow2(capacity) ? capacity / 4 * 3 : capacity / 3 * 2;

@@ -9,19 +9,19 @@ using RedKite.Store.Memory;
 namespace RedKite.Store.Values.Members;
 
 /// <summary>
-/// A hash table of member blocks in an arena: the fields of a big hash, the members of a big set or sorted set. It is
-/// linear hashing: whenever the mean bucket has more than six members, the next bucket in turn splits into itself and a
-/// new one at the end, so that no operation pays for more than one bucket's growth. Removing joins them again.
-/// The table owns its buckets; the blocks are its users' until they are freed with the table.
+/// A hash table of member blocks in an arena: the fields of a large hash, the members of a large set or sorted set. It uses
+/// linear hashing: whenever buckets have more than six members on average, the next bucket in order splits into itself and a
+/// new one at the end, so that no operation splits more than one bucket. Removals merge buckets again.
+/// The table owns its buckets. The blocks belong to its users; freeing the table frees them too.
 /// </summary>
 /// <remarks>
-/// A bucket's index is the hash's low bits, the tag its high ones. Splitting asks for one further bit of each member, for
-/// which the slot keeps three: a hint of the bits from 3 * (level / 3) on, where the level is how many bits the bucket's
-/// members have in common. So only every third doubling has to look at the blocks and hash their members again, and a join
-/// never does, because it knows the lost bits from the indexes.
+/// A bucket's index consists of the hash's low bits, the tag of its high bits. A split needs one more bit of each member's hash.
+/// Each slot stores three of them as a hint: the bits from 3 * (level / 3) on, where the level is the number of low bits that
+/// all members of the bucket have in common. So only every third doubling has to read the blocks and hash their members again.
+/// A merge never does, because the buckets' indexes contain the bits that it needs.
 ///
-/// A table with one array for all buckets was rejected: its growth stalls, or needs two tables at a time and a search in
-/// both. So were chains of nodes: finding a member is three cache misses there (slot, node, member), and two here.
+/// A table with one array for all buckets was rejected: growing it either stalls, or needs two tables at a time and lookups in
+/// both. Chains of nodes were rejected too: a lookup has three cache misses there (slot, node, member), and two here.
 /// </remarks>
 internal readonly unsafe partial struct MemberTable<TLayout>
     where TLayout : struct, IMemberLayout
@@ -29,10 +29,10 @@ internal readonly unsafe partial struct MemberTable<TLayout>
     private const int FillMax = 6;
     private const int FillMin = 3;
 
-    // What the search of a chunk costs, in members freed.
+    // The cost of searching a chunk, in units of freed members.
     private const int ChunkSearchCost = 128;
 
-    // How many draws are asked for together, once their buckets are unlikely to be in the cache.
+    // How many random buckets are prefetched together when the table is unlikely to be in the cache.
     private const int DrawsAtOnce = 8;
 
     private readonly Arena _arena;
@@ -40,8 +40,8 @@ internal readonly unsafe partial struct MemberTable<TLayout>
     private readonly MemberBuckets.Header* _header;
 
     /// <param name="arena">The arena that the table was created in.</param>
-    /// <param name="hasher">The keyspace's hasher, with which every hash given to the table was made.</param>
-    /// <param name="root">What <see cref="Create"/> gave.</param>
+    /// <param name="hasher">The keyspace's hasher, which computes every hash that is passed to the table.</param>
+    /// <param name="root">The result of <see cref="Create"/>.</param>
     internal MemberTable(Arena arena, KeyHasher hasher, nint root)
     {
         _arena = arena;
@@ -49,7 +49,7 @@ internal readonly unsafe partial struct MemberTable<TLayout>
         _header = (MemberBuckets.Header*)root;
     }
 
-    /// <summary>A table that is only read from end to end or freed: nothing that needs a hash.</summary>
+    /// <summary>Opens a table that is only enumerated or freed, which needs no hashes.</summary>
     internal MemberTable(Arena arena, nint root)
         : this(arena, null!, root)
     {
@@ -59,14 +59,14 @@ internal readonly unsafe partial struct MemberTable<TLayout>
 
     internal nint Root => (nint)_header;
 
-    /// <summary>Bytes of the table without its members.</summary>
+    /// <summary>The size of the table without its members, in bytes.</summary>
     internal long TableBytes => Buckets.Bytes;
 
     internal long BucketCount => _header->Buckets;
 
     internal MemberBuckets Buckets => new(_arena, (byte*)_header);
 
-    /// <summary>Makes an empty table; what is returned is its root.</summary>
+    /// <summary>Creates an empty table and returns its root.</summary>
     internal static nint Create(Arena arena) => (nint)MemberBuckets.Create(arena);
 
     internal ulong Hash(ReadOnlySpan<byte> member) => _hasher.Hash(member);
@@ -97,16 +97,16 @@ internal readonly unsafe partial struct MemberTable<TLayout>
         return false;
     }
 
-    /// <summary>The member's block, or null.</summary>
+    /// <summary>Returns the member's block, or null.</summary>
     internal byte* Find(ReadOnlySpan<byte> member, ulong hash) => TryFind(member, hash, out MemberPosition position) ? position.Block : null;
 
-    /// <summary>Asks for the line of a member's bucket, ahead of a search.</summary>
+    /// <summary>Prefetches the cache line of a member's bucket.</summary>
     internal void PrefetchBucket(ulong hash)
     {
         if (Sse.IsSupported) Sse.Prefetch0(Buckets.Bucket(Buckets.IndexOf(hash)));
     }
 
-    /// <summary>Asks for the block that a member probably has, once its bucket has arrived.</summary>
+    /// <summary>Prefetches the block that a member probably has, once its bucket is in the cache.</summary>
     internal void PrefetchBlock(ulong hash)
     {
         if (!Sse.IsSupported) return;
@@ -115,7 +115,7 @@ internal readonly unsafe partial struct MemberTable<TLayout>
         if (matches != 0) Sse.Prefetch0(MemberBucket.Block(bucket, BitOperations.TrailingZeroCount(matches)));
     }
 
-    /// <summary>Adds a block whose member is not in the table. Positions found before are not valid any more.</summary>
+    /// <summary>Adds a block whose member is not in the table. Invalidates all positions.</summary>
     internal void Add(ulong hash, byte* block)
     {
         MemberBuckets buckets = Buckets;
@@ -124,7 +124,7 @@ internal readonly unsafe partial struct MemberTable<TLayout>
         buckets.Append(buckets.Bucket(index), MemberBucket.Tag(hash), (ulong)block | Hint(hash, buckets.LevelOf(index)));
     }
 
-    /// <summary>Takes a block out; it is the caller's then. Other positions are not valid any more.</summary>
+    /// <summary>Removes a block, which the caller owns from then on. Invalidates all positions.</summary>
     internal byte* Remove(in MemberPosition position)
     {
         byte* block = position.Block;
@@ -134,7 +134,7 @@ internal readonly unsafe partial struct MemberTable<TLayout>
         return block;
     }
 
-    /// <summary>Notes that a member which is in the table expires at a time.</summary>
+    /// <summary>Records the expiry of a member of the table.</summary>
     internal void NoteExpiry(ulong hash, long expiryMs)
     {
         ref long earliest = ref Buckets.EarliestExpiryAt(Buckets.IndexOf(hash));
@@ -142,12 +142,12 @@ internal readonly unsafe partial struct MemberTable<TLayout>
     }
 
     /// <summary>
-    /// Frees members whose time has come, until none is left or about so much work is done (in members freed).
+    /// Frees expired members until none is left or about <paramref name="workMax"/> units of work are done (a freed member is one).
     /// </summary>
     /// <param name="nowMs">The time.</param>
-    /// <param name="workMax">How much may be done; what is left of it.</param>
-    /// <param name="earliestMs">The earliest expiry of what is left, or earlier; not after the time if work is left.</param>
-    /// <returns>How many members were freed.</returns>
+    /// <param name="workMax">The work that may be done; on return, what remains of it.</param>
+    /// <param name="earliestMs">A lower bound of the remaining members' expiries; not later than <paramref name="nowMs"/> if expired members remain.</param>
+    /// <returns>The number of freed members.</returns>
     internal long FreeExpired(long nowMs, ref int workMax, out long earliestMs, scoped in ExpiryReport report = default)
     {
         MemberBuckets buckets = Buckets;
@@ -172,13 +172,13 @@ internal readonly unsafe partial struct MemberTable<TLayout>
         return freed;
     }
 
-    /// <summary>Every block, in no order; valid until the table changes.</summary>
+    /// <summary>Enumerates all blocks in no particular order. Valid until the table changes.</summary>
     public MemberEnumerator GetEnumerator() => new(Buckets, 0, _header->Buckets);
 
     /// <summary>
-    /// The blocks of one bucket; <paramref name="cursor"/> moves to the next one, and is 0 after the last.
-    /// The cursor is a place in the order of the hashes' bits, lowest first, in which a bucket's two halves are neighbours:
-    /// whatever splits and joins meanwhile, members that stay are seen. Any cursor is harmless, also one that a client made up.
+    /// Enumerates the blocks of one bucket. <paramref name="cursor"/> advances to the next bucket, and is 0 after the last one.
+    /// Buckets are visited in the order of their index with its bits reversed, in which the two halves of a split bucket are
+    /// neighbours: despite splits and merges between calls, each member that stays in the table is visited. Any value of the cursor is safe.
     /// </summary>
     internal MemberEnumerator ScanBucket(ref ulong cursor)
     {
@@ -190,7 +190,7 @@ internal readonly unsafe partial struct MemberTable<TLayout>
         return new MemberEnumerator(buckets, index, index + 1);
     }
 
-    /// <summary>Adds the blocks of one bucket to a list and gives the cursor of the next: see <see cref="ScanBucket"/>.</summary>
+    /// <summary>Adds the blocks of one bucket to a list and returns the cursor of the next one: see <see cref="ScanBucket"/>.</summary>
     internal ulong Scan(ulong cursor, List<nint> blocks)
     {
         MemberEnumerator bucket = ScanBucket(ref cursor);
@@ -199,8 +199,9 @@ internal readonly unsafe partial struct MemberTable<TLayout>
     }
 
     /// <summary>
-    /// A block drawn at random, each with the same chance; null when the table is empty. A slot of the longest chain that
-    /// there ever was is drawn, in any bucket, until one is hit that is taken: as often as that chain is longer than the mean.
+    /// Returns a random block, each with the same probability; null when the table is empty. Rejection sampling: it picks a
+    /// bucket and one of as many slots as the longest chain ever had, until the slot is occupied. The expected number of attempts
+    /// is the ratio of that chain's length to the mean.
     /// </summary>
     internal byte* Draw(Random random)
     {
@@ -214,7 +215,7 @@ internal readonly unsafe partial struct MemberTable<TLayout>
         {
             for (int i = 0; i < atOnce; i++)
             {
-                // One random number is bucket and slot: its product's upper half, and what the lower half leaves.
+                // One random number yields both: the upper half of a product is the bucket, and the lower half, scaled again, the slot.
                 ulong bits = (ulong)random.NextInt64() << 1;
                 drawn[i] = buckets.Bucket((long)Math.BigMul(bits, (ulong)_header->Buckets, out ulong rest));
                 places[i] = (int)Math.BigMul(rest, slots, out _);
@@ -232,12 +233,12 @@ internal readonly unsafe partial struct MemberTable<TLayout>
     }
 
     /// <summary>
-    /// Draws as many different blocks as the span takes, each with the same chance. There are more in the table, best three
-    /// times as many: a block that was drawn before is drawn again.
+    /// Fills the span with a random sample of distinct blocks, each with the same probability. The table must have more blocks than
+    /// that, ideally three times as many: duplicates are rejected and sampled again.
     /// </summary>
     internal void DrawDistinct(Random random, Span<nint> blocks)
     {
-        // What was drawn, by its address: open addressing, at most half full.
+        // The sampled blocks' addresses: a hash set with open addressing, at most half full.
         int places = (int)BitOperations.RoundUpToPowerOf2((uint)blocks.Length * 2 + 1);
         nint[] drawn = ArrayPool<nint>.Shared.Rent(places);
         drawn.AsSpan(0, places).Clear();
@@ -255,10 +256,10 @@ internal readonly unsafe partial struct MemberTable<TLayout>
     }
 
     /// <summary>
-    /// Frees about <paramref name="blocksMax"/> members and, when none is left, the table itself. Nothing else may be done
-    /// with a table once this was called.
+    /// Frees about <paramref name="blocksMax"/> members and, when none is left, the table itself. After the first call, no other
+    /// operation on the table is permitted.
     /// </summary>
-    /// <returns>Whether something is left to free.</returns>
+    /// <returns>Whether members remain to be freed.</returns>
     internal bool FreeSlice(int blocksMax)
     {
         MemberBuckets buckets = Buckets;
@@ -293,7 +294,7 @@ internal readonly unsafe partial struct MemberTable<TLayout>
         return true;
     }
 
-    /// <summary>Bytes of the table and its members, these estimated from as many of them as said (0: all are counted).</summary>
+    /// <summary>The size of the table and its members in bytes. That of the members is estimated from the given number of them (0: all).</summary>
     internal long MemoryBytes(long samples)
     {
         long seen = 0;
@@ -307,7 +308,7 @@ internal readonly unsafe partial struct MemberTable<TLayout>
         return TableBytes + (seen == Count ? bytes : (long)((double)bytes / seen * Count));
     }
 
-    // Frees what is due in a chunk's buckets; gives the earliest expiry of the rest.
+    // Frees the expired members of a chunk; returns the earliest expiry of the others.
     private long FreeExpiredInChunk(long first, long nowMs, ref int workMax, scoped in ExpiryReport report)
     {
         MemberBuckets buckets = Buckets;
@@ -318,7 +319,7 @@ internal readonly unsafe partial struct MemberTable<TLayout>
             byte* home = buckets.Bucket(index);
             if (index + 1 < end) MemberBucket.PrefetchBlocks(buckets.Bucket(index + 1));
 
-            // From the chain's end: what takes a removed member's place was looked at before.
+            // Backwards: the member that replaces a removed one has been examined already.
             int length = MemberBucket.ChainLength(home);
             for (int link = length - 1; link >= 0; link--)
             {
@@ -340,7 +341,7 @@ internal readonly unsafe partial struct MemberTable<TLayout>
                     _arena.Free(block, TLayout.Bytes(block));
                     _header->Count--;
                     workMax--;
-                    if (isLast) break; // the bucket is gone
+                    if (isLast) break; // the bucket was freed
                 }
             }
         }
@@ -364,7 +365,7 @@ internal readonly unsafe partial struct MemberTable<TLayout>
         MemberBuckets buckets = Buckets;
         byte* upper = buckets.Push();
         long upperIndex = _header->Buckets - 1;
-        int bit = BitOperations.Log2((ulong)upperIndex); // which parts the two
+        int bit = BitOperations.Log2((ulong)upperIndex); // the bit that distinguishes the two buckets
         long lowerIndex = upperIndex - (1L << bit);
         byte* lower = buckets.Bucket(lowerIndex);
         ref long earliest = ref buckets.EarliestExpiryAt(upperIndex);
@@ -409,7 +410,7 @@ internal readonly unsafe partial struct MemberTable<TLayout>
         earliest = Math.Min(earliest, buckets.EarliestExpiryAt(upperIndex));
         if ((bit + 1) % MemberBucket.HintBits == 0)
         {
-            // The hints become those of the level below, which are bits of the indexes.
+            // The hints become those of the level below. Their bits are known from the indexes.
             WriteHints(lower, Hint((ulong)lowerIndex, bit));
             WriteHints(upper, Hint((ulong)upperIndex, bit));
         }

@@ -3,8 +3,8 @@ using RedKite.Store.Memory;
 namespace RedKite.Store.Values.Streams;
 
 /// <summary>
-/// Things with names, in the order of these: a stream's groups, a group's consumers. An array of pointers to the things,
-/// which stay where they are and begin with the length of their name and where in them it is.
+/// A table of named items, sorted by name: a stream's groups, a group's consumers. It is an array of pointers to the items,
+/// which do not move. Each item begins with two integers: the length of its name and the name's offset within the item.
 /// </summary>
 internal unsafe struct NamedTable
 {
@@ -13,14 +13,14 @@ internal unsafe struct NamedTable
 
     internal readonly int Count => _count;
 
-    /// <summary>Bytes of the array; the things are their owner's affair.</summary>
+    /// <summary>The size of the array in bytes, without the items.</summary>
     internal readonly long Bytes => _count == 0 ? 0 : BlockSize.RoundUp(BytesOf(_count));
 
     internal readonly byte* this[int index] => _items[index];
 
     internal static ReadOnlySpan<byte> NameOf(byte* item) => new(item + ((int*)item)[1], ((int*)item)[0]);
 
-    /// <summary>Allocates a thing with its name behind what is fixed, of which all but the head is undefined.</summary>
+    /// <summary>Allocates an item of <paramref name="fixedBytes"/> followed by its name. Of the fixed part only the two integers are initialized.</summary>
     internal static byte* AllocateItem(Arena arena, int fixedBytes, ReadOnlySpan<byte> name)
     {
         byte* item = arena.Allocate(fixedBytes + name.Length);
@@ -34,7 +34,7 @@ internal unsafe struct NamedTable
 
     internal static int ItemBytes(byte* item) => ((int*)item)[0] + ((int*)item)[1];
 
-    /// <summary>Finds a thing by its name, or where it would be.</summary>
+    /// <summary>Finds the index of an item by its name, or the index at which it would be inserted.</summary>
     internal readonly bool TryFind(ReadOnlySpan<byte> name, out int index)
     {
         int low = 0;
@@ -57,10 +57,10 @@ internal unsafe struct NamedTable
         return false;
     }
 
-    /// <summary>The thing with a name, or null.</summary>
+    /// <summary>Returns the item with a name, or null.</summary>
     internal readonly byte* Find(ReadOnlySpan<byte> name) => TryFind(name, out int index) ? _items[index] : null;
 
-    /// <summary>Adds a thing at the place that <see cref="TryFind"/> told.</summary>
+    /// <summary>Inserts an item at the index that <see cref="TryFind"/> returned.</summary>
     internal void Insert(Arena arena, int index, byte* item)
     {
         _items = (byte**)(_count == 0 ? arena.Allocate(BytesOf(1)) : arena.Reallocate((byte*)_items, BytesOf(_count), BytesOf(_count + 1)));

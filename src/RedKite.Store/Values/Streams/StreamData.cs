@@ -4,13 +4,14 @@ using RedKite.Store.Memory;
 namespace RedKite.Store.Values.Streams;
 
 /// <summary>
-/// A stream: a tree of nodes, what is known of its ids, and its groups. One block in the arena that does not move; the
-/// entry's root points to it. New entries are written by <see cref="StreamAppender"/>.
+/// A stream: a tree of nodes, the ids and counters of the stream, and its groups. It is one block in the arena, which does not move;
+/// the entry's root points to it. <see cref="StreamAppender"/> adds entries.
 /// </summary>
 /// <remarks>
-/// A node goes when its last entry is deleted, but trimming may leave one without entries alive. <see cref="Tail"/> is the last node, or null where it has to be looked
-/// up again; <see cref="TailKey"/> is its key, <see cref="TailId"/> the id of its last entry, deleted or not. Entries that are alive ascend; a deleted one
-/// may be above those behind it, where XSETID has lowered the last id since.
+/// A node is freed when its last entry is deleted, but trimming may leave a node without live entries. <see cref="Tail"/> is the
+/// last node, or null if it has to be looked up again. <see cref="TailKey"/> is its key, <see cref="TailId"/> the id of its last
+/// entry, deleted or not. The ids of live entries ascend. A deleted entry may have a higher id than later entries, if XSETID
+/// lowered the last id in between.
 /// </remarks>
 [StructLayout(LayoutKind.Sequential)]
 internal unsafe struct StreamData
@@ -24,22 +25,22 @@ internal unsafe struct StreamData
     /// <summary>Whether the last id was ever lowered; otherwise all ids ascend, those of deleted entries too.</summary>
     internal bool HasLoweredLastId;
 
-    /// <summary>Entries that are not deleted.</summary>
+    /// <summary>The number of live entries.</summary>
     internal long Length;
 
-    /// <summary>Bytes of all nodes' blocks.</summary>
+    /// <summary>The size of all nodes' blocks, in bytes.</summary>
     internal long NodeBytes;
 
-    /// <summary>The highest id that was ever added, or what XSETID made of it.</summary>
+    /// <summary>The highest id that was ever added, or the one that XSETID has set.</summary>
     internal StreamId LastId;
 
-    /// <summary>The id of the first entry; 0-0 while there is none.</summary>
+    /// <summary>The id of the first entry; 0-0 if the stream is empty.</summary>
     internal StreamId FirstId;
 
-    /// <summary>The highest id that was ever deleted by its id.</summary>
+    /// <summary>The highest id that was ever deleted explicitly, not by trimming.</summary>
     internal StreamId MaxDeletedId;
 
-    /// <summary>Entries that were ever added.</summary>
+    /// <summary>The number of entries that were ever added.</summary>
     internal long EntriesAdded;
 
     internal NamedTable Groups; // of StreamGroupData
@@ -51,7 +52,7 @@ internal unsafe struct StreamData
         return data;
     }
 
-    /// <summary>Bytes of the stream with all that it has.</summary>
+    /// <summary>The size of the stream with its nodes and groups, in bytes.</summary>
     internal static long Bytes(StreamData* data)
     {
         long bytes = BlockSize.RoundUp(sizeof(StreamData)) + data->NodeBytes + data->Nodes.Bytes + data->Groups.Bytes;
@@ -59,7 +60,7 @@ internal unsafe struct StreamData
         return bytes;
     }
 
-    /// <summary>For a copy that has the nodes and groups of its source: takes over the rest.</summary>
+    /// <summary>Completes a copy that has its source's nodes and groups: copies the other fields.</summary>
     internal void TakeOverState(StreamData source)
     {
         source.Nodes = Nodes;
@@ -68,7 +69,7 @@ internal unsafe struct StreamData
         this = source;
     }
 
-    /// <summary>Frees at most about so many blocks.</summary>
+    /// <summary>Frees about the given number of blocks at most.</summary>
     /// <returns>Whether something is left.</returns>
     internal static bool FreeSlice(StreamData* data, Arena arena, int blocksMax)
     {
@@ -97,7 +98,7 @@ internal unsafe struct StreamData
         return false;
     }
 
-    /// <summary>Finds an entry that is alive.</summary>
+    /// <summary>Finds a live entry.</summary>
     internal static bool TryFind(StreamData* data, in StreamId id, out StreamNodeReader reader)
     {
         reader = default;
@@ -131,14 +132,14 @@ internal unsafe struct StreamData
         return true;
     }
 
-    /// <summary>Removes a node with all its entries; the stream's length is the caller's affair.</summary>
+    /// <summary>Removes a node with all its entries. The caller updates the stream's length.</summary>
     internal static void RemoveNode(StreamData* data, Arena arena, IdTree.IdPlace place)
     {
         FreeNode(data, arena, *(byte**)place.Value, later: false);
         data->Nodes.Remove(arena, place.Id);
     }
 
-    /// <summary>Frees a node that the tree is about to lose, now or in a slice to come.</summary>
+    /// <summary>Frees a node that is being removed from the tree, immediately or in a later slice.</summary>
     internal static void FreeNode(StreamData* data, Arena arena, byte* node, bool later)
     {
         int bytes = StreamNode.Bytes(node);
@@ -148,7 +149,7 @@ internal unsafe struct StreamData
         else arena.Free(node, bytes);
     }
 
-    /// <summary>Moves the nodes that have to move. The stream's own block, the tree and the groups stay.</summary>
+    /// <summary>Moves the nodes that defragmentation requires to move. The stream's own block, the tree and the groups stay.</summary>
     /// <returns>Whether there are more.</returns>
     internal static bool Move(BlockMover mover, StreamData* data, ref MoveCursor cursor, ref int work)
     {
@@ -171,21 +172,21 @@ internal unsafe struct StreamData
         return more;
     }
 
-    /// <summary>The id of the last entry that is alive; false when there is none.</summary>
+    /// <summary>Gets the id of the last live entry; false if there is none.</summary>
     internal static bool TryLastEntryId(StreamData* data, out StreamId id)
     {
         id = default;
         if (data->Length == 0) return false;
         FindTail(data);
         id = data->TailId;
-        if (!data->IsTailDeleted) return true; // trimming takes the oldest: this one only with all others
+        if (!data->IsTailDeleted) return true; // trimming removes the oldest entries first: this one only together with all others
         var cursor = new StreamCursor(data, default, StreamId.Max, reverse: true);
         bool found = cursor.MoveNext();
         id = cursor.Id;
         return found;
     }
 
-    /// <summary>Looks for the first entry that is alive, after the one before was deleted.</summary>
+    /// <summary>Finds the first live entry again, after the previous one was deleted.</summary>
     internal static void FindFirstId(StreamData* data)
     {
         data->FirstId = default;
@@ -203,7 +204,7 @@ internal unsafe struct StreamData
         }
     }
 
-    /// <summary>The last node, for an entry that follows; null when there is none.</summary>
+    /// <summary>Returns the last node, to which an entry is to be added; null if there is none.</summary>
     internal static byte* FindTail(StreamData* data)
     {
         if (data->Tail != null || !data->Nodes.SeekLast(out IdTree.IdPlace place)) return data->Tail;
@@ -219,10 +220,10 @@ internal unsafe struct StreamData
         return data->Tail;
     }
 
-    /// <summary>Sets the last id, which is not below an entry that is alive.</summary>
+    /// <summary>Sets the last id, which must not be lower than that of a live entry.</summary>
     internal static void SetLastId(StreamData* data, Arena arena, in StreamId id)
     {
-        // What follows may now have lower ids than nodes that trimming left empty: those would be out of order.
+        // Later entries may have lower ids than nodes that trimming left without live entries, which would then be out of order.
         if (id < data->LastId) data->HasLoweredLastId = true;
         data->LastId = id;
         while (data->Nodes.SeekLast(out IdTree.IdPlace place) && StreamNode.Alive(*(byte**)place.Value) == 0) RemoveNode(data, arena, place);

@@ -191,6 +191,39 @@ public class ClientCommandsTests : NetworkTests
 
     [Theory]
     [MemberData(nameof(Transports))]
+    public async Task Pause_write_holds_scripts_that_may_write_and_they_count_as_blocked(string transport)
+    {
+        await using RedKiteServer server = await StartAsync(transport);
+        using RespConnection one = RespConnection.Connect(server.Port);
+        using RespConnection two = RespConnection.Connect(server.Port);
+        using RespConnection three = RespConnection.Connect(server.Port);
+        one.Run("CLIENT PAUSE 60000 WRITE").IsOk();
+        Assert.Equal(1, one.Run("EVAL_RO 'return 1' 0").Number);
+        Assert.Equal(2, one.Run("EVAL \"#!lua flags=no-writes\\nreturn 2\" 0").Number);
+        two.Send("EVAL 'return 3' 0\r\n");
+        three.Send("*3\r\n$4\r\nEVAL\r\n$14\r\n#!lua\nreturn 4\r\n$1\r\n0\r\n");
+        WaitFor(() => one.Run("INFO clients").Text.Contains("\r\nblocked_clients:2\r\n", StringComparison.Ordinal), "both wait");
+        one.Run("CLIENT UNPAUSE").IsOk();
+        Assert.Equal((3, 4), (two.Read().Number, three.Read().Number));
+        Assert.Contains("\r\nblocked_clients:0\r\n", one.Run("INFO clients").Text, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Unblock_with_an_error_counts_as_the_blocked_commands_failure()
+    {
+        await using RedKiteServer server = await StartAsync("auto");
+        using RespConnection one = RespConnection.Connect(server.Port);
+        using RespConnection two = RespConnection.Connect(server.Port);
+        long id = two.Run("CLIENT ID").Number;
+        two.Send("BLPOP l 0\r\n");
+        WaitFor(() => one.Run($"CLIENT UNBLOCK {id} ERROR").Number == 1, "it waits");
+        Assert.StartsWith("UNBLOCKED", two.Read().Text, StringComparison.Ordinal);
+        Assert.Contains("errorstat_UNBLOCKED:count=1", one.Run("INFO errorstats").Text, StringComparison.Ordinal);
+        Assert.Matches("cmdstat_blpop:calls=1,.*,failed_calls=1", one.Run("INFO commandstats").Text);
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
     public async Task Pause_all_holds_everything_except_errors(string transport)
     {
         // The pause lasts until the test advances the clock, so an error that waited for its end would never arrive.

@@ -65,4 +65,22 @@ public class MemoryCommandsTests
         for (int i = 0; i < 20; i++) server.Run($"DEL key:{i}").IsInteger(1);
         Assert.Contains(" * Peak: ", server.Run("MEMORY DOCTOR").Text, StringComparison.Ordinal);
     }
+
+    [Fact]
+    public async Task Doctor_reports_fragmentation_until_defragmentation_has_removed_it()
+    {
+        await using LiveServer server = await LiveServer.StartAsync("enable-debug-command", "yes", "loops", "1", "stripes", "1", "activedefrag", "no", "active-defrag-ignore-bytes", "1mb", "active-defrag-threshold-lower", "5", "active-defrag-cycle-min", "50", "active-defrag-cycle-max", "75");
+        server.Run("DEBUG POPULATE 100000 key 1000").IsOk();
+        Assert.DoesNotContain("Fragmentation", server.Run("MEMORY DOCTOR").Text, StringComparison.Ordinal);
+        server.Run("EVAL \"for i = 0, 99999 do if i % 8 > 0 then redis.call('del', 'key:' .. i) end end\" 0");
+        Assert.Contains(" * Fragmentation: ", server.Run("MEMORY DOCTOR").Text, StringComparison.Ordinal);
+        server.Run("CONFIG SET activedefrag yes").IsOk();
+        NetworkTests.WaitFor(() => !server.Run("MEMORY DOCTOR").Text.Contains("Fragmentation", StringComparison.Ordinal), "the blocks to be moved");
+        Assert.InRange(server.Number("stats", "active_defrag_hits"), 1000, long.MaxValue);
+        server.Run("MEMORY PURGE").IsOk();
+        Assert.InRange(server.Number("memory", "allocator_active"), 0, 20_000_000);
+        server.Run("DBSIZE").IsInteger(12_500);
+        server.Run("GET key:8");
+        server.Run("STRLEN key:99992").IsInteger(1000);
+    }
 }

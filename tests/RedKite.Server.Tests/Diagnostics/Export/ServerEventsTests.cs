@@ -84,6 +84,11 @@ public class ServerEventsTests
         Activity span = Assert.Single(spans, span => span.OperationName == "debug" && span.StartTimeUtc >= before);
         Assert.InRange(span.Duration.TotalMilliseconds, 50, PatienceMs);
         Assert.Equal("redis", span.GetTagItem("db.system.name"));
+
+        // What the slow log takes is traced, however fast it is.
+        server.Execute("CONFIG", "SET", "slowlog-log-slower-than", "0");
+        server.Execute("LPUSH", "traced", "value");
+        Assert.Contains(spans, span => span.OperationName == "lpush" && span.Duration < TimeSpan.FromSeconds(1));
     }
 
     [Fact]

@@ -261,6 +261,21 @@ public sealed class BlockedClientsTests : IAsyncLifetime
         Assert.Equal((0, 0), (_live.Server.Engine.Blocked.Keys, _live.Server.Engine.Blocked.Count));
     }
 
+    // Each was looked for among all before it: many seconds.
+    [Fact]
+    public void Flush_with_many_blocked_keys_takes_moments()
+    {
+        const int Keys = 90_000;
+        using RespConnection client = Connect();
+        using RespConnection blocked = Connect();
+        blocked.Send(CommandLine.Encode([.. Enumerable.Range(0, Keys).Select(i => $"key:{i}").Prepend("BLPOP").Append("0").Select(System.Text.Encoding.Latin1.GetBytes)]));
+        WaitUntilBlocked(1);
+        Stopwatch clock = Stopwatch.StartNew();
+        client.Run("FLUSHALL").IsOk();
+        Assert.InRange(clock.Elapsed.TotalSeconds, 0, 5);
+        Assert.Equal(Keys, _live.Server.Engine.Blocked.Keys);
+    }
+
     [Theory]
     [InlineData("CLIENT UNBLOCK {0}")]
     [InlineData("CLIENT KILL ID {0}")]

@@ -52,6 +52,26 @@ public class LargeCopyTests
     }
 
     [Fact]
+    public async Task Slow_log_and_latency_have_the_time_of_all_slices_as_one_entry()
+    {
+        await using LiveServer server = await LiveServer.StartAsync();
+        Fill(server.Server, "SADD a m{0}");
+        server.Run("CONFIG SET slowlog-log-slower-than 20000 latency-monitor-threshold 20"); // far more than a slice takes
+        server.Run("CONFIG RESETSTAT");
+        server.Run("SLOWLOG RESET");
+        Assert.Equal(1, server.Run("COPY a b").Number);
+
+        // The entry is there once the client has its reply.
+        RespValue entry = Assert.Single(server.Run("SLOWLOG GET -1").Items, entry => entry.Items[3].Items[0].Text == "COPY");
+        Assert.Equal(["COPY", "a", "b"], entry.Items[3].Items.Select(argument => argument.Text));
+        string statistics = server.Run("INFO commandstats").Text.Split("cmdstat_copy:calls=1,usec=")[1];
+        long executed = long.Parse(statistics[..statistics.IndexOf(',', StringComparison.Ordinal)], CultureInfo.InvariantCulture);
+        Assert.InRange(entry.Items[2].Number, executed - 1, executed + 1);
+        Assert.Contains(server.Run("LATENCY LATEST").Items, latest => latest.Items[0].Text == "command" && latest.Items[3].Number >= executed / 1000);
+        Assert.Equal(1, server.Run("LATENCY HISTOGRAM copy").Items[1].Items[1].Number);
+    }
+
+    [Fact]
     public async Task Killed_client_leaves_nothing_of_its_copy()
     {
         await using LiveServer server = await LiveServer.StartAsync();

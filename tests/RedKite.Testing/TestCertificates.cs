@@ -1,23 +1,23 @@
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
 
-namespace RedKite.Server.Tests;
+namespace RedKite.Testing;
 
 /// <summary>An authority and the certificates that it issues, in a temporary folder.</summary>
-internal sealed class TestCertificates : IDisposable
+public sealed class TestCertificates : IDisposable
 {
     private readonly ECDsa _key = ECDsa.Create(ECCurve.NamedCurves.nistP256);
     private readonly X509Certificate2 _authority;
 
-    internal TestCertificates()
+    public TestCertificates()
     {
-        var request = new CertificateRequest("CN=authority", _key, HashAlgorithmName.SHA256);
+        var request = new CertificateRequest($"CN=authority {Guid.NewGuid():N}", _key, HashAlgorithmName.SHA256);
         request.CertificateExtensions.Add(new X509BasicConstraintsExtension(true, false, 0, true));
         _authority = request.CreateSelfSigned(DateTimeOffset.UtcNow.AddDays(-30), DateTimeOffset.UtcNow.AddDays(30));
         File.WriteAllText(PathOf("authority.crt"), _authority.ExportCertificatePem());
     }
 
-    internal string Folder { get; } = Directory.CreateTempSubdirectory("redkite-tls").FullName;
+    public string Folder { get; } = Directory.CreateTempSubdirectory("redkite-tls").FullName;
 
     public void Dispose()
     {
@@ -26,10 +26,10 @@ internal sealed class TestCertificates : IDisposable
         Directory.Delete(Folder, recursive: true);
     }
 
-    internal string PathOf(string name) => Path.Combine(Folder, name);
+    public string PathOf(string name) => Path.Combine(Folder, name);
 
     /// <summary>Writes NAME.crt and NAME.key; returns the certificate with its key.</summary>
-    internal X509Certificate2 Issue(string name, int firstDay = -1, int lastDay = 10, string? password = null)
+    public X509Certificate2 Issue(string name, int firstDay = -1, int lastDay = 10, string? password = null)
     {
         using var key = ECDsa.Create(ECCurve.NamedCurves.nistP256);
         var request = new CertificateRequest("CN=" + name, key, HashAlgorithmName.SHA256);

@@ -1,7 +1,7 @@
 using Microsoft.Diagnostics.Tracing.Etlx;
 using Microsoft.Diagnostics.Tracing.EventPipe;
 
-namespace RedKite.Profile;
+namespace RedKite.Traces;
 
 /// <param name="Stacks">In time order.</param>
 /// <param name="MethodsCompiled">Methods that the JIT compiled during the profile: many mean that the server was not warm.</param>
@@ -42,10 +42,10 @@ internal static class NetTraceReader
         }
     }
 
-    private static ThreadState StateOf(ClrThreadSampleType type, string innermost)
+    private static SampledState StateOf(ClrThreadSampleType type, string innermost)
     {
-        if (type == ClrThreadSampleType.Managed) return ThreadState.Running;
-        return WaitingMethods.Contains(innermost) ? ThreadState.Waiting : ThreadState.InCall;
+        if (type == ClrThreadSampleType.Managed) return SampledState.Running;
+        return WaitingMethods.Contains(innermost) ? SampledState.Waiting : SampledState.InCall;
     }
 
     private static List<string> Frames(TraceCallStack? innermost, Dictionary<CodeAddressIndex, string> names)

@@ -1,7 +1,7 @@
-namespace RedKite.Profile;
+namespace RedKite.Traces;
 
 /// <summary>A thread's activity at the time of a sample.</summary>
-internal enum ThreadState
+internal enum SampledState
 {
     /// <summary>Running managed code, or any code in a profile that only samples running threads.</summary>
     Running,
@@ -16,4 +16,4 @@ internal enum ThreadState
 /// <summary>One stack of one thread.</summary>
 /// <param name="Thread">The thread's name and id.</param>
 /// <param name="Frames">Method names, outermost first.</param>
-internal sealed record StackSample(string Thread, ThreadState State, IReadOnlyList<string> Frames);
+internal sealed record StackSample(string Thread, SampledState State, IReadOnlyList<string> Frames);

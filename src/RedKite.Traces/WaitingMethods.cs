@@ -1,4 +1,4 @@
-namespace RedKite.Profile;
+namespace RedKite.Traces;
 
 /// <summary>
 /// Methods whose native calls wait. The sampling profiler cannot distinguish a thread that sleeps in a system call from one

@@ -1,6 +1,6 @@
 using System.Text.Json;
 
-namespace RedKite.Profile;
+namespace RedKite.Traces;
 
 /// <summary>
 /// Writes stacks in speedscope's format (https://www.speedscope.app/file-format-schema.json): all names once, and each
@@ -59,10 +59,10 @@ internal static class SpeedscopeFile
     }
 
     // The thread's activity is the innermost frame, so that the graph distinguishes waiting from running.
-    private static string[] StateFrames(ThreadState state) => state switch
+    private static string[] StateFrames(SampledState state) => state switch
     {
-        ThreadState.InCall => [InCallFrame],
-        ThreadState.Waiting => [WaitingFrame],
+        SampledState.InCall => [InCallFrame],
+        SampledState.Waiting => [WaitingFrame],
         _ => [],
     };
 

@@ -1,0 +1,338 @@
+using System.Text;
+
+namespace RedKite.Scripting.Translation;
+
+/// <content>Expressions: arithmetic on floats, concatenation, names and calls.</content>
+internal sealed partial class ScriptTranslator
+{
+    private void ExpressionList()
+    {
+        do Expression();
+        while (Take(","));
+    }
+
+    private void Expression() => Expression(out _);
+
+    private ExpressionKind Expression(out string name) => SubExpression(0, out name);
+
+    private ExpressionKind SubExpression(int limit, out string name)
+    {
+        Enter();
+        int start = _token.Start;
+        ExpressionKind kind;
+        if (Is("-"))
+        {
+            Advance();
+            Negate();
+            (kind, name) = (ExpressionKind.Other, "");
+        }
+        else if (Is("not") || Is("#"))
+        {
+            Advance();
+            SubExpression(UnaryPriority, out _);
+            (kind, name) = (ExpressionKind.Other, "");
+        }
+        else
+        {
+            kind = Simple(out name);
+        }
+
+        while (PriorityOf(out int right) is var left && left > limit)
+        {
+            if (Is(".."))
+            {
+                Chain(start, kind, name);
+            }
+            else if (Is("%"))
+            {
+                Remainder(start, kind, name);
+            }
+            else if (Is("*"))
+            {
+                Multiply(kind);
+            }
+            else
+            {
+                Advance();
+                SubExpression(right, out _);
+            }
+
+            (kind, name) = (ExpressionKind.Other, "");
+        }
+
+        Leave();
+        return kind;
+    }
+
+    // Lua 5.4 has integers, which wrap around, where indexes, lengths and counters come from: a factor of 1.0 makes the product a float, and
+    // the negative of 0 one with a sign.
+    private void Multiply(ExpressionKind left)
+    {
+        bool isFloat = _hasMultiplyOperator || IsNumber(left);
+        int at = _token.Start;
+        Advance();
+        ExpressionKind right = SubExpression(ModuloPriority, out _);
+        if (!isFloat && !IsNumber(right)) Edit(at, 0, "*1.0");
+    }
+
+    private void Negate()
+    {
+        int start = _token.Start;
+        int first = _edits.Count;
+        ExpressionKind kind = SubExpression(UnaryPriority, out _);
+        if (_hasMultiplyOperator || IsNumber(kind)) return;
+        _edits.Insert(first, new SourceEdit(start, 0, "("));
+        InsertHere("*1.0)");
+    }
+
+    // a % b becomes a - (a / b) // 1 * b, as Lua 5.1 computes it, where both are numbers or the names of locals, otherwise a call.
+    private void Remainder(int start, ExpressionKind kind, string name)
+    {
+        string? left = TextOf(kind, name, start);
+        string names = Described(kind, name);
+        int at = _token.Start;
+        Advance();
+        int operand = _token.Start;
+        kind = SubExpression(ModuloPriority, out name);
+        string? right = TextOf(kind, name, operand);
+        bool isInline = left is not null && right is not null && !_hasModuloOperator;
+        int first = _edits.Count;
+        while (first > 0 && _edits[first - 1].At >= start) first--;
+        _edits.Insert(first, new SourceEdit(start, 0, isInline ? "(" : $"({Modulo}(\"{names}|{Described(kind, name)}\","));
+        Edit(at, 1, isInline ? $"-({left}/{right})//1*" : ",");
+        InsertHere(isInline ? ")" : "))");
+    }
+
+    // An operand that can be evaluated twice; null: another one.
+    private string? TextOf(ExpressionKind kind, string name, int start)
+    {
+        if (IsNumber(kind)) return ScriptLexer.FloatText(_number);
+        return kind is ExpressionKind.Local or ExpressionKind.Upvalue && name is not ("goto" or "_ENV") && _lastEnd - start == name.Length ? name : null;
+    }
+
+    private bool IsNumber(ExpressionKind kind) => kind == ExpressionKind.Constant && _numberEnd == _lastEnd;
+
+    // first .. second .. third becomes one call.
+    private void Chain(int start, ExpressionKind kind, string name)
+    {
+        var names = new StringBuilder("\"").Append(Described(kind, name));
+        int first = _edits.Count;
+        int operands = 1;
+        Edit(start, 0, ""); // its place
+        while (Is(".."))
+        {
+            Edit(_token.Start, 2, ",");
+            Advance();
+            int operand = _token.Start;
+            kind = SubExpression(ConcatenatePriority, out name);
+            operands++;
+            names.Append('|').Append(Described(kind, name));
+            if (kind is ExpressionKind.Call or ExpressionKind.MultipleValues && !Is(".."))
+            {
+                Edit(operand, 0, "(");
+                InsertHere(")");
+            }
+        }
+
+        // The call begins in front of the first operand's own edits.
+        _edits.RemoveAt(first);
+        while (first > 0 && _edits[first - 1].At >= start) first--;
+        string function = operands switch { 2 => "2", 3 => "3", _ => "" };
+        _edits.Insert(first, new SourceEdit(start, 0, $"({Concatenate}{function}({names.Append('"')},"));
+        InsertHere("))");
+    }
+
+    private static string Described(ExpressionKind kind, string name) => kind switch
+    {
+        ExpressionKind.Local => "local '" + name + "'",
+        ExpressionKind.Global => "global '" + name + "'",
+        ExpressionKind.Field => "field '" + name + "'",
+        ExpressionKind.Upvalue => "upvalue '" + name + "'",
+        _ => "",
+    };
+
+    private int PriorityOf(out int right)
+    {
+        (int left, right) = _token.Kind is TokenKind.Symbol or TokenKind.Keyword
+            ? _token.Text switch
+            {
+                "+" or "-" => (6, 6),
+                "*" or "/" or "%" => (7, 7),
+                "^" => (10, 9),
+                ".." => (ConcatenatePriority, 4),
+                "==" or "~=" or "<" or "<=" or ">" or ">=" => (3, 3),
+                "and" => (2, 2),
+                "or" => (1, 1),
+                _ => (0, 0),
+            }
+            : (0, 0);
+        return left;
+    }
+
+    private ExpressionKind Simple(out string name)
+    {
+        name = "";
+        switch (_token.Kind)
+        {
+            case TokenKind.Number:
+                Edit(_token.Start, _token.End - _token.Start, ScriptLexer.FloatText(_token.Value));
+                _number = _token.Value;
+                Advance();
+                _numberEnd = _lastEnd;
+                return ExpressionKind.Constant;
+            case TokenKind.String:
+                Advance();
+                return ExpressionKind.Constant;
+            case TokenKind.Keyword when _token.Text is "nil" or "true" or "false":
+                Advance();
+                return ExpressionKind.Constant;
+            case TokenKind.Keyword when _token.Text == "function":
+                int line = _token.Line;
+                Advance();
+                Body(isMethod: false, line);
+                return ExpressionKind.Other;
+            case TokenKind.Symbol when _token.Text == "...":
+                if (!_function.IsVariadic) throw Fail("cannot use '...' outside a vararg function");
+                _function.UsesDots = true;
+                Advance();
+                return ExpressionKind.MultipleValues;
+            case TokenKind.Symbol when _token.Text == "{":
+                Table();
+                return ExpressionKind.Other;
+            default:
+                return Suffixed(out name);
+        }
+    }
+
+    private ExpressionKind Suffixed(out string name)
+    {
+        ExpressionKind kind = Primary(out name);
+        while (true)
+        {
+            if (Is("."))
+            {
+                Advance();
+                if (_token is { Kind: TokenKind.Name, Text: "goto" })
+                {
+                    Edit(_lastEnd - 1, 1, "[");
+                    Edit(_token.Start, 4, "\"goto\"]");
+                    name = "goto";
+                    Advance();
+                }
+                else
+                {
+                    name = RequireName(isField: true);
+                }
+
+                kind = ExpressionKind.Field;
+            }
+            else if (Is("["))
+            {
+                Index(out name);
+                kind = ExpressionKind.Field;
+            }
+            else if (Is(":"))
+            {
+                Advance();
+                RequireName(isField: true);
+                Arguments();
+                kind = ExpressionKind.Call;
+            }
+            else if (Is("(") || Is("{") || _token.Kind == TokenKind.String)
+            {
+                Arguments();
+                kind = ExpressionKind.Call;
+            }
+            else
+            {
+                return kind;
+            }
+        }
+    }
+
+    private void Index(out string name)
+    {
+        int line = _token.Line;
+        Advance();
+        int edits = _edits.Count;
+        Token index = _token;
+        Expression();
+        if (index.Kind == TokenKind.Number && _lastEnd == index.End && index.Text.All(char.IsAsciiDigit) && index.Value < int.MaxValue) _edits.RemoveRange(edits, _edits.Count - edits);
+        name = index.Kind == TokenKind.String && _lastEnd == index.End && index.Text[0] != '[' ? index.Text[1..^1].Replace("\\", "", StringComparison.Ordinal) : "?";
+        if (name.AsSpan().IndexOfAnyExcept(FieldCharacters) >= 0) name = "?";
+        RequireMatch("]", "[", line);
+    }
+
+    private static readonly System.Buffers.SearchValues<char> FieldCharacters = System.Buffers.SearchValues.Create("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-. ?");
+
+    private ExpressionKind Primary(out string name)
+    {
+        name = "";
+        if (Is("("))
+        {
+            int line = _token.Line;
+            Advance();
+            Expression();
+            RequireMatch(")", "(", line);
+            return ExpressionKind.Other;
+        }
+
+        if (_token.Kind != TokenKind.Name) throw Fail("unexpected symbol");
+        name = RequireName();
+        if (name == "arg" && !_function.IsLocal(name)) _function.UsesArg = true;
+        return _function.KindOf(name) switch { 0 => ExpressionKind.Global, 1 => ExpressionKind.Local, _ => ExpressionKind.Upvalue };
+    }
+
+    private void Arguments()
+    {
+        int line = _token.Line;
+        if (_token.Kind == TokenKind.String)
+        {
+            Advance();
+            return;
+        }
+
+        if (Is("{"))
+        {
+            Table();
+            return;
+        }
+
+        if (!Is("(")) throw Fail("function arguments expected");
+        if (line != _lastLine) throw Fail("ambiguous syntax (function call x new statement)");
+        Advance();
+        if (Take(")")) return;
+        ExpressionList();
+        RequireMatch(")", "(", line);
+    }
+
+    private void Table()
+    {
+        int line = _token.Line;
+        Require("{");
+        while (!Is("}"))
+        {
+            if (_token.Kind == TokenKind.Name && LookAhead() is { Kind: TokenKind.Symbol, Text: "=" })
+            {
+                if (_token.Text == "goto") Edit(_token.Start, 4, "[\"goto\"]");
+                Advance();
+                Advance();
+                Expression();
+            }
+            else if (Is("["))
+            {
+                Index(out _);
+                Require("=");
+                Expression();
+            }
+            else
+            {
+                Expression();
+            }
+
+            if (!Take(",") && !Take(";")) break;
+        }
+
+        RequireMatch("}", "{", line);
+    }
+}
