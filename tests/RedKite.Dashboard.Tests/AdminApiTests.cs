@@ -38,8 +38,11 @@ public sealed class AdminApiTests : IAsyncDisposable
         certificates.Issue("server").Dispose();
         var settings = new Dictionary<string, string>
         {
-            ["admin-tls"] = "yes", ["tls-cert-file"] = certificates.PathOf("server.crt"), ["tls-key-file"] = certificates.PathOf("server.key"),
-            ["tls-auth-clients"] = "no", ["requirepass"] = "secret",
+            ["admin-tls"] = "yes",
+            ["tls-cert-file"] = certificates.PathOf("server.crt"),
+            ["tls-key-file"] = certificates.PathOf("server.key"),
+            ["tls-auth-clients"] = "no",
+            ["requirepass"] = "secret",
         };
         do
         {

@@ -1,5 +1,5 @@
-using RedKite.Server.Diagnostics.Actions;
 using RedKite.Server.Acl;
+using RedKite.Server.Diagnostics.Actions;
 using RedKite.Server.Metrics;
 using RedKite.Server.Sessions;
 

@@ -2,8 +2,8 @@ using System.Runtime.CompilerServices;
 using System.Text;
 using RedKite.Protocol;
 using RedKite.Server.Changes;
-using RedKite.Server.Metrics;
 using RedKite.Server.Config;
+using RedKite.Server.Metrics;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Model;

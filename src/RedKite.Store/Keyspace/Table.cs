@@ -3,8 +3,8 @@ using System.Runtime.CompilerServices;
 using System.Runtime.Intrinsics.X86;
 using RedKite.Store.Memory;
 using RedKite.Store.Values;
-using RedKite.Store.Values.Members;
 using RedKite.Store.Values.Hashes;
+using RedKite.Store.Values.Members;
 
 namespace RedKite.Store.Keyspace;
 
