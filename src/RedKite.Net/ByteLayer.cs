@@ -19,6 +19,9 @@ public abstract class ByteLayer : IDisposable
     /// <summary>Whether the layer's handshake is in progress.</summary>
     public virtual bool IsEstablishing => false;
 
+    /// <summary>Memory of the layer's buffers. A snapshot when read by another thread.</summary>
+    public virtual int BufferBytes => 0;
+
     /// <summary>The connection belongs to its loop now. The side that speaks first does so.</summary>
     public abstract void Begin();
 

@@ -41,7 +41,6 @@ public sealed class AdminApiTests : IAsyncDisposable
             ["admin-tls"] = "yes",
             ["tls-cert-file"] = certificates.PathOf("server.crt"),
             ["tls-key-file"] = certificates.PathOf("server.key"),
-            ["tls-auth-clients"] = "no",
             ["requirepass"] = "secret",
         };
         do

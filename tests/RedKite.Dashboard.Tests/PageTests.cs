@@ -11,7 +11,7 @@ namespace RedKite.Dashboard.Tests;
 /// <summary>The page in a real browser.</summary>
 public sealed class PageTests(Browser browser)
 {
-    private static readonly string[] Views = ["overview", "commands", "loops", "memory", "clients", "slow", "keys", "configuration", "log", "traffic"];
+    private static readonly string[] Views = ["overview", "commands", "loops", "memory", "clients", "slow", "keys", "security", "configuration", "log", "traffic"];
     private static readonly string Screenshots = Path.Combine(RepositoryRoot.Path, "artifacts", "screenshots");
 
     private const string ChartsHaveData = "[...document.querySelectorAll('.chart')].length >= 6 && [...document.querySelectorAll('.chart')].every(chart => chart.dataset.points >= 2)";
@@ -121,6 +121,27 @@ public sealed class PageTests(Browser browser)
         await card.Locator("a").ClickAsync();
         await tab.ReadyAsync("configuration");
         await tab.Page.Locator("td", new PageLocatorOptions { HasText = "slowlog-log-slower-than" }).First.WaitForAsync();
+    }
+
+    [Fact]
+    public async Task Security_shows_users_denials_and_encryption()
+    {
+        await using PageServer server = await PageServer.StartAsync();
+        server.Server.Execute("ACL", "SETUSER", "ann", "on", ">word", "~orders:*", "+get");
+        using (RespConnection client = RespConnection.Connect(server.Server.Port))
+        {
+            Assert.StartsWith("WRONGPASS", client.Run("AUTH ann wrong").Text, StringComparison.Ordinal);
+            client.Run("AUTH ann word").IsOk();
+            Assert.StartsWith("NOPERM", client.Run("SET orders:1 x").Text, StringComparison.Ordinal);
+            await using PageUnderTest tab = await browser.OpenAsync(server.Address, "/#security");
+            await tab.ReadyAsync("security");
+            string row = await tab.Page.Locator("tr", new PageLocatorOptions { HasText = "~orders:*" }).InnerTextAsync();
+            Assert.Contains("1 password", row, StringComparison.Ordinal);
+            Assert.Contains("+get", row, StringComparison.Ordinal);
+            await tab.Page.Locator("tr", new PageLocatorOptions { HasText = "set" }).Filter(new LocatorFilterOptions { HasText = "command" }).WaitForAsync();
+            await tab.Page.Locator("tr", new PageLocatorOptions { HasText = "127.0.0.1" }).WaitForAsync();
+            Assert.Contains("neither the data nor the dashboard uses it", await tab.Page.Locator("dl.facts").InnerTextAsync(), StringComparison.Ordinal);
+        }
     }
 
     [Fact]

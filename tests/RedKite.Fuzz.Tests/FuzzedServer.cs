@@ -25,7 +25,7 @@ internal sealed class FuzzedServer : IAsyncDisposable
 
     internal RequestGrammar Grammar { get; }
 
-    internal static async Task<FuzzedServer> StartAsync(string transport)
+    internal static async Task<FuzzedServer> StartAsync(string transport, Action<RedKiteOptions>? configure = null)
     {
         string folder = Directory.CreateTempSubdirectory("redkite-fuzz-").FullName;
         var options = new RedKiteOptions { Port = 0 };
@@ -35,6 +35,7 @@ internal sealed class FuzzedServer : IAsyncDisposable
         options.Settings["enable-debug-command"] = "yes";
         options.Settings["enable-module-command"] = "yes";
         options.Settings["proto-max-bulk-len"] = "1048576"; // keeps commands from allocating half a gigabyte of zeros
+        configure?.Invoke(options);
         return new FuzzedServer(await RedKiteServer.StartAsync(options), folder);
     }
 
@@ -123,7 +124,7 @@ internal sealed class FuzzedServer : IAsyncDisposable
         foreach (Store.Keyspace.Database database in Server.Engine.Keyspace.Databases) database.Clear();
     }
 
-    private static void Await(Func<bool> condition, Func<string> otherwise)
+    internal static void Await(Func<bool> condition, Func<string> otherwise)
     {
         var clock = Stopwatch.StartNew();
         while (!condition())

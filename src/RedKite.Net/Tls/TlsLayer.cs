@@ -25,6 +25,7 @@ internal sealed class TlsLayer : ByteLayer
     private bool _hasEnded;
     private bool _endWasRead;
     private volatile bool _isDisposed;
+    private volatile bool _isPaused; // too much came during the handshake
     private ValueTask<int> _reading; // of a record that was no data, such as a new key
     private byte[]? _readingBuffer;
     private byte[] _plain = [];
@@ -46,6 +47,8 @@ internal sealed class TlsLayer : ByteLayer
         Failed,
     }
 
+    public override int BufferBytes => _wire.BufferBytes + _plain.Length + (_readingBuffer?.Length ?? 0);
+
     public override bool IsEstablishing => _phase == Phase.Handshake;
 
     public override bool HasEnded => _hasEnded && _plainStart == _plainEnd;
@@ -56,7 +59,7 @@ internal sealed class TlsLayer : ByteLayer
         {
             if (_plainStart < _plainEnd) return true;
             if (_hasEnded) return !_endWasRead;
-            return _isOpen && (_readingBuffer is not null ? _reading.IsCompleted : _wire.HasRecord);
+            return _isOpen && (_readingBuffer is not null ? _reading.IsCompleted : _wire.HasRecord || _wire.HasNoRecord);
         }
     }
 
@@ -77,14 +80,34 @@ internal sealed class TlsLayer : ByteLayer
     {
         int unread = _hasEnded ? 0 : _wire.Feed(wire);
         if (_isOpen) return true;
-        if (unread > UnreadBytesMax) SetReading(false);
+        if (unread > UnreadBytesMax && !_isPaused)
+        {
+            _isPaused = true;
+            SetReading(false);
+            unread = _wire.Feed([]); // some may have been taken before it could say so
+        }
+
+        if (_isPaused && unread <= UnreadBytesMax)
+        {
+            _isPaused = false;
+            SetReading(true);
+        }
+
         Phase phase = _phase; // first: what was kept before it changed is sent now
         _wire.SendKept();
-        if (phase is Phase.Failed or Phase.Refused) _hasEnded = true;
-        if (phase != Phase.Established) return true;
-        _wire.Open();
-        _isOpen = true;
-        SetReading(true);
+        if (phase == Phase.Handshake) return true;
+        if (phase == Phase.Established)
+        {
+            _wire.Open();
+            _isOpen = true;
+        }
+        else
+        {
+            _hasEnded = true;
+        }
+
+        _isPaused = false;
+        SetReading(true); // the end is read too
         return true;
     }
 
@@ -112,9 +135,9 @@ internal sealed class TlsLayer : ByteLayer
         {
             _ssl.Write(bytes);
         }
-        catch (Exception failure) when (IsOfConnection(failure))
+        catch (Exception failure)
         {
-            _hasEnded = true;
+            End(failure);
         }
 
         return bytes.Length;
@@ -128,9 +151,9 @@ internal sealed class TlsLayer : ByteLayer
             Task shutdown = _ssl.ShutdownAsync();
             if (!shutdown.IsCompletedSuccessfully) _hasEnded = true;
         }
-        catch (Exception failure) when (IsOfConnection(failure))
+        catch (Exception failure)
         {
-            _hasEnded = true;
+            End(failure);
         }
     }
 
@@ -138,12 +161,19 @@ internal sealed class TlsLayer : ByteLayer
 
     internal void NoteProgress() => Progressed();
 
+    /// <summary>The handshake has taken some of what was received. From any thread.</summary>
+    internal void NoteTaken(int unread)
+    {
+        if (_isPaused && unread <= UnreadBytesMax) Progressed();
+    }
+
     protected override void Dispose(bool disposing)
     {
         _isDisposed = true;
         _hasEnded = true;
         _plainStart = _plainEnd = 0;
         _wire.EndInput(); // the handshake ends by it
+        Interlocked.MemoryBarrier(); // either this sees the handshake's end, or that sees this
         if (_phase != Phase.Handshake) _ssl.Dispose();
     }
 
@@ -154,14 +184,15 @@ internal sealed class TlsLayer : ByteLayer
         {
             await _ssl.AuthenticateAsServerAsync(_server.Options!).ConfigureAwait(false);
         }
-        catch (Exception exception) when (IsOfConnection(exception) || exception is NotSupportedException or InvalidOperationException)
+        catch (Exception exception)
         {
-            // The latter two: a certificate that cannot be used for TLS.
+            // Whatever it is, it is this connection's alone, and the number of handshakes in progress must become right.
             failure = exception.InnerException is null ? exception.Message : $"{exception.Message} {exception.GetBaseException().Message}";
         }
 
         _server.End(failure);
         _phase = failure is null ? Phase.Established : Phase.Failed;
+        Interlocked.MemoryBarrier(); // as in Dispose
         if (_isDisposed) await _ssl.DisposeAsync().ConfigureAwait(false);
         else Progressed();
     }
@@ -183,6 +214,12 @@ internal sealed class TlsLayer : ByteLayer
             }
             else
             {
+                if (_wire.HasNoRecord)
+                {
+                    _hasEnded = true;
+                    return false;
+                }
+
                 if (!_wire.HasRecord) return false;
                 buffer = _decrypted ??= new byte[RecordBytesMax];
                 ValueTask<int> reading = _ssl.ReadAsync(buffer.AsMemory());
@@ -212,14 +249,17 @@ internal sealed class TlsLayer : ByteLayer
             _plainEnd = count - fits;
             return true;
         }
-        catch (Exception failure) when (IsOfConnection(failure))
+        catch (Exception failure)
         {
-            _hasEnded = true;
+            End(failure);
             return false;
         }
     }
 
-    // What a peer or the end of the connection can cause.
-    private static bool IsOfConnection(Exception failure) =>
-        failure is IOException or AuthenticationException or CryptographicException or Win32Exception or ObjectDisposedException or OperationCanceledException;
+    // What SslStream throws ends its connection alone. What neither a peer nor the connection's end can cause is logged.
+    private void End(Exception failure)
+    {
+        _hasEnded = true;
+        if (failure is not (IOException or AuthenticationException or CryptographicException or Win32Exception or ObjectDisposedException or OperationCanceledException)) _server.NoteUnexpected(failure);
+    }
 }

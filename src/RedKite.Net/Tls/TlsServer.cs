@@ -34,6 +34,9 @@ public sealed class TlsServer
     /// <summary>Called when a handshake has failed, with the reason. From any thread.</summary>
     public Action<string>? Failed { get; init; }
 
+    /// <summary>Called when a connection was ended by an exception that no peer should be able to cause. From any thread.</summary>
+    public Action<Exception>? Unexpected { get; init; }
+
     /// <summary>Certificate and rules of handshakes from now on; connections that are established keep theirs.</summary>
     public SslServerAuthenticationOptions? Options
     {
@@ -51,6 +54,8 @@ public sealed class TlsServer
         Interlocked.Increment(ref _refused);
         return false;
     }
+
+    internal void NoteUnexpected(Exception failure) => Unexpected?.Invoke(failure);
 
     internal void End(string? failure)
     {

@@ -17,6 +17,7 @@ internal sealed class TlsWire(TlsLayer layer) : Stream, IValueTaskSource<int>
     private const int HeaderBytes = 5;
     private const int FirstContentType = 20; // change_cipher_spec
     private const int LastContentType = 23; // application_data
+    private const int RecordBytesMax = (16 + 2) * 1024; // what encryption may add to the text included
 
     private readonly Lock _lock = new();
     private ManualResetValueTaskSourceCore<int> _read = new() { RunContinuationsAsynchronously = true };
@@ -33,6 +34,12 @@ internal sealed class TlsWire(TlsLayer layer) : Stream, IValueTaskSource<int>
 
     /// <summary>Whether the rest of a record is here. On the loop's thread, after <see cref="Open"/>.</summary>
     internal bool HasRecord => Received > 0 && (_recordLeft > 0 ? Received >= _recordLeft : Received >= HeaderBytes && Received >= RecordBytes());
+
+    /// <summary>Whether what comes next can't be a record, so that waiting for its end is in vain. On the loop's thread, after <see cref="Open"/>.</summary>
+    internal bool HasNoRecord => Received > 0 && _recordLeft == 0 && (!StartsRecord() || (Received >= HeaderBytes && RecordBytes() > HeaderBytes + RecordBytesMax));
+
+    /// <summary>Memory of what was received and not taken. A snapshot when read by another thread.</summary>
+    internal int BufferBytes => _in.Length + _kept.Length;
 
     public override bool CanRead => true;
 
@@ -52,7 +59,12 @@ internal sealed class TlsWire(TlsLayer layer) : Stream, IValueTaskSource<int>
     {
         lock (_lock)
         {
-            if (TryTake(buffer, out int count) || _hasEnded) return new ValueTask<int>(count);
+            if (TryTake(buffer, out int count) || _hasEnded)
+            {
+                if (!_isOpen) layer.NoteTaken(Received);
+                return new ValueTask<int>(count);
+            }
+
             _read.Reset();
             _waiting = buffer;
             _isWaiting = true;
@@ -168,6 +180,8 @@ internal sealed class TlsWire(TlsLayer layer) : Stream, IValueTaskSource<int>
 
     private int Received => _end - _start;
 
+    private bool StartsRecord() => _in[_start] is >= FirstContentType and <= LastContentType;
+
     private int RecordBytes() => HeaderBytes + BinaryPrimitives.ReadUInt16BigEndian(_in.AsSpan(_start + 3));
 
     // A read of nothing waits until there is something.
@@ -181,7 +195,7 @@ internal sealed class TlsWire(TlsLayer layer) : Stream, IValueTaskSource<int>
     {
         int count = Math.Min(Received, destination.Length);
         if (count == 0) return 0;
-        if (_recordLeft == 0 && _in[_start] is >= FirstContentType and <= LastContentType)
+        if (_recordLeft == 0 && StartsRecord())
         {
             if (Received < HeaderBytes) return 0;
             _recordLeft = RecordBytes();

@@ -111,8 +111,17 @@ internal readonly record struct ListeningFigures(int Port, IReadOnlyList<string>
 /// <param name="Failed">Handshakes that have failed.</param>
 /// <param name="Refused">Connections that were closed because too many handshakes were in progress.</param>
 /// <param name="InProgress">Handshakes in progress.</param>
-/// <param name="CertificateSeconds">Seconds until the certificate expires; NaN: there is no TLS port.</param>
-internal readonly record struct TlsFigures(long Completed, long Failed, long Refused, int InProgress, double CertificateSeconds);
+/// <param name="CertificateSeconds">Seconds until the certificate expires; NaN: there is none.</param>
+/// <param name="Certificate">The certificate of new connections; null: neither the data nor the dashboard uses TLS.</param>
+internal readonly record struct TlsFigures(long Completed, long Failed, long Refused, int InProgress, double CertificateSeconds, TlsCertificate? Certificate);
+
+/// <summary>What reports say of a certificate.</summary>
+/// <param name="Subject">Whose it is.</param>
+/// <param name="Issuer">The authority that signed it.</param>
+/// <param name="NotBefore">Since when it is valid, UTC.</param>
+/// <param name="NotAfter">Until when it is valid, UTC.</param>
+/// <param name="Intermediates">Certificates of intermediate authorities that are sent with it.</param>
+internal sealed record TlsCertificate(string Subject, string Issuer, DateTime NotBefore, DateTime NotAfter, int Intermediates);
 
 /// <summary>Counts of blocked clients, as INFO shows them.</summary>
 /// <param name="Clients">Blocked clients, and those that a pause holds.</param>

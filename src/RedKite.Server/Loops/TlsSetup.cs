@@ -16,13 +16,17 @@ internal sealed class TlsSetup
 
     private readonly Settings _settings;
     private readonly ServerLog _log;
-    private long _expiryTicks; // of the certificate, UTC; 0: there is none
+    private volatile TlsCertificate? _certificate;
 
     internal TlsSetup(Settings settings, ServerLog log)
     {
         _settings = settings;
         _log = log;
-        Server = new TlsServer { Failed = reason => log.Verbose("A TLS handshake failed: " + reason) };
+        Server = new TlsServer
+        {
+            Failed = reason => log.Verbose("A TLS handshake failed: " + reason),
+            Unexpected = failure => log.Warning("A TLS connection was ended by an unexpected error: " + failure),
+        };
     }
 
     /// <summary>What the connections of the TLS port share.</summary>
@@ -31,9 +35,9 @@ internal sealed class TlsSetup
     /// <summary>What metrics and findings are computed from.</summary>
     internal TlsFigures Figures()
     {
-        long expiry = Volatile.Read(ref _expiryTicks);
-        double seconds = expiry == 0 || !IsUsed ? double.NaN : TimeSpan.FromTicks(expiry - DateTime.UtcNow.Ticks).TotalSeconds;
-        return new TlsFigures(Server.HandshakesCompleted, Server.HandshakesFailed, Server.HandshakesRefused, Server.HandshakesInProgress, seconds);
+        TlsCertificate? certificate = IsUsed ? _certificate : null;
+        double seconds = certificate is null ? double.NaN : (certificate.NotAfter - DateTime.UtcNow).TotalSeconds;
+        return new TlsFigures(Server.HandshakesCompleted, Server.HandshakesFailed, Server.HandshakesRefused, Server.HandshakesInProgress, seconds, certificate);
     }
 
     /// <summary>Reads everything, if there is a TLS port or the dashboard uses TLS.</summary>
@@ -91,8 +95,8 @@ internal sealed class TlsSetup
             AllowTlsResume = _settings.TlsSessionCaching,
             CipherSuitesPolicy = CipherSuites(),
         };
-        if (_settings.TlsAuthClients != TlsClientAuthentication.No) RequireCertificates(options);
-        Volatile.Write(ref _expiryTicks, certificate.NotAfter.ToUniversalTime().Ticks);
+        if (_settings.TlsPort != 0 && _settings.TlsAuthClients != TlsClientAuthentication.No) RequireCertificates(options); // the dashboard asks for none
+        _certificate = new TlsCertificate(certificate.Subject, certificate.Issuer, certificate.NotBefore.ToUniversalTime(), certificate.NotAfter.ToUniversalTime(), chain.Count);
         return options;
     }
 
@@ -120,7 +124,9 @@ internal sealed class TlsSetup
         if (_settings.TlsCaCertDirectory.Length == 0) return trusted;
         foreach (string file in Directory.EnumerateFiles(PathOf(_settings.TlsCaCertDirectory)).Order(StringComparer.Ordinal))
         {
-            if (Path.GetExtension(file) is ".pem" or ".crt" or ".cer" or ".0") trusted.ImportFromPemFile(file);
+            // c_rehash names them HASH.0, HASH.1 and so on.
+            string extension = Path.GetExtension(file);
+            if (extension is ".pem" or ".crt" or ".cer" || (extension.Length > 1 && extension.Skip(1).All(char.IsAsciiDigit))) trusted.ImportFromPemFile(file);
         }
 
         return trusted;

@@ -1,6 +1,7 @@
 using System.Text;
 using System.Text.Json;
 using RedKite.Server.Diagnostics.Reports;
+using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Diagnostics;
 
@@ -43,6 +44,25 @@ public class ReportTests
         JsonElement memory = json.RootElement;
         Assert.Equal(memory.GetProperty("used").GetInt64(), memory.GetProperty("used_by").EnumerateObject().Sum(part => part.Value.GetInt64()));
         Assert.InRange(memory.GetProperty("used_by").GetProperty("keys_and_values").GetInt64(), 1_000_000, 3_000_000);
+    }
+
+    [Fact]
+    public async Task Tls_report_describes_the_certificate()
+    {
+        using var certificates = new TestCertificates();
+        certificates.Issue("server", lastDay: 5).Dispose();
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions
+        {
+            Port = 0,
+            Settings = { ["admin-tls"] = "yes", ["tls-cert-file"] = certificates.PathOf("server.crt"), ["tls-key-file"] = certificates.PathOf("server.key") },
+        });
+        using JsonDocument json = JsonDocument.Parse(server.Reports!.Read("tls", TestContext.Current.CancellationToken)!);
+        JsonElement certificate = json.RootElement.GetProperty("certificate");
+        Assert.Equal("CN=server", certificate.GetProperty("subject").GetString());
+        Assert.StartsWith("CN=authority ", certificate.GetProperty("issuer").GetString(), StringComparison.Ordinal);
+        double days = (DateTimeOffset.FromUnixTimeMilliseconds(certificate.GetProperty("not_after_unix_ms").GetInt64()) - DateTimeOffset.UtcNow).TotalDays;
+        Assert.InRange(days, 4.5, 5.5);
+        Assert.Equal("yes", json.RootElement.GetProperty("client_certificates").GetString());
     }
 
     [Fact]

@@ -265,6 +265,83 @@ public sealed class TlsTests : IDisposable
         }
     }
 
+    // Nobody waits for the end of a record that can have none.
+    [Theory]
+    [InlineData("epoll", "*1\r\n$4\r\nPING\r\n")]
+    [InlineData("epoll", "\u0018")]
+    [InlineData("epoll", "\u0017\u0003\u0003\u0048\u0001")]
+    [InlineData("sockets", "\u0017\u0003\u0003\u00ff\u00ff")]
+    public async Task What_is_no_record_ends_its_connection_at_once(string transport, string bytes)
+    {
+        await using RedKiteServer server = await Start(("tls-auth-clients", "no"), ("transport", transport));
+        using Client other = await Connect(server);
+        using Client client = await Connect(server);
+        Assert.Equal("+PONG", await client.Run("PING"));
+        client.SendPlain(bytes);
+        Assert.Equal("", await client.ReadLine());
+        Assert.Equal("+PONG", await other.Run("PING"));
+    }
+
+    [Theory]
+    [InlineData("epoll")]
+    [InlineData("sockets")]
+    public async Task Failed_handshake_with_much_unread_ends_its_connection(string transport)
+    {
+        await using RedKiteServer server = await Start(("tls-auth-clients", "no"), ("transport", transport), ("tls-handshake-timeout", "600"));
+        byte[] bytes = new byte[1_000_000];
+        ((byte[])[22, 3, 1, 0xff, 0xff]).CopyTo(bytes, 0);
+        for (int i = 0; i < 20; i++)
+        {
+            using var tcp = new TcpClient("127.0.0.1", server.TlsPort) { SendTimeout = TimeoutMs };
+            try
+            {
+                tcp.GetStream().Write(bytes);
+            }
+            catch (IOException)
+            {
+                // closed meanwhile
+            }
+        }
+
+        Assert.True(SpinWait.SpinUntil(() => server.Engine.Clients.Count == 0, TimeoutMs), $"{server.Engine.Clients.Count} clients");
+    }
+
+    [Fact]
+    public async Task Part_of_a_record_counts_as_the_clients_memory()
+    {
+        await using RedKiteServer server = await Start(("tls-auth-clients", "no"));
+        using Client client = await Connect(server);
+        string id = (await client.Run("CLIENT", "ID"))[1..];
+        Assert.InRange(Memory(), 0, 12_000);
+        client.SendPlain("\u0017\u0003\u0003\u0040\u0000" + new string('x', 12_000));
+        Assert.True(SpinWait.SpinUntil(() => Memory() > 12_000, TimeoutMs), $"{Memory()} bytes");
+
+        long Memory() => long.Parse(server.Execute("CLIENT", "LIST", "ID", id).Text!.Split(' ').Single(field => field.StartsWith("tot-mem=", StringComparison.Ordinal))[8..], CultureInfo.InvariantCulture);
+    }
+
+    // The names that c_rehash gives to links end in .0, or a higher number where two have the same hash.
+    [Theory]
+    [InlineData("authority.pem", true)]
+    [InlineData("0a1b2c3d.0", true)]
+    [InlineData("0a1b2c3d.12", true)]
+    [InlineData("authority.txt", false)]
+    public async Task Authorities_are_read_from_a_folder(string name, bool isRead)
+    {
+        string folder = Directory.CreateDirectory(_files.PathOf("authorities")).FullName;
+        File.Copy(_files.PathOf("authority.crt"), Path.Combine(folder, name));
+        Func<Task<RedKiteServer>> start = () => Start(("tls-ca-cert-file", ""), ("tls-ca-cert-dir", folder));
+        if (!isRead)
+        {
+            Assert.Contains("tls-auth-clients needs", (await Assert.ThrowsAsync<ConfigException>(start)).Message, StringComparison.Ordinal);
+            return;
+        }
+
+        await using RedKiteServer server = await start();
+        using X509Certificate2 certificate = _files.Issue("client");
+        using Client client = await Connect(server, certificate);
+        Assert.Equal("+PONG", await client.Run("PING"));
+    }
+
     [Fact]
     public async Task Port_without_a_certificate_is_one_clear_line()
     {
@@ -320,6 +397,9 @@ public sealed class TlsTests : IDisposable
         }
 
         internal void Send(string text) => stream.Write(Encoding.Latin1.GetBytes(text));
+
+        // Past the encryption.
+        internal void SendPlain(string bytes) => tcp.GetStream().Write(Encoding.Latin1.GetBytes(bytes));
 
         internal async Task<string> ReadLine() =>
             await _reader.ReadLineAsync(TestContext.Current.CancellationToken).AsTask().WaitAsync(TimeSpan.FromMilliseconds(TimeoutMs), TestContext.Current.CancellationToken) ?? "";

@@ -27,6 +27,7 @@ internal static class ReportTable
         new("http", "Requests to the dashboard's page and endpoints, by address: failures, exceptions, durations.", HttpReports.Requests),
         new("users", "Users: state, number of passwords, rules, connections; addresses with failed log-ins. No secret and no hash.", UserReports.Users),
         new("access-log", "What users were denied, as in ACL LOG.", UserReports.Log),
+        new("tls", "TLS: port, rules, connections, handshakes, and the certificate with its dates. No key.", TlsReports.Tls),
         new("messages", "Pub/sub, client-side caching and transactions: totals, and the clients that take part.", MessageReports.Messages),
         new("clients", "Connected clients, their libraries, buffers and waits.", ClientReports.Clients),
     ];
