@@ -89,8 +89,9 @@ public class TlsFuzzTests
             sent += piece;
         }
 
-        await ssl.ShutdownAsync();
-        if (random.Next(3) == 0) network.Socket.Shutdown(SocketShutdown.Send);
+        // SslStream's shutdown throws when a read beside it is in the middle of a session ticket: a sound client goes without it.
+        if (!isSound && random.Next(2) == 0) await ssl.ShutdownAsync();
+        if (isSound || random.Next(3) == 0) network.Socket.Shutdown(SocketShutdown.Send);
         byte[] received = await reading;
         FuzzedServer.AssertReplies(received, mayBeCut: true);
         if (isSound) Interlocked.Add(ref _soundBytes, received.Length);
