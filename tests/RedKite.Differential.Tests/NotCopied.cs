@@ -67,6 +67,12 @@ internal static class NotCopied
             "it does after every other command, and after a flush in a transaction",
             _ => false),
         new(
+            "SWAPDB while clients track keys",
+            "no invalidation: what they have cached may be another database's",
+            "the invalidation of all keys, as after FLUSHALL",
+            "what a key holds changes for every client of the two databases",
+            _ => false),
+        new(
             "COMMAND GETKEYS of a request whose number of keys is not a plain integer (ZUNION +1 a)",
             "the keys that atoi's reading of the number gives",
             "ERR Invalid arguments specified for command",

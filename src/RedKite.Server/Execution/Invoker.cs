@@ -81,6 +81,10 @@ internal sealed class Invoker
         {
             AbortTransaction(session, command);
         }
+        else if (session.Tracking is { CachingGiven: true } tracking && command?.KeepsCaching != true)
+        {
+            tracking.CachingGiven = false; // a refused command counts, too
+        }
 
         if (replies != ReplyMode.On) DropReply(session, Reply, length);
         return true;
@@ -253,11 +257,11 @@ internal sealed class Invoker
         return false;
     }
 
-    // Remembers the keys that a command has read whose client tracks. CLIENT CACHING stands before one command.
+    // Remembers the keys that a command has read whose client tracks. CLIENT CACHING stands before one command, or one transaction.
     private void NoteTracked(scoped in CommandContext cmd, ClientTracking tracking)
     {
         if (cmd.Command.Is(CommandFlags.ReadOnly) && tracking.Remembers) _engine.Tracking.Remember(cmd);
-        if (!cmd.Command.KeepsCaching && !_environment.DeniesBlocking) tracking.CachingGiven = false;
+        if (!cmd.Command.KeepsCaching && !_environment.DeniesBlocking && cmd.Session.Transaction is null) tracking.CachingGiven = false;
     }
 
     /// <summary>

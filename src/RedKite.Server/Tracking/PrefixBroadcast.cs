@@ -33,7 +33,7 @@ internal sealed class PrefixBroadcast
         {
             if (!_prefixes.TryGetValue(name, out Prefix? prefix))
             {
-                _prefixes.Add(name, prefix = new Prefix());
+                _prefixes.Add(name, prefix = new Prefix(name));
                 _count++;
                 if (name.Length > PrefixBytesMax) _long.Add(name);
                 else if (_countOfLength[name.Length]++ == 0) _lengths |= 1UL << name.Length;
@@ -76,12 +76,13 @@ internal sealed class PrefixBroadcast
         }
     }
 
-    /// <summary>Calls back with each prefix's clients and changed keys, and forgets them.</summary>
+    /// <summary>Calls back with each prefix's clients and changed keys, in the order of the prefixes' bytes as in Redis, and forgets them.</summary>
     internal void TakeChanges(Action<Session, SortedDictionary<byte[], long>> tell)
     {
         lock (_lock)
         {
             _hasChanges = false;
+            if (_changed.Count > 1) _changed.Sort((a, b) => a.Name.AsSpan().SequenceCompareTo(b.Name));
             foreach (Prefix prefix in _changed)
             {
                 foreach (Session session in prefix.Clients) tell(session, prefix.Changed);
@@ -99,8 +100,10 @@ internal sealed class PrefixBroadcast
         _hasChanges = true;
     }
 
-    private sealed class Prefix
+    private sealed class Prefix(byte[] name)
     {
+        internal byte[] Name => name;
+
         internal HashSet<Session> Clients { get; } = [];
 
         internal SortedDictionary<byte[], long> Changed { get; } = new(Comparer<byte[]>.Create((a, b) => a.AsSpan().SequenceCompareTo(b)));

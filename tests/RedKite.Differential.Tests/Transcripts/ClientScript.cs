@@ -14,10 +14,12 @@ internal sealed class ClientScript(ServerPair pair) : IDisposable
     public static void Run(ServerPair pair, string script)
     {
         using ClientScript runner = new(pair);
-        foreach (ScriptLine line in ScriptLine.Parse(script))
+        List<ScriptLine> lines = ScriptLine.Parse(script);
+        for (int i = 0; i < lines.Count; i++)
         {
+            ScriptLine line = lines[i];
             runner.Connect(line.Client, isNamed: script.Contains($"{{{line.Client}}}", StringComparison.Ordinal));
-            runner.RunLine(line);
+            runner.RunLine(line, i + 1);
         }
     }
 
@@ -34,7 +36,7 @@ internal sealed class ClientScript(ServerPair pair) : IDisposable
         if (isNamed) _clients[name].NoteFacts();
     }
 
-    private void RunLine(ScriptLine line)
+    private void RunLine(ScriptLine line, int number)
     {
         PairedConnection client = _clients[line.Client];
         try
@@ -43,8 +45,11 @@ internal sealed class ClientScript(ServerPair pair) : IDisposable
             {
                 case ":": client.RunWithIds(line.Command, _clients); break;
                 case " sends:": client.Send(line.Command); break;
+                case " pipelines:": client.SendTogether(line.Command.Split(" ; ")); break;
                 case " waits:": Wait(client, line.Command); break;
                 case " gets push": client.ReadPush(); break;
+                case " gets all": client.ReadAll(isOrdered: true); break;
+                case " gets any order": client.ReadAll(isOrdered: false); break;
                 case " gets": client.Read(line.Text); break;
                 case " gets nothing": client.IsSilent(); break;
                 default:
@@ -56,7 +61,7 @@ internal sealed class ClientScript(ServerPair pair) : IDisposable
         }
         catch (Exception failure) when (failure is not FormatException)
         {
-            throw new TranscriptException($"{line.Text}: {failure.Message}");
+            throw new TranscriptException($"line {number}, {line.Text}: {failure.Message}");
         }
     }
 

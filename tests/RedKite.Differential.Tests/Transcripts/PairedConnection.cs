@@ -66,6 +66,18 @@ internal sealed class PairedConnection : IDisposable
         if (!_oracle.LastBytes.SequenceEqual(_subject.LastBytes)) Assert.Fail($"The messages differ: {oracle} and {subject}");
     }
 
+    /// <summary>Compares everything that each server has sent, up to the reply to a PING. Not for a client in MULTI, or without replies.</summary>
+    /// <param name="isOrdered">Whether the order counts; if not, only the counts of subscriptions are compared in order.</param>
+    public void ReadAll(bool isOrdered)
+    {
+        List<RespValue> oracle = MessageBarrier.Read(_oracle), subject = MessageBarrier.Read(_subject, oracle.Count);
+        string expected = MessageBarrier.Shown(oracle, isOrdered), actual = MessageBarrier.Shown(subject, isOrdered);
+        if (expected != actual) Assert.Fail($"The messages differ:\n{expected}\nand\n{actual}");
+    }
+
+    /// <summary>Sends several commands in one packet and reads no reply.</summary>
+    public void SendTogether(string[] lines) => SendBytes(Encoding.Latin1.GetString([.. lines.SelectMany(line => CommandLine.Encode(CommandLine.Split(line)))]));
+
     /// <summary>Asks for the connection's id now, for <see cref="RunWithIds"/>.</summary>
     public void NoteFacts() => _facts = (Facts(_oracle), Facts(_subject));
 

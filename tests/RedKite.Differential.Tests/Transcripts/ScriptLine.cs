@@ -8,8 +8,11 @@ namespace RedKite.Differential.Tests.Transcripts;
 /// A: RPUSH k x          sends a command and reads its reply
 /// A waits: BLPOP k 0    sends a command, and the server has one more blocked client
 /// A sends: PING         sends a command and reads nothing
+/// A pipelines: GET k ; PING   sends several commands at once and reads nothing
 /// A gets                reads a reply
 /// A gets push           reads a message, which may be a push
+/// A gets all            reads everything that has been sent so far
+/// A gets any order      likewise, where Redis's order is that of a hash table
 /// A gets nothing        no reply comes for a while
 /// A closes              the connection ends, and the server has noticed
 /// </code>
@@ -30,6 +33,6 @@ internal sealed partial record ScriptLine(string Text, string Client, string Ver
         return new ScriptLine(line, step.Groups["client"].Value, step.Groups["verb"].Value, step.Groups["command"].Value);
     }
 
-    [GeneratedRegex("^(?<client>[A-Z])(?<verb>:| sends:| waits:| gets nothing| gets push| gets| closes)(?: (?<command>.*))?$")]
+    [GeneratedRegex("^(?<client>[A-Z])(?<verb>:| sends:| pipelines:| waits:| gets nothing| gets push| gets all| gets any order| gets| closes)(?: (?<command>.*))?$")]
     private static partial Regex Step();
 }

@@ -53,6 +53,13 @@ internal sealed class SubscriptionCommands(MessageHub hub, BufferPool buffers)
             return;
         }
 
+        // Redis allows the others in a transaction, for the sake of older clients.
+        if (kind == SubscriptionKind.ShardChannel && cmd.DeniesBlocking)
+        {
+            cmd.Reply.Error("ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client"u8);
+            return;
+        }
+
         if ((session.Subscriptions?.Count ?? 0) + cmd.Count - 1 > cmd.Settings.SubscriptionsPerClientMax && AddsTooMany(cmd, kind))
         {
             cmd.ReplyOverLimit(Limit.Subscriptions, $"ERR too many subscriptions, max-subscriptions-per-client is {cmd.Settings.SubscriptionsPerClientMax}");
