@@ -67,6 +67,12 @@ internal static class NotCopied
             "it does after every other command, and after a flush in a transaction",
             _ => false),
         new(
+            "A script that writes, of a client with CLIENT TRACKING ON BCAST NOLOOP",
+            "invalidations of what it wrote",
+            "none, as after the client's other writes",
+            "NOLOOP means all of the client's own changes",
+            _ => false),
+        new(
             "SWAPDB while clients track keys",
             "no invalidation: what they have cached may be another database's",
             "the invalidation of all keys, as after FLUSHALL",

@@ -42,6 +42,7 @@ public sealed class NotCopiedTests
         Assert.Equal("+>", MarkersAfterAFlush(client, "FLUSHALL"));
         Assert.Equal("+>", MarkersAfterAFlush(client, "FLUSHDB"));
         Assert.Equal("+>", MarkersAfterAFlush(client, "SWAPDB 0 1"));
+        Assert.Equal(":", MarkersAfterAScript(client));
     }
 
     [Fact]
@@ -59,6 +60,7 @@ public sealed class NotCopiedTests
         Assert.Equal(">+", MarkersAfterAFlush(client, "FLUSHALL"));
         Assert.Equal(">+", MarkersAfterAFlush(client, "FLUSHDB"));
         Assert.Equal("+", MarkersAfterAFlush(client, "SWAPDB 0 1"));
+        Assert.Equal(":>", MarkersAfterAScript(client));
     }
 
     // A push for the invalidation and a simple string for the reply.
@@ -67,9 +69,21 @@ public sealed class NotCopiedTests
         client.Run("HELLO 3");
         client.Run("CLIENT TRACKING ON").IsOk();
         client.Run("GET tracked");
-        client.SendCommand(flush);
+        return MarkersAfter(client, flush);
+    }
+
+    private static string MarkersAfterAScript(RespConnection client)
+    {
+        client.Run("CLIENT TRACKING OFF").IsOk();
+        client.Run("CLIENT TRACKING ON BCAST NOLOOP").IsOk();
+        return MarkersAfter(client, "EVAL \"redis.call('SET', 'own', 1) return 1\" 0");
+    }
+
+    private static string MarkersAfter(RespConnection client, string command)
+    {
+        client.SendCommand(command);
+        string markers = client.ReadAny().Marker.ToString();
         client.SendCommand("PING end");
-        string markers = "";
         while (client.ReadAny() is { Text: not "end" } message) markers += message.Marker;
         return markers;
     }
