@@ -28,7 +28,7 @@ internal sealed class MessageStreamGenerator(int seed, IReadOnlyList<char> clien
             < 35 => new(client, [Tracking(client)]),
             < 37 => new(client, [_random.Pick("FLUSHALL", "FLUSHDB", "FLUSHALL ASYNC")], IsOrdered: false),
             < 50 => Pipeline(client),
-            < 60 => new(client, ["MULTI", .. Several(4, Simple), _random.Chance(90) ? "EXEC" : "DISCARD"]),
+            < 60 => new(client, ["MULTI", .. Several(4, Inside()), _random.Chance(90) ? "EXEC" : "DISCARD"]),
             < 68 => new(client, [Script(client)]),
             _ => new(client, [Simple()]),
         };
@@ -39,6 +39,20 @@ internal sealed class MessageStreamGenerator(int seed, IReadOnlyList<char> clien
         if (_random.Chance(40)) return new(client, [Caching(), _random.Chance(70) ? Read() : Simple(), Read()]);
         if (_random.Chance(20)) return new(client, [Caching(), "MULTI", .. Several(3, Read), "EXEC"]);
         return new(client, Several(5, Simple));
+    }
+
+    // In one transaction or script, either writes or messages: Redis sends the invalidations of the client's own writes behind all messages.
+    private Func<string> Inside()
+    {
+        string[] left = _random.Chance(50) ? ["PUBLISH", "SPUBLISH"] : ["SET", "MSET", "DEL", "UNLINK", "INCR", "EXPIRE", "PERSIST", "RENAME", "COPY", "GETDEL", "SETNX", "APPEND", "GETSET"];
+        return () =>
+        {
+            while (true)
+            {
+                string command = Simple();
+                if (!left.Contains(command.Split(' ')[0])) return command;
+            }
+        };
     }
 
     private string Simple() => _random.Below(100) switch
@@ -72,7 +86,8 @@ internal sealed class MessageStreamGenerator(int seed, IReadOnlyList<char> clien
     // A script's write is NotCopied for a client with BCAST and NOLOOP.
     private string Script(char client)
     {
-        string body = string.Join(' ', Several(4, () => $"redis.pcall({Quoted(_random.Chance(40) ? Read() : !MayIgnoreOwn(client) && _random.Chance(60) ? Write() : $"PUBLISH {_random.Pick(Channels)} x")})"));
+        bool writes = !MayIgnoreOwn(client) && _random.Chance(60);
+        string body = string.Join(' ', Several(4, () => $"redis.pcall({Quoted(_random.Chance(40) ? Read() : writes ? Write() : $"PUBLISH {_random.Pick(Channels)} x")})"));
         return $"{_random.Pick("EVAL", "EVAL", "EVAL_RO")} \"{body} return 1\" 0";
     }
 

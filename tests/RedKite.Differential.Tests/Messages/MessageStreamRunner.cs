@@ -50,7 +50,7 @@ internal sealed partial class MessageStreamRunner : IDisposable
         {
             _oracle.Close(step.Client);
             _subject.Close(step.Client);
-            _pair.WaitForConnections(Names.Count);
+            _pair.WaitForConnections(Names.Count + 1); // with those of control and of the tracker that stays
             _oracle.Open(step.Client);
             _subject.Open(step.Client);
             return null;
@@ -70,6 +70,7 @@ internal sealed partial class MessageStreamRunner : IDisposable
     private sealed partial class Clients : IDisposable
     {
         private readonly int _port;
+        private readonly RespConnection _tracker;
         private readonly Dictionary<char, RespConnection> _connections = [];
         private readonly Dictionary<char, string> _ids = [];
         private readonly Dictionary<string, char> _names = [];
@@ -78,6 +79,10 @@ internal sealed partial class MessageStreamRunner : IDisposable
         {
             _port = port;
             foreach (char name in names) Open(name);
+
+            // While no client tracks, RedKite does not follow what happens to the keys that were read before.
+            _tracker = RespConnection.Connect(port);
+            _tracker.Run("CLIENT TRACKING ON BCAST PREFIX nosuch:").IsOk();
         }
 
         internal void Open(char name)
@@ -109,20 +114,22 @@ internal sealed partial class MessageStreamRunner : IDisposable
         }
 
         internal string Shown(List<RespValue> messages, bool isOrdered) =>
-            Id().Replace(Modules().Replace(MessageBarrier.Shown(WithSortedPatterns(messages), isOrdered), ""), match => match.Groups["before"].Value + (_names.TryGetValue(match.Groups["id"].Value, out char name) ? name : match.Groups["id"].Value));
+            Id().Replace(Modules().Replace(MessageBarrier.Shown(WithSortedRuns(messages), isOrdered), ""), match => match.Groups["before"].Value + (_names.TryGetValue(match.Groups["id"].Value, out char name) ? name : match.Groups["id"].Value));
 
         public void Dispose()
         {
+            _tracker.Dispose();
             foreach (RespConnection connection in _connections.Values) connection.Dispose();
         }
 
-        // One message that matches several patterns: Redis has them in a hash table.
-        private static List<RespValue> WithSortedPatterns(List<RespValue> messages)
+        // One message that matches several patterns: Redis has them in a hash table. And invalidations for the client among those that others redirect
+        // to it. Transcripts compare the order of the others.
+        private static List<RespValue> WithSortedRuns(List<RespValue> messages)
         {
             List<RespValue> sorted = [];
             for (int at = 0; at < messages.Count;)
             {
-                int count = messages.Skip(at).TakeWhile(IsForPattern).Count();
+                int count = messages.Skip(at).TakeWhile(HasNoOrder).Count();
                 if (count == 0) sorted.Add(messages[at++]);
                 else sorted.AddRange(messages.GetRange(at, count).OrderBy(message => message.ToString(), StringComparer.Ordinal));
                 at += count;
@@ -131,7 +138,8 @@ internal sealed partial class MessageStreamRunner : IDisposable
             return sorted;
         }
 
-        private static bool IsForPattern(RespValue message) => message.Items is [{ Text: "pmessage" }, ..];
+        private static bool HasNoOrder(RespValue message) =>
+            message.Items is [{ Text: "pmessage" or "invalidate" }, ..] or [{ Text: "message" }, { Text: "__redis__:invalidate" }, { IsAggregate: true }];
 
         private byte[] Encoded(MessageStep step)
         {
