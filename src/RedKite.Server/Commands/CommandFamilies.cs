@@ -78,6 +78,6 @@ internal static class CommandFamilies
         new PublishingCommands(parts.Messages).Family,
         new CommandLogCommands(parts).Family,
         new KeyStatisticsCommands(parts).Family,
-        new MemoryCommands(parts.Metrics, parts.Buffers, parts.Findings).Family,
+        new MemoryCommands(parts.Metrics, parts.Buffers, parts.Findings, parts.Script).Family,
     ];
 }

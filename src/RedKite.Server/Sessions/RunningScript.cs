@@ -43,6 +43,9 @@ internal sealed class RunningScript(AttentionWord attention)
     /// <summary>What scripts and functions occupy.</summary>
     internal Func<ScriptFigures> Figures { get; set; } = () => default;
 
+    /// <summary>How each cached script and function was used.</summary>
+    internal ScriptUses Uses { get; } = new();
+
     /// <summary>How long a script ran at most since the last call, the running one included.</summary>
     internal long TakeLongestNs() => Math.Max(Interlocked.Exchange(ref _longestNs, 0), Current?.ElapsedNs ?? 0);
 

@@ -48,6 +48,34 @@ public sealed class ClientTests(TranscriptServers servers) : TranscriptTests(ser
         admin.Run("GET k").IsBulk("new");
     }
 
+    [Theory]
+    [InlineData("EVAL \"#!lua flags=no-writes\nreturn 5\" 0", true)]
+    [InlineData("EVAL \"#!lua flags=allow-oom\nreturn 6\" 0", false)]
+    [InlineData("EVAL \"return 7\" 0", false)]
+    [InlineData("EVALSHA bacb0fa9e0511ae36561f3fbe6a4b9d07a79e1a4 0", true)]
+    [InlineData("EVALSHA 9b1cebb67bd31c4d1e652f67e97413f7d4ebf74f 0", false)]
+    [InlineData("EVALSHA 59b6ab2fbe0ee4b25733de0f62e6cda4899ef8e9 0", false)]
+    [InlineData("EVALSHA ffffffffffffffffffffffffffffffffffffffff 0", false)]
+    [InlineData("FCALL reads 1 k", true)]
+    [InlineData("FCALL reads x", true)]
+    [InlineData("FCALL runs 1 k", false)]
+    [InlineData("FCALL nosuch 0", false)]
+    [InlineData("FCALL_RO reads 1 k", true)]
+    public void Pause_of_writes_passes_scripts_that_declare_that_they_write_nothing(string command, bool passes)
+    {
+        PairedConnection admin = Open();
+        PairedConnection client = Open();
+        foreach (string script in (string[])["#!lua flags=no-writes\nreturn 5", "#!lua flags=allow-oom\nreturn 6", "return 7"]) admin.Run($"SCRIPT LOAD \"{script}\"");
+        admin.Run("FUNCTION LOAD REPLACE \"#!lua name=p\nredis.register_function{function_name='reads',callback=function(k) return redis.call('GET',k[1]) end,flags={'no-writes'}}\nredis.register_function('runs',function(k) return redis.call('GET',k[1]) end)\"");
+        admin.Run("CLIENT PAUSE 100000 WRITE").IsOk();
+        client.Send(command);
+        if (passes) client.Read(command);
+        else client.IsSilent();
+        admin.Run("CLIENT UNPAUSE").IsOk();
+        if (!passes) client.Read(command);
+        admin.Run("FUNCTION FLUSH").IsOk();
+    }
+
     [Fact]
     public void Pause_all_holds_reads_and_ends_by_itself()
     {

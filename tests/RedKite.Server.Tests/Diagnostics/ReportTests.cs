@@ -25,12 +25,15 @@ public class ReportTests
     [MemberData(nameof(Names))]
     public async Task Redacted_report_has_no_keys_values_or_secrets(string name)
     {
-        string[] planted = ["planted-password", "planted-key", "planted-value", "planted-client"];
+        string[] planted = ["planted-password", "planted-key", "planted-value", "planted-client", "planted_library", "planted_function"];
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["slowlog-log-slower-than"] = "0", ["requirepass"] = planted[0] } });
         server.Execute("SET", planted[1], planted[2]);
         server.Execute("LPUSH", planted[1], planted[2]);
         server.Execute("AUTH", planted[0]);
         server.Execute("CLIENT", "SETNAME", planted[3]);
+        server.Execute("EVAL", $"return redis.call('GET', KEYS[1]) or '{planted[2]}'", "1", planted[1]);
+        server.Execute("FUNCTION", "LOAD", $"#!lua name={planted[4]}\nredis.register_function('{planted[5]}', function() return '{planted[2]}' end)");
+        server.Execute("FCALL", planted[5], "1", planted[1]);
         string text = Encoding.UTF8.GetString(server.Reports!.Write(ReportTable.Find(name)!, redactionKey: new byte[32], TestContext.Current.CancellationToken));
         Assert.All(planted, secret => Assert.DoesNotContain(secret, text, StringComparison.Ordinal));
     }
@@ -63,6 +66,32 @@ public class ReportTests
         double days = (DateTimeOffset.FromUnixTimeMilliseconds(certificate.GetProperty("not_after_unix_ms").GetInt64()) - DateTimeOffset.UtcNow).TotalDays;
         Assert.InRange(days, 4.5, 5.5);
         Assert.Equal("yes", json.RootElement.GetProperty("client_certificates").GetString());
+    }
+
+    [Fact]
+    public async Task Scripts_have_their_calls_errors_and_times()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        for (int i = 0; i < 3; i++) server.Execute("EVAL", "for i = 1, 100000 do end return redis.call('GET', KEYS[1], ARGV[1])", "1", "key", i == 0 ? "" : "x");
+        server.Execute("FUNCTION", "LOAD", "#!lua name=lib\nredis.register_function('fun', function() return 1 end)");
+        server.Execute("FCALL", "fun", "0");
+        JsonElement[] uses = Uses();
+        Assert.Equal(2, uses.Length);
+        JsonElement script = uses.Single(use => use.GetProperty("kind").GetString() == "script"), function = uses.Single(use => use.GetProperty("kind").GetString() == "function");
+        Assert.Equal((40, 3, 3), (script.GetProperty("name").GetString()!.Length, script.GetProperty("calls").GetInt32(), script.GetProperty("failed").GetInt32()));
+        Assert.InRange(script.GetProperty("max_microseconds").GetInt64(), 1, script.GetProperty("total_microseconds").GetInt64());
+        Assert.StartsWith("for i = 1", script.GetProperty("text_start").GetString(), StringComparison.Ordinal);
+        Assert.Equal(("fun", "lib", 1, 0), (function.GetProperty("name").GetString(), function.GetProperty("library").GetString(), function.GetProperty("calls").GetInt32(), function.GetProperty("failed").GetInt32()));
+        Assert.InRange(function.GetProperty("last_use_unix_ms").GetInt64(), DateTimeOffset.UtcNow.ToUnixTimeMilliseconds() - 600_000, DateTimeOffset.UtcNow.ToUnixTimeMilliseconds() + 1_000);
+        server.Execute("SCRIPT", "FLUSH");
+        server.Execute("FUNCTION", "DELETE", "lib");
+        Assert.Empty(Uses());
+
+        JsonElement[] Uses()
+        {
+            using JsonDocument json = JsonDocument.Parse(server.Reports!.Read("scripts", TestContext.Current.CancellationToken)!);
+            return [.. json.RootElement.Clone().GetProperty("by_total_time").EnumerateArray()];
+        }
     }
 
     [Fact]

@@ -6,6 +6,7 @@ using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Server.Sessions;
+using RedKite.Store.Keyspace;
 using static RedKite.Server.Model.CommandFlags;
 
 namespace RedKite.Server.Commands.Scripting;
@@ -20,7 +21,7 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHo
 
     internal CommandFamily Family => new("scripting", "scripting",
     [
-        new("FCALL", -3, Runs | PausedAsWrite, ScriptCommands.Keys(KeyFlags.ReadWrite | KeyFlags.Access | KeyFlags.Update, ScriptCommands.UnknownUse), (ref CommandContext cmd) => Call(ref cmd, readOnly: false), new("7.0.0", "Depends on the function that is executed.", "Calls a function of a library.", CallSyntax)),
+        new("FCALL", -3, Runs | PausedAsWrite, ScriptCommands.Keys(KeyFlags.ReadWrite | KeyFlags.Access | KeyFlags.Update, ScriptCommands.UnknownUse), (ref CommandContext cmd) => Call(ref cmd, readOnly: false), new("7.0.0", "Depends on the function that is executed.", "Calls a function of a library.", CallSyntax)) { OnlyReads = IsToOnlyRead },
         new("FCALL_RO", -3, Runs | ReadOnly, ScriptCommands.Keys(KeyFlags.ReadOnly | KeyFlags.Access, ScriptCommands.UnknownReads), (ref CommandContext cmd) => Call(ref cmd, readOnly: true), new("7.0.0", "Depends on the function that is executed.", "Calls a function of a library that may not write.", CallSyntax)),
         new("FUNCTION", -2, None, KeySpecs.None, (ref _) => { }, new("7.0.0", "Depends on subcommand.", "Manages libraries of functions."),
         [
@@ -39,12 +40,13 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHo
     // FCALL function numkeys [key ...] [arg ...]
     private void Call(ref CommandContext cmd, bool readOnly)
     {
-        if (libraries.Find(cmd[1]) is not { } function)
+        if (libraries.Find(cmd[1]) is not { } loaded)
         {
             cmd.Reply.Error("ERR Function not found"u8);
             return;
         }
 
+        RegisteredFunction function = loaded.Function;
         if (!ScriptCommands.TryKeysOrReply(cmd, "ERR Bad number of keys provided", out int keys)) return;
         if (!ScriptCommands.IsAllowedOrReply(cmd, function.Flags, readOnly)) return;
         LuaInterpreter lua = libraries.Interpreter(cmd.Settings.ScriptMemoryBytesMax);
@@ -57,11 +59,19 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHo
         lua.PushList(cmd.RequestBuffer, cmd.Arguments.Slice(3, keys));
         lua.PushList(cmd.RequestBuffer, cmd.Arguments[(3 + keys)..]);
         long refusals = lua.MemoryRefusals;
-        ScriptRun.Run(lua, 2, host, function.Name, cmd.Reply);
+        bool returned = ScriptRun.Run(lua, 2, host, function.Name, cmd.Reply);
         if (lua.MemoryRefusals > refusals) cmd.Metrics.Limits.Note(Limit.ScriptMemory);
         cmd.Nested.EndUnit();
         cmd.Session.DatabaseIndex = database;
+        loaded.Use?.Note(run.ElapsedNs, hasFailed: !returned, cmd.NowMs);
         running.End(run);
+    }
+
+    // FCALL's function with the flag no-writes. A pause asks before anything is locked.
+    private bool IsToOnlyRead(scoped in CommandContext cmd)
+    {
+        using LockScope locked = cmd.Keyspace.LockForScript(StripeSet.Empty);
+        return libraries.Find(cmd[1]) is { } loaded && (loaded.Function.Flags & ScriptFlags.NoWrites) != 0;
     }
 
     // FUNCTION LOAD [REPLACE] function-code

@@ -2,6 +2,7 @@ using System.Text;
 using RedKite.Scripting;
 using RedKite.Server.Config;
 using RedKite.Server.Metrics;
+using RedKite.Server.Sessions;
 
 namespace RedKite.Server.Commands.Scripting;
 
@@ -11,17 +12,28 @@ namespace RedKite.Server.Commands.Scripting;
 /// <param name="Functions">What it registered.</param>
 internal sealed record FunctionLibrary(string Name, byte[] Code, List<RegisteredFunction> Functions);
 
+/// <summary>A function that may be called.</summary>
+/// <param name="Function">What its library registered.</param>
+/// <param name="Use">How it was used; null: nothing is counted.</param>
+internal sealed record LoadedFunction(RegisteredFunction Function, ScriptUse? Use);
+
 /// <summary>
 /// The libraries of FUNCTION LOAD and their functions. Only while the script mutex is held; the counts may be read at any time.
 /// </summary>
 internal sealed class FunctionLibraries
 {
     private readonly SortedDictionary<string, FunctionLibrary> _libraries = new(StringComparer.Ordinal);
-    private readonly Dictionary<string, RegisteredFunction> _functions = new(StringComparer.OrdinalIgnoreCase);
-    private readonly Dictionary<string, RegisteredFunction>.AlternateLookup<ReadOnlySpan<char>> _lookup;
+    private readonly ScriptUses? _uses;
+    private readonly Dictionary<string, LoadedFunction> _functions = new(StringComparer.OrdinalIgnoreCase);
+    private readonly Dictionary<string, LoadedFunction>.AlternateLookup<ReadOnlySpan<char>> _lookup;
     private LuaInterpreter? _lua;
 
-    internal FunctionLibraries() => _lookup = _functions.GetAlternateLookup<ReadOnlySpan<char>>();
+    /// <param name="uses">Where the uses of each function are counted; null: nowhere, because none is called.</param>
+    internal FunctionLibraries(ScriptUses? uses = null)
+    {
+        _uses = uses;
+        _lookup = _functions.GetAlternateLookup<ReadOnlySpan<char>>();
+    }
 
     internal int LibraryCount => _libraries.Count;
 
@@ -41,13 +53,13 @@ internal sealed class FunctionLibraries
         return _lua;
     }
 
-    internal RegisteredFunction? Find(ReadOnlySpan<byte> name)
+    internal LoadedFunction? Find(ReadOnlySpan<byte> name)
     {
         const int NameMax = 256;
         if (name.Length > NameMax) return _functions.GetValueOrDefault(Encoding.Latin1.GetString(name));
         Span<char> text = stackalloc char[NameMax];
         text = text[..Encoding.Latin1.GetChars(name, text)];
-        return _lookup.TryGetValue(text, out RegisteredFunction? function) ? function : null;
+        return _lookup.TryGetValue(text, out LoadedFunction? function) ? function : null;
     }
 
     internal FunctionLibrary? FindLibrary(string name) => _libraries.GetValueOrDefault(name);
@@ -89,7 +101,12 @@ internal sealed class FunctionLibraries
 
         if (old is not null) Remove(old);
         _libraries.Add(name, new FunctionLibrary(name, code.ToArray(), registration.Functions));
-        foreach (RegisteredFunction function in registration.Functions) _functions.Add(function.Name, function);
+        string text = ScriptUse.Beginning(code);
+        foreach (RegisteredFunction function in registration.Functions)
+        {
+            _functions.Add(function.Name, new LoadedFunction(function, _uses?.Add(new ScriptUse(function.Name, name, text))));
+        }
+
         TextBytes += code.Length;
         return null;
     }
@@ -106,6 +123,7 @@ internal sealed class FunctionLibraries
     internal void Flush()
     {
         _libraries.Clear();
+        foreach (LoadedFunction function in _functions.Values) Forget(function);
         _functions.Clear();
         TextBytes = 0;
         _lua?.Dispose();
@@ -128,10 +146,15 @@ internal sealed class FunctionLibraries
     {
         foreach (RegisteredFunction function in registration.Functions)
         {
-            if (_functions.TryGetValue(function.Name, out RegisteredFunction? known) && old?.Functions.Contains(known) != true) return $"ERR Function {function.Name} already exists";
+            if (_functions.TryGetValue(function.Name, out LoadedFunction? known) && old?.Functions.Contains(known.Function) != true) return $"ERR Function {function.Name} already exists";
         }
 
         return null;
+    }
+
+    private void Forget(LoadedFunction function)
+    {
+        if (function.Use is { } use) _uses!.Remove(use);
     }
 
     private void Remove(FunctionLibrary library)
@@ -140,7 +163,7 @@ internal sealed class FunctionLibraries
         TextBytes -= library.Code.Length;
         foreach (RegisteredFunction function in library.Functions)
         {
-            _functions.Remove(function.Name);
+            if (_functions.Remove(function.Name, out LoadedFunction? loaded)) Forget(loaded);
             _lua!.Forget(function.Position);
         }
     }

@@ -3,6 +3,7 @@ using RedKite.Scripting;
 using RedKite.Scripting.Libraries;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
+using RedKite.Server.Sessions;
 
 namespace RedKite.Server.Commands.Scripting;
 
@@ -18,10 +19,15 @@ internal sealed class ScriptCache
     private readonly Dictionary<string, CachedScript> _scripts = new(StringComparer.OrdinalIgnoreCase);
     private readonly Dictionary<string, CachedScript>.AlternateLookup<ReadOnlySpan<char>> _lookup;
     private readonly LinkedList<CachedScript> _evaluated = new();
+    private readonly ScriptUses _uses;
     private LuaInterpreter? _lua;
     private long _bytes;
 
-    internal ScriptCache() => _lookup = _scripts.GetAlternateLookup<ReadOnlySpan<char>>();
+    internal ScriptCache(ScriptUses uses)
+    {
+        _uses = uses;
+        _lookup = _scripts.GetAlternateLookup<ReadOnlySpan<char>>();
+    }
 
     /// <summary>The number of scripts.</summary>
     internal int Count => _scripts.Count;
@@ -84,7 +90,7 @@ internal sealed class ScriptCache
                 return null;
             }
 
-            script = new CachedScript(name, position, flags, source.Length);
+            script = new CachedScript(name, position, flags, source.Length, _uses.Add(new ScriptUse(name, library: null, ScriptUse.Beginning(source))));
             _scripts.Add(name, script);
             Volatile.Write(ref _bytes, _bytes + source.Length);
             if (!stays) script.Node = _evaluated.AddLast(script);
@@ -106,6 +112,7 @@ internal sealed class ScriptCache
     /// <summary>Forgets all scripts and releases the interpreter's memory.</summary>
     internal void Flush()
     {
+        foreach (CachedScript script in _scripts.Values) _uses.Remove(script.Use);
         _scripts.Clear();
         _evaluated.Clear();
         Volatile.Write(ref _bytes, 0);
@@ -133,6 +140,7 @@ internal sealed class ScriptCache
     {
         _evaluated.RemoveFirst();
         _scripts.Remove(script.Name);
+        _uses.Remove(script.Use);
         _lua!.Forget(script.Position);
         Volatile.Write(ref _bytes, _bytes - script.Bytes);
         Evicted++;
@@ -144,7 +152,8 @@ internal sealed class ScriptCache
 /// <param name="position">Where the interpreter has it.</param>
 /// <param name="flags">What its first line says; null: it has none.</param>
 /// <param name="bytes">The length of its text.</param>
-internal sealed class CachedScript(string name, int position, ScriptFlags? flags, int bytes)
+/// <param name="use">How it was used.</param>
+internal sealed class CachedScript(string name, int position, ScriptFlags? flags, int bytes, ScriptUse use)
 {
     internal const int NameLength = 40;
 
@@ -155,6 +164,8 @@ internal sealed class CachedScript(string name, int position, ScriptFlags? flags
     internal ScriptFlags? Flags => flags;
 
     internal int Bytes => bytes;
+
+    internal ScriptUse Use => use;
 
     /// <summary>Its place among those that EVAL has brought; null: it stays.</summary>
     internal LinkedListNode<CachedScript>? Node { get; set; }

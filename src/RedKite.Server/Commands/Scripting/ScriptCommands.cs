@@ -4,6 +4,7 @@ using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Server.Sessions;
+using RedKite.Store.Keyspace;
 using static RedKite.Server.Model.CommandFlags;
 
 namespace RedKite.Server.Commands.Scripting;
@@ -23,7 +24,7 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptCallHost host, Run
     [
         new("EVAL", -3, Runs | PausedAsWrite, Keys(KeyFlags.ReadWrite | KeyFlags.Access | KeyFlags.Update, UnknownUse), (ref CommandContext cmd) => Eval(ref cmd, readOnly: false), new("2.6.0", Complexity, "Runs a Lua script.", ScriptSyntax)) { OnlyReads = SaysThatItOnlyReads },
         new("EVAL_RO", -3, Runs | ReadOnly, Keys(KeyFlags.ReadOnly | KeyFlags.Access, UnknownReads), (ref CommandContext cmd) => Eval(ref cmd, readOnly: true), new("7.0.0", Complexity, "Runs a Lua script that may not write.", ScriptSyntax)),
-        new("EVALSHA", -3, Runs | PausedAsWrite, Keys(KeyFlags.ReadWrite | KeyFlags.Access | KeyFlags.Update, ""), (ref CommandContext cmd) => EvalSha(ref cmd, readOnly: false), new("2.6.0", Complexity, "Runs a cached Lua script, by the SHA-1 of its text.", NameSyntax)),
+        new("EVALSHA", -3, Runs | PausedAsWrite, Keys(KeyFlags.ReadWrite | KeyFlags.Access | KeyFlags.Update, ""), (ref CommandContext cmd) => EvalSha(ref cmd, readOnly: false), new("2.6.0", Complexity, "Runs a cached Lua script, by the SHA-1 of its text.", NameSyntax)) { OnlyReads = IsCachedToOnlyRead },
         new("EVALSHA_RO", -3, Runs | ReadOnly, Keys(KeyFlags.ReadOnly | KeyFlags.Access, ""), (ref CommandContext cmd) => EvalSha(ref cmd, readOnly: true), new("7.0.0", Complexity, "Runs a cached Lua script that may not write, by the SHA-1 of its text.", NameSyntax)),
         new("SCRIPT", -2, None, KeySpecs.None, (ref _) => { }, new("2.6.0", "Depends on subcommand.", "Manages cached Lua scripts."),
         [
@@ -39,6 +40,13 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptCallHost host, Run
     // EVAL's script with the flag no-writes.
     private static bool SaysThatItOnlyReads(scoped in CommandContext cmd) =>
         ScriptShebang.ReadScript(cmd[1], out ScriptFlags? flags, out _) is null && flags is { } stated && (stated & ScriptFlags.NoWrites) != 0;
+
+    // EVALSHA's script with the flag no-writes. A pause asks before anything is locked.
+    private bool IsCachedToOnlyRead(scoped in CommandContext cmd)
+    {
+        using LockScope locked = cmd.Keyspace.LockForScript(StripeSet.Empty);
+        return cache.Find(cmd[1])?.Flags is { } flags && (flags & ScriptFlags.NoWrites) != 0;
+    }
 
     /// <summary>The keys of EVAL and FCALL.</summary>
     internal static KeySpec[] Keys(KeyFlags flags, string notes) => [new(3, -1, 1, flags, CountAt: 2, Notes: notes)];
@@ -116,10 +124,11 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptCallHost host, Run
         lua.SetArguments(cmd.RequestBuffer, cmd.Arguments.Slice(3, keys), cmd.Arguments[(3 + keys)..]);
         lua.PushFunction(script.Position);
         long refusals = lua.MemoryRefusals;
-        ScriptRun.Run(lua, 0, host, script.Name, cmd.Reply);
+        bool returned = ScriptRun.Run(lua, 0, host, script.Name, cmd.Reply);
         if (lua.MemoryRefusals > refusals) cmd.Metrics.Limits.Note(Limit.ScriptMemory);
         cmd.Nested.EndUnit();
         cmd.Session.DatabaseIndex = database; // SELECT in a script is the script's
+        script.Use.Note(run.ElapsedNs, hasFailed: !returned, cmd.NowMs);
         running.End(run);
     }
 

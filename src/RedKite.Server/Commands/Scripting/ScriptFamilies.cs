@@ -9,8 +9,8 @@ internal static class ScriptFamilies
 {
     internal static CommandFamily[] Of(ServerParts parts)
     {
-        var scripts = new ScriptCache();
-        var libraries = new FunctionLibraries();
+        var scripts = new ScriptCache(parts.Script.Uses);
+        var libraries = new FunctionLibraries(parts.Script.Uses);
         var host = new ScriptCallHost(parts.Script, parts.Log);
         parts.Script.Figures = () => new ScriptFigures(
             scripts.Count, scripts.TextBytes, scripts.InterpreterBytes, scripts.Evicted, libraries.LibraryCount, libraries.FunctionCount, libraries.TextBytes, libraries.InterpreterBytes);

@@ -6,13 +6,14 @@ using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Diagnostics;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
+using RedKite.Server.Sessions;
 using RedKite.Store.Keyspace;
 using static RedKite.Server.Model.CommandFlags;
 
 namespace RedKite.Server.Commands.Server;
 
 /// <summary>Memory commands. The table is their single declaration and this file's contents.</summary>
-internal sealed class MemoryCommands(Func<MetricsRegistry> metrics, BufferPool buffers, Func<IReadOnlyList<Finding>> findings)
+internal sealed class MemoryCommands(Func<MetricsRegistry> metrics, BufferPool buffers, Func<IReadOnlyList<Finding>> findings, RunningScript script)
 {
     // A key's share of its table: a slot and its tag at the average fill of segments.
     private const int TableBytesPerKey = 10;
@@ -65,6 +66,7 @@ internal sealed class MemoryCommands(Func<MetricsRegistry> metrics, BufferPool b
     {
         const int FixedFields = 33;
         MemoryFigures memory = MemoryFigures.Of(metrics());
+        ScriptFigures scripts = script.Figures();
         ReplyWriter reply = cmd.Reply;
         var databases = new List<Database>();
         foreach (Database database in cmd.Keyspace.Databases)
@@ -82,9 +84,9 @@ internal sealed class MemoryCommands(Func<MetricsRegistry> metrics, BufferPool b
         Field(reply, "clients.normal"u8, memory.Clients);
         Field(reply, "cluster.links"u8, 0);
         Field(reply, "aof.buffer"u8, 0);
-        Field(reply, "lua.caches"u8, 0);
-        Field(reply, "functions.caches"u8, 0);
-        Field(reply, "script.VMs"u8, 0);
+        Field(reply, "lua.caches"u8, scripts.ScriptBytes);
+        Field(reply, "functions.caches"u8, scripts.LibraryBytes);
+        Field(reply, "script.VMs"u8, scripts.EvalBytes + scripts.FunctionBytes);
         foreach (Database database in databases) DatabaseFields(reply, database);
         Field(reply, "overhead.db.hashtable.lut"u8, memory.Tables);
         Field(reply, "overhead.db.hashtable.rehashing"u8, 0);

@@ -29,6 +29,7 @@ internal static class ReportTable
         new("access-log", "What users were denied, as in ACL LOG.", UserReports.Log),
         new("tls", "TLS: port, rules, connections, handshakes, and the certificate with its dates. No key.", TlsReports.Tls),
         new("messages", "Pub/sub, client-side caching and transactions: totals, and the clients that take part.", MessageReports.Messages),
+        new("scripts", "Scripts and functions: memory, and of the 200 that took the most time, calls, errors, times and last use.", ScriptReports.Scripts),
         new("clients", "Connected clients, their libraries, buffers and waits.", ClientReports.Clients),
     ];
 

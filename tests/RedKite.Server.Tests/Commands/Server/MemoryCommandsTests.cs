@@ -43,6 +43,25 @@ public class MemoryCommandsTests
     }
 
     [Fact]
+    public async Task Stats_count_scripts_and_functions_as_info_does()
+    {
+        await using LiveServer server = await LiveServer.StartAsync();
+        server.UseResp3();
+        foreach (string field in (string[])["lua.caches", "functions.caches", "script.VMs"]) Assert.Equal(0, server.Run("MEMORY STATS")[field]!.Number);
+        server.Run("EVAL \"return 1\" 0").IsInteger(1);
+        server.Run("FUNCTION LOAD \"#!lua name=l\nredis.register_function('f', function() end)\"").IsBulk("l");
+        RespValue stats = server.Run("MEMORY STATS");
+        Assert.Equal("return 1".Length, stats["lua.caches"]!.Number);
+        Assert.Equal(server.Number("memory", "used_memory_scripts_eval"), stats["lua.caches"]!.Number);
+        Assert.Equal(server.Number("memory", "used_memory_functions"), stats["functions.caches"]!.Number);
+        Assert.InRange(stats["functions.caches"]!.Number, 50, 100);
+        Assert.InRange(stats["script.VMs"]!.Number, 20_000, 10_000_000);
+        server.Run("SCRIPT FLUSH").IsOk();
+        server.Run("FUNCTION FLUSH").IsOk();
+        foreach (string field in (string[])["lua.caches", "functions.caches", "script.VMs"]) Assert.Equal(0, server.Run("MEMORY STATS")[field]!.Number);
+    }
+
+    [Fact]
     public async Task Purge_releases_unused_memory()
     {
         await using LiveServer server = await LiveServer.StartAsync("loops", "1", "stripes", "1"); // one stripe: few slabs stay open
