@@ -9,7 +9,7 @@ namespace RedKite.Fuzz.Tests;
 /// </summary>
 internal static class FuzzRun
 {
-    // Three tests: a minute together.
+    // Four tests: about a minute together.
     private const int DefaultSeconds = 20;
 
     internal static async Task RunForAsync(Func<int, Task> round)

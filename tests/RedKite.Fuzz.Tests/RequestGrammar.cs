@@ -91,7 +91,7 @@ internal sealed class RequestGrammar(CommandTable commands)
         [.. command.Doc.Syntax.Split(' ', '[', ']', '|', '<', '>', '(', ')').Where(word => word.Length > 1 && word.All(c => char.IsAsciiLetterUpper(c) || c == '-')).Distinct()];
 
     // One of each form, most of them damaged and then given a valid checksum.
-    private static byte[] Dump(Random random)
+    internal static byte[] Dump(Random random)
     {
         byte[][] dumps = [.. RedisDumps.OfRedis70.Values, .. RedisDumps.OfRedis74.Values];
         List<byte> value = [.. RedisDumps.ValueOf(Pick(dumps, random))];
