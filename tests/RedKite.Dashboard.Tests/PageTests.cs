@@ -124,6 +124,17 @@ public sealed class PageTests(Browser browser)
     }
 
     [Fact]
+    public async Task Scripts_are_shown_with_their_calls()
+    {
+        await using PageServer server = await PageServer.StartAsync();
+        for (int i = 0; i < 3; i++) server.Server.Execute("EVAL", "return 'a script of three calls'", "0");
+        await using PageUnderTest tab = await browser.OpenAsync(server.Address, "/#commands");
+        await tab.ReadyAsync("commands");
+        string row = await tab.Page.Locator("tr", new PageLocatorOptions { HasText = "a script of three calls" }).InnerTextAsync();
+        Assert.Contains("\t3\t", row, StringComparison.Ordinal);
+    }
+
+    [Fact]
     public async Task Security_shows_users_denials_and_encryption()
     {
         await using PageServer server = await PageServer.StartAsync();

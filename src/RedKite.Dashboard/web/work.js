@@ -49,13 +49,19 @@ export function commands({ source, zoom }) {
     { title: 'Address', get: row => row.endpoint }, { title: 'Requests', number: true, get: row => row.requests }, { title: 'Failures', number: true, get: row => row.failures },
     { title: 'Exceptions', number: true, get: row => row.exceptions },
     ...[['p50', 'p50_us'], ['p99', 'p99_us'], ['max', 'max_us']].map(([title, part]) => ({ title, number: true, get: row => row[part], show: row => us(row[part]) }))] });
+  const scripts = table({ caption: 'Scripts and functions', sort: 2, descending: true, filter: false, emptyText: 'No script or function is loaded.', key: row => `${row.library ?? ''} ${row.name}`, columns: [
+    { title: 'Name', get: row => row.library === undefined ? row.name : `${row.name} of ${row.library}` }, { title: 'Calls', number: true, get: row => row.calls },
+    { title: 'Total time', number: true, get: row => row.total_microseconds, show: row => us(row.total_microseconds) },
+    { title: 'Longest', number: true, get: row => row.max_microseconds, show: row => us(row.max_microseconds) },
+    { title: 'Failed', number: true, get: row => row.failed }, { title: 'Last use', get: row => row.last_use_unix_ms, show: row => row.calls === 0 ? '' : format.time(row.last_use_unix_ms) },
+    { title: 'Text', get: row => row.text_start ?? 'not in the package', wrap: true } ] });
   let before = { at: 0, calls: new Map() };
   return {
     elements: [h('div', { class: 'charts' }, charts.map(each => each.element)), h('h2', {}, 'Every command'), legend(), list.element, h('h2', {}, 'Errors by class'), errors.element,
-      h('h2', {}, 'Requests to this page and the endpoints'), http.element],
+      h('h2', {}, 'Scripts and functions'), scripts.element, h('h2', {}, 'Requests to this page and the endpoints'), http.element],
     charts,
     async update(signal) {
-      const [rows, classes, requests] = await Promise.all([api.report('commands', signal), api.report('errors', signal), api.report('http', signal)]);
+      const [rows, classes, requests, programs] = await Promise.all(['commands', 'errors', 'http', 'scripts'].map(name => api.report(name, signal)));
       const now = performance.now();
       if (source.live) {
         const seconds = (now - before.at) / 1000;
@@ -65,6 +71,7 @@ export function commands({ source, zoom }) {
       list.update(rows);
       http.update(requests);
       errors.update(classes);
+      scripts.update(programs?.by_total_time);
     },
   };
 }
