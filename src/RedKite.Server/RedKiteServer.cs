@@ -33,7 +33,6 @@ public sealed class RedKiteServer : IAsyncDisposable
     private readonly Endpoints _endpoints;
     private readonly TlsSetup _tls;
     private readonly ClientLimit _clientLimit;
-    private readonly ClientEviction _clientEviction;
     private readonly PidFile _pidFile;
     private readonly List<InProcessClient> _clients = [];
     private readonly ConcurrentQueue<InProcessClient> _idleClients = new();
@@ -73,7 +72,6 @@ public sealed class RedKiteServer : IAsyncDisposable
         Engine.Script.BusyBegins = _reserve.Begin;
         Engine.Script.BusyEnded = _reserve.End;
         _clientLimit = new ClientLimit(settings, serverLog);
-        _clientEviction = new ClientEviction(settings, Engine.Clients, serverLog) { Evicting = NoteEvicted };
         _pidFile = new PidFile(settings, serverLog);
         ServerParts parts = PartsOf(Engine);
         Engine.UseCommands(NewCommandTable(parts));
@@ -356,15 +354,9 @@ public sealed class RedKiteServer : IAsyncDisposable
     {
         ServerTotals totals = Engine.Metrics.Sample(nowMs);
         Engine.Memory.Apply(Engine.Metrics, reports: true);
-        _clientEviction.Run(nowMs);
+        Engine.ClientEviction.Run(nowMs);
         _quietHugePages.IsEnabled = Engine.Settings.QuietHugePages;
         _quietHugePages.Use(nowMs, totals.LoopMicroseconds, totals.KeyspaceHits);
-    }
-
-    private void NoteEvicted(Session session)
-    {
-        Interlocked.Increment(ref Engine.Metrics.Server.EvictedClients);
-        Engine.Note(TimelineKind.Evicted, session);
     }
 
     private string? ReopenTcp(bool isTls, string error)

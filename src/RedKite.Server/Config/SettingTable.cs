@@ -99,7 +99,7 @@ internal static class SettingTable
         Memory("proto-max-bulk-len", Megabyte, LongMax, 512 * Megabyte, s => (ulong)s.ProtoMaxBulkLength, (s, v) => s.ProtoMaxBulkLength = (long)v),
         Memory("client-query-buffer-limit", Megabyte, LongMax, 1024 * Megabyte, s => (ulong)s.ClientQueryBufferLimit, (s, v) => s.ClientQueryBufferLimit = (long)v),
         Special("client-output-buffer-limit", "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60", SettingParsers.OutputBufferLimits, ReadLimits, WriteLimits, flags: MultipleArguments, toLines: SettingParsers.OutputBufferLimitLines).WithRemark("no client is of class `slave` yet"),
-        MemoryOrPercent("maxmemory-clients", s => s.MaxMemoryClients, (s, v) => s.MaxMemoryClients = v).WithRemark("checked ten times a second"),
+        MemoryOrPercent("maxmemory-clients", s => s.MaxMemoryClients, (s, v) => s.MaxMemoryClients = v).WithRemark("checked ten times a second; a client whose unfinished request alone exceeds it is closed at once"),
         Integer("tracking-table-max-keys", 0, long.MaxValue, 1000000, s => s.TrackedKeysMax, (s, v) => s.TrackedKeysMax = v),
 
         // The process

@@ -44,6 +44,7 @@ internal sealed class Engine
         Actions = new ActionLog(Timeline, log, clock);
         Shedding = new ConnectionShedding(Settings, Actions);
         Hogs = new HogClosing(Settings, Actions);
+        ClientEviction = new ClientEviction(Settings, Clients, log) { Evicting = NoteEvicted };
         DangerousCommands = new DangerousCommands(Settings, Actions);
         Messages = new MessageHub(Buffers);
         Tracking = new KeyTracking(keyspace, Clients, Changes, Buffers, Settings, Limits);
@@ -129,6 +130,8 @@ internal sealed class Engine
     internal ConnectionShedding Shedding { get; }
 
     internal HogClosing Hogs { get; }
+
+    internal ClientEviction ClientEviction { get; }
 
     internal DangerousCommands DangerousCommands { get; }
 
@@ -260,5 +263,11 @@ internal sealed class Engine
                 return null;
             });
         }
+    }
+
+    private void NoteEvicted(Session session)
+    {
+        Interlocked.Increment(ref Metrics.Server.EvictedClients);
+        Note(TimelineKind.Evicted, session);
     }
 }

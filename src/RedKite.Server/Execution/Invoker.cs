@@ -381,13 +381,16 @@ internal sealed class Invoker
     }
 
     /// <summary>Counts an error that was replied instead of executing the command.</summary>
-    internal void NoteRejected(Command? command)
+    internal void NoteRejected(Command? command) => NoteRejected(command, Reply);
+
+    /// <inheritdoc cref="NoteRejected(Command?)"/>
+    internal void NoteRejected(Command? command, ReplyWriter reply)
     {
-        NoteError(null, Reply);
+        NoteError(null, reply);
         if (command is null) return;
         CommandMetrics metrics = _environment.Metrics.Of(command.Index);
         metrics.Rejected++;
-        metrics.CountError(Reply.LastErrorCode);
+        metrics.CountError(reply.LastErrorCode);
     }
 
     // Finds the subcommand and checks the number of arguments, or replies what is wrong.

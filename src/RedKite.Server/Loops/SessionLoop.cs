@@ -152,6 +152,10 @@ internal sealed class SessionLoop : IConnectionHandler
             _engine.Log.Warning($"Closing client that reached max query buffer length: id={session.Id} addr={connection.RemoteAddress}");
             connection.Close();
         }
+        else if (consumed < input.Length && _engine.ClientEviction.Evicts(session, input.Length - consumed))
+        {
+            connection.Close();
+        }
 
         return consumed;
     }

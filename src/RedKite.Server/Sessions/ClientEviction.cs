@@ -7,8 +7,8 @@ namespace RedKite.Server.Sessions;
 
 /// <summary>
 /// Holds the memory of all clients to maxmemory-clients: when it exceeds the limit, the clients with the largest buffers and state are closed,
-/// except those with CLIENT NO-EVICT. One loop looks ten times a second while there is a limit; what one client can add meanwhile is
-/// bounded by its own limits.
+/// except those with CLIENT NO-EVICT. One loop looks ten times a second while there is a limit. A client whose unfinished request alone
+/// exceeds it is closed at once.
 /// </summary>
 internal sealed class ClientEviction(Settings settings, ClientRegistry clients, ServerLog log)
 {
@@ -27,6 +27,17 @@ internal sealed class ClientEviction(Settings settings, ClientRegistry clients, 
     internal ulong LimitBytes => settings.MaxMemoryClients >= 0
         ? (ulong)settings.MaxMemoryClients
         : (ulong)(settings.MaxMemoryBytes / 100.0 * -settings.MaxMemoryClients);
+
+    /// <summary>Whether a client is to be closed because its unfinished request alone exceeds the limit. On its loop.</summary>
+    internal bool Evicts(Session session, long requestBytes)
+    {
+        if (settings.MaxMemoryClients == 0 || session.NoEvict || session.Type is ClientType.Replica or ClientType.Master) return false;
+        ulong limit = LimitBytes;
+        if (limit == 0 || (ulong)requestBytes <= Math.Max(limit, LimitBytesMin)) return false;
+        log.Warning($"Evicting client id={session.Id} addr={session.Address}: its request has {requestBytes} bytes and is not complete, more than maxmemory-clients.");
+        Evicting(session);
+        return true;
+    }
 
     /// <summary>Looks whether the limit holds, if it is time to.</summary>
     internal void Run(long nowMs)

@@ -47,6 +47,32 @@ public class ClientEvictionTests : NetworkTests
         small.Run("CONFIG GET maxmemory-clients").IsArray("maxmemory-clients", "10");
     }
 
+    // It would be executed before the next look.
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public async Task Request_that_exceeds_the_limit_alone_is_not_executed(string transport)
+    {
+        await using RedKiteServer server = await StartAsync(transport, ("maxmemory-clients", "1mb"));
+        for (int i = 0; i < 10; i++)
+        {
+            using RespConnection large = RespConnection.Connect(server.Port);
+            large.Run("PING").IsSimple("PONG");
+            try
+            {
+                large.Send("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$3000000\r\n" + new string('x', 3_000_000) + "\r\n");
+                Assert.True(large.Read().IsClosed);
+            }
+            catch (IOException)
+            {
+                // closed while it sent
+            }
+        }
+
+        using RespConnection small = RespConnection.Connect(server.Port);
+        small.Run("EXISTS k").IsInteger(0);
+        Assert.Equal(10, server.Engine.Metrics.Server.EvictedClients);
+    }
+
     [Fact]
     public async Task Client_with_no_evict_stays()
     {

@@ -180,7 +180,11 @@ internal sealed class BlockedClientServer
         var cmd = new CommandContext(_environment, session, request.Input, _reply, request.DatabaseIndex);
         cmd.Begin(request.Command, request.Arguments, request.FirstKeyHash);
         _environment.IsServing = true;
-        if (IsPermittedOrReply(cmd)) _invoker.Run(ref cmd, held);
+        long errors = _reply.Errors;
+        bool isPermitted = IsPermittedOrReply(cmd);
+        if (isPermitted) _invoker.Run(ref cmd, held);
+        if (!isPermitted) _invoker.NoteRejected(request.Command, _reply);
+        else if (_reply.Errors != errors) _invoker.NoteError(request.Command, _reply);
         _environment.BeginRecording(); // what it recorded is published: MayBeServed publishes what is found expired, and only that
         _environment.IsServing = false;
         if (_environment.BlockRequest?.Copy is { } copy) client.Copy = copy; // begun again

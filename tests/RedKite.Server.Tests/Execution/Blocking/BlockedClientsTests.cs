@@ -45,6 +45,30 @@ public sealed class BlockedClientsTests : IAsyncLifetime
     }
 
     [Fact]
+    public void Errors_of_served_commands_are_counted()
+    {
+        using RespConnection client = Connect();
+        using RespConnection other = Connect();
+        other.Run("XGROUP CREATE s g $ MKSTREAM").IsOk();
+        client.SendCommand("XREADGROUP GROUP g c BLOCK 0 STREAMS s >");
+        WaitUntilBlocked(1);
+        other.Run("XGROUP DESTROY s g").IsInteger(1);
+        Assert.StartsWith("NOGROUP ", client.Read().Text, StringComparison.Ordinal);
+        Assert.Contains("errorstat_NOGROUP:count=1\r\n", other.Run("INFO errorstats").Text, StringComparison.Ordinal);
+        Assert.Matches("cmdstat_xreadgroup:calls=1,.*,rejected_calls=0,failed_calls=1\r\n", other.Run("INFO commandstats").Text);
+
+        other.Run("ACL SETUSER ann on nopass ~* +@all").IsOk();
+        client.Run("AUTH ann word").IsOk();
+        client.SendCommand("BLPOP list 0");
+        WaitUntilBlocked(1);
+        other.Run("ACL SETUSER ann -blpop").IsOk();
+        other.Run("RPUSH list x").IsInteger(1);
+        Assert.StartsWith("NOPERM ", client.Read().Text, StringComparison.Ordinal);
+        Assert.Contains("errorstat_NOPERM:count=1\r\n", other.Run("INFO errorstats").Text, StringComparison.Ordinal);
+        Assert.Matches("cmdstat_blpop:.*,rejected_calls=1,failed_calls=0\r\n", other.Run("INFO commandstats").Text);
+    }
+
+    [Fact]
     public void Expiring_stream_wakes_its_group_readers()
     {
         using RespConnection client = Connect();
