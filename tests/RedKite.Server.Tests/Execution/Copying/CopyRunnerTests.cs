@@ -267,7 +267,7 @@ public sealed class CopyRunnerTests : IAsyncDisposable
                 Run(["SADD", key, .. Enumerable.Range(0, 200_000).Select(i => (i * 3L * int.MaxValue).ToString(CultureInfo.InvariantCulture))]);
                 break;
             case "stream":
-                for (int i = 1; i <= Members; i++) Run("XADD", key, $"{i}-1", "field", $"v{i}");
+                for (int i = 1; i <= Members; i++) Run("XADD", key, $"{i}-1", "field", $"v{i}" + new string('x', 200)); // nodes are copied as a whole
                 break;
             default:
                 Run([kind switch { "set" => "SADD", "hash" => "HSET", "zset" => "ZADD", _ => "RPUSH" }, key, .. Enumerable.Range(1, kind == "list" ? Elements : Members).SelectMany<int, string>(i => kind switch
