@@ -1,3 +1,4 @@
+using RedKite.Differential.Tests.Streams;
 using RedKite.Testing;
 
 namespace RedKite.Differential.Tests.Transcripts;
@@ -316,6 +317,40 @@ public sealed class BlockingTests(TranscriptServers servers) : TranscriptTests(s
     {
         Assert.NotEmpty(name);
         await Task.Run(() => ClientScript.Run(Pair, script), TestContext.Current.CancellationToken);
+    }
+
+    [Theory]
+    [InlineData("XREADGROUP GROUP g a BLOCK 0 STREAMS s >", "XGROUP DESTROY s g")]
+    [InlineData("XREADGROUP GROUP g a BLOCK 0 STREAMS s >", "SET s 1")]
+    [InlineData("XREADGROUP GROUP g a BLOCK 0 STREAMS s >", "FLUSHALL")]
+    [InlineData("BRPOPLPUSH k string 0", "RPUSH k 1")]
+    [InlineData("BLPOP k 0", "RPUSH k 1")]
+    [InlineData("BLPOP k 0", "ACL SETUSER waiting -@blocking", "RPUSH k 1")]
+    public void Errors_at_the_end_of_a_wait_are_counted(string command, params string[] ends)
+    {
+        PairedConnection waiting = Open();
+        PairedConnection other = Open();
+        other.Run("ACL SETUSER waiting reset on nopass ~* +@all").IsOk();
+        waiting.Run("AUTH waiting x").IsOk();
+        other.Run("SET string 1").IsOk();
+        other.Run("XGROUP CREATE s g $ MKSTREAM").IsOk();
+        other.Run("CONFIG RESETSTAT").IsOk();
+        waiting.Send(command);
+        Pair.WaitForBlocked(1);
+        foreach (string end in ends) other.Run(end);
+        waiting.Read();
+        other.Run("INFO errorstats");
+        Assert.Equal(ErrorCounts(Pair.Oracle), ErrorCounts(Pair.Subject));
+        waiting.Run("AUTH default x").IsOk();
+        other.Run("ACL DELUSER waiting").IsInteger(1);
+
+        (long, string, string) ErrorCounts(ServerPair.Side side)
+        {
+            string name = command.Split(' ')[0].ToLowerInvariant();
+            string line = side.Control.Run("INFO commandstats").Text.Split("\r\n").Single(line => line.StartsWith($"cmdstat_{name}:", StringComparison.Ordinal));
+            string[] fields = line.Split(',');
+            return (ServerPair.Info(side.Control, "stats", "total_error_replies"), fields[^2], fields[^1]);
+        }
     }
 
     [Fact]
