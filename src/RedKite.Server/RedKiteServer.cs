@@ -427,8 +427,8 @@ public sealed class RedKiteServer : IAsyncDisposable
         _stopped.TrySetResult();
     }
 
-    // A single loop that nobody shares the keys with needs no more than one: neighbours in a pipeline then share its lock. The program's own
-    // walks and its page lock it for moments only.
+    // One stripe is enough when no other thread executes commands: consecutive commands of a pipeline then share its lock. The program's own
+    // background walks and its page hold it only briefly.
     private static int StripesOf(Settings settings, int loops, bool ownsProcess) =>
         settings.Stripes > 0 ? settings.Stripes : loops == 1 && ownsProcess ? 1 : StripeSet.StripesMax;
 

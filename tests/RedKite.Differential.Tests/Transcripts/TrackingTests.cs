@@ -108,7 +108,7 @@ public sealed class TrackingTests(TranscriptServers servers) : TranscriptTests(s
             B: GET k
             A gets push
             """ },
-        { "one's own access that finds a key expired is nobody's change to BCAST", """
+        { "an access of its own that finds a key expired counts as no client's change for BCAST", """
             B: DEBUG SET-ACTIVE-EXPIRE 0
             A: HELLO 3
             A: CLIENT TRACKING ON BCAST NOLOOP

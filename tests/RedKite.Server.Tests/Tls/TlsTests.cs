@@ -265,7 +265,7 @@ public sealed class TlsTests : IDisposable
         }
     }
 
-    // Nobody waits for the end of a record that can have none.
+    // The server does not wait for the end of what can be no record.
     [Theory]
     [InlineData("epoll", "*1\r\n$4\r\nPING\r\n")]
     [InlineData("epoll", "\u0018")]
