@@ -12,7 +12,7 @@ namespace RedKite.Server.Tests;
 /// <summary>The TLS port: handshakes, client certificates, limits, and certificates that change while the server runs.</summary>
 public sealed class TlsTests : IDisposable
 {
-    private const int TimeoutMs = 20_000;
+    private const int TimeoutMs = 60_000; // as for other clients in this suite, whose tests run beside these
 
     private readonly TestCertificates _files = new();
 
