@@ -160,7 +160,8 @@ public sealed class Connection
             Consume(output, sent);
         }
 
-        if (Layer is not null && !TrySendWire()) Fail();
+        // With output left the wire was tried last: trying it again might empty it, and then nothing would wake the rest.
+        if (_output is null && Layer is not null && !TrySendWire()) Fail();
         else AfterFlush();
     }
 

@@ -46,6 +46,7 @@ public sealed class EventLoop : IDisposable
     private readonly Thread _thread;
     private bool _tickIsDue;
     private bool _tickIsSet;
+    private bool _isHandlingMessages;
     private int _posted;
     private int _connectionCount;
     private long _workTicks;
@@ -63,9 +64,14 @@ public sealed class EventLoop : IDisposable
     /// <param name="useSockets">Whether to use the runtime's sockets although epoll is there.</param>
     /// <param name="pool">Where the memory of waiting output comes from; null: a pool that the process shares.</param>
     public EventLoop(string name, bool useSockets, BufferPool? pool = null)
+        : this(name, pool, loop => useSockets || !LinuxCalls.IsSupported ? new SocketsTransport(loop) : new EpollTransport())
+    {
+    }
+
+    internal EventLoop(string name, BufferPool? pool, Func<EventLoop, Transport> newTransport)
     {
         Pool = pool ?? BufferPool.Process;
-        Transport = useSockets || !LinuxCalls.IsSupported ? new SocketsTransport(this) : new EpollTransport();
+        Transport = newTransport(this);
         _thread = new Thread(Run) { Name = name, IsBackground = true };
     }
 
@@ -278,10 +284,28 @@ public sealed class EventLoop : IDisposable
         }
 
         connection.BytesReceived += received;
+        if (MessagesGoFirst)
+        {
+            connection.Input = new ByteQueue(received);
+            connection.Input.Append(_receiveBuffer.AsSpan(0, received));
+            ConsumeBehindMessages(connection);
+            return;
+        }
+
         int consumed = Handler.Received(connection, _receiveBuffer.AsSpan(0, received));
         if (consumed == received || connection.IsClosing) return;
         connection.Input = new ByteQueue(Math.Max(4096, received - consumed));
         connection.Input.Append(_receiveBuffer.AsSpan(consumed, received - consumed));
+    }
+
+    // A client may send because of what another had as a reply, and messages that were posted before that reply come before its own: they
+    // were posted before its request was received.
+    private bool MessagesGoFirst => Volatile.Read(ref _posted) != 0 && !_isHandlingMessages;
+
+    private void ConsumeBehindMessages(Connection connection)
+    {
+        HandleMessages(MessagesPerTurnMax);
+        if (connection is { IsReading: true, IsClosing: false, Input: { } input }) Consume(connection, input);
     }
 
     /// <summary>Hands in again what was not consumed before.</summary>
@@ -310,7 +334,8 @@ public sealed class EventLoop : IDisposable
 
         input.Commit(received);
         connection.BytesReceived += received;
-        Consume(connection, input);
+        if (MessagesGoFirst) ConsumeBehindMessages(connection);
+        else Consume(connection, input);
     }
 
     private void Consume(Connection connection, ByteQueue input)
@@ -399,6 +424,7 @@ public sealed class EventLoop : IDisposable
     {
         Interlocked.Exchange(ref _posted, 0);
         Transport.SkipsWait = false;
+        _isHandlingMessages = true;
         while (_mailbox.TryDequeue(out Message message))
         {
             if (message.Action is { } action)
@@ -416,8 +442,10 @@ public sealed class EventLoop : IDisposable
             // The rest follows in the next turn: threads that post meanwhile need not wake the loop.
             Volatile.Write(ref _posted, 1);
             Transport.SkipsWait = true;
-            return;
+            break;
         }
+
+        _isHandlingMessages = false;
     }
 
     private void Deliver(in Message message)

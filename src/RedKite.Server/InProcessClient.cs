@@ -197,7 +197,6 @@ public sealed class InProcessClient : IDisposable
         _executor.Environment.ReadTime();
         _session.NoteUser(); // there is no loop that could
         int consumed = _executor.Run(_session, request);
-        _engine.Tracking.Broadcast();
         goesOn = Wait() || reply.IsChained;
         if (!reply.Overflowed) return consumed;
         reply.Clear();

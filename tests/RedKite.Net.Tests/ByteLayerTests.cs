@@ -110,6 +110,20 @@ public class ByteLayerTests
 
     [Theory]
     [MemberData(nameof(Transports))]
+    public void Output_goes_on_whenever_the_peer_takes_some(string transport, int handshakeDelayMs)
+    {
+        byte[] greeting = EchoServer.Pattern(1 << 20, seed: 5);
+        using EchoServer server = new(transport, new EchoHandler { Greeting = greeting }, newLayer: () => new XorLayer(speaksFirst: false, handshakeDelayMs), hesitates: true);
+        using Peer peer = new(transport, server.Port);
+        peer.WaitForBytes(greeting.Length);
+        byte[] sent = EchoServer.Pattern(1 << 20, seed: 6);
+        peer.Send(sent);
+        peer.WaitForBytes(greeting.Length + sent.Length);
+        Assert.True(peer.AllReceived.AsSpan().SequenceEqual([.. greeting, .. sent]));
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
     public void Peers_that_speak_another_protocol_or_none_are_closed_or_cut(string transport, int handshakeDelayMs)
     {
         using (EchoServer server = new(transport, new EchoHandler(), newLayer: () => new XorLayer(speaksFirst: false, handshakeDelayMs)))

@@ -123,6 +123,65 @@ public class DeliveryTests
 
     [Theory]
     [MemberData(nameof(Transports))]
+    public void Replies_and_messages_go_on_whenever_the_peer_takes_some(string transport)
+    {
+        using EchoServer server = new(transport, new EchoHandler(), hesitates: true);
+        using Socket client = server.Connect();
+        EchoServer.WaitFor(() => server.Handler.OpenedCount == 1, "it is connected");
+        byte[] bytes = EchoServer.Pattern(300_000, seed: 7);
+        for (int i = 0; i < 20; i++)
+        {
+            client.Send(bytes.AsSpan(0, 100));
+            Assert.Equal(bytes[..100], EchoServer.ReadAll(client, 100));
+            server.Publish(bytes);
+            Assert.Equal(bytes, EchoServer.ReadAll(client, bytes.Length));
+        }
+    }
+
+    // One client has a reply, behind which another is told of something, and asks because of it: what it was told comes first.
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void Message_that_was_posted_before_a_request_was_sent_comes_before_its_reply(string transport)
+    {
+        Connection? occupying = null;
+        using var isBusy = new SemaphoreSlim(0);
+        using var goesOn = new SemaphoreSlim(0);
+        EchoHandler handler = new()
+        {
+            Receiving = connection =>
+            {
+                if (connection != occupying) return;
+                isBusy.Release();
+                goesOn.Wait(EchoServer.PatienceMs);
+            },
+        };
+        using EchoServer server = new(transport, handler);
+        using Socket other = server.Connect();
+        EventLoop loop = server.Loops[0];
+        EchoServer.WaitFor(() => handler.OpenedCount == 1, "the other is connected");
+        EchoServer.RunOn(loop, () => occupying = loop.Connections.Single());
+        using Socket client = server.Connect();
+        EchoServer.WaitFor(() => handler.OpenedCount == 2, "the client is connected");
+        Connection told = null!;
+        EchoServer.RunOn(loop, () => told = loop.Connections.Single(connection => connection != occupying));
+
+        // While the loop is busy with the other, it knows already that the client has sent something.
+        loop.Post(() => occupying!.Loop.Handler.Received(occupying, []));
+        Assert.True(isBusy.Wait(EchoServer.PatienceMs, TestContext.Current.CancellationToken));
+        other.Send("o"u8);
+        client.Send("1"u8);
+        goesOn.Release();
+        Assert.True(isBusy.Wait(EchoServer.PatienceMs, TestContext.Current.CancellationToken));
+        loop.Post(told, server.Pool.Copy("m"u8), 0, 1);
+        client.Send("2"u8);
+        Thread.Sleep(10);
+        goesOn.Release();
+        string received = System.Text.Encoding.ASCII.GetString(EchoServer.ReadAll(client, 3));
+        Assert.True(received is "m12" or "1m2", $"received {received}");
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
     public void A_flood_of_messages_does_not_starve_a_client(string transport)
     {
         using EchoServer server = new(transport, new EchoHandler());

@@ -23,6 +23,9 @@ internal sealed class EchoHandler : IConnectionHandler
     /// <summary>Whether Q and P are commands.</summary>
     internal bool ObeysCommands { get; init; }
 
+    /// <summary>Called with each connection that has received something.</summary>
+    internal Action<Connection>? Receiving { get; init; }
+
     /// <summary>The size of a request in bytes; shorter input waits for the rest.</summary>
     internal int RequestBytes { get; init; } = 1;
 
@@ -34,6 +37,7 @@ internal sealed class EchoHandler : IConnectionHandler
 
     public int Received(Connection connection, Span<byte> input)
     {
+        Receiving?.Invoke(connection);
         int end = ObeysCommands ? input.IndexOfAny((byte)'Q', (byte)'P') : -1;
         if (end < 0)
         {

@@ -13,13 +13,15 @@ internal sealed class EchoServer : IDisposable
 
     private readonly ListeningSocket _listener;
 
-    internal EchoServer(string transport, EchoHandler handler, int loops = 1, Func<ByteLayer>? newLayer = null)
+    internal EchoServer(string transport, EchoHandler handler, int loops = 1, Func<ByteLayer>? newLayer = null, bool hesitates = false)
     {
         _listener = ListeningSocket.Tcp(IPAddress.Loopback, 0, 511, newLayer);
         Handler = handler;
         for (int i = 0; i < loops; i++)
         {
-            var loop = new EventLoop($"echo-{i}", transport == "sockets", Pool);
+            EventLoop loop = hesitates
+                ? new($"echo-{i}", Pool, self => new HesitantTransport(transport == "sockets" ? new SocketsTransport(self) : new EpollTransport()))
+                : new($"echo-{i}", transport == "sockets", Pool);
             loop.Handler = i == 0 ? handler : new EchoHandler();
             loop.Chooser = () => Loops.MinBy(candidate => candidate.ConnectionCount)!;
             Loops.Add(loop);

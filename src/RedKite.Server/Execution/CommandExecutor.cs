@@ -128,6 +128,7 @@ internal sealed class CommandExecutor
         if (_unsent.Count > 0) _unsent.Clear(); // of a client that wanted no reply
         _unsentSlow = null;
         int consumed = ExecuteInput(session, input);
+        if (Engine.Tracking.HasBroadcast) Broadcast(session);
         session.IsExecuting = false;
         Environment.Changes.ClientId = 0;
         return consumed;
@@ -169,6 +170,7 @@ internal sealed class CommandExecutor
             if (Reply.Length < ReplyBytesToSend && !Reply.Overflowed) continue;
             if (session.Connection is { } connection)
             {
+                if (Engine.Tracking.HasBroadcast) Broadcast(session);
                 SendReplies(session, connection);
                 if (connection.IsClosing || session.IsSuspended) return position;
             }
@@ -177,6 +179,14 @@ internal sealed class CommandExecutor
                 return position;
             }
         }
+    }
+
+    // Before the replies leave: who acts on one finds that all clients have been told. The client itself is told behind its own.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private void Broadcast(Session session)
+    {
+        Engine.Tracking.Broadcast();
+        session.WriteHeldBack(Reply);
     }
 
     private void NoteBrokenLimit(RequestLimit limit)
@@ -371,8 +381,8 @@ internal sealed class CommandExecutor
             asked = 0;
         }
 
+        if ((Reply.TakeEvents() & ReplyEvents.Delivery) != 0) session.WriteHeldBack(Reply); // what it was told of evictions
         long replied = _replied = Reply.Length;
-        Reply.TakeEvents();
         long start = Stopwatch.GetTimestamp();
         if (_turn != _currentTurn || _currentTurn == 0) (_turn, _turnStart) = (_currentTurn, start); // a caller in the process has no turns
         if (_runs.Sleeps) _runs.Wake();

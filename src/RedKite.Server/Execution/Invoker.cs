@@ -56,10 +56,12 @@ internal sealed class Invoker
         Session session = cmd.Session;
         ReplyMode replies = session.ReplyMode;
         if (replies == ReplyMode.SkipNext) session.ReplyMode = ReplyMode.SkipThis;
+        bool isOutOfMemory = _keyspace.Budget.IsExceeded && _executor.Evictor.IsOutOfMemory();
+        session.WriteHeldBack(Reply); // as in Redis, what it is told of the evictions comes before the reply
         long length = Reply.Length;
         Command? command = request.Command;
         cmd.Begin(command!, arguments, request.Hash);
-        if (Resolve(ref cmd, ref command) && IsAllowed(ref cmd, command!))
+        if (Resolve(ref cmd, ref command) && IsAllowed(ref cmd, command!, isOutOfMemory))
         {
             if (_engine.Pause.Holds(cmd, command!, _environment.NowMs))
             {
@@ -454,7 +456,7 @@ internal sealed class Invoker
         return false;
     }
 
-    private bool IsAllowed(ref CommandContext cmd, Command command)
+    private bool IsAllowed(ref CommandContext cmd, Command command, bool isOutOfMemory)
     {
         if (command.Is(CommandFlags.Protected) && !_engine.AllowsProtected(cmd.Session, command) && !IsUnprotected(cmd, command))
         {
@@ -489,7 +491,7 @@ internal sealed class Invoker
 
         cmd.Resolve(command);
         if (!IsPermittedOrReply(cmd, cmd.Session.Transaction is null ? DenialContext.TopLevel : DenialContext.Transaction)) return false;
-        if (_keyspace.Budget.IsExceeded && _executor.Evictor.IsOutOfMemory() && MayUseMoreMemory(cmd, command))
+        if (isOutOfMemory && MayUseMoreMemory(cmd, command))
         {
             Reject(command, "OOM command not allowed when used memory > 'maxmemory'.");
             return false;

@@ -54,6 +54,7 @@ internal sealed class BlockedClientTimeouts(Engine engine, EventLoop loop, Comma
         _deadlines.Remove(client);
         RemoveSoon(client);
         if (session.Blocked == client) End(session.Connection!, session, client);
+        session.DeliverHeldBack();
         client.ReleaseReply(); // also if the connection was closed meanwhile
     }
 

@@ -133,7 +133,6 @@ internal sealed class SessionLoop : IConnectionHandler
         int consumed = session.Blocked is null ? Executor.Run(session, input) : 0;
         bool replied = Executor.Reply.Length > 0 || Executor.Reply.Overflowed;
         if (replied) Executor.SendReplies(session, connection);
-        _engine.Tracking.Broadcast();
         if (session.ClosesAfterReply)
         {
             // As Redis has it, the connection ends when a reply was sent: without replies it stays, and is listened to no more.

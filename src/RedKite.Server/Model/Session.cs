@@ -32,6 +32,7 @@ internal sealed class Session
     private Transaction? _transaction;
     private BlockedClient? _blocked;
     private List<Payload>? _heldBack; // delivered while a command of the client runs
+    private int _servingThread; // which executes the client's blocked command; 0: none
     private ConcurrentQueue<Payload>? _inbox; // of a caller in the process
     private int _isOverrun; // 1: more was posted than may wait, the connection is about to be closed
 
@@ -235,6 +236,10 @@ internal sealed class Session
             payload.Buffer.AddReference();
             (_inbox ?? Interlocked.CompareExchange(ref _inbox, [], null) ?? _inbox).Enqueue(payload);
         }
+        else if (_servingThread == Environment.CurrentManagedThreadId)
+        {
+            HoldBack(payload);
+        }
         else if (connection.Loop.IsCurrent)
         {
             connection.Loop.Handler.Deliver(connection, payload.Buffer, payload.Start, payload.Length);
@@ -254,7 +259,33 @@ internal sealed class Session
     /// <summary>Bytes of the deliveries that wait for the reply of the client's command.</summary>
     internal long HeldBackBytes { get; private set; }
 
-    /// <summary>Keeps a delivery until the reply of the client's command is written. On the connection's loop.</summary>
+    /// <summary>
+    /// A thread executes the blocked command of the client, perhaps beside its loop: what the command causes to be delivered to the client
+    /// is held back until its reply.
+    /// </summary>
+    internal void BeginServing() => _servingThread = Environment.CurrentManagedThreadId;
+
+    /// <summary>The command was executed. If it waits on, it has no reply, and what was held back is delivered.</summary>
+    internal void EndServing(bool hasReply)
+    {
+        _servingThread = 0;
+        if (!hasReply) DeliverHeldBack();
+    }
+
+    /// <summary>Delivers what was held back behind a reply that was delivered.</summary>
+    internal void DeliverHeldBack()
+    {
+        if (_heldBack is not { } payloads) return;
+        _heldBack = null;
+        HeldBackBytes = 0;
+        foreach (Payload payload in payloads)
+        {
+            Deliver(payload);
+            payload.Buffer.Release();
+        }
+    }
+
+    /// <summary>Keeps a delivery until the reply of the client's command is written. On the thread that executes it.</summary>
     internal void HoldBack(Payload payload)
     {
         payload.Buffer.AddReference();

@@ -112,6 +112,9 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
         if (isFlushed) TellOfFlush();
     }
 
+    /// <summary>Whether clients of BCAST are to be told of changes.</summary>
+    internal bool HasBroadcast => _broadcast.HasChanges;
+
     /// <summary>Tells the clients of BCAST of what has changed since the last call. No stripe is locked.</summary>
     internal void Broadcast()
     {

@@ -182,6 +182,7 @@ internal sealed class BlockedClientServer
         _environment.IsServing = true;
         long errors = _reply.Errors;
         bool isPermitted = IsPermittedOrReply(cmd);
+        session.BeginServing();
         if (isPermitted) _invoker.Run(ref cmd, held);
         if (!isPermitted) _invoker.NoteRejected(request.Command, _reply);
         else if (_reply.Errors != errors) _invoker.NoteError(request.Command, _reply);
@@ -199,6 +200,7 @@ internal sealed class BlockedClientServer
         }
 
         _reply.Clear();
+        session.EndServing(served);
         client.EndServing(served);
     }
 }
