@@ -33,6 +33,9 @@ internal sealed class SessionLoop : IConnectionHandler
     private const long SuspendedOutputBytes = 4 * 1024 * 1024;
     private const long ResumedOutputBytes = 1024 * 1024;
 
+    // A client that ends is listed no more when it has its last reply, unless that may wait for the client to read.
+    private const int FarewellBytesMax = 4096;
+
     private readonly Engine _engine;
     private readonly EventLoop _loop;
     private readonly BackgroundSweep _sweep;
@@ -132,6 +135,7 @@ internal sealed class SessionLoop : IConnectionHandler
         Executor.BeginInput(_loop.Cycles);
         int consumed = session.Blocked is null ? Executor.Run(session, input) : 0;
         bool replied = Executor.Reply.Length > 0 || Executor.Reply.Overflowed;
+        if (session.ClosesAfterReply && connection.OutputBytes + Executor.Reply.Length < FarewellBytesMax) _engine.Clients.Remove(session);
         if (replied) Executor.SendReplies(session, connection);
         if (session.ClosesAfterReply)
         {
@@ -251,6 +255,7 @@ internal sealed class SessionLoop : IConnectionHandler
             LookAtClients(nowMs);
             Executor.AdaptSampling();
             if (_isFirst) _engine.Messages.ReleaseIdle();
+            if (_isFirst) _engine.Tracking.ReleaseIdle();
         }
 
         Ticked?.Invoke(nowMs);

@@ -11,10 +11,12 @@ namespace RedKite.Server.Tracking;
 /// <summary>
 /// Client-side caching: remembers which clients have read which keys, and tells them when a key changes. The table has a part for each
 /// stripe, guarded by the stripe's lock: a key is remembered before the stripe is released that it was read from, so no change is missed.
-/// It consumes changes only while a client tracks.
+/// It consumes changes while a client tracks, and as long as keys are remembered: when nobody has tracked for a minute, they are forgotten.
 /// </summary>
 internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, ChangePublisher changes, BufferPool pool, Settings settings, LimitCounts limits) : IChangeConsumer
 {
+    private const int IdleMs = 60_000;
+
     private readonly TrackedKeys[] _parts = [.. keyspace.Stripes.ToArray().Select(_ => new TrackedKeys())];
     private readonly Lock _changing = new();
     private readonly HashSet<Session> _sessions = [];
@@ -25,6 +27,8 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
     private long _bytes;
     private long _sent;
     private int _nextTrimmed;
+    private volatile bool _consumes;
+    private long _idleSinceMs; // by the system's own clock
 
     /// <summary>Clients that track.</summary>
     internal int Clients => Volatile.Read(ref _clientCount);
@@ -52,7 +56,9 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
         lock (_changing)
         {
             _sessions.Add(session);
-            if (_clientCount++ == 0) changes.Request(this, isOn: true);
+            if (_clientCount++ > 0) return;
+            changes.Request(this, isOn: true);
+            _consumes = true;
         }
     }
 
@@ -65,7 +71,9 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
         lock (_changing)
         {
             _sessions.Remove(session);
-            if (--_clientCount == 0) changes.Request(this, isOn: false);
+            if (--_clientCount > 0) return;
+            _idleSinceMs = Environment.TickCount64;
+            if (Keys == 0) EndConsuming();
         }
     }
 
@@ -127,6 +135,23 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
         });
     }
 
+    /// <summary>Forgets all keys when nobody has tracked for a while. Called regularly, with no stripe locked.</summary>
+    internal void ReleaseIdle()
+    {
+        if (Clients > 0 || !_consumes || (Keys > 0 && Environment.TickCount64 - _idleSinceMs < IdleMs)) return;
+        using (keyspace.LockAll())
+        {
+            lock (_changing)
+            {
+                if (_clientCount > 0) return;
+                Clear();
+                EndConsuming();
+            }
+        }
+
+        changes.Apply();
+    }
+
     /// <summary>Forgets keys beyond the limits, after these were made smaller. No stripe is locked.</summary>
     internal void Trim()
     {
@@ -155,10 +180,7 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
     // All stripes are locked.
     private void TellOfFlush()
     {
-        foreach (TrackedKeys part in _parts) part.Clear();
-        Interlocked.Exchange(ref _keys, 0);
-        Interlocked.Exchange(ref _items, 0);
-        Interlocked.Exchange(ref _bytes, 0);
+        Clear();
         lock (_changing)
         {
             foreach (Session session in _sessions)
@@ -166,6 +188,21 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
                 if (session.Tracking is { } tracking) Send(session, tracking, InvalidationText.AllKeys(session.Resp3));
             }
         }
+    }
+
+    private void EndConsuming()
+    {
+        changes.Request(this, isOn: false);
+        _consumes = false;
+    }
+
+    // All stripes are locked.
+    private void Clear()
+    {
+        foreach (TrackedKeys part in _parts) part.Clear();
+        Interlocked.Exchange(ref _keys, 0);
+        Interlocked.Exchange(ref _items, 0);
+        Interlocked.Exchange(ref _bytes, 0);
     }
 
     private bool IsOverBytes => settings.TrackedKeyBytesMax > 0 && Interlocked.Read(ref _bytes) > settings.TrackedKeyBytesMax;

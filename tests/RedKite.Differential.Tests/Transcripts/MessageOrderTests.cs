@@ -380,6 +380,48 @@ public sealed class MessageOrderTests(TranscriptServers servers) : TranscriptTes
             A gets push
             A gets all
             """ },
+        { "what a blocked client causes when it is served", """
+            A: HELLO 3
+            A: CLIENT TRACKING ON
+            B: RPUSH list x
+            A: LRANGE list 0 -1
+            A waits: BLMOVE source list LEFT LEFT 0
+            B: RPUSH source y
+            A gets
+            A gets push
+            A: CLIENT TRACKING OFF
+            A: CLIENT TRACKING ON BCAST
+            A waits: BLMOVE source list LEFT LEFT 0
+            B: RPUSH source z
+            A gets all
+            A: CLIENT TRACKING OFF
+            A: LRANGE list 0 -1
+            """ },
+        { "what a served client is told that subscribes to the events it causes", """
+            B: CONFIG SET notify-keyspace-events KEA
+            A: HELLO 3
+            A sends: PSUBSCRIBE __keyspace*
+            A gets all
+            A waits: BLPOP list 0
+            B: RPUSH list x
+            A gets any order
+            B: CONFIG SET notify-keyspace-events ""
+            """ },
+        { "keys that are remembered while nobody tracks", """
+            A: HELLO 3
+            A: CLIENT TRACKING ON
+            A: MGET a b c
+            A: CLIENT TRACKING OFF
+            B: SET a 1
+            A: CLIENT TRACKING ON
+            B: MSET a 1 b 1
+            A gets all
+            A: CLIENT TRACKING OFF
+            B: FLUSHALL
+            A: CLIENT TRACKING ON
+            B: SET c 1
+            A gets nothing
+            """ },
         { "keys that are evicted", """
             A: HELLO 3
             A: CLIENT TRACKING ON

@@ -10,6 +10,19 @@ public class ConnectionCommandsTests : NetworkTests
     private const string NoAuth = "NOAUTH Authentication required.";
     private const string HelloNoAuth = "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time";
 
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public async Task Client_that_has_the_reply_of_quit_is_not_listed(string transport)
+    {
+        await using RedKiteServer server = await StartAsync(transport);
+        for (int i = 0; i < 200; i++)
+        {
+            using RespConnection client = RespConnection.Connect(server.Port);
+            client.Run("QUIT").IsOk();
+            Assert.Equal(0, server.Engine.Clients.Count);
+        }
+    }
+
     [Fact]
     public async Task Ping_echo_and_select()
     {
