@@ -34,13 +34,13 @@ internal static class DumpPayload
         output.Int64((long)Crc64.Append(0, output.Written));
     }
 
-    /// <summary>Returns whether the footer is valid: a supported version and the right checksum.</summary>
-    internal static bool IsIntact(ReadOnlySpan<byte> payload)
+    /// <summary>Returns whether the footer is valid: a supported version and, unless it is skipped, the right checksum.</summary>
+    internal static bool IsIntact(ReadOnlySpan<byte> payload, bool skipsChecksum = false)
     {
         if (payload.Length < FooterBytes) return false;
         ReadOnlySpan<byte> summed = payload[..^Crc64.Bytes];
         return BinaryPrimitives.ReadUInt16LittleEndian(summed[^sizeof(ushort)..]) <= RdbFormat.Version
-            && BinaryPrimitives.ReadUInt64LittleEndian(payload[^Crc64.Bytes..]) == Crc64.Append(0, summed);
+            && (skipsChecksum || BinaryPrimitives.ReadUInt64LittleEndian(payload[^Crc64.Bytes..]) == Crc64.Append(0, summed));
     }
 
     /// <summary>Returns the content of a valid payload, without its footer.</summary>

@@ -24,9 +24,7 @@ internal sealed class SessionLoop : IConnectionHandler
     private const long BusyRestMicroseconds = 300;
     private const long IdleRestMicroseconds = 0;
     private const int SweepEveryMs = 200;
-
-    // How long the peak of a client's replies counts, as in Redis.
-    private const int PeakPeriodMs = 5000;
+    private const int PausedRestMs = 100;
 
     // A client with more output than this waiting is not read from until it has taken most of it: pipelined commands do not
     // pile up replies. Far more than a socket's own buffer, so that a client that reads never waits for the server.
@@ -249,6 +247,7 @@ internal sealed class SessionLoop : IConnectionHandler
         Executor.Environment.ReadTime();
         long nowMs = Executor.Environment.NowMs;
         if (_holdsClients && _engine.Pause.HasEnded(nowMs)) ResumePaused();
+        if (_engine.Run.IsBackgroundPaused) return Blocked.EndOverdue(nowMs, PausedRestMs);
         if (nowMs >= _nextSecondMs)
         {
             _nextSecondMs = nowMs + 1000;
@@ -355,8 +354,8 @@ internal sealed class SessionLoop : IConnectionHandler
     private void LookAtClients(long nowMs)
     {
         long timeoutMs = _engine.Settings.TimeoutSeconds * 1000L;
-        bool isNewPeriod = nowMs >= _nextPeakMs;
-        if (isNewPeriod) _nextPeakMs = nowMs + PeakPeriodMs;
+        bool isNewPeriod = nowMs >= _nextPeakMs || _nextPeakMs - nowMs > _engine.Run.ReplyPeakMs;
+        if (isNewPeriod) _nextPeakMs = nowMs + _engine.Run.ReplyPeakMs;
         Metrics.Buffers.Begin();
         foreach (Connection connection in _loop.Connections)
         {

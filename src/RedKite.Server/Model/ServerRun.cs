@@ -5,6 +5,9 @@ namespace RedKite.Server.Model;
 /// <summary>The identifiers of one run of a server, and the switches that only DEBUG changes.</summary>
 internal sealed class ServerRun(long startedMs)
 {
+    /// <summary>How long the peak of a client's replies counts by default, as in Redis.</summary>
+    internal const long DefaultReplyPeakMs = 5000;
+
     internal long StartedMs { get; } = startedMs;
 
     /// <summary>A random identifier of this run: run_id.</summary>
@@ -15,6 +18,15 @@ internal sealed class ServerRun(long startedMs)
 
     /// <summary>Whether the background sweep removes expired keys (DEBUG SET-ACTIVE-EXPIRE).</summary>
     internal bool ExpiresActively { get; set; } = true;
+
+    /// <summary>Whether RESTORE takes payloads whose checksum is wrong (DEBUG SET-SKIP-CHECKSUM-VALIDATION).</summary>
+    internal bool SkipsChecksums { get; set; }
+
+    /// <summary>Whether the loops do no background work (DEBUG PAUSE-CRON).</summary>
+    internal bool IsBackgroundPaused { get; set; }
+
+    /// <summary>How long the peak of a client's replies counts (DEBUG REPLYBUFFER PEAK-RESET-TIME).</summary>
+    internal long ReplyPeakMs { get; set; } = DefaultReplyPeakMs;
 
     /// <summary>DEBUG CHANGE-REPL-ID.</summary>
     internal void ChangeReplicationId() => ReplicationId = NewId();

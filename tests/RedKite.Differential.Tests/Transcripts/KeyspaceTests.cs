@@ -116,4 +116,27 @@ public sealed class KeyspaceTests(TranscriptServers servers) : TranscriptTests(s
         connection.Run("OBJECT FREQ k");
         connection.Run("OBJECT FREQ none");
     }
+    [Fact]
+    public void Switches_of_debug_are_taken_alike()
+    {
+        PairedConnection connection = Open();
+        foreach (string name in new[] { "PAUSE-CRON", "SET-SKIP-CHECKSUM-VALIDATION", "REPLYBUFFER PEAK-RESET-TIME", "REPLYBUFFER RESIZING", "REPLYBUFFER FOO" })
+        {
+            foreach (string value in new[] { "", " 1", " x", " NEVER", " 5", " 0 1", " 0", " RESET" }) connection.Run($"DEBUG {name}{value}");
+        }
+
+        connection.Run("DEBUG SET-SKIP-CHECKSUM-VALIDATION 0");
+        connection.Run("RESTORE k 0 \"\\x00\\x01v\\x0b\\x00ABCDEFGH\"");
+        connection.Run("DEBUG SET-SKIP-CHECKSUM-VALIDATION 1");
+        connection.Run("RESTORE k 0 \"\\x00\\x01v\\x0b\\x00ABCDEFGH\"").IsOk();
+        connection.Run("GET k");
+        connection.Run("RESTORE l 0 \"\\x00\\x01v\\xff\\x00ABCDEFGH\"");
+        connection.Run("DEBUG SET-SKIP-CHECKSUM-VALIDATION 0");
+        connection.Run("DEBUG PAUSE-CRON 1");
+        connection.Run("SET k v PX 20");
+        Thread.Sleep(300);
+        connection.Run("DBSIZE").IsInteger(1);
+        connection.Run("DEBUG PAUSE-CRON 0");
+    }
+
 }

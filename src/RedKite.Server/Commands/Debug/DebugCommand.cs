@@ -28,6 +28,10 @@ internal sealed class DebugCommand(ServerRun run, ServerLog log, PackageCommand 
         else if (cmd.Is(1, "SLEEP"u8) && cmd.Count == 3) Sleep(cmd);
         else if (cmd.Is(1, "OBJECT"u8) && cmd.Count == 3) Object(cmd);
         else if (cmd.Is(1, "SET-ACTIVE-EXPIRE"u8) && cmd.Count == 3) SetActiveExpire(cmd);
+        else if (cmd.Is(1, "PAUSE-CRON"u8) && cmd.Count == 3) PauseBackground(cmd);
+        else if (cmd.Is(1, "SET-SKIP-CHECKSUM-VALIDATION"u8) && cmd.Count == 3) SkipChecksums(cmd);
+        else if (cmd.Is(1, "REPLYBUFFER"u8) && cmd.Count == 4 && cmd.Is(2, "PEAK-RESET-TIME"u8)) SetReplyPeakTime(cmd);
+        else if (cmd.Is(1, "REPLYBUFFER"u8) && cmd.Count == 4 && cmd.Is(2, "RESIZING"u8)) cmd.Reply.Ok();
         else if (cmd.Is(1, "POPULATE"u8) && cmd.Count is >= 3 and <= 5) Populate(cmd);
         else if (cmd.Is(1, "PROTOCOL"u8) && cmd.Count == 3) Protocol(cmd);
         else if (cmd.Is(1, "QUICKLIST-PACKED-THRESHOLD"u8) && cmd.Count == 3) PackedThreshold(cmd);
@@ -85,9 +89,35 @@ internal sealed class DebugCommand(ServerRun run, ServerLog log, PackageCommand 
     // DEBUG SET-ACTIVE-EXPIRE 0|1
     private void SetActiveExpire(scoped in CommandContext cmd)
     {
-        run.ExpiresActively = RespNumber.TryParseInt64(cmd[2], out long on) && on != 0;
+        run.ExpiresActively = IsOn(cmd);
         cmd.Reply.Ok();
     }
+
+    // DEBUG PAUSE-CRON 0|1
+    private void PauseBackground(scoped in CommandContext cmd)
+    {
+        run.IsBackgroundPaused = IsOn(cmd);
+        cmd.Reply.Ok();
+    }
+
+    // DEBUG SET-SKIP-CHECKSUM-VALIDATION 0|1
+    private void SkipChecksums(scoped in CommandContext cmd)
+    {
+        run.SkipsChecksums = IsOn(cmd);
+        cmd.Reply.Ok();
+    }
+
+    // DEBUG REPLYBUFFER PEAK-RESET-TIME NEVER|RESET|milliseconds
+    private void SetReplyPeakTime(scoped in CommandContext cmd)
+    {
+        long milliseconds = cmd.Is(3, "NEVER"u8) ? long.MaxValue / 2 : ServerRun.DefaultReplyPeakMs;
+        if (!cmd.Is(3, "NEVER"u8) && !cmd.Is(3, "RESET"u8) && !cmd.TryIntegerOrReply(3, out milliseconds)) return;
+        run.ReplyPeakMs = milliseconds;
+        cmd.Reply.Ok();
+    }
+
+    // As for a C program, what is no number is 0.
+    private static bool IsOn(scoped in CommandContext cmd) => RespNumber.TryParseInt64(cmd[2], out long on) && on != 0;
 
     // DEBUG POPULATE count [prefix] [size]: doesn't change existing keys.
     private static void Populate(scoped in CommandContext cmd)
@@ -245,6 +275,8 @@ internal sealed class DebugCommand(ServerRun run, ServerLog log, PackageCommand 
         "PACKAGE [LOG <seconds>] [TRACE <seconds>]",
         "    Return the debug package: a zip file. LOG watches the log for up to 15",
         "    seconds; TRACE samples the CPU for up to 30.",
+        "PAUSE-CRON <0|1>",
+        "    Stop (1) or resume (0) the background work of the event loops.",
         "POPULATE <count> [<prefix>] [<size>]",
         "    Create <count> strings <prefix>:<number> (default: key:<number>) of <size>",
         "    bytes. Existing keys are left unchanged.",
@@ -256,8 +288,14 @@ internal sealed class DebugCommand(ServerRun run, ServerLog log, PackageCommand 
         "RELOAD [<option> ...]",
         "    Serialize every value and replace it with the deserialized one.",
         "    Options: MERGE, NOFLUSH, NOSAVE.",
+        "REPLYBUFFER PEAK-RESET-TIME <NEVER|RESET|milliseconds>",
+        "    Set how long the peak of a client's replies counts.",
+        "REPLYBUFFER RESIZING <0|1>",
+        "    Accepted for test programs, without effect.",
         "SET-ACTIVE-EXPIRE <0|1>",
         "    Disable (0) or enable (1) the background removal of expired keys.",
+        "SET-SKIP-CHECKSUM-VALIDATION <0|1>",
+        "    Let RESTORE take payloads whose checksum is wrong (1), or not (0).",
         "SLEEP <seconds>",
         "    Block the event loop of this client. Decimals are allowed.");
 }

@@ -14,7 +14,7 @@ namespace RedKite.Server.Commands.Keys;
 /// DUMP and RESTORE: a value in a serialized form that is compatible with Redis. The table is their single declaration and this
 /// file's contents; <see cref="DumpPayload"/> defines the form.
 /// </summary>
-internal static class DumpCommands
+internal sealed class DumpCommands(ServerRun run)
 {
     private const string RestoreComplexity = "O(N*M) for N elements of M bytes; O(N*M*log(N)) for a sorted set.";
     private const string RestoreSyntax = "key ttl:integer serialized-value [REPLACE]@3.0.0 [ABSTTL]@5.0.0 [IDLETIME seconds:integer]@5.0.0 [FREQ frequency:integer]@5.0.0";
@@ -24,7 +24,7 @@ internal static class DumpCommands
 
     private static readonly KeySpec[] Restored = KeySpecs.One(1, Overwrite | Update);
 
-    internal static readonly CommandFamily Family = new("generic", "keyspace",
+    internal CommandFamily Family => new("generic", "keyspace",
     [
         new("DUMP", 2, CommandFlags.ReadOnly, KeySpecs.One(1, KeyFlags.ReadOnly | Access), Dump,
             new("2.6.0", "O(N*M) for N elements of M bytes.", "Returns the value of a key in serialized form.", "key")) { Tips = ["nondeterministic_output"] },
@@ -32,7 +32,7 @@ internal static class DumpCommands
             new("2.6.0", RestoreComplexity, "Creates a key from a value that DUMP serialized.", RestoreSyntax) { History = RestoreHistory }) { Categories = AclCategory.Dangerous },
     ]);
 
-    internal static readonly CommandFamily ClusterFamily = new("server", "keyspace",
+    internal CommandFamily ClusterFamily => new("server", "keyspace",
     [
         new("RESTORE-ASKING", -4, Write | DenyOom | Asking, Restored, Restore,
             new("3.0.0", RestoreComplexity, "Creates a key from a serialized value while a cluster migrates the key's slot.", RestoreSyntax) { IsSystemCommand = true, History = RestoreHistory }) { Categories = AclCategory.Dangerous },
@@ -60,7 +60,7 @@ internal static class DumpCommands
     }
 
     // RESTORE key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]
-    private static void Restore(ref CommandContext cmd)
+    private void Restore(ref CommandContext cmd)
     {
         if (!RestoreOptions.TryReadOrReply(cmd, first: 4, out RestoreOptions options)) return;
 
@@ -80,7 +80,7 @@ internal static class DumpCommands
         }
 
         ReadOnlySpan<byte> payload = cmd[3];
-        if (!DumpPayload.IsIntact(payload))
+        if (!DumpPayload.IsIntact(payload, run.SkipsChecksums))
         {
             cmd.Reply.Error("ERR DUMP payload version or checksum are wrong"u8);
             return;

@@ -12,7 +12,7 @@ using static RedKite.Server.Model.CommandFlags;
 namespace RedKite.Server.Commands.Scripting;
 
 /// <summary>FCALL, FCALL_RO and FUNCTION.</summary>
-internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHost host, RunningScript running)
+internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHost host, RunningScript running, ServerRun run)
 {
     private const CommandFlags Runs = NoScript | Stale | SkipMonitor | NoMandatoryKeys | RunsScript;
     private const string CallSyntax = "function numkeys:integer [key ...] [arg ...]";
@@ -271,7 +271,7 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHo
             return;
         }
 
-        if (!DumpPayload.IsIntact(cmd[2]))
+        if (!DumpPayload.IsIntact(cmd[2], run.SkipsChecksums))
         {
             cmd.Reply.Error("ERR DUMP payload version or checksum are wrong"u8);
             return;

@@ -14,6 +14,6 @@ internal static class ScriptFamilies
         var host = new ScriptCallHost(parts.Script, parts.Log);
         parts.Script.Figures = () => new ScriptFigures(
             scripts.Count, scripts.TextBytes, scripts.InterpreterBytes, scripts.Evicted, libraries.LibraryCount, libraries.FunctionCount, libraries.TextBytes, libraries.InterpreterBytes);
-        return [new ScriptCommands(scripts, host, parts.Script).Family, new FunctionCommands(libraries, host, parts.Script).Family];
+        return [new ScriptCommands(scripts, host, parts.Script).Family, new FunctionCommands(libraries, host, parts.Script, parts.Run).Family];
     }
 }
