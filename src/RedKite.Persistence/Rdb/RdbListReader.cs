@@ -19,12 +19,13 @@ internal static class RdbListReader
         return list.Count > 0;
     }
 
-    // A single element, or a node of several; like Redis, skips empty nodes.
+    // A single element, or a node of several. As in Redis, a node may have no elements, but not no bytes.
     private static bool TryNode(RdbType type, ref RdbInput input, ref ListValue list, RdbScratch scratch)
     {
         long kind = RdbFormat.PackedNode;
         if (type == RdbType.ListOfListPacks && (!input.TryLength(out kind) || kind is not (RdbFormat.PackedNode or RdbFormat.PlainNode))) return false;
         if (!input.TryString(scratch.First, out ReadOnlySpan<byte> bytes)) return false;
+        if (type == RdbType.ListOfListPacks && bytes.IsEmpty) return false;
         if (type == RdbType.List || kind == RdbFormat.PlainNode)
         {
             Push(ref list, bytes);

@@ -57,7 +57,7 @@ public sealed class DumpTests(TranscriptServers servers) : TranscriptTests(serve
         byte[][] values =
         [
             [], [1, 0], [2, 0], [4, 0], [5, 0], [7, 0], [26, 0], [99, 0], [2, 2, 1, (byte)'a', 1, (byte)'a'], [0], [0, 0x81], [0, 0xC4], [16, 0], [17, 2, 1, 2], [11, 3, 1, 2, 3],
-            [5, 1, 1, (byte)'a', 0, 0, 0, 0, 0, 0, 0xF8, 0x7F], [19, 1], [18, 1, 3, 1, (byte)'a'], [14, 1, 1, 0],
+            [5, 1, 1, (byte)'a', 0, 0, 0, 0, 0, 0, 0xF8, 0x7F], [19, 1], [18, 1, 1, 0], [18, 2, 1, 0, 1, 1, (byte)'a'], [18, 1, 3, 1, (byte)'a'], [14, 1, 1, 0],
         ];
         foreach (byte[] value in values)
         {
