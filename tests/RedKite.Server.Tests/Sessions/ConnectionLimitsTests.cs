@@ -53,6 +53,7 @@ public class ConnectionLimitsTests : NetworkTests
         idle.Read().IsClosed();
         busy.Run("CLIENT PAUSE 3000").IsOk();
         busy.Send("PING\r\n");
+        WaitFor(() => server.Engine.Clients.All.Single().IsPaused, "its request was taken");
         clock.Advance(2_999);
         Thread.Sleep(300);   // until the server has checked its clients
         Assert.Equal((1, 0), (server.Engine.Clients.Count, busy.AvailableBytes));
