@@ -364,6 +364,7 @@ public sealed class EventLoop : IDisposable
                     EndTurn();
                 }
 
+                Handler.TurnEnded();
                 if (_cyclesUntilTimed == 0) EndTimedCycle();
             }
         }
@@ -377,6 +378,7 @@ public sealed class EventLoop : IDisposable
         finally
         {
             _hasEnded = true;
+            Handler.TurnEnded();
             HandleMessages(int.MaxValue);
             foreach (Connection connection in _connections) connection.Close();
             EndClosing();

@@ -35,6 +35,11 @@ public interface IConnectionHandler
     /// <summary>The connection is closed, by either side.</summary>
     void Closed(Connection connection);
 
+    /// <summary>What was received together has been handed in; the loop is about to wait.</summary>
+    void TurnEnded()
+    {
+    }
+
     /// <summary>Regular work.</summary>
     /// <returns>Milliseconds after which it should be called again at the latest.</returns>
     int Tick();

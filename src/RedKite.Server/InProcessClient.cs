@@ -196,7 +196,16 @@ public sealed class InProcessClient : IDisposable
         reply.BytesMax = _engine.MemoryBytesMax;
         _executor.Environment.ReadTime();
         _session.NoteUser(); // there is no loop that could
-        int consumed = _executor.Run(_session, request);
+        int consumed;
+        try
+        {
+            consumed = _executor.Run(_session, request);
+        }
+        finally
+        {
+            _executor.Environment.ScriptTurn.End();
+        }
+
         goesOn = Wait() || reply.IsChained;
         if (!reply.Overflowed) return consumed;
         reply.Clear();

@@ -48,7 +48,7 @@ internal static unsafe partial class LuaNative
     internal static partial int lua_checkstack(nint state, int slots);
 
     [LibraryImport(Library)]
-    internal static partial int lua_gc(nint state, int what, int argument);
+    internal static partial int lua_gc(nint state, int what, int argument, int second);
 
     [LibraryImport(Library)]
     internal static partial int lua_getinfo(nint state, byte* what, byte* record);

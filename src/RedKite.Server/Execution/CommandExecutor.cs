@@ -386,6 +386,7 @@ internal sealed class CommandExecutor
         long start = Stopwatch.GetTimestamp();
         if (_turn != _currentTurn || _currentTurn == 0) (_turn, _turnStart) = (_currentTurn, start); // a caller in the process has no turns
         if (_runs.Sleeps) _runs.Wake();
+        Environment.ScriptTurn.EndIfOverdue(start);
         if (start - _turnStart >= NoticeableTicks) Engine.Note(TimelineKind.LongWait, session, ServerClock.TicksToNs(start - _turnStart));
         BeginRun(first: 0, start);
         session.LastInteractionMs = Environment.NowMs;

@@ -39,7 +39,7 @@ internal sealed class Engine
         Pause = new ClientPause(Attention);
         Monitors = new MonitorFeed(Attention, clock, Buffers);
         Changes = new ChangePublisher(keyspace);
-        Script = new RunningScript(Attention);
+        Script = new RunningScript(Attention, keyspace.Scripts);
         Memory = new MemoryLimit(Settings, keyspace);
         Actions = new ActionLog(Timeline, log, clock);
         Shedding = new ConnectionShedding(Settings, Actions);

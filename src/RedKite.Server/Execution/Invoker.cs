@@ -69,7 +69,12 @@ internal sealed class Invoker
                 return false;
             }
 
-            if (_engine.Interceptor is { } interceptor)
+            if (RunsScript(cmd, command!) && !IsQueued(cmd, command!) && WaitForTurn(now) is { } busy)
+            {
+                Reject(command!, busy);
+                AbortTransaction(session, command);
+            }
+            else if (_engine.Interceptor is { } interceptor)
             {
                 if (!interceptor.Execute(this, ref cmd, command!, arguments, request.Hash, now, isShort: false)) session.Transaction?.Abort();
                 now = Stopwatch.GetTimestamp();
@@ -99,9 +104,9 @@ internal sealed class Invoker
         if (command.Parent is not null && command.FirstKey > 0) firstKeyHash = _keyspace.Hash(cmd[command.FirstKey]);
         cmd.Begin(command, arguments, firstKeyHash);
         int requestBytes = cmd.RequestBytes;
-        if (cmd.Session.Transaction is not null && !command.Is(CommandFlags.NotQueued))
+        if (IsQueued(cmd, command))
         {
-            QueueInTransaction(cmd, cmd.Session.Transaction);
+            QueueInTransaction(cmd, cmd.Session.Transaction!);
             return start;
         }
 
@@ -109,7 +114,9 @@ internal sealed class Invoker
         long errors = Reply.Errors - _nested.Errors;
         long replied = Reply.Length;
         StripeSet stripes = StripesOf(cmd, command, requestBytes);
-        LockScope locked = RunsScript(cmd, command) ? _keyspace.LockForScript(stripes) : _keyspace.Lock(stripes);
+        bool isScript = RunsScript(cmd, command);
+        if (!isScript) _environment.ScriptTurn.End();
+        LockScope locked = isScript ? _keyspace.LockForScript(stripes) : _keyspace.Lock(stripes);
         try
         {
             _environment.HeldStripes = stripes;
@@ -542,6 +549,19 @@ internal sealed class Invoker
 
     private static bool RunsScript(scoped in CommandContext cmd, Command command) =>
         command.Is(CommandFlags.RunsScript) || (command.RunsQueued && cmd.Session.Transaction is { } transaction && (transaction.Flags & CommandFlags.RunsScript) != 0);
+
+    private static bool IsQueued(scoped in CommandContext cmd, Command command) => cmd.Session.Transaction is not null && !command.Is(CommandFlags.NotQueued);
+
+    // Waits until this thread may run a script. The error if another thread's takes long: this one has executed nothing.
+    private string? WaitForTurn(long now)
+    {
+        while (!_environment.ScriptTurn.Begin(now))
+        {
+            if (_engine.Script.BusyReply is { } busy) return busy;
+        }
+
+        return null;
+    }
 
     // A command was refused: EXEC will refuse all. If it is EXEC itself, the transaction is over, and nothing is watched any more.
     private void AbortTransaction(Session session, Command? refused)

@@ -161,6 +161,8 @@ internal sealed class SessionLoop : IConnectionHandler
         return consumed;
     }
 
+    public void TurnEnded() => Executor.Environment.ScriptTurn.End();
+
     public long BytesExpected(Connection connection) => SessionOf(connection).Partial.BytesExpected;
 
     public void OnOutputBuffered(Connection connection)

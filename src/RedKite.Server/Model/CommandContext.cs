@@ -59,6 +59,9 @@ internal ref struct CommandContext
     /// <summary>Every command of the server.</summary>
     internal readonly CommandTable Commands => _environment.Commands;
 
+    /// <summary>The executor's hold of the script mutex. A row's delegates that look at scripts before the command executes begin it.</summary>
+    internal readonly ScriptTurn ScriptTurn => _environment.ScriptTurn;
+
     /// <summary>The server's clock. Commands use <see cref="NowMs"/>; only commands that report the time read this.</summary>
     internal readonly ServerClock Clock => _environment.Clock;
 

@@ -26,6 +26,7 @@ internal sealed class CommandEnvironment
         Buffers = buffers;
         Metrics = metrics;
         Recorder = new ChangeRecorder(Changes, Expiries);
+        ScriptTurn = new ScriptTurn(keyspace.Scripts);
         ReadTime();
     }
 
@@ -62,6 +63,9 @@ internal sealed class CommandEnvironment
 
     /// <summary>The stripes that are locked for the command that executes, unless it is on the batch's fast path.</summary>
     internal StripeSet HeldStripes { get; set; }
+
+    /// <summary>The executor's hold of the script mutex.</summary>
+    internal ScriptTurn ScriptTurn { get; }
 
     /// <summary>Hashes of the keys of a command with several.</summary>
     internal KeyHashes KeyHashes { get; } = new();

@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Sessions;
 
@@ -7,7 +8,7 @@ namespace RedKite.Server.Sessions;
 /// The script or function that is running, if one is, and what is counted of all. The thread that runs it writes; any thread reads and
 /// may ask for its end.
 /// </summary>
-internal sealed class RunningScript(AttentionWord attention)
+internal sealed class RunningScript(AttentionWord attention, ScriptMutex mutex)
 {
     private readonly Lock _changing = new();
     private Run? _run;
@@ -63,6 +64,7 @@ internal sealed class RunningScript(AttentionWord attention)
         if (run.IsBusy)
         {
             attention.Set(ServerAttention.ScriptBusy, on: false);
+            mutex.NoteBusyEnded();
             BusyEnded?.Invoke();
         }
 
@@ -78,6 +80,7 @@ internal sealed class RunningScript(AttentionWord attention)
         BusyBegins?.Invoke(run);
         run.IsBusy = true;
         attention.Set(ServerAttention.ScriptBusy, on: true);
+        mutex.NoteBusy();
     }
 
     /// <summary>The server stops.</summary>

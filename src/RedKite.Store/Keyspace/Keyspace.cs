@@ -204,7 +204,7 @@ internal sealed class Keyspace : IDisposable
     /// <summary>Notes that the current thread has locked every stripe, or is about to release them: what it calls may need them all.</summary>
     internal void NoteAllLocked(bool locked) => _allLockedBy = locked ? Environment.CurrentManagedThreadId : 0;
 
-    /// <summary>Waits until no other script runs, then locks the stripes that this one declares.</summary>
+    /// <summary>Locks the stripes that a script declares. The current thread's <see cref="ScriptTurn"/> has begun.</summary>
     internal LockScope LockForScript(StripeSet stripes) => LockScope.ForScript(this, stripes);
 
     /// <summary>Gives what all stripes share and keep for reuse back to the system; each stripe's own is its segment pool's.</summary>

@@ -17,12 +17,13 @@ namespace RedKite.Store.Keyspace;
 internal ref struct LockScope
 {
     private readonly Keyspace _keyspace;
-    private bool _isScript;
+    private readonly bool _isScript;
 
     /// <summary>Locks stripes, in ascending order.</summary>
-    internal LockScope(Keyspace keyspace, StripeSet stripes)
+    internal LockScope(Keyspace keyspace, StripeSet stripes, bool isScript = false)
     {
         _keyspace = keyspace;
+        _isScript = isScript;
         Acquire(stripes);
     }
 
@@ -32,12 +33,8 @@ internal ref struct LockScope
     /// <summary>A scope over stripes that the current thread has entered by itself, and that the scope is to release.</summary>
     internal static LockScope Adopt(Keyspace keyspace, StripeSet held) => new(keyspace, StripeSet.Empty) { Held = held };
 
-    /// <summary>Waits until no other script runs, then locks stripes. The scope's end lets the next script in.</summary>
-    internal static LockScope ForScript(Keyspace keyspace, StripeSet stripes)
-    {
-        keyspace.Scripts.Enter(); // before any stripe
-        return new LockScope(keyspace, stripes) { _isScript = true };
-    }
+    /// <summary>Locks stripes for a script. The current thread's <see cref="ScriptTurn"/> has begun, before any stripe.</summary>
+    internal static LockScope ForScript(Keyspace keyspace, StripeSet stripes) => new(keyspace, stripes, isScript: true);
 
     /// <summary>Locks further stripes, all or none, lower ones than those that are held included. It does not sleep.</summary>
     /// <returns>False when one of them stayed locked by another thread.</returns>
@@ -90,13 +87,7 @@ internal ref struct LockScope
     }
 
     /// <summary>Releases all stripes. The scope may be disposed of again, and does nothing then.</summary>
-    public void Dispose()
-    {
-        Release(Held);
-        if (!_isScript) return;
-        _isScript = false;
-        _keyspace.Scripts.Exit();
-    }
+    public void Dispose() => Release(Held);
 
     private void Acquire(StripeSet stripes)
     {
@@ -120,7 +111,7 @@ internal ref struct LockScope
             {
                 _keyspace.Stripes[stripe].Enter();
             }
-            else if (!_keyspace.Stripes[stripe].EnterOrGiveWay(_keyspace.Scripts))
+            else if (!_keyspace.Stripes[stripe].EnterOrGiveWay(_keyspace.Scripts.Claiming))
             {
                 Exit(entered);
                 return false;

@@ -13,15 +13,29 @@ namespace RedKite.Store.Keyspace;
 internal sealed class ScriptMutex(Stripe[] stripes)
 {
     private StripeLock _running = new();
-    private int _claiming;
+    private readonly WaitFlag _busy = new();
 
-    /// <summary>Whether the running script waits for a stripe, so that threads which have executed nothing give way.</summary>
-    internal bool IsClaiming => Volatile.Read(ref _claiming) != 0;
+    /// <summary>Up while the running script waits for a stripe, so that threads which have executed nothing give way.</summary>
+    internal WaitFlag Claiming { get; } = new();
 
-    /// <summary>Waits until no other script runs. No stripe is locked.</summary>
-    internal void Enter() => _running.Enter();
+    /// <summary>Enters if no other thread runs scripts.</summary>
+    internal bool TryEnter() => _running.TryEnter();
+
+    /// <summary>Waits until no other thread runs scripts. No stripe is locked.</summary>
+    /// <returns>False once a script runs for so long that nobody waits for it (<see cref="NoteBusy"/>).</returns>
+    internal bool Enter() => _running.EnterBySleeping(_busy);
 
     internal void Exit() => _running.Exit();
+
+    /// <summary>The running script takes long: who waits for its end is turned away.</summary>
+    internal void NoteBusy()
+    {
+        _busy.Raise();
+        _running.WakeAll();
+    }
+
+    /// <summary>That script is about to end.</summary>
+    internal void NoteBusyEnded() => _busy.Lower();
 
     /// <summary>Locks the stripes that the running script does not hold yet. It waits for as long as it must.</summary>
     /// <param name="held">What the script holds.</param>
@@ -40,11 +54,11 @@ internal sealed class ScriptMutex(Stripe[] stripes)
 
     private void EnterByClaim(Stripe stripe, StripeSet held)
     {
-        Interlocked.Exchange(ref _claiming, 1);
+        Claiming.Raise();
 
         // For each stripe anew: threads may have gone to sleep at one that was claimed before.
         foreach (int owned in held) stripes[owned].WakeAll();
         stripe.Enter();
-        Volatile.Write(ref _claiming, 0);
+        Claiming.Lower();
     }
 }

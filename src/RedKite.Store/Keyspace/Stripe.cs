@@ -94,7 +94,7 @@ internal sealed unsafe class Stripe : IDisposable
     internal void Exit() => _lock.Exit();
 
     /// <summary>Enters the lock, unless a script claims a stripe meanwhile: then the caller must release the stripes that it holds.</summary>
-    internal bool EnterOrGiveWay(ScriptMutex scripts) => _lock.EnterOrGiveWay(scripts);
+    internal bool EnterOrGiveWay(WaitFlag flag) => _lock.EnterOrGiveWay(flag);
 
     /// <summary>Enters the lock if no other thread holds it.</summary>
     internal bool TryEnter() => _lock.TryEnter();

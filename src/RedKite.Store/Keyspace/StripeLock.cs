@@ -97,8 +97,11 @@ internal struct StripeLock
         if (Interlocked.CompareExchange(ref _held, 1, 0) != 0) Wait(givesWayTo: null);
     }
 
-    /// <summary>Enters, unless a script claims a stripe meanwhile: then the caller releases the stripes that it holds.</summary>
-    internal bool EnterOrGiveWay(ScriptMutex scripts) => Interlocked.CompareExchange(ref _held, 1, 0) == 0 || Wait(scripts);
+    /// <summary>Enters, unless the flag goes up meanwhile.</summary>
+    internal bool EnterOrGiveWay(WaitFlag flag) => Interlocked.CompareExchange(ref _held, 1, 0) == 0 || Wait(flag);
+
+    /// <summary>Enters a lock that is held for long, unless the flag is up: a thread that finds it held does not spin, but sleeps at once.</summary>
+    internal bool EnterBySleeping(WaitFlag flag) => TryEnter() || Wait(flag, spins: false);
 
     /// <summary>Enters if no other thread is in.</summary>
     internal bool TryEnter() => Volatile.Read(ref _held) == 0 && Interlocked.CompareExchange(ref _held, 1, 0) == 0;
@@ -114,7 +117,7 @@ internal struct StripeLock
         if (Volatile.Read(ref _parked) != 0) WakeOne();
     }
 
-    /// <summary>Lets every parked thread look again whether it gives way to a script.</summary>
+    /// <summary>Lets every parked thread look again at the flag that it gives way to.</summary>
     internal void WakeAll()
     {
         bool interrupted = false;
@@ -126,10 +129,10 @@ internal struct StripeLock
 
     // Each of the three returns whether the lock was entered.
     [MethodImpl(MethodImplOptions.NoInlining)]
-    private bool Wait(ScriptMutex? givesWayTo)
+    private bool Wait(WaitFlag? givesWayTo, bool spins = true)
     {
         long start = Stopwatch.GetTimestamp();
-        bool parks = !Spin(start, givesWayTo);
+        bool parks = !spins || !Spin(start, givesWayTo);
         if (parks && !Park(start, givesWayTo)) return false;
         _contended++;
         if (parks) _parks++;
@@ -137,7 +140,7 @@ internal struct StripeLock
         return true;
     }
 
-    private bool Spin(long start, ScriptMutex? givesWayTo)
+    private bool Spin(long start, WaitFlag? givesWayTo)
     {
         // The only processor is better left to the thread that holds the lock.
         if (Environment.ProcessorCount == 1) return false;
@@ -145,14 +148,14 @@ internal struct StripeLock
         {
             Thread.SpinWait(SpinIterations);
             if (TryEnter()) return true;
-            if (givesWayTo is { IsClaiming: true }) return false;
+            if (givesWayTo is { IsUp: true }) return false;
         }
         while (Stopwatch.GetTimestamp() - start < SpinTicks);
         return false;
     }
 
     // Sleeps until the lock is entered. An interrupt, which a host may send to its own threads, is put off until then.
-    private bool Park(long start, ScriptMutex? givesWayTo)
+    private bool Park(long start, WaitFlag? givesWayTo)
     {
         bool interrupted = false;
         bool entered;
@@ -162,7 +165,7 @@ internal struct StripeLock
 
         // The lock comes first: a thread that gives way must neither lose one that was handed over to it, nor have been woken
         // in vain while others sleep and the lock is free.
-        while (!(entered = TryTake()) && givesWayTo is not { IsClaiming: true })
+        while (!(entered = TryTake()) && givesWayTo is not { IsUp: true })
         {
             if (Stopwatch.GetTimestamp() - start > HandOverAfterTicks) _wantsHandOver = true;
             _sleeping++;

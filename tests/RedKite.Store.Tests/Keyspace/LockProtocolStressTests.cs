@@ -98,7 +98,7 @@ public sealed class LockProtocolStressTests : IDisposable
 
                 break;
             default:
-                using (LockScope script = _store.LockForScript(Draw(random)))
+                using (ScriptScope script = ScriptScope.Lock(_store, Draw(random)))
                 {
                     if (Interlocked.Increment(ref _scripts) != 1) throw new InvalidOperationException("Two scripts run.");
                     StripeSet all = script.Held;

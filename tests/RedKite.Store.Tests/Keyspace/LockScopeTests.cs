@@ -120,10 +120,10 @@ public sealed class LockScopeTests : IDisposable
         bool second = false;
         var other = new Thread(() =>
         {
-            using LockScope script = _store.LockForScript(StripeSet.Of(6));
+            using ScriptScope script = ScriptScope.Lock(_store, StripeSet.Of(6));
             Volatile.Write(ref second, true);
         });
-        using (LockScope script = _store.LockForScript(StripeSet.Of(1)))
+        using (ScriptScope script = ScriptScope.Lock(_store, StripeSet.Of(1)))
         {
             other.Start();
             using (LockScope command = _store.Lock(StripeSet.Of(6))) Assert.Equal("6", command.Held.ToString());
@@ -138,7 +138,7 @@ public sealed class LockScopeTests : IDisposable
     [Fact]
     public void A_script_keeps_its_stripes_when_it_grows()
     {
-        using LockScope script = _store.LockForScript(StripeSet.Of(4));
+        using ScriptScope script = ScriptScope.Lock(_store, StripeSet.Of(4));
         Assert.True(script.Grow(StripeSet.Of(1).With(6)));
         Assert.Equal("1, 4, 6", script.Held.ToString());
         Assert.Equal("1, 4, 6", Locked());
@@ -156,7 +156,7 @@ public sealed class LockScopeTests : IDisposable
             using LockScope locked = _store.Lock(StripeSet.Of(2).With(4));
             Volatile.Write(ref executed, true);
         });
-        using (LockScope script = _store.LockForScript(StripeSet.Of(4)))
+        using (ScriptScope script = ScriptScope.Lock(_store, StripeSet.Of(4)))
         {
             command.Start();
             while (!_store.Stripes[2].IsLocked) Thread.Yield();
@@ -164,7 +164,7 @@ public sealed class LockScopeTests : IDisposable
             Assert.True(script.Grow(StripeSet.Of(2)));
             Assert.Equal("2, 4", Locked());
             Assert.False(Volatile.Read(ref executed));
-            Assert.False(_store.Scripts.IsClaiming);
+            Assert.False(_store.Scripts.Claiming.IsUp);
         }
 
         command.Join();

@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using System.Text;
 using RedKite.Persistence.Rdb;
 using RedKite.Protocol;
@@ -6,7 +7,6 @@ using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Server.Sessions;
-using RedKite.Store.Keyspace;
 using static RedKite.Server.Model.CommandFlags;
 
 namespace RedKite.Server.Commands.Scripting;
@@ -70,8 +70,7 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHo
     // FCALL's function with the flag no-writes. A pause asks before anything is locked.
     private bool IsToOnlyRead(scoped in CommandContext cmd)
     {
-        using LockScope locked = cmd.Keyspace.LockForScript(StripeSet.Empty);
-        return libraries.Find(cmd[1]) is { } loaded && (loaded.Function.Flags & ScriptFlags.NoWrites) != 0;
+        return cmd.ScriptTurn.Begin(Stopwatch.GetTimestamp()) && libraries.Find(cmd[1]) is { } loaded && (loaded.Function.Flags & ScriptFlags.NoWrites) != 0;
     }
 
     // FUNCTION LOAD [REPLACE] function-code

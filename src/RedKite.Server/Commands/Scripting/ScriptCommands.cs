@@ -1,10 +1,10 @@
+using System.Diagnostics;
 using RedKite.Protocol;
 using RedKite.Scripting;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Server.Sessions;
-using RedKite.Store.Keyspace;
 using static RedKite.Server.Model.CommandFlags;
 
 namespace RedKite.Server.Commands.Scripting;
@@ -44,8 +44,7 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptCallHost host, Run
     // EVALSHA's script with the flag no-writes. A pause asks before anything is locked.
     private bool IsCachedToOnlyRead(scoped in CommandContext cmd)
     {
-        using LockScope locked = cmd.Keyspace.LockForScript(StripeSet.Empty);
-        return cache.Find(cmd[1])?.Flags is { } flags && (flags & ScriptFlags.NoWrites) != 0;
+        return cmd.ScriptTurn.Begin(Stopwatch.GetTimestamp()) && cache.Find(cmd[1])?.Flags is { } flags && (flags & ScriptFlags.NoWrites) != 0;
     }
 
     /// <summary>The keys of EVAL and FCALL.</summary>

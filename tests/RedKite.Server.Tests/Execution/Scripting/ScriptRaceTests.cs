@@ -87,6 +87,51 @@ public class ScriptRaceTests
         Assert.Equal("NOTBUSY No scripts in execution right now.", server.Execute("SCRIPT", "KILL").Text);
     }
 
+    // They came before the script was busy. A loop that waited to its end would serve none of its clients.
+    [Fact]
+    public async Task Scripts_that_wait_for_a_script_are_told_that_it_is_busy()
+    {
+        const string Busy = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "1000", ["loops"] = "1" } });
+        using var admin = RespConnection.Connect(server.Port);
+        using var held = RespConnection.Connect(server.Port);
+        using var queue = RespConnection.Connect(server.Port);
+        string sha = admin.Run("SCRIPT LOAD \"return 7\"").Text;
+        queue.Run("MULTI").IsOk();
+        queue.Run($"EVALSHA {sha} 0").IsSimple("QUEUED");
+        Task<RedKiteReply> script = Task.Run(() => server.Execute("EVAL", "while true do end", "0"), TestContext.Current.CancellationToken);
+        Assert.True(SpinWait.SpinUntil(() => server.Engine.Script.Current is not null, TimeSpan.FromSeconds(20)));
+        Task<RedKiteReply> inProcess = Task.Run(() => server.Execute("EVAL", "return 1", "0"), TestContext.Current.CancellationToken);
+        queue.Run("EXEC").IsError("EXECABORT Transaction discarded because of: " + Busy);
+        Assert.Equal(Busy, (await inProcess.WaitAsync(TimeSpan.FromSeconds(20), TestContext.Current.CancellationToken)).Text);
+        held.Run($"EVALSHA {sha} 0").IsError(Busy);
+        admin.Run("SCRIPT KILL").IsOk();
+        await script.WaitAsync(TimeSpan.FromSeconds(20), TestContext.Current.CancellationToken);
+        held.Run($"EVALSHA {sha} 0").IsInteger(7);
+        Assert.True(queue.Run("EXEC").IsError);
+    }
+
+    // Whether EVALSHA is held depends on its script, which nobody but the running one may look at.
+    [Fact]
+    public async Task Pause_of_writes_does_not_stop_a_loop_while_a_script_runs()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "1000", ["loops"] = "1" } });
+        using var admin = RespConnection.Connect(server.Port);
+        using var held = RespConnection.Connect(server.Port);
+        string sha = admin.Run("SCRIPT LOAD \"return 7\"").Text;
+        Task<RedKiteReply> script = Task.Run(() => server.Execute("EVAL", "while true do end", "0"), TestContext.Current.CancellationToken);
+        Assert.True(SpinWait.SpinUntil(() => server.Engine.Script.Current is not null, TimeSpan.FromSeconds(20)));
+        admin.Run("CLIENT PAUSE 100000 WRITE").IsOk();
+        held.SendCommand($"EVALSHA {sha} 0");
+        Assert.True(SpinWait.SpinUntil(() => server.Engine.Script.BusyReply is not null, TimeSpan.FromSeconds(20)));
+        admin.Run("SCRIPT KILL").IsOk();
+        await script.WaitAsync(TimeSpan.FromSeconds(20), TestContext.Current.CancellationToken);
+        admin.Run("PING").IsSimple("PONG");
+        Assert.Equal(0, held.AvailableBytes);
+        admin.Run("CLIENT UNPAUSE").IsOk();
+        held.Read().IsInteger(7);
+    }
+
     [Theory]
     [InlineData("epoll", 1, 0, "while true do end")]
     [InlineData("sockets", 1, 0, "while true do end")]

@@ -1,0 +1,48 @@
+using System.Diagnostics;
+
+namespace RedKite.Store.Keyspace;
+
+/// <summary>
+/// A thread's hold of the script mutex. It lasts over several scripts: handing the mutex to another thread wakes that thread, which costs
+/// more than a short script.
+/// </summary>
+/// <remarks>Whoever begins a turn ends it before it waits for anything but stripes, and before long commands that are no scripts.</remarks>
+internal sealed class ScriptTurn(ScriptMutex mutex)
+{
+    // Another thread's script waits this long for those of a turn, and for the one that runs then.
+    private const long MicrosecondsMax = 400;
+
+    private static readonly long TicksMax = MicrosecondsMax * Stopwatch.Frequency / 1_000_000;
+
+    private long _began;
+
+    internal bool HasBegun { get; private set; }
+
+    /// <summary>Waits until no other thread runs scripts, unless the turn has begun before. No stripe is locked.</summary>
+    /// <param name="now">The timestamp.</param>
+    /// <returns>False if another thread's script is busy.</returns>
+    internal bool Begin(long now)
+    {
+        EndIfOverdue(now);
+        if (HasBegun) return true;
+        if (mutex.TryEnter()) _began = now;
+        else if (mutex.Enter()) _began = Stopwatch.GetTimestamp();
+        else return false;
+        HasBegun = true;
+        return true;
+    }
+
+    /// <summary>Ends the turn if it has lasted long.</summary>
+    internal void EndIfOverdue(long now)
+    {
+        if (HasBegun && now - _began >= TicksMax) End();
+    }
+
+    /// <summary>Lets the scripts of other threads run.</summary>
+    internal void End()
+    {
+        if (!HasBegun) return;
+        HasBegun = false;
+        mutex.Exit();
+    }
+}

@@ -1,0 +1,14 @@
+namespace RedKite.Store.Keyspace;
+
+/// <summary>Tells threads that wait for a lock to give up waiting, as far as they can. Those that sleep are woken by whoever sets it.</summary>
+internal sealed class WaitFlag
+{
+    private int _up;
+
+    internal bool IsUp => Volatile.Read(ref _up) != 0;
+
+    /// <summary>Sets the flag, before the threads are woken.</summary>
+    internal void Raise() => Interlocked.Exchange(ref _up, 1);
+
+    internal void Lower() => Volatile.Write(ref _up, 0);
+}
