@@ -11,7 +11,7 @@ namespace RedKite.Dashboard.Tests;
 /// <summary>The page in a real browser.</summary>
 public sealed class PageTests(Browser browser)
 {
-    private static readonly string[] Views = ["overview", "commands", "loops", "memory", "clients", "slow", "keys", "security", "configuration", "log", "traffic"];
+    private static readonly string[] Views = ["overview", "commands", "loops", "memory", "clients", "slow", "keys", "machine", "security", "configuration", "log", "traffic"];
     private static readonly string Screenshots = Path.Combine(RepositoryRoot.Path, "artifacts", "screenshots");
 
     private const string ChartsHaveData = "[...document.querySelectorAll('.chart')].length >= 6 && [...document.querySelectorAll('.chart')].every(chart => chart.dataset.points >= 2)";

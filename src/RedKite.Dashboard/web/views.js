@@ -3,6 +3,7 @@ import { overview } from './overview.js';
 import { commands, loops, slow } from './work.js';
 import { keys, memory } from './data.js';
 import { clients, configuration, log, traffic } from './clients.js';
+import { machine } from './machine.js';
 import { security } from './security.js';
 
 export const views = [
@@ -13,6 +14,7 @@ export const views = [
   { name: 'clients', title: 'Clients', question: 'Who is connected; whose buffers or waits stand out; why did this client time out?', open: clients },
   { name: 'slow', title: 'Slow and large', question: 'Single requests that were slow or large, with the split of their time.', open: slow },
   { name: 'keys', title: 'Keys', question: 'Hot keys, large keys, sizes and lifetimes; and a look at the data.', open: keys },
+  { name: 'machine', title: 'Machine', question: 'Does the server get what it needs: CPU, memory, disk, files, a steady clock?', open: machine },
   { name: 'security', title: 'Security', question: 'Who may do what, who was refused, and is the traffic encrypted?', open: security },
   { name: 'configuration', title: 'Configuration', question: 'What differs from the defaults, and what has no effect here?', open: configuration },
   { name: 'log', title: 'Log', question: 'What the server said.', open: log },

@@ -38,6 +38,10 @@ internal sealed class DiagnosticsView
 
     internal double Min(Metric metric, int seconds) => Fold(metric, seconds, values => values.Min());
 
+    /// <summary>In how many of the last seconds a gauge was over a value. Seconds without one do not count.</summary>
+    internal int SecondsOver(Metric metric, int seconds, double value) =>
+        _history.Seconds(metric.Index, NowUnixSeconds - seconds + 1, NowUnixSeconds).Count(point => point.Value > value);
+
     /// <summary>How much a gauge grows per second: the slope of a line through the last seconds. NaN: too little was observed.</summary>
     internal double Slope(Metric metric, int seconds)
     {

@@ -33,6 +33,10 @@ internal sealed record MachineFigures
 
     internal double DiskBusyMs { get; init; } = double.NaN;
 
+    internal double DiskReadMicroseconds { get; init; } = double.NaN;
+
+    internal double DiskWriteMicroseconds { get; init; } = double.NaN;
+
     internal double DiskFreeBytes { get; init; } = double.NaN;
 
     internal double OpenFiles { get; init; } = double.NaN;

@@ -20,6 +20,9 @@ internal sealed class MachineReader : IDisposable
     private readonly string _cgroup;
     private readonly string? _disk;
     private (double Busy, double Steal, double All) _cpu;
+    private DiskRequests _reading = new();
+    private DiskRequests _writing = new();
+    private double _diskBusyMs = double.NaN;
     private double _clockOffsetMs = double.NaN;
     private readonly Dictionary<string, SafeFileHandle?> _open = []; // to open a file each second costs several times as much as to read it
     private readonly byte[] _text = new byte[TextBytesMax];
@@ -47,7 +50,7 @@ internal sealed class MachineReader : IDisposable
         (double cpu, double steal) = ReadCpu();
         string memory = Read("/proc/meminfo");
         string status = Read("/proc/self/status");
-        (double readBytes, double writtenBytes, double busyMs) = ReadDisk();
+        ReadDisk();
         return figures with
         {
             CpuPercent = cpu,
@@ -63,9 +66,11 @@ internal sealed class MachineReader : IDisposable
             CgroupMemoryBytes = Number(Read(_cgroup + "/memory.current")),
             CgroupCpus = ReadCgroupCpus(),
             ThrottledSeconds = Field(Read(_cgroup + "/cpu.stat"), "throttled_usec") / 1e6,
-            DiskReadBytes = readBytes,
-            DiskWrittenBytes = writtenBytes,
-            DiskBusyMs = busyMs,
+            DiskReadBytes = _reading.Bytes,
+            DiskWrittenBytes = _writing.Bytes,
+            DiskBusyMs = _diskBusyMs,
+            DiskReadMicroseconds = _reading.Latency,
+            DiskWriteMicroseconds = _writing.Latency,
             OpenFiles = _openFiles,
             OpenFilesMax = _openFilesMax,
             MajorFaults = ReadMajorFaults(),
@@ -128,11 +133,15 @@ internal sealed class MachineReader : IDisposable
         return words.Length > 9 ? Number(words[9]) : double.NaN;
     }
 
-    private (double Read, double Written, double BusyMs) ReadDisk()
+    // Reads, of them merged, sectors, milliseconds; the same of writes; requests in flight, milliseconds with any.
+    private void ReadDisk()
     {
-        if (_disk is null) return (double.NaN, double.NaN, double.NaN);
+        if (_disk is null) return;
         string[] words = FirstLine(Read(_disk + "/stat")).Split(' ', StringSplitOptions.RemoveEmptyEntries);
-        return words.Length < 10 ? (double.NaN, double.NaN, double.NaN) : (Number(words[2]) * SectorBytes, Number(words[6]) * SectorBytes, Number(words[9]));
+        if (words.Length < 10) return;
+        _reading.Note(Number(words[0]), Number(words[2]), Number(words[3]));
+        _writing.Note(Number(words[4]), Number(words[6]), Number(words[7]));
+        _diskBusyMs = Number(words[9]);
     }
 
     private double FreeBytes()
@@ -225,6 +234,23 @@ internal sealed class MachineReader : IDisposable
         catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
         {
             return "";
+        }
+    }
+
+    // One direction of a disk: all bytes, and how long a request of the last second took in microseconds; unknown: there was none.
+    private struct DiskRequests()
+    {
+        private double _count = double.NaN;
+        private double _ms;
+
+        internal double Bytes { get; private set; } = double.NaN;
+
+        internal double Latency { get; private set; } = double.NaN;
+
+        internal void Note(double count, double sectors, double ms)
+        {
+            Latency = count > _count ? 1000 * (ms - _ms) / (count - _count) : double.NaN;
+            (_count, _ms, Bytes) = (count, ms, sectors * SectorBytes);
         }
     }
 }

@@ -173,6 +173,8 @@ internal static class MetricTable
     internal static readonly Metric DiskReadBytes = Row("disk_read_bytes", Counter, Bytes, "Bytes read from the data folder's disk, by all processes.", o => o.Machine.DiskReadBytes);
     internal static readonly Metric DiskWriteBytes = Row("disk_written_bytes", Counter, Bytes, "Bytes written to the data folder's disk, by all processes.", o => o.Machine.DiskWrittenBytes);
     internal static readonly Metric DiskBusy = Row("disk_busy_milliseconds", Counter, Milliseconds, "Time that the data folder's disk worked.", o => o.Machine.DiskBusyMs);
+    internal static readonly Metric DiskReadLatency = Row("disk_read_latency", Gauge, Microseconds, "How long a read from the data folder's disk took on average in the last second; unknown without one.", o => o.Machine.DiskReadMicroseconds);
+    internal static readonly Metric DiskWriteLatency = Row("disk_write_latency", Gauge, Microseconds, "How long a write to the data folder's disk took on average in the last second; unknown without one.", o => o.Machine.DiskWriteMicroseconds);
     internal static readonly Metric DiskFree = Row("disk_free_bytes", Gauge, Bytes, "Free space of the data folder's disk.", o => o.Machine.DiskFreeBytes);
     internal static readonly Metric ClockJump = Row("clock_jump_milliseconds", Gauge, Milliseconds, "How far the wall clock moved against the monotonic clock in the last second.", o => o.Machine.ClockJumpMs);
     internal static readonly Metric Stall = Row("process_stall_milliseconds", Gauge, Milliseconds, "How much later than planned the sampling thread woke in the last second, at worst.", o => o.Machine.StallMs);

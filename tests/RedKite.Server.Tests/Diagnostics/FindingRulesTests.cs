@@ -33,6 +33,7 @@ public class FindingRulesTests
         ["cpu-throttled"] = new(Warning, (Throttled, 0.06), (CgroupCpuLimit, 0.5)),
         ["cpu-pressure"] = new(Notice, (CpuPressure, 55)),
         ["io-pressure"] = new(Warning, (IoPressure, 35)),
+        ["disk-slow"] = new(Warning, (DiskWriteLatency, 150_000)),
         ["disk-nearly-full"] = new(Critical, (DiskFree, 100 * MiB)),
         ["open-files"] = new(Critical, (OpenFiles, 950), (OpenFilesMax, 1000)),
         ["page-faults"] = new(Warning, (MajorFaults, 150)),

@@ -8,35 +8,40 @@ namespace RedKite.Server.Diagnostics.Rules;
 internal static class MachineRules
 {
     private const double Gibibyte = 1 << 30;
+    private const double DiskSlowMicroseconds = 100_000;
+    private const int DiskSlowSeconds = 15;
 
     internal static FindingRule[] All =>
     [
         new("cpu-saturated", "All CPUs of the machine were busy for more than 95 % of the last 30 seconds.",
-            "Move other programs away, or add CPUs. The loops view shows how much of it is the server.", "loops",
+            "Move other programs away, or add CPUs. The machine view shows how much of it is the process.", "machine",
             view => view.Min(MachineCpu, 30) > 95 ? new("The machine's CPUs are saturated", Text($"{view.Mean(MachineCpu, 30):0} % busy for 30 seconds"), Warning) : null),
         new("cpu-stolen", "The hypervisor gave more than 10 % of the CPU time of the last 30 seconds to other machines.",
-            "Move the virtual machine to a host with free CPUs, or rent a size without sharing.", "loops",
+            "Move the virtual machine to a host with free CPUs, or rent a size without sharing.", "machine",
             view => view.Mean(MachineSteal, 30) > 10 ? new("The hypervisor takes CPU time away", Text($"{view.Mean(MachineSteal, 30):0.#} % stolen for 30 seconds"), Warning) : null),
         new("cpu-throttled", "The container was stopped for more than 5 % of the last 30 seconds because it had used its share of CPU. Every stop delays all clients.",
-            "Raise the container's CPU limit, or remove it and use shares.", "loops",
+            "Raise the container's CPU limit, or remove it and use shares.", "machine",
             view => view.Mean(Throttled, 30) > 0.05 ? new("The container's CPU limit stops the server", Text($"stopped {view.Mean(Throttled, 30) * 100:0.#} % of the time, limit {view[CgroupCpuLimit]:0.##} CPUs"), Warning) : null),
         new("cpu-pressure", "Tasks waited for a CPU during more than 50 % of the last 10 seconds (pressure stall information).",
-            "Move other programs away, or add CPUs.", "loops",
+            "Move other programs away, or add CPUs.", "machine",
             view => view.Min(CpuPressure, 30) > 50 ? new("Tasks wait for CPUs", Text($"tasks waited {view.Mean(CpuPressure, 30):0} % of the last 30 seconds"), Notice) : null),
         new("io-pressure", "Tasks waited for disks during more than 30 % of the last 30 seconds (pressure stall information).",
-            "Find what uses the disk; snapshots and logs on a disk of their own do not suffer from others.", "overview",
+            "Find what uses the disk; snapshots and logs on a disk of their own do not suffer from others.", "machine",
             view => view.Min(IoPressure, 30) > 30 ? new("Disks are overloaded", Text($"tasks waited {view.Mean(IoPressure, 30):0} % of the last 30 seconds"), Warning) : null),
+        new("disk-slow", "A read or write of the data folder's disk took more than 100 ms on average, in at least 15 seconds of the last minute.",
+            "Find what else uses the disk, or move `dir` to a faster one.", "machine",
+            view => Slow(view, DiskReadLatency) ?? Slow(view, DiskWriteLatency)),
         new("disk-nearly-full", "The data folder's disk has less than 256 MiB free.",
-            "Free space on the disk, or set `dir` and `logfile` to another one.", "overview",
+            "Free space on the disk, or set `dir` and `logfile` to another one.", "machine",
             view => view[DiskFree] < Gibibyte / 4 ? new("The data folder's disk is nearly full", Text($"{Bytes(view[DiskFree])} are free"), Critical) : null),
         new("open-files", "The process uses more than 90 % of the files that it may open. At the limit no client can connect.",
             "Raise the limit (ulimit -n, LimitNOFILE), or lower maxclients.", "clients",
             view => view[OpenFiles] > view[OpenFilesMax] * 0.9 ? new("The process can open hardly any more files", Text($"{view[OpenFiles]:0} of {view[OpenFilesMax]:0} are open"), Critical) : null),
         new("page-faults", "The process read more than 100 pages a second from disk over the last 30 seconds, because they were not in memory.",
-            "Free memory on the machine, and turn swap off for this service.", "memory",
+            "Free memory on the machine, and turn swap off for this service.", "machine",
             view => view.Mean(MajorFaults, 30) > 100 ? new("The server waits for pages from disk", Text($"{view.Mean(MajorFaults, 30):0} page faults a second"), Warning) : null),
         new("clock-jump", "The wall clock moved by more than half a second against the monotonic clock within the last minute. Keys expire early or late.",
-            "Let a time service slew the clock instead of setting it.", "overview",
+            "Let a time service slew the clock instead of setting it.", "machine",
             view => Math.Max(view.Max(ClockJump, 60), -view.Min(ClockJump, 60)) > 500 ? new("The clock jumped", Text($"by {(view.Max(ClockJump, 60) > 500 ? view.Max(ClockJump, 60) : view.Min(ClockJump, 60)):0} ms"), Warning) : null),
         new("process-stalled", "A thread that was to run was delayed by more than 250 ms within the last minute: the process got no CPU, or was stopped.",
             "Look for throttling, a saturated machine, a suspended virtual machine, or garbage collections at the same time.", "loops",
@@ -46,4 +51,8 @@ internal static class MachineRules
             view => view.Facts.GetValueOrDefault("transparent_huge_pages") == "always" && view[Resident] > view[UsedMemory] * 1.5 && view[Resident] > 4 * Gibibyte
                 ? new("Transparent huge pages waste memory", Text($"{Bytes(view[Resident])} resident for {Bytes(view[UsedMemory])} in use"), Notice) : null),
     ];
+
+    // A disk that is rarely used has few seconds with a latency; a single slow request is no finding.
+    private static Diagnosis? Slow(DiagnosticsView view, Metric latency) =>
+        view.SecondsOver(latency, 60, DiskSlowMicroseconds) >= DiskSlowSeconds ? new("The data folder's disk is slow", Text($"a {(latency == DiskReadLatency ? "read" : "write")} took {view.Mean(latency, 60) / 1000:0} ms on average in the last minute"), Warning) : null;
 }
