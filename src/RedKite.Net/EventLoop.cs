@@ -51,7 +51,7 @@ public sealed class EventLoop : IDisposable
     private int _connectionCount;
     private long _workTicks;
     private long _longestCycleTicks;
-    private long _cycleStart;
+    private long _cycleStart; // of the cycle that is timed; 0: none is in progress
     private int _cycleWeight = 1;
     private int _nextCycleWeight = 1;
     private int _cyclesUntilTimed = 1;
@@ -84,6 +84,9 @@ public sealed class EventLoop : IDisposable
     /// <summary>Chooses the loop that gets a connection that arrives here; set before the start. Called from any thread.</summary>
     public Func<EventLoop>? Chooser { get; set; }
 
+    /// <summary>The open sockets of all loops together; by default without a limit.</summary>
+    public OpenSockets Sockets { get; init; } = new(() => long.MaxValue);
+
     /// <summary>Connections that the loop has or is about to get.</summary>
     public int ConnectionCount => Volatile.Read(ref _connectionCount);
 
@@ -99,8 +102,20 @@ public sealed class EventLoop : IDisposable
     /// <summary>How often the loop waited and worked.</summary>
     public long Cycles { get; private set; }
 
-    /// <summary>How long the loop worked between its waits; with many cycles, as some of them were measured.</summary>
-    public TimeSpan WorkTime => Stopwatch.GetElapsedTime(0, Volatile.Read(ref _workTicks));
+    /// <summary>How long the loop worked between its waits, the cycle in progress included; with many cycles, as some of them were measured.</summary>
+    public TimeSpan WorkTime
+    {
+        get
+        {
+            while (true)
+            {
+                long start = Volatile.Read(ref _cycleStart);
+                long ticks = Volatile.Read(ref _workTicks);
+                if (start != 0) ticks += Math.Max(0, Stopwatch.GetTimestamp() - start) * Volatile.Read(ref _cycleWeight);
+                if (Volatile.Read(ref _cycleStart) == start) return Stopwatch.GetElapsedTime(0, ticks);
+            }
+        }
+    }
 
     /// <summary>Whether messages from other threads wait to be handled. On the loop's thread.</summary>
     public bool HasMessages => !_mailbox.IsEmpty;
@@ -216,7 +231,7 @@ public sealed class EventLoop : IDisposable
     internal void BeginCycle()
     {
         Cycles++;
-        if (--_cyclesUntilTimed == 0) _cycleStart = Stopwatch.GetTimestamp();
+        if (--_cyclesUntilTimed == 0) Volatile.Write(ref _cycleStart, Stopwatch.GetTimestamp());
     }
 
     internal void TimerFired() => _tickIsDue = true;
@@ -228,6 +243,7 @@ public sealed class EventLoop : IDisposable
     {
         EventLoop owner = Chooser?.Invoke() ?? this;
         Interlocked.Increment(ref owner._connectionCount);
+        Sockets.Add();
         if (owner == this) Adopt(connection);
         else owner.Post(() => owner.Adopt(connection));
     }
@@ -237,6 +253,7 @@ public sealed class EventLoop : IDisposable
     {
         EventLoop owner = Chooser?.Invoke() ?? this;
         Interlocked.Increment(ref owner._connectionCount);
+        Sockets.Add();
         owner.Post(() => owner.Adopt(connection));
     }
 
@@ -400,7 +417,8 @@ public sealed class EventLoop : IDisposable
     {
         long ticks = Stopwatch.GetTimestamp() - _cycleStart;
         if (ticks > _longestCycleTicks) _longestCycleTicks = ticks;
-        _workTicks += ticks * _cycleWeight;
+        Volatile.Write(ref _workTicks, _workTicks + (ticks * _cycleWeight));
+        Volatile.Write(ref _cycleStart, 0);
         _cyclesUntilTimed = _cycleWeight = _nextCycleWeight;
     }
 
@@ -495,7 +513,7 @@ public sealed class EventLoop : IDisposable
     // lost. So only the sending side ends, and the input is discarded until the peer has read our end and closes.
     private bool BeginsLingering(Connection connection)
     {
-        if (!connection.ClosesAfterSend || _stopping || _lingering.Count >= LingeringMax) return false;
+        if (!connection.ClosesAfterSend || _stopping || _lingering.Count >= LingeringMax || !Sockets.HasRoomToLinger) return false;
         Transport.ShutdownSend(connection);
         if (!DiscardInput(connection)) return false;
         connection.BeginLingering();
@@ -507,7 +525,7 @@ public sealed class EventLoop : IDisposable
     {
         _lingering.Remove(connection);
         connection.EndLingering();
-        Transport.Close(connection);
+        CloseSocket(connection);
     }
 
     private void EndOverdueLingering()
@@ -529,10 +547,16 @@ public sealed class EventLoop : IDisposable
             Interlocked.Decrement(ref _connectionCount);
             Handler.Closed(connection);
             connection.ReleaseBuffers();
-            if (!BeginsLingering(connection)) Transport.Close(connection);
+            if (!BeginsLingering(connection)) CloseSocket(connection);
         }
 
         _closing.Clear();
+    }
+
+    private void CloseSocket(Connection connection)
+    {
+        Transport.Close(connection);
+        Sockets.Remove();
     }
 
     // Something to run, or a part of a buffer to send, of which the message has a reference.

@@ -218,6 +218,7 @@ internal sealed class SocketsTransport(EventLoop loop) : Transport
             }
 
             arguments.AcceptSocket = null;
+            while (loop.Sockets.IsFull && _listening) Thread.Sleep(AcceptRetryMs);
             try
             {
                 if (listener.Socket.AcceptAsync(arguments)) return;

@@ -33,6 +33,9 @@ public sealed class RedKiteOptions
     /// <summary>Whether values are in the guarded arena of the tests.</summary>
     internal bool GuardsMemory { get; init; }
 
+    /// <summary>The process is the server's own, as in the program: its memory counts as the server's. For tests.</summary>
+    internal bool OwnsProcess { get; set; }
+
     /// <summary>Where log lines go, from any thread; null: nowhere. What it throws is ignored, and the line is lost.</summary>
     public Action<string>? Log { get; set; }
 }

@@ -34,11 +34,13 @@ public sealed class RedKiteServer : IAsyncDisposable
     private readonly TlsSetup _tls;
     private readonly ClientLimit _clientLimit;
     private readonly PidFile _pidFile;
+    private readonly OpenSockets _sockets;
     private readonly List<InProcessClient> _clients = [];
     private readonly ConcurrentQueue<InProcessClient> _idleClients = new();
     private readonly TaskCompletionSource _stopped = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private readonly QuietHugePages _quietHugePages;
     private readonly int _loopCount;
+    private readonly long _allocatedBytes; // managed, by the constructor
     private readonly UserChanges _userChanges;
     private readonly ServerMeter? _meter;
     private volatile SessionLoop[] _loops = []; // a new array with each change: any thread may read
@@ -47,6 +49,7 @@ public sealed class RedKiteServer : IAsyncDisposable
 
     internal RedKiteServer(Configuration configuration, TimeProvider timeProvider, Action<string>? log, IReadOnlyList<Behavior>? behaviors = null, bool guardsMemory = false, bool ownsProcess = false)
     {
+        long allocatedBefore = GC.GetAllocatedBytesForCurrentThread();
         Settings settings = configuration.Settings;
         var serverLog = new ServerLog(settings, log);
         _loopCount = settings.Loops == 0 ? Environment.ProcessorCount : settings.Loops;
@@ -72,6 +75,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         Engine.Script.BusyBegins = _reserve.Begin;
         Engine.Script.BusyEnded = _reserve.End;
         _clientLimit = new ClientLimit(settings, serverLog);
+        _sockets = new OpenSockets(() => settings.MaxClients + OpenSockets.RefusedMax);
         _pidFile = new PidFile(settings, serverLog);
         ServerParts parts = PartsOf(Engine);
         Engine.UseCommands(NewCommandTable(parts));
@@ -105,6 +109,8 @@ public sealed class RedKiteServer : IAsyncDisposable
         {
             configuration.OnChange(name, _tls.Change);
         }
+
+        _allocatedBytes = GC.GetAllocatedBytesForCurrentThread() - allocatedBefore;
     }
 
     /// <summary>The TCP port; 0 when the server listens on none.</summary>
@@ -154,7 +160,7 @@ public sealed class RedKiteServer : IAsyncDisposable
 
         var configuration = new Configuration(new Settings());
         ConfigFile.Load(configuration, CommandLine.Parse(arguments), Stream.Null);
-        var server = new RedKiteServer(configuration, options.TimeProvider, options.Log ?? (_ => { }), [.. options.Behaviors], options.GuardsMemory);
+        var server = new RedKiteServer(configuration, options.TimeProvider, options.Log ?? (_ => { }), [.. options.Behaviors], options.GuardsMemory, options.OwnsProcess);
         if (options.BeforeFailStop is { } callback)
         {
             // The host comes first: both share the time that the process waits.
@@ -242,7 +248,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         for (int i = 0; i < _loopCount; i++) NewLoop();
         foreach (ListeningSocket listener in _endpoints.Sockets) _loops[0].Loop.Listen(listener);
         foreach (SessionLoop loop in _loops) loop.Loop.Start();
-        Engine.Metrics.NoteStartup();
+        Engine.Metrics.NoteStartup(Engine.Memory.OwnsProcess ? Math.Max(0, ProcessMemory.ResidentBytes - Engine.Keyspace.ResidentBytes) : _allocatedBytes);
         Engine.Memory.Apply(Engine.Metrics, reports: true);
         Diagnostics?.Start();
     }
@@ -387,7 +393,7 @@ public sealed class RedKiteServer : IAsyncDisposable
     private SessionLoop NewLoop()
     {
         int index = _loops.Length;
-        var loop = new EventLoop($"loop-{index}", UsesSockets, Engine.Buffers) { Index = index, Chooser = LeastLoaded, Crashed = Crashed };
+        var loop = new EventLoop($"loop-{index}", UsesSockets, Engine.Buffers) { Index = index, Chooser = LeastLoaded, Sockets = _sockets, Crashed = Crashed };
         var sessions = new SessionLoop(Engine, loop, index, _loopCount) { Ticked = index == 0 ? Tick : null };
         loop.Handler = sessions;
         _loops = [.. _loops, sessions];

@@ -79,6 +79,12 @@ internal static class NotCopied
             "what a key holds changes for every client of the two databases",
             _ => false),
         new(
+            "A RESP3 client that is blocked and subscribed to the keyspace events of what its own command does when it is served",
+            "the reply, then the events",
+            "the events, then the reply",
+            "an event is sent when the change is made, and the reply when the command has ended",
+            _ => false),
+        new(
             "COMMAND GETKEYS of a request whose number of keys is not a plain integer (ZUNION +1 a)",
             "the keys that atoi's reading of the number gives",
             "ERR Invalid arguments specified for command",

@@ -45,6 +45,28 @@ public sealed class RobustnessTests
 
     [Theory]
     [MemberData(nameof(Transports))]
+    public void Refused_connections_leave_the_server_its_files(string transport)
+    {
+        using ServerProcess server = ServerProcess.StartIn($"ulimit -n 400; exec {{server}} --transport {transport}");
+        using RespConnection watcher = server.Connect();
+        List<RespConnection> connections = [];
+        try
+        {
+            for (int i = 0; i < 1_000; i++) connections.Add(server.Connect());
+            RespConnection[] refused = [.. connections.Where(connection => connection.Run("PING") is { IsError: true } or { IsClosed: true })];
+            Assert.InRange(refused.Length, 800, 999);
+            Eventually(() => Directory.GetFiles($"/proc/{server.Id}/fd").Length < 370, "refused connections are closed");
+            Assert.Equal(connections.Count - refused.Length + 1, Info(watcher, "connected_clients"));
+            Eventually(() => watcher.Run("INFO findings").Text!.Contains("finding_clients-refused:", StringComparison.Ordinal), "the server observes itself");
+        }
+        finally
+        {
+            foreach (RespConnection connection in connections) connection.Dispose();
+        }
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
     public void Connections_cut_at_any_byte_leak_nothing(string transport)
     {
         using ServerProcess server = Start(transport);

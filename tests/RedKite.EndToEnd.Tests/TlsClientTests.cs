@@ -158,6 +158,41 @@ public sealed class TlsClientTests : IDisposable
         Assert.Equal("PONG", welcome.Output.Trim());
     }
 
+    // It is the clients that refuse it; the server serves those that do not look, and gets another one without a restart.
+    [Theory]
+    [MemberData(nameof(Servers))]
+    public async Task Expired_certificate_of_the_server(string name)
+    {
+        using ServerProcess server = Start(name, out string port, "--tls-auth-clients", "no", "--tls-cert-file", Path("expired.crt"), "--tls-key-file", Path("expired.key"));
+        Assert.DoesNotContain("PONG", (await Cli(port, "", "PING")).Output, StringComparison.Ordinal);
+        ChildProgram openssl = await ChildProgram.Run("openssl", ["s_client", "-verify_return_error", "-connect", "localhost:" + port, "-CAfile", Path("authority.crt")], "PING\r\n", timeoutMs: 20_000);
+        Assert.Contains("certificate has expired", openssl.Output + openssl.Errors, StringComparison.Ordinal);
+        Assert.DoesNotContain("+PONG", openssl.Output, StringComparison.Ordinal);
+        ChildProgram careless = await ChildProgram.Run("redis-cli", ["--tls", "--insecure", "-h", "localhost", "-p", port, "PING"]);
+        Assert.Equal("PONG", careless.Output.Trim());
+        ChildProgram renewed = await ChildProgram.Run("redis-cli", ["--tls", "--insecure", "-h", "localhost", "-p", port, "CONFIG", "SET", "tls-cert-file", Path("server.crt"), "tls-key-file", Path("server.key")]);
+        Assert.Equal("OK", renewed.Output.Trim());
+        Assert.Equal("PONG", (await Cli(port, "", "PING")).Succeeded().Output.Trim());
+    }
+
+    [Theory]
+    [MemberData(nameof(Servers))]
+    public async Task Handshake_at_the_plain_port(string name)
+    {
+        using ServerProcess server = Start(name, out _, "--tls-auth-clients", "no");
+        using RespConnection other = server.Connect();
+        string port = server.Port.ToString(CultureInfo.InvariantCulture);
+
+        // What a handshake begins with reads as a command in one line: it is refused when it has a line's end, and else incomplete, so the clients may wait.
+        ChildProgram cli = await ChildProgram.Run("timeout", ["3", "redis-cli", "--tls", "-h", "localhost", "-p", port, "--cacert", Path("authority.crt"), "PING"]);
+        Assert.NotEqual(0, cli.ExitCode);
+        Assert.DoesNotContain("PONG", cli.Output, StringComparison.Ordinal);
+        ChildProgram openssl = await ChildProgram.Run("timeout", ["3", "openssl", "s_client", "-connect", "localhost:" + port], "PING\r\n");
+        Assert.NotEqual(0, openssl.ExitCode);
+        Assert.DoesNotContain("+PONG", openssl.Output, StringComparison.Ordinal);
+        other.Run("PING").IsSimple("PONG");
+    }
+
     [Fact]
     public async Task Debug_package()
     {

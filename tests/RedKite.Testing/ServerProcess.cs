@@ -91,6 +91,21 @@ public sealed class ServerProcess : IDisposable
         }
     }
 
+    /// <summary>Starts the server under test from a shell script, in which <c>{server}</c> is its command line and <c>$1</c> the port.</summary>
+    public static ServerProcess StartIn(string script)
+    {
+        string file = Path.GetTempFileName();
+        try
+        {
+            File.WriteAllText(file, script.Replace("{server}", ServerProgram.UnderTest.CommandLine.Replace("{port}", "$1", StringComparison.Ordinal), StringComparison.Ordinal));
+            return Start(ServerProgram.UnderTest with { CommandLine = $"sh {file} {{port}}" });
+        }
+        finally
+        {
+            File.Delete(file);
+        }
+    }
+
     /// <summary>Starts a program that exits by itself, or that is inspected before it replies.</summary>
     public static ServerProcess StartUnchecked(ServerProgram program, int port, params string[] options) => new(program, port, options);
 

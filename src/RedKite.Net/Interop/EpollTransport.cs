@@ -234,16 +234,20 @@ internal sealed unsafe class EpollTransport : Transport
         byte* address = stackalloc byte[AddressBytesMax];
         for (int i = 0; i < AcceptsPerWake; i++)
         {
+            if (loop.Sockets.IsFull)
+            {
+                if (i == 0) RestFromAccepting(descriptor); // else this turn may close some
+                return;
+            }
+
             int addressBytes = AddressBytesMax;
             int accepted = LinuxCalls.accept4(descriptor, address, &addressBytes, LinuxCalls.NonBlocking | LinuxCalls.CloseOnExec);
             if (accepted < 0)
             {
                 if (Marshal.GetLastSystemError() is LinuxCalls.TooManyFiles or LinuxCalls.FileTableFull)
                 {
-                    // The connection stays in the listener's queue, so that each wait would end at once until a file is closed.
                     loop.AcceptFailed();
-                    _acceptingRests = true;
-                    LinuxCalls.EpollControl(_epoll, LinuxCalls.EpollModify, descriptor, 0);
+                    RestFromAccepting(descriptor);
                 }
 
                 return;
@@ -255,6 +259,13 @@ internal sealed unsafe class EpollTransport : Transport
             PeerAddress local = LinuxCalls.getsockname(accepted, address, &addressBytes) == 0 ? Address(address, addressBytes, listener) : default;
             loop.Accepted(new Connection(accepted, socket: null, remote, local, listener.NewLayer?.Invoke()));
         }
+    }
+
+    // The connection stays in the listener's queue, so that each wait would end at once until a file is closed.
+    private void RestFromAccepting(int descriptor)
+    {
+        _acceptingRests = true;
+        LinuxCalls.EpollControl(_epoll, LinuxCalls.EpollModify, descriptor, 0);
     }
 
     private static PeerAddress Address(byte* address, int bytes, ListeningSocket listener)

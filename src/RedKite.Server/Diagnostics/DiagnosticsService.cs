@@ -25,6 +25,7 @@ internal sealed class DiagnosticsService : IDisposable
     private readonly double[] _totals = new double[MetricTable.All.Count];
     private volatile Observation? _latest;
     private volatile bool _stopping;
+    private Exception? _failure;
     private TimeSpan _paused = GC.GetTotalPauseDuration();
 
     internal DiagnosticsService(ServerParts parts)
@@ -110,12 +111,29 @@ internal sealed class DiagnosticsService : IDisposable
             // When the wall clock's second ends, so that each second has one observation.
             long now = DateTimeOffset.UtcNow.ToUnixTimeSeconds();
             if (now == second) continue;
-            Observe(second);
+            try
+            {
+                Observe(second);
+            }
+#pragma warning disable CA1031 // Whatever fails here, the server goes on without this second.
+            catch (Exception failure)
+#pragma warning restore CA1031
+            {
+                NoteFailure(failure);
+            }
+
             second = now;
             if (++observed % SaveEverySeconds == 0) Save();
         }
 
         Save();
+    }
+
+    // One line for each kind of failure: it may fail every second.
+    private void NoteFailure(Exception failure)
+    {
+        if (_failure?.GetType() != failure.GetType()) _parts.Log.Warning($"The server could not be observed: {failure.Message}");
+        _failure = failure;
     }
 
     // What stopped everybody. Garbage collections are told from other stalls by the runtime's own count.

@@ -14,10 +14,9 @@ internal sealed class MachineReader : IDisposable
     private const double SectorBytes = 512; // of /proc/diskstats, whatever the disk's own are
     private const int SlowReadsEverySeconds = 10; // open files are counted one by one, connections among them
     private const int TextBytesMax = 16 * 1024;
-    private const double MemoryLimitNone = 1L << 60; // cgroup v1 writes a huge number for no limit
 
     private readonly string _folder;
-    private readonly string _cgroup;
+    private readonly ControlGroup _group;
     private readonly string? _disk;
     private (double Busy, double Steal, double All) _cpu;
     private DiskRequests _reading = new();
@@ -35,7 +34,7 @@ internal sealed class MachineReader : IDisposable
     internal MachineReader(string folder)
     {
         _folder = folder;
-        _cgroup = FindCgroup();
+        _group = new ControlGroup(Read);
         _disk = OperatingSystem.IsLinux() ? FindDisk(folder) : null;
     }
 
@@ -62,10 +61,10 @@ internal sealed class MachineReader : IDisposable
             CpuPressure = Pressure("/proc/pressure/cpu"),
             MemoryPressure = Pressure("/proc/pressure/memory"),
             IoPressure = Pressure("/proc/pressure/io"),
-            CgroupMemoryLimitBytes = Limit(Number(Read(_cgroup + "/memory.max"))),
-            CgroupMemoryBytes = Number(Read(_cgroup + "/memory.current")),
-            CgroupCpus = ReadCgroupCpus(),
-            ThrottledSeconds = Field(Read(_cgroup + "/cpu.stat"), "throttled_usec") / 1e6,
+            CgroupMemoryLimitBytes = _group.MemoryLimitBytes,
+            CgroupMemoryBytes = _group.MemoryBytes,
+            CgroupCpus = _group.Cpus,
+            ThrottledSeconds = _group.ThrottledSeconds,
             DiskReadBytes = _reading.Bytes,
             DiskWrittenBytes = _writing.Bytes,
             DiskBusyMs = _diskBusyMs,
@@ -106,12 +105,6 @@ internal sealed class MachineReader : IDisposable
             : (double.NaN, double.NaN);
         _cpu = (busy, steal, all);
         return result;
-    }
-
-    private double ReadCgroupCpus()
-    {
-        string[] words = FirstLine(Read(_cgroup + "/cpu.max")).Split(' ');
-        return words.Length == 2 && words[0] != "max" ? Number(words[0]) / Number(words[1]) : double.NaN;
     }
 
     // "some avg10=0.12 avg60=..."
@@ -174,23 +167,7 @@ internal sealed class MachineReader : IDisposable
         return device is not null && File.Exists(disk + "/stat") ? disk : null;
     }
 
-    // Only version 2 of control groups: the line "0::/path".
-    private static string FindCgroup()
-    {
-        const string Root = "/sys/fs/cgroup";
-        foreach (string line in ReadText("/proc/self/cgroup").Split('\n'))
-        {
-            if (line.StartsWith("0::", StringComparison.Ordinal) && File.Exists(Root + line[3..].TrimEnd('/') + "/memory.current")) return Root + line[3..].TrimEnd('/');
-        }
-
-        return Root;
-    }
-
-    private static double Limit(double bytes) => bytes >= MemoryLimitNone ? double.NaN : bytes;
-
     private static double Kibibytes(string text, string name) => Number(Word(text, name, 0)) * 1024;
-
-    private static double Field(string text, string name) => Number(Word(text, name, 0));
 
     // The word that follows a name at the start of a line.
     private static string Word(string text, string name, int index)

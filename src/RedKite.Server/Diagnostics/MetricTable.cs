@@ -167,7 +167,7 @@ internal static class MetricTable
     internal static readonly Metric MemoryPressure = Row("pressure_memory_percent", Gauge, Percent, "Share of time that some task waited for memory (PSI, 10 s).", o => o.Machine.MemoryPressure);
     internal static readonly Metric IoPressure = Row("pressure_io_percent", Gauge, Percent, "Share of time that some task waited for disks (PSI, 10 s).", o => o.Machine.IoPressure);
     internal static readonly Metric CgroupMemoryLimit = Row("cgroup_memory_limit", Gauge, Bytes, "The container's memory limit.", o => o.Machine.CgroupMemoryLimitBytes);
-    internal static readonly Metric CgroupMemory = Row("cgroup_memory_used", Gauge, Bytes, "Memory of the container.", o => o.Machine.CgroupMemoryBytes);
+    internal static readonly Metric CgroupMemory = Row("cgroup_memory_used", Gauge, Bytes, "Memory of the container, without the pages of files that the kernel can drop.", o => o.Machine.CgroupMemoryBytes);
     internal static readonly Metric CgroupCpuLimit = Row("cgroup_cpu_limit", Gauge, Count, "CPUs that the container may use.", o => o.Machine.CgroupCpus);
     internal static readonly Metric Throttled = Row("cgroup_throttled_seconds", Counter, Seconds, "Time that the container was stopped because it had used its share of CPU.", o => o.Machine.ThrottledSeconds);
     internal static readonly Metric DiskReadBytes = Row("disk_read_bytes", Counter, Bytes, "Bytes read from the data folder's disk, by all processes.", o => o.Machine.DiskReadBytes);

@@ -37,7 +37,7 @@ internal sealed class ServerMetrics
     /// <summary>Mean over the last samples: the duration of a cycle.</summary>
     internal double LoopCycleMicroseconds => _cycleTimes.Mean;
 
-    /// <summary>The process's memory when the server had started: runtime, code and managed heap.</summary>
+    /// <summary>The memory when the server had started: the process, or within a host what the server allocated for itself.</summary>
     internal long StartupBytes { get; set; }
 
     /// <summary>Bytes by which the process has grown since, apart from the store and the clients; measured under a limit of memory only.</summary>

@@ -10,8 +10,8 @@ namespace RedKite.Server.Sessions;
 /// </summary>
 internal sealed class ClientLimit(Settings settings, ServerLog log)
 {
-    // Files that are opened later besides the clients; Redis reserves the same number.
-    private const int FilesKept = 32;
+    // Files that are opened later besides the clients, as many as Redis reserves, and connections that are refused.
+    private const int FilesKept = 32 + OpenSockets.RefusedMax;
 
     // The dashboard's own, its connections and its libraries, which are opened when it starts behind the server.
     private const int DashboardFiles = 120;

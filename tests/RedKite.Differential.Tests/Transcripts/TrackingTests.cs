@@ -121,9 +121,9 @@ public sealed class TrackingTests(TranscriptServers servers) : TranscriptTests(s
             A: SET k w
             A: CLIENT TRACKING OFF
             A: CLIENT TRACKING ON NOLOOP
-            A: SET l v PX 1
+            A: SET l v PX 200
             A: GET l
-            A: DEBUG SLEEP 0.005
+            A: DEBUG SLEEP 0.3
             A: GET l
             B: DEBUG SET-ACTIVE-EXPIRE 1
             """ },

@@ -19,10 +19,15 @@ public sealed class LiveServer : IAsyncDisposable
     public List<string> LogLines { get; private init; } = [];
 
     /// <param name="settings">Alternating names and values, in addition to a free loopback port and two loops.</param>
-    public static async Task<LiveServer> StartAsync(params string[] settings)
+    public static Task<LiveServer> StartAsync(params string[] settings) => StartAsync(ownsProcess: false, settings);
+
+    /// <summary>As the program does it: the process's memory is the server's.</summary>
+    public static Task<LiveServer> StartAsProgramAsync(params string[] settings) => StartAsync(ownsProcess: true, settings);
+
+    private static async Task<LiveServer> StartAsync(bool ownsProcess, string[] settings)
     {
         var lines = new List<string>();
-        var options = new RedKiteOptions { Port = 0, Log = line => { lock (lines) lines.Add(line); } };
+        var options = new RedKiteOptions { Port = 0, Log = line => { lock (lines) lines.Add(line); }, OwnsProcess = ownsProcess };
         options.Settings["bind"] = "127.0.0.1";
         options.Settings["loops"] = "2";
         for (int i = 0; i < settings.Length; i += 2) options.Settings[settings[i]] = settings[i + 1];

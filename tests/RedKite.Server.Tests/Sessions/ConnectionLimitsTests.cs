@@ -61,6 +61,21 @@ public class ConnectionLimitsTests : NetworkTests
         busy.Read().IsSimple("PONG");
     }
 
+    // The commands that enable-debug-command and enable-module-command open to this machine alone.
+    [Fact]
+    public async Task Local_commands_are_refused_to_other_hosts()
+    {
+        IPAddress? own = OwnAddress();
+        if (own is null) Assert.Skip("this machine has no address but loopback's");
+        await using RedKiteServer server = await StartAsync("sockets", ("bind", $"127.0.0.1 {own}"), ("protected-mode", "no"), ("enable-debug-command", "local"), ("enable-module-command", "local"));
+        using RespConnection near = RespConnection.Connect(server.Port);
+        using RespConnection far = RespConnection.Connect(new IPEndPoint(own, server.Port));
+        near.Run("DEBUG SLEEP 0").IsOk();
+        Assert.StartsWith("ERR DEBUG command not allowed.", far.Run("DEBUG SLEEP 0").Text, StringComparison.Ordinal);
+        Assert.DoesNotContain("not allowed", near.Run("MODULE LOAD nothing").Text, StringComparison.Ordinal);
+        Assert.StartsWith("ERR MODULE command not allowed.", far.Run("MODULE LOAD nothing").Text, StringComparison.Ordinal);
+    }
+
     [Theory]
     [MemberData(nameof(Transports))]
     public async Task Protected_mode_refuses_other_hosts_without_a_password(string transport)

@@ -16,6 +16,8 @@ internal static class SystemPackageParts
         "/proc/self/smaps_rollup", "/proc/self/limits", "/proc/self/status", "/proc/self/io", "/proc/self/schedstat", "/proc/self/oom_score", "/proc/self/oom_score_adj",
         "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.high", "/sys/fs/cgroup/memory.current", "/sys/fs/cgroup/memory.stat", "/sys/fs/cgroup/memory.events",
         "/sys/fs/cgroup/cpu.max", "/sys/fs/cgroup/cpu.stat", "/sys/fs/cgroup/cpu.weight", "/sys/fs/cgroup/io.stat", "/sys/fs/cgroup/pids.current", "/sys/fs/cgroup/pids.max",
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes", "/sys/fs/cgroup/memory/memory.stat",
+        "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "/sys/fs/cgroup/cpu/cpu.cfs_period_us", "/sys/fs/cgroup/cpu/cpu.stat",
         "/sys/kernel/mm/transparent_hugepage/enabled", "/sys/kernel/mm/transparent_hugepage/defrag",
     ];
 

@@ -31,8 +31,8 @@ internal sealed class MemoryLimit(Settings settings, Keyspace keyspace)
     }
 
     /// <summary>
-    /// Whether all of the process's memory is the server's. Then used_memory includes, under a limit, by how much the process has grown since the
-    /// start apart from the store and the clients: compiled code, the managed heap. In a host's process that is the host's affair.
+    /// Whether all of the process's memory is the server's. Then used_memory includes what the process had at the start and, under a limit, by how
+    /// much it has grown since apart from the store and the clients: compiled code, the managed heap. In a host's process that is the host's affair.
     /// </summary>
     internal bool OwnsProcess { get; set; }
 

@@ -9,7 +9,7 @@ public sealed class MemoryFiguresTests
     [Fact]
     public async Task Empty_server_counts_the_process_so_that_fragmentation_means_something()
     {
-        await using LiveServer server = await LiveServer.StartAsync();
+        await using LiveServer server = await LiveServer.StartAsProgramAsync();
         long startup = server.Number("memory", "used_memory_startup");
         Assert.InRange(startup, 10_000_000, server.Number("memory", "used_memory_rss") * 2);
         Assert.InRange(server.Number("memory", "used_memory"), startup + LoopMetrics.ConnectionBytes, startup + 1_000_000);

@@ -31,6 +31,18 @@ public sealed class EvictionTests : TranscriptTests
         Assert.Equal(0, Server.Info("evicted_keys"));
     }
 
+    [Fact]
+    public void Limit_is_of_the_server_and_not_of_the_process_around_it()
+    {
+        byte[] applications = GC.AllocateUninitializedArray<byte>(64 << 20, pinned: true);
+        Array.Fill(applications, (byte)1);
+        Run("CONFIG SET maxmemory 16mb").IsOk();
+        for (int i = 0; i < 10_000; i++) Run($"SET k{i} {Value}").IsOk();
+        Assert.InRange(Server.Info("used_memory"), 4_000_000, 16 << 20);
+        Assert.InRange(Server.Info("used_memory_startup"), 10_000, 4_000_000);
+        GC.KeepAlive(applications);
+    }
+
     [Theory]
     [InlineData("volatile-lru")]
     [InlineData("volatile-lfu")]

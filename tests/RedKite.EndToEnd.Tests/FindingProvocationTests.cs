@@ -1,0 +1,215 @@
+using System.Diagnostics;
+using System.Globalization;
+using RedKite.Server;
+using RedKite.Testing;
+
+namespace RedKite.EndToEnd.Tests;
+
+/// <summary>
+/// Causes of findings that a server in a process of its own suffers: it is stopped, or runs short of disk, memory or CPU. And those that a host
+/// brings about for the server in it, while no other test runs.
+/// </summary>
+public sealed class FindingProvocationTests
+{
+    private const int PatienceMs = 60_000;
+
+    private const long ContainerBytes = 512 << 20;
+
+    [Fact]
+    public void Process_that_stands_still()
+    {
+        using ServerProcess server = ServerProcess.Start(ServerProgram.UnderTest);
+        using RespConnection client = server.Connect();
+        AssertFound(client, "process-stalled", () =>
+        {
+            server.Signal("STOP");
+            Thread.Sleep(600);
+            server.Signal("CONT");
+        });
+    }
+
+    [Fact]
+    public async Task Disk_that_is_nearly_full()
+    {
+        string folder = Directory.CreateTempSubdirectory("redkite-disk-").FullName;
+        try
+        {
+            string[] mount = ["-rm", "sh", "-c", $"mount -t tmpfs -o size=64m none {folder}"];
+            if ((await ChildProgram.Run("unshare", mount)).ExitCode != 0) Assert.Skip("this machine lets nobody mount");
+            using ServerProcess server = ServerProcess.StartIn($"unshare -rm sh -c 'mount -t tmpfs -o size=64m none {folder} && exec {{server}} --dir {folder}' sh $1");
+            using RespConnection client = server.Connect();
+            AssertFound(client, "disk-nearly-full", () => Thread.Sleep(50));
+        }
+        finally
+        {
+            Directory.Delete(folder, recursive: true);
+        }
+    }
+
+    [Fact]
+    public void Container_that_is_small()
+    {
+        (string memory, string cpu) = MakeGroups();
+        try
+        {
+            using (ServerProcess server = ServerProcess.StartIn($"echo $$ > {memory}/cgroup.procs; echo $$ > {cpu}/cgroup.procs; exec {{server}}"))
+            {
+                using RespConnection client = server.Connect();
+                AssertFound(client, "cpu-throttled", () => client.Run("EVAL \"local t = os.clock() while os.clock() - t < 0.1 do end\" 0"));
+                LimitCpu(cpu, "-1", "max");
+                string value = new('x', 1_000_000);
+                int count = 0;
+                AssertFound(client, "container-memory", () =>
+                {
+                    if (UsedBytes(memory) < ContainerBytes * 0.965) client.SendCommand($"SET key:{count++} {value}");
+                    else client.SendCommand("PING");
+                    client.Read();
+                });
+            }
+        }
+        finally
+        {
+            foreach (string group in new[] { memory, cpu }.Distinct()) RemoveGroup(group);
+        }
+    }
+
+    [Fact]
+    public void Machine_that_others_keep_busy()
+    {
+        using ServerProcess server = ServerProcess.Start(ServerProgram.UnderTest);
+        using RespConnection client = server.Connect();
+        Process[] burners = [.. Enumerable.Range(0, 2 * Environment.ProcessorCount).Select(_ => Process.Start("timeout", [(2 * PatienceMs / 1000).ToString(CultureInfo.InvariantCulture), "sh", "-c", "while :; do :; done"]))];
+        try
+        {
+            AssertFound(client, "cpu-saturated", () => Thread.Sleep(100));
+            if (File.Exists("/proc/pressure/cpu")) AssertFound(client, "cpu-pressure", () => Thread.Sleep(100));
+        }
+        finally
+        {
+            foreach (Process burner in burners)
+            {
+                burner.Kill(entireProcessTree: true);
+                burner.Dispose();
+            }
+        }
+    }
+
+    [Fact]
+    public async Task Host_that_collects_garbage()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        var graph = new List<object[]>();
+        for (int i = 0; i < 2_000_000; i++) graph.Add([i]);
+        AssertFound(() => server.Execute("INFO", "findings").Text!, "gc-pauses", () =>
+        {
+            GC.Collect();
+            Thread.Sleep(100); // who only collects lets no other thread allocate
+        });
+        GC.KeepAlive(graph);
+    }
+
+    [Fact]
+    public async Task Host_with_a_large_heap()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        byte[][] arrays = [.. Enumerable.Range(0, 10).Select(_ => new byte[64 << 20])];
+        foreach (byte[] array in arrays) Array.Fill(array, (byte)1);
+        AssertFound(() => server.Execute("INFO", "findings").Text!, "managed-heap-large", () => Thread.Sleep(100));
+        GC.KeepAlive(arrays);
+    }
+
+    [Fact]
+    public async Task Host_that_blocks_the_thread_pool()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        using var found = new ManualResetEventSlim();
+        using var ended = new CountdownEvent(1_000);
+        for (int i = 0; i < 1_000; i++)
+        {
+            ThreadPool.UnsafeQueueUserWorkItem(_ =>
+            {
+                found.Wait();
+                ended.Signal();
+            }, null);
+        }
+
+        try
+        {
+            AssertFound(() => server.Execute("INFO", "findings").Text!, "threadpool-starved", () => Thread.Sleep(100));
+        }
+        finally
+        {
+            found.Set();
+            ended.Wait(TestContext.Current.CancellationToken);
+        }
+    }
+
+    // Groups of control of their own, in version 1 one for each controller; without the right to make them the test is skipped.
+    private static (string Memory, string Cpu) MakeGroups()
+    {
+        const string root = "/sys/fs/cgroup";
+        string name = $"redkite-test-{Environment.ProcessId}";
+        bool isVersion1 = Directory.Exists($"{root}/memory");
+        string memory = isVersion1 ? $"{root}/memory/{name}" : $"{root}/{name}";
+        string cpu = isVersion1 ? $"{root}/cpu/{name}" : memory;
+        try
+        {
+            Directory.CreateDirectory(memory);
+            Directory.CreateDirectory(cpu);
+            File.WriteAllText(memory + (isVersion1 ? "/memory.limit_in_bytes" : "/memory.max"), ContainerBytes.ToString(CultureInfo.InvariantCulture));
+            LimitCpu(cpu, "60000", "60000 100000");
+            return (memory, cpu);
+        }
+        catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
+        {
+            foreach (string group in new[] { memory, cpu }.Distinct().Where(Directory.Exists)) RemoveGroup(group);
+            Assert.Skip($"no control group can be made: {failure.Message}");
+            throw;
+        }
+    }
+
+    private static void LimitCpu(string group, string quotaOfVersion1, string max)
+    {
+        if (File.Exists(group + "/cpu.max")) File.WriteAllText(group + "/cpu.max", max);
+        else File.WriteAllText(group + "/cpu.cfs_quota_us", quotaOfVersion1);
+    }
+
+    // What the kernel cannot drop.
+    private static long UsedBytes(string group)
+    {
+        string line = File.ReadLines($"{group}/memory.stat").First(line => line.StartsWith("total_rss ", StringComparison.Ordinal) || line.StartsWith("anon ", StringComparison.Ordinal));
+        return long.Parse(line.AsSpan(line.IndexOf(' ', StringComparison.Ordinal)), CultureInfo.InvariantCulture);
+    }
+
+    // The kernel takes a moment to forget a process that has ended. Only the folder itself can be removed, its files are the kernel's.
+    private static void RemoveGroup(string group)
+    {
+        var clock = Stopwatch.StartNew();
+        while (true)
+        {
+            try
+            {
+                Directory.Delete(group);
+                return;
+            }
+            catch (IOException) when (clock.ElapsedMilliseconds < 10_000)
+            {
+                Thread.Sleep(50);
+            }
+        }
+    }
+
+    private static void AssertFound(RespConnection client, string name, Action provoke) => AssertFound(() => client.Run("INFO findings").Text!, name, provoke);
+
+    private static void AssertFound(Func<string> findingsOf, string name, Action provoke)
+    {
+        var clock = Stopwatch.StartNew();
+        while (true)
+        {
+            string findings = findingsOf();
+            if (findings.Contains($"finding_{name}:", StringComparison.Ordinal)) return;
+            Assert.True(clock.ElapsedMilliseconds < PatienceMs, $"{name} was not found; found: {findings}");
+            provoke();
+        }
+    }
+}
