@@ -321,27 +321,23 @@ internal sealed unsafe class Database
     /// <summary>Puts a block that was written elsewhere, with a key of this database, in place of what that key holds. It is the database's then.</summary>
     internal Entry Attach(byte* block, ulong hash, Entry existing)
     {
-        Stripe stripe = _keyspace.Stripes[_keyspace.StripeOf(hash)];
-        ReadOnlySpan<byte> key = EntryBlock.Key(block);
-        if (stripe.Observers != StripeObservers.None) NoteWrite(stripe, key, hash, existing, EntryBlock.Type(block));
-        if (!existing.Exists) return new Entry(TableOf(hash, stripe).Add(hash, block));
-        Table table = _tables[_keyspace.StripeOf(hash)]!;
-        byte* old = existing.Position.Entry;
-        byte expiryFlags = EntryBlock.ExpiryFlags(old);
-        table.FreeEntry(old);
-        EntryPosition position = existing.Position;
-        table.Replace(ref position, block, expiryFlags);
-        NoteNewKey(key, hash);
-        return new Entry(position);
+        NoteKey(EntryBlock.Key(block), hash, existing, EntryBlock.Type(block));
+        return Place(block, hash, existing);
     }
 
     /// <summary>
-    /// Gives an entry another key, with all that it has, in place of what that key held. Both stripes are locked. The
-    /// key is part of the block, so the block is written anew; a structure changes hands, whatever its size, and its blocks stay
-    /// in the arena that they came from.
+    /// Renames an entry, replacing the target key's value. Both stripes are locked. The key is part of the block: a large value's block
+    /// has room for it, other blocks are written anew. A structure is handed over by pointer, whatever its size; its blocks stay in the
+    /// arena that they came from.
     /// </summary>
     internal void Rename(Entry source, ReadOnlySpan<byte> key, ulong hash, Entry existing)
     {
+        if (EntryBlock.CanHoldKey(source.Position.Entry, key.Length))
+        {
+            RenameInPlace(source.Position, key, hash, existing);
+            return;
+        }
+
         ulong sourceHash = source.Position.Hash;
         ReadOnlySpan<byte> sourceKey = source.Key;
         bool handsOver = source.HasStructure;
@@ -552,6 +548,38 @@ internal sealed unsafe class Database
     /// <summary>Sets everything aside at the keyspace's end; the stripes free it.</summary>
     internal void Dispose() => Clear();
 
+    // Blocks of this size come from the system and can be freed through any arena. Memory that the new key needs is allocated before
+    // anything changes.
+    private void RenameInPlace(EntryPosition source, ReadOnlySpan<byte> key, ulong hash, Entry existing)
+    {
+        byte* block = source.Entry;
+        Stripe stripe = StripeOf(source.Hash, out Table table);
+        if (!existing.Exists)
+        {
+            TableOf(hash, StripeOf(hash)).MakeRoom(hash);
+            table.TryFind(EntryBlock.Key(block), source.Hash, out source);
+        }
+
+        NoteKey(key, hash, existing, EntryBlock.Type(block));
+        Unlink(stripe, table, source, UnlinkReason.Renamed);
+        EntryBlock.ReplaceKey(block, key);
+        Place(block, hash, existing);
+        table.JoinIfSparse(source); // last: it may move the target's slot
+    }
+
+    // Puts a block into the table in place of a key's entry, which is freed.
+    private Entry Place(byte* block, ulong hash, Entry existing)
+    {
+        if (!existing.Exists) return new Entry(TableOf(hash, StripeOf(hash)).Add(hash, block));
+        Table table = _tables[_keyspace.StripeOf(hash)]!;
+        byte* old = existing.Position.Entry;
+        byte expiryFlags = EntryBlock.ExpiryFlags(old);
+        table.FreeEntry(old);
+        EntryPosition position = existing.Position;
+        table.Replace(ref position, block, expiryFlags);
+        return new Entry(position);
+    }
+
     private Table TableOf(ulong hash, Stripe stripe) => _tables[_keyspace.StripeOf(hash)] ??= stripe.NewTable();
 
     private Stripe StripeOf(ulong hash, out Table table)
@@ -599,6 +627,15 @@ internal sealed unsafe class Database
         NoteChange(stripe, existing.Position);
         NoteRemoved(stripe, hash, existing.Position.Entry, UnlinkReason.Overwritten);
         if (existing.Type != type) stripe.NoteTouched(Index, hash);
+    }
+
+    // Reports that a copied or renamed key is about to get its value.
+    private void NoteKey(ReadOnlySpan<byte> key, ulong hash, Entry existing, DataType type)
+    {
+        Stripe stripe = StripeOf(hash);
+        if (stripe.Observers == StripeObservers.None) return;
+        NoteWrite(stripe, key, hash, existing, type);
+        if (existing.Exists) NoteNewKey(key, hash);
     }
 
     // A copy or a renamed key is a new one, even in place of another.

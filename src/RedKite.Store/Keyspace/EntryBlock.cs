@@ -18,10 +18,16 @@ namespace RedKite.Store.Keyspace;
 ///  8  u32  key length
 /// 12  u32  value length
 /// 16  i64  expiry, always reserved, so that setting one never moves a large value
+///  a value from 256 KiB on: unused bytes, so that a key of up to 1,024 bytes ends at 1,048
 ///  then the key's bytes, then the value's
 /// </code>
 /// The block's capacity is the class of the bytes in use, so a value may grow in place up to it.
 /// </summary>
+/// <remarks>
+/// The unused bytes before a large value's key let RENAME write another key into the same block: the value stays where it is.
+/// They are at most 0.4 percent of the block. Rejected: a block of its own for a large string, which every command that opens a
+/// string would have to tell apart.
+/// </remarks>
 internal static unsafe class EntryBlock
 {
     internal const byte HasExpiry = 1;
@@ -31,12 +37,32 @@ internal static unsafe class EntryBlock
     /// <summary>The least bytes of a block in the long form.</summary>
     internal const int LongFormMin = LongDataOffset;
 
+    /// <summary>The least length of a value whose block has room for any key of up to <see cref="KeyRoomBytes"/>.</summary>
+    internal const int LargeValueMin = 256 << 10;
+
+    /// <summary>The longest key that can replace a large value's key in its block, and the longest that can be replaced.</summary>
+    internal const int KeyRoomBytes = 1024;
+
     private const int LongDataOffset = 24;
 
-    internal static bool IsLong(int keyLength, long valueLength) => keyLength > byte.MaxValue || valueLength > ushort.MaxValue;
+    internal static bool IsLong(int keyLength, int valueLength) => keyLength > byte.MaxValue || valueLength > ushort.MaxValue;
 
-    internal static long BytesFor(int keyLength, long valueLength, bool expires) =>
-        (IsLong(keyLength, valueLength) ? LongDataOffset : expires ? 16 : 8) + keyLength + valueLength;
+    internal static long BytesFor(int keyLength, int valueLength, bool expires) =>
+        (IsLong(keyLength, valueLength) ? LongKeyOffset(keyLength, valueLength) : expires ? 16 : 8) + (long)keyLength + valueLength;
+
+    /// <summary>Whether a value of this length has room for other keys before its own.</summary>
+    internal static bool HasKeyRoom(int valueLength) => valueLength >= LargeValueMin;
+
+    /// <summary>Whether the block can hold its value under another key without moving it.</summary>
+    internal static bool CanHoldKey(byte* block, int keyLength) =>
+        IsLong(block) && HasKeyRoom(ValueLength(block)) && Math.Max(keyLength, KeyLength(block)) <= KeyRoomBytes;
+
+    /// <summary>Replaces the key of a block that <see cref="CanHoldKey"/>; everything else stays.</summary>
+    internal static void ReplaceKey(byte* block, ReadOnlySpan<byte> key)
+    {
+        *(int*)(block + 8) = key.Length;
+        key.CopyTo(new Span<byte>(KeyStart(block), key.Length));
+    }
 
     internal static void Initialize(byte* block, DataType type, ValueEncoding encoding, uint accessClock, int keyLength, int valueLength, bool expires)
     {
@@ -99,7 +125,8 @@ internal static unsafe class EntryBlock
     internal static int ValueLength(byte* block) => IsLong(block) ? *(int*)(block + 12) : *(ushort*)(block + 6);
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    internal static byte* KeyStart(byte* block) => block + (IsLong(block) ? LongDataOffset : 8 + ((block[4] & HasExpiry) << 3));
+    internal static byte* KeyStart(byte* block) =>
+        block + (IsLong(block) ? LongKeyOffset(*(int*)(block + 8), *(int*)(block + 12)) : 8 + ((block[4] & HasExpiry) << 3));
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal static ReadOnlySpan<byte> Key(byte* block) => new(KeyStart(block), KeyLength(block));
@@ -108,7 +135,7 @@ internal static unsafe class EntryBlock
 
     internal static Span<byte> Value(byte* block) => new(ValueStart(block), ValueLength(block));
 
-    /// <summary>Writes another value length of the same form (long or short).</summary>
+    /// <summary>Writes another value length of the same form: long or short, and with room for other keys or without.</summary>
     internal static void WriteValueLength(byte* block, int valueLength)
     {
         if (IsLong(block)) *(int*)(block + 12) = valueLength;
@@ -118,4 +145,8 @@ internal static unsafe class EntryBlock
     internal static long Bytes(byte* block) => BytesFor(KeyLength(block), ValueLength(block), Expires(block));
 
     internal static long Capacity(byte* block) => BlockSize.RoundUp(Bytes(block));
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private static int LongKeyOffset(int keyLength, int valueLength) =>
+        valueLength < LargeValueMin ? LongDataOffset : LongDataOffset + Math.Max(0, KeyRoomBytes - keyLength);
 }

@@ -105,6 +105,21 @@ internal sealed unsafe partial class Table
     /// <summary>Adds an entry whose key is not in the table.</summary>
     internal EntryPosition Add(ulong hash, byte* entry)
     {
+        byte* segment = MakeRoom(hash);
+        Segment.Add(segment, hash, entry, out byte* bucket, out int slot);
+        Count++;
+        CountExpiry(entry, 1);
+        return new EntryPosition(bucket, slot, entry, hash);
+    }
+
+    /// <summary>
+    /// Splits the segment of a hash until it has room for another entry, so that <see cref="Add"/> allocates nothing. Entries may
+    /// move to another segment.
+    /// </summary>
+    /// <returns>The segment.</returns>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal byte* MakeRoom(ulong hash)
+    {
         byte* segment = SegmentOf(hash);
         while (Segment.Of(segment)->Count >= Segment.EntriesMax)
         {
@@ -112,10 +127,7 @@ internal sealed unsafe partial class Table
             segment = SegmentOf(hash);
         }
 
-        Segment.Add(segment, hash, entry, out byte* bucket, out int slot);
-        Count++;
-        CountExpiry(entry, 1);
-        return new EntryPosition(bucket, slot, entry, hash);
+        return segment;
     }
 
     /// <summary>Removes an entry, whose block then belongs to the caller. Other entries don't move.</summary>
@@ -156,7 +168,9 @@ internal sealed unsafe partial class Table
         long bytes = EntryBlock.Bytes(block);
         long newBytes = EntryBlock.BytesFor(keyLength, valueLength, expires);
         byte* moved;
-        if (EntryBlock.IsLong(block) == EntryBlock.IsLong(keyLength, valueLength))
+        bool sameForm = EntryBlock.IsLong(block) == EntryBlock.IsLong(keyLength, valueLength)
+            && EntryBlock.HasKeyRoom(EntryBlock.ValueLength(block)) == EntryBlock.HasKeyRoom(valueLength);
+        if (sameForm)
         {
             moved = _arena.Reallocate(block, bytes, newBytes);
             EntryBlock.WriteValueLength(moved, valueLength);

@@ -7,7 +7,7 @@ namespace RedKite.Store.Tests.Keyspace;
 /// <summary>Databases on guarded memory against dictionaries.</summary>
 public class DatabaseTests
 {
-    private static readonly int[] Lengths = [0, 1, 7, 8, 50, 51, 120, 400, 4_000, 4_100, 65_535, 65_536, 70_000, 200_000];
+    private static readonly int[] Lengths = [0, 1, 7, 8, 50, 51, 120, 400, 4_000, 4_100, 65_535, 65_536, 70_000, 200_000, 262_143, 262_144];
 
     [Fact]
     public void Replaced_entry_comes_back_or_is_freed()

@@ -8,9 +8,9 @@ public unsafe class EntryBlockTests
     public static TheoryData<int, int, bool> Forms()
     {
         var forms = new TheoryData<int, int, bool>();
-        foreach (int keyLength in new[] { 0, 1, 2, 17, 254, 255, 256, 257, 70_000 })
+        foreach (int keyLength in new[] { 0, 1, 2, 17, 254, 255, 256, 257, 1_023, 1_024, 1_025, 70_000 })
         {
-            foreach (int valueLength in new[] { 0, 1, 44, 65_534, 65_535, 65_536, 1_000_000 })
+            foreach (int valueLength in new[] { 0, 1, 44, 65_534, 65_535, 65_536, 262_143, 262_144, 1_000_000 })
             {
                 forms.Add(keyLength, valueLength, false);
                 forms.Add(keyLength, valueLength, true);
@@ -78,6 +78,40 @@ public unsafe class EntryBlockTests
         Assert.Equal(5, EntryBlock.Expiry(block));
         guard.Check();
         guard.Free(block, EntryBlock.BytesFor(keyLength, Math.Max(valueLength, newLength), true), ref used);
+    }
+
+    [Theory]
+    [InlineData(262_143, 3, 3, false)]
+    [InlineData(262_144, 3, 3, true)]
+    [InlineData(262_144, 0, 1_024, true)]
+    [InlineData(300_000, 1_024, 0, true)]
+    [InlineData(300_000, 1_025, 3, false)]
+    [InlineData(300_000, 3, 1_025, false)]
+    [InlineData(100, 300, 3, false)]
+    public void Large_value_stays_where_it_is_under_another_key(int valueLength, int keyLength, int newKeyLength, bool fits)
+    {
+        var random = new Random(valueLength + keyLength);
+        byte[] newKey = random.Bytes(newKeyLength);
+        byte[] value = random.Bytes(valueLength);
+        using var guard = new ArenaGuard();
+        long used = 0;
+        byte* block = guard.Allocate(EntryBlock.BytesFor(keyLength, valueLength, false), ref used);
+        EntryBlock.Initialize(block, DataType.String, ValueEncoding.Raw, 5, keyLength, valueLength, false);
+        random.Bytes(keyLength).CopyTo(new Span<byte>(EntryBlock.KeyStart(block), keyLength));
+        value.CopyTo(EntryBlock.Value(block));
+        Assert.Equal(fits, EntryBlock.CanHoldKey(block, newKeyLength));
+        byte* start = EntryBlock.ValueStart(block);
+        long bytes = EntryBlock.Bytes(block);
+        if (fits)
+        {
+            EntryBlock.ReplaceKey(block, newKey);
+            AssertHolds(block, newKey, value, DataType.String, ValueEncoding.Raw, 5, null);
+            Assert.Equal((nint)start, (nint)EntryBlock.ValueStart(block));
+            Assert.Equal(bytes, EntryBlock.Bytes(block));
+        }
+
+        guard.Check();
+        guard.Free(block, bytes, ref used);
     }
 
     [Fact]

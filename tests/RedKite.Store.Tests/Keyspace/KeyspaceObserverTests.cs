@@ -82,6 +82,18 @@ public sealed class KeyspaceObserverTests : IDisposable
     }
 
     [Fact]
+    public void Renamed_large_string_is_reported_like_any_other()
+    {
+        First.WriteString("a"u8, _store.Hash("a"u8), default, EntryBlock.LargeValueMin, ValueEncoding.Raw, Database.NoExpiry, 0);
+        Write("b", Database.NoExpiry);
+        _recorder.Reports.Clear();
+        First.Rename(Find("a"), "b"u8, _store.Hash("b"u8), Find("b"));
+        AssertReported("0 ?b", "0 -b Overwritten", "0 +b", "0 ?a", "0 -a Renamed");
+        First.Rename(Find("b"), "c"u8, _store.Hash("c"u8), default);
+        AssertReported("0 +c", "0 ?b", "0 -b Renamed");
+    }
+
+    [Fact]
     public void Replacement_reports_its_outcome_only()
     {
         Write("a", Database.NoExpiry);

@@ -59,13 +59,52 @@ public sealed class HandOverTests
         }
 
         database.Unlink(Find(store, keys[0]), UnlinkReason.Deleted);
-        while (Array.Exists(store.Stripes, stripe => stripe.HasDropped))
-        {
-            foreach (Stripe stripe in store.Stripes) stripe.FreeDroppedSlice();
-        }
-
+        FreeAll(store);
         Assert.Equal((0, 0), Blocks(store));
         Assert.Equal(0, store.FreeingBytes);
+    }
+
+    [Theory]
+    [InlineData(0)]
+    [InlineData(1)]
+    public void Rename_of_a_large_string_moves_its_block(int targetStripe)
+    {
+        using var store = new KeyStore(2, 1, guarded: true);
+        Database database = store.Databases[0];
+        byte[] source = KeyIn(store, 0);
+        byte[] target = KeyIn(store, targetStripe, prefix: "a key that is much longer than the first one ");
+        byte[] value = new Random(7).Bytes(EntryBlock.LargeValueMin + 1_000);
+        Entry written = database.WriteString(source, store.Hash(source), default, value.Length, ValueEncoding.Raw, 5_000, 0);
+        value.CopyTo(written.Value);
+        nint address = written.Address;
+        long used = ArenaBytes(store);
+        (int Source, int Target) before = Blocks(store);
+        database.Rename(Find(store, source), target, store.Hash(target), default);
+
+        Entry renamed = Find(store, target);
+        Assert.Equal((address, before, used), (renamed.Address, Blocks(store), ArenaBytes(store)));
+        Assert.False(Find(store, source).Exists);
+        Assert.Equal(5_000, renamed.ExpiryMs);
+        Assert.True(renamed.Key.SequenceEqual(target));
+        Assert.True(renamed.Value.SequenceEqual(value));
+        Assert.Equal((1L, 1L), (database.Count, database.Expiring));
+        store.CheckGuards();
+
+        // Back in place of a value with an expiry, which is freed; then the value changes its length there, and expires.
+        database.WriteString(source, store.Hash(source), default, 10, ValueEncoding.Raw, 9_000, 0);
+        database.Rename(renamed, source, store.Hash(source), Find(store, source));
+        Assert.Equal((address, used), (Find(store, source).Address, ArenaBytes(store)));
+        foreach (int length in new[] { value.Length * 2, EntryBlock.LargeValueMin - 1, EntryBlock.LargeValueMin, 5, value.Length })
+        {
+            Entry resized = database.ResizeValue(Find(store, source), length);
+            Assert.True(resized.Value[..5].SequenceEqual(value.AsSpan(0, 5)));
+            store.CheckGuards();
+        }
+
+        Assert.False(database.Find(source, store.Hash(source), 5_000).Exists);
+        FreeAll(store);
+        Assert.Equal((0, 0), Blocks(store));
+        Assert.Equal((0L, 0L, 0L), (database.Count, database.Expiring, ArenaBytes(store)));
     }
 
     [Fact]
@@ -168,11 +207,21 @@ public sealed class HandOverTests
 
     private static (int First, int Second) Blocks(KeyStore store) => (store.Stripes[0].Guard!.LiveBlocks, store.Stripes[1].Guard!.LiveBlocks);
 
-    private static byte[] KeyIn(KeyStore store, int stripe)
+    private static long ArenaBytes(KeyStore store) => store.Stripes.Sum(stripe => stripe.Arena.UsedBytes);
+
+    private static void FreeAll(KeyStore store)
+    {
+        while (Array.Exists(store.Stripes, stripe => stripe.HasDropped))
+        {
+            foreach (Stripe stripe in store.Stripes) stripe.FreeDroppedSlice();
+        }
+    }
+
+    private static byte[] KeyIn(KeyStore store, int stripe, string prefix = "key ")
     {
         for (int i = 0; ; i++)
         {
-            byte[] key = Encoding.ASCII.GetBytes($"key {i}");
+            byte[] key = Encoding.ASCII.GetBytes($"{prefix}{i}");
             if (store.StripeOf(store.Hash(key)) == stripe) return key;
         }
     }
