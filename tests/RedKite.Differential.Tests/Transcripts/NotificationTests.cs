@@ -64,6 +64,22 @@ public sealed class NotificationTests(TranscriptServers servers) : TranscriptTes
         HPEXPIRE hx 1 FIELDS 1 f
         DEBUG SLEEP 0.01
         HGET hx f
+        CONFIG SET hash-max-listpack-entries 0
+        HSET ht a 1 b 2 c 3 d 4 e 5 f 6 g 7 h 8 i 9
+        HPEXPIRE ht 1 FIELDS 8 a b c d e f g h
+        HSET hu a 1 b 2
+        HPEXPIRE hu 1 FIELDS 2 a b
+        DEBUG SLEEP 0.01
+        HGET ht a
+        HMGET ht b c b i
+        HEXISTS ht d
+        HSTRLEN ht e
+        HGETEX ht EX 100 FIELDS 2 f i
+        HGETDEL ht FIELDS 2 g i
+        HGET ht h
+        EXISTS ht
+        HMGET hu a b
+        CONFIG SET hash-max-listpack-entries 128
         FLUSHDB
         """;
 

@@ -214,6 +214,7 @@ internal static class FieldExpiryCommands
             changed.Add(i);
         }
 
+        hash.RemoveIfEmpty();
         if (changed.Count > 0 && options.HasExpiry)
         {
             ReportExpiry(cmd, changed, expiryMs);
@@ -301,6 +302,7 @@ internal static class FieldExpiryCommands
             if (hash.Exists && hash.Remove(cmd[i])) changed.Add(i);
         }
 
+        hash.RemoveIfEmpty();
         if (changed.Count > 0)
         {
             cmd.Changed(1, KeyEvent.HDel, changed.Count);

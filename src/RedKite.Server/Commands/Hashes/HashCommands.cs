@@ -101,7 +101,7 @@ internal static class HashCommands
     private static void HGet(ref CommandContext cmd)
     {
         if (!cmd.OpenToReadHashOrReply(1, out HashValue hash)) return;
-        ReplyValueOrNull(cmd, hash, 2);
+        if (!ReplyValueOrNull(cmd, hash, 2)) hash.RemoveIfEmpty();
     }
 
     // HMGET key field [field ...]
@@ -110,13 +110,23 @@ internal static class HashCommands
         if (!cmd.OpenToReadHashOrReply(1, out HashValue hash)) return;
         cmd.Reply.Array(cmd.Count - 2);
         for (int i = 2; i < cmd.Count; i++) ReplyValueOrNull(cmd, hash, i);
+        hash.RemoveIfEmpty();
     }
 
-    /// <summary>Replies the value of the field at an argument, or null.</summary>
-    internal static void ReplyValueOrNull(scoped in CommandContext cmd, scoped in HashValue hash, int argument)
+    /// <summary>
+    /// Replies the value of the field at an argument, or null. An expired field is removed: the caller ends with <see cref="HashValue.RemoveIfEmpty"/>.
+    /// </summary>
+    /// <returns>Whether the field has a value.</returns>
+    internal static bool ReplyValueOrNull(scoped in CommandContext cmd, scoped in HashValue hash, int argument)
     {
-        if (hash.Exists && hash.TryGet(cmd[argument], out PackedElement value)) cmd.Reply.Element(value);
-        else cmd.Reply.Null();
+        if (hash.Exists && hash.TryGetLive(cmd[argument], out PackedElement value))
+        {
+            cmd.Reply.Element(value);
+            return true;
+        }
+
+        cmd.Reply.Null();
+        return false;
     }
 
     // HDEL key field [field ...]
@@ -137,7 +147,8 @@ internal static class HashCommands
     private static void HExists(ref CommandContext cmd)
     {
         if (!cmd.OpenToReadHashOrReply(1, out HashValue hash)) return;
-        cmd.Reply.Integer(hash.Exists && hash.Contains(cmd[2]) ? 1 : 0);
+        cmd.Reply.Integer(hash.Exists && hash.TryGetLive(cmd[2], out _) ? 1 : 0);
+        hash.RemoveIfEmpty();
     }
 
     // HLEN key
@@ -152,7 +163,8 @@ internal static class HashCommands
     {
         if (!cmd.OpenToReadHashOrReply(1, out HashValue hash)) return;
         Span<byte> digits = stackalloc byte[CanonicalInteger.TextBytesMax];
-        cmd.Reply.Integer(hash.Exists && hash.TryGet(cmd[2], out PackedElement value) ? value.Bytes(digits).Length : 0);
+        cmd.Reply.Integer(hash.Exists && hash.TryGetLive(cmd[2], out PackedElement value) ? value.Bytes(digits).Length : 0);
+        hash.RemoveIfEmpty();
     }
 
     // HINCRBY key field increment

@@ -132,6 +132,17 @@ internal unsafe ref struct HashValue
 
     internal readonly bool Contains(ReadOnlySpan<byte> field) => TryGet(field, out _);
 
+    /// <summary>
+    /// Finds a field's value like <see cref="TryGet"/>. A field that has expired is removed and reported, if reads may modify; when the caller
+    /// has read all fields that it wants, it calls <see cref="RemoveIfEmpty"/>.
+    /// </summary>
+    internal readonly bool TryGetLive(ReadOnlySpan<byte> field, out PackedElement value)
+    {
+        if (TryGet(field, out value)) return true;
+        if (HasExpired && _database.ReadsMayModify) RemoveIfExpired(field);
+        return false;
+    }
+
     /// <summary>Sets a field and removes its expiry.</summary>
     /// <returns>Whether the field is new.</returns>
     internal bool Set(scoped ReadOnlySpan<byte> field, scoped ReadOnlySpan<byte> value, in HashLimits limits) => Set(field, value, limits, keepExpiry: false);
@@ -140,8 +151,8 @@ internal unsafe ref struct HashValue
     /// <returns>Whether the field is new.</returns>
     internal bool SetAndKeepExpiry(scoped ReadOnlySpan<byte> field, scoped ReadOnlySpan<byte> value, in HashLimits limits) => Set(field, value, limits, keepExpiry: true);
 
-    /// <summary>Removes a field. If it was the last one, the key is removed too.</summary>
-    /// <returns>Whether the field existed.</returns>
+    /// <summary>Removes a field; one that has expired is reported as such. If it was the last one, the key is removed too.</summary>
+    /// <returns>Whether the field existed and had not expired.</returns>
     internal bool Remove(scoped ReadOnlySpan<byte> field)
     {
         if (!Exists) return false;
@@ -150,6 +161,7 @@ internal unsafe ref struct HashValue
             MemberTable<HashField> table = Table;
             if (!table.TryFind(field, table.Hash(field), out MemberPosition position)) return false;
             bool alive = HashField.Expiry(position.Block) > _nowMs;
+            if (!alive) _database.NoteExpiredField(_entry, field);
             byte* block = table.Remove(position);
             Arena.Free(block, HashField.Bytes(block));
             if (table.Count == 0) RemoveKey();
