@@ -7,8 +7,8 @@ using RedKite.Server.Metrics;
 namespace RedKite.Dashboard;
 
 /// <summary>
-/// Listens to what ASP.NET Core tells of the dashboard's own requests through its DiagnosticListener: how long they took, how they ended, and
-/// exceptions that nothing caught. Each web application has a listener of its own, so requests to a host's other pages are not heard.
+/// Receives ASP.NET Core's diagnostic events of the dashboard's own requests: their duration, their status, and unhandled exceptions.
+/// Each web application has a listener of its own, so a host's other pages are not included.
 /// </summary>
 internal sealed class HttpWatch(HttpRequests requests, ServerLog? log) : IObserver<KeyValuePair<string, object?>>
 {

@@ -10,7 +10,7 @@ namespace RedKite.Dashboard;
 
 /// <summary>
 /// Who may use the dashboard: a user that may do everything. Sessions, and limits on tries. If the default user is one and needs no
-/// password, nobody has to log in. Any change of a user's rules ends the user's sessions.
+/// password, no log-in is needed. Any change of a user's rules ends the user's sessions.
 /// </summary>
 /// <param name="server">Null: there are no users.</param>
 internal sealed class LogIns(RedKiteServer? server)
@@ -34,7 +34,7 @@ internal sealed class LogIns(RedKiteServer? server)
     // Cookies do not know ports: two servers on one machine must not end each other's sessions.
     private static string CookieName(HttpContext http) => CookiePrefix + http.Connection.LocalPort;
 
-    /// <summary>Whether the request may be answered: nobody has to log in, or there is a session of a user whose rules are as they were.</summary>
+    /// <summary>Whether the request may be answered: no log-in is needed, or there is a session of a user whose rules have not changed.</summary>
     internal bool Allows(HttpContext http)
     {
         if (!IsNeeded) return true;

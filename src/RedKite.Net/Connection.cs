@@ -202,7 +202,7 @@ public sealed class Connection
         SetReading(false);
     }
 
-    /// <summary>Tells the system to probe a silent peer.</summary>
+    /// <summary>Enables the system's probing of a silent peer.</summary>
     public void SetKeepAlive(int seconds) => Loop.Transport.SetKeepAlive(this, seconds);
 
     /// <summary>Whether all was sent, and input is only read to be discarded until the peer ends its side too.</summary>

@@ -7,8 +7,8 @@ using RedKite.Net.Interop;
 namespace RedKite.Net;
 
 /// <summary>
-/// One thread that waits for its connections, receives, lets the handler execute, and sends. Whoever else wants something
-/// of a connection posts it here.
+/// One thread that waits for its connections, receives, calls the handler, and sends. Other threads that need a connection
+/// post to it here.
 /// </summary>
 public sealed class EventLoop : IDisposable
 {
@@ -154,7 +154,7 @@ public sealed class EventLoop : IDisposable
     /// any thread.
     /// </summary>
     /// <param name="state">What <see cref="Connection.State"/> is to hold from the start.</param>
-    /// <exception cref="SocketException">Nobody answers there.</exception>
+    /// <exception cref="SocketException">No peer accepts the connection.</exception>
     /// <param name="layer">What stands between the connection and the wire; null: nothing.</param>
     public void Connect(EndPoint server, object? state, ByteLayer? layer = null)
     {

@@ -58,7 +58,7 @@ internal sealed class SocketsTransport(EventLoop loop) : Transport
         if (Environment.TickCount64 >= _timerDue) loop.TimerFired();
         for (int failures = Interlocked.Exchange(ref _acceptFailures, 0); failures > 0; failures--) loop.AcceptFailed();
 
-        // As many as are there now: what becomes ready meanwhile has its turn after the loop's other work.
+        // Only those that are ready now: the others follow after the loop's other work.
         for (int left = _ready.Count; left > 0 && _ready.TryDequeue(out (Connection Connection, bool Write) ready); left--)
         {
             var state = (State)ready.Connection.TransportState!;

@@ -54,7 +54,7 @@ internal abstract class Transport : IDisposable
     /// <summary>Sets which events of a connection wake the loop.</summary>
     internal abstract void SetInterest(Connection connection, bool read, bool write);
 
-    /// <summary>Tells the peer that nothing more is sent.</summary>
+    /// <summary>Ends the sending direction, which the peer sees.</summary>
     internal abstract void ShutdownSend(Connection connection);
 
     internal abstract void Close(Connection connection);

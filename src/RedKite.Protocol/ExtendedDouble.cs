@@ -329,7 +329,7 @@ public readonly struct ExtendedDouble
         return shifted << shift == value ? shifted : shifted | 1;
     }
 
-    // The part behind the point in units of the last digit; as many as make one at most.
+    // The fractional part in units of the last digit.
     private ulong Fraction()
     {
         int bits = -_exponent;

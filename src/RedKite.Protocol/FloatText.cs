@@ -40,7 +40,7 @@ public static class FloatText
         return Read(text, readsHexadecimal: false, out value, out _) == text.Length && !double.IsNaN(value);
     }
 
-    // Reads the number at the start of the text and tells its length; 0: there is none.
+    // Reads the number at the start of the text and returns its length; 0: there is none.
     private static int Read(ReadOnlySpan<byte> text, bool readsHexadecimal, out double value, out bool outOfRange)
     {
         value = 0;

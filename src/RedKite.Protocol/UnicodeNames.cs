@@ -11,9 +11,9 @@ namespace RedKite.Protocol;
 /// the spellings that callers use, by their exact bytes. Reads take no lock; writes come one at a time from the lookup.
 /// </summary>
 /// <remarks>
-/// A spelling is learned when it misses twice in a row at its place, so that spellings used once allocate nothing. There
-/// are so many places and no more; a spelling drives out the one before. It leads to an entry, which says itself whether
-/// its name was removed.
+/// A spelling is stored when it misses twice in a row at its slot, so that spellings used once allocate nothing. The number of
+/// slots is fixed; a new spelling replaces the previous one of its slot. It refers to an entry, which records whether its name
+/// was removed.
 /// </remarks>
 internal sealed class UnicodeNames<TValue>
 {

@@ -7,8 +7,8 @@ namespace RedKite.Server;
 /// <remarks>
 /// <para>A behavior sees the commands that are about to execute: known, with the right number of arguments, from a client
 /// that may send them. It runs on the thread that read the command, before anything is locked and after everything is
-/// given back; so it may call the server itself, but what it waits for, all clients of its loop wait for. Several
-/// threads call it at once.</para>
+/// released, so it may call the server itself. While it waits, all clients of its loop wait. Several threads call it at
+/// once.</para>
 /// <para>An exception that leaves a behavior becomes an error reply, whatever was replied before, and a line in the
 /// log. A command that was executed stays executed.</para>
 /// <para>Arguments may be secrets: AUTH's password is one.</para>

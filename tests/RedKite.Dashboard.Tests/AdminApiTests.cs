@@ -86,7 +86,7 @@ public sealed class AdminApiTests : IAsyncDisposable
     }
 
     [Fact]
-    public async Task History_has_as_many_steps_as_were_asked_for()
+    public async Task History_has_the_requested_number_of_steps()
     {
         await Start();
         _server!.Reports!.History.Add(DateTimeOffset.UtcNow.ToUnixTimeSeconds() - 5, Enumerable.Repeat(7.0, _server.Reports.History.MetricCount).ToArray());

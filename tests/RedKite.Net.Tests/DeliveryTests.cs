@@ -206,7 +206,7 @@ public class DeliveryTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void The_handler_is_told_once_when_the_output_has_drained(string transport)
+    public void The_handler_is_notified_once_when_the_output_has_drained(string transport)
     {
         using EchoServer server = new(transport, new EchoHandler());
         using Socket client = server.Connect(receiveBufferBytes: 8 * 1024);

@@ -3,7 +3,7 @@ using System.Buffers;
 namespace RedKite.Net.Interop;
 
 /// <summary>
-/// A block of native memory with a count of references. Whoever fills it does so while it has the only reference; from
+/// A block of native memory with a count of references. It is filled while there is only one reference; from
 /// then on the bytes do not change, and any number of connections, on any loop, can queue them without a copy. The last
 /// <see cref="Release"/> returns the block to its pool. There is no finalizer: a span does not keep the buffer alive.
 /// </summary>

@@ -2,7 +2,7 @@ using RedKite.Server.Model;
 
 namespace RedKite.Server.Acl;
 
-/// <summary>What a client is told about a denial, in Redis's words.</summary>
+/// <summary>The error texts of denials, in Redis's words.</summary>
 internal static class DenialText
 {
     /// <param name="user">The user that is denied.</param>

@@ -96,7 +96,7 @@ public sealed class Settings
     /// <summary>The number of event loops; 0 is one per core.</summary>
     public int Loops { get; set; }
 
-    /// <summary>The number of the keyspace's stripes, a power of two; 0: as many as the threads that use it suggest.</summary>
+    /// <summary>The number of the keyspace's stripes, a power of two; 0: chosen by the number of threads that use it.</summary>
     public int Stripes { get; set; }
 
     public TransportChoice Transport { get; set; }

@@ -136,7 +136,7 @@ internal sealed class DiagnosticsService : IDisposable
         _failure = failure;
     }
 
-    // What stopped everybody. Garbage collections are told from other stalls by the runtime's own count.
+    // Records what stopped all threads. The runtime's own count distinguishes garbage collections from other stalls.
     private void NoteStalls(double lateMs)
     {
         TimeSpan paused = GC.GetTotalPauseDuration();

@@ -57,7 +57,7 @@ internal sealed class Invoker
         ReplyMode replies = session.ReplyMode;
         if (replies == ReplyMode.SkipNext) session.ReplyMode = ReplyMode.SkipThis;
         bool isOutOfMemory = _keyspace.Budget.IsExceeded && _executor.Evictor.IsOutOfMemory();
-        session.WriteHeldBack(Reply); // as in Redis, what it is told of the evictions comes before the reply
+        session.WriteHeldBack(Reply); // as in Redis, invalidations of evicted keys precede the reply
         long length = Reply.Length;
         Command? command = request.Command;
         cmd.Begin(command!, arguments, request.Hash);

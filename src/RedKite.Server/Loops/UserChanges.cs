@@ -4,7 +4,7 @@ namespace RedKite.Server.Loops;
 
 /// <summary>
 /// Makes every loop take notice of a user that has changed. Until all have, no command takes the fast path, so that the check of the
-/// long way, which reads the user's present permissions, decides about every command. What a loop has begun of a batch is finished.
+/// slow path, which reads the user's present permissions, decides about every command. What a loop has begun of a batch is finished.
 /// </summary>
 internal sealed class UserChanges(AttentionWord attention, Func<SessionLoop[]> currentLoops)
 {

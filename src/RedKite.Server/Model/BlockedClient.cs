@@ -24,10 +24,10 @@ internal sealed class AwaitedKey(BlockedClient client, KeyIdentity identity, int
 /// A client whose command blocks, with the request, which is executed anew when one of its keys may serve it.
 /// </summary>
 /// <remarks>
-/// How it ends is decided by one atomic word, not by the stripes of its keys: waiting, being served, ended. Whoever moves it
+/// How it ends is decided by one atomic word, not by the stripes of its keys: waiting, being served, ended. Changing it
 /// from waiting to ended (a deadline, CLIENT UNBLOCK, CLIENT KILL, a closed connection) needs no key's lock, however many keys
-/// there are; the queues are cleaned up by the client's own thread afterwards, and those who serve pass over clients that
-/// have ended. A thread that finds the client being served waits for that to end: the server waits for nothing meanwhile.
+/// there are; the client's own thread cleans up the queues afterwards, and serving threads skip clients that have ended. A
+/// thread that finds the client being served waits until that ends: the serving thread waits for nothing meanwhile.
 /// </remarks>
 internal sealed class BlockedClient : IDisposable
 {

@@ -45,7 +45,7 @@ internal sealed class CommandEnvironment
     /// <summary>The time of the commands that execute now, in Unix milliseconds.</summary>
     internal long NowMs { get; private set; }
 
-    /// <summary>This time in microseconds: the same number whenever it is asked for, though the clock is adjusted meanwhile.</summary>
+    /// <summary>This time in microseconds: the same value on each read, even if the clock is adjusted meanwhile.</summary>
     internal long StoppedMicroseconds
     {
         get

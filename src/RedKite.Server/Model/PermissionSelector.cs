@@ -80,7 +80,7 @@ internal sealed class PermissionSelector
         return false;
     }
 
-    // Whoever may not do anything may still log in.
+    // A user without any permission may still log in.
     private bool AllowsCommand(scoped in CommandContext cmd)
     {
         if (Allows(cmd.Command) || cmd.Command.Is(CommandFlags.NoAuth)) return true;

@@ -6,11 +6,11 @@ namespace RedKite.Server.Sessions;
 
 /// <summary>
 /// Holds maxclients to what the system's limit of open files allows, and raises that limit if it can. Without it, accepting
-/// would fail at the limit, and so would whatever else needs a file: the runtime opens its libraries when they are needed.
+/// would fail at the limit, and so would everything else that needs a file: the runtime opens its libraries when they are needed.
 /// </summary>
 internal sealed class ClientLimit(Settings settings, ServerLog log)
 {
-    // Files that are opened later besides the clients, as many as Redis reserves, and connections that are refused.
+    // Files that are opened later besides the clients (Redis reserves the same number), and refused connections.
     private const int FilesKept = 32 + OpenSockets.RefusedMax;
 
     // The dashboard's own, its connections and its libraries, which are opened when it starts behind the server.

@@ -50,7 +50,7 @@ internal sealed class ScriptUse(string name, string? library, string text)
     internal static string Beginning(ReadOnlySpan<byte> text) => Encoding.Latin1.GetString(text[..Math.Min(text.Length, TextMax)]);
 }
 
-/// <summary>The uses of all scripts and functions that there are, as many as the limits of their caches allow. From any thread.</summary>
+/// <summary>The uses of all cached scripts and functions; the caches' limits bound their number. From any thread.</summary>
 internal sealed class ScriptUses
 {
     private readonly ConcurrentDictionary<ScriptUse, bool> _all = [];

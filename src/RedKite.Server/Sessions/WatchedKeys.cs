@@ -64,7 +64,7 @@ internal sealed class WatchedKeys(Keyspace keyspace)
         Forget(client);
     }
 
-    /// <summary>Tells the clients that watch keys which a command has changed. The keys' stripes are locked.</summary>
+    /// <summary>Marks the clients that watch keys which a command has changed. The keys' stripes are locked.</summary>
     internal void Note(ChangeList changes, ReadOnlySpan<Database> databases, long nowMs)
     {
         for (int i = 0; i < changes.Count; i++)

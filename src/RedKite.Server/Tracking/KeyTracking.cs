@@ -9,9 +9,9 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Server.Tracking;
 
 /// <summary>
-/// Client-side caching: remembers which clients have read which keys, and tells them when a key changes. The table has a part for each
+/// Client-side caching: remembers which clients have read which keys, and invalidates a key there when it changes. The table has a part for each
 /// stripe, guarded by the stripe's lock: a key is remembered before the stripe is released that it was read from, so no change is missed.
-/// It consumes changes while a client tracks, and as long as keys are remembered: when nobody has tracked for a minute, they are forgotten.
+/// It consumes changes while a client tracks, and while keys are remembered; a minute after the last client stopped tracking, they are forgotten.
 /// </summary>
 internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, ChangePublisher changes, BufferPool pool, Settings settings, LimitCounts limits) : IChangeConsumer
 {
@@ -123,7 +123,7 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
     /// <summary>Whether clients of BCAST are to be told of changes.</summary>
     internal bool HasBroadcast => _broadcast.HasChanges;
 
-    /// <summary>Tells the clients of BCAST of what has changed since the last call. No stripe is locked.</summary>
+    /// <summary>Sends the clients of BCAST the keys that have changed since the last call. No stripe is locked.</summary>
     internal void Broadcast()
     {
         if (!_broadcast.HasChanges) return;
@@ -135,7 +135,7 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
         });
     }
 
-    /// <summary>Forgets all keys when nobody has tracked for a while. Called regularly, with no stripe locked.</summary>
+    /// <summary>Forgets all keys when no client has tracked for a while. Called regularly, with no stripe locked.</summary>
     internal void ReleaseIdle()
     {
         if (Clients > 0 || !_consumes || (Keys > 0 && Environment.TickCount64 - _idleSinceMs < IdleMs)) return;
@@ -207,7 +207,7 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
 
     private bool IsOverBytes => settings.TrackedKeyBytesMax > 0 && Interlocked.Read(ref _bytes) > settings.TrackedKeyBytesMax;
 
-    // Forgets any key of a part but one, because a limit is reached, and tells its readers. False: there is none.
+    // Forgets any key of a part but one, because a limit is reached, and invalidates it at its readers. False: there is none.
     private bool Forget(TrackedKeys part, ulong except, Limit limit)
     {
         if (part.RemoveAny(except) is not { } other) return false;

@@ -8,12 +8,12 @@ using RedKite.Store.Values.Members;
 namespace RedKite.Store.Keyspace;
 
 /// <summary>
-/// One numbered database: a table for each stripe in which it has keys. Every call that names a key is made with that
-/// key's stripe locked; those over all keys say what they need.
+/// One numbered database: a table for each stripe in which it has keys. Every call that names a key requires that key's stripe
+/// to be locked; calls over all keys document their requirements.
 /// </summary>
 /// <remarks>
-/// There is one way in and one way out. Whatever changes an existing entry passes <see cref="BeforeChange"/> first: through
-/// <see cref="OpenToWrite"/> or in the call itself. Whatever removes one passes <see cref="Unlink(Stripe, Table, in EntryPosition, UnlinkReason)"/>.
+/// There is one way in and one way out. Code that changes an existing entry calls <see cref="BeforeChange"/> first, through
+/// <see cref="OpenToWrite"/> or within the call itself. Code that removes one calls <see cref="Unlink(Stripe, Table, in EntryPosition, UnlinkReason)"/>.
 /// Both report to the stripe's observer, and cost one comparison while there is none.
 /// </remarks>
 internal sealed unsafe class Database
@@ -32,7 +32,7 @@ internal sealed unsafe class Database
 
     internal int Index { get; }
 
-    /// <summary>Keys in the database, expired ones that nobody has removed yet included. Needs no lock.</summary>
+    /// <summary>The number of keys, including expired ones that are not removed yet. Needs no lock.</summary>
     internal long Count
     {
         get
@@ -43,7 +43,7 @@ internal sealed unsafe class Database
         }
     }
 
-    /// <summary>Keys that have an expiry. Needs no lock.</summary>
+    /// <summary>The number of keys with an expiry. Needs no lock.</summary>
     internal long Expiring
     {
         get
@@ -54,7 +54,7 @@ internal sealed unsafe class Database
         }
     }
 
-    /// <summary>Hashes of which fields have an expiry. Needs no lock.</summary>
+    /// <summary>The number of hashes with expiring fields. Needs no lock.</summary>
     internal long FieldsExpiring
     {
         get
@@ -65,7 +65,7 @@ internal sealed unsafe class Database
         }
     }
 
-    /// <summary>Bytes of the tables, without their directories and entries. Needs no lock.</summary>
+    /// <summary>The size of the tables in bytes, without their directories and entries. Needs no lock.</summary>
     internal long TableBytes
     {
         get
@@ -76,7 +76,7 @@ internal sealed unsafe class Database
         }
     }
 
-    /// <summary>How long keys with an expiry have left on average: an estimate from samples. Needs no lock.</summary>
+    /// <summary>The average time to live of keys with an expiry, estimated from samples. Needs no lock.</summary>
     internal long AverageTtlMs
     {
         get
@@ -94,7 +94,7 @@ internal sealed unsafe class Database
         }
     }
 
-    /// <summary>How many keys are past their expiry and still there: an estimate from samples. Needs no lock.</summary>
+    /// <summary>The number of expired keys that are not removed yet, estimated from samples. Needs no lock.</summary>
     internal double StaleKeys
     {
         get
@@ -105,7 +105,7 @@ internal sealed unsafe class Database
         }
     }
 
-    /// <summary>Finds a key that is alive. One whose time has come is removed here, so that nobody ever sees it.</summary>
+    /// <summary>Finds a key that has not expired. An expired one is removed here, so that no caller sees it.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal Entry Find(scoped ReadOnlySpan<byte> key, ulong hash, long nowMs)
     {
@@ -121,7 +121,7 @@ internal sealed unsafe class Database
         return new Entry(position);
     }
 
-    /// <summary>Finds a living key that is about to change, and reports that if the stripe is observed.</summary>
+    /// <summary>Finds a key that is about to change, and reports the change if the stripe is observed.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal Entry OpenToWrite(scoped ReadOnlySpan<byte> key, ulong hash, long nowMs)
     {
@@ -131,18 +131,18 @@ internal sealed unsafe class Database
     }
 
     /// <summary>
-    /// Makes a key hold a string of <paramref name="valueLength"/> bytes, which the caller fills in; what the key held is gone.
+    /// Replaces a key's value by a string of <paramref name="valueLength"/> bytes, which the caller fills in.
     /// </summary>
-    /// <param name="existing">What <see cref="Find"/> gave for the key, just before.</param>
+    /// <param name="existing">The result of <see cref="Find"/> for the key, just before.</param>
     internal Entry WriteString(
         ReadOnlySpan<byte> key, ulong hash, Entry existing, int valueLength, ValueEncoding encoding, long expiryMs, uint accessClock) =>
         WriteValue(key, hash, existing, DataType.String, encoding, valueLength, expiryMs, accessClock);
 
     /// <summary>
-    /// Makes a key hold a value of a type, of which <paramref name="valueLength"/> bytes are in the entry's block: all of
-    /// it, or a <see cref="ValueRoot"/>. The caller fills them in; what the key held is gone.
+    /// Replaces a key's value. <paramref name="valueLength"/> bytes of the new one are in the entry's block: all of it, or a
+    /// <see cref="ValueRoot"/>. The caller fills them in.
     /// </summary>
-    /// <param name="existing">What <see cref="Find"/> gave for the key, just before.</param>
+    /// <param name="existing">The result of <see cref="Find"/> for the key, just before.</param>
     internal Entry WriteValue(
         ReadOnlySpan<byte> key, ulong hash, Entry existing, DataType type, ValueEncoding encoding, int valueLength, long expiryMs, uint accessClock)
     {
@@ -170,16 +170,16 @@ internal sealed unsafe class Database
         return new Entry(position);
     }
 
-    /// <summary>The arena of an entry's stripe, where the value's structure is too.</summary>
+    /// <summary>The arena of an entry's stripe, from which the value's structure allocates.</summary>
     internal Arena ArenaOf(scoped in Entry entry) => ArenaOf(entry.Position.Hash);
 
     /// <summary>The arena of the stripe in which a key with this hash is.</summary>
     internal Arena ArenaOf(ulong hash) => _keyspace.Stripes[_keyspace.StripeOf(hash)].Arena;
 
-    /// <summary>Where big things of an entry's stripe go to be freed in slices.</summary>
+    /// <summary>The queue of an entry's stripe for large values that are freed in slices.</summary>
     internal ReleasedValues ReleasedOf(scoped in Entry entry) => _keyspace.Stripes[_keyspace.StripeOf(entry.Position.Hash)].Values;
 
-    /// <summary>The lists of an entry's stripe that the background sweep makes compact.</summary>
+    /// <summary>The lists of an entry's stripe that the background sweep compacts.</summary>
     internal WarmLists WarmListsOf(scoped in Entry entry) => _keyspace.Stripes[_keyspace.StripeOf(entry.Position.Hash)].WarmLists;
 
     /// <summary>The stripe in which a key with this hash is.</summary>
@@ -200,8 +200,8 @@ internal sealed unsafe class Database
     }
 
     /// <summary>
-    /// Changes the length of the value in an entry's block; its first bytes stay, what is new is undefined. The rest of
-    /// the entry stays, a structure that the value refers to is the caller's affair.
+    /// Changes the length of the value in an entry's block. Its first bytes stay, new bytes are undefined. The rest of the entry
+    /// stays. The caller is responsible for a structure that the value refers to.
     /// </summary>
     internal Entry ResizeValue(Entry entry, int valueLength)
     {
@@ -213,7 +213,7 @@ internal sealed unsafe class Database
     }
 
     /// <summary>
-    /// Says whether fields of a hash expire, after any of their expiries changed: so the sweep knows when it has to look.
+    /// Records whether fields of a hash expire, after any of their expiries changed, so that the sweep finds them.
     /// </summary>
     internal void NoteFieldExpiry(Entry entry, bool expire)
     {
@@ -226,10 +226,9 @@ internal sealed unsafe class Database
     }
 
     /// <summary>
-    /// Removes the fields of a hash whose time has come, about as many as said, and the hash when none is left. No other
-    /// entry moves.
+    /// Removes about <paramref name="workMax"/> expired fields of a hash, and the hash when no field is left. No other entry moves.
     /// </summary>
-    /// <returns>The hash as it is then, or nothing.</returns>
+    /// <returns>The hash's entry afterwards; none if it was removed.</returns>
     internal Entry ExpireFields(Entry entry, long nowMs, int workMax)
     {
         EntryPosition position = entry.Position;
@@ -251,7 +250,7 @@ internal sealed unsafe class Database
         new ExpiryReport(stripe.Observer, this, entry.Position).Expired(field);
     }
 
-    /// <summary>Removes a hash of which all fields have expired; a big one is freed in slices.</summary>
+    /// <summary>Removes a hash whose fields have all expired. A large one is freed in slices.</summary>
     internal void UnlinkExpiredHash(Entry entry, long fields)
     {
         Stripe stripe = StripeOf(entry.Position.Hash, out _);
@@ -265,7 +264,7 @@ internal sealed unsafe class Database
         Unlink(entry, UnlinkReason.Emptied);
     }
 
-    /// <summary>Sets, changes or (with <see cref="NoExpiry"/>) takes away a key's expiry.</summary>
+    /// <summary>Sets, changes or (with <see cref="NoExpiry"/>) removes a key's expiry.</summary>
     internal Entry WriteExpiry(Entry entry, long expiryMs)
     {
         byte* block = entry.Position.Entry;
@@ -276,7 +275,7 @@ internal sealed unsafe class Database
         EntryPosition position = entry.Position;
         if (EntryBlock.Expires(block) != expires && !EntryBlock.IsLong(block))
         {
-            // The short form has no room for an expiry until it needs one.
+            // The short form reserves no bytes for an expiry.
             byte* moved = table.Arena.Allocate(EntryBlock.BytesFor(EntryBlock.KeyLength(block), EntryBlock.ValueLength(block), expires));
             EntryBlock.Initialize(
                 moved, EntryBlock.Type(block), EntryBlock.Encoding(block), EntryBlock.AccessClock(block),
@@ -298,8 +297,8 @@ internal sealed unsafe class Database
     }
 
     /// <summary>
-    /// Gives a copy of an entry's value, type, encoding and expiry to another key, here or in another database, in place
-    /// of what that key held. Both stripes are locked. A large value takes long: <see cref="EntryCopy"/> copies it in slices.
+    /// Copies an entry's value, type, encoding and expiry to another key, here or in another database, replacing that key's value.
+    /// Both stripes are locked. A large value takes long: <see cref="EntryCopy"/> copies it in slices.
     /// </summary>
     internal static void Copy(Entry source, Database target, ReadOnlySpan<byte> key, ulong hash, Entry existing, uint accessClock)
     {
@@ -318,7 +317,7 @@ internal sealed unsafe class Database
         if (source.FieldsExpire) target.NoteFieldExpiry(written, expire: true);
     }
 
-    /// <summary>Puts a block that was written elsewhere, with a key of this database, in place of what that key holds. It is the database's then.</summary>
+    /// <summary>Replaces a key's value by a block that was written elsewhere and contains the key. The database takes ownership of the block.</summary>
     internal Entry Attach(byte* block, ulong hash, Entry existing)
     {
         NoteKey(EntryBlock.Key(block), hash, existing, EntryBlock.Type(block));
@@ -369,7 +368,7 @@ internal sealed unsafe class Database
         else table.FreeEntry(position.Entry);
     }
 
-    /// <summary>Hands an entry over to another database that does not have its key: the same stripe, so the same block.</summary>
+    /// <summary>Moves an entry to another database that does not have its key. The stripe is the same, so the block stays.</summary>
     internal void MoveTo(Database target, Entry entry)
     {
         EntryPosition position = entry.Position;
@@ -381,12 +380,12 @@ internal sealed unsafe class Database
     }
 
     /// <summary>
-    /// Begins to write a key's value that may turn out to be invalid: what the key holds is taken out of the database but kept.
-    /// Ends with <see cref="EndReplacing"/>, before the stripe is unlocked. Observers learn the outcome only.
+    /// Begins to replace a key's value by one that may turn out to be invalid: the old entry is detached but kept. Ends with
+    /// <see cref="EndReplacing"/>, before the stripe is unlocked. Observers only see the outcome.
     /// </summary>
     /// <param name="hash">The key's hash.</param>
     /// <param name="existing">The key's entry, if there is one.</param>
-    /// <returns>The entry that is kept; 0: none.</returns>
+    /// <returns>The detached entry; 0: none.</returns>
     internal nint BeginReplacing(ulong hash, Entry existing)
     {
         Stripe stripe = _keyspace.Stripes[_keyspace.StripeOf(hash)];
@@ -402,11 +401,11 @@ internal sealed unsafe class Database
         return (nint)existing.Position.Entry;
     }
 
-    /// <summary>Frees the entry that was kept, or, if there is no new value, gives the key its old entry again.</summary>
-    /// <param name="kept">What <see cref="BeginReplacing"/> returned.</param>
+    /// <summary>Frees the detached entry, or restores it if there is no new value.</summary>
+    /// <param name="kept">The result of <see cref="BeginReplacing"/>.</param>
     /// <param name="key">The key.</param>
     /// <param name="hash">The key's hash.</param>
-    /// <param name="isReplaced">Whether the new value is valid: the key then holds it, or nothing if none of it is alive.</param>
+    /// <param name="isReplaced">Whether the new value is valid. The key then has it, or does not exist if all of it had expired.</param>
     internal void EndReplacing(nint kept, ReadOnlySpan<byte> key, ulong hash, bool isReplaced)
     {
         Stripe stripe = _keyspace.Stripes[_keyspace.StripeOf(hash)];
@@ -428,7 +427,7 @@ internal sealed unsafe class Database
         if (old != null) _tables[_keyspace.StripeOf(hash)]!.FreeEntry(old);
     }
 
-    /// <summary>A stripe drawn at random, each as likely as it has keys; -1 when the database is empty. Needs no lock.</summary>
+    /// <summary>Samples a stripe, with a probability proportional to its number of keys; -1 if the database is empty. Needs no lock.</summary>
     internal int DrawStripe(Random random)
     {
         long count = Count;
@@ -440,12 +439,12 @@ internal sealed unsafe class Database
             if (left < 0) return i;
         }
 
-        return 0; // keys went while they were counted
+        return 0; // keys were removed meanwhile
     }
 
     /// <summary>
-    /// A living entry of a stripe, drawn at random, or none if the stripe is empty or the draw hit one whose time had come;
-    /// then all such entries of its segment are removed, so that draws which miss are few. The stripe is locked.
+    /// Samples an entry of a stripe; none if the stripe is empty or the sampled entry has expired. In the latter case all expired
+    /// entries of its segment are removed, so that few samples miss. The stripe is locked.
     /// </summary>
     internal Entry Draw(int stripe, Random random, long nowMs)
     {
@@ -470,7 +469,7 @@ internal sealed unsafe class Database
     internal Entry FindByHash(ulong hash) =>
         _tables[_keyspace.StripeOf(hash)] is { } table && table.TryFind(hash, out EntryPosition position) ? new Entry(position) : default;
 
-    /// <summary>Removes every entry of a stripe whose time has come. The stripe is locked.</summary>
+    /// <summary>Removes all expired entries of a stripe. The stripe is locked.</summary>
     internal void ExpireStripe(int stripe, long nowMs)
     {
         if (_tables[stripe] is not { } table || table.Expiring + table.FieldsExpiring == 0) return;
@@ -492,7 +491,7 @@ internal sealed unsafe class Database
         table.FreeEntry(entry.Position.Entry);
     }
 
-    /// <summary>Removes a key of which active expiry found the time passed, or a hash that it emptied. No other entry moves.</summary>
+    /// <summary>Removes a key that active expiry found expired, or a hash that it emptied. No other entry moves.</summary>
     internal void UnlinkExpired(Stripe stripe, Table table, in EntryPosition position, UnlinkReason reason) => Unlink(stripe, table, position, reason);
 
     /// <summary>Removes expired fields of a hash in a table, about <paramref name="workMax"/> of them. See <see cref="Table.ExpireFields"/>.</summary>
@@ -503,7 +502,7 @@ internal sealed unsafe class Database
         return table.ExpireFields(ref position, nowMs, ref workMax, out isEmpty, new ExpiryReport(stripe.Observer, this, position));
     }
 
-    /// <summary>Asks for a key's bucket ahead of time; 0 when there is none. Needs no lock.</summary>
+    /// <summary>Prefetches a key's bucket and returns its address; 0 if there is no table. Needs no lock.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal nint PrefetchBucket(ulong hash)
     {
@@ -512,7 +511,7 @@ internal sealed unsafe class Database
     }
 
     /// <summary>
-    /// Asks for the entry that a key probably has, or for what adding it changes, once its bucket has arrived. Needs no lock.
+    /// Prefetches a key's probable entry, or the memory that adding the key changes, once its bucket is in the cache. Needs no lock.
     /// </summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal static void PrefetchEntry(nint bucket, ulong hash, bool mayAdd, int bytes) => Table.PrefetchEntry((byte*)bucket, hash, mayAdd, bytes);
@@ -520,7 +519,7 @@ internal sealed unsafe class Database
     /// <summary>The table of a stripe, or null when the database has no keys there.</summary>
     internal Table? TableIn(int stripe) => _tables[stripe];
 
-    /// <summary>Empties the database: its tables are set aside and freed in slices. All stripes are locked.</summary>
+    /// <summary>Empties the database: its tables are detached and freed in slices. All stripes are locked.</summary>
     internal void Clear()
     {
         for (int i = 0; i < _tables.Length; i++)
@@ -545,7 +544,7 @@ internal sealed unsafe class Database
         (_tables, other._tables) = (other._tables, _tables);
     }
 
-    /// <summary>Sets everything aside at the keyspace's end; the stripes free it.</summary>
+    /// <summary>Detaches everything at the keyspace's end; the stripes free it.</summary>
     internal void Dispose() => Clear();
 
     // Blocks of this size come from the system and can be freed through any arena. Memory that the new key needs is allocated before
@@ -589,7 +588,7 @@ internal sealed unsafe class Database
         return _keyspace.Stripes[stripe];
     }
 
-    // The only way out of a table. The block is the caller's then; no other entry moves.
+    // The only way out of a table. The caller owns the block from then on; no other entry moves.
     private void Unlink(Stripe stripe, Table table, in EntryPosition position, UnlinkReason reason)
     {
         if (stripe.Observers != StripeObservers.None)
@@ -623,7 +622,7 @@ internal sealed unsafe class Database
             return;
         }
 
-        // The key stays: it is not a new one, whatever type the value has.
+        // The key is not a new one, whatever type the value has.
         NoteChange(stripe, existing.Position);
         NoteRemoved(stripe, hash, existing.Position.Entry, UnlinkReason.Overwritten);
         if (existing.Type != type) stripe.NoteTouched(Index, hash);

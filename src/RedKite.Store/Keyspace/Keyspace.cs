@@ -249,7 +249,7 @@ internal sealed class Keyspace : IDisposable
         foreach (Stripe stripe in Stripes) stripe.Guard?.Check();
     }
 
-    /// <summary>Frees everything. Nobody may use the keyspace any more.</summary>
+    /// <summary>Frees everything. The keyspace must not be used afterwards.</summary>
     public void Dispose()
     {
         foreach (Database database in _databases) database.Dispose();

@@ -22,7 +22,7 @@ internal sealed class ScriptMutex(Stripe[] stripes)
     internal bool TryEnter() => _running.TryEnter();
 
     /// <summary>Waits until no other thread runs scripts. No stripe is locked.</summary>
-    /// <returns>False once a script runs for so long that nobody waits for it (<see cref="NoteBusy"/>).</returns>
+    /// <returns>False once a script runs so long that threads stop waiting for it (<see cref="NoteBusy"/>).</returns>
     internal bool Enter() => _running.EnterBySleeping(_busy);
 
     internal void Exit() => _running.Exit();

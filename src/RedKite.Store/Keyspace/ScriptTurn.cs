@@ -6,7 +6,7 @@ namespace RedKite.Store.Keyspace;
 /// A thread's hold of the script mutex. It lasts over several scripts: handing the mutex to another thread wakes that thread, which costs
 /// more than a short script.
 /// </summary>
-/// <remarks>Whoever begins a turn ends it before it waits for anything but stripes, and before long commands that are no scripts.</remarks>
+/// <remarks>The thread that begins a turn ends it before it waits for anything but stripes, and before long commands other than scripts.</remarks>
 internal sealed class ScriptTurn(ScriptMutex mutex)
 {
     // Another thread's script waits this long for those of a turn, and for the one that runs then.

@@ -1,6 +1,6 @@
 namespace RedKite.Store.Keyspace;
 
-/// <summary>Tells threads that wait for a lock to give up waiting, as far as they can. Those that sleep are woken by whoever sets it.</summary>
+/// <summary>Requests threads that wait for a lock to stop waiting, if they can. The code that sets it wakes the sleeping ones.</summary>
 internal sealed class WaitFlag
 {
     private int _up;

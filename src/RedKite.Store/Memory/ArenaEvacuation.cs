@@ -39,7 +39,7 @@ internal sealed unsafe partial class Arena
     /// </summary>
     internal sealed class Evacuation
     {
-        // If none of so many blocks is an entry, the others probably aren't.
+        // If none of this number of blocks is an entry, the others probably aren't.
         private const int LookedMin = 64;
 
         private readonly ulong[] _live = new ulong[SlabSource.SlabBytes / 8 / 64]; // a bit for each carved block in use

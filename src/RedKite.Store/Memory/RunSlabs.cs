@@ -46,7 +46,7 @@ internal sealed unsafe class RunSlabs(SlabSource source, int owner) : IDisposabl
         return AllocateAt(place < 0 ? AddSlab() : place, units);
     }
 
-    /// <summary>Decides which slabs are to be emptied: so many of the last ones as the others can take the blocks of.</summary>
+    /// <summary>Selects the slabs to empty: the last ones, as far as the others have space for their blocks.</summary>
     /// <returns>Whether there are any.</returns>
     internal bool BeginMoves()
     {

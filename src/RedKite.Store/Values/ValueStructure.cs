@@ -15,7 +15,7 @@ namespace RedKite.Store.Values;
 /// </summary>
 internal static unsafe class ValueStructure
 {
-    /// <summary>Frees at most about so many blocks of a structure; the root then refers to what is left.</summary>
+    /// <summary>Frees about the given number of blocks of a structure at most; the root then refers to the rest.</summary>
     /// <returns>Whether something is left.</returns>
     internal static bool FreeSlice(Arena arena, DataType type, ValueEncoding encoding, ref ValueRoot root, int blocksMax) => (type, encoding) switch
     {

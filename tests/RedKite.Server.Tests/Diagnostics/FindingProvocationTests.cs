@@ -142,7 +142,7 @@ public sealed class FindingProvocationTests : NetworkTests
     }
 
     [Fact]
-    public async Task Replies_and_messages_that_nobody_reads()
+    public async Task Unread_replies_and_messages()
     {
         await using RedKiteServer server = await StartObservedAsync(("client-output-buffer-limit", "normal 200mb 0 0 pubsub 1mb 0 0"), ("client-query-buffer-limit", "1mb"), ("proto-max-bulk-len", "1gb"));
         using RespConnection lazy = RespConnection.Connect(server.Port);

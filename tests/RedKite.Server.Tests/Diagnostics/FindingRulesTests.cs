@@ -115,7 +115,7 @@ public class FindingRulesTests
     public void At_least_thirty_rules() => Assert.InRange(FindingTable.Rules.Count, 30, 200);
 
     [Fact]
-    public void Growth_tells_when_memory_will_be_exhausted()
+    public void Growth_predicts_when_memory_will_be_exhausted()
     {
         var history = new MetricHistory(MetricTable.All.Count);
         var values = new double[MetricTable.All.Count];

@@ -5,7 +5,7 @@ using System.Text.Json;
 namespace RedKite.Server.Diagnostics.Reports;
 
 /// <summary>
-/// One part of what the server tells about itself, as JSON: a row of <see cref="ReportTable"/>. A view of the page shows it, and the
+/// One part of what the server reports about itself, as JSON: a row of <see cref="ReportTable"/>. A view of the page shows it, and the
 /// debug package has it as an entry.
 /// </summary>
 /// <param name="Name">Lower case with hyphens: the address on the page, and the entry's name.</param>

@@ -13,9 +13,8 @@ internal enum ScoreAggregate
 }
 
 /// <summary>
-/// A sorted set that is put together and then stored at a key, or only read. It is the structure of a big one in a key's
-/// arena from the start, so that storing it copies nothing; a small one is packed in the end. Whoever makes it either
-/// stores or frees it.
+/// A sorted set that is built and then stored at a key, or only read. From the start it is the structure of a large sorted set in
+/// a key's arena, so that storing it copies nothing; a small one is packed in the end. Its creator either stores or frees it.
 /// </summary>
 internal unsafe ref struct SortedSetBuilder
 {

@@ -79,7 +79,7 @@ internal readonly unsafe struct SortedSetStructure
         return true;
     }
 
-    /// <summary>Removes so many members from a rank on, which exist.</summary>
+    /// <summary>Removes a number of members, which must exist, starting at a rank.</summary>
     internal void RemoveRange(long rank, long count)
     {
         MemberTable<ScoredMember> table = Table;
@@ -104,7 +104,7 @@ internal readonly unsafe struct SortedSetStructure
     /// <summary>Adds the blocks of some members to a list; see <see cref="MemberTable{TLayout}.Scan"/>.</summary>
     internal ulong Scan(ulong cursor, List<nint> blocks) => Table.Scan(cursor, blocks);
 
-    /// <summary>Frees about so many blocks of a structure; the root refers to what is left.</summary>
+    /// <summary>Frees about the given number of blocks of a structure; the root refers to the rest.</summary>
     /// <returns>Whether something is left.</returns>
     internal static bool FreeSlice(Arena arena, ref ValueRoot root, int blocksMax)
     {

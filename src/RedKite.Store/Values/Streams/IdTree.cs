@@ -126,7 +126,7 @@ internal unsafe struct IdTree
         return true;
     }
 
-    /// <summary>Adds a key that is not there; the caller fills in the value that is given back.</summary>
+    /// <summary>Adds a key that is not in the tree. The caller fills in the returned value.</summary>
     [SkipLocalsInit]
     internal byte* Add(Arena arena, in StreamId id)
     {
@@ -233,7 +233,7 @@ internal unsafe struct IdTree
             *Child(root, 1) = right;
             _root = root;
             _levels++;
-            Debug.Assert(_levels <= LevelsMax, "A tree of so many levels has more nodes than there is memory.");
+            Debug.Assert(_levels <= LevelsMax, "A tree of this height has more nodes than memory holds.");
         }
         else
         {

@@ -94,7 +94,7 @@ internal unsafe ref struct StreamAppender
     /// <summary>Whether the entry is the first of a node.</summary>
     internal readonly bool IsNewNode => _isNewNode;
 
-    /// <summary>Tells the next name.</summary>
+    /// <summary>Announces the next name.</summary>
     internal void Name(scoped ReadOnlySpan<byte> name)
     {
         if (_isNewNode)

@@ -42,7 +42,7 @@ internal unsafe struct StreamGroupData
         return bytes;
     }
 
-    /// <summary>Frees at most about so many blocks, all of the group if they suffice.</summary>
+    /// <summary>Frees about <paramref name="blocksMax"/> blocks at most, the whole group if it has no more.</summary>
     /// <returns>Whether something is left.</returns>
     internal static bool FreeSlice(StreamGroupData* group, Arena arena, ref int blocksMax)
     {
@@ -77,7 +77,7 @@ internal unsafe struct StreamGroupData
         return true;
     }
 
-    /// <summary>Tells the consumer of a delivery; false if it is known already or nothing was delivered.</summary>
+    /// <summary>Sets the consumer of a delivery; false if it has one already or nothing was delivered.</summary>
     internal static bool TryAssignPending(StreamGroupData* group, Arena arena, in StreamId id, StreamConsumerData* consumer)
     {
         var pending = (StreamPending*)group->Pending.Find(id);

@@ -148,7 +148,7 @@ internal static class BitString
         return (16 * sixteens) + (8 * CountLanes(eights)) + (4 * CountLanes(fours)) + (2 * CountLanes(twos)) + CountLanes(ones);
     }
 
-    // A full adder for each bit: the sum stays, the carry is given back.
+    // A full adder for each bit: the sum stays, the carry is returned.
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private static Vector<ulong> Add(ref Vector<ulong> sum, Vector<ulong> a, Vector<ulong> b)
     {

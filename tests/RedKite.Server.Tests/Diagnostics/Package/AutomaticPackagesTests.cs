@@ -27,7 +27,7 @@ public sealed class AutomaticPackagesTests : IDisposable
     }
 
     [Fact]
-    public async Task There_are_at_most_so_many_within_a_day()
+    public async Task Packages_within_a_day_are_limited()
     {
         RedKiteOptions options = Options();
         options.Settings["debug-packages-per-day"] = "2";

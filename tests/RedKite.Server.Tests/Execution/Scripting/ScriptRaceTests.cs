@@ -72,7 +72,7 @@ public class ScriptRaceTests
     }
 
     [Fact]
-    public async Task Long_script_can_be_killed_and_others_are_told_that_it_is_busy()
+    public async Task Long_script_can_be_killed_and_others_get_busy_replies()
     {
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "50" } });
         Task<RedKiteReply> script = Task.Run(() => server.Execute("EVAL", "while true do end", "0"), TestContext.Current.CancellationToken);
@@ -89,7 +89,7 @@ public class ScriptRaceTests
 
     // They came before the script was busy. A loop that waited to its end would serve none of its clients.
     [Fact]
-    public async Task Scripts_that_wait_for_a_script_are_told_that_it_is_busy()
+    public async Task Scripts_that_wait_for_a_script_get_busy_replies()
     {
         const string Busy = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "1000", ["loops"] = "1" } });
