@@ -22,6 +22,7 @@ internal sealed record Options
           behaviors  server CPU per GET with 1 to 40 behaviors, by none
           names    case-insensitive name lookup, step by step: calls in a second by 32 threads
           types    data types against Redis and Valkey: CPU per operation, memory, delays while a value is freed
+          messages  scripts, transactions, messages and tracking against Redis: CPU per operation
           all      everything, types in their quick form: about a quarter of an hour
 
         options
@@ -33,8 +34,9 @@ internal sealed record Options
           --keys N                overrides the scenario's number of keys
           --value-bytes N         overrides the scenario's value size
           --connections 10000     idle: number of idle connections
-          --only LIST             types: rows such as zadd,hashes,free-one-set, or cpu-rows, memory-rows, freeing-rows
-          --quick                 types: shorter rounds and smaller values (half an hour without it)
+          --only LIST             types: rows such as zadd,hashes,free-one-set, or cpu-rows, memory-rows, freeing-rows;
+                                  messages: rows such as evalsha-p16,publish-p1
+          --quick                 types and messages: shorter rounds and smaller values (half an hour without it)
           --servers LIST          servers to measure: redkite,redis,valkey,floor
           --redkite-command TEXT  start this command instead of RedKite; {port}, {dir} and {loops} are substituted
           --no-build              measure the existing build of RedKite

@@ -22,6 +22,7 @@ Dictionary<string, Func<Options, Report>> scenarios = new()
     ["behaviors"] = BehaviorsScenario.Run,
     ["names"] = NamesScenario.Run,
     ["types"] = TypesScenario.Run,
+    ["messages"] = MessagesScenario.Run,
 };
 
 if (args.Contains("--help") || args.Contains("-h"))

@@ -19,6 +19,41 @@ public class CommandCallTests
         Assert.Equal([call], bench.Host.Calls);
     }
 
+    // Direct calls of redis.call are translated: what calls something else by this name, or calls it otherwise, must not be.
+    [Theory]
+    [InlineData("redis.call('a') redis.call('b', redis.call('c'), 'd') return 1", "a|c|b 2 d", ":1\r\n")]
+    [InlineData("return redis.call('a') .. redis.call('b')", "a|b", "$2\r\n22\r\n")]
+    [InlineData("local t = {redis.call('a'), n = redis.call('b')} return t[1] + t.n", "a|b", ":4\r\n")]
+    [InlineData("return redis.call('a', -redis.call('b') * redis.call('c') % 3)", "b|c|a 2", ":2\r\n")]
+    [InlineData("redis.call 'a' redis.call('b') ; (redis).call('c') redis['call']('d') return 1", "a|b|c|d", ":1\r\n")]
+    [InlineData("redis.\ncall('a') redis\n.call('b') return redis.call(\n'c')", "a|b|c", ":2\r\n")]
+    [InlineData("local redis = {call = function(a) return a end} return redis.call('a')", "", "$1\r\na\r\n")]
+    [InlineData("local f = function(redis) redis.call('a') return redis.call('b') end return f({call = function(a) return a end})", "", "$1\r\nb\r\n")]
+    [InlineData("local t = {redis = {call = function() return 7 end}} t.redis.call('a') return t.redis.call('b')", "", ":7\r\n")]
+    [InlineData("return select('#', redis.call('a'))", "a", ":1\r\n")]
+    [InlineData("return loadstring(\"return redis.call('a')\")()", "a", ":2\r\n")]
+    [InlineData("local r, t = 1 for i = 1, redis.call('a') do redis.call('b', i) end return 1", "a|b 1|b 2", ":1\r\n")]
+    public void Direct_calls_do_what_other_calls_do(string script, string calls, string reply)
+    {
+        using var bench = new ScriptBench();
+        bench.Host.Reply = ":2\r\n";
+        Assert.Equal(reply, bench.Run(script));
+        Assert.Equal(calls, string.Join('|', bench.Host.Calls));
+    }
+
+    [Theory]
+    [InlineData("redis.call('x')")]
+    [InlineData("return redis.call('x')")]
+    [InlineData("local v = redis.call('x')")]
+    public void Errors_of_direct_calls_are_caught_as_others_are(string call)
+    {
+        using var bench = new ScriptBench();
+        bench.Host.Reply = "-WRONGTYPE no\r\n";
+        Assert.Contains("WRONGTYPE no", bench.Run($"local ok, e = pcall(function() {call} end) if ok then return 1 end return {{type(e), e}}"), StringComparison.Ordinal);
+        Assert.Equal("-WRONGTYPE no script: ", bench.Run($"\n{call}")[..22]);
+        Assert.EndsWith(", on @user_script:2.\r\n", bench.Run($"\n{call}"), StringComparison.Ordinal);
+    }
+
     [Theory]
     [InlineData(":5\r\n", "return redis.call('x') + 1", ":6\r\n")]
     [InlineData("$-1\r\n", "return redis.call('x') == false", ":1\r\n")]

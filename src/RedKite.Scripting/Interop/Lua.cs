@@ -165,6 +165,8 @@ internal static unsafe class Lua
 
     internal static void PushCall(nint state) => LuaNative.lua_pushcclosure(state, &Call, 0);
 
+    internal static void PushCallForEffect(nint state) => LuaNative.lua_pushcclosure(state, &CallForEffect, 0);
+
     internal static void PushConcatenate(nint state) => LuaNative.lua_pushcclosure(state, &Concatenate, 0);
 
     internal static void PushMessageHandler(nint state) => LuaNative.lua_pushcclosure(state, &HandleMessage, 0);
@@ -173,7 +175,10 @@ internal static unsafe class Lua
     private static int Dispatch(nint state) => OwnerOf(state).Dispatch(state, (int)LuaNative.lua_tointegerx(state, LuaNative.RegistryIndex - 1, null));
 
     [UnmanagedCallersOnly(CallConvs = [typeof(CallConvCdecl)])]
-    private static int Call(nint state) => OwnerOf(state).CallCommand(state);
+    private static int Call(nint state) => OwnerOf(state).CallCommand(state, wantsResult: true);
+
+    [UnmanagedCallersOnly(CallConvs = [typeof(CallConvCdecl)])]
+    private static int CallForEffect(nint state) => OwnerOf(state).CallCommand(state, wantsResult: false);
 
     [UnmanagedCallersOnly(CallConvs = [typeof(CallConvCdecl)])]
     private static int Concatenate(nint state) => OwnerOf(state).Concatenate(state);

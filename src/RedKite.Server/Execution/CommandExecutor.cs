@@ -303,9 +303,9 @@ internal sealed class CommandExecutor
             if (!_parser.Repeats) _lastCommand = command = _commands.Find(input.Slice(slices[0].Start, slices[0].Length));
             request.Command = command;
             request.Hash = 0;
-            if (command is not null && command.FirstKey > 0 && command.FirstKey < arguments)
+            if (command is not null && command.EarlyKey > 0 && command.EarlyKey < arguments)
             {
-                ArgumentSlice key = slices[command.FirstKey];
+                ArgumentSlice key = slices[command.EarlyKey];
                 request.Hash = _keyspace.Hash(input.Slice(key.Start, key.Length));
             }
 
@@ -322,9 +322,9 @@ internal sealed class CommandExecutor
         while (_untilSample < 0)
         {
             ref readonly Request request = ref _requests[Math.Max(0, count + _untilSample)];
-            if (request.Hash != 0)
+            if (request.Hash != 0 && request.Command!.FirstKey > 0)
             {
-                ArgumentSlice key = _parser.Arguments(request.First, request.Count)[request.Command!.FirstKey];
+                ArgumentSlice key = _parser.Arguments(request.First, request.Count)[request.Command.FirstKey];
                 Metrics.HotKeys.Add(session.DatabaseIndex, request.Hash, input.Slice(key.Start, key.Length), Environment.NowMs);
             }
 
@@ -500,10 +500,12 @@ internal sealed class CommandExecutor
         else cmd.Session.CommandsToTime = CommandsToTime;
     }
 
-    // Publishes what a command of the fast path changed, and serves blocked clients; true if its stripe was released for that.
+    // Publishes what a command of the fast path changed, and serves blocked clients; true if its stripe was released for that. It remembers
+    // what the command has read, too: as long as a client tracks, every stripe is observed.
     [MethodImpl(MethodImplOptions.NoInlining)]
     private bool PublishAndServe(scoped in CommandContext cmd, long changesBefore, Session session)
     {
+        if (session.Tracking is { } tracking) Invoker.NoteTracked(cmd, tracking);
         Invoker.Publish(cmd, Metrics.Changes - changesBefore);
         if (!Invoker.MayServe)
         {
@@ -515,8 +517,8 @@ internal sealed class CommandExecutor
         return true;
     }
 
-    // Whether nothing about the client or the server asks for the long way.
-    private bool IsPlain(Session session) => ((int)session.Attention | (int)_attention.Flags) == 0;
+    // Whether nothing about the client or the server asks for the long way. That the client tracks does not (PublishAndServe).
+    private bool IsPlain(Session session) => (((int)session.Attention & ~(int)SessionAttention.Tracks) | (int)_attention.Flags) == 0;
 
     // What the client's user may do, if nothing else asks for the long way. A command that it certainly allows takes the fast path; any
     // other goes the long way, where the whole check decides.
@@ -667,7 +669,7 @@ internal sealed class CommandExecutor
         internal int Count;
         internal int Start;
         internal int End;
-        internal ulong Hash; // of the first key; 0: none
+        internal ulong Hash; // of the early key; 0: none
         internal nint Bucket; // where the key's entry would be, as far as it was known without a lock
     }
 }

@@ -155,14 +155,15 @@ internal sealed class Invoker
     {
         long start = Stopwatch.GetTimestamp();
         ReplyWriter reply = cmd.Reply;
-        ReplyMode replies = cmd.Session.ReplyMode;
+        bool isOfScript = !ReferenceEquals(reply, Reply); // which gets every reply, whatever its client wants
+        ReplyMode replies = isOfScript ? ReplyMode.On : cmd.Session.ReplyMode;
         if (replies == ReplyMode.SkipNext) cmd.Session.ReplyMode = ReplyMode.SkipThis;
         long errors = reply.Errors;
         long replied = reply.Length;
         _environment.KeyHashes.Forget(); // those of the surrounding command
         Run(ref cmd, _environment.HeldStripes);
         if (_environment.IsObserved) _environment.BeginRecording(); // it is published
-        if (_engine.Monitors.IsOn) _engine.Monitors.Show(cmd, isOfScript: !ReferenceEquals(reply, Reply));
+        if (_engine.Monitors.IsOn) _engine.Monitors.Show(cmd, isOfScript);
         _environment.NoteTouchMode(cmd.Session);
         long end = Stopwatch.GetTimestamp();
         Account(cmd, end - start, end, cmd.RequestBytes, reply.Length - replied, failed: reply.Errors != errors);
@@ -266,8 +267,8 @@ internal sealed class Invoker
         return false;
     }
 
-    // Remembers the keys that a command has read whose client tracks. CLIENT CACHING stands before one command, or one transaction.
-    private void NoteTracked(scoped in CommandContext cmd, ClientTracking tracking)
+    /// <summary>Remembers the keys that a command has read whose client tracks. CLIENT CACHING stands before one command, or one transaction.</summary>
+    internal void NoteTracked(scoped in CommandContext cmd, ClientTracking tracking)
     {
         if (cmd.Command.Is(CommandFlags.ReadOnly) && tracking.Remembers) _engine.Tracking.Remember(cmd);
         if (!cmd.Command.KeepsCaching && !_environment.DeniesBlocking && cmd.Session.Transaction is null) tracking.CachingGiven = false;
@@ -530,6 +531,7 @@ internal sealed class Invoker
     {
         if (command.Is(CommandFlags.AllStripes) || command.NeedsAllStripes?.Invoke(cmd) == true) return _keyspace.AllStripes;
         StripeSet stripes = command.UsesStripes?.Invoke(cmd) ?? StripeSet.Empty;
+        if (command.HasOneKey && command.FirstKey < cmd.Count) return stripes.With(_keyspace.StripeOf(cmd.HashOf(command.FirstKey)));
         int count = 0;
         var keys = new KeyExtraction(command);
         while (keys.MoveNext(cmd))

@@ -65,6 +65,7 @@ internal sealed class Command
         HasOneKey = keys is [{ IsOneKey: true }] && subcommands is null;
         Channels = ChannelSpec.Of(Name);
         FirstKey = KeyRange.First;
+        EarlyKey = FirstKey == 0 && keys is [{ CountAt: > 0, Keyword: "" } counted, ..] ? counted.First : FirstKey;
         bool hasRange = keys is [{ IsFixedRange: true, Last: -1 }] && (keys[0].Flags & KeyFlags.NotKey) == 0 && subcommands is null;
         bool mayBeShort = Is(CommandFlags.Fast | CommandFlags.Brief) && !Is(CommandFlags.AllStripes | CommandFlags.Protected);
         IsShort = HasOneKey && mayBeShort;
@@ -152,6 +153,12 @@ internal sealed class Command
 
     /// <summary>The first key's argument; 0 for a command without keys at fixed positions.</summary>
     internal int FirstKey { get; }
+
+    /// <summary>
+    /// The argument whose entry is prefetched before the command executes; 0: none. Where the command states how many keys it has, it is the
+    /// first one, if there are any.
+    /// </summary>
+    internal int EarlyKey { get; }
 
     internal bool Is(CommandFlags flags) => (Flags & flags) != 0;
 

@@ -58,7 +58,9 @@ internal sealed class RunningScript(AttentionWord attention, ScriptMutex mutex)
         return run;
     }
 
-    internal void End(Run run)
+    /// <summary>A run has ended.</summary>
+    /// <returns>How long it took, in nanoseconds.</returns>
+    internal long End(Run run)
     {
         Volatile.Write(ref _run, null);
         if (run.IsBusy)
@@ -71,6 +73,7 @@ internal sealed class RunningScript(AttentionWord attention, ScriptMutex mutex)
         if (run.IsKilled) _killed++;
         long ns = run.ElapsedNs;
         if (ns > Volatile.Read(ref _longestNs)) Volatile.Write(ref _longestNs, ns);
+        return ns;
     }
 
     /// <summary>The script runs longer than busy-reply-threshold: other clients get an error from now on.</summary>

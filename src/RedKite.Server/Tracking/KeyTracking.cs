@@ -80,23 +80,35 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
     /// <summary>Remembers the keys that a command of a client has read. Their stripes are locked.</summary>
     internal void Remember(scoped in CommandContext cmd)
     {
-        var extraction = new KeyExtraction(cmd.Command);
-        while (extraction.MoveNext(cmd))
+        if (cmd.Command.HasOneKey)
         {
-            ulong hash = cmd.HashOf(extraction.Argument);
-            TrackedKeys part = _parts[keyspace.StripeOf(hash)];
-            if (!part.Add(hash, cmd[extraction.Argument], cmd.Session.Id, out bool isNew)) continue;
-            Interlocked.Increment(ref _items);
-            if (!isNew) continue;
-            Interlocked.Increment(ref _keys);
-            Interlocked.Add(ref _bytes, cmd[extraction.Argument].Length + Session.NameOverhead);
-            if (settings.TrackedKeysMax > 0 && Keys > settings.TrackedKeysMax) Forget(part, hash, Limit.KeysTracked);
-            while (IsOverBytes && Forget(part, hash, Limit.TrackedNameBytes))
-            {
-            }
-
-            if (IsOverBytes) Forget(part, except: 0, Limit.TrackedNameBytes); // the key itself
+            Remember(cmd, cmd.Command.FirstKey);
+            return;
         }
+
+        var extraction = new KeyExtraction(cmd.Command);
+        while (extraction.MoveNext(cmd)) Remember(cmd, extraction.Argument);
+    }
+
+    private void Remember(scoped in CommandContext cmd, int argument)
+    {
+        ulong hash = cmd.HashOf(argument);
+        TrackedKeys part = _parts[keyspace.StripeOf(hash)];
+        if (part.Add(hash, cmd[argument], cmd.Session.Id, out bool isNew)) NoteAdded(part, hash, cmd[argument], isNew);
+    }
+
+    private void NoteAdded(TrackedKeys part, ulong hash, ReadOnlySpan<byte> key, bool isNew)
+    {
+        Interlocked.Increment(ref _items);
+        if (!isNew) return;
+        Interlocked.Increment(ref _keys);
+        Interlocked.Add(ref _bytes, key.Length + Session.NameOverhead);
+        if (settings.TrackedKeysMax > 0 && Keys > settings.TrackedKeysMax) Forget(part, hash, Limit.KeysTracked);
+        while (IsOverBytes && Forget(part, hash, Limit.TrackedNameBytes))
+        {
+        }
+
+        if (IsOverBytes) Forget(part, except: 0, Limit.TrackedNameBytes); // the key itself
     }
 
     public void Published(scoped in Invocation invocation)

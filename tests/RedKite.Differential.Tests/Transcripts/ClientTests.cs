@@ -17,6 +17,8 @@ public sealed class ClientTests(TranscriptServers servers) : TranscriptTests(ser
     [InlineData("CLIENT REPLY OFF\r\nHELLO 3\r\nCLIENT REPLY ON\r\nGET none\r\n")]
     [InlineData("CLIENT REPLY OFF\r\n*1\r\nPING\r\n")]
     [InlineData("CLIENT REPLY OFF\r\nQUIT\r\n")]
+    [InlineData("CLIENT REPLY OFF\r\nEVAL \"redis.call('SET',KEYS[1],'v') return redis.call('GET',KEYS[1])\" 1 k\r\nCLIENT REPLY ON\r\nGET k\r\n")]
+    [InlineData("CLIENT REPLY SKIP\r\nEVAL \"return redis.call('APPEND',KEYS[1],redis.call('INCR','n'))\" 1 k\r\nGET k\r\n")]
     public void Replies_can_be_turned_off(string bytes) => Open().Raw(bytes);
 
     [Fact]

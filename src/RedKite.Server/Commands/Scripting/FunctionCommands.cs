@@ -63,8 +63,8 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHo
         if (lua.MemoryRefusals > refusals) cmd.Metrics.Limits.Note(Limit.ScriptMemory);
         cmd.Nested.EndUnit();
         cmd.Session.DatabaseIndex = database;
-        loaded.Use?.Note(run.ElapsedNs, hasFailed: !returned, cmd.NowMs);
-        running.End(run);
+        long ns = running.End(run);
+        loaded.Use?.Note(ns, hasFailed: !returned, cmd.NowMs);
     }
 
     // FCALL's function with the flag no-writes. A pause asks before anything is locked.

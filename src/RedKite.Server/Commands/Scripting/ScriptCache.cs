@@ -20,6 +20,7 @@ internal sealed class ScriptCache
     private readonly Dictionary<string, CachedScript>.AlternateLookup<ReadOnlySpan<char>> _lookup;
     private readonly LinkedList<CachedScript> _evaluated = new();
     private readonly ScriptUses _uses;
+    private CachedScript? _last; // found last: mostly the next one
     private LuaInterpreter? _lua;
     private long _bytes;
 
@@ -54,6 +55,12 @@ internal sealed class ScriptCache
     /// <summary>A script by its name in hexadecimal digits; null: there is none.</summary>
     internal CachedScript? Find(ReadOnlySpan<byte> name)
     {
+        if (_last is { } last && name.SequenceEqual(last.NameBytes)) return last;
+        return FindOther(name);
+    }
+
+    private CachedScript? FindOther(ReadOnlySpan<byte> name)
+    {
         if (name.Length != CachedScript.NameLength) return null;
         Span<char> text = stackalloc char[CachedScript.NameLength];
         Encoding.Latin1.GetChars(name, text);
@@ -64,6 +71,7 @@ internal sealed class ScriptCache
             _evaluated.AddLast(node);
         }
 
+        _last = script;
         return script;
     }
 
@@ -93,6 +101,7 @@ internal sealed class ScriptCache
             script = new CachedScript(name, position, flags, source.Length, _uses.Add(new ScriptUse(name, library: null, ScriptUse.Beginning(source))));
             _scripts.Add(name, script);
             Volatile.Write(ref _bytes, _bytes + source.Length);
+            _last = null; // another one is now the newest of those that EVAL has brought
             if (!stays) script.Node = _evaluated.AddLast(script);
             if (_evaluated.Count > EvaluatedMax) Evict(_evaluated.First!.Value);
         }
@@ -113,6 +122,7 @@ internal sealed class ScriptCache
     internal void Flush()
     {
         foreach (CachedScript script in _scripts.Values) _uses.Remove(script.Use);
+        _last = null;
         _scripts.Clear();
         _evaluated.Clear();
         Volatile.Write(ref _bytes, 0);
@@ -138,6 +148,7 @@ internal sealed class ScriptCache
 
     private void Evict(CachedScript script)
     {
+        _last = null;
         _evaluated.RemoveFirst();
         _scripts.Remove(script.Name);
         _uses.Remove(script.Use);
@@ -158,6 +169,8 @@ internal sealed class CachedScript(string name, int position, ScriptFlags? flags
     internal const int NameLength = 40;
 
     internal string Name => name;
+
+    internal byte[] NameBytes { get; } = Encoding.ASCII.GetBytes(name);
 
     internal int Position => position;
 

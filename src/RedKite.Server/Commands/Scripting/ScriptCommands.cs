@@ -127,8 +127,7 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptCallHost host, Run
         if (lua.MemoryRefusals > refusals) cmd.Metrics.Limits.Note(Limit.ScriptMemory);
         cmd.Nested.EndUnit();
         cmd.Session.DatabaseIndex = database; // SELECT in a script is the script's
-        script.Use.Note(run.ElapsedNs, hasFailed: !returned, cmd.NowMs);
-        running.End(run);
+        script.Use.Note(running.End(run), hasFailed: !returned, cmd.NowMs);
     }
 
     // SCRIPT LOAD script
