@@ -4,7 +4,7 @@ using RedKite.Net.Interop;
 namespace RedKite.Net;
 
 /// <summary>
-/// A client's connection, owned by one event loop: only that loop's thread touches it. Others post to the loop. While
+/// A client's connection, owned by one event loop at a time: only that loop's thread touches it. Others post to the loop. While
 /// nothing waits it has no buffer of its own.
 /// </summary>
 /// <remarks>
@@ -25,6 +25,7 @@ public sealed class Connection
 
     private const long NotNotified = -1;
 
+    private EventLoop _loop = null!;
     private OutputQueue? _output;
     private OutputQueue? _wire; // what the layer has made of the output; its head may be half sent
     private long _drainedBytes = NotNotified;
@@ -54,7 +55,11 @@ public sealed class Connection
     public PeerAddress LocalAddress { get; }
 
     /// <summary>The loop that owns the connection.</summary>
-    public EventLoop Loop { get; internal set; } = null!;
+    public EventLoop Loop
+    {
+        get => Volatile.Read(ref _loop);
+        internal set => Volatile.Write(ref _loop, value);
+    }
 
     /// <summary>What the handler keeps with the connection.</summary>
     public object? State { get; set; }
@@ -207,6 +212,10 @@ public sealed class Connection
 
     /// <summary>Whether all was sent, and input is only read to be discarded until the peer ends its side too.</summary>
     internal bool IsLingering { get; private set; }
+
+    /// <summary>Whether the connection waits for a request: nothing was received that is unfinished, and nothing waits to be sent.</summary>
+    internal bool IsIdle =>
+        !IsClosing && !ClosesAfterSend && _readInterest && !_writeInterest && !_isUnflushed && Layer is null && Input is null && OutputBytes == 0;
 
     internal bool IsReading => _readInterest && (!IsClosing || IsLingering);
 

@@ -208,6 +208,9 @@ public sealed class EventLoop : IDisposable
         Post(new Message(null, connection, buffer, start, length));
     }
 
+    /// <summary>Runs something on the thread of the connection's loop, soon, also if the connection moves meanwhile. From any thread.</summary>
+    public static void Post(Connection connection, Action action) => connection.Loop.Post(new Message(action, connection, null, 0, 0));
+
     /// <summary>
     /// Runs something on the loop's thread, soon, that uses a shared buffer, and takes over a reference to it. From any thread.
     /// </summary>
@@ -319,6 +322,44 @@ public sealed class EventLoop : IDisposable
     // were posted before its request was received.
     private bool MessagesGoFirst => Volatile.Read(ref _posted) != 0 && !_isHandlingMessages;
 
+    /// <summary>
+    /// Moves connections that wait for a request to another loop, if the transport can do that. What other threads post to one of them meanwhile
+    /// follows it. On the loop's thread, while it serves another connection or handles a message.
+    /// </summary>
+    /// <param name="mayMove">Asked of each idle connection.</param>
+    /// <returns>How many moved.</returns>
+    public int MoveIdle(EventLoop other, Predicate<Connection> mayMove)
+    {
+        if (!Transport.CanForget || other._hasEnded || other == this) return 0;
+        List<Connection> moving = [];
+        foreach (Connection connection in _connections)
+        {
+            if (connection.IsIdle && mayMove(connection)) moving.Add(connection);
+        }
+
+        foreach (Connection connection in moving)
+        {
+            _connections.Remove(connection);
+            Transport.Forget(connection);
+            Interlocked.Decrement(ref _connectionCount);
+            Interlocked.Increment(ref other._connectionCount);
+
+            // Only then, so that nothing that is posted to the other loop for the connection comes before it.
+            other.Post(() => other.TakeOver(connection));
+            connection.Loop = other;
+        }
+
+        return moving.Count;
+    }
+
+    private void TakeOver(Connection connection)
+    {
+        SpinWait.SpinUntil(() => connection.Loop == this); // the other thread is about to write it
+        _connections.Add(connection);
+        Transport.Register(connection);
+        Handler.Moved(connection);
+    }
+
     private void ConsumeBehindMessages(Connection connection)
     {
         HandleMessages(MessagesPerTurnMax);
@@ -326,7 +367,7 @@ public sealed class EventLoop : IDisposable
     }
 
     /// <summary>Hands in again what was not consumed before.</summary>
-    internal void Resume(Connection connection) => Post(() =>
+    internal void Resume(Connection connection) => Post(connection, () =>
     {
         if (connection is { IsReading: true, Input: not null }) Consume(connection, connection.Input);
         if (connection.Layer is not null) ReceiveDecoded(connection);
@@ -447,7 +488,11 @@ public sealed class EventLoop : IDisposable
         _isHandlingMessages = true;
         while (_mailbox.TryDequeue(out Message message))
         {
-            if (message.Action is { } action)
+            if (message.Connection is { } moved && moved.Loop != this)
+            {
+                moved.Loop.Post(message);
+            }
+            else if (message.Action is { } action)
             {
                 action();
                 message.Buffer?.Release();
@@ -559,6 +604,6 @@ public sealed class EventLoop : IDisposable
         Sockets.Remove();
     }
 
-    // Something to run, or a part of a buffer to send, of which the message has a reference.
+    // Something to run, or a part of a buffer to send, of which the message has a reference; if it names a connection, on that one's loop.
     private readonly record struct Message(Action? Action, Connection? Connection, SharedBuffer? Buffer, int Start, int Length);
 }

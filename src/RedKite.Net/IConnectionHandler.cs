@@ -8,6 +8,11 @@ public interface IConnectionHandler
     /// <summary>A connection now belongs to this loop. It may be refused with a farewell and <see cref="Connection.CloseAfterSend"/>.</summary>
     void Opened(Connection connection);
 
+    /// <summary>An idle connection of another loop now belongs to this one.</summary>
+    void Moved(Connection connection)
+    {
+    }
+
     /// <summary>
     /// Bytes arrived: all that has not been consumed yet, from its start. Replies go out through <see cref="Connection.Send"/>.
     /// </summary>

@@ -40,6 +40,12 @@ internal abstract class Transport : IDisposable
 
     internal abstract void Register(Connection connection);
 
+    /// <summary>Whether a connection can be forgotten here and registered with another transport.</summary>
+    internal virtual bool CanForget => false;
+
+    /// <summary>The opposite of <see cref="Register"/>: the connection stays open.</summary>
+    internal virtual void Forget(Connection connection) => throw new NotSupportedException();
+
     internal abstract void SetKeepAlive(Connection connection, int seconds);
 
     /// <summary>Bytes received, 0 at the peer's end, or <see cref="WouldBlock"/> or <see cref="Failed"/>.</summary>

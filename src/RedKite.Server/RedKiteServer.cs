@@ -71,7 +71,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         _userChanges = new UserChanges(Engine.Attention, () => _loops);
         _tls = new TlsSetup(settings, serverLog);
         _endpoints = new Endpoints(settings, _tls.Server.NewLayer);
-        _reserve = new ReserveLoops(NewLoop, () => _endpoints.Sockets, serverLog);
+        _reserve = new ReserveLoops(NewLoop, () => Array.Find(_loops, static loop => loop.Loop.IsCurrent), () => _endpoints.Sockets, serverLog);
         Engine.Script.BusyBegins = _reserve.Begin;
         Engine.Script.BusyEnded = _reserve.End;
         _clientLimit = new ClientLimit(settings, serverLog);
@@ -333,7 +333,7 @@ public sealed class RedKiteServer : IAsyncDisposable
     {
         if (session.Connection is { } connection)
         {
-            connection.Loop.Post(Finish);
+            EventLoop.Post(connection, Finish);
             return;
         }
 

@@ -154,6 +154,15 @@ internal sealed unsafe class EpollTransport : Transport
         LinuxCalls.EpollControl(_epoll, LinuxCalls.EpollAdd, descriptor, LinuxCalls.EpollIn);
     }
 
+    internal override bool CanForget => true;
+
+    // Level-triggered: what has arrived meanwhile is reported to the transport that the connection is registered with next.
+    internal override void Forget(Connection connection)
+    {
+        _connections[connection.Descriptor] = null;
+        LinuxCalls.EpollControl(_epoll, LinuxCalls.EpollDelete, connection.Descriptor, 0);
+    }
+
     internal override void SetKeepAlive(Connection connection, int seconds)
     {
         if (connection.RemoteAddress.IsUnix) return;

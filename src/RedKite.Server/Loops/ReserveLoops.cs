@@ -5,24 +5,31 @@ using RedKite.Server.Sessions;
 namespace RedKite.Server.Loops;
 
 /// <summary>
-/// Serves new connections while a script is busy. The loop that runs the script cannot serve anyone until it ends, nor can a loop that waits for
-/// its keys, and the loop that accepts connections may be one of them. So a loop in reserve accepts them; its clients get BUSY, and may
-/// end the script.
+/// Serves clients while a script is busy. The loop that runs the script cannot serve any until it ends, nor can a loop that waits for its keys, and
+/// the loop that accepts connections may be one of them. So a loop in reserve accepts new connections and takes over the idle ones of the script's
+/// loop; its clients get BUSY, and may end the script. When the script has ended, the idle ones of the reserve go to the script's loop.
 /// </summary>
 /// <remarks>
-/// The clients stay on that loop when the script has ended, so a reserve that has clients is not used for the next script. The number of
-/// its clients is limited, because most clients that connect during the script are better served by the other loops afterwards.
+/// Clients that are subscribed, tracked, blocked, encrypted, or in the middle of something stay where they are, in both directions, and .NET's sockets
+/// cannot move a connection. A reserve that keeps clients is not used for the next script. The number of connections that it accepts is
+/// limited, because they are better served by the other loops afterwards.
 /// </remarks>
-internal sealed class ReserveLoops(Func<SessionLoop> newLoop, Func<IEnumerable<ListeningSocket>> listeners, ServerLog log)
+/// <param name="newLoop">Makes a loop that is not started.</param>
+/// <param name="current">The loop whose thread calls; null: it is another thread, such as a caller's in the process.</param>
+/// <param name="listeners">What connections arrive at.</param>
+internal sealed class ReserveLoops(Func<SessionLoop> newLoop, Func<SessionLoop?> current, Func<IEnumerable<ListeningSocket>> listeners, ServerLog log)
 {
     private const int LoopsMax = 4;
     private const int ConnectionsMax = 64;
 
     private readonly List<SessionLoop> _loops = []; // used by the thread of the running script alone
+    private SessionLoop? _serving; // as are these
+    private SessionLoop? _relieved;
     private volatile EventLoop? _accepting;
+    private volatile int _movedCount;
 
     /// <summary>The loop for new connections while a script is busy; null: the loops share them as usual.</summary>
-    internal EventLoop? Accepting => _accepting is { ConnectionCount: < ConnectionsMax } loop ? loop : null;
+    internal EventLoop? Accepting => _accepting is { } loop && loop.ConnectionCount - _movedCount < ConnectionsMax ? loop : null;
 
     /// <summary>A script runs for long. On its thread.</summary>
     internal void Begin(RunningScript.Run run)
@@ -41,6 +48,9 @@ internal sealed class ReserveLoops(Func<SessionLoop> newLoop, Func<IEnumerable<L
             reserve.Loop.Start();
         }
 
+        _serving = reserve;
+        _relieved = current();
+        _movedCount = _relieved?.MoveIdle(reserve) ?? 0;
         EventLoop accepting = reserve.Loop;
         _accepting = accepting;
         if (accepting.AcceptsBeside) return;
@@ -56,5 +66,8 @@ internal sealed class ReserveLoops(Func<SessionLoop> newLoop, Func<IEnumerable<L
         if (_accepting is not { } accepting) return;
         _accepting = null;
         if (!accepting.AcceptsBeside) accepting.Post(accepting.StopListening);
+        if (_relieved is not { } relieved) return;
+        SessionLoop reserve = _serving!;
+        accepting.Post(() => reserve.MoveIdle(relieved));
     }
 }

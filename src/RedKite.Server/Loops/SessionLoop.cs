@@ -112,6 +112,20 @@ internal sealed class SessionLoop : IConnectionHandler
         if (settings.TcpKeepAliveSeconds > 0) connection.SetKeepAlive(settings.TcpKeepAliveSeconds);
     }
 
+    /// <summary>
+    /// Moves clients that wait for nothing but their own next request to another loop; the others are in lists of this one, or messages for them
+    /// must stay in order. On the loop's thread.
+    /// </summary>
+    /// <returns>How many moved.</returns>
+    internal int MoveIdle(SessionLoop other) => _loop.MoveIdle(other._loop, static connection => SessionOf(connection) is
+    {
+        Blocked: null, Tracking: null, Subscriptions: null or { Count: 0 },
+        IsExecuting: false, IsMonitor: false, ClosesAfterReply: false, IsPaused: false, IsSuspended: false,
+    });
+
+    // What changed while the client was on its way was told to the loops' other clients.
+    public void Moved(Connection connection) => SessionOf(connection).NoteUser();
+
     /// <summary>A client of the loop has blocked.</summary>
     internal void Begin(BlockedClient client)
     {

@@ -251,7 +251,7 @@ internal sealed class Session
             connection.Loop.Post(connection, payload.Buffer, payload.Start, payload.Length);
             if (connection.Loop.Handler.IsOverLimit(connection, connection.PostedBytes) && Interlocked.Exchange(ref _isOverrun, 1) == 0)
             {
-                connection.Loop.Post(() => connection.Loop.Handler.OnLimitExceeded(connection));
+                EventLoop.Post(connection, () => connection.Loop.Handler.OnLimitExceeded(connection));
             }
         }
     }

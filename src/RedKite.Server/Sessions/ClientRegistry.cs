@@ -55,6 +55,6 @@ internal sealed class ClientRegistry
 
         // On its own loop it executes nothing more; on another, what it sent before may still be executed.
         if (connection.Loop.IsCurrent) connection.Close();
-        else connection.Loop.Post(connection.Close);
+        else EventLoop.Post(connection, connection.Close);
     }
 }

@@ -1,4 +1,5 @@
 using System.Runtime.InteropServices;
+using RedKite.Net;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 
@@ -71,7 +72,7 @@ internal sealed class BlockedClients(Keyspace keyspace)
     {
         if (client.Session.Connection is not { } connection) client.Wake();
         else if (connection.Loop.IsCurrent) Finished(client);
-        else connection.Loop.Post(() => Finished(client));
+        else EventLoop.Post(connection, () => Finished(client));
     }
 
     /// <summary>

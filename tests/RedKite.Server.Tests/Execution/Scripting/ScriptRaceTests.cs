@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Text;
+using RedKite.Net;
 using RedKite.Testing;
 
 namespace RedKite.Server.Tests;
@@ -167,6 +168,41 @@ public class ScriptRaceTests
             using var next = RespConnection.Connect(server.Port);
             next.Run("PING").IsSimple("PONG");
         }
+    }
+
+    // They were connected before, half of them to the loop that the script keeps busy. .NET's sockets cannot move.
+    [Theory]
+    [InlineData(1)]
+    [InlineData(2)]
+    public async Task Clients_of_the_loop_that_runs_a_long_script_get_busy_replies_and_may_end_it(int loops)
+    {
+        const string Busy = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
+        Assert.SkipUnless(EventLoop.EpollIsSupported, "epoll moves connections");
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "100", ["transport"] = "epoll", ["loops"] = loops.ToString(CultureInfo.InvariantCulture) } });
+        var clients = Enumerable.Range(0, 20).Select(_ => RespConnection.Connect(server.Port)).ToList();
+        foreach (RespConnection client in clients) client.Run("PING").IsSimple("PONG");
+        for (int round = 0; round < 6; round++)
+        {
+            clients[1].Run("MULTI").IsOk();
+            clients[1].Run("SET x 1").IsSimple("QUEUED");
+            clients[0].SendCommand("EVAL \"while true do end\" 0");
+            Assert.True(SpinWait.SpinUntil(() => server.Engine.Script.BusyReply is not null, TimeSpan.FromSeconds(20)));
+            foreach (RespConnection client in clients.Skip(2)) client.Run("GET x").IsError(Busy);
+            clients[1].Run("EXEC").IsError("EXECABORT Transaction discarded because of: " + Busy);
+            clients[2 + round].Run("SCRIPT KILL").IsOk();
+            Assert.StartsWith("ERR Script killed by user with SCRIPT KILL. script: ", clients[0].Read().Text, StringComparison.Ordinal);
+            foreach (RespConnection client in clients) Assert.True(client.Run("GET x").IsNull);
+        }
+
+        // All of them are back on the loops that the server began with.
+        Assert.True(SpinWait.SpinUntil(() => server.Engine.Clients.All.All(session => session.Connection is not { } connection || connection.Loop.Index < loops), TimeSpan.FromSeconds(20)));
+        foreach (RespConnection client in clients)
+        {
+            client.Run("PING").IsSimple("PONG");
+            client.Dispose();
+        }
+
+        Assert.True(SpinWait.SpinUntil(() => !server.Engine.Clients.All.Any(session => session.Connection is not null), TimeSpan.FromSeconds(20)));
     }
 
     [Fact]
