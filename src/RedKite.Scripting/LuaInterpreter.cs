@@ -102,8 +102,6 @@ internal sealed class LuaInterpreter : IDisposable
     /// <summary>What the running script asks of the server.</summary>
     internal ScriptHost Host => _host ?? throw new InvalidOperationException("No script runs.");
 
-    internal bool IsRunning => _host is not null;
-
     /// <summary>The library that is being loaded; null: none.</summary>
     internal FunctionRegistration? Registration
     {

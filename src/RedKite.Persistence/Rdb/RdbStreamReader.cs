@@ -98,17 +98,17 @@ internal static class RdbStreamReader
         StreamAppender entry = stream.AppendRead(id, pairs, nameBytes, valueBytes, node.Begins || (sameNames && !node.HasNames && !repeats), hasNodeNames);
         if (entry.IsNewNode) node.HasNames = sameNames;
         node.Begins = false;
-        Append(ref entry, texts, sameNames ? node.Names : texts, pairs, sameNames, tellsNames: entry.IsNewNode || !hasNodeNames);
+        Append(ref entry, texts, sameNames ? node.Names : texts, pairs, sameNames, announcesNames: entry.IsNewNode || !hasNodeNames);
         return true;
     }
 
     // Names come first, and again with their values.
-    private static void Append(scoped ref StreamAppender entry, scoped PackedListReader texts, scoped PackedListReader names, int pairs, bool sameNames, bool tellsNames)
+    private static void Append(scoped ref StreamAppender entry, scoped PackedListReader texts, scoped PackedListReader names, int pairs, bool sameNames, bool announcesNames)
     {
         Span<byte> nameDigits = stackalloc byte[CanonicalInteger.TextBytesMax];
         Span<byte> valueDigits = stackalloc byte[CanonicalInteger.TextBytesMax];
         PackedListReader told = names;
-        for (int i = 0; i < pairs && tellsNames; i++)
+        for (int i = 0; i < pairs && announcesNames; i++)
         {
             told.MoveNext();
             entry.Name(told.Bytes(nameDigits));
@@ -123,7 +123,7 @@ internal static class RdbStreamReader
                 texts.MoveNext();
                 name = texts.Bytes(nameDigits);
             }
-            else if (tellsNames)
+            else if (announcesNames)
             {
                 names.MoveNext();
                 name = names.Bytes(nameDigits);

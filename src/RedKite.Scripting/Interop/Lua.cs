@@ -32,14 +32,10 @@ internal static unsafe class Lua
 
     internal static LuaType TypeOf(nint state, int index) => (LuaType)LuaNative.lua_type(state, index);
 
-    internal static bool IsInteger(nint state, int index) => LuaNative.lua_isinteger(state, index) != 0;
-
     internal static bool ToBoolean(nint state, int index) => LuaNative.lua_toboolean(state, index) != 0;
 
     /// <summary>A number, or the number that a string is; 0 if it is neither.</summary>
     internal static double ToNumber(nint state, int index) => LuaNative.lua_tonumberx(state, index, null);
-
-    internal static long ToInteger(nint state, int index) => LuaNative.lua_tointegerx(state, index, null);
 
     /// <summary>The bytes of a string. They are valid as long as the string is on the stack.</summary>
     internal static ReadOnlySpan<byte> ToSpan(nint state, int index)
@@ -50,8 +46,6 @@ internal static unsafe class Lua
     }
 
     internal static nint ToUserdata(nint state, int index) => LuaNative.lua_touserdata(state, index);
-
-    internal static nint ToPointer(nint state, int index) => LuaNative.lua_topointer(state, index);
 
     internal static long RawLength(nint state, int index) => (long)LuaNative.lua_rawlen(state, index);
 
@@ -140,8 +134,6 @@ internal static unsafe class Lua
         line = 0;
         return false;
     }
-
-    internal static nint UpvalueIndex(int upvalue) => LuaNative.RegistryIndex - upvalue;
 
     /// <summary>The owner of a state: every thread of it has the pointer in front of its state.</summary>
     internal static LuaInterpreter OwnerOf(nint state) => Unsafe.As<LuaInterpreter>(GCHandle.FromIntPtr(*(nint*)(state - sizeof(nint))).Target!);

@@ -181,7 +181,7 @@ internal sealed class CommandExecutor
         }
     }
 
-    // Before the replies leave: who acts on one finds that all clients have been told. The client itself is told behind its own.
+    // Before the replies are sent: when a client acts on its reply, all invalidations have been sent. The client's own follow its reply.
     [MethodImpl(MethodImplOptions.NoInlining)]
     private void Broadcast(Session session)
     {
@@ -374,14 +374,14 @@ internal sealed class CommandExecutor
     private int ExecuteBatch(ref CommandContext cmd, Session session, int count)
     {
         bool refuses = _keyspace.Budget.IsExceeded && RefusesSome(count);
-        int asked = count; // entries that were asked for
+        int prefetched = count; // the number of requests whose entries were prefetched
         if (count > 1)
         {
             PrefetchBuckets(_keyspace.Databases[session.DatabaseIndex], count);
-            asked = 0;
+            prefetched = 0;
         }
 
-        if ((Reply.TakeEvents() & ReplyEvents.Delivery) != 0) session.WriteHeldBack(Reply); // what it was told of evictions
+        if ((Reply.TakeEvents() & ReplyEvents.Delivery) != 0) session.WriteHeldBack(Reply); // invalidations of evicted keys
         long replied = _replied = Reply.Length;
         long start = Stopwatch.GetTimestamp();
         if (_turn != _currentTurn || _currentTurn == 0) (_turn, _turnStart) = (_currentTurn, start); // a caller in the process has no turns
@@ -390,7 +390,7 @@ internal sealed class CommandExecutor
         if (start - _turnStart >= NoticeableTicks) Engine.Note(TimelineKind.LongWait, session, ServerClock.TicksToNs(start - _turnStart));
         BeginRun(first: 0, start);
         session.LastInteractionMs = Environment.NowMs;
-        bool isLarge = refuses || _requests[count - 1].End - _requests[0].Start >= Engine.LargeRequests.Threshold; // which request is, the long way finds out
+        bool isLarge = refuses || _requests[count - 1].End - _requests[0].Start >= Engine.LargeRequests.Threshold; // the slow path finds out which request
         bool isPlain = IsPlain(session) && !isLarge;
         ICommandInterceptor? interceptor = isPlain || isLarge ? null : OnlyInterceptor(session);
         Permissions? permissions = isPlain || isLarge ? null : OnlyPermissions(session);
@@ -398,7 +398,7 @@ internal sealed class CommandExecutor
         int i = 0;
         while (i < count)
         {
-            if (i == asked) asked = PrefetchEntries(i, count);
+            if (i == prefetched) prefetched = PrefetchEntries(i, count);
             ref Request request = ref _requests[i];
             Command? command = request.Command;
             if ((isPlain || (permissions is not null && AllowsShort(permissions, cmd, request)))
@@ -468,7 +468,7 @@ internal sealed class CommandExecutor
         return i;
     }
 
-    // Evicts keys, because memory exceeds its limit; whether requests of the batch are to be refused, which the long way does.
+    // Evicts keys, because memory exceeds its limit. Returns whether requests of the batch must be refused, which the slow path does.
     [MethodImpl(MethodImplOptions.NoInlining)]
     private bool RefusesSome(int count)
     {
@@ -517,11 +517,11 @@ internal sealed class CommandExecutor
         return true;
     }
 
-    // Whether nothing about the client or the server asks for the long way. That the client tracks does not (PublishAndServe).
+    // Whether nothing about the client or the server requires the slow path. Tracking does not (PublishAndServe).
     private bool IsPlain(Session session) => (((int)session.Attention & ~(int)SessionAttention.Tracks) | (int)_attention.Flags) == 0;
 
-    // What the client's user may do, if nothing else asks for the long way. A command that it certainly allows takes the fast path; any
-    // other goes the long way, where the whole check decides.
+    // The permissions of the client's user, if nothing else requires the slow path. A command that they certainly allow takes the fast
+    // path; any other takes the slow path, where the whole check decides.
     private Permissions? OnlyPermissions(Session session) =>
         session.Attention == SessionAttention.IsRestricted && _attention.Flags == ServerAttention.None ? session.User.Permissions : null;
 
@@ -531,7 +531,7 @@ internal sealed class CommandExecutor
         return permissions.AllowsShort(command, cmd.Input(_parser.Arguments(request.First, request.Count)[command.FirstKey]));
     }
 
-    // What surrounds the commands of the fast path, if nothing else asks for the long way.
+    // What surrounds the commands of the fast path, if nothing else requires the slow path.
     private ICommandInterceptor? OnlyInterceptor(Session session) =>
         session.Attention == SessionAttention.None && _attention.Flags == ServerAttention.HasBehaviors ? Engine.Interceptor : null;
 

@@ -30,8 +30,6 @@ internal sealed class PermissionSelector
         _channels = channels ?? [];
     }
 
-    internal bool AllowsAllKeysAndChannels => _allKeys && _allChannels;
-
     /// <summary>Whether a command is allowed with any arguments.</summary>
     internal bool Allows(Command command) => (_commands[command.Index >> 6] & (1UL << (command.Index & 63))) != 0;
 

@@ -102,21 +102,6 @@ internal sealed class ChannelTable
         return names;
     }
 
-    /// <summary>The largest number of subscribers that one channel has.</summary>
-    internal int SubscribersMax()
-    {
-        int max = 0;
-        foreach (Part part in _parts)
-        {
-            lock (part._lock)
-            {
-                foreach (SubscriberList subscribers in part.Channels.Values) max = Math.Max(max, subscribers.Count);
-            }
-        }
-
-        return max;
-    }
-
     /// <summary>Releases memory that is kept for messages that no longer come.</summary>
     internal void ReleaseIdle()
     {

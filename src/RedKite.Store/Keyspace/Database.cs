@@ -150,7 +150,7 @@ internal sealed unsafe class Database
         bool expires = expiryMs != NoExpiry;
         long bytes = EntryBlock.BytesFor(key.Length, valueLength, expires);
         byte* old = existing.Exists ? existing.Position.Entry : null;
-        if (stripe.Observers != StripeObservers.None) NoteWrite(stripe, key, hash, existing, type);
+        if (stripe.Observers != StripeObservers.None) NoteWrite(stripe, key, hash, existing);
         bool inPlace = old != null && EntryBlock.Capacity(old) == BlockSize.RoundUp(bytes);
         if (inPlace && EntryBlock.HasStructure(old)) stripe.Values.Release(old);
         byte* block = inPlace ? old : stripe.Arena.Allocate(bytes);
@@ -320,7 +320,7 @@ internal sealed unsafe class Database
     /// <summary>Replaces a key's value by a block that was written elsewhere and contains the key. The database takes ownership of the block.</summary>
     internal Entry Attach(byte* block, ulong hash, Entry existing)
     {
-        NoteKey(EntryBlock.Key(block), hash, existing, EntryBlock.Type(block));
+        NoteKey(EntryBlock.Key(block), hash, existing);
         return Place(block, hash, existing);
     }
 
@@ -559,7 +559,7 @@ internal sealed unsafe class Database
             table.TryFind(EntryBlock.Key(block), source.Hash, out source);
         }
 
-        NoteKey(key, hash, existing, EntryBlock.Type(block));
+        NoteKey(key, hash, existing);
         Unlink(stripe, table, source, UnlinkReason.Renamed);
         EntryBlock.ReplaceKey(block, key);
         Place(block, hash, existing);
@@ -614,7 +614,7 @@ internal sealed unsafe class Database
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
-    private void NoteWrite(Stripe stripe, ReadOnlySpan<byte> key, ulong hash, Entry existing, DataType type)
+    private void NoteWrite(Stripe stripe, ReadOnlySpan<byte> key, ulong hash, Entry existing)
     {
         if (!existing.Exists)
         {
@@ -625,15 +625,14 @@ internal sealed unsafe class Database
         // The key is not a new one, whatever type the value has.
         NoteChange(stripe, existing.Position);
         NoteRemoved(stripe, hash, existing.Position.Entry, UnlinkReason.Overwritten);
-        if (existing.Type != type) stripe.NoteTouched(Index, hash);
     }
 
     // Reports that a copied or renamed key is about to get its value.
-    private void NoteKey(ReadOnlySpan<byte> key, ulong hash, Entry existing, DataType type)
+    private void NoteKey(ReadOnlySpan<byte> key, ulong hash, Entry existing)
     {
         Stripe stripe = StripeOf(hash);
         if (stripe.Observers == StripeObservers.None) return;
-        NoteWrite(stripe, key, hash, existing, type);
+        NoteWrite(stripe, key, hash, existing);
         if (existing.Exists) NoteNewKey(key, hash);
     }
 
@@ -647,14 +646,12 @@ internal sealed unsafe class Database
     [MethodImpl(MethodImplOptions.NoInlining)]
     private void NoteAdded(Stripe stripe, ulong hash, ReadOnlySpan<byte> key)
     {
-        stripe.NoteTouched(Index, hash);
         stripe.Observer?.Added(this, hash, key);
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
     private void NoteRemoved(Stripe stripe, ulong hash, byte* entry, UnlinkReason reason)
     {
-        stripe.NoteGone(Index, hash, entry);
         stripe.Observer?.Removed(this, hash, EntryBlock.Key(entry), reason);
     }
 

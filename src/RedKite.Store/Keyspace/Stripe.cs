@@ -9,11 +9,10 @@ namespace RedKite.Store.Keyspace;
 /// One part of the keyspace: a lock, an arena, and the memory of its tables. All members except those of the lock itself
 /// require that the lock is held.
 /// </summary>
-internal sealed unsafe class Stripe : IDisposable
+internal sealed class Stripe : IDisposable
 {
     private readonly KeyHasher _hasher;
     private readonly Queue<DroppedTable> _dropped = new();
-    private readonly Queue<KeyIdentity> _touched = new();
     private readonly List<EntryCopy> _copies = [];
     private StripeLock _lock = new();
     private StripeObservers _suspended;
@@ -62,7 +61,7 @@ internal sealed unsafe class Stripe : IDisposable
     /// <summary>Whether a thread holds the lock now.</summary>
     internal bool IsLocked => _lock.IsHeld;
 
-    /// <summary>The number of waits of blocked clients for keys of this stripe. While it is 0, no keys are recorded for them.</summary>
+    /// <summary>The number of waits of blocked clients for keys of this stripe. While it is 0, they need no reports of changes.</summary>
     internal int Watchers
     {
         get => _watchers;
@@ -78,9 +77,6 @@ internal sealed unsafe class Stripe : IDisposable
 
     /// <summary>Receives the store's reports while the stripe is observed: the change list of the executor that holds the stripe.</summary>
     internal KeyspaceObserver? Observer { get; set; }
-
-    /// <summary>Whether keys were recorded that blocked clients may wait for.</summary>
-    internal bool HasTouched { get; private set; }
 
     /// <summary>The number of removed keys and values that are still to be freed. Without the lock, it may be slightly out of date.</summary>
     internal long ObjectsWaiting => Values.Waiting + Volatile.Read(ref _droppedKeys);
@@ -147,29 +143,6 @@ internal sealed unsafe class Stripe : IDisposable
     internal void SuspendObservers() => (_suspended, Observers) = (Observers, StripeObservers.None);
 
     internal void ResumeObservers() => (_suspended, Observers) = (StripeObservers.None, _suspended);
-
-    /// <summary>Records a key that is about to be removed: clients blocked in XREADGROUP are notified.</summary>
-    internal void NoteGone(int database, ulong hash, byte* entry)
-    {
-        if (Watchers > 0 && EntryBlock.Type(entry) == DataType.Stream) NoteTouched(database, hash);
-    }
-
-    /// <summary>Records a key for blocked clients: it has new data, or a value of another type, or it was removed.</summary>
-    internal void NoteTouched(int database, ulong hash)
-    {
-        if (Watchers == 0) return;
-        _touched.Enqueue(new KeyIdentity(database, hash));
-        HasTouched = true;
-    }
-
-    internal bool TryTakeTouched(out KeyIdentity key)
-    {
-        key = default;
-        if (!HasTouched) return false;
-        bool taken = _touched.TryDequeue(out key);
-        HasTouched = _touched.Count > 0;
-        return taken;
-    }
 
     internal void NoteExpired(in ExpiryResult result)
     {

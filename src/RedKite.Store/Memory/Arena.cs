@@ -138,7 +138,7 @@ internal sealed unsafe partial class Arena : IDisposable
         var waiting = (WaitingBlock*)block;
         waiting->Next = _waiting;
         waiting->Bytes = bytes;
-        waiting->GivenBack = 0;
+        waiting->Released = 0;
         _waiting = waiting;
         _waitingBytes += AccountedBytes(bytes);
         Report();
@@ -173,11 +173,11 @@ internal sealed unsafe partial class Arena : IDisposable
         for (; _waiting != null && blocksMax > 0; blocksMax--)
         {
             WaitingBlock* block = _waiting;
-            long left = block->Bytes - block->GivenBack - PieceBytes;
+            long left = block->Bytes - block->Released - PieceBytes;
             if (left >= PieceBytes)
             {
                 SystemMemory.DiscardWithin((byte*)block + left, PieceBytes);
-                block->GivenBack += PieceBytes;
+                block->Released += PieceBytes;
                 return;
             }
 
@@ -459,7 +459,7 @@ internal sealed unsafe partial class Arena : IDisposable
     {
         public WaitingBlock* Next;
         public long Bytes;
-        public long GivenBack; // bytes released from its end
+        public long Released; // bytes released from its end
     }
 
     [StructLayout(LayoutKind.Sequential)]

@@ -114,6 +114,25 @@ public sealed class KeyspaceObserverTests : IDisposable
     }
 
     [Fact]
+    public void Changed_keys_leave_nothing_behind_while_clients_are_blocked()
+    {
+        using var store = new KeyStore(1, 1); // the guarded one allocates by itself
+        store.Stripes[0].Watchers = 1;
+        WriteAndRemove();
+        long before = GC.GetAllocatedBytesForCurrentThread();
+        for (int i = 0; i < 10_000; i++) WriteAndRemove();
+        Assert.InRange(GC.GetAllocatedBytesForCurrentThread() - before, 0, 10_000);
+
+        void WriteAndRemove()
+        {
+            Database database = store.Databases[0];
+            ulong hash = store.Hash("a"u8);
+            database.WriteString("a"u8, hash, default, 3, ValueEncoding.Raw, Database.NoExpiry, 0);
+            database.Unlink(database.Find("a"u8, hash, 0), UnlinkReason.Deleted);
+        }
+    }
+
+    [Fact]
     public void Flush_is_announced_once_for_each_stripe()
     {
         Write("a", Database.NoExpiry);
