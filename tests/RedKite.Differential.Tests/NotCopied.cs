@@ -104,16 +104,16 @@ internal static class NotCopied
             _ => false),
     ];
 
+    // The script and the number of its keys come before the arguments, which are a command in streams.
+    private const int ScriptArgumentsAt = 3;
+
     // No relative time to live that is greater fits, until the year 292,000,000.
     private const long EndMax = long.MaxValue - 4_102_444_800_000;
 
     /// <summary>Whether a command's outcome differs deliberately, so that a stream with it could not be compared any further.</summary>
     public static bool LeavesOut(byte[][] command) =>
-        Array.Exists(Rows, row => row.LeavesOut(command)) || (IsScriptWithoutKeys(command) && LeavesOut(command[3..]));
-
-    // The scripts of streams call the command in their arguments.
-    private static bool IsScriptWithoutKeys(byte[][] command) =>
-        command.Length > 3 && (Is(command[0], "EVAL") || Is(command[0], "EVAL_RO") || Is(command[0], "EVALSHA") || Is(command[0], "FCALL")) && Is(command[2], "0");
+        Array.Exists(Rows, row => row.LeavesOut(command))
+        || (IsScript(command) && Enumerable.Range(ScriptArgumentsAt, Math.Max(0, command.Length - ScriptArgumentsAt)).Any(at => LeavesOut(command[at..])));
 
     /// <summary>Whether a command may fail as the first row says, so that nothing may be unsent before it.</summary>
     public static bool NeedsSentReplies(byte[][] command) => Is(command, "AUTH") || (Is(command, "HELLO") && HasWord(command, "AUTH"));
@@ -124,6 +124,8 @@ internal static class NotCopied
         int limit = Array.FindLastIndex(command, word => Is(word, "LIMIT"));
         return limit >= 0 && limit + 1 < command.Length && RespNumber.TryParseInt64(command[limit + 1], out long offset) && offset < 0;
     }
+
+    private static bool IsScript(byte[][] command) => Is(command, "EVAL") || Is(command, "EVAL_RO") || Is(command, "EVALSHA") || Is(command, "FCALL");
 
     private static bool IsRestore(byte[][] command) => Is(command, "RESTORE") || Is(command, "RESTORE-ASKING");
 

@@ -121,6 +121,8 @@ public sealed class EncodingTests(TranscriptServers servers) : TranscriptTests(s
         "SADD a 1 2 m0 m1 m2 m3 m4 m5 m6 m7 m8 m9 m10 m11; SADD b m0 m1 m2 m3 m4 m5 m6 m7 m8 m9 m10 m11; SDIFFSTORE d a b",
         "SADD a 1 2 m; SADD b m; SDIFFSTORE d a b",
         "SADD a 1 2 m; SDIFFSTORE d a nokey",
+        "SADD a 1 2 3 4 5 6; SADD a m0 m1 m2; SREM a m0 m1 m2; CONFIG SET set-max-listpack-value 0; SINTERSTORE d a; CONFIG SET set-max-listpack-value 12",
+        "SADD a 1 2 3 m0 m1 m2 m3 m4 m5 m6; SREM a m0 m1 m2 m3 m4 m5 m6; CONFIG SET set-max-listpack-entries 1; SINTERSTORE d a a; CONFIG SET set-max-listpack-entries 8",
         "SADD a 1; SADD k m; SMOVE a k 1",
         "SADD k m0 m1 m2 m3 m4 m5 m6 m7 m8; SREM k m1 m2 m3 m4",
     ];

@@ -37,7 +37,7 @@ public sealed class KeyspaceHitTests(TranscriptServers servers) : TranscriptTest
         "XREAD count 1 streams x 0-0", "HPEXPIRE no 1 fields 1 f", "HPERSIST h fields 1 f", "ZRANGE z 1 0 byscore", "HSETEX h fields 1 f v", "EXPIRE s 100", "EXPIRE s 100 nx",
         "PEXPIREAT s 99999999999999", "MSETNX n 1", "MSET n 1", "PSETEX n 10000 1", "SET n 2 keepttl", "SISMEMBER s a", "GET l", "LLEN s", "HGET s f", "ZSCORE s a", "XLEN s",
         "XREADGROUP group g c block 10 streams x >", "XREADGROUP group g c streams x x > 0", "XREADGROUP group g c noack streams x x > >", "XREADGROUP group g c streams x no > >",
-        "XREADGROUP group nosuch c streams x >", "XREADGROUP group g c streams s >", "XREAD block 10 streams x $",
+        "XREADGROUP group nosuch c streams x >", "XREADGROUP group g c streams s >", "XREAD block 10 streams x $", "SPOP t 1", "SPOP t 100", "SPOP t 100",
     ];
 
     [Fact]

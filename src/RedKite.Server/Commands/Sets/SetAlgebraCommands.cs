@@ -139,9 +139,9 @@ internal static class SetAlgebraCommands
     {
         int keys = cmd.Count - 2;
         if (!cmd.OpenToReadSetsOrReply(2, keys, out SetView[] rented)) return;
-        // As in Redis, unions and differences begin as sets of integers, an intersection only if the smallest set is one.
+        // As in Redis, a result begins as a set of integers, except an intersection whose smallest set is packed.
         ReadOnlySpan<SetView> sets = InOrder(rented.AsSpan(0, keys), inAll);
-        SetValue result = SetValue.CreateDetached(cmd.Database, cmd.HashOf(1), cmd.SetLimits(), isIntegers: !inAll || sets[0].Encoding == ValueEncoding.IntSet);
+        SetValue result = SetValue.CreateDetached(cmd.Database, cmd.HashOf(1), cmd.SetLimits(), isIntegers: !inAll || sets[0].Encoding != ValueEncoding.ListPack);
         var selection = new SetSelection(sets[0], sets[1..], inAll, stackalloc byte[SetEnumerator.NumberBytesMax]);
         while (selection.MoveNext()) result.AddNew(selection.Current);
         SetAccess.Return(rented);
