@@ -36,10 +36,10 @@ internal static class BlockingGenerator
 
     private static Argument End(RandomSource random) => random.Chance(95) ? random.Word("LEFT", "RIGHT") : random.Junk();
 
-    // Never 0, which waits without end.
+    // Never 0, which waits without end, and nothing between -1 and 0, which is rounded to it.
     private static Argument Timeout(RandomSource random) => random.Chance(88)
         ? random.Pick<Argument>("0.001", "0.002", "1e-3", "0.0001", "+0.001", "0.005")
-        : random.Pick<Argument>("-1", "-0.001", "abc", "", " 0.001", "nan", "1e300", "1e400", "9223372036854775807", "99999999999999999999");
+        : random.Pick<Argument>("-1", "-1.5", "abc", "", " 0.001", "nan", "1e300", "1e400", "9223372036854775807", "99999999999999999999");
 
     private static Episode MultiPop(RandomSource random, string name, Func<Argument> key, Argument end)
     {
