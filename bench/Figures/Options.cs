@@ -12,6 +12,7 @@ internal sealed record Options
           cpu      server CPU per operation: RedKite, Redis, Valkey and the floor, in interleaved rounds
           newkeys  server CPU of loading 3,000,000 new keys, until the server is idle again
           loops    CPU per operation with two event loops against one
+          diagnostics  CPU per operation with diagnostics on against off
           cache    user-mode CPU per GET with 5,000,000 keys against 10,000
           memory   resident bytes per key with 5,000,000 strings
           growth   longest operation while 10,000,000 keys are loaded in process
@@ -26,7 +27,7 @@ internal sealed record Options
           all      everything, types in their quick form: about a quarter of an hour
 
         options
-          --pipelines 1,16,64     pipeline depths of cpu, loops and loadgen (idle uses 16, cache 64)
+          --pipelines 1,16,64     pipeline depths of cpu, loops, diagnostics and loadgen (idle uses 16, cache 64)
           --rounds 5              measured rounds per server; tables show the median and the range
           --seconds 1             length of a round
           --user-seconds 1        cache: user-mode CPU per round (its clock is sampled)

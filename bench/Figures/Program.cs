@@ -12,6 +12,7 @@ Dictionary<string, Func<Options, Report>> scenarios = new()
     ["cpu"] = CpuScenario.Run,
     ["newkeys"] = NewKeysScenario.Run,
     ["loops"] = LoopsScenario.Run,
+    ["diagnostics"] = DiagnosticsScenario.Run,
     ["cache"] = CacheScenario.Run,
     ["memory"] = MemoryScenario.Run,
     ["growth"] = GrowthScenario.Run,

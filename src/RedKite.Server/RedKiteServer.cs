@@ -248,6 +248,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         for (int i = 0; i < _loopCount; i++) NewLoop();
         foreach (ListeningSocket listener in _endpoints.Sockets) _loops[0].Loop.Listen(listener);
         foreach (SessionLoop loop in _loops) loop.Loop.Start();
+        Engine.Metrics.Server.OwnsProcess = Engine.Memory.OwnsProcess;
         Engine.Metrics.NoteStartup(Engine.Memory.OwnsProcess ? Math.Max(0, ProcessMemory.ResidentBytes - Engine.Keyspace.ResidentBytes) : _allocatedBytes);
         Engine.Memory.Apply(Engine.Metrics, reports: true);
         Diagnostics?.Start();

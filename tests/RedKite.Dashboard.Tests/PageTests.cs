@@ -9,7 +9,7 @@ using RedKite.Testing;
 namespace RedKite.Dashboard.Tests;
 
 /// <summary>The page in a real browser.</summary>
-public sealed class PageTests(Browser browser)
+public sealed class PageTests(Browser browser, LoadedServer loaded) : IClassFixture<LoadedServer>
 {
     private static readonly string[] Views = ["overview", "commands", "loops", "memory", "clients", "slow", "keys", "machine", "security", "configuration", "log", "traffic"];
     private static readonly string Screenshots = Path.Combine(RepositoryRoot.Path, "artifacts", "screenshots");
@@ -22,8 +22,7 @@ public sealed class PageTests(Browser browser)
     [MemberData(nameof(ViewNames))]
     public async Task View_opens_without_complaint_and_is_accessible(string view)
     {
-        await using PageServer server = await StartLoadedAsync();
-        await using PageUnderTest tab = await browser.OpenAsync(server.Address, $"/#{view}");
+        await using PageUnderTest tab = await browser.OpenAsync(loaded.Server.Address, $"/#{view}");
         await tab.ReadyAsync(view);
         await Task.Delay(1500, TestContext.Current.CancellationToken); // an update
         Assert.Empty(tab.Complaints);
@@ -40,8 +39,7 @@ public sealed class PageTests(Browser browser)
     [InlineData("memory", 1440, true)]
     public async Task View_is_accessible_in_the_dark_and_on_a_phone_and_never_wider_than_the_screen(string view, int width, bool dark)
     {
-        await using PageServer server = await StartLoadedAsync();
-        await using PageUnderTest tab = await browser.OpenAsync(server.Address, $"/#{view}", width, 900, dark);
+        await using PageUnderTest tab = await browser.OpenAsync(loaded.Server.Address, $"/#{view}", width, 900, dark);
         await tab.ReadyAsync(view);
         await AssertAccessibleAsync(tab, view);
         await ShootAsync(tab, $"{view}-{width}-{(dark ? "dark" : "light")}");
@@ -52,10 +50,9 @@ public sealed class PageTests(Browser browser)
     [Fact]
     public async Task Charts_have_data_and_dragging_on_one_zooms_all_and_the_address()
     {
-        await using PageServer server = await StartLoadedAsync();
-        await using PageUnderTest tab = await browser.OpenAsync(server.Address);
+        await using PageUnderTest tab = await browser.OpenAsync(loaded.Server.Address);
         await tab.ReadyAsync("overview");
-        using RespConnection client = RespConnection.Connect(server.Server.Port);
+        using RespConnection client = RespConnection.Connect(loaded.Server.Server.Port);
         for (int i = 0; i < 150 && !await tab.Page.EvaluateAsync<bool>(ChartsHaveData); i++)
         {
             client.Run("GET key:1"); // times of commands are known for seconds with commands
@@ -88,7 +85,7 @@ public sealed class PageTests(Browser browser)
     public async Task Debug_package_is_shown_with_its_history_and_without_what_only_a_server_has()
     {
         PackageReader package;
-        await using (PageServer server = await StartLoadedAsync())
+        await using (PageServer server = await LoadedServer.StartAsync())
         {
             RedKite.Server.RedKiteReply zip = server.Server.Execute("DEBUG", "PACKAGE");
             Assert.False(zip.IsError, zip.Text);
@@ -171,8 +168,7 @@ public sealed class PageTests(Browser browser)
     [Fact]
     public async Task Debug_package_is_downloaded_from_the_page()
     {
-        await using PageServer server = await StartLoadedAsync();
-        await using PageUnderTest tab = await browser.OpenAsync(server.Address);
+        await using PageUnderTest tab = await browser.OpenAsync(loaded.Server.Address);
         await tab.ReadyAsync("overview");
         IDownload download = await tab.Page.RunAndWaitForDownloadAsync(() => tab.Page.ClickAsync("button:has-text('Download a debug package')"), new PageRunAndWaitForDownloadOptions { Timeout = 60_000 });
         Assert.StartsWith("redkite-package-", download.SuggestedFilename, StringComparison.Ordinal);
@@ -184,7 +180,7 @@ public sealed class PageTests(Browser browser)
     [Fact]
     public async Task Changed_setting_and_action_are_marks_on_the_charts_in_letters_and_words()
     {
-        await using PageServer server = await StartLoadedAsync();
+        await using PageServer server = await LoadedServer.StartAsync();
         server.Server.Execute("CONFIG", "SET", "refuse-dangerous-commands", "1");
         Assert.StartsWith("ERR KEYS is refused", server.Server.Execute("KEYS", "*").Text, StringComparison.Ordinal);
         await using PageUnderTest tab = await browser.OpenAsync(server.Address);
@@ -208,7 +204,7 @@ public sealed class PageTests(Browser browser)
         using RespConnection first = RespConnection.Connect(server.Server.Port);
         first.Run("CLIENT SETNAME first");
         await using PageUnderTest tab = await browser.OpenAsync(server.Address, "/#clients");
-        ILocator button = tab.Page.Locator("tr", new PageLocatorOptions { HasText = "first" }).Locator("button");
+        ILocator button = tab.Page.Locator("tr", new PageLocatorOptions { HasText = "first" }).Locator("button", new LocatorLocatorOptions { HasText = "Close" });
         await button.FocusAsync();
         using RespConnection second = RespConnection.Connect(server.Server.Port);
         second.Run("CLIENT SETNAME second");
@@ -219,7 +215,7 @@ public sealed class PageTests(Browser browser)
     [Fact]
     public async Task Range_of_the_past_is_read_once_and_charts_share_the_cursor()
     {
-        await using PageServer server = await StartLoadedAsync();
+        PageServer server = loaded.Server;
         await using PageUnderTest tab = await browser.OpenAsync(server.Address, "/#log");
         await tab.ReadyAsync("log");
         var histories = new System.Collections.Concurrent.ConcurrentQueue<string>();
@@ -235,8 +231,67 @@ public sealed class PageTests(Browser browser)
 
         await tab.Page.GotoAsync(new Uri(server.Address, "/#memory").ToString());
         await tab.Page.Locator(".chart .u-over").First.HoverAsync();
-        await Assertions.Expect(tab.Page.Locator(".chart .now").Nth(1)).ToHaveTextAsync(new System.Text.RegularExpressions.Regex("^[0-9-]*[ ]?[0-9]{2}:[0-9]{2}:[0-9]{2}: "));
+        await Assertions.Expect(tab.Page.Locator(".chart .now").Nth(1)).ToHaveTextAsync(new System.Text.RegularExpressions.Regex("^[0-9-]*[ ]?[0-9]{2}:[0-9]{2}:[0-9]{2}$"));
         Assert.True(histories.Count > 1);
+        Assert.Empty(tab.Complaints);
+    }
+
+    [Fact]
+    public async Task Range_is_moved_by_keys_and_limits_the_lists_of_single_events()
+    {
+        await using PageUnderTest tab = await browser.OpenAsync(loaded.Server.Address, "/#slow");
+        await tab.ReadyAsync("slow");
+        ILocator rows = tab.Page.Locator("[aria-label='Slow commands'] tbody tr");
+        Assert.True(await rows.CountAsync() > 1);
+        await tab.Page.Locator(".chart .plot").First.FocusAsync();
+        await tab.Page.Keyboard.PressAsync("ArrowLeft");
+        await Assertions.Expect(tab.Page).ToHaveURLAsync(new System.Text.RegularExpressions.Regex("from=[0-9]+&to=[0-9]+"));
+        (long from, long to) = RangeOf(tab.Page.Url);
+        Assert.InRange(to - from, 299, 302);
+        Assert.InRange(DateTimeOffset.UtcNow.ToUnixTimeSeconds() - to, 70, 100);
+
+        // Before the server's start there was nothing slow.
+        await tab.Page.GotoAsync(new Uri(loaded.Server.Address, $"/#slow?from={from - 90_000}&to={to - 90_000}").ToString());
+        await tab.Page.GetByText("No command was slower than slowlog-log-slower-than in this time.").WaitForAsync();
+        await tab.Page.Locator(".chart .plot").First.FocusAsync();
+        await tab.Page.Keyboard.PressAsync("+");
+        await Assertions.Expect(tab.Page).Not.ToHaveURLAsync(new System.Text.RegularExpressions.Regex($"from={from - 90_000}&"));
+        (long nearer, long end) = RangeOf(tab.Page.Url);
+        Assert.InRange(end - nearer, 149, 153);
+        await tab.Page.Locator(".chart .plot").First.FocusAsync();
+        await tab.Page.Keyboard.PressAsync("Escape");
+        await Assertions.Expect(tab.Page).ToHaveURLAsync(new System.Text.RegularExpressions.Regex("#slow$"));
+        await rows.Nth(1).WaitForAsync();
+        Assert.Empty(tab.Complaints);
+
+        static (long From, long To) RangeOf(string url)
+        {
+            System.Text.RegularExpressions.Match match = System.Text.RegularExpressions.Regex.Match(url, "from=([0-9]+)&to=([0-9]+)");
+            return (long.Parse(match.Groups[1].Value, CultureInfo.InvariantCulture), long.Parse(match.Groups[2].Value, CultureInfo.InvariantCulture));
+        }
+    }
+
+    // One line of time: what delayed this client, and what delayed all.
+    [Fact]
+    public async Task Delays_of_one_client_are_shown_with_those_of_all_and_without_those_of_others()
+    {
+        await using PageServer server = await PageServer.StartAsync("slowlog-log-slower-than", "10000");
+        using RespConnection slow = RespConnection.Connect(server.Server.Port);
+        using RespConnection other = RespConnection.Connect(server.Server.Port);
+        slow.Run("CLIENT SETNAME slow");
+        other.Run("CLIENT SETNAME other");
+        const string Work = "EVAL \"local x = 0 for i = 1, 3000000 do x = x + i end return 1\" 0";
+        slow.Run(Work);
+        other.Run(Work);
+        server.Server.Execute("CONFIG", "SET", "hz", "12"); // concerns all
+        await using PageUnderTest tab = await browser.OpenAsync(server.Address, "/#clients");
+        await tab.ReadyAsync("clients");
+        ILocator rows = tab.Page.Locator("[aria-label='What delayed clients'] tbody tr");
+        await rows.Filter(new LocatorFilterOptions { HasText = "other 127" }).First.WaitForAsync();
+        await tab.Page.Locator("[aria-label='Clients'] tr", new PageLocatorOptions { HasText = "slow" }).Locator("button", new LocatorLocatorOptions { HasText = "Why?" }).ClickAsync();
+        await rows.Filter(new LocatorFilterOptions { HasText = "slow 127" }).First.WaitForAsync();
+        await rows.Filter(new LocatorFilterOptions { HasText = "a setting was changed" }).First.WaitForAsync();
+        Assert.Equal(0, await rows.Filter(new LocatorFilterOptions { HasText = "other 127" }).CountAsync());
         Assert.Empty(tab.Complaints);
     }
 
@@ -244,8 +299,7 @@ public sealed class PageTests(Browser browser)
     [Fact]
     public async Task Table_is_copied_as_text_without_a_clipboard_of_the_page()
     {
-        await using PageServer server = await StartLoadedAsync();
-        await using PageUnderTest tab = await browser.OpenAsync(server.Address, "/#commands");
+        await using PageUnderTest tab = await browser.OpenAsync(loaded.Server.Address, "/#commands");
         await tab.ReadyAsync("commands");
         await tab.Page.EvaluateAsync("Object.defineProperty(navigator, 'clipboard', { value: undefined })");
         await tab.Page.EvaluateAsync("document.addEventListener('copy', () => window.copied = document.activeElement.value)");
@@ -272,8 +326,7 @@ public sealed class PageTests(Browser browser)
     [Fact]
     public async Task Table_filters_and_sorts_by_keyboard()
     {
-        await using PageServer server = await StartLoadedAsync();
-        await using PageUnderTest tab = await browser.OpenAsync(server.Address, "/#configuration");
+        await using PageUnderTest tab = await browser.OpenAsync(loaded.Server.Address, "/#configuration");
         await tab.ReadyAsync("configuration");
         await tab.Page.Locator("tbody tr").Nth(100).WaitForAsync();
         await tab.Page.FillAsync("input[aria-label='Filter All settings']", "maxmemory-policy");
@@ -288,7 +341,7 @@ public sealed class PageTests(Browser browser)
     [Fact]
     public async Task Keys_are_browsed()
     {
-        await using PageServer server = await StartLoadedAsync();
+        PageServer server = loaded.Server;
         server.Server.Execute("RPUSH", "a list", "first element");
         await using PageUnderTest tab = await browser.OpenAsync(server.Address, "/#keys");
         await tab.ReadyAsync("keys");
@@ -340,41 +393,25 @@ public sealed class PageTests(Browser browser)
         Assert.InRange(seconds, 0, 1);
     });
 
-    // What the overview asks for once a second; the client's part of the cost, which is in the same process, is in it too.
+    // What the overview requests once a second and every five seconds; the client's part of the cost, which is in the same process, is in it too.
     [Fact]
     public Task Live_updates_take_less_than_a_hundredth_of_a_core() => QuietMachine.TryAsync(async () =>
     {
         const int Polls = 200;
-        string[] paths = ["/api/reports/findings", "/api/reports/metrics", "/api/reports/server", "/api/history?metrics=total_commands_processed,command_waiting_p99,command_latency_p99,command_sending_p99,used_memory,used_memory_rss,used_cpu_user,used_cpu_sys,eventloop_busiest_percent,connected_clients,blocked_clients&points=240"];
+        string[] paths = ["/api/reports/findings", "/api/history?metrics=total_commands_processed,command_latency_p99,used_cpu_user,used_cpu_sys,used_memory,maxmemory,connected_clients,keyspace_hits,keyspace_misses,keys,total_error_replies,command_waiting_p99,command_sending_p99,used_memory_rss,eventloop_busiest_percent,blocked_clients&points=240"];
+        string[] slowPaths = ["/api/reports/findings", "/api/reports/marks", "/api/reports/commands", "/api/reports/memory", "/api/reports/big-keys"];
         await using PageServer server = await PageServer.StartAsync("key-survey-cpu-percent", "0");
         TimeSpan before = default;
         for (int i = -Polls; i < Polls; i++) // the first half compiles
         {
             if (i == 0) before = Environment.CpuUsage.TotalTime;
-            foreach (string path in paths) await server.Http.GetByteArrayAsync(path, TestContext.Current.CancellationToken);
+            foreach (string path in i % 5 == 0 ? [.. paths, .. slowPaths] : paths) await server.Http.GetByteArrayAsync(path, TestContext.Current.CancellationToken);
         }
 
         double ms = (Environment.CpuUsage.TotalTime - before).TotalMilliseconds / Polls;
         TestContext.Current.SendDiagnosticMessage($"one update of the overview takes {ms:F2} ms of CPU");
         Assert.InRange(ms, 0, 10);
     });
-
-    // A server with some of everything, and a history of at least three seconds.
-    private static async Task<PageServer> StartLoadedAsync()
-    {
-        PageServer server = await PageServer.StartAsync("slowlog-log-slower-than", "0", "commandlog-reply-larger-than", "1000", "key-survey-cpu-percent", "100", "latency-monitor-threshold", "1");
-        for (int i = 0; i < 500; i++)
-        {
-            server.Server.Execute("SET", $"key:{i}", new string('x', i), "EX", "1000");
-            server.Server.Execute("HSET", "hash", $"field:{i}", "value");
-        }
-
-        server.Server.Execute("GET", "key:499");
-        server.Server.Execute("LPUSH", "hash", "x"); // an error
-        server.Server.Execute("HGETALL", "hash");
-        for (int i = 0; i < 100 && server.Server.Diagnostics!.History.Seconds(0, 0, long.MaxValue).Count < 3; i++) await Task.Delay(100, TestContext.Current.CancellationToken);
-        return server;
-    }
 
     private static async Task AssertAccessibleAsync(PageUnderTest tab, string view)
     {

@@ -1,32 +1,37 @@
-// Charts of metrics over the page's time range. Dragging on one zooms all, and they share the cursor. What happened is a mark on every
-// chart: a line with a letter on top, so that colour is not all that tells marks apart.
-import { h, empty } from './dom.js';
+// Charts of history: lines over the page's range, all of one width in time. Without uPlot (it was not there at build) they are tables.
+// What happened is a line with a letter on top, so that colour is not all that tells marks apart. With the focus on a chart, the arrows move the
+// range, + and - change its length, and Escape returns to the last five minutes.
+import { h, svg, empty, value } from './dom.js';
 import * as format from './format.js';
 
 const colours = ['--s1', '--s2', '--s3', '--s4', '--s5'];
-const height = 150;
+const height = 160;
+const day = 86400;
 const colour = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-/** series: [{ metric, label, colour? }] of one unit. */
+// Ticks of bytes are powers of two, so that they are round in KiB, MiB and GiB.
+const powersOfTwo = Array.from({ length: 50 }, (_, i) => 2 ** i);
+
+/** series: [{ metric, label, key?, peak? }] of one unit. With peak, a step of a long range shows its largest value instead of its mean. */
 export function chart({ title, unit, series, zoom }) {
-  const now = h('p', { class: 'now' });
-  const plot = h('div', { class: 'plot' });
-  const legend = h('div', { class: 'legend' }, series.length < 2 ? null : series.map((one, i) => h('span', {}, h('span', { class: `key ${one.key ?? `s${i}`}` }), one.label)));
-  const element = h('figure', { class: 'chart', 'data-metrics': series.map(one => one.metric).join(' ') }, h('h3', {}, title), now, legend, plot);
+  const now = h('span', { class: 'now' });
+  const figures = series.map(() => h('b'));
+  const plot = h('div', { class: 'plot', tabindex: 0, role: 'group', 'aria-label': `${title}: arrows move the time range, plus and minus change its length`, onkeydown: move });
+  const legend = h('p', { class: 'legend' }, series.map((one, i) => h('span', {}, series.length < 2 ? null : h('span', { class: `key ${one.key ?? `s${i}`}` }), series.length < 2 ? null : `${one.label} `, figures[i])));
+  const element = h('figure', { class: 'chart', 'data-metrics': series.map(one => one.metric).join(' ') }, h('div', { class: 'title' }, h('h3', {}, title), now), legend, plot);
   const show = format.byUnit(unit);
   let drawn = null;
   let columns = series.map(() => []);
   let marks = [];
-
   let last = null;
 
   function update(history, events) {
     last = history;
     marks = events;
     if (drawn?.select.width > 0) return; // somebody is dragging
-    columns = series.map(one => history.series[one.metric]?.mean ?? history.times.map(() => null));
+    columns = series.map(one => history.series[one.metric]?.[one.peak ? 'max' : 'mean'] ?? history.times.map(() => null));
     if (!drawn || drawn.cursor.idx === null || drawn.cursor.idx === undefined) showLatest();
-    element.dataset.points = columns[0].filter(value => value !== null).length;
+    element.dataset.points = columns[0].filter(point => point !== null).length;
     if (!window.uPlot) {
       plot.replaceChildren(asTable(history.times, columns));
       return;
@@ -41,15 +46,16 @@ export function chart({ title, unit, series, zoom }) {
     drawn = new window.uPlot(options(plot.clientWidth || 400), data, plot);
   }
 
-  const values = each => each.map((value, i) => (series.length > 1 ? `${series[i].label} ` : '') + format.text(show(value ?? null))).join(', ');
-
   function showLatest() {
-    const latest = columns.map(column => column.findLast(value => value !== null));
-    now.textContent = latest.every(value => value === undefined) ? 'nothing was observed in this time' : `${last.live ? 'now' : 'at the end'} ${values(latest)}`;
+    const latest = columns.map(column => column.findLast(point => point !== null));
+    const isEmpty = latest.every(point => point === undefined);
+    now.textContent = isEmpty ? 'nothing was observed in this time' : last.live ? 'now' : 'at the end';
+    figures.forEach((figure, i) => figure.textContent = isEmpty ? '' : format.text(show(latest[i] ?? null)));
   }
 
   function showAt(index) {
-    now.textContent = `${format.time(last.times[index] * 1000)}: ${columns.every(column => column[index] === null) ? 'nothing was observed' : values(columns.map(column => column[index]))}`;
+    now.textContent = format.time(last.times[index] * 1000);
+    figures.forEach((figure, i) => figure.textContent = columns[i][index] === null ? 'not observed' : format.text(show(columns[i][index])));
   }
 
   function asTable(times, columns) {
@@ -59,12 +65,40 @@ export function chart({ title, unit, series, zoom }) {
     return h('table', {}, h('tbody', {}, rows.map(([at, i]) => h('tr', {}, h('td', {}, format.time(at * 1000)), columns.map(column => h('td', { class: 'number' }, format.text(show(column[i]))))))));
   }
 
+  function move(event) {
+    if (!last || last.times.length < 2 || event.ctrlKey || event.altKey || event.metaKey) return;
+    const [from, to] = [last.from, last.to];
+    const length = to - from;
+    const by = { ArrowLeft: [-length / 4, -length / 4], ArrowRight: [length / 4, length / 4], '+': [length / 4, -length / 4], '-': [-length / 2, length / 2], Escape: null }[event.key];
+    if (by === undefined) return;
+    event.preventDefault();
+    if (by === null) zoom(null, null);
+    else if (length + by[1] - by[0] >= 10) zoom(from + by[0], to + by[1]);
+  }
+
+  function timeTicks(ticks, step) {
+    const pad = n => String(n).padStart(2, '0');
+    let before = null;
+    return ticks.map(tick => {
+      const at = new Date(tick * 1000);
+      const date = `${at.getDate()} ${at.toLocaleString('en', { month: 'short' })}`;
+      const isNewDay = before !== null && before !== at.getDate();
+      before = at.getDate();
+      if (step >= day || (isNewDay && step >= 3600)) return date;
+      return `${pad(at.getHours())}:${pad(at.getMinutes())}${step < 60 ? `:${pad(at.getSeconds())}` : ''}`;
+    });
+  }
+
   function options(width) {
     const axis = { stroke: colour('--soft'), grid: { stroke: colour('--line'), width: 1 }, ticks: { show: false }, font: '11px system-ui' };
     return {
-      width, height, legend: { show: false }, cursor: { drag: { x: true, y: false, setScale: false }, points: { size: 5 }, sync: { key: 'charts', setSeries: false, filters: { pub: type => type === 'mousemove' || type === 'mouseleave' } } },
+      width, height, padding: [12, 8, 0, 0], legend: { show: false },
+      cursor: { drag: { x: true, y: false, setScale: false }, points: { size: 5 }, sync: { key: 'charts', setSeries: false, filters: { pub: type => type === 'mousemove' || type === 'mouseleave' } } },
       scales: { y: { range: (_, low, high) => [Math.min(0, low ?? 0), (high ?? 0) <= 0 ? 1 : high * 1.08] } },
-      axes: [axis, { ...axis, size: 62, values: (_, ticks) => ticks.map(tick => format.text(show(tick))) }],
+      axes: [
+        { ...axis, size: 22, gap: 4, space: 52, values: (_, ticks, __, ___, step) => timeTicks(ticks, step) },
+        { ...axis, size: 66, gap: 6, space: 32, ...unit === 'bytes' ? { incrs: powersOfTwo } : {}, values: (_, ticks) => ticks.map(tick => format.text(show(tick))) },
+      ],
       series: [{}, ...series.map((one, i) => ({ label: one.label, stroke: colour(one.key ? `--${one.key}` : colours[i]), width: 1.5, spanGaps: false }))],
       hooks: {
         setSelect: [u => {
@@ -78,19 +112,21 @@ export function chart({ title, unit, series, zoom }) {
         }],
         draw: [u => {
           const scale = window.devicePixelRatio || 1;
+          u.ctx.save(); // the font of the axes stays theirs
           u.ctx.font = `600 ${10 * scale}px system-ui`;
           u.ctx.textAlign = 'center';
-          u.ctx.textBaseline = 'top';
+          u.ctx.textBaseline = 'bottom';
           let lettered = -Infinity; // letters that would overlap are left out; the list below the charts has all
           for (const mark of marks) {
             const x = Math.round(u.valToPos(mark.at, 'x', true));
             if (x < u.bbox.left || x > u.bbox.left + u.bbox.width) continue;
             u.ctx.fillStyle = colour(mark.colour);
-            u.ctx.fillRect(x, u.bbox.top + (11 * scale), 1.5, u.bbox.height - (11 * scale));
+            u.ctx.fillRect(x, u.bbox.top, 1.5, u.bbox.height);
             if (Math.abs(x - lettered) < 9 * scale) continue;
-            u.ctx.fillText(mark.letter, x, u.bbox.top);
+            u.ctx.fillText(mark.letter, x, u.bbox.top - 1);
             lettered = x;
           }
+          u.ctx.restore();
         }],
       },
     };
@@ -100,5 +136,38 @@ export function chart({ title, unit, series, zoom }) {
     drawn?.destroy();
     drawn = null;
     if (last) update(last, marks);
+  } };
+}
+
+/** A number of now with its course as a small line. read(values of the metrics) returns the number of one moment, or null; note(the latest values) ends the title. */
+export function tile({ title, metrics, read, show, note }) {
+  const name = h('div', { class: 'name' }, title);
+  const figure = h('div', { class: 'value' });
+  const line = svg('path', { class: 'line' });
+  const fill = svg('path', { class: 'fill' });
+  const element = h('div', { class: 'card tile' }, name, figure, svg('svg', { viewBox: '0 0 120 28', preserveAspectRatio: 'none', 'aria-hidden': 'true' }, fill, line));
+  return { element, metrics, redraw() {}, update(history) {
+    const columns = metrics.map(metric => history.series[metric]?.mean ?? []);
+    const points = history.times.map((_, i) => columns.some(column => column[i] === null || column[i] === undefined) ? null : read(columns.map(column => column[i])));
+    const latest = points.findLast(point => point !== null);
+    figure.replaceChildren(...value(latest === undefined ? ['none', ''] : show(latest)));
+    if (note) name.textContent = `${title}${note(columns.map(column => column.findLast(point => point !== null)))}`;
+    const most = Math.max(...points.filter(point => point !== null), 1e-9);
+    let path = '', area = '', begin = null, x = 0;
+    points.forEach((point, i) => {
+      if (point === null) {
+        if (begin !== null) area += `L${x},28 L${begin},28Z`;
+        begin = null;
+        return;
+      }
+      x = (120 * i / Math.max(1, points.length - 1)).toFixed(1);
+      const at = `${begin === null ? 'M' : 'L'}${x},${(26 - (22 * Math.max(0, point) / most)).toFixed(1)}`;
+      if (begin === null) begin = x;
+      path += at;
+      area += at;
+    });
+    if (begin !== null) area += `L${x},28 L${begin},28Z`;
+    line.setAttribute('d', path);
+    fill.setAttribute('d', area);
   } };
 }

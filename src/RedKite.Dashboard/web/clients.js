@@ -11,13 +11,14 @@ const kinds = {
   stall: 'the whole process stood still', garbagecollection: 'a garbage collection stopped the process', settingchanged: 'a setting was changed', started: 'the server started', action: 'the server did something by itself',
 };
 
-export function clients({ source, zoom }) {
+export function clients({ source, zoom, chosen }) {
   const charts = [
     chart({ title: 'Clients', unit: 'count', series: [{ metric: 'connected_clients', label: 'connected' }, { metric: 'blocked_clients', label: 'blocked' }, { metric: 'suspended_clients', label: 'not reading' }], zoom }),
     chart({ title: 'Connections per second', unit: 'count', series: [{ metric: 'total_connections_received', label: 'accepted' }, { metric: 'rejected_connections', label: 'refused' }], zoom }),
     chart({ title: 'Messages per second', unit: 'count', series: [{ metric: 'pubsub_messages_published', label: 'published' }, { metric: 'pubsub_messages_delivered', label: 'delivered' }, { metric: 'tracking_invalidations_sent', label: 'invalidations' }], zoom }),
     chart({ title: 'Transactions and scripts per second', unit: 'count', series: [{ metric: 'transactions_executed', label: 'executed' }, { metric: 'transactions_refused', label: 'refused' }, { metric: 'scripts_executed', label: 'scripts' }], zoom }),
-    chart({ title: 'Output that waits', unit: 'bytes', series: [{ metric: 'client_output_bytes', label: 'all' }, { metric: 'client_largest_output_bytes', label: 'largest' }], zoom }),
+    chart({ title: 'Closed at a limit, per second', unit: 'count', series: [{ metric: 'client_output_buffer_limit_disconnections', label: 'output' }, { metric: 'client_query_buffer_limit_disconnections', label: 'request' }, { metric: 'evicted_clients', label: 'memory' }], zoom }),
+    chart({ title: 'Output that waits', unit: 'bytes', series: [{ metric: 'client_output_bytes', label: 'all' }, { metric: 'client_largest_output_bytes', label: 'largest', peak: true }], zoom }),
   ];
   const status = h('p', { role: 'status', class: 'lead' });
   const flags = row => [row.blocked && 'blocked', row.paused && 'paused', row.suspended && 'not reading'].filter(Boolean).join(', ');
@@ -25,7 +26,7 @@ export function clients({ source, zoom }) {
     if (!confirm(`Close client ${row.id} (${row.name || row.address})?`)) return;
     status.textContent = await api.post(`/api/clients/${row.id}/kill`) === 204 ? `Client ${row.id} was closed.` : `Client ${row.id} was gone already.`;
   } }, 'Close');
-  const list = table({ caption: 'Clients', key: row => String(row.id), emptyText: 'No client is connected.', columns: [
+  const list = table({ caption: 'Clients', key: row => String(row.id), first: 50, emptyText: 'No client is connected.', columns: [
     { title: 'Id', number: true, get: row => row.id }, { title: 'Name', get: row => row.name }, { title: 'Address', get: row => row.address },
     { title: 'Library', get: row => [row.library, row.library_version].filter(Boolean).join(' ') }, { title: 'Last command', get: row => row.last_command ?? '' },
     { title: 'State', get: flags }, { title: 'Commands', number: true, get: row => row.commands, show: row => format.text(format.count(row.commands)) },
@@ -35,6 +36,7 @@ export function clients({ source, zoom }) {
     { title: 'Output waiting', number: true, get: row => row.output_bytes, show: row => bytesText(row.output_bytes) },
     { title: 'Memory', number: true, get: row => row.memory_bytes, show: row => bytesText(row.memory_bytes) },
     { title: 'Loop', number: true, get: row => row.loop },
+    { title: 'Delays', get: () => '', show: row => h('button', { type: 'button', title: 'What delayed this client', onclick: () => timeline.filterBy(row.name || row.address) }, 'Why?'), keep: true },
     ...source.live ? [{ title: 'Close', get: () => '', show: kill, keep: true }] : [],
   ] });
   const libraries = table({ caption: 'Libraries', sort: 1, descending: true, filter: false, emptyText: 'No client is connected.', columns: [{ title: 'Library', get: row => row.name }, { title: 'Clients', number: true, get: row => row.count }] });
@@ -44,7 +46,7 @@ export function clients({ source, zoom }) {
     { title: 'Output waiting', number: true, get: row => row.output_bytes, show: row => bytesText(row.output_bytes) },
     { title: 'Queued commands', number: true, get: row => row.queued_commands }, { title: 'Watched keys', number: true, get: row => row.watched_keys },
   ] });
-  const timeline = table({ caption: 'What delayed clients', sort: 0, descending: true, emptyText: 'Nothing has delayed a client for 10 ms or more.', columns: [
+  const timeline = table({ caption: 'What delayed clients', always: row => row.client_id === 0, sort: 0, descending: true, first: 30, emptyText: 'Nothing has delayed a client for 10 ms or more in this time.', columns: [
     { title: 'When', get: row => row.unix_ms, show: row => format.time(row.unix_ms) },
     { title: 'What', get: row => kinds[row.kind] ?? row.kind },
     { title: 'How long', number: true, get: row => row.microseconds, show: row => row.microseconds > 0 ? format.text(format.microseconds(row.microseconds)) : '' },
@@ -53,13 +55,13 @@ export function clients({ source, zoom }) {
   ] });
   return {
     elements: [h('div', { class: 'charts' }, charts.map(each => each.element)), h('h2', {}, 'Connected clients'), status, list.element, h('h2', {}, 'Libraries'), libraries.element, h('h2', {}, 'Subscriptions and transactions'), messages.element,
-      h('h2', {}, 'Why did this client time out?'), h('p', { class: 'lead' }, 'Filter by the client’s name or address. What concerns all clients is marked so.'), timeline.element],
+      h('h2', {}, 'Why did this client time out?'), h('p', { class: 'lead' }, 'Filter by the client’s name or address; what concerned all clients stays. A range chosen on a chart limits the list.'), timeline.element],
     charts,
     async update(signal) {
       const [rows, events, taking] = await Promise.all([api.report('clients', signal), api.report('timeline', signal), api.report('messages', signal)]);
       list.update(rows);
       messages.update(taking?.clients);
-      timeline.update(events?.slice(-500));
+      timeline.update(chosen(events, row => row.unix_ms / 1000)?.slice(-500));
       const counts = new Map();
       for (const row of rows) counts.set(row.library || 'not told', (counts.get(row.library || 'not told') ?? 0) + 1);
       libraries.update([...counts].map(([name, count]) => ({ name, count })));

@@ -6,6 +6,29 @@ import { table } from './table.js';
 
 const bytesText = number => format.text(format.bytes(number));
 
+const purposes = { keys_and_values: 'Keys and values', tables: 'Tables of the keyspace', clients: 'Clients and their buffers', scripts: 'Interpreters of scripts', managed_heap: 'Managed heap', process: 'The rest of the process' };
+
+/** What holds the memory, as one bar up to the limit. */
+export function memoryBar() {
+  const bar = svg('svg', { viewBox: '0 0 1000 18', preserveAspectRatio: 'none', role: 'img', class: 'bar-of-parts' });
+  const legend = h('p', { class: 'legend' });
+  return { elements: [bar, legend], update(report) {
+    const parts = Object.entries(purposes).map(([name, title], i) => ({ title, bytes: report.used_by[name] ?? 0, key: `s${i}` }));
+    if (report.maxmemory > 0) parts.push({ title: 'Free up to maxmemory', bytes: Math.max(0, report.maxmemory - report.used), key: 'free' });
+    const all = parts.reduce((sum, part) => sum + part.bytes, 0);
+    let x = 0;
+    bar.setAttribute('aria-label', parts.map(part => `${part.title} ${bytesText(part.bytes)}`).join(', '));
+    bar.replaceChildren(...parts.map(part => {
+      const width = all === 0 ? 0 : 1000 * part.bytes / all;
+      const rect = svg('rect', { x, y: 0, width, height: 18, class: part.key }, svg('title'));
+      rect.firstChild.textContent = `${part.title}: ${bytesText(part.bytes)}`;
+      x += width;
+      return rect;
+    }));
+    legend.replaceChildren(...parts.map(part => h('span', {}, h('span', { class: `key ${part.key}` }), `${part.title} `, h('b', {}, bytesText(part.bytes)))));
+  } };
+}
+
 export function memory({ zoom }) {
   const cards = h('div', { class: 'cards' });
   const parts = table({ caption: 'Memory in use, by purpose', sort: 1, descending: true, filter: false, columns: [
@@ -18,12 +41,14 @@ export function memory({ zoom }) {
     chart({ title: 'Managed heap', unit: 'bytes', series: [{ metric: 'managed_heap_bytes', label: 'in use' }, { metric: 'managed_committed_bytes', label: 'committed' }], zoom }),
     chart({ title: 'Allocated on the managed heap per second', unit: 'bytes', series: [{ metric: 'managed_allocated_bytes', label: 'allocated' }], zoom }),
     chart({ title: 'Available on the machine', unit: 'bytes', series: [{ metric: 'system_memory_available', label: 'available' }], zoom }),
+    chart({ title: 'Interpreters of scripts', unit: 'bytes', series: [{ metric: 'used_memory_vm_total', label: 'in use' }], zoom }),
+    chart({ title: 'Time over maxmemory, in each second', unit: 'milliseconds', series: [{ metric: 'total_eviction_exceeded_time', label: 'over' }], zoom }),
     chart({ title: 'Buffers of clients', unit: 'bytes', series: [{ metric: 'mem_clients_normal', label: 'buffers' }], zoom }),
   ];
-  const names = { process: 'The process itself', tables: 'Tables of the keyspace', keys_and_values: 'Keys and values', clients: 'Clients and their buffers' };
+  const bar = memoryBar();
   const storeNames = { held: 'Held from the system', allocated: 'In use', free_between_blocks: 'Free between blocks', prepared: 'Prepared for use', waiting_to_be_freed: 'Waiting to be freed' };
   return {
-    elements: [cards, h('div', { class: 'charts' }, charts.map(each => each.element)), h('div', { class: 'two' },
+    elements: [cards, h('div', { class: 'panel padded' }, bar.elements), h('div', { class: 'charts' }, charts.map(each => each.element)), h('div', { class: 'two' },
       h('section', {}, h('h2', {}, 'In use, by purpose'), parts.element), h('section', {}, h('h2', {}, 'The store'), store.element))],
     charts,
     async update(signal) {
@@ -34,7 +59,8 @@ export function memory({ zoom }) {
         ['Headroom', format.bytes(report.headroom)], ['maxmemory', report.maxmemory > 0 ? format.bytes(report.maxmemory) : ['none', '']],
         ['Fragmentation', format.count(report.fragmentation_ratio)],
       ].map(([name, shown]) => h('div', { class: 'card' }, h('div', { class: 'name' }, name), h('div', { class: 'value' }, value(shown)))));
-      parts.update(Object.entries(report.used_by).map(([name, size]) => ({ name: names[name] ?? name, bytes: size, share: report.used > 0 ? 100 * size / report.used : 0 })));
+      bar.update(report);
+      parts.update(Object.entries(report.used_by).map(([name, size]) => ({ name: purposes[name] ?? name, bytes: size, share: report.used > 0 ? 100 * size / report.used : 0 })));
       store.update(Object.entries(report.store).map(([name, size]) => ({ name: storeNames[name] ?? name, bytes: size })));
     },
   };
@@ -58,9 +84,9 @@ function histogram(title, bins, show) {
 }
 
 export function keys({ source, zoom }) {
-  const hot = table({ caption: 'Hot keys', sort: 1, descending: true, emptyText: 'No key was used in the last two minutes.', columns: [
+  const hot = table({ caption: 'Hot keys', sort: 1, descending: true, first: 10, emptyText: 'No key was used in the last two minutes.', columns: [
     { title: 'Key', get: row => row.key }, { title: 'Uses per second', number: true, get: row => row.uses_per_second, show: row => format.text(format.count(row.uses_per_second)) }, { title: 'Database', number: true, get: row => row.database }] });
-  const big = table({ caption: 'Large keys', sort: 2, descending: true, emptyText: 'The first survey of all keys has not ended yet, or there are no keys.', columns: [
+  const big = table({ caption: 'Large keys', sort: 2, descending: true, first: 10, emptyText: 'The first survey of all keys has not ended yet, or there are no keys.', columns: [
     { title: 'Key', get: row => row.key }, { title: 'Type', get: row => row.type }, { title: 'Memory', number: true, get: row => row.bytes, show: row => bytesText(row.bytes) },
     { title: 'Size', number: true, get: row => row.size, show: row => row.type === 'string' ? bytesText(row.size) : `${row.size.toLocaleString('en')} elements` }, { title: 'Database', number: true, get: row => row.database }] });
   const survey = h('p', { class: 'lead' });
@@ -68,6 +94,9 @@ export function keys({ source, zoom }) {
   const charts = [
     chart({ title: 'Keys', unit: 'count', series: [{ metric: 'keys', label: 'keys' }, { metric: 'expires', label: 'with an expiry' }], zoom }),
     chart({ title: 'Lookups per second', unit: 'count', series: [{ metric: 'keyspace_hits', label: 'hits' }, { metric: 'keyspace_misses', label: 'misses' }], zoom }),
+    chart({ title: 'Evicted per second', unit: 'count', series: [{ metric: 'evicted_keys', label: 'all' }, { metric: 'evicted_young_keys', label: 'used within a minute' }], zoom }),
+    chart({ title: 'Expired and not removed yet', unit: 'percent', series: [{ metric: 'expired_stale_perc', label: 'of keys with an expiry' }], zoom }),
+    chart({ title: 'Share of the hottest key', unit: 'percent', series: [{ metric: 'hottest_key_percent', label: 'of the requests' }], zoom }),
     chart({ title: 'Expired per second', unit: 'count', series: [{ metric: 'expired_keys', label: 'keys' }, { metric: 'expired_subkeys', label: 'fields' }], zoom }),
   ];
   let drawnSurvey = 0;

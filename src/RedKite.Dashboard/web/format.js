@@ -38,8 +38,11 @@ export function seconds(value) {
 
 export const percent = value => value === null || value === undefined ? ['unknown', ''] : [digits(value), '%'];
 
+// Seconds of CPU in each second, as the share of one core.
+export const cores = value => percent(value === null || value === undefined ? value : value * 100);
+
 export function byUnit(unit) {
-  return { bytes, microseconds, seconds, percent, milliseconds: v => microseconds(v === null ? null : v * 1000) }[unit] ?? count;
+  return { bytes, microseconds, seconds, percent, cores, milliseconds: v => microseconds(v === null ? null : v * 1000) }[unit] ?? count;
 }
 
 export const text = pair => pair[1] === '' ? pair[0] : `${pair[0]} ${pair[1]}`;

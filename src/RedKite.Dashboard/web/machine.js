@@ -8,9 +8,9 @@ const shown = text => !String(text).includes('\n');
 export function machine({ zoom }) {
   const charts = [
     chart({ title: 'CPU of the machine', unit: 'percent', series: [{ metric: 'system_cpu_percent', label: 'busy' }, { metric: 'system_cpu_steal_percent', label: 'taken by the hypervisor' }], zoom }),
-    chart({ title: 'CPU of the process', unit: 'seconds', series: [{ metric: 'used_cpu_user', label: 'user' }, { metric: 'used_cpu_sys', label: 'system' }], zoom }),
+    chart({ title: 'CPU of the process, of one core', unit: 'cores', series: [{ metric: 'used_cpu_user', label: 'user' }, { metric: 'used_cpu_sys', label: 'system' }], zoom }),
     chart({ title: 'Tasks waited for', unit: 'percent', series: [{ metric: 'pressure_cpu_percent', label: 'a CPU' }, { metric: 'pressure_memory_percent', label: 'memory' }, { metric: 'pressure_io_percent', label: 'disks' }], zoom }),
-    chart({ title: 'The container was stopped', unit: 'seconds', series: [{ metric: 'cgroup_throttled_seconds', label: 'stopped' }], zoom }),
+    chart({ title: 'The container was stopped, share of time', unit: 'cores', series: [{ metric: 'cgroup_throttled_seconds', label: 'stopped' }], zoom }),
     chart({ title: 'Memory of the container', unit: 'bytes', series: [{ metric: 'cgroup_memory_used', label: 'used' }, { metric: 'cgroup_memory_limit', label: 'limit' }], zoom }),
     chart({ title: 'Swap', unit: 'bytes', series: [{ metric: 'process_swap_bytes', label: 'process' }, { metric: 'system_swap_used', label: 'machine' }], zoom }),
     chart({ title: 'Pages read from disk per second', unit: 'count', series: [{ metric: 'process_major_faults', label: 'pages' }], zoom }),

@@ -1,16 +1,20 @@
-import { h, value, empty } from './dom.js';
+import { h, empty } from './dom.js';
 import * as api from './api.js';
 import * as format from './format.js';
-import { chart } from './charts.js';
+import { chart, tile } from './charts.js';
+import { table } from './table.js';
+import { legend, rates, split } from './work.js';
+import { memoryBar } from './data.js';
 
 const words = { notice: 'Notice', warning: 'Warning', critical: 'Critical' };
 
 export function findingCard(finding, go) {
   return h('article', { class: `finding ${finding.severity}` },
-    h('h3', {}, h('span', { class: `severity ${finding.severity}` }, words[finding.severity]), finding.title),
-    h('p', {}, finding.evidence, '.'),
-    h('p', {}, finding.remedy),
-    h('p', { class: 'meta' }, `Since ${format.time(finding.since_unix_ms)}`, finding.ended_unix_ms > 0 ? `, ended ${format.time(finding.ended_unix_ms)}` : '', ` · ${finding.name} · `,
+    h('p', { class: 'meta' }, h('span', { class: `severity ${finding.severity}` }, words[finding.severity]), finding.ended_unix_ms > 0 ? `${format.time(finding.since_unix_ms)} to ${format.time(finding.ended_unix_ms)}` : `since ${format.time(finding.since_unix_ms)}`),
+    h('h3', {}, finding.title),
+    h('p', { class: 'evidence' }, sentence(finding.evidence)),
+    h('p', {}, h('b', { class: 'todo' }, 'What to do'), finding.remedy),
+    h('p', { class: 'meta' }, `${finding.name} · `,
       h('a', { href: `#${finding.view}`, onclick: event => {
         event.preventDefault();
         go(finding.view, {});
@@ -35,54 +39,94 @@ function download() {
     URL.revokeObjectURL(address);
     status.textContent = `${name} is on its way to your downloads.`;
   } }, 'Download a debug package');
-  return h('div', { class: 'tools' }, button, status);
+  return h('span', {}, button, ' ', status);
+}
+
+const sentence = text => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+const counted = (count, word) => `${count} ${word}${count === 1 ? '' : 's'}`;
+
+// The state in one line: how bad, how much, and of how many checks.
+function verdictOf(findings) {
+  const { open, rules } = findings;
+  const worst = open[0]?.severity ?? 'well';
+  const text = { well: 'The server is well.', notice: 'The server is well.', warning: 'The server works, but something needs attention.', critical: 'Clients are affected, or data is at risk.' }[worst];
+  const of = severity => open.filter(finding => finding.severity === severity).length;
+  const parts = [[of('critical'), 'critical finding'], [of('warning'), 'warning'], [of('notice'), 'note']].filter(([count]) => count > 0).map(([count, word]) => counted(count, word));
+  const rest = rules === undefined ? '' : parts.length === 0 ? `All ${rules} checks are fine.` : `Everything else of ${rules} checks is fine.`;
+  return { worst, text, detail: `${parts.length === 0 ? '' : `${parts.join(', ')}. `}${rest}` };
 }
 
 export function overview({ zoom, go, source }) {
-  const verdict = h('div', { class: 'verdict' });
-  const findings = h('section', { 'aria-label': 'Findings' });
-  const cards = h('div', { class: 'cards' });
+  const verdict = h('section', { class: 'verdict', 'aria-label': 'Verdict' });
+  const findings = h('section', { class: 'findings', 'aria-label': 'Findings' });
+  const about = h('p', { class: 'about' });
   const ended = h('section', { 'aria-label': 'Findings that have ended' });
+  let cpus = 1;
+  const tiles = [
+    tile({ title: 'Commands a second', metrics: ['total_commands_processed'], read: ([commands]) => commands, show: format.count }),
+    tile({ title: 'Executing, p99', metrics: ['command_latency_p99'], read: ([p99]) => p99, show: format.microseconds }),
+    tile({ title: 'CPU', metrics: ['used_cpu_user', 'used_cpu_sys'], read: ([user, system]) => (user + system) / cpus, show: format.cores, note: () => ` of ${counted(cpus, 'core')}` }),
+    tile({ title: 'Memory', metrics: ['used_memory', 'maxmemory'], read: ([used]) => used, show: format.bytes, note: ([, max]) => max > 0 ? ` of ${format.text(format.bytes(max))}` : ' in use' }),
+    tile({ title: 'Clients', metrics: ['connected_clients'], read: ([clients]) => clients, show: format.count }),
+    tile({ title: 'Hit ratio', metrics: ['keyspace_hits', 'keyspace_misses'], read: ([hits, misses]) => hits + misses === 0 ? null : 100 * hits / (hits + misses), show: format.percent }),
+    tile({ title: 'Keys', metrics: ['keys'], read: ([keys]) => keys, show: format.count }),
+    tile({ title: 'Errors a second', metrics: ['total_error_replies'], read: ([errors]) => errors, show: format.count }),
+  ];
   const charts = [
     chart({ title: 'Commands per second', unit: 'count', series: [{ metric: 'total_commands_processed', label: 'commands' }], zoom }),
     chart({ title: 'Time of commands, 99th percentile', unit: 'microseconds', zoom, series: [
       { metric: 'command_waiting_p99', label: 'waiting', key: 'waiting' }, { metric: 'command_latency_p99', label: 'executing', key: 'executing' }, { metric: 'command_sending_p99', label: 'sending', key: 'sending' }] }),
     chart({ title: 'Memory', unit: 'bytes', series: [{ metric: 'used_memory', label: 'used' }, { metric: 'used_memory_rss', label: 'resident' }], zoom }),
-    chart({ title: 'CPU of the process', unit: 'seconds', series: [{ metric: 'used_cpu_user', label: 'user' }, { metric: 'used_cpu_sys', label: 'system' }], zoom }),
+    chart({ title: 'CPU of the process, of one core', unit: 'cores', series: [{ metric: 'used_cpu_user', label: 'user' }, { metric: 'used_cpu_sys', label: 'system' }], zoom }),
     chart({ title: 'Busiest loop', unit: 'percent', series: [{ metric: 'eventloop_busiest_percent', label: 'busy' }], zoom }),
     chart({ title: 'Clients', unit: 'count', series: [{ metric: 'connected_clients', label: 'connected' }, { metric: 'blocked_clients', label: 'blocked' }], zoom }),
   ];
+  const us = pick => row => format.text(format.microseconds(pick(row)));
+  const timed = (title, pick) => ({ title, number: true, get: pick, show: us(pick) });
+  const busiest = table({ caption: 'The commands that take the most time', key: row => row.name, sort: 1, descending: true, filter: false, emptyText: 'No command was called yet.', columns: [
+    { title: 'Command', get: row => row.name },
+    source.live ? { title: 'Per second', number: true, get: row => row.rate ?? 0, show: row => row.rate === undefined ? '' : format.text(format.count(row.rate)) }
+      : { title: 'Calls', number: true, get: row => row.calls, show: row => format.text(format.count(row.calls)) },
+    { title: 'Failed', number: true, get: row => row.failed + row.rejected, show: row => row.failed + row.rejected === 0 ? 'none' : format.text(format.count(row.failed + row.rejected)) },
+    timed('p50', row => row.executing.p50_us), timed('p99', row => row.executing.p99_us), timed('p99.9', row => row.executing.p999_us),
+    { title: 'p99 split', get: row => row.executing.p99_us, show: row => split(['waiting', 'executing', 'sending'].map(part => row[part].p99_us)) } ] });
+  const rate = rates(source);
+  const bar = memoryBar();
+  const largest = table({ caption: 'Largest keys', key: row => row.key, sort: 2, descending: true, filter: false, emptyText: 'The first survey of all keys has not ended yet, or there are no keys.', columns: [
+    { title: 'Key', get: row => row.key }, { title: 'Type', get: row => row.type },
+    { title: 'Memory', number: true, get: row => row.bytes, show: row => format.text(format.bytes(row.bytes)) },
+    { title: 'Size', number: true, get: row => row.size, show: row => row.type === 'string' ? format.text(format.bytes(row.size)) : `${row.size.toLocaleString('en')} elements` } ] });
 
   let server = null;
   let readAt = 0;
+  let age = 0;
 
   async function update(signal) {
-    const [open, metrics] = await Promise.all([api.report('findings', signal), api.report('metrics', signal)]);
-    if (!server) [server, readAt] = [await api.report('server', signal), performance.now()]; // it does not change
-    const byName = new Map(metrics.map(metric => [metric.name, metric.value]));
-    const worst = open.open[0]?.severity;
-    const [mark, text] = worst === undefined ? ['✓', 'The server is well.']
-      : worst === 'critical' ? ['✕', 'Clients are affected, or data is at risk.']
-      : worst === 'warning' ? ['!', 'The server works, but something needs attention.'] : ['·', 'The server is well. There are notes.'];
-    verdict.replaceChildren(h('span', { class: `mark severity ${worst ?? ''}`, 'aria-hidden': 'true' }, mark), h('strong', {}, text));
-    findings.replaceChildren(...open.open.slice(0, 5).map(finding => findingCard(finding, go)),
-      ...open.open.length > 5 ? [empty(`${open.open.length - 5} more findings are in the report below.`)] : []);
-    const hits = byName.get('keyspace_hits') ?? 0;
-    const lookups = hits + (byName.get('keyspace_misses') ?? 0);
+    const findingsReport = await api.report('findings', signal);
+    if (!server) { // neither changes
+      const [own, system] = await Promise.all([api.report('server', signal), api.report('system', signal)]);
+      [server, readAt, cpus] = [own, performance.now(), Number(system?.cpus ?? 1)];
+    }
+    const { worst, text, detail } = verdictOf(findingsReport);
+    verdict.className = `verdict ${worst}`;
+    verdict.replaceChildren(h('span', { class: 'mark', 'aria-hidden': 'true' }, { well: '✓', notice: '✓', warning: '!', critical: '✕' }[worst]), h('p', {}, h('strong', {}, text), ` ${detail}`));
+    const open = findingsReport.open;
+    findings.replaceChildren(...open.slice(0, 6).map(finding => findingCard(finding, go)));
     const uptime = (server.now_unix_ms - server.started_unix_ms + (source.live ? performance.now() - readAt : 0)) / 1000;
-    cards.replaceChildren(...[
-      ['Keys', format.count(byName.get('keys'))],
-      ['Memory in use', format.bytes(byName.get('used_memory'))],
-      ['Clients', format.count(byName.get('connected_clients'))],
-      ['Commands so far', format.count(byName.get('total_commands_processed'))],
-      ['Hit ratio', lookups === 0 ? ['none', ''] : format.percent(100 * hits / lookups)],
-      ['Up for', format.seconds(uptime)],
-      ['Version', [server.version, `Redis ${server.redis_version}`]],
-      ['Port', [String(server.port), `${server.loops} loops`]],
-    ].map(([name, shown]) => h('div', { class: 'card' }, h('div', { class: 'name' }, name), h('div', { class: 'value' }, value(shown)))));
-    const past = [...open.open.slice(5), ...open.ended];
-    ended.replaceChildren(h('h2', {}, 'More findings'), ...past.length === 0 ? [empty('No finding has ended since the start.')] : past.slice(0, 20).map(finding => findingCard(finding, go)));
+    about.textContent = `RedKite ${server.version} (Redis ${server.redis_version}) on port ${server.port}, ${counted(server.loops, 'loop')}, ${source.live ? 'up' : 'was up'} for ${format.text(format.seconds(Math.round(uptime)))}`;
+    const past = [...open.slice(6), ...findingsReport.ended];
+    ended.replaceChildren(h('h2', {}, open.length > 6 ? 'More findings' : 'Findings that have ended'), past.length === 0 ? empty('No finding has ended since the start.') : h('div', { class: 'findings' }, past.slice(0, 12).map(finding => findingCard(finding, go))));
+    if (age++ % 5 !== 0) return; // these move slowly, and cost more to read
+    const [commands, memory, big] = await Promise.all([api.report('commands', signal), api.report('memory', signal), api.report('big-keys', signal)]);
+    busiest.update(rate(commands, row => row.name).sort((a, b) => b.total_microseconds - a.total_microseconds).slice(0, 8));
+    if (memory) bar.update(memory);
+    largest.update(Object.entries(big?.types ?? {}).flatMap(([type, found]) => found.largest.map(key => ({ ...key, type }))).sort((a, b) => b.bytes - a.bytes).slice(0, 5));
   }
 
-  return { elements: [verdict, findings, ...source.live ? [download()] : [], cards, h('div', { class: 'charts' }, charts.map(each => each.element)), ended], charts, update };
+  return {
+    elements: [verdict, findings, h('div', { class: 'tools' }, ...source.live ? [download()] : [], about), h('div', { class: 'cards tiles' }, tiles.map(each => each.element)),
+      h('div', { class: 'charts' }, charts.map(each => each.element)), h('div', { class: 'two' },
+        h('section', {}, h('h2', {}, 'The commands that take the most time'), legend(), busiest.element),
+        h('section', {}, h('h2', {}, 'Memory in use, by purpose'), h('div', { class: 'panel padded' }, bar.elements), h('h2', {}, 'Largest keys'), largest.element)), ended],
+    charts: [...tiles, ...charts], update };
 }

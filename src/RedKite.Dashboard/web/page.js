@@ -12,6 +12,8 @@ let source = null;
 let shown = null; // { name, view, charts }
 let timer = 0;
 let updates = new AbortController();
+let updatesDone = 0;
+const badge = h('span', { class: 'badge', hidden: true });
 
 // What marks on charts stand for. A finding's colour is its severity.
 const markKinds = {
@@ -45,20 +47,36 @@ export function range() {
   return { from: now - Number(parameters.get('last') ?? 300), to: now };
 }
 
-const zoom = (from, to) => go(address().name, { from: Math.floor(from), to: Math.ceil(to), last: null });
+// Null: back to the last five minutes. A range that would reach into the future ends now.
+function zoom(from, to) {
+  if (from === null) return go(address().name, { from: null, to: null, last: null });
+  const late = Math.max(0, to - (source.live ? Date.now() / 1000 : source.now));
+  return go(address().name, { from: Math.floor(from - late), to: Math.ceil(to - late), last: null });
+}
+
+// What a table of single events shows: all of them, or those of the range that was chosen on a chart.
+function chosen(rows, at) {
+  if (!rows || !address().parameters.has('from')) return rows;
+  const { from, to } = range();
+  return rows.filter(row => at(row) >= from && at(row) <= to);
+}
 
 function drawFrame() {
   const { name, parameters } = address();
   const kept = new URLSearchParams([...parameters].filter(([key]) => ['from', 'to', 'last'].includes(key))).toString();
   document.getElementById('views').replaceChildren(...views.filter(view => source.live || !view.liveOnly).map(view =>
-    h('a', { href: `#${view.name}${kept === '' ? '' : `?${kept}`}`, 'aria-current': view.name === name ? 'page' : null }, view.title)));
+    h('a', { href: `#${view.name}${kept === '' ? '' : `?${kept}`}`, 'aria-current': view.name === name ? 'page' : null }, view.title, view.name === 'overview' ? badge : null)));
   const last = parameters.has('from') ? 0 : Number(parameters.get('last') ?? 300);
   const buttons = ranges.map(([title, length]) =>
     h('button', { type: 'button', 'aria-pressed': String(last === length), onclick: () => go(address().name, { last: length, from: null, to: null }) }, title));
   if (parameters.has('from')) {
     const zoomed = range();
-    buttons.unshift(h('button', { type: 'button', 'aria-pressed': 'true', title: 'Back to the last five minutes', onclick: () => go(address().name, { last: 300, from: null, to: null }) },
-      `${format.time(zoomed.from * 1000)} to ${format.time(zoomed.to * 1000)} ×`));
+    const length = zoomed.to - zoomed.from;
+    const step = (text, title, from, to) => h('button', { type: 'button', title, 'aria-label': title, onclick: () => zoom(from, to) }, text);
+    buttons.unshift(step('‹', 'Earlier', zoomed.from - (length / 2), zoomed.to - (length / 2)),
+      h('button', { type: 'button', 'aria-pressed': 'true', title: 'Back to the last five minutes', onclick: () => go(address().name, { last: 300, from: null, to: null }) },
+        `${format.time(zoomed.from * 1000)} to ${format.time(zoomed.to * 1000)} ×`),
+      step('›', 'Later', zoomed.from + (length / 2), zoomed.to + (length / 2)), step('−', 'Twice as long', zoomed.from - (length / 2), zoomed.to + (length / 2)));
   }
   document.getElementById('range').replaceChildren(...buttons);
 }
@@ -70,7 +88,7 @@ async function show() {
     shown?.view.close?.();
     const view = views.find(each => each.name === name);
     document.title = `${view.title} · RedKite`;
-    const opened = view.open({ zoom, source, go });
+    const opened = view.open({ zoom, source, go, chosen });
     shown = { name, view: opened };
     const marks = opened.charts?.length > 0 ? markList() : null;
     shown.marks = marks;
@@ -116,10 +134,11 @@ async function update() {
     const isPast = !source.live || to < Date.now() / 1000 - 2;
     const wanted = isPast ? `${from} ${to}` : null;
     const known = wanted !== null && current.past?.wanted === wanted ? current.past : null;
-    const [, happened, history] = await Promise.all([
+    const [, happened, history, findings] = await Promise.all([
       current.view.update?.(signal),
       known ? known.happened : charts.length > 0 ? marksOf(current, signal) : null,
       known ? known.history : metrics.length > 0 ? api.history(metrics, from, to, 240, signal) : null,
+      updatesDone % 5 === 0 ? api.report('findings', signal) : null,
     ]);
     if (signal.aborted || current !== shown) return;
     if (wanted !== null) current.past = { wanted, happened, history };
@@ -128,6 +147,8 @@ async function update() {
       for (const chart of charts) chart.update({ ...history, live: !isPast }, marks);
       current.marks?.update(marks.filter(mark => mark.at >= from && mark.at <= to));
     }
+    updatesDone++;
+    if (findings) showBadge(findings.open);
     state.textContent = source.live ? '' : 'This is a debug package: nothing here changes.';
     main.dataset.ready = current.name;
   } catch (failure) {
@@ -139,6 +160,15 @@ async function update() {
     state.textContent = `The server does not answer (${failure.message}). What you see is from ${format.time(Date.now())}.`;
   }
   if (source.live && !document.hidden) timer = setTimeout(update, 1000);
+}
+
+// How many findings need attention, from every view.
+function showBadge(open) {
+  const count = open.filter(finding => finding.severity !== 'notice').length;
+  badge.hidden = count === 0;
+  badge.textContent = String(count);
+  badge.title = count === 1 ? '1 finding needs attention' : `${count} findings need attention`;
+  badge.className = `badge ${open[0]?.severity ?? ''}`;
 }
 
 function logIn() {

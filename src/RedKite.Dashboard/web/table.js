@@ -2,10 +2,10 @@
 // click that has begun stay. Of a large table the first rows are drawn until all are asked for.
 import { h, empty } from './dom.js';
 
-const drawnAtFirst = 100;
+const drawnAtFirst = 100; // of a view's only table; views with several draw fewer
 
-/** columns: { title, get(row) -> sortable value, show?(row) -> node or text, number?, keep?: what show made stays as long as its row } */
-export function table({ caption, columns, rows = [], sort = 0, descending = false, emptyText, filter = true, key = row => columns.map(column => column.get(row)).join('\n') }) {
+/** always(row): the filter never hides it. columns: { title, get(row) -> sortable value, show?(row) -> node or text, number?, keep?: what show made stays as long as its row } */
+export function table({ caption, columns, rows = [], sort = 0, descending = false, emptyText, filter = true, always = () => false, first = drawnAtFirst, key = row => columns.map(column => column.get(row)).join('\n') }) {
   let order = { column: sort, descending };
   let words = '';
   let current = rows;
@@ -38,7 +38,7 @@ export function table({ caption, columns, rows = [], sort = 0, descending = fals
   const element = h('div', {}, filter ? h('div', { class: 'tools' }, search, copy) : null, box, h('div', { class: 'tools' }, more), nothing);
 
   const visible = () => current
-    .filter(row => words === '' || columns.some(column => String(column.get(row) ?? '').toLowerCase().includes(words)))
+    .filter(row => words === '' || always(row) || columns.some(column => String(column.get(row) ?? '').toLowerCase().includes(words)))
     .sort((a, b) => {
       const [x, y] = [columns[order.column].get(a), columns[order.column].get(b)];
       const result = typeof x === 'number' && typeof y === 'number' ? x - y : String(x ?? '').localeCompare(String(y ?? ''));
@@ -51,7 +51,7 @@ export function table({ caption, columns, rows = [], sort = 0, descending = fals
   function draw() {
     const shown = visible();
     heads.forEach((head, i) => head.setAttribute('aria-sort', i !== order.column ? 'none' : order.descending ? 'descending' : 'ascending'));
-    const part = drawsAll ? shown : shown.slice(0, drawnAtFirst);
+    const part = drawsAll ? shown : shown.slice(0, first);
     const focused = body.contains(document.activeElement) ? document.activeElement : null;
     const wanted = new Map();
     for (const row of part) {
@@ -98,6 +98,11 @@ export function table({ caption, columns, rows = [], sort = 0, descending = fals
   return { element, update(next) {
     current = next ?? [];
     draw();
+  }, filterBy(text) {
+    search.value = text;
+    words = text.toLowerCase();
+    draw();
+    search.focus();
   } };
 }
 

@@ -7,8 +7,10 @@ import { table } from './table.js';
 const parts = ['waiting', 'executing', 'sending'];
 const us = value => format.text(format.microseconds(value));
 
+const lines = metric => [['p50', 'p50'], ['p99', 'p99'], ['p999', 'p99.9'], ['max', 'max']].map(([part, label]) => ({ metric: `${metric}_${part}`, label, peak: part === 'max' }));
+
 // Where the time goes, in the three colours.
-function split(values) {
+export function split(values) {
   const sum = values.reduce((a, b) => a + Math.max(0, b), 0);
   let x = 0;
   const label = parts.map((part, i) => `${part} ${us(values[i])}`).join(', ');
@@ -20,29 +22,46 @@ function split(values) {
   }));
 }
 
-const legend = () => h('p', { class: 'lead' }, parts.map(part => h('span', {}, h('span', { class: `key ${part}` }), `${part} `)));
+export const legend = () => h('p', { class: 'lead' }, parts.map(part => h('span', {}, h('span', { class: `key ${part}` }), `${part} `)));
+
+// Calls per second between two updates, as a property of each row.
+export function rates(source) {
+  let before = { at: 0, calls: new Map() };
+  return (rows, name) => {
+    if (!source.live) return rows;
+    const now = performance.now();
+    const seconds = (now - before.at) / 1000;
+    for (const row of rows) if (before.calls.has(name(row))) row.rate = Math.max(0, row.calls - before.calls.get(name(row))) / seconds;
+    before = { at: now, calls: new Map(rows.map(row => [name(row), row.calls])) };
+    return rows;
+  };
+}
 
 export function commands({ source, zoom }) {
   const charts = [
     chart({ title: 'Commands per second', unit: 'count', series: [{ metric: 'total_commands_processed', label: 'commands' }], zoom }),
     chart({ title: 'Errors per second', unit: 'count', series: [{ metric: 'total_error_replies', label: 'errors' }], zoom }),
-    chart({ title: 'Waiting', unit: 'microseconds', series: ['p50', 'p99', 'p999', 'max'].map(p => ({ metric: `command_waiting_${p}`, label: p })), zoom }),
-    chart({ title: 'Executing', unit: 'microseconds', series: ['p50', 'p99', 'p999', 'max'].map(p => ({ metric: `command_latency_${p}`, label: p })), zoom }),
-    chart({ title: 'Sending', unit: 'microseconds', series: ['p50', 'p99', 'p999', 'max'].map(p => ({ metric: `command_sending_${p}`, label: p })), zoom }),
+    chart({ title: 'Waiting', unit: 'microseconds', series: lines('command_waiting'), zoom }),
+    chart({ title: 'Executing', unit: 'microseconds', series: lines('command_latency'), zoom }),
+    chart({ title: 'Sending', unit: 'microseconds', series: lines('command_sending'), zoom }),
     chart({ title: 'Network', unit: 'bytes', series: [{ metric: 'total_net_input_bytes', label: 'in' }, { metric: 'total_net_output_bytes', label: 'out' }], zoom }),
   ];
   const quantiles = part => [['p50', 'p50_us'], ['p99', 'p99_us'], ['p99.9', 'p999_us'], ['max', 'max_us']].map(([title, key]) =>
     ({ title: `${part} ${title}`, number: true, get: row => row[part][key], show: row => us(row[part][key]) }));
-  const list = table({ caption: 'Commands', key: row => row.name, sort: 1, descending: true, emptyText: 'No command was called yet.', columns: [
-    { title: 'Command', get: row => row.name },
+  const counts = [
     { title: 'Calls', number: true, get: row => row.calls, show: row => format.text(format.count(row.calls)) },
     { title: 'Per second', number: true, get: row => row.rate ?? 0, show: row => row.rate === undefined ? '' : format.text(format.count(row.rate)) },
+    { title: 'Failed', number: true, get: row => row.failed + row.rejected },
     { title: 'Total time', number: true, get: row => row.total_microseconds, show: row => us(row.total_microseconds) },
     { title: 'p99 split', get: row => row.executing.p99_us, show: row => split(parts.map(part => row[part].p99_us)) },
-    ...quantiles('executing'), ...quantiles('waiting').slice(1), ...quantiles('sending').slice(1),
-    { title: 'Failed', number: true, get: row => row.failed + row.rejected },
-    { title: 'Errors', get: row => Object.entries(row.errors).map(([name, times]) => `${name} ${times}`).join(', ') },
-  ] });
+  ];
+  const times = [...quantiles('executing'), ...quantiles('waiting').slice(1), ...quantiles('sending').slice(1),
+    { title: 'Errors', get: row => Object.entries(row.errors).map(([name, times]) => `${name} ${times}`).join(', ') }];
+  const families = table({ caption: 'Families of commands', key: row => row.family, sort: 1, descending: true, filter: false, emptyText: 'No command was called yet.', columns: [
+    { title: 'Family', get: row => row.family }, ...counts, ...times ] });
+  const list = table({ caption: 'Commands', key: row => row.name, sort: 1, descending: true, emptyText: 'No command was called yet.', columns: [
+    { title: 'Command', get: row => row.name },
+    ...counts, ...times ] });
   const errors = table({ caption: 'Errors by class', sort: 1, descending: true, filter: false, emptyText: 'No error was replied.', columns: [
     { title: 'Class', get: row => row.class }, { title: 'Replies', number: true, get: row => row.count }] });
   const http = table({ caption: 'Requests to this page and the endpoints', sort: 1, descending: true, filter: false, emptyText: 'There was none.', key: row => row.endpoint, columns: [
@@ -55,20 +74,15 @@ export function commands({ source, zoom }) {
     { title: 'Longest', number: true, get: row => row.max_microseconds, show: row => us(row.max_microseconds) },
     { title: 'Failed', number: true, get: row => row.failed }, { title: 'Last use', get: row => row.last_use_unix_ms, show: row => row.calls === 0 ? '' : format.time(row.last_use_unix_ms) },
     { title: 'Text', get: row => row.text_start ?? 'not in the package', wrap: true } ] });
-  let before = { at: 0, calls: new Map() };
+  const [rate, familyRate] = [rates(source), rates(source)];
   return {
-    elements: [h('div', { class: 'charts' }, charts.map(each => each.element)), h('h2', {}, 'Every command'), legend(), list.element, h('h2', {}, 'Errors by class'), errors.element,
+    elements: [h('div', { class: 'charts' }, charts.map(each => each.element)), h('h2', {}, 'Families'), legend(), families.element, h('h2', {}, 'Every command'), list.element, h('h2', {}, 'Errors by class'), errors.element,
       h('h2', {}, 'Scripts and functions'), scripts.element, h('h2', {}, 'Requests to this page and the endpoints'), http.element],
     charts,
     async update(signal) {
-      const [rows, classes, requests, programs] = await Promise.all(['commands', 'errors', 'http', 'scripts'].map(name => api.report(name, signal)));
-      const now = performance.now();
-      if (source.live) {
-        const seconds = (now - before.at) / 1000;
-        for (const row of rows) if (before.calls.has(row.name)) row.rate = Math.max(0, row.calls - before.calls.get(row.name)) / seconds;
-        before = { at: now, calls: new Map(rows.map(row => [row.name, row.calls])) };
-      }
-      list.update(rows);
+      const [rows, groups, classes, requests, programs] = await Promise.all(['commands', 'families', 'errors', 'http', 'scripts'].map(name => api.report(name, signal)));
+      list.update(rate(rows, row => row.name));
+      families.update(familyRate(groups ?? [], row => row.family));
       http.update(requests);
       errors.update(classes);
       scripts.update(programs?.by_total_time);
@@ -79,11 +93,14 @@ export function commands({ source, zoom }) {
 export function loops({ zoom }) {
   const charts = [
     chart({ title: 'Busiest and least busy loop', unit: 'percent', series: [{ metric: 'eventloop_busiest_percent', label: 'busiest' }, { metric: 'eventloop_least_busy_percent', label: 'least busy' }], zoom }),
-    chart({ title: 'Longest turn', unit: 'microseconds', series: [{ metric: 'eventloop_longest_turn', label: 'longest' }], zoom }),
+    chart({ title: 'Longest turn', unit: 'microseconds', series: [{ metric: 'eventloop_longest_turn', label: 'longest', peak: true }], zoom }),
     chart({ title: 'Waits for stripes per second', unit: 'count', series: [{ metric: 'stripe_lock_waits', label: 'waits' }, { metric: 'stripe_lock_parks', label: 'slept' }], zoom }),
     chart({ title: 'Time waited for stripes', unit: 'milliseconds', series: [{ metric: 'stripe_lock_waited_milliseconds', label: 'waited' }], zoom }),
+    chart({ title: 'Messages that wait for loops', unit: 'count', series: [{ metric: 'eventloop_messages_waiting', label: 'messages' }], zoom }),
+    chart({ title: 'The hottest stripe was found locked', unit: 'percent', series: [{ metric: 'stripe_hottest_held_percent', label: 'of the time' }], zoom }),
+    chart({ title: 'Largest stripe, by an even share', unit: 'count', series: [{ metric: 'stripe_largest_share', label: 'share' }], zoom }),
     chart({ title: 'Garbage collections stopped the process', unit: 'milliseconds', series: [{ metric: 'gc_pause_milliseconds', label: 'paused' }], zoom }),
-    chart({ title: 'Stalls of the whole process', unit: 'milliseconds', series: [{ metric: 'process_stall_milliseconds', label: 'worst' }], zoom }),
+    chart({ title: 'Stalls of the whole process', unit: 'milliseconds', series: [{ metric: 'process_stall_milliseconds', label: 'worst', peak: true }], zoom }),
   ];
   const list = table({ caption: 'Loops', filter: false, columns: [
     { title: 'Loop', number: true, get: row => row.index },
@@ -95,9 +112,11 @@ export function loops({ zoom }) {
     { title: 'Turns', number: true, get: row => row.turns, show: row => format.text(format.count(row.turns)) },
     { title: 'Buffers', number: true, get: row => row.buffer_bytes, show: row => format.text(format.bytes(row.buffer_bytes)) },
   ] });
-  const stripes = table({ caption: 'Stripes', sort: 2, descending: true, columns: [
+  const stripes = table({ caption: 'Stripes', sort: 3, descending: true, first: 16, columns: [
     { title: 'Stripe', number: true, get: row => row.index },
     { title: 'Memory', number: true, get: row => row.bytes, show: row => format.text(format.bytes(row.bytes)) },
+    { title: 'Share of the data, by an even one', number: true, get: row => row.share, show: row => row.share === null ? 'none' : row.share.toFixed(2) },
+    { title: 'Found locked', number: true, get: row => row.held_percent ?? 0, show: row => format.text(format.percent(row.held_percent)) },
     { title: 'Waits', number: true, get: row => row.lock_waits },
     { title: 'Slept', number: true, get: row => row.lock_parks },
     { title: 'Waited', number: true, get: row => row.lock_waited_microseconds, show: row => us(row.lock_waited_microseconds) },
@@ -109,38 +128,45 @@ export function loops({ zoom }) {
     async update(signal) {
       const [rows, locks] = await Promise.all([api.report('loops', signal), api.report('stripes', signal)]);
       list.update(numbered(rows));
-      stripes.update(numbered(locks));
+      const all = locks.reduce((sum, row) => sum + row.bytes, 0);
+      stripes.update(numbered(locks).map(row => ({ ...row, share: all === 0 ? null : row.bytes * locks.length / all })));
     },
   };
 }
 
-export function slow({ zoom }) {
+export function slow({ zoom, chosen }) {
   const request = row => row.arguments ? row.arguments.join(' ') : `${row.command} (${row.argument_count} arguments)`;
   const from = { title: 'Client', get: row => [row.client, row.address].filter(Boolean).join(' ') };
   const when = { title: 'When', get: row => row.unix_seconds, show: row => format.time(row.unix_seconds * 1000) };
   const what = { title: 'Request', get: request };
   const times = row => [row.waiting_microseconds, row.microseconds, row.sending_microseconds];
-  const list = table({ caption: 'Slow commands', sort: 0, descending: true, emptyText: 'No command was slower than slowlog-log-slower-than.', columns: [
+  const list = table({ caption: 'Slow commands', sort: 0, descending: true, first: 20, emptyText: 'No command was slower than slowlog-log-slower-than in this time.', columns: [
     when,
     { title: 'Executing', number: true, get: row => row.microseconds, show: row => us(row.microseconds) },
     { title: 'Waiting', number: true, get: row => row.waiting_microseconds, show: row => us(row.waiting_microseconds) },
     { title: 'Sending', number: true, get: row => row.sending_microseconds, show: row => us(row.sending_microseconds) },
     { title: 'Split', get: row => row.microseconds, show: row => split(times(row)) }, what, from] });
-  const large = caption => table({ caption, sort: 0, descending: true, emptyText: 'There was none.', columns: [
+  const large = caption => table({ caption, sort: 0, descending: true, first: 10, emptyText: 'There was none in this time.', columns: [
     when, { title: 'Size', number: true, get: row => row.bytes, show: row => format.text(format.bytes(row.bytes)) }, what, from] });
   const requests = large('Large requests');
   const replies = large('Large replies');
   const events = table({ caption: 'Latency events', filter: false, emptyText: 'The latency monitor has recorded nothing: latency-monitor-threshold sets from when it does.', columns: [
-    { title: 'Event', get: row => row.event }, { title: 'Worst', number: true, get: row => row.worst_milliseconds, show: row => `${row.worst_milliseconds} ms` }, { title: 'Samples', number: true, get: row => row.samples.length }] });
-  const charts = [chart({ title: 'Longest command of each second', unit: 'microseconds', series: [{ metric: 'command_latency_max', label: 'executing', key: 'executing' }, { metric: 'command_waiting_max', label: 'waiting', key: 'waiting' }], zoom })];
+    { title: 'Event', get: row => row.event }, { title: 'Worst', number: true, get: row => row.worst_milliseconds, show: row => `${row.worst_milliseconds} ms` }, { title: 'Samples', number: true, get: row => row.samples.length },
+    { title: 'Last', get: row => row.samples.at(-1)?.[0] ?? 0, show: row => row.samples.length === 0 ? '' : `${row.samples.at(-1)[1]} ms at ${format.time(row.samples.at(-1)[0] * 1000)}` }] });
+  const charts = [
+    chart({ title: 'Longest command of each second', unit: 'microseconds', series: [{ metric: 'command_waiting_max', label: 'waiting', key: 'waiting', peak: true }, { metric: 'command_latency_max', label: 'executing', key: 'executing', peak: true }, { metric: 'command_sending_max', label: 'sending', key: 'sending', peak: true }], zoom }),
+    chart({ title: 'Stalls of the whole process', unit: 'milliseconds', series: [{ metric: 'process_stall_milliseconds', label: 'worst', peak: true }, { metric: 'gc_pause_milliseconds', label: 'garbage collections' }], zoom }),
+    chart({ title: 'Output that waits', unit: 'bytes', series: [{ metric: 'client_output_bytes', label: 'all' }, { metric: 'client_largest_output_bytes', label: 'largest', peak: true }], zoom }),
+  ];
   return {
     elements: [h('div', { class: 'charts' }, charts.map(each => each.element)), h('h2', {}, 'Slow commands'), legend(), list.element, h('h2', {}, 'Large requests'), requests.element, h('h2', {}, 'Large replies'), replies.element, h('h2', {}, 'Latency events'), events.element],
     charts,
     async update(signal) {
       const [rows, sizes, latency] = await Promise.all([api.report('slow-log', signal), api.report('command-log', signal), api.report('latency-events', signal)]);
-      list.update(rows);
-      requests.update(sizes?.large_requests);
-      replies.update(sizes?.large_replies);
+      const at = row => row.unix_seconds;
+      list.update(chosen(rows, at));
+      requests.update(chosen(sizes?.large_requests, at));
+      replies.update(chosen(sizes?.large_replies, at));
       events.update(latency);
     },
   };

@@ -8,7 +8,7 @@ internal readonly record struct HistoryPoint(long UnixSeconds, float Value, floa
 /// Gauges have their value, counters their growth per second.
 /// </summary>
 /// <remarks>
-/// Memory: 90 metrics take 1.3 MB for the seconds and 14.5 MB for the minutes (a mean and a maximum each). Minutes are allocated
+/// Memory: a metric takes 14 KiB for the seconds and 158 KiB for the minutes (a mean and a maximum each): 190 metrics take 32 MiB. Minutes are allocated
 /// in blocks when their time comes, so that a server that runs for a short time takes little.
 /// </remarks>
 internal sealed class MetricHistory

@@ -154,7 +154,8 @@ internal sealed class ObservationReader : IDisposable
     {
         long waits = 0, parks = 0, largest = 0, all = 0;
         double waitedMs = 0;
-        int held = 0;
+        var heldPercents = new double[keyspace.Stripes.Length];
+        double hottest = _samples == 0 ? double.NaN : 0;
         for (int i = 0; i < keyspace.Stripes.Length; i++)
         {
             Stripe stripe = keyspace.Stripes[i];
@@ -163,12 +164,12 @@ internal sealed class ObservationReader : IDisposable
             waitedMs += stripe.LockWaited.TotalMilliseconds;
             largest = Math.Max(largest, stripe.UsedBytes);
             all += stripe.UsedBytes;
-            held = Math.Max(held, _heldSamples[i]);
+            heldPercents[i] = _samples == 0 ? double.NaN : 100.0 * _heldSamples[i] / _samples;
+            hottest = Math.Max(hottest, heldPercents[i]);
             _heldSamples[i] = 0;
         }
 
-        double heldPercent = _samples == 0 ? double.NaN : 100.0 * held / _samples;
         _samples = 0;
-        return new StripeFigures(waits, parks, waitedMs, heldPercent, all == 0 ? 1 : (double)largest * keyspace.Stripes.Length / all);
+        return new StripeFigures(waits, parks, waitedMs, hottest, all == 0 ? 1 : (double)largest * keyspace.Stripes.Length / all, heldPercents);
     }
 }

@@ -40,6 +40,9 @@ internal sealed class ServerMetrics
     /// <summary>The memory when the server had started: the process, or within a host what the server allocated for itself.</summary>
     internal long StartupBytes { get; set; }
 
+    /// <summary>Whether the memory of the whole process counts as the server's.</summary>
+    internal bool OwnsProcess { get; set; }
+
     /// <summary>Bytes by which the process has grown since, apart from the store and the clients; measured under a limit of memory only.</summary>
     internal long GrowthBytes { get; set; }
 

@@ -3,6 +3,7 @@ using System.Globalization;
 using System.Net.Sockets;
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
+using RedKite.Server.Diagnostics;
 using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Diagnostics;
@@ -95,6 +96,8 @@ public sealed class FindingProvocationTests : NetworkTests
         await using RedKiteServer server = await StartObservedAsync();
         server.Execute("SETRANGE", "bits", (16 << 20).ToString(CultureInfo.InvariantCulture), "x");
         AssertFound(server, () => Parallel.For(0, 3, _ => Repeat(20, () => server.Execute("BITCOUNT", "bits"))), "stripe-hot", "lock-waits");
+        StripeFigures stripes = server.Diagnostics!.Latest!.Stripes;
+        Assert.Equal(stripes.HottestHeldPercent, stripes.HeldPercents.Max());
     }
 
     [Fact]

@@ -38,15 +38,24 @@ public class ReportTests
         Assert.All(planted, secret => Assert.DoesNotContain(secret, text, StringComparison.Ordinal));
     }
 
-    [Fact]
-    public async Task Memory_in_use_is_the_sum_of_its_parts()
+    // A server in another program counts what it has allocated itself; the program's heap is not its own.
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task Memory_in_use_is_the_sum_of_its_parts(bool ownsProcess)
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, OwnsProcess = ownsProcess });
+        server.Execute("EVAL", "return 1", "0");
         for (int i = 0; i < 10_000; i++) server.Execute("SET", $"key:{i}", new string('x', 100));
         using JsonDocument json = JsonDocument.Parse(server.Reports!.Read("memory", TestContext.Current.CancellationToken)!);
         JsonElement memory = json.RootElement;
         Assert.Equal(memory.GetProperty("used").GetInt64(), memory.GetProperty("used_by").EnumerateObject().Sum(part => part.Value.GetInt64()));
         Assert.InRange(memory.GetProperty("used_by").GetProperty("keys_and_values").GetInt64(), 1_000_000, 3_000_000);
+        foreach (string part in (string[])["scripts", "managed_heap"])
+        {
+            Assert.Equal(ownsProcess, memory.GetProperty("used_by").TryGetProperty(part, out JsonElement bytes));
+            if (ownsProcess) Assert.InRange(bytes.GetInt64(), 10_000, memory.GetProperty("used").GetInt64());
+        }
     }
 
     [Fact]

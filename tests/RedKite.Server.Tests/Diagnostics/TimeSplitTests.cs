@@ -30,6 +30,26 @@ public class TimeSplitTests
         Assert.DoesNotContain("\"set\"", Encoding.UTF8.GetString(Report(server, "commands")), StringComparison.Ordinal);
     }
 
+    [Fact]
+    public async Task Family_has_the_sum_of_its_commands()
+    {
+        await using LiveServer server = await LiveServer.StartAsync("loops", "1");
+        for (int i = 0; i < 30; i++) server.Run("SET key value").IsOk();
+        for (int i = 0; i < 20; i++) server.Run("GET key");
+        server.Run("GET");
+        server.Run("LPUSH key value");
+        server.Run("HSET hash field value");
+        JsonElement[] families = [.. JsonDocument.Parse(Report(server, "families")).RootElement.EnumerateArray()];
+        JsonElement strings = families.Single(family => family.GetProperty("family").GetString() == "string");
+        Assert.Equal(50, strings.GetProperty("calls").GetInt64());
+        Assert.Equal(1, strings.GetProperty("rejected").GetInt64());
+        Assert.Equal(1, strings.GetProperty("errors").GetProperty("ERR").GetInt64());
+        foreach (string part in (string[])["waiting", "executing", "sending"]) Assert.Equal(50, strings.GetProperty(part).GetProperty("count").GetInt64());
+        Assert.Equal(1, families.Single(family => family.GetProperty("family").GetString() == "list").GetProperty("errors").GetProperty("WRONGTYPE").GetInt64());
+        Assert.Contains(families, family => family.GetProperty("family").GetString() == "hash");
+        Assert.DoesNotContain(families, family => family.GetProperty("family").GetString() == "stream");
+    }
+
     // A caller in the process waits for nobody.
     [Fact]
     public async Task Caller_in_the_process_does_not_wait()

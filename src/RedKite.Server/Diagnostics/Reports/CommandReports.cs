@@ -20,16 +20,35 @@ internal static class CommandReports
             json.WriteStartObject();
             json.WriteString("name", command.FullName);
             json.WriteString("family", command.Family.Group);
-            json.WriteNumber("calls", sum.Calls);
-            json.WriteNumber("rejected", sum.Rejected);
-            json.WriteNumber("failed", sum.Failed);
-            json.WriteNumber("total_microseconds", sum.TotalNs / 1000);
-            WriteHistogram(json, "waiting", sum.Waiting);
-            WriteHistogram(json, "executing", sum.Latency);
-            WriteHistogram(json, "sending", sum.Sending);
-            json.WriteStartObject("errors");
-            foreach ((string errorClass, long count) in sum.ErrorsByClass ?? []) json.WriteNumber(errorClass, count);
+            WriteSum(json, sum);
             json.WriteEndObject();
+        }
+
+        json.WriteEndArray();
+    }
+
+    internal static void Families(ReportContext report)
+    {
+        Utf8JsonWriter json = report.Json;
+        ExecutorMetrics[] executors = report.Parts.Metrics().Executors;
+        var sums = new SortedDictionary<string, CommandMetrics>(StringComparer.Ordinal);
+        foreach (Command command in report.Parts.Commands().All)
+        {
+            foreach (ExecutorMetrics executor in executors)
+            {
+                if (executor.Peek(command.Index) is not { } metrics) continue;
+                if (!sums.TryGetValue(command.Family.Group, out CommandMetrics? sum)) sums.Add(command.Family.Group, sum = new CommandMetrics());
+                sum.Add(metrics);
+            }
+        }
+
+        json.WriteStartArray();
+        foreach ((string family, CommandMetrics sum) in sums)
+        {
+            if (sum.Calls + sum.Rejected + sum.Failed == 0) continue;
+            json.WriteStartObject();
+            json.WriteString("family", family);
+            WriteSum(json, sum);
             json.WriteEndObject();
         }
 
@@ -132,6 +151,20 @@ internal static class CommandReports
 
         json.WriteString("address", report.Shown(entry.ClientAddress));
         json.WriteString("client", report.Shown(entry.ClientName));
+        json.WriteEndObject();
+    }
+
+    private static void WriteSum(Utf8JsonWriter json, CommandMetrics sum)
+    {
+        json.WriteNumber("calls", sum.Calls);
+        json.WriteNumber("rejected", sum.Rejected);
+        json.WriteNumber("failed", sum.Failed);
+        json.WriteNumber("total_microseconds", sum.TotalNs / 1000);
+        WriteHistogram(json, "waiting", sum.Waiting);
+        WriteHistogram(json, "executing", sum.Latency);
+        WriteHistogram(json, "sending", sum.Sending);
+        json.WriteStartObject("errors");
+        foreach ((string errorClass, long count) in sum.ErrorsByClass ?? []) json.WriteNumber(errorClass, count);
         json.WriteEndObject();
     }
 

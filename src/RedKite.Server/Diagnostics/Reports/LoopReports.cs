@@ -35,11 +35,15 @@ internal static class LoopReports
     internal static void Stripes(ReportContext report)
     {
         Utf8JsonWriter json = report.Json;
+        Stripe[] stripes = report.Parts.Metrics().Keyspace.Stripes;
+        double[] held = report.Diagnostics.Latest?.Stripes.HeldPercents ?? [];
         json.WriteStartArray();
-        foreach (Stripe stripe in report.Parts.Metrics().Keyspace.Stripes)
+        for (int i = 0; i < stripes.Length; i++)
         {
+            Stripe stripe = stripes[i];
             json.WriteStartObject();
             json.WriteNumber("bytes", stripe.UsedBytes);
+            report.Number("held_percent", i < held.Length ? held[i] : double.NaN);
             json.WriteNumber("lock_waits", stripe.LockWaits);
             json.WriteNumber("lock_parks", stripe.LockParks);
             json.WriteNumber("lock_waited_microseconds", (long)stripe.LockWaited.TotalMicroseconds);

@@ -1,5 +1,6 @@
 using System.Text.Json;
 using RedKite.Server.Metrics;
+using RedKite.Server.Sessions;
 
 namespace RedKite.Server.Diagnostics.Reports;
 
@@ -16,7 +17,16 @@ internal static class MemoryReports
         json.WriteStartObject();
         json.WriteNumber("used", memory.Used);
         json.WriteStartObject("used_by");
-        json.WriteNumber("process", memory.Startup + memory.Growth);
+        long process = memory.Startup + memory.Growth;
+        if (registry.Server.OwnsProcess)
+        {
+            // A host's heap is not the server's. What the runtime has committed may be larger than what is resident.
+            ScriptFigures scripts = report.Parts.Script.Figures();
+            process -= Part("scripts", scripts.EvalBytes + scripts.FunctionBytes, process);
+            process -= Part("managed_heap", GC.GetGCMemoryInfo().TotalCommittedBytes, process);
+        }
+
+        json.WriteNumber("process", process);
         json.WriteNumber("tables", memory.Tables);
         json.WriteNumber("keys_and_values", memory.Allocated - memory.Tables);
         json.WriteNumber("clients", memory.Clients);
@@ -46,6 +56,13 @@ internal static class MemoryReports
         }
 
         json.WriteEndObject();
+
+        long Part(string name, long bytes, long bytesMax)
+        {
+            long part = Math.Min(bytes, bytesMax);
+            json.WriteNumber(name, part);
+            return part;
+        }
     }
 
     // How much more memory the server can take before the first of its limits.

@@ -37,6 +37,7 @@ internal static class ServerReports
     {
         Utf8JsonWriter json = report.Json;
         json.WriteStartObject();
+        json.WriteNumber("rules", FindingTable.Rules.Count);
         WriteFindings(json, "open", report.Diagnostics.Findings.Current);
         WriteFindings(json, "ended", report.Diagnostics.Findings.Ended);
         json.WriteEndObject();
