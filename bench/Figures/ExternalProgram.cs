@@ -1,12 +1,13 @@
+using System.Collections.Concurrent;
 using System.ComponentModel;
 using System.Diagnostics;
 
 namespace RedKite.Figures;
 
-/// <summary>Programs that run to completion, one at a time: compilers, load generators, benchmarks, git.</summary>
+/// <summary>Programs that run to completion: compilers, load generators, benchmarks, git.</summary>
 internal static class ExternalProgram
 {
-    private static Process? _running;
+    private static readonly ConcurrentDictionary<Process, byte> Running = new();
 
     /// <summary>The program's full path on PATH, or null.</summary>
     internal static string? Find(string name) =>
@@ -26,12 +27,12 @@ internal static class ExternalProgram
             WorkingDirectory = folder,
         };
         using Process process = Start(start);
-        Volatile.Write(ref _running, process);
+        Running.TryAdd(process, 0);
         // Drain both streams concurrently: a full pipe would block the program.
         Task<string> errors = process.StandardError.ReadToEndAsync();
         string output = process.StandardOutput.ReadToEnd();
         process.WaitForExit();
-        Volatile.Write(ref _running, null);
+        Running.TryRemove(process, out _);
         if (process.ExitCode != 0)
         {
             throw new CannotMeasureException($"{program} exited with status {process.ExitCode}: {output}{errors.Result}".TrimEnd());
@@ -40,16 +41,19 @@ internal static class ExternalProgram
         return output;
     }
 
-    /// <summary>Kills the program that another thread is waiting for, with its children, when a run is interrupted.</summary>
+    /// <summary>Kills the programs that other threads are waiting for, with their children, when a run is interrupted.</summary>
     internal static void EndRunning()
     {
-        try
+        foreach (Process process in Running.Keys)
         {
-            Volatile.Read(ref _running)?.Kill(entireProcessTree: true);
-        }
-        catch (InvalidOperationException)
-        {
-            // It has already exited.
+            try
+            {
+                process.Kill(entireProcessTree: true);
+            }
+            catch (InvalidOperationException)
+            {
+                // It has already exited.
+            }
         }
     }
 

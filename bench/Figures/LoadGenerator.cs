@@ -17,7 +17,8 @@ internal readonly record struct LoadResult(double Operations, double PerSecond);
 /// The load, in a process of its own on the load's cores, with random keys: redis-benchmark runs a number of SETs and then a
 /// number of GETs, because it cannot mix them; `redkite bench` sends the same numbers of both within each pipeline.
 /// </summary>
-internal sealed class LoadGenerator(string cpus)
+/// <param name="connecting">Arguments of redis-benchmark for how it connects, such as a user or TLS.</param>
+internal sealed class LoadGenerator(string cpus, params string[] connecting)
 {
     /// <summary>The generators, for the description of a scenario.</summary>
     internal const string Description = "redis-benchmark in phases of SETs and GETs, `redkite bench` for mixed ones";
@@ -34,14 +35,21 @@ internal sealed class LoadGenerator(string cpus)
     /// <summary>One round of SETs and GETs.</summary>
     internal LoadResult Run(int port, Workload workload, int pipeline)
     {
-        long operations = Math.Max(
-            RoundOperationsMin, (long)workload.Seconds * OperationsPerSecondAndDepth * Math.Min(pipeline, GrowingDepthMax));
+        long operations = CountOperations(workload.Seconds, pipeline);
         return workload.IsMixed ? RunMixed(port, workload, pipeline, operations) : RunPhases(port, workload, pipeline, operations);
     }
 
     /// <summary>An exact number of GETs of the keys of <see cref="KeyForm.RedisBenchmark"/>.</summary>
     internal void RunGets(int port, int keys, int clients, int pipeline, long count) =>
         RunVerb("get", port, new Workload(keys, ValueBytes: 1, clients, Seconds: 0), pipeline, count);
+
+    /// <summary>An exact number of SETs of these keys.</summary>
+    internal void RunSets(int port, int keys, int valueBytes, int clients, int pipeline, long count) =>
+        RunVerb("set", port, new Workload(keys, valueBytes, clients, Seconds: 0), pipeline, count);
+
+    /// <summary>The operations of a round of about this length.</summary>
+    internal static long CountOperations(int seconds, int pipeline) =>
+        Math.Max(RoundOperationsMin, (long)seconds * OperationsPerSecondAndDepth * Math.Min(pipeline, GrowingDepthMax));
 
     private LoadResult RunPhases(int port, Workload workload, int pipeline, long operations)
     {
@@ -55,24 +63,24 @@ internal sealed class LoadGenerator(string cpus)
 
     private void RunVerb(string verb, int port, Workload workload, int pipeline, long count) =>
         RunPinned(
-            _redisBenchmark, "-h", "127.0.0.1", "-p", Text(port), "-t", verb, "-n", Text(count), "-c", Text(workload.Clients),
-            "-P", Text(pipeline), "-d", Text(workload.ValueBytes), "-r", Text(workload.Keys), "-q");
+            [_redisBenchmark, "-h", "127.0.0.1", "-p", Text(port), "-t", verb, "-n", Text(count), "-c", Text(workload.Clients),
+            "-P", Text(pipeline), "-d", Text(workload.ValueBytes), "-r", Text(workload.Keys), "-q", .. connecting]);
 
     private LoadResult RunMixed(int port, Workload workload, int pipeline, long operations)
     {
         long perClient = operations / workload.Clients / pipeline * pipeline; // whole batches
         var elapsed = Stopwatch.StartNew();
         RunPinned(
-            Repository.HostProgram, "bench", "-s", "127.0.0.1", "-p", Text(port), "-t", "1", "-c", Text(workload.Clients), "-n", Text(perClient),
+            [Repository.HostProgram, "bench", "-s", "127.0.0.1", "-p", Text(port), "-t", "1", "-c", Text(workload.Clients), "-n", Text(perClient),
             "--pipeline", Text(pipeline), "-d", Text(workload.ValueBytes), "--ratio", $"{Text(workload.Sets)}:{Text(workload.Gets)}",
             "--key-prefix", workload.KeyForm.Prefix, "--key-maximum", Text(workload.Keys - 1),
             // Otherwise every connection of every round requests the same keys.
-            "--distinct-client-seed", "--randomize", "--hide-histogram");
+            "--distinct-client-seed", "--randomize", "--hide-histogram"]);
         double done = perClient * workload.Clients;
         return new LoadResult(done, done / elapsed.Elapsed.TotalSeconds);
     }
 
-    private void RunPinned(string program, params string[] arguments) => ExternalProgram.Run("taskset", ["-c", cpus, program, .. arguments]);
+    private void RunPinned(string[] command) => ExternalProgram.Run("taskset", ["-c", cpus, .. command]);
 
     private static string Text(long number) => number.ToString(CultureInfo.InvariantCulture);
 }

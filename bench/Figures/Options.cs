@@ -1,4 +1,5 @@
 using System.Globalization;
+using RedKite.Figures.Scenarios;
 
 namespace RedKite.Figures;
 
@@ -22,9 +23,11 @@ internal sealed record Options
           tail     open-loop latencies at half the capacity, and the time from start to first reply
           behaviors  server CPU per GET with 1 to 40 behaviors, by none
           names    case-insensitive name lookup, step by step: calls in a second by 32 threads
+          guards   CPU of a user's key patterns, TLS and eviction, latency beside TLS handshakes, hit rates
           types    data types against Redis and Valkey: CPU per operation, memory, delays while a value is freed
           messages  scripts, transactions, messages and tracking against Redis: CPU per operation
-          all      everything, types in their quick form: about a quarter of an hour
+          churn    an hour: resident memory of a full server against maxmemory while values shrink and grow back
+          all      everything but churn, types in their quick form: about a quarter of an hour
 
         options
           --pipelines 1,16,64     pipeline depths of cpu, loops, diagnostics and loadgen (idle uses 16, cache 64)
@@ -38,6 +41,8 @@ internal sealed record Options
           --only LIST             types: rows such as zadd,hashes,free-one-set, or cpu-rows, memory-rows, freeing-rows;
                                   messages: rows such as evalsha-p16,publish-p1
           --quick                 types and messages: shorter rounds and smaller values (half an hour without it)
+                                  guards: users,tls,handshakes,hitrates,eviction
+          --minutes 60            churn: its length
           --servers LIST          servers to measure: redkite,redis,valkey,floor
           --redkite-command TEXT  start this command instead of RedKite; {port}, {dir} and {loops} are substituted
           --no-build              measure the existing build of RedKite
@@ -57,6 +62,7 @@ internal sealed record Options
     internal int? ValueBytes { get; private init; }
     internal int Connections { get; private init; } = 10_000;
     internal IReadOnlyList<string> Only { get; private init; } = [];
+    internal int Minutes { get; private init; } = 60;
     internal bool Quick { get; private init; }
     internal IReadOnlyList<string> Servers { get; private init; } = ["redkite", "redis", "valkey", "floor"];
     internal string? RedKiteCommand { get; private init; }
@@ -88,6 +94,7 @@ internal sealed record Options
                 "--value-bytes" => options with { ValueBytes = Number() },
                 "--connections" => options with { Connections = Number() },
                 "--only" => options with { Only = Value().Split(',') },
+                "--minutes" => options with { Minutes = Number() },
                 "--quick" => options with { Quick = true },
                 "--servers" => options with { Servers = ParseServers(Value(), options.Servers) },
                 "--redkite-command" => options with { RedKiteCommand = Value() },
@@ -105,7 +112,7 @@ internal sealed record Options
         }
 
         bool all = scenarios.Count == 0 || scenarios.Contains("all");
-        return all ? options with { Scenarios = [.. scenarioNames], Quick = true } : options with { Scenarios = scenarios };
+        return all ? options with { Scenarios = [.. scenarioNames.Where(name => name != ChurnScenario.Name)], Quick = true } : options with { Scenarios = scenarios };
 
         Options AddScenario(Options unchanged, string name)
         {

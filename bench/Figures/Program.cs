@@ -22,8 +22,10 @@ Dictionary<string, Func<Options, Report>> scenarios = new()
     ["tail"] = TailScenario.Run,
     ["behaviors"] = BehaviorsScenario.Run,
     ["names"] = NamesScenario.Run,
+    ["guards"] = GuardsScenario.Run,
     ["types"] = TypesScenario.Run,
     ["messages"] = MessagesScenario.Run,
+    [ChurnScenario.Name] = ChurnScenario.Run,
 };
 
 if (args.Contains("--help") || args.Contains("-h"))

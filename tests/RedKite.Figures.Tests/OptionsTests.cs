@@ -6,6 +6,16 @@ public class OptionsTests
     private static readonly string[] Scenarios = ["cpu", "memory", "types"];
 
     [Fact]
+    public void Hour_of_churn_is_measured_only_when_it_is_named()
+    {
+        string[] known = [.. Scenarios, "churn"];
+        Assert.Equal(Scenarios, Options.Parse(["all"], known).Scenarios);
+        Options named = Options.Parse(["churn", "--minutes", "2"], known);
+        Assert.Equal(["churn"], named.Scenarios);
+        Assert.Equal(2, named.Minutes);
+    }
+
+    [Fact]
     public void Default_is_every_scenario_with_types_in_quick_form()
     {
         Assert.Equal(Scenarios, Parse().Scenarios);

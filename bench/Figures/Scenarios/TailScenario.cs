@@ -30,8 +30,8 @@ internal static class TailScenario
         report.Tables.Add(table);
         using var servers = new ServerGroup(kinds.Select(kind => ServerUnderTest.Start(kind)));
         string load = Text($"-t 1 -c {options.Clients} --ratio 1:10 -d {options.ValueBytes ?? 256} --key-maximum {keys} --hide-histogram --print-percentiles 50,99,99.9");
-        foreach (ServerUnderTest server in servers) Bench(server, Text($"{load} --test-time {options.Seconds}")); // warms up and writes keys
-        double rate = Math.Floor(servers.Min(server => Bench(server, Text($"{load} --test-time {options.Seconds}")).GetProperty("Ops/sec").GetDouble()) / 2);
+        foreach (ServerUnderTest server in servers) OpenLoop.Run(server.Port, Text($"{load} --test-time {options.Seconds}")); // warms up and writes keys
+        double rate = Math.Floor(servers.Min(server => OpenLoop.Run(server.Port, Text($"{load} --test-time {options.Seconds}")).GetProperty("Ops/sec").GetDouble()) / 2);
 
         Dictionary<ServerUnderTest, List<JsonElement>> measured = servers.ToDictionary(server => server, _ => new List<JsonElement>());
         for (int round = 0; round < options.Rounds; round++)
@@ -39,19 +39,19 @@ internal static class TailScenario
             Console.Error.WriteLine($"open loop: round {round + 1} of {options.Rounds}");
             foreach (ServerUnderTest server in round % 2 == 0 ? servers : servers.Reverse())
             {
-                measured[server].Add(Bench(server, Text($"{load} --test-time {options.Seconds} --target-rate {rate} --arrival poisson")));
+                measured[server].Add(OpenLoop.Run(server.Port, Text($"{load} --test-time {options.Seconds} --target-rate {rate} --arrival poisson")));
             }
         }
 
         foreach (ServerUnderTest server in servers)
         {
-            Spread p50 = Percentiles(measured[server], "p50.00"), p99 = Percentiles(measured[server], "p99.00"), p999 = Percentiles(measured[server], "p99.90");
+            Spread p50 = OpenLoop.Percentiles(measured[server], "p50.00"), p99 = OpenLoop.Percentiles(measured[server], "p99.00"), p999 = OpenLoop.Percentiles(measured[server], "p99.90");
             table.Add(server.Name, rate, p50.Median, p50.Range, p99.Median, p99.Range, p999.Median, p999.Range);
         }
 
         if (servers.FirstOrDefault(server => server.Name == "redkite") is { } redKite && servers.FirstOrDefault(server => server.Name == "redis") is { } redis)
         {
-            Spread ratio = Spread.OfRatios(Percentiles(measured[redKite], "p99.90").Values, Percentiles(measured[redis], "p99.90").Values);
+            Spread ratio = Spread.OfRatios(OpenLoop.Percentiles(measured[redKite], "p99.90").Values, OpenLoop.Percentiles(measured[redis], "p99.90").Values);
             report.Targets.Add(Target.AtMost(P999ByRedisMax, "p99.9 of RedKite / Redis", ratio));
         }
 
@@ -78,24 +78,6 @@ internal static class TailScenario
             Spread ms = Spread.Of(starts[kind]);
             table.Add(kind.Name, ms.Median, ms.Range);
             if (kind.Name == "redkite") report.Targets.Add(Target.AtMost(StartMsMax, "ms from RedKite's start to its first reply", ms));
-        }
-    }
-
-    private static Spread Percentiles(List<JsonElement> rounds, string name) =>
-        Spread.Of(rounds.Select(round => round.GetProperty("Percentile Latencies").GetProperty(name).GetDouble()));
-
-    private static JsonElement Bench(ServerUnderTest server, string arguments)
-    {
-        string file = Path.GetTempFileName();
-        try
-        {
-            ExternalProgram.Run("/bin/sh", ["-c", Text($"exec taskset -c {Machine.LoadCpus} '{Repository.HostProgram}' bench -s 127.0.0.1 -p {server.Port} {arguments} --json-out-file '{file}'")]);
-            using JsonDocument document = JsonDocument.Parse(File.ReadAllText(file));
-            return document.RootElement.GetProperty("ALL STATS").GetProperty("Totals").Clone();
-        }
-        finally
-        {
-            File.Delete(file);
         }
     }
 

@@ -33,6 +33,9 @@ internal sealed class CommandRules
     /// <summary>The number of rules.</summary>
     internal int Count => _rules.Count;
 
+    /// <summary>The length of the rules.</summary>
+    internal long TextBytes => _rules.Sum(rule => (long)rule.Length);
+
     /// <summary>Whether every command is allowed.</summary>
     internal bool AllowsAll
     {

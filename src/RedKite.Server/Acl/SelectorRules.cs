@@ -34,6 +34,9 @@ internal sealed class SelectorRules
     /// <summary>The number of patterns and rules for commands, and one for the selector.</summary>
     internal int Count => 1 + _keys.Count + _channels.Count + _commands.Count;
 
+    /// <summary>The length of the patterns and of the rules for commands.</summary>
+    internal long TextBytes => _keys.Sum(key => (long)key.Pattern.Length) + _channels.Sum(channel => (long)channel.Length) + _commands.TextBytes;
+
     /// <summary>Whether everything is allowed.</summary>
     internal bool AllowsAll => _allKeys && _allChannels && _commands.AllowsAll;
 

@@ -226,9 +226,15 @@ internal sealed class UserRegistry
             return $"too many users, max-acl-users is {_settings.UsersMax}";
         }
 
-        if (changed.Count <= _settings.RulesPerUserMax) return null;
-        _limits.Note(Limit.RulesPerUser);
-        return $"too many rules, max-acl-rules-per-user is {_settings.RulesPerUserMax}";
+        if (changed.Count > _settings.RulesPerUserMax)
+        {
+            _limits.Note(Limit.RulesPerUser);
+            return $"too many rules, max-acl-rules-per-user is {_settings.RulesPerUserMax}";
+        }
+
+        if (changed.TextBytes <= _settings.RuleBytesPerUserMax) return null;
+        _limits.Note(Limit.RuleBytesPerUser);
+        return $"the user's name and rules are too long, max-acl-rule-bytes-per-user is {_settings.RuleBytesPerUserMax}";
     }
 
     // Under the lock.

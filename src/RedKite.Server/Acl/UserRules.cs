@@ -44,6 +44,9 @@ internal sealed class UserRules
     /// <summary>The number of passwords, patterns and rules for commands.</summary>
     internal int Count => _passwords.Count + _own.Count + _selectors.Sum(selector => selector.Count);
 
+    /// <summary>The length of the name, the patterns and the rules for commands.</summary>
+    internal long TextBytes => Name.Length + _own.TextBytes + _selectors.Sum(selector => selector.TextBytes);
+
     /// <summary>The further selectors.</summary>
     internal IReadOnlyList<SelectorRules> Selectors => _selectors;
 

@@ -239,6 +239,7 @@ public sealed class Settings
     public long FunctionBytesMax { get; set; }
     public int UsersMax { get; set; }
     public int RulesPerUserMax { get; set; }
+    public long RuleBytesPerUserMax { get; set; }
 
     public long ScriptMemoryBytesMax { get; set; }
 

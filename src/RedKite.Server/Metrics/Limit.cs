@@ -24,6 +24,7 @@ internal enum Limit
     ScriptMemory,
     Users,
     RulesPerUser,
+    RuleBytesPerUser,
     AclLogEntries,
     RequestLogEntries,
     LogInAddresses,

@@ -51,6 +51,7 @@ internal static class LimitTable
         new("Memory of an interpreter", "script-memory-limit", "", "error in the script", "limit_script_memory", Limit.ScriptMemory, "Times that a script was refused memory because of script-memory-limit."),
         new("Users", "max-acl-users", "", "error", "limit_acl_users", Limit.Users, "ACL SETUSER refused because of max-acl-users."),
         new("Rules of a user", "max-acl-rules-per-user", "", "error", "limit_acl_rules", Limit.RulesPerUser, "ACL SETUSER refused because of max-acl-rules-per-user."),
+        new("Name and rules of a user, in bytes", "max-acl-rule-bytes-per-user", "", "error", "limit_acl_rule_bytes", Limit.RuleBytesPerUser, "ACL SETUSER refused because of max-acl-rule-bytes-per-user."),
         new("ACL LOG", "acllog-max-len", "", "the oldest entry goes", "limit_acl_log", Limit.AclLogEntries, "Entries of ACL LOG dropped because of acllog-max-len."),
         new("SLOWLOG", "slowlog-max-len", "", "the oldest entry goes", "limit_request_logs", Limit.RequestLogEntries, "Entries of SLOWLOG and COMMANDLOG dropped because the log was full."),
         new("COMMANDLOG, large requests", "commandlog-large-request-max-len", "", "the oldest entry goes", "limit_request_logs"),

@@ -16,7 +16,9 @@ internal sealed class PrefixBroadcast
     private readonly Dictionary<byte[], Prefix> _prefixes = new(NameComparer.Instance);
     private readonly int[] _countOfLength = new int[PrefixBytesMax + 2];
     private readonly List<Prefix> _changed = [];
-    private readonly List<byte[]> _long = [];
+
+    // Longer prefixes by their first bytes: a key is compared with those alone that share them, and most keys are too short.
+    private readonly Dictionary<byte[], HashSet<byte[]>> _longByStart = new(NameComparer.Instance);
     private ulong _lengths;
     private int _count;
     private volatile bool _hasChanges;
@@ -35,7 +37,7 @@ internal sealed class PrefixBroadcast
             {
                 _prefixes.Add(name, prefix = new Prefix(name));
                 _count++;
-                if (name.Length > PrefixBytesMax) _long.Add(name);
+                if (name.Length > PrefixBytesMax) AddLong(name);
                 else if (_countOfLength[name.Length]++ == 0) _lengths |= 1UL << name.Length;
             }
 
@@ -49,9 +51,9 @@ internal sealed class PrefixBroadcast
         {
             if (!_prefixes.TryGetValue(name, out Prefix? prefix) || !prefix.Clients.Remove(session) || prefix.Clients.Count > 0) return;
             _prefixes.Remove(name);
-            _changed.Remove(prefix);
+            if (prefix.Changed.Count > 0) _changed.Remove(prefix);
             _count--;
-            if (name.Length > PrefixBytesMax) _long.RemoveAll(other => other.AsSpan().SequenceEqual(name));
+            if (name.Length > PrefixBytesMax) RemoveLong(name);
             else if (--_countOfLength[name.Length] == 0) _lengths &= ~(1UL << name.Length);
         }
     }
@@ -69,7 +71,9 @@ internal sealed class PrefixBroadcast
                 if (lookup.TryGetValue(key[..length], out Prefix? prefix)) Note(prefix, key, client);
             }
 
-            foreach (byte[] name in _long)
+            if (_longByStart.Count == 0 || key.Length <= PrefixBytesMax) return;
+            if (!_longByStart.GetAlternateLookup<ReadOnlySpan<byte>>().TryGetValue(key[..PrefixBytesMax], out HashSet<byte[]>? names)) return;
+            foreach (byte[] name in names)
             {
                 if (key.StartsWith(name)) Note(_prefixes[name], key, client);
             }
@@ -91,6 +95,21 @@ internal sealed class PrefixBroadcast
 
             _changed.Clear();
         }
+    }
+
+    private void AddLong(byte[] name)
+    {
+        byte[] start = name[..PrefixBytesMax];
+        if (!_longByStart.TryGetValue(start, out HashSet<byte[]>? names)) _longByStart.Add(start, names = new(NameComparer.Instance));
+        names.Add(name);
+    }
+
+    private void RemoveLong(byte[] name)
+    {
+        byte[] start = name[..PrefixBytesMax];
+        HashSet<byte[]> names = _longByStart[start];
+        names.Remove(name);
+        if (names.Count == 0) _longByStart.Remove(start);
     }
 
     private void Note(Prefix prefix, ReadOnlySpan<byte> key, long client)

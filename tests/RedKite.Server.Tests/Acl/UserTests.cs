@@ -73,6 +73,37 @@ public sealed class UserTests : NetworkTests, IDisposable
         client.Read().IsOk();
     }
 
+    [Theory]
+    [InlineData("ACL SETUSER u -get", "ERR ACL failure in script: User u has no permissions to run the 'get' command")]
+    [InlineData("ACL SETUSER u resetkeys", "ERR ACL failure in script: No permissions to access a key")]
+    [InlineData("ACL DELUSER u", "ERR ACL failure in script: User u has no permissions to run the 'get' command")]
+    public async Task Running_script_loses_what_was_taken(string change, string denial)
+    {
+        await using RedKiteServer server = await StartAsync("auto", ("loops", "2"));
+        server.Execute("ACL", "SETUSER", "u", "on", "nopass", "~*", "+@all");
+        using RespConnection client = RespConnection.Connect(server.Port);
+        client.Run("AUTH u x").IsOk();
+        client.Run("SET k v").IsOk();
+
+        // The script ends when it is denied.
+        client.SendCommand("EVAL \"for i = 1, 100000000 do local got = redis.pcall('get', KEYS[1]) if type(got) == 'table' then return got end end return 'never denied'\" 1 k");
+        WaitFor(() => IsScriptRunning(server), "the script to run");
+        server.Execute(change.Split(' '));
+        RespValue reply = client.Read();
+        if (!reply.IsClosed) reply.IsError(denial); // the connection of a deleted user may be closed before or after
+        else Assert.Equal("ACL DELUSER u", change);
+        if (change == "ACL DELUSER u") client.Run("PING").IsClosed();
+        Assert.Equal("OK", server.Execute("SET", "k", "w").Text);
+    }
+
+    // Permissions are checked before the mutex is entered.
+    private static bool IsScriptRunning(RedKiteServer server)
+    {
+        if (!server.Engine.Keyspace.Scripts.TryEnter()) return true;
+        server.Engine.Keyspace.Scripts.Exit();
+        return false;
+    }
+
     [Fact]
     public async Task File_is_loaded_saved_and_replaced_as_a_whole()
     {

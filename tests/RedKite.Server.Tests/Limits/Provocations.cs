@@ -46,6 +46,7 @@ internal static class Provocations
         ["Memory of an interpreter"] = new(ScriptMemory, ("script-memory-limit", "16mb")),
         ["Users"] = new(Users, ("max-acl-users", "3")),
         ["Rules of a user"] = new(Rules, ("max-acl-rules-per-user", "16")),
+        ["Name and rules of a user, in bytes"] = new(RuleBytes, ("max-acl-rule-bytes-per-user", "1024")),
         ["ACL LOG"] = new(AclLog, ("acllog-max-len", "2")),
         ["SLOWLOG"] = new(SlowLog, ("slowlog-log-slower-than", "0"), ("slowlog-max-len", "2")),
         ["COMMANDLOG, large requests"] = new(server => LargeRequests(server, "large-request"), ("commandlog-request-larger-than", "1000"), ("commandlog-large-request-max-len", "2")),
@@ -366,6 +367,18 @@ internal static class Provocations
         }
 
         client.Run("ACL SETUSER u resetkeys ~other >password +get &channel (~x) +set|x").IsOk();
+    }
+
+    private static void RuleBytes(RedKiteServer server)
+    {
+        const string Error = "ERR the user's name and rules are too long, max-acl-rule-bytes-per-user is 1024";
+        using RespConnection client = RespConnection.Connect(server.Port);
+        string half = new('k', 500), tooLong = new('k', 1025);
+        client.Run($"ACL SETUSER u ~{half}").IsOk();
+        foreach (string rule in (string[])["~x" + half, "&x" + half, $"(~x{half})", $"+get|x{half}"]) client.Run($"ACL SETUSER u ~another {rule} +get|{half}").IsError(Error);
+        client.Run($"ACL SETUSER {tooLong}").IsError(Error);
+        Assert.Equal(["~" + half], client.Run("ACL GETUSER u")["keys"]!.Text.Split(' '));
+        client.Run($"ACL SETUSER u resetkeys ~x{half}").IsOk();
     }
 
     private static void AclLog(RedKiteServer server)

@@ -30,4 +30,26 @@ public class TrackingLimitTests
         Assert.True(SpinWait.SpinUntil(() => server.Server.Engine.Tracking.Keys == Kept, 15_000), $"{server.Server.Engine.Tracking.Keys} keys are left");
         Assert.InRange(clock.Elapsed.TotalSeconds, 0, 15);
     }
+
+    // Compared with each other, and with each key that changes, they stopped everyone for minutes.
+    [Fact]
+    public async Task Very_many_long_prefixes_delay_no_one()
+    {
+        const int Prefixes = 100_000, Sets = 50_000;
+        await using LiveServer server = await LiveServer.StartAsync("loops", "1", "max-tracking-prefixes-per-client", "100000");
+        using RespConnection follower = RespConnection.Connect(server.Server.Port);
+        follower.Run("HELLO 3");
+        string[] names = [.. Enumerable.Range(0, Prefixes).Select(i => $"{i:D8}{new string('x', 70)}")];
+        Stopwatch clock = Stopwatch.StartNew();
+        follower.Send(CommandLine.Encode([.. "CLIENT TRACKING ON BCAST".Split(' ').Concat(names.SelectMany(name => (string[])["PREFIX", name])).Select(Encoding.Latin1.GetBytes)]));
+        follower.Read().IsOk();
+        using RespConnection writer = RespConnection.Connect(server.Server.Port);
+        writer.Send(string.Concat(Enumerable.Range(0, Sets).Select(i => $"SET k{i} v\r\n")));
+        for (int i = 0; i < Sets; i++) writer.Read().IsOk();
+        writer.Run("SET " + names[4711] + " v").IsOk();
+        Assert.Contains(names[4711], follower.ReadAny().ToString(), StringComparison.Ordinal);
+        follower.Run("RESET");
+        Assert.Equal(0, server.Server.Engine.Tracking.Prefixes);
+        Assert.InRange(clock.Elapsed.TotalSeconds, 0, 15);
+    }
 }

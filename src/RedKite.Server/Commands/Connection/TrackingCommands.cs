@@ -179,33 +179,41 @@ internal sealed class TrackingCommands(ClientRegistry clients, KeyTracking keys)
 
         if (options.Prefixes.Count > 0 && !cmd.IsStateWithinLimitOrReply(cmd.RequestBytes, options.Prefixes.Count)) return false;
 
-        for (int i = 0; i < options.Prefixes.Count; i++)
-        {
-            foreach (byte[] existing in current?.Prefixes ?? [])
-            {
-                if (Overlap(options.Prefixes[i], existing)) return Refuse(cmd, options.Prefixes[i], existing, "an existing");
-            }
-
-            for (int j = i + 1; j < options.Prefixes.Count; j++)
-            {
-                if (Overlap(options.Prefixes[i], options.Prefixes[j])) return Refuse(cmd, options.Prefixes[i], options.Prefixes[j], "another provided");
-            }
-        }
-
-        if (options.Prefixes.Count == 0) options.Prefixes.Add([]);
-        foreach (byte[] existing in current?.Prefixes ?? [])
-        {
-            if (!options.Prefixes.Exists(prefix => prefix.AsSpan().SequenceEqual(existing))) options.Prefixes.Add(existing);
-        }
-
+        int overlapping = FirstOverlapping(options.Prefixes, current?.Prefixes ?? []);
+        if (overlapping >= 0) return RefuseOverlap(cmd, options.Prefixes, overlapping, current?.Prefixes ?? []);
+        bool isAll = options.Prefixes.Count == 0;
+        if (isAll) options.Prefixes.Add([]);
+        options.Prefixes.AddRange((current?.Prefixes ?? []).Where(existing => !isAll || existing.Length > 0));
         return true;
+    }
+
+    // The first of the prefixes that overlaps with another one; -1: none does. In the order of their bytes a prefix stands before all that begin
+    // with it, so that ten thousand prefixes take a sort instead of fifty million comparisons.
+    private static int FirstOverlapping(List<byte[]> added, IReadOnlyList<byte[]> existing)
+    {
+        (byte[] Name, int Index)[] sorted = [.. added.Select((name, index) => (name, index)), .. existing.Select(name => (name, int.MaxValue))];
+        Array.Sort(sorted, static (one, other) => one.Name.AsSpan().SequenceCompareTo(other.Name));
+        int first = int.MaxValue;
+        var beginnings = new Stack<(byte[] Name, int Index)>(); // of the present prefix
+        foreach ((byte[] Name, int Index) prefix in sorted)
+        {
+            while (beginnings.Count > 0 && !prefix.Name.AsSpan().StartsWith(beginnings.Peek().Name)) beginnings.Pop();
+            if (beginnings.Count > 0) first = Math.Min(first, Math.Min(prefix.Index, beginnings.Peek().Index));
+            beginnings.Push(prefix);
+        }
+
+        return first == int.MaxValue ? -1 : first;
+    }
+
+    private static bool RefuseOverlap(scoped in CommandContext cmd, List<byte[]> added, int index, IReadOnlyList<byte[]> existing)
+    {
+        byte[] prefix = added[index];
+        byte[]? old = existing.Where(other => Overlap(prefix, other)).Order(Comparer<byte[]>.Create(static (a, b) => a.AsSpan().SequenceCompareTo(b))).FirstOrDefault();
+        byte[] other = old ?? added.Skip(index + 1).First(other => Overlap(prefix, other));
+        string which = old is null ? "another provided" : "an existing";
+        cmd.Reply.Error($"ERR Prefix '{Encoding.Latin1.GetString(prefix)}' overlaps with {which} prefix '{Encoding.Latin1.GetString(other)}'. Prefixes for a single client must not overlap.");
+        return false;
 
         static bool Overlap(byte[] a, byte[] b) => a.AsSpan().StartsWith(b) || b.AsSpan().StartsWith(a);
-
-        static bool Refuse(scoped in CommandContext cmd, byte[] prefix, byte[] other, string which)
-        {
-            cmd.Reply.Error($"ERR Prefix '{Encoding.Latin1.GetString(prefix)}' overlaps with {which} prefix '{Encoding.Latin1.GetString(other)}'. Prefixes for a single client must not overlap.");
-            return false;
-        }
     }
 }
