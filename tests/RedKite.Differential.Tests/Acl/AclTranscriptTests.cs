@@ -122,6 +122,36 @@ public sealed class AclTranscriptTests(AclTranscriptTests.Servers servers) : ICl
         admin.Run("ACL USERS");
     }
 
+    [Theory]
+    [InlineData("BLPOP q 0")]
+    [InlineData("XREAD BLOCK 0 STREAMS s $")]
+    [InlineData("SUBSCRIBE c", "PSUBSCRIBE *")]
+    [InlineData("MULTI", "SET a 1")]
+    [InlineData("MONITOR")]
+    [InlineData("CLIENT TRACKING ON BCAST")]
+    public void Deleted_users_are_disconnected_whatever_they_do(params string[] lines)
+    {
+        using PairedConnection admin = servers.Connect();
+        admin.Run("ACL SETUSER u on nopass +@all ~* &*").IsOk();
+        using PairedConnection client = new(servers.Pair);
+        client.Run("AUTH u x").IsOk();
+        client.Run("HELLO 3");
+        bool isBlocked = lines[0].EndsWith(" 0", StringComparison.Ordinal) || lines[0].Contains("BLOCK", StringComparison.Ordinal);
+        foreach (string line in lines)
+        {
+            if (isBlocked) client.Send(line);
+            else client.Run(line);
+        }
+
+        if (isBlocked) servers.Pair.WaitForBlocked(1);
+        admin.Run("ACL DELUSER u").IsInteger(1);
+        servers.Pair.WaitUntil(control => !control.Run("CLIENT LIST").Text.Contains(" user=u ", StringComparison.Ordinal), "no client of the user");
+        admin.Run("RPUSH q 1");
+        admin.Run("XADD s 1-1 f v");
+        admin.Run("EXISTS a").IsInteger(0);
+        admin.Run("LLEN q").IsInteger(1);
+    }
+
     [Fact]
     public void Blocked_clients_lose_what_was_taken()
     {

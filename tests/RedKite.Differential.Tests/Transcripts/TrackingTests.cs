@@ -186,6 +186,19 @@ public sealed class TrackingTests(TranscriptServers servers) : TranscriptTests(s
             B: SET user:1 x
             A: PING
             """ },
+        { "BCAST with long prefixes", """
+            A: HELLO 3
+            A: CLIENT TRACKING ON BCAST PREFIX aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb1 PREFIX aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb22 PREFIX aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaabbbbbbbbbcaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaabbbbbbbbb
+            B: MSET aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb1 x aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb2 x aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb22 x aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb x aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaabbbbbbbbbcaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaabbbbbbbbb x aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaabbbbbbbbbcaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaabbbbbbbb x
+            A gets push
+            A gets push
+            A gets push
+            B: SET aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb1more x
+            A gets push
+            A: RESET
+            B: SET aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb1more x
+            A: PING
+            """ },
         { "BCAST without a prefix", """
             A: HELLO 3
             A: CLIENT TRACKING ON BCAST
@@ -243,6 +256,10 @@ public sealed class TrackingTests(TranscriptServers servers) : TranscriptTests(s
             A: CLIENT TRACKING ON OPTIN OPTOUT
             A: CLIENT TRACKING ON BCAST PREFIX a PREFIX ab
             A: CLIENT TRACKING ON BCAST PREFIX ab PREFIX a
+            A: CLIENT TRACKING ON BCAST PREFIX x PREFIX b PREFIX bc PREFIX xy PREFIX bcd
+            A: CLIENT TRACKING ON BCAST PREFIX z PREFIX bcd PREFIX q PREFIX bcde PREFIX b PREFIX zz
+            A: CLIENT TRACKING ON BCAST PREFIX b PREFIX ba1 PREFIX bb PREFIX c PREFIX a PREFIX c
+            A: CLIENT TRACKING ON BCAST PREFIX a PREFIX b PREFIX ""
             A: CLIENT TRACKING ON OPTIN
             A: CLIENT TRACKING ON OPTOUT
             A: CLIENT TRACKING ON BCAST
@@ -251,6 +268,16 @@ public sealed class TrackingTests(TranscriptServers servers) : TranscriptTests(s
             A: CLIENT TRACKING ON BCAST PREFIX a
             A: CLIENT TRACKING ON
             A: CLIENT TRACKING ON BCAST PREFIX ab
+            A: CLIENT TRACKING ON BCAST PREFIX c PREFIX d PREFIX cc
+            A: CLIENT TRACKING ON BCAST PREFIX c PREFIX d
+            A: CLIENT TRACKING ON BCAST PREFIX e PREFIX dd PREFIX aa PREFIX ee
+            A: CLIENT TRACKING ON BCAST PREFIX g2
+            A: CLIENT TRACKING ON BCAST PREFIX g1
+            A: CLIENT TRACKING ON BCAST PREFIX g3
+            A: CLIENT TRACKING ON BCAST PREFIX g
+            A: CLIENT TRACKING ON BCAST
+            A: CLIENT TRACKING ON BCAST
+            A: CLIENT TRACKINGINFO
             A: CLIENT TRACKING OFF
             A: CLIENT CACHING YES
             A: CLIENT CACHING
