@@ -91,6 +91,12 @@ internal static class NotCopied
             "the command itself refuses such a request",
             _ => false),
         new(
+            "A pattern with more than 1,000 separate stars (KEYS, SCAN, PSUBSCRIBE, ACL rules and others)",
+            "matches nothing",
+            "matches what it says",
+            "Redis limits its recursion; here the matcher does not recurse, and its time is bounded",
+            _ => false),
+        new(
             "HELLO, INFO modules, MODULE LIST",
             "the module vectorset",
             "no modules; MODULE is an unknown command",

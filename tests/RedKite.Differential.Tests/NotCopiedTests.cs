@@ -35,6 +35,8 @@ public sealed class NotCopiedTests
         Thread.Sleep(20);
         client.Run("HLEN h").IsInteger(1);
 
+        client.Run($"SET {new string('a', 2_000)} 1").IsOk();
+        Assert.Single(client.Run("KEYS " + string.Concat(Enumerable.Repeat("*?", 1_001))).Items);
         client.Run("COMMAND GETKEYS ZUNION +1 a").IsError("ERR Invalid arguments specified for command");
         Assert.Empty(client.Run("HELLO")["modules"]!.Items);
         Assert.Equal("# Modules\r\n", client.Run("INFO modules").Text);
@@ -51,6 +53,9 @@ public sealed class NotCopiedTests
         Assert.SkipWhen(OracleProgram.Redis8 is null, "what is not copied: " + OracleProgram.Redis8Missing);
         using ServerProcess server = ServerProcess.Start(OracleProgram.Redis8!);
         using RespConnection client = server.Connect();
+        client.Run($"SET {new string('a', 2_000)} 1").IsOk();
+        Assert.Single(client.Run("KEYS " + string.Concat(Enumerable.Repeat("*?", 1_000))).Items);
+        Assert.Empty(client.Run("KEYS " + string.Concat(Enumerable.Repeat("*?", 1_001))).Items);
         client.Run("COMMAND GETKEYS ZUNION +1 a").IsArray("a");
         Assert.Single(client.Run("HELLO")["modules"]!.Items);
         Assert.Contains("name=vectorset", client.Run("INFO modules").Text, StringComparison.Ordinal);

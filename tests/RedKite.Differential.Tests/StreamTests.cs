@@ -13,11 +13,11 @@ namespace RedKite.Differential.Tests;
 /// </summary>
 public sealed class StreamTests(StreamTests.Servers servers, ITestOutputHelper output) : IClassFixture<StreamTests.Servers>
 {
-    private const int StepCount = 16_000;
-    private const int FamilyStepCount = 7_000;
+    private const int StepCount = 20_000;
+    private const int FamilyStepCount = 8_000;
 
     // Seeds whose streams found a difference that is closed now.
-    private static readonly int[] OnceFailed = [1, 2, 4, 5, 691229665, 332197836];
+    private static readonly int[] OnceFailed = [1, 2, 4, 5, 691229665];
 
     public static TheoryData<int> Seeds => [.. StreamTest.Seeds(OnceFailed)];
 

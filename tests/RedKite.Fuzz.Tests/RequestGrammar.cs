@@ -1,3 +1,4 @@
+using System.Collections.Concurrent;
 using System.Globalization;
 using System.Text;
 using RedKite.Server.Model;
@@ -30,7 +31,7 @@ internal sealed class RequestGrammar(CommandTable commands)
         .. commands.All.Where(command => command.Subcommands.Length == 0 && !Excluded.Contains(command.FullName)),
     ];
 
-    private readonly Dictionary<Command, string[]> _words = [];
+    private readonly ConcurrentDictionary<Command, string[]> _words = new(); // several clients of a test generate at once
 
     /// <summary>The commands of the generated requests.</summary>
     internal IReadOnlyList<Command> Commands => _commands;
@@ -74,7 +75,7 @@ internal sealed class RequestGrammar(CommandTable commands)
     private byte[] Argument(Command command, int at, Random random)
     {
         if (at >= command.FirstKey && command.FirstKey > 0 && at <= command.FirstKey + 1 && random.Next(4) > 0) return Text($"key:{random.Next(20)}");
-        if (!_words.TryGetValue(command, out string[]? words)) _words[command] = words = WordsOf(command);
+        string[] words = _words.GetOrAdd(command, WordsOf);
         if (command.Name is "restore" or "restore-asking" && at < 4 && random.Next(10) > 0) return at == 2 ? Text("0") : Dump(random);
         switch (random.Next(8))
         {

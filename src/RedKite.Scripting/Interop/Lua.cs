@@ -32,10 +32,14 @@ internal static unsafe class Lua
 
     internal static LuaType TypeOf(nint state, int index) => (LuaType)LuaNative.lua_type(state, index);
 
+    internal static bool IsInteger(nint state, int index) => LuaNative.lua_isinteger(state, index) != 0;
+
     internal static bool ToBoolean(nint state, int index) => LuaNative.lua_toboolean(state, index) != 0;
 
     /// <summary>A number, or the number that a string is; 0 if it is neither.</summary>
     internal static double ToNumber(nint state, int index) => LuaNative.lua_tonumberx(state, index, null);
+
+    internal static long ToInteger(nint state, int index) => LuaNative.lua_tointegerx(state, index, null);
 
     /// <summary>The bytes of a string. They are valid as long as the string is on the stack.</summary>
     internal static ReadOnlySpan<byte> ToSpan(nint state, int index)
@@ -46,6 +50,8 @@ internal static unsafe class Lua
     }
 
     internal static nint ToUserdata(nint state, int index) => LuaNative.lua_touserdata(state, index);
+
+    internal static nint ToPointer(nint state, int index) => LuaNative.lua_topointer(state, index);
 
     internal static long RawLength(nint state, int index) => (long)LuaNative.lua_rawlen(state, index);
 
@@ -135,6 +141,8 @@ internal static unsafe class Lua
         return false;
     }
 
+    internal static nint UpvalueIndex(int upvalue) => LuaNative.RegistryIndex - upvalue;
+
     /// <summary>The owner of a state: every thread of it has the pointer in front of its state.</summary>
     internal static LuaInterpreter OwnerOf(nint state) => Unsafe.As<LuaInterpreter>(GCHandle.FromIntPtr(*(nint*)(state - sizeof(nint))).Target!);
 
@@ -157,8 +165,6 @@ internal static unsafe class Lua
 
     internal static void PushCall(nint state) => LuaNative.lua_pushcclosure(state, &Call, 0);
 
-    internal static void PushCallForEffect(nint state) => LuaNative.lua_pushcclosure(state, &CallForEffect, 0);
-
     internal static void PushConcatenate(nint state) => LuaNative.lua_pushcclosure(state, &Concatenate, 0);
 
     internal static void PushMessageHandler(nint state) => LuaNative.lua_pushcclosure(state, &HandleMessage, 0);
@@ -167,10 +173,7 @@ internal static unsafe class Lua
     private static int Dispatch(nint state) => OwnerOf(state).Dispatch(state, (int)LuaNative.lua_tointegerx(state, LuaNative.RegistryIndex - 1, null));
 
     [UnmanagedCallersOnly(CallConvs = [typeof(CallConvCdecl)])]
-    private static int Call(nint state) => OwnerOf(state).CallCommand(state, wantsResult: true);
-
-    [UnmanagedCallersOnly(CallConvs = [typeof(CallConvCdecl)])]
-    private static int CallForEffect(nint state) => OwnerOf(state).CallCommand(state, wantsResult: false);
+    private static int Call(nint state) => OwnerOf(state).CallCommand(state);
 
     [UnmanagedCallersOnly(CallConvs = [typeof(CallConvCdecl)])]
     private static int Concatenate(nint state) => OwnerOf(state).Concatenate(state);

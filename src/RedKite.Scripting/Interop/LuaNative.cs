@@ -24,6 +24,9 @@ internal static unsafe partial class LuaNative
     internal static partial int lua_pcallk(nint state, int arguments, int results, int handler, nint context, nint continuation);
 
     [LibraryImport(Library)]
+    internal static partial void lua_callk(nint state, int arguments, int results, nint context, nint continuation);
+
+    [LibraryImport(Library)]
     internal static partial void luaL_requiref(nint state, byte* name, nint open, int global);
 
     [LibraryImport(Library)]
@@ -87,6 +90,10 @@ internal static unsafe partial class LuaNative
 
     [SuppressGCTransition]
     [LibraryImport(Library)]
+    internal static partial int lua_isinteger(nint state, int index);
+
+    [SuppressGCTransition]
+    [LibraryImport(Library)]
     internal static partial double lua_tonumberx(nint state, int index, int* isNumber);
 
     [SuppressGCTransition]
@@ -105,6 +112,10 @@ internal static unsafe partial class LuaNative
     [SuppressGCTransition]
     [LibraryImport(Library)]
     internal static partial nint lua_touserdata(nint state, int index);
+
+    [SuppressGCTransition]
+    [LibraryImport(Library)]
+    internal static partial nint lua_topointer(nint state, int index);
 
     [SuppressGCTransition]
     [LibraryImport(Library)]

@@ -267,10 +267,10 @@ internal sealed class Invoker
         return false;
     }
 
-    /// <summary>Remembers the keys that a command has read whose client tracks. CLIENT CACHING stands before one command, or one transaction.</summary>
+    /// <summary>Remembers the keys that a command has read whose client tracks; of a script, those that its commands read. CLIENT CACHING stands before one command, or one transaction.</summary>
     internal void NoteTracked(scoped in CommandContext cmd, ClientTracking tracking)
     {
-        if (cmd.Command.Is(CommandFlags.ReadOnly) && tracking.Remembers) _engine.Tracking.Remember(cmd);
+        if (cmd.Command.Is(CommandFlags.ReadOnly) && !cmd.Command.Is(CommandFlags.RunsScript) && tracking.Remembers) _engine.Tracking.Remember(cmd);
         if (!cmd.Command.KeepsCaching && !_environment.DeniesBlocking && cmd.Session.Transaction is null) tracking.CachingGiven = false;
     }
 

@@ -7,7 +7,7 @@ namespace RedKite.Server.Loops;
 /// <summary>
 /// Serves clients while a script is busy. The loop that runs the script cannot serve any until it ends, nor can a loop that waits for its keys, and
 /// the loop that accepts connections may be one of them. So a loop in reserve accepts new connections and takes over the idle ones of the script's
-/// loop; its clients get BUSY, and may end the script. When the script has ended, the idle ones of the reserve go to the script's loop.
+/// loop; its clients get BUSY, and may end the script. When the script has ended, the reserve's clients go to the script's loop as soon as they are idle.
 /// </summary>
 /// <remarks>
 /// Clients that are subscribed, tracked, blocked, encrypted, or in the middle of something stay where they are, in both directions, and .NET's sockets
@@ -23,7 +23,7 @@ internal sealed class ReserveLoops(Func<SessionLoop> newLoop, Func<SessionLoop?>
     private const int ConnectionsMax = 64;
 
     private readonly List<SessionLoop> _loops = []; // used by the thread of the running script alone
-    private SessionLoop? _serving; // as are these
+    private SessionLoop? _serving; // and these
     private SessionLoop? _relieved;
     private volatile EventLoop? _accepting;
     private volatile int _movedCount;
@@ -50,8 +50,9 @@ internal sealed class ReserveLoops(Func<SessionLoop> newLoop, Func<SessionLoop?>
 
         _serving = reserve;
         _relieved = current();
-        _movedCount = _relieved?.MoveIdle(reserve) ?? 0;
         EventLoop accepting = reserve.Loop;
+        accepting.Post(() => reserve.Home = null);
+        _movedCount = _relieved?.MoveIdle(reserve) ?? 0;
         _accepting = accepting;
         if (accepting.AcceptsBeside) return;
         accepting.Post(() =>
@@ -68,6 +69,6 @@ internal sealed class ReserveLoops(Func<SessionLoop> newLoop, Func<SessionLoop?>
         if (!accepting.AcceptsBeside) accepting.Post(accepting.StopListening);
         if (_relieved is not { } relieved) return;
         SessionLoop reserve = _serving!;
-        accepting.Post(() => reserve.MoveIdle(relieved));
+        accepting.Post(() => reserve.Home = relieved);
     }
 }

@@ -31,6 +31,9 @@ internal sealed class SessionLoop : IConnectionHandler
     private const long SuspendedOutputBytes = 4 * 1024 * 1024;
     private const long ResumedOutputBytes = 1024 * 1024;
 
+    // Before the log-in a client needs a few replies that a socket takes at once. One that reads none is closed, as in Redis.
+    private const int UnauthenticatedOutputBytesMax = 1024;
+
     // A client that ends is listed no more when it has its last reply, unless that may wait for the client to read.
     private const int FarewellBytesMax = 4096;
 
@@ -123,6 +126,17 @@ internal sealed class SessionLoop : IConnectionHandler
         IsExecuting: false, IsMonitor: false, ClosesAfterReply: false, IsPaused: false, IsSuspended: false,
     });
 
+    /// <summary>The loop that idle clients move to, now and once a second; null: they stay. On the loop's thread.</summary>
+    internal SessionLoop? Home
+    {
+        get;
+        set
+        {
+            field = value;
+            if (value is not null) MoveIdle(value);
+        }
+    }
+
     // What changed while the client was on its way was told to the loops' other clients.
     public void Moved(Connection connection) => SessionOf(connection).NoteUser();
 
@@ -182,6 +196,12 @@ internal sealed class SessionLoop : IConnectionHandler
     public void OnOutputBuffered(Connection connection)
     {
         Session session = SessionOf(connection);
+        if (!session.Authenticated && connection.OutputBytes > UnauthenticatedOutputBytesMax && !connection.IsEstablishing && _engine.RequiresLogin(session))
+        {
+            _engine.CloseOverLimit(session, connection);
+            return;
+        }
+
         ClientOutputBufferLimit limit = LimitOf(session);
         if (connection.OutputBytes > SuspendedOutputBytes && !session.IsSuspended) Suspend(session, connection);
         var waiting = (ulong)connection.OutputBytes;
@@ -397,6 +417,7 @@ internal sealed class SessionLoop : IConnectionHandler
         }
 
         Metrics.Buffers.End();
+        if (Home is { } home) MoveIdle(home);
     }
 
     // Not listed and not counted while its farewell is on the way.

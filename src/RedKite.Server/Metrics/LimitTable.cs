@@ -26,6 +26,7 @@ internal static class LimitTable
 
         // Output
         new("Replies that are not read", "client-output-buffer-limit", "class `normal`", "the client is closed", "client_output_buffer_limit_disconnections"),
+        new("Replies before the log-in that are not read", null, "1 KiB, as in Redis", "the client is closed", "client_output_buffer_limit_disconnections"),
         new("Messages that are not read", "client-output-buffer-limit", "class `pubsub`", "the client is closed", "pubsub_output_limit_disconnections"),
         new("Lines of MONITOR that are not read", "client-output-buffer-limit", "class `normal`; `pubsub` where that has no limit", "the client is closed", "limit_monitor_output", Limit.MonitorOutput, "Clients of MONITOR closed at their output limit."),
         new("All buffers and state of all clients", "maxmemory-clients", "", "the largest clients are closed", "evicted_clients"),

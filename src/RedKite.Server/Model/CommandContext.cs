@@ -469,4 +469,7 @@ internal ref struct CommandContext
         if (_environment.TouchesByClock) entry.SetAccessClock(_environment.NewAccessClock);
         else _environment.TouchSlow(Session, entry);
     }
+
+    /// <summary>Notes an access although the client has CLIENT NO-TOUCH.</summary>
+    internal readonly void TouchAnyway(Entry entry) => _environment.Touch(entry);
 }

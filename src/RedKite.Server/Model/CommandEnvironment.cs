@@ -124,9 +124,12 @@ internal sealed class CommandEnvironment
     /// <summary>Notes an access where that takes more than setting the clock.</summary>
     internal void TouchSlow(Session session, Entry entry)
     {
-        if (session.NoTouch) return;
-        entry.SetAccessClock(AccessClock.TouchLfu(entry.AccessClock, NowMs, Settings.LfuDecayMinutes, Settings.LfuLogFactor));
+        if (!session.NoTouch) Touch(entry);
     }
+
+    /// <summary>Notes an access.</summary>
+    internal void Touch(Entry entry) => entry.SetAccessClock(
+        Settings.CountsFrequency ? AccessClock.TouchLfu(entry.AccessClock, NowMs, Settings.LfuDecayMinutes, Settings.LfuLogFactor) : NewAccessClock);
 
     /// <summary>Reads who observes the stripe, the only one that is locked.</summary>
     internal void BeginObserving(Stripe stripe)

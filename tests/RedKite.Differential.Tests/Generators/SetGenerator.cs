@@ -42,14 +42,11 @@ internal static class SetGenerator
         new("SET", 3, random => Episode.Of("SET", Key(random), random.Value())),
         new("DEL", 4, random => Episode.Of("DEL", Key(random))),
         new("CONFIG SET", 2, random => Episode.Of("CONFIG", "SET", "set-max-intset-entries", random.Pick<Argument>("0", "4", "16", "512"))),
-        new("CONFIG SET of packed sets", 2, random => random.Chance(60)
-            ? Episode.Of("CONFIG", "SET", "set-max-listpack-entries", random.Pick<Argument>("0", "4", "12", "128"))
-            : Episode.Of("CONFIG", "SET", "set-max-listpack-value", random.Pick<Argument>("0", "3", "8", "64"))),
         new("COMMAND GETKEYS", 2, random => Episode.Of(["COMMAND", "GETKEYS", .. InterCard(random).Commands[0].Select(word => (Argument)word)])),
     ]);
 
     /// <summary>Restores the settings that streams change.</summary>
-    public static readonly string[] Restore = ["CONFIG SET set-max-intset-entries 512", "CONFIG SET set-max-listpack-entries 128", "CONFIG SET set-max-listpack-value 64"];
+    public const string Restore = "CONFIG SET set-max-intset-entries 512";
 
     // Separate keys, so that an allowed difference of a set's encoding cannot hide one of another type.
     private static Argument Key(RandomSource random) => "set:" + random.Below(8);

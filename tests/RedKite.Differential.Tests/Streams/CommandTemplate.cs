@@ -25,7 +25,6 @@ internal static class CommandTable
         ListGenerator.Family,
         SortGenerator.Family,
         EntryStreamGenerator.Family,
-        BlockingGenerator.Family,
         HashGenerator.Family,
         FieldExpiryGenerator.FarExpiries,
         KeyGenerator.Family,

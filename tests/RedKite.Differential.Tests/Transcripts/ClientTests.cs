@@ -252,6 +252,28 @@ public sealed class ClientTests(TranscriptServers servers) : TranscriptTests(ser
         connection.Run("CLIENT KILL MAXAGE 100000").IsInteger(0);
     }
 
+    [Fact]
+    public void Touch_notes_the_access_under_no_touch_too()
+    {
+        RespConnection[] connections = [RespConnection.Connect(Pair.Oracle.Port), RespConnection.Connect(Pair.Subject.Port)];
+        foreach (RespConnection connection in connections)
+        {
+            connection.Run("CLIENT NO-TOUCH ON").IsOk();
+            connection.Run("SET untouched v").IsOk();
+        }
+
+        Thread.Sleep(4_100);
+        foreach (RespConnection connection in connections)
+        {
+            connection.Run("GET untouched").IsBulk("v");
+            Assert.InRange(connection.Run("OBJECT IDLETIME untouched").Number, 3, 60);
+            connection.Run("TOUCH untouched").IsInteger(1);
+            Assert.InRange(connection.Run("OBJECT IDLETIME untouched").Number, 0, 2);
+            connection.Run("DEL untouched").IsInteger(1);
+            connection.Dispose();
+        }
+    }
+
     // A zero byte ends what is checked and shown, as in C.
     [Fact]
     public void Name_is_checked_up_to_a_zero_byte()

@@ -97,6 +97,30 @@ public sealed class KeyspaceTests(TranscriptServers servers) : TranscriptTests(s
     }
 
     [Fact]
+    public void Scan_removes_expired_keys_that_match()
+    {
+        PairedConnection connection = Open();
+        connection.Run("DEBUG SET-ACTIVE-EXPIRE 0").IsOk();
+        connection.Run("SET kept v").IsOk();
+        for (int i = 0; i < 100; i++)
+        {
+            connection.Run($"SET gone:{i} x PX 5").IsOk();
+            connection.Run($"SET past:{i} x PX 5").IsOk();
+        }
+
+        Thread.Sleep(15);
+        connection.Run("KEYS gone*");
+        connection.Run("DBSIZE").IsInteger(201);
+        connection.Run("SCAN 0 COUNT 10000 MATCH other*");
+        connection.Run("DBSIZE").IsInteger(201);
+        connection.Run("SCAN 0 COUNT 10000 MATCH gone*");
+        connection.Run("DBSIZE").IsInteger(101);
+        connection.Run("SCAN 0 COUNT 10000 TYPE list");
+        connection.Run("DBSIZE").IsInteger(1);
+        connection.Run("DEBUG SET-ACTIVE-EXPIRE 1").IsOk();
+    }
+
+    [Fact]
     public void Expired_keys_are_removed_without_access()
     {
         PairedConnection connection = Open();

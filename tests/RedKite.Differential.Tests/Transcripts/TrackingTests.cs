@@ -127,6 +127,21 @@ public sealed class TrackingTests(TranscriptServers servers) : TranscriptTests(s
             A: GET l
             B: DEBUG SET-ACTIVE-EXPIRE 1
             """ },
+        { "a script tracks what its commands read, and none of the keys that it declares", """
+            A: HELLO 3
+            A: CLIENT TRACKING ON
+            A: EVAL "redis.call('set', 'm', 'x')" 2 k l
+            B: MSET k 1 l 1
+            A: EVAL "redis.call('get', 'k')" 2 k l
+            B: MSET k 2 l 2
+            A gets push
+            A: EVAL_RO "redis.call('ping')" 2 k l
+            B: MSET k 3 l 3
+            A: EVAL_RO "redis.call('get', 'k')" 2 k l
+            B: MSET k 4 l 4
+            A gets push
+            A: PING
+            """ },
         { "OPTIN", """
             A: HELLO 3
             A: CLIENT CACHING YES

@@ -25,6 +25,7 @@ internal static class Provocations
         ["One argument"] = new(server => Refused(server, "*2\r\n$4\r\nECHO\r\n$1048577\r\n", "ERR Protocol error: invalid bulk length"), ("proto-max-bulk-len", "1mb")),
         ["A request before the log-in"] = new(BeforeTheLogIn, ("requirepass", "secret")),
         ["Replies that are not read"] = new(UnreadReplies, ("client-output-buffer-limit", "normal 1000000 0 0")),
+        ["Replies before the log-in that are not read"] = new(UnreadErrors, ("requirepass", "secret")),
         ["Messages that are not read"] = new(UnreadMessages, ("client-output-buffer-limit", "pubsub 1000000 0 0")),
         ["Lines of MONITOR that are not read"] = new(UnreadLines, ("client-output-buffer-limit", "pubsub 1000000 0 0")),
         ["All buffers and state of all clients"] = new(LargeState, ("maxmemory-clients", "4mb")),
@@ -114,6 +115,15 @@ internal static class Provocations
         using RespConnection slow = RespConnection.Connect(server.Port);
         slow.Run("SET k " + Large).IsOk();
         slow.Send(string.Concat(Enumerable.Repeat("*2\r\n$3\r\nGET\r\n$1\r\nk\r\n", Many)));
+        NetworkTests.WaitFor(() => server.Engine.Clients.Count == 0, "it is closed");
+    }
+
+    private static void UnreadErrors(RedKiteServer server)
+    {
+        using RespConnection slow = RespConnection.Connect(server.Port);
+        string requests = string.Concat(Enumerable.Repeat("PING\r\n", 1000));
+        NetworkTests.WaitFor(() => server.Engine.Clients.Count == 1, "it is connected");
+        for (int i = 0; i < 10_000 && server.Engine.Clients.Count > 0; i++) slow.Send(requests);
         NetworkTests.WaitFor(() => server.Engine.Clients.Count == 0, "it is closed");
     }
 

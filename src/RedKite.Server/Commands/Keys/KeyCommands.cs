@@ -64,7 +64,10 @@ internal static class KeyCommands
         long existing = 0;
         for (int i = 1; i < cmd.Count; i++)
         {
-            if (cmd.Find(i).Exists) existing++;
+            Entry entry = cmd.Find(i);
+            if (!entry.Exists) continue;
+            if (cmd.Session.NoTouch) cmd.TouchAnyway(entry); // CLIENT NO-TOUCH is for the other commands
+            existing++;
         }
 
         cmd.Reply.Integer(existing);

@@ -67,6 +67,7 @@ internal static class ScanCommands
         DatabaseCursor cursor = DatabaseCursor.Decode(position);
         ReplyWriter reply = cmd.Reply;
         var blocks = new List<nint>();
+        var expired = new List<byte[]>();
         long start = reply.Length;
         int count = 0;
         long seen = 0;
@@ -79,7 +80,8 @@ internal static class ScanCommands
             int stripe = cursor.Stripe;
             cmd.EnterStripe(stripe);
             CollectSlice(cmd.Database, ref cursor, blocks, countMin - seen, ref bucketsLeft);
-            count += ReplyMatching(reply, blocks, filter);
+            count += ReplyMatching(reply, blocks, filter, expired);
+            RemoveExpired(cmd, expired);
             cmd.ExitStripe(stripe);
             seen += blocks.Count;
         }
@@ -141,18 +143,30 @@ internal static class ScanCommands
         if (!more) cursor = new DatabaseCursor(cursor.Stripe + 1, default);
     }
 
-    private static int ReplyMatching(ReplyWriter reply, List<nint> blocks, in KeyFilter filter)
+    private static int ReplyMatching(ReplyWriter reply, List<nint> blocks, in KeyFilter filter, List<byte[]>? expired = null)
     {
         int count = 0;
         foreach (nint block in blocks)
         {
             Entry entry = Entry.FromBlock(block);
-            if (!filter.Accepts(entry)) continue;
-            reply.Bulk(entry.Key);
-            count++;
+            if (filter.Accepts(entry))
+            {
+                reply.Bulk(entry.Key);
+                count++;
+            }
+            else if (filter.FindsExpired(entry))
+            {
+                expired?.Add(entry.Key.ToArray()); // copied, because removing one frees its block
+            }
         }
 
         return count;
+    }
+
+    private static void RemoveExpired(scoped in CommandContext cmd, List<byte[]> keys)
+    {
+        foreach (byte[] key in keys) cmd.Database.Find(key, cmd.Keyspace.Hash(key), cmd.NowMs);
+        keys.Clear();
     }
 
     private static bool TryScanOptionsOrReply(scoped in CommandContext cmd, out KeyFilter filter, out long count)
@@ -209,9 +223,16 @@ internal static class ScanCommands
 
         internal readonly bool Accepts(Entry entry)
         {
-            if (entry.Expires && entry.ExpiryMs <= NowMs) return false;
+            if (HasExpired(entry)) return false;
             if (HasType && !AsciiText.EqualsIgnoreCase(Type, TypeNames.Of(entry.Type))) return false;
-            return Pattern is [(byte)'*'] || GlobPattern.IsMatch(Pattern, entry.Key);
+            return Matches(entry);
         }
+
+        // As in Redis, SCAN removes expired keys that match the pattern, whatever their type; KEYS removes none.
+        internal readonly bool FindsExpired(Entry entry) => HasExpired(entry) && Matches(entry);
+
+        private readonly bool HasExpired(Entry entry) => entry.Expires && entry.ExpiryMs <= NowMs;
+
+        private readonly bool Matches(Entry entry) => Pattern is [(byte)'*'] || GlobPattern.IsMatch(Pattern, entry.Key);
     }
 }

@@ -1,0 +1,96 @@
+using System.Net.Sockets;
+using RedKite.Testing;
+
+namespace RedKite.Net.Tests;
+
+/// <summary>Connections that move between loops while they are used: nothing is lost, reordered or handled on a foreign thread.</summary>
+public class MovedConnectionTests
+{
+    private const int Clients = 20;
+
+    [Fact]
+    public void Requests_are_answered_in_order_while_connections_move()
+    {
+        Assert.SkipUnless(EventLoop.EpollIsSupported, "epoll moves connections");
+        int foreign = 0;
+        void Receiving(Connection connection)
+        {
+            if (!connection.Loop.IsCurrent) Interlocked.Increment(ref foreign);
+        }
+
+        using EchoServer server = new("epoll", new EchoHandler { Receiving = Receiving });
+        using EventLoop other = new("other", useSockets: false, server.Pool) { Handler = new EchoHandler { Receiving = Receiving } };
+        other.Start();
+        EventLoop first = server.Loops[0];
+        Socket[] sockets = [.. Enumerable.Range(0, Clients).Select(_ => server.Connect())];
+        Thread[] clients = [.. sockets.Select((socket, i) => new Thread(() => Converse(socket, i)))];
+        foreach (Thread client in clients) client.Start();
+        long moved = 0;
+        while (clients.Any(client => client.IsAlive))
+        {
+            EchoServer.RunOn(first, () => moved += first.MoveIdle(other, _ => true));
+            EchoServer.RunOn(other, () => moved += other.MoveIdle(first, _ => true));
+        }
+
+        Assert.True(moved > 0, "nothing moved");
+        Assert.Equal(0, foreign);
+        foreach (Socket socket in sockets) socket.Dispose();
+        EchoServer.WaitFor(() => first.ConnectionCount + other.ConnectionCount == 0, "the connections are closed");
+        other.Stop();
+        Assert.Null(other.Failure);
+    }
+
+    // What another thread posts reaches the connection on whichever loop it is, and so does a close.
+    [Fact]
+    public void Posts_follow_the_connection()
+    {
+        Assert.SkipUnless(EventLoop.EpollIsSupported, "epoll moves connections");
+        using EchoServer server = new("epoll", new EchoHandler());
+        using EventLoop other = new("other", useSockets: false, server.Pool) { Handler = new EchoHandler() };
+        other.Start();
+        EventLoop first = server.Loops[0];
+        using Socket client = server.Connect();
+        client.Send("x"u8);
+        EchoServer.ReadAll(client, 1);
+        Connection connection = null!;
+        EchoServer.RunOn(first, () => connection = Assert.Single(first.Connections));
+        using var stuck = new ManualResetEventSlim();
+        using var isStuck = new ManualResetEventSlim();
+
+        // Posted to the first loop while that is busy, and handled there when the connection has left.
+        first.Post(() =>
+        {
+            isStuck.Set();
+            stuck.Wait();
+            Assert.Equal(1, first.MoveIdle(other, _ => true));
+        });
+        Assert.True(isStuck.Wait(EchoServer.PatienceMs, TestContext.Current.CancellationToken));
+        EventLoop? ran = null;
+        EventLoop.Post(connection, () => ran = connection.Loop.IsCurrent ? connection.Loop : null);
+        var buffer = server.Pool.Copy("posted"u8.ToArray());
+        first.Post(connection, buffer, 0, 6);
+        stuck.Set();
+        Assert.Equal("posted"u8.ToArray(), EchoServer.ReadAll(client, 6));
+        Assert.Same(other, ran);
+        Assert.Equal(0, connection.PostedBytes);
+        EventLoop.Post(connection, connection.Close);
+        Assert.Empty(EchoServer.ReadAll(client, 1));
+        EchoServer.WaitFor(() => other.ConnectionCount == 0, "it is closed");
+        other.Stop();
+        Assert.Null(other.Failure);
+    }
+
+    private static void Converse(Socket socket, int seed)
+    {
+        var random = new Random(seed);
+        for (int i = 0; i < 300; i++)
+        {
+            byte[] sent = EchoServer.Pattern(random.Next(1, i % 50 == 0 ? 300_000 : 2_000), seed * 1000 + i);
+            var sending = new Thread(() => socket.Send(sent));
+            if (sent.Length > 10_000) sending.Start();
+            else socket.Send(sent);
+            if (!sent.AsSpan().SequenceEqual(EchoServer.ReadAll(socket, sent.Length))) throw new TranscriptException($"client {seed}, request {i}: the bytes differ");
+            if (sending.ThreadState != ThreadState.Unstarted) sending.Join();
+        }
+    }
+}
