@@ -102,11 +102,13 @@ export function overview({ zoom, go, source }) {
   let age = 0;
 
   async function update(signal) {
-    const findingsReport = await api.report('findings', signal);
-    if (!server) { // neither changes
-      const [own, system] = await Promise.all([api.report('server', signal), api.report('system', signal)]);
-      [server, readAt, cpus] = [own, performance.now(), Number(system?.cpus ?? 1)];
-    }
+    const isSlow = age % 5 === 0; // what moves slowly, and costs more to read
+    const slow = name => isSlow ? api.report(name, signal) : null;
+    const constant = name => server ? null : api.report(name, signal);
+    const [findingsReport, own, system, commands, memory, big] = await Promise.all([
+      api.report('findings', signal), constant('server'), constant('system'), slow('commands'), slow('memory'), slow('big-keys')]);
+    age++;
+    if (own) [server, readAt, cpus] = [own, performance.now(), Number(system?.cpus ?? 1)];
     const { worst, text, detail } = verdictOf(findingsReport);
     verdict.className = `verdict ${worst}`;
     verdict.replaceChildren(h('span', { class: 'mark', 'aria-hidden': 'true' }, { well: '✓', notice: '✓', warning: '!', critical: '✕' }[worst]), h('p', {}, h('strong', {}, text), ` ${detail}`));
@@ -116,8 +118,7 @@ export function overview({ zoom, go, source }) {
     about.textContent = `RedKite ${server.version} (Redis ${server.redis_version}) on port ${server.port}, ${counted(server.loops, 'loop')}, ${source.live ? 'up' : 'was up'} for ${format.text(format.seconds(Math.round(uptime)))}`;
     const past = [...open.slice(6), ...findingsReport.ended];
     ended.replaceChildren(h('h2', {}, open.length > 6 ? 'More findings' : 'Findings that have ended'), past.length === 0 ? empty('No finding has ended since the start.') : h('div', { class: 'findings' }, past.slice(0, 12).map(finding => findingCard(finding, go))));
-    if (age++ % 5 !== 0) return; // these move slowly, and cost more to read
-    const [commands, memory, big] = await Promise.all([api.report('commands', signal), api.report('memory', signal), api.report('big-keys', signal)]);
+    if (!isSlow) return;
     busiest.update(rate(commands, row => row.name).sort((a, b) => b.total_microseconds - a.total_microseconds).slice(0, 8));
     if (memory) bar.update(memory);
     largest.update(Object.entries(big?.types ?? {}).flatMap(([type, found]) => found.largest.map(key => ({ ...key, type }))).sort((a, b) => b.bytes - a.bytes).slice(0, 5));
