@@ -64,7 +64,6 @@ internal sealed class LuaInterpreter : IDisposable
         AddFunctions();
         libraries?.Invoke(this);
         RunPrelude();
-        Lua.CollectByGenerations(_state);
         Reply = new ReplyToLua(this);
     }
 

@@ -113,9 +113,6 @@ internal static unsafe class Lua
 
     internal static void CollectAll(nint state) => _ = LuaNative.lua_gc(state, 2, 0, 0);
 
-    /// <summary>Most of what a script creates is garbage when it ends: collections that look at new objects alone take less time.</summary>
-    internal static void CollectByGenerations(nint state) => _ = LuaNative.lua_gc(state, 10, 0, 0);
-
     /// <summary>The file and line of the innermost function, from a level on, that is of a script.</summary>
     internal static bool TryFindScriptLine(nint state, int level, ReadOnlySpan<byte> ownSource, out byte[] source, out int line)
     {
