@@ -35,7 +35,7 @@ public sealed class FindingProvocationTests
         try
         {
             string[] mount = ["-rm", "sh", "-c", $"mount -t tmpfs -o size=64m none {folder}"];
-            if ((await ChildProgram.Run("unshare", mount)).ExitCode != 0) Assert.Skip("this machine lets nobody mount");
+            if ((await ChildProgram.Run("unshare", mount)).ExitCode != 0) Assert.Skip("this machine does not permit mounting");
             using ServerProcess server = ServerProcess.StartIn($"unshare -rm sh -c 'mount -t tmpfs -o size=64m none {folder} && exec {{server}} --dir {folder}' sh $1");
             using RespConnection client = server.Connect();
             AssertFound(client, "disk-nearly-full", () => Thread.Sleep(50));

@@ -55,7 +55,7 @@ internal static class HitRates
         {
             foreach (ServerUnderTest server in servers) caches.Add(new TracedCache(server, policy, Samples, keys / FittingPart));
 
-            // By turns, so that a busy machine slows all of them.
+            // Interleaved, so that a busy machine slows all of them.
             long start = Stopwatch.GetTimestamp();
             for (int i = 0; i + Batch <= trace.Length; i += Batch)
             {
