@@ -264,7 +264,7 @@ public sealed class CopyRunnerTests : IAsyncDisposable
                 break;
             case "intset":
                 Run("CONFIG", "SET", "set-max-intset-entries", "1000000");
-                Run(["SADD", key, .. Enumerable.Range(0, 200_000).Select(i => (i * 3L * int.MaxValue).ToString(CultureInfo.InvariantCulture))]);
+                Run(["SADD", key, .. Enumerable.Range(0, 900_000).Select(i => (i * 3L * int.MaxValue).ToString(CultureInfo.InvariantCulture))]);
                 break;
             case "stream":
                 for (int i = 1; i <= Members; i++) Run("XADD", key, $"{i}-1", "field", $"v{i}" + new string('x', 200)); // nodes are copied as a whole
