@@ -7,7 +7,17 @@ import * as format from './format.js';
 const colours = ['--s1', '--s2', '--s3', '--s4', '--s5'];
 const height = 160;
 const day = 86400;
-const colour = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+// Colours are read once for all charts that are drawn together: each reading makes the browser compute the styles of what has changed.
+let palette = null;
+function colour(name) {
+  if (!palette) {
+    palette = new Map();
+    setTimeout(() => palette = null);
+  }
+  if (!palette.has(name)) palette.set(name, getComputedStyle(document.documentElement).getPropertyValue(name).trim());
+  return palette.get(name);
+}
 
 // Ticks of bytes are powers of two, so that they are round in KiB, MiB and GiB.
 const powersOfTwo = Array.from({ length: 50 }, (_, i) => 2 ** i);
@@ -21,6 +31,7 @@ export function chart({ title, unit, series, zoom }) {
   const element = h('figure', { class: 'chart', 'data-metrics': series.map(one => one.metric).join(' ') }, h('div', { class: 'title' }, h('h3', {}, title), now), legend, plot);
   const show = format.byUnit(unit);
   let drawn = null;
+  let width = 0;
   let columns = series.map(() => []);
   let marks = [];
   let last = null;
@@ -37,13 +48,18 @@ export function chart({ title, unit, series, zoom }) {
       return;
     }
     const data = [history.times, ...columns];
-    if (drawn && drawn.width === plot.clientWidth) {
+    if (drawn && drawn.width === width) {
       drawn.setData(data);
       return;
     }
     drawn?.destroy();
     plot.replaceChildren();
-    drawn = new window.uPlot(options(plot.clientWidth || 400), data, plot);
+    drawn = new window.uPlot(options(width || 400), data, plot);
+  }
+
+  // Before any of the charts is drawn: to read a width between two drawings makes the browser lay the page out anew.
+  function measure() {
+    width = plot.clientWidth;
   }
 
   function showLatest() {
@@ -132,9 +148,10 @@ export function chart({ title, unit, series, zoom }) {
     };
   }
 
-  return { element, metrics: series.map(one => one.metric), update, redraw() {
+  return { element, metrics: series.map(one => one.metric), measure, update, redraw() {
     drawn?.destroy();
     drawn = null;
+    measure();
     if (last) update(last, marks);
   } };
 }
@@ -146,7 +163,7 @@ export function tile({ title, metrics, read, show, note }) {
   const line = svg('path', { class: 'line' });
   const fill = svg('path', { class: 'fill' });
   const element = h('div', { class: 'card tile' }, name, figure, svg('svg', { viewBox: '0 0 120 28', preserveAspectRatio: 'none', 'aria-hidden': 'true' }, fill, line));
-  return { element, metrics, redraw() {}, update(history) {
+  return { element, metrics, measure() {}, redraw() {}, update(history) {
     const columns = metrics.map(metric => history.series[metric]?.mean ?? []);
     const points = history.times.map((_, i) => columns.some(column => column[i] === null || column[i] === undefined) ? null : read(columns.map(column => column[i])));
     const latest = points.findLast(point => point !== null);

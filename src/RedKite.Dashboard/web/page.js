@@ -144,6 +144,7 @@ async function update() {
     if (wanted !== null) current.past = { wanted, happened, history };
     if (history && !known) {
       const marks = (happened ?? []).filter(mark => markKinds[mark.kind]).map(mark => ({ ...mark, at: mark.unix_ms / 1000, letter: markKinds[mark.kind].letter, colour: markKinds[mark.kind].colour ?? `--${mark.severity}` }));
+      for (const chart of charts) chart.measure();
       for (const chart of charts) chart.update({ ...history, live: !isPast }, marks);
       current.marks?.update(marks.filter(mark => mark.at >= from && mark.at <= to));
     }
