@@ -29,8 +29,10 @@ internal sealed class LuaInterpreter : IDisposable
     private const int HandlerPosition = 1_000_002;
     private const int EnvironmentMetaPosition = 1_000_003;
     private const int LoadingPosition = 1_000_004;
+    private const int KeysNamePosition = 1_000_005;
+    private const int ArgumentsNamePosition = 1_000_006;
     private const int FirstFunctionPosition = 1_000_100;
-    private const int HelperCount = 7;
+    private const int HelperCount = 10;
     private const nint Failed = 1; // the marker
 
     private readonly LuaAllocator _allocator = new();
@@ -64,6 +66,7 @@ internal sealed class LuaInterpreter : IDisposable
         AddFunctions();
         libraries?.Invoke(this);
         RunPrelude();
+        Lua.CollectByGenerations(_state);
         Reply = new ReplyToLua(this);
     }
 
@@ -157,10 +160,10 @@ internal sealed class LuaInterpreter : IDisposable
     internal void SetArguments(ReadOnlySpan<byte> input, ReadOnlySpan<ArgumentSlice> keys, ReadOnlySpan<ArgumentSlice> arguments)
     {
         Lua.RawGet(_state, LuaNative.RegistryIndex, EnvironmentPosition);
-        Lua.Push(_state, "KEYS"u8);
+        Lua.RawGet(_state, LuaNative.RegistryIndex, KeysNamePosition);
         PushList(input, keys);
         Lua.RawSet(_state, -3);
-        Lua.Push(_state, "ARGV"u8);
+        Lua.RawGet(_state, LuaNative.RegistryIndex, ArgumentsNamePosition);
         PushList(input, arguments);
         Lua.RawSet(_state, -3);
         Lua.Pop(_state);
@@ -266,9 +269,12 @@ internal sealed class LuaInterpreter : IDisposable
         }
     }
 
-    /// <summary>redis.call: pushes the reply, and true if it is an error to be raised.</summary>
-    internal int CallCommand(nint state)
+    /// <summary>redis.call: pushes the reply, and true if it is an error to be raised; nil and true where there is no redis.call.</summary>
+    /// <param name="state">Lua's state, with the arguments.</param>
+    /// <param name="wantsResult">Whether the script uses a reply that is no error.</param>
+    internal int CallCommand(nint state, bool wantsResult)
     {
+        if (_registration is not null) return RefuseWhileLoading(state);
         bool wasLimited = EnterManaged();
         try
         {
@@ -282,7 +288,14 @@ internal sealed class LuaInterpreter : IDisposable
             if (_ending is not null) return PushError(state, _ending);
             if (_reply.Overflowed) return PushError(state, "ERR The command's reply is too large for a script");
             Lua.SetTop(state, 0);
-            if (!Reply.TryPush(state, _reply.Written, out bool isError)) return PushError(state, "ERR The command's reply is nested too deeply for a script");
+            ReadOnlySpan<byte> written = _reply.Written;
+            if (!wantsResult && written[0] != '-')
+            {
+                if (_reply.IsChained) _reply.Clear();
+                return 0;
+            }
+
+            if (!Reply.TryPush(state, written, out bool isError)) return PushError(state, "ERR The command's reply is nested too deeply for a script");
             if (_reply.IsChained) _reply.Clear();
             if (!isError) return 1;
             Lua.Push(state, true);
@@ -297,6 +310,14 @@ internal sealed class LuaInterpreter : IDisposable
         {
             _allocator.IsLimited = wasLimited;
         }
+    }
+
+    private static int RefuseWhileLoading(nint state)
+    {
+        Lua.SetTop(state, 0);
+        Lua.PushNil(state);
+        Lua.Push(state, true);
+        return 2;
     }
 
     private int FailWithoutMemory(nint state)
@@ -544,6 +565,9 @@ internal sealed class LuaInterpreter : IDisposable
         Lua.Push(state, "call"u8);
         Lua.PushCall(state);
         Lua.RawSet(state, -3);
+        Lua.Push(state, "effect"u8);
+        Lua.PushCallForEffect(state);
+        Lua.RawSet(state, -3);
         Lua.Push(state, "concatenate"u8);
         Lua.PushConcatenate(state);
         Lua.RawSet(state, -3);
@@ -555,6 +579,10 @@ internal sealed class LuaInterpreter : IDisposable
         Lua.RawSet(state, LuaNative.RegistryIndex, GlobalsPosition);
         Lua.RawSet(state, LuaNative.RegistryIndex, EnvironmentMetaPosition);
         Lua.RawSet(state, LuaNative.RegistryIndex, LoadingPosition);
+        Lua.Push(state, "KEYS"u8);
+        Lua.RawSet(state, LuaNative.RegistryIndex, KeysNamePosition);
+        Lua.Push(state, "ARGV"u8);
+        Lua.RawSet(state, LuaNative.RegistryIndex, ArgumentsNamePosition);
         Debug.Assert(Lua.Top(state) == 0, "The prelude leaves nothing behind.");
     }
 }

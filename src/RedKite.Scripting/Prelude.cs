@@ -20,7 +20,7 @@ internal static class Prelude
         local floor, fmod, modf = math.floor, math.fmod, math.modf
         local mtype, tointeger, mininteger = math.type, math.tointeger, math.mininteger
         local create, resume, running, status, wrap, yield = coroutine.create, coroutine.resume, coroutine.running, coroutine.status, coroutine.wrap, coroutine.yield
-        local call, numtext, ending, concatenate = raw.call, raw.numtext, raw.ending, raw.concatenate
+        local call, effect, numtext, ending, concatenate = raw.call, raw.effect, raw.numtext, raw.ending, raw.concatenate
 
         -- Errors of managed functions.
         local function check(first, ...)
@@ -497,6 +497,14 @@ internal static class Prelude
           if failed then error(v, 0) end
           return v
         end
+        -- The result of redis.call where the translated text calls it directly. While a library is loaded there is no redis.call.
+        local function checkCall(v, failed)
+          if failed then
+            if v == nil then v = env.redis.call end
+            error(v, 0)
+          end
+          return v
+        end
         function R.pcall(...)
           local v, failed = call(...)
           if failed then
@@ -551,6 +559,6 @@ internal static class Prelude
         G.os = protect({clock = raw.clock})
 
         collectgarbage('incremental', 400, 400) -- scripts leave little that lives on: collect when four times as much has been added
-        return L, envmeta, env, G, {c, c2, c3, tick, values, select, modulo}
+        return L, envmeta, env, G, {c, c2, c3, tick, values, select, modulo, checkCall, call, effect}
         """;
 }

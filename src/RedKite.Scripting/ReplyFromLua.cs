@@ -17,7 +17,7 @@ internal static class ReplyFromLua
 
     private static void Write(nint state, int index, ReplyWriter reply, bool hasBooleans, int depth)
     {
-        if (depth > DepthMax || !Lua.EnsureStack(state, 8))
+        if (depth > 0 && (depth > DepthMax || !Lua.EnsureStack(state, 8)))
         {
             reply.Error("ERR reached lua stack limit"u8);
             return;

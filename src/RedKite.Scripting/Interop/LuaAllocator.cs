@@ -12,113 +12,132 @@ namespace RedKite.Scripting.Interop;
 /// Refusing memory makes Lua raise an error by a long jump, which must not cross managed frames. So the limit holds only while
 /// <see cref="IsLimited"/>: in Lua's own code, not while a managed function runs. What a managed function adds beyond it is
 /// refused at Lua's next allocation.
+/// Lua calls for every block that it takes, returns or resizes, so what that touches is at one pinned place.
 /// </remarks>
 internal sealed unsafe class LuaAllocator : IDisposable
 {
     private const int StepBytes = 16;
     private const int SmallBytesMax = 512;
     private const int ChunkBytes = 64 * 1024;
+    private const int ChunkHeadBytes = StepBytes; // a pointer to the chunk before, and what keeps the blocks aligned
 
-    private readonly nint[] _free = new nint[(SmallBytesMax / StepBytes) + 1];
-    private readonly List<nint> _chunks = [];
-    private nint _next;
-    private nint _end;
-    private GCHandle _self;
+    private readonly Heap[] _pinned = GC.AllocateArray<Heap>(1, pinned: true); // figures are read after the disposal, too
+    private readonly Heap* _heap;
 
-    internal LuaAllocator() => _self = GCHandle.Alloc(this);
+    internal LuaAllocator()
+    {
+        _heap = (Heap*)Unsafe.AsPointer(ref _pinned[0]);
+        _heap->BytesMax = long.MaxValue;
+    }
 
     /// <summary>The bytes that Lua has allocated.</summary>
-    internal long Used { get; private set; }
+    internal long Used => _heap->Used;
 
     /// <summary>The most bytes that Lua may allocate.</summary>
-    internal long BytesMax { get; set; } = long.MaxValue;
+    internal long BytesMax
+    {
+        get => _heap->BytesMax;
+        set => _heap->BytesMax = value;
+    }
 
-    internal bool IsLimited { get; set; }
+    internal bool IsLimited
+    {
+        get => _heap->IsLimited;
+        set => _heap->IsLimited = value;
+    }
 
     /// <summary>How often memory was refused because of the limit.</summary>
-    internal long Refusals { get; private set; }
+    internal long Refusals => _heap->Refusals;
 
-    internal nint Handle => GCHandle.ToIntPtr(_self);
+    internal nint Handle => (nint)_heap;
 
     internal static delegate* unmanaged[Cdecl]<nint, nint, nuint, nuint, nint> Function => &Allocate;
 
     /// <summary>Releases all memory. The interpreter is closed.</summary>
     public void Dispose()
     {
-        foreach (nint chunk in _chunks) NativeMemory.Free((void*)chunk);
-        _chunks.Clear();
-        if (_self.IsAllocated) _self.Free();
+        for (nint chunk = _heap->Chunks; chunk != 0;)
+        {
+            nint before = *(nint*)chunk;
+            NativeMemory.Free((void*)chunk);
+            chunk = before;
+        }
+
+        _heap->Chunks = 0;
     }
 
     [UnmanagedCallersOnly(CallConvs = [typeof(CallConvCdecl)])]
-    private static nint Allocate(nint handle, nint block, nuint oldBytes, nuint newBytes) =>
-        Unsafe.As<LuaAllocator>(GCHandle.FromIntPtr(handle).Target!).Resize(block, block == 0 ? 0 : (long)oldBytes, (long)newBytes);
-
-    private nint Resize(nint block, long oldBytes, long newBytes)
+    private static nint Allocate(nint heap, nint block, nuint oldBytes, nuint newBytes)
     {
         if (newBytes == 0)
         {
-            if (block != 0) Release(block, oldBytes);
+            if (block != 0) Release((Heap*)heap, block, (long)oldBytes);
             return 0;
         }
 
-        if (IsLimited && newBytes > oldBytes && Used + newBytes - oldBytes > BytesMax)
+        return Resize((Heap*)heap, block, block == 0 ? 0 : (long)oldBytes, (long)newBytes);
+    }
+
+    private static nint Resize(Heap* heap, nint block, long oldBytes, long newBytes)
+    {
+        if (heap->IsLimited && newBytes > oldBytes && heap->Used + newBytes - oldBytes > heap->BytesMax)
         {
-            Refusals++;
+            heap->Refusals++;
             return 0;
         }
 
+        if (block == 0) return Take(heap, newBytes);
         if (oldBytes > SmallBytesMax && newBytes > SmallBytesMax)
         {
             var moved = (nint)Realloc((void*)block, newBytes);
-            if (moved != 0) Used += newBytes - oldBytes;
+            if (moved != 0) heap->Used += newBytes - oldBytes;
             return moved;
         }
 
-        if (block != 0 && newBytes <= SmallBytesMax && ClassOf(newBytes) == ClassOf(oldBytes))
+        if (newBytes <= SmallBytesMax && ClassOf(newBytes) == ClassOf(oldBytes))
         {
-            Used += newBytes - oldBytes;
+            heap->Used += newBytes - oldBytes;
             return block;
         }
 
-        nint added = Take(newBytes);
-        if (added == 0 || block == 0) return added;
+        nint added = Take(heap, newBytes);
+        if (added == 0) return 0;
         NativeMemory.Copy((void*)block, (void*)added, (nuint)Math.Min(oldBytes, newBytes));
-        Release(block, oldBytes);
+        Release(heap, block, oldBytes);
         return added;
     }
 
-    private static int ClassOf(long bytes) => (int)((bytes + StepBytes - 1) / StepBytes);
+    private static int ClassOf(long bytes) => (int)(((ulong)bytes + StepBytes - 1) / StepBytes);
 
-    private nint Take(long bytes)
+    private static nint Take(Heap* heap, long bytes)
     {
         if (bytes > SmallBytesMax)
         {
             var large = (nint)Realloc(null, bytes);
-            if (large != 0) Used += bytes;
+            if (large != 0) heap->Used += bytes;
             return large;
         }
 
         int step = ClassOf(bytes);
-        nint block = _free[step];
+        nint block = heap->Free[step];
         if (block != 0)
         {
-            _free[step] = *(nint*)block;
+            heap->Free[step] = *(nint*)block;
         }
         else
         {
-            if (_end - _next < step * StepBytes && !TryAddChunk()) return 0;
-            block = _next;
-            _next += step * StepBytes;
+            if (heap->End - heap->Next < step * StepBytes && !TryAddChunk(heap)) return 0;
+            block = heap->Next;
+            heap->Next += step * StepBytes;
         }
 
-        Used += bytes;
+        heap->Used += bytes;
         return block;
     }
 
-    private void Release(nint block, long bytes)
+    private static void Release(Heap* heap, nint block, long bytes)
     {
-        Used -= bytes;
+        heap->Used -= bytes;
         if (bytes > SmallBytesMax)
         {
             NativeMemory.Free((void*)block);
@@ -126,17 +145,18 @@ internal sealed unsafe class LuaAllocator : IDisposable
         }
 
         int step = ClassOf(bytes);
-        *(nint*)block = _free[step];
-        _free[step] = block;
+        *(nint*)block = heap->Free[step];
+        heap->Free[step] = block;
     }
 
-    private bool TryAddChunk()
+    private static bool TryAddChunk(Heap* heap)
     {
         var chunk = (nint)Realloc(null, ChunkBytes);
         if (chunk == 0) return false;
-        _chunks.Add(chunk);
-        _next = chunk;
-        _end = chunk + ChunkBytes;
+        *(nint*)chunk = heap->Chunks;
+        heap->Chunks = chunk;
+        heap->Next = chunk + ChunkHeadBytes;
+        heap->End = chunk + ChunkBytes;
         return true;
     }
 
@@ -151,5 +171,23 @@ internal sealed unsafe class LuaAllocator : IDisposable
         {
             return null;
         }
+    }
+
+    private struct Heap
+    {
+        internal long Used;
+        internal long BytesMax;
+        internal long Refusals;
+        internal bool IsLimited;
+        internal nint Next; // in the last chunk: where its unused rest begins
+        internal nint End;
+        internal nint Chunks; // the last one; each begins with a pointer to the one before
+        internal FreeBlocks Free; // by steps of size: each free block begins with a pointer to the next
+    }
+
+    [InlineArray((SmallBytesMax / StepBytes) + 1)]
+    private struct FreeBlocks
+    {
+        private nint _first;
     }
 }

@@ -4,7 +4,7 @@ namespace RedKite.Scripting.Interop;
 
 /// <summary>
 /// Imports from the native Lua 5.4 of the package KeraLua. Those without a transition of the garbage collector never allocate, never
-/// raise an error and never call back.
+/// raise an error and never call back; no method that native code calls may contain one (see <see cref="Lua"/>).
 /// </summary>
 internal static unsafe partial class LuaNative
 {
@@ -56,67 +56,88 @@ internal static unsafe partial class LuaNative
     [LibraryImport(Library)]
     internal static partial int lua_getstack(nint state, int level, byte* record);
 
+    [SuppressGCTransition]
     [LibraryImport(Library)]
     internal static partial int lua_rawget(nint state, int index);
 
+    [SuppressGCTransition]
     [LibraryImport(Library)]
     internal static partial int lua_rawgeti(nint state, int index, long position);
 
+    [SuppressGCTransition]
     [LibraryImport(Library)]
     internal static partial int lua_next(nint state, int index);
 
+    [SuppressGCTransition]
     [LibraryImport(Library)]
     internal static partial int lua_gettop(nint state);
 
+    [SuppressGCTransition]
     [LibraryImport(Library)]
     internal static partial void lua_settop(nint state, int index);
 
+    [SuppressGCTransition]
     [LibraryImport(Library)]
     internal static partial void lua_pushvalue(nint state, int index);
 
+    [SuppressGCTransition]
     [LibraryImport(Library)]
     internal static partial void lua_rotate(nint state, int index, int count);
 
+    [SuppressGCTransition]
     [LibraryImport(Library)]
     internal static partial int lua_type(nint state, int index);
 
+    [SuppressGCTransition]
     [LibraryImport(Library)]
     internal static partial int lua_isinteger(nint state, int index);
 
+    [SuppressGCTransition]
     [LibraryImport(Library)]
     internal static partial double lua_tonumberx(nint state, int index, int* isNumber);
 
+    [SuppressGCTransition]
     [LibraryImport(Library)]
     internal static partial long lua_tointegerx(nint state, int index, int* isNumber);
 
+    [SuppressGCTransition]
     [LibraryImport(Library)]
     internal static partial int lua_toboolean(nint state, int index);
 
     // Only of strings: a number would be converted in place, which allocates.
+    [SuppressGCTransition]
     [LibraryImport(Library)]
     internal static partial byte* lua_tolstring(nint state, int index, nuint* size);
 
+    [SuppressGCTransition]
     [LibraryImport(Library)]
     internal static partial nint lua_touserdata(nint state, int index);
 
+    [SuppressGCTransition]
     [LibraryImport(Library)]
     internal static partial nint lua_topointer(nint state, int index);
 
+    [SuppressGCTransition]
     [LibraryImport(Library)]
     internal static partial ulong lua_rawlen(nint state, int index);
 
+    [SuppressGCTransition]
     [LibraryImport(Library)]
     internal static partial void lua_pushnumber(nint state, double value);
 
+    [SuppressGCTransition]
     [LibraryImport(Library)]
     internal static partial void lua_pushnil(nint state);
 
+    [SuppressGCTransition]
     [LibraryImport(Library)]
     internal static partial void lua_pushboolean(nint state, int value);
 
+    [SuppressGCTransition]
     [LibraryImport(Library)]
     internal static partial void lua_pushinteger(nint state, long value);
 
+    [SuppressGCTransition]
     [LibraryImport(Library)]
     internal static partial void lua_pushlightuserdata(nint state, nint value);
 

@@ -206,7 +206,9 @@ internal sealed partial class ScriptTranslator
 
     private ExpressionKind Suffixed(out string name)
     {
+        int start = _token.Start;
         ExpressionKind kind = Primary(out name);
+        bool isRedis = kind == ExpressionKind.Global && name == "redis";
         while (true)
         {
             if (Is("."))
@@ -225,9 +227,17 @@ internal sealed partial class ScriptTranslator
                 }
 
                 kind = ExpressionKind.Field;
+                if (isRedis && name == "call" && Is("(") && _lastEnd - start == CallText.Length)
+                {
+                    DirectCall(start);
+                    kind = ExpressionKind.Call;
+                }
+
+                isRedis = false;
             }
             else if (Is("["))
             {
+                isRedis = false;
                 Index(out name);
                 kind = ExpressionKind.Field;
             }
@@ -249,6 +259,17 @@ internal sealed partial class ScriptTranslator
             }
         }
     }
+
+    private void DirectCall(int start)
+    {
+        int edit = _edits.Count;
+        _edits.Add(CallEdit(start, CallForResult));
+        Arguments();
+        InsertHere(")");
+        _call = (start, _lastEnd, edit);
+    }
+
+    private static SourceEdit CallEdit(int start, string text) => new(start + 1, CallText.Length - 1, text);
 
     private void Index(out string name)
     {

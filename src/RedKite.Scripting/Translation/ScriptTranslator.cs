@@ -14,6 +14,10 @@ namespace RedKite.Scripting.Translation;
 /// Lua's count hook, which makes every instruction of Lua 5.4 take its slow path.
 /// </para>
 /// <para>
+/// redis.call: the script cannot replace it, so a direct call of it takes neither the lookups through the protected tables nor the Lua
+/// function for any number of arguments, and as a statement it has no result.
+/// </para>
+/// <para>
 /// A call in tail position of a function would hide its line from messages, since redis.call and others are Lua functions here but
 /// were C functions there. Where the function is a global it is called first and its results are returned.
 /// </para>
@@ -25,7 +29,12 @@ internal sealed partial class ScriptTranslator
     private const string CountDown = " __rk_n=__rk_n-1 if __rk_n<0 then __rk_n=__rk_t() end ";
     private const string Results = "__rk_v";
     private const string Modulo = "__rk_m";
-    private const string Prologue = "local __rk_c,__rk_c2,__rk_c3,__rk_t,__rk_v,__rk_s,__rk_m=... local __rk_n=0 return function(...) ";
+    private const string Prologue = "local __rk_c,__rk_c2,__rk_c3,__rk_t,__rk_v,__rk_s,__rk_m,r__k,r__c,r__e=... local __rk_n=0 return function(...) ";
+
+    // Direct calls of redis.call. The edit begins behind the first letter, because others insert text in front of it.
+    private const string CallText = "redis.call";
+    private const string CallForResult = "__k(r__c";
+    private const string CallForEffect = "__k(r__e";
 
     private const int DepthMax = 190;
     private const int UnaryPriority = 8;
@@ -47,6 +56,7 @@ internal sealed partial class ScriptTranslator
     private int _depth;
     private int _numberEnd = -1;
     private double _number; // the literal that ends there
+    private (int Start, int End, int Edit) _call; // the last direct call of redis.call
 
     private ScriptTranslator(string source, string chunkName, bool returnsOne)
     {
@@ -367,8 +377,14 @@ internal sealed partial class ScriptTranslator
 
     private void ExpressionStatement()
     {
+        int start = _token.Start;
         ExpressionKind kind = Suffixed(out _);
-        if (kind == ExpressionKind.Call) return;
+        if (kind == ExpressionKind.Call)
+        {
+            if (_call.Start == start && _call.End == _lastEnd) _edits[_call.Edit] = CallEdit(start, CallForEffect);
+            return;
+        }
+
         while (true)
         {
             if (kind is ExpressionKind.Call or ExpressionKind.Other) throw Fail("syntax error");

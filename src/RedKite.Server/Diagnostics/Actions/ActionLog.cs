@@ -46,11 +46,11 @@ internal sealed class ActionLog(Timeline timeline, ServerLog log, ServerClock cl
         TakenAction taken;
         lock (_lock)
         {
-            _counts[action.Index]++;
             long nowMs = clock.NowMs;
             if (nowMs - _notedMs[action.Index] is >= 0 and < NotedEveryMs)
             {
                 _unnoted[action.Index]++;
+                Interlocked.Increment(ref _counts[action.Index]);
                 return;
             }
 
@@ -62,6 +62,9 @@ internal sealed class ActionLog(Timeline timeline, ServerLog log, ServerClock cl
         }
 
         timeline.Add(new TimelineEvent(taken.UnixMs, TimelineKind.Action, 0, taken.ClientId, taken.Address, taken.Name, action.Name));
+
+        // After both, so that whoever sees the count finds what it counts.
+        Interlocked.Increment(ref _counts[action.Index]);
         string who = client is null ? "" : $" (client id={taken.ClientId} addr={taken.Address})";
         string others = taken.Unnoted == 0 ? "" : $", and {taken.Unnoted} times since the last such line";
         string line = $"Action {action.Name}: {detail}{who}{others}. The setting is {action.Setting}.";

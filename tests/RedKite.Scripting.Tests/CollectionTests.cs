@@ -1,0 +1,46 @@
+using System.Diagnostics;
+
+namespace RedKite.Scripting.Tests;
+
+/// <summary>Scripts go on while the managed heap is collected: each call between Lua and managed code changes the thread's mode rightly.</summary>
+public class CollectionTests
+{
+    private const int Milliseconds = 2000;
+
+    [Theory]
+    [InlineData("for i = 1, 1000 do redis.call('a', i) end return 1")]
+    [InlineData("local call = redis.call for i = 1, 1000 do call('a', 'b') end return 1")]
+    [InlineData("local s for i = 1, 1000 do s = 'x' .. i / 2 .. 'y' end return 1")]
+    [InlineData("for i = 1, 1000 do pcall(error, 'x') end return 1")]
+    [InlineData("for i = 1, 1000 do tostring(i) tonumber('1') bit.band(i, 3) end return 1")]
+    [InlineData("local s for i = 1, 1000 do s = string.rep('x', 10 * i) .. i end return 1")]
+    [InlineData("local r for i = 1, 1000 do r = redis.pcall('a') end return 1")]
+    public void Collections_at_any_time_do_no_harm(string script)
+    {
+        using var bench = new ScriptBench();
+        bool isOver = false;
+        var collector = new Thread(() =>
+        {
+            while (!Volatile.Read(ref isOver))
+            {
+                GC.Collect(0, GCCollectionMode.Forced, blocking: true);
+                Thread.SpinWait(1000);
+            }
+        });
+        collector.Start();
+        try
+        {
+            var clock = Stopwatch.StartNew();
+            while (clock.ElapsedMilliseconds < Milliseconds)
+            {
+                Assert.Equal(":1\r\n", bench.Run(script));
+                bench.Host.Calls.Clear();
+            }
+        }
+        finally
+        {
+            Volatile.Write(ref isOver, true);
+            collector.Join();
+        }
+    }
+}
