@@ -142,9 +142,8 @@ internal sealed class Invoker
         _environment.NoteTouchMode(cmd.Session);
 
         long end = Stopwatch.GetTimestamp();
-        bool continues = blocked?.Block.Copy is not null;
-        if (continues) blocked!.ExecutedTicks = end - start;
-        Account(cmd, end - start, end, requestBytes, Reply.Length - replied, failed: Reply.Errors - _nested.Errors != errors, continues);
+        if (blocked is not null) blocked.ExecutedTicks = end - start;
+        Account(cmd, end - start, end, requestBytes, Reply.Length - replied, failed: Reply.Errors - _nested.Errors != errors, waits: blocked is not null);
         if (_engine.Settings.LatencyTracking) _executor.NoteEnded(command, _environment.Metrics.Of(command.Index), start, end);
         if (Reply.Length - replied > _engine.OneReplyBytesMax && cmd.Session is { Connection: { } connection, Type: ClientType.Normal }) _engine.CloseOverLimit(cmd.Session, connection, Reply, replied);
         return end;
@@ -174,35 +173,48 @@ internal sealed class Invoker
     internal StripeSet StripesOfNested(scoped in CommandContext cmd) =>
         cmd.Command.Is(CommandFlags.WalksStripes) ? _keyspace.AllStripes : StripesOf(cmd, cmd.Command, cmd.RequestBytes);
 
-    // Counts a command that was executed, and adds it to the logs. If it continues in slices, its time is logged at its end.
-    private void Account(scoped in CommandContext cmd, long ticks, long end, long requestBytes, long replyBytes, bool failed, bool continues = false)
+    // Counts a command that was executed, and adds it to the logs. One that waits is counted when its wait ends, as in Redis.
+    private void Account(scoped in CommandContext cmd, long ticks, long end, long requestBytes, long replyBytes, bool failed, bool waits = false)
     {
         long ns = ServerClock.TicksToNs(ticks);
         CommandMetrics metrics = _environment.Metrics.Of(cmd.Command.Index);
-        metrics.Calls++;
         metrics.TotalNs += ns;
-        _environment.Metrics.CommandsProcessed++;
         if (failed) NoteError(cmd.Command, cmd.Reply);
-        if (!continues) NoteTime(cmd, ns, end, wasSliced: false);
+        if (!waits)
+        {
+            metrics.Calls++;
+            _environment.Metrics.CommandsProcessed++;
+            NoteTime(cmd, ns, end, hasWaited: false);
+        }
+
         if (requestBytes >= _engine.LargeRequests.Threshold) NoteLarge(_engine.LargeRequests, cmd, requestBytes);
         if (replyBytes >= _engine.LargeReplies.Threshold) NoteLarge(_engine.LargeReplies, cmd, replyBytes);
     }
 
-    /// <summary>Logs the time of a command that was executed in slices: the sum of all of them.</summary>
+    /// <summary>Counts a command whose wait has ended.</summary>
+    internal void CountWaited(BlockedClient client)
+    {
+        client.IsCallCounted = true;
+        _environment.Metrics.Of(client.Request.Command.Index).Calls++;
+        _environment.Metrics.CommandsProcessed++;
+        if (client.Block.Copy is null) NoteWaited(client, Stopwatch.GetTimestamp());
+    }
+
+    /// <summary>Logs the time of a command that has waited: of its execution, and of all slices if there were several.</summary>
     /// <param name="client">The client, whose command has ended.</param>
     /// <param name="end">The timestamp at its end.</param>
-    internal void NoteSliced(BlockedClient client, long end)
+    internal void NoteWaited(BlockedClient client, long end)
     {
         SavedRequest request = client.Request;
         var cmd = new CommandContext(_environment, client.Session, request.Input, Reply, request.DatabaseIndex);
         cmd.Begin(request.Command, request.Arguments, request.FirstKeyHash);
-        NoteTime(cmd, ServerClock.TicksToNs(client.ExecutedTicks), end, wasSliced: true);
+        NoteTime(cmd, ServerClock.TicksToNs(client.ExecutedTicks), end, hasWaited: true);
     }
 
-    private void NoteTime(scoped in CommandContext cmd, long ns, long end, bool wasSliced)
+    private void NoteTime(scoped in CommandContext cmd, long ns, long end, bool hasWaited)
     {
         if (_engine.Settings.LatencyTracking) _environment.Metrics.Of(cmd.Command.Index).Latency.Record(ns, 1);
-        if (ns >= _engine.SlowLog.Threshold) NoteSlow(cmd, ns, end, wasSliced);
+        if (ns >= _engine.SlowLog.Threshold) NoteSlow(cmd, ns, end, hasWaited);
         if (ns >= _engine.LatencyMonitor.ThresholdNs) _engine.LatencyMonitor.AddCommand(cmd.Command.Is(CommandFlags.Fast), _environment.NowMs, ns);
     }
 
@@ -363,14 +375,14 @@ internal sealed class Invoker
     /// <param name="cmd">The command.</param>
     /// <param name="ns">How long it executed.</param>
     /// <param name="end">The timestamp at its end.</param>
-    /// <param name="wasSliced">Whether it was executed in slices: then it isn't known how long it waited, nor how long its reply took to be sent.</param>
-    internal void NoteSlow(scoped in CommandContext cmd, long ns, long end, bool wasSliced = false)
+    /// <param name="hasWaited">Whether its execution began in another turn: then it is not known how long it waited, nor how long its reply took to be sent.</param>
+    internal void NoteSlow(scoped in CommandContext cmd, long ns, long end, bool hasWaited = false)
     {
         if (cmd.Command.Is(CommandFlags.SkipSlowLog)) return;
         if (ns >= Timeline.NoticeableNs) _engine.Note(TimelineKind.SlowCommand, cmd.Session, ns, cmd.Command.FullName);
         string address = cmd.Session.Connection?.RemoteAddress.ToString() ?? "";
         RequestLogEntry entry = _engine.SlowLog.Add(LoggedRequest.ArgumentsOf(cmd), address, cmd.Session.Name, _environment.NowMs, ns / 1000);
-        if (!wasSliced)
+        if (!hasWaited)
         {
             entry.EndedTicks = end;
             entry.WaitingMicroseconds = Math.Max(0, (_executor.WaitedNs(end) - ns) / 1000);

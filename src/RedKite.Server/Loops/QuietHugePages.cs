@@ -3,29 +3,31 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Server.Loops;
 
 /// <summary>
-/// Replaces ordinary pages by huge ones while the server is quiet, which makes lookups among millions of keys cheaper. Only if
-/// quiet-huge-pages is set, and only as much as lookups can repay: replacing 2 MiB takes about 9 ms of CPU, which a data set
-/// that is loaded and rarely read never gains.
+/// Replaces ordinary pages by huge ones while the server is quiet, which makes lookups among millions of keys cheaper, but only as
+/// much as lookups repay: replacing 2 MiB takes about 9 ms of CPU, which a data set that is loaded and rarely read never gains.
 /// </summary>
 /// <remarks>
-/// Off by default: it does not pay for itself in ordinary loads. For 3,000,000 new keys of 256 bytes it would take 1.3 us of
-/// CPU per key, as much as 25 lookups of each key gain.
+/// What a lookup gains depends on the machine: 50 ns, or a microsecond and more in some virtual machines, so it is measured. The CPU
+/// spent never exceeds what the lookups so far would have gained by more than one region: a load that goes on as before has it
+/// repaid when it has read as much again.
 /// </remarks>
 internal sealed class QuietHugePages(Keyspace keyspace)
 {
-    /// <summary>
-    /// The most that a huge page gains per lookup: 50 ns, measured with 5,000,000 keys (round 46 of docs/performance-log.md).
-    /// Fewer keys gain less.
-    /// </summary>
-    internal const long GainNsPerLookup = 50;
+    /// <summary>How often the gain is measured anew. A measurement takes up to 20 ms.</summary>
+    internal const int MeasureEveryMs = 60_000;
+
+    // Fewer lookups than this pay for no region anywhere, nor for a measurement.
+    internal const int LookupsMin = 20_000;
 
     private const int CheckEveryMs = 50;
     private const int QuietPart = 4; // Quiet: all loops together use less than this part of a core.
 
     private long _checkedMs;
+    private long _measuredMs = long.MinValue;
     private long _loopMicroseconds;
     private long _hits;
-    private long _creditNs;
+    private long _lookups;
+    private long _lookupsAtMeasurement;
 
     /// <summary>The setting quiet-huge-pages.</summary>
     internal bool IsEnabled { get; set; }
@@ -38,8 +40,17 @@ internal sealed class QuietHugePages(Keyspace keyspace)
         long elapsedMs = nowMs - _checkedMs;
         if (elapsedMs is >= 0 and < CheckEveryMs) return;
         bool isQuiet = loopMicroseconds - _loopMicroseconds < elapsedMs * (1000 / QuietPart);
-        _creditNs += GainNsPerLookup * Math.Max(0, hits - _hits);
+        _lookups += Math.Max(0, hits - _hits);
         (_checkedMs, _loopMicroseconds, _hits) = (nowMs, loopMicroseconds, hits);
-        if (IsEnabled && isQuiet && keyspace.MakingHugeCpuNs < _creditNs) keyspace.BeginMakingHuge();
+        if (!IsEnabled || !isQuiet || _lookups < LookupsMin) return;
+        if (_measuredMs == long.MinValue || (nowMs - _measuredMs >= MeasureEveryMs && _lookups - _lookupsAtMeasurement >= LookupsMin))
+        {
+            (_measuredMs, _lookupsAtMeasurement) = (nowMs, _lookups);
+            keyspace.BeginMeasuringTranslation();
+        }
+        else if (keyspace.MakingHugeCpuNs < keyspace.TranslationNs * _lookups)
+        {
+            keyspace.BeginMakingHuge();
+        }
     }
 }

@@ -83,7 +83,10 @@ internal sealed class BlockedClient : IDisposable
     /// <summary>How often a copy had to begin again because its source had changed.</summary>
     internal int CopyRestarts { get; set; }
 
-    /// <summary>How long its command has executed so far if it waits for a copy, in <see cref="System.Diagnostics.Stopwatch"/> ticks.</summary>
+    /// <summary>Whether its command is counted, or was refused at the end of the wait.</summary>
+    internal bool IsCallCounted { get; set; }
+
+    /// <summary>How long its command has executed so far, in <see cref="System.Diagnostics.Stopwatch"/> ticks.</summary>
     internal long ExecutedTicks { get; set; }
 
     /// <summary>What is replied; null: what is replied at the deadline.</summary>

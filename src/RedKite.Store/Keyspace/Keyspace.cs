@@ -14,6 +14,7 @@ internal sealed class Keyspace : IDisposable
     private readonly KeyHasher _hasher;
     private readonly Database[] _databases;
     private int _makingHuge;
+    private long _translationNs;
     private int _allLockedBy; // a thread's id
 
     /// <param name="stripes">A power of two, at most <see cref="StripeSet.StripesMax"/>.</param>
@@ -229,17 +230,26 @@ internal sealed class Keyspace : IDisposable
     /// <summary>CPU that this took.</summary>
     internal long MakingHugeCpuNs => _source.MakingHugeCpuNs;
 
+    /// <summary>What a huge page spares each read at random, as last measured; 0 before, and where there is little to make huge.</summary>
+    internal long TranslationNs => Volatile.Read(ref _translationNs);
+
     /// <summary>Starts replacing 2 MiB of ordinary pages by a huge one on another thread, unless that is already in progress.</summary>
-    internal void BeginMakingHuge()
+    internal void BeginMakingHuge() => BeginIdleWork(static keyspace => keyspace._source.MakeOneHuge());
+
+    /// <summary>Starts measuring <see cref="TranslationNs"/> on another thread, unless one makes a page huge.</summary>
+    internal void BeginMeasuringTranslation() =>
+        BeginIdleWork(static keyspace => Volatile.Write(ref keyspace._translationNs, keyspace._source.MeasureTranslationNs()));
+
+    private void BeginIdleWork(Action<Keyspace> work)
     {
         if (Interlocked.Exchange(ref _makingHuge, 1) != 0) return;
         ThreadPool.UnsafeQueueUserWorkItem(
-            static keyspace =>
+            static item =>
             {
-                keyspace._source.MakeOneHuge();
-                Volatile.Write(ref keyspace._makingHuge, 0);
+                item.Work(item.Keyspace);
+                Volatile.Write(ref item.Keyspace._makingHuge, 0);
             },
-            this,
+            (Keyspace: this, Work: work),
             preferLocal: false);
     }
 

@@ -103,6 +103,18 @@ public unsafe class SlabSourceTests
         foreach ((nint slab, byte fill) in slabs) Assert.False(Slab((byte*)slab).ContainsAnyExcept(fill));
     }
 
+    // How much depends on the machine: the processor may translate while it waits for the page itself.
+    [Fact]
+    public void Cost_of_translations_is_measured_where_there_are_ordinary_pages()
+    {
+        using var source = new SlabSource();
+        Assert.Equal(0, source.MeasureTranslationNs());
+        for (int i = 0; i < 40 * 32; i++) Slab((byte*)(nint)source.Take()).Fill(1);
+        Assert.Equal(0, source.MakingHugeCpuNs);
+        Assert.InRange(source.MeasureTranslationNs(), 0, 50_000);
+        if (OperatingSystem.IsLinux()) Assert.InRange(source.MakingHugeCpuNs, 1, 2_000_000_000);
+    }
+
     [Fact]
     public void Region_becomes_huge_once_a_quarter_is_carved()
     {

@@ -55,6 +55,7 @@ internal static class MemoryInfo
         text.Line("lazyfreed_objects"u8, registry.Keyspace.ObjectsFreedLater - registry.Server.ObjectsFreedLaterAtReset);
         text.Line("quiet_huge_pages"u8, registry.Keyspace.RegionsMadeHuge);
         text.Line("quiet_huge_pages_cpu_milliseconds"u8, registry.Keyspace.MakingHugeCpuNs / 1_000_000);
+        text.Line("quiet_huge_pages_gain_nanoseconds"u8, registry.Keyspace.TranslationNs);
     }
 
     private static void WriteScripts(InfoText text, ScriptFigures figures)

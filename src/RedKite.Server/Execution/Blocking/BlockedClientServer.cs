@@ -194,6 +194,8 @@ internal sealed class BlockedClientServer
         bool served = _reply.Length > 0 || _reply.Overflowed;
         if (served)
         {
+            if (isPermitted) _invoker.CountWaited(client);
+            else client.IsCallCounted = true; // as one that was rejected
             client.Reply = Payload.Of(_engine.Buffers, _reply);
             _engine.Blocked.RemoveLocked(client);
             _environment.Unblocked.Add(client);
