@@ -4,13 +4,20 @@ using RedKite.Server.Diagnostics.Package;
 
 namespace RedKite.Dashboard;
 
-/// <summary>Builds a debug package and sends it. Only one is built at a time.</summary>
+/// <summary>Builds a debug package and sends it. Only one is built at a time. `?log=SECONDS` says how long it watches the log.</summary>
 internal static class PackageDownload
 {
     private const int ChunkBytes = 64 * 1024;
 
     internal static async Task SendAsync(AdminSite site, HttpContext http)
     {
+        long logSeconds = AdminEndpoints.Number(http, "log", (long)PackageOptions.Default.Log.TotalSeconds);
+        if (logSeconds < 0 || logSeconds > PackageOptions.LogMax.TotalSeconds)
+        {
+            http.Response.StatusCode = StatusCodes.Status400BadRequest;
+            return;
+        }
+
         if (site.Server!.Packages is not { } packages || !packages.TryReserve())
         {
             http.Response.StatusCode = StatusCodes.Status409Conflict; // one is being built
@@ -18,7 +25,7 @@ internal static class PackageDownload
         }
 
         var built = new TaskCompletionSource<(byte[]? Package, string? Error)>(TaskCreationOptions.RunContinuationsAsynchronously);
-        packages.Begin(PackageOptions.Default, (package, error) => built.TrySetResult((package, error)));
+        packages.Begin(PackageOptions.Default with { Log = TimeSpan.FromSeconds(logSeconds) }, (package, error) => built.TrySetResult((package, error)));
         (byte[]? package, string? error) = await built.Task.WaitAsync(http.RequestAborted).ConfigureAwait(false);
         if (package is null)
         {

@@ -44,7 +44,12 @@ public sealed class RedKiteDashboard : IAsyncDisposable
         ArgumentNullException.ThrowIfNull(server);
         Settings settings = server.Engine.Settings;
         ServerLog log = server.Engine.Log;
-        int port = PortOf(settings, server.Port);
+        if (PortOf(settings, server) is not { } port)
+        {
+            log.Notice("There is no dashboard, because admin-port is 'auto' and the server has no port that 2000 can be added to.");
+            return null;
+        }
+
         if (port == 0) return null;
         if (server.Reports is null)
         {
@@ -104,10 +109,12 @@ public sealed class RedKiteDashboard : IAsyncDisposable
         await _web.DisposeAsync().ConfigureAwait(false);
     }
 
-    private static int PortOf(Settings settings, int dataPort)
+    // Null: there is no port to begin from, or none at the distance.
+    private static int? PortOf(Settings settings, RedKiteServer server)
     {
         if (settings.AdminPort != "auto") return int.Parse(settings.AdminPort, CultureInfo.InvariantCulture);
-        return dataPort == 0 || dataPort + AutomaticDistance > IPEndPoint.MaxPort ? 0 : dataPort + AutomaticDistance;
+        int dataPort = server.Port != 0 ? server.Port : server.TlsPort;
+        return dataPort == 0 || dataPort + AutomaticDistance > IPEndPoint.MaxPort ? null : dataPort + AutomaticDistance;
     }
 
     private static void Configure(KestrelServerOptions kestrel, List<IPAddress> addresses, int port, TlsServer? tls)

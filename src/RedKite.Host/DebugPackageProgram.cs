@@ -23,7 +23,7 @@ internal static class DebugPackageProgram
           --port P         default 6379
           --user U         default `default`
           --pass W         the password; without it the variable REDKITE_PASSWORD
-          --log SECONDS    watch the log for up to 15 seconds
+          --log SECONDS    watch the log for so long: 0 to 15, default 15
           --trace SECONDS  sample the CPU for up to 30 seconds
           --tls VERIFY     connect by TLS; VERIFY is `system`, a file with the authorities to trust, or `none`
           --cert FILE      the client's certificate, where the server wants one

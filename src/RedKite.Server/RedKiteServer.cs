@@ -295,6 +295,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         Listening = () => new ListeningFigures(_endpoints.Port, [.. _endpoints.Describe()]),
         Tls = _tls.Figures,
         Blocking = () => new BlockedClientFigures(engine.Blocked.Count + engine.Pause.Held(engine.Clients), engine.Blocked.WithDeadline, engine.Blocked.Keys, engine.Blocked.KeysWakingWhenGone),
+        Observation = () => Diagnostics?.Latest,
         Findings = () => Diagnostics?.Findings.Current ?? [],
         Packages = () => Packages,
         ReplyLater = ReplyLater,

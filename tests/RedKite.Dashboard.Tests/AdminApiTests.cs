@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using System.Net;
+using System.Net.NetworkInformation;
 using System.Net.Sockets;
 using System.Text;
 using System.Text.Json;
@@ -139,9 +140,11 @@ public sealed class AdminApiTests : IAsyncDisposable
         Assert.Equal(HttpStatusCode.Forbidden, await Post("/api/debug-package", "", header: false));
         Assert.Equal(HttpStatusCode.Unauthorized, await Post("/api/debug-package", ""));
         Assert.Equal(HttpStatusCode.NoContent, await Post("/login", """{"user":"","password":"secret"}"""));
-        using var request = new HttpRequestMessage(HttpMethod.Post, Address("/api/debug-package")) { Headers = { { "X-RedKite", "1" } } };
+        using var request = new HttpRequestMessage(HttpMethod.Post, Address("/api/debug-package?log=0")) { Headers = { { "X-RedKite", "1" } } };
         using HttpResponseMessage response = await _http.SendAsync(request, TestContext.Current.CancellationToken);
         Assert.Equal(HttpStatusCode.OK, response.StatusCode);
+        Assert.Equal(HttpStatusCode.BadRequest, await Post("/api/debug-package?log=16", ""));
+        Assert.Equal(HttpStatusCode.BadRequest, await Post("/api/debug-package?log=-1", ""));
         Assert.Matches("^redkite-package-[0-9]{8}-[0-9]{6}\\.zip$", response.Content.Headers.ContentDisposition!.FileName!.Trim('"'));
         PackageReader package = PackageReader.Open(new MemoryStream(await response.Content.ReadAsByteArrayAsync(TestContext.Current.CancellationToken)));
         Assert.NotNull(package.Read("findings", TestContext.Current.CancellationToken));
@@ -283,6 +286,51 @@ public sealed class AdminApiTests : IAsyncDisposable
         using HttpResponseMessage response = await _http.SendAsync(request, TestContext.Current.CancellationToken);
         Assert.Equal(HttpStatusCode.Forbidden, response.StatusCode);
         Assert.Contains("default-src 'none'", response.Headers.GetValues("Content-Security-Policy").Single());
+    }
+
+    [Fact]
+    public async Task Scripts_and_other_sites_cannot_use_the_cookie_of_a_session()
+    {
+        await Start("secret");
+        using var request = new HttpRequestMessage(HttpMethod.Post, Address("/login")) { Headers = { { "X-RedKite", "1" } }, Content = new StringContent("""{"user":"","password":"secret"}""") };
+        using HttpResponseMessage response = await _http.SendAsync(request, TestContext.Current.CancellationToken);
+        string[] cookie = Assert.Single(response.Headers.GetValues("Set-Cookie")).Split("; ");
+        Assert.Contains("httponly", cookie, StringComparer.OrdinalIgnoreCase);
+        Assert.Contains("samesite=strict", cookie, StringComparer.OrdinalIgnoreCase);
+    }
+
+    // A program that has the server as a library is not made to listen on a port that it does not know of.
+    [Fact]
+    public async Task Host_has_a_dashboard_only_if_it_starts_one()
+    {
+        int port;
+        do port = LoopbackPort.Next();
+        while (Listens(port + 2000));
+        _server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = port, Log = line => { lock (_log) _log.Add(line); } });
+        Assert.False(Listens(port + 2000), "nothing listens");
+        _dashboard = await RedKiteDashboard.StartAsync(_server);
+        Assert.NotNull(_dashboard);
+        Assert.Equal(port + 2000, _dashboard.Port);
+        Assert.True(Listens(port + 2000), "the dashboard listens");
+
+        static bool Listens(int port) => IPGlobalProperties.GetIPGlobalProperties().GetActiveTcpListeners().Any(listener => listener.Port == port);
+    }
+
+    [Fact]
+    public async Task A_server_without_a_port_to_begin_from_says_that_it_has_no_dashboard()
+    {
+        DirectoryInfo folder = Directory.CreateTempSubdirectory("redkite-socket-");
+        _server = await RedKiteServer.StartAsync(new RedKiteOptions
+        {
+            Port = 0,
+            Log = line => { lock (_log) _log.Add(line); },
+            Settings = { ["unixsocket"] = Path.Combine(folder.FullName, "s") },
+        });
+        _dashboard = await RedKiteDashboard.StartAsync(_server);
+        Assert.Null(_dashboard);
+        Assert.Single(Logged(), line => line.StartsWith("There is no dashboard, because admin-port is 'auto'", StringComparison.Ordinal));
+        await _server.StopAsync();
+        folder.Delete(recursive: true);
     }
 
     [Fact]

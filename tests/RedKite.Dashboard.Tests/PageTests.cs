@@ -87,7 +87,7 @@ public sealed class PageTests(Browser browser, LoadedServer loaded) : IClassFixt
         PackageReader package;
         await using (PageServer server = await LoadedServer.StartAsync())
         {
-            RedKite.Server.RedKiteReply zip = server.Server.Execute("DEBUG", "PACKAGE");
+            RedKite.Server.RedKiteReply zip = server.Server.Execute("DEBUG", "PACKAGE", "LOG", "0");
             Assert.False(zip.IsError, zip.Text);
             package = PackageReader.Open(new MemoryStream(zip.Bytes.ToArray()));
         }
@@ -170,6 +170,8 @@ public sealed class PageTests(Browser browser, LoadedServer loaded) : IClassFixt
     {
         await using PageUnderTest tab = await browser.OpenAsync(loaded.Server.Address);
         await tab.ReadyAsync("overview");
+        Assert.Equal("15", await tab.Page.GetByLabel("Log in the package").InputValueAsync());
+        await tab.Page.GetByLabel("Log in the package").SelectOptionAsync("0");
         IDownload download = await tab.Page.RunAndWaitForDownloadAsync(() => tab.Page.ClickAsync("button:has-text('Download a debug package')"), new PageRunAndWaitForDownloadOptions { Timeout = 60_000 });
         Assert.StartsWith("redkite-package-", download.SuggestedFilename, StringComparison.Ordinal);
         await using FileStream file = File.OpenRead(await download.PathAsync());

@@ -1,5 +1,7 @@
+using System.Diagnostics;
 using System.Globalization;
 using System.IO.Compression;
+using System.Text;
 using System.Text.Json;
 using RedKite.Testing;
 
@@ -20,7 +22,7 @@ public sealed class DebugPackageTests : IDisposable
         Assert.SkipUnless(ServerProgram.UnderTest.IsRedKite, "Redis has no debug package");
         using ServerProcess server = ServerProcess.Start(ServerProgram.UnderTest, "--protected-mode", "no");
         string package = Path.Combine(_folder, "package.zip");
-        ChildProgram fetched = (await RedKite("debug-package", "--port", Port(server), "--output", package)).Succeeded();
+        ChildProgram fetched = (await RedKite("debug-package", "--port", Port(server), "--log", "0", "--output", package)).Succeeded();
         Assert.Contains(package, fetched.Output, StringComparison.Ordinal);
         ChildProgram analyzed = await RedKite("analyze", package);
         Assert.Equal(2, analyzed.ExitCode);
@@ -36,7 +38,7 @@ public sealed class DebugPackageTests : IDisposable
         using ServerProcess server = ServerProcess.Start(ServerProgram.UnderTest);
         string package = Path.Combine(_folder, "package.zip");
         string speedscope = Path.Combine(_folder, "package.json");
-        (await RedKite("debug-package", "--port", Port(server), "--output", package)).Succeeded();
+        (await RedKite("debug-package", "--port", Port(server), "--log", "0", "--output", package)).Succeeded();
         ChildProgram analyzed = await RedKite("analyze", package, "--stacks", "--speedscope", speedscope);
         Assert.Equal("", analyzed.Errors);
         string[] lines = analyzed.Output.Split('\n');
@@ -67,9 +69,91 @@ public sealed class DebugPackageTests : IDisposable
         Assert.Equal(1, refused.ExitCode);
         Assert.Equal("redkite debug-package: the server replied: NOAUTH Authentication required.", refused.Errors.TrimEnd());
         Assert.False(File.Exists(package));
-        (await RedKite("debug-package", "--port", Port(server), "--user", "default", "--pass", "secret", "--trace", "1", "--output", package)).Succeeded();
+        (await RedKite("debug-package", "--port", Port(server), "--user", "default", "--pass", "secret", "--trace", "1", "--log", "0", "--output", package)).Succeeded();
         using ZipArchive zip = ZipFile.OpenRead(package);
         Assert.Contains(zip.Entries, entry => entry.FullName == "trace.nettrace" && entry.Length > 10_000);
+    }
+
+    // A server as anybody starts it, with a client at work. The package watches the log for 15 seconds, which is the default.
+    [Fact]
+    public async Task Healthy_server_under_a_light_load_has_no_finding()
+    {
+        Assert.SkipUnless(ServerProgram.UnderTest.IsRedKite, "Redis has no debug package");
+        using ServerProcess server = ServerProcess.Start(ServerProgram.UnderTest);
+        string package = Path.Combine(_folder, "package.zip");
+        using CancellationTokenSource ended = new();
+        Task<int> load = Task.Run(() => Work(server, ended.Token), TestContext.Current.CancellationToken);
+        await Task.Delay(5_000, TestContext.Current.CancellationToken); // rules look at several seconds
+        long start = Stopwatch.GetTimestamp();
+        (await RedKite("debug-package", "--port", Port(server), "--output", package)).Succeeded();
+        TimeSpan took = Stopwatch.GetElapsedTime(start);
+        await ended.CancelAsync();
+        Assert.InRange(await load, 500, int.MaxValue);
+        Assert.InRange(took.TotalSeconds, 15, 45); // 30 at most for the package, and some for the start of the program that fetches it
+        ChildProgram analyzed = await RedKite("analyze", package);
+        Assert.Equal((0, ""), (analyzed.ExitCode, analyzed.Errors));
+        Assert.Contains("Verdict: healthy.", analyzed.Output, StringComparison.Ordinal);
+        Assert.DoesNotContain("[", analyzed.Output, StringComparison.Ordinal); // nothing was found, and nothing had been before
+        Assert.DoesNotContain("Parts that failed", analyzed.Output, StringComparison.Ordinal);
+    }
+
+    // The runtime writes the command line into its traces.
+    [Fact]
+    public async Task Secret_of_the_command_line_is_in_no_part()
+    {
+        Assert.SkipUnless(ServerProgram.UnderTest.IsRedKite, "Redis has no debug package");
+        using ServerProcess server = ServerProcess.Start(ServerProgram.UnderTest, "--requirepass", "planted-password", "--tls-key-file-pass", "planted word");
+        string package = Path.Combine(_folder, "package.zip");
+        (await RedKite("debug-package", "--port", Port(server), "--pass", "planted-password", "--trace", "1", "--log", "0", "--output", package)).Succeeded();
+        using ZipArchive zip = ZipFile.OpenRead(package);
+        foreach (ZipArchiveEntry entry in zip.Entries)
+        {
+            byte[] bytes = BytesOf(entry);
+            foreach (Encoding encoding in (Encoding[])[Encoding.ASCII, Encoding.Unicode])
+            {
+                Assert.False(bytes.AsSpan().IndexOf(encoding.GetBytes("planted")) >= 0, $"{entry.FullName} has it as {encoding.EncodingName}");
+            }
+        }
+
+        ChildProgram analyzed = await RedKite("analyze", package, "--stacks");
+        Assert.Contains(analyzed.Output.Split('\n'), line => line.StartsWith("loop-0 ", StringComparison.Ordinal));
+    }
+
+    [Fact]
+    public async Task Package_is_served_as_a_dashboard_with_its_time_range_until_the_program_is_ended()
+    {
+        Assert.SkipUnless(ServerProgram.UnderTest.IsRedKite, "Redis has no debug package");
+        string package = Path.Combine(_folder, "package.zip");
+        using (ServerProcess server = ServerProcess.Start(ServerProgram.UnderTest, "--slowlog-max-len", "0"))
+        {
+            await Task.Delay(4_000, TestContext.Current.CancellationToken); // some seconds of history
+            (await RedKite("debug-package", "--port", Port(server), "--log", "0", "--output", package)).Succeeded();
+        }
+
+        ServerProgram analyze = new("redkite analyze", $"dotnet \"{Program}\" analyze \"{package}\" --serve {{port}}", IsRedKite: true);
+        using ServerProcess serving = ServerProcess.StartUnchecked(analyze, LoopbackPort.Next());
+        Assert.True(serving.WaitForOutput($"Dashboard on http://127.0.0.1:{serving.Port}/ until Ctrl+C", 60_000), string.Join('\n', serving.Output));
+        using var http = new HttpClient { BaseAddress = new Uri($"http://127.0.0.1:{serving.Port}") };
+        Assert.Contains("<title>", await http.GetStringAsync(new Uri("/", UriKind.Relative), TestContext.Current.CancellationToken), StringComparison.Ordinal);
+        JsonElement source = await Get("/api/source");
+        Assert.False(source.GetProperty("live").GetBoolean());
+        JsonElement open = (await Get("/api/reports/findings")).GetProperty("open");
+        Assert.Contains(open.EnumerateArray(), finding => finding.GetProperty("name").GetString() == "slow-log-off");
+
+        // A range of three seconds that the package has, second by second; before the server's start there is nothing.
+        long now = source.GetProperty("now").GetInt64();
+        JsonElement range = await Get($"/api/history?metrics=used_memory&from={now - 3}&to={now - 1}&points=3");
+        Assert.Equal([now - 3, now - 2, now - 1], range.GetProperty("times").EnumerateArray().Select(time => time.GetInt64()));
+        Assert.Contains(Means(range), mean => mean.ValueKind == JsonValueKind.Number && mean.GetDouble() > 100_000);
+        Assert.All(Means(await Get($"/api/history?metrics=used_memory&from={now - 3000}&to={now - 2000}&points=10")), mean => Assert.Equal(JsonValueKind.Null, mean.ValueKind));
+
+        serving.Signal("INT");
+        Assert.Equal(0, serving.WaitForExit(60_000)); // a notice is healthy
+        Assert.Contains(serving.Output, line => line.StartsWith("Verdict: healthy", StringComparison.Ordinal));
+
+        async Task<JsonElement> Get(string path) => JsonDocument.Parse(await http.GetStringAsync(new Uri(path, UriKind.Relative), TestContext.Current.CancellationToken)).RootElement;
+
+        static JsonElement[] Means(JsonElement history) => [.. history.GetProperty("series").GetProperty("used_memory").GetProperty("mean").EnumerateArray()];
     }
 
     [Theory]
@@ -117,10 +201,40 @@ public sealed class DebugPackageTests : IDisposable
         Assert.Contains(line, (await RedKite(program, "--help")).Succeeded().Output, StringComparison.Ordinal);
     }
 
+    private static string Program { get; } = Path.Combine(RepositoryRoot.Path, "artifacts", "bin", "RedKite.Host", RepositoryRoot.Configuration, "redkite.dll");
+
+    // Some hundred requests a second until the end, of which most find what they look for; returns how many.
+    private static int Work(ServerProcess server, CancellationToken ended)
+    {
+        using RespConnection client = server.Connect();
+        int requests = 0;
+        for (; !ended.WaitHandle.WaitOne(5); requests += 6)
+        {
+            int key = requests % 1000;
+            client.Run($"SET key:{key} {new string('v', 100)} EX 100").IsOk();
+            client.Run($"GET key:{key}").IsBulk(new string('v', 100));
+            foreach (string request in (string[])[$"INCR counter:{key}", $"LPUSH list:{key % 10} x", $"LTRIM list:{key % 10} 0 99", $"HSET hash:{key % 10} field{key} value"])
+            {
+                RespValue reply = client.Run(request);
+                Assert.False(reply.IsError, reply.ToString());
+            }
+        }
+
+        return requests;
+    }
+
+    private static byte[] BytesOf(ZipArchiveEntry entry)
+    {
+        var bytes = new MemoryStream();
+        using Stream content = entry.Open();
+        content.CopyTo(bytes);
+        return bytes.ToArray();
+    }
+
     private static string Port(ServerProcess server) => server.Port.ToString(CultureInfo.InvariantCulture);
 
     private static Task<ChildProgram> RedKite(params string[] arguments) =>
-        ChildProgram.Run("dotnet", [Path.Combine(RepositoryRoot.Path, "artifacts", "bin", "RedKite.Host", RepositoryRoot.Configuration, "redkite.dll"), .. arguments]);
+        ChildProgram.Run("dotnet", [Program, .. arguments]);
 
     private string Package(string manifest, string metrics)
     {

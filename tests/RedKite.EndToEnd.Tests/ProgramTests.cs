@@ -24,6 +24,20 @@ public sealed class ProgramTests
         if (ServerProgram.UnderTest.IsRedKite) Assert.Contains("RedKite", output, StringComparison.Ordinal);
     }
 
+    [Fact]
+    public async Task Dashboard_is_2000_above_the_port_of_the_data_and_for_this_machine_alone()
+    {
+        Assert.SkipUnless(ServerProgram.UnderTest.IsRedKite, "Redis has no dashboard");
+        using ServerProcess server = ServerProcess.Start(ServerProgram.UnderTest);
+        int port = server.Port + 2000;
+        Assert.True(server.WaitForOutput($"Dashboard on http://127.0.0.1:{port}/", ExitTimeoutMs), string.Join('\n', server.Output));
+        using var http = new HttpClient();
+        Assert.Equal("ok\n", await http.GetStringAsync(new Uri($"http://127.0.0.1:{port}/healthz"), TestContext.Current.CancellationToken));
+        IPAddress[] listening = [.. IPGlobalProperties.GetIPGlobalProperties().GetActiveTcpListeners().Where(listener => listener.Port == port).Select(listener => listener.Address)];
+        Assert.NotEmpty(listening);
+        Assert.All(listening, address => Assert.True(IPAddress.IsLoopback(address), address.ToString()));
+    }
+
     [Theory]
     [InlineData("--nosuch-option", "1")]
     [InlineData("--port", "abc")]

@@ -206,7 +206,41 @@ public sealed class TlsClientTests : IDisposable
         Assert.Equal(1, (await RedKite("--tls", "none")).ExitCode); // without a certificate of its own
 
         Task<ChildProgram> RedKite(params string[] options) => ChildProgram.Run(
-            "dotnet", [System.IO.Path.Combine(RepositoryRoot.Path, "artifacts", "bin", "RedKite.Host", RepositoryRoot.Configuration, "redkite.dll"), "debug-package", "--host", "localhost", "--port", port, "--output", package, .. options]);
+            "dotnet", [System.IO.Path.Combine(RepositoryRoot.Path, "artifacts", "bin", "RedKite.Host", RepositoryRoot.Configuration, "redkite.dll"), "debug-package", "--host", "localhost", "--port", port, "--log", "0", "--output", package, .. options]);
+    }
+
+    // A server that speaks nothing but TLS has its dashboard above that port.
+    [Fact]
+    public void Dashboard_without_a_port_for_plain_text()
+    {
+        Assert.SkipUnless(ServerProgram.UnderTest.IsRedKite, "Redis has no dashboard");
+        int port = LoopbackPort.Next();
+        using ServerProcess server = ServerProcess.StartUnchecked(
+            ServerProgram.UnderTest, 0, "--tls-port", port.ToString(CultureInfo.InvariantCulture), "--tls-cert-file", Path("server.crt"), "--tls-key-file", Path("server.key"), "--tls-ca-cert-file", Path("authority.crt"));
+        Assert.True(server.WaitForOutput($"Dashboard on http://127.0.0.1:{port + 2000}/", 60_000), string.Join('\n', server.Output));
+    }
+
+    // Redis's "no" switches off its cache of sessions, but goes on to issue tickets: it is compared where both say the same.
+    [Theory]
+    [InlineData("redkite", "yes", "-tls1_2", "Reused")]
+    [InlineData("redkite", "yes", "-tls1_3", "Reused")]
+    [InlineData("redkite", "no", "-tls1_2", "New")]
+    [InlineData("redkite", "no", "-tls1_3", "New")]
+    [InlineData("redis", "yes", "-tls1_2", "Reused")]
+    [InlineData("redis", "yes", "-tls1_3", "Reused")]
+    public async Task Session_is_resumed_unless_caching_is_off(string name, string caching, string protocol, string expected)
+    {
+        using ServerProcess server = Start(name, out string port, "--tls-auth-clients", "no", "--tls-session-caching", caching);
+        string first = await Openssl("-sess_out", Path("session"));
+        Assert.StartsWith("New, TLSv1.", Cipher(first), StringComparison.Ordinal);
+        string second = await (File.Exists(Path("session")) ? Openssl("-sess_in", Path("session")) : Openssl()); // there may be nothing to resume
+        Assert.StartsWith(expected + ", TLSv1.", Cipher(second), StringComparison.Ordinal);
+        Assert.Contains("+PONG", second, StringComparison.Ordinal);
+
+        async Task<string> Openssl(params string[] options) => (await ChildProgram.Run(
+            "timeout", ["60", "openssl", "s_client", "-connect", "localhost:" + port, "-CAfile", Path("authority.crt"), protocol, "-ign_eof", .. options], "PING\r\nQUIT\r\n")).Output;
+
+        static string Cipher(string output) => output.Split('\n').FirstOrDefault(line => line.Contains(", Cipher is ", StringComparison.Ordinal)) ?? output;
     }
 
     private ServerProcess Start(string name, out string port, params string[] options)

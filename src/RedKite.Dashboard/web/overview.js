@@ -24,10 +24,14 @@ export function findingCard(finding, go) {
 // The browser saves what a POST answers: a GET must not make the server work.
 function download() {
   const status = h('span', { role: 'status' });
+  const log = h('select', { 'aria-label': 'Log in the package' },
+    h('option', { value: '15' }, 'with the log of the next 15 seconds'),
+    h('option', { value: '5' }, 'with the log of the next 5 seconds'),
+    h('option', { value: '0' }, 'at once'));
   const button = h('button', { type: 'button', onclick: async () => {
     button.disabled = true;
-    status.textContent = 'The package is being built. This takes some seconds.';
-    const response = await api.postForFile('/api/debug-package');
+    status.textContent = 'The package is being built. This takes ' + (log.value === '0' ? 'some seconds.' : `at least ${log.value} seconds.`);
+    const response = await api.postForFile(`/api/debug-package?log=${log.value}`);
     button.disabled = false;
     if (!response.ok) {
       status.textContent = response.status === 409 ? 'Another package is being built. Try again in some seconds.' : `No package: ${response.status}.`;
@@ -39,7 +43,7 @@ function download() {
     URL.revokeObjectURL(address);
     status.textContent = `${name} is on its way to your downloads.`;
   } }, 'Download a debug package');
-  return h('span', {}, button, ' ', status);
+  return h('span', {}, button, ' ', log, ' ', status);
 }
 
 const sentence = text => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;

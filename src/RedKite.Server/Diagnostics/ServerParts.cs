@@ -77,6 +77,9 @@ internal sealed record ServerParts
     /// <summary>The last survey of all keys; null: none has ended, or there is no survey.</summary>
     internal required Func<KeySurveyResult?> KeySurvey { get; init; }
 
+    /// <summary>What was observed last; null: nothing yet, or the setting `diagnostics` is off.</summary>
+    internal required Func<Observation?> Observation { get; init; }
+
     /// <summary>Open findings, the worst first.</summary>
     internal required Func<IReadOnlyList<Finding>> Findings { get; init; }
 

@@ -1,13 +1,16 @@
 namespace RedKite.Server.Logging;
 
-/// <summary>The last lines of the log, in a fixed number: for the page and the debug package. From any thread.</summary>
+/// <summary>
+/// The last lines of the log, in a fixed number: for the page and the debug package. A line knows which part of it is the server's own:
+/// what a client or its script wrote behind it may be keys and values. From any thread.
+/// </summary>
 internal sealed class LogTail
 {
     internal const int LinesMax = 1000;
     private const int CharactersMax = 2000;
 
     private readonly Lock _lock = new();
-    private readonly string[] _lines = new string[LinesMax];
+    private readonly (string Text, int OwnLength)[] _lines = new (string, int)[LinesMax];
     private long _count;
 
     /// <summary>Lines that were ever added: a reader remembers it to see what is new.</summary>
@@ -20,33 +23,37 @@ internal sealed class LogTail
     }
 
     /// <summary>The kept lines, oldest first.</summary>
-    internal string[] Lines
+    internal string[] Lines => After(0).Lines;
+
+    /// <summary>The same without what clients and scripts wrote.</summary>
+    internal string[] RedactedLines
     {
         get
         {
-            lock (_lock)
-            {
-                var lines = new string[(int)Math.Min(_count, LinesMax)];
-                for (int i = 0; i < lines.Length; i++) lines[i] = _lines[(_count - lines.Length + i) % LinesMax];
-                return lines;
-            }
+            lock (_lock) return [.. Newest(_count).Select(line => line.OwnLength < line.Text.Length ? line.Text[..line.OwnLength] + "(redacted)" : line.Text)];
         }
     }
 
     /// <summary>How many lines there were ever, and those of the kept ones that followed the first <paramref name="seen"/>.</summary>
     internal (long Count, string[] Lines) After(long seen)
     {
-        lock (_lock)
-        {
-            var lines = new string[(int)Math.Clamp(_count - seen, 0, Math.Min(_count, LinesMax))];
-            for (int i = 0; i < lines.Length; i++) lines[i] = _lines[(_count - lines.Length + i) % LinesMax];
-            return (_count, lines);
-        }
+        lock (_lock) return (_count, [.. Newest(_count - seen).Select(line => line.Text)]);
     }
 
-    internal void Add(string line)
+    internal void Add(string line) => Add(line, line.Length);
+
+    /// <summary>Adds a line of which only the first characters are the server's own.</summary>
+    internal void Add(string line, int ownLength)
     {
         if (line.Length > CharactersMax) line = line[..CharactersMax];
-        lock (_lock) _lines[_count++ % LinesMax] = line;
+        lock (_lock) _lines[_count++ % LinesMax] = (line, ownLength);
+    }
+
+    // The newest of the kept lines, oldest first. Under the lock.
+    private (string Text, int OwnLength)[] Newest(long count)
+    {
+        var lines = new (string, int)[(int)Math.Clamp(count, 0, Math.Min(_count, LinesMax))];
+        for (int i = 0; i < lines.Length; i++) lines[i] = _lines[(_count - lines.Length + i) % LinesMax];
+        return lines;
     }
 }

@@ -6,7 +6,7 @@ namespace RedKite.Server.Logging;
 
 /// <summary>
 /// The server's log: lines as Redis writes them, to standard output, a file, or the host's delegate. A line has no
-/// secret: callers log names and numbers, never arguments.
+/// secret: callers log names and numbers, never arguments. What clients and scripts write themselves goes through OfClient.
 /// </summary>
 internal sealed class ServerLog(Settings settings, Action<string>? sink)
 {
@@ -36,10 +36,24 @@ internal sealed class ServerLog(Settings settings, Action<string>? sink)
 
     internal void Warning(string text) => Write(LogLevel.Warning, '#', text);
 
-    private void Write(LogLevel level, char mark, string text)
+    /// <summary>Writes what a client or its script says, or a name that it gave: a debug package leaves it out.</summary>
+    /// <param name="isWarning">Whether it is a warning, or a notice.</param>
+    /// <param name="own">The server's own words before it.</param>
+    /// <param name="text">The client's text.</param>
+    internal void OfClient(bool isWarning, string own, string text)
+    {
+        if (isWarning) Write(LogLevel.Warning, '#', own + text, text.Length);
+        else Write(LogLevel.Notice, '*', own + text, text.Length);
+    }
+
+    // The last characters of the text may be a client's.
+    private void Write(LogLevel level, char mark, string text, int clientLength = 0)
     {
         if (level < settings.LogLevel) return;
-        Tail.Add(Line(mark, text).TrimEnd());
+        string tail = Line(mark, text);
+        int ownLength = tail.Length - Environment.NewLine.Length - clientLength;
+        tail = tail.TrimEnd();
+        Tail.Add(tail, clientLength == 0 ? tail.Length : Math.Min(ownLength, tail.Length));
         if (sink is not null)
         {
             Hand(sink, text);

@@ -40,8 +40,9 @@ public class DiagnosticsPagesTests
         var page = new StringBuilder();
         page.Append("# Metrics\n\n");
         page.Append("What the server knows about itself, every second for an hour and every minute for two weeks. Generated from the table of\n");
-        page.Append("metrics: run the server's tests with `REDKITE_WRITE_DOCS=1` to regenerate this page. INFO, the page, the exports, findings\n");
-        page.Append("and the debug package use these names. A counter's history is its growth per second.\n\n");
+        page.Append("metrics: run the server's tests with `REDKITE_WRITE_DOCS=1` to regenerate this page. `INFO metrics`, the page, the exports, findings\n");
+        page.Append("and the debug package use these names. A counter's history is its growth per second. `INFO metrics` is RedKite's own section, shown by its name\n");
+        page.Append("alone: the values of the last second, as totals and in the units of this table; `nan` is unknown.\n\n");
         page.Append("| Metric | Kind | Unit | |\n|---|---|---|---|\n");
         foreach (Metric metric in MetricTable.All) page.Append($"| {metric.Name} | {Lower(metric.Kind)} | {Lower(metric.Unit)} | {metric.Help} |\n");
         return page.ToString();

@@ -1,3 +1,4 @@
+using System.Text.Json;
 using RedKite.Server.Diagnostics;
 
 namespace RedKite.Server.Tests.Diagnostics;
@@ -60,6 +61,24 @@ public class DiagnosticsServiceTests
     {
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["diagnostics"] = "no" } });
         Assert.Null(server.Diagnostics);
+    }
+
+    // The exports' and the documentation's names are those of the table too: PrometheusTextTests, ServerEventsTests, DiagnosticsPagesTests.
+    [Fact]
+    public async Task Every_metric_has_its_name_in_INFO_and_in_the_report_of_the_page()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        Assert.True(SpinWait.SpinUntil(() => server.Diagnostics!.Latest is not null, PatienceMs), "a second was observed");
+        string[] names = [.. MetricTable.All.Select(metric => metric.Name)];
+        string[] lines = server.Execute("INFO", "metrics").Text!.TrimEnd().Split("\r\n");
+        Assert.Equal("# Metrics", lines[0]);
+        Assert.Equal(names, lines.Skip(1).Select(line => line.Split(':')[0]));
+        Assert.All(lines.Skip(1), line => Assert.Matches(@"^[a-z0-9_]+:(nan|-?[0-9]+(\.[0-9]+)?)$", line));
+        Assert.Contains(string.Create(System.Globalization.CultureInfo.InvariantCulture, $"maxclients:{server.Engine.Settings.MaxClients}"), lines);
+        Assert.DoesNotContain("# Metrics", server.Execute("INFO", "everything").Text, StringComparison.Ordinal);
+
+        using JsonDocument report = JsonDocument.Parse(server.Reports!.Read("metrics", TestContext.Current.CancellationToken)!);
+        Assert.Equal(names, report.RootElement.EnumerateArray().Select(metric => metric.GetProperty("name").GetString()));
     }
 
     [Fact]

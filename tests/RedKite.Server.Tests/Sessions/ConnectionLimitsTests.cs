@@ -76,6 +76,25 @@ public class ConnectionLimitsTests : NetworkTests
         Assert.StartsWith("ERR MODULE command not allowed.", far.Run("MODULE LOAD nothing").Text, StringComparison.Ordinal);
     }
 
+    // It shows no data, so that it is open to this machine whatever enable-debug-command says, and to others with the password.
+    [Fact]
+    public async Task A_debug_package_is_refused_to_other_hosts_until_a_password_is_required()
+    {
+        IPAddress? own = OwnAddress();
+        if (own is null) Assert.Skip("this machine has no address but loopback's");
+        await using RedKiteServer server = await StartAsync("sockets", ("bind", $"127.0.0.1 {own}"), ("protected-mode", "no"));
+        using RespConnection near = RespConnection.Connect(server.Port);
+        using RespConnection far = RespConnection.Connect(new IPEndPoint(own, server.Port));
+        Assert.StartsWith("PK", near.Run("DEBUG PACKAGE LOG 0").Text, StringComparison.Ordinal);
+        Assert.StartsWith("ERR DEBUG command not allowed.", far.Run("DEBUG PACKAGE LOG 0").Text, StringComparison.Ordinal);
+        Set(server, "requirepass", "secret");
+        using RespConnection stranger = RespConnection.Connect(new IPEndPoint(own, server.Port));
+        stranger.Run("DEBUG PACKAGE LOG 0").IsError("NOAUTH Authentication required.");
+        stranger.Run("AUTH secret").IsOk();
+        Assert.StartsWith("PK", stranger.Run("DEBUG PACKAGE LOG 0").Text, StringComparison.Ordinal);
+        Assert.StartsWith("ERR DEBUG command not allowed.", stranger.Run("DEBUG SLEEP 0").Text, StringComparison.Ordinal);
+    }
+
     [Theory]
     [MemberData(nameof(Transports))]
     public async Task Protected_mode_refuses_other_hosts_without_a_password(string transport)

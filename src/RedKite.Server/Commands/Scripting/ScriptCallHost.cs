@@ -83,11 +83,7 @@ internal sealed class ScriptCallHost(RunningScript running, ServerLog log) : Scr
         return command is null ? null : _nested.MayExecute(_session, command, input, arguments);
     }
 
-    internal override void Log(int level, string text)
-    {
-        if (level >= 3) log.Warning(text);
-        else log.Notice(text);
-    }
+    internal override void Log(int level, string text) => log.OfClient(isWarning: level >= 3, "", text);
 
     internal override string? Tick()
     {

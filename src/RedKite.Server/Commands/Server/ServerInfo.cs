@@ -43,6 +43,7 @@ internal sealed class ServerInfo
             new("keyspace", Keyspace),
             new("keysizes", (scoped in CommandContext cmd, InfoText text) => KeySizes.Write(cmd, text)),
             new("limits", Limits, ByDefault: false, OnlyByName: true),
+            new("metrics", MetricValues, ByDefault: false, OnlyByName: true),
             new("findings", Findings, ByDefault: false, OnlyByName: true),
         ];
     }
@@ -80,6 +81,18 @@ internal sealed class ServerInfo
         foreach (LimitRow row in LimitTable.Rows)
         {
             if (row.Counter is { } counter) text.Line(Encoding.ASCII.GetBytes(row.MetricName), Metrics.Server.Limits[counter]);
+        }
+    }
+
+    // RedKite's own, and shown by its name alone: each metric as it was when the last second ended; nan: unknown.
+    private void MetricValues(scoped in CommandContext cmd, InfoText text)
+    {
+        text.Section("Metrics"u8);
+        if (_parts.Observation() is not { } observation) return;
+        foreach (Metric metric in MetricTable.All)
+        {
+            double value = metric.Read(observation);
+            text.Line(Encoding.ASCII.GetBytes(metric.Name), double.IsNaN(value) ? "nan" : value.ToString("0.######", CultureInfo.InvariantCulture));
         }
     }
 

@@ -12,6 +12,9 @@ internal sealed class AutomaticPackages(ServerParts parts, PackageService packag
 {
     private const string Pattern = "redkite-package-*.zip";
 
+    /// <summary>What is in a package.</summary>
+    internal PackageOptions Options { get; init; } = PackageOptions.Default;
+
     /// <summary>A finding has become critical. On the diagnostics thread: the package is built on another.</summary>
     internal void OnCritical(Finding finding)
     {
@@ -31,7 +34,7 @@ internal sealed class AutomaticPackages(ServerParts parts, PackageService packag
         }
 
         if (!packages.TryReserve()) return; // one is being built by request
-        packages.Begin(PackageOptions.Default, (package, error) => Save(folder, finding.Rule.Name, package, error));
+        packages.Begin(Options, (package, error) => Save(folder, finding.Rule.Name, package, error));
     }
 
     private void Save(string folder, string finding, byte[]? package, string? error)

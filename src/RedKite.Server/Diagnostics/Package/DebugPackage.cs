@@ -11,7 +11,8 @@ namespace RedKite.Server.Diagnostics.Package;
 /// </summary>
 /// <remarks>
 /// Each part runs on a thread of its own with a time limit. One that fails or takes too long leaves its error in the manifest and
-/// as an entry, and the next one follows. Parts run one after the other, so that a package takes at most one core. The package is built in
+/// as an entry, and the next one follows. Parts run one after the other, so that a package takes at most one core. The log is the last
+/// of them: the time of the others is part of the time for which it is watched. The package is built in
 /// memory: a part that was given up cannot write into the file of another.
 /// </remarks>
 internal static class DebugPackage
@@ -35,7 +36,7 @@ internal static class DebugPackage
 
     /// <summary>Builds a package while the process ends because of a bug: of the parts that need no stripe, each in half a second.</summary>
     internal static byte[] BuildAtCrash(PackageSources sources) =>
-        Build([.. PackageTable.Rows.Where(part => part.IsSafeAtCrash)], sources, PackageOptions.Default, CrashTimeMax, CrashPartTimeMax, CancellationToken.None);
+        Build([.. PackageTable.Rows.Where(part => part.IsSafeAtCrash)], sources, PackageOptions.WithoutWatching, CrashTimeMax, CrashPartTimeMax, CancellationToken.None);
 
     private static byte[] Build(IReadOnlyList<PackagePart> parts, PackageSources sources, PackageOptions options, TimeSpan timeMax, TimeSpan partTimeMax, CancellationToken cancellation)
     {
@@ -46,13 +47,11 @@ internal static class DebugPackage
         var results = new List<PartResult>();
         using (var zip = new ZipArchive(bytes, ZipArchiveMode.Create, leaveOpen: true))
         {
-            TimeSpan watched = TimeSpan.Zero;
             foreach (PackagePart part in parts.Where(part => part.IsWanted(options)))
             {
                 cancellation.ThrowIfCancellationRequested();
-                watched += part.Watches(options);
-                TimeSpan left = timeMax + watched - Stopwatch.GetElapsedTime(start);
-                var running = new RunningPart(part, sources, options, redactionKey);
+                TimeSpan left = timeMax + options.Trace - Stopwatch.GetElapsedTime(start);
+                var running = new RunningPart(part, sources, options, start, redactionKey);
                 PartResult result = running.Run(new[] { left, part.Limit(options), partTimeMax }.Min(), cancellation);
                 results.Add(result);
                 foreach ((string name, byte[] content) in result.Entries) Add(zip, name, content);
@@ -105,7 +104,7 @@ internal static class DebugPackage
     private sealed record PartResult(PackagePart Part, TimeSpan Took, IReadOnlyList<(string Name, byte[] Bytes)> Entries, string? Error);
 
     // A part on its thread. Entries and error are read once the thread has ended; those of one that was given up are left alone.
-    private sealed class RunningPart(PackagePart part, PackageSources sources, PackageOptions options, byte[] redactionKey)
+    private sealed class RunningPart(PackagePart part, PackageSources sources, PackageOptions options, long packageStart, byte[] redactionKey)
     {
         private string? _error;
 
@@ -114,7 +113,7 @@ internal static class DebugPackage
             long start = Stopwatch.GetTimestamp();
             if (limit <= TimeSpan.Zero) return new(part, TimeSpan.Zero, [], "The package's time was over before this part.");
             var stop = CancellationTokenSource.CreateLinkedTokenSource(cancellation);
-            var context = new PackageContext(sources, options, redactionKey, stop.Token);
+            var context = new PackageContext(sources, options, packageStart, redactionKey, stop.Token);
             var thread = new Thread(() => Write(context)) { Name = "debug-package", IsBackground = true, Priority = ThreadPriority.BelowNormal };
             thread.Start();
             if (!thread.Join(limit))

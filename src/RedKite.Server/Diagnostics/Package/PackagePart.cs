@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using System.Security.Cryptography;
 using System.Text;
 using RedKite.Server.Diagnostics.Reports;
@@ -26,24 +27,31 @@ internal sealed record PackagePart(string Name, string Meaning, Action<PackageCo
 }
 
 /// <summary>What a caller chooses.</summary>
-/// <param name="Log">How long the log is watched; zero: only what it has.</param>
+/// <param name="Log">How long the log is watched from the package's beginning; zero: only what it has.</param>
 /// <param name="Trace">How long the CPU is sampled; zero: there is no trace.</param>
 internal sealed record PackageOptions(TimeSpan Log, TimeSpan Trace)
 {
     internal static readonly TimeSpan LogMax = TimeSpan.FromSeconds(15);
     internal static readonly TimeSpan TraceMax = TimeSpan.FromSeconds(30);
 
-    internal static PackageOptions Default { get; } = new(TimeSpan.Zero, TimeSpan.Zero);
+    /// <summary>What a package has unless its caller chooses: the log of its own time, which shows what happens now.</summary>
+    internal static PackageOptions Default { get; } = new(LogMax, TimeSpan.Zero);
+
+    /// <summary>For a package that waits for nothing.</summary>
+    internal static PackageOptions WithoutWatching { get; } = new(TimeSpan.Zero, TimeSpan.Zero);
 }
 
 /// <summary>What a part is written from and to.</summary>
-internal sealed class PackageContext(PackageSources sources, PackageOptions options, byte[] redactionKey, CancellationToken cancellation)
+internal sealed class PackageContext(PackageSources sources, PackageOptions options, long start, byte[] redactionKey, CancellationToken cancellation)
 {
     private readonly List<(string Name, byte[] Bytes)> _entries = [];
 
     internal PackageSources Sources => sources;
 
     internal PackageOptions Options => options;
+
+    /// <summary>How old the package is.</summary>
+    internal TimeSpan Elapsed => Stopwatch.GetElapsedTime(start);
 
     /// <summary>Made for this package alone, and not in it.</summary>
     internal byte[] RedactionKey => redactionKey;

@@ -16,7 +16,7 @@ internal static class PackageTable
         new("threads.csv", "Every thread: name, state, CPU time, where it waits in the kernel.", SystemPackageParts.Threads),
         new("stacks.nettrace", "Managed stacks of all threads, sampled for a quarter of a second.", TracePackageParts.Stacks) { Watches = _ => TracePackageParts.StacksTime },
         new("trace.nettrace", "A CPU trace: managed stacks of all threads every millisecond.", TracePackageParts.Trace) { IsWanted = options => options.Trace > TimeSpan.Zero, Watches = options => options.Trace },
-        new("log.txt", "The last lines of the log, and those of the following seconds where requested; addresses are hashed.", ServerPackageParts.Log) { Watches = options => options.Log, IsSafeAtCrash = true },
+        new("log.txt", "The last lines of the log, those of the 15 seconds since the package was begun among them unless another time was chosen; addresses are hashed.", ServerPackageParts.Log) { Watches = options => options.Log, IsSafeAtCrash = true },
     ];
 
     private static PackagePart OfReport(Report report)

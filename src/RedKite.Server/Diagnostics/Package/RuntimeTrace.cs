@@ -13,6 +13,8 @@ namespace RedKite.Server.Diagnostics.Package;
 /// A message: 14 bytes "DOTNET_IPC_V1" with a zero, the whole length (16 bits), the set of commands, the command, 16 zero bits, the
 /// payload. Text is UTF-16 with a zero at its end, after its length in characters (32 bits). The answer to a start is the session's
 /// number, and behind it the trace until the session ends. Microsoft's client was rejected: the server has no packages.
+///
+/// The runtime writes the process's command line into every trace, and an argument may be a password: the arguments are overwritten.
 /// </remarks>
 internal static class RuntimeTrace
 {
@@ -49,7 +51,23 @@ internal static class RuntimeTrace
             throw new OperationCanceledException(cancellation);
         }
 
-        return trace.ToArray();
+        byte[] bytes = trace.ToArray();
+        HideArguments(bytes, Environment.GetCommandLineArgs().AsSpan(1));
+        return bytes;
+    }
+
+    /// <summary>Overwrites the arguments behind the program's name wherever the command line is in a trace.</summary>
+    internal static void HideArguments(Span<byte> trace, ReadOnlySpan<string> arguments)
+    {
+        string text = string.Join(' ', arguments);
+        if (text.Length == 0) return;
+        ReadOnlySpan<byte> searched = Encoding.Unicode.GetBytes($" {text}\0");
+        ReadOnlySpan<byte> shown = Encoding.Unicode.GetBytes(new string('*', text.Length));
+        for (int at; (at = trace.IndexOf(searched)) >= 0; trace = trace[searched.Length..])
+        {
+            trace = trace[at..];
+            shown.CopyTo(trace[sizeof(char)..]);
+        }
     }
 
     private static string SocketPath()

@@ -1,27 +1,25 @@
 using System.Text;
 using System.Text.RegularExpressions;
+using RedKite.Server.Metrics;
 
 namespace RedKite.Server.Diagnostics.Package;
 
 /// <summary>Parts of the package that are text of the server: INFO and the log.</summary>
 internal static partial class ServerPackageParts
 {
-    // What a client may write into the log.
-    private const string TextOfClients = "DEBUG LOG: ";
+    internal static void Info(PackageContext context)
+    {
+        string text = ErrorStatistics().Replace(context.Sources.Info(), match => ErrorWords.IsOwn(match.Value) ? match.Value : context.Shown(match.Value));
+        context.Add("info.txt", WithoutAddresses(context, text));
+    }
 
-    internal static void Info(PackageContext context) => context.Add("info.txt", WithoutAddresses(context, context.Sources.Info()));
-
-    // The last lines that the server wrote, after watching for the requested time.
+    // The last lines that the server wrote, once the package is as old as the time for which the log is watched.
     internal static void Log(PackageContext context)
     {
-        context.Cancellation.WaitHandle.WaitOne(context.Options.Log);
+        TimeSpan rest = context.Options.Log - context.Elapsed;
+        if (rest > TimeSpan.Zero) context.Cancellation.WaitHandle.WaitOne(rest);
         var text = new StringBuilder();
-        foreach (string line in context.Sources.Parts.Log.Tail.Lines)
-        {
-            bool isOfClient = line.Contains(TextOfClients, StringComparison.Ordinal);
-            text.Append(isOfClient ? line[..(line.IndexOf(TextOfClients, StringComparison.Ordinal) + TextOfClients.Length)] + "(redacted)" : WithoutAddresses(context, line)).Append('\n');
-        }
-
+        foreach (string line in context.Sources.Parts.Log.Tail.RedactedLines) text.Append(WithoutAddresses(context, line)).Append('\n');
         context.Add("log.txt", text.ToString());
     }
 
@@ -38,4 +36,8 @@ internal static partial class ServerPackageParts
 
     [GeneratedRegex(@"bind=[^,\r\n#]*", RegexOptions.CultureInvariant)]
     private static partial Regex BoundNames();
+
+    // The first words of errors in INFO. A script's error may begin with any word, and a colon may be in it.
+    [GeneratedRegex(@"(?<=^errorstat_).*(?=:count=\d+\r?$)", RegexOptions.CultureInvariant | RegexOptions.Multiline)]
+    private static partial Regex ErrorStatistics();
 }

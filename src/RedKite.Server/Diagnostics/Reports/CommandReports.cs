@@ -20,7 +20,7 @@ internal static class CommandReports
             json.WriteStartObject();
             json.WriteString("name", command.FullName);
             json.WriteString("family", command.Family.Group);
-            WriteSum(json, sum);
+            WriteSum(report, sum);
             json.WriteEndObject();
         }
 
@@ -48,7 +48,7 @@ internal static class CommandReports
             if (sum.Calls + sum.Rejected + sum.Failed == 0) continue;
             json.WriteStartObject();
             json.WriteString("family", family);
-            WriteSum(json, sum);
+            WriteSum(report, sum);
             json.WriteEndObject();
         }
 
@@ -70,7 +70,7 @@ internal static class CommandReports
         foreach ((string errorClass, long count) in counts)
         {
             report.Json.WriteStartObject();
-            report.Json.WriteString("class", errorClass);
+            report.Json.WriteString("class", report.ShownErrorWord(errorClass));
             report.Json.WriteNumber("count", count);
             report.Json.WriteEndObject();
         }
@@ -154,8 +154,9 @@ internal static class CommandReports
         json.WriteEndObject();
     }
 
-    private static void WriteSum(Utf8JsonWriter json, CommandMetrics sum)
+    private static void WriteSum(ReportContext report, CommandMetrics sum)
     {
+        Utf8JsonWriter json = report.Json;
         json.WriteNumber("calls", sum.Calls);
         json.WriteNumber("rejected", sum.Rejected);
         json.WriteNumber("failed", sum.Failed);
@@ -164,7 +165,7 @@ internal static class CommandReports
         WriteHistogram(json, "executing", sum.Latency);
         WriteHistogram(json, "sending", sum.Sending);
         json.WriteStartObject("errors");
-        foreach ((string errorClass, long count) in sum.ErrorsByClass ?? []) json.WriteNumber(errorClass, count);
+        foreach ((string errorClass, long count) in sum.ErrorsByClass ?? []) json.WriteNumber(report.ShownErrorWord(errorClass), count);
         json.WriteEndObject();
     }
 

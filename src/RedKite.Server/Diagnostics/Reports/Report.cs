@@ -1,6 +1,7 @@
 using System.Security.Cryptography;
 using System.Text;
 using System.Text.Json;
+using RedKite.Server.Metrics;
 
 namespace RedKite.Server.Diagnostics.Reports;
 
@@ -38,6 +39,9 @@ internal sealed class ReportContext(ServerParts parts, DiagnosticsService diagno
         if (redactionKey is null || text.Length == 0) return text;
         return "#" + Convert.ToHexStringLower(HMACSHA256.HashData(redactionKey, Encoding.UTF8.GetBytes(text)).AsSpan(0, 6));
     }
+
+    /// <summary>An error's first word as it may be shown: a script's own one as a name.</summary>
+    internal string ShownErrorWord(string word) => ErrorWords.IsOwn(word) ? word : Shown(word);
 
     /// <summary>A number; null where it is unknown.</summary>
     internal void Number(string name, double value)

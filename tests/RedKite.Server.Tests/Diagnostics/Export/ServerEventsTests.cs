@@ -138,7 +138,7 @@ public class ServerEventsTests
         }
 
         server.Execute("CONFIG", "SET", "slowlog-max-len", "7");
-        Assert.False(server.Execute("DEBUG", "PACKAGE").IsError);
+        Assert.False(server.Execute("DEBUG", "PACKAGE", "LOG", "0").IsError);
         Assert.True(SpinWait.SpinUntil(() => server.Diagnostics!.Findings.Current.Any(finding => finding.Rule.Name == "slow-log-off"), PatienceMs), "the finding opens");
         server.Execute("CONFIG", "SET", "slowlog-log-slower-than", "10000");
         server.Execute("DEBUG", "SLEEP", "0.02");

@@ -1,3 +1,4 @@
+using System.Text.Json;
 using RedKite.Server.Diagnostics;
 using RedKite.Server.Diagnostics.Package;
 using RedKite.Store.Keyspace;
@@ -23,7 +24,12 @@ public sealed class AutomaticPackagesTests : IDisposable
         Assert.True(SpinWait.SpinUntil(() => Packages().Length > 0, PatienceMs), "the package is written");
         FileInfo package = Packages().Single(file => file.Name.Contains("open-to-network", StringComparison.Ordinal));
         using FileStream file = package.OpenRead();
-        Assert.Equal(FindingSeverity.Critical, PackageVerdict.Of(PackageReader.Open(file)).Worst);
+        PackageReader opened = PackageReader.Open(file);
+        Assert.Equal(FindingSeverity.Critical, PackageVerdict.Of(opened).Worst);
+
+        // It has the log of its own 15 seconds, and is ready within 30.
+        using JsonDocument manifest = JsonDocument.Parse(opened.Entry("manifest.json")!);
+        Assert.InRange(manifest.RootElement.GetProperty("milliseconds").GetInt64(), 14_990, 30_000); // a wait may end a millisecond early
     }
 
     [Fact]
@@ -113,6 +119,6 @@ public sealed class AutomaticPackagesTests : IDisposable
     {
         Assert.True(SpinWait.SpinUntil(server.Packages!.TryReserve, PatienceMs), "no package is being built");
         server.Packages.Release();
-        new AutomaticPackages(server.PackageSources!.Parts, server.Packages).OnCritical(new Finding(FindingTable.Rules[0], new("Title", "Evidence", FindingSeverity.Critical), 1));
+        new AutomaticPackages(server.PackageSources!.Parts, server.Packages) { Options = PackageOptions.WithoutWatching }.OnCritical(new Finding(FindingTable.Rules[0], new("Title", "Evidence", FindingSeverity.Critical), 1));
     }
 }

@@ -1,28 +1,28 @@
-using System.Globalization;
+using System.Diagnostics;
 using System.IO.Compression;
-using System.Net.Sockets;
+using System.Security.Cryptography;
 using System.Text;
 using System.Text.Json;
 using RedKite.Server.Diagnostics.Package;
 using RedKite.Server.Diagnostics.Reports;
+using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Diagnostics.Package;
 
 /// <summary>What is in the debug package of a running server, and what must not be.</summary>
 public class DebugPackageTests
 {
-    private static readonly string[] Planted =
-        ["planted-password", "planted-key", "planted-value", "planted-client", "planted-argument", "planted-log", "planted-field", "planted-bad-password", "planted-app"];
+    private const string Planted = "planted"; // in everything that must not be in a package
 
     [Fact]
     public async Task Every_part_is_there_and_has_no_error()
     {
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
         server.Engine.Log.Notice("A line of the log");
-        Dictionary<string, byte[]> entries = Entries(Build(server, PackageOptions.Default));
+        Dictionary<string, byte[]> entries = Entries(Build(server, PackageOptions.WithoutWatching));
         using JsonDocument manifest = JsonDocument.Parse(entries["manifest.json"]);
         JsonElement[] parts = [.. manifest.RootElement.GetProperty("parts").EnumerateArray()];
-        Assert.Equal(PackageTable.Rows.Where(part => part.IsWanted(PackageOptions.Default)).Select(part => part.Name), parts.Select(part => part.GetProperty("name").GetString()));
+        Assert.Equal(PackageTable.Rows.Where(part => part.IsWanted(PackageOptions.WithoutWatching)).Select(part => part.Name), parts.Select(part => part.GetProperty("name").GetString()));
         if (OperatingSystem.IsLinux()) Assert.All(parts, part => Assert.True(part.GetProperty("error").ValueKind == JsonValueKind.Null, part.ToString()));
         Assert.All(parts, part => Assert.True(part.GetProperty("error").ValueKind != JsonValueKind.Null || part.GetProperty("bytes").GetInt64() > 0, part.ToString()));
         Assert.True(manifest.RootElement.GetProperty("milliseconds").GetInt64() < 30_000);
@@ -51,39 +51,109 @@ public class DebugPackageTests
         RedKiteOptions options = new()
         {
             Port = 0,
-            Settings = { ["slowlog-log-slower-than"] = "0", ["requirepass"] = Planted[0], ["enable-debug-command"] = "yes", ["commandlog-request-larger-than"] = "0", ["commandlog-reply-larger-than"] = "0", ["latency-monitor-threshold"] = "1" },
+            Settings =
+            {
+                ["requirepass"] = "planted-password",
+                ["masterauth"] = "planted-password-of-a-master",
+                ["masteruser"] = "planted-user-of-a-master",
+                ["tls-key-file-pass"] = "planted-password-of-a-file",
+                ["slowlog-log-slower-than"] = "0",
+                ["enable-debug-command"] = "yes",
+                ["commandlog-request-larger-than"] = "0",
+                ["commandlog-reply-larger-than"] = "0",
+                ["latency-monitor-threshold"] = "1",
+            },
         };
         await using RedKiteServer server = await RedKiteServer.StartAsync(options);
-        using var client = new TcpClient(AddressFamily.InterNetwork);
-        await client.ConnectAsync("127.0.0.1", server.Port, TestContext.Current.CancellationToken);
-        string address = client.Client.LocalEndPoint!.ToString()!;
-        await using NetworkStream stream = client.GetStream();
-        string[] requests =
-        [
-            $"AUTH {Planted[7]}", $"AUTH {Planted[0]}", $"CLIENT SETNAME {Planted[3]}", $"CLIENT SETINFO LIB-NAME library({Planted[8]})", $"SET {Planted[1]} {Planted[2]}", $"LPUSH {Planted[1]} {Planted[2]}",
-            $"HSET {Planted[1]}:hash {Planted[6]} {Planted[2]}", $"ECHO {Planted[4]}", $"{Planted[4]} x", $"CONFIG SET {Planted[4]} {Planted[2]}", $"DEBUG LOG {Planted[5]}", "DEBUG SLEEP 0.01",
-        ];
-        await stream.WriteAsync(Encoding.ASCII.GetBytes(string.Concat(requests.Select(request => request + "\r\n"))), TestContext.Current.CancellationToken);
-        await ReadReplies(stream, requests.Length);
-        for (int i = 0; i < 2000; i++) server.Execute("GET", Planted[1]); // becomes a hot key
+        using RespConnection client = RespConnection.Connect(server.Port);
+        using RespConnection user = RespConnection.Connect(server.Port);
+        using RespConnection subscriber = RespConnection.Connect(server.Port);
+        using RespConnection blocked = RespConnection.Connect(server.Port);
+        UseData(client, server);
+        UseUsers(client, user);
+        UseScripts(client);
+        HoldNames(client, subscriber, blocked);
+        Assert.True(SpinWait.SpinUntil(() => server.Engine.Blocked.Count == 1, 30_000), "a client is blocked");
+        string address = client.LocalEndPoint.ToString()!;
         server.Engine.Log.Warning($"Closing client addr={address} laddr=[2001:db8::7]:6379");
 
-        Dictionary<string, byte[]> entries = Entries(Build(server, PackageOptions.Default));
-        string[] secrets = [.. Planted, address, "2001:db8::7"];
+        Dictionary<string, byte[]> entries = Entries(Build(server, PackageOptions.WithoutWatching with { Trace = TimeSpan.FromSeconds(1) }));
+        string hash = Convert.ToHexStringLower(SHA256.HashData("planted-password-of-a-user"u8));
         foreach ((string name, byte[] bytes) in entries)
         {
             // One byte a character, and two: names in a trace are UTF-16.
-            foreach (string secret in secrets)
+            foreach (string secret in (string[])[Planted, address, "2001:db8::7", hash])
             {
-                Assert.False(bytes.AsSpan().IndexOf(Encoding.ASCII.GetBytes(secret)) >= 0, $"{name} has {secret}");
-                Assert.False(bytes.AsSpan().IndexOf(Encoding.Unicode.GetBytes(secret)) >= 0, $"{name} has {secret} as UTF-16");
+                foreach (Encoding encoding in (Encoding[])[Encoding.ASCII, Encoding.Unicode])
+                {
+                    int at = bytes.AsSpan().IndexOf(encoding.GetBytes(secret));
+                    Assert.True(at < 0, $"{name} has {secret}: {(at < 0 ? "" : encoding.GetString(bytes[at..Math.Min(bytes.Length, at + 100)]))}");
+                }
             }
         }
 
         // They were there to be found.
-        Assert.Contains("planted-client", Encoding.UTF8.GetString(server.Reports!.Read("clients", TestContext.Current.CancellationToken)!), StringComparison.Ordinal);
-        Assert.Contains("Closing client addr=#", Encoding.UTF8.GetString(entries["log.txt"]), StringComparison.Ordinal);
-        Assert.Contains("DEBUG LOG: (redacted)", Encoding.UTF8.GetString(entries["log.txt"]), StringComparison.Ordinal);
+        (string Report, string Text)[] shown =
+        [
+            ("clients", "planted-client"), ("hot-keys", "planted-key"), ("slow-log", "planted-value"), ("command-log", "planted-value"), ("users", "planted-pattern"),
+            ("access-log", "planted-forbidden-key"), ("scripts", "planted-script"), ("scripts", "planted_library"), ("errors", "planted-error"), ("log", "planted-script-log"),
+        ];
+        foreach ((string report, string text) in shown)
+        {
+            Assert.True(Encoding.UTF8.GetString(server.Reports!.Read(report, TestContext.Current.CancellationToken)!).Contains(text, StringComparison.Ordinal), $"{report} would show {text}");
+        }
+
+        Assert.Contains("errorstat_planted-error:", server.Execute("INFO", "errorstats").Text, StringComparison.Ordinal);
+        Assert.Matches("errorstat_#[0-9a-f]{12}:count=1", Encoding.UTF8.GetString(entries["info.txt"]));
+        string log = Encoding.UTF8.GetString(entries["log.txt"]);
+        Assert.Contains("Closing client addr=#", log, StringComparison.Ordinal);
+        Assert.Contains("DEBUG LOG: (redacted)", log, StringComparison.Ordinal);
+        Assert.Contains(" # (redacted)", log, StringComparison.Ordinal);
+    }
+
+    private static void UseData(RespConnection client, RedKiteServer server)
+    {
+        string[] requests =
+        [
+            "AUTH planted-bad-password", "AUTH planted-password", "CLIENT SETNAME planted-client", "CLIENT SETINFO LIB-NAME library(planted-app)", "SET planted-key planted-value",
+            "LPUSH planted-key planted-value", "HSET planted-hash planted-field planted-value", "ECHO planted-argument", "planted-command x", "CONFIG SET planted-setting planted-value",
+            "DEBUG LOG planted-log", "DEBUG SLEEP 0.01",
+        ];
+        foreach (string request in requests) Assert.False(client.Run(request).IsClosed, request);
+        for (int i = 0; i < 2000; i++) server.Execute("GET", "planted-key"); // becomes a hot key
+    }
+
+    private static void UseUsers(RespConnection client, RespConnection user)
+    {
+        client.Run("ACL SETUSER planted-user on >planted-password-of-a-user ~planted-pattern:* &planted-channel:* +@all -select +select|planted-database (+get ~planted-selector:*)").IsOk();
+        foreach (string request in (string[])["AUTH planted-user planted-bad-password", "AUTH planted-nobody planted-bad-password"]) Assert.True(user.Run(request).IsError, request);
+        user.Run("AUTH planted-user planted-password-of-a-user").IsOk();
+        user.Run("SET planted-pattern:key planted-value").IsOk();
+        foreach (string request in (string[])["SET planted-forbidden-key planted-value", "PUBLISH planted-forbidden-channel planted-message", "SELECT planted-number"]) Assert.True(user.Run(request).IsError, request);
+        Assert.True(client.Run("ACL SETUSER planted-user planted-rule").IsError);
+    }
+
+    private static void UseScripts(RespConnection client)
+    {
+        client.Run("EVAL \"redis.log(redis.LOG_WARNING, 'planted-script-log') return redis.call('GET', KEYS[1])\" 1 planted-key").IsBulk("planted-value");
+        client.Run("EVAL \"return redis.error_reply('planted-error is what a script calls it')\" 0").IsError("planted-error is what a script calls it");
+        Assert.True(client.Run("EVAL \"error('planted-failure')\" 0").IsError);
+        Assert.True(client.Run("EVAL \"planted-syntax\" 0").IsError);
+        client.Run("SCRIPT LOAD \"return 'planted-loaded'\"");
+        client.Run("FUNCTION LOAD \"#!lua name=planted_library\\nredis.register_function('planted_function', function() return redis.error_reply('planted-error') end)\"").IsBulk("planted_library");
+        Assert.True(client.Run("FCALL planted_function 1 planted-key").IsError);
+        Assert.True(client.Run("FCALL planted_missing 0").IsError);
+    }
+
+    // What clients make the server remember: subscriptions, tracked keys and prefixes, watched keys, queued commands, keys that they wait for.
+    private static void HoldNames(RespConnection client, RespConnection subscriber, RespConnection blocked)
+    {
+        foreach (RespConnection other in (RespConnection[])[subscriber, blocked]) other.Run("AUTH planted-password").IsOk();
+        foreach (string request in (string[])["HELLO 3", "CLIENT TRACKING ON BCAST PREFIX planted-prefix"]) Assert.False(blocked.Run(request).IsError, request);
+        foreach (string request in (string[])["SUBSCRIBE planted-channel", "PSUBSCRIBE planted-glob*", "SSUBSCRIBE planted-shard"]) Assert.False(subscriber.Run(request).IsError, request);
+        client.Run("PUBLISH planted-channel planted-message").IsInteger(1);
+        foreach (string request in (string[])["HELLO 3", "CLIENT TRACKING ON", "GET planted-key", "WATCH planted-watched", "MULTI", "SET planted-queued planted-value"]) Assert.False(client.Run(request).IsError, request);
+        blocked.Send("BLPOP planted-awaited 0\r\n");
     }
 
     [Fact]
@@ -100,7 +170,7 @@ public class DebugPackageTests
             }),
             new("whole.txt", "Works.", context => context.Add("whole.txt", "whole")),
         ];
-        Dictionary<string, byte[]> entries = Entries(DebugPackage.Build(parts, Sources(server), PackageOptions.Default, TestContext.Current.CancellationToken));
+        Dictionary<string, byte[]> entries = Entries(DebugPackage.Build(parts, Sources(server), PackageOptions.WithoutWatching, TestContext.Current.CancellationToken));
         Assert.Equal(["broken.txt.error.txt", "half.txt.error.txt", "manifest.json", "whole.txt"], entries.Keys.Order(StringComparer.Ordinal));
         Assert.Equal("InvalidOperationException: this part is broken\n", Encoding.UTF8.GetString(entries["broken.txt.error.txt"]));
         Assert.Contains("the rest is missing", Encoding.UTF8.GetString(entries["manifest.json"]), StringComparison.Ordinal);
@@ -121,7 +191,7 @@ public class DebugPackageTests
             }),
             new("whole.txt", "Works.", context => context.Add("whole.txt", "whole")),
         ];
-        Dictionary<string, byte[]> entries = Entries(DebugPackage.Build(parts, Sources(server), PackageOptions.Default, TestContext.Current.CancellationToken));
+        Dictionary<string, byte[]> entries = Entries(DebugPackage.Build(parts, Sources(server), PackageOptions.WithoutWatching, TestContext.Current.CancellationToken));
         Assert.Contains("The part did not end within 5 seconds.", Encoding.UTF8.GetString(entries["stuck.txt.error.txt"]), StringComparison.Ordinal);
         Assert.Contains("whole.txt", entries.Keys);
         Assert.True(cancelled.Wait(30_000, TestContext.Current.CancellationToken), "its token is cancelled");
@@ -133,8 +203,21 @@ public class DebugPackageTests
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
         PackagePart log = PackageTable.Rows.Single(part => part.Name == "log.txt");
         using var timer = new Timer(_ => server.Engine.Log.Notice("A line of the time of the package"), null, 300, Timeout.Infinite);
-        byte[] package = DebugPackage.Build([log], Sources(server), PackageOptions.Default with { Log = TimeSpan.FromSeconds(3) }, TestContext.Current.CancellationToken);
+        byte[] package = DebugPackage.Build([log], Sources(server), PackageOptions.WithoutWatching with { Log = TimeSpan.FromSeconds(3) }, TestContext.Current.CancellationToken);
         Assert.Contains("A line of the time of the package", Encoding.UTF8.GetString(Entries(package)["log.txt"]), StringComparison.Ordinal);
+    }
+
+    // The time of the other parts is part of it: with all of them, and the longest time for the log, a package is ready within 30 seconds.
+    [Fact]
+    public async Task Log_is_watched_from_the_beginning_of_the_package()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        PackagePart[] parts = [new("slow.txt", "Takes two seconds.", context => Thread.Sleep(2000)), PackageTable.Rows.Single(part => part.Name == "log.txt")];
+        byte[] package = DebugPackage.Build(parts, Sources(server), PackageOptions.WithoutWatching with { Log = TimeSpan.FromSeconds(3) }, TestContext.Current.CancellationToken);
+        using JsonDocument manifest = JsonDocument.Parse(Entries(package)["manifest.json"]);
+        long[] took = [.. manifest.RootElement.GetProperty("parts").EnumerateArray().Select(part => part.GetProperty("milliseconds").GetInt64())];
+        Assert.InRange(took[0] + took[1], 2980, long.MaxValue); // each is rounded down
+        Assert.InRange(took[1], 0, 2900);
     }
 
     [Theory]
@@ -147,9 +230,18 @@ public class DebugPackageTests
     public async Task Addresses_in_text_are_hashed(string text, string expected)
     {
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
-        var context = new PackageContext(Sources(server), PackageOptions.Default, new byte[32], TestContext.Current.CancellationToken);
+        var context = new PackageContext(Sources(server), PackageOptions.WithoutWatching, Stopwatch.GetTimestamp(), new byte[32], TestContext.Current.CancellationToken);
         string shown = System.Text.RegularExpressions.Regex.Replace(ServerPackageParts.WithoutAddresses(context, text), "#[0-9a-f]{12}", "#");
         Assert.Equal(expected, shown);
+    }
+
+    [Fact]
+    public void Arguments_of_the_command_line_are_hidden_in_a_trace()
+    {
+        byte[] trace = Encoding.Unicode.GetBytes("a --x\0/redkite.dll --requirepass pw\0b /redkite.dll --requirepass pw\0 --requirepass pw");
+        RuntimeTrace.HideArguments(trace, ["--requirepass", "pw"]);
+        Assert.Equal("a --x\0/redkite.dll ****************\0b /redkite.dll ****************\0 --requirepass pw", Encoding.Unicode.GetString(trace));
+        RuntimeTrace.HideArguments(trace, []);
     }
 
     internal static byte[] Build(RedKiteServer server, PackageOptions options) => DebugPackage.Build(Sources(server), options, TestContext.Current.CancellationToken);
@@ -169,15 +261,5 @@ public class DebugPackageTests
         }
 
         return entries;
-    }
-
-    private static async Task ReadReplies(NetworkStream stream, int count)
-    {
-        using var reader = new StreamReader(stream, Encoding.Latin1, leaveOpen: true);
-        for (int replies = 0; replies < count; replies++)
-        {
-            string line = (await reader.ReadLineAsync(TestContext.Current.CancellationToken))!;
-            if (line[0] == '$' && int.Parse(line[1..], CultureInfo.InvariantCulture) >= 0) await reader.ReadLineAsync(TestContext.Current.CancellationToken);
-        }
     }
 }

@@ -34,7 +34,7 @@ public class PackageCommandTests
     public async Task Caller_in_the_process_gets_it_too()
     {
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
-        RedKiteReply reply = server.Execute("DEBUG", "PACKAGE");
+        RedKiteReply reply = server.Execute("DEBUG", "PACKAGE", "LOG", "0");
         Assert.Contains("info.txt", DebugPackageTests.Entries(reply.Bytes.ToArray()).Keys);
     }
 
@@ -81,7 +81,7 @@ public class PackageCommandTests
         RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
         string? error = null;
         Assert.True(server.Packages!.TryReserve());
-        server.Packages.Begin(PackageOptions.Default with { Log = TimeSpan.FromSeconds(15) }, (_, failure) => error = failure);
+        server.Packages.Begin(PackageOptions.Default, (_, failure) => error = failure);
         await server.StopAsync().WaitAsync(TimeSpan.FromSeconds(14), TestContext.Current.CancellationToken);
         Assert.Equal("The server is stopping.", error);
         Assert.False(server.Packages.TryReserve());

@@ -13,7 +13,7 @@ public class PackageReaderTests
     {
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["slowlog-log-slower-than"] = "-1" } });
         Assert.True(SpinWait.SpinUntil(() => server.Diagnostics!.Findings.Current.Any(finding => finding.Rule.Name == "slow-log-off"), PatienceMs), "the server finds it");
-        PackageReader package = PackageReader.Open(new MemoryStream(DebugPackageTests.Build(server, PackageOptions.Default)));
+        PackageReader package = PackageReader.Open(new MemoryStream(DebugPackageTests.Build(server, PackageOptions.WithoutWatching)));
         PackageVerdict verdict = PackageVerdict.Of(package);
         Assert.Contains(verdict.Found, found => found.Rule.Name == "slow-log-off");
         var text = new StringWriter();
@@ -29,7 +29,7 @@ public class PackageReaderTests
         for (int i = 0; i < 100; i++) server.Execute("SET", $"key:{i}", "value");
         MetricHistory history = server.Diagnostics!.History;
         Assert.True(SpinWait.SpinUntil(() => history.Seconds(MetricTable.Keys.Index, 0, long.MaxValue).Any(point => point.Value == 100), PatienceMs), "the keys are observed");
-        PackageReader package = PackageReader.Open(new MemoryStream(DebugPackageTests.Build(server, PackageOptions.Default)));
+        PackageReader package = PackageReader.Open(new MemoryStream(DebugPackageTests.Build(server, PackageOptions.WithoutWatching)));
         Assert.Equal(100, package.View[MetricTable.Keys]);
         List<HistoryPoint> read = package.History.Seconds(MetricTable.UsedMemory.Index, 0, long.MaxValue);
         Assert.Equal(history.Seconds(MetricTable.UsedMemory.Index, 0, read[^1].UnixSeconds), read);
@@ -60,7 +60,7 @@ public class PackageReaderTests
     {
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
         PackagePart[] parts = [.. PackageTable.Rows.Where(part => part.Name is "reports/metrics.json" or "history")];
-        byte[] whole = DebugPackage.Build(parts, DebugPackageTests.Sources(server), PackageOptions.Default, TestContext.Current.CancellationToken);
+        byte[] whole = DebugPackage.Build(parts, DebugPackageTests.Sources(server), PackageOptions.WithoutWatching, TestContext.Current.CancellationToken);
         PackageReader.Open(new MemoryStream(whole));
         for (int length = 0; length < whole.Length; length += 97) Assert.Throws<InvalidDataException>(() => PackageReader.Open(new MemoryStream(whole[..length])));
         var random = new Random(20261122);
