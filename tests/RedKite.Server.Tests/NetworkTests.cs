@@ -41,4 +41,11 @@ public abstract class NetworkTests
 
     /// <summary>The id by which the server knows a connection.</summary>
     internal static long IdOf(RespConnection connection) => connection.Run("CLIENT ID").Number;
+
+    /// <summary>The event loop that serves a connection.</summary>
+    internal static int LoopOf(RedKiteServer server, RespConnection connection)
+    {
+        long id = IdOf(connection);
+        return server.Engine.Clients.All.Single(session => session.Id == id).Connection!.Loop.Index;
+    }
 }

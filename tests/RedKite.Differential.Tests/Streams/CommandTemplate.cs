@@ -25,6 +25,7 @@ internal static class CommandTable
         ListGenerator.Family,
         SortGenerator.Family,
         EntryStreamGenerator.Family,
+        BlockingGenerator.Family,
         HashGenerator.Family,
         FieldExpiryGenerator.FarExpiries,
         KeyGenerator.Family,

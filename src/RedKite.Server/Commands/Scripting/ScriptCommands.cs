@@ -22,9 +22,9 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptCallHost host, Run
 
     internal CommandFamily Family => new("scripting", "scripting",
     [
-        new("EVAL", -3, Runs | PausedAsWrite, Keys(KeyFlags.ReadWrite | KeyFlags.Access | KeyFlags.Update, UnknownUse), (ref CommandContext cmd) => Eval(ref cmd, readOnly: false), new("2.6.0", Complexity, "Runs a Lua script.", ScriptSyntax)) { OnlyReads = SaysThatItOnlyReads },
+        new("EVAL", -3, Runs | PausedAsWrite, Keys(KeyFlags.ReadWrite | KeyFlags.Access | KeyFlags.Update, UnknownUse), (ref CommandContext cmd) => Eval(ref cmd, readOnly: false), new("2.6.0", Complexity, "Runs a Lua script.", ScriptSyntax)) { OnlyReads = SaysThatItOnlyReads, NeedsMemory = SaysThatItNeedsMemory },
         new("EVAL_RO", -3, Runs | ReadOnly, Keys(KeyFlags.ReadOnly | KeyFlags.Access, UnknownReads), (ref CommandContext cmd) => Eval(ref cmd, readOnly: true), new("7.0.0", Complexity, "Runs a Lua script that may not write.", ScriptSyntax)),
-        new("EVALSHA", -3, Runs | PausedAsWrite, Keys(KeyFlags.ReadWrite | KeyFlags.Access | KeyFlags.Update, ""), (ref CommandContext cmd) => EvalSha(ref cmd, readOnly: false), new("2.6.0", Complexity, "Runs a cached Lua script, by the SHA-1 of its text.", NameSyntax)) { OnlyReads = IsCachedToOnlyRead },
+        new("EVALSHA", -3, Runs | PausedAsWrite, Keys(KeyFlags.ReadWrite | KeyFlags.Access | KeyFlags.Update, ""), (ref CommandContext cmd) => EvalSha(ref cmd, readOnly: false), new("2.6.0", Complexity, "Runs a cached Lua script, by the SHA-1 of its text.", NameSyntax)) { OnlyReads = IsCachedToOnlyRead, NeedsMemory = IsCachedToNeedMemory },
         new("EVALSHA_RO", -3, Runs | ReadOnly, Keys(KeyFlags.ReadOnly | KeyFlags.Access, ""), (ref CommandContext cmd) => EvalSha(ref cmd, readOnly: true), new("7.0.0", Complexity, "Runs a cached Lua script that may not write, by the SHA-1 of its text.", NameSyntax)),
         new("SCRIPT", -2, None, KeySpecs.None, (ref _) => { }, new("2.6.0", "Depends on subcommand.", "Manages cached Lua scripts."),
         [
@@ -46,6 +46,15 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptCallHost host, Run
     {
         return cmd.ScriptTurn.Begin(Stopwatch.GetTimestamp()) && cache.Find(cmd[1])?.Flags is { } flags && (flags & ScriptFlags.NoWrites) != 0;
     }
+
+    // EVAL's script with flags, of which none allows it to run without memory to spare.
+    private static bool SaysThatItNeedsMemory(scoped in CommandContext cmd) =>
+        ScriptShebang.ReadScript(cmd[1], out ScriptFlags? flags, out _) is null && flags is { } stated && NeedsMemory(stated);
+
+    private bool IsCachedToNeedMemory(scoped in CommandContext cmd) =>
+        cmd.ScriptTurn.Begin(Stopwatch.GetTimestamp()) && cache.Find(cmd[1])?.Flags is { } flags && NeedsMemory(flags);
+
+    internal static bool NeedsMemory(ScriptFlags flags) => (flags & (ScriptFlags.AllowOom | ScriptFlags.NoWrites)) == 0;
 
     /// <summary>The keys of EVAL and FCALL.</summary>
     internal static KeySpec[] Keys(KeyFlags flags, string notes) => [new(3, -1, 1, flags, CountAt: 2, Notes: notes)];
@@ -85,7 +94,7 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptCallHost host, Run
             return false;
         }
 
-        if ((flags & (ScriptFlags.AllowOom | ScriptFlags.NoWrites)) == 0 && cmd.Keyspace.Budget.IsExceeded)
+        if (NeedsMemory(flags) && cmd.Keyspace.Budget.IsExceeded)
         {
             cmd.Reply.Error("OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'"u8);
             return false;

@@ -139,9 +139,9 @@ internal static class SetAlgebraCommands
     {
         int keys = cmd.Count - 2;
         if (!cmd.OpenToReadSetsOrReply(2, keys, out SetView[] rented)) return;
-        // As in Redis, a result begins as a set of integers, except an intersection whose smallest set is packed.
+        // As in Redis, a result whose members are integers is a set of integers as long as their number allows it.
         ReadOnlySpan<SetView> sets = InOrder(rented.AsSpan(0, keys), inAll);
-        SetValue result = SetValue.CreateDetached(cmd.Database, cmd.HashOf(1), cmd.SetLimits(), isIntegers: !inAll || sets[0].Encoding != ValueEncoding.ListPack);
+        SetValue result = SetValue.CreateDetached(cmd.Database, cmd.HashOf(1), cmd.SetLimits(), isIntegers: true);
         var selection = new SetSelection(sets[0], sets[1..], inAll, stackalloc byte[SetEnumerator.NumberBytesMax]);
         while (selection.MoveNext()) result.AddNew(selection.Current);
         SetAccess.Return(rented);
