@@ -325,10 +325,4 @@ public sealed class FindingProvocationTests : NetworkTests
         string value = new('x', 1000);
         for (int i = 0; i < 2_000; i++) server.Execute("SET", $"{prefix}:{Random.Shared.Next()}", value);
     }
-
-    private static int LoopOf(RedKiteServer server, RespConnection client)
-    {
-        long id = IdOf(client);
-        return server.Engine.Clients.All.Single(session => session.Id == id).Connection!.Loop.Index;
-    }
 }
