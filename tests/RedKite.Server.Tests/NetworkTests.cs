@@ -42,10 +42,16 @@ public abstract class NetworkTests
     /// <summary>The id by which the server knows a connection.</summary>
     internal static long IdOf(RespConnection connection) => connection.Run("CLIENT ID").Number;
 
-    /// <summary>The event loop that serves a connection.</summary>
-    internal static int LoopOf(RedKiteServer server, RespConnection connection)
+    /// <summary>The event loop that a connection belongs to.</summary>
+    internal static int LoopOf(RedKiteServer server, RespConnection connection) => server.Engine.Clients.Find(IdOf(connection))!.Connection!.Loop.Index;
+
+    /// <summary>A connection to each of the two loops of a server without other clients.</summary>
+    internal static (RespConnection One, RespConnection Other) ConnectToBothLoops(RedKiteServer server)
     {
-        long id = IdOf(connection);
-        return server.Engine.Clients.All.Single(session => session.Id == id).Connection!.Loop.Index;
+        Assert.SkipWhen(Environment.ProcessorCount == 1, "loops beyond the cores get no connections");
+        var one = RespConnection.Connect(server.Port);
+        var other = RespConnection.Connect(server.Port);
+        Assert.NotEqual(LoopOf(server, one), LoopOf(server, other));
+        return (one, other);
     }
 }

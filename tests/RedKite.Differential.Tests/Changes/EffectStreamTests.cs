@@ -22,6 +22,10 @@ public sealed class EffectStreamTests(EffectStreamTests.Servers servers, ITestOu
     [MemberData(nameof(Seeds))]
     public Task Effects_of_expired_keys_reproduce_the_data(int seed) => Run(seed, [ExpiredKeyGenerator.Family]);
 
+    [Theory(Timeout = 600_000)]
+    [MemberData(nameof(Seeds))]
+    public Task Effects_of_transactions_reproduce_the_data(int seed) => Run(seed, [TransactionGenerator.Family]);
+
     private async Task Run(int seed, CommandFamily[] families)
     {
         int count = StreamTest.StepsOr(StepCount);

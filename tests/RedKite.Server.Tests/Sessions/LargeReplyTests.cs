@@ -101,14 +101,17 @@ public class LargeReplyTests : NetworkTests
         WaitFor(() => server.Engine.Buffers.UsedBytes == 0, "its memory is released");
     }
 
+    // The replies together exceed the limit many times.
     [Theory]
-    [InlineData("epoll", 20)]
-    [InlineData("sockets", 5)]
-    public async Task Pipelined_getdel_delivers_every_value_that_it_deletes(string transport, int valueMegabytes)
+    [InlineData("epoll", 20, "normal 0 0 0")]
+    [InlineData("epoll", 20, "normal 64mb 0 0")]
+    [InlineData("sockets", 5, "normal 0 0 0")]
+    [InlineData("sockets", 5, "normal 64mb 0 0")]
+    public async Task Pipelined_getdel_delivers_every_value_that_it_deletes(string transport, int valueMegabytes, string limit)
     {
         const int Keys = 60;
         Assert.SkipUnless(transport == "sockets" || OperatingSystem.IsLinux(), "epoll is Linux's");
-        await using RedKiteServer server = await StartAsync(transport);
+        await using RedKiteServer server = await StartAsync(transport, ("client-output-buffer-limit", limit));
         for (int i = 0; i < Keys; i++) server.Execute("SETRANGE", $"k{i}", $"{(valueMegabytes * Megabyte) - 1}", "x");
         using Socket client = Connect(server);
         client.Send(Encoding.ASCII.GetBytes(string.Concat(Enumerable.Range(0, Keys).Select(i => $"GETDEL k{i}\r\n"))));
@@ -123,6 +126,7 @@ public class LargeReplyTests : NetworkTests
         Assert.Equal(Keys, digest.Read(client, Keys));
         Assert.Equal(Keys * ((valueMegabytes * (long)Megabyte) + $"${valueMegabytes * Megabyte}\r\n\r\n".Length), digest.Bytes);
         Assert.Equal(0, server.Execute("DBSIZE").Integer);
+        Assert.Equal(0, server.Engine.Metrics.Server.OutputBufferDisconnections);
     }
 
     [Theory]

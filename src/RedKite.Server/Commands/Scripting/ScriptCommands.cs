@@ -34,6 +34,7 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptCallHost host, Run
             new("HELP", 2, Loading | Stale, KeySpecs.None, Help, new("5.0.0", "O(1)", "Lists the subcommands.")),
             new("KILL", 2, NoScript | AllowBusy, KeySpecs.None, Kill, new("2.6.0", "O(1)", "Ends the script that is running, if it has not written.")) { Tips = ["request_policy:all_shards", "response_policy:one_succeeded"] },
             new("LOAD", 3, NoScript | Stale | RunsScript, KeySpecs.None, Load, new("2.6.0", "O(N) with N being the length in bytes of the script body.", "Caches a script without running it.", "script")) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
+            new("SHOW", 3, NoScript | RunsScript, KeySpecs.None, Show, new("8.0.0", "O(1).", "Returns the text of a cached script.", "sha1")),
         ]),
     ]);
 
@@ -152,6 +153,13 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptCallHost host, Run
         for (int i = 2; i < cmd.Count; i++) cmd.Reply.Integer(cache.Contains(cmd[i]) ? 1 : 0);
     }
 
+    // SCRIPT SHOW sha1, as in Valkey 8
+    private void Show(ref CommandContext cmd)
+    {
+        if (cache.Find(cmd[2]) is { } script) cmd.Reply.Bulk(script.Text);
+        else cmd.Reply.Error("NOSCRIPT No matching script."u8);
+    }
+
     // SCRIPT FLUSH [ASYNC | SYNC]
     private void Flush(ref CommandContext cmd)
     {
@@ -191,5 +199,7 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptCallHost host, Run
         "KILL",
         "    Ends the script that is running, if it has not written.",
         "LOAD <script>",
-        "    Caches a script without running it.");
+        "    Caches a script without running it.",
+        "SHOW <sha1>",
+        "    Returns the text of a cached script.");
 }
