@@ -32,6 +32,12 @@ internal static class TransactionGenerator
         new("inside", 900, random => Episode.Of(DeterminedCommands.Request(random))),
     ]);
 
+    /// <summary>Those that need no time to pass, and change no limit.</summary>
+    public static readonly CommandFamily WithoutClockAndLimit = Family with
+    {
+        Templates = [.. Family.Templates.Where(template => template.Name is not ("WATCH of a key that expires" or "time stands still" or "no memory" or "no memory at the end"))],
+    };
+
     /// <summary>An expiry whose reply does not depend on the time.</summary>
     internal static Episode Expiry(RandomSource random) => random.Below(4) switch
     {
