@@ -81,9 +81,9 @@ public sealed class RedisCliTests(RunningServers servers)
 
         ChildProgram bigkeys = await Cli(server, ["--bigkeys"]);
         Assert.Contains("Sampled 201 keys in the keyspace!", bigkeys.Output, StringComparison.Ordinal);
-        Assert.Contains("Biggest string found '\"biggest\"' has 5000 bytes", bigkeys.Output, StringComparison.Ordinal);
+        Assert.Matches("Biggest string found +'?\"biggest\"'? has 5000 bytes", bigkeys.Output); // redis-cli 8 leaves the apostrophes out
         ChildProgram memkeys = await Cli(server, ["--memkeys"]);
-        Assert.Contains("Biggest string found '\"biggest\"' has", memkeys.Output, StringComparison.Ordinal);
+        Assert.Matches("Biggest string found +'?\"biggest\"'? has", memkeys.Output);
     }
 
     [Theory]

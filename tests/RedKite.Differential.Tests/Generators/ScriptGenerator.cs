@@ -26,7 +26,7 @@ internal static class ScriptGenerator
         new("by its name", 10, random => Episode.Of(["SCRIPT", "LOAD", "return redis.pcall(unpack(ARGV))"]).Then(["EVALSHA", "b72d50ecdcafd5e07f3fca2060a111de46c547f9", "0", .. DeterminedCommands.Request(random)])),
         new("an expiry", 20, random => Eval(random, "return redis.pcall(unpack(ARGV))", request: [.. TransactionGenerator.Expiry(random).Commands[0].Select(word => new Argument(word))])),
         new("time stands still", 2, random => Episode.Of("EVAL", "redis.call('SET', 'brief', 'v', 'PX', 1) " + Spin.Replace("return 1", "return redis.call('GET', 'brief')", StringComparison.Ordinal), "0").Then("GET", "brief")),
-        new("no memory", 10, random => Episode.Of("CONFIG", "SET", "maxmemory", "1").Then(Eval(random, NoMemory(random))).Then("CONFIG", "SET", "maxmemory", "0")),
+        new("no memory", 10, random => Episode.Of("CONFIG", "SET", "maxmemory-policy", "noeviction", "maxmemory", "1").Then(Eval(random, NoMemory(random))).Then("CONFIG", "SET", "maxmemory", "0")),
         new("statements around commands", 80, Generated),
         new("in a transaction", 10, random => Episode.Of("MULTI").Then(["EVAL", "return redis.pcall(unpack(ARGV))", "0", .. DeterminedCommands.Request(random)]).Then("EXEC")),
     ]);

@@ -27,8 +27,8 @@ internal static class TransactionGenerator
         // The time between SET and WATCH must be shorter than the key's, on a busy machine as well.
         new("WATCH of a key that expires", 4, random => Expiring(random)),
         new("time stands still", 6, random => Episode.Of("DISCARD").Then("MULTI").Then("SET", "brief", "v", "PX", "1").Then("EVAL", ScriptGenerator.Spin, "0").Then("GET", "brief").Then("EXEC").Then("GET", "brief")),
-        new("no memory", 8, random => Episode.Of("CONFIG", "SET", "maxmemory", "1").Then("MULTI").Then(DeterminedCommands.Request(random)).Then(DeterminedCommands.Request(random)).Then("EXEC").Then("CONFIG", "SET", "maxmemory", "0")),
-        new("no memory at the end", 6, random => Episode.Of("MULTI").Then(DeterminedCommands.Request(random)).Then("CONFIG", "SET", "maxmemory", "1").Then(DeterminedCommands.Request(random)).Then("EXEC").Then("CONFIG", "SET", "maxmemory", "0")),
+        new("no memory", 8, random => Episode.Of("CONFIG", "SET", "maxmemory-policy", "noeviction", "maxmemory", "1").Then("MULTI").Then(DeterminedCommands.Request(random)).Then(DeterminedCommands.Request(random)).Then("EXEC").Then("CONFIG", "SET", "maxmemory", "0")),
+        new("no memory at the end", 6, random => Episode.Of("MULTI").Then(DeterminedCommands.Request(random)).Then("CONFIG", "SET", "maxmemory-policy", "noeviction", "maxmemory", "1").Then(DeterminedCommands.Request(random)).Then("EXEC").Then("CONFIG", "SET", "maxmemory", "0")),
         new("inside", 900, random => Episode.Of(DeterminedCommands.Request(random))),
     ]);
 
