@@ -24,7 +24,7 @@ public sealed class EffectStreamTests(EffectStreamTests.Servers servers, ITestOu
 
     [Theory(Timeout = 600_000)]
     [MemberData(nameof(Seeds))]
-    public Task Effects_of_transactions_reproduce_the_data(int seed) => Run(seed, [TransactionGenerator.WithoutClockAndLimit]);
+    public Task Effects_of_transactions_reproduce_the_data(int seed) => Run(seed, [TransactionGenerator.WithoutClock]);
 
     private async Task Run(int seed, CommandFamily[] families)
     {

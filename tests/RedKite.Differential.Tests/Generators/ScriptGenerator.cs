@@ -26,7 +26,6 @@ internal static class ScriptGenerator
         new("by its name", 10, random => Episode.Of(["SCRIPT", "LOAD", "return redis.pcall(unpack(ARGV))"]).Then(["EVALSHA", "b72d50ecdcafd5e07f3fca2060a111de46c547f9", "0", .. DeterminedCommands.Request(random)])),
         new("an expiry", 20, random => Eval(random, "return redis.pcall(unpack(ARGV))", request: [.. TransactionGenerator.Expiry(random).Commands[0].Select(word => new Argument(word))])),
         new("time stands still", 2, random => Episode.Of("EVAL", "redis.call('SET', 'brief', 'v', 'PX', 1) " + Spin.Replace("return 1", "return redis.call('GET', 'brief')", StringComparison.Ordinal), "0").Then("GET", "brief")),
-        new("no memory", 10, random => Episode.Of("CONFIG", "SET", "maxmemory-policy", "noeviction", "maxmemory", "1").Then(Eval(random, NoMemory(random))).Then("CONFIG", "SET", "maxmemory", "0")),
         new("statements around commands", 80, Generated),
         new("in a transaction", 10, random => Episode.Of("MULTI").Then(["EVAL", "return redis.pcall(unpack(ARGV))", "0", .. DeterminedCommands.Request(random)]).Then("EXEC")),
     ]);
@@ -37,10 +36,6 @@ internal static class ScriptGenerator
         request ??= DeterminedCommands.Request(random);
         return random.Chance(30) ? Episode.Of([command, script, "1", random.Key(), .. request]) : Episode.Of([command, script, "0", .. request]);
     }
-
-    // What a script may do then depends on its flags.
-    private static string NoMemory(RandomSource random) =>
-        random.Pick("", "#!lua\n", "#!lua flags=allow-oom\n", "#!lua flags=no-writes\n") + random.Pick("return redis.call(unpack(ARGV))", "return redis.pcall(unpack(ARGV))", "return 1");
 
     // Statements of all kinds around commands of all families, which collect what these reply.
     private static Episode Generated(RandomSource random)

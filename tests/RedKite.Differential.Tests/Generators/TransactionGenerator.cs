@@ -27,15 +27,13 @@ internal static class TransactionGenerator
         // The time between SET and WATCH must be shorter than the key's, on a busy machine as well.
         new("WATCH of a key that expires", 4, random => Expiring(random)),
         new("time stands still", 6, random => Episode.Of("DISCARD").Then("MULTI").Then("SET", "brief", "v", "PX", "1").Then("EVAL", ScriptGenerator.Spin, "0").Then("GET", "brief").Then("EXEC").Then("GET", "brief")),
-        new("no memory", 8, random => Episode.Of("CONFIG", "SET", "maxmemory-policy", "noeviction", "maxmemory", "1").Then("MULTI").Then(DeterminedCommands.Request(random)).Then(DeterminedCommands.Request(random)).Then("EXEC").Then("CONFIG", "SET", "maxmemory", "0")),
-        new("no memory at the end", 6, random => Episode.Of("MULTI").Then(DeterminedCommands.Request(random)).Then("CONFIG", "SET", "maxmemory-policy", "noeviction", "maxmemory", "1").Then(DeterminedCommands.Request(random)).Then("EXEC").Then("CONFIG", "SET", "maxmemory", "0")),
         new("inside", 900, random => Episode.Of(DeterminedCommands.Request(random))),
     ]);
 
-    /// <summary>Those that need no time to pass, and change no limit.</summary>
-    public static readonly CommandFamily WithoutClockAndLimit = Family with
+    /// <summary>Those that need no time to pass.</summary>
+    public static readonly CommandFamily WithoutClock = Family with
     {
-        Templates = [.. Family.Templates.Where(template => template.Name is not ("WATCH of a key that expires" or "time stands still" or "no memory" or "no memory at the end"))],
+        Templates = [.. Family.Templates.Where(template => template.Name is not ("WATCH of a key that expires" or "time stands still"))],
     };
 
     /// <summary>An expiry whose reply does not depend on the time.</summary>
