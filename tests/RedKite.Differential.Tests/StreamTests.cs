@@ -13,7 +13,7 @@ namespace RedKite.Differential.Tests;
 /// </summary>
 public sealed class StreamTests(StreamTests.Servers servers, ITestOutputHelper output) : IClassFixture<StreamTests.Servers>
 {
-    private const int StepCount = 16_000;
+    private const int StepCount = 10_000;
     private const int FamilyStepCount = 7_000;
     private const int BlockingStepCount = 500; // most of them wait until their time runs out
 
