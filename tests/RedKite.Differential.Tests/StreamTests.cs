@@ -13,9 +13,9 @@ namespace RedKite.Differential.Tests;
 /// </summary>
 public sealed class StreamTests(StreamTests.Servers servers, ITestOutputHelper output) : IClassFixture<StreamTests.Servers>
 {
-    private const int StepCount = 10_000;
-    private const int FamilyStepCount = 7_000;
-    private const int BlockingStepCount = 500; // most of them wait until their time runs out
+    private const int StepCount = 20_000;
+    private const int FamilyStepCount = 8_000;
+    private const int BlockingStepCount = 500; // most of them wait until they time out
 
     // Seeds whose streams found a difference that is closed now.
     private static readonly int[] OnceFailed = [1, 2, 4, 5, 691229665, 332197836];
@@ -63,7 +63,7 @@ public sealed class StreamTests(StreamTests.Servers servers, ITestOutputHelper o
 
         internal ServerPair Pair => _pair ??= ServerPair.Start(
             "--enable-debug-command", "yes",
-            "--hz", "500", // Redis looks for timeouts of blocked and paused clients this often
+            "--hz", "500", // how often Redis checks the timeouts of blocked and paused clients
             "--hash-max-listpack-entries", "6", "--hash-max-listpack-value", "30");
 
         public void Dispose()

@@ -3,7 +3,7 @@ using RedKite.Testing;
 
 namespace RedKite.EndToEnd.Tests;
 
-/// <summary>Short runs of redis-benchmark, that of Redis 8 where it is set up: every test reports a rate, and no reply is an error.</summary>
+/// <summary>Short runs of redis-benchmark: every test reports a rate, and no reply is an error.</summary>
 [Collection(RunningServersCollection.Name)]
 public sealed class RedisBenchmarkTests(RunningServers servers)
 {

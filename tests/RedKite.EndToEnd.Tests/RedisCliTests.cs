@@ -4,7 +4,7 @@ using RedKite.Testing;
 
 namespace RedKite.EndToEnd.Tests;
 
-/// <summary>redis-cli in its modes: that of Redis 8 where it is set up.</summary>
+/// <summary>redis-cli in its modes.</summary>
 [Collection(RunningServersCollection.Name)]
 public sealed class RedisCliTests(RunningServers servers)
 {

@@ -48,10 +48,10 @@ public static partial class OracleProgram
     /// <summary>The path of redis-cli of the same version as Redis 8, or null if it is not set up.</summary>
     public static string? Redis8Cli { get; } = Tool("redis-cli");
 
-    /// <summary>redis-cli: that of Redis 8, or where it is not set up this system's.</summary>
+    /// <summary>redis-cli of Redis 8 if it is set up, otherwise the one on PATH.</summary>
     public static string Cli { get; } = Redis8Cli ?? "redis-cli";
 
-    /// <summary>redis-benchmark, likewise.</summary>
+    /// <summary>redis-benchmark of Redis 8 if it is set up, otherwise the one on PATH.</summary>
     public static string Benchmark { get; } = Tool("redis-benchmark") ?? "redis-benchmark";
 
     /// <summary>Valkey 8, or null if it is not set up.</summary>

@@ -38,7 +38,7 @@ internal static class SettingTable
         Integer("loops", 0, 1024, 0, s => s.Loops, (s, v) => s.Loops = (int)v, flags: Immutable).WithRemark("RedKite's own: the number of event loops; 0 is one per core"),
         Choice("stripes", ["auto", "1", "2", "4", "8", "16", "32", "64"], "auto", s => s.Stripes == 0 ? 0 : 1 + BitOperations.Log2((uint)s.Stripes), (s, v) => s.Stripes = v == 0 ? 0 : 1 << (v - 1), Immutable).WithRemark("RedKite's own: the number of the keyspace's locks; `auto` is 64, and 1 in the program with one loop"),
         Choice("transport", ["auto", "epoll", "sockets"], "auto", s => (int)s.Transport, (s, v) => s.Transport = (TransportChoice)v, Immutable).WithRemark("RedKite's own: how loops wait for connections; `sockets` are .NET's"),
-        Flag("quiet-huge-pages", true, s => s.QuietHugePages, (s, v) => s.QuietHugePages = v).WithRemark("RedKite's own: whether ordinary pages are replaced by huge ones while the server is quiet, as far as lookups repay it"),
+        Flag("quiet-huge-pages", true, s => s.QuietHugePages, (s, v) => s.QuietHugePages = v).WithRemark("RedKite's own: whether ordinary pages are replaced by huge ones while the server is quiet, as long as lookups save more CPU than that takes"),
 
         Flag("diagnostics", true, s => s.Diagnostics, (s, v) => s.Diagnostics = v, flags: Immutable).WithRemark("RedKite's own: whether the server watches itself, keeps the history of its metrics and reports findings"),
         Text("admin-port", "auto", s => s.AdminPort, (s, v) => s.AdminPort = v, flags: Immutable, parse: SettingParsers.AdminPort).WithRemark("RedKite's own: the port of the dashboard; `auto` is `port` + 2000, 0 switches it off; in a host's process there is one only if the host starts it"),

@@ -3,8 +3,8 @@ using RedKite.Differential.Tests.Streams;
 namespace RedKite.Differential.Tests.Generators;
 
 /// <summary>
-/// Commands that may block, on one connection at a time: they reply at once, or their time runs out. Clients that another one
-/// serves are the subject of transcripts.
+/// Commands that may block, on one connection at a time: they reply at once or time out. Transcripts cover clients that another
+/// client serves.
 /// </summary>
 internal static class BlockingGenerator
 {

@@ -25,17 +25,14 @@ internal static class DeterminedCommands
             .Where(template => !Undetermined.Any(word => template.Name.Contains(word, StringComparison.Ordinal))),
     ];
 
-    /// <summary>An episode of a family; of one command or several.</summary>
-    internal static Episode Next(RandomSource random) => Templates[random.Below(Templates.Length)].Generate(random);
-
-    /// <summary>A single command.</summary>
+    /// <summary>A command of any family.</summary>
     internal static Argument[] Request(RandomSource random)
     {
         while (true)
         {
-            // The compiler's limit for the arguments of a call is another one in Lua 5.1. Redis's answers to a negative offset among members by name are an allowed difference, which is told by the command; ids from
-            // the clock are another.
-            if (Next(random) is { WaitMs: 0, Commands: [{ Length: < 40 } request] } && !request.Any(word => word.AsSpan().SequenceEqual("BYLEX"u8) || word is [(byte)'*']) && !NotCopied.LeavesOut(request))
+            // Left out: many arguments, for which Lua 5.1's compiler has another limit; negative offsets among members by name, and ids
+            // from the clock, whose allowed differences are recognized by the command.
+            if (Templates[random.Below(Templates.Length)].Generate(random) is { WaitMs: 0, Commands: [{ Length: < 40 } request] } && !request.Any(word => word.AsSpan().SequenceEqual("BYLEX"u8) || word is [(byte)'*']) && !NotCopied.LeavesOut(request))
                 return [.. request.Select(word => new Argument(word))];
         }
     }

@@ -237,7 +237,7 @@ internal static class EntryStreamGenerator
 
     private static Argument MinIdle(RandomSource random) => random.Below(20) switch { < 14 => "0", < 18 => MuchIdle, 18 => "-1", _ => random.Pick<Argument>("x", "", "1.5") };
 
-    // Upwards only, because trimming may have emptied nodes, which Redis keeps: what it adds at a lower id may go there, and is not found again.
+    // Upwards only: Redis keeps nodes that trimming has emptied, may add an entry with a lower id to one, and does not find it again.
     private static Episode SetId(RandomSource random)
     {
         List<Argument> words = [random.Word("XSETID"), random.Key(), random.Chance(95) ? random.NextStreamMs() : random.Pick<Argument>("x", "-", "$", "")];
@@ -247,7 +247,7 @@ internal static class EntryStreamGenerator
         return Episode.Of([.. words]);
     }
 
-    // A stream of its own, which was not trimmed.
+    // On a stream that was never trimmed.
     private static Episode SetIdDownwards(RandomSource random)
     {
         int count = 2 + random.Below(8), deleted = 1 + random.Below(count);

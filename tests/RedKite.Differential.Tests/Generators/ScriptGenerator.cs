@@ -85,7 +85,7 @@ internal static class ScriptGenerator
         }
     }
 
-    // Each byte that is no letter or digit by its number.
+    // Bytes other than letters and digits are written as their numbers.
     private static string Literals(Argument[] words) => string.Join(", ", words.Select(word =>
         "'" + string.Concat(word.Bytes.Select(value => char.IsAsciiLetterOrDigit((char)value) ? ((char)value).ToString() : string.Create(CultureInfo.InvariantCulture, $"\\{value:000}"))) + "'"));
 }

@@ -24,13 +24,13 @@ internal static class TransactionGenerator
         new("RESET", 4, _ => Episode.Of("RESET")),
         new("HELLO", 8, random => Episode.Of("RESET").Then("HELLO", random.Chance(50) ? "2" : "3")), // inside, its reply tells the servers apart
         new("expiry", 60, random => Expiry(random)),
-        // The time between SET and WATCH must be shorter than the key's, on a busy machine as well.
+        // SET and WATCH must both be executed before the key expires, on a busy machine as well.
         new("WATCH of a key that expires", 4, random => Expiring(random)),
         new("time stands still", 6, random => Episode.Of("DISCARD").Then("MULTI").Then("SET", "brief", "v", "PX", "1").Then("EVAL", ScriptGenerator.Spin, "0").Then("GET", "brief").Then("EXEC").Then("GET", "brief")),
         new("inside", 900, random => Episode.Of(DeterminedCommands.Request(random))),
     ]);
 
-    /// <summary>Those that need no time to pass.</summary>
+    /// <summary>The family without what depends on time that passes.</summary>
     public static readonly CommandFamily WithoutClock = Family with
     {
         Templates = [.. Family.Templates.Where(template => template.Name is not ("WATCH of a key that expires" or "time stands still"))],

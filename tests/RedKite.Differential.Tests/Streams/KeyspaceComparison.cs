@@ -28,7 +28,6 @@ internal static class KeyspaceComparison
     {
         RespConnection oracle = pair.Oracle.Control;
         RespConnection subject = pair.Subject.Control;
-        if (StatisticsComparison.Compare(oracle, subject, stepIndex) is { } counted) return counted;
         Difference? Ask(params byte[][] command)
         {
             long start = Stopwatch.GetTimestamp();

@@ -19,9 +19,9 @@ internal static class StatisticsComparison
         ["cmdstat_srem"] = "removes what only the other server popped",
     };
 
-    public static Difference? Compare(RespConnection oracle, RespConnection subject, int stepIndex)
+    public static Difference? Compare(ServerPair pair, int stepIndex)
     {
-        string[] expected = Values(oracle), actual = Values(subject);
+        string[] expected = Values(pair.Oracle.Control), actual = Values(pair.Subject.Control);
         if (expected.Any(line => line.StartsWith("cmdstat_eval", StringComparison.Ordinal) || line.StartsWith("cmdstat_multi", StringComparison.Ordinal))) return null;
         string[] missing = [.. expected.Except(actual)], wrong = [.. actual.Except(expected)];
         return missing.Length + wrong.Length == 0
@@ -41,7 +41,7 @@ internal static class StatisticsComparison
         }
 
         if (name.StartsWith("db", StringComparison.Ordinal) && line.Contains("keys=", StringComparison.Ordinal))
-            return line.Split(",avg_ttl=")[0]; // and without subexpiry: it depends on when each server's cycle has removed a hash's last field with an expiry
+            return line.Split(",avg_ttl=")[0]; // subexpiry, behind it, falls when each server's own expiry cycle has removed the last such field of a hash
         return name.StartsWith("errorstat_", StringComparison.Ordinal) || Counters.Contains(name) ? line : "";
     }
 }

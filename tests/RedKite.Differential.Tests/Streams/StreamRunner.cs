@@ -27,7 +27,7 @@ internal sealed class StreamRunner(ServerPair pair, int chunkSeed, int chunksMax
         StreamRunner runner = new(pair, chunkSeed, chunksMax);
         try
         {
-            return runner.RunSteps(steps) ?? KeyspaceComparison.Compare(pair, steps.Count);
+            return runner.RunSteps(steps) ?? StatisticsComparison.Compare(pair, steps.Count) ?? KeyspaceComparison.Compare(pair, steps.Count);
         }
         finally
         {

@@ -28,14 +28,7 @@ public class SuspendedClientTests : NetworkTests
             for (int i = 0; i < Requests / 1000; i++) client.Send(requests);
         }));
         sending.Start();
-        long mostBytes = 0;
-        WaitFor(
-            () =>
-            {
-                mostBytes = Math.Max(mostBytes, server.Engine.Buffers.UsedBytes);
-                return server.Engine.Metrics.Server.OutputBufferDisconnections == 1;
-            },
-            "it is closed");
+        long mostBytes = MostBytesUntilClosed(server);
         sending.Join();
         Assert.IsType<SocketException>(failure);
         Assert.InRange(mostBytes, 0, WaitingBytesMax);

@@ -48,7 +48,7 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptCallHost host, Run
         return cmd.ScriptTurn.Begin(Stopwatch.GetTimestamp()) && cache.Find(cmd[1])?.Flags is { } flags && (flags & ScriptFlags.NoWrites) != 0;
     }
 
-    // EVAL's script with flags, of which none allows it to run without memory to spare.
+    // EVAL's script with flags, but neither allow-oom nor no-writes.
     private static bool SaysThatItNeedsMemory(scoped in CommandContext cmd) =>
         ScriptShebang.ReadScript(cmd[1], out ScriptFlags? flags, out _) is null && flags is { } stated && NeedsMemory(stated);
 

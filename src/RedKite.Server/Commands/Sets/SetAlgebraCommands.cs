@@ -140,7 +140,8 @@ internal static class SetAlgebraCommands
     {
         int keys = cmd.Count - 2;
         if (!cmd.OpenToReadSetsOrReply(2, keys, out SetView[] rented)) return;
-        // As in Redis, a result begins as a set of integers. An intersection whose smallest set is packed begins packed, unless it ends as one.
+        // As in Redis, a result begins as a set of integers. An intersection whose smallest set is packed begins packed, unless all of its
+        // members are integers and there are few enough.
         ReadOnlySpan<SetView> sets = InOrder(rented.AsSpan(0, keys), inAll);
         bool isIntegers = !inAll || sets[0].Encoding != ValueEncoding.ListPack || IsOfIntegers(sets, cmd.SetLimits().IntegersMax);
         SetValue result = SetValue.CreateDetached(cmd.Database, cmd.HashOf(1), cmd.SetLimits(), isIntegers);
@@ -215,7 +216,6 @@ internal static class SetAlgebraCommands
     private static void Store(scoped in CommandContext cmd, SetValue result, KeyEvent stored)
     {
         Entry destination = cmd.FindToWrite(1);
-        result.PackIntegers();
         long count = result.Count;
         if (count > 0)
         {
