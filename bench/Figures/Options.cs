@@ -27,7 +27,7 @@ internal sealed record Options
           types    data types against Redis and Valkey: CPU per operation, memory, delays while a value is freed
           messages  scripts, transactions, messages and tracking against Redis: CPU per operation
           churn    an hour: resident memory of a full server against maxmemory while values shrink and grow back
-          all      everything but churn, types in their quick form: about a quarter of an hour
+          all      everything but churn, types in their quick form; each section is written when it is measured
 
         options
           --pipelines 1,16,64     pipeline depths of cpu, loops, diagnostics and loadgen (idle uses 16, cache 64)

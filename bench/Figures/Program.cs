@@ -49,20 +49,18 @@ try
     if (options.Build && options.RedKiteCommand is null && options.Servers.Contains("redkite")) Repository.BuildHost();
 
     Console.WriteLine($"{Machine.Description}; {PeerProgram.Describe()}");
-    List<Report> reports = [];
     foreach (string name in options.Scenarios)
     {
         var elapsed = Stopwatch.StartNew();
         Report report = scenarios[name](options);
         Console.Error.WriteLine($"{name}: measured in {elapsed.Elapsed.TotalSeconds:F0} s");
         if (options.RedKiteCommand is { } standIn) report.Notes.Add($"not RedKite: its rows were measured with this command: {standIn}");
-        reports.Add(report);
         Console.WriteLine();
         Console.Write(report.ToText());
         if (options.JsonFile is { } file) File.AppendAllText(file, report.ToJson(options) + Environment.NewLine);
+        if (options.WriteFigures) FiguresPage.Write(Repository.FiguresPage, [report], options, scenarios.Keys); // what is measured stays if a later one fails
     }
 
-    if (options.WriteFigures) FiguresPage.Write(Repository.FiguresPage, reports, options, scenarios.Keys);
     return 0;
 }
 catch (FormatException wrongArgument)

@@ -64,7 +64,7 @@ public sealed class DebugPackageTests : IDisposable
         Assert.SkipUnless(ServerProgram.UnderTest.IsRedKite, "Redis has no debug package");
         using ServerProcess server = ServerProcess.Start(ServerProgram.UnderTest, "--slowlog-max-len", "1");
         string package = Path.Combine(_folder, "package.zip");
-        (await ChildProgram.Run("redis-cli", ["-p", Port(server), "CONFIG", "SET", "requirepass", "secret"])).Succeeded();
+        (await ChildProgram.Run(OracleProgram.Cli, ["-p", Port(server), "CONFIG", "SET", "requirepass", "secret"])).Succeeded();
         ChildProgram refused = await RedKite("debug-package", "--port", Port(server), "--output", package);
         Assert.Equal(1, refused.ExitCode);
         Assert.Equal("redkite debug-package: the server replied: NOAUTH Authentication required.", refused.Errors.TrimEnd());

@@ -36,7 +36,7 @@ public sealed class RedisBenchmarkTests(RunningServers servers)
     private async Task Run(string transport, params string[] options)
     {
         ServerProcess server = servers.On(transport);
-        ChildProgram benchmark = await ChildProgram.Run("redis-benchmark", ["-p", $"{server.Port}", "-t", "set,get,incr,mset", "--csv", .. options]);
+        ChildProgram benchmark = await ChildProgram.Run(OracleProgram.Benchmark, ["-p", $"{server.Port}", "-t", "set,get,incr,mset", "--csv", .. options]);
         Assert.True(benchmark.ExitCode == 0, benchmark.Errors + benchmark.Output);
         // The only accepted warning is redis-benchmark's advice about its own option.
         string all = (benchmark.Output + benchmark.Errors).Replace("WARNING: Keepalive disabled", "", StringComparison.Ordinal);

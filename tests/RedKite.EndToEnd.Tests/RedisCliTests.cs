@@ -25,7 +25,7 @@ public sealed class RedisCliTests(RunningServers servers)
         ServerProcess server = servers.On(transport);
         // script provides a terminal, without which redis-cli neither requests command documentation nor prints prompts and types.
         // The terminal is dumb, so that redis-cli reads whole lines.
-        ChildProgram session = await ChildProgram.Run("script", ["-qec", $"env TERM=dumb redis-cli -p {server.Port}", "/dev/null"], "set k 12\nincr k\nhelp get\nget none\nquit\n");
+        ChildProgram session = await ChildProgram.Run("script", ["-qec", $"env TERM=dumb '{OracleProgram.Cli}' -p {server.Port}", "/dev/null"], "set k 12\nincr k\nhelp get\nget none\nquit\n");
         Assert.Equal(0, session.ExitCode);
         Assert.Contains("(integer) 13", session.Output, StringComparison.Ordinal);
         Assert.Contains("(nil)", session.Output, StringComparison.Ordinal);
@@ -81,9 +81,9 @@ public sealed class RedisCliTests(RunningServers servers)
 
         ChildProgram bigkeys = await Cli(server, ["--bigkeys"]);
         Assert.Contains("Sampled 201 keys in the keyspace!", bigkeys.Output, StringComparison.Ordinal);
-        Assert.Contains("Biggest string found '\"biggest\"' has 5000 bytes", bigkeys.Output, StringComparison.Ordinal);
+        Assert.Matches("Biggest string found +'?\"biggest\"'? has 5000 bytes", bigkeys.Output); // redis-cli 8 leaves the apostrophes out
         ChildProgram memkeys = await Cli(server, ["--memkeys"]);
-        Assert.Contains("Biggest string found '\"biggest\"' has", memkeys.Output, StringComparison.Ordinal);
+        Assert.Matches("Biggest string found +'?\"biggest\"'? has", memkeys.Output);
     }
 
     [Theory]
@@ -108,7 +108,7 @@ public sealed class RedisCliTests(RunningServers servers)
         await QuietMachine.TryAsync(async () =>
         {
             // It never exits by itself, so timeout stops it, with status 124.
-            ChildProgram stat = await ChildProgram.Run("timeout", ["1.5", "stdbuf", "-oL", "redis-cli", "-p", $"{server.Port}", "--stat", "-i", "0.2"]);
+            ChildProgram stat = await ChildProgram.Run("timeout", ["1.5", "stdbuf", "-oL", OracleProgram.Cli, "-p", $"{server.Port}", "--stat", "-i", "0.2"]);
             Assert.Equal(124, stat.ExitCode);
             Assert.StartsWith("10 ", stat.Lines[^1], StringComparison.Ordinal);
         });
@@ -134,13 +134,13 @@ public sealed class RedisCliTests(RunningServers servers)
         Assert.Equal(["OK"], (await Cli(server, ["-n", "3", "-x", "SET", "k"], "from input")).Lines);
         Assert.Equal(["from input"], (await Cli(server, ["-n", "3", "GET", "k"])).Lines);
         Assert.Equal(["1", "2", "3"], (await Cli(server, ["-r", "3", "INCR", "n"])).Lines);
-        Assert.Equal(["PONG"], (await ChildProgram.Run("redis-cli", ["-u", $"redis://127.0.0.1:{server.Port}/2", "PING"])).Succeeded().Lines);
-        ChildProgram error = await ChildProgram.Run("redis-cli", ["-p", $"{server.Port}", "-e", "NOSUCH"]);
+        Assert.Equal(["PONG"], (await ChildProgram.Run(OracleProgram.Cli, ["-u", $"redis://127.0.0.1:{server.Port}/2", "PING"])).Succeeded().Lines);
+        ChildProgram error = await ChildProgram.Run(OracleProgram.Cli, ["-p", $"{server.Port}", "-e", "NOSUCH"]);
         Assert.Equal(1, error.ExitCode);
     }
 
     private static async Task<ChildProgram> Cli(ServerProcess server, IEnumerable<string> arguments, string input = "") =>
-        (await ChildProgram.Run("redis-cli", ["-p", $"{server.Port}", .. arguments], input)).Succeeded();
+        (await ChildProgram.Run(OracleProgram.Cli, ["-p", $"{server.Port}", .. arguments], input)).Succeeded();
 
     private static void Fill(ServerProcess server, int keys)
     {

@@ -154,7 +154,7 @@ public sealed class TlsClientTests : IDisposable
         others.Issue("newcomer").Dispose();
         Assert.Equal("OK", (await Cli(port, "client", "CONFIG", "SET", "tls-ca-cert-file", others.PathOf("authority.crt"))).Output.Trim());
         Assert.DoesNotContain("PONG", (await Cli(port, "client", "PING")).Output, StringComparison.Ordinal);
-        ChildProgram welcome = await ChildProgram.Run("redis-cli", ["--tls", "-h", "localhost", "-p", port, "--cacert", Path("authority.crt"), "--cert", others.PathOf("newcomer.crt"), "--key", others.PathOf("newcomer.key"), "PING"]);
+        ChildProgram welcome = await ChildProgram.Run(OracleProgram.Cli, ["--tls", "-h", "localhost", "-p", port, "--cacert", Path("authority.crt"), "--cert", others.PathOf("newcomer.crt"), "--key", others.PathOf("newcomer.key"), "PING"]);
         Assert.Equal("PONG", welcome.Output.Trim());
     }
 
@@ -168,9 +168,9 @@ public sealed class TlsClientTests : IDisposable
         ChildProgram openssl = await ChildProgram.Run("openssl", ["s_client", "-verify_return_error", "-connect", "localhost:" + port, "-CAfile", Path("authority.crt")], "PING\r\n", timeoutMs: 20_000);
         Assert.Contains("certificate has expired", openssl.Output + openssl.Errors, StringComparison.Ordinal);
         Assert.DoesNotContain("+PONG", openssl.Output, StringComparison.Ordinal);
-        ChildProgram careless = await ChildProgram.Run("redis-cli", ["--tls", "--insecure", "-h", "localhost", "-p", port, "PING"]);
+        ChildProgram careless = await ChildProgram.Run(OracleProgram.Cli, ["--tls", "--insecure", "-h", "localhost", "-p", port, "PING"]);
         Assert.Equal("PONG", careless.Output.Trim());
-        ChildProgram renewed = await ChildProgram.Run("redis-cli", ["--tls", "--insecure", "-h", "localhost", "-p", port, "CONFIG", "SET", "tls-cert-file", Path("server.crt"), "tls-key-file", Path("server.key")]);
+        ChildProgram renewed = await ChildProgram.Run(OracleProgram.Cli, ["--tls", "--insecure", "-h", "localhost", "-p", port, "CONFIG", "SET", "tls-cert-file", Path("server.crt"), "tls-key-file", Path("server.key")]);
         Assert.Equal("OK", renewed.Output.Trim());
         Assert.Equal("PONG", (await Cli(port, "", "PING")).Succeeded().Output.Trim());
     }
@@ -184,7 +184,7 @@ public sealed class TlsClientTests : IDisposable
         string port = server.Port.ToString(CultureInfo.InvariantCulture);
 
         // What a handshake begins with reads as a command in one line: it is refused when it has a line's end, and else incomplete, so the clients may wait.
-        ChildProgram cli = await ChildProgram.Run("timeout", ["3", "redis-cli", "--tls", "-h", "localhost", "-p", port, "--cacert", Path("authority.crt"), "PING"]);
+        ChildProgram cli = await ChildProgram.Run("timeout", ["3", OracleProgram.Cli, "--tls", "-h", "localhost", "-p", port, "--cacert", Path("authority.crt"), "PING"]);
         Assert.NotEqual(0, cli.ExitCode);
         Assert.DoesNotContain("PONG", cli.Output, StringComparison.Ordinal);
         ChildProgram openssl = await ChildProgram.Run("timeout", ["3", "openssl", "s_client", "-connect", "localhost:" + port], "PING\r\n");
@@ -255,6 +255,6 @@ public sealed class TlsClientTests : IDisposable
     private string Path(string name) => _certificates.PathOf(name);
 
     private Task<ChildProgram> Cli(string port, string certificate, params string[] command) => ChildProgram.Run(
-        "redis-cli",
+        OracleProgram.Cli,
         ["--tls", "-h", "localhost", "-p", port, "--cacert", Path("authority.crt"), .. certificate.Length > 0 ? new[] { "--cert", Path(certificate + ".crt"), "--key", Path(certificate + ".key") } : [], .. command]);
 }

@@ -7,10 +7,9 @@ public class ProjectTests
 {
     private static readonly Dictionary<string, string[]> AllowedReferences = new()
     {
-        ["RedKite.Host"] = ["RedKite.Bench", "RedKite.Dashboard", "RedKite.Hosting", "RedKite.Server", "RedKite.Traces"],
+        ["RedKite.Host"] = ["RedKite.Bench", "RedKite.Dashboard", "RedKite.Server", "RedKite.Traces"],
         ["RedKite.Bench"] = ["RedKite.Net", "RedKite.Protocol"],
         ["RedKite.Dashboard"] = ["RedKite.Server"],
-        ["RedKite.Hosting"] = ["RedKite.Server"],
         ["RedKite.Scripting"] = ["RedKite.Protocol"],
         ["RedKite.Server"] = ["RedKite.Net", "RedKite.Protocol", "RedKite.Persistence", "RedKite.Scripting", "RedKite.Store"],
         ["RedKite.Persistence"] = ["RedKite.Protocol", "RedKite.Store"],

@@ -2,7 +2,7 @@ using System.Diagnostics;
 
 namespace RedKite.Scripting.Tests;
 
-/// <summary>Scripts go on while the managed heap is collected: each call between Lua and managed code changes the thread's mode rightly.</summary>
+/// <summary>Scripts keep running while the managed heap is collected: every call between Lua and managed code leaves the thread in the right mode.</summary>
 public class CollectionTests
 {
     private const int Milliseconds = 2000;

@@ -41,4 +41,31 @@ public abstract class NetworkTests
 
     /// <summary>The id by which the server knows a connection.</summary>
     internal static long IdOf(RespConnection connection) => connection.Run("CLIENT ID").Number;
+
+    /// <summary>Waits until a client is closed at its output limit; returns the most bytes that buffers had until then.</summary>
+    internal static long MostBytesUntilClosed(RedKiteServer server)
+    {
+        long most = 0;
+        WaitFor(
+            () =>
+            {
+                most = Math.Max(most, server.Engine.Buffers.UsedBytes);
+                return server.Engine.Metrics.Server.OutputBufferDisconnections == 1;
+            },
+            "a client is closed at its output limit");
+        return most;
+    }
+
+    /// <summary>The event loop that a connection belongs to.</summary>
+    internal static int LoopOf(RedKiteServer server, RespConnection connection) => server.Engine.Clients.Find(IdOf(connection))!.Connection!.Loop.Index;
+
+    /// <summary>A connection to each of the two loops of a server without other clients.</summary>
+    internal static (RespConnection One, RespConnection Other) ConnectToBothLoops(RedKiteServer server)
+    {
+        Assert.SkipWhen(Environment.ProcessorCount == 1, "loops beyond the cores get no connections");
+        var one = RespConnection.Connect(server.Port);
+        var other = RespConnection.Connect(server.Port);
+        Assert.NotEqual(LoopOf(server, one), LoopOf(server, other));
+        return (one, other);
+    }
 }

@@ -46,7 +46,13 @@ public static partial class OracleProgram
         : "not compared: this redis-server is older than Debian's 8.0.2-3+deb13u3, which finds keys as commands read them";
 
     /// <summary>The path of redis-cli of the same version as Redis 8, or null if it is not set up.</summary>
-    public static string? Redis8Cli { get; } = File.Exists(Path.Combine(Folder, "redis-cli")) ? Path.Combine(Folder, "redis-cli") : null;
+    public static string? Redis8Cli { get; } = Tool("redis-cli");
+
+    /// <summary>redis-cli of Redis 8 if it is set up, otherwise the one on PATH.</summary>
+    public static string Cli { get; } = Redis8Cli ?? "redis-cli";
+
+    /// <summary>redis-benchmark of Redis 8 if it is set up, otherwise the one on PATH.</summary>
+    public static string Benchmark { get; } = Tool("redis-benchmark") ?? "redis-benchmark";
 
     /// <summary>Valkey 8, or null if it is not set up.</summary>
     public static ServerProgram? Valkey8 { get; } = Installed("valkey-server");
@@ -59,6 +65,8 @@ public static partial class OracleProgram
         string path = Path.Combine(Folder, name);
         return File.Exists(path) ? Server(name, path) : null;
     }
+
+    private static string? Tool(string name) => File.Exists(Path.Combine(Folder, name)) ? Path.Combine(Folder, name) : null;
 
     private static ServerProgram Server(string name, string path) => new(name, $"\"{path}\" --port {{port}} --save \"\"", IsRedKite: false);
 

@@ -42,6 +42,8 @@ export function chart({ title, unit, series, zoom }) {
     if (drawn?.select.width > 0) return; // somebody is dragging
     columns = series.map(one => history.series[one.metric]?.[one.peak ? 'max' : 'mean'] ?? history.times.map(() => null));
     if (!drawn || drawn.cursor.idx === null || drawn.cursor.idx === undefined) showLatest();
+    element.dataset.from = history.times[0] ?? '';
+    element.dataset.to = history.times.at(-1) ?? '';
     element.dataset.points = columns[0].filter(point => point !== null).length;
     if (!window.uPlot) {
       plot.replaceChildren(asTable(history.times, columns));

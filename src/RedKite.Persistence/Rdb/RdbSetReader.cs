@@ -4,7 +4,10 @@ using RedKite.Store.Values.Sets;
 
 namespace RedKite.Persistence.Rdb;
 
-/// <summary>Reads sets: single members, integers, or packed members. Duplicate members are an error.</summary>
+/// <summary>
+/// Reads sets: single members, integers, or packed members. Duplicate members are an error. As in Redis, packed members stay packed
+/// while there are few enough, and single members or integers become a table if there are more than a set of integers may have.
+/// </summary>
 internal static class RdbSetReader
 {
     // u32 width in bytes, u32 count; then the numbers in ascending order.
@@ -14,14 +17,14 @@ internal static class RdbSetReader
     {
         if (type == RdbType.Set) return TryMembers(ref input, target, scratch);
         if (!input.TryString(scratch.First, out ReadOnlySpan<byte> bytes)) return false;
-        if (type == RdbType.SetIntSet) return IntSet.IsSound(bytes) && TryAddAll(target, new IntegersReader(bytes), IntegersReader.CountOf(bytes));
-        return PackedListReader.TryOpen(bytes, out PackedListReader packed) && TryAddAll(target, packed, packed.Count);
+        if (type == RdbType.SetIntSet) return IntSet.IsSound(bytes) && TryAddAll(target, isPacked: false, new IntegersReader(bytes), IntegersReader.CountOf(bytes));
+        return PackedListReader.TryOpen(bytes, out PackedListReader packed) && TryAddAll(target, isPacked: true, packed, packed.Count);
     }
 
     private static bool TryMembers(ref RdbInput input, in RdbTarget target, RdbScratch scratch)
     {
         if (!input.TryCount(out long count) || count == 0 || !input.TryString(scratch.First, out ReadOnlySpan<byte> member)) return false;
-        SetValue set = Create(target, member, count);
+        SetValue set = Create(target, isPacked: false, member, count);
         while (set.Add(member))
         {
             if (--count == 0) return true;
@@ -31,12 +34,12 @@ internal static class RdbSetReader
         return false;
     }
 
-    private static bool TryAddAll<TReader>(in RdbTarget target, scoped TReader members, int count)
+    private static bool TryAddAll<TReader>(in RdbTarget target, bool isPacked, scoped TReader members, int count)
         where TReader : struct, IElementReader, allows ref struct
     {
         Span<byte> digits = stackalloc byte[CanonicalInteger.TextBytesMax];
         if (!members.MoveNext()) return false;
-        SetValue set = Create(target, members.Bytes(digits), count);
+        SetValue set = Create(target, isPacked, members.Bytes(digits), count);
         do
         {
             if (!set.Add(members.Bytes(digits))) return false;
@@ -46,8 +49,13 @@ internal static class RdbSetReader
         return true;
     }
 
-    private static SetValue Create(in RdbTarget target, scoped ReadOnlySpan<byte> first, long count) =>
-        SetValue.Create(target.Database, target.Key, target.Hash, target.AccessClock, first, count, target.Limits.Set);
+    private static SetValue Create(in RdbTarget target, bool isPacked, scoped ReadOnlySpan<byte> first, long count)
+    {
+        SetLimits limits = target.Limits.Set;
+        if (isPacked) limits = limits with { IntegersMax = 0, PackedBytesMax = long.MaxValue };
+        else if (count > limits.IntegersMax) limits = limits with { PackedMax = 0 };
+        return SetValue.Create(target.Database, target.Key, target.Hash, target.AccessClock, first, count, limits);
+    }
 
     private ref struct IntegersReader(ReadOnlySpan<byte> bytes) : IElementReader
     {

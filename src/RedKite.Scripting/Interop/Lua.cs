@@ -171,9 +171,9 @@ internal static unsafe class Lua
 
     internal static void PushMessageHandler(nint state) => LuaNative.lua_pushcclosure(state, &HandleMessage, 0);
 
-    // What Lua calls does nothing but call a method that is not inlined. The JIT puts the poll that follows an import without a
-    // transition at the end of its block, which in a method that native code calls may lie behind the return to preemptive mode: a
-    // collection at that moment would send the thread back to Lua in cooperative mode, and the next call from Lua would end the process.
+    // The methods that Lua calls contain no import without a transition: each only calls one that is not inlined. After such an import the
+    // JIT polls for a garbage collection at the end of the block. In a method that native code calls, that may be after the switch back
+    // to preemptive mode. The poll would then leave the thread in cooperative mode, and the next call from Lua would end the process.
 
     [UnmanagedCallersOnly(CallConvs = [typeof(CallConvCdecl)])]
     private static int Dispatch(nint state) => Enter.Dispatch(state);

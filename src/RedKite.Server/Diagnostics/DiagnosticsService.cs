@@ -97,7 +97,7 @@ internal sealed class DiagnosticsService : IDisposable
         int observed = 0;
         while (true)
         {
-            long waitMs = (due - Stopwatch.GetTimestamp()) * 1000 / Stopwatch.Frequency;
+            double waitMs = Math.Ceiling((due - Stopwatch.GetTimestamp()) * 1000.0 / Stopwatch.Frequency); // rounded down, the last millisecond would be spent spinning
             runs.Wait((int)Math.Max(0, waitMs), Math.Min(_parts.SlowLog.Threshold, _parts.LatencyMonitor.ThresholdNs));
             if (_stopping) break;
             RunWatch.Look(_parts.Metrics().Executors);

@@ -511,7 +511,7 @@ internal sealed class Invoker
 
         cmd.Resolve(command);
         if (!IsPermittedOrReply(cmd, cmd.Session.Transaction is null ? DenialContext.TopLevel : DenialContext.Transaction)) return false;
-        if (isOutOfMemory && MayUseMoreMemory(cmd, command))
+        if (isOutOfMemory && (MayUseMoreMemory(cmd, command) || command.NeedsMemory?.Invoke(cmd) == true))
         {
             Reject(command, "OOM command not allowed when used memory > 'maxmemory'.");
             return false;

@@ -3,17 +3,17 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Server.Loops;
 
 /// <summary>
-/// Replaces ordinary pages by huge ones while the server is quiet, which makes lookups among millions of keys cheaper, but only as
-/// much as lookups repay: replacing 2 MiB takes about 9 ms of CPU, which a data set that is loaded and rarely read never gains.
+/// Replaces ordinary pages by huge ones while the server is quiet, which makes lookups among millions of keys cheaper. Replacing
+/// 2 MiB takes 5 to 9 ms of CPU, which never pays for data that is loaded and rarely read, so lookups limit how much is replaced.
 /// </summary>
 /// <remarks>
-/// What a lookup gains depends on the machine: 50 ns, or a microsecond and more in some virtual machines, so it is measured. The CPU
-/// spent never exceeds what the lookups so far would have gained by more than one region: a load that goes on as before has it
-/// repaid when it has read as much again.
+/// What a lookup saves depends on the machine: 50 ns, or more than a microsecond in some virtual machines, so it is measured. The CPU
+/// spent exceeds what the lookups so far would have saved by one region at most. Under a steady load it has paid for itself when as
+/// many lookups again have been made.
 /// </remarks>
 internal sealed class QuietHugePages(Keyspace keyspace)
 {
-    /// <summary>How often the gain is measured anew. A measurement takes up to 20 ms.</summary>
+    /// <summary>How often the saving is measured again. A measurement takes up to 20 ms.</summary>
     internal const int MeasureEveryMs = 60_000;
 
     // Fewer lookups than this pay for no region anywhere, nor for a measurement.

@@ -118,6 +118,11 @@ internal sealed class Command
     /// <summary>Whether a request of a command that may write says that it does not; null: none can.</summary>
     internal RequestRule? OnlyReads { get; init; }
 
+    /// <summary>
+    /// Whether a request is refused above maxmemory although the command itself is not: a script whose flags do not allow it; null: never.
+    /// </summary>
+    internal RequestRule? NeedsMemory { get; init; }
+
     /// <summary>The stripes that a request uses beyond those of its keys; null: none.</summary>
     internal FurtherStripes? UsesStripes { get; init; }
 

@@ -11,8 +11,8 @@ namespace RedKite.Store.Memory;
 /// of the page table. Beyond the first 32 MiB another thread prepares the next region of each kind, with huge pages, which save
 /// each random lookup a page walk. The first access clears 2 MiB: 0.1 ms if the memory is available, 5 to 8 ms in a virtual
 /// machine whose host has to supply it (1 to 2 ms as ordinary pages). If that is slow, entries get ordinary pages, and a huge page
-/// is tried occasionally; tables always get huge pages. A slab that is requested too early has unprepared pages. If the server is
-/// configured to do so, it makes regions of ordinary pages huge in idle time, including the first ones, once a quarter of a region
+/// is tried occasionally; tables always get huge pages. A slab that is requested too early has unprepared pages. Unless the server is
+/// configured not to, it makes regions of ordinary pages huge in idle time, including the first ones, once a quarter of a region
 /// is carved.
 ///
 /// Releasing a slab's pages was measured at 15 to 20 microseconds. Blocks that are freed in random order can empty a hundred slabs
@@ -35,11 +35,12 @@ internal sealed unsafe class SlabSource : IDisposable
     private const long HugePageNsMax = 1_000_000;
     private const int OrdinaryRegions = 63;
 
-    // Fewer regions of ordinary pages are not worth a measurement: processors remember the translations of some MiB.
+    // With fewer regions of ordinary pages, the processor's caches hold most translations.
     private const int MeasuredRegionsMin = 16;
-    private const int MeasuredReads = 1000;
+    private const int MeasuredPairs = 1000;
     private const int Measurements = 5;
     private const int PageBytes = 4096;
+    private const int LineBytes = 64;
 
     // A huge page restores the released pages of its region, so those must be few.
     private const int DiscardedPartMax = 16;
@@ -174,7 +175,7 @@ internal sealed unsafe class SlabSource : IDisposable
         nint region;
         lock (_lock)
         {
-            if ((_free.DiscardedBytes + _freeLarge.DiscardedBytes) * DiscardedPartMax > _heldBytes) return false;
+            if (HasManyDiscarded) return false;
             if (!_ordinary.TryDequeue(out region) && !_entries.TryTakeCurrent(out region) && !_tables.TryTakeCurrent(out region)) return false;
         }
 
@@ -192,9 +193,9 @@ internal sealed unsafe class SlabSource : IDisposable
     }
 
     /// <summary>
-    /// Measures what a read at random spends on the translation of its address in ordinary pages, which huge ones spare it: some
-    /// 50 ns, or more than a microsecond in a virtual machine whose translations go through two sets of tables. Takes up to 20 ms of
-    /// CPU time, which counts as that of <see cref="MakeOneHuge"/>. Called by one thread at a time, in idle time.
+    /// Measures how long a random read waits for the translation of its address in ordinary pages, which it does not in huge ones: some
+    /// 50 ns, or more than a microsecond in a virtual machine whose host translates addresses a second time. Takes up to 20 ms of CPU
+    /// time, which counts as that of <see cref="MakeOneHuge"/>. Called by one thread at a time, in idle time.
     /// </summary>
     /// <returns>In nanoseconds; 0 if there is little to make huge.</returns>
     internal long MeasureTranslationNs()
@@ -202,7 +203,7 @@ internal sealed unsafe class SlabSource : IDisposable
         nint[] regions;
         lock (_lock)
         {
-            if (_ordinary.Count < MeasuredRegionsMin || (_free.DiscardedBytes + _freeLarge.DiscardedBytes) * DiscardedPartMax > _heldBytes) return 0;
+            if (_ordinary.Count < MeasuredRegionsMin || HasManyDiscarded) return 0;
             regions = [.. _ordinary];
         }
 
@@ -211,9 +212,8 @@ internal sealed unsafe class SlabSource : IDisposable
         Span<long> spent = stackalloc long[Measurements];
         foreach (ref long each in spent)
         {
-            // The second read of a page finds its address translated, and misses the caches as the first does.
-            long once = ReadPages(regions, random, twice: false);
-            each = ((2 * once) - ReadPages(regions, random, twice: true)) / MeasuredReads;
+            // Both read two lines that are in no cache; a second line of the same page needs no other translation.
+            each = (ReadPairs(regions, random, ofOnePage: false) - ReadPairs(regions, random, ofOnePage: true)) / MeasuredPairs;
         }
 
         spent.Sort();
@@ -236,21 +236,28 @@ internal sealed unsafe class SlabSource : IDisposable
         }
     }
 
-    // Reads that wait for each other. What is read is of no interest, and may change meanwhile.
-    private static long ReadPages(nint[] regions, Random random, bool twice)
+    // Each read waits for the one before. What is read is of no interest, and may change meanwhile.
+    private static long ReadPairs(nint[] regions, Random random, bool ofOnePage)
     {
         long start = SystemMemory.ThreadCpuNs();
         nint last = 0;
-        for (int i = 0; i < MeasuredReads; i++)
+        for (int i = 0; i < MeasuredPairs; i++)
         {
-            int page = random.Next(RegionBytes / PageBytes);
-            byte* line = (byte*)regions[random.Next(regions.Length)] + (page * PageBytes) + (random.Next(PageBytes / 2 / 64) * 64);
-            last = Volatile.Read(ref *(line + (last >> 8)));
-            if (twice) last = Volatile.Read(ref *(line + (PageBytes / 2) + (last >> 8)));
+            byte* first = RandomLine(regions, random), second = RandomLine(regions, random);
+            if (ofOnePage) second = first + (PageBytes / 2);
+            last = Volatile.Read(ref *(first + (last >> 8)));
+            last = Volatile.Read(ref *(second + (last >> 8)));
         }
 
         return SystemMemory.ThreadCpuNs() - start;
     }
+
+    // In the first half of a page.
+    private static byte* RandomLine(nint[] regions, Random random) =>
+        (byte*)regions[random.Next(regions.Length)] + (random.Next(RegionBytes / PageBytes) * PageBytes) + (random.Next(PageBytes / 2 / LineBytes) * LineBytes);
+
+    // With the lock.
+    private bool HasManyDiscarded => (_free.DiscardedBytes + _freeLarge.DiscardedBytes) * DiscardedPartMax > _heldBytes;
 
     // Without the lock, so that requests for slabs don't wait: the slab is in no list meanwhile.
     private bool GiveBack(FreeSlabs free, int slabBytes, bool all)

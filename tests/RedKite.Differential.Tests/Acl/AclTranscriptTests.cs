@@ -139,8 +139,19 @@ public sealed class AclTranscriptTests(AclTranscriptTests.Servers servers) : ICl
         bool isBlocked = lines[0].EndsWith(" 0", StringComparison.Ordinal) || lines[0].Contains("BLOCK", StringComparison.Ordinal);
         foreach (string line in lines)
         {
-            if (isBlocked) client.Send(line);
-            else client.Run(line);
+            if (isBlocked)
+            {
+                client.Send(line);
+            }
+            else if (line.Contains("SUBSCRIBE", StringComparison.Ordinal))
+            {
+                client.Send(line);
+                client.ReadPush(); // there is no other reply
+            }
+            else
+            {
+                client.Run(line);
+            }
         }
 
         if (isBlocked) servers.Pair.WaitForBlocked(1);

@@ -8,7 +8,7 @@ public sealed class EffectStreamTests(EffectStreamTests.Servers servers, ITestOu
 {
     private const int StepCount = 1_500;
 
-    public static TheoryData<int> Seeds => StreamTest.Seed is { } seed ? [seed] : [1, Random.Shared.Next(1_000_000, int.MaxValue)];
+    public static TheoryData<int> Seeds => StreamTest.Seed is { } seed ? [seed, 1] : [1, Random.Shared.Next(1_000_000, int.MaxValue)];
 
     [Theory(Timeout = 600_000)]
     [MemberData(nameof(Seeds))]
@@ -21,6 +21,10 @@ public sealed class EffectStreamTests(EffectStreamTests.Servers servers, ITestOu
     [Theory(Timeout = 600_000)]
     [MemberData(nameof(Seeds))]
     public Task Effects_of_expired_keys_reproduce_the_data(int seed) => Run(seed, [ExpiredKeyGenerator.Family]);
+
+    [Theory(Timeout = 600_000)]
+    [MemberData(nameof(Seeds))]
+    public Task Effects_of_transactions_reproduce_the_data(int seed) => Run(seed, [TransactionGenerator.WithoutClock]);
 
     private async Task Run(int seed, CommandFamily[] families)
     {
@@ -40,7 +44,7 @@ public sealed class EffectStreamTests(EffectStreamTests.Servers servers, ITestOu
     }
 
     private static bool Waits(Episode episode) =>
-        episode.Commands.Any(command => command.Any(word => System.Text.Encoding.ASCII.GetString(word).Equals("BLOCK", StringComparison.OrdinalIgnoreCase)));
+        episode.Commands.Any(command => BlockingGenerator.MayBlock(System.Text.Encoding.ASCII.GetString(command[0]).ToUpperInvariant()) || command.Any(word => System.Text.Encoding.ASCII.GetString(word).Equals("BLOCK", StringComparison.OrdinalIgnoreCase)));
 
     public sealed class Servers : IDisposable
     {

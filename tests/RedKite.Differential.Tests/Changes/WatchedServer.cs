@@ -24,7 +24,7 @@ internal static class WatchedServer
     /// <summary>Commands that restore what streams change. Expiry is left to the commands that find expired keys.</summary>
     public static readonly string[] Restore =
     [
-        "CLIENT UNPAUSE", HyperLogLogGenerator.Restore, SetGenerator.Restore, .. SortedSetGenerator.Restore, "CONFIG SET list-max-listpack-size -2",
+        "CLIENT UNPAUSE", HyperLogLogGenerator.Restore, .. SetGenerator.Restore, .. SortedSetGenerator.Restore, "CONFIG SET list-max-listpack-size -2",
         "CONFIG SET stream-node-max-entries 4", "CONFIG SET stream-node-max-bytes 4096", "DEBUG SET-ACTIVE-EXPIRE 0", "FLUSHALL",
     ];
 

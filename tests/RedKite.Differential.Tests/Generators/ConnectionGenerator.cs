@@ -31,7 +31,9 @@ internal static class ConnectionGenerator
         new("CLIENT UNPAUSE", 1, _ => Episode.Of("CLIENT", "UNPAUSE")),
         new("CLIENT PAUSE", 1, random => Episode.Of("CLIENT", "PAUSE", random.Pick<Argument>("abc", "-1", "", "1.5"), random.Word("WRITE", "ALL", "maybe"))),
         new("CLIENT UNBLOCK", 2, random => Episode.Of("CLIENT", "UNBLOCK", random.Pick<Argument>("999999999", "abc", "-1", ""), random.Word("TIMEOUT", "ERROR", "maybe"))),
+        new("CLIENT PAUSE for a moment", 1, random => Episode.Of("CLIENT", "PAUSE", 1 + random.Below(4), random.Word("WRITE", "ALL")).Then("SET", "paused", random.Value()).Then("GET", "paused")),
         new("CLIENT KILL", 4, ClientKill),
+        new("CLIENT KILL of a connection", 3, ClientKillOne),
         new("CLIENT HELP", 1, _ => Episode.Of("CLIENT", "HELP")),
         new("CLIENT unknown", 1, random => Episode.Of("CLIENT", random.Junk(), random.Junk())),
         new("unknown command", 5, UnknownCommand),
@@ -71,6 +73,24 @@ internal static class ConnectionGenerator
         4 => Episode.Of("CLIENT", "KILL", "USER", random.Word("nosuchuser")),
         _ => Episode.Of("CLIENT", "KILL", random.Word("LADDR", "ID", "ADDR", "nosuch"), "1.2.3.4:5", random.Junk()),
     };
+
+    // With SKIPME, whose default is yes with filters, a client does not close its own connection.
+    private static Episode ClientKillOne(RandomSource random)
+    {
+        bool own = random.Chance(30);
+        List<Argument> words = ["CLIENT", random.Word("KILL")];
+        if (random.Chance(20)) words.Add(Episode.AddressOfKilled);
+        else
+        {
+            words.AddRange(random.Chance(50) ? [random.Word("ID"), Episode.IdOfKilled] : [random.Word("ADDR"), Episode.AddressOfKilled]);
+            if (random.Chance(30)) words.AddRange([random.Word("USER"), "default"]);
+            if (random.Chance(30)) words.AddRange([random.Word("TYPE"), "normal"]);
+            if (random.Chance(20)) words.AddRange([random.Word("LADDR"), Episode.AddressOfServer]);
+            if (own || random.Chance(20)) words.AddRange([random.Word("SKIPME"), own ? random.Word("NO") : random.Word("yes", "no")]);
+        }
+
+        return Episode.Of([.. words]) with { Kills = own ? 0 : 1 + random.Below(StreamGenerator.Connections - 1) };
+    }
 
     private static Episode UnknownCommand(RandomSource random)
     {

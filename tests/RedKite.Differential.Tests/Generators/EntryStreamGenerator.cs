@@ -37,6 +37,7 @@ internal static class EntryStreamGenerator
         new("XCLAIM", 20, Claim),
         new("XAUTOCLAIM", 12, AutoClaim),
         new("XSETID", 5, SetId),
+        new("XSETID downwards", 4, SetIdDownwards),
         new("XINFO STREAM", 14, Info),
         new("XINFO GROUPS", 8, random => Episode.Of("XINFO", random.Word("GROUPS"), random.Key())),
         new("XINFO CONSUMERS", 6, random => Episode.Of("XINFO", "CONSUMERS", random.Key(), Group(random))),
@@ -236,7 +237,7 @@ internal static class EntryStreamGenerator
 
     private static Argument MinIdle(RandomSource random) => random.Below(20) switch { < 14 => "0", < 18 => MuchIdle, 18 => "-1", _ => random.Pick<Argument>("x", "", "1.5") };
 
-    // Upwards only: at a lower id RedKite removes nodes that trimming emptied, and Redis keeps them. Transcripts test that.
+    // Upwards only: Redis keeps nodes that trimming has emptied, may add an entry with a lower id to one, and does not find it again.
     private static Episode SetId(RandomSource random)
     {
         List<Argument> words = [random.Word("XSETID"), random.Key(), random.Chance(95) ? random.NextStreamMs() : random.Pick<Argument>("x", "-", "$", "")];
@@ -244,6 +245,21 @@ internal static class EntryStreamGenerator
         if (random.Chance(30)) words.AddRange([random.Word("MAXDELETEDID"), Id(random)]);
         if (random.Chance(2)) words.Add(random.Junk());
         return Episode.Of([.. words]);
+    }
+
+    // On a stream that was never trimmed.
+    private static Episode SetIdDownwards(RandomSource random)
+    {
+        int count = 2 + random.Below(8), deleted = 1 + random.Below(count);
+        Episode episode = Episode.Of("DEL", "down");
+        for (int i = 1; i <= count; i++) episode = episode.Then("XADD", "down", i * 10, "a", random.Value());
+        if (random.Chance(50)) episode = episode.Then("XGROUP", "CREATE", "down", "g", random.Pick("0", "$", "15"));
+        for (int i = count; i > count - deleted; i--) episode = episode.Then("XDEL", "down", i * 10);
+        int lowered = random.Below((count * 10) + 2);
+        episode = episode.Then([random.Word("XSETID"), "down", lowered, .. random.Chance(30) ? [random.Word("ENTRIESADDED"), random.Below(20)] : (Argument[])[], .. random.Chance(30) ? [random.Word("MAXDELETEDID"), random.Below(count * 12)] : (Argument[])[]]);
+        episode = episode.Then("XADD", "down", $"{lowered}-{random.Below(3)}", "a", "1").Then("XADD", "down", lowered + 1 + random.Below(12), "b", "2");
+        if (random.Chance(50)) episode = episode.Then("XREADGROUP", "GROUP", "g", "c1", "COUNT", random.Below(4), "STREAMS", "down", ">").Then("XINFO", "GROUPS", "down");
+        return episode.Then("XRANGE", "down", "-", "+").Then("XREVRANGE", "down", "+", random.Below(count * 10)).Then("XREAD", "STREAMS", "down", lowered).Then("XINFO", "STREAM", "down");
     }
 
     private static Episode Info(RandomSource random)
@@ -255,9 +271,7 @@ internal static class EntryStreamGenerator
         return Episode.Of([.. words]);
     }
 
-    // Not below the default of 4096 bytes: Redis 7.0 reserves no more than that for a node then, may corrupt what it writes
-    // there, and crashes when it reads that (60 bytes, an entry, 1 byte, an entry, XRANGE).
     private static Episode NodeSize(RandomSource random) => random.Chance(70)
         ? Episode.Of("CONFIG", "SET", "stream-node-max-entries", random.Pick("1", "2", "3", "4", "5", "10", "100", "0"))
-        : Episode.Of("CONFIG", "SET", "stream-node-max-bytes", random.Pick("4096", "6000", "20000"));
+        : Episode.Of("CONFIG", "SET", "stream-node-max-bytes", random.Pick("60", "200", "1000", "4096", "20000", "0"));
 }

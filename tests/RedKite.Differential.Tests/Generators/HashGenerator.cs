@@ -72,6 +72,7 @@ internal static class HashGenerator
         List<Argument> words = [random.Word("HSCAN"), random.Key(), random.Chance(90) ? "0" : random.Pick<Argument>("abc", "18446744073709551616", "0x1")];
         if (random.Chance(85)) words.AddRange([random.Word("COUNT"), random.Chance(85) ? "100000" : random.Integer()]);
         if (random.Chance(40)) words.AddRange([random.Word("MATCH"), random.Pattern()]);
+        if (random.Chance(25)) words.Add(random.Word("NOVALUES"));
         if (random.Chance(5)) words.Add(random.Chance(50) ? random.Word("COUNT", "MATCH", "TYPE") : random.Junk());
         return Episode.Of([.. words]);
     }

@@ -22,7 +22,7 @@ internal static class SetGenerator
         new("SUNION", 12, random => Episode.Of(["SUNION", .. random.Several(7, () => Key(random))])),
         new("SDIFF", 12, random => Episode.Of(["SDIFF", .. random.Several(4, () => Key(random))])),
         new("SINTERCARD", 12, InterCard),
-        new("stores", 24, random => Episode.Of([random.Word("SINTERSTORE", "SUNIONSTORE", "SDIFFSTORE"), Key(random), .. random.Several(5, () => Key(random))])),
+        new("stores", 24, random => Episode.Of([random.Word("SINTERSTORE", "SUNIONSTORE", "SDIFFSTORE"), Result(random), .. random.Several(5, () => Key(random))])),
         new("SPOP of all", 3, random => Episode.Of("SPOP", Key(random), random.Pick<Argument>("10000", "9223372036854775807", "0", "-1", "abc", "1.5", "9223372036854775808")).Then("PING")),
         new("SPOP with too much", 1, random => Episode.Of("SPOP", Key(random), "0", random.Junk()).Then("SRANDMEMBER", Key(random), "1", random.Junk())),
         new("SPOP", 4, SampleOfOne),
@@ -35,21 +35,28 @@ internal static class SetGenerator
         new("ZUNION", 4, random => Episode.Of(random.Word("ZUNION", "ZINTER", "ZDIFF"), 3, Key(random), Key(random), Key(random), "WITHSCORES")),
         new("ZUNIONSTORE", 4, random => Episode.Of(random.Word("ZUNIONSTORE", "ZINTERSTORE"), "set:scored", 2, Key(random), "set:scored", "WEIGHTS", random.Below(5), 2)),
         new("EXPIRE", 4, random => Episode.Of("EXPIRE", Key(random), random.FarSeconds())),
-        new("COPY", 4, random => Episode.Of("COPY", Key(random), Key(random), "REPLACE")),
-        new("RENAME", 4, random => Episode.Of("RENAME", Key(random), Key(random))),
+        new("COPY", 4, random => Episode.Of("COPY", Given(random), Given(random), "REPLACE")),
+        new("RENAME", 4, random => Episode.Of("RENAME", Given(random), Given(random))),
         new("OBJECT ENCODING", 8, random => Episode.Of("OBJECT", "ENCODING", Key(random))),
         new("TYPE", 2, random => Episode.Of("TYPE", Key(random))),
         new("SET", 3, random => Episode.Of("SET", Key(random), random.Value())),
         new("DEL", 4, random => Episode.Of("DEL", Key(random))),
         new("CONFIG SET", 2, random => Episode.Of("CONFIG", "SET", "set-max-intset-entries", random.Pick<Argument>("0", "4", "16", "512"))),
+        new("CONFIG SET of packed sets", 2, random => random.Chance(60)
+            ? Episode.Of("CONFIG", "SET", "set-max-listpack-entries", random.Pick<Argument>("0", "4", "12", "128"))
+            : Episode.Of("CONFIG", "SET", "set-max-listpack-value", random.Pick<Argument>("0", "3", "8", "64"))),
         new("COMMAND GETKEYS", 2, random => Episode.Of(["COMMAND", "GETKEYS", .. InterCard(random).Commands[0].Select(word => (Argument)word)])),
     ]);
 
     /// <summary>Restores the settings that streams change.</summary>
-    public const string Restore = "CONFIG SET set-max-intset-entries 512";
+    public static readonly string[] Restore = ["CONFIG SET set-max-intset-entries 512", "CONFIG SET set-max-listpack-entries 128", "CONFIG SET set-max-listpack-value 64"];
 
-    // Separate keys, so that an allowed difference of a set's encoding cannot hide one of another type.
-    private static Argument Key(RandomSource random) => "set:" + random.Below(8);
+    private static Argument Key(RandomSource random) => random.Chance(75) ? Given(random) : Result(random);
+
+    private static Argument Given(RandomSource random) => "set:" + random.Below(8);
+
+    // Separate keys, so that an allowed difference of a stored set's encoding cannot hide one of another set.
+    private static Argument Result(RandomSource random) => "set:result:" + random.Below(3);
 
     private static Argument Member(RandomSource random) => random.Below(10) switch
     {

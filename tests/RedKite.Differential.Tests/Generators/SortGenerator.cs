@@ -28,6 +28,7 @@ internal static class SortGenerator
         new("DEL", 8, random => Episode.Of("DEL", random.Key())),
         new("SORT of a list made for it", 12, SortGenerated),
         new("SORT of a sorted set made for it", 8, SortGeneratedSet),
+        new("SORT by text", 10, SortByText),
     ]);
 
     private static Episode SortGenerated(RandomSource random)
@@ -35,6 +36,24 @@ internal static class SortGenerator
         Argument key = random.Key();
         Argument[] elements = [.. Enumerable.Range(0, 1 + random.Below(30)).Select(_ => (Argument)random.Below(14))];
         return Episode.Of("DEL", key).Then(["RPUSH", key, .. elements]).Then(Sort(random, "SORT", key)).Then("LRANGE", key, 0, -1);
+    }
+
+    // Distinct elements with distinct texts, of which at most one is missing: others have no defined order in Redis.
+    private static Episode SortByText(RandomSource random)
+    {
+        string[] texts = ["", "a", "aa", "ab", "B", "b", "10", "9", "-1", "zz", "Z", "a b", "~", "0"];
+        int[] elements = [.. Enumerable.Range(0, texts.Length).OrderBy(_ => random.Below(int.MaxValue))];
+        int count = 1 + random.Below(texts.Length);
+        Episode episode = Episode.Of("DEL", "by:text", "t_0").Then(["RPUSH", "by:text", .. elements[..count].Select(element => (Argument)element)])
+            .Then(["MSET", .. elements.Where(element => element > 0 || random.Chance(50)).Select((element, i) => (element, texts[i])).SelectMany(pair => (Argument[])["t_" + pair.element, pair.Item2])]);
+        List<Argument> words = [random.Word("SORT", "SORT_RO"), "by:text", random.Word("BY"), "t_*"];
+        List<Argument[]> options = [[random.Word("ALPHA")]];
+        if (random.Chance(50)) options.Add([random.Word("ASC", "DESC")]);
+        if (random.Chance(40)) options.Add([random.Word("LIMIT"), random.Below(6) - 1, random.Below(9) - 1]);
+        if (random.Chance(40)) options.Add([random.Word("GET"), "t_*", random.Word("GET"), "#"]);
+        foreach (Argument[] option in options.OrderBy(_ => random.Below(int.MaxValue))) words.AddRange(option);
+        if (random.Chance(30)) words.AddRange(["STORE", "by:text:stored"]);
+        return episode.Then([.. words]).Then("LRANGE", "by:text:stored", 0, -1);
     }
 
     // Deleted afterwards, because Redis changes a sorted set's encoding when it sorts it.

@@ -8,15 +8,6 @@ namespace RedKite.Differential.Tests.Generators;
 /// </summary>
 internal static class TransactionGenerator
 {
-    private static readonly string[] Undetermined = ["RAND", "SCAN", "TTL", "EXPIRETIME", "SPOP", "MEMORY", "OBJECT", "DEBUG", "CONFIG", "SINTER", "SUNION", "SDIFF", "SMEMBERS", "IDLETIME", "HELLO"];
-
-    private static readonly CommandTemplate[] Inside =
-    [
-        .. new[] { StringGenerator.Family, ListGenerator.Family, BitmapGenerator.Family, SortedSetGenerator.Family, HyperLogLogGenerator.Family }
-            .SelectMany(family => family.Templates)
-            .Where(template => !Undetermined.Any(word => template.Name.Contains(word, StringComparison.Ordinal))),
-    ];
-
     public static readonly CommandFamily Family = new("transactions",
     [
         new("MULTI", 160, random => Episode.Of(random.Word("MULTI"))),
@@ -32,6 +23,35 @@ internal static class TransactionGenerator
         new("BLPOP", 15, random => Episode.Of("MULTI").Then("BLPOP", "nosuch", "0").Then("EXEC")),
         new("RESET", 4, _ => Episode.Of("RESET")),
         new("HELLO", 8, random => Episode.Of("RESET").Then("HELLO", random.Chance(50) ? "2" : "3")), // inside, its reply tells the servers apart
-        new("inside", 900, random => Inside[random.Below(Inside.Length)].Generate(random)),
+        new("expiry", 60, random => Expiry(random)),
+        // SET and WATCH must both be executed before the key expires, on a busy machine as well.
+        new("WATCH of a key that expires", 4, random => Expiring(random)),
+        new("time stands still", 6, random => Episode.Of("DISCARD").Then("MULTI").Then("SET", "brief", "v", "PX", "1").Then("EVAL", ScriptGenerator.Spin, "0").Then("GET", "brief").Then("EXEC").Then("GET", "brief")),
+        new("inside", 900, random => Episode.Of(DeterminedCommands.Request(random))),
     ]);
+
+    /// <summary>The family without what depends on time that passes.</summary>
+    public static readonly CommandFamily WithoutClock = Family with
+    {
+        Templates = [.. Family.Templates.Where(template => template.Name is not ("WATCH of a key that expires" or "time stands still"))],
+    };
+
+    /// <summary>An expiry whose reply does not depend on the time.</summary>
+    internal static Episode Expiry(RandomSource random) => random.Below(4) switch
+    {
+        0 => Episode.Of("PERSIST", random.Key()),
+        1 => Episode.Of(random.Word("EXPIREAT", "PEXPIREAT"), random.Key(), random.Pick("1", "0", "-1", "4102444800000")),
+        2 => Episode.Of(random.Word("EXPIRE", "PEXPIRE"), random.Key(), random.Pick("100000", "200000", "0", "-1"), random.Word("NX", "XX", "GT", "LT")),
+        _ => Episode.Of(random.Word("EXPIRE", "PEXPIRE"), random.Key(), random.Pick("100000", "200000", "0", "-1")),
+    };
+
+    private static Episode Expiring(RandomSource random)
+    {
+        Argument key = random.Key();
+        return Episode.Of("SET", key, random.Value(), "PX", "80").Then("WATCH", key) with
+        {
+            WaitMs = 100,
+            CommandsAfterWait = Episode.Of("MULTI").Then("GET", key).Then("EXEC").Then("GET", key).Commands, // which removes it
+        };
+    }
 }

@@ -12,7 +12,8 @@ internal sealed class RandomSource(int seed)
     /// <summary>A key with long values, which commands of quadratic cost avoid.</summary>
     public const string LongKey = "long";
 
-    private const long FarFutureSeconds = 4_102_444_800;   // the year 2100: beyond every relative expiry generated here
+    /// <summary>The year 2100: beyond every relative expiry generated here. Absolute ones are later.</summary>
+    public const long FarFutureSeconds = 4_102_444_800;
 
     private static readonly byte[] AllBytes = [.. Enumerable.Range(0, 256).Select(b => (byte)b)];
 

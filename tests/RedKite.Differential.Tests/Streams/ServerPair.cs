@@ -99,7 +99,7 @@ internal sealed class ServerPair : IDisposable
 
             _control?.Dispose();
             _control = null;
-            foreach (string command in (string[])["CLIENT UNPAUSE", .. ServerGenerator.Restore, HyperLogLogGenerator.Restore, SetGenerator.Restore, .. SortedSetGenerator.Restore, "FLUSHALL", "SLOWLOG RESET", "LATENCY RESET"]) Control.Run(command);
+            foreach (string command in (string[])["CLIENT UNPAUSE", .. ServerGenerator.Restore, HyperLogLogGenerator.Restore, .. SetGenerator.Restore, .. SortedSetGenerator.Restore, "FLUSHALL", "SLOWLOG RESET", "LATENCY RESET"]) Control.Run(command);
 
             // Closed connections of the previous stream may still be open on the server and appear in CLIENT LIST.
             WaitUntil(control => Info(control, "clients", "connected_clients") == 1, "no connection but that of control");

@@ -29,8 +29,20 @@ internal sealed record Episode(IReadOnlyList<byte[][]> Commands)
     /// <summary>Whether the connection is replaced afterwards, because the commands close it.</summary>
     public bool ClosesConnection { get; init; }
 
+    /// <summary>
+    /// The connection that the command closes, counted from its own. <see cref="IdOfKilled"/> and <see cref="AddressOfKilled"/> in
+    /// the command stand for what each server knows it by.
+    /// </summary>
+    public int? Kills { get; init; }
+
     /// <summary>Whether the last command leaves the two servers with different data, which the runner settles before the next one.</summary>
     public bool NeedsSettling => Commands[^1][0].AsSpan().SequenceEqual("SPOP"u8);
+
+    public const string IdOfKilled = "<id>";
+
+    public const string AddressOfKilled = "<address>";
+
+    public const string AddressOfServer = "<server>";
 
     public static Episode Of(params Argument[] words) => new([[.. words.Select(word => word.Bytes)]]);
 

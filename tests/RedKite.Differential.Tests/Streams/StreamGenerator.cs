@@ -30,7 +30,7 @@ internal static class StreamGenerator
                 if (random.Chance(DamagePercent)) episode = Damage(episode, random);
                 if (episode.Commands.Any(NotCopied.LeavesOut)) episode = Episode.Of("PING");
                 if (i > 1 && episode.Commands.Any(NotCopied.NeedsSentReplies)) steps[^1] = steps[^1] with { EndsBatch = true };
-                bool ends = i == batch || episode.WaitMs > 0 || episode.ClosesConnection || episode.NeedsSettling;
+                bool ends = i == batch || episode.WaitMs > 0 || episode.ClosesConnection || episode.NeedsSettling || episode.Kills is not null;
                 steps.Add(new Step(connection, episode, ends));
                 if (ends) break;
             }
@@ -57,7 +57,7 @@ internal static class StreamGenerator
     internal static Episode Damage(Episode episode, RandomSource random)
     {
         // DEBUG SLEEP takes any duration.
-        if (episode.Commands.Count > 1 || episode.ClosesConnection || episode.NeedsSettling || episode.Commands[0][0].AsSpan().SequenceEqual("DEBUG"u8)) return episode;
+        if (episode.Commands.Count > 1 || episode.ClosesConnection || episode.Kills is not null || episode.NeedsSettling || episode.Commands[0][0].AsSpan().SequenceEqual("DEBUG"u8)) return episode;
         List<byte[]> words = [.. episode.Commands[0]];
         int replaced = 0;
         switch (random.Below(4))
@@ -81,8 +81,8 @@ internal static class StreamGenerator
         string name = Upper(words[0]);
         bool takesClock = name == "XADD" && words.Exists(word => word is [(byte)'*']);
 
-        // XREAD BLOCK 0 would block forever.
-        bool waits = name == "XREAD" && replaced > 1 && Upper(words[replaced - 1]) == "BLOCK";
+        // XREAD BLOCK 0 would block forever, and so would others with another timeout or other keys.
+        bool waits = (BlockingGenerator.MayBlock(name) && (replaced > 0 || words.Count != undamaged.Length)) || (name == "XREAD" && replaced > 1 && Upper(words[replaced - 1]) == "BLOCK");
 
         // Two members at the same position have the same distance and no defined order: GEOADD key [options] longitude latitude member ...
         bool sharesPlace = name == "GEOADD" && replaced >= 4 && (words.Count - 1 - replaced) % 3 == 0;

@@ -1,4 +1,6 @@
 using System.Diagnostics;
+using System.Globalization;
+using System.Text;
 using RedKite.Testing;
 
 namespace RedKite.Differential.Tests.Streams;
@@ -13,6 +15,7 @@ internal sealed class StreamRunner(ServerPair pair, int chunkSeed, int chunksMax
 
     private readonly RespConnection?[] _oracle = new RespConnection?[StreamGenerator.Connections];
     private readonly RespConnection?[] _subject = new RespConnection?[StreamGenerator.Connections];
+    private readonly (string Oracle, string Subject)[] _ids = new (string Oracle, string Subject)[StreamGenerator.Connections];
 
     /// <summary>The number of commands sent by all runners, for the report of a run.</summary>
     public static long CommandsSent { get; private set; }
@@ -24,7 +27,7 @@ internal sealed class StreamRunner(ServerPair pair, int chunkSeed, int chunksMax
         StreamRunner runner = new(pair, chunkSeed, chunksMax);
         try
         {
-            return runner.RunSteps(steps) ?? KeyspaceComparison.Compare(pair, steps.Count);
+            return runner.RunSteps(steps) ?? StatisticsComparison.Compare(pair, steps.Count) ?? KeyspaceComparison.Compare(pair, steps.Count);
         }
         finally
         {
@@ -42,7 +45,9 @@ internal sealed class StreamRunner(ServerPair pair, int chunkSeed, int chunksMax
 
             Episode end = steps[last].Episode;
             IEnumerable<(int, byte[][])> batch = Enumerable.Range(first, last - first + 1).SelectMany(i => steps[i].Episode.Commands.Select(command => (i, command)));
-            if (Exchange(steps[first].Connection, [.. batch], chunks) is { } difference) return difference;
+            int? killed = end.Kills is { } distance ? (steps[first].Connection + distance) % StreamGenerator.Connections : null;
+            if (Exchange(steps[first].Connection, [.. batch], chunks, killed) is { } difference) return difference;
+            if (killed is { } other && Close(other, last, end.Commands[^1]) is { } alive) return alive;
             if (end.WaitMs > 0)
             {
                 Thread.Sleep(end.WaitMs);
@@ -57,17 +62,27 @@ internal sealed class StreamRunner(ServerPair pair, int chunkSeed, int chunksMax
     }
 
     // Runs one batch on one connection of both servers.
-    private Difference? Exchange(int connection, List<(int Step, byte[][] Command)> commands, Random chunks)
+    private Difference? Exchange(int connection, List<(int Step, byte[][] Command)> commands, Random chunks, int? killed = null)
     {
-        RespConnection oracle = _oracle[connection] ??= RespConnection.Connect(pair.Oracle.Port);
-        RespConnection subject = _subject[connection] ??= RespConnection.Connect(pair.Subject.Port);
+        if (killed is { } target) Connect(target);
+        Connect(connection);
+        (RespConnection oracle, RespConnection subject) = (_oracle[connection]!, _subject[connection]!);
 
         long start = Stopwatch.GetTimestamp();
         byte[] bytes = [.. commands.SelectMany(command => CommandLine.Encode(command.Command))];
         List<Range> pieces = Split(bytes.Length, chunks);
-        foreach (RespConnection side in (RespConnection[])[oracle, subject])
+        if (killed is { } about)
         {
-            foreach (Range piece in pieces) side.Send(bytes.AsSpan(piece));
+            // Each server knows the connection by another id and address.
+            oracle.Send([.. commands.SelectMany(command => CommandLine.Encode(Named(command.Command, _ids[about].Oracle, _oracle[about]!, pair.Oracle.Port)))]);
+            subject.Send([.. commands.SelectMany(command => CommandLine.Encode(Named(command.Command, _ids[about].Subject, _subject[about]!, pair.Subject.Port)))]);
+        }
+        else
+        {
+            foreach (RespConnection side in (RespConnection[])[oracle, subject])
+            {
+                foreach (Range piece in pieces) side.Send(bytes.AsSpan(piece));
+            }
         }
 
         Comparison? before = null;
@@ -99,6 +114,21 @@ internal sealed class StreamRunner(ServerPair pair, int chunkSeed, int chunksMax
         (byte[][]? onOracle, byte[][]? onSubject) = RandomSample.Settle(last.Command, last.Oracle, last.Subject);
         if (onOracle is not null) oracle.Run(onOracle);
         if (onSubject is not null) subject.Run(onSubject);
+    }
+
+    private static byte[][] Named(byte[][] command, string id, RespConnection connection, int port) => [.. command.Select(word => Encoding.Latin1.GetString(word) switch
+    {
+        Episode.IdOfKilled => Encoding.ASCII.GetBytes(id),
+        Episode.AddressOfKilled => Encoding.ASCII.GetBytes(connection.LocalEndPoint.ToString()!),
+        Episode.AddressOfServer => Encoding.ASCII.GetBytes($"127.0.0.1:{port}"),
+        _ => word,
+    })];
+
+    private void Connect(int connection)
+    {
+        if (_oracle[connection] is not null) return;
+        RespConnection oracle = _oracle[connection] = RespConnection.Connect(pair.Oracle.Port), subject = _subject[connection] = RespConnection.Connect(pair.Subject.Port);
+        _ids[connection] = (oracle.Run("CLIENT ID").Number.ToString(CultureInfo.InvariantCulture), subject.Run("CLIENT ID").Number.ToString(CultureInfo.InvariantCulture));
     }
 
     private Difference? Close(int connection, int step, byte[][] command)

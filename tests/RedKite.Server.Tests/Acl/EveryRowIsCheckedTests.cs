@@ -3,6 +3,7 @@ using RedKite.Protocol;
 using RedKite.Server.Acl;
 using RedKite.Server.Execution;
 using RedKite.Server.Model;
+using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Acl;
 
@@ -91,6 +92,52 @@ public sealed class EveryRowIsCheckedTests : IAsyncLifetime
             if (!command.Is(CommandFlags.PubSub) || command.FullName.Contains("unsubscribe", StringComparison.Ordinal) || command.FullName.StartsWith("pubsub", StringComparison.Ordinal)) continue;
             Assert.True(command.Channels is not null, $"{command.FullName} has no Channels");
         }
+    }
+
+    // The fast path has a check of its own, which may only pass what the whole check passes. What is denied changes nothing, and its
+    // neighbours in the pipeline are executed.
+    [Fact]
+    public void Every_row_of_the_fast_path_is_checked_in_a_pipeline()
+    {
+        using RespConnection admin = RespConnection.Connect(_server.Port);
+        using RespConnection client = RespConnection.Connect(_server.Port);
+        admin.Run("SET neighbor v").IsOk();
+        int rows = 0;
+        foreach (Command command in _server.Engine.Commands.All)
+        {
+            if (!command.IsShort && command.OneKeyCount == 0) continue;
+            string[] names = command.FullName.Split('|');
+            string[] request = [.. names, .. Enumerable.Repeat("1", (command.IsShort ? Math.Abs(command.Arity) : command.OneKeyCount) - names.Length)];
+            request[command.FirstKey] = "key:1";
+            Assert.Equal(DenialReason.Command, CheckInPipeline(admin, client, command, request, "~*", "-" + command.FullName));
+            Assert.Equal(DenialReason.Key, CheckInPipeline(admin, client, command, request, "~neighbor"));
+            CheckInPipeline(admin, client, command, request, "~neighbor", "%R~key:1");
+            CheckInPipeline(admin, client, command, request, "~neighbor", "%W~key:1");
+            Assert.Equal(DenialReason.None, CheckInPipeline(admin, client, command, request, "~neighbor", "~key:1"));
+            rows++;
+        }
+
+        Assert.InRange(rows, 50, int.MaxValue);
+    }
+
+    private DenialReason CheckInPipeline(RespConnection admin, RespConnection client, Command command, string[] request, params string[] rules)
+    {
+        admin.Run("ACL SETUSER u reset on nopass +@all " + string.Join(' ', rules)).IsOk();
+        client.Run("AUTH u x").IsOk();
+        byte[] neighbor = CommandLine.Encode(CommandLine.Split(command.Name == "get" ? "STRLEN neighbor" : "GET neighbor"));
+        byte[] pipeline = [.. neighbor, .. CommandLine.Encode([.. request.Select(Encoding.Latin1.GetBytes)]), .. neighbor];
+        client.Send(pipeline);
+        RespValue before = client.Read(), reply = client.Read(), after = client.Read();
+        string place = $"{string.Join(' ', request)} under {string.Join(' ', rules)}";
+        Assert.True(before.IsInteger || before.Text == "v", $"{place}: {before}");
+        Assert.True(after.IsInteger || after.Text == "v", $"{place}: {after}");
+        DenialReason expected = Check(command, request, rules).Reason;
+        string denied = expected == DenialReason.Command ? $"NOPERM User u has no permissions to run the '{command.FullName}' command" : "NOPERM No permissions to access a key";
+        if (expected == DenialReason.None) Assert.False(reply.Text.StartsWith("NOPERM", StringComparison.Ordinal), $"{place}: {reply}");
+        else Assert.True(reply.Text == denied, $"{place}: {reply}");
+        long changed = admin.Run("DEL key:1").Number;
+        if (expected != DenialReason.None) Assert.True(changed == 0, place);
+        return expected;
     }
 
     private void CheckKeys(Command command, string[] request, HashSet<KeySpec> seen)

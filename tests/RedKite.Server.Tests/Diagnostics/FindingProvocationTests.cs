@@ -10,8 +10,9 @@ namespace RedKite.Server.Tests.Diagnostics;
 
 /// <summary>
 /// Causes brought about for real, on a server that observes itself: what it finds is what is wrong. What would stop the other tests is in
-/// the end-to-end tests. No test provokes what takes another machine or kernel (steal, pressure of memory and disks, swap, huge pages, a slow
-/// disk, a clock that jumps), or what the server prevents: that it runs out of files, or that its expiry is behind.
+/// the end-to-end tests. No test provokes what takes another machine or kernel (steal, pressure of memory and disks, memory that is
+/// short, swap, pages read back from disk, huge pages, a slow disk, a clock that jumps), or what the server prevents: that it runs out of
+/// files, or that its expiry is behind.
 /// </summary>
 public sealed class FindingProvocationTests : NetworkTests
 {
@@ -324,11 +325,5 @@ public sealed class FindingProvocationTests : NetworkTests
     {
         string value = new('x', 1000);
         for (int i = 0; i < 2_000; i++) server.Execute("SET", $"{prefix}:{Random.Shared.Next()}", value);
-    }
-
-    private static int LoopOf(RedKiteServer server, RespConnection client)
-    {
-        long id = IdOf(client);
-        return server.Engine.Clients.All.Single(session => session.Id == id).Connection!.Loop.Index;
     }
 }

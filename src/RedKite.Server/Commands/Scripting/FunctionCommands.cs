@@ -21,7 +21,7 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHo
 
     internal CommandFamily Family => new("scripting", "scripting",
     [
-        new("FCALL", -3, Runs | PausedAsWrite, ScriptCommands.Keys(KeyFlags.ReadWrite | KeyFlags.Access | KeyFlags.Update, ScriptCommands.UnknownUse), (ref CommandContext cmd) => Call(ref cmd, readOnly: false), new("7.0.0", "Depends on the function that is executed.", "Calls a function of a library.", CallSyntax)) { OnlyReads = IsToOnlyRead },
+        new("FCALL", -3, Runs | PausedAsWrite, ScriptCommands.Keys(KeyFlags.ReadWrite | KeyFlags.Access | KeyFlags.Update, ScriptCommands.UnknownUse), (ref CommandContext cmd) => Call(ref cmd, readOnly: false), new("7.0.0", "Depends on the function that is executed.", "Calls a function of a library.", CallSyntax)) { OnlyReads = IsToOnlyRead, NeedsMemory = IsToNeedMemory },
         new("FCALL_RO", -3, Runs | ReadOnly, ScriptCommands.Keys(KeyFlags.ReadOnly | KeyFlags.Access, ScriptCommands.UnknownReads), (ref CommandContext cmd) => Call(ref cmd, readOnly: true), new("7.0.0", "Depends on the function that is executed.", "Calls a function of a library that may not write.", CallSyntax)),
         new("FUNCTION", -2, None, KeySpecs.None, (ref _) => { }, new("7.0.0", "Depends on subcommand.", "Manages libraries of functions."),
         [
@@ -72,6 +72,9 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHo
     {
         return cmd.ScriptTurn.Begin(Stopwatch.GetTimestamp()) && libraries.Find(cmd[1]) is { } loaded && (loaded.Function.Flags & ScriptFlags.NoWrites) != 0;
     }
+
+    private bool IsToNeedMemory(scoped in CommandContext cmd) =>
+        cmd.ScriptTurn.Begin(Stopwatch.GetTimestamp()) && libraries.Find(cmd[1]) is { } loaded && ScriptCommands.NeedsMemory(loaded.Function.Flags);
 
     // FUNCTION LOAD [REPLACE] function-code
     private void Load(ref CommandContext cmd)

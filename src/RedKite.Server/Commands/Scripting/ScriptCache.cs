@@ -98,7 +98,7 @@ internal sealed class ScriptCache
                 return null;
             }
 
-            script = new CachedScript(name, position, flags, source.Length, _uses.Add(new ScriptUse(name, library: null, ScriptUse.Beginning(source))));
+            script = new CachedScript(name, position, flags, source.ToArray(), _uses.Add(new ScriptUse(name, library: null, ScriptUse.Beginning(source))));
             _scripts.Add(name, script);
             Volatile.Write(ref _bytes, _bytes + source.Length);
             _last = null; // another one is now the newest of those that EVAL has brought
@@ -153,7 +153,7 @@ internal sealed class ScriptCache
         _scripts.Remove(script.Name);
         _uses.Remove(script.Use);
         _lua!.Forget(script.Position);
-        Volatile.Write(ref _bytes, _bytes - script.Bytes);
+        Volatile.Write(ref _bytes, _bytes - script.Text.Length);
         Evicted++;
     }
 }
@@ -162,9 +162,9 @@ internal sealed class ScriptCache
 /// <param name="name">The SHA-1 of its text.</param>
 /// <param name="position">Where the interpreter has it.</param>
 /// <param name="flags">What its first line says; null: it has none.</param>
-/// <param name="bytes">The length of its text.</param>
+/// <param name="text">Its text, for SCRIPT SHOW.</param>
 /// <param name="use">How it was used.</param>
-internal sealed class CachedScript(string name, int position, ScriptFlags? flags, int bytes, ScriptUse use)
+internal sealed class CachedScript(string name, int position, ScriptFlags? flags, byte[] text, ScriptUse use)
 {
     internal const int NameLength = 40;
 
@@ -176,7 +176,7 @@ internal sealed class CachedScript(string name, int position, ScriptFlags? flags
 
     internal ScriptFlags? Flags => flags;
 
-    internal int Bytes => bytes;
+    internal byte[] Text => text;
 
     internal ScriptUse Use => use;
 

@@ -22,9 +22,9 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptCallHost host, Run
 
     internal CommandFamily Family => new("scripting", "scripting",
     [
-        new("EVAL", -3, Runs | PausedAsWrite, Keys(KeyFlags.ReadWrite | KeyFlags.Access | KeyFlags.Update, UnknownUse), (ref CommandContext cmd) => Eval(ref cmd, readOnly: false), new("2.6.0", Complexity, "Runs a Lua script.", ScriptSyntax)) { OnlyReads = SaysThatItOnlyReads },
+        new("EVAL", -3, Runs | PausedAsWrite, Keys(KeyFlags.ReadWrite | KeyFlags.Access | KeyFlags.Update, UnknownUse), (ref CommandContext cmd) => Eval(ref cmd, readOnly: false), new("2.6.0", Complexity, "Runs a Lua script.", ScriptSyntax)) { OnlyReads = SaysThatItOnlyReads, NeedsMemory = SaysThatItNeedsMemory },
         new("EVAL_RO", -3, Runs | ReadOnly, Keys(KeyFlags.ReadOnly | KeyFlags.Access, UnknownReads), (ref CommandContext cmd) => Eval(ref cmd, readOnly: true), new("7.0.0", Complexity, "Runs a Lua script that may not write.", ScriptSyntax)),
-        new("EVALSHA", -3, Runs | PausedAsWrite, Keys(KeyFlags.ReadWrite | KeyFlags.Access | KeyFlags.Update, ""), (ref CommandContext cmd) => EvalSha(ref cmd, readOnly: false), new("2.6.0", Complexity, "Runs a cached Lua script, by the SHA-1 of its text.", NameSyntax)) { OnlyReads = IsCachedToOnlyRead },
+        new("EVALSHA", -3, Runs | PausedAsWrite, Keys(KeyFlags.ReadWrite | KeyFlags.Access | KeyFlags.Update, ""), (ref CommandContext cmd) => EvalSha(ref cmd, readOnly: false), new("2.6.0", Complexity, "Runs a cached Lua script, by the SHA-1 of its text.", NameSyntax)) { OnlyReads = IsCachedToOnlyRead, NeedsMemory = IsCachedToNeedMemory },
         new("EVALSHA_RO", -3, Runs | ReadOnly, Keys(KeyFlags.ReadOnly | KeyFlags.Access, ""), (ref CommandContext cmd) => EvalSha(ref cmd, readOnly: true), new("7.0.0", Complexity, "Runs a cached Lua script that may not write, by the SHA-1 of its text.", NameSyntax)),
         new("SCRIPT", -2, None, KeySpecs.None, (ref _) => { }, new("2.6.0", "Depends on subcommand.", "Manages cached Lua scripts."),
         [
@@ -34,6 +34,7 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptCallHost host, Run
             new("HELP", 2, Loading | Stale, KeySpecs.None, Help, new("5.0.0", "O(1)", "Lists the subcommands.")),
             new("KILL", 2, NoScript | AllowBusy, KeySpecs.None, Kill, new("2.6.0", "O(1)", "Ends the script that is running, if it has not written.")) { Tips = ["request_policy:all_shards", "response_policy:one_succeeded"] },
             new("LOAD", 3, NoScript | Stale | RunsScript, KeySpecs.None, Load, new("2.6.0", "O(N) with N being the length in bytes of the script body.", "Caches a script without running it.", "script")) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
+            new("SHOW", 3, NoScript | RunsScript, KeySpecs.None, Show, new("8.0.0", "O(1).", "Returns the text of a cached script.", "sha1")),
         ]),
     ]);
 
@@ -46,6 +47,15 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptCallHost host, Run
     {
         return cmd.ScriptTurn.Begin(Stopwatch.GetTimestamp()) && cache.Find(cmd[1])?.Flags is { } flags && (flags & ScriptFlags.NoWrites) != 0;
     }
+
+    // EVAL's script with flags, but neither allow-oom nor no-writes.
+    private static bool SaysThatItNeedsMemory(scoped in CommandContext cmd) =>
+        ScriptShebang.ReadScript(cmd[1], out ScriptFlags? flags, out _) is null && flags is { } stated && NeedsMemory(stated);
+
+    private bool IsCachedToNeedMemory(scoped in CommandContext cmd) =>
+        cmd.ScriptTurn.Begin(Stopwatch.GetTimestamp()) && cache.Find(cmd[1])?.Flags is { } flags && NeedsMemory(flags);
+
+    internal static bool NeedsMemory(ScriptFlags flags) => (flags & (ScriptFlags.AllowOom | ScriptFlags.NoWrites)) == 0;
 
     /// <summary>The keys of EVAL and FCALL.</summary>
     internal static KeySpec[] Keys(KeyFlags flags, string notes) => [new(3, -1, 1, flags, CountAt: 2, Notes: notes)];
@@ -85,7 +95,7 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptCallHost host, Run
             return false;
         }
 
-        if ((flags & (ScriptFlags.AllowOom | ScriptFlags.NoWrites)) == 0 && cmd.Keyspace.Budget.IsExceeded)
+        if (NeedsMemory(flags) && cmd.Keyspace.Budget.IsExceeded)
         {
             cmd.Reply.Error("OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'"u8);
             return false;
@@ -143,6 +153,13 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptCallHost host, Run
         for (int i = 2; i < cmd.Count; i++) cmd.Reply.Integer(cache.Contains(cmd[i]) ? 1 : 0);
     }
 
+    // SCRIPT SHOW sha1, as in Valkey 8
+    private void Show(ref CommandContext cmd)
+    {
+        if (cache.Find(cmd[2]) is { } script) cmd.Reply.Bulk(script.Text);
+        else cmd.Reply.Error("NOSCRIPT No matching script."u8);
+    }
+
     // SCRIPT FLUSH [ASYNC | SYNC]
     private void Flush(ref CommandContext cmd)
     {
@@ -182,5 +199,7 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptCallHost host, Run
         "KILL",
         "    Ends the script that is running, if it has not written.",
         "LOAD <script>",
-        "    Caches a script without running it.");
+        "    Caches a script without running it.",
+        "SHOW <sha1>",
+        "    Returns the text of a cached script.");
 }

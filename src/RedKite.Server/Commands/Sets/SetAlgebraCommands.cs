@@ -3,6 +3,7 @@ using RedKite.Server.Changes;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
+using RedKite.Store.Values.Packed;
 using RedKite.Store.Values.Sets;
 using static RedKite.Server.Model.CommandFlags;
 using static RedKite.Server.Model.KeyFlags;
@@ -139,13 +140,26 @@ internal static class SetAlgebraCommands
     {
         int keys = cmd.Count - 2;
         if (!cmd.OpenToReadSetsOrReply(2, keys, out SetView[] rented)) return;
-        // As in Redis, a result begins as a set of integers, except an intersection whose smallest set is packed.
+        // As in Redis, a result begins as a set of integers. An intersection whose smallest set is packed begins packed, unless all of its
+        // members are integers and there are few enough.
         ReadOnlySpan<SetView> sets = InOrder(rented.AsSpan(0, keys), inAll);
-        SetValue result = SetValue.CreateDetached(cmd.Database, cmd.HashOf(1), cmd.SetLimits(), isIntegers: !inAll || sets[0].Encoding != ValueEncoding.ListPack);
+        bool isIntegers = !inAll || sets[0].Encoding != ValueEncoding.ListPack || IsOfIntegers(sets, cmd.SetLimits().IntegersMax);
+        SetValue result = SetValue.CreateDetached(cmd.Database, cmd.HashOf(1), cmd.SetLimits(), isIntegers);
         var selection = new SetSelection(sets[0], sets[1..], inAll, stackalloc byte[SetEnumerator.NumberBytesMax]);
         while (selection.MoveNext()) result.AddNew(selection.Current);
         SetAccess.Return(rented);
         Store(cmd, result, stored);
+    }
+
+    private static bool IsOfIntegers(ReadOnlySpan<SetView> sets, long countMax)
+    {
+        var selection = new SetSelection(sets[0], sets[1..], inAll: true, stackalloc byte[SetEnumerator.NumberBytesMax]);
+        for (long count = 1; selection.MoveNext(); count++)
+        {
+            if (count > countMax || !CanonicalInteger.TryParse(selection.Current, out _)) return false;
+        }
+
+        return true;
     }
 
     // An intersection begins with the smallest set, which has the fewest members to look up, and continues with the next
@@ -202,7 +216,6 @@ internal static class SetAlgebraCommands
     private static void Store(scoped in CommandContext cmd, SetValue result, KeyEvent stored)
     {
         Entry destination = cmd.FindToWrite(1);
-        result.PackIntegers();
         long count = result.Count;
         if (count > 0)
         {

@@ -63,7 +63,7 @@ internal sealed class ActionLog(Timeline timeline, ServerLog log, ServerClock cl
 
         timeline.Add(new TimelineEvent(taken.UnixMs, TimelineKind.Action, 0, taken.ClientId, taken.Address, taken.Name, action.Name));
 
-        // After both, so that whoever sees the count finds what it counts.
+        // Counted last: once the count has risen, the event is on the timeline.
         Interlocked.Increment(ref _counts[action.Index]);
         string who = client is null ? "" : $" (client id={taken.ClientId} addr={taken.Address})";
         string others = taken.Unnoted == 0 ? "" : $", and {taken.Unnoted} times since the last such line";

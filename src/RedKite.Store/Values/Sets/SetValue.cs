@@ -61,9 +61,7 @@ internal unsafe ref struct SetValue
     /// <param name="database">The database.</param>
     /// <param name="hash">The key's hash.</param>
     /// <param name="limits">How large a small set may be.</param>
-    /// <param name="isIntegers">
-    /// Whether it begins as a set of integers. One that does not may still become one at the end: <see cref="PackIntegers"/>.
-    /// </param>
+    /// <param name="isIntegers">Whether it begins as a set of integers.</param>
     internal static SetValue CreateDetached(Database database, ulong hash, scoped in SetLimits limits, bool isIntegers)
     {
         Arena arena = database.ArenaOf(hash);
@@ -73,32 +71,6 @@ internal unsafe ref struct SetValue
         if (isIntegers) IntSet.Initialize(set._run);
         else PackedList.Initialize(set._run);
         return set;
-    }
-
-    /// <summary>Makes a detached packed set a set of integers if all of its members are, and they are few enough.</summary>
-    internal void PackIntegers()
-    {
-        if (Encoding != ValueEncoding.ListPack || Count > _limits.IntegersMax) return;
-        byte* list = _run;
-        int listBytes = _runBytes;
-        for (int at = PackedList.Start; !PackedList.IsEnd(list, at); at = PackedList.Next(list, at))
-        {
-            if (!PackedList.Read(list, at).IsNumber) return;
-        }
-
-        _runBytes = IntSet.EmptyBytes;
-        _run = _arena.Allocate(_runBytes);
-        IntSet.Initialize(_run);
-        _ownEncoding = ValueEncoding.IntSet;
-        for (int at = PackedList.Start; !PackedList.IsEnd(list, at); at = PackedList.Next(list, at))
-        {
-            long number = PackedList.Read(list, at).Number;
-            IntSet.TryFind(_run, number, out int index);
-            Resize((int)IntSet.BytesWith(_run, number));
-            IntSet.Insert(_run, index, number);
-        }
-
-        _arena.Free(list, listBytes);
     }
 
     /// <summary>Whether the set belongs to an entry.</summary>

@@ -278,6 +278,22 @@ public sealed class StringCommandsTests : IAsyncLifetime
     }
 
     [Theory]
+    [InlineData("APPEND", "")]
+    [InlineData("SETRANGE", "1000000")]
+    public async Task Value_that_would_exceed_the_maximum_is_unchanged(string command, string offset)
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["proto-max-bulk-len"] = "1mb" } });
+        string value = new('a', 1_000_000), more = new('b', 48_577); // one byte more than a MiB
+        server.Execute("SET", "k", value);
+        string[] words = [command, "k", .. offset.Length > 0 ? (string[])[offset] : [], more];
+        Assert.Equal(TooLong, server.Execute(words).Text);
+        Assert.Equal(value, server.Execute("GET", "k").Text);
+        words[^1] = more[1..];
+        Assert.Equal(1 << 20, server.Execute(words).Integer);
+        Assert.Equal(value + more[1..], server.Execute("GET", "k").Text);
+    }
+
+    [Theory]
     [InlineData("-1", "ERR offset is out of range")]
     [InlineData("x", NotAnInteger)]
     [InlineData("536870912", TooLong)]

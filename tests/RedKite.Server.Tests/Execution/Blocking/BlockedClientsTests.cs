@@ -273,6 +273,41 @@ public sealed class BlockedClientsTests : IAsyncLifetime
         Assert.True(many < Math.Max(few, 5) * 40, $"{Few} streams took {few} ms, {Many} streams {many} ms");
     }
 
+    // From the first byte of the request until the client is blocked, and until its queues are gone.
+    [Theory]
+    [InlineData("BLPOP", 100_000)]
+    [InlineData("XREAD", 50_000)]
+    public void Blocking_on_very_many_keys_takes_a_moment_and_delays_no_other_client(string command, int keys)
+    {
+        const double MsMax = 50;
+        string[] request = command == "BLPOP"
+            ? ["BLPOP", .. Enumerable.Range(0, keys).Select(i => $"key:{i}"), "0"]
+            : ["XREAD", "BLOCK", "0", "STREAMS", .. Enumerable.Range(0, keys).Select(i => $"stream:{i}"), .. Enumerable.Repeat("$", keys)];
+        byte[] bytes = CommandLine.Encode([.. request.Select(System.Text.Encoding.Latin1.GetBytes)]);
+        double quickest = double.MaxValue, shortestDelay = double.MaxValue;
+        QuietMachine.Try(() =>
+        {
+            for (int i = 0; i < 5; i++)
+            {
+                using RespConnection client = Connect();
+                client.Run("PING");
+                using var others = new OtherClients(Connect(), Connect()); // on both loops
+                Stopwatch clock = Stopwatch.StartNew();
+                client.Send(bytes);
+                while (_live.Server.Engine.Blocked.Keys < keys && clock.ElapsedMilliseconds < PatienceMs) Thread.Sleep(1);
+                quickest = Math.Min(quickest, clock.Elapsed.TotalMilliseconds);
+                Assert.Equal(keys, _live.Server.Engine.Blocked.Keys);
+                client.Dispose();
+                while (_live.Server.Engine.Blocked.Keys > 0 && clock.ElapsedMilliseconds < PatienceMs) Thread.Sleep(1);
+                Assert.Equal(0, _live.Server.Engine.Blocked.Keys);
+                shortestDelay = Math.Min(shortestDelay, others.LongestMs());
+            }
+
+            Assert.InRange(quickest, 0, MsMax);
+            Assert.InRange(shortestDelay, 0, MsMax);
+        });
+    }
+
     [Fact]
     public void Client_blocked_on_many_keys_is_served_by_any_and_leaves_no_queue_behind()
     {
@@ -336,6 +371,48 @@ public sealed class BlockedClientsTests : IAsyncLifetime
         }
 
         return times.Min(); // what it takes where nothing else on the machine comes in between
+    }
+
+    // Clients that send PING and GET every millisecond, and note how long one of them took at most.
+    private sealed class OtherClients : IDisposable
+    {
+        private readonly RespConnection[] _clients;
+        private readonly double[] _longest;
+        private readonly Thread[] _threads;
+        private volatile bool _ended;
+
+        internal OtherClients(params RespConnection[] clients)
+        {
+            _clients = clients;
+            _longest = new double[clients.Length];
+            _threads = [.. clients.Select((client, i) => new Thread(() => Run(client, i)))];
+            foreach (Thread thread in _threads) thread.Start();
+        }
+
+        /// <summary>Ends them.</summary>
+        internal double LongestMs()
+        {
+            _ended = true;
+            foreach (Thread thread in _threads) thread.Join();
+            return _longest.Max();
+        }
+
+        public void Dispose()
+        {
+            LongestMs();
+            foreach (RespConnection client in _clients) client.Dispose();
+        }
+
+        private void Run(RespConnection client, int index)
+        {
+            for (int i = 0; !_ended; i++)
+            {
+                long start = Stopwatch.GetTimestamp();
+                client.Run(i % 2 == 0 ? "PING" : "GET x");
+                _longest[index] = Math.Max(_longest[index], Stopwatch.GetElapsedTime(start).TotalMilliseconds);
+                Thread.Sleep(1); // the processors are the server's
+            }
+        }
     }
 
     private RespConnection Connect() => RespConnection.Connect(_live.Server.Port, PatienceMs);

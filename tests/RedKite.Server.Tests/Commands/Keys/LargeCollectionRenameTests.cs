@@ -1,0 +1,129 @@
+using System.Buffers;
+using System.Diagnostics;
+using System.Globalization;
+using System.Text;
+
+namespace RedKite.Server.Tests.Commands;
+
+/// <summary>RENAME and RENAMENX of collections with two million elements, across stripes: in constant time and without memory.</summary>
+public sealed class LargeCollectionRenameTests : TranscriptTests
+{
+    private const int Elements = 2_000_000;
+    private const int ElementsPerRequest = 1_000;
+    private const int Rounds = 20;
+
+    // What moves is an entry, which may be counted in both stripes or need a segment of the other table; a copy takes tens of megabytes.
+    private const long MovingBytesMax = 64 * 1024;
+
+    private const string First = "first";
+
+    [Theory]
+    [InlineData("RPUSH", "{0}", "LLEN", "LINDEX {0} 1234567", "1234567")]
+    [InlineData("SADD", "member:{0}", "SCARD", "SISMEMBER {0} member:1234567", "1")]
+    [InlineData("HSET", "field:{0} {0}", "HLEN", "HGET {0} field:1234567", "1234567")]
+    [InlineData("ZADD", "{0} member:{0}", "ZCARD", "ZSCORE {0} member:1234567", "1234567")]
+    [InlineData("XADD", "{0}-1 f {0}", "XLEN", "XRANGE {0} 1234567 1234567", "1234567-1, f, 1234567")]
+    public void Large_collection_is_renamed_within_a_millisecond_and_without_memory(string adds, string element, string counts, string probe, string found)
+    {
+        string second = Enumerable.Range(0, 1000).Select(i => $"second:{i}").First(key => StripeOf(key) != StripeOf(First));
+        Fill(adds, element, elementsPerRequest: adds == "XADD" ? 1 : ElementsPerRequest);
+        RunOn(counts + " {0}", First).IsInteger(Elements);
+        foreach (string rename in (string[])["RENAME", "RENAMENX"])
+        {
+            Rename(rename, First, second); // both tables exist from here on
+            Rename(rename, second, First);
+            long held = HeldBytes();
+            using var watch = new HighestBytes(HeldBytes);
+            var fastest = TimeSpan.MaxValue;
+            for (int round = 0; round < Rounds; round++)
+            {
+                long start = Stopwatch.GetTimestamp();
+                Rename(rename, First, second);
+                Rename(rename, second, First);
+                TimeSpan elapsed = Stopwatch.GetElapsedTime(start) / 2;
+                if (elapsed < fastest) fastest = elapsed;
+                Assert.Equal(held, HeldBytes());
+            }
+
+            // Copying takes many milliseconds on any machine, so the fastest round decides.
+            Assert.InRange(fastest, TimeSpan.Zero, TimeSpan.FromMilliseconds(1));
+            Assert.InRange(watch.End(), held, held + MovingBytesMax);
+        }
+
+        Rename("RENAME", First, second);
+        RunOn(counts + " {0}", second).IsInteger(Elements);
+        Assert.Equal(found, RunOn(probe, second).Text);
+        Run("EXISTS " + First).IsInteger(0);
+    }
+
+    private RedKiteReply RunOn(string format, string key) => Run(string.Format(CultureInfo.InvariantCulture, format, key));
+
+    private void Rename(string command, string from, string to)
+    {
+        RedKiteReply reply = Run($"{command} {from} {to}");
+        Assert.True(reply.Text is "OK" or "1", reply.Text);
+    }
+
+    private void Fill(string adds, string element, int elementsPerRequest)
+    {
+        using InProcessClient client = Server.CreateClient();
+        var replies = new ArrayBufferWriter<byte>();
+        var text = new StringBuilder();
+        for (int i = 0; i < Elements;)
+        {
+            text.Clear();
+            for (int end = i + ElementsPerRequest; i < end;)
+            {
+                string[] words = [adds, First, .. Enumerable.Range(i, elementsPerRequest).SelectMany(n => string.Format(CultureInfo.InvariantCulture, element, n).Split(' '))];
+                text.Append(CultureInfo.InvariantCulture, $"*{words.Length}\r\n");
+                foreach (string word in words) text.Append(CultureInfo.InvariantCulture, $"${word.Length}\r\n{word}\r\n");
+                i += elementsPerRequest;
+            }
+
+            byte[] request = Encoding.ASCII.GetBytes(text.ToString());
+            Assert.Equal(request.Length, client.Execute(request, replies));
+            replies.ResetWrittenCount();
+        }
+    }
+
+    private int StripeOf(string key) => Server.Engine.Keyspace.StripeOf(Server.Engine.Keyspace.Hash(Encoding.ASCII.GetBytes(key)));
+
+    // With what waits to be freed, as a copied value would.
+    private long HeldBytes() => Server.Engine.Keyspace.UsedBytes + Server.Engine.Keyspace.FreeingBytes;
+
+    // Reads a number all the time, on a thread of its own, and keeps the highest.
+    private sealed class HighestBytes : IDisposable
+    {
+        private readonly Thread _thread;
+        private readonly ManualResetEventSlim _hasBegun = new();
+        private volatile bool _ended;
+        private long _highest;
+
+        internal HighestBytes(Func<long> read)
+        {
+            _thread = new Thread(() =>
+            {
+                while (!_ended)
+                {
+                    _highest = Math.Max(_highest, read());
+                    _hasBegun.Set();
+                }
+            });
+            _thread.Start();
+            _hasBegun.Wait();
+        }
+
+        internal long End()
+        {
+            _ended = true;
+            _thread.Join();
+            return _highest;
+        }
+
+        public void Dispose()
+        {
+            End();
+            _hasBegun.Dispose();
+        }
+    }
+}
