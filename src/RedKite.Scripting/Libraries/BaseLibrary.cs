@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using System.Text;
 using RedKite.Scripting.Interop;
 using RedKite.Scripting.Translation;
@@ -7,6 +8,8 @@ namespace RedKite.Scripting.Libraries;
 /// <summary>The managed part of Lua's own libraries.</summary>
 internal static class BaseLibrary
 {
+    private static readonly long Start = Stopwatch.GetTimestamp() - 1; // a clock is never at 0
+
     internal static void Add(LuaInterpreter lua)
     {
         lua.Add("numtext", NumberToText);
@@ -110,7 +113,8 @@ internal static class BaseLibrary
         return 2;
     }
 
-    private static int Clock(LuaCall call) => Push(call, Environment.CpuUsage.TotalTime.TotalSeconds);
+    // Redis's is its process's CPU time, which is the script's own while it runs. That of a process with several threads says nothing about a script.
+    private static int Clock(LuaCall call) => Push(call, Stopwatch.GetElapsedTime(Start).TotalSeconds);
 
     private static int Concatenate(LuaCall call)
     {

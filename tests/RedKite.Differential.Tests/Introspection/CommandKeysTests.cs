@@ -50,6 +50,23 @@ public sealed class CommandKeysTests(IntrospectionServers servers) : IClassFixtu
         }
     }
 
+    // The unit of GEORADIUS may be the word STORE.
+    [Theory]
+    [InlineData("GEORADIUS BY FIELDS 1 1 STORE STOREDIST FIELDS BY")]
+    [InlineData("GEORADIUS key 1 2 3 STORE a STOREDIST b")]
+    [InlineData("GEORADIUS key 1 2 3 km STORE STORE b")]
+    [InlineData("GEORADIUSBYMEMBER key m 3 km STORE STOREDIST b")]
+    public void Keys_of_options_that_store_match_redis(string request)
+    {
+        (RespConnection oracle, RespConnection subject) = servers.Connect();
+        using (oracle)
+        using (subject)
+        {
+            foreach (string subcommand in (string[])["GETKEYS", "GETKEYSANDFLAGS"])
+                Assert.Equal(oracle.Run($"COMMAND {subcommand} {request}").ToString(), subject.Run($"COMMAND {subcommand} {request}").ToString());
+        }
+    }
+
     [Theory]
     [InlineData("nosuch", "ERR Invalid command specified")]
     [InlineData("nosuch a b", "ERR Invalid command specified")]

@@ -286,10 +286,7 @@ public sealed class FindingProvocationTests : NetworkTests
         }
     }
 
-    // os.clock counts the CPU of the whole process, which other tests use at the same time: each core may add to it.
-    private static string ScriptOf(double seconds) => string.Create(
-        CultureInfo.InvariantCulture,
-        $"EVAL \"local start = os.clock() while os.clock() - start < {seconds * Math.Min(Environment.ProcessorCount, 8)} do end\" 0");
+    private static string ScriptOf(double seconds) => string.Create(CultureInfo.InvariantCulture, $"EVAL \"local start = os.clock() while os.clock() - start < {seconds} do end\" 0");
 
     // A rate needs two observations: what happens before the first is in none.
     private static async Task<RedKiteServer> StartObservedAsync(params (string Name, string Value)[] settings)

@@ -53,15 +53,15 @@ internal static class GeoSearchCommands
     private static KeySpec[] StoringAfter(int options) =>
     [
         new(1, 1, 1, KeyFlags.ReadOnly | Access),
-        new(1, 1, 1, Overwrite | Update | Incomplete, Notes: LastStore) { Keyword = "STORE", StartFrom = options, FindsKeyword = (scoped in cmd, start) => FindLastStore(cmd, start + options, "STORE"u8) },
-        new(1, 1, 1, Overwrite | Update | Incomplete, Notes: LastStore) { Keyword = "STOREDIST", StartFrom = options, FindsKeyword = (scoped in cmd, start) => FindLastStore(cmd, start + options, "STOREDIST"u8) },
+        new(1, 1, 1, Overwrite | Update | Incomplete, Notes: LastStore) { Keyword = "STORE", StartFrom = options, FindsKeyword = (scoped in cmd, start) => FindLastStore(cmd, start, "STORE"u8) },
+        new(1, 1, 1, Overwrite | Update | Incomplete, Notes: LastStore) { Keyword = "STOREDIST", StartFrom = options, FindsKeyword = (scoped in cmd, start) => FindLastStore(cmd, start, "STOREDIST"u8) },
     ];
 
-    // Of several options STORE and STOREDIST the last one counts.
-    private static int FindLastStore(scoped in CommandContext cmd, int first, ReadOnlySpan<byte> keyword)
+    // Of several options STORE and STOREDIST the last one counts. As in Redis, GEORADIUS is searched from its unit on.
+    private static int FindLastStore(scoped in CommandContext cmd, int start, ReadOnlySpan<byte> keyword)
     {
         int found = -1;
-        for (int i = first; i + 1 < cmd.Count; i++)
+        for (int i = start + 5; i + 1 < cmd.Count; i++)
         {
             if (!cmd.Is(i, "STORE"u8) && !cmd.Is(i, "STOREDIST"u8)) continue;
             found = i++;
