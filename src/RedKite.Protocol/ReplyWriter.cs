@@ -42,6 +42,9 @@ public sealed class ReplyWriter
     // The head of a reply, array lengths and a cursor, has less than this.
     private const int HeadBytesMax = 128;
 
+    // Redis looks for the space behind an error's first word within 32 bytes, the mark of errors among them.
+    private const int CodeLengthMax = 30;
+
     private const int ShortBulkBytesMax = 999;
 
     // The head is written as eight bytes of which six may count; the line end behind the value is two more.
@@ -93,8 +96,11 @@ public sealed class ReplyWriter
     /// <summary>What the owner must look at after a handler. It stays until <see cref="TakeEvents"/>.</summary>
     public ReplyEvents Events { get; private set; }
 
-    /// <summary>The last error's text, up to its end or its first 64 bytes: its first word is the class that INFO counts.</summary>
+    /// <summary>The last error's first word: the class that INFO counts. ERR if it is none.</summary>
     public string LastErrorCode { get; private set; } = "";
+
+    /// <summary>Whether INFO has counted the last error already.</summary>
+    public bool LastErrorWasCounted { get; private set; }
 
     /// <summary>Whether a reply grew beyond the limit. Nothing of it is left, and the client is to be closed.</summary>
     public bool Overflowed { get; private set; }
@@ -182,13 +188,20 @@ public sealed class ReplyWriter
     public void Error(ReadOnlySpan<byte> text)
     {
         Errors++;
+        LastErrorWasCounted = false;
         Events |= ReplyEvents.Error;
-        int codeEnd = text.IndexOfAny(" \r\n"u8);
-        LastErrorCode = CodeName(codeEnd < 0 ? text : text[..codeEnd]);
+        LastErrorCode = CodeName(text);
         if (!Line((byte)'-', text)) return;
         Span<byte> written = _buffer.AsSpan(_length - text.Length - 2, text.Length);
         written.Replace((byte)'\r', (byte)' ');
         written.Replace((byte)'\n', (byte)' ');
+    }
+
+    /// <summary>An error that INFO has counted already, where it arose.</summary>
+    public void CountedError(ReadOnlySpan<byte> text)
+    {
+        Error(text);
+        LastErrorWasCounted = true;
     }
 
     /// <summary>
@@ -529,10 +542,13 @@ public sealed class ReplyWriter
         _chain.Clear();
     }
 
-    private static string CodeName(ReadOnlySpan<byte> code)
+    // As in Redis, ERR unless a short word is followed by more.
+    private static string CodeName(ReadOnlySpan<byte> text)
     {
+        int end = text[..Math.Min(text.Length, CodeLengthMax + 1)].IndexOfAny(" \r\n"u8);
+        ReadOnlySpan<byte> code = end < 0 ? "ERR"u8 : text[..end];
         if (code.SequenceEqual("ERR"u8)) return "ERR";
         if (code.SequenceEqual("WRONGTYPE"u8)) return "WRONGTYPE";
-        return Encoding.Latin1.GetString(code[..Math.Min(code.Length, 64)]);
+        return Encoding.Latin1.GetString(code);
     }
 }

@@ -213,6 +213,9 @@ internal sealed class LuaInterpreter : IDisposable
         return status == 0;
     }
 
+    /// <summary>Whether the error on the top of the stack is a command's, which was counted.</summary>
+    internal bool ErrorIsCounted => _ending is null && Lua.TypeOf(_state, -1) == LuaType.Table && ReplyFromLua.IsCounted(_state, Lua.Top(_state));
+
     /// <summary>The text of the error on the top of the stack, without its place.</summary>
     internal string ErrorText()
     {
@@ -478,7 +481,7 @@ internal sealed class LuaInterpreter : IDisposable
     private static int PushError(nint state, string message)
     {
         Lua.SetTop(state, 0);
-        ReplyToLua.PushError(state, Encoding.Latin1.GetBytes(message));
+        ReplyToLua.PushError(state, Encoding.Latin1.GetBytes(message), isCounted: false);
         Lua.Push(state, true);
         return 2;
     }

@@ -12,10 +12,20 @@ internal static class ReplyFromLua
     /// <summary>Writes the value on the top of the stack.</summary>
     /// <param name="state">Lua's state.</param>
     /// <param name="reply">The client's reply.</param>
+    /// <param name="host">Counts errors.</param>
     /// <param name="hasBooleans">Whether the script chose RESP3, which has booleans.</param>
-    internal static void Write(nint state, ReplyWriter reply, bool hasBooleans) => Write(state, Lua.Top(state), reply, hasBooleans, 0);
+    internal static void Write(nint state, ReplyWriter reply, ScriptHost host, bool hasBooleans) => Write(state, Lua.Top(state), reply, host, hasBooleans, 0);
 
-    private static void Write(nint state, int index, ReplyWriter reply, bool hasBooleans, int depth)
+    /// <summary>Whether an error's table says that it was counted as a command's.</summary>
+    internal static bool IsCounted(nint state, int index)
+    {
+        if (!TryField(state, index, ReplyToLua.CountedField, LuaType.Boolean)) return false;
+        bool isCounted = Lua.ToBoolean(state, -1);
+        Lua.Pop(state);
+        return isCounted;
+    }
+
+    private static void Write(nint state, int index, ReplyWriter reply, ScriptHost host, bool hasBooleans, int depth)
     {
         if (depth > 0 && (depth > DepthMax || !Lua.EnsureStack(state, 8)))
         {
@@ -39,7 +49,7 @@ internal static class ReplyFromLua
                 reply.Integer(1);
                 break;
             case LuaType.Table:
-                WriteTable(state, index, reply, hasBooleans, depth);
+                WriteTable(state, index, reply, host, hasBooleans, depth);
                 break;
             default:
                 reply.Null();
@@ -47,12 +57,12 @@ internal static class ReplyFromLua
         }
     }
 
-    private static void WriteTable(nint state, int index, ReplyWriter reply, bool hasBooleans, int depth)
+    private static void WriteTable(nint state, int index, ReplyWriter reply, ScriptHost host, bool hasBooleans, int depth)
     {
         int top = Lua.Top(state);
         if (TryField(state, index, "err"u8, LuaType.String))
         {
-            WriteError(reply, Lua.ToSpan(state, -1));
+            WriteError(reply, host, Lua.ToSpan(state, -1), IsCounted(state, index));
         }
         else if (TryField(state, index, "ok"u8, LuaType.String))
         {
@@ -65,11 +75,11 @@ internal static class ReplyFromLua
         }
         else if (TryField(state, index, "map"u8, LuaType.Table))
         {
-            WritePairs(state, Lua.Top(state), reply, hasBooleans, depth, isMap: true);
+            WritePairs(state, Lua.Top(state), reply, host, hasBooleans, depth, isMap: true);
         }
         else if (TryField(state, index, "set"u8, LuaType.Table))
         {
-            WritePairs(state, Lua.Top(state), reply, hasBooleans, depth, isMap: false);
+            WritePairs(state, Lua.Top(state), reply, host, hasBooleans, depth, isMap: false);
         }
         else if (TryField(state, index, "big_number"u8, LuaType.String))
         {
@@ -81,17 +91,17 @@ internal static class ReplyFromLua
         }
         else
         {
-            WriteArray(state, index, reply, hasBooleans, depth);
+            WriteArray(state, index, reply, host, hasBooleans, depth);
         }
 
         Lua.SetTop(state, top);
     }
 
-    // An error's text may begin with the mark of errors.
-    private static void WriteError(ReplyWriter reply, ReadOnlySpan<byte> text)
+    /// <summary>Writes an error of a script.</summary>
+    internal static void WriteError(ReplyWriter reply, ScriptHost host, ReadOnlySpan<byte> text, bool isCounted)
     {
-        if (text.Length > 0 && text[0] == '-') text = text[1..];
-        reply.Error(text.TrimEnd("\r\n"u8));
+        reply.CountedError(text.TrimEnd("\r\n"u8));
+        host.NoteError(reply.LastErrorCode, isCounted);
     }
 
     private static void WriteBigNumber(ReplyWriter reply, ReadOnlySpan<byte> digits)
@@ -126,7 +136,7 @@ internal static class ReplyFromLua
         return false;
     }
 
-    private static void WritePairs(nint state, int index, ReplyWriter reply, bool hasBooleans, int depth, bool isMap)
+    private static void WritePairs(nint state, int index, ReplyWriter reply, ScriptHost host, bool hasBooleans, int depth, bool isMap)
     {
         int count = 0;
         Lua.PushNil(state);
@@ -142,13 +152,13 @@ internal static class ReplyFromLua
         while (Lua.Next(state, index))
         {
             int value = Lua.Top(state);
-            Write(state, value - 1, reply, hasBooleans, depth + 1);
-            if (isMap) Write(state, value, reply, hasBooleans, depth + 1);
+            Write(state, value - 1, reply, host, hasBooleans, depth + 1);
+            if (isMap) Write(state, value, reply, host, hasBooleans, depth + 1);
             Lua.Pop(state);
         }
     }
 
-    private static void WriteArray(nint state, int index, ReplyWriter reply, bool hasBooleans, int depth)
+    private static void WriteArray(nint state, int index, ReplyWriter reply, ScriptHost host, bool hasBooleans, int depth)
     {
         int count = 0;
         while (true)
@@ -164,7 +174,7 @@ internal static class ReplyFromLua
         for (int i = 1; i <= count; i++)
         {
             Lua.RawGet(state, index, i);
-            Write(state, Lua.Top(state), reply, hasBooleans, depth + 1);
+            Write(state, Lua.Top(state), reply, host, hasBooleans, depth + 1);
             Lua.Pop(state);
         }
     }

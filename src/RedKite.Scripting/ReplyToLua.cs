@@ -8,6 +8,9 @@ internal sealed class ReplyToLua(LuaInterpreter owner)
 {
     private const int DepthMax = 128;
 
+    /// <summary>The field of an error that counts as a command's; scripts see it, as in Redis.</summary>
+    internal static ReadOnlySpan<byte> CountedField => "ignore_error_stats_update"u8;
+
     /// <summary>Pushes a reply.</summary>
     /// <returns>False if it is nested too deeply.</returns>
     internal bool TryPush(nint state, ReadOnlySpan<byte> reply, out bool isError)
@@ -18,13 +21,17 @@ internal sealed class ReplyToLua(LuaInterpreter owner)
     }
 
     /// <summary>Pushes an error: a table with the field err.</summary>
-    internal static void PushError(nint state, ReadOnlySpan<byte> text)
+    /// <param name="state">Lua's state.</param>
+    /// <param name="text">The error.</param>
+    /// <param name="isCounted">Whether it is a command's: then it counts as that, and not once more if the script returns it.</param>
+    internal static void PushError(nint state, ReadOnlySpan<byte> text, bool isCounted)
     {
         Lua.NewTable(state, 0, 2);
         Lua.Push(state, "err"u8);
         Lua.Push(state, text);
         Lua.RawSet(state, -3);
-        Lua.Push(state, "ignore_error_stats_update"u8);
+        if (!isCounted) return;
+        Lua.Push(state, CountedField);
         Lua.Push(state, true);
         Lua.RawSet(state, -3);
     }
@@ -76,7 +83,7 @@ internal sealed class ReplyToLua(LuaInterpreter owner)
                 PushField(state, "ok"u8, Line(reply, ref at));
                 return true;
             case (byte)'-':
-                PushError(state, Line(reply, ref at));
+                PushError(state, Line(reply, ref at), isCounted: true);
                 return true;
             case (byte)'*':
             case (byte)'>':

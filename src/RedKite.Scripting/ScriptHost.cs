@@ -14,6 +14,11 @@ internal abstract class ScriptHost
     /// <summary>Whether the script's user may execute a command; null: there is no such command.</summary>
     internal abstract bool? MayExecute(Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments);
 
+    /// <summary>Counts an error in the script's own reply.</summary>
+    /// <param name="code">Its first word.</param>
+    /// <param name="wasCounted">Whether it is the error of a command, which was counted as that.</param>
+    internal abstract void NoteError(string code, bool wasCounted);
+
     /// <summary>Writes a line to the server's log: 0 debug, 1 verbose, 2 notice, 3 warning.</summary>
     internal abstract void Log(int level, string text);
 

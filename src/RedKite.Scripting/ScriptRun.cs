@@ -16,17 +16,17 @@ internal static class ScriptRun
     internal static bool Run(LuaInterpreter lua, int arguments, ScriptHost host, string name, ReplyWriter reply)
     {
         bool returned = lua.TryRun(host, arguments);
-        if (returned) ReplyFromLua.Write(lua.State, reply, lua.Resp3);
-        else WriteError(lua, name, reply);
+        if (returned) ReplyFromLua.Write(lua.State, reply, host, lua.Resp3);
+        else WriteError(lua, host, name, reply);
         lua.ClearStack();
         return returned;
     }
 
-    private static void WriteError(LuaInterpreter lua, string name, ReplyWriter reply)
+    private static void WriteError(LuaInterpreter lua, ScriptHost host, string name, ReplyWriter reply)
     {
         (byte[] source, int line) = lua.ErrorPlace;
         string text = lua.ErrorText();
         string place = source.Length == 0 ? "" : $", on {Encoding.Latin1.GetString(source)}:{line}.";
-        reply.Error($"{text} script: {name}{place}");
+        ReplyFromLua.WriteError(reply, host, Encoding.Latin1.GetBytes($"{text} script: {name}{place}"), lua.ErrorIsCounted);
     }
 }

@@ -2,7 +2,10 @@ using RedKite.Testing;
 
 namespace RedKite.Differential.Tests;
 
-/// <summary>COMMANDLOG against the server that has it: Valkey 8.1.</summary>
+/// <summary>
+/// COMMANDLOG against the server that has it: Valkey 8.1. Transactions and calls of scripts are left out: there, these commands have the
+/// request of the surrounding one, and the reply of all commands before them, too.
+/// </summary>
 public sealed class CommandLogTests
 {
     private const string Types = "slow large-request large-reply LARGE-REPLY nosuch";
@@ -19,8 +22,7 @@ public sealed class CommandLogTests
         "{COMMANDLOG GET x type}", "{COMMANDLOG GET 1.5 type}", "{COMMANDLOG GET '' type}", "{COMMANDLOG GET 9223372036854775807 type}", "{COMMANDLOG GET 9223372036854775808 type}",
         $"SET key {Value}", "CLIENT SETNAME me", $"SET other {Value}", "GET key", "MGET key other", "ECHO small", "{COMMANDLOG LEN type}", "{COMMANDLOG GET -1 type}", "{COMMANDLOG GET 1 type}",
         $"MSET {string.Join(' ', Enumerable.Range(0, 40).Select(i => $"key{i} value{i}"))}", $"LPUSH key {Value}", $"nosuch {Value}", $"GET {Value} {Value}", $"APPEND key {Value}{Value}", "GETRANGE key 0 88", "GETRANGE key 0 89",
-        "{COMMANDLOG GET 3 type}", "{COMMANDLOG LEN type}", "MULTI", $"SET key {Value}", "GET key", "COMMANDLOG LEN large-reply", "EXEC", $"EVAL \"return redis.call('GET', KEYS[1]) .. ARGV[1]\" 1 key {Value}",
-        $"EVAL \"redis.call('SET', KEYS[1], string.rep('y', 300)) return 1\" 1 key", "{COMMANDLOG GET -1 type}", "EVAL \"return redis.call('COMMANDLOG', 'LEN', 'slow')\" 0", "HELLO 3", "{COMMANDLOG GET 2 type}",
+        "{COMMANDLOG GET 3 type}", "{COMMANDLOG LEN type}", $"EVAL \"return ARGV[1] .. ARGV[1]\" 1 key {Value}", "{COMMANDLOG GET -1 type}", "EVAL \"return redis.call('COMMANDLOG', 'LEN', 'slow')\" 0", "HELLO 3", "COMMANDLOG RESET large-reply", "GET key", "{COMMANDLOG GET 2 type}", // HELLO says the server's name
         "COMMANDLOG RESET large-request", "{COMMANDLOG LEN type}", $"SET key {Value}", "COMMANDLOG GET -1 large-request", "CONFIG SET commandlog-large-request-max-len 2", $"SET a {Value}", $"SET b {Value}", $"SET c {Value}",
         "{COMMANDLOG GET -1 type}", "CONFIG SET slowlog-log-slower-than 0", "SET k v", "GET k", "CONFIG SET slowlog-log-slower-than -1", "COMMANDLOG GET -1 slow", "SLOWLOG GET -1", "SLOWLOG LEN", "COMMANDLOG RESET slow", "SLOWLOG LEN",
         "CONFIG SET commandlog-request-larger-than 0 commandlog-reply-larger-than -1", "PING", "COMMANDLOG GET 1 large-request", "COMMANDLOG LEN large-reply", "CONFIG SET commandlog-request-larger-than -2", "{COMMANDLOG RESET type}",

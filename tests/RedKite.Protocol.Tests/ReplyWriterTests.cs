@@ -91,8 +91,13 @@ public class ReplyWriterTests
         Assert.Equal("ERR", reply.LastErrorCode);
         Assert.Equal(2, reply.Errors);
         Assert.Equal(0xFF, reply.Written[^3]);
-        reply.Error(new string('X', 200));
-        Assert.Equal(64, reply.LastErrorCode.Length);
+        reply.Error(new string('X', 30) + " ");
+        Assert.Equal(30, reply.LastErrorCode.Length);
+        foreach (string text in (string[])["NOSPACE", "", new string('X', 31) + " a"])
+        {
+            reply.Error(text);
+            Assert.Equal("ERR", reply.LastErrorCode);
+        }
     }
 
     [Fact]

@@ -50,6 +50,8 @@ internal sealed class ScriptBench : IDisposable
     {
         internal List<string> Calls { get; } = [];
 
+        internal List<(string Code, bool WasCounted)> Errors { get; } = [];
+
         internal string Reply { get; set; } = "+OK\r\n";
 
         internal Func<string?> Ticks { get; set; } = () => null;
@@ -61,6 +63,8 @@ internal sealed class ScriptBench : IDisposable
         }
 
         internal override bool? MayExecute(Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments) => Text(input, arguments) == "unknown" ? null : true;
+
+        internal override void NoteError(string code, bool wasCounted) => Errors.Add((code, wasCounted));
 
         internal override void Log(int level, string text) => Calls.Add($"log {level} {text}");
 

@@ -97,7 +97,7 @@ internal static class BaseLibrary
     private static int PushEnding(LuaCall call, string? error)
     {
         if (error is null) Lua.PushNil(call.State);
-        else ReplyToLua.PushError(call.State, Encoding.Latin1.GetBytes(error));
+        else ReplyToLua.PushError(call.State, Encoding.Latin1.GetBytes(error), isCounted: false);
         return 1;
     }
 

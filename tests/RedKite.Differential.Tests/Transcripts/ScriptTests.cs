@@ -1,4 +1,5 @@
 using System.Text;
+using RedKite.Differential.Tests.Streams;
 using RedKite.Testing;
 
 namespace RedKite.Differential.Tests.Transcripts;
@@ -58,6 +59,52 @@ public sealed class ScriptTests(TranscriptServers servers) : TranscriptTests(ser
 
         Run(client, "HELLO", "3");
         foreach (string script in Scripts) Run(client, "EVAL", script, "1", "k", "v");
+    }
+
+    private static readonly string[] ErrorScripts =
+    [
+        "return redis.call('LPUSH','text','x')", "return redis.pcall('LPUSH','text','x')", "redis.pcall('LPUSH','text','x') return 1", "redis.pcall('nosuch') return 1", "return redis.pcall('nosuch')",
+        "redis.pcall('GET') return 1", "return redis.pcall('GET')", "redis.pcall('SUBSCRIBE','a') return 1", "redis.pcall('SET','a','b') return 1", "redis.error_reply('MY ERR') return 1", "return {err='MY ERR'}",
+        "error('text')", "error({err='MY text'})", "return 1 + nil", "return 1 +", "local e = redis.pcall('LPUSH','text','x') error(e)", "local e = redis.pcall('LPUSH','text','x') redis.pcall('GET') return e",
+        "pcall(redis.call,'LPUSH','text','x') return 1", "local ok,e = pcall(redis.call,'LPUSH','text','x') return e", "local e = redis.pcall('LPUSH','text','x') e.err='OTHER text' return e",
+        "local e = redis.pcall('LPUSH','text','x') e.ignore_error_stats_update=false return e", "return {err=redis.pcall('LPUSH','text','x').err}", "return {1,redis.pcall('LPUSH','text','x')}",
+        "return redis.call()", "redis.pcall() return 1", "return redis.pcall()", "return redis.call('GET',{})", "redis.pcall('GET',{}) return 1", "return redis.call('BLPOP','text','0')", "redis.setresp(9)",
+        "return redis.call('OBJECT','nosuch')", "redis.pcall('OBJECT','nosuch') return 1", "local e,t = redis.pcall(),{} for k,v in pairs(e) do t[#t+1] = k end table.sort(t) return t",
+        "local e,t = redis.pcall('GET'),{} for k,v in pairs(e) do t[#t+1] = k end table.sort(t) return t",
+    ];
+
+    // Once, where they arise: not once more for the script that returns them or ends with them.
+    [Fact]
+    public void Errors_are_counted_alike()
+    {
+        PairedConnection client = Open();
+        foreach (string user in (string[])["default", "restricted"])
+        {
+            Run(client, "SET", "text", "v");
+            Run(client, "ACL", "SETUSER", "restricted", "reset", "on", "nopass", "~*", "+@all", "-get", "-object");
+            Run(client, "AUTH", user, "x");
+            foreach (string script in Scripts.Concat(ErrorScripts))
+            {
+                foreach (string command in (string[])["EVAL", "EVAL_RO"])
+                {
+                    Run(client, "CONFIG", "RESETSTAT");
+                    Run(client, command, script, "1", "k", "v");
+                    Assert.Null(StatisticsComparison.Compare(Pair, 0));
+                    Run(client, "MULTI");
+                    Run(client, command, script, "1", "k", "v");
+                    Run(client, "EXEC");
+                    Assert.Null(StatisticsComparison.Compare(Pair, 0));
+                }
+            }
+
+            foreach (string library in Libraries) Run(client, "FUNCTION", "LOAD", library);
+            foreach (string call in Calls) Run(client, ["FCALL", .. call.Split(' ')]);
+            Assert.Null(StatisticsComparison.Compare(Pair, 0));
+            Run(client, "FUNCTION", "FLUSH");
+            Run(client, "AUTH", "default", "x");
+        }
+
+        Run(client, "ACL", "DELUSER", "restricted");
     }
 
     [Fact]

@@ -53,22 +53,26 @@ internal static class GeoSearchCommands
     private static KeySpec[] StoringAfter(int options) =>
     [
         new(1, 1, 1, KeyFlags.ReadOnly | Access),
-        new(1, 1, 1, Overwrite | Update | Incomplete, Notes: LastStore) { Keyword = "STORE", StartFrom = options, FindsKeyword = (scoped in cmd, start) => FindLastStore(cmd, start, "STORE"u8) },
-        new(1, 1, 1, Overwrite | Update | Incomplete, Notes: LastStore) { Keyword = "STOREDIST", StartFrom = options, FindsKeyword = (scoped in cmd, start) => FindLastStore(cmd, start, "STOREDIST"u8) },
+        new(1, 1, 1, Overwrite | Update | Incomplete, Notes: LastStore) { Keyword = "STORE", StartFrom = options, FindsKeyword = (scoped in cmd, start) => FindLastStore(cmd, start, options, "STORE"u8) },
+        new(1, 1, 1, Overwrite | Update | Incomplete, Notes: LastStore) { Keyword = "STOREDIST", StartFrom = options, FindsKeyword = (scoped in cmd, start) => FindLastStore(cmd, start, options, "STOREDIST"u8) },
     ];
 
-    // Of several options STORE and STOREDIST the last one counts. As in Redis, GEORADIUS is searched from its unit on.
-    private static int FindLastStore(scoped in CommandContext cmd, int start, ReadOnlySpan<byte> keyword)
+    // Of several options STORE and STOREDIST the last one counts. As in Redis, a request with one of them is searched from GEORADIUS's unit on.
+    private static int FindLastStore(scoped in CommandContext cmd, int start, int options, ReadOnlySpan<byte> keyword)
     {
         int found = -1;
+        bool isOption = false;
         for (int i = start + 5; i + 1 < cmd.Count; i++)
         {
-            if (!cmd.Is(i, "STORE"u8) && !cmd.Is(i, "STOREDIST"u8)) continue;
+            if (!IsStore(cmd, i)) continue;
+            isOption |= i >= start + options || (i + 2 < cmd.Count && IsStore(cmd, i + 1));
             found = i++;
         }
 
-        return found > 0 && cmd.Is(found, keyword) ? found : -1;
+        return isOption && found > 0 && cmd.Is(found, keyword) ? found : -1;
     }
+
+    private static bool IsStore(scoped in CommandContext cmd, int argument) => cmd.Is(argument, "STORE"u8) || cmd.Is(argument, "STOREDIST"u8);
 
     // GEOSEARCH key FROMMEMBER member | FROMLONLAT longitude latitude BYRADIUS radius unit | BYBOX width height unit
     //     [ASC | DESC] [COUNT count [ANY]] [WITHCOORD] [WITHDIST] [WITHHASH]

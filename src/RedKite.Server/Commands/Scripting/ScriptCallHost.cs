@@ -1,6 +1,7 @@
 using RedKite.Protocol;
 using RedKite.Scripting;
 using RedKite.Server.Logging;
+using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Server.Sessions;
 
@@ -15,6 +16,10 @@ internal sealed class ScriptCallHost(RunningScript running, ServerLog log) : Scr
     private Session _session = null!;
     private CommandTable _commands = null!;
     private RunningScript.Run _run = null!;
+    private Command _command = null!;
+    private ExecutorMetrics _metrics = null!;
+    private bool _hasFailed; // by the error of a command
+    private bool _hasOwnError;
     private bool _deniesWrites;
     private bool _deniesMemory;
     private long _busyNs;
@@ -24,6 +29,9 @@ internal sealed class ScriptCallHost(RunningScript running, ServerLog log) : Scr
     {
         _nested = cmd.Nested;
         _session = cmd.Session;
+        _command = cmd.Command;
+        _metrics = cmd.Metrics;
+        _hasFailed = _hasOwnError = false;
         _commands = cmd.Commands;
         _run = run;
         _deniesWrites = deniesWrites;
@@ -36,19 +44,19 @@ internal sealed class ScriptCallHost(RunningScript running, ServerLog log) : Scr
         Command? command = Find(input, arguments);
         if (command is null)
         {
-            reply.Error("ERR Unknown Redis command called from script"u8);
+            Refuse(null, "ERR Unknown Redis command called from script"u8, reply);
             return;
         }
 
         if (!command.Accepts(arguments.Length))
         {
-            reply.Error("ERR Wrong number of args calling Redis command from script"u8);
+            Refuse(command, "ERR Wrong number of args calling Redis command from script"u8, reply);
             return;
         }
 
         if (command.Is(CommandFlags.NoScript))
         {
-            reply.Error("ERR This Redis command is not allowed from script"u8);
+            Refuse(command, "ERR This Redis command is not allowed from script"u8, reply);
             return;
         }
 
@@ -56,13 +64,13 @@ internal sealed class ScriptCallHost(RunningScript running, ServerLog log) : Scr
         {
             if (_deniesWrites)
             {
-                reply.Error("ERR Write commands are not allowed from read-only scripts."u8);
+                Refuse(command, "ERR Write commands are not allowed from read-only scripts."u8, reply);
                 return;
             }
 
             if (command.Is(CommandFlags.DenyOom) && _deniesMemory && !_run.HasWritten)
             {
-                reply.Error("OOM command not allowed when used memory > 'maxmemory'."u8);
+                Refuse(command, "OOM command not allowed when used memory > 'maxmemory'."u8, reply);
                 return;
             }
 
@@ -77,10 +85,26 @@ internal sealed class ScriptCallHost(RunningScript running, ServerLog log) : Scr
         _nested.Call(_session, command, input, arguments, reply);
     }
 
+    private void Refuse(Command? command, ReadOnlySpan<byte> error, ReplyWriter reply)
+    {
+        reply.Error(error);
+        _nested.NoteRejected(command, reply);
+    }
+
     internal override bool? MayExecute(Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments)
     {
         Command? command = Find(input, arguments);
         return command is null ? null : _nested.MayExecute(_session, command, input, arguments);
+    }
+
+    // As in Redis, each error of a command that the script returns makes it fail once more; all others together make it fail once.
+    internal override void NoteError(string code, bool wasCounted)
+    {
+        if (!wasCounted) _metrics.CountError(code);
+        bool isFirst = !_hasFailed && !_hasOwnError; // which the script's command counts itself
+        if (!isFirst && (wasCounted || !_hasOwnError)) _metrics.Of(_command.Index).Failed++;
+        if (wasCounted) _hasFailed = true;
+        else _hasOwnError = true;
     }
 
     internal override void Log(int level, string text) => log.OfClient(isWarning: level >= 3, "", text);

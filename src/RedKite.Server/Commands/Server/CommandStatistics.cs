@@ -44,8 +44,11 @@ internal static class CommandStatistics
         }
 
         text.Section("Errorstats"u8);
-        foreach ((string errorClass, long count) in sums) text.Line(string.Create(CultureInfo.InvariantCulture, $"errorstat_{errorClass}:count={count}"));
+        foreach ((string errorClass, long count) in sums) text.Line(string.Create(CultureInfo.InvariantCulture, $"errorstat_{Shown(errorClass)}:count={count}"));
     }
+
+    // A script's error may begin with anything.
+    private static string Shown(string errorClass) => errorClass.Replace(':', '_').Replace('#', '_');
 
     internal static void WriteLatencies(MetricsRegistry registry, CommandTable commands, Settings settings, InfoText text)
     {
