@@ -13,7 +13,7 @@ internal sealed record Options
           cpu      server CPU per operation: RedKite, Redis, Valkey and the floor, in interleaved rounds
           newkeys  server CPU of loading 3,000,000 new keys, until the server is idle again
           loops    CPU per operation with two event loops against one
-          diagnostics  CPU per operation with diagnostics on against off
+          diagnostics  CPU per operation with diagnostics on against off, a debug package under load, the keys that HOTKEYS finds
           cache    user-mode CPU per GET with 5,000,000 keys against 10,000
           memory   resident bytes per key with 5,000,000 strings
           growth   longest operation while 10,000,000 keys are loaded in process
@@ -40,8 +40,9 @@ internal sealed record Options
           --connections 10000     idle: number of idle connections
           --only LIST             types: rows such as zadd,hashes,free-one-set, or cpu-rows, memory-rows, freeing-rows;
                                   messages: rows such as evalsha-p16,publish-p1
-          --quick                 types and messages: shorter rounds and smaller values (half an hour without it)
                                   guards: users,tls,handshakes,hitrates,eviction
+                                  diagnostics: cost,package,hotkeys
+          --quick                 types and messages: shorter rounds and smaller values (half an hour without it)
           --minutes 60            churn: its length
           --servers LIST          servers to measure: redkite,redis,valkey,floor
           --redkite-command TEXT  start this command instead of RedKite; {port}, {dir} and {loops} are substituted

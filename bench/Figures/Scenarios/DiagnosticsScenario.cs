@@ -1,51 +1,37 @@
+using RedKite.Figures.Diagnostics;
+using RedKite.Figures.Types;
+
 namespace RedKite.Figures.Scenarios;
 
-/// <summary>
-/// The cost of the diagnostics that are always on: RedKite with its defaults against `diagnostics no`, which starts neither the threads that
-/// observe nor what the loops do for them.
-/// </summary>
+/// <summary>What the diagnostics cost and find, of RedKite alone. Each part can be measured alone.</summary>
 internal static class DiagnosticsScenario
 {
-    private const int Keys = 1_000_000;
-    private const int ValueBytes = 256;
+    private static readonly (string Name, Action<ServerKind, Options, Report> Measure)[] Parts =
+    [
+        (DiagnosticsCost.Name, DiagnosticsCost.Measure),
+        (PackageTail.Name, PackageTail.Measure),
+        (HotKeysFound.Name, HotKeysFound.Measure),
+    ];
 
-    private static readonly Dictionary<int, double> OnByOffMax = new() { [1] = 1.02, [16] = 1.02, [64] = 1.04 };
+    /// <summary>The parts that --only accepts.</summary>
+    internal static IReadOnlyList<string> Names { get; } = [.. Parts.Select(part => part.Name)];
 
     internal static Report Run(Options options)
     {
-        var report = new Report("diagnostics", $"RedKite's CPU per operation with `diagnostics yes`, the default, against `diagnostics no`, until it is idle again, median of {options.Rounds} "
-            + $"interleaved rounds: one loop on core {Machine.ServerCpus}, {options.Clients} connections on core {Machine.LoadCpus}, {options.Keys ?? Keys:N0} keys, all loaded first, "
-            + $"{options.ValueBytes ?? ValueBytes}-byte values, SET:GET 1:10; {LoadGenerator.Description}. The part of the observing threads that does not depend on the load is in it.");
+        // Scenarios that are run together share --only, so names of the others' rows are no mistake there.
+        if (options.Scenarios.Count == 1) RowSelection.Check(options.Only, Names);
+        var report = new Report("diagnostics", $"One loop on core {Machine.ServerCpus}, {options.Clients} connections on core {Machine.LoadCpus}. Cost: CPU per operation with `diagnostics yes`, the default, "
+            + $"against `diagnostics no`, until the server is idle again, median of {options.Rounds} interleaved rounds: {options.Keys ?? DiagnosticsCost.Keys:N0} keys, all loaded first, "
+            + $"{options.ValueBytes ?? DiagnosticsCost.ValueBytes}-byte values, SET:GET 1:10; {LoadGenerator.Description}. The part of the observing threads that does not depend on the load is in it. "
+            + "Package: `redkite debug-package` with its defaults, 15 seconds of the log among them, while `redkite bench` sends requests in an open loop. Hottest keys: HOTKEYS after a minute "
+            + "of GETs by Zipf's distribution with the exponent 1.");
         if (!options.Servers.Contains("redkite"))
         {
             report.Notes.Add("not measured: it compares RedKite with itself");
             return report;
         }
 
-        var table = new Table("one loop", new("pipeline"), new("diagnostics"), new("cpu ns/op"), new("range ns/op"), new("later ns/op"), new("ops/s"),
-            new("by off", "F3"), new("range by off", "F3"));
-        report.Tables.Add(table);
-        var load = new LoadGenerator(Machine.LoadCpus);
-        ServerKind kind = ServerKind.RedKite(options);
-        string[] values = ["no", "yes"];
-        using var servers = new ServerGroup(values.Select(value => ServerUnderTest.Start(kind with { Command = $"{kind.Command} --diagnostics {value}" }, $"diagnostics {value}")));
-        var workload = new Workload(options.Keys ?? Keys, options.ValueBytes ?? ValueBytes, options.Clients, options.Seconds);
-        foreach (ServerUnderTest server in servers) KeyLoader.Load(server, workload.KeyForm, workload.Keys, workload.ValueBytes);
-        foreach (int pipeline in options.Pipelines)
-        {
-            Dictionary<ServerUnderTest, Round[]> measured = InterleavedRounds.Measure(servers, load, workload, pipeline, options.Rounds, report);
-            double[] off = [.. measured[servers[0]].Select(round => round.CpuNs)];
-            for (int i = 0; i < servers.Count; i++)
-            {
-                Round[] rounds = measured[servers[i]];
-                Spread own = Spread.Of(rounds.Select(round => round.CpuNs));
-                Spread byOff = Spread.OfRatios(own.Values, off);
-                table.Add(pipeline, values[i], own.Median, own.Range, Median.Of(rounds.Select(round => round.LaterNs)), Median.Of(rounds.Select(round => round.Load.PerSecond)),
-                    byOff.Median, byOff.Range);
-                if (i == 1 && OnByOffMax.TryGetValue(pipeline, out double max)) report.Targets.Add(Target.AtMost(max, $"diagnostics on / off, pipeline {pipeline}", byOff));
-            }
-        }
-
+        foreach ((_, Action<ServerKind, Options, Report> measure) in RowSelection.Of(Parts, part => part.Name, "diagnostics", options.Only)) measure(ServerKind.RedKite(options), options, report);
         return report;
     }
 }
