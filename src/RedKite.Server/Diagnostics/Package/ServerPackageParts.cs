@@ -37,7 +37,7 @@ internal static partial class ServerPackageParts
     [GeneratedRegex(@"bind=[^,\r\n#]*", RegexOptions.CultureInvariant)]
     private static partial Regex BoundNames();
 
-    // The first words of errors in INFO. A script's error may begin with any word, and a colon may be in it.
+    // The first words of errors in INFO. A script's error may begin with any word.
     [GeneratedRegex(@"(?<=^errorstat_).*(?=:count=\d+\r?$)", RegexOptions.CultureInvariant | RegexOptions.Multiline)]
     private static partial Regex ErrorStatistics();
 }
