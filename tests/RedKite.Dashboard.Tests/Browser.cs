@@ -44,7 +44,7 @@ public sealed class Browser : IAsyncLifetime
 /// <summary>A tab, with whatever its console complained about.</summary>
 internal sealed class PageUnderTest : IAsyncDisposable
 {
-    private const int TimeoutMs = 15_000;
+    private const int TimeoutMs = 60_000; // for hangs alone: tests of durations measure them
 
     private readonly IBrowserContext _context;
 

@@ -13,6 +13,7 @@ public static class QuietMachine
     private const int LateMs = 20;
     private const int SleepMs = 2;
     private const int AttemptsMax = 30;
+    private const int AttemptsMin = 3; // however long they take
     private static readonly TimeSpan TimeMax = TimeSpan.FromSeconds(90);
 
     public static void Try(Action attempt) => TryAsync(() =>
@@ -32,7 +33,7 @@ public static class QuietMachine
                 await attempt().ConfigureAwait(false);
                 return;
             }
-            catch (Exception) when (watch.WasDelayed && made < AttemptsMax && Stopwatch.GetElapsedTime(start) < TimeMax)
+            catch (Exception) when (watch.WasDelayed && (made < AttemptsMin || (made < AttemptsMax && Stopwatch.GetElapsedTime(start) < TimeMax)))
             {
                 // Inconclusive: try again.
             }

@@ -185,7 +185,7 @@ internal sealed class CommandExecutor
     [MethodImpl(MethodImplOptions.NoInlining)]
     private void Broadcast(Session session)
     {
-        Engine.Tracking.Broadcast();
+        Engine.Tracking.Broadcast(Environment.Changes);
         session.WriteHeldBack(Reply);
     }
 

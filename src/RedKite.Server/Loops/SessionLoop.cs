@@ -300,7 +300,7 @@ internal sealed class SessionLoop : IConnectionHandler
         if (Copy(nowMs) is { } untilNext) restMicroseconds = Math.Min(untilNext, restMicroseconds ?? untilNext);
         if (evictsMore) restMicroseconds = Math.Min(BusyRestMicroseconds, restMicroseconds ?? BusyRestMicroseconds);
         Executor.Invoker.ServeAfterSweep();
-        _engine.Tracking.Broadcast();
+        _engine.Tracking.Broadcast(Executor.Environment.Changes);
         if (_isFirst) _engine.Tracking.Trim();
         restMs = Blocked.EndOverdue(nowMs, restMicroseconds is null ? restMs : 1);
         if (_defragmentation.Run(nowMs) is { } untilSlice)

@@ -124,7 +124,7 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
             }
             else if (KeyEvents.IsModification(change.Event))
             {
-                if (_broadcast.Count > 0) _broadcast.Note(list.KeyOf(change), change.Event is KeyEvent.Expired or KeyEvent.Evicted ? 0 : list.ClientId);
+                if (_broadcast.Count > 0) _broadcast.Note(list.KeyOf(change), change.Event is KeyEvent.Expired or KeyEvent.Evicted ? 0 : list.ClientId, list);
                 if (_parts[keyspace.StripeOf(change.Hash)].Remove(change.Hash) is { } readers) Tell(readers, list.ClientId);
             }
         }
@@ -135,11 +135,13 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
     /// <summary>Whether clients of BCAST are to be told of changes.</summary>
     internal bool HasBroadcast => _broadcast.HasChanges;
 
-    /// <summary>Sends the clients of BCAST the keys that have changed since the last call. No stripe is locked.</summary>
-    internal void Broadcast()
+    /// <summary>
+    /// Sends the clients of BCAST the keys that an executor, whose list of changes is passed, has changed since its last call. No stripe is locked.
+    /// </summary>
+    internal void Broadcast(ChangeList list)
     {
         if (!_broadcast.HasChanges) return;
-        _broadcast.TakeChanges((session, changed) =>
+        _broadcast.TakeChanges(list, (session, changed) =>
         {
             if (session.Tracking is not { } tracking) return;
             byte[][] keys = [.. changed.Where(key => !tracking.NoLoop || key.Value != session.Id).Select(key => key.Key)];

@@ -1,21 +1,22 @@
 using System.Numerics;
+using RedKite.Server.Changes;
 using RedKite.Server.Model;
 
 namespace RedKite.Server.Tracking;
 
 /// <summary>
-/// The prefixes that clients follow with BCAST, and the changed keys that they are not told of yet. Keys that change in one turn of a
-/// loop go out together, in their order.
+/// The prefixes that clients follow with BCAST, and the changed keys that they are not told of yet. Keys that one executor changes in a turn
+/// go out together, in their order; no other executor sends them, which could be in the middle of a transaction.
 /// </summary>
 internal sealed class PrefixBroadcast
 {
-    // Keys that wait for the end of a turn. The rest of a larger command goes out behind it in another message.
+    // Up to here, a key's beginnings are looked up by their length.
     private const int PrefixBytesMax = 63;
 
     private readonly Lock _lock = new();
     private readonly Dictionary<byte[], Prefix> _prefixes = new(NameComparer.Instance);
     private readonly int[] _countOfLength = new int[PrefixBytesMax + 2];
-    private readonly List<Prefix> _changed = [];
+    private readonly Dictionary<ChangeList, SortedDictionary<byte[], Changed>> _changed = []; // by the executor, which is known by its list
 
     // Longer prefixes by their first bytes: a key is compared with those alone that share them, and most keys are too short.
     private readonly Dictionary<byte[], HashSet<byte[]>> _longByStart = new(NameComparer.Instance);
@@ -51,7 +52,6 @@ internal sealed class PrefixBroadcast
         {
             if (!_prefixes.TryGetValue(name, out Prefix? prefix) || !prefix.Clients.Remove(session) || prefix.Clients.Count > 0) return;
             _prefixes.Remove(name);
-            if (prefix.Changed.Count > 0) _changed.Remove(prefix);
             _count--;
             if (name.Length > PrefixBytesMax) RemoveLong(name);
             else if (--_countOfLength[name.Length] == 0) _lengths &= ~(1UL << name.Length);
@@ -59,7 +59,7 @@ internal sealed class PrefixBroadcast
     }
 
     /// <summary>Notes that a client has changed a key.</summary>
-    internal void Note(ReadOnlySpan<byte> key, long client)
+    internal void Note(ReadOnlySpan<byte> key, long client, ChangeList list)
     {
         lock (_lock)
         {
@@ -68,32 +68,32 @@ internal sealed class PrefixBroadcast
             {
                 int length = BitOperations.TrailingZeroCount(lengths);
                 if (length > key.Length) break;
-                if (lookup.TryGetValue(key[..length], out Prefix? prefix)) Note(prefix, key, client);
+                if (lookup.TryGetValue(key[..length], out Prefix? prefix)) Note(prefix, key, client, list);
             }
 
             if (_longByStart.Count == 0 || key.Length <= PrefixBytesMax) return;
             if (!_longByStart.GetAlternateLookup<ReadOnlySpan<byte>>().TryGetValue(key[..PrefixBytesMax], out HashSet<byte[]>? names)) return;
             foreach (byte[] name in names)
             {
-                if (key.StartsWith(name)) Note(_prefixes[name], key, client);
+                if (key.StartsWith(name)) Note(_prefixes[name], key, client, list);
             }
         }
     }
 
-    /// <summary>Calls back with each prefix's clients and changed keys, in the order of the prefixes' bytes as in Redis, and forgets them.</summary>
-    internal void TakeChanges(Action<Session, SortedDictionary<byte[], long>> tell)
+    /// <summary>
+    /// Calls back with each prefix's clients and the keys that an executor has changed, in the order of the prefixes' bytes as in Redis,
+    /// and forgets them.
+    /// </summary>
+    internal void TakeChanges(ChangeList list, Action<Session, SortedDictionary<byte[], long>> tell)
     {
         lock (_lock)
         {
-            _hasChanges = false;
-            if (_changed.Count > 1) _changed.Sort((a, b) => a.Name.AsSpan().SequenceCompareTo(b.Name));
-            foreach (Prefix prefix in _changed)
+            if (!_changed.Remove(list, out SortedDictionary<byte[], Changed>? changed)) return;
+            _hasChanges = _changed.Count > 0;
+            foreach (Changed ofPrefix in changed.Values)
             {
-                foreach (Session session in prefix.Clients) tell(session, prefix.Changed);
-                prefix.Changed.Clear();
+                foreach (Session session in ofPrefix.Prefix.Clients) tell(session, ofPrefix.Keys);
             }
-
-            _changed.Clear();
         }
     }
 
@@ -112,19 +112,28 @@ internal sealed class PrefixBroadcast
         if (names.Count == 0) _longByStart.Remove(start);
     }
 
-    private void Note(Prefix prefix, ReadOnlySpan<byte> key, long client)
+    private void Note(Prefix prefix, ReadOnlySpan<byte> key, long client, ChangeList list)
     {
-        if (prefix.Changed.Count == 0) _changed.Add(prefix);
-        prefix.Changed[key.ToArray()] = client;
+        if (!_changed.TryGetValue(list, out SortedDictionary<byte[], Changed>? changed)) _changed.Add(list, changed = NewByName<Changed>());
+        if (!changed.TryGetValue(prefix.Name, out Changed? ofPrefix) || ofPrefix.Prefix != prefix) changed[prefix.Name] = ofPrefix = new Changed(prefix);
+        ofPrefix.Keys[key.ToArray()] = client;
         _hasChanges = true;
     }
+
+    private static SortedDictionary<byte[], T> NewByName<T>() => new(Comparer<byte[]>.Create((a, b) => a.AsSpan().SequenceCompareTo(b)));
 
     private sealed class Prefix(byte[] name)
     {
         internal byte[] Name => name;
 
         internal HashSet<Session> Clients { get; } = [];
+    }
 
-        internal SortedDictionary<byte[], long> Changed { get; } = new(Comparer<byte[]>.Create((a, b) => a.AsSpan().SequenceCompareTo(b)));
+    private sealed class Changed(Prefix prefix)
+    {
+        internal Prefix Prefix => prefix;
+
+        /// <summary>The keys, each with the client that changed it last.</summary>
+        internal SortedDictionary<byte[], long> Keys { get; } = NewByName<long>();
     }
 }

@@ -244,6 +244,13 @@ public sealed class MessageOrderTests(TranscriptServers servers) : TranscriptTes
             B: MSET a1 1 b1 1 c1 1
             A gets all
             """ },
+        { "a transaction that takes a while, with BCAST", """
+            A: HELLO 3
+            A: CLIENT TRACKING ON BCAST
+            B pipelines: MULTI ; SET a 1 ; EVAL "local t = 0 for i = 1, 20000000 do t = t + 1 end return t" 0 ; SET b 1 ; EXEC
+            B gets all
+            A gets all
+            """ },
         { "overlapping prefixes", """
             A: CLIENT TRACKING ON BCAST PREFIX user: PREFIX user:
             A: CLIENT TRACKING ON BCAST PREFIX abc PREFIX b
