@@ -68,6 +68,15 @@ internal sealed class LatencyHistogram
         return MaxNs;
     }
 
+    /// <summary>The buckets that are not empty, by rising values: the largest value of each, and its count.</summary>
+    internal IEnumerable<(long UpperNs, long Count)> Buckets()
+    {
+        for (int i = 0; i < _counts.Length; i++)
+        {
+            if (_counts[i] > 0) yield return (UpperEnd(i), _counts[i]);
+        }
+    }
+
     /// <summary>Counts the values up to <paramref name="ns"/>, to the precision of a bucket.</summary>
     internal long CountUpTo(long ns)
     {

@@ -104,6 +104,72 @@ public class ReportTests
     }
 
     [Fact]
+    public async Task Histograms_have_every_call_of_every_command()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        for (int i = 0; i < 25; i++) server.Execute("SET", "key", "value");
+        server.Execute("PING");
+        JsonElement[] commands = [.. Read(server, "latency-histograms").EnumerateArray()];
+        Assert.Equal(25, CountOf("set"));
+        Assert.Equal(1, CountOf("ping"));
+
+        long CountOf(string name) => commands.Single(command => command.GetProperty("name").GetString() == name).GetProperty("executing").EnumerateArray().Sum(bucket => bucket[1].GetInt64());
+    }
+
+    [Fact]
+    public async Task Clients_have_their_libraries_ages_and_buffers()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        using var client = RespConnection.Connect(server.Port);
+        client.Run("CLIENT SETNAME worker-7");
+        client.Run("CLIENT SETINFO LIB-NAME some-lib");
+        client.Run("CLIENT SETINFO LIB-VER 1.2.3");
+        client.Run("SELECT 3");
+        client.Send("*2\r\n$3\r\nGET\r\n$100000\r\nunfinished"u8);
+        Assert.True(SpinWait.SpinUntil(() => Client().GetProperty("input_bytes").GetInt64() > 0, 10_000), "the unfinished request waits");
+        JsonElement found = Client();
+        Assert.Equal(("some-lib", "1.2.3", "default", 3, "select"), (Text("library"), Text("library_version"), Text("user"), found.GetProperty("database").GetInt32(), Text("last_command")));
+        Assert.Equal(4, found.GetProperty("commands").GetInt64());
+        Assert.InRange(found.GetProperty("age_seconds").GetInt64(), 0, 60);
+        Assert.InRange(found.GetProperty("memory_bytes").GetInt64(), found.GetProperty("input_bytes").GetInt64(), 10_000_000);
+        Assert.InRange(found.GetProperty("bytes_received").GetInt64(), 100, 1_000);
+
+        JsonElement Client() => Read(server, "clients").EnumerateArray().Single(one => one.GetProperty("name").GetString() == "worker-7");
+        string? Text(string property) => found.GetProperty(property).GetString();
+    }
+
+    [Fact]
+    public async Task Loops_have_their_connections_and_their_work()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["loops"] = "1" } });
+        using var client = RespConnection.Connect(server.Port);
+        for (int i = 0; i < 20; i++) client.Run("DEBUG SLEEP 0.01");
+        JsonElement loop = Assert.Single(Read(server, "loops").EnumerateArray());
+        Assert.Equal(1, loop.GetProperty("connections").GetInt32());
+        Assert.InRange(loop.GetProperty("turns").GetInt64(), 20, 100_000);
+        Assert.InRange(loop.GetProperty("work_microseconds").GetInt64(), 200_000, 60_000_000);
+        Assert.InRange(loop.GetProperty("longest_turn_microseconds").GetDouble(), 10_000, 60_000_000);
+        Assert.Equal(0, loop.GetProperty("messages_waiting").GetInt64());
+        Assert.InRange(loop.GetProperty("receives").GetInt64(), 20, 1_000);
+    }
+
+    [Fact]
+    public async Task Headroom_is_what_maxmemory_leaves()
+    {
+        const long MaxMemory = 200_000_000;
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["maxmemory"] = $"{MaxMemory}" } });
+        Assert.True(SpinWait.SpinUntil(() => Read(server, "memory").GetProperty("headroom").ValueKind == JsonValueKind.Number, 30_000), "it was observed");
+        JsonElement memory = Read(server, "memory");
+        Assert.InRange(memory.GetProperty("headroom").GetDouble(), 1, MaxMemory);
+    }
+
+    private static JsonElement Read(RedKiteServer server, string report)
+    {
+        using JsonDocument json = JsonDocument.Parse(server.Reports!.Read(report, TestContext.Current.CancellationToken)!);
+        return json.RootElement.Clone();
+    }
+
+    [Fact]
     public async Task Report_that_does_not_exist_is_null()
     {
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });

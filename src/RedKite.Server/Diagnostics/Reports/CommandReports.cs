@@ -55,6 +55,26 @@ internal static class CommandReports
         json.WriteEndArray();
     }
 
+    internal static void Histograms(ReportContext report)
+    {
+        Utf8JsonWriter json = report.Json;
+        ExecutorMetrics[] executors = report.Parts.Metrics().Executors;
+        json.WriteStartArray();
+        foreach (Command command in report.Parts.Commands().All)
+        {
+            CommandMetrics sum = CommandMetrics.SumOf(executors, command.Index);
+            if (sum.Latency.Count + sum.Waiting.Count == 0) continue;
+            json.WriteStartObject();
+            json.WriteString("name", command.FullName);
+            WriteBuckets(json, "waiting", sum.Waiting);
+            WriteBuckets(json, "executing", sum.Latency);
+            WriteBuckets(json, "sending", sum.Sending);
+            json.WriteEndObject();
+        }
+
+        json.WriteEndArray();
+    }
+
     internal static void Errors(ReportContext report)
     {
         var counts = new SortedDictionary<string, long>(StringComparer.Ordinal);
@@ -167,6 +187,20 @@ internal static class CommandReports
         json.WriteStartObject("errors");
         foreach ((string errorClass, long count) in sum.ErrorsByClass ?? []) json.WriteNumber(report.ShownErrorWord(errorClass), count);
         json.WriteEndObject();
+    }
+
+    private static void WriteBuckets(Utf8JsonWriter json, string name, LatencyHistogram histogram)
+    {
+        json.WriteStartArray(name);
+        foreach ((long upperNs, long count) in histogram.Buckets())
+        {
+            json.WriteStartArray();
+            json.WriteNumberValue(upperNs);
+            json.WriteNumberValue(count);
+            json.WriteEndArray();
+        }
+
+        json.WriteEndArray();
     }
 
     private static void WriteHistogram(Utf8JsonWriter json, string name, LatencyHistogram histogram)

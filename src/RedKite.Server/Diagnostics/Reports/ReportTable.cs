@@ -13,6 +13,7 @@ internal static class ReportTable
         new("settings", "Every setting with its value, default, and what it does here. Secrets are not shown.", ServerReports.Settings),
         new("commands", "Every command that was called: calls, errors, execution times.", CommandReports.Commands),
         new("families", "The same for each family of commands.", CommandReports.Families),
+        new("latency-histograms", "Every command's histograms of waiting, executing and sending: buckets of 3 %, their upper ends in nanoseconds and their counts.", CommandReports.Histograms),
         new("errors", "Error replies by their first word.", CommandReports.Errors),
         new("slow-log", "The slow commands, newest first.", CommandReports.SlowLog),
         new("command-log", "Large requests and requests with large replies, newest first.", CommandReports.CommandLog),
