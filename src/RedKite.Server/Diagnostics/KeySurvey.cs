@@ -72,7 +72,7 @@ internal sealed class KeySurvey : IDisposable
     private readonly Thread _thread;
     private readonly ManualResetEvent _stopping = new(initialState: false); // to wait for it costs less than for a slim one
     private volatile bool _isStopping;
-    private readonly List<nint> _blocks = [];
+    private readonly EntryList _entries = new();
     private long _workTicks;
     private volatile KeySurveyResult? _latest;
 
@@ -163,14 +163,14 @@ internal sealed class KeySurvey : IDisposable
                 long nowMs = _parts.Clock.NowMs;
                 do
                 {
-                    _blocks.Clear();
+                    _entries.Clear();
                     do
                     {
-                        more = table.NextBucket(ref cursor, _blocks);
+                        more = table.NextBucket(ref cursor, _entries);
                     }
-                    while (more && _blocks.Count < KeysAtOnce);
-                    foreach (nint block in _blocks) Entry.Prefetch(block);
-                    foreach (nint block in _blocks) Note(database, Entry.FromBlock(block), nowMs, types);
+                    while (more && _entries.Count < KeysAtOnce);
+                    _entries.Prefetch();
+                    foreach (Entry entry in _entries) Note(database, entry, nowMs, types);
                 }
                 while (more && Stopwatch.GetTimestamp() - start < SliceTicks);
             }

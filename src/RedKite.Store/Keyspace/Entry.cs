@@ -1,4 +1,3 @@
-using System.Runtime.Intrinsics.X86;
 using RedKite.Store.Memory;
 using RedKite.Store.Values;
 
@@ -60,12 +59,6 @@ internal readonly unsafe ref struct Entry
 
     internal void SetEncoding(ValueEncoding encoding) => EntryBlock.SetEncoding(_position.Entry, encoding);
 
-    /// <summary>Begins to fetch the head of an entry whose block a table enumeration gave.</summary>
-    internal static void Prefetch(nint block)
-    {
-        if (Sse.IsSupported) Sse.Prefetch0((byte*)block);
-    }
-
-    /// <summary>An entry whose block a table enumeration gave.</summary>
+    /// <summary>An entry by its block.</summary>
     internal static Entry FromBlock(nint block) => new(new EntryPosition(null, 0, (byte*)block, 0));
 }
