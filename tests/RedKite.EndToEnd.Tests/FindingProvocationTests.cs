@@ -1,12 +1,15 @@
 using System.Diagnostics;
 using System.Globalization;
+using System.IO.Compression;
+using System.Text.Json;
+using System.Text.RegularExpressions;
 using RedKite.Server;
 using RedKite.Testing;
 
 namespace RedKite.EndToEnd.Tests;
 
 /// <summary>
-/// Causes of findings that a server in a process of its own suffers: it is stopped, or runs short of disk, memory or CPU. And those that a host
+/// Causes of findings that a server in a process of its own suffers: it is stopped, or runs short of disk, files, memory or CPU. And those that a host
 /// brings about for the server in it, while no other test runs.
 /// </summary>
 public sealed class FindingProvocationTests
@@ -26,6 +29,37 @@ public sealed class FindingProvocationTests
             Thread.Sleep(600);
             server.Signal("CONT");
         });
+
+        // It is on the timeline, too, and concerns all clients.
+        using ZipArchive package = new(new MemoryStream(client.Run("DEBUG PACKAGE LOG 0").Payload!));
+        using JsonDocument timeline = JsonDocument.Parse(package.GetEntry("reports/timeline.json")!.Open());
+        JsonElement stall = timeline.RootElement.EnumerateArray().Last(item => item.GetProperty("kind").GetString() == "stall" && item.GetProperty("microseconds").GetInt64() > 400_000);
+        Assert.Equal(0, stall.GetProperty("client_id").GetInt64());
+    }
+
+    // The limit of the running process is lowered to little more than it has open. What is left suffices for the files that the runtime
+    // still opens: the clients have most of them, and the start is over.
+    [Fact]
+    public async Task Process_that_can_open_hardly_any_more_files()
+    {
+        Assert.SkipUnless(File.Exists("/usr/bin/prlimit"), "this machine has no prlimit");
+        using ServerProcess server = ServerProcess.Start(ServerProgram.UnderTest);
+        Assert.True(server.WaitForOutput("Dashboard on", PatienceMs), string.Join('\n', server.Output));
+        RespConnection[] clients = [.. Enumerable.Range(0, 500).Select(_ => server.Connect())];
+        try
+        {
+            foreach (RespConnection client in clients) client.Run("PING").IsSimple("PONG");
+            AssertObserved(clients[0]);
+            int open = Directory.EnumerateFileSystemEntries($"/proc/{server.Id}/fd").Count();
+            string limit = (open + (open / 12)).ToString(CultureInfo.InvariantCulture);
+            (await ChildProgram.Run("prlimit", ["--pid", server.Id.ToString(CultureInfo.InvariantCulture), $"--nofile={limit}:"])).Succeeded();
+            AssertFound(clients[0], "open-files", () => Thread.Sleep(100));
+            Assert.Contains($" of {limit} are open", clients[0].Run("INFO findings").Text, StringComparison.Ordinal);
+        }
+        finally
+        {
+            foreach (RespConnection client in clients) client.Dispose();
+        }
     }
 
     [Fact]
@@ -196,6 +230,17 @@ public sealed class FindingProvocationTests
             {
                 Thread.Sleep(50);
             }
+        }
+    }
+
+    // The server has looked at itself at least once, so that all that takes is loaded.
+    private static void AssertObserved(RespConnection client)
+    {
+        var clock = Stopwatch.StartNew();
+        while (!Regex.IsMatch(client.Run("INFO metrics").Text, "process_open_files_max:[1-9]"))
+        {
+            Assert.True(clock.ElapsedMilliseconds < PatienceMs, "it is observed");
+            Thread.Sleep(50);
         }
     }
 

@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using RedKite.Server.Config;
 using RedKite.Server.Metrics;
+using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Loops;
@@ -13,7 +14,7 @@ namespace RedKite.Server.Loops;
 /// A server with a memory limit is full, and the machine may have little more. So with maxmemory it runs by default
 /// (defrag-under-maxmemory), and the thresholds are parts of the limit.
 /// </remarks>
-internal sealed class ActiveDefragmentation(Settings settings, Keyspace keyspace, ExecutorMetrics metrics, int firstStripe, int loops)
+internal sealed class ActiveDefragmentation(Settings settings, Keyspace keyspace, ExecutorMetrics metrics, LatencyMonitor latencyMonitor, int firstStripe, int loops)
 {
     // A slice of the loop's other background work takes as long.
     private const long SliceMicroseconds = 100;
@@ -59,6 +60,8 @@ internal sealed class ActiveDefragmentation(Settings settings, Keyspace keyspace
             _movedInPass += counts.Hits;
             long ticks = Stopwatch.GetTimestamp() - start;
             start += ticks;
+            long ns = ServerClock.TicksToNs(ticks);
+            if (ns >= latencyMonitor.ThresholdNs) latencyMonitor.Add("active-defrag-cycle", nowMs, ns);
             bool rests = passEnded && _movedInPass == 0;
             _nextSliceTicks = start + (rests ? RestMs * Stopwatch.Frequency / 1000 : ticks * (100 - _cpuPercent) / _cpuPercent);
             if (passEnded) _movedInPass = 0;

@@ -65,7 +65,7 @@ internal sealed class SessionLoop : IConnectionHandler
             Entered = Executor.Environment.BeginObserving,
             Exiting = Executor.Invoker.PublishRecorded,
         };
-        _defragmentation = new ActiveDefragmentation(engine.Settings, engine.Keyspace, Executor.Metrics, firstSwept, loops);
+        _defragmentation = new ActiveDefragmentation(engine.Settings, engine.Keyspace, Executor.Metrics, engine.LatencyMonitor, firstSwept, loops);
     }
 
     internal CommandExecutor Executor { get; }

@@ -81,7 +81,7 @@ internal sealed class BackgroundSweep
         if (FreeDropped(deadline)) return true;
         if (_phase == Phase.Expiring)
         {
-            if (expire && Expire(nowMs, deadline)) return true;
+            if (Expire(nowMs, deadline, expire)) return true;
             _phase = Phase.Cooling;
             _coolingStripe = _firstStripe;
             _coolingRound++;
@@ -116,13 +116,14 @@ internal sealed class BackgroundSweep
         return false;
     }
 
-    private bool Expire(long nowMs, long deadline)
+    // Without removing, it only samples: the share of expired keys is known even if nothing removes them.
+    private bool Expire(long nowMs, long deadline, bool removes)
     {
         if (!_inRound) BeginRound();
         long start = Stopwatch.GetTimestamp();
         while (_inRound)
         {
-            ExpireSlice(nowMs);
+            ExpireSlice(nowMs, removes);
             long now = Stopwatch.GetTimestamp();
             ExpiryTicks = now - start;
             if (now >= deadline) return _inRound;
@@ -167,7 +168,7 @@ internal sealed class BackgroundSweep
         _inRound = _stripe < _keyspace.Stripes.Length;
     }
 
-    private void ExpireSlice(long nowMs)
+    private void ExpireSlice(long nowMs, bool removes)
     {
         Stripe stripe = _keyspace.Stripes[_stripe];
         if (!TryEnter(_stripe))
@@ -181,6 +182,7 @@ internal sealed class BackgroundSweep
         Table? table = database.TableIn(_stripe);
         bool more = table is not null && table.Expiring + table.FieldsExpiring > 0;
         if (more && _prefix == 0) table!.SampleExpiries((uint)(nowMs * SamplingStep), nowMs);
+        more &= removes;
         for (int i = 0; more && i < HeadersPerSlice && result.SegmentsSearched == 0; i++)
         {
             more = table!.ExpireSegment(ref _prefix, nowMs, database, stripe, ref result);

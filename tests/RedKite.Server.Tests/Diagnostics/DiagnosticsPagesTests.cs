@@ -1,13 +1,16 @@
+using System.Diagnostics.Tracing;
 using System.Text;
+using System.Text.RegularExpressions;
 using RedKite.Server.Config;
 using RedKite.Server.Diagnostics;
 using RedKite.Server.Diagnostics.Actions;
+using RedKite.Server.Diagnostics.Export;
 using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Diagnostics;
 
-/// <summary>Keeps docs/metrics.md and docs/findings.md complete. Run with REDKITE_WRITE_DOCS=1 to regenerate them.</summary>
-public class DiagnosticsPagesTests
+/// <summary>Keeps docs/metrics.md, docs/findings.md, docs/actions.md and the events of docs/exports.md complete. Run with REDKITE_WRITE_DOCS=1 to regenerate them.</summary>
+public partial class DiagnosticsPagesTests
 {
     private const string WriteVariable = "REDKITE_WRITE_DOCS";
 
@@ -19,6 +22,27 @@ public class DiagnosticsPagesTests
 
     [Fact]
     public void Page_lists_every_action() => AssertPage("actions.md", ActionsPage());
+
+    // The names are literals of the source, and the payloads' records are public.
+    [Fact]
+    public void Table_of_events_has_every_event_and_payload()
+    {
+        string[] inSource = [.. EventName().Matches(File.ReadAllText(Path.Combine(RepositoryRoot.Path, "src", "RedKite.Server", "Diagnostics", "Export", "ServerEvents.cs"))).Select(match => match.Groups[1].Value).Distinct().Order(StringComparer.Ordinal)];
+        (string, string)[] ofEventSource = [.. typeof(ServerEventSource).GetMethods().Where(method => method.IsDefined(typeof(EventAttribute), inherit: false)).Select(method => (method.Name, string.Join(", ", method.GetParameters().Select(parameter => parameter.Name)))).Order()];
+        (string Event, string Payload, string Fields, string Parameters)[] rows = [.. EventRow().Matches(File.ReadAllText(Path.Combine(RepositoryRoot.Path, "docs", "exports.md"))).Select(match => (match.Groups[1].Value, match.Groups[2].Value, match.Groups[3].Value, match.Groups[4].Value))];
+        Assert.Equal(7, inSource.Length);
+        Assert.Equal(inSource, rows.Select(row => row.Event).Order(StringComparer.Ordinal));
+        Assert.Equal(ofEventSource, rows.Select(row => (row.Event, row.Parameters)).Order());
+
+        // A payload's fields are listed where it is named first.
+        Dictionary<string, string> expected = typeof(ConnectionEvent).Assembly.GetExportedTypes()
+            .Where(type => type.Namespace == typeof(ConnectionEvent).Namespace && type.Name.EndsWith("Event", StringComparison.Ordinal))
+            .ToDictionary(type => type.Name, type => string.Join(", ", type.GetProperties().Select(property => property.Name)));
+        Assert.Equal(5, expected.Count);
+        Assert.Equal(
+            expected.OrderBy(pair => pair.Key, StringComparer.Ordinal),
+            rows.GroupBy(row => row.Payload).Select(group => KeyValuePair.Create(group.Key, group.First().Fields)).OrderBy(pair => pair.Key, StringComparer.Ordinal));
+    }
 
     [Fact]
     public void Names_are_unique()
@@ -76,6 +100,12 @@ public class DiagnosticsPagesTests
 
         return page.ToString();
     }
+
+    [GeneratedRegex("Write\\(\"RedKite\\.([A-Za-z]+)\"")]
+    private static partial Regex EventName();
+
+    [GeneratedRegex(@"^\| `RedKite\.([A-Za-z]+)` \| `([A-Za-z]+)`(?:: ([A-Za-z, ]+))? \| ([A-Za-z, ]+) \|", RegexOptions.Multiline)]
+    private static partial Regex EventRow();
 
 #pragma warning disable CA1308 // For a table that people read.
     private static string Lower(Enum value) => value.ToString().ToLowerInvariant();

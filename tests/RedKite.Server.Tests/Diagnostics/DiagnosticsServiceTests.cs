@@ -105,4 +105,37 @@ public class DiagnosticsServiceTests
             Directory.Delete(folder, recursive: true);
         }
     }
+
+    [Fact]
+    public async Task Damaged_history_is_reported_and_set_aside_and_the_server_runs()
+    {
+        string folder = Directory.CreateTempSubdirectory("redkite-history-").FullName;
+        try
+        {
+            string path = Path.Combine(folder, "metrics.history");
+            var log = new System.Collections.Concurrent.ConcurrentQueue<string>();
+            RedKiteOptions options = new() { Port = 0, Log = log.Enqueue, Settings = { ["dir"] = folder, ["metrics-history-file"] = "metrics.history" } };
+            await using (RedKiteServer first = await RedKiteServer.StartAsync(options)) Assert.Equal("PONG", first.Execute("PING").Text);
+            byte[] damaged = File.ReadAllBytes(path);
+            damaged[^1] ^= 1;
+            File.WriteAllBytes(path, damaged);
+
+            log.Clear();
+            await using (RedKiteServer second = await RedKiteServer.StartAsync(options))
+            {
+                Assert.Single(log, line => line.Contains(path, StringComparison.Ordinal) && line.Contains("is damaged", StringComparison.Ordinal));
+                Assert.Equal(damaged, File.ReadAllBytes(path + ".damaged"));
+                WaitForSeconds(second.Diagnostics!, 1);
+                Assert.Equal("PONG", second.Execute("PING").Text);
+            }
+
+            log.Clear();
+            await using RedKiteServer third = await RedKiteServer.StartAsync(options); // the second one has written a new file
+            Assert.DoesNotContain(log, line => line.Contains("is damaged", StringComparison.Ordinal));
+        }
+        finally
+        {
+            Directory.Delete(folder, recursive: true);
+        }
+    }
 }

@@ -174,9 +174,9 @@ public class TimeSplitTests
     }
 
     [Fact]
-    public async Task Client_that_does_not_read_and_is_closed_is_on_the_timeline()
+    public async Task Client_that_does_not_read_or_is_paused_is_on_the_timeline()
     {
-        await using LiveServer server = await LiveServer.StartAsync("client-output-buffer-limit", "normal 20mb 0 0");
+        await using LiveServer server = await LiveServer.StartAsync("client-output-buffer-limit", "normal 80mb 0 0");
         using (RespConnection greedy = RespConnection.Connect(server.Server.Port))
         {
             greedy.Run("CLIENT SETNAME greedy").IsOk();
@@ -197,6 +197,83 @@ public class TimeSplitTests
     }
 
     [Fact]
+    public async Task Client_that_leaves_too_many_replies_unread_is_on_the_timeline()
+    {
+        await using LiveServer server = await LiveServer.StartAsync("client-output-buffer-limit", "normal 20mb 0 0");
+        using var greedy = new NamedClient(server, "greedy");
+        greedy.Connection.Run($"SET big {new string('x', 1_000_000)}").IsOk();
+        greedy.Connection.Send("*61\r\n$4\r\nMGET\r\n" + string.Concat(Enumerable.Repeat("$3\r\nbig\r\n", 60)));
+        AssertOnTimeline(server, "overlimit", greedy);
+    }
+
+    [Fact]
+    public async Task Client_with_a_request_that_is_too_large_is_on_the_timeline()
+    {
+        await using LiveServer server = await LiveServer.StartAsync("client-query-buffer-limit", "1mb", "proto-max-bulk-len", "1gb");
+        using var wordy = new NamedClient(server, "wordy");
+        wordy.Connection.Send("*2\r\n$4\r\nECHO\r\n$4000000\r\n" + new string('x', 3_000_000));
+        Assert.True(wordy.Connection.Read().IsClosed);
+        AssertOnTimeline(server, "querytoolarge", wordy);
+    }
+
+    // One is closed because its own request is over the limit, the other because all clients together are.
+    [Fact]
+    public async Task Clients_evicted_for_their_memory_are_on_the_timeline()
+    {
+        await using LiveServer server = await LiveServer.StartAsync("maxmemory-clients", "4mb");
+        using var large = new NamedClient(server, "large");
+        large.Connection.Send("*2\r\n$4\r\nECHO\r\n$8000000\r\n" + new string('x', 7_000_000));
+        AssertOnTimeline(server, "evicted", large);
+        using var one = new NamedClient(server, "one");
+        using var larger = new NamedClient(server, "larger");
+        one.Connection.Send("*2\r\n$4\r\nECHO\r\n$8000000\r\n" + new string('x', 2_000_000));
+        larger.Connection.Send("*2\r\n$4\r\nECHO\r\n$8000000\r\n" + new string('x', 3_000_000));
+        AssertOnTimeline(server, "evicted", larger);
+    }
+
+    [Fact]
+    public async Task Client_that_is_idle_is_on_the_timeline()
+    {
+        await using LiveServer server = await LiveServer.StartAsync("timeout", "1");
+        using var idle = new NamedClient(server, "idle");
+        AssertOnTimeline(server, "idle", idle);
+    }
+
+    [Fact]
+    public async Task Client_that_is_killed_is_on_the_timeline()
+    {
+        await using LiveServer server = await LiveServer.StartAsync();
+        using var victim = new NamedClient(server, "victim");
+        using var other = new NamedClient(server, "other");
+        server.Run($"CLIENT KILL ID {victim.Id}").IsInteger(1);
+        AssertOnTimeline(server, "killed", victim);
+        server.Run($"CLIENT KILL {other.Connection.LocalEndPoint}").IsOk();
+        AssertOnTimeline(server, "killed", other);
+        Assert.Equal(2, OnTimeline(server, "killed").Length);
+    }
+
+    // A stall of the whole process is provoked in the end-to-end tests: it would stop other tests here.
+    [Fact]
+    public async Task Garbage_collection_that_stops_the_process_is_on_the_timeline()
+    {
+        await using LiveServer server = await LiveServer.StartAsync();
+        object[][] graph = [.. Enumerable.Range(0, 1_000_000).Select(i => new object[] { i })];
+        JsonElement[] found = [];
+        bool isFound = SpinWait.SpinUntil(
+            () =>
+            {
+                GC.Collect();
+                Thread.Sleep(50); // otherwise no other thread runs for long
+                return (found = OnTimeline(server, "garbagecollection")).Length > 0;
+            },
+            PatienceMs);
+        Assert.True(isFound, "a collection of 10 ms is noted");
+        Assert.Equal((0, ""), (found[0].GetProperty("client_id").GetInt64(), found[0].GetProperty("name").GetString()));
+        Assert.InRange(found[0].GetProperty("microseconds").GetInt64(), 10_000, 60_000_000);
+        GC.KeepAlive(graph);
+    }
+
+    [Fact]
     public void Timeline_keeps_the_newest_events()
     {
         var timeline = new Timeline();
@@ -205,8 +282,43 @@ public class TimeSplitTests
         Assert.Equal((Timeline.EventsMax, 10, Timeline.EventsMax + 9), (events.Length, events[0].UnixMs, events[^1].UnixMs));
     }
 
+    // The event is the client's, in the report that the page and the debug package have.
+    private static void AssertOnTimeline(LiveServer server, string kind, NamedClient client)
+    {
+        JsonElement[] found = [];
+        Assert.True(SpinWait.SpinUntil(() => (found = [.. OnTimeline(server, kind).Where(item => item.GetProperty("client_id").GetInt64() == client.Id)]).Length > 0, PatienceMs), $"{client.Name}: {kind}");
+        JsonElement item = Assert.Single(found);
+        Assert.Equal((client.Name, client.Address), (item.GetProperty("name").GetString(), item.GetProperty("address").GetString()));
+        Assert.InRange(item.GetProperty("unix_ms").GetInt64(), DateTimeOffset.UtcNow.ToUnixTimeMilliseconds() - 60_000, DateTimeOffset.UtcNow.ToUnixTimeMilliseconds() + 1000);
+    }
+
+    private static JsonElement[] OnTimeline(LiveServer server, string kind) =>
+        [.. JsonDocument.Parse(Report(server, "timeline")).RootElement.EnumerateArray().Where(item => item.GetProperty("kind").GetString() == kind)];
+
     private static byte[] Report(LiveServer server, string name) => server.Server.Reports!.Read(name, TestContext.Current.CancellationToken)!;
 
     private static JsonElement Command(LiveServer server, string name) =>
         JsonDocument.Parse(Report(server, "commands")).RootElement.EnumerateArray().Single(command => command.GetProperty("name").GetString() == name);
+
+    private sealed class NamedClient : IDisposable
+    {
+        internal NamedClient(LiveServer server, string name)
+        {
+            Connection = RespConnection.Connect(server.Server.Port);
+            Connection.Run($"CLIENT SETNAME {name}").IsOk();
+            Name = name;
+            Id = Connection.Run("CLIENT ID").Number;
+            Address = Connection.LocalEndPoint.ToString()!;
+        }
+
+        internal RespConnection Connection { get; }
+
+        internal string Name { get; }
+
+        internal long Id { get; }
+
+        internal string Address { get; }
+
+        public void Dispose() => Connection.Dispose();
+    }
 }

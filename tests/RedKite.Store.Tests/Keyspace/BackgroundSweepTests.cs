@@ -57,12 +57,14 @@ public class BackgroundSweepTests
     }
 
     [Fact]
-    public void Sweep_without_expiry_only_frees()
+    public void Sweep_without_expiry_only_frees_and_samples()
     {
         using var store = new KeyStore(2, 1, guarded: true);
-        Write(store, store.Databases[0], 1, 1_000);
-        Assert.False(new BackgroundSweep(store, 0, 1).Run(5_000, Never, expire: false));
-        Assert.Equal(1, store.Databases[0].Count);
+        for (int i = 0; i < 100; i++) Write(store, store.Databases[0], i, 1_000);
+        var sweep = new BackgroundSweep(store, 0, 1);
+        for (int round = 0; round < 20; round++) Assert.False(sweep.Run(5_000, Never, expire: false));
+        Assert.Equal(100, store.Databases[0].Count);
+        Assert.InRange(store.Databases[0].StaleKeys, 95, 100);
     }
 
     [Fact]

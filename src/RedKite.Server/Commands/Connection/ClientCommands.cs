@@ -10,7 +10,7 @@ using static RedKite.Server.Model.CommandFlags;
 namespace RedKite.Server.Commands.Connection;
 
 /// <summary>The CLIENT container. The table is the single declaration of its subcommands and this file's contents.</summary>
-internal sealed class ClientCommands(ClientRegistry clients, UserRegistry users, ClientPause pause, Action endPause, TrackingCommands tracking)
+internal sealed class ClientCommands(ClientRegistry clients, UserRegistry users, ClientPause pause, Action endPause, Timeline timeline, TrackingCommands tracking)
 {
     private const CommandFlags Usual = NoScript | Loading | Stale;
 
@@ -172,6 +172,7 @@ internal sealed class ClientCommands(ClientRegistry clients, UserRegistry users,
         {
             if (!filter.Matches(session, cmd.Session, cmd.NowMs)) continue;
             killed++;
+            timeline.Add(new TimelineEvent(cmd.NowMs, TimelineKind.Killed, 0, session.Id, session.Address, session.Name, ""));
 
             // The caller gets its reply first.
             if (session == cmd.Session) session.CloseAfterReply();

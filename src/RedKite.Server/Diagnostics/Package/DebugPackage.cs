@@ -38,7 +38,8 @@ internal static class DebugPackage
     internal static byte[] BuildAtCrash(PackageSources sources) =>
         Build([.. PackageTable.Rows.Where(part => part.IsSafeAtCrash)], sources, PackageOptions.WithoutWatching, CrashTimeMax, CrashPartTimeMax, CancellationToken.None);
 
-    private static byte[] Build(IReadOnlyList<PackagePart> parts, PackageSources sources, PackageOptions options, TimeSpan timeMax, TimeSpan partTimeMax, CancellationToken cancellation)
+    /// <summary>Builds a package within a time, each of its parts within another.</summary>
+    internal static byte[] Build(IReadOnlyList<PackagePart> parts, PackageSources sources, PackageOptions options, TimeSpan timeMax, TimeSpan partTimeMax, CancellationToken cancellation)
     {
         byte[] redactionKey = RandomNumberGenerator.GetBytes(32);
         DateTimeOffset started = DateTimeOffset.UtcNow;

@@ -94,6 +94,20 @@ public class DiagnosticsCommandsTests
     }
 
     [Fact]
+    public async Task Latency_monitor_records_cycles_of_defragmentation()
+    {
+        await using LiveServer server = await LiveServer.StartAsync("enable-debug-command", "yes", "loops", "1", "stripes", "1", "activedefrag", "no", "active-defrag-ignore-bytes", "1mb");
+        server.Server.Engine.LatencyMonitor.SetThreshold(-1); // a cycle takes 100 microseconds, and every one is recorded
+        server.Run("DEBUG POPULATE 20000 key 1000").IsOk();
+        server.Run("EVAL \"for i = 0, 19999 do if i % 8 > 0 then redis.call('del', 'key:' .. i) end end\" 0");
+        server.Run("LATENCY HISTORY active-defrag-cycle").IsArray();
+        server.Run("CONFIG SET activedefrag yes").IsOk();
+        NetworkTests.WaitFor(() => server.Run("LATENCY HISTORY active-defrag-cycle").Items.Count > 0, "blocks are moved");
+        Assert.Contains(server.Run("LATENCY LATEST").Items, item => item.Items[0].Text == "active-defrag-cycle");
+        server.Run("LATENCY RESET active-defrag-cycle").IsInteger(1);
+    }
+
+    [Fact]
     public Task Latency_monitor_records_slow_commands_while_enabled() => QuietMachine.TryAsync(async () =>
     {
         await using LiveServer server = await LiveServer.StartAsync("enable-debug-command", "yes");

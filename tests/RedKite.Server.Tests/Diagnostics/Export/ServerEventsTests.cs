@@ -5,6 +5,7 @@ using System.Diagnostics.Tracing;
 using System.Net.Sockets;
 using RedKite.Server.Diagnostics;
 using RedKite.Server.Diagnostics.Export;
+using RedKite.Server.Metrics;
 
 namespace RedKite.Server.Tests.Diagnostics.Export;
 
@@ -17,10 +18,7 @@ public class ServerEventsTests
     public async Task Diagnostic_listener_gets_every_event_with_its_payload()
     {
         var heard = new ConcurrentQueue<KeyValuePair<string, object?>>();
-        using IDisposable all = DiagnosticListener.AllListeners.Subscribe(new Observer<DiagnosticListener>(listener =>
-        {
-            if (listener.Name == "RedKite") listener.Subscribe(new Observer<KeyValuePair<string, object?>>(heard.Enqueue));
-        }));
+        using var subscriber = new Subscriber(heard.Enqueue);
         await MakeEverythingHappen();
         Assert.True(SpinWait.SpinUntil(() => Payloads<PackageEvent>("RedKite.PackageWritten").Length > 0, PatienceMs), "the package");
         Assert.Contains(Payloads<SlowCommandEvent>("RedKite.SlowCommand"), slow => slow is { Command: "debug", Microseconds: >= 20_000 });
@@ -38,15 +36,11 @@ public class ServerEventsTests
     public async Task Subscriber_that_throws_ends_neither_a_loop_nor_a_command()
     {
         int heard = 0;
-        using IDisposable all = DiagnosticListener.AllListeners.Subscribe(new Observer<DiagnosticListener>(listener =>
+        using var subscriber = new Subscriber(_ =>
         {
-            if (listener.Name != "RedKite") return;
-            listener.Subscribe(new Observer<KeyValuePair<string, object?>>(_ =>
-            {
-                Interlocked.Increment(ref heard);
-                throw new InvalidOperationException("a broken subscriber");
-            }));
-        }));
+            Interlocked.Increment(ref heard);
+            throw new InvalidOperationException("a broken subscriber");
+        });
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
         using (RedKite.Testing.RespConnection client = RedKite.Testing.RespConnection.Connect(server.Port))
         {
@@ -64,7 +58,42 @@ public class ServerEventsTests
         using var listener = new Events();
         await MakeEverythingHappen();
         string[] expected = ["ConnectionClosed", "ConnectionOpened", "FindingEnded", "FindingOpened", "PackageWritten", "SettingChanged", "SlowCommand"];
-        Assert.True(SpinWait.SpinUntil(() => expected.All(listener.Names.ContainsKey), PatienceMs), $"only {string.Join(", ", listener.Names.Keys)}");
+        Assert.True(SpinWait.SpinUntil(() => expected.All(name => Payloads(name).Length > 0), PatienceMs), $"only {string.Join(", ", listener.Heard.Select(item => item.Name).Distinct())}");
+        string opened = Payloads("ConnectionOpened")[0];
+        Assert.Matches(@"^clientId=[1-9][0-9]* address=127\.0\.0\.1:[0-9]+$", opened);
+        Assert.Contains(opened, Payloads("ConnectionClosed"));
+        Assert.Contains("name=slowlog-max-len", Payloads("SettingChanged"));
+        Assert.Contains(Payloads("SlowCommand"), payload => System.Text.RegularExpressions.Regex.IsMatch(payload, "^microseconds=[0-9]{5,} command=debug$"));
+        foreach (string name in (string[])["FindingOpened", "FindingEnded"]) Assert.Contains("name=slow-log-off severity=notice title=The slow log is off", Payloads(name));
+        Assert.Matches("^bytes=[0-9]{4,}$", Payloads("PackageWritten")[0]);
+
+        string[] Payloads(string name) => [.. listener.Heard.Where(item => item.Name == name).Select(item => item.Payload)];
+    }
+
+    // The caller makes a slow command's payload only if something hears it.
+    [Fact]
+    public void Events_without_listeners_allocate_nothing()
+    {
+        var finding = new Finding(FindingTable.Rules[0], new("Title", "Evidence", FindingSeverity.Warning), 1);
+        var changed = new TimelineEvent(1, TimelineKind.SettingChanged, 0, 0, "", "", "slowlog-max-len");
+        (string Name, Action Raise)[] events =
+        [
+            ("ConnectionOpened", () => ServerEvents.ConnectionOpened(1, "127.0.0.1:1")),
+            ("ConnectionClosed", () => ServerEvents.ConnectionClosed(1, "127.0.0.1:1")),
+            ("HearsConnections", () => Assert.False(ServerEvents.HearsConnections)),
+            ("HearsSlowCommands", () => Assert.False(ServerEvents.HearsSlowCommands)),
+            ("SettingChanged", () => ServerEvents.OnTimeline(changed)),
+            ("FindingOpened", () => ServerEvents.FindingOpened(finding)),
+            ("FindingEnded", () => ServerEvents.FindingEnded(finding)),
+            ("PackageWritten", () => ServerEvents.PackageWritten(1)),
+        ];
+        foreach ((string name, Action raise) in events)
+        {
+            raise();
+            long before = GC.GetAllocatedBytesForCurrentThread();
+            for (int i = 0; i < 1000; i++) raise();
+            Assert.True(GC.GetAllocatedBytesForCurrentThread() == before, name);
+        }
     }
 
     [Fact]
@@ -124,7 +153,7 @@ public class ServerEventsTests
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
         server.Execute("CONFIG", "SET", "SLOWLOG-MAX-LEN", "7");
         server.Execute("CONFIG", "SET", "no-such-setting", "secret");
-        Assert.Equal(["slowlog-max-len"], server.Engine.Timeline.Events.Where(item => item.Kind == Metrics.TimelineKind.SettingChanged).Select(item => item.Detail));
+        Assert.Equal(["slowlog-max-len"], server.Engine.Timeline.Events.Where(item => item.Kind == TimelineKind.SettingChanged).Select(item => item.Detail));
     }
 
     private static async Task MakeEverythingHappen()
@@ -148,9 +177,9 @@ public class ServerEventsTests
     private sealed class Events : EventListener
     {
         // The base class's constructor calls the methods below, before those of this class run.
-        private ConcurrentDictionary<string, int>? _names;
+        private ConcurrentQueue<(string Name, string Payload)>? _heard;
 
-        internal ConcurrentDictionary<string, int> Names => LazyInitializer.EnsureInitialized(ref _names, () => new ConcurrentDictionary<string, int>());
+        internal ConcurrentQueue<(string Name, string Payload)> Heard => LazyInitializer.EnsureInitialized(ref _heard, () => new ConcurrentQueue<(string Name, string Payload)>());
 
         protected override void OnEventSourceCreated(EventSource eventSource)
         {
@@ -159,7 +188,24 @@ public class ServerEventsTests
 
         protected override void OnEventWritten(EventWrittenEventArgs eventData)
         {
-            if (eventData.EventSource.Name == "RedKite" && eventData.EventName is { } name) Names[name] = 1;
+            if (eventData.EventSource.Name == "RedKite" && eventData.EventName is { } name) Heard.Enqueue((name, string.Join(' ', eventData.PayloadNames!.Zip(eventData.Payload!, (field, value) => $"{field}={value}"))));
+        }
+    }
+
+    // Hears every server of the process until it is disposed.
+    private sealed class Subscriber : IDisposable
+    {
+        private readonly ConcurrentQueue<IDisposable> _subscriptions = new();
+
+        internal Subscriber(Action<KeyValuePair<string, object?>> next) =>
+            _subscriptions.Enqueue(DiagnosticListener.AllListeners.Subscribe(new Observer<DiagnosticListener>(listener =>
+            {
+                if (listener.Name == "RedKite") _subscriptions.Enqueue(listener.Subscribe(new Observer<KeyValuePair<string, object?>>(next)));
+            })));
+
+        public void Dispose()
+        {
+            foreach (IDisposable subscription in _subscriptions) subscription.Dispose();
         }
     }
 

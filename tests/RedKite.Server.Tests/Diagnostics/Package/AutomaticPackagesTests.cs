@@ -1,6 +1,8 @@
 using System.Text.Json;
 using RedKite.Server.Diagnostics;
+using RedKite.Server.Diagnostics.Actions;
 using RedKite.Server.Diagnostics.Package;
+using RedKite.Server.Metrics;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Tests.Diagnostics.Package;
@@ -44,6 +46,7 @@ public sealed class AutomaticPackagesTests : IDisposable
             Assert.True(SpinWait.SpinUntil(() => Packages().Length == expected, PatienceMs), $"package {expected} is written");
         }
 
+        AssertCounted(server, 2);
         Trigger(server);
         Assert.True(server.Packages!.TryReserve(), "no third package was begun");
         Assert.Equal(2, Packages().Length);
@@ -51,6 +54,7 @@ public sealed class AutomaticPackagesTests : IDisposable
         foreach (FileInfo file in Packages()) file.LastWriteTimeUtc = DateTime.UtcNow.AddDays(-2);
         Trigger(server);
         Assert.True(SpinWait.SpinUntil(() => Packages().Length == 3, PatienceMs), "the next day there is another one");
+        AssertCounted(server, 3);
     }
 
     [Fact]
@@ -109,6 +113,19 @@ public sealed class AutomaticPackagesTests : IDisposable
         Assert.NotNull(package.Entry("history/seconds.csv"));
         Assert.Null(package.Entry("info.txt"));
         Assert.Empty(package.Errors);
+    }
+
+    // By the metric, on the timeline and in the report of actions.
+    private static void AssertCounted(RedKiteServer server, int packages)
+    {
+        Assert.True(SpinWait.SpinUntil(() => server.Engine.Actions.CountOf(ActionTable.WritePackage) == packages, PatienceMs), $"{packages} packages are counted");
+        Metric metric = MetricTable.All.Single(metric => metric.Name == "action_write_package");
+        Assert.True(SpinWait.SpinUntil(() => server.Diagnostics!.Latest is { } latest && metric.Read(latest) == packages, PatienceMs), "the metric");
+        Assert.Contains(server.Engine.Timeline.Events, item => item.Kind == TimelineKind.Action && item.Detail == "write-package");
+        using JsonDocument report = JsonDocument.Parse(server.Reports!.Read("actions", TestContext.Current.CancellationToken)!);
+        JsonElement row = report.RootElement.GetProperty("actions").EnumerateArray().Single(item => item.GetProperty("name").GetString() == "write-package");
+        Assert.Equal(packages, row.GetProperty("count").GetInt64());
+        Assert.Contains(report.RootElement.GetProperty("taken").EnumerateArray(), item => item.GetProperty("name").GetString() == "write-package");
     }
 
     private FileInfo[] Packages() => _folder.GetFiles("redkite-package-*.zip");

@@ -197,6 +197,26 @@ public class DebugPackageTests
         Assert.True(cancelled.Wait(30_000, TestContext.Current.CancellationToken), "its token is cancelled");
     }
 
+    // With shorter times than the server's: 5 seconds for a part, 25 for the package.
+    [Fact]
+    public async Task Parts_that_hang_end_with_the_packages_time()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        PackagePart[] parts = [.. Enumerable.Range(0, 6).Select(i => new PackagePart($"stuck-{i}.txt", "Waits for its cancellation.", context => context.Cancellation.WaitHandle.WaitOne()))];
+        long start = Stopwatch.GetTimestamp();
+        byte[] package = DebugPackage.Build(parts, Sources(server), PackageOptions.WithoutWatching, TimeSpan.FromSeconds(1), TimeSpan.FromSeconds(0.4), TestContext.Current.CancellationToken);
+        Assert.InRange(Stopwatch.GetElapsedTime(start).TotalSeconds, 0.99, 30);
+        Dictionary<string, byte[]> entries = Entries(package);
+        string[] errors = [.. parts.Select(part => Encoding.UTF8.GetString(entries[part.Name + ".error.txt"]).TrimEnd())];
+        Assert.Equal("The part did not end within 0.4 seconds.", errors[0]);
+        int ended = Array.FindIndex(errors, error => error == "The package's time was over before this part.");
+        Assert.InRange(ended, 1, 3);
+        Assert.All(errors[..ended], error => Assert.StartsWith("The part did not end within ", error, StringComparison.Ordinal));
+        Assert.All(errors[ended..], error => Assert.Equal(errors[ended], error));
+        using JsonDocument manifest = JsonDocument.Parse(entries["manifest.json"]);
+        Assert.Equal(errors, manifest.RootElement.GetProperty("parts").EnumerateArray().Select(part => part.GetProperty("error").GetString()));
+    }
+
     [Fact]
     public async Task Log_is_watched_for_the_requested_time()
     {

@@ -234,6 +234,22 @@ public sealed class EvictionTests : TranscriptTests
         Assert.Contains(Run("LATENCY LATEST").Items, item => item.Items[0].Text == "eviction-cycle");
     }
 
+    // What is evicted is published to a consumer that takes its time.
+    [Fact]
+    public void Eviction_of_a_key_that_takes_long_is_a_latency_event()
+    {
+        Run("SET k v").IsOk();
+        Server.Engine.Changes.Subscribe(new SlowConsumer());
+        Run("CONFIG SET latency-monitor-threshold 50").IsOk();
+        Run("CONFIG SET maxmemory-policy allkeys-lru").IsOk();
+        Run("LATENCY RESET");
+        Run("CONFIG SET maxmemory 1").IsOk();
+        Run("PING");
+        RedKiteReply deletion = Assert.Single(Run("LATENCY LATEST").Items, item => item.Items[0].Text == "eviction-del");
+        Assert.InRange(deletion.Items[2].Integer, 50, 60_000);
+        Assert.Single(Run("LATENCY HISTORY eviction-del").Items);
+    }
+
     private int Existing(string prefix, int first, int end) => Enumerable.Range(first, end - first).Count(i => Run($"EXISTS {prefix}{i}").Text == "1");
 
     private sealed class Recorder : IChangeConsumer
@@ -274,5 +290,10 @@ public sealed class EvictionTests : TranscriptTests
                 }
             }
         }
+    }
+
+    private sealed class SlowConsumer : IChangeConsumer
+    {
+        public void Published(scoped in Invocation invocation) => Thread.Sleep(60);
     }
 }
