@@ -22,7 +22,7 @@ internal sealed record AdminEndpoint(string Method, string Path, Func<AdminSite,
 /// <summary>Every address of the dashboard, one row each.</summary>
 internal static class AdminEndpoints
 {
-    private static readonly IReadOnlyList<AdminEndpoint> Rows =
+    internal static IReadOnlyList<AdminEndpoint> Rows { get; } =
     [
         new("GET", "/", (_, http) => WebFiles.SendAsync(http, "index.html")) { IsOpen = true },
         new("GET", "/app/", (_, http) => WebFiles.SendAsync(http, Rest(http, "/app/"))) { IsOpen = true },

@@ -7,7 +7,7 @@ namespace RedKite.Dashboard;
 /// <summary>Metrics over time: the mean and the maximum of as many steps as a chart can show.</summary>
 internal static class HistoryAnswer
 {
-    private const int MetricsMax = 32;
+    private const int MetricsMax = 64; // the view of commands has 40
     private const int PointsMax = 2000;
     private const int Minute = 60;
 

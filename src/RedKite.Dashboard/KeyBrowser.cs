@@ -4,7 +4,7 @@ using RedKite.Server;
 
 namespace RedKite.Dashboard;
 
-/// <summary>Looks at keys by commands that read a bounded part of them.</summary>
+/// <summary>Looks at keys by commands that read a bounded part of them, and leaves no trace: no access is noted, no call counted.</summary>
 internal static class KeyBrowser
 {
     private const string ElementsMax = "100";
@@ -78,7 +78,7 @@ internal static class KeyBrowser
 
     private static InProcessClient Client(AdminSite site, HttpContext http, out string database)
     {
-        InProcessClient client = site.Server!.CreateClient();
+        InProcessClient client = site.Server!.CreateObserver();
         database = Text(Math.Max(0, AdminEndpoints.Number(http, "database", 0)));
         if (client.Execute("SELECT", database).IsError) database = "0";
         return client;

@@ -162,7 +162,7 @@ public sealed class RedKiteDashboard : IAsyncDisposable
                 _ => IPAddress.TryParse(name, out IPAddress? parsed) ? parsed : null,
             };
             string? obstacle = address is null ? "it is not an address"
-                : !IPAddress.IsLoopback(address) && !needsLogIn ? "addresses other than loopback need 'requirepass'"
+                : !IPAddress.IsLoopback(address) && !needsLogIn ? "addresses other than loopback need a log-in: set 'requirepass', or create a user that may do everything and switch the user 'default' off"
                 : WhyNot(address, port);
             if (obstacle is null)
             {

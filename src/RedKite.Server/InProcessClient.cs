@@ -26,13 +26,17 @@ public sealed class InProcessClient : IDisposable
     private readonly Lock _calling = new();
     private readonly ArrayBufferWriter<byte> _request = new(256);
     private Session _session;
+    private readonly bool _onlyLooks;
     private volatile bool _ended;
 
-    internal InProcessClient(RedKiteServer server)
+    /// <param name="onlyLooks">The client's commands do not touch keys and are not counted, as calls, hits or uses of keys.</param>
+    internal InProcessClient(RedKiteServer server, bool onlyLooks = false)
     {
         _server = server;
         _engine = server.Engine;
+        _onlyLooks = onlyLooks;
         _executor = _engine.NewExecutor();
+        if (onlyLooks) _engine.Metrics.Forget(_executor.Metrics);
         _copies = new CopyRunner(_engine, _executor);
         _session = NewSession();
     }
@@ -140,7 +144,12 @@ public sealed class InProcessClient : IDisposable
         _session = NewSession();
     }
 
-    private Session NewSession() => _engine.Clients.Add(null, _engine.Clock.NowMs, _engine.Users.InProcess, authenticated: true);
+    private Session NewSession()
+    {
+        Session session = _engine.Clients.Add(null, _engine.Clock.NowMs, _engine.Users.InProcess, authenticated: true);
+        session.NoTouch = _onlyLooks;
+        return session;
+    }
 
     // Sleeps while the command that was executed last waits for a key, and adds its reply; false when it does not wait.
     private bool Wait()

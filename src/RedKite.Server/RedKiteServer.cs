@@ -176,17 +176,10 @@ public sealed class RedKiteServer : IAsyncDisposable
     /// A client in this process: its own selected database and state, no socket. From any thread, one call at a time. To be
     /// disposed when it is no longer used.
     /// </summary>
-    public InProcessClient CreateClient()
-    {
-        var client = new InProcessClient(this);
-        lock (_clients)
-        {
-            ObjectDisposedException.ThrowIf(_stopping != 0, this);
-            _clients.Add(client);
-        }
+    public InProcessClient CreateClient() => Register(new InProcessClient(this));
 
-        return client;
-    }
+    /// <summary>A client whose commands leave no trace in access times, counts and hot keys. It is meant for reading.</summary>
+    internal InProcessClient CreateObserver() => Register(new InProcessClient(this, onlyLooks: true));
 
     /// <summary>Executes one command in this process, in database 0. From any thread.</summary>
     public RedKiteReply Execute(params ReadOnlySpan<string> arguments)
@@ -207,6 +200,17 @@ public sealed class RedKiteServer : IAsyncDisposable
         {
             if (!isKept) client.Dispose();
         }
+    }
+
+    private InProcessClient Register(InProcessClient client)
+    {
+        lock (_clients)
+        {
+            ObjectDisposedException.ThrowIf(_stopping != 0, this);
+            _clients.Add(client);
+        }
+
+        return client;
     }
 
     /// <summary>

@@ -1,6 +1,8 @@
 using System.Collections.Concurrent;
+using System.Globalization;
 using System.Text.Json;
 using Microsoft.Playwright;
+using RedKite.Testing;
 
 [assembly: AssemblyFixture(typeof(RedKite.Dashboard.Tests.Browser))]
 
@@ -17,6 +19,7 @@ public sealed class Browser : IAsyncLifetime
     public async ValueTask InitializeAsync()
     {
         if (!File.Exists(Program)) return;
+        Assertions.SetDefaultExpectTimeout(PageUnderTest.TimeoutMs);
         _playwright = await Playwright.CreateAsync();
         _browser = await _playwright.Chromium.LaunchAsync(new BrowserTypeLaunchOptions { ExecutablePath = Program, Args = ["--no-sandbox", "--disable-gpu"] });
     }
@@ -28,6 +31,7 @@ public sealed class Browser : IAsyncLifetime
         {
             ViewportSize = new ViewportSize { Width = width, Height = height },
             ColorScheme = dark ? ColorScheme.Dark : ColorScheme.Light,
+            ReducedMotion = ReducedMotion.Reduce, // no colours on their way from one theme to the other
         });
         var page = new PageUnderTest(context, await context.NewPageAsync());
         await page.Page.GotoAsync(new Uri(address, path).ToString());
@@ -44,7 +48,9 @@ public sealed class Browser : IAsyncLifetime
 /// <summary>A tab, with whatever its console complained about.</summary>
 internal sealed class PageUnderTest : IAsyncDisposable
 {
-    private const int TimeoutMs = 60_000; // for hangs alone: tests of durations measure them
+    internal const int TimeoutMs = 60_000; // for hangs alone: tests of durations measure them
+
+    private static readonly string Screenshots = Path.Combine(RepositoryRoot.Path, "artifacts", "screenshots");
 
     private readonly IBrowserContext _context;
 
@@ -93,6 +99,42 @@ internal sealed class PageUnderTest : IAsyncDisposable
             Assert.Fail($"the view {view} did not appear: {string.Join('\n', Complaints)}");
         }
     }
+
+    /// <summary>Waits until the view has been updated once more, from the beginning to the end.</summary>
+    internal async Task NextUpdateAsync()
+    {
+        const string Updates = "Number(document.getElementById('view').dataset.updates)";
+        int before = await Page.EvaluateAsync<int>(Updates);
+        await WaitForAsync(string.Create(CultureInfo.InvariantCulture, $"{Updates} > {before}"));
+    }
+
+    /// <summary>Waits for a condition. The page's policy forbids the driver's own way, which evaluates text in the page.</summary>
+    internal async Task WaitForAsync(string condition)
+    {
+        for (int i = 0; i < 300 && !await Page.EvaluateAsync<bool>(condition); i++) await Task.Delay(50, TestContext.Current.CancellationToken);
+        Assert.True(await Page.EvaluateAsync<bool>(condition), condition);
+    }
+
+    internal Task SetDarkAsync(bool dark) => Page.EmulateMediaAsync(new PageEmulateMediaOptions { ColorScheme = dark ? ColorScheme.Dark : ColorScheme.Light });
+
+    /// <summary>As when the browser's user goes to another tab, or returns. A browser without windows hides none.</summary>
+    internal Task SetVisibleAsync(bool visible) => Page.EvaluateAsync($$"""
+        Object.defineProperty(document, 'hidden', { configurable: true, get: () => {{(visible ? "false" : "true")}} });
+        document.dispatchEvent(new Event('visibilitychange'));
+        """);
+
+    internal async Task AssertAccessibleAsync(string view)
+    {
+        string axe = Path.Combine(RepositoryRoot.Path, "src", "RedKite.Dashboard", "node_modules", "axe-core", "axe.min.js");
+        Assert.SkipUnless(File.Exists(axe), "axe-core is not installed: npm ci in src/RedKite.Dashboard");
+        if (!await Page.EvaluateAsync<bool>("'axe' in window")) await Page.EvaluateAsync(await File.ReadAllTextAsync(axe, TestContext.Current.CancellationToken)); // not as a script element: the page's policy would refuse it
+        JsonElement result = await Page.EvaluateAsync<JsonElement>("axe.run().then(result => result.violations.map(v => ({ id: v.id, impact: v.impact, nodes: v.nodes.slice(0, 3).map(n => n.html) })))");
+        string[] serious = [.. result.EnumerateArray().Where(violation => violation.GetProperty("impact").GetString() is "serious" or "critical").Select(violation => violation.ToString())];
+        Assert.True(serious.Length == 0, string.Create(CultureInfo.InvariantCulture, $"{view}: {string.Join('\n', serious)}"));
+    }
+
+    /// <summary>Leaves a picture for those who look at the page.</summary>
+    internal Task ShootAsync(string name) => Page.ScreenshotAsync(new PageScreenshotOptions { Path = Path.Combine(Screenshots, $"{name}.png"), FullPage = true });
 
     public async ValueTask DisposeAsync() => await _context.DisposeAsync();
 }

@@ -1,8 +1,17 @@
+using RedKite.Testing;
+
+[assembly: AssemblyFixture(typeof(RedKite.Dashboard.Tests.LoadedServer))]
+
 namespace RedKite.Dashboard.Tests;
 
-/// <summary>A server with some of everything and a history of at least three seconds, shared by tests that only look at it.</summary>
+/// <summary>A server with some of everything, a history of at least three seconds and a client that works all the time. Tests that only look at it share it.</summary>
 public sealed class LoadedServer : IAsyncLifetime
 {
+    internal const string HotKey = "key:1";
+
+    private readonly CancellationTokenSource _ended = new();
+    private Task _work = Task.CompletedTask;
+
     internal PageServer Server { get; private set; } = null!;
 
     /// <summary>Starts another one, for a test that changes it.</summary>
@@ -22,7 +31,29 @@ public sealed class LoadedServer : IAsyncLifetime
         return server;
     }
 
-    public async ValueTask InitializeAsync() => Server = await StartAsync();
+    public async ValueTask InitializeAsync()
+    {
+        Server = await StartAsync();
+        _work = Task.Run(WorkAsync);
+    }
 
-    public async ValueTask DisposeAsync() => await Server.DisposeAsync();
+    public async ValueTask DisposeAsync()
+    {
+        await _ended.CancelAsync();
+        await _work;
+        await Server.DisposeAsync();
+        _ended.Dispose();
+    }
+
+    // Times of commands are known for seconds with commands.
+    private async Task WorkAsync()
+    {
+        using RespConnection client = RespConnection.Connect(Server.Server.Port);
+        client.Run("CLIENT SETNAME worker").IsOk();
+        while (!_ended.IsCancellationRequested)
+        {
+            client.Run($"GET {HotKey}");
+            await Task.Delay(50, _ended.Token).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+        }
+    }
 }

@@ -110,7 +110,7 @@ export function chart({ title, unit, series, zoom }) {
   function options(width) {
     const axis = { stroke: colour('--soft'), grid: { stroke: colour('--line'), width: 1 }, ticks: { show: false }, font: '11px system-ui' };
     return {
-      width, height, padding: [12, 8, 0, 0], legend: { show: false },
+      width, height, padding: [12, 16, 0, 0], legend: { show: false },
       cursor: { drag: { x: true, y: false, setScale: false }, points: { size: 5 }, sync: { key: 'charts', setSeries: false, filters: { pub: type => type === 'mousemove' || type === 'mouseleave' } } },
       scales: { y: { range: (_, low, high) => [Math.min(0, low ?? 0), (high ?? 0) <= 0 ? 1 : high * 1.08] } },
       axes: [

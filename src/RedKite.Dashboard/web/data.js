@@ -2,6 +2,7 @@ import { h, svg, value, empty } from './dom.js';
 import * as api from './api.js';
 import * as format from './format.js';
 import { chart } from './charts.js';
+import { key as keyLink } from './links.js';
 import { table } from './table.js';
 
 const bytesText = number => format.text(format.bytes(number));
@@ -31,10 +32,10 @@ export function memoryBar() {
 
 export function memory({ zoom }) {
   const cards = h('div', { class: 'cards' });
-  const parts = table({ caption: 'Memory in use, by purpose', sort: 1, descending: true, filter: false, columns: [
+  const parts = table({ caption: 'Memory in use, by purpose', sort: 1, descending: true, columns: [
     { title: 'Purpose', get: row => row.name }, { title: 'Bytes', number: true, get: row => row.bytes, show: row => bytesText(row.bytes) },
     { title: 'Share', number: true, get: row => row.share, show: row => format.text(format.percent(row.share)) }] });
-  const store = table({ caption: 'The store', filter: false, columns: [{ title: 'What', get: row => row.name }, { title: 'Bytes', number: true, get: row => row.bytes, show: row => bytesText(row.bytes) }] });
+  const store = table({ caption: 'The store', columns: [{ title: 'What', get: row => row.name }, { title: 'Bytes', number: true, get: row => row.bytes, show: row => bytesText(row.bytes) }] });
   const charts = [
     chart({ title: 'Memory', unit: 'bytes', series: [{ metric: 'used_memory', label: 'used' }, { metric: 'used_memory_dataset', label: 'keys and values' }, { metric: 'used_memory_rss', label: 'resident' }], zoom }),
     chart({ title: 'The store', unit: 'bytes', series: [{ metric: 'allocator_allocated', label: 'in use' }, { metric: 'allocator_active', label: 'held' }], zoom }),
@@ -85,9 +86,9 @@ function histogram(title, bins, show) {
 
 export function keys({ source, zoom }) {
   const hot = table({ caption: 'Hot keys', sort: 1, descending: true, first: 10, emptyText: 'No key was used in the last two minutes.', columns: [
-    { title: 'Key', get: row => row.key }, { title: 'Uses per second', number: true, get: row => row.uses_per_second, show: row => format.text(format.count(row.uses_per_second)) }, { title: 'Database', number: true, get: row => row.database }] });
+    { title: 'Key', get: row => row.key, link: row => keyLink(source, row) }, { title: 'Uses per second', number: true, get: row => row.uses_per_second, show: row => format.text(format.count(row.uses_per_second)) }, { title: 'Database', number: true, get: row => row.database }] });
   const big = table({ caption: 'Large keys', sort: 2, descending: true, first: 10, emptyText: 'The first survey of all keys has not ended yet, or there are no keys.', columns: [
-    { title: 'Key', get: row => row.key }, { title: 'Type', get: row => row.type }, { title: 'Memory', number: true, get: row => row.bytes, show: row => bytesText(row.bytes) },
+    { title: 'Key', get: row => row.key, link: row => keyLink(source, row) }, { title: 'Type', get: row => row.type }, { title: 'Memory', number: true, get: row => row.bytes, show: row => bytesText(row.bytes) },
     { title: 'Size', number: true, get: row => row.size, show: row => row.type === 'string' ? bytesText(row.size) : `${row.size.toLocaleString('en')} elements` }, { title: 'Database', number: true, get: row => row.database }] });
   const survey = h('p', { class: 'lead' });
   const shapes = h('div', { class: 'charts' });
@@ -99,9 +100,10 @@ export function keys({ source, zoom }) {
     chart({ title: 'Share of the hottest key', unit: 'percent', series: [{ metric: 'hottest_key_percent', label: 'of the requests' }], zoom }),
     chart({ title: 'Expired per second', unit: 'count', series: [{ metric: 'expired_keys', label: 'keys' }, { metric: 'expired_subkeys', label: 'fields' }], zoom }),
   ];
+  const browse = source.live ? browser() : null;
   let drawnSurvey = 0;
   return {
-    elements: [h('div', { class: 'charts' }, charts.map(each => each.element)), h('h2', {}, 'Hot keys'), hot.element, h('h2', {}, 'Large keys'), survey, big.element, h('h2', {}, 'Sizes and lifetimes'), shapes, ...source.live ? [h('h2', {}, 'Browse'), browser()] : []],
+    elements: [h('div', { class: 'charts' }, charts.map(each => each.element)), h('h2', {}, 'Hot keys'), hot.element, h('h2', {}, 'Large keys'), survey, big.element, h('h2', {}, 'Sizes and lifetimes'), shapes, ...browse ? [h('h2', {}, 'Browse'), browse.element] : []],
     charts,
     async update(signal) {
       const [used, large] = await Promise.all([api.report('hot-keys', signal), api.report('big-keys', signal)]);
@@ -116,6 +118,9 @@ export function keys({ source, zoom }) {
         histogram(`${type}: lifetimes left`, found.ttl_seconds, number => format.text(format.seconds(number))),
       ]).filter(Boolean));
     },
+    look(what) {
+      if (what.has('key')) browse?.look(what.get('key'), what.get('database') ?? '0');
+    },
   };
 }
 
@@ -126,7 +131,7 @@ function browser() {
   const shown = h('div', { class: 'panel', hidden: true });
   let cursor = '0';
   let rows = [];
-  const list = table({ caption: 'Keys', filter: false, key: row => row.key, emptyText: 'No key was read yet, or none matches.', columns: [
+  const list = table({ caption: 'Keys read', key: row => row.key, emptyText: 'No key was read yet, or none matches.', columns: [
     { title: 'Key', get: row => row.key, show: row => h('button', { type: 'button', onclick: () => look(row.key) }, row.key), keep: true },
     { title: 'Type', get: row => row.type }, { title: 'Size', number: true, get: row => row.size },
     { title: 'Expires in', number: true, get: row => row.ttl_ms, show: row => row.ttl_ms < 0 ? 'never' : format.text(format.seconds(row.ttl_ms / 1000)) }] });
@@ -152,8 +157,18 @@ function browser() {
       : [empty('The key is gone.')]);
   }
 
-  return h('div', {}, h('form', { class: 'tools', onsubmit: event => {
+  const element = h('div', { class: 'browser' }, h('form', { class: 'tools', onsubmit: event => {
     event.preventDefault();
     read(true);
   } }, h('label', {}, 'Pattern ', pattern), h('label', {}, 'Database ', database), h('button', { type: 'submit' }, 'Read keys')), list.element, h('div', { class: 'tools' }, more), shown);
+  return { element, look(key, ofDatabase) {
+    pattern.value = asPattern(key);
+    database.value = ofDatabase;
+    element.previousElementSibling.scrollIntoView({ block: 'start' });
+    pattern.focus({ preventScroll: true });
+    return look(key);
+  } };
 }
+
+// The pattern of this key alone.
+const asPattern = key => key.replaceAll(/[\\*?[\]^]/g, '\\$&');

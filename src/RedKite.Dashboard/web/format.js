@@ -45,6 +45,9 @@ export function byUnit(unit) {
   return { bytes, microseconds, seconds, percent, cores, milliseconds: v => microseconds(v === null ? null : v * 1000) }[unit] ?? count;
 }
 
+/** A count of what is best absent. */
+export const orNone = value => value === 0 ? 'none' : text(count(value));
+
 export const text = pair => pair[1] === '' ? pair[0] : `${pair[0]} ${pair[1]}`;
 
 export function time(unixMs) {

@@ -2,6 +2,7 @@ import { h, empty } from './dom.js';
 import * as api from './api.js';
 import * as format from './format.js';
 import { chart, tile } from './charts.js';
+import { here, key } from './links.js';
 import { table } from './table.js';
 import { legend, rates, split } from './work.js';
 import { memoryBar } from './data.js';
@@ -87,17 +88,17 @@ export function overview({ zoom, go, source }) {
   ];
   const us = pick => row => format.text(format.microseconds(pick(row)));
   const timed = (title, pick) => ({ title, number: true, get: pick, show: us(pick) });
-  const busiest = table({ caption: 'The commands that take the most time', key: row => row.name, sort: 1, descending: true, filter: false, emptyText: 'No command was called yet.', columns: [
-    { title: 'Command', get: row => row.name },
+  const busiest = table({ caption: 'The commands that take the most time', key: row => row.name, sort: 1, descending: true, emptyText: 'No command was called yet.', columns: [
+    { title: 'Command', get: row => row.name, link: row => here('commands', { find: row.name }) },
     source.live ? { title: 'Per second', number: true, get: row => row.rate ?? 0, show: row => row.rate === undefined ? '' : format.text(format.count(row.rate)) }
       : { title: 'Calls', number: true, get: row => row.calls, show: row => format.text(format.count(row.calls)) },
-    { title: 'Failed', number: true, get: row => row.failed + row.rejected, show: row => row.failed + row.rejected === 0 ? 'none' : format.text(format.count(row.failed + row.rejected)) },
+    { title: 'Failed', number: true, get: row => row.failed + row.rejected, show: row => format.orNone(row.failed + row.rejected) },
     timed('p50', row => row.executing.p50_us), timed('p99', row => row.executing.p99_us), timed('p99.9', row => row.executing.p999_us),
     { title: 'p99 split', get: row => row.executing.p99_us, show: row => split(['waiting', 'executing', 'sending'].map(part => row[part].p99_us)) } ] });
   const rate = rates(source);
   const bar = memoryBar();
-  const largest = table({ caption: 'Largest keys', key: row => row.key, sort: 2, descending: true, filter: false, emptyText: 'The first survey of all keys has not ended yet, or there are no keys.', columns: [
-    { title: 'Key', get: row => row.key }, { title: 'Type', get: row => row.type },
+  const largest = table({ caption: 'Largest keys', key: row => row.key, sort: 2, descending: true, emptyText: 'The first survey of all keys has not ended yet, or there are no keys.', columns: [
+    { title: 'Key', get: row => row.key, link: row => key(source, row) }, { title: 'Type', get: row => row.type },
     { title: 'Memory', number: true, get: row => row.bytes, show: row => format.text(format.bytes(row.bytes)) },
     { title: 'Size', number: true, get: row => row.size, show: row => row.type === 'string' ? format.text(format.bytes(row.size)) : `${row.size.toLocaleString('en')} elements` } ] });
 

@@ -2,7 +2,8 @@
 import { h, empty } from './dom.js';
 import * as api from './api.js';
 import * as format from './format.js';
-import { table } from './table.js';
+import { around } from './links.js';
+import { moments, table } from './table.js';
 import { views } from './views.js';
 
 const ranges = [['5 min', 300], ['1 h', 3600], ['1 day', 86400], ['2 weeks', 1209600]];
@@ -23,7 +24,9 @@ const markKinds = {
   action: { letter: 'A', title: 'the server acted by itself', colour: '--s4' },
 };
 
-// The address holds the view and the range: #memory?from=..&to=.. or #memory?last=300
+const rangeNames = ['from', 'to', 'last'];
+
+// The address holds the view, the range and what the view looks for: #memory?from=..&to=.., #memory?last=300 or #clients?find=name
 function address() {
   const [name, query] = location.hash.slice(1).split('?');
   const parameters = new URLSearchParams(query ?? '');
@@ -31,7 +34,8 @@ function address() {
 }
 
 function go(name, changes) {
-  const { parameters } = address();
+  const { name: before, parameters } = address();
+  if (name !== before) for (const key of [...parameters.keys()].filter(key => !rangeNames.includes(key))) parameters.delete(key);
   for (const [key, value] of Object.entries(changes)) {
     if (value === null) parameters.delete(key);
     else parameters.set(key, value);
@@ -63,7 +67,7 @@ function chosen(rows, at) {
 
 function drawFrame() {
   const { name, parameters } = address();
-  const kept = new URLSearchParams([...parameters].filter(([key]) => ['from', 'to', 'last'].includes(key))).toString();
+  const kept = new URLSearchParams([...parameters].filter(([key]) => rangeNames.includes(key))).toString();
   document.getElementById('views').replaceChildren(...views.filter(view => source.live || !view.liveOnly).map(view =>
     h('a', { href: `#${view.name}${kept === '' ? '' : `?${kept}`}`, 'aria-current': view.name === name ? 'page' : null }, view.title, view.name === 'overview' ? badge : null)));
   const last = parameters.has('from') ? 0 : Number(parameters.get('last') ?? 300);
@@ -89,13 +93,25 @@ async function show() {
     const view = views.find(each => each.name === name);
     document.title = `${view.title} · RedKite`;
     const opened = view.open({ zoom, source, go, chosen });
-    shown = { name, view: opened };
+    shown = { name, view: opened, sought: '' };
     const marks = opened.charts?.length > 0 ? markList() : null;
     shown.marks = marks;
     main.replaceChildren(h('h1', {}, view.title), h('p', { class: 'lead' }, view.question), ...opened.elements);
     if (marks) main.querySelector('.charts').after(marks.element);
   }
   await update();
+  return look();
+}
+
+// What a link looks for in its view: a row, or a key. Only when it changes: then the user's own filter is in the way.
+// Returns whether the focus has moved there.
+function look() {
+  const { parameters } = address();
+  for (const key of rangeNames) parameters.delete(key);
+  if (!shown?.view.look || parameters.toString() === shown.sought) return false;
+  shown.sought = parameters.toString();
+  shown.view.look(parameters);
+  return shown.sought !== '';
 }
 
 // Marks are rare: they are read with every fifth update.
@@ -108,8 +124,8 @@ async function marksOf(current, signal) {
 // The marks in words, for those who cannot tell them apart on a chart.
 function markList() {
   const summary = h('summary');
-  const list = table({ caption: 'What happened in this time', sort: 0, descending: true, filter: false, columns: [
-    { title: 'When', get: mark => mark.at, show: mark => format.time(mark.at * 1000) }, { title: 'Mark', get: mark => mark.letter },
+  const list = table({ caption: 'What happened in this time', sort: 0, descending: true, columns: [
+    moments('When', mark => mark.unix_ms, mark => around('clients', mark.unix_ms, { at: 'timeline' })), { title: 'Mark', get: mark => mark.letter },
     { title: 'What', get: mark => markKinds[mark.kind].title }, { title: 'Detail', get: mark => mark.detail }] });
   const element = h('details', { class: 'marks', hidden: true }, summary, list.element);
   return { element, update(marks) {
@@ -148,7 +164,7 @@ async function update() {
       for (const chart of charts) chart.update({ ...history, live: !isPast }, marks);
       current.marks?.update(marks.filter(mark => mark.at >= from && mark.at <= to));
     }
-    updatesDone++;
+    main.dataset.updates = ++updatesDone;
     if (findings) showBadge(findings.open);
     state.textContent = source.live ? '' : 'This is a debug package: nothing here changes.';
     main.dataset.ready = current.name;
@@ -190,8 +206,22 @@ function logIn() {
   password.focus();
 }
 
-addEventListener('hashchange', () => show().then(() => main.focus({ preventScroll: true })));
-document.addEventListener('visibilitychange', () => document.hidden ? clearTimeout(timer) : shown && update());
+addEventListener('hashchange', () => source && show().then(found => found || main.focus({ preventScroll: true })));
+addEventListener('click', event => {
+  const target = event.target.closest?.('a')?.getAttribute('href');
+  if (target === '#view') { // the address holds the view: the browser would leave it
+    event.preventDefault();
+    main.focus();
+  } else if (target === location.hash && shown) {
+    shown.sought = null; // the link leads to where the user is: what it looks for is shown again
+    look();
+  }
+});
+document.addEventListener('visibilitychange', () => {
+  clearTimeout(timer);
+  shown?.view.visible?.(!document.hidden);
+  if (shown && !document.hidden) update();
+});
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => shown?.view.charts?.forEach(chart => chart.redraw()));
 addEventListener('resize', () => shown?.view.charts?.forEach(chart => chart.redraw()));
 

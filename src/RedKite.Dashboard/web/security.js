@@ -2,7 +2,8 @@ import { h } from './dom.js';
 import * as api from './api.js';
 import * as format from './format.js';
 import { chart } from './charts.js';
-import { table } from './table.js';
+import { around, here } from './links.js';
+import { moments, table } from './table.js';
 
 const facts = rows => rows.flatMap(([name, text]) => [h('dt', {}, name), h('dd', {}, String(text))]);
 
@@ -31,11 +32,11 @@ export function security({ zoom }) {
     { title: 'Keys', get: row => row.selectors.map(rules => rules.keys || 'none').join(' | '), wrap: true },
     { title: 'Channels', get: row => row.selectors.map(rules => rules.channels || 'none').join(' | '), wrap: true },
   ] });
-  const failed = table({ caption: 'Addresses with failed log-ins', sort: 1, descending: true, filter: false, key: row => row.address, emptyText: 'No log-in has failed in the last minute.', columns: [
-    { title: 'Address', get: row => row.address }, { title: 'Failed', number: true, get: row => row.count }] });
+  const failed = table({ caption: 'Addresses with failed log-ins', sort: 1, descending: true, key: row => row.address, emptyText: 'No log-in has failed in the last minute.', columns: [
+    { title: 'Address', get: row => row.address, link: row => here('clients', { find: row.address }) }, { title: 'Failed', number: true, get: row => row.count }] });
   const denied = table({ caption: 'What users were denied', sort: 0, descending: true, emptyText: 'Nothing was denied.', columns: [
-    { title: 'Last', get: row => row.updated_unix_ms, show: row => format.time(row.updated_unix_ms) }, { title: 'Times', number: true, get: row => row.count },
-    { title: 'User', get: row => row.user }, { title: 'Why', get: row => row.reason }, { title: 'What', get: row => row.object ?? 'not in the package', wrap: true }, { title: 'Where', get: row => row.context },
+    moments('Last', row => row.updated_unix_ms, row => around('clients', row.updated_unix_ms, { at: 'timeline' })), { title: 'Times', number: true, get: row => row.count },
+    { title: 'User', get: row => row.user, link: row => here('security', { find: row.user }) }, { title: 'Why', get: row => row.reason }, { title: 'What', get: row => row.object ?? 'not in the package', wrap: true }, { title: 'Where', get: row => row.context },
   ] });
   const encryption = h('dl', { class: 'facts panel' });
   return {
@@ -48,6 +49,10 @@ export function security({ zoom }) {
       failed.update(people?.failed_log_ins);
       denied.update(entries);
       encryption.replaceChildren(...facts(tlsFacts(tls)));
+    },
+    look(what) {
+      users.filterBy(what.get('find') ?? '');
+      if (what.has('find')) users.reveal();
     },
   };
 }

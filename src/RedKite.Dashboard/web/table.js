@@ -1,11 +1,16 @@
 // A table that sorts, filters and copies itself as text. Refreshing it changes the cells that differ: order, filter, place, the focus and a
 // click that has begun stay. Of a large table the first rows are drawn until all are asked for.
 import { h, empty } from './dom.js';
+import * as format from './format.js';
 
 const drawnAtFirst = 100; // of a view's only table; views with several draw fewer
+const filteredFrom = 15; // rows: what fits a screen needs no filter
 
-/** always(row): the filter never hides it. columns: { title, get(row) -> sortable value, show?(row) -> node or text, number?, keep?: what show made stays as long as its row } */
-export function table({ caption, columns, rows = [], sort = 0, descending = false, emptyText, filter = true, always = () => false, first = drawnAtFirst, key = row => columns.map(column => column.get(row)).join('\n') }) {
+/**
+ * always(row): the filter never hides it. filter: it is offered for a few rows, too. columns: { title, get(row) -> sortable value, show?(row) -> node or text,
+ * copy?(row) -> text to copy, link?(row) -> where the text leads, or null, number?, keep?: what show made stays as long as its row }
+ */
+export function table({ caption, columns, rows = [], sort = 0, descending = false, emptyText, filter = false, always = () => false, first = drawnAtFirst, key = row => columns.map(column => column.get(row)).join('\n') }) {
   let order = { column: sort, descending };
   let words = '';
   let current = rows;
@@ -22,20 +27,25 @@ export function table({ caption, columns, rows = [], sort = 0, descending = fals
   const box = h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': caption },
     h('table', {}, h('thead', {}, h('tr', {}, heads)), body));
   const nothing = empty(emptyText ?? 'There is nothing to show.');
-  const search = h('input', { type: 'search', placeholder: 'Filter', 'aria-label': `Filter ${caption}`, oninput: event => {
+  const search = h('input', { type: 'search', placeholder: 'Filter', hidden: !filter, 'aria-label': `Filter ${caption}`, oninput: event => {
     words = event.target.value.toLowerCase();
     draw();
   } });
   const copy = h('button', { type: 'button', onclick: async () => {
-    const copied = await copyText(asText());
-    copy.textContent = copied ? 'Copied' : 'The browser refuses to copy';
-    setTimeout(() => copy.textContent = 'Copy as text', 2000);
-  } }, 'Copy as text');
+    name(await copyText(asText()) ? 'Copied' : 'The browser refuses to copy');
+    setTimeout(() => name('Copy as text'), 2000);
+  } });
+  const name = text => {
+    copy.textContent = text;
+    copy.setAttribute('aria-label', `${text}: ${caption}`);
+  };
+  name('Copy as text');
   const more = h('button', { type: 'button', hidden: true, onclick: () => {
     drawsAll = true;
     draw();
   } });
-  const element = h('div', {}, filter ? h('div', { class: 'tools' }, search, copy) : null, box, h('div', { class: 'tools' }, more), nothing);
+  const tools = h('div', { class: 'tools' }, search, copy);
+  const element = h('div', { class: 'table' }, tools, box, h('div', { class: 'tools' }, more), nothing);
 
   const visible = () => current
     .filter(row => words === '' || always(row) || columns.some(column => String(column.get(row) ?? '').toLowerCase().includes(words)))
@@ -45,7 +55,7 @@ export function table({ caption, columns, rows = [], sort = 0, descending = fals
       return order.descending ? -result : result;
     });
 
-  const asText = () => [columns.map(column => column.title), ...visible().map(row => columns.map(column => String(column.get(row) ?? '')))]
+  const asText = () => [columns.map(column => column.title), ...visible().map(row => columns.map(column => column.copy?.(row) ?? String(column.get(row) ?? '')))]
     .map(cells => cells.join('\t')).join('\n');
 
   function draw() {
@@ -75,7 +85,8 @@ export function table({ caption, columns, rows = [], sort = 0, descending = fals
     if (focused && document.activeElement !== focused && body.contains(focused)) focused.focus({ preventScroll: true });
     more.hidden = part.length === shown.length;
     more.textContent = `Show all ${shown.length.toLocaleString('en')}`;
-    box.hidden = current.length === 0;
+    if (current.length > filteredFrom) search.hidden = false; // and stays: what moves a row up and down does not make it come and go
+    tools.hidden = box.hidden = current.length === 0;
     nothing.hidden = current.length > 0;
   }
 
@@ -84,9 +95,15 @@ export function table({ caption, columns, rows = [], sort = 0, descending = fals
       const cell = line.children[i];
       if (column.keep && cell.childNodes.length > 0) return;
       const shown = column.show ? column.show(row) : String(column.get(row) ?? '');
-      if (typeof shown !== 'string') {
+      const href = column.link?.(row);
+      if (href) {
+        const link = cell.firstElementChild ?? h('a');
+        if (link.textContent !== shown) link.textContent = shown;
+        if (link.getAttribute('href') !== href) link.setAttribute('href', href);
+        if (link.parentNode !== cell) cell.replaceChildren(link);
+      } else if (typeof shown !== 'string') {
         cell.replaceChildren(shown);
-      } else if (cell.textContent !== shown) {
+      } else if (cell.textContent !== shown || cell.firstElementChild) {
         cell.textContent = shown;
         if (shown.length > 60) cell.title = shown;
         else cell.removeAttribute('title');
@@ -101,10 +118,16 @@ export function table({ caption, columns, rows = [], sort = 0, descending = fals
   }, filterBy(text) {
     search.value = text;
     words = text.toLowerCase();
+    if (text !== '') search.hidden = false;
     draw();
-    search.focus();
+  }, reveal() {
+    element.scrollIntoView({ block: 'start' });
+    (tools.hidden ? nothing : search.hidden ? box : search).focus({ preventScroll: true });
   } };
 }
+
+/** A column of moments: the reader's time on the page, UTC in copies. Zero is no moment. */
+export const moments = (title, unixMs, link) => ({ title, get: unixMs, link, show: row => unixMs(row) > 0 ? format.time(unixMs(row)) : '', copy: row => unixMs(row) > 0 ? new Date(unixMs(row)).toISOString() : '' });
 
 // Only pages over HTTPS or on loopback have a clipboard; elsewhere the browser copies what is selected.
 async function copyText(text) {

@@ -1,8 +1,11 @@
-// Every view: one row each. A view opens with elements, charts, and what to do every second.
+// Every view: one row each. open(page) returns its elements, its charts, update(signal) for every second, and where it is needed look(what), which shows
+// what a link looks for, visible(isVisible) when the page is hidden or shown again, and close().
 import { overview } from './overview.js';
 import { commands, loops, slow } from './work.js';
 import { keys, memory } from './data.js';
-import { clients, configuration, log, traffic } from './clients.js';
+import { clients } from './clients.js';
+import { configuration } from './configuration.js';
+import { log, traffic } from './log.js';
 import { machine } from './machine.js';
 import { security } from './security.js';
 
@@ -12,11 +15,11 @@ export const views = [
   { name: 'loops', title: 'Loops', question: 'Is work spread evenly; what made a loop stall; which stripe is hot?', open: loops },
   { name: 'memory', title: 'Memory', question: 'What holds the memory; how far is the limit; what waits to be freed?', open: memory },
   { name: 'clients', title: 'Clients', question: 'Who is connected; whose buffers or waits stand out; why did this client time out?', open: clients },
-  { name: 'slow', title: 'Slow and large', question: 'Single requests that were slow or large, with the split of their time.', open: slow },
+  { name: 'slow', title: 'Slow and large', question: 'Single requests that were slow or large, with the split of their time; what else happened then?', open: slow },
   { name: 'keys', title: 'Keys', question: 'Hot keys, large keys, sizes and lifetimes; and a look at the data.', open: keys },
   { name: 'machine', title: 'Machine', question: 'Does the server get what it needs: CPU, memory, disk, files, a steady clock?', open: machine },
   { name: 'security', title: 'Security', question: 'Who may do what, who was refused, and is the traffic encrypted?', open: security },
-  { name: 'configuration', title: 'Configuration', question: 'What differs from the defaults, and what has no effect here?', open: configuration },
+  { name: 'configuration', title: 'Configuration', question: 'What differs from the defaults, since when, and what has no effect here?', open: configuration },
   { name: 'log', title: 'Log', question: 'What the server said.', open: log },
   { name: 'traffic', title: 'Live traffic', question: 'What runs now. Values are hidden until you ask for them.', open: traffic, liveOnly: true },
 ];

@@ -2,7 +2,8 @@ import { h, svg } from './dom.js';
 import * as api from './api.js';
 import * as format from './format.js';
 import { chart } from './charts.js';
-import { table } from './table.js';
+import { around, client, here, slow as slowRequests } from './links.js';
+import { moments, table } from './table.js';
 
 const parts = ['waiting', 'executing', 'sending'];
 const us = value => format.text(format.microseconds(value));
@@ -26,7 +27,7 @@ export function split(values) {
   }));
 }
 
-export const legend = () => h('p', { class: 'lead' }, parts.map(part => h('span', {}, h('span', { class: `key ${part}` }), `${part} `)));
+export const legend = () => h('p', { class: 'lead parts' }, parts.map(part => h('span', {}, h('span', { class: `key ${part}` }), `${part} `)));
 
 // Calls per second between two updates, as a property of each row.
 export function rates(source) {
@@ -58,28 +59,28 @@ export function commands({ source, zoom }) {
   const counts = [
     { title: 'Calls', number: true, get: row => row.calls, show: row => format.text(format.count(row.calls)) },
     { title: 'Per second', number: true, get: row => row.rate ?? 0, show: row => row.rate === undefined ? '' : format.text(format.count(row.rate)) },
-    { title: 'Failed', number: true, get: row => row.failed + row.rejected },
+    { title: 'Failed', number: true, get: row => row.failed + row.rejected, show: row => format.orNone(row.failed + row.rejected) },
     { title: 'Total time', number: true, get: row => row.total_microseconds, show: row => us(row.total_microseconds) },
     { title: 'p99 split', get: row => row.executing.p99_us, show: row => split(parts.map(part => row[part].p99_us)) },
   ];
   const times = [...quantiles('executing'), ...quantiles('waiting').slice(1), ...quantiles('sending').slice(1),
     { title: 'Errors', get: row => Object.entries(row.errors).map(([name, times]) => `${name} ${times}`).join(', ') }];
-  const familyTable = table({ caption: 'Families of commands', key: row => row.family, sort: 1, descending: true, filter: false, emptyText: 'No command was called yet.', columns: [
+  const familyTable = table({ caption: 'Families of commands', key: row => row.family, sort: 1, descending: true, emptyText: 'No command was called yet.', columns: [
+    { title: 'Family', get: row => row.family, link: row => here('commands', { find: row.family }) }, ...counts, ...times ] });
+  const list = table({ caption: 'Commands', key: row => row.name, sort: 1, descending: true, filter: true, emptyText: 'No command was called yet.', columns: [
+    { title: 'Command', get: row => row.name, link: row => slowRequests(row.name) },
     { title: 'Family', get: row => row.family }, ...counts, ...times ] });
-  const list = table({ caption: 'Commands', key: row => row.name, sort: 1, descending: true, emptyText: 'No command was called yet.', columns: [
-    { title: 'Command', get: row => row.name },
-    ...counts, ...times ] });
-  const errors = table({ caption: 'Errors by class', sort: 1, descending: true, filter: false, emptyText: 'No error was replied.', columns: [
-    { title: 'Class', get: row => row.class }, { title: 'Replies', number: true, get: row => row.count }] });
-  const http = table({ caption: 'Requests to this page and the endpoints', sort: 1, descending: true, filter: false, emptyText: 'There was none.', key: row => row.endpoint, columns: [
-    { title: 'Address', get: row => row.endpoint }, { title: 'Requests', number: true, get: row => row.requests }, { title: 'Failures', number: true, get: row => row.failures },
-    { title: 'Exceptions', number: true, get: row => row.exceptions },
+  const errors = table({ caption: 'Errors by class', sort: 1, descending: true, emptyText: 'No error was replied.', columns: [
+    { title: 'Class', get: row => row.class, link: row => here('commands', { find: row.class }) }, { title: 'Replies', number: true, get: row => row.count }] });
+  const http = table({ caption: 'Requests to this page and the endpoints', sort: 1, descending: true, emptyText: 'There was none.', key: row => row.endpoint, columns: [
+    { title: 'Address', get: row => row.endpoint }, { title: 'Requests', number: true, get: row => row.requests }, { title: 'Failures', number: true, get: row => row.failures, show: row => format.orNone(row.failures) },
+    { title: 'Exceptions', number: true, get: row => row.exceptions, show: row => format.orNone(row.exceptions) },
     ...[['p50', 'p50_us'], ['p99', 'p99_us'], ['max', 'max_us']].map(([title, part]) => ({ title, number: true, get: row => row[part], show: row => us(row[part]) }))] });
-  const scripts = table({ caption: 'Scripts and functions', sort: 2, descending: true, filter: false, emptyText: 'No script or function is loaded.', key: row => `${row.library ?? ''} ${row.name}`, columns: [
-    { title: 'Name', get: row => row.library === undefined ? row.name : `${row.name} of ${row.library}` }, { title: 'Calls', number: true, get: row => row.calls },
+  const scripts = table({ caption: 'Scripts and functions', sort: 2, descending: true, emptyText: 'No script or function is loaded.', key: row => `${row.library ?? ''} ${row.name}`, columns: [
+    { title: 'Name', get: row => row.library === undefined ? row.name : `${row.name} of ${row.library}`, link: row => slowRequests(row.name) }, { title: 'Calls', number: true, get: row => row.calls },
     { title: 'Total time', number: true, get: row => row.total_microseconds, show: row => us(row.total_microseconds) },
     { title: 'Longest', number: true, get: row => row.max_microseconds, show: row => us(row.max_microseconds) },
-    { title: 'Failed', number: true, get: row => row.failed }, { title: 'Last use', get: row => row.last_use_unix_ms, show: row => row.calls === 0 ? '' : format.time(row.last_use_unix_ms) },
+    { title: 'Failed', number: true, get: row => row.failed, show: row => format.orNone(row.failed) }, moments('Last use', row => row.calls === 0 ? 0 : row.last_use_unix_ms, row => row.calls === 0 ? null : around('clients', row.last_use_unix_ms, { at: 'timeline' })),
     { title: 'Text', get: row => row.text_start ?? 'not in the package', wrap: true } ] });
   const [rate, familyRate] = [rates(source), rates(source)];
   return {
@@ -93,6 +94,10 @@ export function commands({ source, zoom }) {
       http.update(requests);
       errors.update(classes);
       scripts.update(programs?.by_total_time);
+    },
+    look(what) {
+      list.filterBy(what.get('find') ?? '');
+      if (what.has('find')) list.reveal();
     },
   };
 }
@@ -109,13 +114,13 @@ export function loops({ zoom }) {
     chart({ title: 'Garbage collections stopped the process', unit: 'milliseconds', series: [{ metric: 'gc_pause_milliseconds', label: 'paused' }], zoom }),
     chart({ title: 'Stalls of the whole process', unit: 'milliseconds', series: [{ metric: 'process_stall_milliseconds', label: 'worst', peak: true }], zoom }),
   ];
-  const list = table({ caption: 'Loops', filter: false, columns: [
+  const list = table({ caption: 'Loops', columns: [
     { title: 'Loop', number: true, get: row => row.index },
     { title: 'Busy', number: true, get: row => row.utilization_percent, show: row => format.text(format.percent(row.utilization_percent)) },
     { title: 'Longest turn', number: true, get: row => row.longest_turn_microseconds, show: row => us(row.longest_turn_microseconds) },
-    { title: 'Messages waiting', number: true, get: row => row.messages_waiting },
+    { title: 'Messages waiting', number: true, get: row => row.messages_waiting, show: row => format.orNone(row.messages_waiting) },
     { title: 'Clients', number: true, get: row => row.connections },
-    { title: 'Not reading', number: true, get: row => row.suspended_clients },
+    { title: 'Not reading', number: true, get: row => row.suspended_clients, show: row => format.orNone(row.suspended_clients) },
     { title: 'Turns', number: true, get: row => row.turns, show: row => format.text(format.count(row.turns)) },
     { title: 'Buffers', number: true, get: row => row.buffer_bytes, show: row => format.text(format.bytes(row.buffer_bytes)) },
   ] });
@@ -124,8 +129,8 @@ export function loops({ zoom }) {
     { title: 'Memory', number: true, get: row => row.bytes, show: row => format.text(format.bytes(row.bytes)) },
     { title: 'Share of the data, by an even one', number: true, get: row => row.share, show: row => row.share === null ? 'none' : row.share.toFixed(2) },
     { title: 'Found locked', number: true, get: row => row.held_percent ?? 0, show: row => format.text(format.percent(row.held_percent)) },
-    { title: 'Waits', number: true, get: row => row.lock_waits },
-    { title: 'Slept', number: true, get: row => row.lock_parks },
+    { title: 'Waits', number: true, get: row => row.lock_waits, show: row => format.orNone(row.lock_waits) },
+    { title: 'Slept', number: true, get: row => row.lock_parks, show: row => format.orNone(row.lock_parks) },
     { title: 'Waited', number: true, get: row => row.lock_waited_microseconds, show: row => us(row.lock_waited_microseconds) },
   ] });
   const numbered = rows => rows.map((row, index) => ({ ...row, index }));
@@ -143,11 +148,11 @@ export function loops({ zoom }) {
 
 export function slow({ zoom, chosen }) {
   const request = row => row.arguments ? row.arguments.join(' ') : `${row.command} (${row.argument_count} arguments)`;
-  const from = { title: 'Client', get: row => [row.client, row.address].filter(Boolean).join(' ') };
-  const when = { title: 'When', get: row => row.unix_seconds, show: row => format.time(row.unix_seconds * 1000) };
-  const what = { title: 'Request', get: request };
+  const from = { title: 'Client', get: row => [row.client, row.address].filter(Boolean).join(' '), link: row => client({ name: row.client, address: row.address }) };
+  const when = moments('When', row => row.unix_seconds * 1000, row => around('clients', row.unix_seconds * 1000, { at: 'timeline' })); // what else happened then
+  const what = { title: 'Request', get: request, link: row => here('commands', { find: row.command }) };
   const times = row => [row.waiting_microseconds, row.microseconds, row.sending_microseconds];
-  const list = table({ caption: 'Slow commands', sort: 0, descending: true, first: 20, emptyText: 'No command was slower than slowlog-log-slower-than in this time.', columns: [
+  const list = table({ caption: 'Slow commands', sort: 0, descending: true, first: 20, filter: true, emptyText: 'No command was slower than slowlog-log-slower-than in this time.', columns: [
     when,
     { title: 'Executing', number: true, get: row => row.microseconds, show: row => us(row.microseconds) },
     { title: 'Waiting', number: true, get: row => row.waiting_microseconds, show: row => us(row.waiting_microseconds) },
@@ -157,9 +162,9 @@ export function slow({ zoom, chosen }) {
     when, { title: 'Size', number: true, get: row => row.bytes, show: row => format.text(format.bytes(row.bytes)) }, what, from] });
   const requests = large('Large requests');
   const replies = large('Large replies');
-  const events = table({ caption: 'Latency events', filter: false, emptyText: 'The latency monitor has recorded nothing: latency-monitor-threshold sets from when it does.', columns: [
+  const events = table({ caption: 'Latency events', emptyText: 'The latency monitor has recorded nothing: latency-monitor-threshold sets from when it does.', columns: [
     { title: 'Event', get: row => row.event }, { title: 'Worst', number: true, get: row => row.worst_milliseconds, show: row => `${row.worst_milliseconds} ms` }, { title: 'Samples', number: true, get: row => row.samples.length },
-    { title: 'Last', get: row => row.samples.at(-1)?.[0] ?? 0, show: row => row.samples.length === 0 ? '' : `${row.samples.at(-1)[1]} ms at ${format.time(row.samples.at(-1)[0] * 1000)}` }] });
+    { title: 'Last', get: row => row.samples.at(-1)?.[0] ?? 0, show: row => row.samples.length === 0 ? '' : `${row.samples.at(-1)[1]} ms at ${format.time(row.samples.at(-1)[0] * 1000)}`, link: row => row.samples.length === 0 ? null : around('clients', row.samples.at(-1)[0] * 1000, { at: 'timeline' }) }] });
   const charts = [
     chart({ title: 'Longest command of each second', unit: 'microseconds', series: [{ metric: 'command_waiting_max', label: 'waiting', key: 'waiting', peak: true }, { metric: 'command_latency_max', label: 'executing', key: 'executing', peak: true }, { metric: 'command_sending_max', label: 'sending', key: 'sending', peak: true }], zoom }),
     chart({ title: 'Stalls of the whole process', unit: 'milliseconds', series: [{ metric: 'process_stall_milliseconds', label: 'worst', peak: true }, { metric: 'gc_pause_milliseconds', label: 'garbage collections' }], zoom }),
@@ -175,6 +180,10 @@ export function slow({ zoom, chosen }) {
       requests.update(chosen(sizes?.large_requests, at));
       replies.update(chosen(sizes?.large_replies, at));
       events.update(latency);
+    },
+    look(what) {
+      for (const each of [list, requests, replies]) each.filterBy(what.get('find') ?? '');
+      if (what.has('find')) list.reveal();
     },
   };
 }

@@ -1,3 +1,4 @@
+using System.Collections.Concurrent;
 using RedKite.Protocol;
 
 namespace RedKite.Server.Config;
@@ -18,6 +19,7 @@ internal sealed class Configuration(Settings settings)
 {
     private readonly Lock _changing = new();
     private readonly Dictionary<Setting, Func<string?>> _handlers = [];
+    private readonly ConcurrentDictionary<Setting, long> _changedMs = [];
     private readonly Dictionary<Setting, string> _lines = []; // where a setting got its value, and the line without secrets
 
     internal Settings Settings { get; } = settings;
@@ -116,6 +118,12 @@ internal sealed class Configuration(Settings settings)
             return SetAll(rows, pairs);
         }
     }
+
+    /// <summary>Notes when CONFIG SET changed a setting.</summary>
+    internal void NoteChange(string name, long unixMs) => _changedMs[Row(name)] = unixMs;
+
+    /// <summary>When CONFIG SET last changed a setting, in Unix milliseconds; 0: not since the start.</summary>
+    internal long ChangedMs(Setting row) => _changedMs.GetValueOrDefault(row);
 
     /// <summary>CONFIG REWRITE. Returns null or the error text without the leading "ERR ".</summary>
     internal string? Rewrite()

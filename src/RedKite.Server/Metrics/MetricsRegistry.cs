@@ -53,6 +53,12 @@ internal sealed class MetricsRegistry(Keyspace keyspace, int commandCount, Limit
         }
     }
 
+    /// <summary>Forgets an executor and its counts.</summary>
+    internal void Forget(ExecutorMetrics executor)
+    {
+        lock (_lock) _executors = [.. _executors.Where(other => other != executor)];
+    }
+
     /// <summary>Notes the fixed share of memory, when the server has started and stores nothing yet.</summary>
     /// <param name="programBytes">What the server takes apart from the keyspace.</param>
     internal void NoteStartup(long programBytes) => Server.StartupBytes = keyspace.UsedBytes + programBytes;

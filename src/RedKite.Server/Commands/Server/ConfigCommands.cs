@@ -54,7 +54,11 @@ internal sealed class ConfigCommands(Configuration configuration, Func<MetricsRe
         if (error is null)
         {
             // The names as the table has them, not as the client wrote them.
-            foreach ((string name, _) in pairs) timeline.Add(TimelineKind.SettingChanged, cmd.NowMs, 0, SettingTable.Find(name)?.Name ?? "");
+            foreach ((string name, _) in pairs)
+            {
+                timeline.Add(TimelineKind.SettingChanged, cmd.NowMs, 0, SettingTable.Find(name)?.Name ?? "");
+                configuration.NoteChange(name, cmd.NowMs);
+            }
         }
 
         ReplyOutcome(cmd.Reply, error);

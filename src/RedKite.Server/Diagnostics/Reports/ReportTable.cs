@@ -10,7 +10,7 @@ internal static class ReportTable
         new("metrics", "Every metric: its latest value, unit and meaning.", ServerReports.Metrics),
         new("system", "Facts about the machine and the runtime.", ServerReports.SystemFacts),
         new("log", "The last lines of the log.", ServerReports.Log) { IsInPackage = false },
-        new("settings", "Every setting with its value, default, and what it does here. Secrets are not shown.", ServerReports.Settings),
+        new("settings", "Every setting with its value, default, when CONFIG SET changed it, and what it does here. Secrets are not shown.", ServerReports.Settings),
         new("commands", "Every command that was called: calls, errors, execution times.", CommandReports.Commands),
         new("families", "The same for each family of commands.", CommandReports.Families),
         new("latency-histograms", "Every command's histograms of waiting, executing and sending: buckets of 3 %, their upper ends in nanoseconds and their counts.", CommandReports.Histograms),

@@ -90,6 +90,7 @@ internal static class ServerReports
             json.WriteString("value", isSecret && value.Length > 0 ? "(redacted)" : AddressSettings.Contains(setting.Name) ? WithoutAddresses(report, value) : value);
             json.WriteString("default", setting.DefaultText);
             json.WriteBoolean("differs", value != setting.DefaultText);
+            json.WriteNumber("changed_unix_ms", report.Parts.Configuration.ChangedMs(setting));
             json.WriteBoolean("mutable", !setting.Has(SettingFlags.Immutable));
             json.WriteString("no_effect", setting.NoEffect);
             json.WriteString("remark", setting.Remark);

@@ -1,8 +1,6 @@
 using System.Diagnostics;
-using System.Globalization;
 using System.Net;
 using System.Text;
-using System.Text.Json;
 using System.Text.RegularExpressions;
 using RedKite.Server.Diagnostics;
 using RedKite.Server.Diagnostics.Export;
@@ -14,7 +12,6 @@ namespace RedKite.Server.Tests.Diagnostics.Export;
 public partial class PrometheusTextTests
 {
     private const int PatienceMs = 60_000;
-    private const string NotInstalled = "not checked by Prometheus: './dev test' has not installed it";
 
     private static readonly string Folder = Path.Combine(RepositoryRoot.Path, "docs", "prometheus");
 
@@ -51,7 +48,7 @@ public partial class PrometheusTextTests
     [Fact]
     public async Task Promtool_has_no_complaint()
     {
-        Assert.SkipUnless(Find("promtool") is not null, NotInstalled);
+        Assert.SkipUnless(PrometheusProgram.Find("promtool") is not null, PrometheusProgram.NotInstalled);
         await using RedKiteServer server = await StartedAsync();
         Assert.Equal("", await Promtool(Text(server), "check", "metrics"));
         Assert.Contains("SUCCESS: 6 rules found", await Promtool("", "check", "rules", Path.Combine(Folder, "alerts.yml")), StringComparison.Ordinal);
@@ -74,33 +71,19 @@ public partial class PrometheusTextTests
     [Fact]
     public async Task Real_prometheus_scrapes_it()
     {
-        Assert.SkipUnless(Find("prometheus") is not null, NotInstalled);
+        Assert.SkipUnless(PrometheusProgram.Find("prometheus") is not null, PrometheusProgram.NotInstalled);
         await using RedKiteServer server = await StartedAsync();
-        DirectoryInfo folder = Directory.CreateTempSubdirectory("redkite-prometheus-");
         int port = LoopbackPort.Next();
-        int ownPort = LoopbackPort.Next();
         using var listener = new HttpListener();
         listener.Prefixes.Add($"http://127.0.0.1:{port}/");
         listener.Start();
         _ = Serve(listener, server);
-        await File.WriteAllTextAsync(Path.Combine(folder.FullName, "prometheus.yml"), $"global: {{scrape_interval: 1s}}\nrule_files: ['{Path.Combine(Folder, "alerts.yml")}']\nscrape_configs: [{{job_name: redkite, static_configs: [{{targets: ['127.0.0.1:{port}']}}]}}]\n", TestContext.Current.CancellationToken);
-        using Process prometheus = Process.Start(new ProcessStartInfo(Find("prometheus")!, ["--config.file=prometheus.yml", "--storage.tsdb.path=data", $"--web.listen-address=127.0.0.1:{ownPort}"]) { WorkingDirectory = folder.FullName, RedirectStandardError = true, RedirectStandardOutput = true })!;
-        prometheus.ErrorDataReceived += (_, _) => { };
-        prometheus.BeginErrorReadLine();
-        try
-        {
-            using var http = new HttpClient { BaseAddress = new Uri($"http://127.0.0.1:{ownPort}/") };
-            Assert.Equal("100", await Query(http, "redkite_command_calls_total{command=\"set\"}"));
-            Assert.Equal("1", await Query(http, "up{job=\"redkite\"}"));
-            Assert.Equal("1", await Query(http, "redkite_finding{name=\"slow-log-off\"}"));
-        }
-        finally
-        {
-            prometheus.Kill();
-            await prometheus.WaitForExitAsync(TestContext.Current.CancellationToken);
-            listener.Stop();
-            folder.Delete(recursive: true);
-        }
+        CancellationToken cancellation = TestContext.Current.CancellationToken;
+        await using PrometheusProgram prometheus = await PrometheusProgram.StartAsync($"[{{job_name: redkite, static_configs: [{{targets: ['127.0.0.1:{port}']}}]}}]", cancellation);
+        Assert.Equal("100", await prometheus.QueryAsync("redkite_command_calls_total{command=\"set\"}", cancellation));
+        Assert.Equal("1", await prometheus.QueryAsync("up{job=\"redkite\"}", cancellation));
+        Assert.Equal("1", await prometheus.QueryAsync("redkite_finding{name=\"slow-log-off\"}", cancellation));
+        listener.Stop();
     }
 
     private static async Task<RedKiteServer> StartedAsync()
@@ -125,31 +108,9 @@ public partial class PrometheusTextTests
         }
     }
 
-    // A query's first value; it waits until Prometheus has one.
-    private static async Task<string> Query(HttpClient http, string query)
-    {
-        long deadline = Environment.TickCount64 + PatienceMs;
-        while (Environment.TickCount64 < deadline)
-        {
-            try
-            {
-                using JsonDocument json = JsonDocument.Parse(await http.GetStringAsync($"api/v1/query?query={Uri.EscapeDataString(query)}", TestContext.Current.CancellationToken));
-                JsonElement result = json.RootElement.GetProperty("data").GetProperty("result");
-                if (result.GetArrayLength() > 0) return result[0].GetProperty("value")[1].GetString()!;
-            }
-            catch (HttpRequestException)
-            {
-            }
-
-            await Task.Delay(200, TestContext.Current.CancellationToken);
-        }
-
-        return $"no value within {PatienceMs.ToString(CultureInfo.InvariantCulture)} ms";
-    }
-
     private static async Task<string> Promtool(string input, params string[] arguments)
     {
-        using Process process = Process.Start(new ProcessStartInfo(Find("promtool")!, arguments) { RedirectStandardInput = true, RedirectStandardOutput = true, RedirectStandardError = true })!;
+        using Process process = Process.Start(new ProcessStartInfo(PrometheusProgram.Find("promtool")!, arguments) { RedirectStandardInput = true, RedirectStandardOutput = true, RedirectStandardError = true })!;
         Task<string> output = process.StandardOutput.ReadToEndAsync(TestContext.Current.CancellationToken);
         Task<string> errors = process.StandardError.ReadToEndAsync(TestContext.Current.CancellationToken);
         await process.StandardInput.WriteAsync(input);
@@ -159,9 +120,6 @@ public partial class PrometheusTextTests
         Assert.True(process.ExitCode == 0, all);
         return all;
     }
-
-    private static string? Find(string program) =>
-        (Environment.GetEnvironmentVariable("PATH") ?? "").Split(Path.PathSeparator).Select(folder => Path.Combine(folder, program)).FirstOrDefault(File.Exists);
 
     [GeneratedRegex("""^(# (HELP|TYPE) redkite_[a-z0-9_]+ \S.*|redkite_[a-z0-9_]+(\{[a-z_]+="[^"]*"(,[a-z_]+="[^"]*")*\})? ([-+]?[0-9.]+(E[-+]?[0-9]+)?|[-+]Inf))$""")]
     private static partial Regex Line();
