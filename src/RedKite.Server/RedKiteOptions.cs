@@ -6,7 +6,7 @@ namespace RedKite.Server;
 /// </summary>
 public sealed class RedKiteOptions
 {
-    /// <summary>The TCP port on the loopback interface; 0 takes a free one (see <see cref="RedKiteServer.Port"/>).</summary>
+    /// <summary>The TCP port, on the loopback interface unless the setting <c>bind</c> names other addresses; 0 takes a free one (see <see cref="RedKiteServer.Port"/>).</summary>
     public int Port { get; set; } = 6379;
 
     /// <summary>Further directives by name, e.g. <c>["requirepass"] = "secret"</c>; they win over the file's.</summary>

@@ -108,6 +108,12 @@ internal static class NotCopied
             "empty",
             "there are no snapshots yet, and no setting may claim one",
             _ => false),
+        new(
+            "bind in a server without a configuration file",
+            "* -::*",
+            "127.0.0.1 -::1",
+            "closed by default: other machines reach the server where its administrator says so",
+            _ => false),
     ];
 
     // The script and the number of its keys come before the arguments, which are a command in streams.

@@ -8,7 +8,6 @@ internal static class BehaviorsScenario
     private const int Keys = 1_000_000;
     private const int ValueBytes = 256;
     private const double OneBehaviorMax = 1.15;
-    private const int PipelineMin = 2;
 
     private static readonly int[] Depths = [0, 1, 10, 20, 40];
 
@@ -24,7 +23,7 @@ internal static class BehaviorsScenario
         var workload = new Workload(options.Keys ?? Keys, options.ValueBytes ?? ValueBytes, options.Clients, options.Seconds, Sets: 0);
         using var servers = new ServerGroup(Depths.Select(depth => ServerUnderTest.Start(BehaviorServer.Kind(depth == 0 ? "none" : $"{depth}", depth))));
         foreach (ServerUnderTest server in servers) KeyLoader.Load(server, workload.KeyForm, workload.Keys, workload.ValueBytes);
-        foreach (int pipeline in options.Pipelines.Where(pipeline => pipeline >= PipelineMin))
+        foreach (int pipeline in options.Pipelines)
         {
             Dictionary<ServerUnderTest, Round[]> measured = InterleavedRounds.Measure(servers, load, workload, pipeline, options.Rounds, report);
             double[] none = [.. measured[servers[0]].Select(round => round.CpuNs)];

@@ -26,7 +26,7 @@ internal static class CpuScenario
         {
             var hits = new Workload(hitKeys, options.ValueBytes ?? ValueBytes, options.Clients, options.Seconds, IsMixed: isMixed);
             Measure(report, options, [.. kinds.Where(kind => kind.Name != "floor")], hits, preload: true);
-            Measure(report, options, [.. kinds.Where(kind => kind.Name != "valkey")], hits with { Keys = MissKeys }, preload: false);
+            Measure(report, options, kinds, hits with { Keys = MissKeys }, preload: false);
         }
 
         return report;

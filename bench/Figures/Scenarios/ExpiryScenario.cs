@@ -12,12 +12,13 @@ internal static class ExpiryScenario
     private const int LoadedKeys = 100_000;
     private const int Pipeline = 16;
     private const double SecondsTarget = 2;
+    private const int RoundsMax = 3;
 
     // A slower server is stopped; the table shows the share of keys that it had removed by then.
     private const double SecondsMax = 15;
 
     // Loading may take this many times the duration estimated from the warm-up or from the previous attempt.
-    private const int LoadSlowdown = 2;
+    private const int LoadSlowdown = 4;
     private const int LoadAttempts = 3;
 
     private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(20);
@@ -26,12 +27,13 @@ internal static class ExpiryScenario
     {
         int keys = options.Keys ?? Keys;
         int valueBytes = options.ValueBytes ?? ValueBytes;
+        int rounds = options.Quick ? 1 : Math.Min(RoundsMax, options.Rounds);
         var load = new LoadGenerator(Machine.LoadCpus);
         var report = new Report("expiry", $"{keys:N0} strings with 15-byte keys and {valueBytes}-byte values expire at the same moment, untouched: INFO is "
             + $"polled every {PollInterval.TotalMilliseconds:F0} ms until it counts no key with an expiry, for at most {SecondsMax:F0} seconds. Once without load, once with "
             + $"redis-benchmark with {options.Clients} connections and pipelines of {Pipeline} on core {Machine.LoadCpus}; servers (RedKite with one loop) on core {Machine.ServerCpus}. "
-            + "One measurement each: compare orders of magnitude. The share of a core is the growth of expire_cycle_cpu_milliseconds; RSS left is the share of the keys' memory still resident two seconds later.");
-        var table = new Table("keys that expire at one moment", new("server"), new("beside"), new("seconds", "F2"), new("removed", "P0"),
+            + $"Without load the median of {rounds} measurements, with load one: compare orders of magnitude. The share of a core is the growth of expire_cycle_cpu_milliseconds; RSS left is the share of the keys' memory still resident two seconds later.");
+        var table = new Table("keys that expire at one moment", new("server"), new("beside"), new("seconds", "F2"), new("range seconds", "F2"), new("removed", "P0"),
             new("share of a core", "P0"), new("RSS left", "P0"));
         report.Tables.Add(table);
 
@@ -40,9 +42,11 @@ internal static class ExpiryScenario
             foreach (bool loaded in (bool[])[false, true])
             {
                 var workload = new Workload(LoadedKeys, options.ValueBytes ?? ValueBytes, options.Clients, options.Seconds);
-                Expiry expiry = Measure(kind, keys, valueBytes, loaded ? server => load.Run(server.Port, workload, Pipeline) : null);
-                table.Add(kind.Name, loaded ? "load" : "nothing", expiry.Seconds, expiry.Removed, expiry.Share, expiry.ResidentLeft);
-                if (kind.Name == "redkite" && !loaded) report.Targets.Add(Target.AtMost(SecondsTarget, "RedKite's seconds without load", expiry.Seconds));
+                Expiry[] expiries = [.. Enumerable.Range(0, loaded ? 1 : rounds).Select(_ => Measure(kind, keys, valueBytes, loaded ? server => load.Run(server.Port, workload, Pipeline) : null))];
+                Spread seconds = Spread.Of(expiries.Select(expiry => expiry.Seconds));
+                table.Add(kind.Name, loaded ? "load" : "nothing", seconds.Median, seconds.Range, Median.Of(expiries.Select(expiry => expiry.Removed)),
+                    Median.Of(expiries.Select(expiry => expiry.Share)), Median.Of(expiries.Select(expiry => expiry.ResidentLeft)));
+                if (kind.Name == "redkite" && !loaded) report.Targets.Add(Target.AtMost(SecondsTarget, "RedKite's seconds without load", seconds));
             }
         }
 

@@ -11,6 +11,9 @@ internal static class IdleScenario
     private const int ValueBytes = 256;
     private const int Pipeline = 16;
     private const double BytesPerConnectionMax = 2048;
+    private const int MemoryRoundsMax = 3;
+
+    private static readonly TimeSpan Settling = TimeSpan.FromSeconds(3);
 
     // Open files other than the idle connections: the runtime's, the load's, the listeners.
     private const int OtherDescriptors = 2000;
@@ -21,32 +24,41 @@ internal static class IdleScenario
         RaiseOwnDescriptorLimit(descriptors);
         var load = new LoadGenerator(Machine.LoadCpus);
         var report = new Report("idle", $"Growth of the resident set per connection with {options.Connections:N0} connections that sent one PING and then "
-            + $"nothing, and CPU per operation with them and, on a second server, without: pipeline {Pipeline}, median of "
+            + $"nothing, median of up to {MemoryRoundsMax} new processes, and CPU per operation with them and, on a second server, without: pipeline {Pipeline}, median of "
             + $"{options.Rounds} interleaved rounds, redis-benchmark with {options.Clients} connections on core {Machine.LoadCpus}, servers (RedKite with "
             + $"one loop) on core {Machine.ServerCpus}, {options.Keys ?? Keys:N0} keys, {options.ValueBytes ?? ValueBytes}-byte values, SET:GET 1:10.");
-        var table = new Table("idle connections", new("server"), new("RSS bytes/connection"), new("cpu ns/op without"),
+        var table = new Table("idle connections", new("server"), new("RSS bytes/connection"), new("range RSS"), new("cpu ns/op without"),
             new("cpu ns/op beside"), new("beside / without", "F2"), new("range beside / without", "F2"));
         report.Tables.Add(table);
 
         var workload = new Workload(options.Keys ?? Keys, options.ValueBytes ?? ValueBytes, options.Clients, options.Seconds);
         foreach (ServerKind kind in ServerKind.Available(options, report))
         {
+            Spread bytes = Spread.Of(Enumerable.Range(0, Math.Min(MemoryRoundsMax, options.Rounds)).Select(_ => MeasureBytes(kind, descriptors, options.Connections, workload.ValueBytes)).ToArray());
             using ServerUnderTest without = ServerUnderTest.Start(kind, $"{kind.Name} without", descriptorsMax: descriptors);
             using ServerUnderTest beside = ServerUnderTest.Start(kind, $"{kind.Name} beside", descriptorsMax: descriptors);
             KeyLoader.WarmUp(beside, workload.ValueBytes);
-            long before = beside.ResidentBytes;
             using var idle = new IdleConnections(beside, options.Connections);
-            double bytes = (double)(beside.ResidentBytes - before) / options.Connections;
-
             Dictionary<ServerUnderTest, Round[]> measured = InterleavedRounds.Measure([without, beside], load, workload, Pipeline, options.Rounds, report);
             double[] cpuWithout = [.. measured[without].Select(round => round.CpuNs)];
             double[] cpuWithIdle = [.. measured[beside].Select(round => round.CpuNs)];
             Spread ratio = Spread.OfRatios(cpuWithIdle, cpuWithout);
-            table.Add(kind.Name, bytes, Median.Of(cpuWithout), Median.Of(cpuWithIdle), ratio.Median, ratio.Range);
+            table.Add(kind.Name, bytes.Median, bytes.Range, Median.Of(cpuWithout), Median.Of(cpuWithIdle), ratio.Median, ratio.Range);
             if (kind.Name == "redkite") report.Targets.Add(Target.AtMost(BytesPerConnectionMax, "RedKite's RSS bytes per connection", bytes));
         }
 
         return report;
+    }
+
+    // The server's own memory still grows in its first seconds, which would count as the connections'.
+    private static double MeasureBytes(ServerKind kind, int descriptors, int connections, int valueBytes)
+    {
+        using ServerUnderTest server = ServerUnderTest.Start(kind, descriptorsMax: descriptors);
+        KeyLoader.WarmUp(server, valueBytes);
+        Thread.Sleep(Settling);
+        long before = server.ResidentBytes;
+        using var idle = new IdleConnections(server, connections);
+        return (double)(server.ResidentBytes - before) / connections;
     }
 
     private static void RaiseOwnDescriptorLimit(int descriptors)

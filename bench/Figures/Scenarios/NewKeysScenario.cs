@@ -12,7 +12,7 @@ internal static class NewKeysScenario
     private const double LaterShareMax = 0.1;
 
     private static readonly TimeSpan Quiet = TimeSpan.FromSeconds(3);
-    private static readonly TimeSpan Longest = TimeSpan.FromSeconds(45);
+    private static readonly TimeSpan Longest = TimeSpan.FromSeconds(120);
 
     internal static Report Run(Options options)
     {

@@ -10,7 +10,7 @@ internal static class TypesScenario
 {
     private const int Elements = 1_000_000;
     private const int QuickElements = 100_000;
-    private const int QuickRounds = 3;
+    private const int QuickRounds = 5;
     private const int QuickFreeingRounds = 2;
 
     private const string Cpu = "cpu-rows";

@@ -10,15 +10,16 @@ namespace RedKite.Figures.Types;
 internal static class TypeCpu
 {
     private const double RoundCpuSeconds = 0.4;
-    private const double QuickRoundCpuSeconds = 0.12;
+    private const double QuickRoundCpuSeconds = 0.2;
     private const double PlanningCpuSeconds = 0.05;
     private const int SampleNumber = 4711;
 
     // The JIT first counts calls and then optimizes, on the same core: a profile of GEOSEARCH still had counting after three seconds.
     private static readonly TimeSpan WarmUpTime = TimeSpan.FromSeconds(5);
 
-    // Enough for commands that share their code with those before them.
-    private static readonly TimeSpan QuickWarmUpTime = TimeSpan.FromSeconds(1);
+    // Enough for commands that share their code with those before them: on one core, the JIT waits for a second in which no method is called
+    // for the first time before it counts calls at all.
+    private static readonly TimeSpan QuickWarmUpTime = TimeSpan.FromSeconds(3);
 
     internal static void Measure(IReadOnlyList<ServerKind> kinds, IReadOnlyList<TypeOperation> operations, int rounds, bool quick, Report report)
     {

@@ -4,7 +4,7 @@
 import { h, svg, empty, value } from './dom.js';
 import * as format from './format.js';
 
-const colours = ['--s1', '--s2', '--s3', '--s4', '--s5'];
+const colours = ['--s1', '--s2', '--s3', '--s4', '--s5', '--s6', '--s7', '--s8'];
 const height = 160;
 const day = 86400;
 

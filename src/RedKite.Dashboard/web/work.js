@@ -9,6 +9,10 @@ const us = value => format.text(format.microseconds(value));
 
 const lines = metric => [['p50', 'p50'], ['p99', 'p99'], ['p999', 'p99.9'], ['max', 'max']].map(([part, label]) => ({ metric: `${metric}_${part}`, label, peak: part === 'max' }));
 
+// As many families as a chart can show: the others are in the table.
+const families = ['string', 'hash', 'list', 'set', 'sorted_set', 'stream', 'generic', 'scripting'];
+const ofFamilies = part => families.map(family => ({ metric: `family_${family}_${part}`, label: family.replace('_', ' ') }));
+
 // Where the time goes, in the three colours.
 export function split(values) {
   const sum = values.reduce((a, b) => a + Math.max(0, b), 0);
@@ -41,6 +45,9 @@ export function commands({ source, zoom }) {
   const charts = [
     chart({ title: 'Commands per second', unit: 'count', series: [{ metric: 'total_commands_processed', label: 'commands' }], zoom }),
     chart({ title: 'Errors per second', unit: 'count', series: [{ metric: 'total_error_replies', label: 'errors' }], zoom }),
+    chart({ title: 'Calls per second by family', unit: 'count', series: ofFamilies('calls'), zoom }),
+    chart({ title: 'Time executed in a second by family', unit: 'milliseconds', series: ofFamilies('milliseconds'), zoom }),
+    chart({ title: 'p99 executing by family', unit: 'microseconds', series: ofFamilies('p99'), zoom }),
     chart({ title: 'Waiting', unit: 'microseconds', series: lines('command_waiting'), zoom }),
     chart({ title: 'Executing', unit: 'microseconds', series: lines('command_latency'), zoom }),
     chart({ title: 'Sending', unit: 'microseconds', series: lines('command_sending'), zoom }),
@@ -57,7 +64,7 @@ export function commands({ source, zoom }) {
   ];
   const times = [...quantiles('executing'), ...quantiles('waiting').slice(1), ...quantiles('sending').slice(1),
     { title: 'Errors', get: row => Object.entries(row.errors).map(([name, times]) => `${name} ${times}`).join(', ') }];
-  const families = table({ caption: 'Families of commands', key: row => row.family, sort: 1, descending: true, filter: false, emptyText: 'No command was called yet.', columns: [
+  const familyTable = table({ caption: 'Families of commands', key: row => row.family, sort: 1, descending: true, filter: false, emptyText: 'No command was called yet.', columns: [
     { title: 'Family', get: row => row.family }, ...counts, ...times ] });
   const list = table({ caption: 'Commands', key: row => row.name, sort: 1, descending: true, emptyText: 'No command was called yet.', columns: [
     { title: 'Command', get: row => row.name },
@@ -76,13 +83,13 @@ export function commands({ source, zoom }) {
     { title: 'Text', get: row => row.text_start ?? 'not in the package', wrap: true } ] });
   const [rate, familyRate] = [rates(source), rates(source)];
   return {
-    elements: [h('div', { class: 'charts' }, charts.map(each => each.element)), h('h2', {}, 'Families'), legend(), families.element, h('h2', {}, 'Every command'), list.element, h('h2', {}, 'Errors by class'), errors.element,
+    elements: [h('div', { class: 'charts' }, charts.map(each => each.element)), h('h2', {}, 'Families'), legend(), familyTable.element, h('h2', {}, 'Every command'), list.element, h('h2', {}, 'Errors by class'), errors.element,
       h('h2', {}, 'Scripts and functions'), scripts.element, h('h2', {}, 'Requests to this page and the endpoints'), http.element],
     charts,
     async update(signal) {
       const [rows, groups, classes, requests, programs] = await Promise.all(['commands', 'families', 'errors', 'http', 'scripts'].map(name => api.report(name, signal)));
       list.update(rate(rows, row => row.name));
-      families.update(familyRate(groups ?? [], row => row.family));
+      familyTable.update(familyRate(groups ?? [], row => row.family));
       http.update(requests);
       errors.update(classes);
       scripts.update(programs?.by_total_time);

@@ -80,7 +80,7 @@ internal static class SettingTable
         Integer("commandlog-large-reply-max-len", 0, long.MaxValue, 128, s => s.LargeReplyLogMaxLength, (s, v) => s.LargeReplyLogMaxLength = v).WithRemark("as in Valkey"),
 
         // Listening
-        Special("bind", "* -::*", SettingParsers.BindAddresses, s => string.Join(' ', s.Bind), (s, v) => s.Bind = SettingParsers.SplitWords(v), flags: MultipleArguments, toLines: SettingParsers.BindLines),
+        Special("bind", "127.0.0.1 -::1", SettingParsers.BindAddresses, s => string.Join(' ', s.Bind), (s, v) => s.Bind = SettingParsers.SplitWords(v), flags: MultipleArguments, toLines: SettingParsers.BindLines),
         Integer("port", 0, 65535, 6379, s => s.Port, (s, v) => s.Port = (int)v),
         FilePath("unixsocket", "", s => s.UnixSocketPath, (s, v) => s.UnixSocketPath = v, Immutable),
         Octal("unixsocketperm", s => s.UnixSocketMode, (s, v) => s.UnixSocketMode = v, Immutable),

@@ -62,7 +62,8 @@ internal sealed class KeySurvey : IDisposable
     private const int RestBetweenWalksMs = 30_000; // or four times as long as the walk took: on average, a fifth of its share
     private const int RestByWalk = 4;
     private const int RestBetweenWalksMsMax = 600_000;
-    private const int RestMs = 10;
+    private const int RestMs = 20;
+    private const int KeysAtOnce = 32; // whose memory is fetched together
     private const int IdleMs = 1000;
     private static readonly long SliceTicks = Stopwatch.Frequency / 20_000; // 50 microseconds
 
@@ -71,7 +72,7 @@ internal sealed class KeySurvey : IDisposable
     private readonly Thread _thread;
     private readonly ManualResetEvent _stopping = new(initialState: false); // to wait for it costs less than for a slim one
     private volatile bool _isStopping;
-    private readonly List<nint> _blocks = [];
+    private readonly EntryList _entries = new();
     private long _workTicks;
     private volatile KeySurveyResult? _latest;
 
@@ -121,8 +122,7 @@ internal sealed class KeySurvey : IDisposable
     {
         if (_parts.Configuration.Settings.KeySurveyCpuPercent == 0) return false;
         Keyspace keyspace = _parts.Metrics().Keyspace;
-        var types = new Dictionary<DataType, TypeSurvey>();
-        foreach (DataType type in Enum.GetValues<DataType>()) types[type] = new TypeSurvey();
+        TypeSurvey[] types = [.. Enumerable.Range(0, (int)Enum.GetValues<DataType>().Max() + 1).Select(_ => new TypeSurvey())];
         long startedMs = DateTimeOffset.UtcNow.ToUnixTimeMilliseconds();
         long workBefore = _workTicks;
         foreach (Database database in keyspace.Databases)
@@ -140,12 +140,12 @@ internal sealed class KeySurvey : IDisposable
         }
 
         double seconds = (double)(_workTicks - workBefore) / Stopwatch.Frequency;
-        _latest = new KeySurveyResult(startedMs, DateTimeOffset.UtcNow.ToUnixTimeMilliseconds(), seconds, types);
+        _latest = new KeySurveyResult(startedMs, DateTimeOffset.UtcNow.ToUnixTimeMilliseconds(), seconds, Enum.GetValues<DataType>().ToDictionary(type => type, type => types[(int)type]));
         return true;
     }
 
     // Walks over some buckets of a stripe, and rests for as long as its share of a core asks. False at the end of the stripe or of the server.
-    private bool WalkSlice(Keyspace keyspace, Database database, int stripeIndex, ref TableCursor cursor, Dictionary<DataType, TypeSurvey> types)
+    private bool WalkSlice(Keyspace keyspace, Database database, int stripeIndex, ref TableCursor cursor, TypeSurvey[] types)
     {
         if (database.TableIn(stripeIndex) is not { Count: > 0 }) return false; // seen without the lock: a moment old
         Stripe stripe = keyspace.Stripes[stripeIndex];
@@ -163,9 +163,14 @@ internal sealed class KeySurvey : IDisposable
                 long nowMs = _parts.Clock.NowMs;
                 do
                 {
-                    _blocks.Clear();
-                    more = table.NextBucket(ref cursor, _blocks);
-                    foreach (nint block in _blocks) Note(database, Entry.FromBlock(block), nowMs, types);
+                    _entries.Clear();
+                    do
+                    {
+                        more = table.NextBucket(ref cursor, _entries);
+                    }
+                    while (more && _entries.Count < KeysAtOnce);
+                    _entries.Prefetch();
+                    foreach (Entry entry in _entries) Note(database, entry, nowMs, types);
                 }
                 while (more && Stopwatch.GetTimestamp() - start < SliceTicks);
             }
@@ -197,9 +202,9 @@ internal sealed class KeySurvey : IDisposable
         _stopping.WaitOne((int)Math.Min(ms, 1000));
     }
 
-    private static void Note(Database database, Entry entry, long nowMs, Dictionary<DataType, TypeSurvey> types)
+    private static void Note(Database database, Entry entry, long nowMs, TypeSurvey[] types)
     {
-        TypeSurvey type = types[entry.Type];
+        TypeSurvey type = types[(int)entry.Type];
         long size = SizeOf(database, entry);
         long bytes = entry.MemoryBytes;
         type.Keys++;

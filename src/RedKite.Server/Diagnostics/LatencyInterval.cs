@@ -2,23 +2,24 @@ using RedKite.Server.Metrics;
 
 namespace RedKite.Server.Diagnostics;
 
-/// <summary>One part of the time of all commands, interval by interval. On one thread.</summary>
-internal sealed class LatencyInterval(Func<CommandMetrics, LatencyHistogram> part)
+/// <summary>The times of some commands, interval by interval. On one thread.</summary>
+internal sealed class LatencyInterval
 {
-    private readonly LatencyHistogram _sum = new();
-    private readonly LatencyHistogram _before = new();
+    private LatencyHistogram _sum = new();
+    private LatencyHistogram _before = new();
+    private readonly LatencyHistogram _interval = new();
 
     /// <summary>The quantiles since the last call.</summary>
-    internal LatencyFigures Read(MetricsRegistry registry)
+    /// <param name="addAll">Adds everything that was recorded so far to an empty histogram.</param>
+    internal LatencyFigures Read(Action<LatencyHistogram> addAll)
     {
         _sum.Clear();
-        foreach (ExecutorMetrics executor in registry.Executors) executor.AddLatenciesTo(_sum, part);
-        LatencyHistogram interval = _sum.Since(_before);
-        _before.Clear();
-        _sum.AddTo(_before);
-        if (interval.Count == 0) return new LatencyFigures(double.NaN, double.NaN, double.NaN, double.NaN);
+        addAll(_sum);
+        _sum.CopySince(_before, _interval);
+        (_sum, _before) = (_before, _sum);
+        if (_interval.Count == 0) return LatencyFigures.None;
         return new LatencyFigures(Microseconds(50), Microseconds(99), Microseconds(99.9), Microseconds(100));
 
-        double Microseconds(double percentile) => interval.PercentileNs(percentile) / 1000.0;
+        double Microseconds(double percentile) => _interval.PercentileNs(percentile) / 1000.0;
     }
 }

@@ -8,8 +8,8 @@ internal readonly record struct HistoryPoint(long UnixSeconds, float Value, floa
 /// Gauges have their value, counters their growth per second.
 /// </summary>
 /// <remarks>
-/// Memory: a metric takes 14 KiB for the seconds and 158 KiB for the minutes (a mean and a maximum each): 190 metrics take 32 MiB. Minutes are allocated
-/// in blocks when their time comes, so that a server that runs for a short time takes little.
+/// Memory: a metric takes 14 KiB for the seconds and 118 KiB for the minutes (a mean of four bytes and a maximum of two): 248 metrics take
+/// 32 MiB. Minutes are allocated in blocks when their time comes, so that a server that runs for a short time takes little.
 /// </remarks>
 internal sealed class MetricHistory
 {
@@ -94,7 +94,7 @@ internal sealed class MetricHistory
                 (int block, int slot) = PlaceOf(minute);
                 if (_blocks[block] is not { } minutes || minutes.Times[slot] != minute) continue;
                 int at = (slot * _metrics) + metric;
-                points.Add(new HistoryPoint(minute * 60, minutes.Means[at], minutes.Maxima[at]));
+                points.Add(new HistoryPoint(minute * 60, minutes.Means[at], minutes.Maxima[at].Value));
             }
         }
 
@@ -104,6 +104,7 @@ internal sealed class MetricHistory
     /// <summary>Copies every finished minute, oldest first: its number since 1970, means, maxima.</summary>
     internal void ForEachMinute(Action<long, ReadOnlySpan<float>, ReadOnlySpan<float>> visit)
     {
+        var maxima = new float[_metrics];
         lock (_lock)
         {
             long last = LatestSecond / 60;
@@ -112,7 +113,8 @@ internal sealed class MetricHistory
                 if (minute < 1) continue;
                 (int block, int slot) = PlaceOf(minute);
                 if (_blocks[block] is not { } minutes || minutes.Times[slot] != minute) continue;
-                visit(minute, minutes.Means.AsSpan(slot * _metrics, _metrics), minutes.Maxima.AsSpan(slot * _metrics, _metrics));
+                for (int i = 0; i < _metrics; i++) maxima[i] = minutes.Maxima[(slot * _metrics) + i].Value;
+                visit(minute, minutes.Means.AsSpan(slot * _metrics, _metrics), maxima);
             }
         }
     }
@@ -124,7 +126,7 @@ internal sealed class MetricHistory
         {
             (int slot, MinuteBlock block) = Open(minute);
             means.CopyTo(block.Means.AsSpan(slot * _metrics));
-            maxima.CopyTo(block.Maxima.AsSpan(slot * _metrics));
+            for (int i = 0; i < _metrics; i++) block.Maxima[(slot * _metrics) + i] = RoundedUp.From(maxima[i]);
             LatestSecond = Math.Max(LatestSecond, minute * 60);
         }
     }
@@ -137,7 +139,7 @@ internal sealed class MetricHistory
             for (int i = 0; i < _metrics; i++)
             {
                 block.Means[(slot * _metrics) + i] = _minuteCounts[i] == 0 ? float.NaN : (float)(_minuteSums[i] / _minuteCounts[i]);
-                block.Maxima[(slot * _metrics) + i] = _minuteCounts[i] == 0 ? float.NaN : _minuteMaxima[i];
+                block.Maxima[(slot * _metrics) + i] = RoundedUp.From(_minuteCounts[i] == 0 ? float.NaN : _minuteMaxima[i]);
             }
         }
 
@@ -165,6 +167,23 @@ internal sealed class MetricHistory
 
         internal float[] Means { get; } = new float[BlockMinutes * metrics];
 
-        internal float[] Maxima { get; } = new float[BlockMinutes * metrics];
+        internal RoundedUp[] Maxima { get; } = new RoundedUp[BlockMinutes * metrics];
+    }
+
+    /// <summary>A maximum in two bytes: the upper half of a number of four, up to 0.8 % above what it was.</summary>
+    private readonly struct RoundedUp
+    {
+        private readonly ushort _upper;
+
+        private RoundedUp(ushort upper) => _upper = upper;
+
+        internal float Value => BitConverter.UInt32BitsToSingle((uint)_upper << 16);
+
+        internal static RoundedUp From(float value)
+        {
+            uint bits = BitConverter.SingleToUInt32Bits(value);
+            bool isExact = (ushort)bits == 0 || !float.IsFinite(value) || value < 0;
+            return new RoundedUp((ushort)((bits >> 16) + (isExact ? 0u : 1u)));
+        }
     }
 }

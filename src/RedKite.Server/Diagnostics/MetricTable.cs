@@ -1,5 +1,6 @@
 using RedKite.Server.Diagnostics.Actions;
 using RedKite.Server.Metrics;
+using RedKite.Server.Model;
 using static RedKite.Server.Diagnostics.MetricKind;
 using static RedKite.Server.Diagnostics.MetricUnit;
 
@@ -40,6 +41,9 @@ internal static class MetricTable
     internal static readonly Metric SendingP99 = Row("command_sending_p99", Gauge, Microseconds, "99th percentile of the last second's sending times (sampled).", o => o.Sending.P99);
     internal static readonly Metric SendingP999 = Row("command_sending_p999", Gauge, Microseconds, "99.9th percentile of the last second's sending times (sampled).", o => o.Sending.P999);
     internal static readonly Metric SendingMax = Row("command_sending_max", Gauge, Microseconds, "Longest sending time of the last second (sampled).", o => o.Sending.Max);
+
+    /// <summary>By the index in <see cref="CommandFamily.Groups"/>: what the commands of one family did.</summary>
+    internal static readonly FamilyMetrics[] Families = [.. CommandFamily.Groups.Select((group, index) => FamilyRows(group, index))];
 
     // Loops and locks
     internal static readonly Metric LoopCycles = Row("eventloop_cycles", Counter, Count, "Turns of all event loops.", o => o.Totals.LoopCycles);
@@ -197,6 +201,16 @@ internal static class MetricTable
 
     internal static Metric? Find(string name) => Rows.Find(metric => metric.Name == name);
 
+    private static FamilyMetrics FamilyRows(string group, int index)
+    {
+        string name = $"family_{group.Replace('-', '_')}";
+        return new FamilyMetrics(
+            Row($"{name}_calls", Counter, Count, $"Calls of commands of the family {group}.", o => o.Families[index].Calls),
+            Row($"{name}_errors", Counter, Count, $"Calls of commands of the family {group} that failed or were refused.", o => o.Families[index].Errors),
+            Row($"{name}_milliseconds", Counter, Milliseconds, $"Time that commands of the family {group} executed.", o => o.Families[index].Milliseconds),
+            Row($"{name}_p99", Gauge, Microseconds, $"99th percentile of the last second's execution times of commands of the family {group}.", o => o.Families[index].Latency.P99));
+    }
+
     private static Metric Row(string name, MetricKind kind, MetricUnit unit, string help, Func<Observation, double> read)
     {
         var metric = new Metric(Rows.Count, name, kind, unit, help, read);
@@ -204,3 +218,6 @@ internal static class MetricTable
         return metric;
     }
 }
+
+/// <summary>The metrics of one family of commands.</summary>
+internal sealed record FamilyMetrics(Metric Calls, Metric Errors, Metric Milliseconds, Metric P99);

@@ -31,6 +31,9 @@ internal sealed record Observation
 
     internal required LatencyFigures Sending { get; init; }
 
+    /// <summary>By the index in <see cref="Model.CommandFamily.Groups"/>.</summary>
+    internal required FamilyFigures[] Families { get; init; }
+
     internal required LoopFigures Loops { get; init; }
 
     internal required StripeFigures Stripes { get; init; }
@@ -89,7 +92,11 @@ internal sealed record Observation
 }
 
 /// <summary>Quantiles of one part of the time of the commands that ended since the observation before, in microseconds; NaN if there were none.</summary>
-internal readonly record struct LatencyFigures(double P50, double P99, double P999, double Max);
+internal readonly record struct LatencyFigures(double P50, double P99, double P999, double Max)
+{
+    /// <summary>Nothing was recorded.</summary>
+    internal static readonly LatencyFigures None = new(double.NaN, double.NaN, double.NaN, double.NaN);
+}
 
 /// <summary>Sums and extremes over the event loops since the observation before.</summary>
 /// <param name="BusiestPercent">The share of its time that the busiest loop worked.</param>

@@ -12,9 +12,10 @@ internal sealed class ObservationReader : IDisposable
     private readonly MachineReader _machine;
     private const int HotKeyEverySeconds = 10;
 
-    private readonly LatencyInterval _waiting = new(metrics => metrics.Waiting);
-    private readonly LatencyInterval _executing = new(metrics => metrics.Latency);
-    private readonly LatencyInterval _sending = new(metrics => metrics.Sending);
+    private readonly LatencyInterval _waiting = new();
+    private readonly LatencyInterval _executing = new();
+    private readonly LatencyInterval _sending = new();
+    private FamilyReader? _families;
     private int _observations;
     private long _commandsBefore;
     private double _hottestKeyPercent;
@@ -75,9 +76,10 @@ internal sealed class ObservationReader : IDisposable
             Memory = MemoryFigures.Of(registry),
             Machine = _machine.Read(_stallMs),
             Runtime = RuntimeFigures.Read(),
-            Waiting = _waiting.Read(registry),
-            Latency = _executing.Read(registry),
-            Sending = _sending.Read(registry),
+            Waiting = ReadLatency(_waiting, registry, metrics => metrics.Waiting),
+            Latency = ReadLatency(_executing, registry, metrics => metrics.Latency),
+            Sending = ReadLatency(_sending, registry, metrics => metrics.Sending),
+            Families = (_families ??= new FamilyReader(_parts.Commands().All)).Read(registry.Executors),
             Loops = ReadLoops(registry, seconds),
             Stripes = ReadStripes(keyspace),
             ConnectedClients = _parts.Clients.Count,
@@ -109,6 +111,11 @@ internal sealed class ObservationReader : IDisposable
         _stallMs = 0;
         return observation;
     }
+
+    private static LatencyFigures ReadLatency(LatencyInterval interval, MetricsRegistry registry, Func<CommandMetrics, LatencyHistogram> part) => interval.Read(sum =>
+    {
+        foreach (ExecutorMetrics executor in registry.Executors) executor.AddLatenciesTo(sum, part);
+    });
 
     // Looked at every ten seconds, because it merges the counts of some thousands of keys.
     private double ReadHottestKey(MetricsRegistry registry)

@@ -32,10 +32,10 @@ internal sealed class LatencyHistogram
         if (MaxNs > sum.MaxNs) sum.MaxNs = MaxNs;
     }
 
-    /// <summary>What was recorded since an earlier copy. The maximum is that of the highest bucket.</summary>
-    internal LatencyHistogram Since(LatencyHistogram earlier)
+    /// <summary>Makes a histogram hold what was recorded here since an earlier copy. Its maximum is that of the highest bucket.</summary>
+    internal void CopySince(LatencyHistogram earlier, LatencyHistogram difference)
     {
-        var difference = new LatencyHistogram();
+        difference.Clear();
         for (int i = 0; i < _counts.Length; i++)
         {
             long count = Math.Max(0, _counts[i] - earlier._counts[i]);
@@ -44,8 +44,6 @@ internal sealed class LatencyHistogram
             difference.Count += count;
             difference.MaxNs = Math.Min(UpperEnd(i), MaxNs);
         }
-
-        return difference;
     }
 
     internal void Clear()

@@ -173,6 +173,13 @@ internal sealed class Command
 /// <summary>A family of commands: the table in one file.</summary>
 internal sealed class CommandFamily
 {
+    /// <summary>Every group. Metrics have a place for each.</summary>
+    internal static readonly string[] Groups =
+    [
+        "generic", "string", "bitmap", "hyperloglog", "hash", "list", "set", "sorted-set", "geo", "stream",
+        "pubsub", "scripting", "transactions", "connection", "cluster", "server",
+    ];
+
     /// <param name="group">As COMMAND DOCS names it: string, generic, connection, server, ...</param>
     /// <param name="category">The access category without its at-sign: string, keyspace, connection, ...; empty: none.</param>
     internal CommandFamily(string group, string category, Command[] commands)

@@ -462,7 +462,7 @@ internal sealed unsafe class Database
     }
 
     /// <summary>Samples entries of a stripe for eviction: see <see cref="Table.Sample"/>. The stripe is locked.</summary>
-    internal void Sample(int stripe, ulong start, int wanted, bool onlyExpiring, List<nint> entries) =>
+    internal void Sample(int stripe, ulong start, int wanted, bool onlyExpiring, EntryList entries) =>
         _tables[stripe]?.Sample(start, wanted, onlyExpiring, entries);
 
     /// <summary>Finds a key by its hash alone, whether it has expired or not. The stripe is locked.</summary>

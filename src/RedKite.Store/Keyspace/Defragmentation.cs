@@ -39,7 +39,7 @@ internal sealed unsafe class Defragmentation
     private int _stripe;
     private int _sizeClass;
     private int _evacuations;
-    private readonly List<nint> _entries = [];
+    private readonly EntryList _entries = new();
     private readonly Queue<LargeValue> _large = new();
     private BlockMover? _mover; // null: no walk is in progress
     private int _database;
@@ -203,7 +203,7 @@ internal sealed unsafe class Defragmentation
         work--;
         _entries.Clear();
         bool more = table.NextBucket(ref _cursor, _entries);
-        foreach (nint entry in _entries) MoveValue(table, (byte*)entry, ref work);
+        foreach (nint entry in _entries.Blocks) MoveValue(table, (byte*)entry, ref work);
         return more;
     }
 

@@ -59,6 +59,6 @@ internal readonly unsafe ref struct Entry
 
     internal void SetEncoding(ValueEncoding encoding) => EntryBlock.SetEncoding(_position.Entry, encoding);
 
-    /// <summary>An entry whose block a table enumeration gave.</summary>
+    /// <summary>An entry by its block.</summary>
     internal static Entry FromBlock(nint block) => new(new EntryPosition(null, 0, (byte*)block, 0));
 }

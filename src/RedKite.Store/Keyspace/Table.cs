@@ -234,7 +234,7 @@ internal sealed unsafe partial class Table
     /// An empty segment is one step. Any cursor is harmless, also one that a client made up.
     /// </summary>
     /// <returns>False when the table ends after this bucket.</returns>
-    internal bool NextBucket(ref TableCursor cursor, List<nint> entries)
+    internal bool NextBucket(ref TableCursor cursor, EntryList entries)
     {
         byte* segment = SegmentOfPrefix(cursor.Prefix);
         Segment.Header* header = Segment.Of(segment);
@@ -253,7 +253,7 @@ internal sealed unsafe partial class Table
 
     /// <summary>Every entry of the segment that holds <paramref name="prefix"/>; the prefix moves to the next segment.</summary>
     /// <returns>False when it was the last segment.</returns>
-    internal bool NextSegment(ref uint prefix, List<nint> entries)
+    internal bool NextSegment(ref uint prefix, EntryList entries)
     {
         byte* segment = SegmentOfPrefix(prefix);
         for (int index = 0; index < Segment.Buckets; index++)
@@ -261,7 +261,7 @@ internal sealed unsafe partial class Table
             byte* bucket = Segment.Bucket(segment, index);
             for (uint occupied = Segment.Occupied(bucket); occupied != 0; occupied &= occupied - 1)
             {
-                entries.Add((nint)Segment.Entry(bucket, BitOperations.TrailingZeroCount(occupied)));
+                entries.Add(Segment.Entry(bucket, BitOperations.TrailingZeroCount(occupied)));
             }
         }
 
@@ -494,7 +494,7 @@ internal sealed unsafe partial class Table
         return (byte*)directory[1 + ((ulong)prefix >> (32 - (int)directory[0]))];
     }
 
-    private void CollectHome(byte* segment, int home, List<nint> entries)
+    private void CollectHome(byte* segment, int home, EntryList entries)
     {
         int index = home;
         do
@@ -503,7 +503,7 @@ internal sealed unsafe partial class Table
             for (uint occupied = Segment.Occupied(bucket); occupied != 0; occupied &= occupied - 1)
             {
                 byte* entry = Segment.Entry(bucket, BitOperations.TrailingZeroCount(occupied));
-                if (Segment.Home(_hasher.Hash(EntryBlock.Key(entry))) == home) entries.Add((nint)entry);
+                if (Segment.Home(_hasher.Hash(EntryBlock.Key(entry))) == home) entries.Add(entry);
             }
 
             if (!Segment.IsPassed(bucket)) return;

@@ -13,8 +13,8 @@ internal sealed unsafe partial class Table
     /// <param name="start">A random number, which says where to begin.</param>
     /// <param name="wanted">How many entries are enough.</param>
     /// <param name="onlyExpiring">Whether only keys with an expiry count.</param>
-    /// <param name="entries">The blocks are added to it.</param>
-    internal void Sample(ulong start, int wanted, bool onlyExpiring, List<nint> entries)
+    /// <param name="entries">They are added to it.</param>
+    internal void Sample(ulong start, int wanted, bool onlyExpiring, EntryList entries)
     {
         if ((onlyExpiring ? Expiring : Count) == 0) return;
         int enough = entries.Count + wanted;
@@ -72,7 +72,7 @@ internal sealed unsafe partial class Table
     }
 
     // Everything of the bucket is prefetched before any of it is read.
-    private static void CollectSamples(byte* bucket, bool onlyExpiring, List<nint> entries)
+    private static void CollectSamples(byte* bucket, bool onlyExpiring, EntryList entries)
     {
         uint occupied = Segment.Occupied(bucket);
         for (uint left = occupied; Sse.IsSupported && left != 0; left &= left - 1)
@@ -85,7 +85,7 @@ internal sealed unsafe partial class Table
         {
             nuint value = Segment.Slot(bucket, BitOperations.TrailingZeroCount(occupied));
             if (onlyExpiring && !(Segment.Expires(value) && EntryBlock.Expires(Segment.Entry(value)))) continue;
-            entries.Add((nint)Segment.Entry(value));
+            entries.Add(Segment.Entry(value));
         }
     }
 }

@@ -1,6 +1,8 @@
 using System.Text;
 using System.Text.Json;
+using RedKite.Server.Diagnostics;
 using RedKite.Server.Metrics;
+using RedKite.Server.Model;
 using RedKite.Server.Tests.Commands;
 using RedKite.Testing;
 
@@ -48,6 +50,37 @@ public class TimeSplitTests
         Assert.Equal(1, families.Single(family => family.GetProperty("family").GetString() == "list").GetProperty("errors").GetProperty("WRONGTYPE").GetInt64());
         Assert.Contains(families, family => family.GetProperty("family").GetString() == "hash");
         Assert.DoesNotContain(families, family => family.GetProperty("family").GetString() == "stream");
+    }
+
+    [Fact]
+    public async Task Family_has_metrics_with_a_history()
+    {
+        await using LiveServer server = await LiveServer.StartAsync("enable-debug-command", "yes");
+        DiagnosticsService diagnostics = server.Server.Diagnostics!;
+        Assert.True(SpinWait.SpinUntil(() => diagnostics.Latest is not null, PatienceMs), "a first second was observed");
+        for (int i = 0; i < 30; i++) server.Run("LPUSH list value");
+        server.Run("SET string value").IsOk();
+        server.Run("LPUSH string value");
+        server.Run("DEBUG SLEEP 0.05").IsOk();
+        Assert.True(SpinWait.SpinUntil(() => diagnostics.Latest!.Families[IndexOf("server")].Milliseconds >= 50, PatienceMs), "the slow command was observed");
+        FamilyFigures lists = diagnostics.Latest!.Families[IndexOf("list")];
+        Assert.Equal((31, 1), (lists.Calls, lists.Errors));
+        Assert.True(SpinWait.SpinUntil(() => Values("server", family => family.P99).Any(p99 => p99 >= 50_000), PatienceMs), "the slow command's family shows it");
+        Assert.Contains(Values("list", family => family.Calls), calls => calls > 0);
+        Assert.Contains(Values("list", family => family.Errors), errors => errors > 0);
+        Assert.Contains(Values("server", family => family.Milliseconds), milliseconds => milliseconds > 1);
+        Assert.DoesNotContain(Values("stream", family => family.Calls), calls => calls > 0);
+
+        static int IndexOf(string group) => Array.IndexOf(CommandFamily.Groups, group);
+        IEnumerable<float> Values(string group, Func<FamilyMetrics, Metric> metric) =>
+            diagnostics.History.Seconds(metric(MetricTable.Families[IndexOf(group)]).Index, 0, long.MaxValue).Select(point => point.Value);
+    }
+
+    [Fact]
+    public async Task Every_command_belongs_to_a_family_with_metrics()
+    {
+        await using LiveServer server = await LiveServer.StartAsync();
+        Assert.Equal(CommandFamily.Groups.Order(), server.Server.Engine.Commands.All.Select(command => command.Family.Group).Distinct().Order());
     }
 
     // A caller in the process waits for nobody.

@@ -95,6 +95,22 @@ public class ConnectionLimitsTests : NetworkTests
         Assert.StartsWith("ERR DEBUG command not allowed.", stranger.Run("DEBUG SLEEP 0").Text, StringComparison.Ordinal);
     }
 
+    // Even where no protected mode would refuse them.
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public async Task Other_hosts_reach_the_server_only_where_bind_says_so(string transport)
+    {
+        IPAddress? own = OwnAddress();
+        if (own is null) Assert.Skip("this machine has no address but loopback's");
+        await using RedKiteServer server = await StartAsync(transport, ("protected-mode", "no"));
+        using RespConnection near = RespConnection.Connect(server.Port);
+        near.Run("CONFIG GET bind").IsArray("bind", "127.0.0.1 -::1");
+        Assert.ThrowsAny<SocketException>(() => RespConnection.Connect(new IPEndPoint(own, server.Port)));
+        near.Run("CONFIG SET bind \"* -::*\"").IsOk();
+        using RespConnection far = RespConnection.Connect(new IPEndPoint(own, server.Port));
+        far.Run("PING").IsSimple("PONG");
+    }
+
     [Theory]
     [MemberData(nameof(Transports))]
     public async Task Protected_mode_refuses_other_hosts_without_a_password(string transport)

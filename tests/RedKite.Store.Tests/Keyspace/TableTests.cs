@@ -97,7 +97,7 @@ public sealed unsafe class TableTests
                 if (present) WriteRange(world, Staying, Coming);
 
                 var seen = new HashSet<int>();
-                var entries = new List<nint>();
+                var entries = new EntryList();
                 TableCursor cursor = default;
                 bool more = true;
                 long turns = 0;
@@ -105,7 +105,7 @@ public sealed unsafe class TableTests
                 {
                     entries.Clear();
                     more = world.Table.NextBucket(ref cursor, entries);
-                    foreach (nint entry in entries) seen.Add(World.KeyOf(entry));
+                    foreach (nint entry in entries.Blocks) seen.Add(World.KeyOf(entry));
                     Assert.True(++turns < 5_000_000, "The scan does not terminate.");
                     if (random.Next(300) != 0) continue;
                     present = !present;
@@ -138,19 +138,19 @@ public sealed unsafe class TableTests
         using var world = new World();
         for (int key = 0; key < keys; key++) world.Write(key, key, null);
 
-        var entries = new List<nint>();
+        var entries = new EntryList();
         uint prefix = 0;
         int segments = 1;
         while (world.Table.NextSegment(ref prefix, entries)) segments++;
         Assert.Equal(world.Table.Segments, segments);
-        Assert.Equal(Enumerable.Range(0, keys), entries.Select(World.KeyOf).Order());
+        Assert.Equal(Enumerable.Range(0, keys), entries.Blocks.Select(World.KeyOf).Order());
 
         entries.Clear();
         TableCursor cursor = default;
         int buckets = 1;
         while (world.Table.NextBucket(ref cursor, entries)) buckets++;
         Assert.Equal(keys == 0 ? 1 : segments * Segment.Buckets, buckets); // an empty segment is one step
-        Assert.Equal(Enumerable.Range(0, keys), entries.Select(World.KeyOf).Order());
+        Assert.Equal(Enumerable.Range(0, keys), entries.Blocks.Select(World.KeyOf).Order());
     }
 
     [Fact]
@@ -160,13 +160,13 @@ public sealed unsafe class TableTests
         {
             using var world = new World();
             for (int key = 0; key < 20_000; key++) world.Write(key, key, null);
-            var entries = new List<nint>();
+            var entries = new EntryList();
             for (int i = 0; i < 100_000; i++)
             {
                 var cursor = new TableCursor((uint)random.NextInt64(1L << 32), random.Next(34), random.Next(random.Next(2) == 0 ? 128 : 1 << 20));
                 entries.Clear();
                 world.Table.NextBucket(ref cursor, entries);
-                foreach (nint entry in entries) Assert.InRange(World.KeyOf(entry), 0, 19_999);
+                foreach (nint entry in entries.Blocks) Assert.InRange(World.KeyOf(entry), 0, 19_999);
                 Assert.InRange(cursor.Bucket, 0, Segment.Buckets - 1);
             }
         });
@@ -303,13 +303,13 @@ public sealed unsafe class TableTests
             Assert.Equal(_model.Count, Table.Count);
             Assert.Equal(_model.Values.Count(value => value.Expiry.HasValue), Table.Expiring);
             foreach (int key in _model.Keys) AssertFind(key);
-            var entries = new List<nint>();
+            var entries = new EntryList();
             uint prefix = 0;
             while (Table.NextSegment(ref prefix, entries))
             {
             }
 
-            Assert.Equal(_model.Keys.Order(), entries.Select(KeyOf).Order());
+            Assert.Equal(_model.Keys.Order(), entries.Blocks.Select(KeyOf).Order());
         }
 
         public void Dispose()

@@ -30,9 +30,8 @@ internal static class DebugDataset
             for (int stripe = 0; stripe < keyspace.Stripes.Length; stripe++)
             {
                 cmd.EnterStripe(stripe);
-                foreach (nint block in BlocksOf(database, stripe))
+                foreach (Entry entry in EntriesOf(database, stripe))
                 {
-                    Entry entry = Entry.FromBlock(block);
                     if (!IsAlive(database, entry, cmd.NowMs)) continue;
                     if (!hasKeys) digest.MixNumber(index);
                     hasKeys = true;
@@ -138,22 +137,22 @@ internal static class DebugDataset
 
     private static List<byte[]> KeysOf(Database database, int stripe)
     {
-        List<nint> blocks = BlocksOf(database, stripe);
-        var keys = new List<byte[]>(blocks.Count);
-        foreach (nint block in blocks) keys.Add(Entry.FromBlock(block).Key.ToArray());
+        EntryList entries = EntriesOf(database, stripe);
+        var keys = new List<byte[]>(entries.Count);
+        foreach (Entry entry in entries) keys.Add(entry.Key.ToArray());
         return keys;
     }
 
-    private static List<nint> BlocksOf(Database database, int stripe)
+    private static EntryList EntriesOf(Database database, int stripe)
     {
-        var blocks = new List<nint>();
-        if (database.TableIn(stripe) is not { Count: > 0 } table) return blocks;
+        var entries = new EntryList();
+        if (database.TableIn(stripe) is not { Count: > 0 } table) return entries;
         uint prefix = 0;
-        while (table.NextSegment(ref prefix, blocks))
+        while (table.NextSegment(ref prefix, entries))
         {
         }
 
-        return blocks;
+        return entries;
     }
 
     private static void Reply(scoped in CommandContext cmd, ReadOnlySpan<byte> digest)

@@ -36,7 +36,7 @@ internal static class ScanCommands
     {
         var filter = new KeyFilter { NowMs = cmd.NowMs, Pattern = cmd[1] };
         ReplyWriter reply = cmd.Reply;
-        var blocks = new List<nint>();
+        var entries = new EntryList();
         long start = reply.Length;
         int count = 0;
         for (int stripe = 0; stripe < cmd.Keyspace.Stripes.Length; stripe++)
@@ -46,9 +46,9 @@ internal static class ScanCommands
             bool more;
             do
             {
-                blocks.Clear();
-                more = table.NextSegment(ref prefix, blocks);
-                count += ReplyMatching(reply, blocks, filter);
+                entries.Clear();
+                more = table.NextSegment(ref prefix, entries);
+                count += ReplyMatching(reply, entries, filter);
             }
             while (more && !reply.Overflowed);
         }
@@ -66,7 +66,7 @@ internal static class ScanCommands
 
         DatabaseCursor cursor = DatabaseCursor.Decode(position);
         ReplyWriter reply = cmd.Reply;
-        var blocks = new List<nint>();
+        var entries = new EntryList();
         var expired = new List<byte[]>();
         long start = reply.Length;
         int count = 0;
@@ -75,15 +75,15 @@ internal static class ScanCommands
         int stripes = cmd.Keyspace.Stripes.Length;
         while (cursor.Stripe < stripes && seen < countMin && bucketsLeft > 0 && !reply.Overflowed)
         {
-            // The collected keys are replied before the stripe is unlocked, because their blocks are only valid until then.
-            blocks.Clear();
+            // The collected keys are replied before the stripe is unlocked, because they are only valid until then.
+            entries.Clear();
             int stripe = cursor.Stripe;
             cmd.EnterStripe(stripe);
-            CollectSlice(cmd.Database, ref cursor, blocks, countMin - seen, ref bucketsLeft);
-            count += ReplyMatching(reply, blocks, filter, expired);
+            CollectSlice(cmd.Database, ref cursor, entries, countMin - seen, ref bucketsLeft);
+            count += ReplyMatching(reply, entries, filter, expired);
             RemoveExpired(cmd, expired);
             cmd.ExitStripe(stripe);
-            seen += blocks.Count;
+            seen += entries.Count;
         }
 
         long end = reply.Length;
@@ -131,24 +131,23 @@ internal static class ScanCommands
     }
 
     // Advances the cursor over buckets of one stripe, which is locked.
-    private static void CollectSlice(Database database, ref DatabaseCursor cursor, List<nint> blocks, long keysMax, ref long bucketsLeft)
+    private static void CollectSlice(Database database, ref DatabaseCursor cursor, EntryList entries, long keysMax, ref long bucketsLeft)
     {
         Table? table = database.TableIn(cursor.Stripe);
         bool more = table is not null;
-        for (int i = 0; more && i < BucketsPerSlice && blocks.Count < keysMax && bucketsLeft > 0; i++, bucketsLeft--)
+        for (int i = 0; more && i < BucketsPerSlice && entries.Count < keysMax && bucketsLeft > 0; i++, bucketsLeft--)
         {
-            more = table!.NextBucket(ref cursor.Table, blocks);
+            more = table!.NextBucket(ref cursor.Table, entries);
         }
 
         if (!more) cursor = new DatabaseCursor(cursor.Stripe + 1, default);
     }
 
-    private static int ReplyMatching(ReplyWriter reply, List<nint> blocks, in KeyFilter filter, List<byte[]>? expired = null)
+    private static int ReplyMatching(ReplyWriter reply, EntryList entries, in KeyFilter filter, List<byte[]>? expired = null)
     {
         int count = 0;
-        foreach (nint block in blocks)
+        foreach (Entry entry in entries)
         {
-            Entry entry = Entry.FromBlock(block);
             if (filter.Accepts(entry))
             {
                 reply.Bulk(entry.Key);

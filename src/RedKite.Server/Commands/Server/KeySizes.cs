@@ -48,7 +48,7 @@ internal static class KeySizes
     private static long Count(scoped in CommandContext cmd, Database database, long keys, long[][] counts)
     {
         long seen = 0;
-        var blocks = new List<nint>();
+        var entries = new EntryList();
         for (int stripe = 0; stripe < cmd.Keyspace.Stripes.Length; stripe++)
         {
             cmd.EnterStripe(stripe);
@@ -57,12 +57,12 @@ internal static class KeySizes
                 long wanted = keys > CountedKeysMax ? (table.Count * CountedKeysMax / keys) + 1 : long.MaxValue;
                 TableCursor cursor = default;
                 bool more = true;
-                for (long seenHere = 0; more && seenHere < wanted; seenHere += blocks.Count)
+                for (long seenHere = 0; more && seenHere < wanted; seenHere += entries.Count)
                 {
-                    blocks.Clear();
-                    more = table.NextBucket(ref cursor, blocks);
-                    foreach (nint block in blocks) CountKey(database, Entry.FromBlock(block), counts);
-                    seen += blocks.Count;
+                    entries.Clear();
+                    more = table.NextBucket(ref cursor, entries);
+                    foreach (Entry entry in entries) CountKey(database, entry, counts);
+                    seen += entries.Count;
                 }
             }
 

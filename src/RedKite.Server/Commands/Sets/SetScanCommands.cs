@@ -1,3 +1,4 @@
+using RedKite.Store.Values.Members;
 using RedKite.Protocol;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
@@ -115,16 +116,16 @@ internal static class SetScanCommands
 
     private static int ScanTable(ReplyWriter reply, SetView set, scoped in MemberScanOptions options, ref ulong cursor)
     {
-        var blocks = new List<nint>();
+        var members = new MemberList();
         long bucketsLeft = options.Count > long.MaxValue / BucketsForEachMember ? long.MaxValue : options.Count * BucketsForEachMember;
         do
         {
-            cursor = set.Scan(cursor, blocks);
+            cursor = set.Scan(cursor, members);
         }
-        while (cursor != 0 && blocks.Count < options.Count && --bucketsLeft > 0);
+        while (cursor != 0 && members.Count < options.Count && --bucketsLeft > 0);
 
         int replied = 0;
-        foreach (nint block in blocks) replied += ReplyMatching(reply, SetView.MemberAt(block), options);
+        for (int i = 0; i < members.Count; i++) replied += ReplyMatching(reply, SetView.MemberAt(members, i), options);
         return replied;
     }
 

@@ -1,3 +1,4 @@
+using RedKite.Store.Values.Members;
 using System.Buffers;
 using RedKite.Protocol;
 using RedKite.Server.Commands.Arguments;
@@ -159,16 +160,16 @@ internal static class SortedSetScanCommands
         int count = 0;
         long seen = 0;
         long bucketsLeft = options.Count > long.MaxValue / BucketsForEachMember ? long.MaxValue : options.Count * BucketsForEachMember;
-        var blocks = new List<nint>();
+        var members = new MemberList();
         Span<byte> text = stackalloc byte[SeventeenDigits.TextMax];
         do
         {
-            blocks.Clear();
-            cursor = set.Scan(cursor, blocks);
-            seen += blocks.Count;
-            foreach (nint block in blocks)
+            members.Clear();
+            cursor = set.Scan(cursor, members);
+            seen += members.Count;
+            for (int i = 0; i < members.Count; i++)
             {
-                var member = new SortedSetMember(block);
+                SortedSetMember member = SortedSetMember.Of(members, i);
                 if (!options.Accepts(member.Member)) continue;
                 ReplyScanned(reply, member.Member, text[..SeventeenDigits.Format(member.Score, text)]);
                 count++;

@@ -37,7 +37,7 @@ internal sealed class Evictor
     private readonly Engine _engine;
     private readonly Keyspace _keyspace;
     private readonly EvictionPool _pool = new();
-    private readonly List<nint> _samples = [];
+    private readonly EntryList _samples = new();
     private readonly List<Database> _databases = []; // with keys that may go
     private EvictionRule _rule;
     private StripeSet _locked; // for the crash report
@@ -166,7 +166,7 @@ internal sealed class Evictor
             for (int sample = 0; sample < (_rule.IsRandom ? Math.Min(1, _samples.Count) : _samples.Count); sample++)
             {
                 int at = first + sample;
-                Entry entry = Entry.FromBlock(_samples[at < _samples.Count ? at : at - _samples.Count]);
+                Entry entry = _samples[at < _samples.Count ? at : at - _samples.Count];
                 long score = _rule.Score(entry, Environment.NowMs);
                 if (_pool.Keeps(score)) _pool.Add(new EvictionCandidate(database.Index, _keyspace.Hash(entry.Key), score));
             }

@@ -1,5 +1,5 @@
-using System.Buffers;
 using System.Buffers.Binary;
+using System.Buffers;
 using System.Numerics;
 using System.Runtime.CompilerServices;
 using System.Runtime.Intrinsics.X86;
@@ -190,11 +190,11 @@ internal readonly unsafe partial struct MemberTable<TLayout>
         return new MemberEnumerator(buckets, index, index + 1);
     }
 
-    /// <summary>Adds the blocks of one bucket to a list and returns the cursor of the next one: see <see cref="ScanBucket"/>.</summary>
-    internal ulong Scan(ulong cursor, List<nint> blocks)
+    /// <summary>Adds the members of one bucket to a list and returns the cursor of the next one: see <see cref="ScanBucket"/>.</summary>
+    internal ulong Scan(ulong cursor, MemberList members)
     {
         MemberEnumerator bucket = ScanBucket(ref cursor);
-        while (bucket.MoveNext()) blocks.Add(bucket.Current);
+        while (bucket.MoveNext()) members.Add(bucket.Current);
         return cursor;
     }
 

@@ -91,10 +91,13 @@ internal readonly unsafe struct SetView
         return MemberAt(index, number);
     }
 
-    /// <summary>Adds the positions of one bucket's members of a table to a list and returns the cursor of the next bucket, 0 after the last.</summary>
-    internal ulong Scan(ulong cursor, List<nint> places) => Table.Scan(cursor, places);
+    /// <summary>Adds one bucket's members of a table to a list and returns the cursor of the next bucket, 0 after the last.</summary>
+    internal ulong Scan(ulong cursor, MemberList members) => Table.Scan(cursor, members);
 
-    /// <summary>The member at a position from <see cref="Scan"/>.</summary>
+    /// <summary>A member that <see cref="Scan"/> has found.</summary>
+    internal static ReadOnlySpan<byte> MemberAt(MemberList members, int index) => MemberAt(members.Blocks[index]);
+
+    /// <summary>The member of a table at a position from <see cref="Draw"/> or <see cref="SetEnumerator.Block"/>.</summary>
     internal static ReadOnlySpan<byte> MemberAt(nint place) => SetMember.Member((byte*)place);
 
     /// <summary>The member of a compact set at an index.</summary>

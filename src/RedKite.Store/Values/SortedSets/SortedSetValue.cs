@@ -1,4 +1,5 @@
 using RedKite.Store.Keyspace;
+using RedKite.Store.Values.Members;
 using RedKite.Store.Values.Packed;
 
 namespace RedKite.Store.Values.SortedSets;
@@ -185,10 +186,10 @@ internal unsafe ref struct SortedSetValue
     }
 
     /// <summary>
-    /// Adds some members of a set that is not packed to <paramref name="blocks"/>, which <see cref="SortedSetMember"/>
+    /// Adds some members of a set that is not packed to <paramref name="members"/>, which <see cref="SortedSetMember"/>
     /// reads, and gives the cursor of the next, 0 after the last.
     /// </summary>
-    internal readonly ulong Scan(ulong cursor, List<nint> blocks) => Structure.Scan(cursor, blocks);
+    internal readonly ulong Scan(ulong cursor, MemberList members) => Structure.Scan(cursor, members);
 
     /// <summary>Converts a packed set of any size to a table and a tree.</summary>
     internal void Unpack()

@@ -39,7 +39,7 @@ public sealed class EvictionTests : TranscriptTests
         Run("CONFIG SET maxmemory 16mb").IsOk();
         for (int i = 0; i < 10_000; i++) Run($"SET k{i} {Value}").IsOk();
         Assert.InRange(Server.Info("used_memory"), 4_000_000, 16 << 20);
-        Assert.InRange(Server.Info("used_memory_startup"), 10_000, 4_000_000);
+        Assert.InRange(Server.Info("used_memory_startup"), 10_000, 6_000_000); // most of it is an hour of seconds of every metric
         GC.KeepAlive(applications);
     }
 

@@ -1,5 +1,6 @@
 using FsCheck;
 using FsCheck.Fluent;
+using RedKite.Store.Values.Members;
 
 namespace RedKite.Store.Tests.Structures;
 
@@ -97,7 +98,7 @@ public sealed class MemberTableTests
             for (int member = 0; member < staying; member++) world.Write(member, 0);
             int coming = 0;
             var seen = new HashSet<int>();
-            var blocks = new List<nint>();
+            var members = new MemberList();
             ulong cursor = 0;
             int phase = 0, turns = 0;
             do
@@ -110,9 +111,9 @@ public sealed class MemberTableTests
                     for (; coming > target; coming--) world.Remove(staying + coming - 1);
                 }
 
-                blocks.Clear();
-                cursor = world.Table.Scan(cursor, blocks);
-                foreach (nint block in blocks) seen.Add(MemberTableWorld.MemberOf(block));
+                members.Clear();
+                cursor = world.Table.Scan(cursor, members);
+                foreach (nint block in members.Blocks) seen.Add(MemberTableWorld.MemberOf(block));
             }
             while (cursor != 0);
 
@@ -129,11 +130,11 @@ public sealed class MemberTableTests
     {
         using var world = new MemberTableWorld();
         for (int member = 0; member < members; member++) world.Write(member, 0);
-        var blocks = new List<nint>();
+        var found = new MemberList();
         ulong cursor = 0;
-        do cursor = world.Table.Scan(cursor, blocks);
+        do cursor = world.Table.Scan(cursor, found);
         while (cursor != 0);
-        Assert.Equal(Enumerable.Range(0, members), blocks.Select(MemberTableWorld.MemberOf).Order());
+        Assert.Equal(Enumerable.Range(0, members), found.Blocks.Select(MemberTableWorld.MemberOf).Order());
         world.AssertAll();
     }
 
@@ -144,7 +145,7 @@ public sealed class MemberTableTests
         {
             using var world = new MemberTableWorld();
             for (int member = 0; member < 3_000; member++) world.Write(member, 0);
-            var blocks = new List<nint>();
+            var members = new MemberList();
             for (int i = 0; i < 300; i++)
             {
                 var cursor = (ulong)random.NextInt64(long.MinValue, long.MaxValue) >> random.Next(64);
@@ -152,11 +153,11 @@ public sealed class MemberTableTests
                 while (cursor != 0)
                 {
                     Assert.True(++turns < 10_000, "The scan does not terminate.");
-                    cursor = world.Table.Scan(cursor, blocks);
+                    cursor = world.Table.Scan(cursor, members);
                 }
 
-                foreach (nint block in blocks) Assert.InRange(MemberTableWorld.MemberOf(block), 0, 2_999);
-                blocks.Clear();
+                foreach (nint block in members.Blocks) Assert.InRange(MemberTableWorld.MemberOf(block), 0, 2_999);
+                members.Clear();
             }
         });
     }

@@ -2,6 +2,7 @@ using System.Text;
 using FsCheck;
 using FsCheck.Fluent;
 using RedKite.Store.Keyspace;
+using RedKite.Store.Values.Members;
 using RedKite.Store.Values.Packed;
 using RedKite.Store.Values.SortedSets;
 
@@ -238,13 +239,13 @@ public sealed class SortedSetValueTests(ITestOutputHelper output)
         {
             var value = new SortedSetValue(Database, Find());
             var seen = new Dictionary<string, double>();
-            var blocks = new List<nint>();
+            var members = new MemberList();
             ulong cursor = 0;
             do
             {
-                blocks.Clear();
-                cursor = value.Scan(cursor, blocks);
-                foreach (nint block in blocks)
+                members.Clear();
+                cursor = value.Scan(cursor, members);
+                foreach (nint block in members.Blocks)
                 {
                     var member = new SortedSetMember(block);
                     seen[Encoding.ASCII.GetString(member.Member)] = member.Score;
