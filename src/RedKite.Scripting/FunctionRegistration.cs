@@ -44,6 +44,8 @@ internal sealed class FunctionRegistration
     /// <summary>Adds redis.register_function to an interpreter.</summary>
     internal static void AddTo(LuaInterpreter lua) => lua.Add("redis.register_function", Register);
 
+    private static readonly string[] ArgumentNames = ["function_name", "description", "callback", "flags"];
+
     private static int Register(LuaCall call)
     {
         FunctionRegistration registration = call.Owner.Registration
@@ -85,14 +87,15 @@ internal sealed class FunctionRegistration
         nint state = call.State;
         if (call.TypeOf(1) != LuaType.Table) throw new LuaException("calling redis.register_function with a single argument is only applicable to Lua table (representing named arguments).");
         (string? name, string? description, ScriptFlags flags) = (null, null, ScriptFlags.None);
-        bool hasCallback = false;
+        string? callback = null; // the key, as it is written
         Lua.PushNil(state);
         while (Lua.Next(state, 1))
         {
             if (Lua.TypeOf(state, -2) != LuaType.String) throw new LuaException("named argument key given to redis.register_function is not a string");
             string key = Encoding.Latin1.GetString(Lua.ToSpan(state, -2));
+            string? known = Array.Find(ArgumentNames, name => name.Equals(key, StringComparison.OrdinalIgnoreCase));
             LuaType type = Lua.TypeOf(state, -1);
-            switch (key)
+            switch (known)
             {
                 case "function_name":
                     name = type is LuaType.String or LuaType.Number ? Encoding.Latin1.GetString(call.Text(Lua.Top(state))) : throw new LuaException("function_name argument given to redis.register_function must be a string");
@@ -102,7 +105,7 @@ internal sealed class FunctionRegistration
                     break;
                 case "callback":
                     if (type != LuaType.Function) throw new LuaException("callback argument given to redis.register_function must be a function");
-                    hasCallback = true;
+                    callback = key;
                     break;
                 case "flags":
                     if (type != LuaType.Table) throw new LuaException("flags argument to redis.register_function must be a table representing function flags");
@@ -116,8 +119,8 @@ internal sealed class FunctionRegistration
         }
 
         if (name is null) throw new LuaException("redis.register_function must get a function name argument");
-        if (!hasCallback) throw new LuaException("redis.register_function must get a callback argument");
-        Lua.Push(state, "callback"u8);
+        if (callback is null) throw new LuaException("redis.register_function must get a callback argument");
+        Lua.Push(state, Encoding.Latin1.GetBytes(callback));
         Lua.RawGet(state, 1);
         return (name, description, flags);
     }
@@ -130,7 +133,7 @@ internal sealed class FunctionRegistration
             Lua.RawGet(state, index, i);
             if (Lua.TypeOf(state, -1) == LuaType.Nil) break;
             string name = Lua.TypeOf(state, -1) == LuaType.String ? Encoding.Latin1.GetString(Lua.ToSpan(state, -1)) : "";
-            (string Name, ScriptFlags Flag) known = Array.Find(FlagNames, flag => flag.Name == name);
+            (string Name, ScriptFlags Flag) known = Array.Find(FlagNames, flag => flag.Name.Equals(name, StringComparison.OrdinalIgnoreCase));
             if (known.Name is null) throw new LuaException("unknown flag given");
             flags |= known.Flag;
             Lua.Pop(state);

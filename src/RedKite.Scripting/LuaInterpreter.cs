@@ -73,6 +73,9 @@ internal sealed class LuaInterpreter : IDisposable
     /// <summary>The bytes that the interpreter has allocated.</summary>
     internal long UsedBytes => _allocator.Used;
 
+    /// <summary>How many texts were compiled: scripts and libraries.</summary>
+    internal long Compilations { get; private set; }
+
     /// <summary>How often a script was refused memory. After some refusals there is memory again: Lua has collected garbage.</summary>
     internal long MemoryRefusals => _allocator.Refusals + _textRefusals;
 
@@ -128,6 +131,7 @@ internal sealed class LuaInterpreter : IDisposable
     /// <param name="error">What is wrong with it.</param>
     internal bool TryCompile(ReadOnlySpan<byte> source, string chunkName, out int position, out string error)
     {
+        Compilations++;
         position = 0;
         if (!TryLoad(_state, source, "@" + chunkName, chunkName, returnsOne: true, out error)) return false;
         position = Keep();
@@ -381,13 +385,13 @@ internal sealed class LuaInterpreter : IDisposable
         bool wasLimited = EnterManaged();
         try
         {
-            bool isKnown = Lua.TryFindScriptLine(state, 1, OwnSource, out byte[] source, out int line);
+            bool isKnown = Lua.TryFindScriptLine(state, 1, OwnSource, out byte[] source, out int line, out bool isCaught);
             if (isKnown) ErrorPlace = (source, line);
             Lua.SetTop(state, 1);
             if (Lua.TypeOf(state, 1) != LuaType.String || Lua.ToSpan(state, 1).Length > LuaMessages.BytesMax) return 1;
             string message = Encoding.Latin1.GetString(Lua.ToSpan(state, 1));
-            string place = isKnown ? $"{ChunkName.Show(Encoding.Latin1.GetString(source))}:{line}: " : "";
-            Lua.Push(state, Encoding.Latin1.GetBytes(LuaMessages.Translate(message, place)));
+            string place = isKnown && !isCaught ? $"{ChunkName.Show(Encoding.Latin1.GetString(source))}:{line}: " : "";
+            Lua.Push(state, Encoding.Latin1.GetBytes(LuaMessages.Translate(message, place, hasName: !isCaught)));
             return 1;
         }
         catch (Exception failure)

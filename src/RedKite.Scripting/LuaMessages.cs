@@ -11,9 +11,15 @@ internal static partial class LuaMessages
     /// <summary>Translates a message; what Lua 5.1 words alike stays.</summary>
     /// <param name="message">The message.</param>
     /// <param name="place">What takes the place of a line of the prelude.</param>
-    internal static string Translate(string message, string place)
+    /// <param name="hasName">Whether a function of the prelude was called by a name; Lua 5.1 knows none where pcall calls it.</param>
+    internal static string Translate(string message, string place, bool hasName = true)
     {
-        if (message.StartsWith("redkite:", StringComparison.Ordinal)) message = OwnLine().Replace(message, _ => place);
+        if (message.StartsWith("redkite:", StringComparison.Ordinal))
+        {
+            message = OwnLine().Replace(message, _ => place);
+            if (!hasName) message = Function().Replace(message, "$1?");
+        }
+
         if (message.Contains("index is ", StringComparison.Ordinal)) message = Indexes().Replace(message, "$1table $2");
         if (message.Contains("bad ", StringComparison.Ordinal))
         {
@@ -43,6 +49,9 @@ internal static partial class LuaMessages
 
     [GeneratedRegex(@"^redkite:\d+: ")]
     private static partial Regex OwnLine();
+
+    [GeneratedRegex(@"^(bad argument #\d+ to ')[^']*")]
+    private static partial Regex Function();
 
     [GeneratedRegex(@"bad 'for' (initial value|limit|step) \(number expected, got \w+\)")]
     private static partial Regex Loops();

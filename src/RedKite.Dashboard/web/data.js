@@ -7,7 +7,7 @@ import { table } from './table.js';
 
 const bytesText = number => format.text(format.bytes(number));
 
-const purposes = { keys_and_values: 'Keys and values', tables: 'Tables of the keyspace', clients: 'Clients and their buffers', scripts: 'Interpreters of scripts', managed_heap: 'Managed heap', process: 'The rest of the process' };
+const purposes = { keys_and_values: 'Keys and values', tables: 'Tables of the keyspace', clients: 'Clients and their buffers', scripts: 'Scripts and their interpreters', managed_heap: 'Managed heap', process: 'The rest of the process' };
 
 /** What holds the memory, as one bar up to the limit. */
 export function memoryBar() {

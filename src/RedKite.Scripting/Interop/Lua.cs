@@ -116,19 +116,27 @@ internal static unsafe class Lua
     /// <summary>Most of what a script creates is garbage when it ends: collections that look at new objects alone take less time.</summary>
     internal static void CollectByGenerations(nint state) => _ = LuaNative.lua_gc(state, 10, 0, 0);
 
-    /// <summary>The file and line of the innermost function, from a level on, that is of a script.</summary>
-    internal static bool TryFindScriptLine(nint state, int level, ReadOnlySpan<byte> ownSource, out byte[] source, out int line)
+    /// <summary>The file and line of the innermost function, from a level on, that is a script's.</summary>
+    /// <param name="state">The thread.</param>
+    /// <param name="level">The level; 0 is the function that runs.</param>
+    /// <param name="ownSource">The source of functions that are not a script's.</param>
+    /// <param name="source">The file.</param>
+    /// <param name="line">The line.</param>
+    /// <param name="isCaught">Whether a call of pcall or xpcall is between such a function and the script's.</param>
+    internal static bool TryFindScriptLine(nint state, int level, ReadOnlySpan<byte> ownSource, out byte[] source, out int line, out bool isCaught)
     {
         // lua_Debug: event 0, name 8, namewhat 16, what 24, source 32, srclen 40, currentline 48.
         const int RecordBytes = 512;
         byte* record = stackalloc byte[RecordBytes];
-        fixed (byte* what = "Sl\0"u8)
+        isCaught = false;
+        fixed (byte* what = "nSl\0"u8)
         {
             for (; LuaNative.lua_getstack(state, level, record) != 0; level++)
             {
                 _ = LuaNative.lua_getinfo(state, what, record);
                 ReadOnlySpan<byte> found = new(*(byte**)(record + 32), (int)*(nuint*)(record + 40));
                 int current = *(int*)(record + 48);
+                if (current < 0) isCaught |= MemoryMarshal.CreateReadOnlySpanFromNullTerminated(*(byte**)(record + 8)).SequenceEqual("xpcall"u8);
                 if (current < 0 || found.SequenceEqual(ownSource)) continue;
                 source = found.ToArray();
                 line = current;

@@ -12,9 +12,9 @@ internal static class JsonLibrary
         lua.Add("cjson.encode", Encode);
         lua.Add("cjson.decode", Decode);
         lua.Add("cjson.encode_sparse_array", SetSparse);
-        lua.Add("cjson.encode_max_depth", call => SetInteger(call, 1, 1, int.MaxValue, call.Owner.Json.EncodeDepthMax, value => call.Owner.Json.EncodeDepthMax = value));
-        lua.Add("cjson.decode_max_depth", call => SetInteger(call, 1, 1, int.MaxValue, call.Owner.Json.DecodeDepthMax, value => call.Owner.Json.DecodeDepthMax = value));
-        lua.Add("cjson.encode_number_precision", call => SetInteger(call, 1, 1, 14, call.Owner.Json.PrecisionDigits, value => call.Owner.Json.PrecisionDigits = value));
+        lua.Add("cjson.encode_max_depth", call => SetInteger(call, 1, int.MaxValue, call.Owner.Json.EncodeDepthMax, value => call.Owner.Json.EncodeDepthMax = value));
+        lua.Add("cjson.decode_max_depth", call => SetInteger(call, 1, int.MaxValue, call.Owner.Json.DecodeDepthMax, value => call.Owner.Json.DecodeDepthMax = value));
+        lua.Add("cjson.encode_number_precision", call => SetInteger(call, 1, 14, call.Owner.Json.PrecisionDigits, value => call.Owner.Json.PrecisionDigits = value));
         lua.Add("cjson.encode_keep_buffer", call => SetSwitch(call, call.Owner.Json.KeepsBuffer, value => call.Owner.Json.KeepsBuffer = value));
         lua.Add("cjson.decode_invalid_numbers", call => SetSwitch(call, call.Owner.Json.DecodeInvalidNumbers, value => call.Owner.Json.DecodeInvalidNumbers = value));
         lua.Add("cjson.encode_invalid_numbers", SetInvalidNumbers);
@@ -205,6 +205,7 @@ internal static class JsonLibrary
 
     private static int SetSparse(LuaCall call)
     {
+        AcceptUpTo(call, 3);
         JsonSettings json = call.Owner.Json;
         if (!call.IsNoneOrNil(1)) json.SparseConverts = Switch(call, 1);
         if (!call.IsNoneOrNil(2)) json.SparseRatio = Integer(call, 2, 0, int.MaxValue);
@@ -217,6 +218,7 @@ internal static class JsonLibrary
 
     private static int SetInvalidNumbers(LuaCall call)
     {
+        AcceptUpTo(call, 1);
         JsonSettings json = call.Owner.Json;
         if (!call.IsNoneOrNil(1)) json.EncodeInvalidNumbers = call.TypeOf(1) == LuaType.String && call.Text(1).SequenceEqual("null"u8) ? 2 : Switch(call, 1) ? 1 : 0;
         if (json.EncodeInvalidNumbers == 2) call.Push("null");
@@ -226,16 +228,23 @@ internal static class JsonLibrary
 
     private static int SetSwitch(LuaCall call, bool current, Action<bool> set)
     {
+        AcceptUpTo(call, 1);
         if (!call.IsNoneOrNil(1)) set(current = Switch(call, 1));
         Lua.Push(call.State, current);
         return 1;
     }
 
-    private static int SetInteger(LuaCall call, int argument, int min, int max, int current, Action<int> set)
+    private static int SetInteger(LuaCall call, int min, int max, int current, Action<int> set)
     {
-        if (!call.IsNoneOrNil(argument)) set(current = Integer(call, argument, min, max));
+        AcceptUpTo(call, 1);
+        if (!call.IsNoneOrNil(1)) set(current = Integer(call, 1, min, max));
         Lua.Push(call.State, (double)current);
         return 1;
+    }
+
+    private static void AcceptUpTo(LuaCall call, int count)
+    {
+        if (call.Count > count) throw call.BadArgument(count + 1, "found too many arguments");
     }
 
     private static bool Switch(LuaCall call, int argument)

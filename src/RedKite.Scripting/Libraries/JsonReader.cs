@@ -199,11 +199,12 @@ internal sealed class JsonReader(nint state, byte[] text, JsonSettings settings)
         return kind;
     }
 
-    // A number that JSON does not have: hexadecimal, with leading zeros, inf, nan.
+    // A number that JSON does not have: with a plus, hexadecimal, with leading zeros, inf, nan.
     private bool IsUnusualNumber()
     {
         int at = _at;
-        if (text[at] is (byte)'-' or (byte)'+') at++;
+        if (text[at] == '+') return true;
+        if (text[at] == '-') at++;
         if (at >= text.Length) return false;
         if (text[at] == '0') return at + 1 < text.Length && (text[at + 1] is (byte)'x' or (byte)'X' || char.IsAsciiDigit((char)text[at + 1]));
         if (char.IsAsciiDigit((char)text[at])) return false;
@@ -219,8 +220,7 @@ internal sealed class JsonReader(nint state, byte[] text, JsonSettings settings)
         int digits = at;
         if (at + 1 < text.Length && text[at] == '0' && text[at + 1] is (byte)'x' or (byte)'X')
         {
-            at += 2;
-            while (at < text.Length && (char.IsAsciiHexDigit((char)text[at]) || text[at] == '.')) at++;
+            at = EndOfHexadecimal(at);
         }
         else if (at < text.Length && char.IsAsciiLetter((char)text[at]))
         {
@@ -232,20 +232,47 @@ internal sealed class JsonReader(nint state, byte[] text, JsonSettings settings)
             while (at < text.Length && char.IsAsciiDigit((char)text[at])) at++;
             if (at < text.Length && text[at] == '.') at++;
             while (at < text.Length && char.IsAsciiDigit((char)text[at])) at++;
-            int exponent = at;
-            if (at > digits && at < text.Length && text[at] is (byte)'e' or (byte)'E')
-            {
-                at++;
-                if (at < text.Length && text[at] is (byte)'-' or (byte)'+') at++;
-                int first = at;
-                while (at < text.Length && char.IsAsciiDigit((char)text[at])) at++;
-                if (at == first) at = exponent;
-            }
+            if (at > digits) at = EndOfExponent(at, 'e');
         }
 
         if (at > text.Length || at == digits || !NumberText.TryParse(text.AsSpan(_at, at - _at), out _number)) return Error(_start, "invalid number");
-        _at = at;
+        _at = double.IsNaN(_number) ? EndOfPayload(at) : at;
         return Kind.Number;
+    }
+
+    // Behind 0x there is a digit, perhaps after a dot; otherwise the number is the zero.
+    private int EndOfHexadecimal(int zero)
+    {
+        int at = zero + 2, digits = 0;
+        for (bool hasDot = false; at < text.Length; at++)
+        {
+            if (char.IsAsciiHexDigit((char)text[at])) digits++;
+            else if (text[at] == '.' && !hasDot) hasDot = true;
+            else break;
+        }
+
+        return digits == 0 ? zero + 1 : EndOfExponent(at, 'p');
+    }
+
+    private int EndOfExponent(int end, char letter)
+    {
+        int at = end;
+        if (at >= text.Length || (text[at] | 0x20) != letter) return end;
+        at++;
+        if (at < text.Length && text[at] is (byte)'-' or (byte)'+') at++;
+        int first = at;
+        while (at < text.Length && char.IsAsciiDigit((char)text[at])) at++;
+        return at == first ? end : at;
+    }
+
+    // C reads nan(text) as one number.
+    private int EndOfPayload(int end)
+    {
+        int at = end;
+        if (at >= text.Length || text[at] != '(') return end;
+        at++;
+        while (at < text.Length && (char.IsAsciiLetterOrDigit((char)text[at]) || text[at] == '_')) at++;
+        return at < text.Length && text[at] == ')' ? at + 1 : end;
     }
 
     private Kind String()

@@ -127,7 +127,7 @@ internal static class MetricTable
     internal static readonly Metric EvictedYoungKeys = Row("evicted_young_keys", Counter, Count, "Keys removed because memory exceeded maxmemory, although they had been used within the last minute.", o => o.Totals.EvictedYoungKeys);
 
     // Memory
-    internal static readonly Metric UsedMemory = Row("used_memory", Gauge, Bytes, "Memory in use: the process itself, data, tables, connections.", o => o.Memory.Used);
+    internal static readonly Metric UsedMemory = Row("used_memory", Gauge, Bytes, "Memory in use: the process itself, data, tables, connections, scripts.", o => o.Memory.Used);
     internal static readonly Metric Resident = Row("used_memory_rss", Gauge, Bytes, "Memory of the process that is resident.", o => o.Memory.Resident);
     internal static readonly Metric PeakMemory = Row("used_memory_peak", Gauge, Bytes, "The most memory that was in use.", o => o.Memory.Peak);
     internal static readonly Metric Dataset = Row("used_memory_dataset", Gauge, Bytes, "Memory of keys and values.", o => o.Memory.Dataset);

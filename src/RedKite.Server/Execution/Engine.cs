@@ -159,7 +159,7 @@ internal sealed class Engine
     {
         Commands = commands;
         Users.UseCommands(commands);
-        Metrics = new MetricsRegistry(Keyspace, commands.All.Count, Limits);
+        Metrics = new MetricsRegistry(Keyspace, commands.All.Count, Limits, Script);
     }
 
     internal void Intercept(ICommandInterceptor interceptor)

@@ -9,7 +9,7 @@ namespace RedKite.Server.Metrics;
 /// </summary>
 internal readonly record struct MemoryFigures
 {
-    /// <summary>Bytes in use: the process's fixed share, the store, and the connections with their buffers.</summary>
+    /// <summary>Bytes in use: the process's fixed share, the store, the connections with their buffers, and the scripts.</summary>
     internal long Used { get; private init; }
 
     internal long Peak { get; private init; }
@@ -19,6 +19,9 @@ internal readonly record struct MemoryFigures
 
     /// <summary>Bytes of the connections with their buffers.</summary>
     internal long Clients { get; private init; }
+
+    /// <summary>Bytes of the interpreters, and of the texts of scripts and libraries.</summary>
+    internal long Scripts { get; private init; }
 
     internal long Tables { get; private init; }
 
@@ -36,7 +39,7 @@ internal readonly record struct MemoryFigures
     /// <summary>Bytes by which the process itself has grown since.</summary>
     internal long Growth { get; private init; }
 
-    internal long Overhead => Startup + Growth + Clients + Tables;
+    internal long Overhead => Startup + Growth + Clients + Scripts + Tables;
 
     internal long Dataset => Math.Max(0, Used - Overhead);
 
@@ -55,7 +58,8 @@ internal readonly record struct MemoryFigures
     internal static MemoryFigures Of(MetricsRegistry registry)
     {
         ServerTotals totals = ServerTotals.Of(registry);
-        long used = UsedBytes(registry, totals);
+        long scripts = registry.ScriptBytes;
+        long used = UsedBytes(registry, totals, scripts);
         registry.Server.NoteUsedBytes(used);
         long keys = 0;
         foreach (Database database in registry.Keyspace.Databases) keys += database.Count;
@@ -66,6 +70,7 @@ internal readonly record struct MemoryFigures
             Startup = registry.Server.StartupBytes,
             Growth = registry.Server.GrowthBytes,
             Clients = totals.ClientBytes,
+            Scripts = scripts,
             Tables = registry.Keyspace.TableBytes,
             Allocated = registry.Keyspace.UsedBytes,
             Active = registry.Keyspace.HeldBytes,
@@ -76,8 +81,10 @@ internal readonly record struct MemoryFigures
     }
 
     /// <summary>Bytes in use at this moment.</summary>
-    internal static long UsedBytes(MetricsRegistry registry, in ServerTotals totals) =>
-        registry.Server.StartupBytes + registry.Server.GrowthBytes + registry.Keyspace.UsedBytes + totals.ClientBytes;
+    internal static long UsedBytes(MetricsRegistry registry, in ServerTotals totals) => UsedBytes(registry, totals, registry.ScriptBytes);
+
+    private static long UsedBytes(MetricsRegistry registry, in ServerTotals totals, long scriptBytes) =>
+        registry.Server.StartupBytes + registry.Server.GrowthBytes + registry.Keyspace.UsedBytes + totals.ClientBytes + scriptBytes;
 
     private static double Ratio(long part, long whole, double ifBothZero = 1) =>
         whole > 0 ? (double)part / whole : part == 0 ? ifBothZero : 0;

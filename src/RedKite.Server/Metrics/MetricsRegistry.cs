@@ -1,9 +1,10 @@
+using RedKite.Server.Sessions;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Metrics;
 
 /// <summary>All counters of a server, and the sums over them. From any thread.</summary>
-internal sealed class MetricsRegistry(Keyspace keyspace, int commandCount, LimitCounts limits)
+internal sealed class MetricsRegistry(Keyspace keyspace, int commandCount, LimitCounts limits, RunningScript script)
 {
     private readonly Lock _lock = new();
     private readonly List<LoopMetrics> _loops = [];
@@ -14,6 +15,9 @@ internal sealed class MetricsRegistry(Keyspace keyspace, int commandCount, Limit
     internal ServerMetrics Server { get; } = new() { Limits = limits };
 
     internal Keyspace Keyspace => keyspace;
+
+    /// <summary>Bytes of the interpreters, and of the texts of scripts and libraries.</summary>
+    internal long ScriptBytes => script.Figures().TotalBytes;
 
     /// <summary>Watches for slow commands among short ones.</summary>
     internal RunWatch Runs { get; } = new();

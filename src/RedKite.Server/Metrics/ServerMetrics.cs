@@ -43,7 +43,7 @@ internal sealed class ServerMetrics
     /// <summary>Whether the memory of the whole process counts as the server's.</summary>
     internal bool OwnsProcess { get; set; }
 
-    /// <summary>Bytes by which the process has grown since, apart from the store and the clients; measured under a limit of memory only.</summary>
+    /// <summary>Bytes by which the process has grown since, apart from the store, the clients and the scripts; measured under a limit of memory only.</summary>
     internal long GrowthBytes { get; set; }
 
     /// <summary>The maximum of the memory in use, as sampled.</summary>

@@ -18,7 +18,7 @@ internal sealed class Transaction
     /// <summary>The stripes that its commands use.</summary>
     internal StripeSet Stripes { get; private set; }
 
-    /// <summary>The flags of all of its commands together.</summary>
+    /// <summary>The flags of all of its commands together, as they were queued: those of a script or function count, though it may change until EXEC.</summary>
     internal CommandFlags Flags { get; private set; }
 
     /// <summary>Whether a command was refused instead of being queued, so that EXEC refuses all.</summary>
@@ -37,5 +37,6 @@ internal sealed class Transaction
         KeptBytes += request.KeptBytes;
         Stripes = Stripes.With(stripes);
         Flags |= request.Command.Flags;
+        if (cmd.Command.NeedsMemory?.Invoke(cmd) == true) Flags |= CommandFlags.DenyOom;
     }
 }

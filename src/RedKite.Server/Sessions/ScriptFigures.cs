@@ -9,4 +9,9 @@ namespace RedKite.Server.Sessions;
 /// <param name="Functions">Functions in them.</param>
 /// <param name="LibraryBytes">The bytes of their texts.</param>
 /// <param name="FunctionBytes">The interpreter that runs them.</param>
-internal readonly record struct ScriptFigures(int Scripts, long ScriptBytes, long EvalBytes, long Evicted, int Libraries, int Functions, long LibraryBytes, long FunctionBytes);
+/// <param name="Compilations">Texts that the interpreters have compiled.</param>
+internal readonly record struct ScriptFigures(int Scripts, long ScriptBytes, long EvalBytes, long Evicted, int Libraries, int Functions, long LibraryBytes, long FunctionBytes, long Compilations)
+{
+    /// <summary>The interpreters and all texts.</summary>
+    internal long TotalBytes => ScriptBytes + EvalBytes + LibraryBytes + FunctionBytes;
+}

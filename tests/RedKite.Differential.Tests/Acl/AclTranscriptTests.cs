@@ -84,6 +84,28 @@ public sealed class AclTranscriptTests(AclTranscriptTests.Servers servers) : ICl
         }
     }
 
+    // The digits are random: of the replies only their form is compared.
+    [Theory]
+    [InlineData("ACL GENPASS", 64)]
+    [InlineData("ACL GENPASS 256", 64)]
+    [InlineData("ACL GENPASS 1", 1)]
+    [InlineData("ACL GENPASS 4", 1)]
+    [InlineData("ACL GENPASS 5", 2)]
+    [InlineData("ACL GENPASS 64", 16)]
+    [InlineData("ACL GENPASS 1024", 256)]
+    [InlineData("ACL GENPASS 4096", 1024)]
+    public void Generated_passwords_have_the_same_form(string line, int digits)
+    {
+        using PairedConnection connection = servers.Connect();
+        foreach (ServerPair.Side side in (ServerPair.Side[])[servers.Pair.Oracle, servers.Pair.Subject])
+        {
+            string first = side.Control.Run(line).Text, second = side.Control.Run(line).Text;
+            Assert.Matches($"^[0-9a-f]{{{digits}}}$", first);
+            Assert.Matches($"^[0-9a-f]{{{digits}}}$", second);
+            if (digits >= 16) Assert.NotEqual(first, second);
+        }
+    }
+
     [Fact]
     public void Denials_are_replied_and_counted()
     {

@@ -21,6 +21,15 @@ public sealed class ScriptTests(TranscriptServers servers) : TranscriptTests(ser
         "#!lua name=c\nredis.register_function('fails',function() error('boom') end)", "#!lua name=d\nredis.register_function('arity',function() return redis.call('get') end)",
         "#!lua name=e\nredis.register_function('global',function() x=1 end)", "#!lua name=f\nredis.register_function('late',function() redis.register_function('q',function() end) end)",
         "#!lua name=g\nredis.register_function('keys',function() return KEYS end)", "#!lua name=h\nredis.register_function('echo',function(keys,args) return {keys,args,#keys} end)",
+        "#!lua name=stale\nredis.register_function{function_name='stale',callback=function(k,a) return redis.call(unpack(a)) end,flags={'allow-stale'}}",
+        "#!lua name=oom\nredis.register_function{function_name='oom',callback=function(k,a) return redis.call(unpack(a)) end,flags={'allow-oom'}}",
+        "#!lua name=single\nredis.register_function{function_name='single',callback=function(k,a) return redis.call(unpack(a)) end,flags={'no-cluster'}}",
+        "#!lua name=cross\nredis.register_function{function_name='cross',callback=function(k,a) return redis.call(unpack(a)) end,flags={'allow-cross-slot-keys'}}",
+        "#!lua name=all\nredis.register_function{function_name='all',callback=function(k,a) return redis.call(unpack(a)) end,flags={'allow-cross-slot-keys','no-cluster','allow-stale','allow-oom','no-writes'}}",
+        "#!lua name=twice\nredis.register_function{function_name='twice',callback=function(k,a) return redis.call(unpack(a)) end,flags={'allow-oom','allow-oom'}}",
+        "#!lua name=upper\nredis.register_function{function_name='upper',callback=function() end,flags={'ALLOW-OOM'}}", "#!lua name=map\nredis.register_function{function_name='map',callback=function() end,flags={a='no-writes'}}",
+        "#!LUA 'Name=quoted'\nredis.register_function{Function_Name='quoted',CALLBACK=function() return 1 end,FLAGS={'No-Writes'},Description='d'}", "#!lua name='a", "#!lua name=''\nredis.register_function('x',function() end)", "#!lua name=a ''\n",
+        "#!lua name=none\nredis.register_function{function_name='none',callback=function() return 1 end,flags={}}", "#!lua name=number\nredis.register_function{function_name='number',callback=function() end,flags={1}}",
         "#!lua name=i\nredis.register_function{function_name='reads',callback=function(k,a) return redis.call(unpack(a)) end,flags={'no-writes'},description='d'}",
         "#!lua name=j\nredis.register_function('runs',function(k,a) return redis.call(unpack(a)) end)", "#!lua name=h\nredis.register_function('other',function() end)",
         "#!lua name=k\nredis.register_function('echo',function() end)",
@@ -31,6 +40,9 @@ public sealed class ScriptTests(TranscriptServers servers) : TranscriptTests(ser
         "version 0", "undefined 0", "fails 0", "arity 0", "global 0", "late 0", "keys 0", "echo 1 a b c", "ECHO 0", "nosuch 0", "echo -1", "echo x", "echo 5 a", "reads 0 GET k", "reads 0 SET k v",
         "runs 0 SET k v", "runs 1 k INCR k", "runs 0 LPUSH k x", "runs 0 MONITOR", "runs 0 NOSUCH",
     ];
+
+    // Each with one function: of several, Redis lists them in the order of a hash table.
+    private static readonly string[] Flagged = ["stale", "oom", "single", "cross", "all", "twice", "upper", "quoted", "map", "none"];
 
     private static readonly string[] Scripts =
     [
@@ -44,6 +56,11 @@ public sealed class ScriptTests(TranscriptServers servers) : TranscriptTests(ser
         "return redis.call('keys','in*')", "return redis.call('dbsize')>0", "return #redis.call('scan','0')", "return redis.call('randomkey')~=nil", "return redis.call('sort','nosuch')", "return redis.call('dump','nosuch')",
         "for i=1,10 do redis.call('rpush','list'..i,i) end local n=0 for i=1,10 do n=n+redis.call('llen','list'..i) end return n", "return redis.call('del','list1','list2','list3')", "return redis.call('flushall')",
         "#!lua\nreturn 1", "#!lua flags=no-writes\nreturn redis.call('set','x',1)", "#!lua flags=no-writes,allow-oom\nreturn redis.call('get','x')", "#!lua flags=zz\nreturn 1", "#!lua name=x\nreturn 1", "#!foo\nreturn 1", "#!lua flags=no-writes",
+        "#!lua flags=allow-oom\nreturn redis.call('set','x',1)", "#!lua flags=allow-stale\nreturn redis.call('get','x')", "#!lua flags=no-cluster\nreturn redis.call('get','x')", "#!lua flags=allow-cross-slot-keys\nreturn redis.call('mget','x','y')",
+        "#!lua flags=allow-cross-slot-keys,no-cluster,allow-stale,allow-oom,no-writes\nreturn redis.call('get','x')", "#!lua flags=allow-cross-slot-keys,no-cluster,allow-stale,allow-oom,no-writes\nreturn redis.call('set','x',1)",
+        "#!lua flags=allow-oom, no-writes\nreturn 1", "#!lua flags=\nreturn 1", "#!lua flags=,\nreturn 1", "#!lua flags=no-writes,\nreturn 1", "#!lua flags=no-writes,no-writes\nreturn 1", "#!lua flags=NO-WRITES\nreturn 1",
+        "#!lua  flags=no-writes\nreturn 1", "#!lua flags=no-writes flags=allow-oom\nreturn 1", "#!LUA flags=no-writes\nreturn 1", "#!lua flags='no-writes'\nreturn 1",
+        "#!lua flags='no-writes\nreturn 1", "#!\"lua\" \"flags=no-writes\"\r\nreturn redis.call('set','x',1)", "#!\nreturn 1", "#!lua ''\nreturn 1", "#!lua FLAGS=no-writes\nreturn 1", "#!lua flags\nreturn 1", "#!lua\tflags=no-writes,zz\nreturn 1",
         "#!lua\nreturn {1,\n2,error('x')}", "error('a')", "return error({err='MY error'})", "return redis.error_reply('MY error')", "return redis.status_reply('fine')", "return {err='x'}", "return {ok='x'}", "return (",
     ];
 
@@ -117,6 +134,17 @@ public sealed class ScriptTests(TranscriptServers servers) : TranscriptTests(ser
         {
             Run(client, ["FCALL", .. call.Split(' ')]);
             Run(client, ["FCALL_RO", .. call.Split(' ')]);
+        }
+
+        foreach (string name in Flagged)
+        {
+            Run(client, "FUNCTION", "LIST", "LIBRARYNAME", name);
+            foreach (string command in (string[])["FCALL", "FCALL_RO"])
+            {
+                Run(client, command, name, "0", "GET", "k");
+                Run(client, command, name, "0", "SET", "k", "v");
+                Run(client, command, name, "2", "k", "l", "MGET", "k", "l");
+            }
         }
 
         Run(client, "FUNCTION", "LOAD", "REPLACE", Libraries[^3]);

@@ -210,6 +210,27 @@ public sealed class TransactionTests(TranscriptServers servers) : TranscriptTest
             A: PING
             A: EXEC
             """ },
+        { "a watched key that is evicted", """
+            B: CONFIG SET maxmemory-policy volatile-ttl
+            B: SET k v EX 1000
+            B: SET l v
+            A: WATCH k
+            C: WATCH l nosuch
+            B: CONFIG SET maxmemory 1
+            B: SET m v
+            B: EXISTS k l
+            B: CONFIG SET maxmemory 0
+            B: CONFIG SET maxmemory-policy noeviction
+            A: MULTI
+            A: PING
+            A: EXEC
+            C: MULTI
+            C: PING
+            C: EXEC
+            A: MULTI
+            A: PING
+            A: EXEC
+            """ },
         { "SWAPDB of keys that have expired unnoticed changes nothing", """
             B: DEBUG SET-ACTIVE-EXPIRE 0
             A: SET k 1 PX 1

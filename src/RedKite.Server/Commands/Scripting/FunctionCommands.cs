@@ -22,7 +22,7 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHo
     internal CommandFamily Family => new("scripting", "scripting",
     [
         new("FCALL", -3, Runs | PausedAsWrite, ScriptCommands.Keys(KeyFlags.ReadWrite | KeyFlags.Access | KeyFlags.Update, ScriptCommands.UnknownUse), (ref CommandContext cmd) => Call(ref cmd, readOnly: false), new("7.0.0", "Depends on the function that is executed.", "Calls a function of a library.", CallSyntax)) { OnlyReads = IsToOnlyRead, NeedsMemory = IsToNeedMemory },
-        new("FCALL_RO", -3, Runs | ReadOnly, ScriptCommands.Keys(KeyFlags.ReadOnly | KeyFlags.Access, ScriptCommands.UnknownReads), (ref CommandContext cmd) => Call(ref cmd, readOnly: true), new("7.0.0", "Depends on the function that is executed.", "Calls a function of a library that may not write.", CallSyntax)),
+        new("FCALL_RO", -3, Runs | ReadOnly, ScriptCommands.Keys(KeyFlags.ReadOnly | KeyFlags.Access, ScriptCommands.UnknownReads), (ref CommandContext cmd) => Call(ref cmd, readOnly: true), new("7.0.0", "Depends on the function that is executed.", "Calls a function of a library that may not write.", CallSyntax)) { NeedsMemory = IsToNeedMemory },
         new("FUNCTION", -2, None, KeySpecs.None, (ref _) => { }, new("7.0.0", "Depends on subcommand.", "Manages libraries of functions."),
         [
             new("DELETE", 3, Write | NoScript | RunsScript, KeySpecs.None, Delete, new("7.0.0", "O(1)", "Removes a library and its functions.", "library-name")) { Tips = AllSucceed },

@@ -43,6 +43,9 @@ internal sealed class FunctionLibraries
 
     internal long InterpreterBytes => _lua?.UsedBytes ?? 0;
 
+    /// <summary>The libraries that the interpreter has compiled.</summary>
+    internal long Compilations => _lua?.Compilations ?? 0;
+
     /// <summary>The bytes of the libraries' texts.</summary>
     internal long TextBytes { get; private set; }
 

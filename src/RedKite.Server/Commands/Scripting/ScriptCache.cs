@@ -39,6 +39,9 @@ internal sealed class ScriptCache
     /// <summary>The bytes of the interpreter.</summary>
     internal long InterpreterBytes => _lua?.UsedBytes ?? 0;
 
+    /// <summary>The scripts that the interpreter has compiled.</summary>
+    internal long Compilations => _lua?.Compilations ?? 0;
+
     /// <summary>Scripts that were dropped because there were too many.</summary>
     internal long Evicted { get; private set; }
 

@@ -74,8 +74,8 @@ internal sealed class ScriptCallHost(RunningScript running, ServerLog log) : Scr
                 return;
             }
 
-            // What was killed meanwhile ends at its next tick, before it has written.
-            if (!running.TryWrite(_run))
+            // What was killed meanwhile ends at its next tick, before it has written. To publish, and what PFCOUNT keeps, is no write.
+            if (command.Is(CommandFlags.Write) && !running.TryWrite(_run))
             {
                 reply.Error("ERR Script killed by user with SCRIPT KILL."u8);
                 return;

@@ -13,7 +13,8 @@ internal static class ScriptFamilies
         var libraries = new FunctionLibraries(parts.Script.Uses);
         var host = new ScriptCallHost(parts.Script, parts.Log);
         parts.Script.Figures = () => new ScriptFigures(
-            scripts.Count, scripts.TextBytes, scripts.InterpreterBytes, scripts.Evicted, libraries.LibraryCount, libraries.FunctionCount, libraries.TextBytes, libraries.InterpreterBytes);
+            scripts.Count, scripts.TextBytes, scripts.InterpreterBytes, scripts.Evicted, libraries.LibraryCount, libraries.FunctionCount, libraries.TextBytes, libraries.InterpreterBytes,
+            scripts.Compilations + libraries.Compilations);
         return [new ScriptCommands(scripts, host, parts.Script).Family, new FunctionCommands(libraries, host, parts.Script, parts.Run).Family];
     }
 }

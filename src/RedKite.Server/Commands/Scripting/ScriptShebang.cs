@@ -1,9 +1,13 @@
 using System.Text;
 using RedKite.Scripting;
+using RedKite.Server.Config;
 
 namespace RedKite.Server.Commands.Scripting;
 
-/// <summary>The first line of a script or library: #!lua flags=no-writes, or #!lua name=library.</summary>
+/// <summary>
+/// The first line of a script or library: #!lua flags=no-writes, or #!lua name=library. Its words may be quoted like those of a line of the
+/// configuration.
+/// </summary>
 internal static class ScriptShebang
 {
     /// <summary>Reads a script's first line, if it is one.</summary>
@@ -19,13 +23,14 @@ internal static class ScriptShebang
         int end = source.IndexOf((byte)'\n');
         if (end < 0) return "ERR Invalid script shebang";
         body = source[end..];
-        string[] words = Words(source[..end]);
-        if (words.Length == 0 || words[0] != "#!lua") return $"ERR Unexpected engine in script shebang: {(words.Length == 0 ? "" : words[0])}";
+        if (!TrySplit(source[..end], out List<string> words)) return "ERR Invalid engine in script shebang";
+        if (words[0] != "#!lua") return $"ERR Unexpected engine in script shebang: {words[0]}";
         flags = ScriptFlags.None;
-        foreach (string word in words.AsSpan(1))
+        foreach (string word in words.Skip(1))
         {
             if (!word.StartsWith("flags=", StringComparison.Ordinal)) return $"ERR Unknown lua shebang option: {word}";
-            foreach (string name in word["flags=".Length..].Split(',', StringSplitOptions.RemoveEmptyEntries))
+            string names = word["flags=".Length..];
+            foreach (string name in names.Length == 0 ? [] : names.Split(','))
             {
                 (string Name, ScriptFlags Flag) known = Array.Find(FunctionRegistration.FlagNames, flag => flag.Name == name);
                 if (known.Name is null) return $"ERR Unexpected flag in script shebang: {name}";
@@ -45,9 +50,9 @@ internal static class ScriptShebang
         int end = source.IndexOf((byte)'\n');
         if (end < 0) return "ERR Invalid library metadata";
         body = source[end..];
-        string[] words = Words(source[..end]);
+        if (!TrySplit(source[..end], out List<string> words)) return "ERR Invalid library metadata";
         bool hasName = false;
-        foreach (string word in words.AsSpan(Math.Min(1, words.Length)))
+        foreach (string word in words.Skip(1))
         {
             if (!word.StartsWith("name=", StringComparison.OrdinalIgnoreCase)) return $"ERR Invalid metadata value given: {word}";
             if (hasName) return "ERR Invalid metadata value, name argument was given multiple times";
@@ -55,10 +60,11 @@ internal static class ScriptShebang
             name = word["name=".Length..];
         }
 
-        if (words.Length == 0 || !words[0].Equals("#!lua", StringComparison.OrdinalIgnoreCase)) return $"ERR Engine '{(words.Length == 0 ? "" : words[0][2..])}' not found";
+        if (!words[0].Equals("#!lua", StringComparison.OrdinalIgnoreCase)) return $"ERR Engine '{words[0][2..]}' not found";
         if (!hasName) return "ERR Library name was not given";
         return FunctionRegistration.IsValidName(name) ? null : "ERR Library names can only contain letters, numbers, or underscores(_) and must be at least one character long";
     }
 
-    private static string[] Words(ReadOnlySpan<byte> line) => Encoding.Latin1.GetString(line).Split([' ', '\t', '\r'], StringSplitOptions.RemoveEmptyEntries);
+    // There is at least one word: the line begins with #!.
+    private static bool TrySplit(ReadOnlySpan<byte> line, out List<string> words) => ConfigLine.TrySplit(Encoding.Latin1.GetString(line), out words);
 }

@@ -1,6 +1,5 @@
 using System.Text.Json;
 using RedKite.Server.Metrics;
-using RedKite.Server.Sessions;
 
 namespace RedKite.Server.Diagnostics.Reports;
 
@@ -21,15 +20,16 @@ internal static class MemoryReports
         if (registry.Server.OwnsProcess)
         {
             // A host's heap is not the server's. What the runtime has committed may be larger than what is resident.
-            ScriptFigures scripts = report.Parts.Script.Figures();
-            process -= Part("scripts", scripts.EvalBytes + scripts.FunctionBytes, process);
-            process -= Part("managed_heap", GC.GetGCMemoryInfo().TotalCommittedBytes, process);
+            long heap = Math.Min(GC.GetGCMemoryInfo().TotalCommittedBytes, process);
+            json.WriteNumber("managed_heap", heap);
+            process -= heap;
         }
 
         json.WriteNumber("process", process);
         json.WriteNumber("tables", memory.Tables);
         json.WriteNumber("keys_and_values", memory.Allocated - memory.Tables);
         json.WriteNumber("clients", memory.Clients);
+        json.WriteNumber("scripts", memory.Scripts);
         json.WriteEndObject();
         json.WriteNumber("peak", memory.Peak);
         json.WriteNumber("keys", memory.Keys);
@@ -56,13 +56,6 @@ internal static class MemoryReports
         }
 
         json.WriteEndObject();
-
-        long Part(string name, long bytes, long bytesMax)
-        {
-            long part = Math.Min(bytes, bytesMax);
-            json.WriteNumber(name, part);
-            return part;
-        }
     }
 
     // How much more memory the server can take before the first of its limits.

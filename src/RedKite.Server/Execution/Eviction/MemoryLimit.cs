@@ -5,8 +5,8 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Server.Execution.Eviction;
 
 /// <summary>
-/// Turns maxmemory into the limit of what is stored: the process's fixed share, connections and their buffers, which used_memory
-/// counts as well, are taken off. They change slowly and are read about ten times a second.
+/// Turns maxmemory into the limit of what is stored: the process's fixed share, connections and their buffers, and scripts, which
+/// used_memory counts as well, are taken off. They change slowly and are read about ten times a second.
 /// </summary>
 internal sealed class MemoryLimit(Settings settings, Keyspace keyspace)
 {
@@ -32,7 +32,7 @@ internal sealed class MemoryLimit(Settings settings, Keyspace keyspace)
 
     /// <summary>
     /// Whether all of the process's memory is the server's. Then used_memory includes what the process had at the start and, under a limit, by how
-    /// much it has grown since apart from the store and the clients: compiled code, the managed heap. In a host's process that is the host's affair.
+    /// much it has grown since apart from the store, the clients and the scripts: compiled code, the managed heap. In a host's process that is the host's affair.
     /// </summary>
     internal bool OwnsProcess { get; set; }
 
@@ -57,7 +57,7 @@ internal sealed class MemoryLimit(Settings settings, Keyspace keyspace)
     private static long Growth(MetricsRegistry registry, ulong limit)
     {
         if (limit < GrowthLimitMin) return 0;
-        long known = registry.Server.StartupBytes + registry.Keyspace.ResidentBytes + ServerTotals.Of(registry).ClientBytes;
+        long known = registry.Server.StartupBytes + registry.Keyspace.ResidentBytes + ServerTotals.Of(registry).ClientBytes + registry.ScriptBytes;
         long measured = Math.Clamp(ProcessMemory.ResidentBytes - known, 0, (long)Math.Min(limit / GrowthPartMax, long.MaxValue));
         long before = registry.Server.GrowthBytes;
         return before + ((measured - before) / GrowthWeight);

@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Commands;
@@ -102,4 +103,30 @@ public class MemoryCommandsTests
         server.Run("GET key:8");
         server.Run("STRLEN key:99992").IsInteger(1000);
     }
+
+    // As long as there is work, a loop spends no larger part of its time on it.
+    [Fact]
+    public Task Defragmentation_keeps_to_its_share_of_a_loop() => QuietMachine.TryAsync(async () =>
+    {
+        const double ShareMax = 0.1;
+        await using LiveServer server = await LiveServer.StartAsync("enable-debug-command", "yes", "loops", "1", "stripes", "1", "activedefrag", "no", "active-defrag-ignore-bytes", "1mb", "active-defrag-threshold-lower", "5", "active-defrag-threshold-upper", "10", "active-defrag-cycle-min", "5", "active-defrag-cycle-max", "10");
+        server.Run("DEBUG POPULATE 100000 key 1000").IsOk();
+        server.Run("EVAL \"for i = 0, 99999 do if i % 8 > 0 then redis.call('del', 'key:' .. i) end end\" 0");
+        Assert.Equal(0, server.Number("stats", "total_active_defrag_time"));
+        long start = Stopwatch.GetTimestamp();
+        server.Run("CONFIG SET activedefrag yes").IsOk();
+        long workMs = 0;
+        double elapsedMs = 0;
+        while (elapsedMs < 300)
+        {
+            await Task.Delay(20, TestContext.Current.CancellationToken);
+            Assert.InRange(server.Number("memory", "active_defrag_running"), 0, 10);
+            workMs = server.Number("stats", "total_active_defrag_time");
+            elapsedMs = Stopwatch.GetElapsedTime(start).TotalMilliseconds;
+            Assert.InRange(workMs, 0, (ShareMax * elapsedMs) + 5);
+        }
+
+        Assert.InRange(workMs, 5, long.MaxValue);
+        Assert.InRange(server.Number("stats", "active_defrag_hits"), 100, long.MaxValue);
+    });
 }

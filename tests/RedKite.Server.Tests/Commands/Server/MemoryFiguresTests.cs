@@ -6,6 +6,9 @@ namespace RedKite.Server.Tests.Commands.Server;
 /// <summary>What INFO memory and CLIENT LIST say about memory is near the truth.</summary>
 public sealed class MemoryFiguresTests
 {
+    // What the buffers of the test's own connection may change by.
+    private const long Slack = 300_000;
+
     [Fact]
     public async Task Empty_server_counts_the_process_so_that_fragmentation_means_something()
     {
@@ -46,6 +49,38 @@ public sealed class MemoryFiguresTests
         Assert.Equal(0, server.Number("memory", "lazyfree_pending_objects"));
         server.Run("CONFIG RESETSTAT").IsOk();
         Assert.Equal(0, server.Number("memory", "lazyfreed_objects"));
+    }
+
+    // In a host's process, where nothing else is counted, and in the program.
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task Scripts_are_counted_until_they_are_flushed(bool asProgram)
+    {
+        await using LiveServer server = asProgram ? await LiveServer.StartAsProgramAsync() : await LiveServer.StartAsync();
+        long used = server.Number("memory", "used_memory"), overhead = server.Number("memory", "used_memory_overhead"), dataset = server.Number("memory", "used_memory_dataset");
+        server.Run("EVAL \"local t = {} for i = 1, 200000 do t[i] = i end return #t\" 0").IsInteger(200_000);
+        server.Run($"FUNCTION LOAD \"#!lua name=l\nredis.register_function('f', function() end) -- {new string('x', 100_000)}\"").IsBulk("l");
+        long scripts = server.Number("memory", "used_memory_vm_total") + server.Number("memory", "used_memory_scripts");
+        Assert.InRange(scripts, 1_000_000, 50_000_000);
+        Assert.InRange(server.Number("memory", "used_memory") - used, scripts - Slack, scripts + Slack);
+        Assert.InRange(server.Number("memory", "used_memory_overhead") - overhead, scripts - Slack, scripts + Slack);
+        Assert.InRange(server.Number("memory", "used_memory_dataset") - dataset, -Slack, Slack);
+        server.Run("SCRIPT FLUSH").IsOk();
+        server.Run("FUNCTION FLUSH").IsOk();
+        Assert.InRange(server.Number("memory", "used_memory") - used, -Slack, Slack);
+    }
+
+    [Fact]
+    public async Task Memory_of_scripts_is_taken_off_what_may_be_stored()
+    {
+        await using LiveServer server = await LiveServer.StartAsync("maxmemory", "20mb");
+        server.Run("SET k v").IsOk();
+        server.Run("EVAL \"local t = {} for i = 1, 2000000 do t[i] = i end return 1\" 0").IsInteger(1);
+        Assert.InRange(server.Number("memory", "used_memory"), 20 << 20, long.MaxValue);
+        NetworkTests.WaitFor(() => server.Run("SET k v").Text.StartsWith("OOM", StringComparison.Ordinal), "the limit to be noticed");
+        server.Run("SCRIPT FLUSH").IsOk();
+        NetworkTests.WaitFor(() => server.Run("SET k v").Text == "OK", "the memory to be noticed that is free again");
     }
 
     [Fact]

@@ -260,6 +260,49 @@ public class ScriptRaceTests
     }
 
     [Fact]
+    public async Task Scripts_and_libraries_are_compiled_once()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        string name = server.Execute("SCRIPT", "LOAD", "return KEYS[1]").Text!;
+        for (int i = 0; i < 3; i++)
+        {
+            Assert.Equal("k", server.Execute("EVALSHA", name, "1", "k").Text);
+            Assert.Equal("k", server.Execute("EVALSHA_RO", name.ToUpperInvariant(), "1", "k").Text);
+            Assert.Equal("k", server.Execute("EVAL", "return KEYS[1]", "1", "k").Text);
+            server.Execute("SCRIPT", "LOAD", "return KEYS[1]");
+        }
+
+        Assert.Equal(1, server.Engine.Script.Figures().Compilations);
+        for (int i = 0; i < 3; i++) Assert.Equal(i, server.Execute("EVAL", "return tonumber(ARGV[1])", "0", i.ToString(CultureInfo.InvariantCulture)).Integer);
+        Assert.Equal(2, server.Engine.Script.Figures().Compilations);
+        server.Execute("FUNCTION", "LOAD", "#!lua name=lib\nredis.register_function('f', function() return 1 end) redis.register_function{function_name='g', callback=function() return 2 end, flags={'no-writes'}}");
+        for (int i = 0; i < 3; i++)
+        {
+            Assert.Equal(1, server.Execute("FCALL", "f", "0").Integer);
+            Assert.Equal(2, server.Execute("FCALL_RO", "g", "0").Integer);
+        }
+
+        Assert.Equal(3, server.Engine.Script.Figures().Compilations);
+        Assert.True(server.Execute("EVAL", "return (", "0").IsError);
+        Assert.Equal(4, server.Engine.Script.Figures().Compilations);
+    }
+
+    // As in Redis: it has changed no data.
+    [Theory]
+    [InlineData("redis.call('PUBLISH', 'c', 'm')")]
+    [InlineData("redis.call('PFCOUNT', 'h')")]
+    [InlineData("redis.pcall('SET', 'k')")]
+    public async Task Script_that_has_not_written_can_be_killed(string call)
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "10" } });
+        server.Execute("PFADD", "h", "a");
+        Task<RedKiteReply> script = Task.Run(() => server.Execute("EVAL", call + " while true do end", "0"), TestContext.Current.CancellationToken);
+        Assert.True(SpinWait.SpinUntil(() => server.Execute("PING").Text!.StartsWith("BUSY", StringComparison.Ordinal), 30_000));
+        Assert.Equal("OK", server.Execute("SCRIPT", "KILL").Text);
+        Assert.True((await script).IsError);
+    }
+
+    [Fact]
     public async Task Damaged_payloads_of_functions_are_refused()
     {
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
