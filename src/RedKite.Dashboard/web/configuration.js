@@ -7,7 +7,7 @@ import { moments, table } from './table.js';
 const since = row => row.changed_unix_ms > 0 ? format.time(row.changed_unix_ms) : row.differs ? 'the start' : '';
 
 export function configuration() {
-  const columns = [{ title: 'Setting', get: row => row.name }, { title: 'Value', get: row => row.value, wrap: true }, { title: 'Default', get: row => row.default, wrap: true },
+  const columns = [{ title: 'Setting', get: row => row.name }, { title: 'Value', get: row => row.value, wrap: 'wrap narrow' }, { title: 'Default', get: row => row.default, wrap: 'wrap narrow' },
     { ...moments('Since', row => row.changed_unix_ms, row => row.changed_unix_ms > 0 ? around('overview', row.changed_unix_ms) : null), show: since },
     { title: 'Here', get: row => row.no_effect ? `no effect: ${row.no_effect}` : row.remark ?? '', wrap: true }, { title: 'While running', get: row => row.mutable ? 'changeable' : 'fixed' }];
   const differing = table({ caption: 'Settings that differ', columns, key: row => row.name, emptyText: 'Every setting has its default value.' });

@@ -8,7 +8,7 @@ const filteredFrom = 15; // rows: what fits a screen needs no filter
 
 /**
  * always(row): the filter never hides it. filter: it is offered for a few rows, too. columns: { title, get(row) -> sortable value, show?(row) -> node or text,
- * copy?(row) -> text to copy, link?(row) -> where the text leads, or null, number?, keep?: what show made stays as long as its row }
+ * copy?(row) -> text to copy, link?(row) -> where the text leads, or null, number?, wrap?: true or 'wrap narrow', keep?: what show made stays as long as its row }
  */
 export function table({ caption, columns, rows = [], sort = 0, descending = false, emptyText, filter = false, always = () => false, first = drawnAtFirst, key = row => columns.map(column => column.get(row)).join('\n') }) {
   let order = { column: sort, descending };
@@ -76,7 +76,7 @@ export function table({ caption, columns, rows = [], sort = 0, descending = fals
     }
     let next = body.firstElementChild;
     for (const [name, row] of wanted) {
-      const line = drawn.get(name) ?? h('tr', {}, columns.map(column => h('td', { class: column.number ? 'number' : column.wrap ? 'wrap' : null })));
+      const line = drawn.get(name) ?? h('tr', {}, columns.map(column => h('td', { class: column.number ? 'number' : column.wrap === true ? 'wrap' : column.wrap ?? null })));
       drawn.set(name, line);
       fill(line, row);
       if (line === next) next = next.nextElementSibling;
