@@ -14,6 +14,10 @@ public sealed class MemoryChurnTests
     private const long LimitBytes = 128 << 20;
     private const int CommandsPerBatch = 1000;
 
+    // At a steady rate that leaves most of a core free, 1.1 (bench churn). This one comes as fast as it can: 170,000 SET a second, for which
+    // the bounded share of CPU that moves values is too small. It reached 1.22 to 1.27 on two busy cores, and 1.45 with hashes, lists and sets among the strings.
+    private const double ResidentByLimitMax = 1.35;
+
     // The commands of half a period, in which sizes go from one end to the other; there are three halves.
     private const int HalfCommands = 600_000;
 
@@ -40,7 +44,7 @@ public sealed class MemoryChurnTests
         string figures = string.Join(' ', info.Split("\r\n").Where(line => interesting.Any(name => line.StartsWith(name, StringComparison.Ordinal))));
         TestContext.Current.TestOutputHelper!.WriteLine($"peak {peak >> 20} MiB in {clock.ElapsedMilliseconds} ms; {figures}");
         Assert.True(peak > LimitBytes, "The server was full.");
-        Assert.True(peak < LimitBytes * 3 / 2, $"The resident memory reached {peak >> 20} MiB with maxmemory {LimitBytes >> 20} MiB. {figures}");
+        Assert.True(peak < LimitBytes * ResidentByLimitMax, $"The resident memory reached {peak >> 20} MiB with maxmemory {LimitBytes >> 20} MiB. {figures}");
     }
 
     private static void SendBatch(RespConnection connection, Random random, int middle)

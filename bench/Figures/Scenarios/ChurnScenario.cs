@@ -5,8 +5,8 @@ using RedKite.Figures.Types;
 namespace RedKite.Figures.Scenarios;
 
 /// <summary>
-/// Resident memory of a full server against maxmemory while values shrink from 1 KiB to 100 bytes and grow back, at a steady rate that
-/// leaves most of a core free. It lasts an hour, so it only runs when it is named.
+/// Resident memory of a full server against maxmemory while values of several types shrink from 1 KiB to 100 bytes and grow back, among
+/// others of any size between, at a steady rate that leaves most of a core free. It lasts an hour, so it only runs when it is named.
 /// </summary>
 internal static class ChurnScenario
 {
@@ -16,8 +16,10 @@ internal static class ChurnScenario
     private const int Keys = 4_000_000; // more than fit at the smallest size
     private const int LargestBytes = 1024;
     private const int SmallestBytes = 100;
-    private const int SetsPerSecond = 10_000;
+    private const int WritesPerSecond = 10_000;
     private const int Batch = 200;
+    private const int Elements = 10; // of a hash, list or set
+    private const int TypeParts = 10; // of as many keys, one is a hash, one a list, one a set; the others are strings
     private const double HalfPeriodSeconds = 300; // from one end of the sizes to the other
     private const double SampleSeconds = 2;
     private const double ResidentByLimitMax = 1.1;
@@ -26,8 +28,9 @@ internal static class ChurnScenario
     internal static Report Run(Options options)
     {
         int keys = options.Keys ?? Keys;
-        var report = new Report(Name, FormattableString.Invariant($"{options.Minutes} minutes of {SetsPerSecond:N0} SET a second with {keys:N0} random keys under a maxmemory of {LimitBytes >> 20} MiB (allkeys-lru). ")
-            + FormattableString.Invariant($"Values are a fifth smaller to a fifth larger than a size that goes from {LargestBytes} to {SmallestBytes} bytes in {HalfPeriodSeconds / 60:F0} minutes, and back. ")
+        var report = new Report(Name, FormattableString.Invariant($"{options.Minutes} minutes of {WritesPerSecond:N0} values written a second, with {keys:N0} random keys under a maxmemory of {LimitBytes >> 20} MiB (allkeys-lru). ")
+            + FormattableString.Invariant($"Half of the values are a fifth smaller to a fifth larger than a size that goes from {LargestBytes} to {SmallestBytes} bytes in {HalfPeriodSeconds / 60:F0} minutes, and back; the others have any size between. ")
+            + FormattableString.Invariant($"Seven of ten are strings, the others hashes, lists and sets of {Elements} elements. ")
             + FormattableString.Invariant($"RedKite with one loop; the resident memory is read every {SampleSeconds:F0} s once the server is full."));
         var table = new Table("resident memory", new("server"), new("full after s"), new("samples"), new("median / maxmemory", "F3"), new("largest / maxmemory", "F3"),
             new("samples over 1.1"), new("used_memory / maxmemory", "F3"), new("evictions"), new("blocks moved"), new("server CPU %", "F1"));
@@ -67,17 +70,17 @@ internal static class ChurnScenario
         List<double> resident = [];
         double largestUsed = 0, fullAfter = 0, nextSample = 0, cpuBefore = server.Cpu.TotalSeconds;
         var clock = Stopwatch.StartNew();
-        for (long sets = 0; clock.Elapsed < duration; sets += Batch)
+        for (long writes = 0; clock.Elapsed < duration; writes += Batch)
         {
-            double seconds = (double)sets / SetsPerSecond;
-            SetBatch(pipe, random, keys, values, SizeAt(seconds));
+            double seconds = (double)writes / WritesPerSecond;
+            WriteBatch(pipe, random, keys, values, SizeAt(seconds));
             if (seconds >= nextSample)
             {
                 nextSample = seconds + SampleSeconds;
                 Sample(seconds);
             }
 
-            TimeSpan ahead = TimeSpan.FromSeconds((double)(sets + Batch) / SetsPerSecond) - clock.Elapsed;
+            TimeSpan ahead = TimeSpan.FromSeconds((double)(writes + Batch) / WritesPerSecond) - clock.Elapsed;
             if (ahead > TimeSpan.Zero) Thread.Sleep(ahead);
         }
 
@@ -103,14 +106,40 @@ internal static class ChurnScenario
         return (int)(LargestBytes - ((LargestBytes - SmallestBytes) * (position <= 1 ? position : 2 - position)));
     }
 
-    private static void SetBatch(CommandPipe pipe, Random random, int keys, byte[] values, int middle)
+    private static void WriteBatch(CommandPipe pipe, Random random, int keys, byte[] values, int middle)
     {
         for (int i = 0; i < Batch; i++)
         {
-            int bytes = random.Next(middle * 4 / 5, middle * 6 / 5);
-            pipe.Begin(3, "SET"u8).AddNumbered("key:"u8, random.Next(keys)).Add(values.AsSpan(0, bytes));
+            int bytes = random.Next(2) == 0 ? random.Next(middle * 4 / 5, middle * 6 / 5) : random.Next(SmallestBytes, LargestBytes + 1);
+            Write(pipe, random.Next(keys), values.AsSpan(0, bytes));
         }
 
         pipe.Flush();
+    }
+
+    // A key keeps its type. A hash's values change in place, a list's elements move through it, a set is made anew.
+    private static void Write(CommandPipe pipe, int key, ReadOnlySpan<byte> value)
+    {
+        int elementBytes = value.Length / Elements;
+        switch (key % TypeParts)
+        {
+            case 0:
+                pipe.Begin(2 + (2 * Elements), "HSET"u8).AddNumbered("hash:"u8, key);
+                for (int i = 0; i < Elements; i++) pipe.AddNumbered("field:"u8, i).Add(value[..elementBytes]);
+                break;
+            case 1:
+                pipe.Begin(2 + Elements, "LPUSH"u8).AddNumbered("list:"u8, key);
+                for (int i = 0; i < Elements; i++) pipe.Add(value[..elementBytes]);
+                pipe.Begin(4, "LTRIM"u8).AddNumbered("list:"u8, key).Add("0"u8).AddNumbered(""u8, (2 * Elements) - 1);
+                break;
+            case 2:
+                pipe.Begin(2, "DEL"u8).AddNumbered("set:"u8, key);
+                pipe.Begin(2 + Elements, "SADD"u8).AddNumbered("set:"u8, key);
+                for (int i = 0; i < Elements; i++) pipe.Add(value[..(elementBytes + i)]); // of different lengths, so that all are members
+                break;
+            default:
+                pipe.Begin(3, "SET"u8).AddNumbered("key:"u8, key).Add(value);
+                break;
+        }
     }
 }
