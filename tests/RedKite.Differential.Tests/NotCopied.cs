@@ -99,7 +99,7 @@ internal static class NotCopied
         new(
             "HELLO, INFO modules, MODULE LIST",
             "the module vectorset",
-            "no modules; MODULE is an unknown command",
+            "no modules",
             "modules are not supported",
             _ => false),
         new(

@@ -1,6 +1,6 @@
 using RedKite.Server.Metrics;
 
-namespace RedKite.Server.Tests.Metrics;
+namespace RedKite.Server.Tests.Diagnostics;
 
 /// <summary>The server's histograms of durations against the sorted samples themselves.</summary>
 public class LatencyHistogramTests
