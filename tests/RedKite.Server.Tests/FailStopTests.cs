@@ -1,3 +1,4 @@
+using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Memory;
 using RedKite.Testing;
@@ -52,7 +53,7 @@ public class FailStopTests
         }
     }
 
-    // {0} is a text whose block the system must supply, {1} so many members that their table is such a block.
+    // {0} is a text whose block the system must supply.
     private static readonly (string Setup, string Provocation)[] Starved =
     [
         ("SET key {0}", "APPEND key {0}"),
@@ -60,15 +61,13 @@ public class FailStopTests
         ("SET key 1", "SETRANGE key 100000 x"),
         ("SET key 1", "MSET other 1 key {0}"),
         ("RPUSH key 1", "RPUSH key {0}"),
-        ("SADD key 1", "SADD key {1}"),
+        ("SADD key 1", "SADD key {0}"),
         ("HSET key f v", "HSET key f {0}"),
         ("ZADD key 1 a", "ZADD key 2 {0}"),
         ("XADD key 1-1 f v", "XADD key 2-1 f {0}"),
-        ("SADD key {1}", "SINTERSTORE target key key"),
+        ("SADD key {0}", "SINTERSTORE target key key"),
         ("SET key {0}", "COPY key target"),
         ("RPUSH key {0}", "SORT key ALPHA STORE target"),
-        ("SET key 1", "EVAL \"return redis.call('SETRANGE', KEYS[1], 100000, 'x')\" 1 key"),
-        ("SET key 1", "EVAL \"return redis.pcall('SETRANGE', KEYS[1], 100000, 'x')\" 1 key"),
     ];
 
     // The system refuses memory on the thread that executes the command: a loop's, or a caller's.
@@ -103,11 +102,13 @@ public class FailStopTests
         using RespConnection blocked = server.Connect();
         server.Run("RPUSH filled {0}");
         blocked.SendCommand("BLMOVE source target LEFT LEFT 0");
-        NetworkTests.WaitFor(() => server.Server.Engine.Blocked.Count == 1, "the client waits");
+        NetworkTests.WaitFor(() => server.Server.Engine.Clients.InOrder.Any(session => session.Blocked is not null), "the client waits");
+        BlockedClient waiting = server.Server.Engine.Clients.InOrder.Single(session => session.Blocked is not null).Blocked!;
         Assert.False(server.RepliesStarved("RENAME filled source", isInProcess, out _));
         RedKiteCrash crash = await server.CrashAsync();
         Assert.IsAssignableFrom<OutOfMemoryException>(crash.Failure);
         Assert.Equal("rename", crash.Command);
+        waiting.EndServing(served: false); // this process goes on
     }
 
     // A batch of a pipeline, with no behavior around its commands.
@@ -123,6 +124,8 @@ public class FailStopTests
         Assert.IsAssignableFrom<OutOfMemoryException>(crash.Failure);
         Assert.Equal("set", crash.Command);
         client.SetTimeout(NetworkTests.PatienceMs);
-        Assert.True(client.Read().IsClosed);
+        RespValue reply = client.Read();
+        if (!reply.IsClosed) reply.IsOk(); // of the command before
+        Assert.True(reply.IsClosed || client.Read().IsClosed);
     }
 }
