@@ -81,7 +81,7 @@ internal static class NotCopied
         new(
             "A RESP3 client that is blocked and subscribed to the keyspace events of what its own command does when it is served",
             "the reply, then the events",
-            "the events, then the reply; in either order if another loop serves it",
+            "the reply and the events in either order",
             "an event is sent when the change is made, and the reply when the command has ended",
             _ => false),
         new(
