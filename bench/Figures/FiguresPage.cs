@@ -60,7 +60,7 @@ internal static class FiguresPage
     private static string Summarize(List<string> names, Dictionary<string, string> sections)
     {
         var text = new StringBuilder($"{Heading}{Summary}").AppendLine().AppendLine()
-            .AppendLine("Every figure that RedKite promises, met or not: medians with the range of their rounds. The sections below have the dates and the machines.")
+            .AppendLine("The targets of all sections but `types`, met or not: medians with the range of their rounds. The tables of `types` have a target in each row. The sections below have the dates and the machines.")
             .AppendLine().AppendLine("| section | figure | measured | range | target | met |").AppendLine("|---|---|---:|---:|---|---|");
         foreach (string name in names)
         {

@@ -81,7 +81,7 @@ internal static class NotCopied
         new(
             "A RESP3 client that is blocked and subscribed to the keyspace events of what its own command does when it is served",
             "the reply, then the events",
-            "the events, then the reply",
+            "the reply and the events in either order",
             "an event is sent when the change is made, and the reply when the command has ended",
             _ => false),
         new(
@@ -99,8 +99,14 @@ internal static class NotCopied
         new(
             "HELLO, INFO modules, MODULE LIST",
             "the module vectorset",
-            "no modules; MODULE is an unknown command",
+            "no modules",
             "modules are not supported",
+            _ => false),
+        new(
+            "OBJECT ENCODING of a list that has shrunk, after its list-max-listpack-size was changed or LSET made a node longer than that",
+            "a list keeps the limit that it became a quicklist with, and LSET lets a node exceed it; so other elements share the last node, and the list is a listpack again earlier or later",
+            "the limit in force holds for every node",
+            "a node's size bounds the time of a command that changes it",
             _ => false),
         new(
             "save in a server without a configuration file",

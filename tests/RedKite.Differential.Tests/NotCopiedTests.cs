@@ -40,11 +40,18 @@ public sealed class NotCopiedTests
         client.Run("COMMAND GETKEYS ZUNION +1 a").IsError("ERR Invalid arguments specified for command");
         Assert.Empty(client.Run("HELLO")["modules"]!.Items);
         Assert.Equal("# Modules\r\n", client.Run("INFO modules").Text);
-        client.Run("CONFIG GET save").IsArray("save", "");
+        Assert.Equal("", SaveWithoutAFile(ServerProgram.UnderTest));
         Assert.Equal("+>", MarkersAfterAFlush(client, "FLUSHALL"));
         Assert.Equal("+>", MarkersAfterAFlush(client, "FLUSHDB"));
         Assert.Equal("+>", MarkersAfterAFlush(client, "SWAPDB 0 1"));
         Assert.Equal(":", MarkersAfterAScript(client));
+        Assert.Equal(("listpack", "quicklist"), EncodingsOfShrunkenLists(client));
+        client.Run("ACL SETUSER u \"+get|a b\"").IsError("ERR Error in ACL SETUSER modifier '+get|a b': Syntax error");
+        Assert.EndsWith("Unknown command or category name in ACL", client.Run("ACL SETUSER u \"+get\\x00x\"").Text, StringComparison.Ordinal);
+        Assert.EndsWith("Unknown command or category name in ACL", client.Run("ACL SETUSER u \"+@read\\x00x\"").Text, StringComparison.Ordinal);
+        Assert.Empty(client.Run("MODULE LIST").Items);
+        Assert.Matches(@"^(>\*|\*>)$", MarkersOfABlockedSubscriber(server));
+        Assert.StartsWith("ERR unknown command", OriginalNameBehindTheNewOne(ServerProgram.UnderTest).Text, StringComparison.Ordinal);
     }
 
     [Fact]
@@ -76,6 +83,62 @@ public sealed class NotCopiedTests
         Assert.Equal(">+", MarkersAfterAFlush(client, "FLUSHDB"));
         Assert.Equal("+", MarkersAfterAFlush(client, "SWAPDB 0 1"));
         Assert.Equal(":>", MarkersAfterAScript(client));
+        Assert.Equal(("quicklist", "listpack"), EncodingsOfShrunkenLists(client));
+        client.Run("ACL SETUSER u \"+get|a b\"").IsOk(); // ACL LIST would end the server
+        client.Run("ACL SETUSER v \"+get\\x00x\"").IsOk();
+        client.Run("ACL SETUSER v \"+@read\\x00x\"").IsOk();
+        Assert.Single(client.Run("MODULE LIST").Items);
+        Assert.Equal("*>", MarkersOfABlockedSubscriber(server));
+        OriginalNameBehindTheNewOne(OracleProgram.Redis8!).IsNull();
+        Assert.Equal("3600 1 300 100 60 10000", SaveWithoutAFile(OracleProgram.Redis8!));
+    }
+
+    private static (string AfterAChangedLimit, string AfterALongElement) EncodingsOfShrunkenLists(RespConnection client)
+    {
+        client.Run("CONFIG SET list-max-listpack-size 8").IsOk();
+        client.Run("RPUSH grown " + string.Join(' ', Enumerable.Range(0, 10))).IsInteger(10);
+        client.Run("CONFIG SET list-max-listpack-size 64").IsOk();
+        client.Run("RPUSH grown " + string.Join(' ', Enumerable.Range(0, 40))).IsInteger(50);
+        client.Run("LTRIM grown 30 44").IsOk();
+        client.Run("CONFIG SET list-max-listpack-size -1").IsOk();
+        client.Run("RPUSH lengthened " + string.Join(' ', Enumerable.Repeat(new string('a', 500), 16))).IsInteger(16);
+        client.Run($"LSET lengthened 0 {new string('b', 3000)}").IsOk();
+        client.Run($"LSET lengthened 1 {new string('b', 3000)}").IsOk();
+        client.Run("LSET lengthened 0 b").IsOk();
+        client.Run("LSET lengthened 1 b").IsOk();
+        client.Run("LTRIM lengthened 0 3").IsOk();
+        return (client.Run("OBJECT ENCODING grown").Text, client.Run("OBJECT ENCODING lengthened").Text);
+    }
+
+    // An array for the reply of BLPOP and a push for the event of its LPOP.
+    private static string MarkersOfABlockedSubscriber(ServerProcess server)
+    {
+        using RespConnection blocked = server.Connect();
+        using RespConnection other = server.Connect();
+        other.Run("CONFIG SET notify-keyspace-events KEA").IsOk();
+        blocked.Run("HELLO 3");
+        blocked.SendCommand("SUBSCRIBE __keyevent@0__:lpop");
+        Assert.Equal('>', blocked.ReadAny().Marker);
+        blocked.SendCommand("BLPOP awaited 0");
+        long deadline = Environment.TickCount64 + 30_000;
+        while (!other.Run("INFO clients").Text.Contains("blocked_clients:1", StringComparison.Ordinal)) Assert.True(Environment.TickCount64 < deadline);
+        other.Run("RPUSH awaited x").IsInteger(1);
+        return $"{blocked.ReadAny().Marker}{blocked.ReadAny().Marker}";
+    }
+
+    private static string SaveWithoutAFile(ServerProgram program)
+    {
+        using ServerProcess server = ServerProcess.Start(program with { CommandLine = program.CommandLine.Replace(" --save \"\"", "", StringComparison.Ordinal) });
+        using RespConnection client = server.Connect();
+        return client.Run("CONFIG GET save").Items[1].Text;
+    }
+
+    private static RespValue OriginalNameBehindTheNewOne(ServerProgram program)
+    {
+        using ServerProcess server = ServerProcess.Start(program, "--rename-command", "get", "fetch");
+        using RespConnection client = server.Connect();
+        client.Run("FETCH k").IsNull();
+        return client.Run("GET k");
     }
 
     // Unless Redis's own cycle has just removed it.

@@ -38,7 +38,7 @@ public class DeliveryTests
         List<Socket> clients = [.. Enumerable.Range(0, Clients).Select(_ => server.Connect(receiveBufferBytes: 4096))];
         EchoServer.WaitFor(() => server.Loops.Sum(loop => loop.ConnectionCount) == Clients, "all are connected");
 
-        // Nobody reads: what does not fit into the sockets waits, without a copy.
+        // The clients do not read: what does not fit into the sockets waits, without a copy.
         byte[] message = EchoServer.Pattern(200_000, seed: 1);
         long largest = 0;
         for (int i = 0; i < Messages; i++)

@@ -15,6 +15,9 @@ public class HotPathTests
 
     private static readonly Regex CollectionCall = new(@"\bGC\s*\.\s*Collect\s*\(");
 
+    // The calls, and references that could become one; event loops have another property of that name.
+    private static readonly Regex HandlerCall = new(@"(?<!\w)Handler\s*(\(\s*ref\b|\.\s*Invoke\b)|\b[cC]ommand\s*\.\s*Handler\b");
+
     [Fact]
     public void Hot_paths_use_neither_linq_nor_tasks()
     {
@@ -45,6 +48,27 @@ public class HotPathTests
     [InlineData("GC . Collect ();", true)]
     [InlineData("GC.CollectionCount(2); // GC.Collect()", false)]
     public void A_forced_collection_is_found(string source, bool isFound) => Assert.Equal(isFound, CollectionCall.IsMatch(CSharpText.CodeOnly(source)));
+
+    // Access control, locks, metrics and events belong to what surrounds a handler. A new way around them is a decision for a record.
+    [Fact]
+    public void Handlers_are_called_where_the_record_says()
+    {
+        IEnumerable<string> calls = Repository.Files("src", ".cs")
+            .SelectMany(path => HandlerCall.Matches(CSharpText.CodeOnly(Repository.Read(path))).Select(_ => Path.GetFileNameWithoutExtension(path)));
+        Assert.Equal(["CommandExecutor", "Invoker", "Invoker"], calls.Order());
+    }
+
+    [Theory]
+    [InlineData("cmd.Command.Handler(ref cmd);", true)]
+    [InlineData("command.Handler (ref context);", true)]
+    [InlineData("command.Handler.Invoke(ref cmd);", true)]
+    [InlineData("CommandHandler run = command.Handler;", true)]
+    [InlineData("Handler(ref cmd);", true)]
+    [InlineData("delegate void CommandHandler(ref CommandContext cmd);", false)]
+    [InlineData("connection.Loop.Handler.OnOutputBuffered(connection);", false)]
+    [InlineData("loop.Handler = sessions;", false)]
+    [InlineData("// command.Handler(ref cmd)", false)]
+    public void A_call_of_a_handler_is_found(string source, bool isFound) => Assert.Equal(isFound, HandlerCall.IsMatch(CSharpText.CodeOnly(source)));
 
     [Theory]
     [InlineData("using System.Linq;", 1)]

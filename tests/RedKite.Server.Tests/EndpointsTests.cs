@@ -38,7 +38,7 @@ public class EndpointsTests : NetworkTests
         long served = 0, refused = 0;
         bool isOver = false;
 
-        // Whoever gets through is answered or closed, and opens and closes files whose numbers the listeners had a moment ago.
+        // A client that connects is served or closed: that opens and closes files with numbers that the listeners had before.
         Thread[] arriving = [.. Enumerable.Range(0, 4).Select(index => new Thread(() =>
         {
             for (int i = index; !Volatile.Read(ref isOver); i++)
@@ -59,7 +59,7 @@ public class EndpointsTests : NetworkTests
         }))];
         foreach (Thread thread in arriving) thread.Start();
 
-        // From both loops, by turns.
+        // From both loops alternately.
         using RespConnection second = RespConnection.Connect(server.Port);
         second.Run("PING").IsSimple("PONG"); // what is not accepted yet ends with its listener
         for (int i = 1; i <= Changes; i++)

@@ -42,18 +42,18 @@ public abstract class NetworkTests
     /// <summary>The id by which the server knows a connection.</summary>
     internal static long IdOf(RespConnection connection) => connection.Run("CLIENT ID").Number;
 
-    /// <summary>Waits until a client is closed at its output limit; returns the most bytes that buffers had until then.</summary>
-    internal static long MostBytesUntilClosed(RedKiteServer server)
+    /// <summary>Waits until a client is closed at its output limit; returns the maximum of the bytes in buffers until then.</summary>
+    internal static long MaxBytesUntilClosed(RedKiteServer server)
     {
-        long most = 0;
+        long max = 0;
         WaitFor(
             () =>
             {
-                most = Math.Max(most, server.Engine.Buffers.UsedBytes);
+                max = Math.Max(max, server.Engine.Buffers.UsedBytes);
                 return server.Engine.Metrics.Server.OutputBufferDisconnections == 1;
             },
             "a client is closed at its output limit");
-        return most;
+        return max;
     }
 
     /// <summary>The event loop that a connection belongs to.</summary>

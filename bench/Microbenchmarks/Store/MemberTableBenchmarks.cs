@@ -63,7 +63,7 @@ public unsafe class MemberTableBenchmarks
     }
 
     [Benchmark]
-    public long Draw() => (nint)_table.Draw(_random);
+    public long Draw() => (nint)_table.Pick(_random);
 
     /// <summary>Iterates over one bucket and moves to the next.</summary>
     [Benchmark]

@@ -446,11 +446,11 @@ internal sealed unsafe class Database
     /// Samples an entry of a stripe; none if the stripe is empty or the sampled entry has expired. In the latter case all expired
     /// entries of its segment are removed, so that few samples miss. The stripe is locked.
     /// </summary>
-    internal Entry Draw(int stripe, Random random, long nowMs)
+    internal Entry Pick(int stripe, Random random, long nowMs)
     {
         Table? table = _tables[stripe];
         if (table is null) return default;
-        byte* block = table.Draw(random);
+        byte* block = table.Pick(random);
         if (block == null) return default;
         if (!EntryBlock.Expires(block) || EntryBlock.Expiry(block) > nowMs) return Entry.FromBlock((nint)block);
 

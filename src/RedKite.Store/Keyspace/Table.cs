@@ -273,7 +273,7 @@ internal sealed unsafe partial class Table
     /// hashes are uniform, so all keys have the same probability except for random differences in how full segments are. Sampling
     /// slots until one is in use would be exact, but unbounded in a table that has emptied.
     /// </summary>
-    internal byte* Draw(Random random)
+    internal byte* Pick(Random random)
     {
         if (Count == 0) return null;
         byte* segment = SegmentOf((ulong)random.NextInt64(long.MinValue, long.MaxValue));

@@ -9,7 +9,7 @@ namespace RedKite.Differential.Tests.Generators;
 /// </summary>
 internal static class FieldExpiryGenerator
 {
-    // Longer than the expiries drawn below.
+    // Longer than the expiries below.
     private const int ExpiryWaitMs = 20;
 
     public static readonly CommandFamily Family = new("field-expiry",

@@ -33,10 +33,13 @@ public sealed class CommandTranscript : IAsyncLifetime
     public async ValueTask DisposeAsync() => await _server.DisposeAsync();
 
     /// <summary>Runs a command written as in redis-cli and returns its reply.</summary>
-    internal RespValue Run(string line)
+    internal RespValue Run(string line) => Run(CommandLine.Split(line));
+
+    /// <summary>Runs a command of any bytes and returns its reply.</summary>
+    internal RespValue Run(IReadOnlyList<byte[]> arguments)
     {
         var replies = new ArrayBufferWriter<byte>();
-        byte[] request = CommandLine.Encode(CommandLine.Split(line));
+        byte[] request = CommandLine.Encode(arguments);
         Assert.Equal(request.Length, _client.Execute(request, replies));
         int at = 0;
         var reader = new RespReader((buffer, offset) =>
@@ -67,6 +70,16 @@ public sealed class CommandTranscript : IAsyncLifetime
     }
 
     internal Keyspace Keyspace => _server.Engine.Keyspace;
+
+    /// <summary>Adds members with a command that takes several: <paramref name="member"/> is a format of the member's number.</summary>
+    internal void Fill(string prefix, string member, int count, int perRequest = 1000)
+    {
+        for (int first = 0; first < count; first += perRequest)
+        {
+            IEnumerable<int> numbers = Enumerable.Range(first, Math.Min(perRequest, count - first));
+            Assert.False(Run($"{prefix} {string.Join(' ', numbers.Select(number => string.Format(System.Globalization.CultureInfo.InvariantCulture, member, number)))}").IsError);
+        }
+    }
 
     /// <summary>Bytes of all stored data.</summary>
     internal long UsedBytes => _server.Engine.Keyspace.UsedBytes;

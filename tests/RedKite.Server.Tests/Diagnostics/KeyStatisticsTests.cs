@@ -26,7 +26,7 @@ public class KeyStatisticsTests
         for (int i = 0; i < 4_000_000; i++)
         {
             if (i % 133_333 == 0) metrics.HotKeys.Adapt(133_333); // a second of thirty
-            int key = Draw(cumulative, random);
+            int key = Pick(cumulative, random);
             if (--gap > 0) continue;
             gap = metrics.HotKeys.NextGap();
             metrics.HotKeys.Add(0, (ulong)key, Encoding.ASCII.GetBytes($"key:{key}"), nowMs: 100_000);
@@ -49,7 +49,7 @@ public class KeyStatisticsTests
         return cumulative;
     }
 
-    private static int Draw(double[] cumulative, Random random)
+    private static int Pick(double[] cumulative, Random random)
     {
         int at = Array.BinarySearch(cumulative, random.NextDouble());
         return (at < 0 ? ~at : at) + 1;

@@ -28,10 +28,10 @@ public class SuspendedClientTests : NetworkTests
             for (int i = 0; i < Requests / 1000; i++) client.Send(requests);
         }));
         sending.Start();
-        long mostBytes = MostBytesUntilClosed(server);
+        long bytesMax = MaxBytesUntilClosed(server);
         sending.Join();
         Assert.IsType<SocketException>(failure);
-        Assert.InRange(mostBytes, 0, WaitingBytesMax);
+        Assert.InRange(bytesMax, 0, WaitingBytesMax);
         WaitFor(() => server.Engine.Buffers.UsedBytes == 0, "its memory is released");
         using RespConnection other = RespConnection.Connect(server.Port);
         other.Run("AUTH secret").IsOk();
@@ -50,11 +50,11 @@ public class SuspendedClientTests : NetworkTests
         server.Execute("SETRANGE", "k", $"{Megabyte - 1}", "x");
         using Socket client = Connect(server);
         Thread sending = Send(client, string.Concat(Enumerable.Repeat("*2\r\n$3\r\nGET\r\n$1\r\nk\r\n", Requests)));
-        long mostBytes = WaitUntilSuspended(server, server.Engine.Buffers.UsedBytes);
+        long bytesMax = WaitUntilSuspended(server, server.Engine.Buffers.UsedBytes);
         using var digest = new ReplyDigest();
-        Assert.Equal(Requests, digest.Read(client, Requests, () => mostBytes = Math.Max(mostBytes, server.Engine.Buffers.UsedBytes)));
+        Assert.Equal(Requests, digest.Read(client, Requests, () => bytesMax = Math.Max(bytesMax, server.Engine.Buffers.UsedBytes)));
         Assert.Equal(Requests * (long)($"${Megabyte}\r\n\r\n".Length + Megabyte), digest.Bytes);
-        Assert.InRange(mostBytes, 1, WaitingBytesMax);
+        Assert.InRange(bytesMax, 1, WaitingBytesMax);
         Assert.Equal(0, server.Engine.Metrics.Server.OutputBufferDisconnections);
         sending.Join();
         WaitFor(() => server.Engine.Buffers.UsedBytes == 0, "its memory is released");
@@ -118,22 +118,22 @@ public class SuspendedClientTests : NetworkTests
         return long.Parse(line.AsSpan(start.Length), System.Globalization.CultureInfo.InvariantCulture);
     }
 
-    private static long WaitUntilSuspended(RedKiteServer server, long mostBytes)
+    private static long WaitUntilSuspended(RedKiteServer server, long bytesMax)
     {
         WaitFor(
             () =>
             {
-                mostBytes = Math.Max(mostBytes, server.Engine.Buffers.UsedBytes);
+                bytesMax = Math.Max(bytesMax, server.Engine.Buffers.UsedBytes);
                 return ServerTotals.Of(server.Engine.Metrics).SuspendedClients == 1;
             },
             "it is suspended");
         for (int i = 0; i < 20; i++)
         {
             Thread.Sleep(10); // and nothing is executed for it meanwhile
-            mostBytes = Math.Max(mostBytes, server.Engine.Buffers.UsedBytes);
+            bytesMax = Math.Max(bytesMax, server.Engine.Buffers.UsedBytes);
         }
 
-        return mostBytes;
+        return bytesMax;
     }
 
     // The server does not read it all until its replies are read.

@@ -1,6 +1,10 @@
 using System.Diagnostics;
+using System.Globalization;
 using System.Runtime.CompilerServices;
+using System.Text;
 using RedKite.Store.Keyspace;
+using RedKite.Store.Memory;
+using RedKite.Store.Values.Lists;
 using KeyStore = RedKite.Store.Keyspace.Keyspace;
 
 namespace RedKite.Store.Tests.Keyspace;
@@ -94,6 +98,37 @@ public sealed class FailStopTests : IDisposable
         broken.Stripes[3].Drop(null!, keys: 0);
         Assert.Throws<NullReferenceException>(() => new BackgroundSweep(broken, 0, 1).Run(0, long.MaxValue, expire: true));
         Assert.StartsWith("terminate True", Assert.Single(_events), StringComparison.Ordinal);
+        Assert.Contains("background sweep", File.ReadAllText(Assert.Single(_folder.GetFiles()).FullName), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void A_sweep_without_memory_ends_the_process()
+    {
+        var starved = new KeyStore(1, 1, guarded: true) { FailStop = { Folder = _folder.FullName, Errors = TextWriter.Null } }; // never freed
+        starved.FailStop.Terminate = (message, failure) => _events.Add($"terminate {starved.Stripes[0].IsLocked} {failure is OutOfMemoryException}");
+        ListValue list = ListValue.Create(starved.Databases[0], "list"u8, starved.Hash("list"u8), new ListLimits(128, 0), 0);
+        for (int i = 0; i < 20_000; i++)
+        {
+            byte[] element = Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"element:{i}"));
+            list.PrepareFor(element.Length, 1);
+            list.PushLast(element);
+        }
+
+        var sweep = new BackgroundSweep(starved, 0, 1);
+        SystemMemory.Refuses = true;
+        try
+        {
+            Assert.ThrowsAny<OutOfMemoryException>(() =>
+            {
+                for (int i = 0; i < 1_000; i++) sweep.Run(0, long.MaxValue, expire: true);
+            });
+        }
+        finally
+        {
+            SystemMemory.Refuses = false;
+        }
+
+        Assert.Equal("terminate True True", Assert.Single(_events));
         Assert.Contains("background sweep", File.ReadAllText(Assert.Single(_folder.GetFiles()).FullName), StringComparison.Ordinal);
     }
 

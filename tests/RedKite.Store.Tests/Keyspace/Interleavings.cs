@@ -63,7 +63,7 @@ internal static class Interleavings
 {
     private const int StepsMax = 20_000;
 
-    /// <summary>Runs schedules that are drawn by chance. Each model is made with its own number.</summary>
+    /// <summary>Runs random schedules. Each model gets its own seed.</summary>
     internal static void ExploreRandomly(int schedules, Func<Schedule, int, ThreadModel> create)
     {
         for (int i = 0; i < schedules; i++)

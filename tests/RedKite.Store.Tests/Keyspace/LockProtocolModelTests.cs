@@ -34,7 +34,7 @@ public class LockProtocolModelTests
     }
 
     [Fact]
-    public void No_schedule_drawn_by_chance_deadlocks() => Explore(30_000, LockProtocolFault.None);
+    public void No_random_schedule_deadlocks() => Explore(30_000, LockProtocolFault.None);
 
     [Theory]
     [InlineData(LockProtocolFault.DescendingOrder)]
@@ -63,19 +63,19 @@ public class LockProtocolModelTests
                     model.Command(random.Next(stripes));
                     break;
                 case 1:
-                    model.Command(Draw(random, stripes));
+                    model.Command(RandomStripes(random, stripes));
                     break;
                 case 2:
                     model.Command([.. Enumerable.Range(0, stripes)]);
                     break;
                 case 3:
-                    model.Server(Draw(random, stripes), Draw(random, stripes));
+                    model.Server(RandomStripes(random, stripes), RandomStripes(random, stripes));
                     break;
                 case 4:
                     model.Walker();
                     break;
                 default:
-                    model.Script(Draw(random, stripes), [.. Enumerable.Range(0, random.Next(1, 4)).Select(_ => Draw(random, stripes))]);
+                    model.Script(RandomStripes(random, stripes), [.. Enumerable.Range(0, random.Next(1, 4)).Select(_ => RandomStripes(random, stripes))]);
                     break;
             }
         }
@@ -85,7 +85,7 @@ public class LockProtocolModelTests
 
     private static LockProtocolModel New(Schedule schedule, int stripes, int threads) => new(schedule, LockProtocolFault.None, stripes, threads);
 
-    private static int[] Draw(Random random, int stripes)
+    private static int[] RandomStripes(Random random, int stripes)
     {
         int[] all = [.. Enumerable.Range(0, stripes)];
         random.Shuffle(all);

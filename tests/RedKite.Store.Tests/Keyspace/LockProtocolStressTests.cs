@@ -73,18 +73,18 @@ public sealed class LockProtocolStressTests : IDisposable
                 _store.Stripes[stripe].Exit();
                 break;
             case < 5:
-                using (LockScope several = _store.Lock(Draw(random))) Use(me, several.Held, random);
+                using (LockScope several = _store.Lock(RandomStripes(random))) Use(me, several.Held, random);
                 break;
             case 5:
                 using (LockScope all = _store.Lock(StripeSet.First(Stripes))) Use(me, all.Held, random);
                 break;
             case < 8:
-                using (LockScope growing = _store.Lock(Draw(random)))
+                using (LockScope growing = _store.Lock(RandomStripes(random)))
                 {
                     Use(me, growing.Held, random);
-                    growing.Grow(Draw(random));
+                    growing.Grow(RandomStripes(random));
                     Use(me, growing.Held, random);
-                    if (growing.TryGrow(Draw(random))) Use(me, growing.Held, random);
+                    if (growing.TryGrow(RandomStripes(random))) Use(me, growing.Held, random);
                 }
 
                 break;
@@ -98,14 +98,14 @@ public sealed class LockProtocolStressTests : IDisposable
 
                 break;
             default:
-                using (ScriptScope script = ScriptScope.Lock(_store, Draw(random)))
+                using (ScriptScope script = ScriptScope.Lock(_store, RandomStripes(random)))
                 {
                     if (Interlocked.Increment(ref _scripts) != 1) throw new InvalidOperationException("Two scripts run.");
                     StripeSet all = script.Held;
                     for (int i = random.Next(4); i > 0; i--)
                     {
                         Begin(me, script.Held);
-                        StripeSet more = Draw(random);
+                        StripeSet more = RandomStripes(random);
                         if (!script.Grow(more)) throw new InvalidOperationException("A script has lost its stripes.");
                         all = all.With(more);
                         if (!script.Held.Equals(all)) throw new InvalidOperationException("A script has not what it claimed.");
@@ -149,7 +149,7 @@ public sealed class LockProtocolStressTests : IDisposable
         }
     }
 
-    private static StripeSet Draw(Random random)
+    private static StripeSet RandomStripes(Random random)
     {
         StripeSet stripes = StripeSet.Of(random.Next(Stripes));
         for (int i = random.Next(3); i > 0; i--) stripes = stripes.With(random.Next(Stripes));

@@ -60,7 +60,7 @@ public class ScriptTurnTests
     [Theory]
     [InlineData(0)]
     [InlineData(50)] // it sleeps
-    public void Who_waits_for_a_busy_script_is_turned_away(int milliseconds)
+    public void Thread_that_waits_for_a_busy_script_gives_up(int milliseconds)
     {
         var turn = new ScriptTurn(_mutex);
         turn.Begin(Stopwatch.GetTimestamp());

@@ -66,7 +66,7 @@ public sealed unsafe class SegmentTests : IDisposable
                 bool grows = step / 1_000 % 2 == 0;
                 if (added.Count < 300 && random.Next(10) < (grows ? 7 : 3))
                 {
-                    (ulong hash, nint entry) = blocks.Draw(homes: 20);
+                    (ulong hash, nint entry) = blocks.Pick(homes: 20);
                     Segment.Add(_segment, hash, (byte*)entry, out byte* bucket, out int slot);
                     added.Add((hash, (nint)bucket, slot));
                 }
@@ -139,7 +139,7 @@ public sealed unsafe class SegmentTests : IDisposable
         internal KeyHasher Hasher { get; } = new(random.Bytes(24));
 
         /// <summary>An entry whose home is among the last few buckets and the first.</summary>
-        internal (ulong Hash, nint Entry) Draw(int homes)
+        internal (ulong Hash, nint Entry) Pick(int homes)
         {
             byte[] key;
             ulong hash;

@@ -16,14 +16,14 @@ public enum StripeLockFault
     /// <summary>A thread sleeps without looking at the lock again.</summary>
     SleepsWithoutLook,
 
-    /// <summary>Nobody clears the mark that a thread is being woken.</summary>
+    /// <summary>The mark that a thread is being woken is never cleared.</summary>
     WakingIsNeverCleared,
 
     /// <summary>The mark that a thread is being woken is cleared only after the look at the lock.</summary>
     WakingIsClearedAfterLook,
 
     /// <summary>The lock is handed over though no thread sleeps.</summary>
-    HandsOverToNobody,
+    HandsOverWithoutWaiter,
 
     /// <summary>A thread that gives way to a script does not look whether the lock was handed over to it.</summary>
     GivesWayBeforeLook,
@@ -169,7 +169,7 @@ internal sealed class StripeLockModel : ThreadModel
             if (Exchange(Waking, 1) != 0) continue;
             yield return When(() => IsGateFree(me));
             _gateOwner = me;
-            bool mayHandOver = _wantsHandOver && (_sleeping > 0 || _fault == StripeLockFault.HandsOverToNobody);
+            bool mayHandOver = _wantsHandOver && (_sleeping > 0 || _fault == StripeLockFault.HandsOverWithoutWaiter);
             if (mayHandOver)
             {
                 yield return Now;

@@ -17,7 +17,7 @@ public class StripeLockModelTests
     [InlineData(2, 6)]
     [InlineData(3, 3)]
     [InlineData(5, 2)]
-    public void No_wake_up_is_lost_in_schedules_drawn_by_chance(int threads, int turns)
+    public void No_wake_up_is_lost_in_random_schedules(int threads, int turns)
     {
         Interleavings.ExploreRandomly(15_000, (schedule, _) => new StripeLockModel(schedule, StripeLockFault.None, threads, turns));
     }
@@ -35,7 +35,7 @@ public class StripeLockModelTests
     [InlineData(StripeLockFault.SleepsWithoutLook)]
     [InlineData(StripeLockFault.WakingIsNeverCleared)]
     [InlineData(StripeLockFault.WakingIsClearedAfterLook)]
-    [InlineData(StripeLockFault.HandsOverToNobody)]
+    [InlineData(StripeLockFault.HandsOverWithoutWaiter)]
     [InlineData(StripeLockFault.GivesWayBeforeLook)]
     public void The_checker_finds_a_faulty_lock(StripeLockFault fault)
     {

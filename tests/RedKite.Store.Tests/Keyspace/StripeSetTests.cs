@@ -36,7 +36,7 @@ public class StripeSetTests
         var random = new Random(1);
         for (int i = 0; i < 2_000; i++)
         {
-            int[] left = Draw(random), right = Draw(random);
+            int[] left = RandomStripes(random), right = RandomStripes(random);
             StripeSet a = SetOf(left), b = SetOf(right);
             Assert.Equal(left.Union(right).Order(), Enumerate(a.With(b)));
             Assert.Equal(left.Except(right).Order(), Enumerate(a.Without(b)));
@@ -49,7 +49,7 @@ public class StripeSetTests
         }
     }
 
-    private static int[] Draw(Random random)
+    private static int[] RandomStripes(Random random)
     {
         int[] all = [.. Enumerable.Range(0, StripeSet.StripesMax)];
         random.Shuffle(all);

@@ -183,7 +183,7 @@ public sealed unsafe class TableTests
         int hits = 0;
         for (int i = 0; i < 1_000_000; i++)
         {
-            byte* entry = world.Table.Draw(random);
+            byte* entry = world.Table.Pick(random);
             if (entry == null) continue;
             counts[World.KeyOf((nint)entry)]++;
             hits++;

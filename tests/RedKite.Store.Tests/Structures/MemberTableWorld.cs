@@ -114,7 +114,7 @@ internal sealed unsafe class MemberTableWorld : IDisposable
         if (_model.Values.Min(entry => entry.Expiry) is { } earliest) Assert.InRange(earliestMs, nowMs + 1, earliest);
     }
 
-    internal nint Draw(Random random) => (nint)Table.Draw(random);
+    internal nint Pick(Random random) => (nint)Table.Pick(random);
 
     internal bool FreeSlice(int blocksMax)
     {

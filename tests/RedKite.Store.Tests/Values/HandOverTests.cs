@@ -1,6 +1,7 @@
 using System.Globalization;
 using System.Text;
 using RedKite.Store.Keyspace;
+using RedKite.Store.Memory;
 using RedKite.Store.Values;
 using RedKite.Store.Values.Hashes;
 using RedKite.Store.Values.Lists;
@@ -14,6 +15,8 @@ namespace RedKite.Store.Tests.Values;
 /// <summary>Values that come to another stripe by RENAME: by a pointer, and usable there.</summary>
 public sealed class HandOverTests
 {
+    private const int LargeElements = 300_000;
+
     private static readonly ListLimits Lists = new(16, 0);
 
     public static TheoryData<DataType> Structures => [DataType.Hash, DataType.Set, DataType.SortedSet, DataType.List, DataType.Stream];
@@ -62,6 +65,20 @@ public sealed class HandOverTests
         FreeAll(store);
         Assert.Equal((0, 0), Blocks(store));
         Assert.Equal(0, store.FreeingBytes);
+    }
+
+    // Held for blocks and used by none: what is left in slabs, beside the segments of the stripe's own table.
+    [Theory]
+    [MemberData(nameof(Structures))]
+    public void Slabs_of_a_large_value_waste_less_than_a_tenth(DataType type)
+    {
+        using var store = new KeyStore(1, 1);
+        byte[] key = KeyIn(store, 0);
+        for (int i = 0; i < LargeElements; i++) Add(store, key, type, i);
+        Arena arena = store.Stripes[0].Arena;
+        double waste = (double)(arena.HeldBytes - arena.UsedBytes) / arena.HeldBytes;
+        TestContext.Current.TestOutputHelper!.WriteLine($"{type}: {arena.HeldBytes:N0} bytes held, {waste:P1} unused");
+        Assert.InRange(waste, 0, 0.1);
     }
 
     [Theory]

@@ -99,7 +99,7 @@ internal static class HashScanCommands
             single.RemoveExpired();
             if (!single.Exists || single.LivingCount == 0) cmd.Reply.Null();
             else if (single.HasExpired) ReplyLiving(cmd.Reply, single, count: 1, withValues: false);
-            else if (single.IsTable) cmd.Reply.Element(single.Draw(SamplingRandom.Current).Field);
+            else if (single.IsTable) cmd.Reply.Element(single.Pick(SamplingRandom.Current).Field);
             else cmd.Reply.Element(single.At(Below((int)single.Count)).Field);
             return;
         }
@@ -126,7 +126,7 @@ internal static class HashScanCommands
 
         if (hash.IsTable)
         {
-            for (long i = 0; i < count && !reply.Overflowed; i++) ReplyPair(reply, hash.Draw(SamplingRandom.Current), withValues);
+            for (long i = 0; i < count && !reply.Overflowed; i++) ReplyPair(reply, hash.Pick(SamplingRandom.Current), withValues);
             return;
         }
 

@@ -123,7 +123,7 @@ internal static class ScanCommands
     private static bool TryReplySample(ref CommandContext cmd, int stripe)
     {
         cmd.EnterStripe(stripe);
-        Entry entry = cmd.Database.Draw(stripe, SamplingRandom.Current, cmd.NowMs);
+        Entry entry = cmd.Database.Pick(stripe, SamplingRandom.Current, cmd.NowMs);
         bool exists = entry.Exists;
         if (exists) cmd.Reply.Bulk(entry.Key);
         cmd.ExitStripe(stripe);

@@ -230,7 +230,7 @@ internal static class ListCommands
         }
 
         list.PrepareFor(cmd[4].Length, 1);
-        list.Insert(after ? index + 1 : index, cmd[4]);
+        list.Insert(index, after, cmd[4]);
         cmd.Changed(1, KeyEvent.LInsert);
         cmd.Reply.Integer(list.Count);
     }

@@ -53,7 +53,7 @@ internal static class SetPopCommands
 
     private static void PopOne(scoped in CommandContext cmd, ref SetValue set)
     {
-        ReadOnlySpan<byte> member = set.View.Draw(SamplingRandom.Current, stackalloc byte[SetEnumerator.NumberBytesMax], out _);
+        ReadOnlySpan<byte> member = set.View.Pick(SamplingRandom.Current, stackalloc byte[SetEnumerator.NumberBytesMax], out _);
         cmd.Reply.Bulk(member);
         if (cmd.Reply.Overflowed) return;
         cmd.Effect("SREM"u8, 3).Argument(cmd[1]).Argument(member);

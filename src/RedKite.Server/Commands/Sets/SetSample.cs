@@ -85,7 +85,7 @@ internal readonly ref struct SetSample
     {
         for (int picked = 0; picked < positions.Length;)
         {
-            set.Draw(SamplingRandom.Current, default, out nint position);
+            set.Pick(SamplingRandom.Current, default, out nint position);
             if (!positions[..picked].Contains(position)) positions[picked++] = position;
         }
     }
@@ -98,7 +98,7 @@ internal readonly ref struct SetSample
         seen.Clear();
         for (int picked = 0; picked < positions.Length;)
         {
-            set.Draw(SamplingRandom.Current, default, out nint position);
+            set.Pick(SamplingRandom.Current, default, out nint position);
             if (TryAdd(seen, position)) positions[picked++] = position;
         }
 

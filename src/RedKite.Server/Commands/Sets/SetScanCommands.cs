@@ -40,7 +40,7 @@ internal static class SetScanCommands
         if (!hasCount)
         {
             if (set.Count == 0) cmd.Reply.Null();
-            else cmd.Reply.Bulk(set.Draw(SamplingRandom.Current, stackalloc byte[SetEnumerator.NumberBytesMax], out _));
+            else cmd.Reply.Bulk(set.Pick(SamplingRandom.Current, stackalloc byte[SetEnumerator.NumberBytesMax], out _));
         }
         else if (set.Count == 0 || count == 0)
         {
@@ -62,7 +62,7 @@ internal static class SetScanCommands
         if (!reply.FitsOrOverflows(count)) return;
         Span<byte> number = stackalloc byte[SetEnumerator.NumberBytesMax];
         reply.Array((int)count);
-        for (long i = 0; i < count && !reply.Overflowed; i++) reply.Bulk(set.Draw(SamplingRandom.Current, number, out _));
+        for (long i = 0; i < count && !reply.Overflowed; i++) reply.Bulk(set.Pick(SamplingRandom.Current, number, out _));
     }
 
     private static void ReplyDistinct(ReplyWriter reply, SetView set, long count)

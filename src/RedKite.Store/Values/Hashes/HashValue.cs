@@ -288,7 +288,7 @@ internal unsafe ref struct HashValue
     internal readonly HashFields ScanBucket(ref ulong cursor) => new(Table.ScanBucket(ref cursor), _nowMs);
 
     /// <summary>Returns a random field of a table without expired fields.</summary>
-    internal readonly HashFields Draw(Random random) => HashFields.OfBlock(Table.Draw(random));
+    internal readonly HashFields Pick(Random random) => HashFields.OfBlock(Table.Pick(random));
 
     /// <summary>Stores the address of each live field of a table, for <see cref="OfDrawn"/>. The caller provides capacity for all.</summary>
     internal readonly void FindLiving(Span<nint> living)

@@ -78,12 +78,12 @@ internal unsafe ref struct ListValue
         else if (!QuickListEnds.TryPushLast(_entry.Root.Structure, value, _limits) && Long.PushLast(value)) _database.WarmListsOf(_entry).Note(_entry.Root.Structure);
     }
 
-    /// <summary>Inserts an element before an index, which is valid or that of the end.</summary>
-    internal void Insert(long index, scoped ReadOnlySpan<byte> value)
+    /// <summary>Inserts an element before or after an existing one.</summary>
+    internal void Insert(long index, bool after, scoped ReadOnlySpan<byte> value)
     {
-        if (index == Count) PushLast(value);
-        else if (!IsPacked) Long.Insert(index, value);
-        else InsertPacked(PackedList.At(Packed, (int)index), value);
+        if (after && index == Count - 1) PushLast(value);
+        else if (!IsPacked) Long.Insert(index, after, value);
+        else InsertPacked(PackedList.At(Packed, (int)index + (after ? 1 : 0)), value);
     }
 
     /// <summary>Replaces an existing element.</summary>

@@ -93,7 +93,7 @@ internal readonly unsafe ref partial struct QuickList
     {
         QuickListPlace place = FirstNode;
         int added = PackedList.ElementBytes(value);
-        if (place.Exists && Accepts(place, added))
+        if (place.Exists && Accepts(place, value.Length))
         {
             Unpack(place);
             InsertAt(place, PackedList.Start, value, added);
@@ -110,7 +110,7 @@ internal readonly unsafe ref partial struct QuickList
     {
         QuickListPlace place = LastNode;
         int added = PackedList.ElementBytes(value);
-        if (place.Exists && Accepts(place, added))
+        if (place.Exists && Accepts(place, value.Length))
         {
             Unpack(place);
             InsertAt(place, PackedList.EndOf(place.Node->List), value, added);
@@ -154,41 +154,6 @@ internal readonly unsafe ref partial struct QuickList
         return place;
     }
 
-    /// <summary>Inserts an element before the one at an index.</summary>
-    internal void Insert(long index, ReadOnlySpan<byte> value)
-    {
-        int added = PackedList.ElementBytes(value);
-        QuickListPlace place = Locate(index);
-        if (!Accepts(place, added))
-        {
-            if (place.Index == 0 && place.PreviousNode is { Exists: true } previous && Accepts(previous, added))
-            {
-                Unpack(previous);
-                InsertAt(previous, PackedList.EndOf(previous.Node->List), value, added);
-                return;
-            }
-
-            if (place.Index == 0)
-            {
-                InsertNode(place, after: false, NewNode(value, added));
-                return;
-            }
-
-            place = Split(place);
-            if (!Accepts(place, added))
-            {
-                InsertNode(place, after: true, NewNode(value, added));
-                return;
-            }
-
-            InsertAt(place, PackedList.EndOf(place.Node->List), value, added);
-            return;
-        }
-
-        Unpack(place);
-        InsertAt(place, PackedList.At(place.Node->List, place.Index), value, added);
-    }
-
     /// <summary>Replaces an element.</summary>
     internal void Replace(long index, ReadOnlySpan<byte> value)
     {
@@ -200,7 +165,7 @@ internal readonly unsafe ref partial struct QuickList
         if (added > 0 && node->Count > 1 && !_limits.Allow(node->PackedBytes + added, node->Count))
         {
             // Inserts first and then removes, so that the list is never empty.
-            Insert(index, value);
+            Insert(index, after: false, value);
             Remove(index + 1, 1);
             return;
         }
@@ -230,10 +195,6 @@ internal readonly unsafe ref partial struct QuickList
             if (count == 0) break;
             place = place.NextNode;
         }
-
-        // The two nodes at the ends of the removed range may fit into one.
-        if (place.Exists) MergeWithNext(place);
-        if (place.Exists && place.PreviousNode is { Exists: true } previous) MergeWithNext(previous);
     }
 
     /// <summary>Removes a node's elements that are equal to a value, starting at its front or at its end.</summary>
@@ -302,7 +263,7 @@ internal readonly unsafe ref partial struct QuickList
         return false;
     }
 
-    private bool Accepts(QuickListPlace place, int added) => _limits.Allow((long)place.Node->PackedBytes + added, place.Node->Count + 1);
+    private bool Accepts(QuickListPlace place, int textBytes) => _limits.AllowOneMore(place.Node->PackedBytes, textBytes, place.Node->Count);
 
     private void AddCount(QuickListPlace place, int elements)
     {
@@ -357,45 +318,6 @@ internal readonly unsafe ref partial struct QuickList
         AddCount(place, -removed);
         Shrink(place.Node);
         return removed;
-    }
-
-    // Splits a node: it keeps the elements before the position, a new node behind it gets the others.
-    private QuickListPlace Split(QuickListPlace place)
-    {
-        Unpack(place);
-        QuickListNode* node = place.Node;
-        byte* list = node->List;
-        int offset = PackedList.At(list, place.Index);
-        int rest = node->Count - place.Index;
-        int bytes = PackedList.EndOf(list) - offset;
-        byte* block = AllocateBlock(PackedList.EmptyBytes + bytes);
-        PackedList.Initialize(block);
-        PackedList.InsertRaw(block, PackedList.Start, new ReadOnlySpan<byte>(list + offset, bytes), rest);
-        PackedList.Remove(list, offset, rest);
-        AddCount(place, -rest);
-        Shrink(node);
-        var behind = default(QuickListNode);
-        behind.SetList(block, PackedList.EmptyBytes + bytes, gap: 0);
-        behind.Count = (ushort)rest;
-        return InsertNode(place, after: true, behind).PreviousNode;
-    }
-
-    private void MergeWithNext(QuickListPlace place)
-    {
-        QuickListPlace next = place.NextNode;
-        if (!next.Exists || place.Node->Count + next.Node->Count > ushort.MaxValue) return;
-        int bytes = place.Node->PackedBytes + next.Node->PackedBytes - PackedList.EmptyBytes;
-        if (!_limits.AreFarAway(bytes, place.Node->Count + next.Node->Count)) return;
-        Unpack(place);
-        Unpack(next);
-        byte* list = next.Node->List;
-        int moved = next.Node->Count;
-        int added = PackedList.EndOf(list) - PackedList.Start;
-        int end = PackedList.EndOf(place.Node->List);
-        MakeRoom(place, end, added);
-        PackedList.InsertRaw(place.Node->List, end, new ReadOnlySpan<byte>(list + PackedList.Start, added), moved);
-        AddCount(place, moved);
-        RemoveNode(next);
     }
 
     // Nodes.

@@ -19,7 +19,7 @@ internal static unsafe class QuickListEnds
         if (node->IsCompact) return false;
         int added = PackedList.ElementBytes(value);
         byte* packed = node->List;
-        if (node->Gap < added || !limits.Allow((long)PackedList.Bytes(packed) + added, node->Count + 1)) return false;
+        if (node->Gap < added || !limits.AllowOneMore(PackedList.Bytes(packed), value.Length, node->Count)) return false;
         node->MoveList(PackedList.Prepend(packed, value));
         CountOne(header, page, node);
         return true;
@@ -36,7 +36,7 @@ internal static unsafe class QuickListEnds
         if (node->IsCompact) return false;
         int added = PackedList.ElementBytes(value);
         byte* packed = node->List;
-        if (node->RoomBehind < added || !limits.Allow((long)PackedList.Bytes(packed) + added, node->Count + 1)) return false;
+        if (node->RoomBehind < added || !limits.AllowOneMore(PackedList.Bytes(packed), value.Length, node->Count)) return false;
         PackedList.Insert(packed, PackedList.EndOf(packed), value);
         CountOne(header, page, node);
         return true;

@@ -203,7 +203,7 @@ internal readonly unsafe partial struct MemberTable<TLayout>
     /// bucket and one of as many slots as the longest chain ever had, until the slot is occupied. The expected number of attempts
     /// is the ratio of that chain's length to the mean.
     /// </summary>
-    internal byte* Draw(Random random)
+    internal byte* Pick(Random random)
     {
         if (_header->Count == 0) return null;
         MemberBuckets buckets = Buckets;
@@ -244,7 +244,7 @@ internal readonly unsafe partial struct MemberTable<TLayout>
         drawn.AsSpan(0, places).Clear();
         for (int i = 0; i < blocks.Length;)
         {
-            var block = (nint)Draw(random);
+            var block = (nint)Pick(random);
             int place = (int)((((ulong)block >> 3) * 0x9E37_79B9_7F4A_7C15) >> 40) & (places - 1);
             while (drawn[place] != 0 && drawn[place] != block) place = (place + 1) & (places - 1);
             if (drawn[place] == block) continue;

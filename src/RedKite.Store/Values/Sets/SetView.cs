@@ -75,11 +75,11 @@ internal readonly unsafe struct SetView
     /// <param name="random">Where chance comes from.</param>
     /// <param name="number">Where a number's text is written: <see cref="SetEnumerator.NumberBytesMax"/> bytes.</param>
     /// <param name="place">Identifies the member within the set.</param>
-    internal ReadOnlySpan<byte> Draw(Random random, Span<byte> number, out nint place)
+    internal ReadOnlySpan<byte> Pick(Random random, Span<byte> number, out nint place)
     {
         if (IsTable)
         {
-            byte* block = Table.Draw(random);
+            byte* block = Table.Pick(random);
             place = (nint)block;
             return SetMember.Member(block);
         }

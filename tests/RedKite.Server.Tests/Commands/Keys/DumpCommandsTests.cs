@@ -6,6 +6,7 @@ namespace RedKite.Server.Tests.Commands;
 public sealed class DumpCommandsTests : IAsyncLifetime
 {
     private const int DamagesOfEach = 400;
+    private const int LargeElements = 300_000;
 
     private static readonly string[] Queries =
     [
@@ -96,6 +97,53 @@ public sealed class DumpCommandsTests : IAsyncLifetime
         Assert.Equal(used, _transcript.UsedBytes);
     }
 
+    [Theory]
+    [InlineData("SADD k", "member:{0}")]
+    [InlineData("SADD k", "{0}")]
+    [InlineData("HSET k", "field:{0} value:{0}")]
+    [InlineData("ZADD k", "{0} member:{0}")]
+    [InlineData("RPUSH k", "element:{0}")]
+    [InlineData("XADD k * field", "value:{0}")]
+    public void Large_values_are_restored_whole_or_not_at_all(string prefix, string element)
+    {
+        Run("SET r old").IsOk();
+        long used = SweptBytes();
+        bool takesOne = prefix.StartsWith("XADD", StringComparison.Ordinal);
+        _transcript.Fill(prefix, element, takesOne ? LargeElements / 10 : LargeElements, perRequest: takesOne ? 1 : 1000);
+        byte[] dump = Run("DUMP k").Payload!;
+        byte[] value = RedisDumps.ValueOf(dump);
+        long filled = SweptBytes();
+
+        Restore("r", value[..(value.Length * 9 / 10)], "REPLACE", version: 12).IsError("ERR Bad data format");
+        Assert.Equal(filled, SweptBytes());
+        Run("CONFIG SET maxmemory 1").IsOk();
+        Run([.. CommandLine.Split("RESTORE r 0"), dump, .. CommandLine.Split("REPLACE")]).IsError("OOM command not allowed when used memory > 'maxmemory'.");
+        Run("CONFIG SET maxmemory 0").IsOk();
+        Run("GET r").IsBulk("old");
+        Assert.Equal(filled, SweptBytes());
+
+        Restore("r", value, "REPLACE", version: 12).IsOk();
+        IReadOnlyList<RespValue> digests = Run("DEBUG DIGEST-VALUE k r").Items;
+        Assert.Equal(digests[0], digests[1]);
+        Run("DEL k r").IsInteger(2);
+        Run("SET r old").IsOk();
+        Assert.Equal(used, SweptBytes());
+    }
+
+    [Fact]
+    public void Large_strings_are_restored_whole_or_not_at_all()
+    {
+        byte[] text = new byte[100_000_000];
+        new Random(4).NextBytes(text);
+        Run([.. CommandLine.Split("SET k"), text]).IsOk();
+        byte[] dump = Run("DUMP k").Payload!;
+        Run("SET r old").IsOk();
+        Restore("r", RedisDumps.ValueOf(dump)[..^1], "REPLACE", version: 12).IsError("ERR Bad data format");
+        Run("GET r").IsBulk("old");
+        Restore("r", RedisDumps.ValueOf(dump), "REPLACE", version: 12).IsOk();
+        Assert.True(Run("GET r").Payload.AsSpan().SequenceEqual(text));
+    }
+
     [Fact]
     public void Field_expiries_survive_dump_and_restore()
     {
@@ -163,9 +211,17 @@ public sealed class DumpCommandsTests : IAsyncLifetime
 
     private RespValue Run(string line) => _transcript.Run(line);
 
+    private RespValue Run(IReadOnlyList<byte[]> arguments) => _transcript.Run(arguments);
+
+    private long SweptBytes()
+    {
+        _transcript.SweepAll();
+        return _transcript.UsedBytes;
+    }
+
     private RespValue Restore(string key, byte[] value, params string[] options) => Restore(key, value, string.Join(' ', options), version: 10);
 
-    private RespValue Restore(string key, byte[] value, string options, int version) => Run($"RESTORE {key} 0 {CommandLine.Format(RedisDumps.Seal(value, version))} {options}");
+    private RespValue Restore(string key, byte[] value, string options, int version) => Run([.. CommandLine.Split($"RESTORE {key} 0"), RedisDumps.Seal(value, version), .. CommandLine.Split(options)]);
 
     private static byte[] Damage(byte[] sound, Random random)
     {

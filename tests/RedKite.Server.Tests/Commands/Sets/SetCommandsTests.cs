@@ -74,6 +74,30 @@ public sealed class SetCommandsTests : IAsyncLifetime
         Run("OBJECT ENCODING integers").IsBulk(encoding);
     }
 
+    [Theory]
+    [InlineData("SINTERSTORE", 200_000)]
+    [InlineData("SUNIONSTORE", 400_000)]
+    [InlineData("SDIFFSTORE", 100_000)]
+    public void Large_results_are_stored_whole_or_not_at_all(string command, int members)
+    {
+        _transcript.Fill("SADD a", "member:{0}", 300_000);
+        _transcript.Fill("SADD b", "member:{0}", 400_000);
+        _transcript.Fill("SREM b", "member:{0}", 100_000);
+        Run("SET target old").IsOk();
+        _transcript.SweepAll();
+        long used = _transcript.UsedBytes;
+        Run("CONFIG SET maxmemory 1").IsOk();
+        Run($"{command} target a b").IsError("OOM command not allowed when used memory > 'maxmemory'.");
+        Run("CONFIG SET maxmemory 0").IsOk();
+        Run("GET target").IsBulk("old");
+        Assert.Equal(used, _transcript.UsedBytes);
+
+        Run($"{command} target a b").IsInteger(members);
+        Run("SCARD target").IsInteger(members);
+        (int inTarget, int outside) = command == "SDIFFSTORE" ? (99_999, 100_000) : (100_000, command == "SINTERSTORE" ? 99_999 : 400_000);
+        Run($"SMISMEMBER target member:{inTarget} member:{outside}").Is(Integers(1, 0));
+    }
+
     [Fact]
     public void Members_about_to_be_added_count_too()
     {

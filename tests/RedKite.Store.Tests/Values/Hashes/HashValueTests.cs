@@ -256,8 +256,8 @@ public sealed class HashValueTests
             Assert.Equal(_model.Count, hash.Count);
             for (int i = 0; i < 5; i++)
             {
-                HashFields drawn = hash.IsTable ? hash.Draw(Random.Shared) : hash.At(Random.Shared.Next((int)hash.Count));
-                Assert.Equal(_model[TextOf(drawn.Field)].Value, TextOf(drawn.Value));
+                HashFields picked = hash.IsTable ? hash.Pick(Random.Shared) : hash.At(Random.Shared.Next((int)hash.Count));
+                Assert.Equal(_model[TextOf(picked.Field)].Value, TextOf(picked.Value));
             }
         }
 

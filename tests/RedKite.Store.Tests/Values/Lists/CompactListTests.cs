@@ -15,7 +15,7 @@ public sealed unsafe class CompactListTests
         Randomness.Run(random =>
         {
             int compacted = 0;
-            for (int round = 0; round < 400; round++) compacted += Check(Draw(random)) > 0 ? 1 : 0;
+            for (int round = 0; round < 400; round++) compacted += Check(RandomElements(random)) > 0 ? 1 : 0;
             Assert.InRange(compacted, 100, 400);
         });
     }
@@ -93,7 +93,7 @@ public sealed unsafe class CompactListTests
         return bytes;
     }
 
-    private static byte[][] Draw(Random random)
+    private static byte[][] RandomElements(Random random)
     {
         int count = random.Next(300);
         string alphabet = random.Pick("01", "abc", "0123456789", "0123456789abcdef", "abcdefghijklmnopqrstuvwxyz-", "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/");

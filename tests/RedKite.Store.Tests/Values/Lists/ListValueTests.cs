@@ -171,16 +171,16 @@ public sealed class ListValueTests
         int index = random.Next(count + 1);
         switch (random.Next(20))
         {
-            case < 6 when grows: world.Push(random.Next(2) == 0, Draw(random)); break;
+            case < 6 when grows: world.Push(random.Next(2) == 0, RandomElement(random)); break;
             case < 10 when grows: world.Push(last: true, Text($"member:{random.Next(1_000_000):d6}")); break;
-            case < 12 when grows: world.Insert(index, Draw(random)); break;
+            case < 12 when grows: world.Insert(index, RandomElement(random)); break;
             case < 6 when count > 0: world.Pop(random.Next(2) == 0); break;
             case < 9 when count > 0: world.Remove(Math.Min(index, count - 1), random.Next(4)); break;
             case 9 when count > 0 && random.Next(8) == 0: world.Remove(Math.Min(index, count - 1), random.Next(count)); break;
-            case < 15 when count > 0: world.Replace(Math.Min(index, count - 1), Draw(random)); break;
+            case < 15 when count > 0: world.Replace(Math.Min(index, count - 1), RandomElement(random)); break;
             case 15 when count > 0: world.RemoveEqual(world.Model[Math.Min(index, count - 1)], random.Next(1, 4), random.Next(2) == 0); break;
-            case 16 when random.Next(20) == 0: world.RemoveEqual(Draw(random), long.MaxValue, random.Next(2) == 0); break;
-            case 17 when count > 0: world.AssertPositions(random.Next(3) == 0 ? Draw(random) : world.Model[Math.Min(index, count - 1)], Math.Min(index, count - 1), random.Next(2) == 0); break;
+            case 16 when random.Next(20) == 0: world.RemoveEqual(RandomElement(random), long.MaxValue, random.Next(2) == 0); break;
+            case 17 when count > 0: world.AssertPositions(random.Next(3) == 0 ? RandomElement(random) : world.Model[Math.Min(index, count - 1)], Math.Min(index, count - 1), random.Next(2) == 0); break;
             case 18 when random.Next(10) == 0: world.Sweep(); break;
             default: world.AssertRange(index, random.Next(2) == 0); break;
         }
@@ -188,7 +188,7 @@ public sealed class ListValueTests
 
     private static byte[] Text(string text) => Encoding.Latin1.GetBytes(text);
 
-    private static byte[] Draw(Random random) => random.Next(12) switch
+    private static byte[] RandomElement(Random random) => random.Next(12) switch
     {
         < 3 => Text(random.Next(-50, 50).ToString(CultureInfo.InvariantCulture)),
         < 5 => Text((random.NextInt64(long.MinValue, long.MaxValue) >> random.Next(64)).ToString(CultureInfo.InvariantCulture)),
@@ -243,7 +243,8 @@ public sealed class ListValueTests
             if (Model.Count == 0) return;
             ListValue list = Open();
             list.PrepareFor(value.Length, 1);
-            list.Insert(index, value);
+            bool after = index > 0 && (index == Model.Count || value.Length % 2 == 0);
+            list.Insert(after ? index - 1 : index, after, value);
             Model.Insert(index, value);
             Assert.Equal(Model.Count, list.Count);
         }

@@ -174,7 +174,7 @@ public sealed class MemberTableTests
         var random = new Random(17);
         var counts = new int[members];
         const int Mean = 200;
-        for (int i = 0; i < members * Mean; i++) counts[MemberTableWorld.MemberOf(world.Draw(random))]++;
+        for (int i = 0; i < members * Mean; i++) counts[MemberTableWorld.MemberOf(world.Pick(random))]++;
 
         // Chi-square by degrees of freedom, within five standard deviations.
         double square = counts.Sum(count => Math.Pow(count - Mean, 2) / Mean);
@@ -186,7 +186,7 @@ public sealed class MemberTableTests
     public void Sampling_an_empty_table_returns_nothing()
     {
         using var world = new MemberTableWorld();
-        Assert.Equal(0, world.Draw(new Random(1)));
+        Assert.Equal(0, world.Pick(new Random(1)));
     }
 
     [Fact]

@@ -19,11 +19,11 @@ public sealed unsafe class PackedListTests
                 int index = random.Next(world.Model.Count + 1);
                 switch (random.Next(10))
                 {
-                    case < 2 when world.Model.Count > 0: world.Replace(random.Next(world.Model.Count), Draw(random)); break;
+                    case < 2 when world.Model.Count > 0: world.Replace(random.Next(world.Model.Count), RandomElement(random)); break;
                     case < 4 when !growing: world.Remove(index, random.Next(4)); break;
                     case < 5: world.Remove(index, 1); break;
-                    case < 9 when growing: world.Insert(index, Draw(random)); break;
-                    default: world.AssertFind(Draw(random)); break;
+                    case < 9 when growing: world.Insert(index, RandomElement(random)); break;
+                    default: world.AssertFind(RandomElement(random)); break;
                 }
 
                 if (step % 100 == 0) world.AssertAll();
@@ -93,7 +93,7 @@ public sealed unsafe class PackedListTests
         Randomness.Run(random =>
         {
             using var world = new World();
-            for (int i = 0; i < 30; i++) world.Insert(i, Draw(random));
+            for (int i = 0; i < 30; i++) world.Insert(i, RandomElement(random));
             byte[] sound = world.Bytes();
             Assert.True(PackedList.IsSound(sound, out int count));
             Assert.Equal(30, count);
@@ -125,7 +125,7 @@ public sealed unsafe class PackedListTests
         });
     }
 
-    private static byte[] Draw(Random random) => random.Next(5) switch
+    private static byte[] RandomElement(Random random) => random.Next(5) switch
     {
         0 => Encoding.ASCII.GetBytes(random.Next(-200, 200).ToString(System.Globalization.CultureInfo.InvariantCulture)),
         1 => Encoding.ASCII.GetBytes((random.NextInt64(long.MinValue, long.MaxValue) >> random.Next(64)).ToString(System.Globalization.CultureInfo.InvariantCulture)),

@@ -128,7 +128,7 @@ public class SetValueTests
             Dictionary<string, int> counts = members.ToDictionary(member => member, _ => 0);
             const int samples = 12_000;
             byte[] number = new byte[SetEnumerator.NumberBytesMax];
-            for (int i = 0; i < samples; i++) counts[Encoding.ASCII.GetString(set.View.Draw(random, number, out _))]++;
+            for (int i = 0; i < samples; i++) counts[Encoding.ASCII.GetString(set.View.Pick(random, number, out _))]++;
             double expected = samples / 12.0;
             Assert.InRange(counts.Values.Sum(count => (count - expected) * (count - expected) / expected), 0, 45);
         }
