@@ -97,7 +97,7 @@ internal readonly unsafe struct SetView
     /// <summary>A member that <see cref="Scan"/> has found.</summary>
     internal static ReadOnlySpan<byte> MemberAt(MemberList members, int index) => MemberAt(members.Blocks[index]);
 
-    /// <summary>The member of a table at a position from <see cref="Draw"/> or <see cref="SetEnumerator.Block"/>.</summary>
+    /// <summary>The member of a table at a position from <see cref="Pick"/> or <see cref="SetEnumerator.Block"/>.</summary>
     internal static ReadOnlySpan<byte> MemberAt(nint place) => SetMember.Member((byte*)place);
 
     /// <summary>The member of a compact set at an index.</summary>
