@@ -86,7 +86,7 @@ public unsafe class QuickListBenchmarks
     [Benchmark]
     public long InsertAndRemoveInTheMiddle()
     {
-        List.Insert(Elements / 2, _new);
+        List.Insert(Elements / 2, after: false, _new);
         List.Remove(Elements / 2, 1);
         return List.Count;
     }
