@@ -159,7 +159,6 @@ internal sealed class Invoker
         if (replies == ReplyMode.SkipNext) cmd.Session.ReplyMode = ReplyMode.SkipThis;
         long errors = reply.Errors;
         long replied = reply.Length;
-        _environment.KeyHashes.Forget(); // those of the surrounding command
         Run(ref cmd, _environment.HeldStripes);
         if (_environment.IsObserved) _environment.BeginRecording(); // it is published
         if (_engine.Monitors.IsOn) _engine.Monitors.Show(cmd, isOfScript);
@@ -170,8 +169,11 @@ internal sealed class Invoker
     }
 
     /// <summary>The stripes that a command needs which is executed inside another one.</summary>
-    internal StripeSet StripesOfNested(scoped in CommandContext cmd) =>
-        cmd.Command.Is(CommandFlags.WalksStripes) ? _keyspace.AllStripes : StripesOf(cmd, cmd.Command, cmd.RequestBytes);
+    internal StripeSet StripesOfNested(scoped in CommandContext cmd)
+    {
+        _environment.KeyHashes.Forget(); // those of the surrounding command, by its own arguments
+        return cmd.Command.Is(CommandFlags.WalksStripes) ? _keyspace.AllStripes : StripesOf(cmd, cmd.Command, cmd.RequestBytes);
+    }
 
     // Counts a command that was executed, and adds it to the logs. One that waits is counted when its wait ends, as in Redis.
     private void Account(scoped in CommandContext cmd, long ticks, long end, long requestBytes, long replyBytes, bool failed, bool waits = false)

@@ -81,6 +81,7 @@ internal sealed class NestedExecutor : INestedExecutor
         var cmd = new CommandContext(_environment, session, input, reply, session.DatabaseIndex);
         cmd.Begin(command, arguments, firstKeyHash);
         long errors = reply.Errors;
+        _environment.KeyHashes.Forget(); // those of the surrounding command, by its own arguments
         _invoker.RunNested(ref cmd);
         if (ReferenceEquals(reply, _invoker.Reply)) Errors += reply.Errors - errors;
     }

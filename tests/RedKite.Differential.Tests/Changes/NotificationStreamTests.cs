@@ -18,7 +18,8 @@ public sealed class NotificationStreamTests(NotificationStreamTests.Notified ser
 
     private static readonly CommandFamily[] Families = [.. ChangeFamilies.All, TransactionGenerator.Family];
 
-    public static TheoryData<int> Seeds => StreamTest.Seed is { } seed ? [seed, 1] : [1, Random.Shared.Next(1_000_000, int.MaxValue)];
+    // Of the fixed ones, the large one once found that a script worked on keys that it had not locked.
+    public static TheoryData<int> Seeds => StreamTest.Seed is { } seed ? [seed, 1, 445329756] : [1, 445329756, Random.Shared.Next(1_000_000, int.MaxValue)];
 
     public static TheoryData<string> FamilyNames => [.. Families.Select(family => family.Name)];
 

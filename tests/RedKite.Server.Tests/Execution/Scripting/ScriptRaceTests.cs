@@ -72,6 +72,27 @@ public class ScriptRaceTests
         }
     }
 
+    // The script's own key stands where the command has another: its stripe is not the one that the command needs. A stripe that is not
+    // locked for the script still reports to the client that locked it last.
+    [Fact]
+    public async Task Keys_of_a_command_that_a_script_has_not_declared_are_locked()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["loops"] = "1", ["notify-keyspace-events"] = "Eg" } });
+        using RespConnection subscriber = RespConnection.Connect(server.Port);
+        using InProcessClient scripted = server.CreateClient(), other = server.CreateClient();
+        subscriber.Run("PSUBSCRIBE __keyevent*");
+        for (int i = 0; i < 20; i++)
+        {
+            other.Execute("ZADD", $"set{i}", "1", "a");
+            scripted.Execute("EVAL", "return redis.call('ZMPOP', 2, 'none', ARGV[1], 'MAX')", "1", "declared", $"set{i}");
+            Assert.Equal($"set{i}", subscriber.Read().Items[3].Text);
+        }
+
+        server.Execute("MSET", "a", "1", "b", "2");
+        other.Execute("DEL", "a", "b");
+        Assert.Equal(["a", "b"], [subscriber.Read().Items[3].Text, subscriber.Read().Items[3].Text]);
+    }
+
     [Fact]
     public async Task Long_script_can_be_killed_and_others_get_busy_replies()
     {
