@@ -490,8 +490,13 @@ internal sealed class LuaInterpreter : IDisposable
         return 2;
     }
 
+    // An exception cannot pass Lua's frames, and the server's state may be half changed: the host reports it, and the process ends.
     [DoesNotReturn]
-    private static void Stop(Exception failure) => Environment.FailFast("RedKite: a function of a script failed.", failure);
+    private void Stop(Exception failure)
+    {
+        _host?.Stop(failure);
+        Environment.FailFast("RedKite: a function of a script failed.", failure);
+    }
 
     private void EnsureText(int length)
     {

@@ -27,4 +27,9 @@ internal abstract class ScriptHost
     /// </summary>
     /// <returns>The error that ends the script, or null: it may go on.</returns>
     internal abstract string? Tick();
+
+    /// <summary>Reports an exception that cannot pass the script, and ends the process; if it returns, the interpreter does.</summary>
+    internal virtual void Stop(Exception failure)
+    {
+    }
 }

@@ -21,6 +21,7 @@ public sealed class HeapLimitTests
     [InlineData("SLOWLOG", 20_000)]
     [InlineData("COMMAND DOCS", 500)]
     [InlineData("MGET", 6)]
+    [InlineData("EVAL", 5)] // the interpreter's memory is not the heap's, the arguments of its commands are
     public void Exhausted_heap_never_leaves_a_process_that_hangs(string provocation, int times)
     {
         if (!ServerProgram.UnderTest.IsRedKite || !OperatingSystem.IsLinux()) return;
@@ -66,6 +67,9 @@ public sealed class HeapLimitTests
                     break;
                 case "SLOWLOG":
                     connection.Run("EXISTS " + string.Join(' ', Enumerable.Repeat(large[..120], 30)));
+                    break;
+                case "EVAL":
+                    connection.Run("EVAL \"return redis.call('SET', KEYS[1], string.rep('x', 60000000))\" 1 k");
                     break;
                 case "COMMAND DOCS":
                     connection.SendCommand("COMMAND DOCS");

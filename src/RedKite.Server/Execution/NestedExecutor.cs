@@ -121,6 +121,8 @@ internal sealed class NestedExecutor : INestedExecutor
         if (!_environment.HeldStripes.Contains(needed)) _environment.HeldStripes = _engine.Keyspace.Scripts.Claim(_environment.HeldStripes, needed);
     }
 
+    public void Stop(Exception failure) => _engine.Keyspace.FailStop.End(failure, _environment.HeldStripes, "a script");
+
     /// <summary>Before the first effects of a unit are published.</summary>
     internal void NoteEffects()
     {

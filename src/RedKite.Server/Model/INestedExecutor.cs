@@ -39,4 +39,7 @@ internal interface INestedExecutor
     /// whose row says that it runs scripts.
     /// </summary>
     void ClaimStripes(scoped in CommandContext cmd);
+
+    /// <summary>Ends the process with a crash report, because of an exception that cannot pass a script.</summary>
+    void Stop(Exception failure);
 }

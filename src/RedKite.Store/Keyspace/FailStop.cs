@@ -49,8 +49,16 @@ internal sealed class FailStop
     /// <param name="command">The command that is being executed, or what else the thread is doing, if that is known.</param>
     internal bool Ends(Exception failure, StripeSet held, string? command)
     {
-        if (held.IsEmpty) return false;
+        if (!held.IsEmpty) End(failure, held, command);
+        return false;
+    }
 
+    /// <summary>Ends the process, whether keys are locked or not.</summary>
+    /// <param name="failure">The exception that cannot be handled.</param>
+    /// <param name="held">The stripes that the current thread has locked.</param>
+    /// <param name="command">The command that is being executed, or what else the thread is doing, if that is known.</param>
+    internal void End(Exception failure, StripeSet held, string? command)
+    {
         // Another thread is already here; this one must not go on either.
         if (Interlocked.Exchange(ref _ending, 1) != 0) Thread.Sleep(Timeout.Infinite);
         string message = "RedKite: an exception escaped while keys were locked.";
@@ -74,7 +82,6 @@ internal sealed class FailStop
         }
 
         Volatile.Write(ref _ending, 0);
-        return false;
     }
 
     // Not on this thread: a callback that uses the server would wait for the stripes that this one holds.

@@ -39,6 +39,8 @@ internal sealed class ScriptCallHost(RunningScript running, ServerLog log) : Scr
         _busyNs = cmd.Settings.BusyReplyThresholdMs * NsPerMs;
     }
 
+    internal override void Stop(Exception failure) => _nested.Stop(failure);
+
     internal override void Call(Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments, ReplyWriter reply)
     {
         Command? command = Find(input, arguments);
