@@ -249,7 +249,7 @@ internal static partial class AllowedDifferences
     // The server's address is its own; every other common field must be the same.
     private static bool SameCommonPairs(RespValue oracle, RespValue subject)
     {
-        string[] own = ["port", "dir", "logfile", "pidfile", "unixsocket", "maxclients", "proc-title-template", "locale-collate"];
+        string[] own = ["port", "bind", "dir", "logfile", "pidfile", "unixsocket", "maxclients", "proc-title-template", "locale-collate"];
         return oracle.Marker == subject.Marker && oracle.Items.Chunk(2).All(pair =>
             own.Contains(pair[0].Text) || subject[pair[0].Text] is not { } value || value.Equals(pair[1]));
     }

@@ -159,7 +159,7 @@ internal sealed class Engine
     {
         Commands = commands;
         Users.UseCommands(commands);
-        Metrics = new MetricsRegistry(Keyspace, commands.All.Count, Limits, Script);
+        Metrics = new MetricsRegistry(Keyspace, commands.All.Count, Limits, () => Script.Figures().TotalBytes);
     }
 
     internal void Intercept(ICommandInterceptor interceptor)

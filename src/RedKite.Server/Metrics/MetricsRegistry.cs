@@ -1,10 +1,9 @@
-using RedKite.Server.Sessions;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Metrics;
 
 /// <summary>All counters of a server, and the sums over them. From any thread.</summary>
-internal sealed class MetricsRegistry(Keyspace keyspace, int commandCount, LimitCounts limits, RunningScript script)
+internal sealed class MetricsRegistry(Keyspace keyspace, int commandCount, LimitCounts limits, Func<long> scriptBytes)
 {
     private readonly Lock _lock = new();
     private readonly List<LoopMetrics> _loops = [];
@@ -17,7 +16,7 @@ internal sealed class MetricsRegistry(Keyspace keyspace, int commandCount, Limit
     internal Keyspace Keyspace => keyspace;
 
     /// <summary>Bytes of the interpreters, and of the texts of scripts and libraries.</summary>
-    internal long ScriptBytes => script.Figures().TotalBytes;
+    internal long ScriptBytes => scriptBytes();
 
     /// <summary>Watches for slow commands among short ones.</summary>
     internal RunWatch Runs { get; } = new();

@@ -170,6 +170,14 @@ internal readonly unsafe ref partial struct QuickList
             return;
         }
 
+        // What replaces an element that is alone because of its size joins its neighbours, as in Redis.
+        if (added < 0 && node->Count == 1 && !_limits.Allow(node->PackedBytes, 1))
+        {
+            Insert(index, after: true, value);
+            Remove(index, 1);
+            return;
+        }
+
         if (added > 0) MakeRoom(place, offset, added);
         PackedList.Replace(node->List, offset, value);
         if (added < 0) Shrink(node);
