@@ -32,7 +32,9 @@ internal readonly record struct RuntimeFigures
         return new RuntimeFigures
         {
             HeapBytes = memory.HeapSizeBytes,
-            CommittedBytes = memory.TotalCommittedBytes,
+
+            // The runtime knows it as of the last collection: what was allocated since is committed, too.
+            CommittedBytes = Math.Max(memory.TotalCommittedBytes, GC.GetTotalMemory(forceFullCollection: false)),
             AllocatedBytes = GC.GetTotalAllocatedBytes(precise: false),
             Gen0 = GC.CollectionCount(0) - GC.CollectionCount(1),
             Gen1 = GC.CollectionCount(1) - GC.CollectionCount(2),
