@@ -434,6 +434,7 @@ public sealed class MessageOrderTests(TranscriptServers servers) : TranscriptTes
             A: CLIENT TRACKING ON
             B: HELLO 3
             B: CLIENT TRACKING ON BCAST PREFIX k
+            C: CONFIG SET maxmemory-eviction-tenacity 100
             C: CONFIG SET maxmemory-policy volatile-ttl
             C: SET k v EX 1000
             C: SET l v
@@ -447,6 +448,7 @@ public sealed class MessageOrderTests(TranscriptServers servers) : TranscriptTes
             B gets all
             C: CONFIG SET maxmemory 0
             C: CONFIG SET maxmemory-policy noeviction
+            C: CONFIG SET maxmemory-eviction-tenacity 10
             C: MGET k l
             """ },
     };

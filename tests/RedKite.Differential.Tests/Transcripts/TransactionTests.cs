@@ -211,6 +211,7 @@ public sealed class TransactionTests(TranscriptServers servers) : TranscriptTest
             A: EXEC
             """ },
         { "a watched key that is evicted", """
+            B: CONFIG SET maxmemory-eviction-tenacity 100
             B: CONFIG SET maxmemory-policy volatile-ttl
             B: SET k v EX 1000
             B: SET l v
@@ -221,6 +222,7 @@ public sealed class TransactionTests(TranscriptServers servers) : TranscriptTest
             B: EXISTS k l
             B: CONFIG SET maxmemory 0
             B: CONFIG SET maxmemory-policy noeviction
+            B: CONFIG SET maxmemory-eviction-tenacity 10
             A: MULTI
             A: PING
             A: EXEC
