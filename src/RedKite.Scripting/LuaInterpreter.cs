@@ -31,8 +31,11 @@ internal sealed class LuaInterpreter : IDisposable
     private const int LoadingPosition = 1_000_004;
     private const int KeysNamePosition = 1_000_005;
     private const int ArgumentsNamePosition = 1_000_006;
+    private const int SharedKeysPosition = 1_000_007; // the tables that scripts share which only read them
+    private const int SharedArgumentsPosition = 1_000_008;
     private const int FirstFunctionPosition = 1_000_100;
     private const int HelperCount = 10;
+    private const int SharedElementsMax = 64;
     private const nint Failed = 1; // the marker
 
     private readonly LuaAllocator _allocator = new();
@@ -48,6 +51,9 @@ internal sealed class LuaInterpreter : IDisposable
     private ScriptHost? _host;
     private string? _ending; // the error that ends the script, once the host has said so
     private int _commands;
+    private int _sharedKeys; // elements of the shared tables
+    private int _sharedArguments;
+    private bool _sharesArguments; // KEYS and ARGV are the shared tables
     private FunctionRegistration? _registration;
     private long _textRefusals;
 
@@ -128,12 +134,13 @@ internal sealed class LuaInterpreter : IDisposable
     /// <param name="source">The source text.</param>
     /// <param name="chunkName">Its name in messages, such as user_script.</param>
     /// <param name="position">The function's number.</param>
+    /// <param name="onlyReadsArguments">Whether it only reads KEYS and ARGV.</param>
     /// <param name="error">What is wrong with it.</param>
-    internal bool TryCompile(ReadOnlySpan<byte> source, string chunkName, out int position, out string error)
+    internal bool TryCompile(ReadOnlySpan<byte> source, string chunkName, out int position, out bool onlyReadsArguments, out string error)
     {
         Compilations++;
         position = 0;
-        if (!TryLoad(_state, source, "@" + chunkName, chunkName, returnsOne: true, out error)) return false;
+        if (!TryLoad(_state, source, "@" + chunkName, chunkName, returnsOne: true, out onlyReadsArguments, out error)) return false;
         position = Keep();
         return true;
     }
@@ -161,8 +168,21 @@ internal sealed class LuaInterpreter : IDisposable
     internal void Collect() => Lua.CollectAll(_state);
 
     /// <summary>Sets the globals KEYS and ARGV, which scripts of EVAL have.</summary>
-    internal void SetArguments(ReadOnlySpan<byte> input, ReadOnlySpan<ArgumentSlice> keys, ReadOnlySpan<ArgumentSlice> arguments)
+    /// <param name="input">The bytes of all arguments.</param>
+    /// <param name="keys">Where the keys are.</param>
+    /// <param name="arguments">Where the others are.</param>
+    /// <param name="areOnlyRead">Whether the script only reads them: such scripts share two tables, so that none are made and collected.</param>
+    internal void SetArguments(ReadOnlySpan<byte> input, ReadOnlySpan<ArgumentSlice> keys, ReadOnlySpan<ArgumentSlice> arguments, bool areOnlyRead)
     {
+        if (areOnlyRead && keys.Length <= SharedElementsMax && arguments.Length <= SharedElementsMax)
+        {
+            ShareArguments();
+            SetShared(SharedKeysPosition, input, keys, ref _sharedKeys);
+            SetShared(SharedArgumentsPosition, input, arguments, ref _sharedArguments);
+            return;
+        }
+
+        _sharesArguments = false;
         Lua.RawGet(_state, LuaNative.RegistryIndex, EnvironmentPosition);
         Lua.RawGet(_state, LuaNative.RegistryIndex, KeysNamePosition);
         PushList(input, keys);
@@ -170,6 +190,39 @@ internal sealed class LuaInterpreter : IDisposable
         Lua.RawGet(_state, LuaNative.RegistryIndex, ArgumentsNamePosition);
         PushList(input, arguments);
         Lua.RawSet(_state, -3);
+        Lua.Pop(_state);
+    }
+
+    private void ShareArguments()
+    {
+        if (_sharesArguments) return;
+        _sharesArguments = true;
+        Lua.RawGet(_state, LuaNative.RegistryIndex, EnvironmentPosition);
+        Lua.RawGet(_state, LuaNative.RegistryIndex, KeysNamePosition);
+        Lua.RawGet(_state, LuaNative.RegistryIndex, SharedKeysPosition);
+        Lua.RawSet(_state, -3);
+        Lua.RawGet(_state, LuaNative.RegistryIndex, ArgumentsNamePosition);
+        Lua.RawGet(_state, LuaNative.RegistryIndex, SharedArgumentsPosition);
+        Lua.RawSet(_state, -3);
+        Lua.Pop(_state);
+    }
+
+    private void SetShared(int position, ReadOnlySpan<byte> input, ReadOnlySpan<ArgumentSlice> elements, ref int count)
+    {
+        Lua.RawGet(_state, LuaNative.RegistryIndex, position);
+        for (int i = 0; i < elements.Length; i++)
+        {
+            Lua.Push(_state, input.Slice(elements[i].Start, elements[i].Length));
+            Lua.RawSet(_state, -2, i + 1);
+        }
+
+        for (int i = elements.Length; i < count; i++)
+        {
+            Lua.PushNil(_state);
+            Lua.RawSet(_state, -2, i + 1);
+        }
+
+        count = elements.Length;
         Lua.Pop(_state);
     }
 
@@ -406,13 +459,14 @@ internal sealed class LuaInterpreter : IDisposable
     }
 
     /// <summary>Compiles a chunk of Lua 5.1. Leaves the function on the stack of a state.</summary>
-    internal static bool TryLoad(nint state, ReadOnlySpan<byte> source, string name, string shownName, bool returnsOne, out string error)
+    internal static bool TryLoad(nint state, ReadOnlySpan<byte> source, string name, string shownName, bool returnsOne, out bool onlyReadsArguments, out string error)
     {
         error = "";
+        onlyReadsArguments = false;
         string translated;
         try
         {
-            translated = ScriptTranslator.Translate(Encoding.Latin1.GetString(source), shownName, returnsOne);
+            translated = ScriptTranslator.Translate(Encoding.Latin1.GetString(source), shownName, returnsOne, out onlyReadsArguments);
         }
         catch (ScriptSyntaxException failure)
         {
@@ -593,6 +647,10 @@ internal sealed class LuaInterpreter : IDisposable
         Lua.RawSet(state, LuaNative.RegistryIndex, LoadingPosition);
         Lua.Push(state, "KEYS"u8);
         Lua.RawSet(state, LuaNative.RegistryIndex, KeysNamePosition);
+        Lua.NewTable(state, 1);
+        Lua.RawSet(state, LuaNative.RegistryIndex, SharedKeysPosition);
+        Lua.NewTable(state, 1);
+        Lua.RawSet(state, LuaNative.RegistryIndex, SharedArgumentsPosition);
         Lua.Push(state, "ARGV"u8);
         Lua.RawSet(state, LuaNative.RegistryIndex, ArgumentsNamePosition);
         Debug.Assert(Lua.Top(state) == 0, "The prelude leaves nothing behind.");

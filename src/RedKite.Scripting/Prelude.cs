@@ -13,7 +13,7 @@ internal static class Prelude
     internal const string Source = """
         local raw, FAILED, null = ...
         local type, select, getmetatable, setmetatable, rawget, rawset, next = type, select, getmetatable, setmetatable, rawget, rawset, next
-        local error, xpcall, ipairs, tostring, collectgarbage = error, xpcall, ipairs, tostring, collectgarbage
+        local error, xpcall, ipairs, tostring, number, collectgarbage = error, xpcall, ipairs, tostring, tonumber, collectgarbage
         local len, lower, upper, reverse, byte, char = string.len, string.lower, string.upper, string.reverse, string.byte, string.char
         local sub, rep, find, match, gmatch, gsub = string.sub, string.rep, string.find, string.match, string.gmatch, string.gsub
         local sort, unpack = table.sort, table.unpack
@@ -227,10 +227,16 @@ internal static class Prelude
           return (tostring(v))
         end
         G.tonumber = function(...)
-          local n = select('#', ...)
-          if n == 0 then error("bad argument #1 to 'tonumber' (value expected)") end
           local v, base = ...
-          if base == nil then return (tonum(v)) end
+          if base == nil then
+            -- Lua reads short texts as Lua 5.1 does, but not -0, inf and nan; of longer integers it keeps more digits.
+            if type(v) == 'string' and len(v) < 16 then
+              local n = number(v)
+              if n and n ~= 0 then return n + 0.0 end
+            end
+            if v == nil and select('#', ...) == 0 then error("bad argument #1 to 'tonumber' (value expected)") end
+            return (tonum(v))
+          end
           return (check(raw.tonumberbase(v, base)))
         end
         local function realNext(t, k)

@@ -20,20 +20,20 @@ internal sealed class ScriptBench : IDisposable
     {
         byte[] source = Encoding.Latin1.GetBytes(script);
         var reply = new ReplyWriter { Resp3 = resp3 };
-        if (!Lua.TryCompile(source, "user_script", out int position, out string error))
+        if (!Lua.TryCompile(source, "user_script", out int position, out bool onlyReadsArguments, out string error))
         {
             reply.Error("ERR Error compiling script (new function): " + error);
             return Encoding.Latin1.GetString(reply.Written);
         }
 
-        SetArguments(keys ?? [], arguments ?? []);
+        SetArguments(keys ?? [], arguments ?? [], onlyReadsArguments);
         Lua.PushFunction(position);
         ScriptRun.Run(Lua, 0, Host, RedisLibrary.Sha1(source), reply);
         Lua.Forget(position);
         return Encoding.Latin1.GetString(reply.Written);
     }
 
-    private void SetArguments(string[] keys, string[] arguments)
+    private void SetArguments(string[] keys, string[] arguments, bool areOnlyRead)
     {
         byte[] input = Encoding.Latin1.GetBytes(string.Concat(keys) + string.Concat(arguments));
         int at = 0;
@@ -42,7 +42,7 @@ internal sealed class ScriptBench : IDisposable
             at += text.Length;
             return new ArgumentSlice(at - text.Length, text.Length);
         })];
-        Lua.SetArguments(input, slices.AsSpan(0, keys.Length), slices.AsSpan(keys.Length));
+        Lua.SetArguments(input, slices.AsSpan(0, keys.Length), slices.AsSpan(keys.Length), areOnlyRead);
     }
 
     /// <summary>Replies to each command with what it was prepared for, and records it.</summary>

@@ -107,7 +107,7 @@ internal static class BaseLibrary
     {
         string source = Encoding.Latin1.GetString(call.Text(1));
         string name = Encoding.Latin1.GetString(call.Text(2));
-        if (LuaInterpreter.TryLoad(call.State, Encoding.Latin1.GetBytes(source), name, ChunkName.Show(name), returnsOne: false, out string error)) return 1;
+        if (LuaInterpreter.TryLoad(call.State, Encoding.Latin1.GetBytes(source), name, ChunkName.Show(name), returnsOne: false, out _, out string error)) return 1;
         Lua.PushNil(call.State);
         call.Push(error);
         return 2;

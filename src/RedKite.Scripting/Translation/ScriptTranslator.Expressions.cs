@@ -28,7 +28,9 @@ internal sealed partial class ScriptTranslator
         }
         else if (Is("not") || Is("#"))
         {
+            bool isLength = Is("#");
             Advance();
+            if (isLength) _lengthStart = _token.Start;
             SubExpression(UnaryPriority, out _);
             (kind, name) = (ExpressionKind.Other, "");
         }
@@ -209,6 +211,7 @@ internal sealed partial class ScriptTranslator
         int start = _token.Start;
         ExpressionKind kind = Primary(out name);
         bool isRedis = kind == ExpressionKind.Global && name == "redis";
+        bool isElement = kind == ExpressionKind.Global && NoteGlobal(name, Is("[") || (start == _lengthStart && !Is(".") && !Is(":")));
         while (true)
         {
             if (Is("."))
@@ -255,9 +258,19 @@ internal sealed partial class ScriptTranslator
             }
             else
             {
+                if (isElement) _elementEnd = _lastEnd;
                 return kind;
             }
         }
+    }
+
+    // Whether a global is one of the tables of arguments. Used otherwise than for an element or its length, a table may be changed or kept; so may what the
+    // functions reach that find globals by their names.
+    private bool NoteGlobal(string name, bool isElement)
+    {
+        bool isArguments = name is "KEYS" or "ARGV";
+        if ((isArguments && !isElement) || name is "_G" or "getfenv" or "setfenv" or "load" or "loadstring") _onlyReadsArguments = false;
+        return isArguments;
     }
 
     private void DirectCall(int start)

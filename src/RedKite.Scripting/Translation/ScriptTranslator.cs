@@ -57,6 +57,9 @@ internal sealed partial class ScriptTranslator
     private int _numberEnd = -1;
     private double _number; // the literal that ends there
     private (int Start, int End, int Edit) _call; // the last direct call of redis.call
+    private bool _onlyReadsArguments = true;
+    private int _lengthStart = -1; // the operand of the last #
+    private int _elementEnd = -1; // of the last element of KEYS or ARGV
 
     private ScriptTranslator(string source, string chunkName, bool returnsOne)
     {
@@ -84,12 +87,14 @@ internal sealed partial class ScriptTranslator
     /// <param name="source">The source; each character is a byte.</param>
     /// <param name="chunkName">The chunk's name in messages.</param>
     /// <param name="returnsOne">Whether only the chunk's first result is used.</param>
+    /// <param name="onlyReadsArguments">Whether it certainly does no more to KEYS and ARGV than read their elements and lengths.</param>
     /// <exception cref="ScriptSyntaxException">It does not compile.</exception>
-    internal static string Translate(string source, string chunkName, bool returnsOne)
+    internal static string Translate(string source, string chunkName, bool returnsOne, out bool onlyReadsArguments)
     {
         var translator = new ScriptTranslator(source, chunkName, returnsOne);
         translator.Chunk();
         if (translator._token.Kind != TokenKind.End) throw translator.Expected("<eof>");
+        onlyReadsArguments = translator._onlyReadsArguments;
         return Prologue + SourceEdit.Apply(source, translator._edits) + "\nend";
     }
 
@@ -329,6 +334,7 @@ internal sealed partial class ScriptTranslator
     private void FunctionStatement(int line)
     {
         Advance();
+        NoteGlobal(_token.Text, isElement: false);
         _function.Use(RequireName());
         bool isMethod = false;
         while (Is(".") || Is(":"))
@@ -387,6 +393,7 @@ internal sealed partial class ScriptTranslator
 
         while (true)
         {
+            if (_elementEnd == _lastEnd) _onlyReadsArguments = false; // it is assigned to
             if (kind is ExpressionKind.Call or ExpressionKind.Other) throw Fail("syntax error");
             if (!Take(",")) break;
             kind = Suffixed(out _);

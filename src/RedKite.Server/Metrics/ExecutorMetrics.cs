@@ -182,6 +182,9 @@ internal sealed class CommandMetrics
 
     internal long TotalNs { get; set; }
 
+    /// <summary>How long the last call by a script took, in ticks of the stopwatch; 0: there was none.</summary>
+    internal long TicksInScript { get; set; }
+
     /// <summary>Calls that were refused before they executed: wrong number of arguments, no authentication, and so on.</summary>
     internal long Rejected { get; set; }
 

@@ -15,7 +15,10 @@ internal sealed record FunctionLibrary(string Name, byte[] Code, List<Registered
 /// <summary>A function that may be called.</summary>
 /// <param name="Function">What its library registered.</param>
 /// <param name="Use">How it was used; null: nothing is counted.</param>
-internal sealed record LoadedFunction(RegisteredFunction Function, ScriptUse? Use);
+internal sealed record LoadedFunction(RegisteredFunction Function, ScriptUse? Use)
+{
+    internal byte[] NameBytes { get; } = Encoding.Latin1.GetBytes(Function.Name);
+}
 
 /// <summary>
 /// The libraries of FUNCTION LOAD and their functions. Only while the script mutex is held; the counts may be read at any time.
@@ -26,6 +29,7 @@ internal sealed class FunctionLibraries
     private readonly ScriptUses? _uses;
     private readonly Dictionary<string, LoadedFunction> _functions = new(StringComparer.OrdinalIgnoreCase);
     private readonly Dictionary<string, LoadedFunction>.AlternateLookup<ReadOnlySpan<char>> _lookup;
+    private LoadedFunction? _last; // found last: mostly the next one
     private LuaInterpreter? _lua;
 
     /// <param name="uses">Where the uses of each function are counted; null: nowhere, because none is called.</param>
@@ -58,11 +62,16 @@ internal sealed class FunctionLibraries
 
     internal LoadedFunction? Find(ReadOnlySpan<byte> name)
     {
+        return _last is { } last && name.SequenceEqual(last.NameBytes) ? last : FindOther(name);
+    }
+
+    private LoadedFunction? FindOther(ReadOnlySpan<byte> name)
+    {
         const int NameMax = 256;
         if (name.Length > NameMax) return _functions.GetValueOrDefault(Encoding.Latin1.GetString(name));
         Span<char> text = stackalloc char[NameMax];
         text = text[..Encoding.Latin1.GetChars(name, text)];
-        return _lookup.TryGetValue(text, out LoadedFunction? function) ? function : null;
+        return _lookup.TryGetValue(text, out _last) ? _last : null;
     }
 
     internal FunctionLibrary? FindLibrary(string name) => _libraries.GetValueOrDefault(name);
@@ -88,7 +97,7 @@ internal sealed class FunctionLibraries
         }
 
         LuaInterpreter lua = Interpreter(settings.ScriptMemoryBytesMax);
-        if (!lua.TryCompile(body, "user_function", out int position, out string error)) return "ERR Error compiling function: " + error;
+        if (!lua.TryCompile(body, "user_function", out int position, out _, out string error)) return "ERR Error compiling function: " + error;
 
         var registration = new FunctionRegistration { FunctionsMax = settings.FunctionsMax - FunctionCount + (old?.Functions.Count ?? 0) };
         string? failure = Run(lua, host, position, registration);
@@ -157,6 +166,7 @@ internal sealed class FunctionLibraries
 
     private void Forget(LoadedFunction function)
     {
+        _last = null;
         if (function.Use is { } use) _uses!.Remove(use);
     }
 

@@ -95,13 +95,13 @@ internal sealed class ScriptCache
             }
 
             if (!MayKeepOrReply(cmd, source.Length, stays, isNew: true)) return null;
-            if (!Interpreter(cmd.Settings.ScriptMemoryBytesMax).TryCompile(body, "user_script", out int position, out string problem))
+            if (!Interpreter(cmd.Settings.ScriptMemoryBytesMax).TryCompile(body, "user_script", out int position, out bool onlyReadsArguments, out string problem))
             {
                 cmd.Reply.Error("ERR Error compiling script (new function): " + problem);
                 return null;
             }
 
-            script = new CachedScript(name, position, flags, source.ToArray(), _uses.Add(new ScriptUse(name, library: null, ScriptUse.Beginning(source))));
+            script = new CachedScript(name, position, flags, source.ToArray(), _uses.Add(new ScriptUse(name, library: null, ScriptUse.Beginning(source)))) { OnlyReadsArguments = onlyReadsArguments };
             _scripts.Add(name, script);
             Volatile.Write(ref _bytes, _bytes + source.Length);
             _last = null; // another one is now the newest of those that EVAL has brought
@@ -182,6 +182,9 @@ internal sealed class CachedScript(string name, int position, ScriptFlags? flags
     internal byte[] Text => text;
 
     internal ScriptUse Use => use;
+
+    /// <summary>Whether it only reads KEYS and ARGV.</summary>
+    internal bool OnlyReadsArguments { get; init; }
 
     /// <summary>Its place among those that EVAL has brought; null: it stays.</summary>
     internal LinkedListNode<CachedScript>? Node { get; set; }

@@ -130,7 +130,7 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptCallHost host, Run
         int database = cmd.Session.DatabaseIndex;
         host.Begin(cmd, run, deniesWrites, allowsOom);
         cmd.Nested.BeginUnit();
-        lua.SetArguments(cmd.RequestBuffer, cmd.Arguments.Slice(3, keys), cmd.Arguments[(3 + keys)..]);
+        lua.SetArguments(cmd.RequestBuffer, cmd.Arguments.Slice(3, keys), cmd.Arguments[(3 + keys)..], script.OnlyReadsArguments);
         lua.PushFunction(script.Position);
         long refusals = lua.MemoryRefusals;
         bool returned = ScriptRun.Run(lua, 0, host, script.Name, cmd.Reply);

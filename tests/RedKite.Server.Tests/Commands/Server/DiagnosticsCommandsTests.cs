@@ -73,6 +73,30 @@ public class DiagnosticsCommandsTests
         server.Run("LATENCY HISTOGRAM nosuch").IsArray();
     }
 
+    // Of short commands that a script calls, one in eight is timed; all are counted, and the sum is about what timing all would give.
+    [Fact]
+    public async Task Commands_of_scripts_are_all_counted_and_their_time_is_near()
+    {
+        const int Calls = 20_000;
+        await using LiveServer server = await LiveServer.StartAsync("loops", "1");
+        server.Run("SET k v").IsOk();
+        server.Run($"EVAL \"for i = 1, {Calls} do redis.call('GET', KEYS[1]) redis.call('STRLEN', KEYS[1]) end\" 1 k").IsNull();
+        double estimated = Microseconds("get");
+        server.Run("LATENCY HISTOGRAM get")["get"]!["calls"]!.IsInteger(Calls);
+        server.Run("CONFIG RESETSTAT").IsOk();
+        server.Run("CONFIG SET slowlog-log-slower-than 0").IsOk(); // times every command
+        server.Run($"EVAL \"for i = 1, {Calls} do redis.call('GET', KEYS[1]) redis.call('STRLEN', KEYS[1]) end\" 1 k").IsNull();
+        double timed = Microseconds("get");
+        Assert.InRange(estimated, timed / 10, timed * 10);
+
+        double Microseconds(string command)
+        {
+            string line = server.Run("INFO commandstats").Text!.Split("\r\n").Single(text => text.StartsWith($"cmdstat_{command}:", StringComparison.Ordinal));
+            Assert.StartsWith($"cmdstat_{command}:calls={Calls},usec=", line, StringComparison.Ordinal);
+            return double.Parse(line.Split("usec=")[1].Split(',')[0], System.Globalization.CultureInfo.InvariantCulture);
+        }
+    }
+
     [Fact]
     public async Task Latency_monitor_records_a_slow_expire_cycle()
     {
