@@ -236,8 +236,7 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
         Interlocked.Add(ref _bytes, -(readers.Key.Length + Session.NameOverhead));
         Interlocked.Add(ref _items, -readers.Count);
         byte[] text = InvalidationText.Keys(readers.Key);
-        Tell(readers.First, changedBy, text);
-        foreach (long client in readers.Others ?? []) Tell(client, changedBy, text);
+        foreach (long client in readers.Clients) Tell(client, changedBy, text);
     }
 
     private void Tell(long client, long changedBy, byte[] text)

@@ -19,14 +19,8 @@ internal sealed class TrackedKeys
     {
         ref Readers readers = ref CollectionsMarshal.GetValueRefOrAddDefault(_keys, hash, out bool exists);
         isNew = !exists;
-        if (!exists)
-        {
-            readers.Key = key.ToArray();
-            readers.First = client;
-            return true;
-        }
-
-        return readers.First != client && (readers.Others ??= []).Add(client);
+        if (isNew) readers.Key = key.ToArray();
+        return readers.Add(client);
     }
 
     /// <summary>Removes a key; null: no client has read it.</summary>
@@ -48,13 +42,51 @@ internal sealed class TrackedKeys
 
     internal void Clear() => _keys.Clear();
 
-    /// <summary>The clients that have read a key.</summary>
+    /// <summary>The clients that have read a key. Up to some number they are an array: a read of a tracked key searches it nearly always in vain.</summary>
     internal struct Readers
     {
-        internal byte[] Key;
-        internal long First;
-        internal HashSet<long>? Others;
+        private const int FewMax = 64;
 
-        internal readonly int Count => 1 + (Others?.Count ?? 0);
+        private long _first;
+        private long[]? _few; // the others, or
+        private HashSet<long>? _many;
+
+        internal byte[] Key { get; set; }
+
+        internal int Count { get; private set; }
+
+        internal readonly IEnumerable<long> Clients => _many is not null ? [_first, .. _many] : _few is not null ? [_first, .. _few.AsSpan(0, Count - 1)] : [_first];
+
+        /// <summary>Adds a client.</summary>
+        /// <returns>False if it is there.</returns>
+        internal bool Add(long client)
+        {
+            if (Count == 0)
+            {
+                _first = client;
+            }
+            else if (_many is not null)
+            {
+                if (client == _first || !_many.Add(client)) return false;
+            }
+            else
+            {
+                Span<long> few = _few.AsSpan(0, Count - 1);
+                if (client == _first || few.Contains(client)) return false;
+                if (few.Length == FewMax)
+                {
+                    _many = [.. few, client];
+                    _few = null;
+                }
+                else
+                {
+                    if (few.Length == (_few?.Length ?? 0)) Array.Resize(ref _few, Math.Max(4, 2 * few.Length));
+                    _few![few.Length] = client;
+                }
+            }
+
+            Count++;
+            return true;
+        }
     }
 }
