@@ -20,3 +20,6 @@ export function svg(name, attributes = {}, ...children) {
 export const value = ([number, unit]) => unit === '' ? [number] : [number, ' ', h('span', { class: 'unit' }, unit)];
 
 export const empty = text => h('p', { class: 'empty' }, text);
+
+// Text with names in backquotes.
+export const prose = text => h('span', {}, ...text.split('`').map((part, i) => i % 2 === 1 ? h('code', {}, part) : part));
