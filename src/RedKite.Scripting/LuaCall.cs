@@ -27,12 +27,16 @@ internal readonly record struct LuaCall(LuaInterpreter Owner, nint State, string
     };
 
     /// <summary>A number, or the number that a string is.</summary>
-    internal double Number(int argument)
+    internal double Number(int argument) => TryNumber(argument, out double value) ? value : throw WrongType(argument, "number");
+
+    /// <summary>Whether the argument is a number or a string that is one.</summary>
+    internal bool TryNumber(int argument, out double value)
     {
+        value = 0;
         LuaType type = TypeOf(argument);
-        if (type == LuaType.Number) return Lua.ToNumber(State, argument);
-        if (type == LuaType.String && NumberText.TryParse(Lua.ToSpan(State, argument), out double value)) return value;
-        throw WrongType(argument, "number");
+        if (type == LuaType.Number) value = Lua.ToNumber(State, argument);
+        else return type == LuaType.String && NumberText.TryParse(Lua.ToSpan(State, argument), out value);
+        return true;
     }
 
     internal long Integer(int argument) => ToInt64(Number(argument));

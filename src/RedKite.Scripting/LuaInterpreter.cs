@@ -438,13 +438,13 @@ internal sealed class LuaInterpreter : IDisposable
         bool wasLimited = EnterManaged();
         try
         {
-            bool isKnown = Lua.TryFindScriptLine(state, 1, OwnSource, out byte[] source, out int line, out bool isCaught);
+            bool isKnown = Lua.TryFindScriptLine(state, 1, OwnSource, out byte[] source, out int line, out LuaCaller caller);
             if (isKnown) ErrorPlace = (source, line);
             Lua.SetTop(state, 1);
             if (Lua.TypeOf(state, 1) != LuaType.String || Lua.ToSpan(state, 1).Length > LuaMessages.BytesMax) return 1;
             string message = Encoding.Latin1.GetString(Lua.ToSpan(state, 1));
-            string place = isKnown && !isCaught ? $"{ChunkName.Show(Encoding.Latin1.GetString(source))}:{line}: " : "";
-            Lua.Push(state, Encoding.Latin1.GetBytes(LuaMessages.Translate(message, place, hasName: !isCaught)));
+            string place = isKnown && caller != LuaCaller.Protected ? $"{ChunkName.Show(Encoding.Latin1.GetString(source))}:{line}: " : "";
+            Lua.Push(state, Encoding.Latin1.GetBytes(LuaMessages.Translate(message, place, caller)));
             return 1;
         }
         catch (Exception failure)

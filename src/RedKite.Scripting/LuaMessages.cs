@@ -1,6 +1,19 @@
+using System.Globalization;
 using System.Text.RegularExpressions;
 
 namespace RedKite.Scripting;
+
+/// <summary>How a function was called that raises an error.</summary>
+internal enum LuaCaller
+{
+    Name,
+
+    /// <summary>As a method: its first argument is its object.</summary>
+    Method,
+
+    /// <summary>By pcall or xpcall: Lua 5.1 knows no name of it.</summary>
+    Protected,
+}
 
 /// <summary>Messages of Lua 5.4 in the words of Lua 5.1.</summary>
 internal static partial class LuaMessages
@@ -11,15 +24,26 @@ internal static partial class LuaMessages
     /// <summary>Translates a message; what Lua 5.1 words alike stays.</summary>
     /// <param name="message">The message.</param>
     /// <param name="place">What takes the place of a line of the prelude.</param>
-    /// <param name="hasName">Whether a function of the prelude was called by a name; Lua 5.1 knows none where pcall calls it.</param>
-    internal static string Translate(string message, string place, bool hasName = true)
+    /// <param name="caller">How a function of a library was called.</param>
+    internal static string Translate(string message, string place, LuaCaller caller = LuaCaller.Name)
     {
-        if (message.StartsWith("redkite:", StringComparison.Ordinal))
-        {
-            message = OwnLine().Replace(message, _ => place);
-            if (!hasName) message = Function().Replace(message, "$1?");
-        }
+        bool isOwn = message.StartsWith("redkite:", StringComparison.Ordinal);
+        if (isOwn) message = OwnLine().Replace(message, "");
+        message = InOldWords(message);
+        if (caller == LuaCaller.Protected) message = Function().Replace(message, "${head}${number}${to}?'");
+        else if (caller == LuaCaller.Method && isOwn) message = Function().Replace(message, CountWithoutSelf);
+        return isOwn ? place + message : message;
+    }
 
+    // Lua counts a method's arguments without its object.
+    private static string CountWithoutSelf(Match match)
+    {
+        int number = int.Parse(match.Groups["number"].ValueSpan, CultureInfo.InvariantCulture);
+        return number == 1 ? $"calling '{match.Groups["name"].Value}' on bad self" : $"{match.Groups["head"].Value}{number - 1}{match.Groups["to"].Value}{match.Groups["name"].Value}'";
+    }
+
+    private static string InOldWords(string message)
+    {
         if (message.Contains("index is ", StringComparison.Ordinal)) message = Indexes().Replace(message, "$1table $2");
         if (message.Contains("bad ", StringComparison.Ordinal))
         {
@@ -50,7 +74,7 @@ internal static partial class LuaMessages
     [GeneratedRegex(@"^redkite:\d+: ")]
     private static partial Regex OwnLine();
 
-    [GeneratedRegex(@"^(bad argument #\d+ to ')[^']*")]
+    [GeneratedRegex(@"^(?<head>bad argument #)(?<number>\d+)(?<to> to ')(?<name>[^']*)'")]
     private static partial Regex Function();
 
     [GeneratedRegex(@"bad 'for' (initial value|limit|step) \(number expected, got \w+\)")]

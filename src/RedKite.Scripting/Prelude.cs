@@ -23,16 +23,31 @@ internal static class Prelude
         local call, effect, numtext, ending, concatenate = raw.call, raw.effect, raw.numtext, raw.ending, raw.concatenate
 
         -- Errors of managed functions.
-        local function check(first, ...)
-          if first == FAILED then error((...)) end
-          return first, ...
+        local function check(...)
+          local first, message = ...
+          if first == FAILED then error(message) end
+          return ...
         end
         local function managed(f) return function(...) return check(f(...)) end end
-        local function checkReply(first, ...)
-          if first == FAILED then error({err = 'ERR ' .. (...)}, 0) end
-          return first, ...
+        local function checkReply(...)
+          local first, message = ...
+          if first == FAILED then error({err = 'ERR ' .. message}, 0) end
+          return ...
         end
         local function managedReply(f) return function(...) return checkReply(f(...)) end end
+
+        -- Errors of arguments, in Lua 5.1's words. The count of arguments tells nil from a missing one.
+        local function isText(v) local t = type(v) return t == 'string' or t == 'number' end
+        local function bad(i, name, expected, v, count)
+          error('bad argument #' .. i .. " to '" .. name .. "' (" .. expected .. ' expected, got ' .. (count and count < i and 'no value' or type(v)) .. ')')
+        end
+        local function needTable(name, ...)
+          local t = ...
+          if type(t) ~= 'table' then bad(1, name, 'table', t, select('#', ...)) end
+        end
+        local function needValues(count, name, given)
+          if given < count then error('bad argument #' .. given + 1 .. " to '" .. name .. "' (value expected)") end
+        end
 
         -- Numbers as text and as integers.
         local function str(v) if mtype(v) then return numtext(v) end return v end
@@ -100,7 +115,6 @@ internal static class Prelude
         stringmeta.__metatable = false
 
         -- Concatenation beyond strings and numbers: the translated text calls these.
-        local function isText(v) local t = type(v) return t == 'string' or t == 'number' end
         local function concatenateSlowly(names, ...)
           local n = select('#', ...)
           local v = {...}
@@ -180,6 +194,7 @@ internal static class Prelude
         function G.error(message, level)
           if mtype(message) then message = numtext(message) end
           level = level == nil and 1 or int(level)
+          if not mtype(level) then bad(2, 'error', 'number', level) end
           error(message, level == 0 and 0 or level + 1)
         end
         function G.assert(...)
@@ -204,21 +219,26 @@ internal static class Prelude
         end
         local handler = raw.handler
         function G.pcall(...)
-          if select('#', ...) == 0 then return false, "bad argument #1 to 'pcall' (value expected)" end
+          if select('#', ...) == 0 then return false, 'attempt to call a boolean value' end -- what Redis's own pcall makes of it
           return (function(f, ...) return caught(xpcall(f, handler, ...)) end)(...)
         end
-        function G.xpcall(f, h, ...)
-          if h == nil and select('#', ...) == 0 then error("bad argument #2 to 'xpcall' (value expected)") end
+        function G.xpcall(...)
+          local f, h = ...
+          if select('#', ...) < 2 then error("bad argument #2 to 'xpcall' (value expected)") end
           return (function(ok, ...)
             local failure = not ok and ending()
             if failure then error(failure, 0) end
             return ok, ...
-          end)(xpcall(f, function(e) return h(handler(e)) end))
+          end)(xpcall(f, function(e)
+            e = handler(e)
+            if type(h) ~= 'function' then return 'error in error handling' end
+            return h(e)
+          end))
         end
         function G.tostring(...)
           local v = ...
           if mtype(v) then return numtext(v) end
-          if v == nil and select('#', ...) == 0 then error("bad argument #1 to 'tostring' (value expected)") end
+          if v == nil then needValues(1, 'tostring', select('#', ...)) end
           local m = getmetatable(v)
           if type(m) == 'table' then
             local f = rawget(m, '__tostring')
@@ -234,7 +254,7 @@ internal static class Prelude
               local n = number(v)
               if n and n ~= 0 then return n + 0.0 end
             end
-            if v == nil and select('#', ...) == 0 then error("bad argument #1 to 'tonumber' (value expected)") end
+            if v == nil then needValues(1, 'tonumber', select('#', ...)) end
             return (tonum(v))
           end
           return (check(raw.tonumberbase(v, base)))
@@ -242,13 +262,15 @@ internal static class Prelude
         local function realNext(t, k)
           return next(shadow[t] or t, k)
         end
-        function G.next(t, k)
-          if type(t) ~= 'table' then error("bad argument #1 to 'next' (table expected, got " .. (t == nil and 'no value' or type(t)) .. ')') end
+        function G.next(...)
+          local t, k = ...
+          needTable('next', ...)
+          if mtype(k) == 'float' then k = tointeger(k) or k end -- Lua 5.4 finds a whole number among a table's keys only as an integer
           return realNext(t, k)
         end
         function G.pairs(...)
           local t = ...
-          if type(t) ~= 'table' then error("bad argument #1 to 'pairs' (table expected, got " .. (select('#', ...) == 0 and 'no value' or type(t)) .. ')') end
+          needTable('pairs', ...)
           local s = shadow[t]
           if s then return realNext, t, nil end
           return next, t, nil
@@ -260,29 +282,36 @@ internal static class Prelude
         end
         function G.ipairs(...)
           local t = ...
-          if type(t) ~= 'table' then error("bad argument #1 to 'ipairs' (table expected, got " .. (select('#', ...) == 0 and 'no value' or type(t)) .. ')') end
+          needTable('ipairs', ...)
           return step, shadow[t] or t, 0
         end
-        local function needTable(t, name)
-          if type(t) ~= 'table' then error("bad argument #1 to '" .. name .. "' (table expected, got " .. (t == nil and 'nil' or type(t)) .. ')') end
+        function G.rawget(...)
+          local t, k = ...
+          needTable('rawget', ...)
+          if k == nil then needValues(2, 'rawget', select('#', ...)) end
+          return (rawget(shadow[t] or t, k))
         end
-        function G.rawget(t, k) needTable(t, 'rawget') return (rawget(shadow[t] or t, k)) end
-        function G.rawset(t, k, v)
-          needTable(t, 'rawset')
+        function G.rawset(...)
+          local t, k, v = ...
+          needTable('rawset', ...)
+          if v == nil then needValues(3, 'rawset', select('#', ...)) end
           if shadow[t] then error('Attempt to modify a readonly table', 0) end
           return rawset(t, k, v)
         end
         local shownStringmeta = protect({__index = protect(S)})
-        function G.getmetatable(v)
+        function G.getmetatable(...)
+          local v = ...
+          if v == nil then needValues(1, 'getmetatable', select('#', ...)) end
           if type(v) == 'string' then return shownStringmeta end
           if v == env then return none end
           local m = getmetatable(v)
           if m == false then return nil end
           return m
         end
-        function G.setmetatable(t, m)
-          needTable(t, 'setmetatable')
-          if m ~= nil and type(m) ~= 'table' then error("bad argument #2 to 'setmetatable' (nil or table expected)") end
+        function G.setmetatable(...)
+          local t, m = ...
+          needTable('setmetatable', ...)
+          if type(m) ~= 'table' and (m ~= nil or select('#', ...) < 2) then error("bad argument #2 to 'setmetatable' (nil or table expected)") end
           if shadow[t] then error('Attempt to modify a readonly table', 0) end
           -- Tables have no finalizers in Lua 5.1, and no script may run during a collection.
           local finalizer = m and rawget(m, '__gc')
@@ -291,8 +320,9 @@ internal static class Prelude
           if finalizer ~= nil then rawset(m, '__gc', finalizer) end
           return t
         end
-        function G.unpack(t, i, j)
-          if type(t) ~= 'table' then error("bad argument #1 to 'unpack' (table expected, got " .. type(t) .. ')') end
+        function G.unpack(...)
+          local t, i, j = ...
+          needTable('unpack', ...)
           t = shadow[t] or t
           local results = 8000 - (j ~= nil and 3 or i ~= nil and 2 or 1) -- as many as Lua 5.1's stack of C functions takes
           i = int32(i) or 1
@@ -300,16 +330,29 @@ internal static class Prelude
           if mtype(i) and mtype(j) and j - i >= results then error('too many results to unpack') end
           return unpack(t, i, j)
         end
-        function G.loadstring(s, name)
+        function G.loadstring(...)
+          local s, name = ...
+          if not isText(s) then bad(1, 'loadstring', 'string', s, select('#', ...)) end
+          if name ~= nil and not isText(name) then bad(2, 'loadstring', 'string', name) end
           local f, message = raw.load(str(s), name == nil and s or str(name))
           if f == FAILED then error(message) end
           return f, message
         end
-        function G.load(f, name)
-          if type(f) ~= 'function' then error("bad argument #1 to 'load' (function expected, got " .. (f == nil and 'no value' or type(f)) .. ')') end
+        -- An error of the function that reads is a result.
+        local function partRead(ok, ...)
+          if ok then return ok, ... end
+          local failure = ending()
+          if failure then error(failure, 0) end
+          return ok, ...
+        end
+        function G.load(...)
+          local f, name = ...
+          if name ~= nil and not isText(name) then bad(2, 'load', 'string', name) end
+          if type(f) ~= 'function' then bad(1, 'load', 'function', f, select('#', ...)) end
           local parts, n = {}, 0
           while true do
-            local part = f()
+            local ok, part = partRead(xpcall(f, handler))
+            if not ok then return nil, part end
             if part == nil or part == '' then break end
             if type(part) ~= 'string' then return nil, 'reader function must return a string' end
             n = n + 1
@@ -320,11 +363,12 @@ internal static class Prelude
           return g, message
         end
         function G.collectgarbage(what, n)
+          if what ~= nil and not isText(what) then bad(1, 'collectgarbage', 'string', what) end
           if what == 'count' then return (collectgarbage('count')) end
           if what == nil or what == 'collect' then collectgarbage('collect') return 0.0 end
           if what == 'step' then return (collectgarbage('step')) end
           if what ~= 'stop' and what ~= 'restart' and what ~= 'setpause' and what ~= 'setstepmul' then
-            error("bad argument #1 to 'collectgarbage' (invalid option '" .. tostring(what) .. "')")
+            error("bad argument #1 to 'collectgarbage' (invalid option '" .. str(what) .. "')")
           end
           return 0.0
         end
@@ -336,20 +380,22 @@ internal static class Prelude
         function T.insert(...)
           local t, a, b = ...
           local n = select('#', ...)
-          needTable(t, 'insert')
+          needTable('insert', ...)
           local last = #t + 1
           if n == 2 then t[last] = a return end
           if n ~= 3 then error("wrong number of arguments to 'insert'") end
           local at = int32(tonum(a))
-          if at == nil then error("bad argument #2 to 'insert' (number expected, got " .. type(a) .. ')') end
+          if at == nil then bad(2, 'insert', 'number', a) end
           if at > last then last = at end
           for i = last, at + 1, -1 do t[i] = t[i - 1] end
           t[at] = b
         end
-        function T.remove(t, a)
-          needTable(t, 'remove')
+        function T.remove(...)
+          local t, a = ...
+          needTable('remove', ...)
           local last = #t
           local at = a == nil and last or int32(tonum(a))
+          if at == nil then bad(2, 'remove', 'number', a) end
           if not (at >= 1 and at <= last) then return end
           local v = t[at]
           for i = at, last - 1 do t[i] = t[i + 1] end
@@ -407,26 +453,35 @@ internal static class Prelude
             end
           end
         end
-        function T.sort(t, f)
-          needTable(t, 'sort')
-          if type(f) ~= 'function' then return sort(t, f) end
+        function T.sort(...)
+          local t, f = ...
+          needTable('sort', ...)
+          if f == nil then return sort(t) end
+          if type(f) ~= 'function' then bad(2, 'sort', 'function', f) end
           if shadow[t] then error('Attempt to modify a readonly table', 0) end
           sortBy(t, 1, #t, f)
         end
-        function T.getn(t) needTable(t, 'getn') return #t end
-        function T.setn() error("'setn' is obsolete") end
-        function T.maxn(t)
-          needTable(t, 'maxn')
+        function T.getn(...) needTable('getn', ...) return #(...) end
+        function T.setn(...) needTable('setn', ...) error("'setn' is obsolete") end
+        function T.maxn(...)
+          local t = ...
+          needTable('maxn', ...)
           local max = 0.0
           for k in next, t do if mtype(k) and k > max then max = k end end
           return max
         end
-        function T.foreach(t, f)
-          needTable(t, 'foreach')
+        local function needTableAndFunction(name, ...)
+          needTable(name, ...)
+          local _, f = ...
+          if type(f) ~= 'function' then bad(2, name, 'function', f, select('#', ...)) end
+          return ...
+        end
+        function T.foreach(...)
+          local t, f = needTableAndFunction('foreach', ...)
           for k, v in next, t do local r = f(k, v) if r ~= nil then return r end end
         end
-        function T.foreachi(t, f)
-          needTable(t, 'foreachi')
+        function T.foreachi(...)
+          local t, f = needTableAndFunction('foreachi', ...)
           for i = 1, #t do local r = f(i, t[i]) if r ~= nil then return r end end
         end
 
@@ -441,7 +496,7 @@ internal static class Prelude
         end
         function M.ceil(x)
           if mtype(x) then return -(-x // 1.0) end
-          return -floor(-x)
+          return -floor(-(arithmetic(x) or bad(1, 'ceil', 'number', x)))
         end
         local function floatsOf(name, ...)
           local numbers = {...}
@@ -463,19 +518,34 @@ internal static class Prelude
           return min(floatsOf('min', ...))
         end
         local function float(v) if mtype(v) then return v * 1.0 end return v end
-        function M.fmod(a, b) return fmod(float(tonum(a) or a), float(tonum(b) or b)) end
+        function M.fmod(...)
+          local a, b = ...
+          local y = tonum(b) or bad(2, 'fmod', 'number', b, select('#', ...))
+          local x = tonum(a) or bad(1, 'fmod', 'number', a)
+          return fmod(float(x), float(y))
+        end
         M.mod = M.fmod
         local zero = -0.0
-        function M.modf(x)
-          local n = arithmetic(x)
-          if not n or n ~= n then return modf(n and float(n) or x) end
+        function M.modf(...)
+          local x = ...
+          local n = arithmetic(x) or bad(1, 'modf', 'number', x, select('#', ...))
+          if n ~= n then return modf(n) end
           local cut = n < 0 and -(-n // 1.0) or n // 1.0
           local rest = n - cut
           if rest == 0 or cut == n then rest = (n < 0 or 1 / n < 0) and zero or 0.0 end
           return n == 0 and n * 1.0 or cut, rest
         end
 
-        local C = {create = create, status = status, wrap = wrap, yield = yield}
+        local C = {yield = yield}
+        local function needFunction(f, name)
+          if type(f) ~= 'function' then error("bad argument #1 to '" .. name .. "' (Lua function expected)") end
+        end
+        local function needCoroutine(co, name)
+          if type(co) ~= 'thread' then error("bad argument #1 to '" .. name .. "' (coroutine expected)") end
+        end
+        function C.create(f) needFunction(f, 'create') return create(f) end
+        function C.wrap(f) needFunction(f, 'wrap') return wrap(f) end
+        function C.status(co) needCoroutine(co, 'status') return status(co) end
         local function resumed(ok, ...)
           if ok then return ok, ... end
           local failure = ending()
@@ -483,7 +553,8 @@ internal static class Prelude
           return ok, ...
         end
         function C.resume(co, ...)
-          local state = type(co) == 'thread' and status(co)
+          needCoroutine(co, 'resume')
+          local state = status(co)
           if state == 'running' or state == 'normal' then return false, 'cannot resume ' .. state .. ' coroutine' end
           return resumed(resume(co, ...))
         end

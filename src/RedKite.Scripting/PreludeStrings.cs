@@ -22,12 +22,20 @@ internal static class PreludeStrings
           return char(unpack(codes, 1, n))
         end
         function S.sub(s, i, j)
-          if i == nil then error("bad argument #2 to 'sub' (number expected, got no value)") end
+          if i == nil then
+            if not isText(s) then bad(1, 'sub', 'string', s) end
+            bad(2, 'sub', 'number', i)
+          end
           return sub(str(s), int(i), int(j))
         end
         function S.rep(s, n) return rep(str(s), int(n)) end
         function S.dump() error('unable to dump given function') end
-        S.format = managed(raw['string.format'])
+        local format = raw['string.format']
+        function S.format(...) -- without a tail call, so that messages know a method
+          local s, message = format(...)
+          if s == FAILED then error(message) end
+          return s
+        end
 
         -- Patterns end at a zero byte. What a pattern needs is kept, as scripts use few of them: whole[p] is its text before a zero byte,
         -- empties[p] whether it may match nothing and so needs a loop of its own below.
@@ -152,7 +160,11 @@ internal static class PreludeStrings
           s, p, r = str(s), pattern(p), str(r)
           if n ~= nil then n = int32(n) end
           local kind = type(r)
-          if kind ~= 'string' and kind ~= 'table' and kind ~= 'function' then error("bad argument #3 to 'gsub' (string/function/table expected)") end
+          if kind ~= 'string' and kind ~= 'table' and kind ~= 'function' then
+            if type(s) ~= 'string' then bad(1, 'gsub', 'string', s) end
+            if type(p) ~= 'string' then bad(2, 'gsub', 'string', p) end
+            error("bad argument #3 to 'gsub' (string/function/table expected)")
+          end
           if kind == 'string' and find(r, '%', 1, true) then r = plainEscapes(r) end
           if type(s) == 'string' and type(p) == 'string' and mayBeEmpty(p) then
             return replaceEach(s, p, r, n or len(s) + 1)

@@ -99,7 +99,7 @@ public sealed class RedKiteServer : IAsyncDisposable
 
         Engine.Users.Log.DescribeClient = ClientDescription.Of;
         Engine.Users.Changed += _userChanges.Begin;
-        Engine.Users.Deleted += Engine.Clients.KillAllOf;
+        Engine.Users.Deleted += Engine.CloseAllOf;
         UserDeclarations.Apply(configuration, Engine.Users);
         configuration.OnChange("maxclients", _clientLimit.Check);
         configuration.OnChange("port", () => ReopenTcp(isTls: false, "Unable to listen on this port. Check server logs."));

@@ -14,7 +14,8 @@ export const kinds = {
   slowcommand: ['its command executed for long', 'slow'], longwait: ['its command waited for others on the loop', 'loops'],
   notreading: ['it left replies unread'], readsagain: ['it read again'], paused: ['CLIENT PAUSE held it'],
   overlimit: ['closed: output limit'], evicted: ['closed: all clients together reached maxmemory-clients', 'memory'], querytoolarge: ['closed: request too large'],
-  idle: ['closed: idle'], killed: ['closed: CLIENT KILL'],
+  idle: ['closed: idle'], killed: ['closed: CLIENT KILL'], userdeleted: ['closed: its user was deleted'], channeldenied: ['closed: its user may not have its channel any more'],
+  protocolerror: ['closed: what it sent is no request'], handshaketimeout: ['closed: its TLS handshake took too long'],
   stall: ['the whole process stood still', 'machine'], garbagecollection: ['a garbage collection stopped the process', 'memory'],
   settingchanged: ['a setting was changed', 'configuration'], started: ['the server started', 'log'], action: ['the server did something by itself', 'configuration'],
 };

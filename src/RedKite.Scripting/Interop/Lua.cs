@@ -122,13 +122,13 @@ internal static unsafe class Lua
     /// <param name="ownSource">The source of functions that are not a script's.</param>
     /// <param name="source">The file.</param>
     /// <param name="line">The line.</param>
-    /// <param name="isCaught">Whether a call of pcall or xpcall is between such a function and the script's.</param>
-    internal static bool TryFindScriptLine(nint state, int level, ReadOnlySpan<byte> ownSource, out byte[] source, out int line, out bool isCaught)
+    /// <param name="caller">How the script called the function between it and the error.</param>
+    internal static bool TryFindScriptLine(nint state, int level, ReadOnlySpan<byte> ownSource, out byte[] source, out int line, out LuaCaller caller)
     {
         // lua_Debug: event 0, name 8, namewhat 16, what 24, source 32, srclen 40, currentline 48.
         const int RecordBytes = 512;
         byte* record = stackalloc byte[RecordBytes];
-        isCaught = false;
+        caller = LuaCaller.Name;
         fixed (byte* what = "nSl\0"u8)
         {
             for (; LuaNative.lua_getstack(state, level, record) != 0; level++)
@@ -136,11 +136,16 @@ internal static unsafe class Lua
                 _ = LuaNative.lua_getinfo(state, what, record);
                 ReadOnlySpan<byte> found = new(*(byte**)(record + 32), (int)*(nuint*)(record + 40));
                 int current = *(int*)(record + 48);
-                if (current < 0) isCaught |= MemoryMarshal.CreateReadOnlySpanFromNullTerminated(*(byte**)(record + 8)).SequenceEqual("xpcall"u8);
-                if (current < 0 || found.SequenceEqual(ownSource)) continue;
-                source = found.ToArray();
-                line = current;
-                return true;
+                if (current >= 0 && !found.SequenceEqual(ownSource))
+                {
+                    source = found.ToArray();
+                    line = current;
+                    return true;
+                }
+
+                if (caller == LuaCaller.Protected) continue;
+                if (current < 0 && MemoryMarshal.CreateReadOnlySpanFromNullTerminated(*(byte**)(record + 8)).SequenceEqual("xpcall"u8)) caller = LuaCaller.Protected;
+                else caller = MemoryMarshal.CreateReadOnlySpanFromNullTerminated(*(byte**)(record + 16)).SequenceEqual("method"u8) ? LuaCaller.Method : LuaCaller.Name;
             }
         }
 

@@ -22,14 +22,14 @@ internal static class BaseLibrary
         lua.Add("clock", Clock);
         lua.Add("tableconcat", Concatenate);
         lua.Add("math.atan", call => Push(call, Math.Atan(call.Number(1))));
-        lua.Add("math.atan2", call => Push(call, Math.Atan2(call.Number(1), call.Number(2))));
+        lua.Add("math.atan2", call => OfTwo(call, Math.Atan2));
         lua.Add("math.cosh", call => Push(call, Math.Cosh(call.Number(1))));
         lua.Add("math.sinh", call => Push(call, Math.Sinh(call.Number(1))));
         lua.Add("math.tanh", call => Push(call, Math.Tanh(call.Number(1))));
         lua.Add("math.log", call => Push(call, Logarithm(call.Number(1))));
         lua.Add("math.log10", call => Push(call, Math.Log10(call.Number(1))));
-        lua.Add("math.pow", call => Push(call, Math.Pow(call.Number(1), call.Number(2))));
-        lua.Add("math.ldexp", call => Push(call, Math.ScaleB(call.Number(1), unchecked((int)call.Integer(2)))));
+        lua.Add("math.pow", call => OfTwo(call, Math.Pow));
+        lua.Add("math.ldexp", call => OfTwo(call, (value, exponent) => Math.ScaleB(value, unchecked((int)LuaCall.ToInt64(exponent)))));
         lua.Add("math.frexp", Frexp);
         lua.Add("math.random", Random);
         lua.Add("math.randomseed", Seed);
@@ -39,6 +39,13 @@ internal static class BaseLibrary
     {
         Lua.Push(call.State, value);
         return 1;
+    }
+
+    // Lua 5.1 as it is compiled in Redis looks at the second argument first.
+    private static int OfTwo(LuaCall call, Func<double, double, double> function)
+    {
+        double second = call.Number(2);
+        return Push(call, function(call.Number(1), second));
     }
 
     // C's function returns a NaN with its sign set for negative numbers, which tostring shows.
@@ -119,8 +126,8 @@ internal static class BaseLibrary
     private static int Concatenate(LuaCall call)
     {
         LuaCall named = call with { Name = "concat" };
-        if (call.TypeOf(1) != LuaType.Table) throw named.WrongType(1, "table");
         string separator = named.IsNoneOrNil(2) ? "" : Encoding.Latin1.GetString(named.Text(2));
+        if (call.TypeOf(1) != LuaType.Table) throw named.WrongType(1, "table");
         byte[] between = Encoding.Latin1.GetBytes(separator);
         long first = unchecked((int)named.Integer(3, 1));
         long last = unchecked((int)named.Integer(4, Lua.RawLength(call.State, 1)));

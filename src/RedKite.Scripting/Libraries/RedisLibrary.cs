@@ -35,8 +35,8 @@ internal static class RedisLibrary
     private static int Log(LuaCall call)
     {
         if (call.Count < 2) throw new LuaException("redis.log() requires two arguments or more.");
-        if (call.TypeOf(1) != LuaType.Number) throw new LuaException("First argument must be a number (log level).");
-        long level = call.Integer(1);
+        if (!call.TryNumber(1, out double given)) throw new LuaException("First argument must be a number (log level).");
+        long level = LuaCall.ToInt64(given);
         if (level is < 0 or > LogLevelMax) throw new LuaException("Invalid log level.");
         var text = new StringBuilder();
         for (int i = 2; i <= call.Count; i++)
@@ -53,8 +53,7 @@ internal static class RedisLibrary
     private static int SetProtocol(LuaCall call)
     {
         if (call.Count != 1) throw new LuaException("redis.setresp() requires one argument.");
-        double version = call.TypeOf(1) is LuaType.Number or LuaType.String ? call.Number(1) : 0;
-        if (version is not (2 or 3)) throw new LuaException("RESP version must be 2 or 3.");
+        if (!call.TryNumber(1, out double version) || version is not (2 or 3)) throw new LuaException("RESP version must be 2 or 3.");
         call.Owner.Resp3 = version == 3;
         return 0;
     }
@@ -62,7 +61,7 @@ internal static class RedisLibrary
     private static int SetReplication(LuaCall call)
     {
         if (call.Count != 1) throw new LuaException("redis.set_repl() requires one argument.");
-        long flags = call.TypeOf(1) == LuaType.Number ? call.Integer(1) : 0;
+        long flags = call.TryNumber(1, out double given) ? LuaCall.ToInt64(given) : 0;
         if ((flags & ~ReplicationFlagsMax) != 0) throw new LuaException("Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.");
         return 0;
     }

@@ -113,7 +113,7 @@ internal static class StructLibrary
 
     private static int Size(LuaCall call)
     {
-        var format = new Format(call.Text(1).ToArray(), call);
+        var format = new Format(call.Text(1).ToArray(), call) { SkipsUnknown = true };
         long position = 0;
         while (format.Next(position))
         {
@@ -181,6 +181,9 @@ internal static class StructLibrary
 
         internal bool IsBig { get; private set; }
 
+        /// <summary>Whether a letter or digit that is no option has no size, instead of being an error.</summary>
+        internal bool SkipsUnknown { get; init; }
+
         internal char Option { get; private set; }
 
         internal int Size { get; private set; }
@@ -200,6 +203,7 @@ internal static class StructLibrary
                 'c' => Number(1),
                 'i' or 'I' => IntegerSize(),
                 's' or ' ' or '<' or '>' or '!' => 0,
+                _ when SkipsUnknown && char.IsAsciiLetterOrDigit(Option) => 0,
                 _ => throw call.BadArgument(1, $"invalid format option '{Option}'"),
             };
             if (Option is '<' or '>') IsBig = Option == '>';

@@ -162,7 +162,7 @@ internal sealed class CommandExecutor
                 if (session.ReplyMode != ReplyMode.On) Reply.Truncate(length);
                 Invoker.NoteError(null, Reply);
                 NoteBrokenLimit(_parser.BrokenLimit);
-                session.CloseAfterReply();
+                Engine.CloseAfterProtocolError(session);
                 return position;
             }
 

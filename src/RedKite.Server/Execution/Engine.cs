@@ -194,6 +194,16 @@ internal sealed class Engine
         session.CloseAfterReply();
     }
 
+    /// <summary>A user is gone, and its clients with it.</summary>
+    internal void CloseAllOf(User user) => Clients.KillAllOf(user, session => Note(TimelineKind.UserDeleted, session));
+
+    /// <summary>What a client sent is no request: nothing more of it is read.</summary>
+    internal void CloseAfterProtocolError(Session session)
+    {
+        session.CloseAfterReply();
+        if (session.ClosesAfterReply) Note(TimelineKind.ProtocolError, session);
+    }
+
     /// <summary>Notes something that may have delayed a client, or ended it.</summary>
     internal void Note(TimelineKind kind, Session session, long durationNs = 0, string detail = "") =>
         Timeline.Add(new TimelineEvent(Clock.NowMs, kind, durationNs / 1000, session.Id, session.Address, session.Name, detail));

@@ -670,7 +670,7 @@ internal sealed class Invoker
     {
         if (!cmd.Is(0, "POST"u8) && !cmd.Is(0, "HOST:"u8)) return false;
         _engine.Log.Warning("Possible SECURITY ATTACK detected: a client sends HTTP (POST or Host:). This is probably a cross-protocol scripting attack. Connection closed.");
-        cmd.Session.CloseAfterReply();
+        _engine.CloseAfterProtocolError(cmd.Session);
         if (cmd.Session.ClosesAfterReply) Reply.Truncate(0); // an attacker learns nothing
         return true;
     }

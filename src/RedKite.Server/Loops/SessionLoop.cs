@@ -340,10 +340,15 @@ internal sealed class SessionLoop : IConnectionHandler
             Session session = SessionOf(connection);
             if (session.User != user) continue;
             session.NoteUser();
-            if (session.Subscriptions is { Count: > 0 } subscriptions && user.Permissions is { } permissions && !subscriptions.AreAllowedBy(permissions)) denied.Add(connection);
+            if (connection.ClosesAfterSend || user.Permissions is not { AreGone: false } permissions) continue; // ends anyway, or may have all channels
+            if (session.Subscriptions is { Count: > 0 } subscriptions && !subscriptions.AreAllowedBy(permissions)) denied.Add(connection);
         }
 
-        foreach (Connection connection in denied) connection.CloseAfterSend();
+        foreach (Connection connection in denied)
+        {
+            _engine.Note(TimelineKind.ChannelDenied, SessionOf(connection));
+            connection.CloseAfterSend();
+        }
     }
 
     private void Suspend(Session session, Connection connection)
@@ -401,6 +406,7 @@ internal sealed class SessionLoop : IConnectionHandler
             if (isNewPeriod) session.ReplyBytesPeak = 0;
             if (connection.IsEstablishing && nowMs - session.CreatedMs > _engine.Settings.TlsHandshakeTimeoutSeconds * 1000L)
             {
+                _engine.Note(TimelineKind.HandshakeTimeout, session);
                 connection.Close();
                 continue;
             }

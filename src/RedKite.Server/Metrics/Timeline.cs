@@ -33,6 +33,18 @@ internal enum TimelineKind
     /// <summary>CLIENT KILL closed the client.</summary>
     Killed,
 
+    /// <summary>The client was closed because its user was deleted.</summary>
+    UserDeleted,
+
+    /// <summary>The client was closed because its user may not have one of its channels any more.</summary>
+    ChannelDenied,
+
+    /// <summary>The client was closed because what it sent is no request.</summary>
+    ProtocolError,
+
+    /// <summary>The client was closed because its TLS handshake took too long.</summary>
+    HandshakeTimeout,
+
     /// <summary>The whole process stood still.</summary>
     Stall,
 

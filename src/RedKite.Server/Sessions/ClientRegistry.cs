@@ -36,12 +36,17 @@ internal sealed class ClientRegistry
 
     internal Session? Find(long id) => _sessions.GetValueOrDefault(id);
 
-    /// <summary>Ends the clients of a user that is gone, but not one whose command is executing on this thread: it gets its reply.</summary>
-    internal void KillAllOf(User user)
+    /// <summary>
+    /// Ends the clients of a user that is gone. One whose command is executing on this thread gets its reply first, and its command ends it.
+    /// </summary>
+    /// <param name="ending">Called with each of them.</param>
+    internal void KillAllOf(User user, Action<Session> ending)
     {
         foreach (Session session in _sessions.Values)
         {
-            if (session.User != user || (session.IsExecuting && session.Connection!.Loop.IsCurrent)) continue;
+            if (session.User != user) continue;
+            ending(session);
+            if (session.IsExecuting && session.Connection!.Loop.IsCurrent) continue;
             session.Blocked?.TryEnd();
             Kill(session);
         }

@@ -252,6 +252,71 @@ public class TimeSplitTests
         Assert.Equal(2, OnTimeline(server, "killed").Length);
     }
 
+    // The client that deletes its own user gets its reply first; the others are closed at once, whatever loop they are on.
+    [Fact]
+    public async Task Clients_of_a_user_that_is_deleted_are_on_the_timeline()
+    {
+        await using LiveServer server = await LiveServer.StartAsync();
+        server.Run("ACL SETUSER guest on nopass ~* &* +@all").IsOk();
+        using var caller = new NamedClient(server, "caller");
+        using var other = new NamedClient(server, "other");
+        using var blocked = new NamedClient(server, "blocked");
+        foreach (NamedClient client in (NamedClient[])[caller, other, blocked]) client.Connection.Run("AUTH guest x").IsOk();
+        blocked.Connection.Send("*3\r\n$5\r\nBLPOP\r\n$4\r\nlist\r\n$1\r\n0\r\n");
+        Assert.True(SpinWait.SpinUntil(() => server.Run("CLIENT LIST").Text.Contains("cmd=blpop", StringComparison.Ordinal), PatienceMs));
+        caller.Connection.Run("ACL DELUSER guest").IsInteger(1);
+        foreach (NamedClient client in (NamedClient[])[caller, other, blocked])
+        {
+            Assert.True(client.Connection.Read().IsClosed);
+            AssertOnTimeline(server, "userdeleted", client);
+        }
+    }
+
+    [Fact]
+    public async Task Clients_of_a_user_that_a_loaded_file_lacks_are_on_the_timeline()
+    {
+        string file = Path.GetTempFileName();
+        try
+        {
+            await using LiveServer server = await LiveServer.StartAsync("aclfile", file);
+            server.Run("ACL SETUSER guest on nopass ~* &* +@all").IsOk();
+            using var guest = new NamedClient(server, "guest");
+            guest.Connection.Run("AUTH guest x").IsOk();
+            server.Run("ACL LOAD").IsOk();
+            Assert.True(guest.Connection.Read().IsClosed);
+            AssertOnTimeline(server, "userdeleted", guest);
+        }
+        finally
+        {
+            File.Delete(file);
+        }
+    }
+
+    [Fact]
+    public async Task Subscriber_whose_user_loses_the_channel_is_on_the_timeline()
+    {
+        await using LiveServer server = await LiveServer.StartAsync();
+        server.Run("ACL SETUSER guest on nopass ~* &news* +@all").IsOk();
+        using var subscriber = new NamedClient(server, "subscriber");
+        subscriber.Connection.Run("AUTH guest x").IsOk();
+        subscriber.Connection.Run("SUBSCRIBE news");
+        server.Run("ACL SETUSER guest resetchannels &weather").IsOk();
+        Assert.True(subscriber.Connection.Read().IsClosed);
+        AssertOnTimeline(server, "channeldenied", subscriber);
+    }
+
+    [Theory]
+    [InlineData("*x\r\n")]
+    [InlineData("*1\r\n!4\r\nPING\r\n")]
+    [InlineData("POST / HTTP/1.1\r\n")]
+    public async Task Client_that_does_not_speak_the_protocol_is_on_the_timeline(string request)
+    {
+        await using LiveServer server = await LiveServer.StartAsync();
+        using var stranger = new NamedClient(server, "stranger");
+        stranger.Connection.Send(request);
+        AssertOnTimeline(server, "protocolerror", stranger);
+    }
+
     // A stall of the whole process is provoked in the end-to-end tests: it would stop other tests here.
     [Fact]
     public async Task Garbage_collection_that_stops_the_process_is_on_the_timeline()

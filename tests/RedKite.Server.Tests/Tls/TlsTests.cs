@@ -5,6 +5,7 @@ using System.Security.Authentication;
 using System.Security.Cryptography.X509Certificates;
 using System.Text;
 using RedKite.Server.Config;
+using RedKite.Server.Metrics;
 using RedKite.Testing;
 
 namespace RedKite.Server.Tests;
@@ -207,6 +208,7 @@ public sealed class TlsTests : IDisposable
         Assert.InRange(server.Tls.HandshakesInProgress, 0, 300);
         Assert.True(SpinWait.SpinUntil(() => server.Tls.HandshakesInProgress == 0, TimeoutMs));
         Assert.Equal("+PONG", await client.Run("PING"));
+        Assert.Contains(server.Engine.Timeline.Events, item => item.Kind == TimelineKind.HandshakeTimeout);
         using Client other = await Connect(server);
         Assert.Equal("+PONG", await other.Run("PING"));
         foreach (TcpClient half in halves) half.Dispose();
