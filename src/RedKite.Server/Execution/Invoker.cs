@@ -259,7 +259,7 @@ internal sealed class Invoker
         _environment.BeginObserving(held);
         long changes = _environment.Metrics.Changes;
         if (_engine.Monitors.IsOn) _engine.Monitors.ShowScript(cmd);
-        cmd.Command.Handler(ref cmd);
+        using (_engine.Pause.Begin(cmd.Command, _environment.NowMs)) cmd.Command.Handler(ref cmd);
         if (cmd.Session.Tracking is { } tracking) NoteTracked(cmd, tracking);
         _environment.KeyHashes.Forget();
         if (_environment.BlockRequest is { } block && !_environment.IsServing)
