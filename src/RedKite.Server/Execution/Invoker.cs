@@ -122,7 +122,11 @@ internal sealed class Invoker
             _environment.HeldStripes = stripes;
             Run(ref cmd, stripes);
             locked.Include(_environment.HeldStripes); // what a script has claimed
-            if (_blocked.HasNoted) _blocked.Serve(ref locked);
+            if (_blocked.HasNoted)
+            {
+                if (isScript || command.RunsQueued) _environment.ReadTime(); // as in Redis, a key may have expired since it was created
+                _blocked.Serve(ref locked);
+            }
         }
         catch (Exception failure) when (_keyspace.FailStop.Ends(failure, locked.Held, command.FullName))
         {
