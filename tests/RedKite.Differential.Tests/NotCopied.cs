@@ -61,6 +61,12 @@ internal static class NotCopied
             "the count would depend on when the sweep passed",
             _ => false),
         new(
+            "HDEL of an expired field that is still in memory",
+            "1",
+            "0, as for a missing field",
+            "the reply would depend on when the sweep passed",
+            _ => false),
+        new(
             "FLUSHALL and FLUSHDB of a client that tracks keys itself",
             "the invalidation precedes the reply",
             "it follows the reply",

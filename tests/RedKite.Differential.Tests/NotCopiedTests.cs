@@ -34,6 +34,7 @@ public sealed class NotCopiedTests
         client.Run("HPEXPIRE h 1 FIELDS 1 a");
         Thread.Sleep(20);
         client.Run("HLEN h").IsInteger(1);
+        client.Run("HDEL h a").IsInteger(0);
 
         client.Run($"SET {new string('a', 2_000)} 1").IsOk();
         Assert.Single(client.Run("KEYS " + string.Concat(Enumerable.Repeat("*?", 1_001))).Items);
@@ -79,6 +80,7 @@ public sealed class NotCopiedTests
         client.Run($"RESTORE k 9223372036854775807 {CommandLine.Format(RedisDumps.OfRedis70["integer"])}").IsOk();
         client.Run("DBSIZE").IsInteger(keys + 1);
         Assert.Contains(Enumerable.Range(0, 50), _ => HlenCountsExpiredFields(client));
+        Assert.Contains(Enumerable.Range(0, 50), _ => HdelCountsExpiredFields(client));
         Assert.Equal(">+", MarkersAfterAFlush(client, "FLUSHALL"));
         Assert.Equal(">+", MarkersAfterAFlush(client, "FLUSHDB"));
         Assert.Equal("+", MarkersAfterAFlush(client, "SWAPDB 0 1"));
@@ -149,6 +151,15 @@ public sealed class NotCopiedTests
         client.Run("HPEXPIRE h 1 FIELDS 1 a");
         Thread.Sleep(3);
         return client.Run("HLEN h").Number == 2 && client.Run("HGET h a").IsNull;
+    }
+
+    private static bool HdelCountsExpiredFields(RespConnection client)
+    {
+        client.Run("DEL h");
+        client.Run("HSET h a 1 b 2").IsInteger(2);
+        client.Run("HPEXPIRE h 1 FIELDS 1 a");
+        Thread.Sleep(3);
+        return client.Run("HDEL h a").Number == 1;
     }
 
     // A push for the invalidation and a simple string for the reply.

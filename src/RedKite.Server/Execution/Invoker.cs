@@ -125,7 +125,11 @@ internal sealed class Invoker
             _environment.HeldStripes = stripes;
             Run(ref cmd, stripes);
             locked.Include(_environment.HeldStripes); // what a script has claimed
-            if (_blocked.HasNoted) _blocked.Serve(ref locked);
+            if (_blocked.HasNoted)
+            {
+                if (isScript || command.RunsQueued) _environment.ReadTime(); // as in Redis, a key may have expired since it was created
+                _blocked.Serve(ref locked);
+            }
         }
         catch (Exception failure) when (_keyspace.FailStop.Ends(failure, locked.Held, command.FullName))
         {
@@ -275,7 +279,7 @@ internal sealed class Invoker
         _environment.BeginObserving(held);
         long changes = _environment.Metrics.Changes;
         if (_engine.Monitors.IsOn) _engine.Monitors.ShowScript(cmd);
-        cmd.Command.Handler(ref cmd);
+        using (_engine.Pause.Begin(cmd.Command, _environment.NowMs)) cmd.Command.Handler(ref cmd);
         if (cmd.Session.Tracking is { } tracking) NoteTracked(cmd, tracking);
         _environment.KeyHashes.Forget();
         if (_environment.BlockRequest is { } block && !_environment.IsServing)

@@ -294,7 +294,7 @@ internal sealed class SessionLoop : IConnectionHandler
         }
 
         Ticked?.Invoke(nowMs);
-        bool evictsMore = _engine.Keyspace.Budget.IsExceeded && !Executor.Evictor.IsOutOfMemory() && _engine.Keyspace.Budget.IsExceeded;
+        bool evictsMore = _engine.Keyspace.Budget.IsExceeded && _engine.Pause.HasEnded(nowMs) && !Executor.Evictor.IsOutOfMemory() && _engine.Keyspace.Budget.IsExceeded;
         int restMs = Math.Clamp(1000 / Math.Max(1, _engine.Settings.Hz), 1, 100);
         long? restMicroseconds = Sweep(nowMs);
         if (Copy(nowMs) is { } untilNext) restMicroseconds = Math.Min(untilNext, restMicroseconds ?? untilNext);
@@ -368,7 +368,7 @@ internal sealed class SessionLoop : IConnectionHandler
         _commandsAtLastSweep = Executor.Metrics.CommandsProcessed;
         long slice = SliceMicroseconds * (9 + _engine.Settings.ActiveExpireEffort) / 10;
         long start = Stopwatch.GetTimestamp();
-        bool cut = _sweep.Run(nowMs, start + (slice * Stopwatch.Frequency / 1_000_000), _engine.Run.ExpiresActively);
+        bool cut = _sweep.Run(nowMs, start + (slice * Stopwatch.Frequency / 1_000_000), _engine.Run.ExpiresActively && _engine.Pause.HasEnded(nowMs));
         Executor.Metrics.SweepTicks += Stopwatch.GetTimestamp() - start;
         long expiryNs = ServerClock.TicksToNs(_sweep.ExpiryTicks);
         if (expiryNs >= _engine.LatencyMonitor.ThresholdNs) _engine.LatencyMonitor.Add("expire-cycle", nowMs, expiryNs);

@@ -46,7 +46,10 @@ internal sealed class RequestLog(LimitCounts limits)
     {
         lock (_lock)
         {
-            var entry = new RequestLogEntry(_nextId++, nowMs / 1000, value, arguments, clientAddress, clientName);
+            var entry = new RequestLogEntry(_nextId, nowMs / 1000, value, arguments, clientAddress, clientName);
+            if (MaxLength == 0) return entry; // as in Redis, a log without capacity counts nothing and keeps what it has
+
+            _nextId++;
             _entries.AddFirst(entry);
             if (_entries.Count > MaxLength) limits.Note(Limit.RequestLogEntries);
             while (_entries.Count > MaxLength) _entries.RemoveLast();

@@ -1,9 +1,11 @@
 using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Sessions;
 
 /// <summary>
-/// CLIENT PAUSE: until a time, commands of all clients wait, or those that write. Callers in the process do not. Any
+/// CLIENT PAUSE: until a time, commands of all clients wait, or those that write. Callers in the process do not. No key expires or is
+/// evicted meanwhile: expired ones are missing for commands, and stay until the pause has ended. Any
 /// thread may begin or end a pause: it is one immutable object, replaced as a whole under a lock, together with the server's
 /// attention flag.
 /// </summary>
@@ -59,6 +61,14 @@ internal sealed class ClientPause(AttentionWord attention)
         return !running.WritesOnly || command.Is(Writes) || (command.RunsQueued && session.Transaction is { } transaction && (transaction.Flags & Writes) != 0);
     }
 
+    /// <summary>Surrounds a command on this thread: what one that only reads finds expired during a pause stays.</summary>
+    internal Execution Begin(Command command, long nowMs)
+    {
+        bool keepsExpired = command.Is(CommandFlags.ReadOnly) && !HasEnded(nowMs);
+        if (keepsExpired) Database.KeepsExpired = true;
+        return new Execution(keepsExpired);
+    }
+
     /// <summary>How many clients wait for the end of the pause.</summary>
     internal int Held(ClientRegistry clients) => _current is null ? 0 : clients.All.Count(session => session.IsPaused);
 
@@ -66,6 +76,15 @@ internal sealed class ClientPause(AttentionWord attention)
     {
         _current = interval;
         attention.Set(ServerAttention.Paused, interval is not null);
+    }
+
+    /// <summary>A command in execution, perhaps during a pause.</summary>
+    internal readonly ref struct Execution(bool keepsExpired)
+    {
+        public void Dispose()
+        {
+            if (keepsExpired) Database.KeepsExpired = false;
+        }
     }
 
     private sealed record Interval(long UntilMs, bool WritesOnly);

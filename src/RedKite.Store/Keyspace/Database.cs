@@ -20,6 +20,9 @@ internal sealed unsafe class Database
 {
     internal const long NoExpiry = -1;
 
+    [ThreadStatic]
+    private static bool _keepsExpired;
+
     private readonly Keyspace _keyspace;
     private Table?[] _tables;
 
@@ -28,6 +31,16 @@ internal sealed unsafe class Database
         _keyspace = keyspace;
         Index = index;
         _tables = new Table?[keyspace.Stripes.Length];
+    }
+
+    /// <summary>
+    /// Whether expired keys are missing for the thread's command, but stay: for one that only reads, while CLIENT PAUSE keeps the data as
+    /// they are. One that writes must remove what it finds expired, or it would add the key a second time.
+    /// </summary>
+    internal static bool KeepsExpired
+    {
+        get => _keepsExpired;
+        set => _keepsExpired = value;
     }
 
     internal int Index { get; }
@@ -105,7 +118,7 @@ internal sealed unsafe class Database
         }
     }
 
-    /// <summary>Finds a key that has not expired. An expired one is removed here, so that no caller sees it.</summary>
+    /// <summary>Finds a key that has not expired. An expired one is removed here, so that no caller sees it; see <see cref="KeepsExpired"/>.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal Entry Find(scoped ReadOnlySpan<byte> key, ulong hash, long nowMs)
     {
@@ -453,6 +466,7 @@ internal sealed unsafe class Database
         byte* block = table.Pick(random);
         if (block == null) return default;
         if (!EntryBlock.Expires(block) || EntryBlock.Expiry(block) > nowMs) return Entry.FromBlock((nint)block);
+        if (KeepsExpired) return default;
 
         ExpiryResult result = default;
         uint prefix = table.PrefixOf(_keyspace.Hash(EntryBlock.Key(block)));
@@ -658,6 +672,8 @@ internal sealed unsafe class Database
     [MethodImpl(MethodImplOptions.NoInlining)]
     private void Expire(Table table, in EntryPosition position)
     {
+        if (KeepsExpired) return;
+
         // In place: a Find never moves other entries, so a command may hold several at a time.
         Stripe stripe = StripeOf(position.Hash, out _);
         Unlink(stripe, table, position, UnlinkReason.Expired);

@@ -100,7 +100,7 @@ internal static class ScanCommands
         {
             int stripe = cmd.Database.DrawStripe(SamplingRandom.Current);
             if (stripe < 0) break;
-            if (TryReplySample(ref cmd, stripe)) return;
+            if (TryReplySample(ref cmd, stripe, cmd.NowMs)) return;
         }
 
         // Nearly all keys have expired but are not removed yet. Each is removed only once, so the commands that set them have paid for it.
@@ -111,19 +111,25 @@ internal static class ScanCommands
         for (int i = 0; i < stripes; i++)
         {
             int stripe = (first + i) & (stripes - 1);
+            if (Database.KeepsExpired)
+            {
+                if (TryReplySample(ref cmd, stripe, nowMs: 0)) return; // as in Redis, one that has expired
+                continue;
+            }
+
             cmd.EnterStripe(stripe);
             cmd.Database.ExpireStripe(stripe, cmd.NowMs);
             cmd.ExitStripe(stripe);
-            if (TryReplySample(ref cmd, stripe)) return;
+            if (TryReplySample(ref cmd, stripe, cmd.NowMs)) return;
         }
 
         cmd.Reply.Null();
     }
 
-    private static bool TryReplySample(ref CommandContext cmd, int stripe)
+    private static bool TryReplySample(ref CommandContext cmd, int stripe, long nowMs)
     {
         cmd.EnterStripe(stripe);
-        Entry entry = cmd.Database.Pick(stripe, SamplingRandom.Current, cmd.NowMs);
+        Entry entry = cmd.Database.Pick(stripe, SamplingRandom.Current, nowMs);
         bool exists = entry.Exists;
         if (exists) cmd.Reply.Bulk(entry.Key);
         cmd.ExitStripe(stripe);

@@ -129,9 +129,18 @@ internal static class HyperLogLogCommands
         cmd.Reply.Ok();
     }
 
-    // PFDEBUG GETREG|DECODE|ENCODING|TODENSE key
+    // PFDEBUG GETREG|DECODE|ENCODING|TODENSE key, or SIMD ON|OFF
     private static void PfDebug(ref CommandContext cmd)
     {
+        if (cmd.Is(1, "SIMD"u8))
+        {
+            // In Redis it switches how registers are merged, not the result.
+            if (cmd.Is(2, "ON"u8)) cmd.Reply.SimpleString("enabled"u8);
+            else if (cmd.Is(2, "OFF"u8)) cmd.Reply.SimpleString("disabled"u8);
+            else cmd.Reply.Error("ERR Argument must be ON or OFF"u8);
+            return;
+        }
+
         Entry entry = cmd.FindToWrite(2);
         if (!entry.Exists)
         {

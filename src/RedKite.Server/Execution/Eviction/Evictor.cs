@@ -54,11 +54,11 @@ internal sealed class Evictor
     /// <summary>
     /// Evicts keys if memory exceeds its limit. If it returns true, memory exceeds the limit and nothing may be evicted: commands that
     /// may use more of it (<see cref="CommandFlags.DenyOom"/>) are refused. If the time ended first, they are not, as in Redis. No
-    /// stripe is locked: a transaction or a script asks before it locks its stripes.
+    /// stripe is locked: a transaction or a script asks before it locks its stripes. During CLIENT PAUSE nothing is evicted or refused.
     /// </summary>
     internal bool IsOutOfMemory()
     {
-        if (!_keyspace.Budget.IsExceeded) return false;
+        if (!_keyspace.Budget.IsExceeded || !_engine.Pause.HasEnded(Environment.NowMs)) return false;
         try
         {
             long start = Stopwatch.GetTimestamp();

@@ -29,6 +29,24 @@ public class DiagnosticsCommandsTests
     }
 
     [Fact]
+    public async Task Slow_log_without_capacity_numbers_no_commands()
+    {
+        await using LiveServer server = await LiveServer.StartAsync("slowlog-max-len", "0", "slowlog-log-slower-than", "0");
+        for (int i = 0; i < 10; i++) server.Run("SET key value").IsOk();
+        server.Run("SLOWLOG LEN").IsInteger(0);
+        server.Run("CONFIG SET slowlog-log-slower-than -1").IsOk();
+        server.Run("CONFIG SET slowlog-max-len 10 slowlog-log-slower-than 0").IsOk();
+        server.Run("SET key value").IsOk();
+        server.Run("CONFIG SET slowlog-log-slower-than -1").IsOk();
+        RespValue set = server.Run("SLOWLOG GET").Items.Single(entry => entry.Items[3].Items[0].Text == "SET");
+        Assert.InRange(set.Items[0].Number, 0, 1); // 1 behind the CONFIG SET that began to log
+
+        server.Run("CONFIG SET slowlog-max-len 0 slowlog-log-slower-than 0").IsOk();
+        server.Run("PING").IsSimple("PONG");
+        Assert.InRange(server.Run("SLOWLOG LEN").Number, 1, 2); // what it has stays until it logs again
+    }
+
+    [Fact]
     public Task Slow_log_finds_the_slow_command_of_a_pipeline_and_of_the_next() => QuietMachine.TryAsync(async () =>
     {
         await using LiveServer server = await LiveServer.StartAsync("loops", "1", "stripes", "1", "slowlog-log-slower-than", "100000", "latency-monitor-threshold", "100");

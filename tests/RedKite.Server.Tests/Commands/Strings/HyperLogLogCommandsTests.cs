@@ -69,6 +69,14 @@ public sealed class HyperLogLogCommandsTests : IAsyncLifetime
     }
 
     [Fact]
+    public void Switch_of_vector_instructions_needs_no_key()
+    {
+        Run("PFDEBUG SIMD off").IsSimple("disabled");
+        Run("PFDEBUG simd ON").IsSimple("enabled");
+        Run("PFDEBUG SIMD k").IsError("ERR Argument must be ON or OFF");
+    }
+
+    [Fact]
     public void Invalid_values_are_refused()
     {
         foreach (string bytes in (string[])["", "HYLL", "not a header at all", "HYLL\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00", "HYLL\\x02\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00"])

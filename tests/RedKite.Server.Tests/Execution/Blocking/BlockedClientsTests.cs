@@ -44,6 +44,23 @@ public sealed class BlockedClientsTests : IAsyncLifetime
         Assert.Equal(0, _live.Server.Engine.Blocked.Keys);
     }
 
+    [Theory]
+    [InlineData("RPUSH queue a", "BLPOP queue 0", "RPUSH queue b", new[] { "queue", "b" })]
+    [InlineData("ZADD queue 1 a", "BZPOPMIN queue 0", "ZADD queue 2 b", new[] { "queue", "b", "2" })]
+    public async Task Key_that_expires_before_its_transaction_ends_serves_nobody(string expiring, string blocking, string staying, string[] reply)
+    {
+        await using LiveServer live = await LiveServer.StartAsync("enable-debug-command", "yes");
+        using RespConnection client = RespConnection.Connect(live.Server.Port, PatienceMs);
+        client.SendCommand(blocking);
+        while (live.Server.Engine.Blocked.Count == 0) Thread.Sleep(1);
+        live.Run("MULTI").IsOk();
+        foreach (string command in (string[])[expiring, "PEXPIRE queue 20", "DEBUG SLEEP 0.1"]) live.Run(command).IsSimple("QUEUED");
+        live.Run("EXEC");
+        Assert.Equal(1, live.Server.Engine.Blocked.Count);
+        live.Run(staying).IsInteger(1);
+        client.Read().IsArray(reply);
+    }
+
     [Fact]
     public void Errors_of_served_commands_are_counted()
     {
