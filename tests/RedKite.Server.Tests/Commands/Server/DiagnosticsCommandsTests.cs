@@ -28,6 +28,20 @@ public class DiagnosticsCommandsTests
         server.Run("SLOWLOG GET 1 2").IsError("ERR unknown subcommand or wrong number of arguments for 'GET'. Try SLOWLOG HELP.");
     }
 
+    [Theory]
+    [InlineData("requirepass")]
+    [InlineData("masterauth")]
+    [InlineData("MASTERUSER")]
+    [InlineData("tls-key-file-pass")]
+    public async Task Slow_log_shows_no_secret_settings(string setting)
+    {
+        await using LiveServer server = await LiveServer.StartAsync("slowlog-log-slower-than", "0");
+        server.Run($"CONFIG SET hz 20 {setting} secret");
+        server.Run("CONFIG SET slowlog-log-slower-than -1").IsOk();
+        RespValue set = server.Run("SLOWLOG GET -1").Items.Single(entry => entry.Items[3].Items.Any(argument => argument.Text == setting));
+        set.Items[3].IsArray("CONFIG", "SET", "hz", "20", setting, "(redacted)");
+    }
+
     [Fact]
     public async Task Slow_log_without_capacity_numbers_no_commands()
     {
