@@ -18,6 +18,9 @@ public sealed class FindingProvocationTests
 
     private const long ContainerBytes = 512 << 20;
 
+    // Of the finding io-pressure.
+    private const double IoPressurePercentMin = 30;
+
     [Fact]
     public void Process_that_stands_still()
     {
@@ -120,11 +123,40 @@ public sealed class FindingProvocationTests
         }
         finally
         {
-            foreach (Process burner in burners)
+            EndAll(burners);
+        }
+    }
+
+    // Every write waits for the disk. Memory is faster than that: where the folder is none of a disk's, or the disk is quick, the pressure stays low.
+    [Fact]
+    public void Disk_that_others_keep_busy()
+    {
+        Assert.SkipUnless(File.Exists("/proc/pressure/io"), "this kernel does not measure the pressure on disks");
+        using ServerProcess server = ServerProcess.Start(ServerProgram.UnderTest);
+        using RespConnection client = server.Connect();
+        string seconds = (2 * PatienceMs / 1000).ToString(CultureInfo.InvariantCulture);
+        Process[] writers = [.. Enumerable.Range(0, 4 * Environment.ProcessorCount).Select(i => Process.Start("timeout", [seconds, "sh", "-c", $"while :; do dd if=/dev/zero of={server.Folder}/writer-{i} bs=4k count=1000 oflag=dsync conv=notrunc 2> {server.Folder}/errors || exit; done"]))];
+        try
+        {
+            // The mean of ten seconds rises for that long.
+            double pressure = 0;
+            for (int i = 0; i < 15 && pressure <= IoPressurePercentMin; i++)
             {
-                burner.Kill(entireProcessTree: true);
-                burner.Dispose();
+                Thread.Sleep(1000);
+                pressure = Math.Max(pressure, IoPressurePercent());
             }
+
+            Assert.SkipWhen(pressure <= IoPressurePercentMin, $"writers that wait for the disk caused a pressure of {pressure} %, the finding needs {IoPressurePercentMin}");
+            bool staysHigh = true;
+            AssertFound(client, "io-pressure", () =>
+            {
+                Thread.Sleep(200);
+                staysHigh &= IoPressurePercent() > IoPressurePercentMin;
+            }, () => Assert.SkipWhen(!staysHigh, "the pressure on the disk did not stay high for as long as the finding needs"));
+        }
+        finally
+        {
+            EndAll(writers);
         }
     }
 
@@ -244,15 +276,32 @@ public sealed class FindingProvocationTests
         }
     }
 
-    private static void AssertFound(RespConnection client, string name, Action provoke) => AssertFound(() => client.Run("INFO findings").Text!, name, provoke);
+    private static void AssertFound(RespConnection client, string name, Action provoke, Action? failing = null) => AssertFound(() => client.Run("INFO findings").Text!, name, provoke, failing);
 
-    private static void AssertFound(Func<string> findingsOf, string name, Action provoke)
+    // The share of the last ten seconds in which something waited for a disk.
+    private static double IoPressurePercent()
+    {
+        string some = File.ReadLines("/proc/pressure/io").First();
+        return double.Parse(Regex.Match(some, "avg10=([0-9.]+)").Groups[1].ValueSpan, CultureInfo.InvariantCulture);
+    }
+
+    private static void EndAll(Process[] processes)
+    {
+        foreach (Process process in processes)
+        {
+            process.Kill(entireProcessTree: true);
+            process.Dispose();
+        }
+    }
+
+    private static void AssertFound(Func<string> findingsOf, string name, Action provoke, Action? failing = null)
     {
         var clock = Stopwatch.StartNew();
         while (true)
         {
             string findings = findingsOf();
             if (findings.Contains($"finding_{name}:", StringComparison.Ordinal)) return;
+            if (clock.ElapsedMilliseconds >= PatienceMs) failing?.Invoke();
             Assert.True(clock.ElapsedMilliseconds < PatienceMs, $"{name} was not found; found: {findings}");
             provoke();
         }

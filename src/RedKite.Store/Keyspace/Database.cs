@@ -46,48 +46,16 @@ internal sealed unsafe class Database
     internal int Index { get; }
 
     /// <summary>The number of keys, including expired ones that are not removed yet. Needs no lock.</summary>
-    internal long Count
-    {
-        get
-        {
-            long count = 0;
-            foreach (Table? table in _tables) count += table?.Count ?? 0;
-            return count;
-        }
-    }
+    internal long Count => Sum(static table => table.Count);
 
     /// <summary>The number of keys with an expiry. Needs no lock.</summary>
-    internal long Expiring
-    {
-        get
-        {
-            long count = 0;
-            foreach (Table? table in _tables) count += table?.Expiring ?? 0;
-            return count;
-        }
-    }
+    internal long Expiring => Sum(static table => table.Expiring);
 
     /// <summary>The number of hashes with expiring fields. Needs no lock.</summary>
-    internal long FieldsExpiring
-    {
-        get
-        {
-            long count = 0;
-            foreach (Table? table in _tables) count += table?.FieldsExpiring ?? 0;
-            return count;
-        }
-    }
+    internal long FieldsExpiring => Sum(static table => table.FieldsExpiring);
 
     /// <summary>The size of the tables in bytes, without their directories and entries. Needs no lock.</summary>
-    internal long TableBytes
-    {
-        get
-        {
-            long segments = 0;
-            foreach (Table? table in _tables) segments += table?.Segments ?? 0;
-            return segments * Segment.Bytes;
-        }
-    }
+    internal long TableBytes => Sum(static table => table.Segments) * Segment.Bytes;
 
     /// <summary>The average time to live of keys with an expiry, estimated from samples. Needs no lock.</summary>
     internal long AverageTtlMs
@@ -116,6 +84,17 @@ internal sealed unsafe class Database
             foreach (Table? table in _tables) keys += (table?.StaleShare ?? 0) * (table?.Expiring ?? 0);
             return keys;
         }
+    }
+
+    private long Sum(Func<Table, long> countOf)
+    {
+        long sum = 0;
+        foreach (Table? table in _tables)
+        {
+            if (table is not null) sum += countOf(table);
+        }
+
+        return sum;
     }
 
     /// <summary>Finds a key that has not expired. An expired one is removed here, so that no caller sees it; see <see cref="KeepsExpired"/>.</summary>

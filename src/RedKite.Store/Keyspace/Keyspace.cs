@@ -79,114 +79,41 @@ internal sealed class Keyspace : IDisposable
     }
 
     /// <summary>Bytes of everything that is stored: entries, values and tables.</summary>
-    internal long UsedBytes
-    {
-        get
-        {
-            long bytes = 0;
-            foreach (Stripe stripe in Stripes) bytes += stripe.UsedBytes;
-            return bytes;
-        }
-    }
+    internal long UsedBytes => Sum(static stripe => stripe.UsedBytes);
 
     /// <summary>Bytes that are not used any more and wait to be freed. <see cref="UsedBytes"/> does not count them.</summary>
-    internal long FreeingBytes
-    {
-        get
-        {
-            long bytes = 0;
-            foreach (Stripe stripe in Stripes) bytes += stripe.Arena.FreeingBytes;
-            return bytes;
-        }
-    }
+    internal long FreeingBytes => Sum(static stripe => stripe.Arena.FreeingBytes);
 
     /// <summary>Keys and values that are gone and wait to be freed by the background sweep.</summary>
-    internal long ObjectsWaiting
-    {
-        get
-        {
-            long objects = 0;
-            foreach (Stripe stripe in Stripes) objects += stripe.ObjectsWaiting;
-            return objects;
-        }
-    }
+    internal long ObjectsWaiting => Sum(static stripe => stripe.ObjectsWaiting);
 
     /// <summary>Keys and values that the background sweep has freed.</summary>
-    internal long ObjectsFreedLater
-    {
-        get
-        {
-            long objects = 0;
-            foreach (Stripe stripe in Stripes) objects += stripe.Values.FreedLater;
-            return objects;
-        }
-    }
+    internal long ObjectsFreedLater => Sum(static stripe => stripe.Values.FreedLater);
 
     /// <summary>Bytes of physical memory behind the arenas: what the store holds, and regions that are prepared for it.</summary>
     internal long ResidentBytes => HeldBytes + _source.PreparedBytes;
 
     /// <summary>Bytes that the store has allocated from the system, including free blocks.</summary>
-    internal long HeldBytes
-    {
-        get
-        {
-            long bytes = _source.HeldBytes;
-            foreach (Stripe stripe in Stripes) bytes += stripe.Arena.LargeBytes - stripe.Arena.ReleasedBytes;
-            return bytes;
-        }
-    }
+    internal long HeldBytes => _source.HeldBytes + Sum(static stripe => stripe.Arena.LargeBytes - stripe.Arena.ReleasedBytes);
 
     /// <summary>Bytes of free space between the blocks of the arenas. Needs no lock.</summary>
-    internal long FragmentedBytes
-    {
-        get
-        {
-            long bytes = 0;
-            foreach (Stripe stripe in Stripes) bytes += stripe.Arena.FragmentedBytes;
-            return bytes;
-        }
-    }
+    internal long FragmentedBytes => Sum(static stripe => stripe.Arena.FragmentedBytes);
 
     /// <summary>Bytes of the blocks that are too large for slabs.</summary>
-    internal long LargeBytes
-    {
-        get
-        {
-            long bytes = 0;
-            foreach (Stripe stripe in Stripes) bytes += stripe.Arena.LargeBytes;
-            return bytes;
-        }
-    }
+    internal long LargeBytes => Sum(static stripe => stripe.Arena.LargeBytes);
 
     /// <summary>Bytes of the tables: what finding the entries costs, without the entries.</summary>
-    internal long TableBytes
-    {
-        get
-        {
-            long bytes = 0;
-            foreach (Stripe stripe in Stripes) bytes += stripe.Segments.UsedBytes;
-            return bytes;
-        }
-    }
+    internal long TableBytes => Sum(static stripe => stripe.Segments.UsedBytes);
 
-    internal long ExpiredKeys
-    {
-        get
-        {
-            long count = 0;
-            foreach (Stripe stripe in Stripes) count += stripe.ExpiredKeys;
-            return count;
-        }
-    }
+    internal long ExpiredKeys => Sum(static stripe => stripe.ExpiredKeys);
 
-    internal long ExpiredFields
+    internal long ExpiredFields => Sum(static stripe => stripe.ExpiredFields);
+
+    private long Sum(Func<Stripe, long> countOf)
     {
-        get
-        {
-            long count = 0;
-            foreach (Stripe stripe in Stripes) count += stripe.ExpiredFields;
-            return count;
-        }
+        long sum = 0;
+        foreach (Stripe stripe in Stripes) sum += countOf(stripe);
+        return sum;
     }
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]

@@ -75,9 +75,7 @@ internal static class StreamInfoCommands
             reply.Bulk(group.Name);
             Field(reply, "consumers"u8, group.ConsumerCount);
             Field(reply, "pending"u8, group.PendingCount);
-            Field(reply, "last-delivered-id"u8, group.LastId);
-            FieldOrNull(reply, "entries-read"u8, group.EntriesRead == StreamProgress.Unknown ? null : group.EntriesRead);
-            FieldOrNull(reply, "lag"u8, group.Lag);
+            ReplyProgress(reply, group);
         }
     }
 
@@ -170,9 +168,7 @@ internal static class StreamInfoCommands
         reply.Map(7);
         reply.Bulk("name"u8);
         reply.Bulk(group.Name);
-        Field(reply, "last-delivered-id"u8, group.LastId);
-        FieldOrNull(reply, "entries-read"u8, group.EntriesRead == StreamProgress.Unknown ? null : group.EntriesRead);
-        FieldOrNull(reply, "lag"u8, group.Lag);
+        ReplyProgress(reply, group);
         Field(reply, "pel-count"u8, group.PendingCount);
         reply.Bulk("pending"u8);
         ReplyPending(reply, group.Pending(default), countMax, withConsumer: true);
@@ -208,6 +204,13 @@ internal static class StreamInfoCommands
         }
 
         StreamReplies.ArrayHead(reply, start, count);
+    }
+
+    private static void ReplyProgress(ReplyWriter reply, StreamGroup group)
+    {
+        Field(reply, "last-delivered-id"u8, group.LastId);
+        FieldOrNull(reply, "entries-read"u8, group.EntriesRead == StreamProgress.Unknown ? null : group.EntriesRead);
+        FieldOrNull(reply, "lag"u8, group.Lag);
     }
 
     private static void Field(ReplyWriter reply, ReadOnlySpan<byte> name, long value)
