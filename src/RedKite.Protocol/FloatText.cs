@@ -37,6 +37,12 @@ public static class FloatText
         if (end >= 0) text = text[..end];
         value = 0;
         if (text.IsEmpty) return true;
+        if (RespNumber.TryParseInt64(text, out long whole))
+        {
+            value = whole;
+            return true;
+        }
+
         return Read(text, readsHexadecimal: false, out value, out _) == text.Length && !double.IsNaN(value);
     }
 

@@ -1,5 +1,6 @@
 using System.Text;
 using RedKite.Scripting.Interop;
+using RedKite.Scripting.Translation;
 
 namespace RedKite.Scripting;
 
@@ -20,7 +21,8 @@ internal enum ScriptFlags
 /// <param name="Position">Where the interpreter stores it.</param>
 /// <param name="Description">What the library says of it; null: nothing.</param>
 /// <param name="Flags">What it may do.</param>
-internal sealed record RegisteredFunction(string Name, int Position, string? Description, ScriptFlags Flags);
+/// <param name="OnlyReadsParameters">Whether it only reads its two parameters.</param>
+internal sealed record RegisteredFunction(string Name, int Position, string? Description, ScriptFlags Flags, bool OnlyReadsParameters);
 
 /// <summary>Collects the functions that a library registers while it is loaded.</summary>
 internal sealed class FunctionRegistration
@@ -37,6 +39,9 @@ internal sealed class FunctionRegistration
 
     /// <summary>How many functions the library may register.</summary>
     internal int FunctionsMax { get; init; } = int.MaxValue;
+
+    /// <summary>What the library's functions do with their parameters.</summary>
+    internal required ArgumentUse Use { get; init; }
 
     /// <summary>Whether it has tried to register more.</summary>
     internal bool IsOverfull { get; private set; }
@@ -75,7 +80,8 @@ internal sealed class FunctionRegistration
         }
 
         registration._names.Add(name!);
-        registration.Functions.Add(new RegisteredFunction(name!, call.Owner.KeepFrom(state), description, flags));
+        bool onlyReads = registration.Use.FunctionOnlyReads(Lua.FirstLine(state));
+        registration.Functions.Add(new RegisteredFunction(name!, call.Owner.KeepFrom(state), description, flags, onlyReads));
         return 0;
     }
 

@@ -134,13 +134,13 @@ internal sealed class LuaInterpreter : IDisposable
     /// <param name="source">The source text.</param>
     /// <param name="chunkName">Its name in messages, such as user_script.</param>
     /// <param name="position">The function's number.</param>
-    /// <param name="onlyReadsArguments">Whether it only reads KEYS and ARGV.</param>
+    /// <param name="use">What it does with its arguments.</param>
     /// <param name="error">What is wrong with it.</param>
-    internal bool TryCompile(ReadOnlySpan<byte> source, string chunkName, out int position, out bool onlyReadsArguments, out string error)
+    internal bool TryCompile(ReadOnlySpan<byte> source, string chunkName, out int position, out ArgumentUse use, out string error)
     {
         Compilations++;
         position = 0;
-        if (!TryLoad(_state, source, "@" + chunkName, chunkName, returnsOne: true, out onlyReadsArguments, out error)) return false;
+        if (!TryLoad(_state, source, "@" + chunkName, chunkName, returnsOne: true, out use, out error)) return false;
         position = Keep();
         return true;
     }
@@ -174,11 +174,11 @@ internal sealed class LuaInterpreter : IDisposable
     /// <param name="areOnlyRead">Whether the script only reads them: such scripts share two tables, so that none are made and collected.</param>
     internal void SetArguments(ReadOnlySpan<byte> input, ReadOnlySpan<ArgumentSlice> keys, ReadOnlySpan<ArgumentSlice> arguments, bool areOnlyRead)
     {
-        if (areOnlyRead && keys.Length <= SharedElementsMax && arguments.Length <= SharedElementsMax)
+        if (areOnlyRead && MayShare(keys, arguments))
         {
             ShareArguments();
-            SetShared(SharedKeysPosition, input, keys, ref _sharedKeys);
-            SetShared(SharedArgumentsPosition, input, arguments, ref _sharedArguments);
+            PushShared(input, keys, arguments);
+            Lua.Pop(_state, 2);
             return;
         }
 
@@ -207,7 +207,15 @@ internal sealed class LuaInterpreter : IDisposable
         Lua.Pop(_state);
     }
 
-    private void SetShared(int position, ReadOnlySpan<byte> input, ReadOnlySpan<ArgumentSlice> elements, ref int count)
+    private static bool MayShare(ReadOnlySpan<ArgumentSlice> keys, ReadOnlySpan<ArgumentSlice> arguments) => keys.Length <= SharedElementsMax && arguments.Length <= SharedElementsMax;
+
+    private void PushShared(ReadOnlySpan<byte> input, ReadOnlySpan<ArgumentSlice> keys, ReadOnlySpan<ArgumentSlice> arguments)
+    {
+        PushShared(SharedKeysPosition, input, keys, ref _sharedKeys);
+        PushShared(SharedArgumentsPosition, input, arguments, ref _sharedArguments);
+    }
+
+    private void PushShared(int position, ReadOnlySpan<byte> input, ReadOnlySpan<ArgumentSlice> elements, ref int count)
     {
         Lua.RawGet(_state, LuaNative.RegistryIndex, position);
         for (int i = 0; i < elements.Length; i++)
@@ -223,11 +231,26 @@ internal sealed class LuaInterpreter : IDisposable
         }
 
         count = elements.Length;
-        Lua.Pop(_state);
     }
 
-    /// <summary>Pushes strings as a table.</summary>
-    internal void PushList(ReadOnlySpan<byte> input, ReadOnlySpan<ArgumentSlice> elements)
+    /// <summary>Pushes the two parameters of a library's function: its keys and its arguments.</summary>
+    /// <param name="input">The bytes of all arguments.</param>
+    /// <param name="keys">Where the keys are.</param>
+    /// <param name="arguments">Where the others are.</param>
+    /// <param name="areOnlyRead">Whether the function only reads them: such functions share two tables.</param>
+    internal void PushParameters(ReadOnlySpan<byte> input, ReadOnlySpan<ArgumentSlice> keys, ReadOnlySpan<ArgumentSlice> arguments, bool areOnlyRead)
+    {
+        if (areOnlyRead && MayShare(keys, arguments))
+        {
+            PushShared(input, keys, arguments);
+            return;
+        }
+
+        PushList(input, keys);
+        PushList(input, arguments);
+    }
+
+    private void PushList(ReadOnlySpan<byte> input, ReadOnlySpan<ArgumentSlice> elements)
     {
         Lua.NewTable(_state, elements.Length);
         for (int i = 0; i < elements.Length; i++)
@@ -459,14 +482,14 @@ internal sealed class LuaInterpreter : IDisposable
     }
 
     /// <summary>Compiles a chunk of Lua 5.1. Leaves the function on the stack of a state.</summary>
-    internal static bool TryLoad(nint state, ReadOnlySpan<byte> source, string name, string shownName, bool returnsOne, out bool onlyReadsArguments, out string error)
+    internal static bool TryLoad(nint state, ReadOnlySpan<byte> source, string name, string shownName, bool returnsOne, out ArgumentUse use, out string error)
     {
         error = "";
-        onlyReadsArguments = false;
+        use = new ArgumentUse { OnlyReads = false };
         string translated;
         try
         {
-            translated = ScriptTranslator.Translate(Encoding.Latin1.GetString(source), shownName, returnsOne, out onlyReadsArguments);
+            translated = ScriptTranslator.Translate(Encoding.Latin1.GetString(source), shownName, returnsOne, out use);
         }
         catch (ScriptSyntaxException failure)
         {

@@ -62,9 +62,32 @@ public sealed class ScriptArgumentTests : IDisposable
         Assert.Equal("*7\r\n:1\r\n$1\r\nc\r\n$4\r\nnone\r\n:2\r\n$1\r\n6\r\n$1\r\n7\r\n$4\r\nnone\r\n", _bench.Run(Reader, ["c"], ["6", "7"]));
     }
 
+    [Theory]
+    [InlineData("redis.register_function('f', function(keys, args) return redis.call('SET', keys[1], args[1], #args) end)", true)]
+    [InlineData("redis.register_function('f', function(keys) return #keys end)", true)]
+    [InlineData("redis.register_function('f', function() return 1 end)", true)]
+    [InlineData("redis.register_function('f', function(keys, args) local key = keys[1] for i = 1, #args do redis.call('SADD', key, args[i]) end return key end)", true)]
+    [InlineData("redis.register_function('f', function(keys, args) return keys end)", false)]
+    [InlineData("redis.register_function('f', function(keys, args) return unpack(args) end)", false)]
+    [InlineData("redis.register_function('f', function(keys, args) args[1] = 'x' end)", false)]
+    [InlineData("redis.register_function('f', function(keys, args) keys.x, args[2] = 1, 2 end)", false)]
+    [InlineData("redis.register_function('f', function(keys, args) function keys.x() end end)", false)]
+    [InlineData("redis.register_function('f', function(keys, args) local a = args a[1] = 1 end)", false)]
+    [InlineData("redis.register_function('f', function(keys, args) return function() return args[1] end end)", false)]
+    [InlineData("redis.register_function('f', function(keys, args) return (function(keys) return keys[1] end)({1}) end)", false)]
+    [InlineData("redis.register_function('f', function(...) return ... end)", false)]
+    [InlineData("redis.register_function('f', function(keys, ...) return ... end)", false)]
+    [InlineData("redis.register_function('f', function(keys) return keys[1] end) redis.register_function('g', function(keys) return keys end)", false)]
+    public void Functions_that_only_read_their_parameters_are_recognized_by_their_line(string library, bool expected)
+    {
+        ScriptTranslator.Translate("\n" + library, "user_function", returnsOne: true, out ArgumentUse use);
+        Assert.Equal(expected, use.FunctionOnlyReads(2));
+        Assert.False(use.FunctionOnlyReads(1));
+    }
+
     private static bool OnlyReads(string script)
     {
-        ScriptTranslator.Translate(script, "user_script", returnsOne: true, out bool onlyReads);
-        return onlyReads;
+        ScriptTranslator.Translate(script, "user_script", returnsOne: true, out ArgumentUse use);
+        return use.OnlyReads;
     }
 }

@@ -1,6 +1,7 @@
 using System.Text;
 using RedKite.Protocol;
 using RedKite.Scripting.Libraries;
+using RedKite.Scripting.Translation;
 
 namespace RedKite.Scripting.Tests;
 
@@ -20,13 +21,13 @@ internal sealed class ScriptBench : IDisposable
     {
         byte[] source = Encoding.Latin1.GetBytes(script);
         var reply = new ReplyWriter { Resp3 = resp3 };
-        if (!Lua.TryCompile(source, "user_script", out int position, out bool onlyReadsArguments, out string error))
+        if (!Lua.TryCompile(source, "user_script", out int position, out ArgumentUse use, out string error))
         {
             reply.Error("ERR Error compiling script (new function): " + error);
             return Encoding.Latin1.GetString(reply.Written);
         }
 
-        SetArguments(keys ?? [], arguments ?? [], onlyReadsArguments);
+        SetArguments(keys ?? [], arguments ?? [], use.OnlyReads);
         Lua.PushFunction(position);
         ScriptRun.Run(Lua, 0, Host, RedisLibrary.Sha1(source), reply);
         Lua.Forget(position);

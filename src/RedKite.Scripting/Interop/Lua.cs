@@ -154,6 +154,16 @@ internal static unsafe class Lua
         return false;
     }
 
+    /// <summary>The line on which the function on the top of the stack begins; -1: it is not Lua's.</summary>
+    internal static int FirstLine(nint state)
+    {
+        const int RecordBytes = 512;
+        byte* record = stackalloc byte[RecordBytes];
+        PushValue(state, -1);
+        fixed (byte* what = ">S\0"u8) _ = LuaNative.lua_getinfo(state, what, record);
+        return *(int*)(record + 52); // lua_Debug.linedefined
+    }
+
     internal static nint UpvalueIndex(int upvalue) => LuaNative.RegistryIndex - upvalue;
 
     /// <summary>The owner of a state: every thread of it has the pointer in front of its state.</summary>

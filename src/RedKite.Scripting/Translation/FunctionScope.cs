@@ -18,6 +18,12 @@ internal sealed class FunctionScope(FunctionScope? parent)
 
     internal int Loops { get; set; }
 
+    /// <summary>Whether it does no more with its first two parameters than read their elements and lengths, as far as it is translated.</summary>
+    internal bool OnlyReadsParameters { get; set; } = true;
+
+    /// <summary>Whether a name is that of the first or second parameter; a local that hides it counts as it.</summary>
+    internal bool IsArgument(string name) => parent is not null && (name == _names.ElementAtOrDefault(0) || name == _names.ElementAtOrDefault(1));
+
     internal void Declare(string name) => _names.Add(name);
 
     internal void BeginScope() => _scopes.Push(_names.Count);

@@ -211,7 +211,8 @@ internal sealed partial class ScriptTranslator
         int start = _token.Start;
         ExpressionKind kind = Primary(out name);
         bool isRedis = kind == ExpressionKind.Global && name == "redis";
-        bool isElement = kind == ExpressionKind.Global && NoteGlobal(name, Is("[") || (start == _lengthStart && !Is(".") && !Is(":")));
+        string variable = name;
+        bool isElement = kind is ExpressionKind.Global or ExpressionKind.Local or ExpressionKind.Upvalue && NoteName(variable, Is("[") || (start == _lengthStart && !Is(".") && !Is(":")));
         while (true)
         {
             if (Is("."))
@@ -258,19 +259,31 @@ internal sealed partial class ScriptTranslator
             }
             else
             {
-                if (isElement) _elementEnd = _lastEnd;
+                if (isElement) _element = (_lastEnd, variable);
                 return kind;
             }
         }
     }
 
-    // Whether a global is one of the tables of arguments. Used otherwise than for an element or its length, a table may be changed or kept; so may what the
-    // functions reach that find globals by their names.
-    private bool NoteGlobal(string name, bool isElement)
+    // Whether a name is that of a table of arguments. Used otherwise than for an element or its length, the table may be changed or kept; so may
+    // what functions reach that find globals by their names.
+    private bool NoteName(string name, bool isElement)
     {
-        bool isArguments = name is "KEYS" or "ARGV";
-        if ((isArguments && !isElement) || name is "_G" or "getfenv" or "setfenv" or "load" or "loadstring") _onlyReadsArguments = false;
-        return isArguments;
+        if (_function.KindOf(name) == 0)
+        {
+            bool isGlobal = name is "KEYS" or "ARGV";
+            if ((isGlobal && !isElement) || name is "_G" or "getfenv" or "setfenv" or "load" or "loadstring") _use.OnlyReads = false;
+            return isGlobal;
+        }
+
+        bool isArgument = _function.IsArgument(name);
+        if (isArgument && !isElement) _function.OnlyReadsParameters = false;
+        for (FunctionScope? outer = _function.Parent; outer is not null; outer = outer.Parent)
+        {
+            if (outer.IsArgument(name)) outer.OnlyReadsParameters = false; // a function in it may outlive the call
+        }
+
+        return isArgument;
     }
 
     private void DirectCall(int start)

@@ -57,9 +57,9 @@ internal sealed partial class ScriptTranslator
     private int _numberEnd = -1;
     private double _number; // the literal that ends there
     private (int Start, int End, int Edit) _call; // the last direct call of redis.call
-    private bool _onlyReadsArguments = true;
+    private readonly ArgumentUse _use = new();
     private int _lengthStart = -1; // the operand of the last #
-    private int _elementEnd = -1; // of the last element of KEYS or ARGV
+    private (int End, string Name) _element = (-1, ""); // the last element of a table of arguments
 
     private ScriptTranslator(string source, string chunkName, bool returnsOne)
     {
@@ -87,14 +87,14 @@ internal sealed partial class ScriptTranslator
     /// <param name="source">The source; each character is a byte.</param>
     /// <param name="chunkName">The chunk's name in messages.</param>
     /// <param name="returnsOne">Whether only the chunk's first result is used.</param>
-    /// <param name="onlyReadsArguments">Whether it certainly does no more to KEYS and ARGV than read their elements and lengths.</param>
+    /// <param name="use">What it does with its arguments.</param>
     /// <exception cref="ScriptSyntaxException">It does not compile.</exception>
-    internal static string Translate(string source, string chunkName, bool returnsOne, out bool onlyReadsArguments)
+    internal static string Translate(string source, string chunkName, bool returnsOne, out ArgumentUse use)
     {
         var translator = new ScriptTranslator(source, chunkName, returnsOne);
         translator.Chunk();
         if (translator._token.Kind != TokenKind.End) throw translator.Expected("<eof>");
-        onlyReadsArguments = translator._onlyReadsArguments;
+        use = translator._use;
         return Prologue + SourceEdit.Apply(source, translator._edits) + "\nend";
     }
 
@@ -334,7 +334,7 @@ internal sealed partial class ScriptTranslator
     private void FunctionStatement(int line)
     {
         Advance();
-        NoteGlobal(_token.Text, isElement: false);
+        NoteName(_token.Text, isElement: false);
         _function.Use(RequireName());
         bool isMethod = false;
         while (Is(".") || Is(":"))
@@ -393,7 +393,7 @@ internal sealed partial class ScriptTranslator
 
         while (true)
         {
-            if (_elementEnd == _lastEnd) _onlyReadsArguments = false; // it is assigned to
+            if (_element.End == _lastEnd) NoteName(_element.Name, isElement: false); // it is assigned to
             if (kind is ExpressionKind.Call or ExpressionKind.Other) throw Fail("syntax error");
             if (!Take(",")) break;
             kind = Suffixed(out _);
@@ -406,13 +406,19 @@ internal sealed partial class ScriptTranslator
     private void Body(bool isMethod, int line)
     {
         _function = new FunctionScope(_function);
-        if (isMethod) _function.Declare("self");
+        if (isMethod)
+        {
+            _function.Declare("self");
+            _function.OnlyReadsParameters = false;
+        }
+
         Require("(");
         while (!Is(")"))
         {
             if (Take("..."))
             {
                 _function.IsVariadic = true;
+                _function.OnlyReadsParameters = false;
                 break;
             }
 
@@ -429,6 +435,7 @@ internal sealed partial class ScriptTranslator
         Chunk();
         RequireMatch("end", "function", line);
         if (_function is { IsVariadic: true, UsesArg: true, UsesDots: false }) _edits[edit] = new SourceEdit(start, 0, CountDown + "local arg={n=__rk_s('#',...),...} ");
+        _use.Note(line, _function.OnlyReadsParameters);
         _function = _function.Parent!;
     }
 }

@@ -162,6 +162,37 @@ public sealed class ScriptTests(TranscriptServers servers) : TranscriptTests(ser
         Run(client, "FUNCTION", "STATS");
     }
 
+    // Functions that only read their parameters may be given the same tables again and again; what others keep or change stays theirs.
+    [Fact]
+    public void Parameters_belong_to_their_call()
+    {
+        const string Library = """
+            #!lua name=parameters
+            local kept = {{}, {}}
+            redis.register_function('keep', function(keys, args)
+              kept = {keys, args}
+              args[3], keys.extra = 'own', 'own'
+              return #args
+            end)
+            redis.register_function('kept', function(keys, args) return {kept[1][1] or 'none', kept[2][1] or 'none', kept[2][3] or 'none', kept[1].extra or 'none', #kept[2], #keys, #args} end)
+            redis.register_function('read', function(keys, args) return {#keys, keys[1] or 'none', keys['extra'] or 'none', #args, args[1] or 'none', args[3] or 'none', args[#args] or 'none'} end)
+            redis.register_function('closure', function(keys, args)
+              kept = {keys, args}
+              return (function() return args[1] end)()
+            end)
+            """;
+        PairedConnection client = Open();
+        Run(client, "FUNCTION", "FLUSH");
+        Run(client, "FUNCTION", "LOAD", Library);
+        string[] calls =
+        [
+            "read 0", "read 1 k v", "keep 1 a x y", "kept 0", "read 2 k l 1 2 3 4 5", "kept 1 k v", "read 0", "kept 0", "read 1 k 1 2", "closure 1 c 1 2 3", "read 1 k v", "kept 0",
+            "read 3 a b c " + string.Join(' ', Enumerable.Range(0, 100)), "read 1 k v", "kept 2 a b c",
+        ];
+        foreach (string call in calls) Run(client, ["FCALL", .. call.Split(' ')]);
+        Run(client, "FUNCTION", "FLUSH");
+    }
+
     [Fact]
     public void Cached_scripts_reply_alike()
     {

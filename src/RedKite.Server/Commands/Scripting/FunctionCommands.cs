@@ -56,8 +56,7 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHo
         host.Begin(cmd, run, (function.Flags & ScriptFlags.NoWrites) != 0, (function.Flags & ScriptFlags.AllowOom) != 0);
         cmd.Nested.BeginUnit();
         lua.PushFunction(function.Position);
-        lua.PushList(cmd.RequestBuffer, cmd.Arguments.Slice(3, keys));
-        lua.PushList(cmd.RequestBuffer, cmd.Arguments[(3 + keys)..]);
+        lua.PushParameters(cmd.RequestBuffer, cmd.Arguments.Slice(3, keys), cmd.Arguments[(3 + keys)..], function.OnlyReadsParameters);
         long refusals = lua.MemoryRefusals;
         bool returned = ScriptRun.Run(lua, 2, host, function.Name, cmd.Reply);
         if (lua.MemoryRefusals > refusals) cmd.Metrics.Limits.Note(Limit.ScriptMemory);

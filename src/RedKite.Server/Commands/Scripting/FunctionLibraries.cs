@@ -1,5 +1,6 @@
 using System.Text;
 using RedKite.Scripting;
+using RedKite.Scripting.Translation;
 using RedKite.Server.Config;
 using RedKite.Server.Metrics;
 using RedKite.Server.Sessions;
@@ -97,9 +98,9 @@ internal sealed class FunctionLibraries
         }
 
         LuaInterpreter lua = Interpreter(settings.ScriptMemoryBytesMax);
-        if (!lua.TryCompile(body, "user_function", out int position, out _, out string error)) return "ERR Error compiling function: " + error;
+        if (!lua.TryCompile(body, "user_function", out int position, out ArgumentUse use, out string error)) return "ERR Error compiling function: " + error;
 
-        var registration = new FunctionRegistration { FunctionsMax = settings.FunctionsMax - FunctionCount + (old?.Functions.Count ?? 0) };
+        var registration = new FunctionRegistration { Use = use, FunctionsMax = settings.FunctionsMax - FunctionCount + (old?.Functions.Count ?? 0) };
         string? failure = Run(lua, host, position, registration);
         lua.Forget(position);
         if (registration.IsOverfull) broken = Limit.Functions;

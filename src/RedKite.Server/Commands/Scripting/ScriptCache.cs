@@ -1,6 +1,7 @@
 using System.Text;
 using RedKite.Scripting;
 using RedKite.Scripting.Libraries;
+using RedKite.Scripting.Translation;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Server.Sessions;
@@ -95,13 +96,13 @@ internal sealed class ScriptCache
             }
 
             if (!MayKeepOrReply(cmd, source.Length, stays, isNew: true)) return null;
-            if (!Interpreter(cmd.Settings.ScriptMemoryBytesMax).TryCompile(body, "user_script", out int position, out bool onlyReadsArguments, out string problem))
+            if (!Interpreter(cmd.Settings.ScriptMemoryBytesMax).TryCompile(body, "user_script", out int position, out ArgumentUse use, out string problem))
             {
                 cmd.Reply.Error("ERR Error compiling script (new function): " + problem);
                 return null;
             }
 
-            script = new CachedScript(name, position, flags, source.ToArray(), _uses.Add(new ScriptUse(name, library: null, ScriptUse.Beginning(source)))) { OnlyReadsArguments = onlyReadsArguments };
+            script = new CachedScript(name, position, flags, source.ToArray(), _uses.Add(new ScriptUse(name, library: null, ScriptUse.Beginning(source)))) { OnlyReadsArguments = use.OnlyReads };
             _scripts.Add(name, script);
             Volatile.Write(ref _bytes, _bytes + source.Length);
             _last = null; // another one is now the newest of those that EVAL has brought

@@ -1,0 +1,18 @@
+namespace RedKite.Scripting.Translation;
+
+/// <summary>
+/// What a chunk does with the tables of arguments. One that certainly does no more than read elements and lengths can be given tables
+/// that others had before it and get after it.
+/// </summary>
+internal sealed class ArgumentUse
+{
+    private readonly Dictionary<int, bool> _functions = []; // by the line on which they begin
+
+    /// <summary>Whether the chunk itself only reads KEYS and ARGV.</summary>
+    internal bool OnlyReads { get; set; } = true;
+
+    /// <summary>Whether all functions that begin on a line only read their first two parameters.</summary>
+    internal bool FunctionOnlyReads(int line) => _functions.GetValueOrDefault(line);
+
+    internal void Note(int line, bool onlyReads) => _functions[line] = onlyReads && _functions.GetValueOrDefault(line, true);
+}
