@@ -34,7 +34,7 @@ internal sealed class LuaInterpreter : IDisposable
     private const int SharedKeysPosition = 1_000_007; // the tables that scripts share which only read them
     private const int SharedArgumentsPosition = 1_000_008;
     private const int FirstFunctionPosition = 1_000_100;
-    private const int HelperCount = 10;
+    private const int HelperCount = 11;
     private const int SharedElementsMax = 64;
     private const nint Failed = 1; // the marker
 

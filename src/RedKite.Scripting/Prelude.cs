@@ -246,16 +246,19 @@ internal static class Prelude
           end
           return (tostring(v))
         end
+        -- Lua reads short texts as Lua 5.1 does, but not -0, inf and nan; of longer integers it keeps more digits.
+        local function tonumberOfOne(v)
+          if type(v) == 'string' and len(v) < 16 then
+            local n = number(v)
+            if n and n ~= 0 then return n + 0.0 end
+          end
+          return (tonum(v))
+        end
         G.tonumber = function(...)
           local v, base = ...
           if base == nil then
-            -- Lua reads short texts as Lua 5.1 does, but not -0, inf and nan; of longer integers it keeps more digits.
-            if type(v) == 'string' and len(v) < 16 then
-              local n = number(v)
-              if n and n ~= 0 then return n + 0.0 end
-            end
             if v == nil then needValues(1, 'tonumber', select('#', ...)) end
-            return (tonum(v))
+            return tonumberOfOne(v)
           end
           return (check(raw.tonumberbase(v, base)))
         end
@@ -636,6 +639,6 @@ internal static class Prelude
         G.os = protect({clock = raw.clock})
 
         collectgarbage('incremental', 400, 400) -- scripts leave little that lives on: collect when four times as much has been added
-        return L, envmeta, env, G, {c, c2, c3, tick, values, select, modulo, checkCall, call, effect}
+        return L, envmeta, env, G, {c, c2, c3, tick, values, select, modulo, checkCall, call, effect, tonumberOfOne}
         """;
 }

@@ -211,6 +211,7 @@ internal sealed partial class ScriptTranslator
         int start = _token.Start;
         ExpressionKind kind = Primary(out name);
         bool isRedis = kind == ExpressionKind.Global && name == "redis";
+        bool isNumber = kind == ExpressionKind.Global && name == ToNumber && Is("(") && !_hasEnvironments;
         string variable = name;
         bool isElement = kind is ExpressionKind.Global or ExpressionKind.Local or ExpressionKind.Upvalue && NoteName(variable, Is("[") || (start == _lengthStart && !Is(".") && !Is(":")));
         while (true)
@@ -254,7 +255,9 @@ internal sealed partial class ScriptTranslator
             }
             else if (Is("(") || Is("{") || _token.Kind == TokenKind.String)
             {
-                Arguments();
+                if (isNumber) NumberCall(start);
+                else Arguments();
+                isNumber = false;
                 kind = ExpressionKind.Call;
             }
             else
@@ -295,6 +298,15 @@ internal sealed partial class ScriptTranslator
         _call = (start, _lastEnd, edit);
     }
 
+    private void NumberCall(int start)
+    {
+        int edit = _edits.Count;
+        _edits.Add(NumberEdit(start, ToNumber[1..])); // its place
+        if (Arguments() is not (null or ExpressionKind.Call or ExpressionKind.MultipleValues)) _edits[edit] = NumberEdit(start, NumberOfOne);
+    }
+
+    private static SourceEdit NumberEdit(int start, string text) => new(start + 1, ToNumber.Length - 1, text);
+
     private static SourceEdit CallEdit(int start, string text) => new(start + 1, CallText.Length - 1, text);
 
     private void Index(out string name)
@@ -330,27 +342,31 @@ internal sealed partial class ScriptTranslator
         return _function.KindOf(name) switch { 0 => ExpressionKind.Global, 1 => ExpressionKind.Local, _ => ExpressionKind.Upvalue };
     }
 
-    private void Arguments()
+    // Returns the kind of the only argument in parentheses; null: there are others or none.
+    private ExpressionKind? Arguments()
     {
         int line = _token.Line;
         if (_token.Kind == TokenKind.String)
         {
             Advance();
-            return;
+            return null;
         }
 
         if (Is("{"))
         {
             Table();
-            return;
+            return null;
         }
 
         if (!Is("(")) throw Fail("function arguments expected");
         if (line != _lastLine) throw Fail("ambiguous syntax (function call x new statement)");
         Advance();
-        if (Take(")")) return;
-        ExpressionList();
+        if (Take(")")) return null;
+        ExpressionKind kind = Expression(out _);
+        bool isOnly = !Is(",");
+        while (Take(",")) Expression();
         RequireMatch(")", "(", line);
+        return isOnly ? kind : null;
     }
 
     private void Table()

@@ -18,6 +18,10 @@ namespace RedKite.Scripting.Translation;
 /// function for any number of arguments, and as a statement it has no result.
 /// </para>
 /// <para>
+/// tonumber: with one argument it becomes a call of a function that has one, without the lookup of the global, unless the script changes the
+/// environments of functions.
+/// </para>
+/// <para>
 /// A call in tail position of a function would hide its line from messages, since redis.call and others are Lua functions here but
 /// were C functions there. Where the function is a global it is called first and its results are returned.
 /// </para>
@@ -29,12 +33,16 @@ internal sealed partial class ScriptTranslator
     private const string CountDown = " __rk_n=__rk_n-1 if __rk_n<0 then __rk_n=__rk_t() end ";
     private const string Results = "__rk_v";
     private const string Modulo = "__rk_m";
-    private const string Prologue = "local __rk_c,__rk_c2,__rk_c3,__rk_t,__rk_v,__rk_s,__rk_m,r__k,r__c,r__e=... local __rk_n=0 return function(...) ";
+    private const string Prologue = "local __rk_c,__rk_c2,__rk_c3,__rk_t,__rk_v,__rk_s,__rk_m,r__k,r__c,r__e,t__n=... local __rk_n=0 return function(...) ";
 
     // Direct calls of redis.call. The edit begins behind the first letter, because others insert text in front of it.
     private const string CallText = "redis.call";
     private const string CallForResult = "__k(r__c";
     private const string CallForEffect = "__k(r__e";
+
+    // tonumber with one argument; its edit begins behind the first letter, too.
+    private const string ToNumber = "tonumber";
+    private const string NumberOfOne = "__n";
 
     private const int DepthMax = 190;
     private const int UnaryPriority = 8;
@@ -47,6 +55,7 @@ internal sealed partial class ScriptTranslator
     private readonly bool _returnsOne;
     private readonly bool _hasModuloOperator; // its own, in a metatable
     private readonly bool _hasMultiplyOperator;
+    private readonly bool _hasEnvironments; // that it may change
     private FunctionScope _function = new(null);
     private Token _token;
     private Token _ahead;
@@ -66,6 +75,7 @@ internal sealed partial class ScriptTranslator
         _source = source;
         _returnsOne = returnsOne;
         _hasModuloOperator = source.Contains("__mod", StringComparison.Ordinal);
+        _hasEnvironments = source.Contains("setfenv", StringComparison.Ordinal);
         _hasMultiplyOperator = source.Contains("__mul", StringComparison.Ordinal) || source.Contains("__unm", StringComparison.Ordinal);
         _lexer = new ScriptLexer(source, chunkName, _edits);
         Advance();

@@ -54,20 +54,15 @@ internal ref struct HyperLogLogValue
         return RegisterChange.Raised;
     }
 
-    /// <summary>Sets registers to the spread ones (a byte each) where those are higher.</summary>
-    internal void RaiseAll(scoped Span<byte> spread)
+    /// <summary>Sets all registers to the spread ones (a byte each), none of which is lower.</summary>
+    internal void RaiseAll(scoped ReadOnlySpan<byte> spread)
     {
         for (int register = 0; register < spread.Length && !IsDense; register++)
         {
             if (spread[register] > 0) RaiseSparse(register, spread[register]);
         }
 
-        if (IsDense)
-        {
-            DenseRegisters.MergeInto(Registers, spread);
-            DenseRegisters.Pack(spread, Registers);
-        }
-
+        if (IsDense) DenseRegisters.Pack(spread, Registers);
         HyperLogLog.MarkStale(Entry.Value);
     }
 
