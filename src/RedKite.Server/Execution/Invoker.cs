@@ -24,15 +24,13 @@ internal sealed class Invoker
 {
     private const int ArgumentsShownBytesMax = 128;
 
-    private static readonly long EstimatedTicksMax = Stopwatch.Frequency / 100_000; // 10 microseconds
-
     private readonly CommandExecutor _executor;
     private readonly CommandEnvironment _environment;
     private readonly Engine _engine;
     private readonly Keyspace _keyspace;
     private readonly BlockedClientServer _blocked;
     private readonly NestedExecutor _nested;
-    private uint _sample;
+    private readonly ScriptedTimes _scriptedTimes = new();
 
     internal Invoker(CommandExecutor executor)
     {
@@ -161,7 +159,8 @@ internal sealed class Invoker
     {
         ReplyWriter reply = cmd.Reply;
         bool isOfScript = !ReferenceEquals(reply, Reply); // which gets every reply, whatever its client wants
-        long estimate = isOfScript && cmd.Command.IsShort ? EstimatedTicks(cmd.Command) : 0;
+        CommandMetrics? estimated = isOfScript && cmd.Command.IsShort ? _environment.Metrics.Of(cmd.Command.Index) : null;
+        long estimate = estimated is null ? 0 : _scriptedTimes.Estimate(estimated, Math.Min(_engine.SlowLog.Threshold, _engine.LatencyMonitor.ThresholdNs));
         long start = estimate > 0 ? 0 : Stopwatch.GetTimestamp();
         ReplyMode replies = isOfScript ? ReplyMode.On : cmd.Session.ReplyMode;
         if (replies == ReplyMode.SkipNext) cmd.Session.ReplyMode = ReplyMode.SkipThis;
@@ -173,19 +172,9 @@ internal sealed class Invoker
         _environment.NoteTouchMode(cmd.Session);
         long end = estimate > 0 ? 0 : Stopwatch.GetTimestamp();
         long ticks = estimate > 0 ? estimate : end - start;
-        if (isOfScript) _environment.Metrics.Of(cmd.Command.Index).TicksInScript = ticks;
+        if (estimated is not null) estimated.TicksInScript = ticks;
         Account(cmd, ticks, end, isOfScript ? 0 : cmd.FramedRequestBytes, reply.Length - replied, failed: reply.Errors != errors);
         if (replies != ReplyMode.On) DropReply(cmd.Session, reply, replied);
-    }
-
-    // Two readings of the clock would be a good part of a short command's time. A script's is timed one time in eight, by chance, and
-    // whenever the last one was not short; otherwise it counts as long as the last one. 0: time it.
-    private long EstimatedTicks(Command command)
-    {
-        _sample = (_sample * 1_664_525) + 1_013_904_223;
-        if (_sample >> 29 == 0) return 0;
-        long last = _environment.Metrics.Of(command.Index).TicksInScript;
-        return last <= EstimatedTicksMax && ServerClock.TicksToNs(last) < Math.Min(_engine.SlowLog.Threshold, _engine.LatencyMonitor.ThresholdNs) ? last : 0;
     }
 
     /// <summary>The stripes that a command needs which is executed inside another one.</summary>
