@@ -36,6 +36,7 @@ internal sealed class LuaInterpreter : IDisposable
     private const int FirstFunctionPosition = 1_000_100;
     private const int HelperCount = 11;
     private const int SharedElementsMax = 64;
+    private const int SharedBytesMax = 16 * 1024;
     private const nint Failed = 1; // the marker
 
     private readonly LuaAllocator _allocator = new();
@@ -207,7 +208,11 @@ internal sealed class LuaInterpreter : IDisposable
         Lua.Pop(_state);
     }
 
-    private static bool MayShare(ReadOnlySpan<ArgumentSlice> keys, ReadOnlySpan<ArgumentSlice> arguments) => keys.Length <= SharedElementsMax && arguments.Length <= SharedElementsMax;
+    // The shared tables keep their elements until other scripts share them: few and short ones.
+    private static bool MayShare(ReadOnlySpan<ArgumentSlice> keys, ReadOnlySpan<ArgumentSlice> arguments) => AreSmall(keys) && AreSmall(arguments);
+
+    private static bool AreSmall(ReadOnlySpan<ArgumentSlice> elements) =>
+        elements.IsEmpty || (elements.Length <= SharedElementsMax && elements[^1].Start + elements[^1].Length - elements[0].Start <= SharedBytesMax);
 
     private void PushShared(ReadOnlySpan<byte> input, ReadOnlySpan<ArgumentSlice> keys, ReadOnlySpan<ArgumentSlice> arguments)
     {

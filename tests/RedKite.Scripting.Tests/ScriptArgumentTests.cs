@@ -62,6 +62,17 @@ public sealed class ScriptArgumentTests : IDisposable
         Assert.Equal("*7\r\n:1\r\n$1\r\nc\r\n$4\r\nnone\r\n:2\r\n$1\r\n6\r\n$1\r\n7\r\n$4\r\nnone\r\n", _bench.Run(Reader, ["c"], ["6", "7"]));
     }
 
+    // The shared tables live on between scripts: a script that gets its own must not find the memory taken.
+    [Fact]
+    public void Long_arguments_are_not_kept_by_the_shared_tables()
+    {
+        const int Bytes = 8 * 1024 * 1024;
+        _bench.Run("return #ARGV[1]", ["key"], [new string('x', Bytes)]);
+        _bench.Run("local a = ARGV return #a[1]", ["key"], ["short"]);
+        _bench.Lua.Collect();
+        Assert.InRange(_bench.Lua.UsedBytes, 0, Bytes / 2);
+    }
+
     [Theory]
     [InlineData("redis.register_function('f', function(keys, args) return redis.call('SET', keys[1], args[1], #args) end)", true)]
     [InlineData("redis.register_function('f', function(keys) return #keys end)", true)]

@@ -213,7 +213,7 @@ internal sealed partial class ScriptTranslator
         bool isRedis = kind == ExpressionKind.Global && name == "redis";
         bool isNumber = kind == ExpressionKind.Global && name == ToNumber && Is("(") && !_hasEnvironments;
         string variable = name;
-        bool isElement = kind is ExpressionKind.Global or ExpressionKind.Local or ExpressionKind.Upvalue && NoteName(variable, Is("[") || (start == _lengthStart && !Is(".") && !Is(":")));
+        bool isElement = (kind is ExpressionKind.Global or ExpressionKind.Local or ExpressionKind.Upvalue) && NoteName(variable, Is("[") || (start == _lengthStart && !Is(".") && !Is(":")));
         while (true)
         {
             if (Is("."))
