@@ -33,7 +33,7 @@ public class RequestParserBenchmarks
     {
         _parser.Clear();
         int position = 0;
-        PartialRequest partial = default;
+        PartialRequest? partial = null;
         return _parser.Parse(input, ref position, _limits, ref partial, out _, out _);
     }
 }

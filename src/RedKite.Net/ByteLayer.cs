@@ -47,13 +47,27 @@ public abstract class ByteLayer : IDisposable
         GC.SuppressFinalize(this);
     }
 
+    /// <summary>What the layer has made of the output, whose head may be half sent; null: nothing waits.</summary>
+    internal OutputQueue? Wire { get; set; }
+
+    /// <summary>Whether <see cref="Finish"/> was called.</summary>
+    internal bool IsFinished { get; set; }
+
     internal void Attach(Connection connection) => _connection = connection;
+
+    internal void ConsumeWire(int bytes)
+    {
+        Wire!.Consume(bytes);
+        if (Wire.Length > 0) return;
+        Wire.Dispose();
+        Wire = null;
+    }
 
     /// <summary>Releases what the layer holds.</summary>
     protected abstract void Dispose(bool disposing);
 
     /// <summary>Queues bytes for the wire. They are sent when the call that the layer is in has returned.</summary>
-    protected void SendToWire(ReadOnlySpan<byte> bytes) => _connection!.QueueForWire(bytes);
+    protected void SendToWire(ReadOnlySpan<byte> bytes) => _connection!.QueueForWire(this, bytes);
 
     /// <summary>Stops or resumes receiving from the wire, while the session has had nothing yet. On the connection's loop.</summary>
     protected void SetReading(bool reading) => _connection!.SetReading(reading);

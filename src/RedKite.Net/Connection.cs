@@ -27,18 +27,16 @@ public sealed class Connection
 
     private EventLoop _loop = null!;
     private OutputQueue? _output;
-    private OutputQueue? _wire; // what the layer has made of the output; its head may be half sent
     private long _drainedBytes = NotNotified;
     private long _postedBytes;
     private bool _readInterest = true;
     private bool _writeInterest;
     private bool _isUnflushed;
-    private bool _layerHasEnded;
 
     internal Connection(int descriptor, Socket? socket, PeerAddress remote, PeerAddress local, ByteLayer? layer)
     {
         Descriptor = descriptor;
-        Socket = socket;
+        TransportState = socket;
         RemoteAddress = remote;
         LocalAddress = local;
         Layer = layer;
@@ -77,13 +75,13 @@ public sealed class Connection
     public long InputBytes => Math.Max(0, Input?.Length ?? 0);
 
     /// <summary>Bytes of output that the peer has not taken. A snapshot when read by another thread.</summary>
-    public long OutputBytes => (_output?.Length ?? 0) + (_wire?.Length ?? 0);
+    public long OutputBytes => (_output?.Length ?? 0) + (Layer?.Wire?.Length ?? 0);
 
     /// <summary>Memory of the output that the peer has not taken. A snapshot when read by another thread.</summary>
-    public long OutputCapacityBytes => (_output?.Capacity ?? 0) + (_wire?.Capacity ?? 0);
+    public long OutputCapacityBytes => (_output?.Capacity ?? 0) + (Layer?.Wire?.Capacity ?? 0);
 
     /// <summary>The number of blocks in which output waits.</summary>
-    public long OutputBlocks => (_output?.Count ?? 0) + (_wire?.Count ?? 0);
+    public long OutputBlocks => (_output?.Count ?? 0) + (Layer?.Wire?.Count ?? 0);
 
     /// <summary>Memory of the connection's buffers. A snapshot when read by another thread.</summary>
     public long BufferBytes => (Input?.Capacity ?? 0) + OutputCapacityBytes + (Layer?.BufferBytes ?? 0);
@@ -94,15 +92,13 @@ public sealed class Connection
     /// <summary>Bytes received so far.</summary>
     public long BytesReceived { get; internal set; }
 
-    internal Socket? Socket { get; }
-
     internal ByteLayer? Layer { get; }
 
     internal ByteQueue? Input { get; set; }
 
     internal bool ClosesAfterSend { get; private set; }
 
-    /// <summary>What the sockets transport keeps with the connection.</summary>
+    /// <summary>What the transport keeps with the connection: at first its socket, if it has one.</summary>
     internal object? TransportState { get; set; }
 
     /// <summary>Sends bytes at once, or queues what the peer cannot take now. They are copied if they have to wait.</summary>
@@ -111,8 +107,8 @@ public sealed class Connection
         if (IsClosing || bytes.IsEmpty) return;
         if (_output is null)
         {
-            int sent = Layer is null ? Loop.Transport.Send(this, bytes) : SendThroughLayer(bytes);
-            if (sent == bytes.Length && _wire is null) return;
+            int sent = Layer is null ? Loop.Transport.Send(this, bytes) : SendThroughLayer(Layer, bytes);
+            if (sent == bytes.Length && Layer?.Wire is null) return;
             if (sent == Transport.Failed)
             {
                 Fail();
@@ -154,7 +150,7 @@ public sealed class Connection
         if (IsClosing) return;
         while (_output is { } output)
         {
-            int sent = Layer is null ? Loop.Transport.Send(this, output) : SendThroughLayer(output.First);
+            int sent = Layer is null ? Loop.Transport.Send(this, output) : SendThroughLayer(Layer, output.First);
             if (sent == Transport.WouldBlock) break;
             if (sent == Transport.Failed)
             {
@@ -166,7 +162,7 @@ public sealed class Connection
         }
 
         // With output left the wire was tried last: trying it again might empty it, and then nothing would wake the rest.
-        if (_output is null && Layer is not null && !TrySendWire()) Fail();
+        if (_output is null && Layer is not null && !TrySendWire(Layer)) Fail();
         else AfterFlush();
     }
 
@@ -227,7 +223,7 @@ public sealed class Connection
     {
         get
         {
-            OutputQueue? queue = Layer is null ? _output : _wire;
+            OutputQueue? queue = Layer is null ? _output : Layer.Wire;
             return queue is null ? [] : queue.First;
         }
     }
@@ -250,16 +246,16 @@ public sealed class Connection
     /// <summary>Receives bytes for the session. Results as of <see cref="Transport.Receive"/>.</summary>
     internal int Receive(Span<byte> buffer) => Layer is null ? Loop.Transport.Receive(this, buffer) : ReceiveThroughLayer(Layer, buffer);
 
-    internal void QueueForWire(ReadOnlySpan<byte> bytes)
+    internal void QueueForWire(ByteLayer layer, ReadOnlySpan<byte> bytes)
     {
-        if (!IsClosing) (_wire ??= new OutputQueue(Loop.Pool)).Append(bytes);
+        if (!IsClosing) (layer.Wire ??= new OutputQueue(Loop.Pool)).Append(bytes);
     }
 
     /// <summary>The transport has sent some of <see cref="NextForWire"/> by itself.</summary>
     internal void SentToWire(int bytes)
     {
         if (Layer is null) Consume(_output!, bytes);
-        else ConsumeWire(bytes);
+        else Layer.ConsumeWire(bytes);
     }
 
     /// <summary>The layer can continue.</summary>
@@ -284,10 +280,11 @@ public sealed class Connection
     {
         Input?.Dispose();
         _output?.Dispose();
-        _wire?.Dispose();
+        Layer?.Wire?.Dispose();
         Layer?.Dispose();
         Input = null;
-        _output = _wire = null;
+        _output = null;
+        if (Layer is not null) Layer.Wire = null;
     }
 
     private OutputQueue Output() => _output ??= new OutputQueue(Loop.Pool);
@@ -317,14 +314,6 @@ public sealed class Connection
         _output = null;
     }
 
-    private void ConsumeWire(int bytes)
-    {
-        _wire!.Consume(bytes);
-        if (_wire.Length > 0) return;
-        _wire.Dispose();
-        _wire = null;
-    }
-
     // Everything that can be sent now was sent.
     private void AfterFlush()
     {
@@ -335,7 +324,7 @@ public sealed class Connection
         }
 
         // What a layer does not take yet waits for its peer's bytes, not for the socket.
-        bool waits = _wire is not null || (Layer is null && _output is not null);
+        bool waits = Layer is null ? _output is not null : Layer.Wire is not null;
         if (waits != _writeInterest) SetInterest(_readInterest, waits);
         if (_drainedBytes != NotNotified && OutputBytes <= _drainedBytes)
         {
@@ -350,14 +339,14 @@ public sealed class Connection
     private bool HasEndedLayer()
     {
         if (Layer is null) return true;
-        if (!_layerHasEnded)
+        if (!Layer.IsFinished)
         {
-            _layerHasEnded = true;
+            Layer.IsFinished = true;
             Layer.Finish();
-            if (!TrySendWire()) return true;
+            if (!TrySendWire(Layer)) return true;
         }
 
-        return _wire is null;
+        return Layer.Wire is null;
     }
 
     private void Fail()
@@ -367,28 +356,28 @@ public sealed class Connection
     }
 
     // Bytes that the layer took, or as of Transport.Send. What it made of them may still wait for the wire.
-    private int SendThroughLayer(ReadOnlySpan<byte> bytes)
+    private int SendThroughLayer(ByteLayer layer, ReadOnlySpan<byte> bytes)
     {
         int taken = 0;
         while (true)
         {
-            if (!TrySendWire()) return Transport.Failed;
+            if (!TrySendWire(layer)) return Transport.Failed;
             if (taken == bytes.Length) return taken;
-            int count = _wire is null ? Layer!.Send(bytes.Slice(taken, Math.Min(bytes.Length - taken, LayerBytesMax))) : 0;
+            int count = layer.Wire is null ? layer.Send(bytes.Slice(taken, Math.Min(bytes.Length - taken, LayerBytesMax))) : 0;
             if (count == 0) return taken > 0 ? taken : Transport.WouldBlock;
             taken += count;
         }
     }
 
     // False when the connection is broken.
-    private bool TrySendWire()
+    private bool TrySendWire(ByteLayer layer)
     {
-        while (_wire is not null)
+        while (layer.Wire is { } wire)
         {
-            int sent = Loop.Transport.Send(this, _wire);
+            int sent = Loop.Transport.Send(this, wire);
             if (sent == Transport.Failed) return false;
             if (sent == Transport.WouldBlock) return true;
-            ConsumeWire(sent);
+            layer.ConsumeWire(sent);
         }
 
         return true;

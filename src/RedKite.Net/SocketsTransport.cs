@@ -61,7 +61,7 @@ internal sealed class SocketsTransport(EventLoop loop) : Transport
         // Only those that are ready now: the others follow after the loop's other work.
         for (int left = _ready.Count; left > 0 && _ready.TryDequeue(out (Connection Connection, bool Write) ready); left--)
         {
-            var state = (State)ready.Connection.TransportState!;
+            State state = StateOf(ready.Connection);
             if (ready.Write)
             {
                 SendCompleted(ready.Connection, state);
@@ -78,7 +78,7 @@ internal sealed class SocketsTransport(EventLoop loop) : Transport
 
     internal override void Register(Connection connection)
     {
-        var state = new State(connection, this);
+        var state = new State(connection, (Socket)connection.TransportState!, this);
         connection.TransportState = state;
         ArmReceive(connection, state);
     }
@@ -86,7 +86,7 @@ internal sealed class SocketsTransport(EventLoop loop) : Transport
     internal override void SetKeepAlive(Connection connection, int seconds)
     {
         if (connection.RemoteAddress.IsUnix) return;
-        Socket socket = connection.Socket!;
+        Socket socket = SocketOf(connection);
         try
         {
             socket.SetSocketOption(SocketOptionLevel.Socket, SocketOptionName.KeepAlive, true);
@@ -102,21 +102,22 @@ internal sealed class SocketsTransport(EventLoop loop) : Transport
 
     internal override int Receive(Connection connection, Span<byte> buffer)
     {
-        int received = connection.Socket!.Receive(buffer, SocketFlags.None, out SocketError error);
+        int received = SocketOf(connection).Receive(buffer, SocketFlags.None, out SocketError error);
         return error == SocketError.Success ? received : Result(error);
     }
 
     internal override int Send(Connection connection, ReadOnlySpan<byte> bytes)
     {
         // A queued send is under way: order demands that everything waits behind it.
-        if (((State)connection.TransportState!).Sending) return WouldBlock;
-        int sent = connection.Socket!.Send(bytes, SocketFlags.None, out SocketError error);
+        State state = StateOf(connection);
+        if (state.Sending) return WouldBlock;
+        int sent = state.Socket.Send(bytes, SocketFlags.None, out SocketError error);
         return error == SocketError.Success ? sent : Result(error);
     }
 
     internal override void SetInterest(Connection connection, bool read, bool write)
     {
-        var state = (State)connection.TransportState!;
+        State state = StateOf(connection);
         if (read) ArmReceive(connection, state);
         if (write) ArmSend(connection, state);
     }
@@ -125,7 +126,7 @@ internal sealed class SocketsTransport(EventLoop loop) : Transport
     {
         try
         {
-            connection.Socket!.Shutdown(SocketShutdown.Send);
+            SocketOf(connection).Shutdown(SocketShutdown.Send);
         }
         catch (SocketException)
         {
@@ -136,16 +137,17 @@ internal sealed class SocketsTransport(EventLoop loop) : Transport
     internal override void Close(Connection connection)
     {
         // Its operations end with an error; their completions find the connection closing.
+        Socket socket = SocketOf(connection);
         try
         {
-            connection.Socket!.Shutdown(SocketShutdown.Both);
+            socket.Shutdown(SocketShutdown.Both);
         }
         catch (SocketException)
         {
             // The peer was faster.
         }
 
-        connection.Socket!.Dispose();
+        socket.Dispose();
     }
 
     public override void Dispose()
@@ -153,6 +155,11 @@ internal sealed class SocketsTransport(EventLoop loop) : Transport
         StopListening();
         _signal.Dispose();
     }
+
+    private static State StateOf(Connection connection) => (State)connection.TransportState!;
+
+    // A connection that is not registered yet has only its socket.
+    private static Socket SocketOf(Connection connection) => connection.TransportState as Socket ?? StateOf(connection).Socket;
 
     private static int Result(SocketError error) =>
         error is SocketError.WouldBlock or SocketError.IOPending or SocketError.Interrupted ? WouldBlock : Failed;
@@ -163,7 +170,7 @@ internal sealed class SocketsTransport(EventLoop loop) : Transport
         state.Receiving = true;
         try
         {
-            if (!connection.Socket!.ReceiveAsync(state.Receive)) Ready(connection, write: false);
+            if (!state.Socket.ReceiveAsync(state.Receive)) Ready(connection, write: false);
         }
         catch (ObjectDisposedException)
         {
@@ -180,7 +187,7 @@ internal sealed class SocketsTransport(EventLoop loop) : Transport
         int bytes = Math.Min(output.Length, chunk.Length);
         output[..bytes].CopyTo(chunk);
         state.Send.SetBuffer(chunk, 0, bytes);
-        if (!connection.Socket!.SendAsync(state.Send)) state.Transport.Ready(connection, write: true);
+        if (!state.Socket.SendAsync(state.Send)) state.Transport.Ready(connection, write: true);
     }
 
     private static void SendCompleted(Connection connection, State state)
@@ -273,13 +280,16 @@ internal sealed class SocketsTransport(EventLoop loop) : Transport
 
     private sealed class State
     {
-        internal State(Connection connection, SocketsTransport transport)
+        internal State(Connection connection, Socket socket, SocketsTransport transport)
         {
+            Socket = socket;
             Transport = transport;
             Receive.SetBuffer(Array.Empty<byte>(), 0, 0);
             Receive.Completed += (_, _) => transport.Ready(connection, write: false);
             Send.Completed += (_, _) => transport.Ready(connection, write: true);
         }
+
+        internal Socket Socket { get; }
 
         internal SocketsTransport Transport { get; }
 

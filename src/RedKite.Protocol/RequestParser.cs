@@ -52,18 +52,15 @@ public readonly record struct RequestLimits(long BulkBytesMax, bool Authenticate
 /// What is known of a request whose end has not arrived, so that a long one is not read from its start again with every
 /// piece. Positions are relative to the request's first byte.
 /// </summary>
-public struct PartialRequest
+public sealed class PartialRequest
 {
-    internal int Announced;   // arguments that the request said it has; 0 = nothing known yet
+    internal int Announced;   // arguments that the request said it has
     internal int Position;    // where the next argument's header starts
     internal ArgumentSlice[]? Arguments;
     internal int Count;
 
     /// <summary>Memory of what is known of the arguments. A moment old when another thread reads it.</summary>
-    public readonly long ArgumentBytes => (Arguments?.Length ?? 0) * 8L;
-
-    /// <summary>Whether part of a request was read.</summary>
-    public readonly bool IsBegun => Announced != 0;
+    public long ArgumentBytes => (Arguments?.Length ?? 0) * 8L;
 
     /// <summary>
     /// Bytes from the request's start to the end of the argument that has not all arrived, where they are known: a hint for
@@ -88,10 +85,10 @@ public sealed class RequestParser
 {
     private const string TooManyArguments = "too many arguments, see max-request-arguments";
     private const int SparesMax = 64;
-    private const int SpareArgumentsMax = 1024;
+    private const int SpareBytesMax = 8 * 1024;
 
-    // Arrays that requests in pieces are done with, for those that come: with large requests nearly each piece ends in one.
-    private readonly Stack<ArgumentSlice[]> _spares = new();
+    // What completed requests no longer need, for those that come: with large requests nearly each piece ends in one.
+    private readonly Stack<PartialRequest> _spares = new();
 
     private ArgumentSlice[] _arguments = new ArgumentSlice[256];
     private int _count;
@@ -126,18 +123,26 @@ public sealed class RequestParser
     /// <param name="input">The bytes received; an inline request's are unquoted in place.</param>
     /// <param name="position">Where the request starts.</param>
     /// <param name="limits">What this client may send.</param>
-    /// <param name="partial">What an earlier call learned of this request; kept by the caller for each connection.</param>
+    /// <param name="partial">What an earlier call learned of this request, kept by the caller for each connection; null: nothing.</param>
     /// <param name="first">Index of the first argument.</param>
     /// <param name="count">Number of arguments; 0 for an empty request, which is to be skipped.</param>
-    public ParseStatus Parse(Span<byte> input, ref int position, in RequestLimits limits, ref PartialRequest partial, out int first, out int count)
+    public ParseStatus Parse(Span<byte> input, ref int position, in RequestLimits limits, ref PartialRequest? partial, out int first, out int count)
     {
         first = _count;
         count = 0;
-        if (partial.Announced == 0 && TryParseShort(input, ref position, out count)) return ParseStatus.Complete;
+        if (partial is null && TryParseShort(input, ref position, out count)) return ParseStatus.Complete;
 
         Repeats = false;
         _head = RequestHead.None;
-        if (partial.Announced != 0) return Resume(input, ref position, limits, ref partial, out count);
+        if (partial is not null)
+        {
+            ParseStatus resumed = Resume(input, ref position, limits, partial, out count);
+            if (resumed != ParseStatus.Complete) return resumed;
+            Release(partial);
+            partial = null;
+            return resumed;
+        }
+
         int start = position;
         int at = start;
         if (start >= input.Length) return ParseStatus.Incomplete;
@@ -162,7 +167,7 @@ public sealed class RequestParser
                 continue;
             }
 
-            if (status == ParseStatus.Incomplete) Suspend(ref partial, first, start, header, (int)announced, bytesNeeded);
+            if (status == ParseStatus.Incomplete) partial = Suspend(first, start, header, (int)announced, bytesNeeded);
             _count = first;
             return status;
         }
@@ -244,7 +249,7 @@ public sealed class RequestParser
 
     // Goes on with a request whose first part was read before. Only what is new is looked at, and the arguments read before
     // stay where they are until the request is whole: a request in many pieces takes no longer than in one.
-    private ParseStatus Resume(ReadOnlySpan<byte> input, ref int position, in RequestLimits limits, ref PartialRequest partial, out int count)
+    private ParseStatus Resume(ReadOnlySpan<byte> input, ref int position, in RequestLimits limits, PartialRequest partial, out int count)
     {
         count = 0;
         int start = position;
@@ -266,8 +271,6 @@ public sealed class RequestParser
         foreach (ArgumentSlice argument in partial.Arguments.AsSpan(0, partial.Count)) Add(argument with { Start = argument.Start + start });
         count = partial.Count;
         position = at;
-        if (partial.Arguments is { Length: <= SpareArgumentsMax } spare && _spares.Count < SparesMax) _spares.Push(spare);
-        partial = default;
         return ParseStatus.Complete;
     }
 
@@ -452,13 +455,20 @@ public sealed class RequestParser
         _arguments[_count++] = argument;
     }
 
-    private void Suspend(ref PartialRequest partial, int first, int start, int header, int announced, long bytesNeeded)
+    private PartialRequest Suspend(int first, int start, int header, int announced, long bytesNeeded)
     {
-        if (_spares.TryPop(out ArgumentSlice[]? spare)) partial.Arguments = spare;
+        if (!_spares.TryPop(out PartialRequest? partial)) partial = new PartialRequest();
         foreach (ArgumentSlice argument in _arguments.AsSpan(first, _count - first)) partial.Add(argument with { Start = argument.Start - start });
         partial.Announced = announced;
         partial.Position = header - start;
         partial.BytesExpected = bytesNeeded == 0 ? 0 : partial.Position + bytesNeeded;
+        return partial;
+    }
+
+    private void Release(PartialRequest partial)
+    {
+        partial.Count = 0;
+        if (partial.ArgumentBytes <= SpareBytesMax && _spares.Count < SparesMax) _spares.Push(partial);
     }
 
     private ParseStatus Fail(string text, RequestLimit limit = RequestLimit.None)

@@ -50,7 +50,7 @@ public class InlineRequestTests
     {
         byte[] input = Encoding.Latin1.GetBytes(text);
         var parser = new RequestParser();
-        PartialRequest partial = default;
+        PartialRequest? partial = null;
         int position = 0;
         ParseStatus status = parser.Parse(input, ref position, new RequestLimits(1024, true), ref partial, out int first, out int count);
         if (status == ParseStatus.Error) return parser.ErrorText;

@@ -92,7 +92,7 @@ public class RequestParserTests
 
         static void Read(RequestParser parser, byte[] bytes, int pieces)
         {
-            PartialRequest partial = default;
+            PartialRequest? partial = null;
             for (int piece = 1; piece <= pieces; piece++)
             {
                 parser.Clear();
@@ -112,14 +112,14 @@ public class RequestParserTests
     public void Partial_request_reports_the_bytes_it_needs()
     {
         byte[] bytes = Encoding.ASCII.GetBytes("*2\r\n$4\r\nECHO\r\n$1000\r\nabc");
-        PartialRequest partial = default;
+        PartialRequest? partial = null;
         int position = 0;
         var parser = new RequestParser();
         Assert.Equal(ParseStatus.Incomplete, parser.Parse(bytes, ref position, Limits, ref partial, out _, out _));
         Assert.Equal(0, position);
-        Assert.Equal("*2\r\n$4\r\nECHO\r\n$1000\r\n".Length + 1002, partial.BytesExpected);
+        Assert.Equal("*2\r\n$4\r\nECHO\r\n$1000\r\n".Length + 1002, partial!.BytesExpected);
         Assert.Equal(ParseStatus.Incomplete, parser.Parse(bytes, ref position, Limits, ref partial, out _, out _));
-        Assert.Equal("*2\r\n$4\r\nECHO\r\n$1000\r\n".Length + 1002, partial.BytesExpected);
+        Assert.Equal("*2\r\n$4\r\nECHO\r\n$1000\r\n".Length + 1002, partial!.BytesExpected);
     }
 
     [Theory]
@@ -199,7 +199,7 @@ public class RequestParserTests
 
         static void Read(RequestParser parser, byte[] bytes, int times)
         {
-            PartialRequest partial = default;
+            PartialRequest? partial = null;
             for (int i = 0; i < times; i++)
             {
                 parser.Clear();
@@ -216,7 +216,7 @@ public class RequestParserTests
         var parser = new RequestParser();
         byte[] bytes = Encoding.ASCII.GetBytes("*1\r\n$4\r\nPING\r\n*2\r\n$4\r\nECHO\r\n!\r\n");
         int position = 0;
-        PartialRequest partial = default;
+        PartialRequest? partial = null;
         Assert.Equal(ParseStatus.Complete, parser.Parse(bytes, ref position, Limits, ref partial, out _, out _));
         Assert.Equal(ParseStatus.Error, parser.Parse(bytes, ref position, Limits, ref partial, out _, out _));
         Assert.Equal(14, position);
@@ -226,7 +226,7 @@ public class RequestParserTests
     private static string? ErrorOf(byte[] bytes, int cut, RequestLimits limits)
     {
         var parser = new RequestParser();
-        PartialRequest partial = default;
+        PartialRequest? partial = null;
         foreach (int end in new[] { cut, bytes.Length })
         {
             parser.Clear();
@@ -253,7 +253,7 @@ public class RequestParserTests
             List<string[]> requests = [.. Enumerable.Range(0, random.Next(1, 8)).SelectMany(_ => Requests())];
             byte[] bytes = Encoding.ASCII.GetBytes(string.Concat(requests.Select(request => $"*{request.Length}\r\n" + string.Concat(request.Select(text => $"${text.Length}\r\n{text}\r\n")))));
             int position = 0;
-            PartialRequest partial = default;
+            PartialRequest? partial = null;
             parser.Clear();
             foreach (string[] request in requests)
             {
@@ -287,7 +287,7 @@ public class RequestParserTests
             byte[] bytes = new byte[100];
             Array.Fill(bytes, filler);
             int position = 0;
-            PartialRequest partial = default;
+            PartialRequest? partial = null;
             Assert.Equal(ParseStatus.Incomplete, parser.Parse(bytes, ref position, Limits, ref partial, out _, out _));
             Assert.False(parser.Repeats);
         }
@@ -300,7 +300,7 @@ public class RequestParserTests
     {
         var parser = new RequestParser();
         var requests = new List<byte[][]>();
-        PartialRequest partial = default;
+        PartialRequest? partial = null;
         byte[] buffer = [];
         int from = 0;
         foreach (int cut in cuts.Append(stream.Length))
@@ -314,7 +314,7 @@ public class RequestParserTests
                 ParseStatus status = parser.Parse(buffer, ref position, Limits, ref partial, out int first, out int count);
                 Assert.NotEqual(ParseStatus.Error, status);
                 if (status == ParseStatus.Incomplete) break;
-                partial = default;
+                partial = null;
                 if (count == 0) continue;
                 byte[][] request = new byte[count][];
                 for (int i = 0; i < count; i++)

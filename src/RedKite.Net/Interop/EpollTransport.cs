@@ -223,7 +223,7 @@ internal sealed unsafe class EpollTransport : Transport
     {
         // Closing takes the descriptor out of the epoll set.
         _connections[connection.Descriptor] = null;
-        if (connection.Socket is { } socket) socket.Dispose(); // one that this side connected: the socket owns the descriptor
+        if (connection.TransportState is Socket socket) socket.Dispose(); // one that this side connected: the socket owns the descriptor
         else _ = LinuxCalls.close(connection.Descriptor);
     }
 

@@ -278,7 +278,6 @@ internal sealed class CommandExecutor
             if (count == 0 && position < input.Length && input[position] != '*') KeepInlineLine(input[position..]);
             status = _parser.Parse(input, ref position, limits, ref session.Partial, out int first, out int arguments);
             if (status != ParseStatus.Complete) return count;
-            if (session.Partial.IsBegun) session.Partial = default;
             if (arguments == 0)
             {
                 // An empty request counts for CLIENT REPLY SKIP, so what stands before it is executed first.
@@ -351,7 +350,7 @@ internal sealed class CommandExecutor
     // Back to the first request that was not executed. What is known of a partial one behind it would be misread there.
     private int Rewind(Session session, Span<byte> input, int done)
     {
-        session.Partial = default;
+        session.Partial = null;
         int end = done == 0 ? _requests[0].Start : _requests[done - 1].End;
         if (session.IsPaused) _inlineLine.CopyTo(input[end..]);
         return end;

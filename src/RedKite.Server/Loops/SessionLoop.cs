@@ -191,7 +191,7 @@ internal sealed class SessionLoop : IConnectionHandler
 
     public void TurnEnded() => Executor.Environment.ScriptTurn.End();
 
-    public long BytesExpected(Connection connection) => SessionOf(connection).Partial.BytesExpected;
+    public long BytesExpected(Connection connection) => SessionOf(connection).Partial?.BytesExpected ?? 0;
 
     public void OnOutputBuffered(Connection connection)
     {

@@ -1,7 +1,7 @@
 namespace RedKite.Server.Model;
 
 /// <summary>The kinds of clients that CLIENT LIST and KILL distinguish.</summary>
-internal enum ClientType
+internal enum ClientType : byte
 {
     Normal,
     Replica,

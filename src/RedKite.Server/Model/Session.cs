@@ -5,7 +5,7 @@ using RedKite.Protocol;
 namespace RedKite.Server.Model;
 
 /// <summary>Which replies a client wants.</summary>
-internal enum ReplyMode
+internal enum ReplyMode : byte
 {
     On,
     Off,
@@ -23,18 +23,13 @@ internal enum ReplyMode
 /// </summary>
 internal sealed class Session
 {
-    private bool _authenticated;
     private User _user = null!;
-    private bool _resp3;
-    private ClientTracking? _tracking;
-    private ReplyMode _replyMode;
+    private Extras? _extras; // created when one of them is set
     private int _commandsToTime;
-    private Transaction? _transaction;
-    private BlockedClient? _blocked;
-    private List<Payload>? _heldBack; // delivered while a command of the client runs
     private int _servingThread; // which executes the client's blocked command; 0: none
-    private ConcurrentQueue<Payload>? _inbox; // of a caller in the process
-    private int _isOverrun; // 1: more was posted than may wait, the connection is about to be closed
+    private bool _resp3;
+    private ReplyMode _replyMode;
+    private bool _isOverrun; // more was posted than may wait, the connection is about to be closed
 
     internal Session(long id, Connection? connection, long nowMs, User user, bool authenticated)
     {
@@ -78,16 +73,20 @@ internal sealed class Session
     /// <summary>What the client asked for with CLIENT TRACKING; null: nothing.</summary>
     internal ClientTracking? Tracking
     {
-        get => Volatile.Read(ref _tracking);
+        get => _extras?.Tracking;
         set
         {
-            Volatile.Write(ref _tracking, value);
+            if (value is not null || _extras is not null) Other.Tracking = value;
             SetAttention(SessionAttention.Tracks, value is { Broadcasts: false });
         }
     }
 
     /// <summary>The client's subscriptions; null: it never had any.</summary>
-    internal ClientSubscriptions? Subscriptions { get; set; }
+    internal ClientSubscriptions? Subscriptions
+    {
+        get => _extras?.Subscriptions;
+        set => Other.Subscriptions = value;
+    }
 
     /// <summary>Whether the client may only change its subscriptions: over RESP2 it could not tell messages from replies.</summary>
     internal bool IsSubscriber => (Attention & SessionAttention.Subscriber) != 0;
@@ -116,7 +115,7 @@ internal sealed class Session
     internal long StateBytes => (Watch?.Bytes ?? 0) + (Subscriptions?.Bytes ?? 0) + (Tracking?.Bytes ?? 0);
 
     /// <summary>Memory that the client occupies beside its connection's buffers. A moment old when another thread reads it.</summary>
-    internal long KeptBytes => StateBytes + (Transaction?.KeptBytes ?? 0) + (Blocked?.Request.KeptBytes ?? 0) + Partial.ArgumentBytes;
+    internal long KeptBytes => StateBytes + (Transaction?.KeptBytes ?? 0) + (Blocked?.Request.KeptBytes ?? 0) + (Partial?.ArgumentBytes ?? 0);
 
     /// <summary>CLIENT NO-EVICT.</summary>
     internal bool NoEvict { get; set; }
@@ -127,7 +126,11 @@ internal sealed class Session
     internal Command? LastCommand { get; set; }
 
     /// <summary>What the host's behaviors keep of this client.</summary>
-    internal object? HostTag { get; set; }
+    internal object? HostTag
+    {
+        get => _extras?.HostTag;
+        set => Other.HostTag = value;
+    }
 
     internal long BytesReceived { get; set; }
 
@@ -168,25 +171,25 @@ internal sealed class Session
     /// <summary>The commands that are queued since MULTI; null: the client is in no transaction.</summary>
     internal Transaction? Transaction
     {
-        get => _transaction;
+        get => _extras?.Transaction;
         set
         {
-            _transaction = value;
+            if (value is not null || _extras is not null) Other.Transaction = value;
             SetAttention(SessionAttention.InTransaction, value is not null);
         }
     }
 
     /// <summary>The keys that the client watches; null: it never has.</summary>
-    internal ClientWatch? Watch { get; set; }
+    internal ClientWatch? Watch
+    {
+        get => _extras?.Watch;
+        set => Other.Watch = value;
+    }
 
     internal bool Authenticated
     {
-        get => _authenticated;
-        set
-        {
-            _authenticated = value;
-            SetAttention(SessionAttention.NotAuthenticated, !value);
-        }
+        get => (Attention & SessionAttention.NotAuthenticated) == 0;
+        set => SetAttention(SessionAttention.NotAuthenticated, !value);
     }
 
     internal ReplyMode ReplyMode
@@ -214,14 +217,22 @@ internal sealed class Session
     /// <summary>The client's blocked command; its loop or caller sets it to null again.</summary>
     internal BlockedClient? Blocked
     {
-        get => Volatile.Read(ref _blocked);
-        set => Volatile.Write(ref _blocked, value);
+        get => _extras?.Blocked;
+        set => Other.Blocked = value;
     }
 
     /// <summary>When the output went over its soft limit; 0 = it is under it.</summary>
-    internal long OverSoftLimitSinceMs { get; set; }
+    internal long OverSoftLimitSinceMs
+    {
+        get => _extras?.OverSoftLimitSinceMs ?? 0;
+        set
+        {
+            if (value != 0 || _extras is not null) Other.OverSoftLimitSinceMs = value;
+        }
+    }
 
-    internal PartialRequest Partial;
+    /// <summary>A request of which a part has arrived; null: there is none.</summary>
+    internal PartialRequest? Partial;
 
     /// <summary>
     /// The one address for bytes to a client, from any thread: its connection, or the inbox of a caller in the process. What
@@ -234,7 +245,7 @@ internal sealed class Session
         if (Connection is not { } connection)
         {
             payload.Buffer.AddReference();
-            (_inbox ?? Interlocked.CompareExchange(ref _inbox, [], null) ?? _inbox).Enqueue(payload);
+            Other.Inbox.Enqueue(payload);
         }
         else if (_servingThread == Environment.CurrentManagedThreadId)
         {
@@ -246,10 +257,10 @@ internal sealed class Session
         }
         else
         {
-            if (Volatile.Read(ref _isOverrun) != 0) return;
+            if (Volatile.Read(ref _isOverrun)) return;
             payload.Buffer.AddReference();
             connection.Loop.Post(connection, payload.Buffer, payload.Start, payload.Length);
-            if (connection.Loop.Handler.IsOverLimit(connection, connection.PostedBytes) && Interlocked.Exchange(ref _isOverrun, 1) == 0)
+            if (connection.Loop.Handler.IsOverLimit(connection, connection.PostedBytes) && !Interlocked.Exchange(ref _isOverrun, true))
             {
                 EventLoop.Post(connection, () => connection.Loop.Handler.OnLimitExceeded(connection));
             }
@@ -257,7 +268,7 @@ internal sealed class Session
     }
 
     /// <summary>Bytes of the deliveries that wait for the reply of the client's command.</summary>
-    internal long HeldBackBytes { get; private set; }
+    internal long HeldBackBytes => _extras?.HeldBackBytes ?? 0;
 
     /// <summary>
     /// A thread executes the blocked command of the client, perhaps beside its loop: what the command causes to be delivered to the client
@@ -275,9 +286,7 @@ internal sealed class Session
     /// <summary>Delivers what was held back behind a reply that was delivered.</summary>
     internal void DeliverHeldBack()
     {
-        if (_heldBack is not { } payloads) return;
-        _heldBack = null;
-        HeldBackBytes = 0;
+        if (_extras?.TakeHeldBack() is not { } payloads) return;
         foreach (Payload payload in payloads)
         {
             Deliver(payload);
@@ -289,29 +298,25 @@ internal sealed class Session
     internal void HoldBack(Payload payload)
     {
         payload.Buffer.AddReference();
-        (_heldBack ??= []).Add(payload);
-        HeldBackBytes += payload.Length;
+        Other.HoldBack(payload);
     }
 
     /// <summary>Writes what was delivered while the client's command was executing behind the command's reply.</summary>
     internal void WriteHeldBack(ReplyWriter reply)
     {
-        if (_heldBack is null) return;
-        foreach (Payload payload in _heldBack)
+        if (_extras?.TakeHeldBack() is not { } payloads) return;
+        foreach (Payload payload in payloads)
         {
             reply.Raw(payload.Bytes);
             payload.Buffer.Release();
         }
-
-        _heldBack = null;
-        HeldBackBytes = 0;
     }
 
     /// <summary>Takes the oldest delivery to a caller in the process. The taker releases it.</summary>
     internal bool TryTakeDelivery(out Payload payload)
     {
         payload = default;
-        return _inbox is not null && _inbox.TryDequeue(out payload);
+        return _extras is { } extras && extras.Inbox.TryDequeue(out payload);
     }
 
     /// <summary>Ends the connection once the replies so far are sent. A caller in the process has none to end.</summary>
@@ -342,5 +347,58 @@ internal sealed class Session
         SetAttention(SessionAttention.Subscriber, subscribes && !Resp3);
     }
 
+    // Two threads may need them first at the same time.
+    private Extras Other => _extras ?? Interlocked.CompareExchange(ref _extras, new Extras(Connection is null), null) ?? _extras;
+
     private void SetAttention(SessionAttention flag, bool on) => Attention = on ? Attention | flag : Attention & ~flag;
+
+    /// <summary>What few clients have: an idle connection should hold almost no memory.</summary>
+    private sealed class Extras(bool isInProcess)
+    {
+        private readonly ConcurrentQueue<Payload>? _inbox = isInProcess ? new() : null;
+        private List<Payload>? _heldBack; // delivered while a command of the client runs
+        private volatile ClientTracking? _tracking;
+        private volatile BlockedClient? _blocked;
+
+        /// <summary>Deliveries to a caller in the process.</summary>
+        internal ConcurrentQueue<Payload> Inbox => _inbox!;
+
+        internal ClientTracking? Tracking
+        {
+            get => _tracking;
+            set => _tracking = value;
+        }
+
+        internal BlockedClient? Blocked
+        {
+            get => _blocked;
+            set => _blocked = value;
+        }
+
+        internal ClientSubscriptions? Subscriptions { get; set; }
+
+        internal Transaction? Transaction { get; set; }
+
+        internal ClientWatch? Watch { get; set; }
+
+        internal object? HostTag { get; set; }
+
+        internal long OverSoftLimitSinceMs { get; set; }
+
+        internal long HeldBackBytes { get; private set; }
+
+        internal void HoldBack(Payload payload)
+        {
+            (_heldBack ??= []).Add(payload);
+            HeldBackBytes += payload.Length;
+        }
+
+        internal List<Payload>? TakeHeldBack()
+        {
+            List<Payload>? payloads = _heldBack;
+            _heldBack = null;
+            HeldBackBytes = 0;
+            return payloads;
+        }
+    }
 }
