@@ -20,24 +20,27 @@ internal static class IdleWait
     private const double IdleShareMax = 0.02;
     private const int StepMs = 50;
 
-    /// <param name="quiet">The server counts as idle after this long without work.</param>
     /// <param name="longest">The end of the wait if it is never idle.</param>
+    /// <param name="quiet">The server is idle when it has used less than the share of a core over this long; at least one step.</param>
     internal static LaterWork Run(ServerUnderTest server, TimeSpan longest, TimeSpan quiet = default) =>
         Run(() => server.Cpu.TotalSeconds, longest, quiet);
 
     internal static LaterWork Run(Func<double> readCpuSeconds, TimeSpan longest, TimeSpan quiet = default)
     {
+        int steps = Math.Max(1, (int)(quiet.TotalMilliseconds / StepMs));
+        var recent = new Queue<(TimeSpan Time, double Cpu)>();
         var waiting = Stopwatch.StartNew();
-        double before = readCpuSeconds(), atStep = before;
-        TimeSpan lastWork = TimeSpan.Zero, step = TimeSpan.Zero;
+        double before = readCpuSeconds();
+        recent.Enqueue((TimeSpan.Zero, before));
         while (true)
         {
             Thread.Sleep(StepMs);
             double cpu = readCpuSeconds();
             TimeSpan now = waiting.Elapsed;
-            if (cpu - atStep > IdleShareMax * (now - step).TotalSeconds) lastWork = now;
-            (atStep, step) = (cpu, now);
-            if (now - lastWork >= TimeSpan.FromMilliseconds(StepMs) && now - lastWork >= quiet) return new LaterWork(cpu - before, lastWork.TotalSeconds, BecameIdle: true);
+            (TimeSpan since, double cpuThen) = recent.Count == steps ? recent.Dequeue() : recent.Peek();
+            recent.Enqueue((now, cpu));
+            bool hasWatched = now - since >= quiet;
+            if (hasWatched && cpu - cpuThen <= IdleShareMax * (now - since).TotalSeconds) return new LaterWork(cpu - before, since.TotalSeconds, BecameIdle: true);
             if (now >= longest) return new LaterWork(cpu - before, now.TotalSeconds, BecameIdle: false);
         }
     }

@@ -38,6 +38,16 @@ public class IdleWaitTests
     }
 
     [Fact]
+    public void Timers_of_an_idle_server_are_no_work()
+    {
+        // 3 ms once a second: a burst is far more than 2 % of its 50 ms, and far less of the quiet time.
+        double Cpu() => 0.003 * (1 + Math.Floor(Seconds + 0.5));
+        LaterWork later = IdleWait.Run(Cpu, TimeSpan.FromSeconds(10), quiet: TimeSpan.FromSeconds(1));
+        Assert.True(later.BecameIdle);
+        Assert.InRange(later.CpuSeconds, 0, 0.0091);
+    }
+
+    [Fact]
     public void Endless_work_is_reported()
     {
         LaterWork later = IdleWait.Run(() => Seconds, TimeSpan.FromMilliseconds(200));
