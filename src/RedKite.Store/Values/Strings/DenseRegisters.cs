@@ -2,12 +2,14 @@ using System.Diagnostics;
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 using System.Runtime.Intrinsics;
+using System.Runtime.Intrinsics.X86;
 
 namespace RedKite.Store.Values.Strings;
 
 /// <summary>
 /// The registers of a dense HyperLogLog: six bits each, packed from the least significant bit of the first byte on, four
-/// registers in three bytes. Operations on all registers unpack them to a byte each, thirty-two at a time.
+/// registers in three bytes. Operations on all registers unpack them to a byte each: thirty-two at a time, or sixty-four where the
+/// processor has AVX-512 VBMI, whose instructions select bits that straddle bytes.
 /// </summary>
 internal static class DenseRegisters
 {
@@ -23,6 +25,10 @@ internal static class DenseRegisters
 
     // The rounds whose loads and stores stay within the registers; the last one is done in a copy.
     private const int FullRounds = (Bytes / PackedPerRound) - 1;
+
+    private const int WidePackedPerRound = 2 * PackedPerRound;
+    private const int WideSpreadPerRound = 2 * SpreadPerRound;
+    private const nuint WideFullRounds = (Bytes / WidePackedPerRound) - 1;
 
     // Six counting vectors and the six ranks that they count leave registers for the rest.
     private const int RanksPerPass = 6;
@@ -54,25 +60,25 @@ internal static class DenseRegisters
     }
 
     /// <summary>Unpacks the registers to a byte each, overwriting the target.</summary>
-    internal static void Spread(ReadOnlySpan<byte> registers, Span<byte> spread) => Merge(registers, spread, raises: false);
+    internal static void Spread(ReadOnlySpan<byte> registers, Span<byte> spread)
+    {
+        if (Avx512Vbmi.IsSupported) MergeWide(registers, spread, raises: false);
+        else MergeNarrow(registers, spread, raises: false);
+    }
 
     /// <summary>Raises each of the spread registers (a byte each) to this value's.</summary>
-    internal static void MergeInto(ReadOnlySpan<byte> registers, Span<byte> spread) => Merge(registers, spread, raises: true);
+    internal static void MergeInto(ReadOnlySpan<byte> registers, Span<byte> spread)
+    {
+        if (Avx512Vbmi.IsSupported) MergeWide(registers, spread, raises: true);
+        else MergeNarrow(registers, spread, raises: true);
+    }
 
     /// <summary>Packs spread registers, none of them above 63.</summary>
     internal static void Pack(ReadOnlySpan<byte> spread, Span<byte> registers)
     {
         Debug.Assert(registers.Length == Bytes && spread.Length == HyperLogLog.Registers, "All registers are packed.");
-        ref byte source = ref MemoryMarshal.GetReference(spread);
-        ref byte target = ref MemoryMarshal.GetReference(registers);
-        for (nuint round = 0; round < FullRounds; round++)
-        {
-            Pack(ref Unsafe.Add(ref source, round * SpreadPerRound), ref Unsafe.Add(ref target, round * PackedPerRound));
-        }
-
-        Span<byte> last = stackalloc byte[SpreadPerRound];
-        Pack(ref Unsafe.Add(ref source, FullRounds * SpreadPerRound), ref MemoryMarshal.GetReference(last));
-        last[..PackedPerRound].CopyTo(registers[(FullRounds * PackedPerRound)..]);
+        if (Avx512Vbmi.IsSupported) PackWide(spread, registers);
+        else PackNarrow(spread, registers);
     }
 
     /// <summary>Counts the unpacked registers of each rank.</summary>
@@ -127,27 +133,43 @@ internal static class DenseRegisters
         return sum;
     }
 
-    // Both callers give a constant, so that each has a loop of its own.
+    /// <summary>Packs thirty-two registers at a time.</summary>
+    internal static void PackNarrow(ReadOnlySpan<byte> spread, Span<byte> registers)
+    {
+        ref byte source = ref MemoryMarshal.GetReference(spread);
+        ref byte target = ref MemoryMarshal.GetReference(registers);
+        for (nuint round = 0; round < FullRounds; round++)
+        {
+            Pack(ref Unsafe.Add(ref source, round * SpreadPerRound), ref Unsafe.Add(ref target, round * PackedPerRound));
+        }
+
+        Span<byte> last = stackalloc byte[SpreadPerRound];
+        Pack(ref Unsafe.Add(ref source, FullRounds * SpreadPerRound), ref MemoryMarshal.GetReference(last));
+        last[..PackedPerRound].CopyTo(registers[(FullRounds * PackedPerRound)..]);
+    }
+
+    /// <summary>Unpacks thirty-two registers at a time.</summary>
+    /// <remarks>Its callers give a constant, so that each has a loop of its own.</remarks>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    private static void Merge(ReadOnlySpan<byte> registers, Span<byte> spread, bool raises)
+    internal static void MergeNarrow(ReadOnlySpan<byte> registers, Span<byte> spread, bool raises)
     {
         Debug.Assert(registers.Length == Bytes && spread.Length == HyperLogLog.Registers, "All registers are merged.");
         ref byte source = ref MemoryMarshal.GetReference(registers);
         ref byte target = ref MemoryMarshal.GetReference(spread);
         for (nuint round = 0; round < FullRounds; round++)
         {
-            Merge(ref Unsafe.Add(ref source, round * PackedPerRound), ref Unsafe.Add(ref target, round * SpreadPerRound), raises);
+            MergeNarrow(ref Unsafe.Add(ref source, round * PackedPerRound), ref Unsafe.Add(ref target, round * SpreadPerRound), raises);
         }
 
         Span<byte> last = stackalloc byte[SpreadPerRound];
         last.Clear();
         registers[(FullRounds * PackedPerRound)..].CopyTo(last);
-        Merge(ref MemoryMarshal.GetReference(last), ref Unsafe.Add(ref target, FullRounds * SpreadPerRound), raises);
+        MergeNarrow(ref MemoryMarshal.GetReference(last), ref Unsafe.Add(ref target, FullRounds * SpreadPerRound), raises);
     }
 
     // Three packed bytes go to each word, then each of their four registers to a byte of its own.
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    private static void Merge(ref byte packed, ref byte spread, bool raises)
+    private static void MergeNarrow(ref byte packed, ref byte spread, bool raises)
     {
         Vector128<byte> places = Vector128.Create((byte)0, 1, 2, 255, 3, 4, 5, 255, 6, 7, 8, 255, 9, 10, 11, 255);
         Vector128<byte> low = Vector128.Shuffle(Vector128.LoadUnsafe(ref packed), places);
@@ -172,5 +194,61 @@ internal static class DenseRegisters
             | ((ranks >> 6) & Vector256.Create(RankMask << 18));
         Vector128.Shuffle(words.GetLower().AsByte(), places).StoreUnsafe(ref packed);
         Vector128.Shuffle(words.GetUpper().AsByte(), places).StoreUnsafe(ref packed, PackedPerLane);
+    }
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private static void MergeWide(ReadOnlySpan<byte> registers, Span<byte> spread, bool raises)
+    {
+        Debug.Assert(registers.Length == Bytes && spread.Length == HyperLogLog.Registers, "All registers are merged.");
+        ref byte source = ref MemoryMarshal.GetReference(registers);
+        ref byte target = ref MemoryMarshal.GetReference(spread);
+        for (nuint round = 0; round < WideFullRounds; round++)
+        {
+            MergeWide(ref Unsafe.Add(ref source, round * WidePackedPerRound), ref Unsafe.Add(ref target, round * WideSpreadPerRound), raises);
+        }
+
+        Span<byte> last = stackalloc byte[WideSpreadPerRound];
+        last.Clear();
+        registers[((int)WideFullRounds * WidePackedPerRound)..].CopyTo(last);
+        MergeWide(ref MemoryMarshal.GetReference(last), ref Unsafe.Add(ref target, WideFullRounds * WideSpreadPerRound), raises);
+    }
+
+    // Six packed bytes go to each eight, then each of their eight registers to a byte of its own.
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private static void MergeWide(ref byte packed, ref byte spread, bool raises)
+    {
+        Vector512<byte> places = Vector512.Create(
+            (byte)0, 1, 2, 3, 4, 5, 0, 0, 6, 7, 8, 9, 10, 11, 0, 0, 12, 13, 14, 15, 16, 17, 0, 0, 18, 19, 20, 21, 22, 23, 0, 0,
+            24, 25, 26, 27, 28, 29, 0, 0, 30, 31, 32, 33, 34, 35, 0, 0, 36, 37, 38, 39, 40, 41, 0, 0, 42, 43, 44, 45, 46, 47, 0, 0);
+        Vector512<byte> bits = Vector512.Create(0x2A_24_1E_18_12_0C_06_00UL).AsByte();
+        Vector512<byte> words = Avx512Vbmi.PermuteVar64x8(Vector512.LoadUnsafe(ref packed), places);
+        Vector512<byte> ranks = Avx512Vbmi.MultiShift(bits, words.AsUInt64()) & Vector512.Create((byte)RankMask);
+        (raises ? Vector512.Max(ranks, Vector512.LoadUnsafe(ref spread)) : ranks).StoreUnsafe(ref spread);
+    }
+
+    private static void PackWide(ReadOnlySpan<byte> spread, Span<byte> registers)
+    {
+        ref byte source = ref MemoryMarshal.GetReference(spread);
+        ref byte target = ref MemoryMarshal.GetReference(registers);
+        for (nuint round = 0; round < WideFullRounds; round++)
+        {
+            PackWide(ref Unsafe.Add(ref source, round * WideSpreadPerRound), ref Unsafe.Add(ref target, round * WidePackedPerRound));
+        }
+
+        Span<byte> last = stackalloc byte[WideSpreadPerRound];
+        PackWide(ref Unsafe.Add(ref source, WideFullRounds * WideSpreadPerRound), ref MemoryMarshal.GetReference(last));
+        last[..WidePackedPerRound].CopyTo(registers[((int)WideFullRounds * WidePackedPerRound)..]);
+    }
+
+    // Pairs of registers become 12 bits, pairs of those 24. The sixteen bytes after the 48 are overwritten by the next round.
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private static void PackWide(ref byte spread, ref byte packed)
+    {
+        Vector512<byte> places = Vector512.Create(
+            (byte)0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 16, 17, 18, 20, 21, 22, 24, 25, 26, 28, 29, 30, 32, 33, 34, 36, 37, 38, 40, 41,
+            42, 44, 45, 46, 48, 49, 50, 52, 53, 54, 56, 57, 58, 60, 61, 62, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63);
+        Vector512<short> pairs = Avx512BW.MultiplyAddAdjacent(Vector512.LoadUnsafe(ref spread), Vector512.Create((short)(1 | (1 << (BitsEach + 8)))).AsSByte());
+        Vector512<int> words = Avx512BW.MultiplyAddAdjacent(pairs, Vector512.Create(1 | (1 << ((2 * BitsEach) + 16))).AsInt16());
+        Avx512Vbmi.PermuteVar64x8(words.AsByte(), places).StoreUnsafe(ref packed);
     }
 }

@@ -34,6 +34,32 @@ public class HyperLogLogValueTests
     });
 
     [Fact]
+    public void Dense_registers_are_packed_and_merged_alike_on_every_processor() => Randomness.Run(random =>
+    {
+        byte[] first = [.. Enumerable.Range(0, HyperLogLog.Registers).Select(_ => (byte)random.Next(64))];
+        byte[] second = [.. Enumerable.Range(0, HyperLogLog.Registers).Select(_ => (byte)random.Next(64))];
+        byte[] packed = new byte[DenseRegisters.Bytes], packedNarrow = new byte[DenseRegisters.Bytes];
+        byte[] spread = new byte[HyperLogLog.Registers];
+        DenseRegisters.Pack(first, packed);
+        DenseRegisters.PackNarrow(first, packedNarrow);
+        Assert.Equal(packed, packedNarrow);
+        for (int i = 0; i < HyperLogLog.Registers; i++) Assert.Equal(first[i], DenseRegisters.Get(packed, i));
+
+        DenseRegisters.Spread(packed, spread);
+        Assert.Equal(first, spread);
+        DenseRegisters.MergeNarrow(packed, spread, raises: false);
+        Assert.Equal(first, spread);
+
+        byte[] higher = [.. first.Zip(second, Math.Max)];
+        second.CopyTo(spread, 0);
+        DenseRegisters.MergeInto(packed, spread);
+        Assert.Equal(higher, spread);
+        second.CopyTo(spread, 0);
+        DenseRegisters.MergeNarrow(packed, spread, raises: true);
+        Assert.Equal(higher, spread);
+    });
+
+    [Fact]
     public void Ascending_writes_give_the_same_bytes_as_reopening() => Randomness.Run(random =>
     {
         for (int round = 0; round < 60; round++)
