@@ -17,7 +17,7 @@ public ref struct CommandCall
     private readonly Invoker _path;
     private readonly ReadOnlySpan<ArgumentSlice> _arguments;
     private readonly ulong _firstKeyHash;
-    private readonly long _start;
+    private readonly long _start; // 0: not read
     private readonly bool _isShort;
     private readonly long _replyStart;
     private long _errorsCounted; // of the writer, up to what the handler replied
@@ -72,8 +72,11 @@ public ref struct CommandCall
         set => Context.Session.HostTag = value;
     }
 
-    /// <summary>The time since the command's turn came.</summary>
-    public readonly TimeSpan Elapsed => Stopwatch.GetElapsedTime(_start);
+    /// <summary>
+    /// The time since the command's turn came. The first time that a behavior reads it on a thread, the commands before this one in its
+    /// pipeline may be included: the clock is read for each command only from then on.
+    /// </summary>
+    public readonly TimeSpan Elapsed => _start == 0 ? _path.BeginTimingBehaviors() : Stopwatch.GetElapsedTime(_start);
 
     /// <summary>Whether the command was executed, and not answered by a behavior.</summary>
     public readonly bool WasExecuted => _wasExecuted;

@@ -49,6 +49,9 @@ internal sealed class Invoker
 
     internal ReplyWriter Reply => _executor.Reply;
 
+    /// <inheritdoc cref="CommandExecutor.BeginTimingBehaviors"/>
+    internal TimeSpan BeginTimingBehaviors() => _executor.BeginTimingBehaviors();
+
     /// <summary>Executes a client's request.</summary>
     /// <param name="now">The timestamp at its start; on return, at its end.</param>
     /// <returns>False when it must wait: nothing was done.</returns>
