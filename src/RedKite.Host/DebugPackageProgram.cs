@@ -22,11 +22,11 @@ internal static class DebugPackageProgram
           --host H         default 127.0.0.1
           --port P         default 6379
           --user U         default `default`
-          --pass W         the password; without it the variable REDKITE_PASSWORD
-          --log SECONDS    watch the log for so long: 0 to 15, default 15
+          --pass W         the password; default: the variable REDKITE_PASSWORD
+          --log SECONDS    collect the log for 0 to 15 seconds, default 15
           --trace SECONDS  sample the CPU for up to 30 seconds
-          --tls VERIFY     connect by TLS; VERIFY is `system`, a file with the authorities to trust, or `none`
-          --cert FILE      the client's certificate, where the server wants one
+          --tls VERIFY     connect by TLS; VERIFY is `system`, a file with the trusted authorities, or `none`
+          --cert FILE      the client's certificate, if the server requires one
           --key FILE       its key
         """;
 

@@ -89,8 +89,8 @@ public sealed class PageTests(Browser browser, LoadedServer loaded)
 
     // The first line says how bad it is and how many checks found nothing; findings follow before all numbers.
     [Theory]
-    [InlineData("", "The server is well. All 63 checks are fine.")]
-    [InlineData("notice", "The server is well. 1 note. Everything else of 63 checks is fine.")]
+    [InlineData("", "The server is healthy. All 63 checks pass.")]
+    [InlineData("notice", "The server is healthy. 1 note. All other checks (of 63) pass.")]
     [InlineData("warning notice notice", "The server works, but something needs attention. 1 warning, 2 notes. Everything else of 63 checks is fine.")]
     [InlineData("critical warning warning", "Clients are affected, or data is at risk. 1 critical finding, 2 warnings. Everything else of 63 checks is fine.")]
     public async Task Verdict_is_the_first_line_and_findings_follow(string severities, string verdict)
@@ -227,7 +227,7 @@ public sealed class PageTests(Browser browser, LoadedServer loaded)
         await tab.AssertAccessibleAsync("login");
         await tab.Page.FillAsync("input[type=password]", "wrong");
         await tab.Page.Keyboard.PressAsync("Enter");
-        await tab.Page.GetByText("That is not the password.").WaitForAsync();
+        await tab.Page.GetByText("Wrong user or password.").WaitForAsync();
         await tab.Page.FillAsync("input[type=password]", "secret");
         await tab.Page.Keyboard.PressAsync("Enter");
         await tab.ReadyAsync("overview");

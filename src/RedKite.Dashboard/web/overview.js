@@ -31,18 +31,18 @@ function download() {
     h('option', { value: '0' }, 'at once'));
   const button = h('button', { type: 'button', onclick: async () => {
     button.disabled = true;
-    status.textContent = 'The package is being built. This takes ' + (log.value === '0' ? 'some seconds.' : `at least ${log.value} seconds.`);
+    status.textContent = 'The package is being built. This takes ' + (log.value === '0' ? 'a few seconds.' : `at least ${log.value} seconds.`);
     const response = await api.postForFile(`/api/debug-package?log=${log.value}`);
     button.disabled = false;
     if (!response.ok) {
-      status.textContent = response.status === 409 ? 'Another package is being built. Try again in some seconds.' : `No package: ${response.status}.`;
+      status.textContent = response.status === 409 ? 'Another package is being built. Try again in a few seconds.' : `No package: ${response.status}.`;
       return;
     }
     const address = URL.createObjectURL(await response.blob());
     const name = /filename="([^"]+)"/.exec(response.headers.get('Content-Disposition') ?? '')?.[1] ?? 'redkite-package.zip';
     h('a', { href: address, download: name }).click();
     URL.revokeObjectURL(address);
-    status.textContent = `${name} is on its way to your downloads.`;
+    status.textContent = `${name} is being downloaded.`;
   } }, 'Download a debug package');
   return h('span', {}, button, ' ', log, ' ', status);
 }
@@ -54,10 +54,10 @@ const counted = (count, word) => `${count} ${word}${count === 1 ? '' : 's'}`;
 function verdictOf(findings) {
   const { open, rules } = findings;
   const worst = open[0]?.severity ?? 'well';
-  const text = { well: 'The server is well.', notice: 'The server is well.', warning: 'The server works, but something needs attention.', critical: 'Clients are affected, or data is at risk.' }[worst];
+  const text = { well: 'The server is healthy.', notice: 'The server is healthy.', warning: 'The server works, but something needs attention.', critical: 'Clients are affected, or data is at risk.' }[worst];
   const of = severity => open.filter(finding => finding.severity === severity).length;
   const parts = [[of('critical'), 'critical finding'], [of('warning'), 'warning'], [of('notice'), 'note']].filter(([count]) => count > 0).map(([count, word]) => counted(count, word));
-  const rest = rules === undefined ? '' : parts.length === 0 ? `All ${rules} checks are fine.` : `Everything else of ${rules} checks is fine.`;
+  const rest = rules === undefined ? '' : parts.length === 0 ? `All ${rules} checks pass.` : `All other checks (of ${rules}) pass.`;
   return { worst, text, detail: `${parts.length === 0 ? '' : `${parts.join(', ')}. `}${rest}` };
 }
 

@@ -32,7 +32,7 @@ export function table({ caption, columns, rows = [], sort = 0, descending = fals
     draw();
   } });
   const copy = h('button', { type: 'button', onclick: async () => {
-    name(await copyText(asText()) ? 'Copied' : 'The browser refuses to copy');
+    name(await copyText(asText()) ? 'Copied' : 'The browser did not allow it');
     setTimeout(() => name('Copy as text'), 2000);
   } });
   const name = text => {

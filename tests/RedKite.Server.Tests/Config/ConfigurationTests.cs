@@ -48,7 +48,7 @@ public class ConfigurationTests
 
     [Theory]
     [InlineData("appendonly yes", "appendonly 'yes': there is no append-only file yet, so a restart would lose all keys")]
-    [InlineData("save 60 1", "save '60' '1': there are no snapshots yet, so a restart would lose all keys; say save \"\"")]
+    [InlineData("save 60 1", "save '60' '1': there are no snapshots yet, so a restart would lose all keys; use save \"\"")]
     [InlineData("shutdown-on-sigterm save now", "shutdown-on-sigterm 'save' 'now': there are no snapshots yet, so a shutdown would lose all keys")]
     [InlineData("slaveof 10.0.0.1 6379", "slaveof '10.0.0.1' '6379': there is no replication yet, so the server would be an empty primary")]
     [InlineData("min-slaves-to-write 1", "min-slaves-to-write '1': there is no replication yet, so writes would be accepted that no replica has")]
