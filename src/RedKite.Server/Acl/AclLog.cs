@@ -39,7 +39,7 @@ internal delegate string ClientText(scoped in CommandContext cmd);
 /// </summary>
 internal sealed class AclLog(Settings settings, LimitCounts limits)
 {
-    // As in Redis, found out by experiment.
+    // As in Redis, determined by experiment.
     private const int ComparedEntries = 10;
     private const long SamePeriodMs = 60_000;
 

@@ -32,7 +32,7 @@ internal static class UserDeclarations
         users.Declare(all);
     }
 
-    // Words have no spaces. What else the file's reader would take for more than itself is quoted, so that the rules come back as they were.
+    // Words have no spaces. Whatever else has a meaning to the file's reader is quoted, so that the rules are read back unchanged.
     private static string Quoted(string word) =>
         word.Length > 0 && word.AsSpan().IndexOfAnyExceptInRange('!', '~') < 0 && word.AsSpan().IndexOfAny('"', '\'', '\\') < 0 ? word : ConfigLine.Quote(word);
 

@@ -27,7 +27,7 @@ internal enum SettingFlags
     /// <summary>Several lines of the file add up; the first one replaces the default.</summary>
     Accumulates = 32,
 
-    /// <summary>CONFIG SET to the value that the setting has is a change: the file that it names may have another content.</summary>
+    /// <summary>CONFIG SET to the current value counts as a change: the file that it names may have new content.</summary>
     Reapplied = 64,
 }
 
@@ -101,7 +101,7 @@ internal sealed class Setting
 
     internal Action<Settings, string> Write { get; private init; }
 
-    /// <summary>What is allowed, for messages about a bad line and the documentation; null: the parser's error text says it.</summary>
+    /// <summary>The allowed values, for messages about a bad line and for the documentation; null: the parser's error text has them.</summary>
     internal string? Expected { get; private init; }
 
     /// <summary>Returns the values of this setting's lines in a rewritten file (kind Lines).</summary>
@@ -119,7 +119,7 @@ internal sealed class Setting
     /// <summary>The values that are refused; null: none.</summary>
     internal SettingRefusal? Refusal { get; private init; }
 
-    /// <summary>What the documentation adds about a setting that works; null: nothing.</summary>
+    /// <summary>The documentation's remark about a setting that works; null: none.</summary>
     internal string? Remark { get; private init; }
 
     /// <summary>The same row for a setting without an effect: using it is a warning.</summary>

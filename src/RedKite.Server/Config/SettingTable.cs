@@ -31,7 +31,7 @@ internal static class SettingTable
 
     private static readonly string[] Access = ["no", "yes", "local"];
 
-    /// <summary>The rows in the order in which CONFIG GET replies them.</summary>
+    /// <summary>The rows in the order in which CONFIG GET returns them.</summary>
     internal static IReadOnlyList<Setting> Rows { get; } =
     [
         // RedKite's own

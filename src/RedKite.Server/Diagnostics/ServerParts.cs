@@ -28,7 +28,7 @@ internal sealed record ServerParts
 
     internal required ClientRegistry Clients { get; init; }
 
-    /// <summary>Who may log in, and what each may do.</summary>
+    /// <summary>The users, and what each may do.</summary>
     internal required UserRegistry Users { get; init; }
 
     internal required ClientPause Pause { get; init; }

@@ -17,7 +17,7 @@ namespace RedKite.Server.Execution;
 /// Commands that are fast are not timed one by one: a run of them in one batch shares the time that the run took, so that
 /// always-on metrics cost two clock reads a batch. When a run as a whole took long, its slow command is the one at which the
 /// diagnostics thread saw the executor twice (<see cref="RunProgress"/>); the run's time is noted as its own, because the others take
-/// microseconds. Where none was seen twice, and for what follows, the client's next commands are timed one by one.
+/// microseconds. In case none was seen twice, and to find slow ones that follow, the client's next commands are timed one by one.
 /// </remarks>
 internal sealed class CommandExecutor
 {
@@ -39,7 +39,7 @@ internal sealed class CommandExecutor
     // a millisecond of it.
     private const int CommandsToTime = 1000;
 
-    // Inputs per second of which waiting and sending are noted. Of every input it cost a GET at pipeline 16 some 3 % of the server's CPU.
+    // Inputs per second for which waiting and sending are recorded. Recording every input cost a GET at pipeline 16 some 3 % of the server's CPU.
     private const int SplitsPerSecond = 1000;
     private const int SplitStrideMax = 4096;
 
@@ -105,7 +105,7 @@ internal sealed class CommandExecutor
 
     internal ExecutorMetrics Metrics => Environment.Metrics;
 
-    /// <summary>Begins with what a connection has received in a turn of the loop: what executes in one turn was ready together.</summary>
+    /// <summary>Begins with the input that a connection received in a turn of the loop: all input of one turn became ready together.</summary>
     internal void BeginInput(long turn)
     {
         _currentTurn = turn;
@@ -116,11 +116,11 @@ internal sealed class CommandExecutor
     }
 
     /// <summary>
-    /// Executes every whole request of the input. Replies are in <see cref="Reply"/>; the connection, if there is one, is
-    /// sent what has piled up on the way. Execution stops where the client waits, is paused, is to be closed or has not taken its
-    /// replies; without a connection, also where the replies have become large.
+    /// Executes every whole request of the input. Replies are in <see cref="Reply"/>; if there is a connection, accumulated replies
+    /// are sent on the way. Execution stops where the client waits, is paused, is to be closed or has not taken its replies;
+    /// without a connection, also where the replies have become large.
     /// </summary>
-    /// <returns>How many bytes are done with.</returns>
+    /// <returns>The number of bytes that were consumed.</returns>
     internal int Run(Session session, Span<byte> input)
     {
         session.IsExecuting = true;
@@ -151,7 +151,7 @@ internal sealed class CommandExecutor
                 {
                     position = Rewind(session, input, done);
                     if (session.IsPaused || session.ClosesAfterReply || session.Blocked is not null) return position;
-                    status = ParseStatus.Complete; // what was read behind a large reply is read again when that was sent
+                    status = ParseStatus.Complete; // requests read behind a large reply are read again after it was sent
                 }
             }
 
@@ -196,7 +196,7 @@ internal sealed class CommandExecutor
         else if (limit == RequestLimit.Unauthenticated) Engine.Limits.Note(Limit.UnauthenticatedRequest);
     }
 
-    /// <summary>Sends what was replied so far.</summary>
+    /// <summary>Sends the replies so far.</summary>
     internal void SendReplies(Session session, Net.Connection connection)
     {
         session.BytesSent += Reply.Length;
@@ -226,13 +226,13 @@ internal sealed class CommandExecutor
     /// <summary>How long a command waited for its turn that began at a timestamp.</summary>
     internal long WaitedNs(long start) => ServerClock.TicksToNs(start - _turnStart);
 
-    /// <summary>A command has ended that was not part of a run.</summary>
+    /// <summary>Records a command that was not part of a run.</summary>
     internal void NoteEnded(Command command, CommandMetrics metrics, long start, long end)
     {
         if (_diagnoses) NoteSplit(command, metrics, 1, WaitedNs(start), end);
     }
 
-    // Waiting and sending are sampled: they are noted of some inputs. Long waits are all noted, as what they are.
+    // Waiting and sending are sampled, but every long wait is recorded.
     private void NoteSplit(Command command, CommandMetrics metrics, int count, long waitedNs, long ended)
     {
         if (waitedNs >= Timeline.NoticeableNs) metrics.Waiting.Record(waitedNs, count);
@@ -240,10 +240,10 @@ internal sealed class CommandExecutor
         if (_splitWeight > 0) _unsent.Add((command, count, ended));
     }
 
-    /// <summary>The time that a slow command's reply takes to be sent belongs to its entry.</summary>
+    /// <summary>Adds the time to send a slow command's reply to its log entry.</summary>
     internal void NoteUnsent(RequestLogEntry entry) => _unsentSlow = entry;
 
-    // The connection takes the chunks over as they are. Of a reply that grew too large nothing is sent.
+    // The connection takes over the chunks as they are. If a reply grew too large, nothing of it is sent.
     [MethodImpl(MethodImplOptions.NoInlining)]
     private void SendLarge(Session session, Net.Connection connection)
     {
@@ -259,8 +259,8 @@ internal sealed class CommandExecutor
     }
 
     // Reads up to a batch of whole requests. An inline request is a batch of its own: unquoting changes the input, so it
-    // must not be read twice. Not taken into the event loop's code: there its variables live in memory, which cost a
-    // pipelined GET 6 % of all its CPU.
+    // must not be read twice. Never inlined into the event loop: there its variables would be kept in memory, which cost a
+    // pipelined GET 6 % of its total CPU.
     [MethodImpl(MethodImplOptions.NoInlining)]
     private int ReadBatch(Session session, Span<byte> input, ref int position, out ParseStatus status)
     {
@@ -281,7 +281,7 @@ internal sealed class CommandExecutor
             if (session.Partial.IsBegun) session.Partial = default;
             if (arguments == 0)
             {
-                // An empty request counts for CLIENT REPLY SKIP, so what stands before it is executed first.
+                // An empty request counts for CLIENT REPLY SKIP, so the requests before it are executed first.
                 if (count > 0)
                 {
                     position = start;
@@ -348,7 +348,7 @@ internal sealed class CommandExecutor
         if (end > 0 && input[..end].IndexOfAny((byte)'"', (byte)'\'') >= 0) _inlineLine = input[..end].ToArray();
     }
 
-    // Back to the first request that was not executed. What is known of a partial one behind it would be misread there.
+    // Back to the first request that was not executed. The state of a partial request behind it would be misread there.
     private int Rewind(Session session, Span<byte> input, int done)
     {
         session.Partial = default;
@@ -492,7 +492,7 @@ internal sealed class CommandExecutor
         return (events & ReplyEvents.Large) != 0 ? index + 1 : count;
     }
 
-    // Of several replies together it is not known which was large: those of the client's next commands are measured.
+    // Among several replies it is not known which one was large, so the replies of the client's next commands are measured individually.
     [MethodImpl(MethodImplOptions.NoInlining)]
     private void NoteLargeReply(scoped in CommandContext cmd, int index)
     {
@@ -500,8 +500,8 @@ internal sealed class CommandExecutor
         else cmd.Session.CommandsToTime = CommandsToTime;
     }
 
-    // Publishes what a command of the fast path changed, and serves blocked clients; true if its stripe was released for that. It remembers
-    // what the command has read, too: as long as a client tracks, every stripe is observed.
+    // Publishes what a command of the fast path changed, and serves blocked clients; true if its stripe was released for that. It
+    // also remembers the keys that the command has read: while any client tracks, every stripe is observed.
     [MethodImpl(MethodImplOptions.NoInlining)]
     private bool PublishAndServe(scoped in CommandContext cmd, long changesBefore, Session session)
     {
@@ -531,17 +531,17 @@ internal sealed class CommandExecutor
         return permissions.AllowsShort(command, cmd.Input(_parser.Arguments(request.First, request.Count)[command.FirstKey]));
     }
 
-    // What surrounds the commands of the fast path, if nothing else requires the slow path.
+    // The interceptor of commands on the fast path, if nothing else requires the slow path.
     private ICommandInterceptor? OnlyInterceptor(Session session) =>
         session.Attention == SessionAttention.None && _attention.Flags == ServerAttention.HasBehaviors ? Engine.Interceptor : null;
 
     // A command of the fast path that behaviors surround: it belongs to the current run like others. A behavior may ask for the time
-    // since the command's turn came, so that costs a reading of the clock. Nothing is locked here.
+    // since the command's turn came, so the clock is read for each command. Nothing is locked here.
     [MethodImpl(MethodImplOptions.NoInlining)]
     private void ExecuteIntercepted(ref CommandContext cmd, ICommandInterceptor interceptor, ref Request request, int index)
     {
         long now = Stopwatch.GetTimestamp();
-        // Behaviors may take long, and the time that commands go by must not fall behind.
+        // Behaviors may take long, and the time that commands use must not fall behind.
         if (now - _runStart >= InterceptedRunTicksMax)
         {
             EndRun(cmd, index);
@@ -573,8 +573,9 @@ internal sealed class CommandExecutor
     }
 
     /// <summary>
-    /// How much of each entry of a request will probably be read or written. How long a value is stands in the entry, which has
-    /// not come yet: what is written is about as long as the request, what is read as the last batch's replies.
+    /// How much of each entry of a request will probably be read or written. The value's length is in the entry, which is not in
+    /// the cache yet. So a written value is assumed to be as long as the request, and a read one as long as the last batch's
+    /// replies.
     /// </summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal int EntryBytes(int requestBytes, int keys) => Math.Min((Math.Max(requestBytes, _replyBytes) / keys) + EntryOverhead, EntryBytesAhead);
@@ -593,7 +594,7 @@ internal sealed class CommandExecutor
         return end;
     }
 
-    // A run of short commands shares two readings of the clock, and the first of them is the time of the commands.
+    // A run of short commands shares two readings of the clock, and the first one is the time that the commands use.
     private void BeginRun(int first, long timestamp)
     {
         _runFirst = first;

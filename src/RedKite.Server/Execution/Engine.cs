@@ -75,20 +75,20 @@ internal sealed class Engine
     /// <summary>Everything that counts. Set together with <see cref="Commands"/>.</summary>
     internal MetricsRegistry Metrics { get; private set; } = null!;
 
-    /// <summary>How often clients have met limits.</summary>
+    /// <summary>How often clients have reached limits.</summary>
     internal LimitCounts Limits { get; } = new();
 
     internal ClientRegistry Clients { get; } = new();
 
-    /// <summary>What about the server keeps commands off the fast path.</summary>
+    /// <summary>The server's reasons to keep commands off the fast path.</summary>
     internal AttentionWord Attention { get; } = new();
 
-    /// <summary>Who may log in, and what each may do.</summary>
+    /// <summary>The users, and what each may do.</summary>
     internal UserRegistry Users { get; }
 
     internal ClientPause Pause { get; }
 
-    /// <summary>Shows commands to those who watch them all.</summary>
+    /// <summary>Shows all commands to the clients that watch them.</summary>
     internal MonitorFeed Monitors { get; }
 
     /// <summary>Clients whose commands block.</summary>
@@ -103,7 +103,7 @@ internal sealed class Engine
     /// <summary>Publishes what happens to keys; it consumes changes only while notify-keyspace-events selects some.</summary>
     internal KeyspaceNotifications Notifications { get; }
 
-    /// <summary>Remembers which clients have read which keys, for those that ask.</summary>
+    /// <summary>Remembers which keys tracking clients have read.</summary>
     internal KeyTracking Tracking { get; }
 
     /// <summary>Channels and their subscribers.</summary>
@@ -124,7 +124,7 @@ internal sealed class Engine
     /// <summary>What may have delayed clients.</summary>
     internal Timeline Timeline { get; } = new();
 
-    /// <summary>What the server does by itself, within the limits that settings allow.</summary>
+    /// <summary>The server's own actions, within the limits that settings allow.</summary>
     internal ActionLog Actions { get; }
 
     internal ConnectionShedding Shedding { get; }
@@ -137,7 +137,7 @@ internal sealed class Engine
 
     internal LatencyMonitor LatencyMonitor { get; } = new();
 
-    /// <summary>Native memory of replies on their way.</summary>
+    /// <summary>The pool of native memory for replies that wait to be sent.</summary>
     internal BufferPool Buffers { get; } = new();
 
     /// <summary>What surrounds every command; null: nothing.</summary>
@@ -170,7 +170,7 @@ internal sealed class Engine
 
     internal CommandExecutor NewExecutor() => new(this);
 
-    /// <summary>A client has more output waiting than its class may have.</summary>
+    /// <summary>Closes a client that has more output waiting than its class allows.</summary>
     internal void CloseOverLimit(Session session, Connection connection)
     {
         NoteOverLimit(session, connection);
@@ -186,7 +186,7 @@ internal sealed class Engine
         Log.Warning($"Client id={session.Id} addr={connection.RemoteAddress} closed for overcoming of output buffer limits.");
     }
 
-    /// <summary>A reply is larger than its client may have waiting: nothing of it is sent, and what stands before it is the last.</summary>
+    /// <summary>Closes a client whose reply is larger than its output limit: nothing of it is sent, and only the earlier replies are.</summary>
     internal void CloseOverLimit(Session session, Connection connection, ReplyWriter reply, long start)
     {
         NoteOverLimit(session, connection);
@@ -194,21 +194,21 @@ internal sealed class Engine
         session.CloseAfterReply();
     }
 
-    /// <summary>A user is gone, and its clients with it.</summary>
+    /// <summary>Closes the clients of a user that was removed.</summary>
     internal void CloseAllOf(User user) => Clients.KillAllOf(user, session => Note(TimelineKind.UserDeleted, session));
 
-    /// <summary>What a client sent is no request: nothing more of it is read.</summary>
+    /// <summary>Notes that a client sent an invalid request: nothing more is read from it.</summary>
     internal void CloseAfterProtocolError(Session session)
     {
         session.CloseAfterReply();
         if (session.ClosesAfterReply) Note(TimelineKind.ProtocolError, session);
     }
 
-    /// <summary>Notes something that may have delayed a client, or ended it.</summary>
+    /// <summary>Notes an event that may have delayed or disconnected a client.</summary>
     internal void Note(TimelineKind kind, Session session, long durationNs = 0, string detail = "") =>
         Timeline.Add(new TimelineEvent(Clock.NowMs, kind, durationNs / 1000, session.Id, session.Address, session.Name, detail));
 
-    /// <summary>Whether a client must log in before it may do anything else. Once the default user needs no password, every client is in.</summary>
+    /// <summary>Whether a client must log in before it may do anything else. If the default user needs no password, every client is logged in.</summary>
     internal bool RequiresLogin(Session session) => !session.Authenticated && !Users.AllowsAnonymous;
 
     /// <summary>Whether a client may use a protected command, by the setting that is the command's gate.</summary>

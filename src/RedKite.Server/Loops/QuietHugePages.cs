@@ -8,15 +8,15 @@ namespace RedKite.Server.Loops;
 /// </summary>
 /// <remarks>
 /// What a lookup saves depends on the machine: 50 ns, or more than a microsecond in some virtual machines, so it is measured. The CPU
-/// spent exceeds what the lookups so far would have saved by one region at most. Under a steady load it has paid for itself when as
-/// many lookups again have been made.
+/// spent exceeds what the lookups so far would have saved by one region at most. Under a steady load it has paid for itself after
+/// the same number of further lookups.
 /// </remarks>
 internal sealed class QuietHugePages(Keyspace keyspace)
 {
     /// <summary>How often the saving is measured again. A measurement takes up to 20 ms.</summary>
     internal const int MeasureEveryMs = 60_000;
 
-    // Fewer lookups than this pay for no region anywhere, nor for a measurement.
+    // Fewer lookups than this never pay for a region, nor for a measurement.
     internal const int LookupsMin = 20_000;
 
     private const int CheckEveryMs = 50;

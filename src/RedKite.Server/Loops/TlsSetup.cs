@@ -32,7 +32,7 @@ internal sealed class TlsSetup
     /// <summary>What the connections of the TLS port share.</summary>
     internal TlsServer Server { get; }
 
-    /// <summary>What metrics and findings are computed from.</summary>
+    /// <summary>The figures for metrics and findings.</summary>
     internal TlsFigures Figures()
     {
         TlsCertificate? certificate = IsUsed ? _certificate : null;
@@ -56,7 +56,7 @@ internal sealed class TlsSetup
         }
     }
 
-    /// <summary>Takes over changed settings.</summary>
+    /// <summary>Applies changed settings.</summary>
     /// <returns>Null, or the error of CONFIG SET.</returns>
     internal string? Change()
     {
@@ -142,7 +142,7 @@ internal sealed class TlsSetup
             {
                 "TLSV1.2" => SslProtocols.Tls12,
                 "TLSV1.3" => SslProtocols.Tls13,
-                "TLSV1" or "TLSV1.1" => SslProtocols.None, // accepted as in Redis, and never spoken
+                "TLSV1" or "TLSV1.1" => SslProtocols.None, // accepted as in Redis, but never negotiated
                 _ => throw new ConfigException($"TLS cannot be used: tls-protocols names '{word}', but TLSv1.2 and TLSv1.3 are what there is"),
             };
         }
