@@ -73,7 +73,7 @@ internal sealed class UnicodeNames<TValue>
         value = default;
         if (Volatile.Read(ref _spellings[Place(hash)]) is not { } known || !known.Is(bytes, isUtf16)) return false;
 
-        // A name that is gone for good does not keep its value alive here.
+        // A name that was removed for good does not keep its value alive here.
         if (known.Entry.IsRemoved)
         {
             Interlocked.CompareExchange(ref _spellings[Place(hash)], null, known);

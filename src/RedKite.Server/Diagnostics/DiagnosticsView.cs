@@ -1,7 +1,7 @@
 namespace RedKite.Server.Diagnostics;
 
 /// <summary>
-/// What rules may look at: the metrics' latest values and history, and the settings. A running server and a debug package both
+/// The input of rules: the metrics' latest values and history, and the settings. A running server and a debug package both
 /// provide it, so that rules work on either.
 /// </summary>
 internal sealed class DiagnosticsView
@@ -38,7 +38,7 @@ internal sealed class DiagnosticsView
 
     internal double Min(Metric metric, int seconds) => Fold(metric, seconds, values => values.Min());
 
-    /// <summary>In how many of the last seconds a gauge was over a value. Seconds without one do not count.</summary>
+    /// <summary>The number of the last seconds in which a gauge was above a value. Seconds without one do not count.</summary>
     internal int SecondsOver(Metric metric, int seconds, double value) =>
         _history.Seconds(metric.Index, NowUnixSeconds - seconds + 1, NowUnixSeconds).Count(point => point.Value > value);
 

@@ -5,7 +5,7 @@ using RedKite.Server.Sessions;
 
 namespace RedKite.Server.Diagnostics;
 
-/// <summary>Everything that is read at one moment, once a second. Every metric is computed from it.</summary>
+/// <summary>The raw values that are read at one moment, once a second. Every metric is computed from it.</summary>
 internal sealed record Observation
 {
     internal required long UnixMs { get; init; }

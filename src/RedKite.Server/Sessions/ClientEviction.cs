@@ -6,15 +6,15 @@ using RedKite.Server.Model;
 namespace RedKite.Server.Sessions;
 
 /// <summary>
-/// Holds the memory of all clients to maxmemory-clients: when it exceeds the limit, the clients with the largest buffers and state are closed,
-/// except those with CLIENT NO-EVICT. One loop looks ten times a second while there is a limit. A client whose unfinished request alone
-/// exceeds it is closed at once.
+/// Keeps the memory of all clients within maxmemory-clients: when it exceeds the limit, the clients with the largest buffers and
+/// state are closed, except those with CLIENT NO-EVICT. One loop looks ten times a second while there is a limit. A client whose
+/// unfinished request alone exceeds it is closed at once.
 /// </summary>
 internal sealed class ClientEviction(Settings settings, ClientRegistry clients, ServerLog log)
 {
     private const int PeriodMs = 100;
 
-    // A lower limit counts as this one, as in Redis: under it even the client that wants to raise it would be closed.
+    // A lower limit counts as this one, as in Redis: otherwise even a client that wants to raise it would be closed.
     private const ulong LimitBytesMin = 128 << 10;
 
     private readonly List<(Session Session, long Bytes)> _sizes = [];
@@ -39,7 +39,7 @@ internal sealed class ClientEviction(Settings settings, ClientRegistry clients, 
         return true;
     }
 
-    /// <summary>Looks whether the limit holds, if it is time to.</summary>
+    /// <summary>Checks whether the limit holds, if a check is due.</summary>
     internal void Run(long nowMs)
     {
         if (settings.MaxMemoryClients == 0 || (nowMs < _nextMs && nowMs >= _nextMs - PeriodMs)) return;

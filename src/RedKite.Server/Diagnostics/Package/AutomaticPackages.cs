@@ -6,7 +6,8 @@ namespace RedKite.Server.Diagnostics.Package;
 
 /// <summary>
 /// Writes a debug package into `debug-package-dir` when a finding becomes critical: at most `debug-packages-per-day`, and the oldest are
-/// deleted so that all together stay within `debug-packages-max-bytes`. It counts the files that are there, so that a restart does not begin anew.
+/// deleted so that all together stay within `debug-packages-max-bytes`. It counts the existing files, so that a restart does not
+/// reset the limits.
 /// </summary>
 internal sealed class AutomaticPackages(ServerParts parts, PackageService packages)
 {
@@ -15,7 +16,7 @@ internal sealed class AutomaticPackages(ServerParts parts, PackageService packag
     /// <summary>What is in a package.</summary>
     internal PackageOptions Options { get; init; } = PackageOptions.Default;
 
-    /// <summary>A finding has become critical. On the diagnostics thread: the package is built on another.</summary>
+    /// <summary>Begins a package for a finding that has become critical. On the diagnostics thread; the package is built on another one.</summary>
     internal void OnCritical(Finding finding)
     {
         Settings settings = parts.Configuration.Settings;

@@ -1,6 +1,6 @@
 namespace RedKite.Server.Diagnostics.Reports;
 
-/// <summary>Where the page gets what it shows: a running server, or a debug package.</summary>
+/// <summary>The source of the dashboard's reports: a running server, or a debug package.</summary>
 internal interface IReportSource
 {
     /// <summary>Whether the reports change: a running server.</summary>

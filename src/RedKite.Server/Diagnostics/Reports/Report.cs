@@ -18,7 +18,7 @@ internal sealed record Report(string Name, string Meaning, Action<ReportContext>
     internal bool IsInPackage { get; init; } = true;
 }
 
-/// <summary>What a report is written from and to.</summary>
+/// <summary>The source and destination of a report.</summary>
 internal sealed class ReportContext(ServerParts parts, DiagnosticsService diagnostics, Utf8JsonWriter json, byte[]? redactionKey, CancellationToken cancellation)
 {
     internal ServerParts Parts => parts;
@@ -27,7 +27,7 @@ internal sealed class ReportContext(ServerParts parts, DiagnosticsService diagno
 
     internal Utf8JsonWriter Json => json;
 
-    /// <summary>Whether addresses are hashed, and keys, values and names given by clients are left out: in a debug package.</summary>
+    /// <summary>Whether addresses are hashed, and keys, values and names chosen by clients are left out: in a debug package.</summary>
     internal bool IsRedacted => redactionKey is not null;
 
     /// <summary>Cancelled when the report's time is over.</summary>

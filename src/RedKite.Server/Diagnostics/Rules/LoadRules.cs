@@ -67,7 +67,7 @@ internal static class LoadRules
             view => view.Min(ThreadPoolQueue, 10) > 100 ? new("The thread pool is starved", Text($"{view[ThreadPoolQueue]:0} pieces of work wait, {view[ThreadPoolThreads]:0} threads"), Warning) : null),
     ];
 
-    // One slow command in a quiet half minute is no percentile.
+    // One slow command in a quiet half minute makes no percentile.
     private static bool HasEnough(DiagnosticsView view) => view.Mean(CommandsProcessed, 30) * 30 >= 100;
 
     private static Diagnosis? LowHitRatio(DiagnosticsView view)

@@ -54,7 +54,7 @@ internal static class SettingRules
     // Protected mode keeps clients of other machines out while the default user needs no password.
     private static bool IsProtected(DiagnosticsView view) => view.Setting("protected-mode") == "yes" && NeedsNoPassword(view);
 
-    // Before the first observation the setting tells.
+    // Before the first observation, the setting decides.
     private static bool NeedsNoPassword(DiagnosticsView view)
     {
         double open = view[MetricTable.DefaultUserOpen];
