@@ -153,7 +153,7 @@ internal ref struct DatasetDigest
         }
     }
 
-#pragma warning disable CA5350 // Nothing is protected by it; Redis takes this one.
+#pragma warning disable CA5350 // It protects nothing; Redis uses this hash.
     private static void Hash(scoped ReadOnlySpan<byte> bytes, scoped Span<byte> hash) => SHA1.HashData(bytes, hash);
 #pragma warning restore CA5350
 }

@@ -116,7 +116,7 @@ internal sealed class DebugCommand(ServerRun run, ServerLog log, PackageCommand 
         cmd.Reply.Ok();
     }
 
-    // As for a C program, what is no number is 0.
+    // As in C, text that is not a number is 0.
     private static bool IsOn(scoped in CommandContext cmd) => RespNumber.TryParseInt64(cmd[2], out long on) && on != 0;
 
     // DEBUG POPULATE count [prefix] [size]: doesn't change existing keys.

@@ -59,7 +59,7 @@ internal sealed class KeyStatisticsCommands(ServerParts parts)
         }
     }
 
-    // What the replies about a key begin with.
+    // The beginning of each reply about a key.
     private static void BeginKey(scoped in CommandContext cmd, ReadOnlySpan<byte> key, int database, int moreFields)
     {
         cmd.Reply.Map(2 + moreFields);
