@@ -62,7 +62,7 @@ public sealed class PageTests(Browser browser, LoadedServer loaded)
 
     // The same page on a debug package: what redkite analyze --serve shows.
     [Fact]
-    public async Task Debug_package_is_shown_with_its_history_and_without_what_only_a_server_has()
+    public async Task Debug_package_is_shown_with_its_history_and_without_live_parts()
     {
         PackageReader package;
         await using (PageServer server = await LoadedServer.StartAsync())
@@ -219,7 +219,7 @@ public sealed class PageTests(Browser browser, LoadedServer loaded)
     }
 
     [Fact]
-    public async Task Password_is_asked_for_and_opens_the_page()
+    public async Task Password_is_requested_and_opens_the_page()
     {
         await using PageServer server = await PageServer.StartAsync("requirepass", "secret");
         await using PageUnderTest tab = await browser.OpenAsync(server.Address);

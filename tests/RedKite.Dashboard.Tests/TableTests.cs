@@ -37,7 +37,7 @@ public sealed class TableTests(Browser browser, LoadedServer loaded)
     }
 
     [Fact]
-    public async Task Large_table_is_drawn_in_part_until_all_of_it_is_asked_for()
+    public async Task Large_table_is_rendered_partly_until_all_rows_are_requested()
     {
         await using PageServer server = await PageServer.StartAsync();
         await using PageUnderTest tab = await browser.OpenAsync(server.Address, "/#configuration");
@@ -67,7 +67,7 @@ public sealed class TableTests(Browser browser, LoadedServer loaded)
     }
 
     [Fact]
-    public async Task Time_of_a_slow_request_leads_to_what_else_happened_then()
+    public async Task Time_of_a_slow_request_links_to_events_at_that_time()
     {
         await using PageServer server = await PageServer.StartAsync("slowlog-log-slower-than", "10000");
         using RespConnection slow = RespConnection.Connect(server.Server.Port);

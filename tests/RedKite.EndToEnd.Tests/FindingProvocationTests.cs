@@ -22,7 +22,7 @@ public sealed class FindingProvocationTests
     private const double IoPressurePercentMin = 30;
 
     [Fact]
-    public void Process_that_stands_still()
+    public void Stalled_process()
     {
         using ServerProcess server = ServerProcess.Start(ServerProgram.UnderTest);
         using RespConnection client = server.Connect();

@@ -41,7 +41,7 @@ public class ByteLayerTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void What_is_sent_before_the_handshake_waits_for_it(string transport, int handshakeDelayMs)
+    public void Bytes_sent_before_the_handshake_wait_for_it(string transport, int handshakeDelayMs)
     {
         byte[] greeting = EchoServer.Pattern(500_000, seed: 2);
         using (EchoServer server = new(transport, new EchoHandler { Greeting = greeting }, newLayer: () => new XorLayer(speaksFirst: false, handshakeDelayMs)))
@@ -74,7 +74,7 @@ public class ByteLayerTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void Reading_stops_and_resumes_with_what_the_layer_still_has(string transport, int handshakeDelayMs)
+    public void Reading_stops_and_resumes_with_bytes_left_in_the_layer(string transport, int handshakeDelayMs)
     {
         using EchoServer server = new(transport, new EchoHandler { ObeysCommands = true }, newLayer: () => new XorLayer(speaksFirst: false, handshakeDelayMs));
         using Peer peer = new(transport, server.Port);
@@ -110,7 +110,7 @@ public class ByteLayerTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void Output_goes_on_whenever_the_peer_takes_some(string transport, int handshakeDelayMs)
+    public void Output_continues_whenever_the_peer_reads_some(string transport, int handshakeDelayMs)
     {
         byte[] greeting = EchoServer.Pattern(1 << 20, seed: 5);
         using EchoServer server = new(transport, new EchoHandler { Greeting = greeting }, newLayer: () => new XorLayer(speaksFirst: false, handshakeDelayMs), hesitates: true);

@@ -10,7 +10,7 @@ public class DeliveryTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void A_hundred_clients_share_one_buffer_and_its_last_reference_goes_with_the_last_of_them(string transport)
+    public void A_hundred_clients_share_one_buffer_and_the_last_one_releases_it(string transport)
     {
         const int Clients = 100, Messages = 20, Bytes = 50_000;
         using EchoServer server = new(transport, new EchoHandler(), loops: 2);
@@ -59,7 +59,7 @@ public class DeliveryTests
     }
 
     [Fact]
-    public void What_is_sent_to_a_loop_that_has_ended_is_released()
+    public void Buffers_sent_to_an_ended_loop_are_released()
     {
         EchoServer server = new("sockets", new EchoHandler());
         using Socket client = server.Connect();

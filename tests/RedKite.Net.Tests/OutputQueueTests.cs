@@ -35,7 +35,7 @@ public sealed class OutputQueueTests : IDisposable
     }
 
     [Fact]
-    public void A_queue_that_is_dropped_releases_what_it_held()
+    public void A_dropped_queue_releases_its_buffers()
     {
         var random = new Random(7);
         using (SharedRun shared = new(_pool, random))

@@ -33,7 +33,7 @@ public class CommandCallTests
     [InlineData("return select('#', redis.call('a'))", "a", ":1\r\n")]
     [InlineData("return loadstring(\"return redis.call('a')\")()", "a", ":2\r\n")]
     [InlineData("local r, t = 1 for i = 1, redis.call('a') do redis.call('b', i) end return 1", "a|b 1|b 2", ":1\r\n")]
-    public void Direct_calls_do_what_other_calls_do(string script, string calls, string reply)
+    public void Direct_calls_behave_like_other_calls(string script, string calls, string reply)
     {
         using var bench = new ScriptBench();
         bench.Host.Reply = ":2\r\n";

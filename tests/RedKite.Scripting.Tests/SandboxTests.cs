@@ -55,7 +55,7 @@ public class SandboxTests
     }
 
     [Fact]
-    public void What_one_script_sets_no_other_sees()
+    public void Globals_of_one_script_are_invisible_to_others()
     {
         using var bench = new ScriptBench();
         bench.Run("KEYS[1] = 'x' ARGV[1] = 'y'");

@@ -3,7 +3,7 @@ using System.Text;
 
 namespace RedKite.Scripting.Translation;
 
-/// <summary>The kinds of tokens that the parser distinguishes; a symbol or keyword is told by its text.</summary>
+/// <summary>The kinds of tokens that the parser distinguishes; a symbol or keyword is identified by its text.</summary>
 internal enum TokenKind
 {
     End,

@@ -77,7 +77,7 @@ public sealed class UserTests : NetworkTests, IDisposable
     [InlineData("ACL SETUSER u -get", "ERR ACL failure in script: User u has no permissions to run the 'get' command")]
     [InlineData("ACL SETUSER u resetkeys", "ERR ACL failure in script: No permissions to access a key")]
     [InlineData("ACL DELUSER u", "ERR ACL failure in script: User u has no permissions to run the 'get' command")]
-    public async Task Running_script_loses_what_was_taken(string change, string denial)
+    public async Task Running_script_loses_revoked_permissions(string change, string denial)
     {
         await using RedKiteServer server = await StartAsync("auto", ("loops", "2"));
         server.Execute("ACL", "SETUSER", "u", "on", "nopass", "~*", "+@all");

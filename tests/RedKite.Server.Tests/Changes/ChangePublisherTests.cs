@@ -28,7 +28,7 @@ public sealed class ChangePublisherTests : TranscriptTests
     }
 
     [Fact]
-    public void Request_stands_for_itself_unless_its_result_depends_on_more()
+    public void Request_is_its_own_effect_unless_its_result_depends_on_more()
     {
         Run("SET k v");
         Assert.Equal(["SET k v"], _recorder.TakeEffects());
@@ -80,7 +80,7 @@ public sealed class ChangePublisherTests : TranscriptTests
     }
 
     [Fact]
-    public void Hash_that_is_emptied_by_expiry_and_created_again_goes_before_it_comes()
+    public void Hash_emptied_by_expiry_and_recreated_is_reported_as_removed_first()
     {
         Run("HSET h f 1");
         Run("HPEXPIRE h 10 FIELDS 1 f");

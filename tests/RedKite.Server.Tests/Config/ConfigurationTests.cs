@@ -32,7 +32,7 @@ public class ConfigurationTests
     }
 
     [Fact]
-    public void Every_setting_works_or_says_why_not()
+    public void Every_setting_works_or_states_why_not()
     {
         foreach (Setting row in SettingTable.Rows)
         {

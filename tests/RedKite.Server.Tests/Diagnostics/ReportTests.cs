@@ -161,7 +161,7 @@ public class ReportTests
     }
 
     [Fact]
-    public async Task Headroom_is_what_maxmemory_leaves()
+    public async Task Headroom_is_the_rest_up_to_maxmemory()
     {
         const long MaxMemory = 200_000_000;
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["maxmemory"] = $"{MaxMemory}" } });

@@ -273,7 +273,7 @@ public sealed class TlsTests : IDisposable
     [InlineData("epoll", "\u0018")]
     [InlineData("epoll", "\u0017\u0003\u0003\u0048\u0001")]
     [InlineData("sockets", "\u0017\u0003\u0003\u00ff\u00ff")]
-    public async Task What_is_no_record_ends_its_connection_at_once(string transport, string bytes)
+    public async Task Bytes_that_are_not_a_record_end_the_connection_at_once(string transport, string bytes)
     {
         await using RedKiteServer server = await Start(("tls-auth-clients", "no"), ("transport", transport));
         using Client other = await Connect(server);

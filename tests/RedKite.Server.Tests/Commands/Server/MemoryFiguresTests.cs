@@ -72,7 +72,7 @@ public sealed class MemoryFiguresTests
     }
 
     [Fact]
-    public async Task Memory_of_scripts_is_taken_off_what_may_be_stored()
+    public async Task Memory_of_scripts_reduces_the_space_for_data()
     {
         await using LiveServer server = await LiveServer.StartAsync("maxmemory", "20mb");
         server.Run("SET k v").IsOk();

@@ -56,7 +56,7 @@ public class ActionTests
     }
 
     [Fact]
-    public async Task Commands_on_all_keys_are_refused_where_there_are_many()
+    public async Task Commands_on_all_keys_are_refused_if_there_are_many_keys()
     {
         await using LiveServer server = await LiveServer.StartAsync("refuse-dangerous-commands", "3");
         for (int i = 0; i < 3; i++) server.Run($"SET key:{i} value").IsOk();

@@ -50,7 +50,7 @@ public class PackageCommandTests
     }
 
     [Fact]
-    public async Task Other_subcommands_stay_protected_and_without_diagnostics_there_is_none()
+    public async Task Other_subcommands_stay_protected_and_package_needs_diagnostics()
     {
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["diagnostics"] = "no" } });
         Assert.StartsWith("ERR DEBUG command not allowed.", server.Execute("DEBUG", "SLEEP", "0").Text, StringComparison.Ordinal);

@@ -176,7 +176,7 @@ public sealed class CopyRunnerTests : IAsyncDisposable
     }
 
     [Fact]
-    public void Client_that_is_gone_leaves_nothing()
+    public void Disconnected_client_leaves_no_state()
     {
         Fill("a", "members of 300 KB");
         long used = _server.Engine.Keyspace.UsedBytes;

@@ -34,7 +34,7 @@ public sealed class OutOfMemoryTests : TranscriptTests
     }
 
     [Fact]
-    public void Syntax_comes_first_and_types_do_not()
+    public void Syntax_precedes_WRONGTYPE()
     {
         Run("CONFIG SET maxmemory 1").IsOk();
         Run("SET k").IsError("ERR wrong number of arguments for 'set' command");
