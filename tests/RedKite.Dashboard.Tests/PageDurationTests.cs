@@ -9,7 +9,7 @@ namespace RedKite.Dashboard.Tests;
 public sealed class PageDurationTests(Browser browser)
 {
     [Fact]
-    public Task First_view_is_small_and_soon_there() => QuietMachine.TryAsync(async () =>
+    public Task First_view_is_small_and_quick_to_load() => QuietMachine.TryAsync(async () =>
     {
         const int Reloads = 4;
         await using PageServer server = await PageServer.StartAsync();

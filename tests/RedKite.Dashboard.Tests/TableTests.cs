@@ -23,7 +23,7 @@ public sealed class TableTests(Browser browser, LoadedServer loaded)
 
     // Without a clipboard, as pages over plain HTTP from another machine are.
     [Fact]
-    public async Task Table_is_copied_as_text_without_a_clipboard_of_the_page()
+    public async Task Table_is_copied_as_text_without_the_clipboard_API()
     {
         await using PageUnderTest tab = await browser.OpenAsync(loaded.Server.Address, "/#commands");
         await tab.ReadyAsync("commands");

@@ -56,7 +56,7 @@ public class ByteLayerTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void Farewell_and_end_pass_the_layer(string transport, int handshakeDelayMs)
+    public void Last_reply_and_end_pass_through_the_layer(string transport, int handshakeDelayMs)
     {
         byte[] greeting = EchoServer.Pattern(2 << 20, seed: 3);
         using (EchoServer server = new(transport, new EchoHandler { ObeysCommands = true, Greeting = greeting }, newLayer: () => new XorLayer(speaksFirst: false, handshakeDelayMs)))
@@ -92,7 +92,7 @@ public class ByteLayerTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void Output_waits_for_a_slow_peer_as_it_is_and_not_as_it_was_encoded(string transport, int handshakeDelayMs)
+    public void Output_for_a_slow_peer_waits_before_it_is_encoded(string transport, int handshakeDelayMs)
     {
         byte[] greeting = EchoServer.Pattern(8 << 20, seed: 4);
         using (EchoServer server = new(transport, new EchoHandler { Greeting = greeting }, newLayer: () => new XorLayer(speaksFirst: false, handshakeDelayMs)))

@@ -31,7 +31,7 @@ public class DeliveryTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void Clients_that_leave_in_the_middle_release_their_references(string transport)
+    public void Clients_that_disconnect_in_the_middle_release_their_references(string transport)
     {
         const int Clients = 60, Messages = 50;
         using EchoServer server = new(transport, new EchoHandler(), loops: 2);
@@ -123,7 +123,7 @@ public class DeliveryTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void Replies_and_messages_go_on_whenever_the_peer_takes_some(string transport)
+    public void Replies_and_messages_continue_whenever_the_peer_reads_some(string transport)
     {
         using EchoServer server = new(transport, new EchoHandler(), hesitates: true);
         using Socket client = server.Connect();

@@ -86,7 +86,7 @@ public sealed class OutputQueueTests : IDisposable
     }
 
     [Fact]
-    public void Chunks_are_used_again_and_are_counted_while_they_are_used()
+    public void Chunks_are_reused_and_counted_while_in_use()
     {
         SharedBuffer[] chunks = [.. Enumerable.Range(0, 100).Select(_ => _pool.Take(BufferPool.ChunkBytes))];
         Assert.Equal(100L * BufferPool.ChunkBytes, _pool.UsedBytes);

@@ -14,7 +14,7 @@ public sealed class NumberTests(TranscriptServers servers) : TranscriptTests(ser
     ];
 
     [Fact]
-    public void Numbers_are_read_and_written_alike()
+    public void Numbers_are_read_and_written_as_in_redis()
     {
         PairedConnection client = Open();
         foreach (string protocol in (string[])["2", "3"])

@@ -148,7 +148,7 @@ public sealed class UserTests : NetworkTests, IDisposable
     }
 
     [Fact]
-    public async Task Users_of_the_configuration_file_come_back_after_a_rewrite()
+    public async Task Users_of_the_configuration_file_survive_a_rewrite()
     {
         string path = Path.Combine(_folder, "redkite.conf");
         await File.WriteAllTextAsync(path, "port 0\nloops 1\nuser a on nopass +get '~\"x'\nuser gone off\nrequirepass pw\n", TestContext.Current.CancellationToken);

@@ -125,7 +125,7 @@ public sealed class ChangePublisherTests : TranscriptTests
     }
 
     [Fact]
-    public async Task Served_client_is_an_invocation_of_its_own_behind_the_one_that_served_it()
+    public async Task Served_client_is_a_separate_invocation_after_the_one_that_served_it()
     {
         InProcessClient blocked = Server.CreateClient();
         Task<RedKiteReply> pop = Task.Run(() => blocked.Execute("BLPOP", "other", "l", "0"), TestContext.Current.CancellationToken);

@@ -65,7 +65,7 @@ public class ConfigurationTests
     [InlineData("appendonly yes|appendonly no")]
     [InlineData("maxmemory-policy allkeys-lfu")]
     [InlineData("shutdown-on-sigterm nosave|shutdown-on-sigterm default")]
-    public void Settings_that_ask_for_nothing_dangerous_start_silently(string lines)
+    public void Harmless_settings_start_silently(string lines)
     {
         List<string> warnings = [];
         _configuration.Warn = warnings.Add;

@@ -94,7 +94,7 @@ public class TimeSplitTests
 
     // The second client's command is ready together with a slow one of the first, on the same loop.
     [Fact]
-    public async Task Wait_behind_another_clients_command_is_waiting_and_not_execution()
+    public async Task Wait_behind_another_clients_command_counts_as_waiting_not_execution()
     {
         await using LiveServer server = await LiveServer.StartAsync("loops", "1", "enable-debug-command", "yes", "slowlog-log-slower-than", "0");
         using RespConnection other = RespConnection.Connect(server.Server.Port);

@@ -118,7 +118,7 @@ public sealed class TlsTests : IDisposable
     }
 
     [Fact]
-    public async Task Certificate_is_replaced_without_dropping_clients_and_a_bad_one_is_kept_out()
+    public async Task Certificate_is_replaced_without_dropping_clients_and_a_bad_one_is_refused()
     {
         await using RedKiteServer server = await Start(("tls-auth-clients", "no"));
         using Client before = await Connect(server);
@@ -150,7 +150,7 @@ public sealed class TlsTests : IDisposable
     }
 
     [Fact]
-    public async Task Certificate_that_was_renewed_at_its_path_is_taken()
+    public async Task Certificate_that_was_renewed_at_its_path_is_loaded()
     {
         await using RedKiteServer server = await Start(("tls-auth-clients", "no"));
         byte[] serial;

@@ -79,7 +79,7 @@ public sealed class FailStopTests : IDisposable
     }
 
     [Fact]
-    public void The_hosts_callback_runs_first_and_is_not_in_the_way_when_it_fails()
+    public void The_hosts_callback_runs_first_and_may_fail()
     {
         _store.FailStop.Ending = report =>
         {

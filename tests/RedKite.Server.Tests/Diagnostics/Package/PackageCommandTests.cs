@@ -31,7 +31,7 @@ public class PackageCommandTests
     }
 
     [Fact]
-    public async Task Caller_in_the_process_gets_it_too()
+    public async Task Caller_in_the_process_gets_the_package_too()
     {
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
         RedKiteReply reply = server.Execute("DEBUG", "PACKAGE", "LOG", "0");

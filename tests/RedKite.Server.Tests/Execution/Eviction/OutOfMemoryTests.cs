@@ -44,7 +44,7 @@ public sealed class OutOfMemoryTests : TranscriptTests
     }
 
     [Fact]
-    public void Memory_that_becomes_free_lets_writes_in_again()
+    public void Writes_are_accepted_again_when_memory_becomes_free()
     {
         var value = new string('v', 1000);
         for (int i = 0; i < 2000; i++) Run($"SET k{i} {value}").IsOk();
