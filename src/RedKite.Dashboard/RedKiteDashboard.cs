@@ -46,14 +46,14 @@ public sealed class RedKiteDashboard : IAsyncDisposable
         ServerLog log = server.Engine.Log;
         if (PortOf(settings, server) is not { } port)
         {
-            log.Notice("There is no dashboard, because admin-port is 'auto' and the server has no port that 2000 can be added to.");
+            log.Notice("There is no dashboard because admin-port is 'auto' and the server has no port to which 2000 could be added.");
             return null;
         }
 
         if (port == 0) return null;
         if (server.Reports is null)
         {
-            log.Notice("There is no dashboard, because the setting 'diagnostics' is off.");
+            log.Notice("There is no dashboard because the setting 'diagnostics' is off.");
             return null;
         }
 

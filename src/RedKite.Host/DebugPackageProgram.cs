@@ -86,7 +86,7 @@ internal static class DebugPackageProgram
         if (options.TryGetValue("--trace", out string? trace)) request.AddRange(["TRACE", trace]);
         Send(stream, [.. request]);
         string head = ReadLine(stream);
-        if (head[0] != '$' || !long.TryParse(head.AsSpan(1), CultureInfo.InvariantCulture, out long bytes) || bytes is < 0 or > PackageBytesMax) throw new IOException("the server replied no package");
+        if (head[0] != '$' || !long.TryParse(head.AsSpan(1), CultureInfo.InvariantCulture, out long bytes) || bytes is < 0 or > PackageBytesMax) throw new IOException("the server did not reply with a package");
         var package = new byte[bytes];
         stream.ReadExactly(package);
         return package;
@@ -99,7 +99,7 @@ internal static class DebugPackageProgram
         var authentication = new SslClientAuthenticationOptions { TargetHost = host };
         if (verify == "none")
         {
-#pragma warning disable CA5359 // The user has asked for it.
+#pragma warning disable CA5359 // The user has requested it.
             authentication.RemoteCertificateValidationCallback = (_, _, _, _) => true;
 #pragma warning restore CA5359
         }

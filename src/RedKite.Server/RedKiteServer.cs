@@ -410,7 +410,7 @@ public sealed class RedKiteServer : IAsyncDisposable
     private void Crashed(Exception failure)
     {
         Failure = failure;
-        Engine.Log.Warning($"A loop ended because of a bug: {failure}");
+        Engine.Log.Warning($"A bug ended an event loop: {failure}");
         _ = StopAsync();
     }
 

@@ -332,7 +332,7 @@ public sealed class AdminApiTests : IAsyncDisposable
         });
         _dashboard = await RedKiteDashboard.StartAsync(_server);
         Assert.Null(_dashboard);
-        Assert.Single(Logged(), line => line.StartsWith("There is no dashboard, because admin-port is 'auto'", StringComparison.Ordinal));
+        Assert.Single(Logged(), line => line.StartsWith("There is no dashboard because admin-port is 'auto'", StringComparison.Ordinal));
         await _server.StopAsync();
         folder.Delete(recursive: true);
     }

@@ -155,7 +155,7 @@ public sealed class PageTests(Browser browser, LoadedServer loaded)
         await tab.ShootAsync("marks");
         await tab.Page.GotoAsync(new Uri(server.Address, "/#configuration").ToString());
         await tab.ReadyAsync("configuration");
-        Assert.Equal("1", await tab.Page.Locator("[aria-label='What the server may do by itself'] tr", new PageLocatorOptions { HasText = "refuse-commands" }).Locator("td").Nth(1).InnerTextAsync());
+        Assert.Equal("1", await tab.Page.Locator("[aria-label='Actions that the server may take by itself'] tr", new PageLocatorOptions { HasText = "refuse-commands" }).Locator("td").Nth(1).InnerTextAsync());
         Assert.Empty(tab.Complaints);
     }
 

@@ -138,7 +138,7 @@ public class DeliveryTests
         }
     }
 
-    // One client has a reply, behind which another is told of something, and asks because of it: what it was told comes first.
+    // A client may send a request because of another client's reply: messages posted to it before that reply precede the request's reply.
     [Theory]
     [MemberData(nameof(Transports))]
     public void Message_that_was_posted_before_a_request_was_sent_comes_before_its_reply(string transport)

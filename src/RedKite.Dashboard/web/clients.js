@@ -9,7 +9,7 @@ const bytesText = number => format.text(format.bytes(number));
 const bytesOrNone = number => number === 0 ? 'none' : bytesText(number);
 const countOrNone = (title, get) => ({ title, number: true, get, show: row => format.orNone(get(row)) });
 
-/** Every kind of event: what happened, and the view that says more of that moment. */
+/** Every kind of event: its text, and the view with more about that moment. */
 export const kinds = {
   slowcommand: ['its command took long to execute', 'slow'], longwait: ['its command waited for others on the loop', 'loops'],
   notreading: ['it left replies unread'], readsagain: ['it read again'], paused: ['CLIENT PAUSE held it'],
@@ -20,7 +20,7 @@ export const kinds = {
   settingchanged: ['a setting was changed', 'configuration'], started: ['the server started', 'log'], action: ['the server acted by itself', 'configuration'],
 };
 
-// What the event concerns: the view at its moment. A setting is in the view of settings.
+// The link of an event: its view at that moment. A setting links to the view of settings.
 function explain(row) {
   const view = kinds[row.kind]?.[1];
   if (view === undefined) return null;

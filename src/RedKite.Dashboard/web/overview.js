@@ -22,7 +22,7 @@ export function findingCard(finding, go) {
       } }, 'Show me')));
 }
 
-// The browser saves what a POST answers: a GET must not make the server work.
+// The browser saves the response of a POST, because a GET must not make the server do work.
 function download() {
   const status = h('span', { role: 'status' });
   const log = h('select', { 'aria-label': 'Log in the package' },
@@ -50,7 +50,7 @@ function download() {
 const sentence = text => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 const counted = (count, word) => `${count} ${word}${count === 1 ? '' : 's'}`;
 
-// The state in one line: how bad, how much, and of how many checks.
+// The verdict in one line: severity, number of findings, number of checks.
 function verdictOf(findings) {
   const { open, rules } = findings;
   const worst = open[0]?.severity ?? 'well';

@@ -11,7 +11,7 @@ internal static class UserDeclarations
         var file = new AclFile(users, configuration.Settings);
         if (file.IsConfigured)
         {
-            if (configuration.DeclaredUsers.Count > 0) throw new ConfigException($"{configuration.DeclaredUsers[0].Where}: user: with aclfile, users are declared in that file only");
+            if (configuration.DeclaredUsers.Count > 0) throw new ConfigException($"{configuration.DeclaredUsers[0].Where}: user: with aclfile, users can only be declared in that file");
             if (file.Load() is { } errors) throw new ConfigException("aclfile: " + errors);
             return;
         }

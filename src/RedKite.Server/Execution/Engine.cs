@@ -258,7 +258,7 @@ internal sealed class Engine
         Apply("maxmemory", () =>
         {
             Memory.Apply(Metrics, reports: true);
-            if (Metrics is not null && Keyspace.Budget.IsExceeded) Log.Warning($"maxmemory {Settings.MaxMemoryBytes} is less than the memory in use: keys will be evicted, or writes refused, as maxmemory-policy says.");
+            if (Metrics is not null && Keyspace.Budget.IsExceeded) Log.Warning($"maxmemory {Settings.MaxMemoryBytes} is less than the memory in use: keys will be evicted, or writes refused, depending on maxmemory-policy.");
         });
 
         void MeasureReplies() =>

@@ -34,7 +34,7 @@ internal sealed class ClientEviction(Settings settings, ClientRegistry clients, 
         if (settings.MaxMemoryClients == 0 || session.NoEvict || session.Type is ClientType.Replica or ClientType.Master) return false;
         ulong limit = LimitBytes;
         if (limit == 0 || (ulong)requestBytes <= Math.Max(limit, LimitBytesMin)) return false;
-        log.Warning($"Evicting client id={session.Id} addr={session.Address}: its request has {requestBytes} bytes and is not complete, more than maxmemory-clients.");
+        log.Warning($"Evicting client id={session.Id} addr={session.Address}: its incomplete request of {requestBytes} bytes exceeds maxmemory-clients.");
         Evicting(session);
         return true;
     }
@@ -61,7 +61,7 @@ internal sealed class ClientEviction(Settings settings, ClientRegistry clients, 
         _sizes.Sort((one, other) => other.Bytes.CompareTo(one.Bytes));
         foreach ((Session session, long bytes) in _sizes)
         {
-            log.Warning($"Evicting client id={session.Id} addr={session.Address}: the clients use {all} bytes, more than maxmemory-clients; this one uses {bytes}.");
+            log.Warning($"Evicting client id={session.Id} addr={session.Address}: all clients use {all} bytes, more than maxmemory-clients; this one uses {bytes}.");
             Evicting(session);
             clients.Kill(session);
             all -= bytes;

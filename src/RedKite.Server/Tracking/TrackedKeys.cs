@@ -42,7 +42,7 @@ internal sealed class TrackedKeys
 
     internal void Clear() => _keys.Clear();
 
-    /// <summary>The clients that have read a key. Up to some number they are an array: a read of a tracked key searches it nearly always in vain.</summary>
+    /// <summary>The clients that have read a key. A small number of them are an array: a read of a tracked key searches it, nearly always without a match.</summary>
     internal struct Readers
     {
         private const int FewMax = 64;

@@ -56,7 +56,7 @@ internal sealed class ScriptMutex(Stripe[] stripes)
     {
         Claiming.Raise();
 
-        // For each stripe anew: threads may have gone to sleep at one that was claimed before.
+        // For each stripe again: threads may have gone to sleep at one that was claimed before.
         foreach (int owned in held) stripes[owned].WakeAll();
         stripe.Enter();
         Claiming.Lower();

@@ -6,7 +6,8 @@ namespace RedKite.Differential.Tests.Streams;
 
 /// <summary>
 /// A reply with random members, checked against the value that they were chosen from: the command before it in the same batch
-/// lists that value. After SPOP, each server also loses what the other one popped, so that the stream goes on with equal data.
+/// lists that value. After SPOP, the members that one server popped are also removed from the other, so that the stream continues
+/// with equal data.
 /// </summary>
 internal static class RandomSample
 {

@@ -83,7 +83,7 @@ public class TimeSplitTests
         Assert.Equal(CommandFamily.Groups.Order(), server.Server.Engine.Commands.All.Select(command => command.Family.Group).Distinct().Order());
     }
 
-    // A caller in the process waits for nobody.
+    // A caller in the process waits for no other client.
     [Fact]
     public async Task Caller_in_the_process_does_not_wait()
     {

@@ -447,7 +447,7 @@ internal static class Provocations
         client.Run("AUTH secret").IsError("ERR Too many failed log-ins from this address. Try again in a minute.");
     }
 
-    // So many addresses are not at hand.
+    // Noted directly: a test cannot connect from 10,001 addresses.
     private static void FailedAddresses(RedKiteServer server)
     {
         long nowMs = server.Engine.Clock.NowMs;

@@ -160,7 +160,7 @@ public sealed class DeliveryOrderTests
         Assert.Equal(1, client.Run("SSUBSCRIBE x").Items[2].Number);
     }
 
-    // What nobody reads would accumulate.
+    // Messages that are never read would accumulate.
     [Fact]
     public async Task Callers_in_the_process_publish_but_do_not_subscribe()
     {

@@ -7,7 +7,7 @@ using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Sessions;
 
-/// <summary>The one address for bytes to a client: from its own command, from other threads, in process, and to nobody.</summary>
+/// <summary>The one address for bytes to a client: from its own command, from other threads, in process, and without a receiver.</summary>
 public class DeliveryTests : NetworkTests
 {
     [Theory]

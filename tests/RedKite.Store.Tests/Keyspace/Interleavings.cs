@@ -74,7 +74,7 @@ internal static class Interleavings
         }
     }
 
-    /// <summary>Runs every schedule in which no more than so many threads are interrupted where they could go on.</summary>
+    /// <summary>Runs every schedule in which at most a given number of threads are interrupted where they could continue.</summary>
     /// <returns>How many there were.</returns>
     internal static int ExploreAll(int preemptionsMax, Func<Schedule, ThreadModel> create)
     {
@@ -91,7 +91,7 @@ internal static class Interleavings
         return count;
     }
 
-    // The last choice that has an alternative left takes it; what follows is chosen anew.
+    // The last choice that has an alternative left takes it; later choices start over.
     private static int[]? NextPrefix(List<(int Choice, int Count)> choices)
     {
         for (int i = choices.Count - 1; i >= 0; i--)

@@ -43,7 +43,7 @@ internal sealed class AutomaticPackages(ServerParts parts, PackageService packag
         var bytesMax = (long)parts.Configuration.Settings.DebugPackagesBytesMax;
         if (package is null || package.Length > bytesMax)
         {
-            parts.Log.Warning($"The debug package for finding {finding} is not written: {error ?? $"its {package!.Length} bytes are more than debug-packages-max-bytes"}");
+            parts.Log.Warning($"The debug package for finding {finding} was not written: {error ?? $"its {package!.Length} bytes are more than debug-packages-max-bytes"}");
             return;
         }
 
@@ -54,7 +54,7 @@ internal sealed class AutomaticPackages(ServerParts parts, PackageService packag
             File.WriteAllBytes(path + ".tmp", package);
             File.Move(path + ".tmp", path);
             parts.Actions.Note(ActionTable.WritePackage, $"finding {finding} is critical, and a debug package of {package.Length} bytes was written");
-            parts.Log.Warning($"Finding {finding} is critical: the debug package {path} was written.");
+            parts.Log.Warning($"Finding {finding} is critical: debug package {path} was written.");
         }
         catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
         {

@@ -85,7 +85,7 @@ public sealed class OutOfMemoryTests : TranscriptTests
     public async Task Same_commands_are_refused_as_in_Redis()
     {
         using var oracle = new Oracle();
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }); // whose clock goes on: some commands block
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }); // whose clock advances: some commands block
         Assert.Equal("OK", oracle.Run("CONFIG", "SET", "maxmemory", "1"));
         server.Set("maxmemory", "1");
         List<string> different = [];

@@ -133,7 +133,7 @@ public class ScriptRaceTests
         Assert.True(queue.Run("EXEC").IsError);
     }
 
-    // Whether EVALSHA is held depends on its script, which nobody but the running one may look at.
+    // Whether EVALSHA is held depends on its script, which only the thread of the running script may read.
     [Fact]
     public async Task Pause_of_writes_does_not_stop_a_loop_while_a_script_runs()
     {
