@@ -3,7 +3,7 @@ using RedKite.Testing;
 
 namespace RedKite.Dashboard.Tests;
 
-/// <summary>How large and how fast the page is. These tests run beside no others.</summary>
+/// <summary>How large and how fast the page is. These tests do not run in parallel with others.</summary>
 [Collection(nameof(PageDurationTests))]
 [CollectionDefinition(nameof(PageDurationTests), DisableParallelization = true)]
 public sealed class PageDurationTests(Browser browser)

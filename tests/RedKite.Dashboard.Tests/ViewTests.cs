@@ -3,7 +3,7 @@ using RedKite.Testing;
 
 namespace RedKite.Dashboard.Tests;
 
-/// <summary>Every view of the page, at the width of a desk and of a phone, in both themes; and what single views show.</summary>
+/// <summary>Every view of the page, at the width of a desktop and of a phone, in both themes; and the contents of single views.</summary>
 public sealed class ViewTests(Browser browser, LoadedServer loaded)
 {
     // A view that is not in this list is not tested: every row of views.js is here.

@@ -2,7 +2,7 @@ using RedKite.Testing;
 
 namespace RedKite.Differential.Tests;
 
-/// <summary>What is deliberately not copied is documented, and RedKite does what the table says.</summary>
+/// <summary>Deliberate differences are documented, and RedKite behaves as in the table.</summary>
 public sealed class NotCopiedTests
 {
     [Fact]

@@ -2,7 +2,7 @@ using RedKite.Net.Interop;
 
 namespace RedKite.Net.Tests;
 
-/// <summary>What waits for a connection, and the shared buffers in it: counted to the last reference.</summary>
+/// <summary>The output that waits for a connection, and its shared buffers: counted to the last reference.</summary>
 public sealed class OutputQueueTests : IDisposable
 {
     private readonly BufferPool _pool = new();

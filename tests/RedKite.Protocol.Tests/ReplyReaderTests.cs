@@ -2,7 +2,7 @@ using System.Text;
 
 namespace RedKite.Protocol.Tests;
 
-/// <summary>Where replies end and what they hold, wherever the bytes are cut.</summary>
+/// <summary>The ends and contents of replies, wherever the bytes are cut.</summary>
 public class ReplyReaderTests
 {
     [Theory]

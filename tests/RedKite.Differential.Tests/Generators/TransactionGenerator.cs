@@ -30,7 +30,7 @@ internal static class TransactionGenerator
         new("inside", 900, random => Episode.Of(DeterminedCommands.Request(random))),
     ]);
 
-    /// <summary>The family without what depends on time that passes.</summary>
+    /// <summary>The family without commands that depend on the passing of time.</summary>
     public static readonly CommandFamily WithoutClock = Family with
     {
         Templates = [.. Family.Templates.Where(template => template.Name is not ("WATCH of a key that expires" or "time stands still"))],

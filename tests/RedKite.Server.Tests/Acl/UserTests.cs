@@ -3,7 +3,7 @@ using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Acl;
 
-/// <summary>Users over sockets: what changes for open connections, the file, limits of log-ins.</summary>
+/// <summary>Users over sockets: changes for open connections, the file, limits of log-ins.</summary>
 public sealed class UserTests : NetworkTests, IDisposable
 {
     private readonly string _folder = Directory.CreateTempSubdirectory("redkite-acl-").FullName;

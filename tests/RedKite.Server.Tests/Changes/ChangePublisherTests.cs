@@ -3,7 +3,7 @@ using RedKite.Server.Changes;
 
 namespace RedKite.Server.Tests.Changes;
 
-/// <summary>What a consumer of changes learns of commands: their events, and the commands that stand for them.</summary>
+/// <summary>The changes that a consumer receives: events, and the commands that replace the requests.</summary>
 public sealed class ChangePublisherTests : TranscriptTests
 {
     private readonly Recorder _recorder = new();

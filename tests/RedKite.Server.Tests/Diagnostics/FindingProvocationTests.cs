@@ -9,7 +9,7 @@ using RedKite.Testing;
 namespace RedKite.Server.Tests.Diagnostics;
 
 /// <summary>
-/// Causes brought about for real, on a server that observes itself: what it finds is what is wrong. What would stop the other tests is in
+/// Causes provoked on a real server that observes itself: it finds exactly what is wrong. What would stop the other tests is in
 /// the end-to-end tests. No test provokes what takes another machine or kernel: steal, pressure of memory and disks, memory that is
 /// short, swap, pages read back from disk, huge pages, a slow disk, a clock that jumps.
 /// </summary>

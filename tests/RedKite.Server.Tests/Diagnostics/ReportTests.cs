@@ -5,7 +5,7 @@ using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Diagnostics;
 
-/// <summary>What the page and the debug package show.</summary>
+/// <summary>The reports of the dashboard and the debug package.</summary>
 public class ReportTests
 {
     public static TheoryData<string> Names => [.. ReportTable.Rows.Select(report => report.Name)];

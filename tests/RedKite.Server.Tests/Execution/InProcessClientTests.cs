@@ -3,7 +3,7 @@ using System.Text;
 
 namespace RedKite.Server.Tests;
 
-/// <summary>Clients in the server's own process: they come and go and leave nothing behind.</summary>
+/// <summary>Clients in the server's own process: they leave no state behind.</summary>
 public sealed class InProcessClientTests : IAsyncDisposable
 {
     private readonly RedKiteServer _server = Start();

@@ -2,7 +2,7 @@ using RedKite.Server.Tests.Execution.Eviction;
 
 namespace RedKite.Server.Tests.Sessions;
 
-/// <summary>What does not happen to the data while CLIENT PAUSE holds: keys neither expire nor are they evicted.</summary>
+/// <summary>The data is frozen while CLIENT PAUSE holds: keys neither expire nor are they evicted.</summary>
 public sealed class ClientPauseTests : TranscriptTests
 {
     [Theory]

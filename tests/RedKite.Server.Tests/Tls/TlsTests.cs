@@ -431,7 +431,7 @@ public sealed class TlsTests : IDisposable
         }
     }
 
-    /// <summary>Changes the last byte of what is sent.</summary>
+    /// <summary>Changes the last byte of the output.</summary>
     private sealed class DamagingStream(NetworkStream inner) : WrappedStream(inner)
     {
         internal bool Damages { get; set; }

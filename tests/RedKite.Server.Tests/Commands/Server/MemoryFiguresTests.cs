@@ -3,7 +3,7 @@ using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Commands.Server;
 
-/// <summary>What INFO memory and CLIENT LIST say about memory is near the truth.</summary>
+/// <summary>The memory figures of INFO memory and CLIENT LIST are close to the actual memory.</summary>
 public sealed class MemoryFiguresTests
 {
     // What the buffers of the test's own connection may change by.

@@ -10,7 +10,7 @@ using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Diagnostics.Actions;
 
-/// <summary>What the server does by itself: each action is provoked, and is then counted, on the timeline and in the report.</summary>
+/// <summary>The server's own actions: each one is provoked, and is then counted, on the timeline and in the report.</summary>
 public class ActionTests
 {
     private const int PatienceMs = 60_000;

@@ -9,7 +9,7 @@ using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Diagnostics.Package;
 
-/// <summary>What is in the debug package of a running server, and what must not be.</summary>
+/// <summary>The contents of the debug package of a running server, and what must not be in it.</summary>
 public class DebugPackageTests
 {
     private const string Planted = "planted"; // in everything that must not be in a package

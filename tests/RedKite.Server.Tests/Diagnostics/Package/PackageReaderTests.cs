@@ -3,7 +3,7 @@ using RedKite.Server.Diagnostics.Package;
 
 namespace RedKite.Server.Tests.Diagnostics.Package;
 
-/// <summary>Packages that are opened again, and what the rules say of them.</summary>
+/// <summary>Packages that are opened again, and the verdicts of the rules.</summary>
 public class PackageReaderTests
 {
     private const int PatienceMs = 30_000;

@@ -7,7 +7,7 @@ using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Execution.Copying;
 
-/// <summary>COPY of large values, slice by slice: what other clients do in between is a step of the test.</summary>
+/// <summary>COPY of large values, slice by slice: commands of other clients in between are steps of the test.</summary>
 public sealed class CopyRunnerTests : IAsyncDisposable
 {
     // No machine copies them in one slice. Nodes of a list are copied as a whole.

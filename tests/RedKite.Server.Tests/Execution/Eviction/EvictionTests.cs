@@ -4,7 +4,7 @@ using RedKite.Server.Changes;
 
 namespace RedKite.Server.Tests.Execution.Eviction;
 
-/// <summary>What each policy evicts, and what follows from an eviction.</summary>
+/// <summary>The keys that each policy evicts, and the consequences of an eviction.</summary>
 public sealed class EvictionTests : TranscriptTests
 {
     private const string Error = "OOM command not allowed when used memory > 'maxmemory'.";

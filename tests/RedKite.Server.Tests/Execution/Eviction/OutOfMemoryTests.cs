@@ -2,7 +2,7 @@ using RedKite.Server.Model;
 
 namespace RedKite.Server.Tests.Execution.Eviction;
 
-/// <summary>What is refused when memory exceeds maxmemory and nothing may be evicted.</summary>
+/// <summary>The commands that are refused when memory exceeds maxmemory and no key may be evicted.</summary>
 public sealed class OutOfMemoryTests : TranscriptTests
 {
     private const string Error = "OOM command not allowed when used memory > 'maxmemory'.";

@@ -5,7 +5,7 @@ using RedKite.Testing;
 
 namespace RedKite.Server.Tests;
 
-/// <summary>Scripts and commands of many threads at once: what a script does is seen whole or not at all, and nothing hangs.</summary>
+/// <summary>Scripts and commands of many threads at once: the changes of a script are visible completely or not at all, and nothing hangs.</summary>
 public class ScriptRaceTests
 {
     private const int Accounts = 40;
