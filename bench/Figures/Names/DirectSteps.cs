@@ -3,7 +3,7 @@ using System.Runtime.CompilerServices;
 namespace RedKite.Figures.Names;
 
 /// <summary>
-/// Learned casings in an array, in a slot that two letters and the length select, compared directly: no hash of all letters, no
+/// Learned casings in an array, in a slot that three letters and the length select, compared directly: no hash of all letters, no
 /// chain. A casing replaces the one that was there.
 /// </summary>
 internal sealed class SpellingArray(string[] names)
