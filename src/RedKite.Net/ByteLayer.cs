@@ -25,7 +25,7 @@ public abstract class ByteLayer : IDisposable
     /// <summary>Called when the connection belongs to its loop. The side that speaks first sends now.</summary>
     public abstract void Begin();
 
-    /// <summary>Takes bytes that came from the wire; none after <see cref="Progressed"/>, to go on with those before.</summary>
+    /// <summary>Takes bytes from the wire; none after <see cref="Progressed"/>, to continue with earlier ones.</summary>
     /// <returns>False when they break the layer's protocol: the connection ends.</returns>
     public abstract bool TryReceive(ReadOnlySpan<byte> wire);
 

@@ -230,7 +230,7 @@ public sealed class EventLoop : IDisposable
     /// <summary>Frees the loop's system resources after <see cref="Stop"/>.</summary>
     public void Dispose() => Transport.Dispose();
 
-    /// <summary>The wait is over.</summary>
+    /// <summary>Called when the wait has ended.</summary>
     internal void BeginCycle()
     {
         Cycles++;
@@ -373,7 +373,7 @@ public sealed class EventLoop : IDisposable
         if (connection.Layer is not null) ReceiveDecoded(connection);
     });
 
-    /// <summary>What is queued for a connection is sent at the end of this turn.</summary>
+    /// <summary>Schedules a connection's queued output to be sent at the end of this turn.</summary>
     internal void FlushThisTurn(Connection connection) => _unflushed.Add(connection);
 
     internal void Closing(Connection connection) => _closing.Add(connection);

@@ -100,7 +100,7 @@ public sealed class ListeningSocket : IDisposable
         }
     }
 
-    /// <summary>Closes the socket; a Unix socket's path goes too. No loop listens here any more.</summary>
+    /// <summary>Closes the socket and removes a Unix socket's path. No loop listens here any more.</summary>
     public void Dispose()
     {
         _isListening = false;

@@ -22,7 +22,7 @@ public readonly struct ExtendedDouble
     /// <summary>The length of the text of any number: a sign, 4,933 digits, a point and 17 digits.</summary>
     public const int TextBytesMax = 5120;
 
-    // Redis reads a number from a buffer of 5 KiB; longer text is none.
+    // Redis reads a number from a buffer of 5 KiB; longer text is not a number.
     private const int InputBytesMax = 5119;
 
     private const int MantissaBits = 64;
@@ -294,7 +294,7 @@ public readonly struct ExtendedDouble
         return Round(negative, ((UInt128)top << 1) | (hasRemainder ? 1u : 0u), exponent + excess - 1);
     }
 
-    // To nearest, ties to even; fewer than 64 bits are left of what is below the least normal number.
+    // To nearest, ties to even; numbers below the smallest normal one keep fewer than 64 bits.
     private static ExtendedDouble Round(bool negative, UInt128 value, int exponent)
     {
         if (value == 0) return new ExtendedDouble(negative, 0, 0);

@@ -169,7 +169,7 @@ public static class FloatText
         return negative ? -exponent : exponent;
     }
 
-    // The end of an exponent, which is none without digits.
+    // The end of an exponent; without digits there is no exponent.
     private static int SkipExponent(ReadOnlySpan<byte> text, int at, byte letter)
     {
         if (at >= text.Length || (text[at] | 0x20) != letter) return at;

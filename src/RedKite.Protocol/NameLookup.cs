@@ -45,7 +45,7 @@ public sealed class NameLookup<TValue>
     private int _live;
     private int _removed;
 
-    /// <summary>How many names there are.</summary>
+    /// <summary>The number of names.</summary>
     public int Count
     {
         get

@@ -193,7 +193,7 @@ public struct ReplyReader
                 if (!TrySize(digits, out size)) return false;
                 _items += (2 * size) - 1;
                 return true;
-            case (byte)'|': // stands before an item and is none
+            case (byte)'|': // precedes an item and is not an item itself
                 if (!TrySize(digits, out size)) return false;
                 _items += 2 * size;
                 return true;

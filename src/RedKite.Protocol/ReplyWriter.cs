@@ -84,7 +84,7 @@ public sealed class ReplyWriter
     /// <summary>The first part of large replies, in order; <see cref="Tail"/> follows. Valid until the next write.</summary>
     public ReadOnlySpan<ReplyChunk> Chunks => _chain.Chunks;
 
-    /// <summary>What was written behind <see cref="Chunks"/>: normally, all of it.</summary>
+    /// <summary>The bytes written after <see cref="Chunks"/>: normally, all of it.</summary>
     public ReadOnlySpan<byte> Tail => _buffer.AsSpan(0, _length);
 
     /// <summary>The reply in one piece; large ones are copied for that.</summary>
@@ -93,7 +93,7 @@ public sealed class ReplyWriter
     /// <summary>Errors written since this writer began.</summary>
     public long Errors { get; private set; }
 
-    /// <summary>What the owner must look at after a handler. It stays until <see cref="TakeEvents"/>.</summary>
+    /// <summary>The events that the owner must handle after a handler. They stay until <see cref="TakeEvents"/>.</summary>
     public ReplyEvents Events { get; private set; }
 
     /// <summary>The last error's first word: the class that INFO counts. ERR if it is not a class.</summary>
@@ -205,7 +205,7 @@ public sealed class ReplyWriter
     }
 
     /// <summary>
-    /// An error whose text is put together; its characters are bytes (Latin-1), so that binary arguments survive. Line ends
+    /// An error whose text is composed; its characters are bytes (Latin-1), so that binary arguments survive. Line ends
     /// that an argument left at its end are dropped.
     /// </summary>
     public void Error(string text) => Error(Encoding.Latin1.GetBytes(text.TrimEnd('\r', '\n')));

@@ -11,7 +11,7 @@ internal enum LuaCaller
     /// <summary>As a method: its first argument is its object.</summary>
     Method,
 
-    /// <summary>By pcall or xpcall: Lua 5.1 knows no name of it.</summary>
+    /// <summary>By pcall or xpcall: Lua 5.1 has no name for it.</summary>
     Protected,
 }
 

@@ -11,7 +11,7 @@ namespace RedKite.Server;
 /// </summary>
 public ref struct CommandCall
 {
-    /// <summary>What the handler gets, by value: the handler may change it.</summary>
+    /// <summary>The handler's context, by value: the handler may change it.</summary>
     internal CommandContext Context;
 
     private readonly Invoker _path;
@@ -38,7 +38,7 @@ public ref struct CommandCall
     /// <summary>The command's name in lower case, whatever the client wrote: "get", "client|list".</summary>
     public readonly string Name => Context.Command.FullName;
 
-    /// <summary>How many arguments there are, the name included.</summary>
+    /// <summary>The number of arguments, including the name.</summary>
     public readonly int ArgumentCount => Context.Count;
 
     /// <summary>An argument as the client sent it; 0 is the command's name.</summary>

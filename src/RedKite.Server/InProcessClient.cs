@@ -180,7 +180,7 @@ public sealed class InProcessClient : IDisposable
         while (_copies.RunSlice(blocked))
         {
             if (_ended && blocked.TryEnd()) blocked.Wake();
-            Thread.Yield(); // to those who wait for the stripes
+            Thread.Yield(); // to threads that wait for the stripes
             _executor.Environment.ReadTime();
         }
     }

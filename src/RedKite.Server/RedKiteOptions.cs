@@ -36,6 +36,6 @@ public sealed class RedKiteOptions
     /// <summary>The process is the server's own, as in the program: its memory counts as the server's. For tests.</summary>
     internal bool OwnsProcess { get; set; }
 
-    /// <summary>Where log lines go, from any thread; null: nowhere. If it throws, the exception is ignored and the line is lost.</summary>
+    /// <summary>Receives log lines, from any thread; null: they are discarded. If it throws, the exception is ignored and the line is lost.</summary>
     public Action<string>? Log { get; set; }
 }

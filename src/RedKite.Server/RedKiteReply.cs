@@ -5,7 +5,7 @@ using RedKite.Protocol;
 
 namespace RedKite.Server;
 
-/// <summary>What a reply is.</summary>
+/// <summary>The kinds of replies.</summary>
 public enum ReplyKind
 {
     /// <summary>No value.</summary>

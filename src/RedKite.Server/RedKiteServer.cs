@@ -132,16 +132,16 @@ public sealed class RedKiteServer : IAsyncDisposable
     /// <summary>Watches the server; null: the setting `diagnostics` is off.</summary>
     internal DiagnosticsService? Diagnostics { get; }
 
-    /// <summary>What the page and the debug package show; null: the setting `diagnostics` is off.</summary>
+    /// <summary>The reports for the dashboard and the debug package; null: the setting `diagnostics` is off.</summary>
     internal LiveReports? Reports { get; }
 
-    /// <summary>What debug packages are written from; null: the setting `diagnostics` is off.</summary>
+    /// <summary>The sources of debug packages; null: the setting `diagnostics` is off.</summary>
     internal PackageSources? PackageSources { get; }
 
     /// <summary>Builds debug packages; null: the setting `diagnostics` is off.</summary>
     internal PackageService? Packages { get; }
 
-    /// <summary>What the server listens on.</summary>
+    /// <summary>The server's listeners.</summary>
     internal IEnumerable<ListeningSocket> Sockets => _endpoints.Sockets;
 
     // The transport in use.
@@ -267,7 +267,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         yield return "Ready to accept connections";
     }
 
-    /// <summary>An in-process client is gone.</summary>
+    /// <summary>Removes an in-process client that was disposed.</summary>
     internal void Remove(InProcessClient client)
     {
         lock (_clients) _clients.Remove(client);

@@ -161,7 +161,7 @@ internal sealed class TlsLayer : ByteLayer
 
     internal void NoteProgress() => Progressed();
 
-    /// <summary>The handshake has taken some of what was received. From any thread.</summary>
+    /// <summary>Called when the handshake has taken some of the received bytes. From any thread.</summary>
     internal void NoteTaken(int unread)
     {
         if (_isPaused && unread <= UnreadBytesMax) Progressed();

@@ -38,7 +38,7 @@ internal sealed class TlsWire(TlsLayer layer) : Stream, IValueTaskSource<int>
     /// <summary>Whether the next bytes cannot be a record, so that waiting for its end is pointless. On the loop's thread, after <see cref="Open"/>.</summary>
     internal bool HasNoRecord => Received > 0 && _recordLeft == 0 && (!StartsRecord() || (Received >= HeaderBytes && RecordBytes() > HeaderBytes + RecordBytesMax));
 
-    /// <summary>Memory of what was received and not taken. A snapshot when read by another thread.</summary>
+    /// <summary>Memory of received bytes that were not taken yet. A snapshot when read by another thread.</summary>
     internal int BufferBytes => _in.Length + _kept.Length;
 
     public override bool CanRead => true;

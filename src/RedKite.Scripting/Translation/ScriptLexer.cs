@@ -117,7 +117,7 @@ internal sealed class ScriptLexer(string source, string chunkName, List<SourceEd
         while (_at < source.Length && source[_at] is not ('\n' or '\r')) _at++;
     }
 
-    // The number of equal signs of a long bracket; -1: it is none.
+    // The number of equal signs of a long bracket; -1: it is not a long bracket.
     private int LevelAt(int at)
     {
         int end = at + 1;

@@ -2,7 +2,7 @@ using System.Buffers;
 
 namespace RedKite.Server.Acl;
 
-/// <summary>What is wrong with a rule, in Redis's words.</summary>
+/// <summary>The errors in rules, in Redis's words.</summary>
 internal static class RuleError
 {
     internal const string Syntax = "Syntax error";

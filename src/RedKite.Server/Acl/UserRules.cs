@@ -50,7 +50,7 @@ internal sealed class UserRules
     /// <summary>The further selectors.</summary>
     internal IReadOnlyList<SelectorRules> Selectors => _selectors;
 
-    /// <summary>What the user may do; null: everything.</summary>
+    /// <summary>The user's permissions; null: everything is allowed.</summary>
     internal Permissions? Compile() => _own.AllowsAll || _selectors.Exists(selector => selector.AllowsAll)
         ? null
         : new Permissions([_own.Compile(), .. _selectors.Select(selector => selector.Compile())]);

@@ -10,7 +10,7 @@ internal readonly record struct Change(KeyEvent Event, int Database, ulong Hash,
 }
 
 /// <summary>
-/// What one invocation changed, in the order of Redis's notifications. It is filled in only while a locked stripe has
+/// The changes of one invocation, in the order of Redis's notifications. It is filled in only while a locked stripe has
 /// observers; otherwise changes are counted and nothing else.
 /// </summary>
 /// <remarks>

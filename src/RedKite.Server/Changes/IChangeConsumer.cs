@@ -10,7 +10,7 @@ internal interface IChangeConsumer
     void Published(scoped in Invocation invocation);
 }
 
-/// <summary>What one invocation changed. Valid during the call.</summary>
+/// <summary>The changes of one invocation. Valid during the call.</summary>
 internal readonly ref struct Invocation(ChangeList changes, EffectWriter expiries, EffectWriter effects)
 {
     /// <summary>The changes, in the order of their notifications.</summary>

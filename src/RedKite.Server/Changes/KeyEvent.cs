@@ -1,6 +1,6 @@
 namespace RedKite.Server.Changes;
 
-/// <summary>What happened to a key. The names are those of Redis's keyspace notifications: see <see cref="KeyEvents.Name"/>.</summary>
+/// <summary>The events of keys. The names are those of Redis's keyspace notifications: see <see cref="KeyEvents.Name"/>.</summary>
 internal enum KeyEvent : byte
 {
     // Any type.

@@ -37,7 +37,7 @@ internal enum SettingFlags
 /// <param name="Reason">A clause that says what is missing and what ignoring the value would do.</param>
 internal sealed record SettingRefusal(string Values, Func<Settings, bool> Applies, string Reason);
 
-/// <summary>How a value is written to a rewritten file; how it is parsed is the row's parser.</summary>
+/// <summary>The ways to write a value to a rewritten file; the row's parser determines how it is read.</summary>
 internal enum SettingKind
 {
     Plain,
@@ -122,20 +122,20 @@ internal sealed class Setting
     /// <summary>The documentation's remark about a setting that works; null: none.</summary>
     internal string? Remark { get; private init; }
 
-    /// <summary>The same row for a setting without an effect: using it is a warning.</summary>
+    /// <summary>Returns the row for a setting without an effect: using it is a warning.</summary>
     /// <param name="reason">Why, as a clause: "there is no replication yet".</param>
     internal Setting WithoutEffect(string reason) => new(this) { NoEffect = reason };
 
-    /// <summary>The same row for a setting that may only have its default value.</summary>
+    /// <summary>Returns the row for a setting that may only have its default value.</summary>
     /// <param name="reason">What is missing and what ignoring the setting would do, as a clause.</param>
     internal Setting RefusedUnlessDefault(string reason) => Refused(
         $"any but {(DefaultText.Length == 0 ? "the empty one" : $"`{DefaultText}`")}", settings => Read(settings) != DefaultText, reason);
 
-    /// <summary>The same row with values that are refused, which may depend on other settings.</summary>
+    /// <summary>Returns the row with values that are refused, which may depend on other settings.</summary>
     internal Setting Refused(string values, Func<Settings, bool> applies, string reason) =>
         new(this) { Refusal = new SettingRefusal(values, applies, reason) };
 
-    /// <summary>The same row with a note for the documentation.</summary>
+    /// <summary>Returns the row with a remark for the documentation.</summary>
     internal Setting WithRemark(string remark) => new(this) { Remark = remark };
 
     internal bool Has(SettingFlags flag) => (Flags & flag) != 0;

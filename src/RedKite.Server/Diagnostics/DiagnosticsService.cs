@@ -68,7 +68,7 @@ internal sealed class DiagnosticsService : IDisposable
         _reader.Dispose();
     }
 
-    /// <summary>What rules see now.</summary>
+    /// <summary>The current input of the rules.</summary>
     internal DiagnosticsView View(long nowUnixSeconds)
     {
         Configuration configuration = _parts.Configuration;

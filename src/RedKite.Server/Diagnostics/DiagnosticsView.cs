@@ -42,7 +42,7 @@ internal sealed class DiagnosticsView
     internal int SecondsOver(Metric metric, int seconds, double value) =>
         _history.Seconds(metric.Index, NowUnixSeconds - seconds + 1, NowUnixSeconds).Count(point => point.Value > value);
 
-    /// <summary>How much a gauge grows per second: the slope of a line through the last seconds. NaN: too little was observed.</summary>
+    /// <summary>The growth of a gauge per second: the slope of a line through the last seconds. NaN: there are too few observations.</summary>
     internal double Slope(Metric metric, int seconds)
     {
         List<HistoryPoint> points = _history.Seconds(metric.Index, NowUnixSeconds - seconds + 1, NowUnixSeconds);

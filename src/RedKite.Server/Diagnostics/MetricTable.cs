@@ -42,7 +42,7 @@ internal static class MetricTable
     internal static readonly Metric SendingP999 = Row("command_sending_p999", Gauge, Microseconds, "99.9th percentile of the last second's sending times (sampled).", o => o.Sending.P999);
     internal static readonly Metric SendingMax = Row("command_sending_max", Gauge, Microseconds, "Longest sending time of the last second (sampled).", o => o.Sending.Max);
 
-    /// <summary>By the index in <see cref="CommandFamily.Groups"/>: what the commands of one family did.</summary>
+    /// <summary>By the index in <see cref="CommandFamily.Groups"/>: the metrics of one family's commands.</summary>
     internal static readonly FamilyMetrics[] Families = [.. CommandFamily.Groups.Select((group, index) => FamilyRows(group, index))];
 
     // Loops and locks

@@ -1,6 +1,6 @@
 namespace RedKite.Server.Diagnostics;
 
-/// <summary>What the .NET runtime knows about the process.</summary>
+/// <summary>The .NET runtime's figures of the process.</summary>
 internal readonly record struct RuntimeFigures
 {
     internal double HeapBytes { get; private init; }

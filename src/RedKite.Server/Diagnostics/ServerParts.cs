@@ -67,7 +67,7 @@ internal sealed record ServerParts
     /// <summary>Everything that counts. It exists once the commands are known.</summary>
     internal required Func<MetricsRegistry> Metrics { get; init; }
 
-    /// <summary>What the server listens on.</summary>
+    /// <summary>The server's listeners.</summary>
     internal required Func<ListeningFigures> Listening { get; init; }
 
     internal required Func<TlsFigures> Tls { get; init; }
@@ -104,7 +104,7 @@ internal sealed record ServerParts
     internal required string Transport { get; init; }
 }
 
-/// <summary>What a server listens on, as INFO shows it.</summary>
+/// <summary>A server's listeners, as INFO shows them.</summary>
 /// <param name="Port">The TCP port; 0 when there is none.</param>
 /// <param name="Listeners">Each listener as one line.</param>
 internal readonly record struct ListeningFigures(int Port, IReadOnlyList<string> Listeners);

@@ -59,7 +59,7 @@ internal sealed class CommandExecutor
     private int _heldStripe = -1; // by the fast path; for the crash report
     private long _runStart;
     private long _currentTurn; // 0: a caller in the process
-    private int _splitWeight; // how many inputs this one stands for in the samples of waiting and sending; 0: it is not sampled
+    private int _splitWeight; // how many inputs this one represents in the samples of waiting and sending; 0: it is not sampled
     private long _turn; // the loop's turn in which _turnStart was read
     private long _turnStart;
     private readonly List<(Command Command, int Count, long Ended)> _unsent = []; // of inputs whose sending is timed
@@ -68,7 +68,7 @@ internal sealed class CommandExecutor
     private int _splitStride = 1;
     private int _untilSplit = 1; // inputs until waiting and sending are noted
     private long _readsAdapted;
-    private Command? _lastCommand; // what the last request's name stands for
+    private Command? _lastCommand; // the command of the last request's name
     private int _runFirst;
     private long _replied; // before the batch
     private int _untilSample; // requests until a key is sampled
@@ -268,7 +268,7 @@ internal sealed class CommandExecutor
         _inlineLine = [];
         bool trusted = session.Authenticated || !Engine.RequiresLogin(session);
         var limits = new RequestLimits(Engine.Settings.ProtoMaxBulkLength, trusted, Engine.Settings.RequestArgumentsMax);
-        int batchMax = trusted ? BatchMax : 1; // AUTH changes the limits of what follows it
+        int batchMax = trusted ? BatchMax : 1; // AUTH changes the limits of later requests
         int count = 0;
         status = ParseStatus.Complete;
         while (count < batchMax)

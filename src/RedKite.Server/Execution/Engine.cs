@@ -18,7 +18,7 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Server.Execution;
 
 /// <summary>
-/// What all executors of one server share: the data, the command table, the clients, and what observes and measures commands.
+/// The state that all executors of one server share: the data, the command table, the clients, and the parts that observe and measure commands.
 /// Loops and callers in the process execute commands through it. No command knows it: a handler gets what it needs from its
 /// <see cref="CommandContext"/>, a family of administrative commands from its constructor.
 /// </summary>
@@ -75,7 +75,7 @@ internal sealed class Engine
     /// <summary>Everything that counts. Set together with <see cref="Commands"/>.</summary>
     internal MetricsRegistry Metrics { get; private set; } = null!;
 
-    /// <summary>How often clients have reached limits.</summary>
+    /// <summary>Counts how often clients have reached limits.</summary>
     internal LimitCounts Limits { get; } = new();
 
     internal ClientRegistry Clients { get; } = new();
@@ -121,7 +121,7 @@ internal sealed class Engine
 
     internal RequestLog LargeReplies { get; }
 
-    /// <summary>What may have delayed clients.</summary>
+    /// <summary>Events that may have delayed clients.</summary>
     internal Timeline Timeline { get; } = new();
 
     /// <summary>The server's own actions, within the limits that settings allow.</summary>
@@ -140,7 +140,7 @@ internal sealed class Engine
     /// <summary>The pool of native memory for replies that wait to be sent.</summary>
     internal BufferPool Buffers { get; } = new();
 
-    /// <summary>What surrounds every command; null: nothing.</summary>
+    /// <summary>Surrounds every command; null: nothing does.</summary>
     internal ICommandInterceptor? Interceptor { get; private set; }
 
     /// <summary>The largest reply: as large as the machine's memory. More could never be delivered.</summary>
@@ -152,7 +152,10 @@ internal sealed class Engine
     /// </summary>
     internal long ReplyBytesMax { get; private set; }
 
-    /// <summary>The limit of one reply to an ordinary client, from which the client is closed though it reads, as in Redis, whose own buffer comes on top.</summary>
+    /// <summary>
+    /// The limit of one reply to an ordinary client, above which the client is closed even if it reads. As in Redis, the reply
+    /// buffer is added to the configured limit.
+    /// </summary>
     internal long OneReplyBytesMax { get; private set; } = long.MaxValue;
 
     internal void UseCommands(CommandTable commands)

@@ -25,7 +25,7 @@ internal sealed class LogTail
     /// <summary>The kept lines, oldest first.</summary>
     internal string[] Lines => After(0).Lines;
 
-    /// <summary>The same without what clients and scripts wrote.</summary>
+    /// <summary>The kept lines without the text of clients and scripts.</summary>
     internal string[] RedactedLines
     {
         get

@@ -58,7 +58,7 @@ internal sealed class BlockedClientTimeouts(Engine engine, EventLoop loop, Comma
         client.ReleaseReply(); // also if the connection was closed meanwhile
     }
 
-    /// <summary>A connection is gone.</summary>
+    /// <summary>Called when a connection was closed.</summary>
     internal void Closed(Session session)
     {
         if (session.Blocked is not { } client) return;

@@ -7,7 +7,7 @@ namespace RedKite.Server.Loops;
 /// 2 MiB takes 5 to 9 ms of CPU, which never pays for data that is loaded and rarely read, so lookups limit how much is replaced.
 /// </summary>
 /// <remarks>
-/// What a lookup saves depends on the machine: 50 ns, or more than a microsecond in some virtual machines, so it is measured. The CPU
+/// The time that a lookup saves depends on the machine: 50 ns, or more than a microsecond in some virtual machines, so it is measured. The CPU
 /// spent exceeds what the lookups so far would have saved by one region at most. Under a steady load it has paid for itself after
 /// the same number of further lookups.
 /// </remarks>

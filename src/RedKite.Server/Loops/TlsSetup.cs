@@ -29,7 +29,7 @@ internal sealed class TlsSetup
         };
     }
 
-    /// <summary>What the connections of the TLS port share.</summary>
+    /// <summary>The state that the connections of the TLS port share.</summary>
     internal TlsServer Server { get; }
 
     /// <summary>The figures for metrics and findings.</summary>

@@ -24,7 +24,7 @@ internal sealed class RunProgress
     /// <summary>Ends a run.</summary>
     internal void End() => _position = 0;
 
-    /// <summary>Which command of the run that has just ended was seen executing for longest, counted from its first; -1: none was seen twice.</summary>
+    /// <summary>The command of the last run that was seen executing for longest, counted from the run's first; -1: none was seen twice.</summary>
     internal int SlowestOf(int length) => _slow is { } slow && slow.Position >= _run && slow.Position < _run + length ? (int)(slow.Position - _run) : -1;
 
     /// <summary>Samples the executor's position. Only the diagnostics thread calls this.</summary>

@@ -2,7 +2,7 @@ using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Model;
 
-/// <summary>How a handler wants its client to block. The invoker carries it out once the handler has returned.</summary>
+/// <summary>A handler's request to block its client. The invoker carries it out once the handler has returned.</summary>
 internal sealed class BlockRequest
 {
     /// <summary>The deadline of a client that blocks until it is served.</summary>

@@ -89,7 +89,7 @@ internal sealed class BlockedClient : IDisposable
     /// <summary>How long its command has executed so far, in <see cref="System.Diagnostics.Stopwatch"/> ticks.</summary>
     internal long ExecutedTicks { get; set; }
 
-    /// <summary>What is replied; null: what is replied at the deadline.</summary>
+    /// <summary>The reply; null: the reply at the deadline.</summary>
     internal Payload[]? Reply { get; set; }
 
     /// <summary>Whether the reply grew larger than a client may have; its connection ends.</summary>

@@ -9,7 +9,7 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Server.Model;
 
 /// <summary>
-/// What a handler has: its arguments, the reply, the client's session and database. Keys that the command's row names are
+/// The context of a handler: its arguments, the reply, the client's session and database. Keys that the command's row names are
 /// locked. It knows nothing of sockets and locks.
 /// </summary>
 /// <remarks>
@@ -68,7 +68,7 @@ internal ref struct CommandContext
     /// <summary>The time of this command, in Unix milliseconds. It does not change while it executes.</summary>
     internal readonly long NowMs => _environment.NowMs;
 
-    /// <summary>What the command counts: keyspace hits and misses and the like.</summary>
+    /// <summary>The counters that the command increments: keyspace hits and misses and the like.</summary>
     internal readonly Metrics.ExecutorMetrics Metrics => _environment.Metrics;
 
     /// <summary>Number of arguments, the command's name included.</summary>
@@ -88,7 +88,7 @@ internal ref struct CommandContext
     /// <summary>An argument of a request in the same input, before its command begins.</summary>
     internal readonly ReadOnlySpan<byte> Input(ArgumentSlice argument) => _input.Slice(argument.Start, argument.Length);
 
-    /// <summary>Where the arguments are in <see cref="RequestBuffer"/>.</summary>
+    /// <summary>The positions of the arguments in <see cref="RequestBuffer"/>.</summary>
     internal readonly ReadOnlySpan<ArgumentSlice> Arguments => _arguments;
 
     /// <summary>The bytes that the arguments are slices of.</summary>

@@ -1,7 +1,7 @@
 namespace RedKite.Server.Model;
 
 /// <summary>
-/// What a user may do, compiled from the rules: an immutable snapshot that the user's sessions read with each command. The single
+/// A user's permissions, compiled from the rules: an immutable snapshot that the user's sessions read with each command. The single
 /// permission check, for every caller, based on the command's row.
 /// </summary>
 internal sealed class Permissions

@@ -19,7 +19,7 @@ internal sealed class ServerRun(long startedMs)
     /// <summary>Whether the background sweep removes expired keys (DEBUG SET-ACTIVE-EXPIRE).</summary>
     internal bool ExpiresActively { get; set; } = true;
 
-    /// <summary>Whether RESTORE takes payloads whose checksum is wrong (DEBUG SET-SKIP-CHECKSUM-VALIDATION).</summary>
+    /// <summary>Whether RESTORE accepts payloads with a wrong checksum (DEBUG SET-SKIP-CHECKSUM-VALIDATION).</summary>
     internal bool SkipsChecksums { get; set; }
 
     /// <summary>Whether the loops do no background work (DEBUG PAUSE-CRON).</summary>

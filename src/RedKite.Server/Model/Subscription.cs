@@ -1,6 +1,6 @@
 namespace RedKite.Server.Model;
 
-/// <summary>What a client can subscribe to.</summary>
+/// <summary>The kinds of subscriptions.</summary>
 internal enum SubscriptionKind
 {
     Channel,

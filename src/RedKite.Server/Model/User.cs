@@ -13,7 +13,7 @@ internal sealed class User(string name)
     /// <summary>One character a byte.</summary>
     internal string Name { get; } = name;
 
-    /// <summary>What the user may do; null: everything. Written by the registry only.</summary>
+    /// <summary>The user's permissions; null: everything is allowed. Written by the registry only.</summary>
     internal Permissions? Permissions
     {
         get => Volatile.Read(ref _permissions);

@@ -24,7 +24,7 @@ internal sealed class MessageBlock(BufferPool pool)
     private long _lastTicks;
     private int _usedAtLook;
 
-    /// <summary>Where the next message is written. <see cref="Take"/> follows.</summary>
+    /// <summary>The address at which the next message is written. <see cref="Take"/> follows.</summary>
     internal Span<byte> Reserve(int bytes)
     {
         if (_block is not null && _block.Capacity - _used >= bytes) return _block.GetSpan()[_used..];

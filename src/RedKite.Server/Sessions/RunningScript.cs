@@ -44,7 +44,7 @@ internal sealed class RunningScript(AttentionWord attention, ScriptMutex mutex)
     /// <summary>The memory and number of scripts and functions.</summary>
     internal Func<ScriptFigures> Figures { get; set; } = () => default;
 
-    /// <summary>How each cached script and function was used.</summary>
+    /// <summary>The use of each cached script and function.</summary>
     internal ScriptUses Uses { get; } = new();
 
     /// <summary>The longest run of a script since the last call, the running one included.</summary>

@@ -4,7 +4,7 @@ namespace RedKite.Server.Tracking;
 
 /// <summary>
 /// The keys of one stripe that clients have read, by hash, with the clients' ids. As in Redis, keys of the same name in all
-/// databases are one. Used with the stripe locked. Clients that are gone stay until their keys change.
+/// databases are one. Used with the stripe locked. Disconnected clients stay until their keys change.
 /// </summary>
 internal sealed class TrackedKeys
 {

@@ -37,7 +37,7 @@ internal static unsafe class EntryBlock
     /// <summary>The minimum size of a block in the long form.</summary>
     internal const int LongFormMin = LongDataOffset;
 
-    /// <summary>The least length of a value whose block has room for any key of up to <see cref="KeyRoomBytes"/>.</summary>
+    /// <summary>The minimum length of a value whose block has space for any key of up to <see cref="KeyRoomBytes"/>.</summary>
     internal const int LargeValueMin = 256 << 10;
 
     /// <summary>The longest key that can replace a large value's key in its block, and the longest that can be replaced.</summary>

@@ -34,7 +34,7 @@ internal sealed class FailStop
     /// </summary>
     internal Action<CrashReport>? Ending { get; set; }
 
-    /// <summary>Where the report's path is printed; null: on standard error.</summary>
+    /// <summary>Receives the report's path; null: it is printed on standard error.</summary>
     internal TextWriter? Errors { get; set; }
 
     /// <summary>Ends the process; a test may replace it, and then the exception propagates.</summary>

@@ -26,7 +26,7 @@ internal sealed record PackagePart(string Name, string Meaning, Action<PackageCo
     internal TimeSpan Limit(PackageOptions options) => TimeSpan.FromSeconds(SecondsMax) + Watches(options);
 }
 
-/// <summary>What a caller chooses.</summary>
+/// <summary>The options of a package.</summary>
 /// <param name="Log">How long the log is collected, from the package's beginning; zero: only its current lines.</param>
 /// <param name="Trace">How long the CPU is sampled; zero: there is no trace.</param>
 internal sealed record PackageOptions(TimeSpan Log, TimeSpan Trace)
@@ -37,7 +37,7 @@ internal sealed record PackageOptions(TimeSpan Log, TimeSpan Trace)
     /// <summary>The default: includes the log of the package's own time, which shows what happens now.</summary>
     internal static PackageOptions Default { get; } = new(LogMax, TimeSpan.Zero);
 
-    /// <summary>For a package that waits for nothing.</summary>
+    /// <summary>The options of a package that waits for nothing.</summary>
     internal static PackageOptions WithoutWatching { get; } = new(TimeSpan.Zero, TimeSpan.Zero);
 }
 
@@ -50,13 +50,13 @@ internal sealed class PackageContext(PackageSources sources, PackageOptions opti
 
     internal PackageOptions Options => options;
 
-    /// <summary>How old the package is.</summary>
+    /// <summary>The age of the package.</summary>
     internal TimeSpan Elapsed => Stopwatch.GetElapsedTime(start);
 
     /// <summary>Made for this package alone, and not in it.</summary>
     internal byte[] RedactionKey => redactionKey;
 
-    /// <summary>Cancelled when the part's time is over.</summary>
+    /// <summary>Cancelled when the part's time has run out.</summary>
     internal CancellationToken Cancellation => cancellation;
 
     internal IReadOnlyList<(string Name, byte[] Bytes)> Entries => _entries;

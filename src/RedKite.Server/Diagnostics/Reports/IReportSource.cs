@@ -11,6 +11,6 @@ internal interface IReportSource
     /// <summary>The time up to which the source has something to show.</summary>
     long NowUnixSeconds { get; }
 
-    /// <summary>A report as JSON; null if there is none of that name.</summary>
+    /// <summary>A report as JSON; null if there is no such report.</summary>
     byte[]? Read(string name, CancellationToken cancellation);
 }

@@ -5,7 +5,7 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Server.Execution.Eviction;
 
 /// <summary>
-/// Turns maxmemory into the limit of what is stored: the process's fixed share, connections and their buffers, and scripts, which
+/// Converts maxmemory into the limit of the stored data: the process's fixed share, connections and their buffers, and scripts, which
 /// used_memory counts as well, are taken off. They change slowly and are read about ten times a second.
 /// </summary>
 internal sealed class MemoryLimit(Settings settings, Keyspace keyspace)

@@ -4,7 +4,7 @@ using RedKite.Store.Values.Packed;
 
 namespace RedKite.Store.Values.SortedSets;
 
-/// <summary>How the scores of one member in several inputs become one.</summary>
+/// <summary>The ways to combine a member's scores from several inputs.</summary>
 internal enum ScoreAggregate
 {
     Sum,
