@@ -3,8 +3,8 @@ namespace RedKite.Net;
 /// <summary>
 /// A layer between a connection's bytes and the wire's, such as TLS. A connection without one sends and receives as it
 /// is. The layer is called on the connection's loop alone and never blocks: work that it cannot do yet it does when more bytes
-/// arrive, or when its own work elsewhere has called <see cref="Progressed"/>. Bytes for the wire (a handshake's too) go to <see
-/// cref="SendToWire"/>.
+/// arrive, or when its own work elsewhere has called <see cref="Progressed"/>. Bytes for the wire (a handshake's too) go to
+/// <see cref="SendToWire"/>.
 /// </summary>
 public abstract class ByteLayer : IDisposable
 {

@@ -51,8 +51,8 @@ public readonly ref struct ReplyElement
 
 /// <summary>
 /// Reads replies of RESP2 and RESP3, the one reader for tools, replicas and tests. It resumes wherever the input was cut and
-/// buffers nothing: input that it has passed is not needed again, except for an incomplete header line. Either <see
-/// cref="TrySkip"/> finds where replies end, or <see cref="TryRead"/> hands over their elements; the two are not mixed within a
+/// buffers nothing: input that it has passed is not needed again, except for an incomplete header line. Either
+/// <see cref="TrySkip"/> finds where replies end, or <see cref="TryRead"/> hands over their elements; the two are not mixed within a
 /// reply.
 /// </summary>
 public struct ReplyReader

@@ -237,8 +237,8 @@ public sealed class ReplyWriter
     }
 
     /// <summary>
-    /// Writes the header of a bulk string that the caller fills in at once. Long ones are better written by <see
-    /// cref="Bulk(ReadOnlySpan{byte})"/>.
+    /// Writes the header of a bulk string that the caller fills in at once. Long ones are better written by
+    /// <see cref="Bulk(ReadOnlySpan{byte})"/>.
     /// </summary>
     /// <returns>Where its bytes are to be written.</returns>
     public Span<byte> BulkSpan(int length)

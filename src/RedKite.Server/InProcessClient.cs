@@ -11,8 +11,8 @@ namespace RedKite.Server;
 
 /// <summary>
 /// A client in the server's own process: it executes commands on the calling thread, without a socket, with a selected
-/// database of its own. From any thread, one call at a time (further callers wait). After the server has stopped, calls throw <see
-/// cref="ObjectDisposedException"/>; so do those after <see cref="Dispose"/>, which leaves nothing of the client behind.
+/// database of its own. From any thread, one call at a time (further callers wait). After the server has stopped, calls throw
+/// <see cref="ObjectDisposedException"/>; so do those after <see cref="Dispose"/>, which leaves nothing of the client behind.
 /// </summary>
 public sealed class InProcessClient : IDisposable
 {
