@@ -81,7 +81,7 @@ public sealed class TableTests(Browser browser, LoadedServer loaded)
         await tab.ReadyAsync("clients");
         Assert.Matches("#clients\\?from=[0-9]+&to=[0-9]+&at=timeline$", tab.Page.Url);
         ILocator events = tab.Page.Locator("[aria-label='What delayed clients'] tbody tr");
-        await events.Filter(new LocatorFilterOptions { HasText = "its command executed for long" }).First.WaitForAsync();
+        await events.Filter(new LocatorFilterOptions { HasText = "its command took long to execute" }).First.WaitForAsync();
         await tab.WaitForAsync("document.activeElement.getAttribute('aria-label') === 'Filter What delayed clients'");
 
         // From there, a changed setting leads to its row, and the client to its own.

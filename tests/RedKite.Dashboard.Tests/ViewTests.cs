@@ -84,7 +84,7 @@ public sealed class ViewTests(Browser browser, LoadedServer loaded)
             Assert.Contains("+get", row, StringComparison.Ordinal);
             await tab.Page.Locator("tr", new PageLocatorOptions { HasText = "set" }).Filter(new LocatorFilterOptions { HasText = "command" }).WaitForAsync();
             await tab.Page.Locator("tr", new PageLocatorOptions { HasText = "127.0.0.1" }).WaitForAsync();
-            Assert.Contains("neither the data nor the dashboard uses it", await tab.Page.Locator("dl.facts").InnerTextAsync(), StringComparison.Ordinal);
+            Assert.Contains("used neither for the data nor for the dashboard", await tab.Page.Locator("dl.facts").InnerTextAsync(), StringComparison.Ordinal);
         }
     }
 }
