@@ -2,7 +2,7 @@ using System.Diagnostics;
 
 namespace RedKite.Figures;
 
-/// <summary>What a server did between its last reply and the time when it was idle.</summary>
+/// <summary>A server's work between its last reply and the time when it was idle.</summary>
 /// <param name="CpuSeconds">CPU of all its threads.</param>
 /// <param name="BecameIdle">False if it was still busy at the end of the time.</param>
 internal readonly record struct LaterWork(double CpuSeconds, double Seconds, bool BecameIdle);

@@ -21,13 +21,13 @@ internal sealed record Options
           idle     resident bytes per connection with 10,000 idle connections, and CPU with and without them
           loadgen  CPU per operation of `redkite bench` against redis-benchmark, with the floor as the server
           tail     open-loop latencies at half the capacity, and the time from start to first reply
-          behaviors  server CPU per GET with 1 to 40 behaviors, by none
-          names    case-insensitive name lookup, step by step: calls in a second by 32 threads
-          guards   CPU of a user's key patterns, TLS and eviction, latency beside TLS handshakes, hit rates
+          behaviors  server CPU per GET with 1 to 40 behaviors, relative to none
+          names    case-insensitive name lookup, step by step: calls per second of 32 threads
+          guards   CPU of a user's key patterns, TLS and eviction, latency during TLS handshakes, hit rates
           types    data types against Redis and Valkey: CPU per operation, memory, delays while a value is freed
           messages  scripts, transactions, messages and tracking against Redis: CPU per operation
           churn    an hour: resident memory of a full server against maxmemory while values shrink and grow back
-          all      everything but churn, types in their quick form; each section is written when it is measured
+          all      everything but churn, with types in its quick form; each section is written when it is measured
 
         options
           --pipelines 1,16,64     pipeline depths of cpu, loops, diagnostics and loadgen (idle uses 16, cache 64)
@@ -48,7 +48,7 @@ internal sealed record Options
           --redkite-command TEXT  start this command instead of RedKite; {port}, {dir} and {loops} are substituted
           --no-build              measure the existing build of RedKite
           --json FILE             append each scenario's result to FILE as one line of JSON
-          --write-figures         write the results into docs/figures.md; sections of other scenarios stay
+          --write-figures         write the results into docs/figures.md; other sections stay
 
         Exit status: 0 measured (targets met or not), 1 invalid arguments, 2 a required program is missing or failed.
         """;

@@ -124,7 +124,7 @@ internal sealed class LoadLoop : IConnectionHandler
 
     public void OnOutputDrained(Connection connection)
     {
-        // It is never asked for.
+        // It is never requested.
     }
 
     public void Deliver(Connection connection, SharedBuffer buffer, int start, int length) => connection.Queue(buffer, start, length);

@@ -12,10 +12,10 @@ namespace RedKite.Dashboard;
 /// <param name="Path">The address; with a trailing slash, everything below it.</param>
 internal sealed record AdminEndpoint(string Method, string Path, Func<AdminSite, HttpContext, Task> AnswerAsync)
 {
-    /// <summary>Whether it can be had without a log-in.</summary>
+    /// <summary>Whether it can be used without a log-in.</summary>
     internal bool IsOpen { get; init; }
 
-    /// <summary>Whether only a running server has it.</summary>
+    /// <summary>Whether it needs a running server.</summary>
     internal bool NeedsServer { get; init; }
 }
 

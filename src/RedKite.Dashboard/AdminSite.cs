@@ -5,7 +5,7 @@ using RedKite.Server.Diagnostics.Reports;
 
 namespace RedKite.Dashboard;
 
-/// <summary>Answers requests: checks where they come from and who asks, then hands them to a row of <see cref="AdminEndpoints"/>.</summary>
+/// <summary>Answers requests: checks their origin and user, then passes them to a row of <see cref="AdminEndpoints"/>.</summary>
 /// <param name="source">What the page shows.</param>
 /// <param name="server">For what only a running server has; null: the source is a debug package.</param>
 internal sealed class AdminSite(IReportSource source, RedKiteServer? server, CancellationToken stopping)
@@ -39,7 +39,7 @@ internal sealed class AdminSite(IReportSource source, RedKiteServer? server, Can
         else await endpoint.AnswerAsync(this, http).ConfigureAwait(false);
     }
 
-    // A name that an attacker's page resolves to this address is not this site's name; neither may another page send requests.
+    // A name that an attacker's page resolves to this address is not this site's name; nor may another page send requests.
     private static bool IsForThisSite(HttpRequest request)
     {
         string host = request.Host.Host.Trim('[', ']');

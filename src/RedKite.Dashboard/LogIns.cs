@@ -9,7 +9,7 @@ using RedKite.Server.Model;
 namespace RedKite.Dashboard;
 
 /// <summary>
-/// Who may use the dashboard: a user that may do everything. Sessions, and limits on tries. If the default user is one and needs no
+/// Decides who may use the dashboard: a user that may do everything. Keeps sessions, and limits attempts. If the default user is one and needs no
 /// password, no log-in is needed. Any change of a user's rules ends the user's sessions.
 /// </summary>
 /// <param name="server">Null: there are no users.</param>
@@ -48,7 +48,7 @@ internal sealed class LogIns(RedKiteServer? server)
         return session.Ends > DateTime.UtcNow && Users.Find(session.Rules.Name) == session.Rules;
     }
 
-    // Programs, such as Prometheus, send the password with every request (RFC 7617). Wrong ones count as tries.
+    // Programs, such as Prometheus, send the password with every request (RFC 7617). Wrong ones count as failed attempts.
     private bool AllowsBasic(HttpContext http)
     {
         const string Scheme = "Basic ";

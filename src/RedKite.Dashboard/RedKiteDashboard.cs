@@ -17,7 +17,7 @@ using RedKite.Server.Logging;
 
 namespace RedKite.Dashboard;
 
-/// <summary>The dashboard of a server: a page and its interface over HTTP, on threads of its own. It ends with the server.</summary>
+/// <summary>The dashboard of a server: a page and its HTTP interface, on threads of its own. It ends with the server.</summary>
 public sealed class RedKiteDashboard : IAsyncDisposable
 {
     private const int AutomaticDistance = 2000;
@@ -36,7 +36,7 @@ public sealed class RedKiteDashboard : IAsyncDisposable
     public int Port { get; }
 
     /// <summary>
-    /// Starts the dashboard of a server, as its settings `admin-port` and `admin-bind` say. Null: it is switched off or cannot listen;
+    /// Starts the dashboard of a server, according to its settings `admin-port` and `admin-bind`. Null: it is switched off or cannot listen;
     /// then the server's log says why.
     /// </summary>
     public static async Task<RedKiteDashboard?> StartAsync(RedKiteServer server)
@@ -46,14 +46,14 @@ public sealed class RedKiteDashboard : IAsyncDisposable
         ServerLog log = server.Engine.Log;
         if (PortOf(settings, server) is not { } port)
         {
-            log.Notice("There is no dashboard, because admin-port is 'auto' and the server has no port that 2000 can be added to.");
+            log.Notice("There is no dashboard because admin-port is 'auto' and the server has no port to which 2000 could be added.");
             return null;
         }
 
         if (port == 0) return null;
         if (server.Reports is null)
         {
-            log.Notice("There is no dashboard, because the setting 'diagnostics' is off.");
+            log.Notice("There is no dashboard because the setting 'diagnostics' is off.");
             return null;
         }
 

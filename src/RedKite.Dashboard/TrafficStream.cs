@@ -7,7 +7,7 @@ using RedKite.Server.Sessions;
 
 namespace RedKite.Dashboard;
 
-/// <summary>Commands as they execute, while a viewer watches: the first ones of every second, without their arguments unless they are asked for.</summary>
+/// <summary>Commands as they execute, while a viewer watches: the first ones of every second, without their arguments unless they are requested.</summary>
 internal static class TrafficStream
 {
     private const int PerSecond = 200;

@@ -3,7 +3,7 @@ using Microsoft.AspNetCore.Http;
 
 namespace RedKite.Dashboard;
 
-/// <summary>The page's files, which are inside the assembly.</summary>
+/// <summary>The page's files, embedded in the assembly.</summary>
 internal static class WebFiles
 {
     private static readonly Dictionary<string, string> Types = new()

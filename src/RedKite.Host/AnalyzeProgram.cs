@@ -18,10 +18,10 @@ internal static class AnalyzeProgram
     private const string Usage = """
         Usage: redkite analyze PACKAGE [--stacks] [--speedscope FILE] [--serve [PORT]]
 
-        Prints the verdict on the server of a debug package, and what is wrong, with evidence and remedy.
+        Prints a verdict on the server of a debug package, and its findings with evidence and remedy.
         With --stacks it prints what every thread was doing; with --speedscope it writes the trace, or the stacks where
         none was taken, for https://www.speedscope.app.
-        With --serve the dashboard shows the package on this machine until Ctrl+C; without PORT on a free one.
+        With --serve it serves the dashboard for the package on loopback until Ctrl+C, on PORT or a free port.
 
         Exit status: 0 healthy (notices at most), 1 warnings, 2 critical findings, 3 the file cannot be used.
         """;
@@ -36,7 +36,7 @@ internal static class AnalyzeProgram
 
         if (Options.Parse(arguments) is not { } options)
         {
-            errors.WriteLine("redkite analyze: one file is expected; see --help");
+            errors.WriteLine("redkite analyze: expected one file; see --help");
             return Unusable;
         }
 

@@ -22,11 +22,11 @@ internal static class DebugPackageProgram
           --host H         default 127.0.0.1
           --port P         default 6379
           --user U         default `default`
-          --pass W         the password; without it the variable REDKITE_PASSWORD
-          --log SECONDS    watch the log for so long: 0 to 15, default 15
+          --pass W         the password; default: the variable REDKITE_PASSWORD
+          --log SECONDS    collect the log for 0 to 15 seconds, default 15
           --trace SECONDS  sample the CPU for up to 30 seconds
-          --tls VERIFY     connect by TLS; VERIFY is `system`, a file with the authorities to trust, or `none`
-          --cert FILE      the client's certificate, where the server wants one
+          --tls VERIFY     connect by TLS; VERIFY is `system`, a file with the trusted authorities, or `none`
+          --cert FILE      the client's certificate, if the server requires one
           --key FILE       its key
         """;
 
@@ -86,7 +86,7 @@ internal static class DebugPackageProgram
         if (options.TryGetValue("--trace", out string? trace)) request.AddRange(["TRACE", trace]);
         Send(stream, [.. request]);
         string head = ReadLine(stream);
-        if (head[0] != '$' || !long.TryParse(head.AsSpan(1), CultureInfo.InvariantCulture, out long bytes) || bytes is < 0 or > PackageBytesMax) throw new IOException("the server replied no package");
+        if (head[0] != '$' || !long.TryParse(head.AsSpan(1), CultureInfo.InvariantCulture, out long bytes) || bytes is < 0 or > PackageBytesMax) throw new IOException("the server did not reply with a package");
         var package = new byte[bytes];
         stream.ReadExactly(package);
         return package;
@@ -99,7 +99,7 @@ internal static class DebugPackageProgram
         var authentication = new SslClientAuthenticationOptions { TargetHost = host };
         if (verify == "none")
         {
-#pragma warning disable CA5359 // The user has asked for it.
+#pragma warning disable CA5359 // The user has requested it.
             authentication.RemoteCertificateValidationCallback = (_, _, _, _) => true;
 #pragma warning restore CA5359
         }

@@ -9,8 +9,8 @@ using RedKite.Server.Config;
 namespace RedKite.Host;
 
 /// <summary>
-/// Sends the meter and the spans "RedKite" to an OpenTelemetry collector by OTLP over HTTP, from threads of its own. An endpoint
-/// that does not answer costs the values meanwhile, and nothing else.
+/// Sends the meter and the spans "RedKite" to an OpenTelemetry collector by OTLP over HTTP, from threads of its own. If the
+/// endpoint does not answer, the values of that time are lost, and nothing else.
 /// </summary>
 internal sealed class OtlpExport : IDisposable
 {
@@ -39,8 +39,8 @@ internal sealed class OtlpExport : IDisposable
             .Build();
     }
 
-    /// <summary>Begins to export if `otlp-endpoint` is set; null: it is empty.</summary>
-    /// <exception cref="ConfigException">`otlp-endpoint` is not an address of HTTP.</exception>
+    /// <summary>Starts the export if `otlp-endpoint` is set; null: it is empty.</summary>
+    /// <exception cref="ConfigException">`otlp-endpoint` is not an HTTP address.</exception>
     internal static OtlpExport? Start(Settings settings, string runId)
     {
         if (settings.OtlpEndpoint.Length == 0) return null;

@@ -45,7 +45,7 @@ internal static class PackageStacks
         }
         catch (Exception failure) when (failure is not IOException)
         {
-            throw new InvalidDataException($"{entry} is damaged: {failure.Message}", failure); // the library throws whatever the bytes lead it to
+            throw new InvalidDataException($"{entry} is damaged: {failure.Message}", failure); // the library may throw anything on damaged input
         }
         finally
         {

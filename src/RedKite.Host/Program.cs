@@ -48,8 +48,8 @@ internal static class Program
           redkite /etc/redkite.conf --loglevel verbose
           redkite --version | --help
           redkite bench --help                  the load generator
-          redkite debug-package --help          fetches what a running server knows about itself, as one file
-          redkite analyze PACKAGE [--serve]     says what is wrong with the server of such a file
+          redkite debug-package --help          writes what a running server knows about itself into one file
+          redkite analyze PACKAGE [--serve]     reports what is wrong with that server
         """;
 
     private static async Task<int> RunAsync(CommandLine commandLine)
@@ -59,7 +59,7 @@ internal static class Program
         var server = new RedKiteServer(configuration, TimeProvider.System, log: null, ownsProcess: true);
         using OtlpExport? export = OtlpExport.Start(configuration.Settings, server.Engine.Run.RunId);
 
-        // Before the start: who sees the port or the file with the process's id may send a signal.
+        // Registered before the start: a process that sees the port or the pid file may send a signal at once.
         var asked = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         using PosixSignalRegistration terminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, End);
         using PosixSignalRegistration interrupt = PosixSignalRegistration.Create(PosixSignal.SIGINT, End);

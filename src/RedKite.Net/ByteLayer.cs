@@ -1,9 +1,9 @@
 namespace RedKite.Net;
 
 /// <summary>
-/// What stands between a connection's bytes and the wire's, such as TLS. A connection without one sends and receives as it
-/// is. The layer is called on the connection's loop alone and never blocks: what it cannot do yet it does when more bytes have
-/// come, or when its own work elsewhere has called <see cref="Progressed"/>. Bytes for the wire (a handshake's too) go to
+/// A layer between a connection's bytes and the wire's, such as TLS. A connection without one sends and receives as it
+/// is. The layer is called on the connection's loop alone and never blocks: work that it cannot do yet it does when more bytes
+/// arrive, or when its own work elsewhere has called <see cref="Progressed"/>. Bytes for the wire (a handshake's too) go to
 /// <see cref="SendToWire"/>.
 /// </summary>
 public abstract class ByteLayer : IDisposable
@@ -22,10 +22,10 @@ public abstract class ByteLayer : IDisposable
     /// <summary>Memory of the layer's buffers. A snapshot when read by another thread.</summary>
     public virtual int BufferBytes => 0;
 
-    /// <summary>The connection belongs to its loop now. The side that speaks first does so.</summary>
+    /// <summary>Called when the connection belongs to its loop. The side that speaks first sends now.</summary>
     public abstract void Begin();
 
-    /// <summary>Takes bytes that came from the wire; none after <see cref="Progressed"/>, to go on with those before.</summary>
+    /// <summary>Takes bytes from the wire; none after <see cref="Progressed"/>, to continue with earlier ones.</summary>
     /// <returns>False when they break the layer's protocol: the connection ends.</returns>
     public abstract bool TryReceive(ReadOnlySpan<byte> wire);
 
@@ -34,10 +34,10 @@ public abstract class ByteLayer : IDisposable
     public abstract int Read(Span<byte> destination);
 
     /// <summary>Sends bytes of the session.</summary>
-    /// <returns>How many were taken; 0: none for now, because the handshake is not over.</returns>
+    /// <returns>How many were taken; 0: none for now, because the handshake is in progress.</returns>
     public abstract int Send(ReadOnlySpan<byte> bytes);
 
-    /// <summary>Everything was sent: signals the end to the peer.</summary>
+    /// <summary>Signals the end to the peer, after everything was sent.</summary>
     public abstract void Finish();
 
     /// <inheritdoc/>
@@ -47,7 +47,7 @@ public abstract class ByteLayer : IDisposable
         GC.SuppressFinalize(this);
     }
 
-    /// <summary>What the layer has made of the output, whose head may be half sent; null: nothing waits.</summary>
+    /// <summary>The output as the layer encoded it; its head may be partly sent. Null: nothing waits.</summary>
     internal OutputQueue? Wire { get; set; }
 
     /// <summary>Whether <see cref="Finish"/> was called.</summary>
@@ -63,16 +63,16 @@ public abstract class ByteLayer : IDisposable
         Wire = null;
     }
 
-    /// <summary>Releases what the layer holds.</summary>
+    /// <summary>Releases the layer's resources.</summary>
     protected abstract void Dispose(bool disposing);
 
-    /// <summary>Queues bytes for the wire. They are sent when the call that the layer is in has returned.</summary>
+    /// <summary>Queues bytes for the wire. They are sent when the current call into the layer has returned.</summary>
     protected void SendToWire(ReadOnlySpan<byte> bytes) => _connection!.QueueForWire(this, bytes);
 
-    /// <summary>Stops or resumes receiving from the wire, while the session has had nothing yet. On the connection's loop.</summary>
+    /// <summary>Stops or resumes receiving from the wire, before the session has received anything. On the connection's loop.</summary>
     protected void SetReading(bool reading) => _connection!.SetReading(reading);
 
-    /// <summary>Something may go on that could not before. From any thread.</summary>
+    /// <summary>Notifies the loop that the layer can continue. From any thread.</summary>
     protected void Progressed()
     {
         Connection connection = _connection!;

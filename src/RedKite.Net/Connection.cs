@@ -4,8 +4,8 @@ using RedKite.Net.Interop;
 namespace RedKite.Net;
 
 /// <summary>
-/// A client's connection, owned by one event loop at a time: only that loop's thread touches it. Others post to the loop. While
-/// nothing waits it has no buffer of its own.
+/// A client's connection, owned by one event loop at a time: only that loop's thread touches it. Others post to the loop. While it
+/// has nothing waiting, it has no buffer of its own.
 /// </summary>
 /// <remarks>
 /// Output leaves in one of two ways. The reply to what was just received is sent at once with <see cref="Send"/>, from the
@@ -14,13 +14,13 @@ namespace RedKite.Net;
 /// </remarks>
 public sealed class Connection
 {
-    // How much a layer is given at a time, so that what it made of it does not pile up in front of a slow peer.
+    // How many bytes a layer gets at a time, so that its output does not pile up in front of a slow peer.
     private const int LayerBytesMax = 32 * 1024;
 
     // Shorter messages are copied if the peer is slow.
     private const int CopiedBytesMax = 1024;
 
-    // What is queued within one turn is sent before its end when it is this much, so that the peer and its limit are asked early.
+    // If this many bytes are queued within one turn, they are sent before its end, so that a slow peer is noticed early.
     private const long FlushedBytesMin = 256 * 1024;
 
     private const long NotNotified = -1;
@@ -59,7 +59,7 @@ public sealed class Connection
         internal set => Volatile.Write(ref _loop, value);
     }
 
-    /// <summary>What the handler keeps with the connection.</summary>
+    /// <summary>The handler's state for the connection.</summary>
     public object? State { get; set; }
 
     /// <summary>Whether the connection is ending; nothing is received or sent any more.</summary>
@@ -98,7 +98,7 @@ public sealed class Connection
 
     internal bool ClosesAfterSend { get; private set; }
 
-    /// <summary>What the transport keeps with the connection: at first its socket, if it has one.</summary>
+    /// <summary>The transport's state for the connection: at first its socket, if it has one.</summary>
     internal object? TransportState { get; set; }
 
     /// <summary>Sends bytes at once, or queues what the peer cannot take now. They are copied if they have to wait.</summary>
@@ -137,13 +137,13 @@ public sealed class Connection
     {
         if (IsClosing || length == 0) return;
 
-        // What waits for a slow peer does not keep a buffer alive that others share.
+        // Output that waits for a slow peer must not keep a shared buffer alive.
         if (_writeInterest && length < CopiedBytesMax && buffer.Capacity > CopiedBytesMax) Output().Append(buffer.GetSpan().Slice(start, length));
         else Output().Append(buffer, start, length);
         Queued();
     }
 
-    /// <summary>Sends what is queued now, as far as the peer takes it.</summary>
+    /// <summary>Sends queued output now, as far as the peer takes it.</summary>
     public void Flush()
     {
         _isUnflushed = false;
@@ -161,7 +161,7 @@ public sealed class Connection
             Consume(output, sent);
         }
 
-        // With output left the wire was tried last: trying it again might empty it, and then nothing would wake the rest.
+        // If output is left, the wire was full: trying it again might empty it, and then nothing would wake the rest.
         if (_output is null && Layer is not null && !TrySendWire(Layer)) Fail();
         else AfterFlush();
     }
@@ -172,7 +172,7 @@ public sealed class Connection
     /// </summary>
     public void NotifyWhenDrained(long bytes) => _drainedBytes = OutputBytes > bytes ? bytes : NotNotified;
 
-    /// <summary>Stops or resumes receiving. Bytes that came before and were not consumed are handed in again on resuming.</summary>
+    /// <summary>Stops or resumes receiving. Bytes that were received but not consumed are handed to the handler again on resuming.</summary>
     public void SetReading(bool reading)
     {
         if (IsClosing || reading == _readInterest || (reading && ClosesAfterSend)) return;
@@ -180,7 +180,7 @@ public sealed class Connection
         if (reading) ReprocessInput();
     }
 
-    /// <summary>Hands in again what the handler did not consume, soon: it may be wanted now.</summary>
+    /// <summary>Soon hands unconsumed input to the handler again, because it may be able to consume it now.</summary>
     public void ReprocessInput()
     {
         if (!IsClosing && (Input is not null || Layer is not null)) Loop.Resume(this);
@@ -194,7 +194,7 @@ public sealed class Connection
         Loop.Closing(this);
     }
 
-    /// <summary>Ends the connection when what waits has been sent; nothing is received any more.</summary>
+    /// <summary>Ends the connection when waiting output has been sent; nothing more is received.</summary>
     public void CloseAfterSend()
     {
         if (IsClosing) return;
@@ -203,13 +203,13 @@ public sealed class Connection
         SetReading(false);
     }
 
-    /// <summary>Enables the system's probing of a silent peer.</summary>
+    /// <summary>Enables TCP keepalive.</summary>
     public void SetKeepAlive(int seconds) => Loop.Transport.SetKeepAlive(this, seconds);
 
-    /// <summary>Whether all was sent, and input is only read to be discarded until the peer ends its side too.</summary>
+    /// <summary>Whether everything was sent, and input is only read and discarded until the peer ends its side too.</summary>
     internal bool IsLingering { get; private set; }
 
-    /// <summary>Whether the connection waits for a request: nothing was received that is unfinished, and nothing waits to be sent.</summary>
+    /// <summary>Whether the connection is idle: it has no unfinished request and no waiting output.</summary>
     internal bool IsIdle =>
         !IsClosing && !ClosesAfterSend && _readInterest && !_writeInterest && !_isUnflushed && Layer is null && Input is null && OutputBytes == 0;
 
@@ -267,13 +267,13 @@ public sealed class Connection
         Loop.ReceiveDecoded(this);
     }
 
-    /// <summary>The loop's turn ends: sends what was queued in it, unless that was sent already.</summary>
+    /// <summary>Sends the output that was queued in the loop's turn, at its end, unless it was sent already.</summary>
     internal void FlushQueued()
     {
         if (_isUnflushed) Flush();
     }
 
-    /// <summary>Bytes were posted, or what was posted is handled.</summary>
+    /// <summary>Notes that bytes were posted, or that posted ones were handled.</summary>
     internal void NotePosted(long bytes) => Interlocked.Add(ref _postedBytes, bytes);
 
     internal void ReleaseBuffers()
@@ -323,7 +323,7 @@ public sealed class Connection
             return;
         }
 
-        // What a layer does not take yet waits for its peer's bytes, not for the socket.
+        // Bytes that a layer does not take yet wait for the peer's bytes, not for the socket.
         bool waits = Layer is null ? _output is not null : Layer.Wire is not null;
         if (waits != _writeInterest) SetInterest(_readInterest, waits);
         if (_drainedBytes != NotNotified && OutputBytes <= _drainedBytes)
@@ -335,7 +335,7 @@ public sealed class Connection
         if (_output is not null) Loop.Handler.OnOutputBuffered(this);
     }
 
-    // Whether the layer's farewell is on the wire, if there is one.
+    // Whether the layer's end signal is on the wire, if there is one.
     private bool HasEndedLayer()
     {
         if (Layer is null) return true;
@@ -351,7 +351,7 @@ public sealed class Connection
 
     private void Fail()
     {
-        ClosesAfterSend = false; // the peer does not read any more
+        ClosesAfterSend = false; // the peer no longer reads
         Close();
     }
 

@@ -18,7 +18,7 @@ public sealed class EventLoop : IDisposable
     // At the end of a connection: what a pipelining client had sent behind its QUIT, in turns, but no endless stream.
     private const int ReceivesDiscardedMax = 16;
 
-    // How long a connection that was ended after its last reply may take to end its side, and how many may be at it.
+    // How long a peer may take to end its side after its last reply, and how many connections may wait for that.
     private const int LingerMs = 3000;
     private const int LingeringMax = 1024;
 
@@ -28,7 +28,7 @@ public sealed class EventLoop : IDisposable
     // What a layer has decoded is also processed in bounded portions.
     private const int LayerReadsPerTurnMax = 16;
 
-    /// <summary>How many files a loop has open besides its connections: what it waits with, is woken by, and times with.</summary>
+    /// <summary>How many files a loop has open besides its connections: its epoll set, wake-up event and timer.</summary>
     public const int OwnFilesMax = 3;
 
     // Timing a cycle takes two readings of the clock, some 50 ns. As long as there are few cycles all are timed; otherwise
@@ -62,7 +62,7 @@ public sealed class EventLoop : IDisposable
 
     /// <param name="name">The thread's name.</param>
     /// <param name="useSockets">Whether to use the runtime's sockets although epoll is there.</param>
-    /// <param name="pool">Where the memory of waiting output comes from; null: a pool that the process shares.</param>
+    /// <param name="pool">The pool for waiting output; null: the process's shared pool.</param>
     public EventLoop(string name, bool useSockets, BufferPool? pool = null)
         : this(name, pool, loop => useSockets || !LinuxCalls.IsSupported ? new SocketsTransport(loop) : new EpollTransport())
     {
@@ -78,7 +78,7 @@ public sealed class EventLoop : IDisposable
     /// <summary>The loop's number among the server's loops, from 0.</summary>
     public int Index { get; init; }
 
-    /// <summary>What is done with the loop's connections; set before the start.</summary>
+    /// <summary>Handles the loop's connections; set before the start.</summary>
     public IConnectionHandler Handler { get; set; } = null!;
 
     /// <summary>Chooses the loop that gets a connection that arrives here; set before the start. Called from any thread.</summary>
@@ -129,10 +129,10 @@ public sealed class EventLoop : IDisposable
     /// <summary>The exception that ended the loop, if one did.</summary>
     public Exception? Failure { get; private set; }
 
-    /// <summary>Called when the loop ends because something threw: a broken invariant.</summary>
+    /// <summary>Called when an exception ended the loop: a broken invariant.</summary>
     public Action<Exception>? Crashed { get; set; }
 
-    /// <summary>Where the memory of waiting output comes from.</summary>
+    /// <summary>The pool for waiting output.</summary>
     public BufferPool Pool { get; }
 
     internal Transport Transport { get; }
@@ -140,7 +140,7 @@ public sealed class EventLoop : IDisposable
     /// <summary>Whether connections are accepted on threads of their own, so also while the loop works.</summary>
     public bool AcceptsBeside => Transport is SocketsTransport;
 
-    /// <summary>Room for what layers decode; made when the first connection with a layer receives.</summary>
+    /// <summary>The buffer for what layers decode; created when the first connection with a layer receives.</summary>
     internal byte[] WireBuffer => field ??= GC.AllocateUninitializedArray<byte>(ReceiveBytes, pinned: true);
 
     /// <summary>Starts the thread.</summary>
@@ -150,12 +150,12 @@ public sealed class EventLoop : IDisposable
     public void Listen(ListeningSocket listener) => Transport.Listen(listener);
 
     /// <summary>
-    /// Connects to a server, waiting for it, and hands the connection to this loop, whose handler it is opened with. From
+    /// Connects to a server, waits until the connection is established, and hands it to this loop and its handler. From
     /// any thread.
     /// </summary>
     /// <param name="state">What <see cref="Connection.State"/> is to hold from the start.</param>
     /// <exception cref="SocketException">No peer accepts the connection.</exception>
-    /// <param name="layer">What stands between the connection and the wire; null: nothing.</param>
+    /// <param name="layer">The layer between the connection and the wire; null: none.</param>
     public void Connect(EndPoint server, object? state, ByteLayer? layer = null)
     {
         string? unixPath = server is UnixDomainSocketEndPoint ? server.ToString() : null;
@@ -189,13 +189,13 @@ public sealed class EventLoop : IDisposable
         Transport.SetTimer(microseconds);
     }
 
-    /// <summary>Accepts no more. On the loop's thread.</summary>
+    /// <summary>Stops accepting. On the loop's thread.</summary>
     public void StopListening() => Transport.StopListening();
 
-    /// <summary>Accepts no more at one listener, and disposes it. On the loop's thread.</summary>
+    /// <summary>Stops accepting at one listener, and disposes of it. On the loop's thread.</summary>
     public void StopListening(ListeningSocket listener) => Transport.StopListening(listener);
 
-    /// <summary>Runs something on the loop's thread, soon. From any thread.</summary>
+    /// <summary>Posts an action to the loop's thread. From any thread.</summary>
     public void Post(Action action) => Post(new Message(action, null, null, 0, 0));
 
     /// <summary>
@@ -208,11 +208,11 @@ public sealed class EventLoop : IDisposable
         Post(new Message(null, connection, buffer, start, length));
     }
 
-    /// <summary>Runs something on the thread of the connection's loop, soon, also if the connection moves meanwhile. From any thread.</summary>
+    /// <summary>Posts an action to the thread of the connection's loop, even if the connection moves meanwhile. From any thread.</summary>
     public static void Post(Connection connection, Action action) => connection.Loop.Post(new Message(action, connection, null, 0, 0));
 
     /// <summary>
-    /// Runs something on the loop's thread, soon, that uses a shared buffer, and takes over a reference to it. From any thread.
+    /// Posts an action that uses a shared buffer to the loop's thread, and takes over a reference to the buffer. From any thread.
     /// </summary>
     public void Post(Action action, SharedBuffer buffer) => Post(new Message(action, null, buffer, 0, 0));
 
@@ -230,7 +230,7 @@ public sealed class EventLoop : IDisposable
     /// <summary>Frees the loop's system resources after <see cref="Stop"/>.</summary>
     public void Dispose() => Transport.Dispose();
 
-    /// <summary>The wait is over.</summary>
+    /// <summary>Called when the wait has ended.</summary>
     internal void BeginCycle()
     {
         Cycles++;
@@ -241,7 +241,7 @@ public sealed class EventLoop : IDisposable
 
     internal void AcceptFailed() => AcceptFailures++;
 
-    /// <summary>A connection arrived: it goes to the loop that the chooser names.</summary>
+    /// <summary>Passes a connection that has arrived to the loop that the chooser returns.</summary>
     internal void Accepted(Connection connection)
     {
         EventLoop owner = Chooser?.Invoke() ?? this;
@@ -318,15 +318,15 @@ public sealed class EventLoop : IDisposable
         connection.Input.Append(_receiveBuffer.AsSpan(consumed, received - consumed));
     }
 
-    // A client may send because of what another had as a reply, and messages that were posted before that reply come before its own: they
-    // were posted before its request was received.
+    // A client may send a request because of another client's reply. Messages that were posted before that reply must precede this
+    // request's reply: they were posted before the request was received.
     private bool MessagesGoFirst => Volatile.Read(ref _posted) != 0 && !_isHandlingMessages;
 
     /// <summary>
-    /// Moves connections that wait for a request to another loop, if the transport can do that. What other threads post to one of them meanwhile
-    /// follows it. On the loop's thread, while it serves another connection or handles a message.
+    /// Moves idle connections to another loop, if the transport can do that. Messages that other threads post to one of them
+    /// meanwhile follow it. On the loop's thread, while it serves another connection or handles a message.
     /// </summary>
-    /// <param name="mayMove">Asked of each idle connection.</param>
+    /// <param name="mayMove">Called for each idle connection.</param>
     /// <returns>How many moved.</returns>
     public int MoveIdle(EventLoop other, Predicate<Connection> mayMove)
     {
@@ -366,21 +366,21 @@ public sealed class EventLoop : IDisposable
         if (connection is { IsReading: true, IsClosing: false, Input: { } input }) Consume(connection, input);
     }
 
-    /// <summary>Hands in again what was not consumed before.</summary>
+    /// <summary>Hands unconsumed input to the handler again.</summary>
     internal void Resume(Connection connection) => Post(connection, () =>
     {
         if (connection is { IsReading: true, Input: not null }) Consume(connection, connection.Input);
         if (connection.Layer is not null) ReceiveDecoded(connection);
     });
 
-    /// <summary>What is queued for a connection is sent at the end of this turn.</summary>
+    /// <summary>Schedules a connection's queued output to be sent at the end of this turn.</summary>
     internal void FlushThisTurn(Connection connection) => _unflushed.Add(connection);
 
     internal void Closing(Connection connection) => _closing.Add(connection);
 
     private void ReceiveMore(Connection connection, ByteQueue input)
     {
-        // At most twice what is there: a client cannot make the server reserve what it only announces.
+        // At most twice the bytes received: a client cannot make the server reserve memory by announcing a size.
         long expected = Math.Min(Handler.BytesExpected(connection) - input.Length, Math.Max(input.Length, ReceiveBytes));
         Span<byte> room = input.Reserve((int)Math.Clamp(expected, 16 * 1024, 64 << 20));
         int received = connection.Receive(room);
@@ -426,7 +426,7 @@ public sealed class EventLoop : IDisposable
                 if (_cyclesUntilTimed == 0) EndTimedCycle();
             }
         }
-#pragma warning disable CA1031 // Whatever it is: the loop cannot go on, and the owner decides what that means.
+#pragma warning disable CA1031 // Whatever it is, the loop cannot continue, and the owner decides what that means.
         catch (Exception failure)
 #pragma warning restore CA1031
         {
@@ -520,7 +520,7 @@ public sealed class EventLoop : IDisposable
         message.Buffer!.Release();
     }
 
-    // The loop has ended: nothing is sent any more.
+    // The loop has ended: nothing more is sent.
     private void ReleaseMessages()
     {
         while (_mailbox.TryDequeue(out Message message)) message.Buffer?.Release();
@@ -554,8 +554,8 @@ public sealed class EventLoop : IDisposable
         return received is > 0 or Transport.WouldBlock;
     }
 
-    // A socket that is closed with unread input, or gets more of it, is reset, and what the system still had to send is
-    // lost. So only the sending side ends, and the input is discarded until the peer has read our end and closes.
+    // A socket that is closed with unread input, or gets more of it, is reset, and output that the system had not sent yet is lost.
+    // So only the sending side ends, and the input is discarded until the peer has read our end and closes.
     private bool BeginsLingering(Connection connection)
     {
         if (!connection.ClosesAfterSend || _stopping || _lingering.Count >= LingeringMax || !Sockets.HasRoomToLinger) return false;

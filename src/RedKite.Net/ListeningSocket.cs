@@ -23,7 +23,7 @@ public sealed class ListeningSocket : IDisposable
     /// <summary>The path of a Unix socket.</summary>
     public string? UnixPath { get; }
 
-    /// <summary>Makes the layer of each connection that arrives here; null: they have none.</summary>
+    /// <summary>Creates the layer of each connection that arrives here; null: connections have none.</summary>
     public Func<ByteLayer>? NewLayer { get; private init; }
 
     internal Socket Socket { get; }
@@ -31,7 +31,7 @@ public sealed class ListeningSocket : IDisposable
     internal bool IsListening => _isListening;
 
     /// <summary>Listens on an address and port.</summary>
-    /// <param name="newLayer">Makes the layer of each connection that arrives; null: they have none.</param>
+    /// <param name="newLayer">Creates the layer of each connection that arrives; null: connections have none.</param>
     /// <exception cref="SocketException">The address cannot be bound.</exception>
     public static ListeningSocket Tcp(IPAddress address, int port, int backlog, Func<ByteLayer>? newLayer = null)
     {
@@ -39,7 +39,7 @@ public sealed class ListeningSocket : IDisposable
         try
         {
             // Elsewhere than on Windows the runtime's default lets a restarted server take its port back at once. Asking for
-            // ReuseAddress there would set SO_REUSEPORT too, and two servers would share a port without knowing.
+            // ReuseAddress there would set SO_REUSEPORT too, and two servers would share a port unknowingly.
             if (OperatingSystem.IsWindows()) socket.ExclusiveAddressUse = true;
             if (address.AddressFamily == AddressFamily.InterNetworkV6) socket.DualMode = false;
             socket.Bind(new IPEndPoint(address, port));
@@ -53,7 +53,7 @@ public sealed class ListeningSocket : IDisposable
         }
     }
 
-    /// <summary>Listens on a Unix socket, in place of what is at its path.</summary>
+    /// <summary>Listens on a Unix socket, replacing whatever is at its path.</summary>
     /// <exception cref="SocketException">The path cannot be bound.</exception>
     public static ListeningSocket Unix(string path, int mode, int backlog)
     {
@@ -100,7 +100,7 @@ public sealed class ListeningSocket : IDisposable
         }
     }
 
-    /// <summary>Closes the socket; a Unix socket's path goes too. No loop listens here any more.</summary>
+    /// <summary>Closes the socket and removes a Unix socket's path. No loop listens here any more.</summary>
     public void Dispose()
     {
         _isListening = false;

@@ -2,10 +2,10 @@ using RedKite.Net.Interop;
 
 namespace RedKite.Net;
 
-/// <summary>The process's open files, connections among them, and the system's limit of them. Known on Linux alone.</summary>
+/// <summary>The process's open files, including connections, and the system's limit. Known on Linux only.</summary>
 public static class OpenFiles
 {
-    /// <summary>The limit where none is known.</summary>
+    /// <summary>The limit if none is known.</summary>
     public const long Unlimited = long.MaxValue;
 
     private const string DescriptorFolder = "/proc/self/fd";

@@ -3,7 +3,7 @@ using RedKite.Net.Interop;
 namespace RedKite.Net;
 
 /// <summary>
-/// What a connection has still to send, in order: copies of short messages, put together in blocks of the queue's own, and
+/// The output that a connection has still to send, in order: copies of short messages, put together in blocks of the queue's own, and
 /// parts of shared buffers, which are not copied. It exists only while something waits. Blocks are released as they are sent.
 /// </summary>
 internal sealed class OutputQueue(BufferPool pool) : IDisposable
@@ -81,7 +81,7 @@ internal sealed class OutputQueue(BufferPool pool) : IDisposable
         _capacity += length;
     }
 
-    /// <summary>The first bytes were sent: they are forgotten, and blocks that are done are released.</summary>
+    /// <summary>Removes the first bytes, which were sent, and releases blocks that are done.</summary>
     internal void Consume(long bytes)
     {
         _length -= bytes;

@@ -31,7 +31,7 @@ public readonly struct PeerAddress
     internal static PeerAddress From(EndPoint? endPoint, string? unixPath) =>
         endPoint is IPEndPoint ip ? new PeerAddress(ip.Address, ip.Port) : Unix(unixPath ?? "");
 
-    /// <summary>As Redis writes it: 127.0.0.1:6379, [::1]:6379 or /path:0.</summary>
+    /// <summary>The address as Redis writes it: 127.0.0.1:6379, [::1]:6379 or /path:0.</summary>
     public override string ToString() => _address switch
     {
         IPAddress { AddressFamily: AddressFamily.InterNetworkV6 } ip => $"[{ip}]:{_port}",

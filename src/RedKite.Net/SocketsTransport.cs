@@ -22,7 +22,7 @@ internal sealed class SocketsTransport(EventLoop loop) : Transport
 
     internal override void Listen(ListeningSocket listener)
     {
-        if (!listener.IsListening) return; // stopped before the loop heard of it
+        if (!listener.IsListening) return; // stopped before the loop was notified
         _listeners.Add(listener);
         var arguments = new SocketAsyncEventArgs { UserToken = listener };
         arguments.Completed += (_, done) => AcceptNext(listener, done, completed: true);
@@ -41,7 +41,7 @@ internal sealed class SocketsTransport(EventLoop loop) : Transport
         listener.Dispose(); // which ends its pending accept
     }
 
-    // Accepting waits on its own when it has failed.
+    // Accepting retries by itself after a failure.
     internal override void ResumeAccepting()
     {
     }

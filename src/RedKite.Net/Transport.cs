@@ -1,8 +1,8 @@
 namespace RedKite.Net;
 
 /// <summary>
-/// What an event loop asks of the system: wait for connections that are ready, receive, send. Two of them exist: epoll on
-/// Linux, and the runtime's sockets everywhere. All calls but <see cref="Wake"/> come from the loop's own thread.
+/// An event loop's interface to the system: waiting for ready connections, receiving, sending. There are two: epoll on Linux, and
+/// the runtime's sockets everywhere. All calls but <see cref="Wake"/> come from the loop's own thread.
 /// </summary>
 internal abstract class Transport : IDisposable
 {
@@ -12,7 +12,7 @@ internal abstract class Transport : IDisposable
     /// <summary>The result of a receive or send on a connection that is broken.</summary>
     internal const int Failed = -2;
 
-    /// <summary>Whether the next wait only looks for what is ready: the loop has more to do.</summary>
+    /// <summary>Whether the next wait only polls, because the loop has more to do.</summary>
     internal bool SkipsWait { get; set; }
 
     /// <summary>Hands connections that arrive at a listener to <see cref="EventLoop.Accepted"/>.</summary>
@@ -20,7 +20,7 @@ internal abstract class Transport : IDisposable
 
     internal abstract void StopListening();
 
-    /// <summary>Accepts again where accepting had failed. Called regularly.</summary>
+    /// <summary>Resumes accepting where it had failed. Called regularly.</summary>
     internal abstract void ResumeAccepting();
 
     /// <summary>Forgets a listener and closes it.</summary>
@@ -60,7 +60,7 @@ internal abstract class Transport : IDisposable
     /// <summary>Sets which events of a connection wake the loop.</summary>
     internal abstract void SetInterest(Connection connection, bool read, bool write);
 
-    /// <summary>Ends the sending direction, which the peer sees.</summary>
+    /// <summary>Ends the sending direction, which the peer notices.</summary>
     internal abstract void ShutdownSend(Connection connection);
 
     internal abstract void Close(Connection connection);

@@ -1,6 +1,6 @@
 namespace RedKite.Protocol;
 
-/// <summary>Names without case, the way the protocol compares them: ASCII letters only, bytes against bytes.</summary>
+/// <summary>Compares names ignoring case, as the protocol does: ASCII letters only, bytes against bytes.</summary>
 public static class AsciiText
 {
     public static bool EqualsIgnoreCase(ReadOnlySpan<byte> text, ReadOnlySpan<byte> word) =>

@@ -12,18 +12,17 @@ namespace RedKite.Protocol;
 /// <remarks>
 /// The value is mantissa * 2^exponent. The mantissa's top bit is set, except in zero and in subnormal numbers, whose
 /// exponent is the least. Every operation first forms the exact result, in 128 bits where that is enough (all usual numbers;
-/// nothing is allocated) and with big integers otherwise, and rounds once. Decimal arithmetic was no choice: its digits
-/// are nicer, but others.
+/// nothing is allocated) and with big integers otherwise, and rounds once. Decimal arithmetic was rejected: its digits are nicer, but different.
 /// </remarks>
 public readonly struct ExtendedDouble
 {
-    /// <summary>Room for the text of a number whose text is short.</summary>
+    /// <summary>The length of the text of any number whose text is short.</summary>
     public const int ShortTextBytesMax = 64;
 
-    /// <summary>Room for the text of any number: a sign, 4,933 digits, a point and 17 digits.</summary>
+    /// <summary>The length of the text of any number: a sign, 4,933 digits, a point and 17 digits.</summary>
     public const int TextBytesMax = 5120;
 
-    // Redis reads a number from a buffer of 5 KiB; longer text is none.
+    // Redis reads a number from a buffer of 5 KiB; longer text is not a number.
     private const int InputBytesMax = 5119;
 
     private const int MantissaBits = 64;
@@ -58,7 +57,7 @@ public readonly struct ExtendedDouble
 
     private ExtendedDouble(bool notFinite) => _notFinite = notFinite;
 
-    /// <summary>False for the infinities and for what is no number.</summary>
+    /// <summary>False for infinities and NaN.</summary>
     public bool IsFinite => !_notFinite;
 
     /// <summary>Whether the text fits <see cref="ShortTextBytesMax"/>: below 2^128.</summary>
@@ -68,7 +67,7 @@ public readonly struct ExtendedDouble
 
     /// <summary>
     /// Reads what C's strtold accepts whole: decimal and hexadecimal numbers with or without exponent, and inf and
-    /// infinity; but neither blanks nor what is too large or too small for the format, nor nan.
+    /// infinity; but no blanks, no number too large or too small for the format, and no nan.
     /// </summary>
     public static bool TryParse(ReadOnlySpan<byte> text, out ExtendedDouble value)
     {
@@ -201,7 +200,7 @@ public readonly struct ExtendedDouble
     {
         if (exponent >= 0) return Round(negative, (UInt128)significand * PowersOfFive[exponent], exponent);
 
-        // The quotient has at least 65 bits, and one more says whether there is a remainder.
+        // The quotient has at least 65 bits, and another one shows whether there is a remainder.
         int shift = BitOperations.LeadingZeroCount(significand);
         UInt128 dividend = (UInt128)(significand << shift) << 64;
         UInt128 divisor = PowersOfFive[-exponent];
@@ -295,7 +294,7 @@ public readonly struct ExtendedDouble
         return Round(negative, ((UInt128)top << 1) | (hasRemainder ? 1u : 0u), exponent + excess - 1);
     }
 
-    // To nearest, ties to even; fewer than 64 bits are left of what is below the least normal number.
+    // To nearest, ties to even; numbers below the smallest normal one keep fewer than 64 bits.
     private static ExtendedDouble Round(bool negative, UInt128 value, int exponent)
     {
         if (value == 0) return new ExtendedDouble(negative, 0, 0);

@@ -5,11 +5,11 @@ namespace RedKite.Protocol;
 
 /// <summary>
 /// Floating-point numbers as Redis's commands accept them, which is what C's strtod reads: decimal and hexadecimal numbers,
-/// inf and infinity, and nan, in whatever case.
+/// inf and infinity, and nan, in any case.
 /// </summary>
 public static class FloatText
 {
-    // Bits of a hexadecimal number that are kept; the others only matter in that there are some.
+    // Bits of a hexadecimal number that are kept; of the others it only matters whether there are any.
     private const int MantissaBits = 60;
     private const int ExponentMax = 100_000;
     private const int SubnormalExponent = -1074;
@@ -28,8 +28,8 @@ public static class FloatText
     }
 
     /// <summary>
-    /// Reads a decimal number, inf or infinity, up to a zero byte: nothing at all is 0, what is too large is infinite, and what is
-    /// too small is 0. That is how Redis 8 reads the ends of score ranges and what SORT compares.
+    /// Reads a decimal number, inf or infinity, up to a zero byte: an empty text is 0, a number that is too large is infinite, and
+    /// one that is too small is 0. That is how Redis 8 reads the ends of score ranges and what SORT compares.
     /// </summary>
     public static bool TryParseLoosely(ReadOnlySpan<byte> text, out double value)
     {
@@ -141,7 +141,7 @@ public static class FloatText
     }
 
     // mantissa * 2^exponent, rounded once, whatever the size: the conversion from 64 bits rounds, and scaling is exact where
-    // the result has all its bits. A smaller one loses bits first, and what falls off stays known in the lowest bit.
+    // the result has all its bits. A smaller one loses bits first, and the lowest bit records whether any were lost.
     private static double Scale(ulong mantissa, long exponent)
     {
         if (mantissa == 0) return 0;
@@ -169,7 +169,7 @@ public static class FloatText
         return negative ? -exponent : exponent;
     }
 
-    // The end of an exponent, which is none without digits.
+    // The end of an exponent; without digits there is no exponent.
     private static int SkipExponent(ReadOnlySpan<byte> text, int at, byte letter)
     {
         if (at >= text.Length || (text[at] | 0x20) != letter) return at;

@@ -56,7 +56,7 @@ public static class GlobPattern
         }
     }
 
-    /// <summary>Whether the pattern has none of the bytes that start a wildcard, so that it names one thing.</summary>
+    /// <summary>Whether the pattern has none of the bytes that start a wildcard, so that it matches a single text.</summary>
     public static bool IsLiteral(ReadOnlySpan<byte> pattern) => pattern.IndexOfAny((byte)'*', (byte)'?', (byte)'[') < 0;
 
     // Moves the index past the element, whether it matched or not: on a mismatch the caller goes back anyway.

@@ -6,20 +6,20 @@ using System.Text;
 namespace RedKite.Protocol;
 
 /// <summary>
-/// Values by a name in whatever case, as <see cref="StringComparer.OrdinalIgnoreCase"/> compares: commands, settings,
+/// Values by a name in any case, as <see cref="StringComparer.OrdinalIgnoreCase"/> compares: commands, settings,
 /// routes. Looked up by characters or by UTF-8, by any number of threads, without a lock, while others add and remove.
 /// </summary>
 /// <remarks>
 /// <para>Two levels. The first compares memory: a slot keeps the name's words in lower case, and beside each word a mask
 /// with bit 5 of every byte that is a letter. A spelling is the name's when its words, with the mask set, are the slot's:
-/// one OR makes the comparison blind to case and to nothing else, so one slot stands for every casing of an ASCII
-/// name, a first one costs what a known one does, and no casing takes memory. The second level, out of line, is for
-/// names beyond ASCII: see <see cref="UnicodeNames{TValue}"/>, which learns spellings within a bound. No ASCII name
-/// equals a spelling that is not ASCII, nor vice versa.</para>
-/// <para>Rejected: an exact level that learns each casing of each name. It was the first plan; many callers with habits of
-/// their own fill it with many times the names, and then it misses the cache where the one slot a name does not.</para>
+/// one OR makes the comparison ignore case and nothing else. So one slot serves every casing of an ASCII name, the first occurrence
+/// of a casing costs the same as later ones, and no casing takes memory. The second level, out of line, is for names beyond ASCII:
+/// see <see cref="UnicodeNames{TValue}"/>, which learns spellings within a bound. No ASCII name equals a spelling that is not
+/// ASCII, nor vice versa.</para>
+/// <para>Rejected: an exact level that learns each casing of each name. Callers with different habits fill it with several times
+/// the number of names, and then it misses the cache where one slot per name does not.</para>
 /// <para>A slot is written once: its words and value, then its state, which publishes them. Removing sets the state alone,
-/// and slots are used anew only in another array. So a reader that began after a removal ended never sees the value, and
+/// and slots are reused only in a new array. So a reader that began after a removal ended never sees the value, and
 /// one that overlaps it sees the value whole or not at all. A removed value is kept from the collector until the array is
 /// exchanged, which is at the latest when a quarter of it was removed.</para>
 /// <para>A slot has 56 bytes with a reference as its value: at 500,000 names, about 120 bytes a name.</para>
@@ -45,7 +45,7 @@ public sealed class NameLookup<TValue>
     private int _live;
     private int _removed;
 
-    /// <summary>How many names there are.</summary>
+    /// <summary>The number of names.</summary>
     public int Count
     {
         get
@@ -77,11 +77,11 @@ public sealed class NameLookup<TValue>
     }
 
     /// <summary>Adds a name.</summary>
-    /// <returns>False when it is there already, in whatever case.</returns>
+    /// <returns>False if it exists already, in any case.</returns>
     /// <exception cref="ArgumentException">The name is longer than <see cref="NameLengthMax"/>.</exception>
     public bool TryAdd(string name, TValue value) => Write(name, value, replace: false);
 
-    /// <summary>Adds a name, or gives it another value. A reader beside it sees the one or the other.</summary>
+    /// <summary>Adds a name, or replaces its value. A concurrent reader sees one of the two values.</summary>
     /// <exception cref="ArgumentException">The name is longer than <see cref="NameLengthMax"/>.</exception>
     public void Set(string name, TValue value) => Write(name, value, replace: true);
 
@@ -159,7 +159,7 @@ public sealed class NameLookup<TValue>
         Volatile.Write(ref slot.State, state);
     }
 
-    // The slot where a name of up to two words is, unless another is there.
+    // The slot of a name of up to two words, unless another name occupies it.
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private ref Slot FirstSlot<TText>(TText text, out ulong first, out ulong last)
         where TText : struct, INameText, allows ref struct

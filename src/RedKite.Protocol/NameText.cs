@@ -6,7 +6,7 @@ namespace RedKite.Protocol;
 
 /// <summary>
 /// A name as words of eight ASCII letters, whichever encoding it came in: so one table and one comparison serve both.
-/// What is not ASCII gives bytes above 127, which no ASCII name has.
+/// Characters beyond ASCII become bytes above 127, which no ASCII name has.
 /// </summary>
 internal interface INameText
 {

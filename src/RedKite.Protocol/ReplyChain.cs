@@ -70,7 +70,7 @@ internal sealed class ReplyChain(MemoryPool<byte> pool)
         return true;
     }
 
-    /// <summary>Takes back everything behind a length.</summary>
+    /// <summary>Truncates the chain to a length.</summary>
     internal void Truncate(long length)
     {
         long left = length;

@@ -3,7 +3,7 @@ namespace RedKite.Protocol;
 /// <summary>The type of a reply, read without building it.</summary>
 public enum ReplyClass
 {
-    /// <summary>Anything else: a value, whatever is inside of it.</summary>
+    /// <summary>Any other value, whatever it contains.</summary>
     Value,
 
     /// <summary>No value.</summary>
@@ -15,7 +15,7 @@ public enum ReplyClass
     /// <summary>An out-of-band message, which answers no request.</summary>
     Push,
 
-    /// <summary>No RESP: nothing behind it can be read.</summary>
+    /// <summary>Not RESP: nothing after it can be read.</summary>
     Malformed,
 }
 
@@ -24,7 +24,7 @@ public enum ReplyClass
 /// </summary>
 public readonly ref struct ReplyElement
 {
-    /// <summary>The character that the element begins with on the wire; 0: what came is not RESP.</summary>
+    /// <summary>The element's first character on the wire; 0: the input is not RESP.</summary>
     public byte Marker { get; init; }
 
     /// <summary>
@@ -36,10 +36,10 @@ public readonly ref struct ReplyElement
     /// <summary>A line's text, or the next piece of a string. Valid until the input changes.</summary>
     public ReadOnlySpan<byte> Bytes { get; init; }
 
-    /// <summary>Whether the element is complete with this: only of strings there may be more pieces.</summary>
+    /// <summary>Whether the element is complete; only strings may have further pieces.</summary>
     public bool IsWhole { get; init; }
 
-    /// <summary>What is wrong with what is not RESP.</summary>
+    /// <summary>The error in input that is not RESP.</summary>
     public string? Problem { get; init; }
 
     /// <summary>Whether the element is the head of an aggregate.</summary>
@@ -50,8 +50,8 @@ public readonly ref struct ReplyElement
 }
 
 /// <summary>
-/// Reads replies of RESP2 and RESP3, the one reader for tools, replicas and tests. It resumes wherever the input was cut and buffers
-/// nothing: what it has passed need not be seen again, but for a header line that has not come whole. Either
+/// Reads replies of RESP2 and RESP3, the one reader for tools, replicas and tests. It resumes wherever the input was cut and
+/// buffers nothing: input that it has passed is not needed again, except for an incomplete header line. Either
 /// <see cref="TrySkip"/> finds where replies end, or <see cref="TryRead"/> hands over their elements; the two are not mixed within a
 /// reply.
 /// </summary>
@@ -59,7 +59,7 @@ public struct ReplyReader
 {
     private const int SizeDigitsMax = 16;
 
-    // What the server has to say in one line; a size that is longer is none.
+    // The longest line; a longer size is malformed.
     private const int LineBytesMax = 64 * 1024 * 1024;
 
     private long _items; // that the reply under way still needs; 0: at a reply's start
@@ -193,7 +193,7 @@ public struct ReplyReader
                 if (!TrySize(digits, out size)) return false;
                 _items += (2 * size) - 1;
                 return true;
-            case (byte)'|': // stands before an item and is none
+            case (byte)'|': // precedes an item and is not an item itself
                 if (!TrySize(digits, out size)) return false;
                 _items += 2 * size;
                 return true;

@@ -7,7 +7,7 @@ using System.Text;
 
 namespace RedKite.Protocol;
 
-/// <summary>What a writer's owner must look at after a handler.</summary>
+/// <summary>Events that a writer's owner must handle after a handler.</summary>
 [Flags]
 public enum ReplyEvents
 {
@@ -20,14 +20,14 @@ public enum ReplyEvents
     /// <summary>The replies became large, or larger than allowed: they must be sent before the next command.</summary>
     Large = 2,
 
-    /// <summary>Something was delivered to the client whose command is running, to be sent behind the reply.</summary>
+    /// <summary>A message was delivered to the client whose command is running, to be sent after the reply.</summary>
     Delivery = 4,
 }
 
 /// <summary>
 /// Writes replies, RESP2 or RESP3 as the client asked. A normal reply is written into one pinned buffer, which its owner
 /// sends and clears. What grows beyond <see cref="ContiguousBytesMax"/> moves to a chain of chunks in front of that buffer
-/// (<see cref="ReplyChain"/>), which its owner sends chunk by chunk; no reply is ever held in one piece for its size.
+/// (<see cref="ReplyChain"/>), which its owner sends chunk by chunk; no large reply is ever held in one piece.
 /// </summary>
 public sealed class ReplyWriter
 {
@@ -84,19 +84,19 @@ public sealed class ReplyWriter
     /// <summary>The first part of large replies, in order; <see cref="Tail"/> follows. Valid until the next write.</summary>
     public ReadOnlySpan<ReplyChunk> Chunks => _chain.Chunks;
 
-    /// <summary>What was written behind <see cref="Chunks"/>: normally, all of it.</summary>
+    /// <summary>The bytes written after <see cref="Chunks"/>: normally, all of it.</summary>
     public ReadOnlySpan<byte> Tail => _buffer.AsSpan(0, _length);
 
-    /// <summary>What was written, in one piece; large replies are copied for that.</summary>
+    /// <summary>The reply in one piece; large ones are copied for that.</summary>
     public ReadOnlySpan<byte> Written => WrittenFrom(0);
 
     /// <summary>Errors written since this writer began.</summary>
     public long Errors { get; private set; }
 
-    /// <summary>What the owner must look at after a handler. It stays until <see cref="TakeEvents"/>.</summary>
+    /// <summary>The events that the owner must handle after a handler. They stay until <see cref="TakeEvents"/>.</summary>
     public ReplyEvents Events { get; private set; }
 
-    /// <summary>The last error's first word: the class that INFO counts. ERR if it is none.</summary>
+    /// <summary>The last error's first word: the class that INFO counts. ERR if it is not a class.</summary>
     public string LastErrorCode { get; private set; } = "";
 
     /// <summary>Whether INFO has counted the last error already.</summary>
@@ -105,7 +105,7 @@ public sealed class ReplyWriter
     /// <summary>Whether a reply grew beyond the limit. Nothing of it is left, and the client is to be closed.</summary>
     public bool Overflowed { get; private set; }
 
-    /// <summary>Notes that something is to follow the reply that is being written.</summary>
+    /// <summary>Notes that a message is to follow the reply that is being written.</summary>
     public void NoteDelivery() => Events |= ReplyEvents.Delivery;
 
     /// <summary>Reads and resets <see cref="Events"/>.</summary>
@@ -116,7 +116,7 @@ public sealed class ReplyWriter
         return events;
     }
 
-    /// <summary>Forgets what was written and releases the chunks of large replies.</summary>
+    /// <summary>Discards the contents and releases the chunks of large replies.</summary>
     public void Clear()
     {
         _length = 0;
@@ -126,8 +126,8 @@ public sealed class ReplyWriter
     }
 
     /// <summary>
-    /// Whether that many bulk strings can fit into the reply. Where they cannot, it overflows at once, before anything is
-    /// spent on it: clients may request any count.
+    /// Whether that many bulk strings can fit into the reply. If they cannot, it overflows at once, before any work is done:
+    /// clients may request any count.
     /// </summary>
     public bool FitsOrOverflows(long bulks)
     {
@@ -136,7 +136,7 @@ public sealed class ReplyWriter
         return false;
     }
 
-    /// <summary>Takes back everything written after a length noted before.</summary>
+    /// <summary>Discards everything written after a length noted before.</summary>
     public void Truncate(long length)
     {
         Debug.Assert(length <= Length, "A writer is cut back, not extended.");
@@ -150,7 +150,7 @@ public sealed class ReplyWriter
         _chain.Truncate(length);
     }
 
-    /// <summary>What was written from a position on, in one piece; what reaches into the chain is copied for that.</summary>
+    /// <summary>The reply from a position on, in one piece; if it reaches into the chain it is copied for that.</summary>
     public ReadOnlySpan<byte> WrittenFrom(long position)
     {
         if (position >= _chain.Bytes) return _buffer.AsSpan((int)(position - _chain.Bytes).._length);
@@ -205,7 +205,7 @@ public sealed class ReplyWriter
     }
 
     /// <summary>
-    /// An error whose text is put together; its characters are bytes (Latin-1), so that binary arguments survive. Line ends
+    /// An error whose text is composed; its characters are bytes (Latin-1), so that binary arguments survive. Line ends
     /// that an argument left at its end are dropped.
     /// </summary>
     public void Error(string text) => Error(Encoding.Latin1.GetBytes(text.TrimEnd('\r', '\n')));
@@ -215,8 +215,9 @@ public sealed class ReplyWriter
     public void Integer(long value) => Number((byte)':', value);
 
     /// <summary>A bulk string.</summary>
-    // Never inlined: a handler that has all of it inside is beyond the JIT's budget for inlining, and then the constructors and
-    // copies of spans in it are calls. Together with the branch for short values: 82.5 to 74.7 ns for each GET (docs/performance-log.md, round 8).
+    // Never inlined: a handler that contains all of it exceeds the JIT's inlining budget, and then its constructors and copies of
+    // spans become calls. Together with the branch for short values: 82.5 to 74.7 ns for each GET (docs/performance-log.md, round
+    // 8).
     [MethodImpl(MethodImplOptions.NoInlining)]
     public void Bulk(ReadOnlySpan<byte> value)
     {
@@ -235,7 +236,10 @@ public sealed class ReplyWriter
         _length += head + length + 2;
     }
 
-    /// <summary>A bulk string that the caller fills in at once. Long ones are better written by <see cref="Bulk(ReadOnlySpan{byte})"/>.</summary>
+    /// <summary>
+    /// Writes the header of a bulk string that the caller fills in at once. Long ones are better written by
+    /// <see cref="Bulk(ReadOnlySpan{byte})"/>.
+    /// </summary>
     /// <returns>Where its bytes are to be written.</returns>
     public Span<byte> BulkSpan(int length)
     {
@@ -376,7 +380,7 @@ public sealed class ReplyWriter
         _length += bytes.Length;
     }
 
-    // What is large and does not fit goes to the chain directly, behind what the buffer holds.
+    // A large string that does not fit goes directly to the chain, after the buffer's contents.
     [MethodImpl(MethodImplOptions.NoInlining)]
     private void LongRaw(ReadOnlySpan<byte> bytes)
     {
@@ -494,7 +498,7 @@ public sealed class ReplyWriter
         return Grow(bytes);
     }
 
-    // Whether the buffer has the room, or may grow to have it.
+    // Whether the buffer has the space, or may grow to have it.
     private bool FitsBuffer(long bytes) => _buffer.Length - _length >= bytes || (!IsChained && _length + bytes <= ContiguousBytesMax);
 
     [MethodImpl(MethodImplOptions.NoInlining)]

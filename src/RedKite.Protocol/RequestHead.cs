@@ -5,13 +5,13 @@ using System.Runtime.Intrinsics;
 namespace RedKite.Protocol;
 
 /// <summary>
-/// The first bytes of a request, up to the end of its name, and what they say. Clients repeat themselves: one comparison
-/// shows that a request has the same command and number of arguments as the one before it. Several heads were tried, each
-/// with its place by the number of arguments and the first letter: that took the time which one saves.
+/// The first bytes of a request, up to the end of its name, and their meaning. Clients repeat themselves: one comparison
+/// shows that a request has the same command and number of arguments as the one before it. Rejected: several heads, indexed by the
+/// number of arguments and the first letter, which cost the time that one head saves.
 /// </summary>
 internal readonly struct RequestHead
 {
-    /// <summary>Longer ones are not remembered; a request needs as many bytes to be compared.</summary>
+    /// <summary>Longer heads are not remembered, and shorter requests are not compared.</summary>
     internal const int BytesMax = 32;
 
     private readonly Vector256<byte> _bytes;
@@ -23,7 +23,7 @@ internal readonly struct RequestHead
         (Bytes, Arguments, Name) = (length, arguments, name);
     }
 
-    /// <summary>What no request begins with: nothing that is masked out can be set.</summary>
+    /// <summary>A value that no request begins with: bits that are masked out cannot be set.</summary>
     internal static RequestHead None => new(Vector256<byte>.AllBitsSet, Vector256<byte>.Zero, 0, 0, default);
 
     internal int Bytes { get; }
@@ -31,10 +31,10 @@ internal readonly struct RequestHead
     /// <summary>How many arguments the request has, with its name.</summary>
     internal int Arguments { get; }
 
-    /// <summary>Where the name is, from the request's first byte.</summary>
+    /// <summary>The name's position, relative to the request's first byte.</summary>
     internal ArgumentSlice Name { get; }
 
-    /// <summary>The head of a whole request. A method of its own, since it is called when a client changes what it does.</summary>
+    /// <summary>The head of a whole request. A separate method, because it is called only when a client switches to another command.</summary>
     [MethodImpl(MethodImplOptions.NoInlining)]
     internal static RequestHead Of(ReadOnlySpan<byte> request, int arguments, ArgumentSlice name)
     {

@@ -3,16 +3,16 @@ using System.Runtime.InteropServices;
 
 namespace RedKite.Protocol;
 
-/// <summary>Where an argument lies in the input.</summary>
+/// <summary>An argument's position in the input.</summary>
 public readonly record struct ArgumentSlice(int Start, int Length);
 
-/// <summary>How far a parse got.</summary>
+/// <summary>The result of a parse.</summary>
 public enum ParseStatus
 {
     /// <summary>A whole request was read.</summary>
     Complete,
 
-    /// <summary>The input ends inside a request; what was read of it is remembered.</summary>
+    /// <summary>The input ends inside a request; the state of the incomplete request is remembered.</summary>
     Incomplete,
 
     /// <summary>The input breaks the protocol, or a limit: the connection gets the error and is closed.</summary>
@@ -49,21 +49,21 @@ public readonly record struct RequestLimits(long BulkBytesMax, bool Authenticate
 }
 
 /// <summary>
-/// What is known of a request whose end has not arrived, so that a long one is not read from its start again with every
-/// piece. Positions are relative to the request's first byte.
+/// The state of an incomplete request, so that a long one is not read from its start again with every piece. Positions are relative
+/// to the request's first byte.
 /// </summary>
 public sealed class PartialRequest
 {
-    internal int Announced;   // arguments that the request said it has
+    internal int Announced;   // arguments that the request announced
     internal int Position;    // where the next argument's header starts
     internal ArgumentSlice[]? Arguments;
     internal int Count;
 
-    /// <summary>Memory of what is known of the arguments. A moment old when another thread reads it.</summary>
+    /// <summary>Memory of the arguments read so far. A moment old when another thread reads it.</summary>
     public long ArgumentBytes => (Arguments?.Length ?? 0) * 8L;
 
     /// <summary>
-    /// Bytes from the request's start to the end of the argument that has not all arrived, where they are known: a hint for
+    /// Bytes from the request's start to the end of the incomplete argument, if known: a hint for
     /// the buffer's size.
     /// </summary>
     public long BytesExpected { get; internal set; }
@@ -87,7 +87,7 @@ public sealed class RequestParser
     private const int SparesMax = 64;
     private const int SpareBytesMax = 8 * 1024;
 
-    // What completed requests no longer need, for those that come: with large requests nearly each piece ends in one.
+    // States of completed requests, for reuse: with large requests nearly every piece ends inside a request.
     private readonly Stack<PartialRequest> _spares = new();
 
     private ArgumentSlice[] _arguments = new ArgumentSlice[256];
@@ -97,12 +97,12 @@ public sealed class RequestParser
     /// <summary>The error of the last parse, as a whole reply without its type byte and line end.</summary>
     public string ErrorText { get; private set; } = "";
 
-    /// <summary>The limit that the last error was about.</summary>
+    /// <summary>The limit that the last error reports.</summary>
     public RequestLimit BrokenLimit { get; private set; }
 
     /// <summary>
-    /// Whether the last request has the same name, in the same case, and as many arguments as the one before it. Not known of
-    /// every request that has.
+    /// Whether the last request has the same name, in the same case, and the same number of arguments as the one before it. False
+    /// for some requests that have.
     /// </summary>
     public bool Repeats { get; private set; }
 
@@ -123,7 +123,7 @@ public sealed class RequestParser
     /// <param name="input">The bytes received; an inline request's are unquoted in place.</param>
     /// <param name="position">Where the request starts.</param>
     /// <param name="limits">What this client may send.</param>
-    /// <param name="partial">What an earlier call learned of this request, kept by the caller for each connection; null: nothing.</param>
+    /// <param name="partial">The state of this request from earlier calls, kept by the caller for each connection; null: none.</param>
     /// <param name="first">Index of the first argument.</param>
     /// <param name="count">Number of arguments; 0 for an empty request, which is to be skipped.</param>
     public ParseStatus Parse(Span<byte> input, ref int position, in RequestLimits limits, ref PartialRequest? partial, out int first, out int count)
@@ -247,7 +247,7 @@ public sealed class RequestParser
         return true;
     }
 
-    // Goes on with a request whose first part was read before. Only what is new is looked at, and the arguments read before
+    // Continues a request whose first part was read before. Only new input is parsed, and the arguments read before
     // stay where they are until the request is whole: a request in many pieces takes no longer than in one.
     private ParseStatus Resume(ReadOnlySpan<byte> input, ref int position, in RequestLimits limits, PartialRequest partial, out int count)
     {
@@ -274,8 +274,7 @@ public sealed class RequestParser
         return ParseStatus.Complete;
     }
 
-    // An argument's header and its bytes. When they are not all here, bytesNeeded is their total number, if the
-    // header says so already.
+    // An argument's header and its bytes. If they are incomplete, bytesNeeded is their total number, if the header is known already.
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private ParseStatus ReadArgument(ReadOnlySpan<byte> input, ref int at, in RequestLimits limits, out ArgumentSlice argument, out long bytesNeeded)
     {
@@ -376,7 +375,7 @@ public sealed class RequestParser
         return ParseStatus.Complete;
     }
 
-    // Words apart by blanks; "..." with escapes and '...' with \' may hold anything, and must end before a blank. Vertical tabs
+    // Words separated by blanks; "..." with escapes and '...' with \' may hold anything, and must end before a blank. Vertical tabs
     // and form feeds are blanks between words but do not end one. There is no NUL in the line: here it stands for the end.
     private bool SplitInline(Span<byte> line, int offset)
     {

@@ -1,7 +1,7 @@
 namespace RedKite.Protocol;
 
 /// <summary>
-/// Floating-point numbers as Redis writes them since 7.2: digits that read back as the same number, mostly the fewest
+/// Floating-point numbers as Redis writes them since 7.2: digits that read back as the same number, usually the fewest
 /// (<see cref="GrisuDigits"/>), and whole numbers with all their digits.
 /// </summary>
 public static class RespDouble
@@ -22,7 +22,7 @@ public static class RespDouble
         return isWhole ? RespNumber.Format((long)value, destination) : FormatDigits(value, destination);
     }
 
-    /// <summary>Writes a number from its digits alone, so that a large whole one has an exponent: what DEBUG DIGEST is made of.</summary>
+    /// <summary>Writes a number from its digits alone, so that a large whole one has an exponent, as DEBUG DIGEST uses it.</summary>
     /// <returns>How many bytes were written, at most <see cref="TextMax"/>.</returns>
     public static int FormatDigits(double value, Span<byte> destination)
     {

@@ -29,7 +29,7 @@ internal sealed class UnicodeNames<TValue>
 
     internal int Count => _names.Count;
 
-    /// <summary>How many spellings are known now.</summary>
+    /// <summary>The number of known spellings.</summary>
     internal int SpellingCount => SpellingsMax - _spellings.AsSpan().Count((Spelling?)null);
 
     internal bool TryGetValue(ReadOnlySpan<byte> utf8Name, [MaybeNullWhen(false)] out TValue value)
@@ -73,7 +73,7 @@ internal sealed class UnicodeNames<TValue>
         value = default;
         if (Volatile.Read(ref _spellings[Place(hash)]) is not { } known || !known.Is(bytes, isUtf16)) return false;
 
-        // A name that is gone for good does not keep its value alive here.
+        // A name that was removed for good does not keep its value alive here.
         if (known.Entry.IsRemoved)
         {
             Interlocked.CompareExchange(ref _spellings[Place(hash)], null, known);

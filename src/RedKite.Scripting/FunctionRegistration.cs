@@ -4,7 +4,7 @@ using RedKite.Scripting.Translation;
 
 namespace RedKite.Scripting;
 
-/// <summary>What a library may be run for, by the flags of its functions or of a script's first line.</summary>
+/// <summary>The permissions of a script or function, from its flags or its script's first line.</summary>
 [Flags]
 internal enum ScriptFlags
 {
@@ -19,8 +19,8 @@ internal enum ScriptFlags
 /// <summary>A function that a library registers.</summary>
 /// <param name="Name">Its name.</param>
 /// <param name="Position">Where the interpreter stores it.</param>
-/// <param name="Description">What the library says of it; null: nothing.</param>
-/// <param name="Flags">What it may do.</param>
+/// <param name="Description">The library's description of it; null: none.</param>
+/// <param name="Flags">Its permissions.</param>
 /// <param name="OnlyReadsParameters">Whether it only reads its two parameters.</param>
 internal sealed record RegisteredFunction(string Name, int Position, string? Description, ScriptFlags Flags, bool OnlyReadsParameters);
 
@@ -40,7 +40,7 @@ internal sealed class FunctionRegistration
     /// <summary>How many functions the library may register.</summary>
     internal int FunctionsMax { get; init; } = int.MaxValue;
 
-    /// <summary>What the library's functions do with their parameters.</summary>
+    /// <summary>How the library's functions use their parameters.</summary>
     internal required ArgumentUse Use { get; init; }
 
     /// <summary>Whether it has tried to register more.</summary>

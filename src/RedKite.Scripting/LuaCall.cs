@@ -65,6 +65,6 @@ internal readonly record struct LuaCall(LuaInterpreter Owner, nint State, string
         _ => "userdata",
     };
 
-    /// <summary>Towards zero; what does not fit becomes the smallest, as x64 converts.</summary>
+    /// <summary>Rounded towards zero; a number that does not fit becomes the smallest one, as x64 converts.</summary>
     internal static long ToInt64(double value) => value is >= -9223372036854775808.0 and < 9223372036854775808.0 ? (long)value : long.MinValue;
 }

@@ -10,8 +10,8 @@ using RedKite.Scripting.Translation;
 namespace RedKite.Scripting;
 
 /// <summary>
-/// A Lua 5.4 interpreter in which scripts for Redis's Lua 5.1 behave: compiles them, runs them one at a time, and converts arguments
-/// and replies.
+/// A Lua 5.4 interpreter that runs scripts written for Redis's Lua 5.1: compiles them, runs them one at a time, and converts
+/// arguments and replies.
 /// </summary>
 /// <remarks>
 /// No managed exception crosses Lua's frames, and no error of Lua crosses managed ones: a managed function that fails returns a marker,
@@ -24,14 +24,14 @@ internal sealed class LuaInterpreter : IDisposable
     internal static ReadOnlySpan<byte> OwnSource => "=redkite"u8;
 
     private const int GlobalsPosition = 2; // of the registry, by Lua's convention
-    private const int HelpersPosition = 1_000_000; // of the registry: what translated chunks are given
+    private const int HelpersPosition = 1_000_000; // of the registry: the helpers of translated chunks
     private const int EnvironmentPosition = 1_000_001;
     private const int HandlerPosition = 1_000_002;
     private const int EnvironmentMetaPosition = 1_000_003;
     private const int LoadingPosition = 1_000_004;
     private const int KeysNamePosition = 1_000_005;
     private const int ArgumentsNamePosition = 1_000_006;
-    private const int SharedKeysPosition = 1_000_007; // the tables that scripts share which only read them
+    private const int SharedKeysPosition = 1_000_007; // the tables shared by scripts that only read them
     private const int SharedArgumentsPosition = 1_000_008;
     private const int FirstFunctionPosition = 1_000_100;
     private const int HelperCount = 11;
@@ -50,7 +50,7 @@ internal sealed class LuaInterpreter : IDisposable
     private byte[] _text = new byte[256];
     private int _nextPosition = FirstFunctionPosition;
     private ScriptHost? _host;
-    private string? _ending; // the error that ends the script, once the host has said so
+    private string? _ending; // the error that ends the script, once the host has requested that
     private int _commands;
     private int _sharedKeys; // elements of the shared tables
     private int _sharedArguments;
@@ -58,7 +58,7 @@ internal sealed class LuaInterpreter : IDisposable
     private FunctionRegistration? _registration;
     private long _textRefusals;
 
-    /// <param name="bytesMax">The most memory that scripts may use.</param>
+    /// <param name="bytesMax">The maximum memory of scripts.</param>
     /// <param name="libraries">Adds functions beyond those of every script; they are in the table `redis`.</param>
     internal LuaInterpreter(long bytesMax, Action<LuaInterpreter>? libraries = null)
     {
@@ -83,10 +83,10 @@ internal sealed class LuaInterpreter : IDisposable
     /// <summary>How many texts were compiled: scripts and libraries.</summary>
     internal long Compilations { get; private set; }
 
-    /// <summary>How often a script was refused memory. After some refusals there is memory again: Lua has collected garbage.</summary>
+    /// <summary>How often a script was refused memory. A refusal may succeed on retry, because Lua collects garbage.</summary>
     internal long MemoryRefusals => _allocator.Refusals + _textRefusals;
 
-    /// <summary>The most memory that scripts may use.</summary>
+    /// <summary>The maximum memory of scripts.</summary>
     internal long BytesMax
     {
         get => _allocator.BytesMax;
@@ -109,7 +109,7 @@ internal sealed class LuaInterpreter : IDisposable
 
     internal nint State => _state;
 
-    /// <summary>What the running script asks of the server.</summary>
+    /// <summary>The server's functions for the running script.</summary>
     internal ScriptHost Host => _host ?? throw new InvalidOperationException("No script runs.");
 
     internal bool IsRunning => _host is not null;
@@ -135,8 +135,8 @@ internal sealed class LuaInterpreter : IDisposable
     /// <param name="source">The source text.</param>
     /// <param name="chunkName">Its name in messages, such as user_script.</param>
     /// <param name="position">The function's number.</param>
-    /// <param name="use">What it does with its arguments.</param>
-    /// <param name="error">What is wrong with it.</param>
+    /// <param name="use">How it uses its arguments.</param>
+    /// <param name="error">The error in it.</param>
     internal bool TryCompile(ReadOnlySpan<byte> source, string chunkName, out int position, out ArgumentUse use, out string error)
     {
         Compilations++;
@@ -172,7 +172,8 @@ internal sealed class LuaInterpreter : IDisposable
     /// <param name="input">The bytes of all arguments.</param>
     /// <param name="keys">Where the keys are.</param>
     /// <param name="arguments">Where the others are.</param>
-    /// <param name="areOnlyRead">Whether the script only reads them: such scripts share two tables, so that none are made and collected.</param>
+    /// <param name="areOnlyRead">Whether the script only reads them: such scripts share two tables, so that none are created and
+    /// collected.</param>
     internal void SetArguments(ReadOnlySpan<byte> input, ReadOnlySpan<ArgumentSlice> keys, ReadOnlySpan<ArgumentSlice> arguments, bool areOnlyRead)
     {
         if (areOnlyRead && MayShare(keys, arguments))
@@ -301,7 +302,7 @@ internal sealed class LuaInterpreter : IDisposable
     /// <summary>Whether the error on the top of the stack is a command's, which was counted.</summary>
     internal bool ErrorIsCounted => _ending is null && Lua.TypeOf(_state, -1) == LuaType.Table && ReplyFromLua.IsCounted(_state, Lua.Top(_state));
 
-    /// <summary>The text of the error on the top of the stack, without its place.</summary>
+    /// <summary>The text of the error on the top of the stack, without its position.</summary>
     internal string ErrorText()
     {
         if (_ending is not null) return _ending;
@@ -332,7 +333,7 @@ internal sealed class LuaInterpreter : IDisposable
     /// <summary>Registers a managed function, which the prelude finds by its name ("cjson.encode").</summary>
     internal void Add(string name, LuaFunction function) => _functions.Add((name, function));
 
-    /// <summary>Runs the managed function of a number, for Lua.</summary>
+    /// <summary>Runs the managed function with a number, for Lua.</summary>
     internal int Dispatch(nint state, int number)
     {
         bool wasLimited = EnterManaged();
@@ -428,7 +429,7 @@ internal sealed class LuaInterpreter : IDisposable
                 if (type == LuaType.String)
                 {
                     ReadOnlySpan<byte> text = Lua.ToSpan(state, i);
-                    // What is beyond the limit is not built: Lua itself refuses it.
+                    // A string beyond the limit is not built here: Lua itself refuses it.
                     if (text.Length + (long)length > Math.Min(_allocator.BytesMax, Array.MaxLength)) return FailWithoutMemory(state);
                     EnsureText(length + text.Length);
                     text.CopyTo(_text.AsSpan(length));
@@ -460,7 +461,7 @@ internal sealed class LuaInterpreter : IDisposable
         }
     }
 
-    /// <summary>Notes where an error was raised; the error stays what it is.</summary>
+    /// <summary>Notes where an error was raised, without changing the error.</summary>
     internal int HandleMessage(nint state)
     {
         bool wasLimited = EnterManaged();
@@ -520,7 +521,7 @@ internal sealed class LuaInterpreter : IDisposable
         return false;
     }
 
-    /// <summary>Asks the host whether the script may go on; the error that ends it otherwise.</summary>
+    /// <summary>Asks the host whether the script may continue; otherwise raises the error that ends it.</summary>
     internal string? Tick() => _host is null ? null : _ending ??= _host.Tick();
 
     /// <summary>The error that ends the running script, which it cannot catch.</summary>

@@ -3,7 +3,7 @@ using System.Text.RegularExpressions;
 
 namespace RedKite.Scripting;
 
-/// <summary>How a function was called that raises an error.</summary>
+/// <summary>How the function that raises an error was called.</summary>
 internal enum LuaCaller
 {
     Name,
@@ -11,19 +11,19 @@ internal enum LuaCaller
     /// <summary>As a method: its first argument is its object.</summary>
     Method,
 
-    /// <summary>By pcall or xpcall: Lua 5.1 knows no name of it.</summary>
+    /// <summary>By pcall or xpcall: Lua 5.1 has no name for it.</summary>
     Protected,
 }
 
 /// <summary>Messages of Lua 5.4 in the words of Lua 5.1.</summary>
 internal static partial class LuaMessages
 {
-    /// <summary>Longer messages are scripts' own.</summary>
+    /// <summary>Longer messages come from scripts.</summary>
     internal const int BytesMax = 4096;
 
-    /// <summary>Translates a message; what Lua 5.1 words alike stays.</summary>
+    /// <summary>Translates a message; one that Lua 5.1 words the same way stays.</summary>
     /// <param name="message">The message.</param>
-    /// <param name="place">What takes the place of a line of the prelude.</param>
+    /// <param name="place">The position that replaces a line of the prelude.</param>
     /// <param name="caller">How a function of a library was called.</param>
     internal static string Translate(string message, string place, LuaCaller caller = LuaCaller.Name)
     {

@@ -1,8 +1,7 @@
 namespace RedKite.Scripting;
 
 /// <summary>
-/// The part of the environment that is written in Lua 5.4: what Lua 5.1 has and 5.4 lacks or does otherwise, and the protection of
-/// shared tables.
+/// The part of the environment that is written in Lua 5.4: functions of Lua 5.1 that 5.4 lacks or changed, and the protection of shared tables.
 /// </summary>
 /// <remarks>
 /// Scripts see shared tables through empty ones whose metatables refuse writes, because stock Lua has no read-only tables. Locals have

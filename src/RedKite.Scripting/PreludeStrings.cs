@@ -1,8 +1,8 @@
 namespace RedKite.Scripting;
 
 /// <summary>
-/// The part of <see cref="Prelude"/> on strings and their patterns, where Lua 5.1 and 5.4 differ: zero bytes in patterns, matches of
-/// nothing, positions that are no integers, escapes in replacements.
+/// The part of <see cref="Prelude"/> on strings and their patterns, where Lua 5.1 and 5.4 differ: zero bytes in patterns, empty
+/// matches, positions that are not integers, escapes in replacements.
 /// </summary>
 internal static class PreludeStrings
 {

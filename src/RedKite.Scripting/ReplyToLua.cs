@@ -66,7 +66,7 @@ internal sealed class ReplyToLua(LuaInterpreter owner)
 
     private bool TryPush(nint state, ReadOnlySpan<byte> reply, ref int at, int depth)
     {
-        // A function of Lua's has room for the reply itself.
+        // Lua guarantees a function the stack space for the reply itself.
         if (depth > 0 && (depth > DepthMax || !Lua.EnsureStack(state, 8))) return false;
         byte marker = reply[at++];
         switch (marker)

@@ -2,7 +2,7 @@ using RedKite.Protocol;
 
 namespace RedKite.Scripting;
 
-/// <summary>What a script may ask of the server that runs it. Called on the script's thread.</summary>
+/// <summary>The server's functions that a script uses. Called on the script's thread.</summary>
 internal abstract class ScriptHost
 {
     /// <summary>Executes a command for the script.</summary>
@@ -23,9 +23,9 @@ internal abstract class ScriptHost
     internal abstract void Log(int level, string text);
 
     /// <summary>
-    /// Called about every 10,000 passes of loops and calls of functions, and before each command.
+    /// Called about every 10,000 loop iterations and function calls, and before each command.
     /// </summary>
-    /// <returns>The error that ends the script, or null: it may go on.</returns>
+    /// <returns>The error that ends the script, or null: it may continue.</returns>
     internal abstract string? Tick();
 
     /// <summary>Reports an exception that cannot pass the script, and ends the process; if it returns, the interpreter does.</summary>

@@ -1,6 +1,6 @@
 namespace RedKite.Scripting;
 
-/// <summary>The generator behind math.random, whose sequence is that of POSIX's lrand48, as scripts know it.</summary>
+/// <summary>The generator behind math.random, whose sequence is that of POSIX's lrand48, as in Redis.</summary>
 internal sealed class ScriptRandom
 {
     private const long Multiplier = 0x5DEECE66D;

@@ -9,7 +9,7 @@ internal static class ScriptRun
     /// <summary>Calls what was pushed, with its arguments, and writes its result or its error.</summary>
     /// <param name="lua">The interpreter, with the function and its arguments on the stack.</param>
     /// <param name="arguments">The number of arguments.</param>
-    /// <param name="host">What the script asks of the server.</param>
+    /// <param name="host">The server's functions for the script.</param>
     /// <param name="name">The script's name in error replies: its SHA-1, or the function's name.</param>
     /// <param name="reply">The client's reply.</param>
     /// <returns>Whether the script returned.</returns>

@@ -1,7 +1,7 @@
 namespace RedKite.Server;
 
 /// <summary>
-/// Something that a host wraps around the execution of every command: auditing, tenancy, throttling, caching, tracing.
+/// Wraps the execution of every command in the host's own code: auditing, tenancy, throttling, caching, tracing.
 /// Registered in <see cref="RedKiteOptions.Behaviors"/>; the first one there is the outermost.
 /// </summary>
 /// <remarks>
@@ -12,21 +12,21 @@ namespace RedKite.Server;
 /// <para>An exception that leaves a behavior becomes an error reply, whatever was replied before, and a line in the
 /// log. A command that was executed stays executed.</para>
 /// <para>Arguments may be secrets: AUTH's password is one.</para>
-/// <para>What it costs: one behavior adds about 50 ns to every command, a tenth of a GET in a pipeline of 64 with its
-/// network, and each further one 1 to 2 ns, beside the behavior's own work. Fast commands are timed in runs, so the times in INFO
-/// and LATENCY HISTOGRAM include the behaviors around them.</para>
-/// <para>How it is built: the behaviors are the chain themselves, linked once when the server starts, so that a call
-/// allocates nothing at any depth and there is one call a behavior. That call, <c>Next.Invoke</c>, stands in each behavior's
-/// own code. So the runtime sees one and the same class behind it, calls that directly, and takes small behaviors into
-/// the code of those before them; an exception, which costs by the frame, then passes fewer frames. What has its call in a
-/// place that all behaviors share (a delegate in a link, an interface called by a struct named next) has none of that,
-/// and takes up to three times as long (BehaviorPipelineBenchmarks).</para>
+/// <para>What it costs: one behavior adds 50 to 90 ns to every command, 30 more once a behavior reads <see cref="CommandCall.Elapsed"/>, and
+/// each further one 1 to 2 ns, plus the behavior's own work (docs/figures.md, section "behaviors"). Fast commands are timed in runs, so the times in INFO and LATENCY
+/// HISTOGRAM include the behaviors around them.</para>
+/// <para>How it is built: the behaviors themselves form the chain, linked once when the server starts, so a command allocates
+/// nothing at any depth and makes one call per behavior. That call, <c>Next.Invoke</c>, is in each behavior's own code. So the
+/// runtime sees one class per call site, calls it directly, and inlines small behaviors into those before them; an exception, whose
+/// cost grows with the frames, then passes fewer of them. With a call site that all behaviors share (a delegate in a link, an
+/// interface called by a struct named next) none of that happens, and the chain takes up to three times as long
+/// (BehaviorPipelineBenchmarks).</para>
 /// </remarks>
 public abstract class Behavior
 {
     private Behavior? _next;
 
-    /// <summary>What is still to come of a command: the next behavior further in or, behind the last one, its execution.</summary>
+    /// <summary>The rest of a command's way: the next inner behavior or, after the last one, its execution.</summary>
     protected Behavior Next => _next!;
 
     /// <summary>
@@ -37,7 +37,7 @@ public abstract class Behavior
     public abstract void Invoke(ref CommandCall call);
 #pragma warning restore CA1716
 
-    /// <summary>Links these behaviors, the first one outermost, around a last step. Nothing is linked if one of them has another place.</summary>
+    /// <summary>Links these behaviors, the first one outermost, around a last step. Nothing is linked if one of them already has another place.</summary>
     /// <returns>Where a command enters.</returns>
     internal static Behavior Link(IReadOnlyList<Behavior> behaviors, Behavior last)
     {

@@ -38,7 +38,7 @@ internal sealed class BehaviorPipeline : ICommandInterceptor
         catch (Exception exception) when (call.Fault is null)
 #pragma warning restore CA1031
         {
-            call.ReplyError("ERR a behavior failed, the server's log says how"u8);
+            call.ReplyError("ERR a behavior failed, see the server's log"u8);
             _log.Warning($"A behavior failed at '{command.FullName}': {exception}");
         }
 

@@ -6,12 +6,12 @@ using RedKite.Server.Model;
 namespace RedKite.Server;
 
 /// <summary>
-/// A command on its way through the behaviors: what the client sent, who it is, and, after the rest of the chain, what it
-/// took and what was replied. Valid during the call only.
+/// A command on its way through the behaviors: the request, the client, and, after the rest of the chain, the time and the reply.
+/// Valid during the call only.
 /// </summary>
 public ref struct CommandCall
 {
-    /// <summary>What the handler gets, by value: the handler may change it.</summary>
+    /// <summary>The handler's context, by value: the handler may change it.</summary>
     internal CommandContext Context;
 
     private readonly Invoker _path;
@@ -38,13 +38,13 @@ public ref struct CommandCall
     /// <summary>The command's name in lower case, whatever the client wrote: "get", "client|list".</summary>
     public readonly string Name => Context.Command.FullName;
 
-    /// <summary>How many arguments there are, the name included.</summary>
+    /// <summary>The number of arguments, including the name.</summary>
     public readonly int ArgumentCount => Context.Count;
 
     /// <summary>An argument as the client sent it; 0 is the command's name.</summary>
     public readonly ReadOnlySpan<byte> this[int index] => Context[index];
 
-    /// <summary>The client's id, as CLIENT ID replies it.</summary>
+    /// <summary>The client's id, as CLIENT ID returns it.</summary>
     public readonly long ClientId => Context.Session.Id;
 
     /// <summary>The client's name (CLIENT SETNAME); empty: it has none.</summary>
@@ -59,13 +59,13 @@ public ref struct CommandCall
     /// <summary>Whether the client is a caller in this process and has no connection.</summary>
     public readonly bool IsInProcess => Context.Session.Connection is null;
 
-    /// <summary>Whether the client asked for replies of RESP3 (HELLO 3).</summary>
+    /// <summary>Whether the client uses RESP3 (HELLO 3).</summary>
     public readonly bool UsesResp3 => Context.Reply.Resp3;
 
-    /// <summary>The client's end, as CLIENT LIST writes it. Allocates.</summary>
+    /// <summary>The client's address, as CLIENT LIST shows it. Allocates.</summary>
     public readonly string Address => Context.Session.Address;
 
-    /// <summary>What behaviors note of the client: theirs, kept as long as it stays connected.</summary>
+    /// <summary>State that behaviors attach to the client, kept as long as it stays connected.</summary>
     public readonly object? ClientTag
     {
         get => Context.Session.HostTag;
@@ -73,12 +73,12 @@ public ref struct CommandCall
     }
 
     /// <summary>
-    /// The time since the command's turn came. The first time that a behavior reads it on a thread, the commands before this one in its
+    /// The time since the command's turn began. The first time that a behavior reads it on a thread, the commands before this one in its
     /// pipeline may be included: the clock is read for each command only from then on.
     /// </summary>
     public readonly TimeSpan Elapsed => _start == 0 ? _path.BeginTimingBehaviors() : Stopwatch.GetElapsedTime(_start);
 
-    /// <summary>Whether the command was executed, and not answered by a behavior.</summary>
+    /// <summary>Whether the command was executed, rather than answered by a behavior.</summary>
     public readonly bool WasExecuted => _wasExecuted;
 
     /// <summary>Whether the reply is an error.</summary>
@@ -92,10 +92,10 @@ public ref struct CommandCall
 
     internal readonly bool HasReply => _wasExecuted || Context.Reply.Length != _replyStart || Context.Reply.Overflowed;
 
-    /// <summary>Whether the reply is an error, and a behavior's.</summary>
+    /// <summary>Whether the reply is a behavior's error.</summary>
     internal readonly bool IsRejected => Context.Reply.Errors != _errorsCounted && RepliedError;
 
-    /// <summary>Replies OK. Like each of these methods, it takes the place of what was replied before.</summary>
+    /// <summary>Replies OK. Like each of these methods, it replaces any earlier reply.</summary>
     public readonly void ReplyOk() => Restarted().Ok();
 
     /// <summary>Replies an error: its class in capitals, a space, the text, such as "ERR no such tenant".</summary>
@@ -104,7 +104,7 @@ public ref struct CommandCall
     /// <inheritdoc cref="ReplyError(ReadOnlySpan{byte})"/>
     public readonly void ReplyError(string text) => Restarted().Error(text);
 
-    /// <summary>Replies that there is no value.</summary>
+    /// <summary>Replies null.</summary>
     public readonly void ReplyNull() => Restarted().Null();
 
     /// <summary>Replies an integer.</summary>
@@ -113,7 +113,7 @@ public ref struct CommandCall
     /// <summary>Replies a string of bytes.</summary>
     public readonly void ReplyBulk(ReadOnlySpan<byte> value) => Restarted().Bulk(value);
 
-    /// <summary>Replies bytes that are one whole reply in the client's protocol already, such as a copy of <see cref="Reply"/>.</summary>
+    /// <summary>Replies bytes that already are one whole reply in the client's protocol, such as a copy of <see cref="Reply"/>.</summary>
     public readonly void ReplyRaw(ReadOnlySpan<byte> reply) => Restarted().Raw(reply);
 
     /// <summary>Ends the connection once the reply is sent. A caller in the process has none to end.</summary>

@@ -11,12 +11,12 @@ namespace RedKite.Server;
 
 /// <summary>
 /// A client in the server's own process: it executes commands on the calling thread, without a socket, with a selected
-/// database of its own. From any thread, one call at a time (further callers wait). Once the server has stopped, calls
-/// throw <see cref="ObjectDisposedException"/>; so do those after <see cref="Dispose"/>, which leaves nothing of the client behind.
+/// database of its own. From any thread, one call at a time (further callers wait). After the server has stopped, calls throw
+/// <see cref="ObjectDisposedException"/>; so do those after <see cref="Dispose"/>, which leaves nothing of the client behind.
 /// </summary>
 public sealed class InProcessClient : IDisposable
 {
-    // A test's clock and the server's end are looked at so often.
+    // How often a waiting call checks a test's clock and whether the server has stopped.
     private const int SleepMsMax = 100;
 
     private readonly RedKiteServer _server;
@@ -29,7 +29,7 @@ public sealed class InProcessClient : IDisposable
     private readonly bool _onlyLooks;
     private volatile bool _ended;
 
-    /// <param name="onlyLooks">The client's commands do not touch keys and are not counted, as calls, hits or uses of keys.</param>
+    /// <param name="onlyLooks">Whether the client's commands leave access times alone and are not counted as calls, hits or key uses.</param>
     internal InProcessClient(RedKiteServer server, bool onlyLooks = false)
     {
         _server = server;
@@ -41,7 +41,7 @@ public sealed class InProcessClient : IDisposable
         _session = NewSession();
     }
 
-    /// <summary>Executes one command, its arguments as UTF-8.</summary>
+    /// <summary>Executes one command, given as strings that are sent as UTF-8.</summary>
     public RedKiteReply Execute(params ReadOnlySpan<string> arguments)
     {
         lock (_calling)
@@ -61,7 +61,7 @@ public sealed class InProcessClient : IDisposable
         }
     }
 
-    /// <summary>Executes one command, its arguments as bytes.</summary>
+    /// <summary>Executes one command, given as bytes.</summary>
     public RedKiteReply Execute(params ReadOnlySpan<ReadOnlyMemory<byte>> arguments)
     {
         lock (_calling)
@@ -81,7 +81,8 @@ public sealed class InProcessClient : IDisposable
 
     /// <summary>
     /// Executes the whole requests of a buffer, in the protocol's form, and writes their replies as bytes, large ones in
-    /// pieces. Nothing is allocated. What else was delivered to the client follows the replies. The request is read in place and may be changed (inline requests are unquoted).
+    /// pieces. Nothing is allocated. Messages that were delivered to the client follow the replies. The request is read in place
+    /// and may be changed (inline requests are unquoted).
     /// </summary>
     /// <returns>How many bytes of the request were executed.</returns>
     public int Execute(Span<byte> request, IBufferWriter<byte> replies)
@@ -108,7 +109,7 @@ public sealed class InProcessClient : IDisposable
         }
     }
 
-    /// <summary>Ends the wait of a call that is under way, as if its deadline had passed. From any thread.</summary>
+    /// <summary>Ends the wait of a call in progress, as if its deadline had passed. From any thread.</summary>
     /// <returns>Whether a call waited.</returns>
     public bool EndWait()
     {
@@ -117,7 +118,7 @@ public sealed class InProcessClient : IDisposable
         return true;
     }
 
-    /// <summary>Ends the client: waits for a call that is under way.</summary>
+    /// <summary>Ends the client: waits for a call in progress.</summary>
     public void Dispose()
     {
         End();
@@ -127,7 +128,7 @@ public sealed class InProcessClient : IDisposable
         ReleaseDeliveries();
     }
 
-    /// <summary>The server ends: waits for a call that is under way; later ones throw.</summary>
+    /// <summary>Ends the client with the server: waits for a call in progress; later ones throw.</summary>
     internal void End()
     {
         _ended = true;
@@ -173,13 +174,13 @@ public sealed class InProcessClient : IDisposable
         return true;
     }
 
-    // Makes the copy that the command waits for, unless the server ends meanwhile.
+    // Makes the copy that the command waits for, unless the server stops meanwhile.
     private void Copy(BlockedClient blocked)
     {
         while (_copies.RunSlice(blocked))
         {
             if (_ended && blocked.TryEnd()) blocked.Wake();
-            Thread.Yield(); // to those who wait for the stripes
+            Thread.Yield(); // to threads that wait for the stripes
             _executor.Environment.ReadTime();
         }
     }
@@ -199,7 +200,7 @@ public sealed class InProcessClient : IDisposable
 
     private void Append(FormattableString text) => Encoding.ASCII.GetBytes(text.ToString(CultureInfo.InvariantCulture), _request);
 
-    // Executes requests until one has waited or the replies have become large: then they are taken, and there may be more to do.
+    // Executes requests until one has blocked or the replies have become large: then the replies are taken, and more requests may remain.
     private int Run(Span<byte> request, out bool goesOn)
     {
         ReplyWriter reply = _executor.Reply;

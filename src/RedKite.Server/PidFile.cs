@@ -7,7 +7,7 @@ namespace RedKite.Server;
 /// <summary>The file that holds the process id while the server runs, if the setting pidfile names one.</summary>
 internal sealed class PidFile(Settings settings, ServerLog log)
 {
-    /// <summary>Writes the file. A server that cannot starts all the same, as Redis does.</summary>
+    /// <summary>Writes the file. A server that cannot write it starts nevertheless, as Redis does.</summary>
     internal void Write() => Change(path =>
         File.WriteAllText(path, Environment.ProcessId.ToString(CultureInfo.InvariantCulture) + "\n"));
 

@@ -9,7 +9,7 @@ public sealed class RedKiteOptions
     /// <summary>The TCP port, on the loopback interface unless the setting <c>bind</c> names other addresses; 0 takes a free one (see <see cref="RedKiteServer.Port"/>).</summary>
     public int Port { get; set; } = 6379;
 
-    /// <summary>Further directives by name, e.g. <c>["requirepass"] = "secret"</c>; they win over the file's.</summary>
+    /// <summary>Further directives by name, e.g. <c>["requirepass"] = "secret"</c>; they take precedence over the file's.</summary>
     public IDictionary<string, string> Settings { get; } = new Dictionary<string, string>(StringComparer.OrdinalIgnoreCase);
 
     /// <summary>A redis.conf file to read first.</summary>
@@ -19,14 +19,14 @@ public sealed class RedKiteOptions
     public TimeProvider TimeProvider { get; set; } = TimeProvider.System;
 
     /// <summary>
-    /// What is wrapped around every command, the first one outermost. Read when the server starts; the same options may start
-    /// several servers, whose commands then all go through the same behaviors.
+    /// The behaviors that wrap every command, the first one outermost. Read when the server starts; the same options may start
+    /// several servers, which then share the behaviors.
     /// </summary>
     public IList<Behavior> Behaviors { get; } = [];
 
     /// <summary>
     /// Called when the process is about to end because an exception escaped while keys were locked, so that they may be half
-    /// changed. It runs on a thread of its own, is waited for at most five seconds, and must not use the server.
+    /// changed. It runs on a separate thread for at most five seconds, and must not use the server.
     /// </summary>
     public Action<RedKiteCrash>? BeforeFailStop { get; set; }
 
@@ -36,6 +36,6 @@ public sealed class RedKiteOptions
     /// <summary>The process is the server's own, as in the program: its memory counts as the server's. For tests.</summary>
     internal bool OwnsProcess { get; set; }
 
-    /// <summary>Where log lines go, from any thread; null: nowhere. What it throws is ignored, and the line is lost.</summary>
+    /// <summary>Receives log lines, from any thread; null: they are discarded. If it throws, the exception is ignored and the line is lost.</summary>
     public Action<string>? Log { get; set; }
 }

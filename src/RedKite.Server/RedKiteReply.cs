@@ -5,7 +5,7 @@ using RedKite.Protocol;
 
 namespace RedKite.Server;
 
-/// <summary>What a reply is.</summary>
+/// <summary>The kinds of replies.</summary>
 public enum ReplyKind
 {
     /// <summary>No value.</summary>
@@ -36,7 +36,7 @@ public sealed class RedKiteReply
     {
     }
 
-    /// <summary>What the reply is; the other properties that fit it have values.</summary>
+    /// <summary>The kind of the reply; only the properties that fit it have values.</summary>
     public ReplyKind Kind { get; private init; }
 
     /// <summary>The bytes of a status, error or string.</summary>
@@ -130,7 +130,7 @@ public sealed class RedKiteReply
             return element;
         }
 
-        // A header line may be cut by the end of a chunk: what is left of it stands before the next chunk then.
+        // A header line may be cut by the end of a chunk: its beginning is then put before the next chunk.
         private void Continue()
         {
             ReadOnlySpan<byte> left = _input[_at..];

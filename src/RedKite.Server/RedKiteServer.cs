@@ -21,12 +21,12 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Server;
 
 /// <summary>
-/// A RedKite server in this process: event loops on the network, and commands executed without a socket. Several can live
-/// side by side; they share nothing.
+/// A RedKite server in this process: event loops on the network, and commands executed without a socket. Several servers can run in
+/// one process; they share nothing.
 /// </summary>
 public sealed class RedKiteServer : IAsyncDisposable
 {
-    // Clients kept for the next call of callers without one of their own: as many as can run at the same time.
+    // Clients kept for the next call of callers that have no client of their own: one for each call that can run at the same time.
     private static readonly int IdleClientsMax = 2 * Environment.ProcessorCount;
 
     private readonly ReserveLoops _reserve;
@@ -124,7 +124,7 @@ public sealed class RedKiteServer : IAsyncDisposable
     /// <summary>Ends when the server has stopped, by <see cref="StopAsync"/> or by the SHUTDOWN command.</summary>
     public Task Stopped => _stopped.Task;
 
-    /// <summary>What broke the server, if something did: a bug, never a client's doing.</summary>
+    /// <summary>The exception that broke the server, if one did: a bug, never a client's fault.</summary>
     public Exception? Failure { get; private set; }
 
     internal Engine Engine { get; }
@@ -132,24 +132,25 @@ public sealed class RedKiteServer : IAsyncDisposable
     /// <summary>Watches the server; null: the setting `diagnostics` is off.</summary>
     internal DiagnosticsService? Diagnostics { get; }
 
-    /// <summary>What the page and the debug package show; null: the setting `diagnostics` is off.</summary>
+    /// <summary>The reports for the dashboard and the debug package; null: the setting `diagnostics` is off.</summary>
     internal LiveReports? Reports { get; }
 
-    /// <summary>What debug packages are written from; null: the setting `diagnostics` is off.</summary>
+    /// <summary>The sources of debug packages; null: the setting `diagnostics` is off.</summary>
     internal PackageSources? PackageSources { get; }
 
     /// <summary>Builds debug packages; null: the setting `diagnostics` is off.</summary>
     internal PackageService? Packages { get; }
 
-    /// <summary>What the server listens on.</summary>
+    /// <summary>The server's listeners.</summary>
     internal IEnumerable<ListeningSocket> Sockets => _endpoints.Sockets;
 
     // The transport in use.
     private bool UsesSockets => Engine.Settings.Transport == TransportChoice.Sockets || !EventLoop.EpollIsSupported;
 
     /// <summary>Starts a server.</summary>
-    /// <exception cref="ConfigException">A directive is unknown or has a bad value, or an address cannot be listened on; one line says which.</exception>
-    /// <exception cref="ArgumentException">A behavior is registered twice, or was with another server in another place.</exception>
+    /// <exception cref="ConfigException">A directive is unknown or has a bad value, or an address cannot be listened on; the
+    /// one-line message says which.</exception>
+    /// <exception cref="ArgumentException">A behavior is registered twice, or has another place in another server.</exception>
     public static Task<RedKiteServer> StartAsync(RedKiteOptions? options = null)
     {
         options ??= new RedKiteOptions();
@@ -173,12 +174,12 @@ public sealed class RedKiteServer : IAsyncDisposable
     }
 
     /// <summary>
-    /// A client in this process: its own selected database and state, no socket. From any thread, one call at a time. To be
-    /// disposed when it is no longer used.
+    /// Creates a client in this process, with its own selected database and state and without a socket. From any thread, one call
+    /// at a time. Dispose it when it is no longer used.
     /// </summary>
     public InProcessClient CreateClient() => Register(new InProcessClient(this));
 
-    /// <summary>A client whose commands leave no trace in access times, counts and hot keys. It is meant for reading.</summary>
+    /// <summary>Creates a client whose commands leave no trace in access times, counts and hot keys. It is meant for reading.</summary>
     internal InProcessClient CreateObserver() => Register(new InProcessClient(this, onlyLooks: true));
 
     /// <summary>Executes one command in this process, in database 0. From any thread.</summary>
@@ -258,7 +259,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         Diagnostics?.Start();
     }
 
-    /// <summary>What a starting server says of itself.</summary>
+    /// <summary>The lines that a starting server logs about itself.</summary>
     internal IEnumerable<string> Banner()
     {
         yield return $"RedKite {ServerVersion.Text} (Redis {ServerVersion.Redis}), pid {Environment.ProcessId}, {_loopCount} event loops, {(UsesSockets ? "sockets" : "epoll")}";
@@ -266,7 +267,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         yield return "Ready to accept connections";
     }
 
-    /// <summary>An in-process client is gone.</summary>
+    /// <summary>Removes an in-process client that was disposed.</summary>
     internal void Remove(InProcessClient client)
     {
         lock (_clients) _clients.Remove(client);
@@ -320,7 +321,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         return commands;
     }
 
-    // Beside the crash report, if automatic packages are on.
+    // Next to the crash report, if automatic packages are on.
     private void WriteCrashPackage(CrashReport crash)
     {
         if (crash.Path is null || Engine.Settings.DebugPackageDirectoryPath.Length == 0) return;
@@ -381,7 +382,7 @@ public sealed class RedKiteServer : IAsyncDisposable
 
     private static SessionLoop LoopOf(BlockedClient client) => (SessionLoop)client.Session.Connection!.Loop.Handler;
 
-    // More loops than cores only take turns on them (measured on one core: a second loop makes an operation of a deep
+    // More loops than cores would only take turns (measured on one core: a second loop makes an operation of a deep
     // pipeline cost 1.2 to 1.6 times as much), so the loops beyond get no connections.
     private EventLoop LeastLoaded()
     {
@@ -409,7 +410,7 @@ public sealed class RedKiteServer : IAsyncDisposable
     private void Crashed(Exception failure)
     {
         Failure = failure;
-        Engine.Log.Warning($"A loop ended because of a bug: {failure}");
+        Engine.Log.Warning($"A bug ended an event loop: {failure}");
         _ = StopAsync();
     }
 
@@ -439,8 +440,8 @@ public sealed class RedKiteServer : IAsyncDisposable
         _stopped.TrySetResult();
     }
 
-    // One stripe is enough when no other thread executes commands: consecutive commands of a pipeline then share its lock. The program's own
-    // background walks and its page hold it only briefly.
+    // One stripe is enough when no other thread executes commands: consecutive commands of a pipeline then share its lock. The
+    // program's own background walks and its dashboard hold it only briefly.
     private static int StripesOf(Settings settings, int loops, bool ownsProcess) =>
         settings.Stripes > 0 ? settings.Stripes : loops == 1 && ownsProcess ? 1 : StripeSet.StripesMax;
 

@@ -1,6 +1,6 @@
 namespace RedKite.Server;
 
-/// <summary>RedKite's version, and the version of Redis whose behaviour it has. Clients choose features by the latter.</summary>
+/// <summary>RedKite's version, and the Redis version whose behaviour it has, by which clients choose features.</summary>
 public static class ServerVersion
 {
     /// <summary>RedKite's own version.</summary>

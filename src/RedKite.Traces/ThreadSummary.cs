@@ -1,6 +1,6 @@
 namespace RedKite.Traces;
 
-/// <summary>What one thread did during a profile.</summary>
+/// <summary>One thread's activity during a profile.</summary>
 /// <param name="Thread">Its name and id.</param>
 /// <param name="Samples">How often it was sampled.</param>
 /// <param name="Running">Of these, how often it ran managed code.</param>

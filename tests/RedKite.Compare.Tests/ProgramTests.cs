@@ -1,6 +1,6 @@
 namespace RedKite.Compare.Tests;
 
-/// <summary>The program as a gate: its exit status and what it prints.</summary>
+/// <summary>The program as a gate: its exit status and its output.</summary>
 public class ProgramTests
 {
     [Theory]

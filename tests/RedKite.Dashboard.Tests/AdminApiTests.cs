@@ -133,7 +133,7 @@ public sealed class AdminApiTests : IAsyncDisposable
     }
 
     [Fact]
-    public async Task A_debug_package_is_sent_only_with_the_header_and_to_those_who_are_logged_in()
+    public async Task A_debug_package_requires_the_header_and_a_login()
     {
         await Start("secret");
         Assert.Equal(HttpStatusCode.MethodNotAllowed, await Status("/api/debug-package"));
@@ -201,7 +201,7 @@ public sealed class AdminApiTests : IAsyncDisposable
     }
 
     [Fact]
-    public async Task The_log_goes_on_where_the_reader_stopped()
+    public async Task The_log_continues_where_the_reader_stopped()
     {
         await Start();
         JsonElement log = await Get("/api/log?after=0");
@@ -215,7 +215,7 @@ public sealed class AdminApiTests : IAsyncDisposable
     [Theory]
     [InlineData("", false)]
     [InlineData("?values=1", true)]
-    public async Task Traffic_hides_values_unless_they_are_asked_for(string query, bool shows)
+    public async Task Traffic_hides_values_unless_they_are_requested(string query, bool shows)
     {
         await Start();
         using HttpResponseMessage response = await _http.GetAsync(Address("/api/traffic" + query), HttpCompletionOption.ResponseHeadersRead, TestContext.Current.CancellationToken);
@@ -321,7 +321,7 @@ public sealed class AdminApiTests : IAsyncDisposable
     }
 
     [Fact]
-    public async Task A_server_without_a_port_to_begin_from_says_that_it_has_no_dashboard()
+    public async Task A_server_without_a_port_logs_that_it_has_no_dashboard()
     {
         DirectoryInfo folder = Directory.CreateTempSubdirectory("redkite-socket-");
         _server = await RedKiteServer.StartAsync(new RedKiteOptions
@@ -332,7 +332,7 @@ public sealed class AdminApiTests : IAsyncDisposable
         });
         _dashboard = await RedKiteDashboard.StartAsync(_server);
         Assert.Null(_dashboard);
-        Assert.Single(Logged(), line => line.StartsWith("There is no dashboard, because admin-port is 'auto'", StringComparison.Ordinal));
+        Assert.Single(Logged(), line => line.StartsWith("There is no dashboard because admin-port is 'auto'", StringComparison.Ordinal));
         await _server.StopAsync();
         folder.Delete(recursive: true);
     }

@@ -26,7 +26,7 @@ public sealed class AdminBindTests : IAsyncDisposable
     [Theory]
     [InlineData("*")]
     [InlineData("own")]
-    public async Task Without_a_log_in_other_addresses_than_loopback_are_refused(string bind)
+    public async Task Without_a_log_in_only_loopback_addresses_can_be_bound(string bind)
     {
         await StartAsync(bind == "*" ? bind : Own());
         Assert.Null(_dashboard);
@@ -34,14 +34,14 @@ public sealed class AdminBindTests : IAsyncDisposable
     }
 
     [Fact]
-    public async Task With_a_password_the_own_address_is_listened_on_and_needs_the_log_in()
+    public async Task With_a_password_other_addresses_can_be_bound_and_require_a_log_in()
     {
         await StartAsync(Own(), ["CONFIG", "SET", "requirepass", "secret"]);
         await AssertNeedsLogInAsync("default", "secret");
     }
 
     [Fact]
-    public async Task With_users_alone_the_own_address_is_listened_on_and_needs_the_log_in()
+    public async Task With_users_alone_other_addresses_can_be_bound_and_require_a_log_in()
     {
         await StartAsync(Own(), ["ACL", "SETUSER", "boss", "on", ">secret", "~*", "&*", "+@all"], ["ACL", "SETUSER", "default", "off"]);
         await AssertNeedsLogInAsync("boss", "secret");

@@ -45,7 +45,7 @@ public sealed class Browser : IAsyncLifetime
     }
 }
 
-/// <summary>A tab, with whatever its console complained about.</summary>
+/// <summary>A tab, with the errors and warnings of its console.</summary>
 internal sealed class PageUnderTest : IAsyncDisposable
 {
     internal const int TimeoutMs = 60_000; // for hangs alone: tests of durations measure them
@@ -76,7 +76,7 @@ internal sealed class PageUnderTest : IAsyncDisposable
     /// <summary>The browser's events add to it while a test reads it.</summary>
     internal ConcurrentQueue<string> Complaints { get; } = [];
 
-    /// <summary>Counts what the page receives from now on. Nothing comes from the cache.</summary>
+    /// <summary>Counts the bytes that the page receives from now on, without the cache.</summary>
     internal async Task<ByteCounter> CountBytesAsync()
     {
         ICDPSession session = await _context.NewCDPSessionAsync(Page);
@@ -117,7 +117,7 @@ internal sealed class PageUnderTest : IAsyncDisposable
 
     internal Task SetDarkAsync(bool dark) => Page.EmulateMediaAsync(new PageEmulateMediaOptions { ColorScheme = dark ? ColorScheme.Dark : ColorScheme.Light });
 
-    /// <summary>As when the browser's user goes to another tab, or returns. A browser without windows hides none.</summary>
+    /// <summary>Simulates that the user switches to another tab, or returns. A headless browser never hides a tab.</summary>
     internal Task SetVisibleAsync(bool visible) => Page.EvaluateAsync($$"""
         Object.defineProperty(document, 'hidden', { configurable: true, get: () => {{(visible ? "false" : "true")}} });
         document.dispatchEvent(new Event('visibilitychange'));
@@ -133,7 +133,7 @@ internal sealed class PageUnderTest : IAsyncDisposable
         Assert.True(serious.Length == 0, string.Create(CultureInfo.InvariantCulture, $"{view}: {string.Join('\n', serious)}"));
     }
 
-    /// <summary>Leaves a picture for those who look at the page.</summary>
+    /// <summary>Saves a screenshot for reviewers of the page.</summary>
     internal Task ShootAsync(string name) => Page.ScreenshotAsync(new PageScreenshotOptions { Path = Path.Combine(Screenshots, $"{name}.png"), FullPage = true });
 
     public async ValueTask DisposeAsync() => await _context.DisposeAsync();

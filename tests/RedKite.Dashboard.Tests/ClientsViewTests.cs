@@ -81,7 +81,7 @@ public sealed class ClientsViewTests(Browser browser, LoadedServer loaded)
     }
 
     [Fact]
-    public async Task Every_kind_of_event_is_said_in_words_and_leads_to_a_view_that_exists()
+    public async Task Every_kind_of_event_has_a_text_and_links_to_an_existing_view()
     {
         await using PageUnderTest tab = await browser.OpenAsync(loaded.Server.Address);
 #pragma warning disable CA1308 // Words in reports are in lower case.

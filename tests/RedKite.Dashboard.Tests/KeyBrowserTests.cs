@@ -23,7 +23,7 @@ public class KeyBrowserTests
 
     // Access times, from idle times that are restored with the keys; then frequencies, where every access would count.
     [Fact]
-    public async Task Looking_changes_no_access_time_and_no_frequency()
+    public async Task Browsing_changes_no_access_time_and_no_frequency()
     {
         await using PageServer server = await PageServer.StartAsync("maxmemory-policy", "allkeys-lru", "lfu-log-factor", "0");
         string[] keys = Fill(server.Server);
@@ -42,7 +42,7 @@ public class KeyBrowserTests
     }
 
     [Fact]
-    public async Task Looking_is_no_call_no_hit_and_no_use_of_a_key()
+    public async Task Browsing_counts_no_call_no_hit_and_no_use_of_a_key()
     {
         await using PageServer server = await PageServer.StartAsync();
         string[] keys = Fill(server.Server);

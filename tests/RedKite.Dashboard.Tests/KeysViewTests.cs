@@ -2,7 +2,7 @@ using Microsoft.Playwright;
 
 namespace RedKite.Dashboard.Tests;
 
-/// <summary>The view of keys: what is hot and large, and the browser.</summary>
+/// <summary>The view of keys: hot keys, large keys, and the key browser.</summary>
 public sealed class KeysViewTests(Browser browser, LoadedServer loaded)
 {
     [Fact]

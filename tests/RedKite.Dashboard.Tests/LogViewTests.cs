@@ -27,7 +27,7 @@ public sealed class LogViewTests(Browser browser)
     }
 
     [Fact]
-    public async Task Live_traffic_hides_arguments_until_they_are_asked_for_and_costs_nothing_unseen()
+    public async Task Live_traffic_hides_arguments_by_default_and_costs_nothing_without_viewers()
     {
         await using PageServer server = await PageServer.StartAsync();
         using RespConnection client = RespConnection.Connect(server.Server.Port);

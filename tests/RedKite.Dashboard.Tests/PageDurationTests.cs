@@ -3,13 +3,13 @@ using RedKite.Testing;
 
 namespace RedKite.Dashboard.Tests;
 
-/// <summary>How large and how fast the page is. These tests run beside no others.</summary>
+/// <summary>How large and how fast the page is. These tests do not run in parallel with others.</summary>
 [Collection(nameof(PageDurationTests))]
 [CollectionDefinition(nameof(PageDurationTests), DisableParallelization = true)]
 public sealed class PageDurationTests(Browser browser)
 {
     [Fact]
-    public Task First_view_is_small_and_soon_there() => QuietMachine.TryAsync(async () =>
+    public Task First_view_is_small_and_quick_to_load() => QuietMachine.TryAsync(async () =>
     {
         const int Reloads = 4;
         await using PageServer server = await PageServer.StartAsync();

@@ -62,7 +62,7 @@ public sealed class PageTests(Browser browser, LoadedServer loaded)
 
     // The same page on a debug package: what redkite analyze --serve shows.
     [Fact]
-    public async Task Debug_package_is_shown_with_its_history_and_without_what_only_a_server_has()
+    public async Task Debug_package_is_shown_with_its_history_and_without_live_parts()
     {
         PackageReader package;
         await using (PageServer server = await LoadedServer.StartAsync())
@@ -89,10 +89,10 @@ public sealed class PageTests(Browser browser, LoadedServer loaded)
 
     // The first line says how bad it is and how many checks found nothing; findings follow before all numbers.
     [Theory]
-    [InlineData("", "The server is well. All 63 checks are fine.")]
-    [InlineData("notice", "The server is well. 1 note. Everything else of 63 checks is fine.")]
-    [InlineData("warning notice notice", "The server works, but something needs attention. 1 warning, 2 notes. Everything else of 63 checks is fine.")]
-    [InlineData("critical warning warning", "Clients are affected, or data is at risk. 1 critical finding, 2 warnings. Everything else of 63 checks is fine.")]
+    [InlineData("", "The server is healthy. All 63 checks pass.")]
+    [InlineData("notice", "The server is healthy. 1 note. All other checks (of 63) pass.")]
+    [InlineData("warning notice notice", "The server works, but something needs attention. 1 warning, 2 notes. All other checks (of 63) pass.")]
+    [InlineData("critical warning warning", "Clients are affected, or data is at risk. 1 critical finding, 2 warnings. All other checks (of 63) pass.")]
     public async Task Verdict_is_the_first_line_and_findings_follow(string severities, string verdict)
     {
         string[] open = [.. severities.Split(' ', StringSplitOptions.RemoveEmptyEntries).Select((severity, i) =>
@@ -155,7 +155,7 @@ public sealed class PageTests(Browser browser, LoadedServer loaded)
         await tab.ShootAsync("marks");
         await tab.Page.GotoAsync(new Uri(server.Address, "/#configuration").ToString());
         await tab.ReadyAsync("configuration");
-        Assert.Equal("1", await tab.Page.Locator("[aria-label='What the server may do by itself'] tr", new PageLocatorOptions { HasText = "refuse-commands" }).Locator("td").Nth(1).InnerTextAsync());
+        Assert.Equal("1", await tab.Page.Locator("[aria-label='Actions that the server may take by itself'] tr", new PageLocatorOptions { HasText = "refuse-commands" }).Locator("td").Nth(1).InnerTextAsync());
         Assert.Empty(tab.Complaints);
     }
 
@@ -219,7 +219,7 @@ public sealed class PageTests(Browser browser, LoadedServer loaded)
     }
 
     [Fact]
-    public async Task Password_is_asked_for_and_opens_the_page()
+    public async Task Password_is_requested_and_opens_the_page()
     {
         await using PageServer server = await PageServer.StartAsync("requirepass", "secret");
         await using PageUnderTest tab = await browser.OpenAsync(server.Address);
@@ -227,7 +227,7 @@ public sealed class PageTests(Browser browser, LoadedServer loaded)
         await tab.AssertAccessibleAsync("login");
         await tab.Page.FillAsync("input[type=password]", "wrong");
         await tab.Page.Keyboard.PressAsync("Enter");
-        await tab.Page.GetByText("That is not the password.").WaitForAsync();
+        await tab.Page.GetByText("Wrong user or password.").WaitForAsync();
         await tab.Page.FillAsync("input[type=password]", "secret");
         await tab.Page.Keyboard.PressAsync("Enter");
         await tab.ReadyAsync("overview");

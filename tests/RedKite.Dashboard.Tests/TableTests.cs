@@ -23,7 +23,7 @@ public sealed class TableTests(Browser browser, LoadedServer loaded)
 
     // Without a clipboard, as pages over plain HTTP from another machine are.
     [Fact]
-    public async Task Table_is_copied_as_text_without_a_clipboard_of_the_page()
+    public async Task Table_is_copied_as_text_without_the_clipboard_API()
     {
         await using PageUnderTest tab = await browser.OpenAsync(loaded.Server.Address, "/#commands");
         await tab.ReadyAsync("commands");
@@ -37,7 +37,7 @@ public sealed class TableTests(Browser browser, LoadedServer loaded)
     }
 
     [Fact]
-    public async Task Large_table_is_drawn_in_part_until_all_of_it_is_asked_for()
+    public async Task Large_table_is_rendered_partly_until_all_rows_are_requested()
     {
         await using PageServer server = await PageServer.StartAsync();
         await using PageUnderTest tab = await browser.OpenAsync(server.Address, "/#configuration");
@@ -67,7 +67,7 @@ public sealed class TableTests(Browser browser, LoadedServer loaded)
     }
 
     [Fact]
-    public async Task Time_of_a_slow_request_leads_to_what_else_happened_then()
+    public async Task Time_of_a_slow_request_links_to_events_at_that_time()
     {
         await using PageServer server = await PageServer.StartAsync("slowlog-log-slower-than", "10000");
         using RespConnection slow = RespConnection.Connect(server.Server.Port);
@@ -81,7 +81,7 @@ public sealed class TableTests(Browser browser, LoadedServer loaded)
         await tab.ReadyAsync("clients");
         Assert.Matches("#clients\\?from=[0-9]+&to=[0-9]+&at=timeline$", tab.Page.Url);
         ILocator events = tab.Page.Locator("[aria-label='What delayed clients'] tbody tr");
-        await events.Filter(new LocatorFilterOptions { HasText = "its command executed for long" }).First.WaitForAsync();
+        await events.Filter(new LocatorFilterOptions { HasText = "its command took long to execute" }).First.WaitForAsync();
         await tab.WaitForAsync("document.activeElement.getAttribute('aria-label') === 'Filter What delayed clients'");
 
         // From there, a changed setting leads to its row, and the client to its own.

@@ -3,7 +3,7 @@ using RedKite.Testing;
 
 namespace RedKite.Dashboard.Tests;
 
-/// <summary>Every view of the page, at the width of a desk and of a phone, in both themes; and what single views show.</summary>
+/// <summary>Every view of the page, at the width of a desktop and of a phone, in both themes; and the contents of single views.</summary>
 public sealed class ViewTests(Browser browser, LoadedServer loaded)
 {
     // A view that is not in this list is not tested: every row of views.js is here.
@@ -84,7 +84,7 @@ public sealed class ViewTests(Browser browser, LoadedServer loaded)
             Assert.Contains("+get", row, StringComparison.Ordinal);
             await tab.Page.Locator("tr", new PageLocatorOptions { HasText = "set" }).Filter(new LocatorFilterOptions { HasText = "command" }).WaitForAsync();
             await tab.Page.Locator("tr", new PageLocatorOptions { HasText = "127.0.0.1" }).WaitForAsync();
-            Assert.Contains("neither the data nor the dashboard uses it", await tab.Page.Locator("dl.facts").InnerTextAsync(), StringComparison.Ordinal);
+            Assert.Contains("used neither for the data nor for the dashboard", await tab.Page.Locator("dl.facts").InnerTextAsync(), StringComparison.Ordinal);
         }
     }
 }

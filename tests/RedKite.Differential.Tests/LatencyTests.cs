@@ -3,7 +3,7 @@ using RedKite.Testing;
 
 namespace RedKite.Differential.Tests;
 
-/// <summary>What LATENCY replies after real events, against Redis 8: the same but for times and durations.</summary>
+/// <summary>The replies of LATENCY after real events, against Redis 8: the same except for times and durations.</summary>
 public sealed partial class LatencyTests
 {
     private static readonly string[] Commands =

@@ -3,7 +3,7 @@ using RedKite.Testing;
 
 namespace RedKite.Differential.Tests;
 
-/// <summary>What MONITOR shows, against Redis 8: the same lines but for times and ports.</summary>
+/// <summary>MONITOR against Redis 8: the same lines except for times and ports.</summary>
 public sealed class MonitorTests
 {
     private static readonly Regex TimeAndPort = new(@"^[0-9]{10}\.[0-9]{6} \[([0-9]+) (lua|127\.0\.0\.1)(?::[0-9]+)?\]");

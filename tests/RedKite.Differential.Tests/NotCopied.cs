@@ -139,7 +139,7 @@ internal static class NotCopied
         Array.Exists(Rows, row => row.LeavesOut(command))
         || (IsScript(command) && Enumerable.Range(ScriptArgumentsAt, Math.Max(0, command.Length - ScriptArgumentsAt)).Any(at => LeavesOut(command[at..])));
 
-    /// <summary>Whether a command may fail as the first row says, so that nothing may be unsent before it.</summary>
+    /// <summary>Whether a command may fail as in the first row, so that no reply may be unsent before it.</summary>
     public static bool NeedsSentReplies(byte[][] command) => Is(command, "AUTH") || (Is(command, "HELLO") && HasWord(command, "AUTH"));
 
     private static bool HasNegativeOffset(byte[][] command)

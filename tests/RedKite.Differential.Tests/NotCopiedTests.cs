@@ -2,7 +2,7 @@ using RedKite.Testing;
 
 namespace RedKite.Differential.Tests;
 
-/// <summary>What is deliberately not copied is documented, and RedKite does what the table says.</summary>
+/// <summary>Deliberate differences are documented, and RedKite behaves as in the table.</summary>
 public sealed class NotCopiedTests
 {
     [Fact]
@@ -14,7 +14,7 @@ public sealed class NotCopiedTests
     }
 
     [Fact]
-    public void RedKite_does_what_the_table_says()
+    public void RedKite_behaves_as_in_the_table()
     {
         Assert.SkipUnless(ServerProgram.UnderTest.IsRedKite, "this is what RedKite does");
         using ServerProcess server = ServerProcess.Start(ServerProgram.UnderTest);
@@ -56,7 +56,7 @@ public sealed class NotCopiedTests
     }
 
     [Fact]
-    public void Redis_does_what_the_table_says()
+    public void Redis_behaves_as_in_the_table()
     {
         Assert.SkipWhen(OracleProgram.Redis8 is null, "what is not copied: " + OracleProgram.Redis8Missing);
         using ServerProcess server = ServerProcess.Start(OracleProgram.Redis8!);

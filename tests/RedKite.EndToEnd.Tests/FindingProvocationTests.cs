@@ -22,7 +22,7 @@ public sealed class FindingProvocationTests
     private const double IoPressurePercentMin = 30;
 
     [Fact]
-    public void Process_that_stands_still()
+    public void Stalled_process()
     {
         using ServerProcess server = ServerProcess.Start(ServerProgram.UnderTest);
         using RespConnection client = server.Connect();
@@ -84,7 +84,7 @@ public sealed class FindingProvocationTests
     }
 
     [Fact]
-    public void Container_that_is_small()
+    public void Small_container()
     {
         (string memory, string cpu) = MakeGroups();
         try
@@ -111,7 +111,7 @@ public sealed class FindingProvocationTests
     }
 
     [Fact]
-    public void Machine_that_others_keep_busy()
+    public void Machine_kept_busy_by_others()
     {
         using ServerProcess server = ServerProcess.Start(ServerProgram.UnderTest);
         using RespConnection client = server.Connect();
@@ -129,7 +129,7 @@ public sealed class FindingProvocationTests
 
     // Every write waits for the disk. Memory is faster than that: where the folder is none of a disk's, or the disk is quick, the pressure stays low.
     [Fact]
-    public void Disk_that_others_keep_busy()
+    public void Disk_kept_busy_by_others()
     {
         Assert.SkipUnless(File.Exists("/proc/pressure/io"), "this kernel does not measure the pressure on disks");
         using ServerProcess server = ServerProcess.Start(ServerProgram.UnderTest);

@@ -84,7 +84,7 @@ public sealed class HeapLimitTests
 
     // A crash report if keys were locked, the log's line of a loop that has failed, or .NET's own last words.
     private static bool ReportsFailure(string line) =>
-        line.Contains("Crash report: ", StringComparison.Ordinal) || line.Contains("A loop ended because of a bug: System.OutOfMemoryException", StringComparison.Ordinal)
+        line.Contains("Crash report: ", StringComparison.Ordinal) || line.Contains("A bug ended an event loop: System.OutOfMemoryException", StringComparison.Ordinal)
         || line.StartsWith("Out of memory", StringComparison.Ordinal) || line.StartsWith("Unhandled exception. System.OutOfMemoryException", StringComparison.Ordinal);
 
     private static string OutcomeOf(ServerProcess server)

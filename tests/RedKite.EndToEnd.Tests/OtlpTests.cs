@@ -28,7 +28,7 @@ public class OtlpTests
     }
 
     [Fact]
-    public void Server_serves_while_no_one_receives()
+    public void Server_serves_without_a_collector()
     {
         Assert.SkipUnless(ServerProgram.UnderTest.IsRedKite, "Redis has no OTLP");
         using ServerProcess server = ServerProcess.Start(ServerProgram.UnderTest, "--otlp-endpoint", $"http://127.0.0.1:{LoopbackPort.Next()}", "--otlp-interval-seconds", "1");

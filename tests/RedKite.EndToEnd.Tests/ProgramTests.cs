@@ -25,7 +25,7 @@ public sealed class ProgramTests
     }
 
     [Fact]
-    public async Task Dashboard_is_2000_above_the_port_of_the_data_and_for_this_machine_alone()
+    public async Task Dashboard_is_2000_above_the_data_port_and_on_loopback_only()
     {
         Assert.SkipUnless(ServerProgram.UnderTest.IsRedKite, "Redis has no dashboard");
         using ServerProcess server = ServerProcess.Start(ServerProgram.UnderTest);

@@ -116,7 +116,8 @@ public sealed class TlsClientTests : IDisposable
         Assert.Equal(999, (int)await database.StringGetAsync("k999"));
     }
 
-    // Old protocols, protocols and suites that the server does not offer, a new negotiation, plain text: all end, and the server goes on.
+    // Old protocols, protocols and suites that the server does not offer, a new negotiation, plain text: all connections end, and
+    // the server continues.
     [Theory]
     [MemberData(nameof(Servers))]
     public async Task Openssl_and_downgrades(string name)
@@ -220,7 +221,7 @@ public sealed class TlsClientTests : IDisposable
         Assert.True(server.WaitForOutput($"Dashboard on http://127.0.0.1:{port + 2000}/", 60_000), string.Join('\n', server.Output));
     }
 
-    // Redis's "no" switches off its cache of sessions, but goes on to issue tickets: it is compared where both say the same.
+    // Redis's "no" switches off its cache of sessions, but it still issues tickets: only cases in which both servers agree are compared.
     [Theory]
     [InlineData("redkite", "yes", "-tls1_2", "Reused")]
     [InlineData("redkite", "yes", "-tls1_3", "Reused")]

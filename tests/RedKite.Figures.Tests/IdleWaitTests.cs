@@ -29,7 +29,7 @@ public class IdleWaitTests
     }
 
     [Fact]
-    public void Pauses_shorter_than_the_quiet_time_are_not_the_end()
+    public void Pauses_shorter_than_the_quiet_time_do_not_end_the_wait()
     {
         // Works for 0.1 s, rests for 0.2 s, works again for 0.1 s.
         double Cpu() => (Math.Min(Seconds, 0.1) + Math.Clamp(Seconds - 0.3, 0, 0.1)) / 2;

@@ -41,7 +41,7 @@ public class ByteLayerTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void What_is_sent_before_the_handshake_waits_for_it(string transport, int handshakeDelayMs)
+    public void Bytes_sent_before_the_handshake_wait_for_it(string transport, int handshakeDelayMs)
     {
         byte[] greeting = EchoServer.Pattern(500_000, seed: 2);
         using (EchoServer server = new(transport, new EchoHandler { Greeting = greeting }, newLayer: () => new XorLayer(speaksFirst: false, handshakeDelayMs)))
@@ -56,7 +56,7 @@ public class ByteLayerTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void Farewell_and_end_pass_the_layer(string transport, int handshakeDelayMs)
+    public void Last_reply_and_end_pass_through_the_layer(string transport, int handshakeDelayMs)
     {
         byte[] greeting = EchoServer.Pattern(2 << 20, seed: 3);
         using (EchoServer server = new(transport, new EchoHandler { ObeysCommands = true, Greeting = greeting }, newLayer: () => new XorLayer(speaksFirst: false, handshakeDelayMs)))
@@ -74,7 +74,7 @@ public class ByteLayerTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void Reading_stops_and_resumes_with_what_the_layer_still_has(string transport, int handshakeDelayMs)
+    public void Reading_stops_and_resumes_with_bytes_left_in_the_layer(string transport, int handshakeDelayMs)
     {
         using EchoServer server = new(transport, new EchoHandler { ObeysCommands = true }, newLayer: () => new XorLayer(speaksFirst: false, handshakeDelayMs));
         using Peer peer = new(transport, server.Port);
@@ -92,7 +92,7 @@ public class ByteLayerTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void Output_waits_for_a_slow_peer_as_it_is_and_not_as_it_was_encoded(string transport, int handshakeDelayMs)
+    public void Output_for_a_slow_peer_waits_before_it_is_encoded(string transport, int handshakeDelayMs)
     {
         byte[] greeting = EchoServer.Pattern(8 << 20, seed: 4);
         using (EchoServer server = new(transport, new EchoHandler { Greeting = greeting }, newLayer: () => new XorLayer(speaksFirst: false, handshakeDelayMs)))
@@ -110,7 +110,7 @@ public class ByteLayerTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void Output_goes_on_whenever_the_peer_takes_some(string transport, int handshakeDelayMs)
+    public void Output_continues_whenever_the_peer_reads_some(string transport, int handshakeDelayMs)
     {
         byte[] greeting = EchoServer.Pattern(1 << 20, seed: 5);
         using EchoServer server = new(transport, new EchoHandler { Greeting = greeting }, newLayer: () => new XorLayer(speaksFirst: false, handshakeDelayMs), hesitates: true);

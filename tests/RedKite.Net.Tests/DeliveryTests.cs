@@ -3,14 +3,14 @@ using RedKite.Net.Interop;
 
 namespace RedKite.Net.Tests;
 
-/// <summary>What other threads send to connections: shared buffers, one system call a turn, and floods that starve no client.</summary>
+/// <summary>Messages from other threads to connections: shared buffers, one system call a turn, and floods that starve no client.</summary>
 public class DeliveryTests
 {
     public static TheoryData<string> Transports => OperatingSystem.IsLinux() ? ["epoll", "sockets"] : ["sockets"];
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void A_hundred_clients_share_one_buffer_and_its_last_reference_goes_with_the_last_of_them(string transport)
+    public void A_hundred_clients_share_one_buffer_and_the_last_one_releases_it(string transport)
     {
         const int Clients = 100, Messages = 20, Bytes = 50_000;
         using EchoServer server = new(transport, new EchoHandler(), loops: 2);
@@ -31,7 +31,7 @@ public class DeliveryTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void Clients_that_leave_in_the_middle_release_their_references(string transport)
+    public void Clients_that_disconnect_in_the_middle_release_their_references(string transport)
     {
         const int Clients = 60, Messages = 50;
         using EchoServer server = new(transport, new EchoHandler(), loops: 2);
@@ -59,7 +59,7 @@ public class DeliveryTests
     }
 
     [Fact]
-    public void What_is_sent_to_a_loop_that_has_ended_is_released()
+    public void Buffers_sent_to_an_ended_loop_are_released()
     {
         EchoServer server = new("sockets", new EchoHandler());
         using Socket client = server.Connect();
@@ -123,7 +123,7 @@ public class DeliveryTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void Replies_and_messages_go_on_whenever_the_peer_takes_some(string transport)
+    public void Replies_and_messages_continue_whenever_the_peer_reads_some(string transport)
     {
         using EchoServer server = new(transport, new EchoHandler(), hesitates: true);
         using Socket client = server.Connect();
@@ -138,7 +138,7 @@ public class DeliveryTests
         }
     }
 
-    // One client has a reply, behind which another is told of something, and asks because of it: what it was told comes first.
+    // A client may send a request because of another client's reply: messages posted to it before that reply precede the request's reply.
     [Theory]
     [MemberData(nameof(Transports))]
     public void Message_that_was_posted_before_a_request_was_sent_comes_before_its_reply(string transport)

@@ -1,8 +1,8 @@
 namespace RedKite.Net.Tests;
 
 /// <summary>
-/// A transport that says now and then that a send would have to wait although it would not: as a socket does that was full, and whose peer
-/// takes some at that moment.
+/// A transport that says now and then that a send would have to wait although it would not: like a full socket whose peer reads
+/// some at that moment.
 /// </summary>
 internal sealed class HesitantTransport(Transport inner) : Transport
 {

@@ -16,7 +16,7 @@ public sealed class ListeningSocketTests : IDisposable
 
     public void Dispose() => Directory.Delete(_folder, recursive: true);
 
-    // The other way round, another user could connect in between. One thread connects without a pause while the other one listens anew.
+    // The other way round, another user could connect in between. One thread connects without a pause while the other one listens again.
     [Fact]
     public async Task Unix_socket_has_its_mode_before_it_accepts()
     {

@@ -2,7 +2,7 @@ using RedKite.Net.Interop;
 
 namespace RedKite.Net.Tests;
 
-/// <summary>What waits for a connection, and the shared buffers in it: counted to the last reference.</summary>
+/// <summary>The output that waits for a connection, and its shared buffers: counted to the last reference.</summary>
 public sealed class OutputQueueTests : IDisposable
 {
     private readonly BufferPool _pool = new();
@@ -35,7 +35,7 @@ public sealed class OutputQueueTests : IDisposable
     }
 
     [Fact]
-    public void A_queue_that_is_dropped_releases_what_it_held()
+    public void A_dropped_queue_releases_its_buffers()
     {
         var random = new Random(7);
         using (SharedRun shared = new(_pool, random))
@@ -86,7 +86,7 @@ public sealed class OutputQueueTests : IDisposable
     }
 
     [Fact]
-    public void Chunks_are_used_again_and_are_counted_while_they_are_used()
+    public void Chunks_are_reused_and_counted_while_in_use()
     {
         SharedBuffer[] chunks = [.. Enumerable.Range(0, 100).Select(_ => _pool.Take(BufferPool.ChunkBytes))];
         Assert.Equal(100L * BufferPool.ChunkBytes, _pool.UsedBytes);

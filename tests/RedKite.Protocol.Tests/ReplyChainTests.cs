@@ -11,7 +11,7 @@ public sealed class ReplyChainTests : IDisposable
     public void Dispose() => _pool.Dispose();
 
     [Fact]
-    public void Large_replies_are_whole_and_in_order_whatever_they_consist_of()
+    public void Large_replies_of_any_kind_are_complete_and_in_order()
     {
         for (int seed = 0; seed < 20; seed++)
         {
@@ -29,7 +29,7 @@ public sealed class ReplyChainTests : IDisposable
     }
 
     [Fact]
-    public void A_reply_is_cut_back_to_any_length_and_goes_on_there()
+    public void A_reply_can_be_truncated_to_any_length_and_continued()
     {
         for (int seed = 0; seed < 200; seed++)
         {
@@ -126,7 +126,7 @@ public sealed class ReplyChainTests : IDisposable
     }
 
     [Fact]
-    public void A_limit_counts_what_is_chained()
+    public void A_limit_includes_chained_bytes()
     {
         var reply = new ReplyWriter(_pool) { BytesMax = 3_000_000 };
         for (int i = 0; i < 29; i++) reply.Bulk(new byte[100_000]);

@@ -2,7 +2,7 @@ using System.Text;
 
 namespace RedKite.Protocol.Tests;
 
-/// <summary>Where replies end and what they hold, wherever the bytes are cut.</summary>
+/// <summary>The ends and contents of replies, wherever the bytes are cut.</summary>
 public class ReplyReaderTests
 {
     [Theory]
@@ -92,7 +92,7 @@ public class ReplyReaderTests
     [InlineData("~-1\r\n")]
     [InlineData("$2\r\nabcd")]
     [InlineData("*99999999999999999999\r\n")]
-    public void What_the_protocol_does_not_allow_is_malformed(string reply)
+    public void Input_that_the_protocol_does_not_allow_is_malformed(string reply)
     {
         for (int pieceBytes = 1; pieceBytes <= reply.Length; pieceBytes++)
         {

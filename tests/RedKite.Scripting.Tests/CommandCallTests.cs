@@ -33,7 +33,7 @@ public class CommandCallTests
     [InlineData("return select('#', redis.call('a'))", "a", ":1\r\n")]
     [InlineData("return loadstring(\"return redis.call('a')\")()", "a", ":2\r\n")]
     [InlineData("local r, t = 1 for i = 1, redis.call('a') do redis.call('b', i) end return 1", "a|b 1|b 2", ":1\r\n")]
-    public void Direct_calls_do_what_other_calls_do(string script, string calls, string reply)
+    public void Direct_calls_behave_like_other_calls(string script, string calls, string reply)
     {
         using var bench = new ScriptBench();
         bench.Host.Reply = ":2\r\n";
@@ -45,7 +45,7 @@ public class CommandCallTests
     [InlineData("redis.call('x')")]
     [InlineData("return redis.call('x')")]
     [InlineData("local v = redis.call('x')")]
-    public void Errors_of_direct_calls_are_caught_as_others_are(string call)
+    public void Errors_of_direct_calls_are_caught_like_others(string call)
     {
         using var bench = new ScriptBench();
         bench.Host.Reply = "-WRONGTYPE no\r\n";
@@ -101,7 +101,7 @@ public class CommandCallTests
     }
 
     [Fact]
-    public void Collections_amid_calls_do_no_harm()
+    public void Collections_during_calls_do_no_harm()
     {
         using var bench = new ScriptBench();
         bench.Host.Reply = "*2\r\n$3\r\nabc\r\n*1\r\n:1\r\n";

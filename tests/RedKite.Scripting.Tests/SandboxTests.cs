@@ -55,7 +55,7 @@ public class SandboxTests
     }
 
     [Fact]
-    public void What_one_script_sets_no_other_sees()
+    public void Changed_KEYS_and_ARGV_are_invisible_to_other_scripts()
     {
         using var bench = new ScriptBench();
         bench.Run("KEYS[1] = 'x' ARGV[1] = 'y'");
@@ -63,7 +63,7 @@ public class SandboxTests
     }
 
     [Fact]
-    public void Names_of_the_translation_are_of_no_use()
+    public void Names_of_the_translation_cannot_be_misused()
     {
         using var bench = new ScriptBench();
         Assert.StartsWith(":1\r\n", bench.Run("__rk_n = 100000000 return 1"), StringComparison.Ordinal);

@@ -46,7 +46,7 @@ internal sealed class ScriptBench : IDisposable
         Lua.SetArguments(input, slices.AsSpan(0, keys.Length), slices.AsSpan(keys.Length), areOnlyRead);
     }
 
-    /// <summary>Replies to each command with what it was prepared for, and records it.</summary>
+    /// <summary>Replies to each command as prepared, and records it.</summary>
     internal sealed class RecordingHost : ScriptHost
     {
         internal List<string> Calls { get; } = [];

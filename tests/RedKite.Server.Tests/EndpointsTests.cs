@@ -3,7 +3,7 @@ using RedKite.Testing;
 
 namespace RedKite.Server.Tests;
 
-/// <summary>The port changes while clients are about: those who are connected stay, and nothing that arrives meanwhile does harm.</summary>
+/// <summary>The port changes while clients are active: connected ones stay, and connections that arrive meanwhile do no harm.</summary>
 public class EndpointsTests : NetworkTests
 {
     [Theory]

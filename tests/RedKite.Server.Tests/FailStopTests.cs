@@ -108,7 +108,7 @@ public class FailStopTests
         RedKiteCrash crash = await server.CrashAsync();
         Assert.IsAssignableFrom<OutOfMemoryException>(crash.Failure);
         Assert.Equal("rename", crash.Command);
-        waiting.EndServing(served: false); // this process goes on
+        waiting.EndServing(served: false); // this process continues
     }
 
     // A batch of a pipeline, with no behavior around its commands.

@@ -15,7 +15,7 @@ public static partial class OracleProgram
 
     private static readonly string Folder = Path.Combine(RepositoryRoot.Path, "artifacts", "oracle", "bin");
 
-    /// <summary>What REDKITE_ORACLE names, or null.</summary>
+    /// <summary>The program that REDKITE_ORACLE names, or null.</summary>
     public static ServerProgram? Named { get; } =
         Environment.GetEnvironmentVariable(OverrideVariable) is { Length: > 0 } path ? Server("redis-server", path) : null;
 
@@ -40,7 +40,7 @@ public static partial class OracleProgram
         return client.Run("COMMAND GETKEYS XREAD nosuch STREAMS key 0").IsError;
     });
 
-    /// <summary>Why Redis 8 is too old for what Debian 13.8 has fixed, such as the keys of XREAD and GEORADIUS; null: it is not.</summary>
+    /// <summary>The reason why Redis 8 lacks fixes of Debian 13.8, such as the keys of XREAD and GEORADIUS; null: it has them.</summary>
     public static string? Redis8TooOld => Redis8 is null || FindsKeysAsRead.Value
         ? null
         : "not compared: this redis-server is older than Debian's 8.0.2-3+deb13u3, which finds keys as commands read them";

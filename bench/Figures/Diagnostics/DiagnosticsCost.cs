@@ -1,8 +1,8 @@
 namespace RedKite.Figures.Diagnostics;
 
 /// <summary>
-/// The cost of the diagnostics that are always on: RedKite with its defaults against `diagnostics no`, which starts neither the threads that
-/// observe nor what the loops do for them.
+/// The cost of the diagnostics that are always on: RedKite with its defaults against `diagnostics no`, which starts neither the
+/// observing threads nor the loops' work for them.
 /// </summary>
 internal static class DiagnosticsCost
 {

@@ -8,7 +8,7 @@ using RedKite.Figures.Guards;
 
 namespace RedKite.Figures.Diagnostics;
 
-/// <summary>How many of the ten hottest keys HOTKEYS names after a minute of reads by Zipf's distribution.</summary>
+/// <summary>The number of the ten hottest keys that HOTKEYS reports after a minute of reads by Zipf's distribution.</summary>
 internal static partial class HotKeysFound
 {
     internal const string Name = "hotkeys";

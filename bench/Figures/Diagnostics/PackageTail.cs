@@ -5,8 +5,8 @@ using System.Text.Json;
 namespace RedKite.Figures.Diagnostics;
 
 /// <summary>
-/// A debug package of a server with many keys while clients send requests at a steady rate: how long it takes, how large it is, and the
-/// clients' latency beside it and without it.
+/// A debug package of a server with many keys while clients send requests at a steady rate: how long it takes, how large it is, and
+/// the clients' latency with and without it.
 /// </summary>
 internal static class PackageTail
 {
@@ -15,7 +15,7 @@ internal static class PackageTail
     private const int Keys = 5_000_000;
     private const int ValueBytes = 32;
     private const int RequestsPerSecond = 10_000;
-    private const int LoadSeconds = 24; // a package watches the log for 15 seconds
+    private const int LoadSeconds = 24; // a package collects the log for 15 seconds
     private const int BeginMs = 1000; // after the steady load's start
     private const int RoundsMax = 3;
     private const double SecondsMax = 30;

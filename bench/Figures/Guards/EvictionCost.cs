@@ -9,7 +9,7 @@ internal static class EvictionCost
 
     private const long LimitBytes = 100 << 20;
     private const int ValueBytes = 200;
-    private const int Keys = 1_000_000_000; // hardly any request has a key that is there
+    private const int Keys = 1_000_000_000; // hardly any request hits an existing key
     private const int Pipeline = 16;
     private const int FillingSets = 500_000;
     private const double EvictionsPerSetMin = 0.9;

@@ -1,6 +1,6 @@
 namespace RedKite.Figures.Guards;
 
-/// <summary>CPU per GET over TLS, beside the same without, against Redis.</summary>
+/// <summary>CPU per GET over TLS, next to the same without TLS, against Redis.</summary>
 internal static class TlsCost
 {
     internal const string Name = "tls";

@@ -57,7 +57,7 @@ internal sealed class TlsServers : IReadOnlyList<ServerUnderTest>, IDisposable
         return ServerUnderTest.Start(kind with { Command = command });
     }
 
-    // Of a curve that every client supports, as most public certificates are.
+    // Of a curve that every client supports, like most public certificates.
     private void WriteCertificate()
     {
         using var key = ECDsa.Create(ECCurve.NamedCurves.nistP256);

@@ -5,7 +5,7 @@ using System.Text;
 
 namespace RedKite.Figures.Guards;
 
-/// <summary>A server as a cache that holds a given number of values: what a read misses is written.</summary>
+/// <summary>A server as a cache with room for a given number of values: a key that a read misses is written.</summary>
 internal sealed class TracedCache : IDisposable
 {
     private const int SettleMs = 1200; // servers count their buffers once a second

@@ -2,9 +2,9 @@ using RedKite.Figures.Types;
 
 namespace RedKite.Figures.Messages;
 
-/// <summary>A row of the messages scenario: what clients send, and the most that it may cost in parts of what it costs Redis.</summary>
+/// <summary>A row of the messages scenario: the requests, and their maximum cost relative to Redis.</summary>
 /// <param name="Name">The row's name, also for --only.</param>
-/// <param name="RatioMax">The most server CPU, in parts of Redis's.</param>
+/// <param name="RatioMax">The maximum server CPU, relative to Redis's.</param>
 /// <param name="Write">Writes one operation, which may be several commands; the number differs from operation to operation.</param>
 internal sealed record MessageRow(string Name, double RatioMax, Action<CommandPipe, int> Write)
 {

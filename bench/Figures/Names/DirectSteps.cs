@@ -3,7 +3,7 @@ using System.Runtime.CompilerServices;
 namespace RedKite.Figures.Names;
 
 /// <summary>
-/// Learned casings in an array, at a place that two letters and the length give, compared directly: no hash of all letters, no
+/// Learned casings in an array, in a slot that three letters and the length select, compared directly: no hash of all letters, no
 /// chain. A casing replaces the one that was there.
 /// </summary>
 internal sealed class SpellingArray(string[] names)
@@ -44,7 +44,7 @@ internal readonly struct DirectStep(string[] names) : INameStep
     }
 }
 
-/// <summary>Step 6: the same, with the happy case in a method that is small enough to be inlined, and all else behind a call.</summary>
+/// <summary>Step 6: the same, with the happy case in a method that is small enough to be inlined, and everything else behind a call.</summary>
 internal readonly struct HappyStep(string[] names) : INameStep
 {
     private readonly SpellingArray _spellings = new(names);

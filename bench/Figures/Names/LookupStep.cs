@@ -73,7 +73,7 @@ internal abstract class LookupStep(string name)
         }
     }
 
-    /// <summary>What RedKite uses for commands and settings.</summary>
+    /// <summary>The lookup that RedKite uses for commands and settings.</summary>
     private readonly struct NameLookupStep : INameStep
     {
         private readonly NameLookup<int> _lookup = new();

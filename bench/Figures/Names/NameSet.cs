@@ -7,8 +7,8 @@ internal static class NameSet
         ["user", "order", "items", "config", "client", "buffer", "customer", "line-items", "created-at", "content-type"];
 
     /// <summary>
-    /// Every name in three casings, or as it is declared, in an order of its own for each thread. All strings are objects of their own, as from
-    /// a parser.
+    /// Every name in three casings, or as it is declared, in an order of its own for each thread. All strings are separate objects,
+    /// as from a parser.
     /// </summary>
     internal static string[] CallsOf(int thread, bool mixed = true)
     {

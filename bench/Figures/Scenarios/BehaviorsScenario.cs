@@ -2,7 +2,7 @@ using RedKite.Figures.Behaviors;
 
 namespace RedKite.Figures.Scenarios;
 
-/// <summary>The cost of a host's behaviors for every command, by their number, beside none.</summary>
+/// <summary>The cost of a host's behaviors for every command, by their number, compared with none.</summary>
 internal static class BehaviorsScenario
 {
     private const int Keys = 1_000_000;

@@ -117,7 +117,7 @@ internal static class ChurnScenario
         pipe.Flush();
     }
 
-    // A key keeps its type. A hash's values change in place, a list's elements move through it, a set is made anew.
+    // A key keeps its type. A hash's values change in place, a list's elements move through it, a set is recreated.
     private static void Write(CommandPipe pipe, int key, ReadOnlySpan<byte> value)
     {
         int elementBytes = value.Length / Elements;

@@ -3,7 +3,7 @@ using RedKite.Figures.Types;
 
 namespace RedKite.Figures.Scenarios;
 
-/// <summary>What the diagnostics cost and find, of RedKite alone. Each part can be measured alone.</summary>
+/// <summary>The cost of the diagnostics and what they find, of RedKite only. Each part can be measured alone.</summary>
 internal static class DiagnosticsScenario
 {
     private static readonly (string Name, Action<ServerKind, Options, Report> Measure)[] Parts =
@@ -18,7 +18,7 @@ internal static class DiagnosticsScenario
 
     internal static Report Run(Options options)
     {
-        // Scenarios that are run together share --only, so names of the others' rows are no mistake there.
+        // Scenarios that are run together share --only, so names of other scenarios' rows are not a mistake there.
         if (options.Scenarios.Count == 1) RowSelection.Check(options.Only, Names);
         var report = new Report("diagnostics", $"One loop on core {Machine.ServerCpus}, {options.Clients} connections on core {Machine.LoadCpus}. Cost: CPU per operation with `diagnostics yes`, the default, "
             + $"against `diagnostics no`, until the server is idle again, median of {options.Rounds} interleaved rounds: {options.Keys ?? DiagnosticsCost.Keys:N0} keys, all loaded first, "

@@ -3,7 +3,7 @@ using RedKite.Figures.Types;
 
 namespace RedKite.Figures.Scenarios;
 
-/// <summary>The cost of users, TLS and a full memory, beside Redis's own. Each part can be measured alone.</summary>
+/// <summary>The cost of users, TLS and a full memory, next to Redis's. Each part can be measured alone.</summary>
 internal static class GuardsScenario
 {
     private static readonly (string Name, Action<IReadOnlyList<ServerKind>, Options, Report> Measure)[] Parts =
@@ -20,7 +20,7 @@ internal static class GuardsScenario
 
     internal static Report Run(Options options)
     {
-        // Scenarios that are run together share --only, so names of the others' rows are no mistake there.
+        // Scenarios that are run together share --only, so names of other scenarios' rows are not a mistake there.
         if (options.Scenarios.Count == 1) RowSelection.Check(options.Only, Names);
         var report = new Report("guards", $"{options.Clients} connections on core {Machine.LoadCpus}, servers (RedKite with one loop) on core {Machine.ServerCpus}, medians of {options.Rounds} "
             + "interleaved rounds, with their range; ratios are of adjacent rounds. CPU counts until the server is idle again. Users and TLS: redis-benchmark, the difference of a long and a "

@@ -1,5 +1,5 @@
-// Charts of history: lines over the page's range, all of one width in time. Without uPlot (it was not there at build) they are tables.
-// What happened is a line with a letter on top, so that colour is not all that tells marks apart. With the focus on a chart, the arrows move the
+// Charts of the history: lines over the page's time range, which is the same for all. Without uPlot (if it was missing at build time) they are tables.
+// An event is a vertical line with a letter on top, so that marks differ by more than colour. With the focus on a chart, the arrows move the
 // range, + and - change its length, and Escape returns to the last five minutes.
 import { h, svg, empty, value } from './dom.js';
 import * as format from './format.js';
@@ -39,7 +39,7 @@ export function chart({ title, unit, series, zoom }) {
   function update(history, events) {
     last = history;
     marks = events;
-    if (drawn?.select.width > 0) return; // somebody is dragging
+    if (drawn?.select.width > 0) return; // a selection is in progress
     columns = series.map(one => history.series[one.metric]?.[one.peak ? 'max' : 'mean'] ?? history.times.map(() => null));
     if (!drawn || drawn.cursor.idx === null || drawn.cursor.idx === undefined) showLatest();
     element.dataset.from = history.times[0] ?? '';
@@ -59,7 +59,7 @@ export function chart({ title, unit, series, zoom }) {
     drawn = new window.uPlot(options(width || 400), data, plot);
   }
 
-  // Before any of the charts is drawn: to read a width between two drawings makes the browser lay the page out anew.
+  // Before any chart is drawn: reading a width between two drawings makes the browser lay out the page again.
   function measure() {
     width = plot.clientWidth;
   }
@@ -67,7 +67,7 @@ export function chart({ title, unit, series, zoom }) {
   function showLatest() {
     const latest = columns.map(column => column.findLast(point => point !== null));
     const isEmpty = latest.every(point => point === undefined);
-    now.textContent = isEmpty ? 'nothing was observed in this time' : last.live ? 'now' : 'at the end';
+    now.textContent = isEmpty ? 'nothing was recorded in this time' : last.live ? 'now' : 'at the end';
     figures.forEach((figure, i) => figure.textContent = isEmpty ? '' : format.text(show(latest[i] ?? null)));
   }
 
@@ -158,7 +158,7 @@ export function chart({ title, unit, series, zoom }) {
   } };
 }
 
-/** A number of now with its course as a small line. read(values of the metrics) returns the number of one moment, or null; note(the latest values) ends the title. */
+/** A current number with its history as a small line. read(values of the metrics) returns the number of one moment, or null; note(the latest values) ends the title. */
 export function tile({ title, metrics, read, show, note }) {
   const name = h('div', { class: 'name' }, title);
   const figure = h('div', { class: 'value' });

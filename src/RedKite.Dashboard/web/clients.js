@@ -9,18 +9,18 @@ const bytesText = number => format.text(format.bytes(number));
 const bytesOrNone = number => number === 0 ? 'none' : bytesText(number);
 const countOrNone = (title, get) => ({ title, number: true, get, show: row => format.orNone(get(row)) });
 
-/** Every kind of event: what happened, and the view that says more of that moment. */
+/** Every kind of event: its text, and the view with more about that moment. */
 export const kinds = {
-  slowcommand: ['its command executed for long', 'slow'], longwait: ['its command waited for others on the loop', 'loops'],
+  slowcommand: ['its command took long to execute', 'slow'], longwait: ['its command waited for others on the loop', 'loops'],
   notreading: ['it left replies unread'], readsagain: ['it read again'], paused: ['CLIENT PAUSE held it'],
   overlimit: ['closed: output limit'], evicted: ['closed: all clients together reached maxmemory-clients', 'memory'], querytoolarge: ['closed: request too large'],
-  idle: ['closed: idle'], killed: ['closed: CLIENT KILL'], userdeleted: ['closed: its user was deleted'], channeldenied: ['closed: its user may not have its channel any more'],
-  protocolerror: ['closed: what it sent is no request'], handshaketimeout: ['closed: its TLS handshake took too long'],
-  stall: ['the whole process stood still', 'machine'], garbagecollection: ['a garbage collection stopped the process', 'memory'],
-  settingchanged: ['a setting was changed', 'configuration'], started: ['the server started', 'log'], action: ['the server did something by itself', 'configuration'],
+  idle: ['closed: idle'], killed: ['closed: CLIENT KILL'], userdeleted: ['closed: its user was deleted'], channeldenied: ['closed: its user lost access to one of its channels'],
+  protocolerror: ['closed: it sent an invalid request'], handshaketimeout: ['closed: its TLS handshake took too long'],
+  stall: ['the whole process was stalled', 'machine'], garbagecollection: ['a garbage collection stopped the process', 'memory'],
+  settingchanged: ['a setting was changed', 'configuration'], started: ['the server started', 'log'], action: ['the server acted by itself', 'configuration'],
 };
 
-// What the event concerns: the view at its moment. A setting is in the view of settings.
+// The link of an event: its view at that moment. A setting links to the view of settings.
 function explain(row) {
   const view = kinds[row.kind]?.[1];
   if (view === undefined) return null;
@@ -34,7 +34,7 @@ export function clients({ source, zoom, chosen }) {
     chart({ title: 'Messages per second', unit: 'count', series: [{ metric: 'pubsub_messages_published', label: 'published' }, { metric: 'pubsub_messages_delivered', label: 'delivered' }, { metric: 'tracking_invalidations_sent', label: 'invalidations' }], zoom }),
     chart({ title: 'Transactions and scripts per second', unit: 'count', series: [{ metric: 'transactions_executed', label: 'executed' }, { metric: 'transactions_refused', label: 'refused' }, { metric: 'scripts_executed', label: 'scripts' }], zoom }),
     chart({ title: 'Closed at a limit, per second', unit: 'count', series: [{ metric: 'client_output_buffer_limit_disconnections', label: 'output' }, { metric: 'client_query_buffer_limit_disconnections', label: 'request' }, { metric: 'evicted_clients', label: 'memory' }], zoom }),
-    chart({ title: 'Output that waits', unit: 'bytes', series: [{ metric: 'client_output_bytes', label: 'all' }, { metric: 'client_largest_output_bytes', label: 'largest', peak: true }], zoom }),
+    chart({ title: 'Output waiting to be sent', unit: 'bytes', series: [{ metric: 'client_output_bytes', label: 'all' }, { metric: 'client_largest_output_bytes', label: 'largest', peak: true }], zoom }),
   ];
   const status = h('p', { role: 'status', class: 'lead' });
   const flags = row => [row.blocked && 'blocked', row.paused && 'paused', row.suspended && 'not reading'].filter(Boolean).join(', ');
@@ -74,7 +74,7 @@ export function clients({ source, zoom, chosen }) {
   ] });
   return {
     elements: [h('div', { class: 'charts' }, charts.map(each => each.element)), h('h2', {}, 'Connected clients'), status, list.element, h('h2', {}, 'Libraries'), libraries.element, h('h2', {}, 'Subscriptions and transactions'), messages.element,
-      h('h2', {}, 'Why did this client time out?'), h('p', { class: 'lead' }, 'Filter by the client’s name or address; what concerned all clients stays. A range chosen on a chart limits the list.'), timeline.element],
+      h('h2', {}, 'Why did this client time out?'), h('p', { class: 'lead' }, 'Filter by the client’s name or address; events that affected all clients stay. A range chosen on a chart limits the list.'), timeline.element],
     charts,
     async update(signal) {
       const [rows, events, taking] = await Promise.all([api.report('clients', signal), api.report('timeline', signal), api.report('messages', signal)]);

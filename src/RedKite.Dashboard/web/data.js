@@ -9,7 +9,7 @@ const bytesText = number => format.text(format.bytes(number));
 
 const purposes = { keys_and_values: 'Keys and values', tables: 'Tables of the keyspace', clients: 'Clients and their buffers', scripts: 'Scripts and their interpreters', managed_heap: 'Managed heap', process: 'The rest of the process' };
 
-/** What holds the memory, as one bar up to the limit. */
+/** Memory by purpose, as one bar up to the limit. */
 export function memoryBar() {
   const bar = svg('svg', { viewBox: '0 0 1000 18', preserveAspectRatio: 'none', role: 'img', class: 'bar-of-parts' });
   const legend = h('p', { class: 'legend' });
@@ -124,7 +124,7 @@ export function keys({ source, zoom }) {
   };
 }
 
-// A read-only look at the data. A value is read only when it is asked for.
+// A read-only look at the data. A value is read only when it is opened.
 function browser() {
   const pattern = h('input', { value: '*', 'aria-label': 'Pattern', size: 30 });
   const database = h('input', { value: '0', 'aria-label': 'Database', size: 3, inputmode: 'numeric' });
@@ -170,5 +170,5 @@ function browser() {
   } };
 }
 
-// The pattern of this key alone.
+// The pattern that matches only this key.
 const asPattern = key => key.replaceAll(/[\\*?[\]^]/g, '\\$&');

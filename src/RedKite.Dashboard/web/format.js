@@ -1,4 +1,4 @@
-// Numbers and times as the page shows them: at most four significant digits, the unit beside them.
+// Numbers and times as the page shows them: at most four significant digits, with the unit next to them.
 
 const byteUnits = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
 
@@ -45,7 +45,7 @@ export function byUnit(unit) {
   return { bytes, microseconds, seconds, percent, cores, milliseconds: v => microseconds(v === null ? null : v * 1000) }[unit] ?? count;
 }
 
-/** A count of what is best absent. */
+/** A count that should be zero. */
 export const orNone = value => value === 0 ? 'none' : text(count(value));
 
 export const text = pair => pair[1] === '' ? pair[0] : `${pair[0]} ${pair[1]}`;

@@ -1,4 +1,4 @@
-// Where the rows of tables lead: a view, the range of time to look at, and what to look for there.
+// The links of table rows: a view, the time range to show, and what to find there.
 const besideSeconds = 30; // what else happened at that moment
 
 export const to = (view, what = {}) => `#${view}?${new URLSearchParams(what)}`;
@@ -15,11 +15,11 @@ export function here(view, what = {}) {
   return to(view, { ...Object.fromEntries(range), ...what });
 }
 
-/** A client's row, and what delayed it. A client without a name is found by its address. */
+/** A client's row and its delays. A client without a name is found by its address. */
 export const client = row => row.name || row.address ? here('clients', { find: row.name || row.address }) : null;
 
 /** A command's slow requests. */
 export const slow = command => here('slow', { find: command });
 
-/** A key in the browser, which only a running server has. */
+/** A key in the key browser, which needs a running server. */
 export const key = (source, row) => source.live ? here('keys', { key: row.key, database: row.database }) : null;

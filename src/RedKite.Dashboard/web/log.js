@@ -39,7 +39,7 @@ export function log({ source }) {
 export function traffic() {
   const kept = [];
   const rate = h('p', { class: 'lead', role: 'status' }, 'Waiting for commands…');
-  const list = table({ caption: 'Live commands', filter: true, sort: 0, descending: true, emptyText: 'No command has come since you opened this view.', columns: [
+  const list = table({ caption: 'Live commands', filter: true, sort: 0, descending: true, emptyText: 'No command has been executed since you opened this view.', columns: [
     { title: 'When', get: row => row.unix_us, show: row => `${format.time(row.unix_us / 1000)}.${String(Math.floor(row.unix_us / 1000) % 1000).padStart(3, '0')}` },
     { title: 'Client', get: row => [row.name, row.address].filter(Boolean).join(' '), link: client }, { title: 'Command', get: row => row.command, link: row => here('commands', { find: row.command.toLowerCase() }) },
     { title: 'Arguments', get: row => row.arguments ? row.arguments.slice(1).join(' ') : `${row.argument_count - 1} hidden` }] });
@@ -51,12 +51,12 @@ export function traffic() {
     stream = new EventSource(`/api/traffic${values.checked ? '?values=1' : ''}`);
     stream.onmessage = event => {
       const commands = JSON.parse(event.data);
-      rate.textContent = commands.length === 0 ? 'No command in the last second.' : `${commands.length.toLocaleString('en')} commands of the last second are shown: the first ones, if there were more.`;
+      rate.textContent = commands.length === 0 ? 'No command in the last second.' : `${commands.length.toLocaleString('en')} commands of the last second are shown, at most the first 200.`;
       kept.push(...commands);
       kept.splice(0, Math.max(0, kept.length - 300));
       list.update([...kept]);
     };
-    stream.onerror = () => rate.textContent = 'The stream was interrupted; the browser tries again.';
+    stream.onerror = () => rate.textContent = 'The stream was interrupted; the browser is reconnecting.';
   }
 
   open();

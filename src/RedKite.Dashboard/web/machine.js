@@ -18,7 +18,7 @@ export function machine({ zoom }) {
     chart({ title: 'Latency of the data folder’s disk', unit: 'microseconds', series: [{ metric: 'disk_read_latency', label: 'read' }, { metric: 'disk_write_latency', label: 'write' }], zoom }),
     chart({ title: 'Free on the data folder’s disk', unit: 'bytes', series: [{ metric: 'disk_free_bytes', label: 'free' }], zoom }),
     chart({ title: 'Open files and sockets', unit: 'count', series: [{ metric: 'process_open_files', label: 'open' }, { metric: 'process_open_files_max', label: 'limit' }], zoom }),
-    chart({ title: 'The thread pool', unit: 'count', series: [{ metric: 'threadpool_threads', label: 'threads' }, { metric: 'threadpool_queue', label: 'work that waits' }], zoom }),
+    chart({ title: 'The thread pool', unit: 'count', series: [{ metric: 'threadpool_threads', label: 'threads' }, { metric: 'threadpool_queue', label: 'waiting work items' }], zoom }),
     chart({ title: 'The clock jumped', unit: 'milliseconds', series: [{ metric: 'clock_jump_milliseconds', label: 'by' }], zoom }),
   ];
   const list = h('dl', { class: 'facts panel' });

@@ -22,7 +22,7 @@ export function findingCard(finding, go) {
       } }, 'Show me')));
 }
 
-// The browser saves what a POST answers: a GET must not make the server work.
+// The browser saves the response of a POST, because a GET must not make the server do work.
 function download() {
   const status = h('span', { role: 'status' });
   const log = h('select', { 'aria-label': 'Log in the package' },
@@ -31,18 +31,18 @@ function download() {
     h('option', { value: '0' }, 'at once'));
   const button = h('button', { type: 'button', onclick: async () => {
     button.disabled = true;
-    status.textContent = 'The package is being built. This takes ' + (log.value === '0' ? 'some seconds.' : `at least ${log.value} seconds.`);
+    status.textContent = 'The package is being built. This takes ' + (log.value === '0' ? 'a few seconds.' : `at least ${log.value} seconds.`);
     const response = await api.postForFile(`/api/debug-package?log=${log.value}`);
     button.disabled = false;
     if (!response.ok) {
-      status.textContent = response.status === 409 ? 'Another package is being built. Try again in some seconds.' : `No package: ${response.status}.`;
+      status.textContent = response.status === 409 ? 'Another package is being built. Try again in a few seconds.' : `No package: ${response.status}.`;
       return;
     }
     const address = URL.createObjectURL(await response.blob());
     const name = /filename="([^"]+)"/.exec(response.headers.get('Content-Disposition') ?? '')?.[1] ?? 'redkite-package.zip';
     h('a', { href: address, download: name }).click();
     URL.revokeObjectURL(address);
-    status.textContent = `${name} is on its way to your downloads.`;
+    status.textContent = `${name} is being downloaded.`;
   } }, 'Download a debug package');
   return h('span', {}, button, ' ', log, ' ', status);
 }
@@ -50,14 +50,14 @@ function download() {
 const sentence = text => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 const counted = (count, word) => `${count} ${word}${count === 1 ? '' : 's'}`;
 
-// The state in one line: how bad, how much, and of how many checks.
+// The verdict in one line: severity, number of findings, number of checks.
 function verdictOf(findings) {
   const { open, rules } = findings;
   const worst = open[0]?.severity ?? 'well';
-  const text = { well: 'The server is well.', notice: 'The server is well.', warning: 'The server works, but something needs attention.', critical: 'Clients are affected, or data is at risk.' }[worst];
+  const text = { well: 'The server is healthy.', notice: 'The server is healthy.', warning: 'The server works, but something needs attention.', critical: 'Clients are affected, or data is at risk.' }[worst];
   const of = severity => open.filter(finding => finding.severity === severity).length;
   const parts = [[of('critical'), 'critical finding'], [of('warning'), 'warning'], [of('notice'), 'note']].filter(([count]) => count > 0).map(([count, word]) => counted(count, word));
-  const rest = rules === undefined ? '' : parts.length === 0 ? `All ${rules} checks are fine.` : `Everything else of ${rules} checks is fine.`;
+  const rest = rules === undefined ? '' : parts.length === 0 ? `All ${rules} checks pass.` : `All other checks (of ${rules}) pass.`;
   return { worst, text, detail: `${parts.length === 0 ? '' : `${parts.join(', ')}. `}${rest}` };
 }
 

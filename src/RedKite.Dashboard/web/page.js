@@ -16,7 +16,7 @@ let updates = new AbortController();
 let updatesDone = 0;
 const badge = h('span', { class: 'badge', hidden: true });
 
-// What marks on charts stand for. A finding's colour is its severity.
+// The kinds of marks on charts. A finding's colour shows its severity.
 const markKinds = {
   finding: { letter: '!', title: 'finding' },
   started: { letter: 'R', title: 'the server started', colour: '--soft' },
@@ -26,7 +26,7 @@ const markKinds = {
 
 const rangeNames = ['from', 'to', 'last'];
 
-// The address holds the view, the range and what the view looks for: #memory?from=..&to=.., #memory?last=300 or #clients?find=name
+// The address holds the view, the range and what the view is to find: #memory?from=..&to=.., #memory?last=300 or #clients?find=name
 function address() {
   const [name, query] = location.hash.slice(1).split('?');
   const parameters = new URLSearchParams(query ?? '');
@@ -58,7 +58,7 @@ function zoom(from, to) {
   return go(address().name, { from: Math.floor(from - late), to: Math.ceil(to - late), last: null });
 }
 
-// What a table of single events shows: all of them, or those of the range that was chosen on a chart.
+// The events that a table shows: all of them, or those in the range that was chosen on a chart.
 function chosen(rows, at) {
   if (!rows || !address().parameters.has('from')) return rows;
   const { from, to } = range();
@@ -103,7 +103,7 @@ async function show() {
   return look();
 }
 
-// What a link looks for in its view: a row, or a key. Only when it changes: then the user's own filter is in the way.
+// Shows what a link is to find in its view: a row, or a key. Only when it changes, because it replaces the user's own filter.
 // Returns whether the focus has moved there.
 function look() {
   const { parameters } = address();
@@ -121,10 +121,10 @@ async function marksOf(current, signal) {
   return current.happened;
 }
 
-// The marks in words, for those who cannot tell them apart on a chart.
+// The marks as text, for users who cannot distinguish them on a chart.
 function markList() {
   const summary = h('summary');
-  const list = table({ caption: 'What happened in this time', sort: 0, descending: true, columns: [
+  const list = table({ caption: 'Events in this time range', sort: 0, descending: true, columns: [
     moments('When', mark => mark.unix_ms, mark => around('clients', mark.unix_ms, { at: 'timeline' })), { title: 'Mark', get: mark => mark.letter },
     { title: 'What', get: mark => markKinds[mark.kind].title }, { title: 'Detail', get: mark => mark.detail }] });
   const element = h('details', { class: 'marks', hidden: true }, summary, list.element);
@@ -146,7 +146,7 @@ async function update() {
     const { from, to } = range();
     const charts = current.view.charts ?? [];
     const metrics = [...new Set(charts.flatMap(chart => chart.metrics))];
-    // What is over does not change: a range that has ended is read once.
+    // The past does not change: a range that has ended is read once.
     const isPast = !source.live || to < Date.now() / 1000 - 2;
     const wanted = isPast ? `${from} ${to}` : null;
     const known = wanted !== null && current.past?.wanted === wanted ? current.past : null;
@@ -174,12 +174,12 @@ async function update() {
       logIn();
       return;
     }
-    state.textContent = `The server does not answer (${failure.message}). What you see is from ${format.time(Date.now())}.`;
+    state.textContent = `The server does not answer (${failure.message}). The values shown are from ${format.time(Date.now())}.`;
   }
   if (source.live && !document.hidden) timer = setTimeout(update, 1000);
 }
 
-// How many findings need attention, from every view.
+// Shows on every view how many findings need attention.
 function showBadge(open) {
   const count = open.filter(finding => finding.severity !== 'notice').length;
   badge.hidden = count === 0;
@@ -199,7 +199,7 @@ function logIn() {
     event.preventDefault();
     const status = await api.post('/login', { user: user.value, password: password.value });
     if (status === 204) show();
-    else problem.textContent = status === 429 ? 'Too many tries. Wait a minute.' : 'That is not the password. Only users that may do everything can log in.';
+    else problem.textContent = status === 429 ? 'Too many attempts. Wait a minute.' : 'Wrong user or password. Only users that may do everything can log in.';
   } }, h('h1', {}, 'Log in'), h('label', {}, 'User', user), h('label', {}, 'Password', password), h('button', { type: 'submit' }, 'Log in'), problem);
   main.replaceChildren(form);
   main.dataset.ready = 'login';

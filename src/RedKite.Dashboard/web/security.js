@@ -8,7 +8,7 @@ import { moments, table } from './table.js';
 const facts = rows => rows.flatMap(([name, text]) => [h('dt', {}, name), h('dd', {}, String(text))]);
 
 function tlsFacts(tls) {
-  if (!tls?.certificate) return [['TLS', 'neither the data nor the dashboard uses it']];
+  if (!tls?.certificate) return [['TLS', 'used neither for the data nor for the dashboard']];
   const { certificate } = tls;
   return [
     ['Port', tls.port === 0 ? 'none for the data' : tls.port], ['Dashboard', tls.dashboard ? 'HTTPS' : 'HTTP'], ['Clients’ certificates', tls.client_certificates],

@@ -1,5 +1,5 @@
-// A table that sorts, filters and copies itself as text. Refreshing it changes the cells that differ: order, filter, place, the focus and a
-// click that has begun stay. Of a large table the first rows are drawn until all are asked for.
+// A table that sorts, filters and copies itself as text. Refreshing it changes only the cells that differ: order, filter, scroll position, the focus and a
+// click in progress stay. A large table shows its first rows until all are requested.
 import { h, empty } from './dom.js';
 import * as format from './format.js';
 
@@ -7,7 +7,7 @@ const drawnAtFirst = 100; // of a view's only table; views with several draw few
 const filteredFrom = 15; // rows: what fits a screen needs no filter
 
 /**
- * always(row): the filter never hides it. filter: it is offered for a few rows, too. columns: { title, get(row) -> sortable value, show?(row) -> node or text,
+ * always(row): the filter never hides it. filter: it is offered even for a few rows. columns: { title, get(row) -> sortable value, show?(row) -> node or text,
  * copy?(row) -> text to copy, link?(row) -> where the text leads, or null, number?, wrap?: true or 'wrap narrow', keep?: what show made stays as long as its row }
  */
 export function table({ caption, columns, rows = [], sort = 0, descending = false, emptyText, filter = false, always = () => false, first = drawnAtFirst, key = row => columns.map(column => column.get(row)).join('\n') }) {
@@ -32,7 +32,7 @@ export function table({ caption, columns, rows = [], sort = 0, descending = fals
     draw();
   } });
   const copy = h('button', { type: 'button', onclick: async () => {
-    name(await copyText(asText()) ? 'Copied' : 'The browser refuses to copy');
+    name(await copyText(asText()) ? 'Copied' : 'The browser did not allow it');
     setTimeout(() => name('Copy as text'), 2000);
   } });
   const name = text => {
@@ -126,17 +126,17 @@ export function table({ caption, columns, rows = [], sort = 0, descending = fals
   } };
 }
 
-/** A column of moments: the reader's time on the page, UTC in copies. Zero is no moment. */
+/** A column of times: local time on the page, UTC in copies. Zero is no time. */
 export const moments = (title, unixMs, link) => ({ title, get: unixMs, link, show: row => unixMs(row) > 0 ? format.time(unixMs(row)) : '', copy: row => unixMs(row) > 0 ? new Date(unixMs(row)).toISOString() : '' });
 
-// Only pages over HTTPS or on loopback have a clipboard; elsewhere the browser copies what is selected.
+// Only pages over HTTPS or on loopback have a clipboard; elsewhere the browser copies the selection.
 async function copyText(text) {
   if (navigator.clipboard) {
     try {
       await navigator.clipboard.writeText(text);
       return true;
     } catch {
-      // the browser's user has forbidden it
+      // the user has denied access
     }
   }
   const before = document.activeElement;

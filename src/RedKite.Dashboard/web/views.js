@@ -1,5 +1,5 @@
-// Every view: one row each. open(page) returns its elements, its charts, update(signal) for every second, and where it is needed look(what), which shows
-// what a link looks for, visible(isVisible) when the page is hidden or shown again, and close().
+// Every view: one row each. open(page) returns its elements, its charts, update(signal) for every second, and optionally look(what), which shows
+// what a link is to find, visible(isVisible) when the page is hidden or shown again, and close().
 import { overview } from './overview.js';
 import { commands, loops, slow } from './work.js';
 import { keys, memory } from './data.js';
@@ -10,16 +10,16 @@ import { machine } from './machine.js';
 import { security } from './security.js';
 
 export const views = [
-  { name: 'overview', title: 'Overview', question: 'Is the server well, and if not, what now?', open: overview },
-  { name: 'commands', title: 'Commands', question: 'Which commands cost, fail or are slow, and in which part of their time?', open: commands },
-  { name: 'loops', title: 'Loops', question: 'Is work spread evenly; what made a loop stall; which stripe is hot?', open: loops },
-  { name: 'memory', title: 'Memory', question: 'What holds the memory; how far is the limit; what waits to be freed?', open: memory },
-  { name: 'clients', title: 'Clients', question: 'Who is connected; whose buffers or waits stand out; why did this client time out?', open: clients },
-  { name: 'slow', title: 'Slow and large', question: 'Single requests that were slow or large, with the split of their time; what else happened then?', open: slow },
+  { name: 'overview', title: 'Overview', question: 'Is the server healthy, and if not, what should be done?', open: overview },
+  { name: 'commands', title: 'Commands', question: 'Which commands are expensive, slow or failing, and where does their time go?', open: commands },
+  { name: 'loops', title: 'Loops', question: 'Is the work spread evenly, what stalled a loop, which stripe is hot?', open: loops },
+  { name: 'memory', title: 'Memory', question: 'What takes the memory, how far away is the limit, what waits to be freed?', open: memory },
+  { name: 'clients', title: 'Clients', question: 'Who is connected, whose buffers or waits stand out, why did this client time out?', open: clients },
+  { name: 'slow', title: 'Slow and large', question: 'Requests that were slow or large, where their time went, and what else happened then.', open: slow },
   { name: 'keys', title: 'Keys', question: 'Hot keys, large keys, sizes and lifetimes; and a look at the data.', open: keys },
   { name: 'machine', title: 'Machine', question: 'Does the server get what it needs: CPU, memory, disk, files, a steady clock?', open: machine },
   { name: 'security', title: 'Security', question: 'Who may do what, who was refused, and is the traffic encrypted?', open: security },
   { name: 'configuration', title: 'Configuration', question: 'What differs from the defaults, since when, and what has no effect here?', open: configuration },
-  { name: 'log', title: 'Log', question: 'What the server said.', open: log },
-  { name: 'traffic', title: 'Live traffic', question: 'What runs now. Values are hidden until you ask for them.', open: traffic, liveOnly: true },
+  { name: 'log', title: 'Log', question: 'What the server logged.', open: log },
+  { name: 'traffic', title: 'Live traffic', question: 'What runs now. Values are hidden until you show them.', open: traffic, liveOnly: true },
 ];

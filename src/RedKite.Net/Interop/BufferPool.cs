@@ -5,7 +5,7 @@ using System.Runtime.InteropServices;
 namespace RedKite.Net.Interop;
 
 /// <summary>
-/// Native memory for replies on their way: nothing in it is garbage to collect. Blocks of <see cref="ChunkBytes"/>, of which
+/// Native memory for replies that wait to be sent; the garbage collector does not see it. Blocks of <see cref="ChunkBytes"/>, of which
 /// large replies consist, are mapped by themselves, so that each returns to the system while the rest of its reply is still being
 /// sent; a few are kept for the next reply. From any thread.
 /// </summary>
@@ -21,7 +21,7 @@ public sealed unsafe class BufferPool : MemoryPool<byte>
     private int _keptCount;
     private long _usedBytes;
 
-    /// <summary>The pool of loops that were given none.</summary>
+    /// <summary>The pool of loops that have none of their own.</summary>
     internal static BufferPool Process { get; } = new();
 
     /// <summary>Bytes of the blocks in use.</summary>

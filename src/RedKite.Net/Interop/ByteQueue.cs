@@ -3,8 +3,8 @@ using System.Runtime.InteropServices;
 namespace RedKite.Net.Interop;
 
 /// <summary>
-/// Bytes that wait, in one contiguous block of unmanaged memory: a request whose end has not come, or replies that the
-/// peer has not taken. It exists only while something waits. Disposed by the connection that owns it.
+/// Waiting bytes in one contiguous block of unmanaged memory: an incomplete request, or replies that the peer has not taken. It
+/// exists only while something waits. Disposed by the connection that owns it.
 /// </summary>
 internal sealed unsafe class ByteQueue : IDisposable
 {
@@ -25,7 +25,7 @@ internal sealed unsafe class ByteQueue : IDisposable
 
     internal long Capacity => _capacity;
 
-    /// <summary>What waits, up to the largest span.</summary>
+    /// <summary>The waiting bytes, up to the largest span.</summary>
     internal Span<byte> Bytes => new(_block + _start, (int)Math.Min(_end - _start, int.MaxValue));
 
     internal void Append(ReadOnlySpan<byte> bytes)

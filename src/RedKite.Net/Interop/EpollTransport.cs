@@ -48,7 +48,7 @@ internal sealed unsafe class EpollTransport : Transport
 
     internal override void Listen(ListeningSocket listener)
     {
-        if (!listener.IsListening) return; // stopped before the loop heard of it
+        if (!listener.IsListening) return; // stopped before the loop was notified
         listener.Socket.Blocking = false;
         var descriptor = (int)listener.Socket.Handle;
         _listeners[descriptor] = listener;

@@ -41,7 +41,7 @@ internal static unsafe partial class LinuxCalls
     private static readonly nint NumberOfSendTo = IsArm64 ? 206 : 44;
     private static readonly nint NumberOfSendMessage = IsArm64 ? 211 : 46;
 
-    /// <summary>Whether the numbers of the system calls are known here; elsewhere the runtime's sockets serve.</summary>
+    /// <summary>Whether the numbers of the system calls are known on this platform; otherwise the runtime's sockets are used.</summary>
     internal static bool IsSupported => OperatingSystem.IsLinux() && RuntimeInformation.ProcessArchitecture is Architecture.X64 or Architecture.Arm64;
 
     private static bool IsArm64 => RuntimeInformation.ProcessArchitecture == Architecture.Arm64;
@@ -58,7 +58,7 @@ internal static unsafe partial class LinuxCalls
 
     internal static void SetOption(int descriptor, int level, int option, int value) => _ = setsockopt(descriptor, level, option, &value, sizeof(int));
 
-    /// <summary>How many files the process may have open, and how far it may raise that itself.</summary>
+    /// <summary>The process's limits of open files: the current one, and how far it may raise that itself.</summary>
     internal static bool TryGetFileLimit(out ulong soft, out ulong hard)
     {
         ulong* limit = stackalloc ulong[2];

@@ -21,7 +21,7 @@ public sealed unsafe class SharedBuffer : MemoryManager<byte>
         _capacity = capacity;
     }
 
-    /// <summary>Bytes that the block has room for.</summary>
+    /// <summary>The capacity of the block in bytes.</summary>
     public int Capacity => _capacity;
 
     /// <summary>References that are not released yet.</summary>
@@ -32,14 +32,14 @@ public sealed unsafe class SharedBuffer : MemoryManager<byte>
     /// <inheritdoc/>
     public override Span<byte> GetSpan() => new(_block, _capacity);
 
-    /// <summary>Counts one more user.</summary>
+    /// <summary>Adds a reference.</summary>
     public void AddReference()
     {
         int references = Interlocked.Increment(ref _references);
         ObjectDisposedException.ThrowIf(references <= 1, this);
     }
 
-    /// <summary>Ends one use. After the last one the block is gone.</summary>
+    /// <summary>Releases a reference. The last one frees the block.</summary>
     public void Release()
     {
         int references = Interlocked.Decrement(ref _references);

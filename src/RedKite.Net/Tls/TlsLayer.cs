@@ -20,8 +20,8 @@ internal sealed class TlsLayer : ByteLayer
     private readonly TlsServer _server;
     private readonly TlsWire _wire;
     private readonly SslStream _ssl;
-    private volatile Phase _phase; // what the thread pool has come to
-    private bool _isOpen; // what the loop knows of it
+    private volatile Phase _phase; // the state that the thread pool has reached
+    private bool _isOpen; // the state that the loop has seen
     private bool _hasEnded;
     private bool _endWasRead;
     private volatile bool _isDisposed;
@@ -161,7 +161,7 @@ internal sealed class TlsLayer : ByteLayer
 
     internal void NoteProgress() => Progressed();
 
-    /// <summary>The handshake has taken some of what was received. From any thread.</summary>
+    /// <summary>Called when the handshake has taken some of the received bytes. From any thread.</summary>
     internal void NoteTaken(int unread)
     {
         if (_isPaused && unread <= UnreadBytesMax) Progressed();
@@ -173,7 +173,7 @@ internal sealed class TlsLayer : ByteLayer
         _hasEnded = true;
         _plainStart = _plainEnd = 0;
         _wire.EndInput(); // the handshake ends by it
-        Interlocked.MemoryBarrier(); // either this sees the handshake's end, or that sees this
+        Interlocked.MemoryBarrier(); // either this sees the handshake's end, or the other thread sees this
         if (_phase != Phase.Handshake) _ssl.Dispose();
     }
 
@@ -256,7 +256,7 @@ internal sealed class TlsLayer : ByteLayer
         }
     }
 
-    // What SslStream throws ends its connection alone. What neither a peer nor the connection's end can cause is logged.
+    // SslStream's exceptions end only their connection. Those that neither a peer nor the connection's end can cause are logged.
     private void End(Exception failure)
     {
         _hasEnded = true;

@@ -2,7 +2,7 @@ using System.Net.Security;
 
 namespace RedKite.Net.Tls;
 
-/// <summary>What the connections of a TLS listener share: certificate and rules, the number of handshakes, and what is counted.</summary>
+/// <summary>The state that the connections of a TLS listener share: certificate and rules, the number of handshakes, and the counters.</summary>
 public sealed class TlsServer
 {
     private volatile SslServerAuthenticationOptions? _options;
@@ -25,7 +25,7 @@ public sealed class TlsServer
     /// <summary>Handshakes that have succeeded.</summary>
     public long HandshakesCompleted => Interlocked.Read(ref _completed);
 
-    /// <summary>Handshakes that have failed, those of connections that ended meanwhile included.</summary>
+    /// <summary>Handshakes that have failed, including those of connections that ended meanwhile.</summary>
     public long HandshakesFailed => Interlocked.Read(ref _failed);
 
     /// <summary>Connections that were closed because too many handshakes were in progress.</summary>

@@ -35,10 +35,10 @@ internal sealed class TlsWire(TlsLayer layer) : Stream, IValueTaskSource<int>
     /// <summary>Whether the rest of a record is here. On the loop's thread, after <see cref="Open"/>.</summary>
     internal bool HasRecord => Received > 0 && (_recordLeft > 0 ? Received >= _recordLeft : Received >= HeaderBytes && Received >= RecordBytes());
 
-    /// <summary>Whether what comes next can't be a record, so that waiting for its end is in vain. On the loop's thread, after <see cref="Open"/>.</summary>
+    /// <summary>Whether the next bytes cannot be a record, so that waiting for its end is pointless. On the loop's thread, after <see cref="Open"/>.</summary>
     internal bool HasNoRecord => Received > 0 && _recordLeft == 0 && (!StartsRecord() || (Received >= HeaderBytes && RecordBytes() > HeaderBytes + RecordBytesMax));
 
-    /// <summary>Memory of what was received and not taken. A snapshot when read by another thread.</summary>
+    /// <summary>Memory of received bytes that were not taken yet. A snapshot when read by another thread.</summary>
     internal int BufferBytes => _in.Length + _kept.Length;
 
     public override bool CanRead => true;
@@ -117,7 +117,7 @@ internal sealed class TlsWire(TlsLayer layer) : Stream, IValueTaskSource<int>
     public void OnCompleted(Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
         _read.OnCompleted(continuation, state, token, flags);
 
-    /// <summary>The handshake is over: from now on everything happens on the loop's thread, inside the loop's calls.</summary>
+    /// <summary>Ends the handshake: from now on everything happens on the loop's thread, inside the loop's calls.</summary>
     internal void Open()
     {
         _read.RunContinuationsAsynchronously = false;
@@ -125,7 +125,7 @@ internal sealed class TlsWire(TlsLayer layer) : Stream, IValueTaskSource<int>
         _kept = [];
     }
 
-    /// <summary>Adds what the loop has received, and lets a read go on that waits for it.</summary>
+    /// <summary>Adds bytes that the loop has received, and resumes a read that waits for them.</summary>
     /// <returns>The bytes that are not taken yet.</returns>
     internal int Feed(ReadOnlySpan<byte> bytes)
     {
@@ -143,7 +143,7 @@ internal sealed class TlsWire(TlsLayer layer) : Stream, IValueTaskSource<int>
         return unread;
     }
 
-    /// <summary>No more is received: a read that waits ends.</summary>
+    /// <summary>Ends a waiting read, because no more bytes will be received.</summary>
     internal void EndInput()
     {
         lock (_lock)
@@ -156,7 +156,7 @@ internal sealed class TlsWire(TlsLayer layer) : Stream, IValueTaskSource<int>
         _read.SetResult(0);
     }
 
-    /// <summary>Sends what was kept during the handshake. On the loop's thread.</summary>
+    /// <summary>Sends the bytes that were kept during the handshake. On the loop's thread.</summary>
     internal void SendKept()
     {
         lock (_lock)
@@ -201,7 +201,7 @@ internal sealed class TlsWire(TlsLayer layer) : Stream, IValueTaskSource<int>
             _recordLeft = RecordBytes();
         }
 
-        // What is no record is taken as it is: SslStream refuses it.
+        // Bytes that are not a record are passed on as they are: SslStream refuses them.
         if (_recordLeft > 0)
         {
             count = Math.Min(count, _recordLeft);

@@ -28,7 +28,7 @@ internal enum RdbType : byte
 
     SetListPack = 20,
 
-    /// <summary>With the times at which consumers got something.</summary>
+    /// <summary>With the times at which consumers last received an entry.</summary>
     StreamOfListPacks3 = 21,
 
     HashWithExpiriesDraft = 22,
@@ -43,12 +43,12 @@ internal static class RdbFormat
     /// <summary>The version that Redis 7.4 and 8.0 write, and the highest that is read here.</summary>
     internal const int Version = 12;
 
-    // The two top bits of a length say how long it is itself.
+    // The two top bits of a length determine its own size.
     internal const int Length14 = 0x40;
     internal const int Length32 = 0x80;
     internal const int Length64 = 0x81;
 
-    // A string that is not its bytes.
+    // A string in another form than its bytes.
     internal const int Integer8 = 0xC0;
     internal const int Integer16 = 0xC1;
     internal const int Integer32 = 0xC2;
@@ -57,7 +57,7 @@ internal static class RdbFormat
     /// <summary>A library of functions, in front of its text.</summary>
     internal const int Function = 0xF5;
 
-    /// <summary>A list's node that is a single element as it is.</summary>
+    /// <summary>A list's node that is a single, unpacked element.</summary>
     internal const int PlainNode = 1;
 
     /// <summary>A list's node that is a packed list.</summary>

@@ -43,7 +43,7 @@ internal readonly ref struct RdbValueWriter
 
     internal RdbType Type { get; }
 
-    /// <summary>Prepares to write a value; false if it is a hash whose last fields have expired. Its key is removed then.</summary>
+    /// <summary>Prepares to write a value; false if it is a hash whose last fields have expired. In that case its key is removed.</summary>
     /// <param name="database">The database.</param>
     /// <param name="entry">The key's entry.</param>
     /// <param name="nowMs">The current time: expired fields are not written.</param>

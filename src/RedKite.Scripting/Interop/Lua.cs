@@ -87,7 +87,7 @@ internal static unsafe class Lua
 
     internal static bool Next(nint state, int index) => LuaNative.lua_next(state, index) != 0;
 
-    /// <summary>Makes room for further values; false beyond Lua's own limit.</summary>
+    /// <summary>Reserves stack space for further values; false beyond Lua's own limit.</summary>
     internal static bool EnsureStack(nint state, int slots) => LuaNative.lua_checkstack(state, slots) != 0;
 
     /// <summary>Compiles source text. Leaves the function or the message on the stack.</summary>
@@ -113,7 +113,7 @@ internal static unsafe class Lua
 
     internal static void CollectAll(nint state) => _ = LuaNative.lua_gc(state, 2, 0, 0);
 
-    /// <summary>Most of what a script creates is garbage when it ends: collections that look at new objects alone take less time.</summary>
+    /// <summary>Most of what a script creates is garbage when it ends: collections that examine only new objects take less time.</summary>
     internal static void CollectByGenerations(nint state) => _ = LuaNative.lua_gc(state, 10, 0, 0);
 
     /// <summary>The file and line of the innermost function, from a level on, that is a script's.</summary>

@@ -12,14 +12,14 @@ namespace RedKite.Scripting.Interop;
 /// Refusing memory makes Lua raise an error by a long jump, which must not cross managed frames. So the limit holds only while
 /// <see cref="IsLimited"/>: in Lua's own code, not while a managed function runs. What a managed function adds beyond it is
 /// refused at Lua's next allocation.
-/// Lua calls for every block that it takes, returns or resizes, so what that touches is at one pinned place.
+/// Lua calls this for every block that it allocates, frees or resizes, so the fields that this uses are together in pinned memory.
 /// </remarks>
 internal sealed unsafe class LuaAllocator : IDisposable
 {
     private const int StepBytes = 16;
     private const int SmallBytesMax = 512;
     private const int ChunkBytes = 64 * 1024;
-    private const int ChunkHeadBytes = StepBytes; // a pointer to the chunk before, and what keeps the blocks aligned
+    private const int ChunkHeadBytes = StepBytes; // a pointer to the previous chunk, and padding that keeps the blocks aligned
 
     private readonly Heap[] _pinned = GC.AllocateArray<Heap>(1, pinned: true); // figures are read after the disposal, too
     private readonly Heap* _heap;
@@ -33,7 +33,7 @@ internal sealed unsafe class LuaAllocator : IDisposable
     /// <summary>The bytes that Lua has allocated.</summary>
     internal long Used => _heap->Used;
 
-    /// <summary>The most bytes that Lua may allocate.</summary>
+    /// <summary>The maximum number of bytes that Lua may allocate.</summary>
     internal long BytesMax
     {
         get => _heap->BytesMax;

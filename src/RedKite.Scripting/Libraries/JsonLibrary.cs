@@ -122,7 +122,7 @@ internal static class JsonLibrary
         else WriteObject(call, index, output, depth);
     }
 
-    // The largest index of a table whose keys are all positive integers; -1: it is none, or has too many holes.
+    // The largest index of a table whose keys are all positive integers; -1: it is not such a table, or has too many holes.
     private static long ArrayLength(LuaCall call, int index)
     {
         JsonSettings json = call.Owner.Json;

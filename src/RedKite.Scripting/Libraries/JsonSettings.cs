@@ -1,6 +1,6 @@
 namespace RedKite.Scripting.Libraries;
 
-/// <summary>What scripts set of the library cjson. It stays for later scripts.</summary>
+/// <summary>The settings of the library cjson, which scripts change for later scripts too.</summary>
 internal sealed class JsonSettings
 {
     internal bool SparseConverts { get; set; }

@@ -4,7 +4,7 @@ using RedKite.Scripting.Translation;
 
 namespace RedKite.Scripting.Libraries;
 
-/// <summary>string.format as Lua 5.1 has it: C's formats, where integers are numbers cut to integers.</summary>
+/// <summary>string.format as in Lua 5.1: C's formats, where integers are numbers cut to integers.</summary>
 internal static class StringFormat
 {
     internal static void Add(LuaInterpreter lua) => lua.Add("string.format", Format);
@@ -75,7 +75,7 @@ internal static class StringFormat
         }
     }
 
-    // As x64 converts: what does not fit is the smallest number.
+    // As x64 converts: a number that does not fit becomes the smallest one.
     private static int ToInt32(double value) => value is > -2147483649.0 and < 2147483648.0 ? (int)value : int.MinValue;
 
     // As x64 converts: negative numbers wrap.

@@ -132,7 +132,7 @@ internal static class StructLibrary
         return call.Number(argument);
     }
 
-    // The first missing argument is seen as nil.
+    // The first missing argument counts as nil.
     private static void Missing(LuaCall call, int argument, int last, string expected)
     {
         if (argument == last + 1) throw call.BadArgument(argument, $"{expected} expected, got nil");

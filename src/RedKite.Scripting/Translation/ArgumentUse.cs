@@ -1,8 +1,7 @@
 namespace RedKite.Scripting.Translation;
 
 /// <summary>
-/// What a chunk does with the tables of arguments. One that certainly does no more than read elements and lengths can be given tables
-/// that others had before it and get after it.
+/// How a chunk uses the tables of arguments. One that certainly only reads elements and lengths can share its tables with other scripts.
 /// </summary>
 internal sealed class ArgumentUse
 {

@@ -1,6 +1,6 @@
 namespace RedKite.Scripting.Translation;
 
-/// <summary>What names mean in a function that is being translated.</summary>
+/// <summary>The meaning of names in a function that is being translated.</summary>
 internal sealed class FunctionScope(FunctionScope? parent)
 {
     private readonly List<string> _names = [];
@@ -18,7 +18,7 @@ internal sealed class FunctionScope(FunctionScope? parent)
 
     internal int Loops { get; set; }
 
-    /// <summary>Whether it does no more with its first two parameters than read their elements and lengths, as far as it is translated.</summary>
+    /// <summary>Whether, as far as it is translated, it only reads elements and lengths of its first two parameters.</summary>
     internal bool OnlyReadsParameters { get; set; } = true;
 
     /// <summary>Whether a name is that of the first or second parameter; a local that hides it counts as it.</summary>

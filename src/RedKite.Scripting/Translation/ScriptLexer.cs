@@ -3,7 +3,7 @@ using System.Text;
 
 namespace RedKite.Scripting.Translation;
 
-/// <summary>The kinds of tokens that the parser distinguishes; a symbol or keyword is told by its text.</summary>
+/// <summary>The kinds of tokens that the parser distinguishes; a symbol or keyword is identified by its text.</summary>
 internal enum TokenKind
 {
     End,
@@ -117,7 +117,7 @@ internal sealed class ScriptLexer(string source, string chunkName, List<SourceEd
         while (_at < source.Length && source[_at] is not ('\n' or '\r')) _at++;
     }
 
-    // The number of equal signs of a long bracket; -1: it is none.
+    // The number of equal signs of a long bracket; -1: it is not a long bracket.
     private int LevelAt(int at)
     {
         int end = at + 1;

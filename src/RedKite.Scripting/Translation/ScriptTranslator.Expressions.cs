@@ -268,8 +268,8 @@ internal sealed partial class ScriptTranslator
         }
     }
 
-    // Whether a name is that of a table of arguments. Used otherwise than for an element or its length, the table may be changed or kept; so may
-    // what functions reach that find globals by their names.
+    // Whether a name is that of a table of arguments. Any use other than reading an element or the length may change or keep the
+    // table; so may functions that find globals by name.
     private bool NoteName(string name, bool isElement)
     {
         if (_function.KindOf(name) == 0)

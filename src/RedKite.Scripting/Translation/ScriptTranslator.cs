@@ -6,11 +6,12 @@ namespace RedKite.Scripting.Translation;
 /// </summary>
 /// <remarks>
 /// <para>
-/// Numbers: Lua 5.1 has only floats. Literals become floats, except where an integer cannot be told from one (indexes, counting
-/// loops). Concatenation writes numbers with 14 digits, so a chain of it becomes one call, with the operands' names for messages.
+/// Numbers: Lua 5.1 has only floats. Literals become floats, except where an integer cannot be distinguished from one (indexes,
+/// numeric for loops). Concatenation writes numbers with 14 digits, so a chain of it becomes one call, with the operands' names for
+/// messages.
 /// </para>
 /// <para>
-/// Endless loops: each pass of a loop and each call of a function counts down, and at zero asks whether the script may go on. Rejected:
+/// Endless loops: each loop iteration and each function call decrements a counter, and at zero asks whether the script may continue. Rejected:
 /// Lua's count hook, which makes every instruction of Lua 5.4 take its slow path.
 /// </para>
 /// <para>
@@ -28,7 +29,7 @@ namespace RedKite.Scripting.Translation;
 /// </remarks>
 internal sealed partial class ScriptTranslator
 {
-    // Names of the environment that the translated text uses. A script that uses them as well only confuses itself.
+    // Names of the environment that the translated text uses. A script that uses them too harms only itself.
     private const string Concatenate = "__rk_c";
     private const string CountDown = " __rk_n=__rk_n-1 if __rk_n<0 then __rk_n=__rk_t() end ";
     private const string Results = "__rk_v";
@@ -97,7 +98,7 @@ internal sealed partial class ScriptTranslator
     /// <param name="source">The source; each character is a byte.</param>
     /// <param name="chunkName">The chunk's name in messages.</param>
     /// <param name="returnsOne">Whether only the chunk's first result is used.</param>
-    /// <param name="use">What it does with its arguments.</param>
+    /// <param name="use">How it uses its arguments.</param>
     /// <exception cref="ScriptSyntaxException">It does not compile.</exception>
     internal static string Translate(string source, string chunkName, bool returnsOne, out ArgumentUse use)
     {

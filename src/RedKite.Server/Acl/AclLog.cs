@@ -35,11 +35,11 @@ internal sealed class AclLogEntry
 internal delegate string ClientText(scoped in CommandContext cmd);
 
 /// <summary>
-/// What users were denied, newest first. The same denial within a minute is one entry with a count, if it is among the latest ten.
+/// The denials of users' requests, newest first. The same denial within a minute is one entry with a count, if it is among the latest ten.
 /// </summary>
 internal sealed class AclLog(Settings settings, LimitCounts limits)
 {
-    // As in Redis, found out by experiment.
+    // As in Redis, determined by experiment.
     private const int ComparedEntries = 10;
     private const long SamePeriodMs = 60_000;
 

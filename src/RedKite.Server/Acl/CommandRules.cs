@@ -4,7 +4,7 @@ using RedKite.Server.Model;
 namespace RedKite.Server.Acl;
 
 /// <summary>
-/// The commands of one selector: which are allowed, and the rules that said so in the order in which ACL LIST shows them. A rule for
+/// The commands of one selector: those that are allowed, and the rules that allow them, in the order in which ACL LIST shows them. A rule for
 /// everything replaces all earlier ones; a rule for a command replaces those for it and its subcommands.
 /// </summary>
 internal sealed class CommandRules
@@ -13,7 +13,7 @@ internal sealed class CommandRules
     private readonly ulong[] _allowed;
     private readonly SortedDictionary<int, List<string>> _firstArguments = [];
     private readonly List<string> _rules = [];
-    private bool _allowsUnknown; // the last rule for everything: what commands of the future get
+    private bool _allowsUnknown; // the last rule for everything, which future commands follow
 
     internal CommandRules(RuleCommands commands)
     {
@@ -109,7 +109,7 @@ internal sealed class CommandRules
         }
         else
         {
-            // Redis accepts spaces here, and ends with an assertion when it is to show the rule.
+            // Redis accepts spaces here, and crashes with an assertion when it shows the rule.
             if (RuleError.HasSpaceOrZero(argument)) return RuleError.Syntax;
             if (!_firstArguments.TryGetValue(command.Index, out List<string>? arguments)) _firstArguments[command.Index] = arguments = [];
             if (!arguments.Contains(argument, StringComparer.OrdinalIgnoreCase)) arguments.Add(argument);
@@ -144,7 +144,7 @@ internal sealed class CommandRules
     }
 }
 
-/// <summary>The commands by the names that rules use: Redis's own, whatever rename-command says.</summary>
+/// <summary>The commands by the names that rules use: Redis's own, regardless of rename-command.</summary>
 internal sealed class RuleCommands
 {
     private readonly Dictionary<string, Command> _byName = new(StringComparer.OrdinalIgnoreCase);

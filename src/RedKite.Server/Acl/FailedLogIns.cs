@@ -45,7 +45,7 @@ internal sealed class FailedLogIns(Settings settings, LimitCounts limits)
         }
     }
 
-    /// <summary>The addresses with failed log-ins in the last minute, the most first.</summary>
+    /// <summary>The addresses with failed log-ins in the last minute, those with the most first.</summary>
     internal IReadOnlyList<(string Address, int Count)> Recent(long nowMs, int countMax)
     {
         lock (_lock)

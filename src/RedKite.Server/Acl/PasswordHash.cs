@@ -21,8 +21,8 @@ internal static class PasswordHash
     internal static bool IsValid(string hash) => hash.Length == Characters && hash.AsSpan().IndexOfAnyExcept(Digits) < 0;
 
     /// <summary>
-    /// Whether a password's hash is one of a list. The time depends on the list's length and the password's, not on which hash matches
-    /// nor on how much of it does.
+    /// Whether a password's hash is one of a list. The time depends on the lengths of the list and the password, not on which hash
+    /// matches or how much of it does.
     /// </summary>
     internal static bool IsOneOf(IReadOnlyList<string> hashes, ReadOnlySpan<byte> password)
     {

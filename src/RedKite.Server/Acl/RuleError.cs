@@ -2,7 +2,7 @@ using System.Buffers;
 
 namespace RedKite.Server.Acl;
 
-/// <summary>What is wrong with a rule, in Redis's words.</summary>
+/// <summary>The errors in rules, in Redis's words.</summary>
 internal static class RuleError
 {
     internal const string Syntax = "Syntax error";
@@ -17,6 +17,6 @@ internal static class RuleError
 
     private static readonly SearchValues<char> SpacesAndZero = SearchValues.Create(" \t\n\v\f\r\0");
 
-    /// <summary>Whether a name or pattern has a character that would split it where rules are written.</summary>
+    /// <summary>Whether a name or pattern contains a character that would split it when rules are written.</summary>
     internal static bool HasSpaceOrZero(string text) => text.AsSpan().IndexOfAny(SpacesAndZero) >= 0;
 }

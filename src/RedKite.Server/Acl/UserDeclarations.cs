@@ -11,7 +11,7 @@ internal static class UserDeclarations
         var file = new AclFile(users, configuration.Settings);
         if (file.IsConfigured)
         {
-            if (configuration.DeclaredUsers.Count > 0) throw new ConfigException($"{configuration.DeclaredUsers[0].Where}: user: with aclfile, users are declared in that file only");
+            if (configuration.DeclaredUsers.Count > 0) throw new ConfigException($"{configuration.DeclaredUsers[0].Where}: user: with aclfile, users can only be declared in that file");
             if (file.Load() is { } errors) throw new ConfigException("aclfile: " + errors);
             return;
         }
@@ -32,7 +32,7 @@ internal static class UserDeclarations
         users.Declare(all);
     }
 
-    // Words have no spaces. What else the file's reader would take for more than itself is quoted, so that the rules come back as they were.
+    // Words have no spaces. Whatever else has a meaning to the file's reader is quoted, so that the rules are read back unchanged.
     private static string Quoted(string word) =>
         word.Length > 0 && word.AsSpan().IndexOfAnyExceptInRange('!', '~') < 0 && word.AsSpan().IndexOfAny('"', '\'', '\\') < 0 ? word : ConfigLine.Quote(word);
 

@@ -30,7 +30,7 @@ internal sealed class UserRegistry
     /// <summary>The user of clients that have not logged in, and of AUTH without a name. It cannot be removed.</summary>
     internal User Default { get; } = new(User.DefaultName);
 
-    /// <summary>Has the default user's name and may do everything: callers in the process until they log in as someone else.</summary>
+    /// <summary>The user of callers in the process until they log in as another one: it has the default user's name and may do everything.</summary>
     internal User InProcess { get; } = new(User.DefaultName);
 
     internal AclLog Log { get; }
@@ -43,10 +43,10 @@ internal sealed class UserRegistry
     /// <summary>Whether any password is the default user's.</summary>
     internal bool DefaultNeedsNoPassword => _defaultNeedsNoPassword;
 
-    /// <summary>What a user may do has changed. Raised after the change is visible, before the command that made it replies.</summary>
+    /// <summary>Raised when a user's permissions have changed: after the change is visible, before the command that made it replies.</summary>
     internal event Action<User>? Changed;
 
-    /// <summary>A user is gone: its clients are to be closed.</summary>
+    /// <summary>Raised when a user was removed: its clients are to be closed.</summary>
     internal event Action<User>? Deleted;
 
     /// <summary>The rules of all users, by name.</summary>
@@ -75,26 +75,26 @@ internal sealed class UserRegistry
         lock (_changing) Publish(Default, rules);
     }
 
-    /// <summary>The rules of a user; null: there is none of this name.</summary>
+    /// <summary>The rules of a user; null: there is no such user.</summary>
     internal UserRules? Find(string name)
     {
         lock (_changing) return _users.TryGetValue(name, out (User User, UserRules Rules) entry) ? entry.Rules : null;
     }
 
-    /// <summary>The user of a name; null: there is none.</summary>
+    /// <summary>The user with a name; null: there is none.</summary>
     internal User? FindUser(string name)
     {
         lock (_changing) return _users.TryGetValue(name, out (User User, UserRules Rules) entry) ? entry.User : null;
     }
 
-    /// <summary>The user of a name and password; null: there is none, it is off, or the password is wrong.</summary>
+    /// <summary>The user with a name and password; null: there is none, it is off, or the password is wrong.</summary>
     internal User? Authenticate(string name, ReadOnlySpan<byte> password)
     {
         (User User, UserRules Rules) entry;
         bool exists;
         lock (_changing) exists = _users.TryGetValue(name, out entry);
 
-        // The hash is computed in any case, so that the time does not tell whether a user exists.
+        // The hash is computed in any case, so that the time does not reveal whether a user exists.
         bool isRight = PasswordHash.IsOneOf(exists ? entry.Rules.Passwords : [], password);
         return exists && entry.Rules.IsOn && (isRight || entry.Rules.NeedsNoPassword) ? entry.User : null;
     }
@@ -119,7 +119,7 @@ internal sealed class UserRegistry
         }
     }
 
-    /// <summary>ACL SETUSER: creates or changes a user by all rules, or by none.</summary>
+    /// <summary>Creates or changes a user (ACL SETUSER): applies all rules or none.</summary>
     /// <returns>Null, or the error text without "ERR ".</returns>
     internal string? Set(string name, IReadOnlyList<string> words)
     {
@@ -139,7 +139,7 @@ internal sealed class UserRegistry
         return null;
     }
 
-    /// <summary>ACL DELUSER, for a user but the default one.</summary>
+    /// <summary>Removes a user other than the default one (ACL DELUSER).</summary>
     internal bool Delete(string name)
     {
         (User User, UserRules Rules) entry;
@@ -154,7 +154,7 @@ internal sealed class UserRegistry
         return true;
     }
 
-    /// <summary>requirepass was set: it is the default user's only password, and without it the user needs none.</summary>
+    /// <summary>Applies a changed requirepass: it becomes the default user's only password; if it is empty, the user needs none.</summary>
     internal void SetDefaultPassword(string password)
     {
         lock (_changing)

@@ -5,7 +5,7 @@ using RedKite.Server.Model;
 namespace RedKite.Server.Acl;
 
 /// <summary>
-/// Everything that is set for a user: state, passwords, own permissions and selectors. Rules are applied to a copy, which replaces
+/// A user's rules: state, passwords, own permissions and selectors. Rules are applied to a copy, which replaces
 /// the published one if all of them are valid.
 /// </summary>
 internal sealed class UserRules
@@ -16,7 +16,7 @@ internal sealed class UserRules
     private readonly List<SelectorRules> _selectors = [];
     private SelectorRules _own;
 
-    /// <summary>A new user: off, without password, and with no permissions but channels where acl-pubsub-default says so.</summary>
+    /// <summary>A new user: off, without password, and without permissions, except for channels if acl-pubsub-default says so.</summary>
     internal UserRules(string name, RuleCommands commands, Settings settings)
     {
         Name = name;
@@ -50,7 +50,7 @@ internal sealed class UserRules
     /// <summary>The further selectors.</summary>
     internal IReadOnlyList<SelectorRules> Selectors => _selectors;
 
-    /// <summary>What the user may do; null: everything.</summary>
+    /// <summary>The user's permissions; null: everything is allowed.</summary>
     internal Permissions? Compile() => _own.AllowsAll || _selectors.Exists(selector => selector.AllowsAll)
         ? null
         : new Permissions([_own.Compile(), .. _selectors.Select(selector => selector.Compile())]);
@@ -101,7 +101,7 @@ internal sealed class UserRules
         return null;
     }
 
-    /// <summary>The line without its first word, as ACL LIST, the file and redis.conf have it.</summary>
+    /// <summary>The user's line in ACL LIST, the file and redis.conf, without its first word.</summary>
     internal string Describe()
     {
         var text = new StringBuilder(Name).Append(' ').AppendJoin(' ', Flags).Append(' ');

@@ -2,7 +2,7 @@ using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Changes;
 
-/// <summary>One change of one key. The key's name is in the list that the change is from.</summary>
+/// <summary>One change of one key. The key's name is in the list that contains the change.</summary>
 internal readonly record struct Change(KeyEvent Event, int Database, ulong Hash, int KeyStart, int KeyLength)
 {
     /// <summary>The key's identity, for tables of keys that clients wait for or watch.</summary>
@@ -10,7 +10,7 @@ internal readonly record struct Change(KeyEvent Event, int Database, ulong Hash,
 }
 
 /// <summary>
-/// What one invocation changed, in the order of Redis's notifications. It is filled in only while a locked stripe has
+/// The changes of one invocation, in the order of Redis's notifications. It is filled in only while a locked stripe has
 /// observers; otherwise changes are counted and nothing else.
 /// </summary>
 /// <remarks>
@@ -58,7 +58,7 @@ internal sealed class ChangeList
         _emptied = 0;
     }
 
-    // A key that was created again after its removal has not gone.
+    // A key that was created again after its removal is not gone.
     private int IndexOfEmptied(KeyIdentity key)
     {
         int last = _changes.FindLastIndex(change => change.Identity == key && change.Event is KeyEvent.Del or KeyEvent.New);

@@ -4,7 +4,7 @@ namespace RedKite.Server.Changes;
 
 /// <summary>
 /// The consumers of a server's changes. The list changes only while every stripe is locked, and is read with one locked. A command may
-/// hold stripes (in a transaction), so what it requests takes effect behind it.
+/// hold stripes (in a transaction), so its requests take effect after it.
 /// </summary>
 internal sealed class ChangePublisher(Keyspace keyspace)
 {
@@ -16,7 +16,7 @@ internal sealed class ChangePublisher(Keyspace keyspace)
     /// <summary>Whether <see cref="Apply"/> has something to do.</summary>
     internal bool HasRequests => _hasRequests;
 
-    /// <summary>Adds a consumer: from the next invocation on it learns of all. No stripe is locked.</summary>
+    /// <summary>Adds a consumer: it receives all invocations from the next one on. No stripe is locked.</summary>
     internal void Subscribe(IChangeConsumer consumer)
     {
         Request(consumer, isOn: true);
@@ -29,7 +29,7 @@ internal sealed class ChangePublisher(Keyspace keyspace)
         Apply();
     }
 
-    /// <summary>Requests that a consumer is added or removed, behind the command that is executing. From any thread.</summary>
+    /// <summary>Requests that a consumer be added or removed after the command that is executing. From any thread.</summary>
     internal void Request(IChangeConsumer consumer, bool isOn)
     {
         lock (_requesting)

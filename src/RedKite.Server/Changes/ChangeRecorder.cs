@@ -2,7 +2,7 @@ using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Changes;
 
-/// <summary>Records what the store changes by itself: keys and fields that expired, collections that became empty, new keys.</summary>
+/// <summary>Records the changes that the store makes by itself: keys and fields that expired, collections that became empty, new keys.</summary>
 internal sealed class ChangeRecorder(ChangeList changes, EffectWriter expiries) : KeyspaceObserver
 {
     internal override void BeforeChange(Database database, ulong hash, scoped in Entry entry)

@@ -1,7 +1,7 @@
 namespace RedKite.Server.Changes;
 
 /// <summary>
-/// Learns of every invocation that changed something: notifications, tracking, WATCH, the log, replicas. It is called with the
+/// Receives every invocation that changed something: notifications, tracking, WATCH, the log, replicas. It is called with the
 /// invocation's stripes still locked, so in the order of execution for every key; it must be quick and must not execute
 /// commands.
 /// </summary>
@@ -10,13 +10,13 @@ internal interface IChangeConsumer
     void Published(scoped in Invocation invocation);
 }
 
-/// <summary>What one invocation changed. Valid during the call.</summary>
+/// <summary>The changes of one invocation. Valid during the call.</summary>
 internal readonly ref struct Invocation(ChangeList changes, EffectWriter expiries, EffectWriter effects)
 {
     /// <summary>The changes, in the order of their notifications.</summary>
     internal ChangeList Changes => changes;
 
-    /// <summary>How many commands stand for the invocation on a replica or in the log.</summary>
+    /// <summary>The number of commands that replace the invocation on a replica or in the log.</summary>
     internal int EffectCount => expiries.Count + effects.Count;
 
     /// <summary>The database of one of those commands.</summary>

@@ -1,6 +1,6 @@
 namespace RedKite.Server.Changes;
 
-/// <summary>What happened to a key. The names are those of Redis's keyspace notifications: see <see cref="KeyEvents.Name"/>.</summary>
+/// <summary>The events of keys. The names are those of Redis's keyspace notifications: see <see cref="KeyEvents.Name"/>.</summary>
 internal enum KeyEvent : byte
 {
     // Any type.
@@ -90,7 +90,7 @@ internal enum KeyEvent : byte
     /// <summary>A change that no notification reports.</summary>
     Silent,
 
-    /// <summary>A change that concerns neither notifications nor those who watch the key: of what a stream's groups remember, of a value's form.</summary>
+    /// <summary>A change that matters neither to notifications nor to clients that watch the key: of a stream's groups, or of a value's encoding.</summary>
     Bookkeeping,
 }
 
@@ -191,7 +191,7 @@ internal static class KeyEvents
     /// <summary>The event's name in a notification; empty for an event that none reports.</summary>
     internal static string Name(KeyEvent keyEvent) => ByEvent[(int)keyEvent].Name;
 
-    /// <summary>Whether an event counts as a change of the key for those who watch it. As in Redis, what a stream's groups are and remember does not.</summary>
+    /// <summary>Whether an event counts as a change for clients that watch the key. As in Redis, changes of a stream's groups do not.</summary>
     internal static bool IsModification(KeyEvent keyEvent) =>
         keyEvent is not (KeyEvent.New or KeyEvent.KeyMiss or KeyEvent.Flush or KeyEvent.Bookkeeping or KeyEvent.XSetId
             or KeyEvent.XGroupCreate or KeyEvent.XGroupCreateConsumer or KeyEvent.XGroupDelConsumer or KeyEvent.XGroupDestroy or KeyEvent.XGroupSetId);

@@ -22,7 +22,7 @@ namespace RedKite.Server.Commands;
 internal static class CommandFamilies
 {
     /// <summary>The families of one server.</summary>
-    /// <param name="parts">What administrative commands report on and change.</param>
+    /// <param name="parts">The parts that administrative commands report on and change.</param>
     internal static CommandFamily[] Of(ServerParts parts) =>
     [
         StringCommands.Family,

@@ -129,7 +129,7 @@ internal sealed class ConfigFile
             case "loadmodule" or "loadmodule-ex":
                 throw new ConfigException($"{where}: {name}: modules are not supported");
 
-            // Directives of the past that Redis accepts and ignores.
+            // Obsolete directives that Redis accepts and ignores.
             case "list-max-ziplist-entries" or "list-max-ziplist-value" or "lua-replicate-commands" or "io-threads-do-reads":
                 Expect(words.Count == 1, name, where, "one value");
                 break;

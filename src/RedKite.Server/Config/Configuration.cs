@@ -109,7 +109,7 @@ internal sealed class Configuration(Settings settings)
                 if (row.Has(SettingFlags.Immutable)) return Failed(name, "can't set immutable config");
                 if (row.Has(SettingFlags.Protected) && !AllowsProtected(callerIsLocal)) return Failed(name, "can't set protected config");
 
-                // A setting and its alias in one command are two names, as in Redis: the later one wins.
+                // As in Redis, a setting and its alias in one command are two names: the later one wins.
                 if (pairs.Take(i).Any(earlier => earlier.Key.Equals(name, StringComparison.OrdinalIgnoreCase)))
                     return Failed(name, "duplicate parameter");
                 rows[i] = row;
@@ -156,8 +156,8 @@ internal sealed class Configuration(Settings settings)
     }
 
     /// <summary>
-    /// Checks the settings that the server starts with: values that RedKite refuses end the start, and each setting that
-    /// has no effect here, but another value than its default, is one warning.
+    /// Checks the settings that the server starts with: a value that RedKite refuses prevents the start, and each setting that has
+    /// no effect here but a value other than its default is logged as a warning.
     /// </summary>
     /// <exception cref="ConfigException">A value is refused; the message is one line that says which and why.</exception>
     internal void CheckAtStart()

@@ -27,7 +27,7 @@ internal enum SettingFlags
     /// <summary>Several lines of the file add up; the first one replaces the default.</summary>
     Accumulates = 32,
 
-    /// <summary>CONFIG SET to the value that the setting has is a change: the file that it names may have another content.</summary>
+    /// <summary>CONFIG SET to the current value counts as a change: the file that it names may have new content.</summary>
     Reapplied = 64,
 }
 
@@ -37,7 +37,7 @@ internal enum SettingFlags
 /// <param name="Reason">A clause that says what is missing and what ignoring the value would do.</param>
 internal sealed record SettingRefusal(string Values, Func<Settings, bool> Applies, string Reason);
 
-/// <summary>How a value is written to a rewritten file; how it is parsed is the row's parser.</summary>
+/// <summary>The ways to write a value to a rewritten file; the row's parser determines how it is read.</summary>
 internal enum SettingKind
 {
     Plain,
@@ -101,7 +101,7 @@ internal sealed class Setting
 
     internal Action<Settings, string> Write { get; private init; }
 
-    /// <summary>What is allowed, for messages about a bad line and the documentation; null: the parser's error text says it.</summary>
+    /// <summary>The allowed values, for messages about a bad line and for the documentation; null: the parser's error text has them.</summary>
     internal string? Expected { get; private init; }
 
     /// <summary>Returns the values of this setting's lines in a rewritten file (kind Lines).</summary>
@@ -119,23 +119,23 @@ internal sealed class Setting
     /// <summary>The values that are refused; null: none.</summary>
     internal SettingRefusal? Refusal { get; private init; }
 
-    /// <summary>What the documentation adds about a setting that works; null: nothing.</summary>
+    /// <summary>The documentation's remark about a setting that works; null: none.</summary>
     internal string? Remark { get; private init; }
 
-    /// <summary>The same row for a setting without an effect: using it is a warning.</summary>
+    /// <summary>Returns the row for a setting without an effect: using it is a warning.</summary>
     /// <param name="reason">Why, as a clause: "there is no replication yet".</param>
     internal Setting WithoutEffect(string reason) => new(this) { NoEffect = reason };
 
-    /// <summary>The same row for a setting that may only have its default value.</summary>
+    /// <summary>Returns the row for a setting that may only have its default value.</summary>
     /// <param name="reason">What is missing and what ignoring the setting would do, as a clause.</param>
     internal Setting RefusedUnlessDefault(string reason) => Refused(
         $"any but {(DefaultText.Length == 0 ? "the empty one" : $"`{DefaultText}`")}", settings => Read(settings) != DefaultText, reason);
 
-    /// <summary>The same row with values that are refused, which may depend on other settings.</summary>
+    /// <summary>Returns the row with values that are refused, which may depend on other settings.</summary>
     internal Setting Refused(string values, Func<Settings, bool> applies, string reason) =>
         new(this) { Refusal = new SettingRefusal(values, applies, reason) };
 
-    /// <summary>The same row with a note for the documentation.</summary>
+    /// <summary>Returns the row with a remark for the documentation.</summary>
     internal Setting WithRemark(string remark) => new(this) { Remark = remark };
 
     internal bool Has(SettingFlags flag) => (Flags & flag) != 0;

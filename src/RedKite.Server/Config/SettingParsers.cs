@@ -223,7 +223,7 @@ internal static partial class SettingParsers
         return null;
     }
 
-    /// <summary>Makes the directory absolute. The process's own directory stays, because it may run several servers.</summary>
+    /// <summary>Makes the directory absolute. The process's working directory does not change, because the process may run several servers.</summary>
     internal static string? ExistingDirectory(ReadOnlySpan<string> words, string current, out string canonical)
     {
         string path = SettingText.ToNative(words[0]);

@@ -23,7 +23,7 @@ internal static class SettingTable
     private const string NoReplication = "there is no replication yet";
     private const string NoCluster = "there is no cluster mode yet";
     private const string NoModules = "there are no modules";
-    private const string AlwaysFreedLater = "the memory of large values is always freed in slices, behind the command";
+    private const string AlwaysFreedLater = "the memory of large values is always freed in slices, after the command";
     private const string NoPinning = "threads are not bound to CPUs; use taskset or the service manager";
     private const string NoSyslog = "the log is written to logfile or to standard output only";
     private const string ShutsDownAtOnce = "a shutdown saves nothing and waits for nothing";
@@ -31,49 +31,49 @@ internal static class SettingTable
 
     private static readonly string[] Access = ["no", "yes", "local"];
 
-    /// <summary>The rows in the order in which CONFIG GET replies them.</summary>
+    /// <summary>The rows in the order in which CONFIG GET returns them.</summary>
     internal static IReadOnlyList<Setting> Rows { get; } =
     [
         // RedKite's own
         Integer("loops", 0, 1024, 0, s => s.Loops, (s, v) => s.Loops = (int)v, flags: Immutable).WithRemark("RedKite's own: the number of event loops; 0 is one per core"),
-        Choice("stripes", ["auto", "1", "2", "4", "8", "16", "32", "64"], "auto", s => s.Stripes == 0 ? 0 : 1 + BitOperations.Log2((uint)s.Stripes), (s, v) => s.Stripes = v == 0 ? 0 : 1 << (v - 1), Immutable).WithRemark("RedKite's own: the number of the keyspace's locks; `auto` is 64, and 1 in the program with one loop"),
-        Choice("transport", ["auto", "epoll", "sockets"], "auto", s => (int)s.Transport, (s, v) => s.Transport = (TransportChoice)v, Immutable).WithRemark("RedKite's own: how loops wait for connections; `sockets` are .NET's"),
+        Choice("stripes", ["auto", "1", "2", "4", "8", "16", "32", "64"], "auto", s => s.Stripes == 0 ? 0 : 1 + BitOperations.Log2((uint)s.Stripes), (s, v) => s.Stripes = v == 0 ? 0 : 1 << (v - 1), Immutable).WithRemark("RedKite's own: the number of stripes of the keyspace, each with its lock; `auto` is 64, or 1 in the standalone program with one loop"),
+        Choice("transport", ["auto", "epoll", "sockets"], "auto", s => (int)s.Transport, (s, v) => s.Transport = (TransportChoice)v, Immutable).WithRemark("RedKite's own: how loops wait for input; `epoll` on Linux, `sockets` over .NET's sockets"),
         Flag("quiet-huge-pages", true, s => s.QuietHugePages, (s, v) => s.QuietHugePages = v).WithRemark("RedKite's own: whether ordinary pages are replaced by huge ones while the server is quiet, as long as lookups save more CPU than that takes"),
 
         Flag("diagnostics", true, s => s.Diagnostics, (s, v) => s.Diagnostics = v, flags: Immutable).WithRemark("RedKite's own: whether the server watches itself, keeps the history of its metrics and reports findings"),
         Text("admin-port", "auto", s => s.AdminPort, (s, v) => s.AdminPort = v, flags: Immutable, parse: SettingParsers.AdminPort).WithRemark("RedKite's own: the port of the dashboard; `auto` is `port` + 2000, or `tls-port` + 2000 where `port` is 0; 0 switches it off; in a host's process there is one only if the host starts it"),
         Flag("admin-tls", false, s => s.AdminTls, (s, v) => s.AdminTls = v, flags: Immutable).WithRemark("RedKite's own: whether the dashboard is served by HTTPS, with the certificate, protocols and suites of `tls-*`; clients need no certificate there"),
-        Special("admin-bind", "127.0.0.1 -::1", SettingParsers.BindAddresses, s => string.Join(' ', s.AdminBind), (s, v) => s.AdminBind = SettingParsers.SplitWords(v), flags: MultipleArguments | Immutable, toLines: SettingParsers.BindLines).WithRemark("RedKite's own: the addresses of the dashboard; others than loopback need `requirepass`, or users and `default` off"),
-        FilePath("metrics-history-file", "", s => s.MetricsHistoryPath, (s, v) => s.MetricsHistoryPath = v, Immutable).WithRemark("RedKite's own: the file that keeps the history of metrics over a restart; empty: it is not kept"),
-        Choice("log-format", ["text", "json"], "text", s => s.LogsJson ? 1 : 0, (s, v) => s.LogsJson = v == 1).WithRemark("RedKite's own: `text` writes log lines as Redis does, `json` one object a line with time, level, pid and message"),
-        FilePath("debug-package-dir", "", s => s.DebugPackageDirectoryPath, (s, v) => s.DebugPackageDirectoryPath = v).WithRemark("RedKite's own: the folder into which a debug package is written when a finding becomes critical; empty: none is written"),
-        Integer("debug-packages-per-day", 0, 1000, 3, s => s.DebugPackagesPerDay, (s, v) => s.DebugPackagesPerDay = (int)v).WithRemark("RedKite's own: how many debug packages are written within 24 hours without a request"),
+        Special("admin-bind", "127.0.0.1 -::1", SettingParsers.BindAddresses, s => string.Join(' ', s.AdminBind), (s, v) => s.AdminBind = SettingParsers.SplitWords(v), flags: MultipleArguments | Immutable, toLines: SettingParsers.BindLines).WithRemark("RedKite's own: the addresses of the dashboard; addresses other than loopback need `requirepass`, or other users with `default` off"),
+        FilePath("metrics-history-file", "", s => s.MetricsHistoryPath, (s, v) => s.MetricsHistoryPath = v, Immutable).WithRemark("RedKite's own: the file that keeps the metric history across restarts; empty: it is not kept"),
+        Choice("log-format", ["text", "json"], "text", s => s.LogsJson ? 1 : 0, (s, v) => s.LogsJson = v == 1).WithRemark("RedKite's own: `text` writes log lines as Redis does, `json` writes one object per line with time, level, pid and message"),
+        FilePath("debug-package-dir", "", s => s.DebugPackageDirectoryPath, (s, v) => s.DebugPackageDirectoryPath = v).WithRemark("RedKite's own: the folder for debug packages that are written when a finding becomes critical; empty: none"),
+        Integer("debug-packages-per-day", 0, 1000, 3, s => s.DebugPackagesPerDay, (s, v) => s.DebugPackagesPerDay = (int)v).WithRemark("RedKite's own: how many debug packages may be written automatically within 24 hours"),
         Memory("debug-packages-max-bytes", 0, LongMax, 100 * Megabyte, s => s.DebugPackagesBytesMax, (s, v) => s.DebugPackagesBytesMax = v).WithRemark("RedKite's own: the size of all packages in `debug-package-dir`; the oldest are deleted first"),
         Text("otlp-endpoint", "", s => s.OtlpEndpoint, (s, v) => s.OtlpEndpoint = v, flags: Immutable).WithRemark("RedKite's own: the address of an OpenTelemetry collector (http://host:4318) to which the program sends metrics and spans by OTLP over HTTP; empty: none"),
         Integer("otlp-interval-seconds", 1, 3600, 10, s => s.OtlpIntervalSeconds, (s, v) => s.OtlpIntervalSeconds = (int)v, flags: Immutable).WithRemark("RedKite's own: how often metrics are sent to `otlp-endpoint`"),
-        Flag("defrag-under-maxmemory", true, s => s.LimitDefragmentation, (s, v) => s.LimitDefragmentation = v).WithRemark("RedKite's own: whether blocks move, with maxmemory, when free space between them exceeds a 64th of it: [memory.md](memory.md)"),
+        Flag("defrag-under-maxmemory", true, s => s.LimitDefragmentation, (s, v) => s.LimitDefragmentation = v).WithRemark("RedKite's own: whether active defragmentation runs, with maxmemory, when free space between blocks exceeds a 64th of it: [memory.md](memory.md)"),
         Integer("max-transaction-commands", 1, int.MaxValue, 1000000, s => s.TransactionCommandsMax, (s, v) => s.TransactionCommandsMax = (int)v).WithRemark("RedKite's own: how many commands a client may queue between MULTI and EXEC; their bytes are limited by client-query-buffer-limit"),
         Integer("max-watched-keys", 1, int.MaxValue, 100000, s => s.WatchedKeysMax, (s, v) => s.WatchedKeysMax = (int)v).WithRemark("RedKite's own: how many keys a client may watch"),
-        Integer("max-request-arguments", 1024, int.MaxValue, 16_777_216, s => s.RequestArgumentsMax, (s, v) => s.RequestArgumentsMax = (int)v).WithRemark("RedKite's own: how many arguments a request may have; beyond, its client is closed"),
-        Memory("max-client-state-bytes", Megabyte, LongMax, 256 * Megabyte, s => (ulong)s.ClientStateBytesMax, (s, v) => s.ClientStateBytesMax = (long)v).WithRemark("RedKite's own: the memory of the keys that one client watches, of its subscriptions and of the prefixes that it follows"),
+        Integer("max-request-arguments", 1024, int.MaxValue, 16_777_216, s => s.RequestArgumentsMax, (s, v) => s.RequestArgumentsMax = (int)v).WithRemark("RedKite's own: how many arguments a request may have; a client that sends more is closed"),
+        Memory("max-client-state-bytes", Megabyte, LongMax, 256 * Megabyte, s => (ulong)s.ClientStateBytesMax, (s, v) => s.ClientStateBytesMax = (long)v).WithRemark("RedKite's own: the memory of the keys that one client watches, its subscriptions, and the prefixes that it tracks"),
         Integer("max-blocked-keys", 1, int.MaxValue, 100000, s => s.BlockedKeysMax, (s, v) => s.BlockedKeysMax = (int)v).WithRemark("RedKite's own: how many keys one client may block on"),
         Integer("max-client-name-bytes", 64, int.MaxValue, 4096, s => s.ClientNameBytesMax, (s, v) => s.ClientNameBytesMax = (int)v).WithRemark("RedKite's own: the length of a client's name, and of the name and version of its library"),
-        Memory("tracking-table-max-bytes", 0, LongMax, 1024 * Megabyte, s => (ulong)s.TrackedKeyBytesMax, (s, v) => s.TrackedKeyBytesMax = (long)v).WithRemark("RedKite's own: the memory of the names of tracked keys; 0: no limit"),
-        Integer("max-cached-scripts", 1, int.MaxValue, 100000, s => s.CachedScriptsMax, (s, v) => s.CachedScriptsMax = (int)v).WithRemark("RedKite's own: how many scripts SCRIPT LOAD may cache; of those that EVAL alone has brought 500 are kept, as in Redis"),
-        Memory("max-cached-script-bytes", 1024, LongMax, 64 * Megabyte, s => (ulong)s.CachedScriptBytesMax, (s, v) => s.CachedScriptBytesMax = (long)v).WithRemark("RedKite's own: the length of all cached scripts"),
-        Integer("max-functions", 1, int.MaxValue, 100000, s => s.FunctionsMax, (s, v) => s.FunctionsMax = (int)v).WithRemark("RedKite's own: how many functions all libraries may have"),
-        Memory("max-function-bytes", 1024, LongMax, 64 * Megabyte, s => (ulong)s.FunctionBytesMax, (s, v) => s.FunctionBytesMax = (long)v).WithRemark("RedKite's own: the length of all libraries"),
+        Memory("tracking-table-max-bytes", 0, LongMax, 1024 * Megabyte, s => (ulong)s.TrackedKeyBytesMax, (s, v) => s.TrackedKeyBytesMax = (long)v).WithRemark("RedKite's own: the memory that names of tracked keys may take; 0: no limit"),
+        Integer("max-cached-scripts", 1, int.MaxValue, 100000, s => s.CachedScriptsMax, (s, v) => s.CachedScriptsMax = (int)v).WithRemark("RedKite's own: how many scripts SCRIPT LOAD may cache; of scripts that only EVAL has loaded, 500 are kept, as in Redis"),
+        Memory("max-cached-script-bytes", 1024, LongMax, 64 * Megabyte, s => (ulong)s.CachedScriptBytesMax, (s, v) => s.CachedScriptBytesMax = (long)v).WithRemark("RedKite's own: the total length of all cached scripts"),
+        Integer("max-functions", 1, int.MaxValue, 100000, s => s.FunctionsMax, (s, v) => s.FunctionsMax = (int)v).WithRemark("RedKite's own: how many functions all libraries together may have"),
+        Memory("max-function-bytes", 1024, LongMax, 64 * Megabyte, s => (ulong)s.FunctionBytesMax, (s, v) => s.FunctionBytesMax = (long)v).WithRemark("RedKite's own: the total length of all libraries"),
         Integer("max-acl-users", 1, int.MaxValue, 100000, s => s.UsersMax, (s, v) => s.UsersMax = (int)v).WithRemark("RedKite's own: how many users ACL SETUSER may create; those of files are not counted"),
         Integer("max-acl-rules-per-user", 16, int.MaxValue, 10000, s => s.RulesPerUserMax, (s, v) => s.RulesPerUserMax = (int)v).WithRemark("RedKite's own: how many passwords, patterns and rules for commands ACL SETUSER may give a user"),
         Memory("max-acl-rule-bytes-per-user", 1024, LongMax, Megabyte, s => (ulong)s.RuleBytesPerUserMax, (s, v) => s.RuleBytesPerUserMax = (long)v).WithRemark("RedKite's own: the length of a user's name, patterns and rules for commands that ACL SETUSER may give it"),
         Integer("key-survey-cpu-percent", 0, 100, 1, s => s.KeySurveyCpuPercent, (s, v) => s.KeySurveyCpuPercent = (int)v).WithRemark("RedKite's own: the share of one core that the background survey of keys (BIGKEYS) takes; 0 switches it off"),
         Integer("shed-connections-per-second", 0, int.MaxValue, 0, s => s.ShedConnectionsPerSecond, (s, v) => s.ShedConnectionsPerSecond = (int)v).WithRemark("RedKite's own: how many clients may connect within a second; more are refused with an error; 0: no limit"),
-        Memory("close-hogs-above", 0, LongMax, 0, s => s.CloseHogsAboveBytes, (s, v) => s.CloseHogsAboveBytes = v).WithRemark("RedKite's own: a client whose buffers hold more bytes for at least a second is closed; 0: none is"),
-        Integer("refuse-dangerous-commands", 0, long.MaxValue, 0, s => s.RefuseDangerousCommandsAboveKeys, (s, v) => s.RefuseDangerousCommandsAboveKeys = v).WithRemark("RedKite's own: KEYS, FLUSHDB and FLUSHALL are refused where there are more keys than this; 0: never"),
-        Integer("return-memory-below", 0, 100, 10, s => s.ReturnMemoryBelowPercent, (s, v) => s.ReturnMemoryBelowPercent = (int)v).WithRemark("RedKite's own: while less than this percentage of the machine's or container's memory is available, memory that is held but not used is returned to the system, at most once a minute; 0: never"),
+        Memory("close-hogs-above", 0, LongMax, 0, s => s.CloseHogsAboveBytes, (s, v) => s.CloseHogsAboveBytes = v).WithRemark("RedKite's own: a client whose buffers hold more bytes than this for at least a second is closed; 0: no limit"),
+        Integer("refuse-dangerous-commands", 0, long.MaxValue, 0, s => s.RefuseDangerousCommandsAboveKeys, (s, v) => s.RefuseDangerousCommandsAboveKeys = v).WithRemark("RedKite's own: KEYS, FLUSHDB and FLUSHALL are refused if there are more keys than this; 0: never"),
+        Integer("return-memory-below", 0, 100, 10, s => s.ReturnMemoryBelowPercent, (s, v) => s.ReturnMemoryBelowPercent = (int)v).WithRemark("RedKite's own: while less than this percentage of the machine's or container's memory is available, unused memory that the process holds is returned to the system, at most once a minute; 0: never"),
         Integer("slow-background-work-above", 0, 100, 90, s => s.SlowBackgroundWorkAbovePercent, (s, v) => s.SlowBackgroundWorkAbovePercent = (int)v).WithRemark("RedKite's own: while an event loop is busier than this percentage, the background survey of keys takes a tenth of its share; 0: never"),
-        Integer("max-subscriptions-per-client", 1, 100_000_000, 1_000_000, s => s.SubscriptionsPerClientMax, (s, v) => s.SubscriptionsPerClientMax = (int)v).WithRemark("RedKite's own: the channels, sharded channels and patterns that one client may subscribe to"),
-        Integer("max-tracking-prefixes-per-client", 1, 1_000_000, 10_000, s => s.TrackingPrefixesPerClientMax, (s, v) => s.TrackingPrefixesPerClientMax = (int)v).WithRemark("RedKite's own: the prefixes that one client may follow with CLIENT TRACKING"),
+        Integer("max-subscriptions-per-client", 1, 100_000_000, 1_000_000, s => s.SubscriptionsPerClientMax, (s, v) => s.SubscriptionsPerClientMax = (int)v).WithRemark("RedKite's own: how many channels, sharded channels and patterns one client may subscribe to"),
+        Integer("max-tracking-prefixes-per-client", 1, 1_000_000, 10_000, s => s.TrackingPrefixesPerClientMax, (s, v) => s.TrackingPrefixesPerClientMax = (int)v).WithRemark("RedKite's own: how many prefixes one client may track with CLIENT TRACKING"),
         Integer("commandlog-request-larger-than", -1, long.MaxValue, 1048576, s => s.LargeRequestBytes, (s, v) => s.LargeRequestBytes = v).WithRemark("as in Valkey: bytes from which a request is in COMMANDLOG; -1 logs none"),
         Integer("commandlog-reply-larger-than", -1, long.MaxValue, 1048576, s => s.LargeReplyBytes, (s, v) => s.LargeReplyBytes = v).WithRemark("as in Valkey: bytes from which a reply is in COMMANDLOG; -1 logs none"),
         Integer("commandlog-large-request-max-len", 0, long.MaxValue, 128, s => s.LargeRequestLogMaxLength, (s, v) => s.LargeRequestLogMaxLength = v).WithRemark("as in Valkey"),
@@ -104,7 +104,7 @@ internal static class SettingTable
         Integer("tracking-table-max-keys", 0, long.MaxValue, 1000000, s => s.TrackedKeysMax, (s, v) => s.TrackedKeysMax = v),
 
         // The process
-        FilePath("dir", ".", s => s.DirectoryPath, (s, v) => s.DirectoryPath = Path.GetFullPath(v), Protected, SettingParsers.ExistingDirectory, alwaysRewritten: true).WithRemark("where relative paths of other settings start; the process's own directory stays"),
+        FilePath("dir", ".", s => s.DirectoryPath, (s, v) => s.DirectoryPath = Path.GetFullPath(v), Protected, SettingParsers.ExistingDirectory, alwaysRewritten: true).WithRemark("where relative paths of other settings start; the process's working directory does not change"),
         Choice("loglevel", ["debug", "verbose", "notice", "warning", "nothing"], "notice", s => (int)s.LogLevel, (s, v) => s.LogLevel = (LogLevel)v),
         FilePath("logfile", "", s => s.LogFilePath, (s, v) => s.LogFilePath = v, Immutable),
         FilePath("pidfile", "", s => s.PidFilePath, (s, v) => s.PidFilePath = v, Immutable),
@@ -122,10 +122,10 @@ internal static class SettingTable
         Special("shutdown-on-sigterm", "default", SettingParsers.ShutdownOnSignal, flags: MultipleArguments).WithoutEffect(ShutsDownAtOnce).Refused("with `save`", s => SavesAtShutdown(s, "shutdown-on-sigterm"), NoSaveAtShutdown),
         Integer("shutdown-timeout", 0, int.MaxValue, 10).WithoutEffect("a shutdown waits for replicas only, and " + NoReplication),
         Flag("crash-log-enabled", true).WithoutEffect("a crash always leaves a report"),
-        Flag("crash-memcheck-enabled", true).WithoutEffect("a crash does not test the memory"),
+        Flag("crash-memcheck-enabled", true).WithoutEffect("memory is not tested after a crash"),
         Flag("use-exit-on-panic", false, flags: Hidden).WithoutEffect("a bug ends the process with a crash report"),
         Integer("watchdog-period", 0, int.MaxValue, 0, flags: Hidden).WithoutEffect("there is no watchdog"),
-        Text("ignore-warnings", "").WithoutEffect("RedKite has none of the start-up checks that it silences"),
+        Text("ignore-warnings", "").WithoutEffect("RedKite has none of the start-up checks that it would silence"),
         Choice("oom-score-adj", ["no", "yes", "relative", "absolute"], "no", sameAs: ("relative", "yes")).WithoutEffect("the process does not change its own score; set it in the service manager"),
         Special("oom-score-adj-values", "0 200 800", SettingParsers.OutOfMemoryScores, flags: MultipleArguments).WithoutEffect("the process does not change its own score; set it in the service manager"),
         Flag("disable-thp", true, flags: Immutable).WithoutEffect("huge pages do not slow snapshots here, because nothing forks"),
@@ -136,7 +136,7 @@ internal static class SettingTable
         Integer("io-threads", 1, 128, 1, flags: Immutable).WithoutEffect("every event loop reads, executes and writes; loops sets their number"),
         Choice("enable-debug-command", Access, "no", s => (int)s.EnableDebugCommand, (s, v) => s.EnableDebugCommand = (ProtectedAccess)v, Immutable),
         Choice("enable-protected-configs", Access, "no", s => (int)s.EnableProtectedConfigs, (s, v) => s.EnableProtectedConfigs = (ProtectedAccess)v, Immutable),
-        Choice("enable-module-command", Access, "no", s => (int)s.EnableModuleCommand, (s, v) => s.EnableModuleCommand = (ProtectedAccess)v, Immutable).WithRemark("who gets an error of MODULE LOAD other than that it is not allowed: there are no modules"),
+        Choice("enable-module-command", Access, "no", s => (int)s.EnableModuleCommand, (s, v) => s.EnableModuleCommand = (ProtectedAccess)v, Immutable).WithRemark("which clients may use MODULE LOAD; it always fails, because there are no modules"),
 
         // The keyspace
         Integer("databases", 1, int.MaxValue, 16, s => s.Databases, (s, v) => s.Databases = (int)v, flags: Immutable),
@@ -157,7 +157,7 @@ internal static class SettingTable
         Flag("lazyfree-lazy-user-flush", false).WithoutEffect(AlwaysFreedLater),
         Text("notify-keyspace-events", "", s => s.KeyspaceEvents.Replace("An", "A", StringComparison.Ordinal), (s, v) => s.KeyspaceEvents = v, parse: SettingParsers.KeyspaceEvents),
         Flag("activerehashing", true).WithoutEffect("tables grow by one segment at a time, in the command that fills it"),
-        Flag("activedefrag", false, s => s.ActiveDefragmentation, (s, v) => s.ActiveDefragmentation = v).WithRemark("whether blocks move when free space between them exceeds the thresholds below; with maxmemory see also `defrag-under-maxmemory`"),
+        Flag("activedefrag", false, s => s.ActiveDefragmentation, (s, v) => s.ActiveDefragmentation = v).WithRemark("whether active defragmentation runs when free space between blocks exceeds the thresholds; with maxmemory see also `defrag-under-maxmemory`"),
         Memory("active-defrag-ignore-bytes", 1, LongMax, 100 * Megabyte, s => s.DefragmentationIgnoredBytes, (s, v) => s.DefragmentationIgnoredBytes = v),
         Integer("active-defrag-threshold-lower", 0, 1000, 10, s => s.DefragmentationLowerPercent, (s, v) => s.DefragmentationLowerPercent = (int)v),
         Integer("active-defrag-threshold-upper", 0, 1000, 100, s => s.DefragmentationUpperPercent, (s, v) => s.DefragmentationUpperPercent = (int)v),
@@ -192,7 +192,7 @@ internal static class SettingTable
 
         // Snapshots
         Special("save", "", SettingParsers.SavePoints, flags: MultipleArguments | Accumulates, toLines: SettingParsers.SavePointLines, alwaysRewritten: true)
-            .RefusedUnlessDefault(NoSnapshots + ", so a restart would lose all keys; say save \"\""),
+            .RefusedUnlessDefault(NoSnapshots + ", so a restart would lose all keys; use save \"\""),
         Text("dbfilename", "dump.rdb", flags: Protected, parse: SettingParsers.DumpFileName).WithoutEffect(NoSnapshots),
         Flag("rdbcompression", true, s => s.RdbCompression, (s, v) => s.RdbCompression = v).WithRemark("for the payloads of DUMP"),
         Flag("rdbchecksum", true, flags: Immutable).WithoutEffect(NoSnapshots),
@@ -264,7 +264,7 @@ internal static class SettingTable
         Integer("cluster-announce-port", 0, 65535, 0).WithoutEffect(NoCluster),
         Integer("cluster-announce-tls-port", 0, 65535, 0).WithoutEffect(NoCluster),
         Integer("cluster-announce-bus-port", 0, 65535, 0).WithoutEffect(NoCluster),
-        Integer("cluster-compatibility-sample-ratio", 0, 100, 0).WithoutEffect("commands are not checked for what a cluster would refuse"),
+        Integer("cluster-compatibility-sample-ratio", 0, 100, 0).WithoutEffect("commands are not checked for cluster compatibility"),
         Choice("cluster-preferred-endpoint-type", ["ip", "hostname", "unknown-endpoint"], "ip").WithoutEffect(NoCluster),
         Flag("cluster-require-full-coverage", true).WithoutEffect(NoCluster),
         Flag("cluster-replica-no-failover", false, alias: "cluster-slave-no-failover").WithoutEffect(NoCluster),
@@ -289,14 +289,14 @@ internal static class SettingTable
         Choice("tls-auth-clients", ["no", "yes", "optional"], "yes", s => (int)s.TlsAuthClients, (s, v) => s.TlsAuthClients = (TlsClientAuthentication)v),
         Flag("tls-replication", false).WithoutEffect(NoReplication),
         Flag("tls-cluster", false).WithoutEffect(NoCluster),
-        Text("tls-protocols", "", s => s.TlsProtocols, (s, v) => s.TlsProtocols = v).WithRemark("TLSv1.2 and TLSv1.3; older ones are never spoken"),
+        Text("tls-protocols", "", s => s.TlsProtocols, (s, v) => s.TlsProtocols = v).WithRemark("TLSv1.2 and TLSv1.3; older versions are never negotiated"),
         Text("tls-ciphers", "").WithoutEffect("`tls-ciphersuites` names the suites of TLS 1.2 too"),
         Text("tls-ciphersuites", "", s => s.TlsCipherSuites, (s, v) => s.TlsCipherSuites = v).WithRemark("suites by their IANA names, separated by colons; empty: the system's choice; not on Windows"),
         Flag("tls-prefer-server-ciphers", false).WithoutEffect("the system's TLS library decides"),
         Flag("tls-session-caching", true, s => s.TlsSessionCaching, (s, v) => s.TlsSessionCaching = v),
-        Integer("tls-session-cache-size", 0, int.MaxValue, 20480).WithoutEffect("clients keep what a resumed session needs, in tickets"),
-        Integer("tls-session-cache-timeout", 0, int.MaxValue, 300).WithoutEffect("clients keep what a resumed session needs, in tickets"),
-        Integer("tls-handshakes-max", 1, 1_000_000, 1000, s => s.TlsHandshakesMax, (s, v) => s.TlsHandshakesMax = (int)v).WithRemark("RedKite's own: how many handshakes may be in progress; connections beyond are closed at once"),
+        Integer("tls-session-cache-size", 0, int.MaxValue, 20480).WithoutEffect("sessions are resumed with tickets that clients keep"),
+        Integer("tls-session-cache-timeout", 0, int.MaxValue, 300).WithoutEffect("sessions are resumed with tickets that clients keep"),
+        Integer("tls-handshakes-max", 1, 1_000_000, 1000, s => s.TlsHandshakesMax, (s, v) => s.TlsHandshakesMax = (int)v).WithRemark("RedKite's own: how many handshakes may be in progress; further connections are closed at once"),
         Integer("tls-handshake-timeout", 1, 3600, 10, s => s.TlsHandshakeTimeoutSeconds, (s, v) => s.TlsHandshakeTimeoutSeconds = (int)v).WithRemark("RedKite's own: how many seconds a handshake may take before its connection is closed"),
     ];
 

@@ -144,7 +144,7 @@ public sealed class Settings
     /// <summary>Whether lookups of missing keys are notified.</summary>
     public bool NotifiesKeyMisses => KeyspaceEvents.Contains('m', StringComparison.Ordinal) && KeyspaceEvents.AsSpan().ContainsAny('K', 'E');
 
-    /// <summary>Keys that are remembered for client-side caching; 0: no limit.</summary>
+    /// <summary>How many keys are remembered for client-side caching; 0: no limit.</summary>
     public long TrackedKeysMax { get; set; }
 
     public int TrackingPrefixesPerClientMax { get; set; }
@@ -212,13 +212,13 @@ public sealed class Settings
     /// <summary>The folder of debug packages that are written without a request; empty: none are.</summary>
     public string DebugPackageDirectoryPath { get; set; } = "";
 
-    /// <summary>How many of them are written within 24 hours.</summary>
+    /// <summary>How many of them may be written within 24 hours.</summary>
     public int DebugPackagesPerDay { get; set; } = 3;
 
     /// <summary>The size of all of them together.</summary>
     public ulong DebugPackagesBytesMax { get; set; } = 100UL << 20;
 
-    /// <summary>The file that keeps the metric history over a restart; empty: none.</summary>
+    /// <summary>The file that keeps the metric history across restarts; empty: none.</summary>
     public string MetricsHistoryPath { get; set; } = "";
 
     /// <summary>Whether the server watches itself.</summary>
@@ -247,19 +247,19 @@ public sealed class Settings
 
     public int KeySurveyCpuPercent { get; set; }
 
-    /// <summary>New connections beyond this many in a second are refused; 0: none is.</summary>
+    /// <summary>New connections beyond this number per second are refused; 0: no limit.</summary>
     public int ShedConnectionsPerSecond { get; set; }
 
-    /// <summary>Clients whose buffers hold more are closed; 0: none is.</summary>
+    /// <summary>Clients whose buffers hold more than this many bytes are closed; 0: no limit.</summary>
     public ulong CloseHogsAboveBytes { get; set; }
 
-    /// <summary>Commands on all keys are refused where there are more keys; 0: never.</summary>
+    /// <summary>Commands on all keys are refused if there are more keys than this; 0: never.</summary>
     public long RefuseDangerousCommandsAboveKeys { get; set; }
 
-    /// <summary>Unused memory is returned to the system while less of the memory is available; 0: never.</summary>
+    /// <summary>Unused memory is returned to the system while less than this percentage is available; 0: never.</summary>
     public int ReturnMemoryBelowPercent { get; set; }
 
-    /// <summary>Background work is slowed while a loop is busier; 0: never.</summary>
+    /// <summary>Background work is slowed while a loop is busier than this percentage; 0: never.</summary>
     public int SlowBackgroundWorkAbovePercent { get; set; }
 
     /// <summary>Requests and replies larger than this are logged; -1: none.</summary>
@@ -269,7 +269,7 @@ public sealed class Settings
     public long LargeRequestLogMaxLength { get; set; }
     public long LargeReplyLogMaxLength { get; set; }
 
-    /// <summary>Whether an LFU policy is set, so that accesses are counted.</summary>
+    /// <summary>Whether an LFU policy is set, which counts accesses.</summary>
     internal bool CountsFrequency => MaxMemoryPolicy is MaxMemoryPolicy.AllKeysLfu or MaxMemoryPolicy.VolatileLfu;
 
     public int LfuLogFactor { get; set; }

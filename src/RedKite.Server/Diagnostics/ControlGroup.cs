@@ -4,7 +4,7 @@ namespace RedKite.Server.Diagnostics;
 
 /// <summary>
 /// The limits of the container that the process is in: its control group of version 2 or, where the kernel has controllers of version 1, those.
-/// A figure that the kernel does not have is not a number.
+/// A figure that the kernel does not have is NaN.
 /// </summary>
 internal sealed class ControlGroup
 {

@@ -68,7 +68,7 @@ internal sealed class DiagnosticsService : IDisposable
         _reader.Dispose();
     }
 
-    /// <summary>What rules see now.</summary>
+    /// <summary>The current input of the rules.</summary>
     internal DiagnosticsView View(long nowUnixSeconds)
     {
         Configuration configuration = _parts.Configuration;
@@ -108,14 +108,14 @@ internal sealed class DiagnosticsService : IDisposable
             runs.SleepIfIdle(_parts.Metrics().Executors);
             NoteStalls(lateMs);
 
-            // When the wall clock's second ends, so that each second has one observation.
+            // When the wall clock's second ends, so that each second has exactly one observation.
             long now = DateTimeOffset.UtcNow.ToUnixTimeSeconds();
             if (now == second) continue;
             try
             {
                 Observe(second);
             }
-#pragma warning disable CA1031 // Whatever fails here, the server goes on without this second.
+#pragma warning disable CA1031 // Whatever fails here, the server continues without this second.
             catch (Exception failure)
 #pragma warning restore CA1031
             {

@@ -1,7 +1,7 @@
 namespace RedKite.Server.Diagnostics;
 
 /// <summary>
-/// What rules may look at: the metrics' latest values and history, and the settings. A running server and a debug package both
+/// The input of rules: the metrics' latest values and history, and the settings. A running server and a debug package both
 /// provide it, so that rules work on either.
 /// </summary>
 internal sealed class DiagnosticsView
@@ -38,11 +38,11 @@ internal sealed class DiagnosticsView
 
     internal double Min(Metric metric, int seconds) => Fold(metric, seconds, values => values.Min());
 
-    /// <summary>In how many of the last seconds a gauge was over a value. Seconds without one do not count.</summary>
+    /// <summary>The number of the last seconds in which a gauge was above a value. Seconds without one do not count.</summary>
     internal int SecondsOver(Metric metric, int seconds, double value) =>
         _history.Seconds(metric.Index, NowUnixSeconds - seconds + 1, NowUnixSeconds).Count(point => point.Value > value);
 
-    /// <summary>How much a gauge grows per second: the slope of a line through the last seconds. NaN: too little was observed.</summary>
+    /// <summary>The growth of a gauge per second: the slope of a line through the last seconds. NaN: there are too few observations.</summary>
     internal double Slope(Metric metric, int seconds)
     {
         List<HistoryPoint> points = _history.Seconds(metric.Index, NowUnixSeconds - seconds + 1, NowUnixSeconds);

@@ -3,7 +3,7 @@ using RedKite.Server.Model;
 
 namespace RedKite.Server.Diagnostics;
 
-/// <summary>What the commands of one family did.</summary>
+/// <summary>The work of one family's commands.</summary>
 /// <param name="Errors">Calls that failed or were refused.</param>
 /// <param name="Milliseconds">The time that calls executed.</param>
 /// <param name="Latency">Quantiles of that time since the last observation.</param>

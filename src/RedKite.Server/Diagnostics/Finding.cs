@@ -1,6 +1,6 @@
 namespace RedKite.Server.Diagnostics;
 
-// What a rule is, and what it finds.
+// Rules, and the findings that they make.
 
 internal enum FindingSeverity
 {
@@ -14,7 +14,7 @@ internal enum FindingSeverity
     Critical,
 }
 
-/// <summary>What a rule found to be wrong.</summary>
+/// <summary>A problem that a rule found.</summary>
 /// <param name="Title">A full statement: "Memory will reach its limit in about 40 minutes".</param>
 /// <param name="Evidence">The numbers and names that show it.</param>
 /// <param name="Severity">How bad it is now.</param>
@@ -23,10 +23,11 @@ internal sealed record Diagnosis(string Title, string Evidence, FindingSeverity 
 /// <summary>
 /// A rule that turns numbers into a sentence: a row of <see cref="FindingTable"/>.
 /// </summary>
-/// <param name="Name">The name under which a person looks the finding up: lower case with hyphens.</param>
+/// <param name="Name">The name under which the finding is documented: lower case with hyphens.</param>
 /// <param name="Meaning">What the rule looks for, and its thresholds: one or two sentences for docs/findings.md.</param>
 /// <param name="Remedy">What to do.</param>
-/// <param name="View">The view of the page that shows it: overview, commands, loops, memory, clients, slow, keys, configuration, log.</param>
+/// <param name="View">The view of the dashboard that shows it: overview, commands, loops, memory, clients, slow, keys,
+/// configuration, log.</param>
 /// <param name="Check">Returns what is wrong, or null.</param>
 internal sealed record FindingRule(string Name, string Meaning, string Remedy, string View, Func<DiagnosticsView, Diagnosis?> Check);
 

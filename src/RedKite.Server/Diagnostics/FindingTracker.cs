@@ -3,14 +3,14 @@ using RedKite.Server.Logging;
 namespace RedKite.Server.Diagnostics;
 
 /// <summary>
-/// Evaluates the rules, and keeps which findings are open, since when, and which have ended lately. Each opening and end is one line
+/// Evaluates the rules, and records which findings are open, since when, and which have ended recently. Each opening and end is one line
 /// of the log. The diagnostics thread writes; any thread reads.
 /// </summary>
 internal sealed class FindingTracker(IReadOnlyList<FindingRule> rules, ServerLog log)
 {
     private const int EndedMax = 200;
 
-    // A finding ends when its rule was silent for this long, so that one at its threshold does not come and go.
+    // A finding ends when its rule has been silent for this long, so that one near its threshold does not flap.
     private const long QuietMs = 10_000;
 
     private readonly Dictionary<string, (Finding Finding, long SeenMs)> _open = [];

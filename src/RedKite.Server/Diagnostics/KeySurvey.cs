@@ -15,7 +15,7 @@ namespace RedKite.Server.Diagnostics;
 /// <param name="Bytes">Memory of the key and its value.</param>
 internal sealed record SurveyedKey(int Database, DataType Type, byte[] Key, long Size, long Bytes);
 
-/// <summary>What a survey found about the keys of one type. Histograms have a bin for 0 and one for each power of two.</summary>
+/// <summary>The results of a survey for the keys of one type. Histograms have a bin for 0 and one for each power of two.</summary>
 internal sealed class TypeSurvey
 {
     internal const int Bins = 65;
@@ -144,7 +144,7 @@ internal sealed class KeySurvey : IDisposable
         return true;
     }
 
-    // Walks over some buckets of a stripe, and rests for as long as its share of a core asks. False at the end of the stripe or of the server.
+    // Walks over some buckets of a stripe, and rests as its share of a core requires. False at the end of the stripe or of the server.
     private bool WalkSlice(Keyspace keyspace, Database database, int stripeIndex, ref TableCursor cursor, TypeSurvey[] types)
     {
         if (database.TableIn(stripeIndex) is not { Count: > 0 }) return false; // seen without the lock: a moment old

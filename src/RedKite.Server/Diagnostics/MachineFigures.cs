@@ -1,6 +1,6 @@
 namespace RedKite.Server.Diagnostics;
 
-/// <summary>What the operating system knows about the process, its container and the machine. NaN: unknown here.</summary>
+/// <summary>The operating system's figures of the process, its container and the machine. NaN: unknown here.</summary>
 internal sealed record MachineFigures
 {
     internal double CpuPercent { get; init; } = double.NaN;

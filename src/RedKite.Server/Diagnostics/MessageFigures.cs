@@ -3,7 +3,7 @@ using RedKite.Server.Tracking;
 
 namespace RedKite.Server.Diagnostics;
 
-/// <summary>What is counted of messages and of keys tracked for clients' caches.</summary>
+/// <summary>The counters of messages and of client-side caching.</summary>
 internal readonly record struct MessageFigures
 {
     internal MessageFigures(MessageHub messages, KeyTracking tracking)

@@ -23,7 +23,7 @@ internal enum MetricUnit
 }
 
 /// <summary>
-/// One number that the server knows about itself: a row of <see cref="MetricTable"/>. INFO, the page, the exports, findings, the
+/// One number about the server: a row of <see cref="MetricTable"/>. INFO, the page, the exports, findings, the
 /// debug package and the documentation use its name.
 /// </summary>
 internal sealed class Metric

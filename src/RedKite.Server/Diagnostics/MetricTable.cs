@@ -42,20 +42,20 @@ internal static class MetricTable
     internal static readonly Metric SendingP999 = Row("command_sending_p999", Gauge, Microseconds, "99.9th percentile of the last second's sending times (sampled).", o => o.Sending.P999);
     internal static readonly Metric SendingMax = Row("command_sending_max", Gauge, Microseconds, "Longest sending time of the last second (sampled).", o => o.Sending.Max);
 
-    /// <summary>By the index in <see cref="CommandFamily.Groups"/>: what the commands of one family did.</summary>
+    /// <summary>By the index in <see cref="CommandFamily.Groups"/>: the metrics of one family's commands.</summary>
     internal static readonly FamilyMetrics[] Families = [.. CommandFamily.Groups.Select((group, index) => FamilyRows(group, index))];
 
     // Loops and locks
     internal static readonly Metric LoopCycles = Row("eventloop_cycles", Counter, Count, "Turns of all event loops.", o => o.Totals.LoopCycles);
     internal static readonly Metric LoopTime = Row("eventloop_duration_sum", Counter, Microseconds, "Time that all event loops worked.", o => o.Totals.LoopMicroseconds);
-    internal static readonly Metric BusiestLoop = Row("eventloop_busiest_percent", Gauge, Percent, "Share of its time that the busiest loop worked.", o => o.Loops.BusiestPercent);
-    internal static readonly Metric LeastBusyLoop = Row("eventloop_least_busy_percent", Gauge, Percent, "Share of its time that the least busy loop worked.", o => o.Loops.LeastBusyPercent);
+    internal static readonly Metric BusiestLoop = Row("eventloop_busiest_percent", Gauge, Percent, "Share of its time for which the busiest loop worked.", o => o.Loops.BusiestPercent);
+    internal static readonly Metric LeastBusyLoop = Row("eventloop_least_busy_percent", Gauge, Percent, "Share of its time for which the least busy loop worked.", o => o.Loops.LeastBusyPercent);
     internal static readonly Metric LongestTurn = Row("eventloop_longest_turn", Gauge, Microseconds, "Longest turn of an event loop in the last second, of those that were timed.", o => o.Loops.LongestTurnMicroseconds);
-    internal static readonly Metric LoopMessages = Row("eventloop_messages_waiting", Gauge, Count, "Messages of other threads that wait for an event loop.", o => o.Loops.MessagesWaiting);
+    internal static readonly Metric LoopMessages = Row("eventloop_messages_waiting", Gauge, Count, "Messages from other threads that wait for an event loop.", o => o.Loops.MessagesWaiting);
     internal static readonly Metric LockWaits = Row("stripe_lock_waits", Counter, Count, "Times that a thread waited for a stripe's lock.", o => o.Stripes.Waits);
-    internal static readonly Metric LockParks = Row("stripe_lock_parks", Counter, Count, "Times that a thread waited for a stripe's lock so long that it slept.", o => o.Stripes.Parks);
+    internal static readonly Metric LockParks = Row("stripe_lock_parks", Counter, Count, "Times that a thread waited so long for a stripe's lock that it slept.", o => o.Stripes.Parks);
     internal static readonly Metric LockWaited = Row("stripe_lock_waited_milliseconds", Counter, Milliseconds, "Time that threads waited for stripes' locks.", o => o.Stripes.WaitedMs);
-    internal static readonly Metric HottestStripe = Row("stripe_hottest_held_percent", Gauge, Percent, "How often the stripe that is locked most was found locked.", o => o.Stripes.HottestHeldPercent);
+    internal static readonly Metric HottestStripe = Row("stripe_hottest_held_percent", Gauge, Percent, "Share of samples in which the most contended stripe was locked.", o => o.Stripes.HottestHeldPercent);
     internal static readonly Metric LargestStripe = Row("stripe_largest_share", Gauge, Ratio, "Memory of the largest stripe relative to an even share.", o => o.Stripes.LargestMemoryShare);
 
     // Clients
@@ -67,11 +67,11 @@ internal static class MetricTable
     internal static readonly Metric MessagesPublished = Row("pubsub_messages_published", Counter, Count, "Messages that were published.", o => o.Messages.Published);
     internal static readonly Metric MessagesDelivered = Row("pubsub_messages_delivered", Counter, Count, "Messages that were delivered, for each receiver.", o => o.Messages.Delivered);
     internal static readonly Metric SubscribersClosed = Row("pubsub_output_limit_disconnections", Counter, Count, "Subscribers closed at their output limit.", o => o.Server.SubscriberDisconnections);
-    internal static readonly Metric TrackingClients = Row("tracking_clients", Gauge, Count, "Clients that keep what they read in a cache of their own and are told of changes.", o => o.Messages.TrackingClients);
-    internal static readonly Metric TrackedKeys = Row("tracking_total_keys", Gauge, Count, "Keys that clients may have in their caches.", o => o.Messages.TrackedKeys);
+    internal static readonly Metric TrackingClients = Row("tracking_clients", Gauge, Count, "Clients that use client-side caching (CLIENT TRACKING).", o => o.Messages.TrackingClients);
+    internal static readonly Metric TrackedKeys = Row("tracking_total_keys", Gauge, Count, "Keys that clients may have cached.", o => o.Messages.TrackedKeys);
     internal static readonly Metric TrackedItems = Row("tracking_total_items", Gauge, Count, "Pairs of such a key and a client.", o => o.Messages.TrackedItems);
-    internal static readonly Metric TrackedPrefixes = Row("tracking_total_prefixes", Gauge, Count, "Prefixes of keys whose changes clients are told of.", o => o.Messages.TrackedPrefixes);
-    internal static readonly Metric Invalidations = Row("tracking_invalidations_sent", Counter, Count, "Messages to clients that a key in their caches has changed.", o => o.Messages.Invalidations);
+    internal static readonly Metric TrackedPrefixes = Row("tracking_total_prefixes", Gauge, Count, "Key prefixes for which clients receive invalidations (CLIENT TRACKING BCAST).", o => o.Messages.TrackedPrefixes);
+    internal static readonly Metric Invalidations = Row("tracking_invalidations_sent", Counter, Count, "Invalidation messages sent to clients.", o => o.Messages.Invalidations);
     internal static readonly Metric WatchingClients = Row("watching_clients", Gauge, Count, "Clients that watch keys.", o => o.WatchingClients);
     internal static readonly Metric WatchedKeys = Row("total_watched_keys", Gauge, Count, "Keys that clients watch.", o => o.WatchedKeys);
     internal static readonly Metric Transactions = Row("transactions_executed", Counter, Count, "Transactions that EXEC executed.", o => o.TransactionsExecuted);
@@ -85,10 +85,10 @@ internal static class MetricTable
     internal static readonly Metric LargestTransaction = Row("transaction_commands_max", Gauge, Count, "Commands of the last second's largest transaction.", o => o.LargestTransaction);
     internal static readonly Metric MaxClients = Row("maxclients", Gauge, Count, "The limit of connected clients.", o => o.MaxClients);
     internal static readonly Metric Blocked = Row("blocked_clients", Gauge, Count, "Clients whose command blocks, or that CLIENT PAUSE holds.", o => o.Blocked.Clients);
-    internal static readonly Metric SuspendedClients = Row("suspended_clients", Gauge, Count, "Clients that are not read from because they do not take their replies.", o => o.Totals.SuspendedClients);
+    internal static readonly Metric SuspendedClients = Row("suspended_clients", Gauge, Count, "Clients that the server has stopped reading from because they do not read their replies.", o => o.Totals.SuspendedClients);
     internal static readonly Metric OutputBytes = Row("client_output_bytes", Gauge, Bytes, "Bytes that wait to be sent to clients.", o => o.Totals.OutputBytes);
     internal static readonly Metric LargestInput = Row("client_largest_input_bytes", Gauge, Bytes, "The largest unfinished request.", o => o.Totals.RecentInputBytesMax);
-    internal static readonly Metric LargestOutput = Row("client_largest_output_bytes", Gauge, Bytes, "The most that waits to be sent to one client.", o => o.Totals.RecentOutputBytesMax);
+    internal static readonly Metric LargestOutput = Row("client_largest_output_bytes", Gauge, Bytes, "The largest output that waits to be sent to one client.", o => o.Totals.RecentOutputBytesMax);
     internal static readonly Metric ConnectionsReceived = Row("total_connections_received", Counter, Count, "Connections accepted.", o => o.Server.ConnectionsReceived);
     internal static readonly Metric ConnectionsRejected = Row("rejected_connections", Counter, Count, "Connections refused, because of maxclients, protected mode or shed-connections-per-second.", o => o.Server.ConnectionsRejected);
     internal static readonly Metric OutputDisconnections = Row("client_output_buffer_limit_disconnections", Counter, Count, "Clients closed at their output limit.", o => o.Server.OutputBufferDisconnections);
@@ -110,7 +110,7 @@ internal static class MetricTable
     internal static readonly Metric TlsCertificateTime = Row("tls_certificate_seconds", Gauge, Seconds, "Time until the certificate of the TLS port expires.", o => o.Tls.CertificateSeconds);
 
     // Limits of what clients can make the server keep
-    internal static readonly Metric EvictedScripts = Row("evicted_scripts", Counter, Count, "Scripts that were dropped because EVAL had brought too many.", o => o.ScriptFigures.Evicted);
+    internal static readonly Metric EvictedScripts = Row("evicted_scripts", Counter, Count, "Scripts dropped from the cache because EVAL had loaded more than 500.", o => o.ScriptFigures.Evicted);
     internal static readonly IReadOnlyList<Metric> Limits = [.. LimitTable.Rows.Where(row => row.Counter is not null).Select(row => Row(row.MetricName, Counter, Count, row.Help, o => o.Server.Limits[row.Counter!.Value]))];
 
     // Data
@@ -121,15 +121,15 @@ internal static class MetricTable
     internal static readonly Metric ExpiredKeys = Row("expired_keys", Counter, Count, "Keys removed because they had expired.", o => o.ExpiredKeys);
     internal static readonly Metric ExpiredFields = Row("expired_subkeys", Counter, Count, "Hash fields removed because they had expired.", o => o.ExpiredFields);
 
-    internal static readonly Metric ExpiredStale = Row("expired_stale_perc", Gauge, Percent, "Estimated share of the keys with an expiry that have expired and are not removed yet.", o => o.ExpiredStalePercent);
+    internal static readonly Metric ExpiredStale = Row("expired_stale_perc", Gauge, Percent, "Estimated share of the keys with an expiry that have expired but are not removed yet.", o => o.ExpiredStalePercent);
 
     internal static readonly Metric EvictedKeys = Row("evicted_keys", Counter, Count, "Keys removed because memory exceeded maxmemory.", o => o.Totals.EvictedKeys);
-    internal static readonly Metric EvictedYoungKeys = Row("evicted_young_keys", Counter, Count, "Keys removed because memory exceeded maxmemory, although they had been used within the last minute.", o => o.Totals.EvictedYoungKeys);
+    internal static readonly Metric EvictedYoungKeys = Row("evicted_young_keys", Counter, Count, "Keys removed because memory exceeded maxmemory although they had been used within the last minute.", o => o.Totals.EvictedYoungKeys);
 
     // Memory
     internal static readonly Metric UsedMemory = Row("used_memory", Gauge, Bytes, "Memory in use: the process itself, data, tables, connections, scripts.", o => o.Memory.Used);
-    internal static readonly Metric Resident = Row("used_memory_rss", Gauge, Bytes, "Memory of the process that is resident.", o => o.Memory.Resident);
-    internal static readonly Metric PeakMemory = Row("used_memory_peak", Gauge, Bytes, "The most memory that was in use.", o => o.Memory.Peak);
+    internal static readonly Metric Resident = Row("used_memory_rss", Gauge, Bytes, "Resident memory of the process.", o => o.Memory.Resident);
+    internal static readonly Metric PeakMemory = Row("used_memory_peak", Gauge, Bytes, "Peak memory in use.", o => o.Memory.Peak);
     internal static readonly Metric Dataset = Row("used_memory_dataset", Gauge, Bytes, "Memory of keys and values.", o => o.Memory.Dataset);
     internal static readonly Metric TableBytes = Row("table_bytes", Gauge, Bytes, "Memory of the keyspace's tables.", o => o.Memory.Tables);
     internal static readonly Metric BufferBytes = Row("mem_clients_normal", Gauge, Bytes, "Memory of connections and their buffers.", o => o.Memory.Clients);
@@ -150,7 +150,7 @@ internal static class MetricTable
     internal static readonly Metric Collections2 = Row("gc_gen2_collections", Counter, Count, "Garbage collections of generation 2.", o => o.Runtime.Gen2);
     internal static readonly Metric PauseTime = Row("gc_pause_milliseconds", Counter, Milliseconds, "Time that garbage collections stopped all threads.", o => o.Runtime.PauseMs);
     internal static readonly Metric ThreadPoolThreads = Row("threadpool_threads", Gauge, Count, "Threads of the thread pool.", o => o.Runtime.PoolThreads);
-    internal static readonly Metric ThreadPoolQueue = Row("threadpool_queue", Gauge, Count, "Work that waits for the thread pool.", o => o.Runtime.PoolQueue);
+    internal static readonly Metric ThreadPoolQueue = Row("threadpool_queue", Gauge, Count, "Work items that wait for the thread pool.", o => o.Runtime.PoolQueue);
 
     // The process
     internal static readonly Metric CpuUser = Row("used_cpu_user", Counter, Seconds, "CPU time of the process in user mode.", o => o.Runtime.CpuUserSeconds);
@@ -165,7 +165,7 @@ internal static class MetricTable
     internal static readonly Metric MachineCpu = Row("system_cpu_percent", Gauge, Percent, "Use of all CPUs of the machine.", o => o.Machine.CpuPercent);
     internal static readonly Metric MachineSteal = Row("system_cpu_steal_percent", Gauge, Percent, "CPU time that the hypervisor gave to other machines.", o => o.Machine.StealPercent);
     internal static readonly Metric MachineMemory = Row("total_system_memory", Gauge, Bytes, "Memory of the machine.", o => o.Machine.MemoryTotalBytes);
-    internal static readonly Metric MachineAvailable = Row("system_memory_available", Gauge, Bytes, "Memory that the machine can give without swapping.", o => o.Machine.MemoryAvailableBytes);
+    internal static readonly Metric MachineAvailable = Row("system_memory_available", Gauge, Bytes, "Memory that the machine can provide without swapping.", o => o.Machine.MemoryAvailableBytes);
     internal static readonly Metric MachineSwapUsed = Row("system_swap_used", Gauge, Bytes, "Swap space in use on the machine.", o => o.Machine.SwapUsedBytes);
     internal static readonly Metric CpuPressure = Row("pressure_cpu_percent", Gauge, Percent, "Share of time that some task waited for a CPU (PSI, 10 s).", o => o.Machine.CpuPressure);
     internal static readonly Metric MemoryPressure = Row("pressure_memory_percent", Gauge, Percent, "Share of time that some task waited for memory (PSI, 10 s).", o => o.Machine.MemoryPressure);
@@ -193,7 +193,7 @@ internal static class MetricTable
 
     // The dashboard
     internal static readonly Metric HttpRequestCount = Row("http_requests", Counter, Count, "Requests to the dashboard's page and endpoints.", o => o.Server.Http.Requests);
-    internal static readonly Metric HttpFailures = Row("http_failures", Counter, Count, "Requests to the dashboard that ended with a status from 400 on.", o => o.Server.Http.Failures);
+    internal static readonly Metric HttpFailures = Row("http_failures", Counter, Count, "Requests to the dashboard that ended with a status of 400 or above.", o => o.Server.Http.Failures);
     internal static readonly Metric HttpExceptions = Row("http_exceptions", Counter, Count, "Requests to the dashboard that ended because of an exception.", o => o.Server.Http.Exceptions);
 
     /// <summary>Every metric, by <see cref="Metric.Index"/>.</summary>

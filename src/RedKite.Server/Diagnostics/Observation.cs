@@ -5,7 +5,7 @@ using RedKite.Server.Sessions;
 
 namespace RedKite.Server.Diagnostics;
 
-/// <summary>Everything that is read at one moment, once a second. Every metric is computed from it.</summary>
+/// <summary>The raw values that are read at one moment, once a second. Every metric is computed from it.</summary>
 internal sealed record Observation
 {
     internal required long UnixMs { get; init; }
@@ -109,7 +109,7 @@ internal readonly record struct LoopFigures(int Count, double BusiestPercent, do
 /// <param name="Waits">Threads that had to wait.</param>
 /// <param name="Parks">Threads that waited so long that they slept.</param>
 /// <param name="WaitedMs">Time that threads waited.</param>
-/// <param name="HottestHeldPercent">How often the stripe that is locked most was found locked.</param>
+/// <param name="HottestHeldPercent">Share of samples in which the most contended stripe was locked.</param>
 /// <param name="LargestMemoryShare">The share of the data that the largest stripe holds, relative to an even share.</param>
 /// <param name="HeldPercents">How often each stripe was found locked; NaN: it was not sampled.</param>
 internal readonly record struct StripeFigures(long Waits, long Parks, double WaitedMs, double HottestHeldPercent, double LargestMemoryShare, double[] HeldPercents);

@@ -117,7 +117,7 @@ internal sealed class ObservationReader : IDisposable
         foreach (ExecutorMetrics executor in registry.Executors) executor.AddLatenciesTo(sum, part);
     });
 
-    // Looked at every ten seconds, because it merges the counts of some thousands of keys.
+    // Read every ten seconds, because that merges the counts of some thousands of keys.
     private double ReadHottestKey(MetricsRegistry registry)
     {
         long commands = ServerTotals.Of(registry).Commands;

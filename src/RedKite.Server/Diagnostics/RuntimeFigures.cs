@@ -1,6 +1,6 @@
 namespace RedKite.Server.Diagnostics;
 
-/// <summary>What the .NET runtime knows about the process.</summary>
+/// <summary>The .NET runtime's figures of the process.</summary>
 internal readonly record struct RuntimeFigures
 {
     internal double HeapBytes { get; private init; }
@@ -33,7 +33,7 @@ internal readonly record struct RuntimeFigures
         {
             HeapBytes = memory.HeapSizeBytes,
 
-            // The runtime knows it as of the last collection: what was allocated since is committed, too.
+            // The runtime's figure is as of the last collection: memory allocated since is committed too.
             CommittedBytes = Math.Max(memory.TotalCommittedBytes, GC.GetTotalMemory(forceFullCollection: false)),
             AllocatedBytes = GC.GetTotalAllocatedBytes(precise: false),
             Gen0 = GC.CollectionCount(0) - GC.CollectionCount(1),

@@ -28,7 +28,7 @@ internal sealed record ServerParts
 
     internal required ClientRegistry Clients { get; init; }
 
-    /// <summary>Who may log in, and what each may do.</summary>
+    /// <summary>The users, and what each may do.</summary>
     internal required UserRegistry Users { get; init; }
 
     internal required ClientPause Pause { get; init; }
@@ -55,7 +55,7 @@ internal sealed record ServerParts
 
     internal required Timeline Timeline { get; init; }
 
-    /// <summary>What the server did by itself.</summary>
+    /// <summary>The server's own actions.</summary>
     internal required ActionLog Actions { get; init; }
 
     internal required LatencyMonitor LatencyMonitor { get; init; }
@@ -67,7 +67,7 @@ internal sealed record ServerParts
     /// <summary>Everything that counts. It exists once the commands are known.</summary>
     internal required Func<MetricsRegistry> Metrics { get; init; }
 
-    /// <summary>What the server listens on.</summary>
+    /// <summary>The server's listeners.</summary>
     internal required Func<ListeningFigures> Listening { get; init; }
 
     internal required Func<TlsFigures> Tls { get; init; }
@@ -77,7 +77,7 @@ internal sealed record ServerParts
     /// <summary>The last survey of all keys; null: none has ended, or there is no survey.</summary>
     internal required Func<KeySurveyResult?> KeySurvey { get; init; }
 
-    /// <summary>What was observed last; null: nothing yet, or the setting `diagnostics` is off.</summary>
+    /// <summary>The latest observation; null: none yet, or the setting `diagnostics` is off.</summary>
     internal required Func<Observation?> Observation { get; init; }
 
     /// <summary>Open findings, the worst first.</summary>
@@ -92,7 +92,7 @@ internal sealed record ServerParts
     /// </summary>
     internal required Action<Session, byte[], byte[]> ReplyLater { get; init; }
 
-    /// <summary>Lets the clients go on that a pause holds.</summary>
+    /// <summary>Resumes the clients that a pause holds.</summary>
     internal required Action EndPause { get; init; }
 
     /// <summary>Begins to stop the server.</summary>
@@ -104,7 +104,7 @@ internal sealed record ServerParts
     internal required string Transport { get; init; }
 }
 
-/// <summary>What a server listens on, as INFO shows it.</summary>
+/// <summary>A server's listeners, as INFO shows them.</summary>
 /// <param name="Port">The TCP port; 0 when there is none.</param>
 /// <param name="Listeners">Each listener as one line.</param>
 internal readonly record struct ListeningFigures(int Port, IReadOnlyList<string> Listeners);
@@ -118,7 +118,7 @@ internal readonly record struct ListeningFigures(int Port, IReadOnlyList<string>
 /// <param name="Certificate">The certificate of new connections; null: neither the data nor the dashboard uses TLS.</param>
 internal readonly record struct TlsFigures(long Completed, long Failed, long Refused, int InProgress, double CertificateSeconds, TlsCertificate? Certificate);
 
-/// <summary>What reports say of a certificate.</summary>
+/// <summary>A certificate as reports show it.</summary>
 /// <param name="Subject">Whose it is.</param>
 /// <param name="Issuer">The authority that signed it.</param>
 /// <param name="NotBefore">Since when it is valid, UTC.</param>

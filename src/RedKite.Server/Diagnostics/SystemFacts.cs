@@ -2,7 +2,7 @@ using System.Runtime.InteropServices;
 
 namespace RedKite.Server.Diagnostics;
 
-/// <summary>What about the machine and the runtime is text, and doesn't change while the process runs.</summary>
+/// <summary>Facts about the machine and the runtime that are text and do not change while the process runs.</summary>
 internal static class SystemFacts
 {
     internal static IReadOnlyDictionary<string, string> Current { get; } = Read();

@@ -17,7 +17,7 @@ namespace RedKite.Server.Execution;
 /// Commands that are fast are not timed one by one: a run of them in one batch shares the time that the run took, so that
 /// always-on metrics cost two clock reads a batch. When a run as a whole took long, its slow command is the one at which the
 /// diagnostics thread saw the executor twice (<see cref="RunProgress"/>); the run's time is noted as its own, because the others take
-/// microseconds. Where none was seen twice, and for what follows, the client's next commands are timed one by one.
+/// microseconds. In case none was seen twice, and to find slow ones that follow, the client's next commands are timed one by one.
 /// </remarks>
 internal sealed class CommandExecutor
 {
@@ -39,7 +39,7 @@ internal sealed class CommandExecutor
     // a millisecond of it.
     private const int CommandsToTime = 1000;
 
-    // Inputs per second of which waiting and sending are noted. Of every input it cost a GET at pipeline 16 some 3 % of the server's CPU.
+    // Inputs per second for which waiting and sending are recorded. Recording every input cost a GET at pipeline 16 some 3 % of the server's CPU.
     private const int SplitsPerSecond = 1000;
     private const int SplitStrideMax = 4096;
 
@@ -56,7 +56,7 @@ internal sealed class CommandExecutor
     private int _heldStripe = -1; // by the fast path; for the crash report
     private long _runStart;
     private long _currentTurn; // 0: a caller in the process
-    private int _splitWeight; // how many inputs this one stands for in the samples of waiting and sending; 0: it is not sampled
+    private int _splitWeight; // how many inputs this one represents in the samples of waiting and sending; 0: it is not sampled
     private long _turn; // the loop's turn in which _turnStart was read
     private long _turnStart;
     private readonly List<(Command Command, int Count, long Ended)> _unsent = []; // of inputs whose sending is timed
@@ -65,7 +65,7 @@ internal sealed class CommandExecutor
     private int _splitStride = 1;
     private int _untilSplit = 1; // inputs until waiting and sending are noted
     private long _readsAdapted;
-    private Command? _lastCommand; // what the last request's name stands for
+    private Command? _lastCommand; // the command of the last request's name
     private int _runFirst;
     private long _replied; // before the batch
     private int _untilSample; // requests until a key is sampled
@@ -104,7 +104,7 @@ internal sealed class CommandExecutor
 
     internal ExecutorMetrics Metrics => Environment.Metrics;
 
-    /// <summary>Begins with what a connection has received in a turn of the loop: what executes in one turn was ready together.</summary>
+    /// <summary>Begins with the input that a connection received in a turn of the loop: all input of one turn became ready together.</summary>
     internal void BeginInput(long turn)
     {
         _currentTurn = turn;
@@ -115,11 +115,11 @@ internal sealed class CommandExecutor
     }
 
     /// <summary>
-    /// Executes every whole request of the input. Replies are in <see cref="Reply"/>; the connection, if there is one, is
-    /// sent what has piled up on the way. Execution stops where the client waits, is paused, is to be closed or has not taken its
-    /// replies; without a connection, also where the replies have become large.
+    /// Executes every whole request of the input. Replies are in <see cref="Reply"/>; if there is a connection, accumulated replies
+    /// are sent on the way. Execution stops where the client waits, is paused, is to be closed or has not taken its replies;
+    /// without a connection, also where the replies have become large.
     /// </summary>
-    /// <returns>How many bytes are done with.</returns>
+    /// <returns>The number of bytes that were consumed.</returns>
     internal int Run(Session session, Span<byte> input)
     {
         session.IsExecuting = true;
@@ -150,7 +150,7 @@ internal sealed class CommandExecutor
                 {
                     position = Rewind(session, input, done);
                     if (session.IsPaused || session.ClosesAfterReply || session.Blocked is not null) return position;
-                    status = ParseStatus.Complete; // what was read behind a large reply is read again when that was sent
+                    status = ParseStatus.Complete; // requests read behind a large reply are read again after it was sent
                 }
             }
 
@@ -195,7 +195,7 @@ internal sealed class CommandExecutor
         else if (limit == RequestLimit.Unauthenticated) Engine.Limits.Note(Limit.UnauthenticatedRequest);
     }
 
-    /// <summary>Sends what was replied so far.</summary>
+    /// <summary>Sends the replies so far.</summary>
     internal void SendReplies(Session session, Net.Connection connection)
     {
         session.BytesSent += Reply.Length;
@@ -225,13 +225,13 @@ internal sealed class CommandExecutor
     /// <summary>How long a command waited for its turn that began at a timestamp.</summary>
     internal long WaitedNs(long start) => ServerClock.TicksToNs(start - _turnStart);
 
-    /// <summary>A command has ended that was not part of a run.</summary>
+    /// <summary>Records a command that was not part of a run.</summary>
     internal void NoteEnded(Command command, CommandMetrics metrics, long start, long end)
     {
         if (_diagnoses) NoteSplit(command, metrics, 1, WaitedNs(start), end);
     }
 
-    // Waiting and sending are sampled: they are noted of some inputs. Long waits are all noted, as what they are.
+    // Waiting and sending are sampled, but every long wait is recorded.
     private void NoteSplit(Command command, CommandMetrics metrics, int count, long waitedNs, long ended)
     {
         if (waitedNs >= Timeline.NoticeableNs) metrics.Waiting.Record(waitedNs, count);
@@ -239,10 +239,10 @@ internal sealed class CommandExecutor
         if (_splitWeight > 0) _unsent.Add((command, count, ended));
     }
 
-    /// <summary>The time that a slow command's reply takes to be sent belongs to its entry.</summary>
+    /// <summary>Adds the time to send a slow command's reply to its log entry.</summary>
     internal void NoteUnsent(RequestLogEntry entry) => _unsentSlow = entry;
 
-    // The connection takes the chunks over as they are. Of a reply that grew too large nothing is sent.
+    // The connection takes over the chunks as they are. If a reply grew too large, nothing of it is sent.
     [MethodImpl(MethodImplOptions.NoInlining)]
     private void SendLarge(Session session, Net.Connection connection)
     {
@@ -258,8 +258,8 @@ internal sealed class CommandExecutor
     }
 
     // Reads up to a batch of whole requests. An inline request is a batch of its own: unquoting changes the input, so it
-    // must not be read twice. Not taken into the event loop's code: there its variables live in memory, which cost a
-    // pipelined GET 6 % of all its CPU.
+    // must not be read twice. Never inlined into the event loop: there its variables would be kept in memory, which cost a
+    // pipelined GET 6 % of its total CPU.
     [MethodImpl(MethodImplOptions.NoInlining)]
     private int ReadBatch(Session session, Span<byte> input, ref int position, out ParseStatus status)
     {
@@ -267,7 +267,7 @@ internal sealed class CommandExecutor
         _inlineLine = [];
         bool trusted = session.Authenticated || !Engine.RequiresLogin(session);
         var limits = new RequestLimits(Engine.Settings.ProtoMaxBulkLength, trusted, Engine.Settings.RequestArgumentsMax);
-        int batchMax = trusted ? BatchMax : 1; // AUTH changes the limits of what follows it
+        int batchMax = trusted ? BatchMax : 1; // AUTH changes the limits of later requests
         int count = 0;
         status = ParseStatus.Complete;
         while (count < batchMax)
@@ -279,7 +279,7 @@ internal sealed class CommandExecutor
             if (status != ParseStatus.Complete) return count;
             if (arguments == 0)
             {
-                // An empty request counts for CLIENT REPLY SKIP, so what stands before it is executed first.
+                // An empty request counts for CLIENT REPLY SKIP, so the requests before it are executed first.
                 if (count > 0)
                 {
                     position = start;
@@ -346,7 +346,7 @@ internal sealed class CommandExecutor
         if (end > 0 && input[..end].IndexOfAny((byte)'"', (byte)'\'') >= 0) _inlineLine = input[..end].ToArray();
     }
 
-    // Back to the first request that was not executed. What is known of a partial one behind it would be misread there.
+    // Back to the first request that was not executed. The state of a partial request behind it would be misread there.
     private int Rewind(Session session, Span<byte> input, int done)
     {
         session.Partial = null;
@@ -490,7 +490,7 @@ internal sealed class CommandExecutor
         return (events & ReplyEvents.Large) != 0 ? index + 1 : count;
     }
 
-    // Of several replies together it is not known which was large: those of the client's next commands are measured.
+    // Among several replies it is not known which one was large, so the replies of the client's next commands are measured individually.
     [MethodImpl(MethodImplOptions.NoInlining)]
     private void NoteLargeReply(scoped in CommandContext cmd, int index)
     {
@@ -498,8 +498,8 @@ internal sealed class CommandExecutor
         else cmd.Session.CommandsToTime = CommandsToTime;
     }
 
-    // Publishes what a command of the fast path changed, and serves blocked clients; true if its stripe was released for that. It remembers
-    // what the command has read, too: as long as a client tracks, every stripe is observed.
+    // Publishes what a command of the fast path changed, and serves blocked clients; true if its stripe was released for that. It
+    // also remembers the keys that the command has read: while any client tracks, every stripe is observed.
     [MethodImpl(MethodImplOptions.NoInlining)]
     private bool PublishAndServe(scoped in CommandContext cmd, long changesBefore, Session session)
     {
@@ -529,7 +529,7 @@ internal sealed class CommandExecutor
         return permissions.AllowsShort(command, cmd.Input(_parser.Arguments(request.First, request.Count)[command.FirstKey]));
     }
 
-    // What surrounds the commands of the fast path, if nothing else requires the slow path.
+    // The interceptor of commands on the fast path, if nothing else requires the slow path.
     private ICommandInterceptor? OnlyInterceptor(Session session) =>
         session.Attention == SessionAttention.None && _attention.Flags == ServerAttention.HasBehaviors ? Engine.Interceptor : null;
 
@@ -540,7 +540,7 @@ internal sealed class CommandExecutor
         // A precise reading takes a tenth of a pipelined GET.
         long now = _timesBehaviors ? Stopwatch.GetTimestamp() : 0;
 
-        // Behaviors may take long, and the time that commands go by must not fall behind.
+        // Behaviors may take long, and the time that commands use must not fall behind.
         long coarseMs = System.Environment.TickCount64;
         if (coarseMs != _interceptedMs)
         {
@@ -583,8 +583,9 @@ internal sealed class CommandExecutor
     }
 
     /// <summary>
-    /// How much of each entry of a request will probably be read or written. How long a value is stands in the entry, which has
-    /// not come yet: what is written is about as long as the request, what is read as the last batch's replies.
+    /// How much of each entry of a request will probably be read or written. The value's length is in the entry, which is not in
+    /// the cache yet. So a written value is assumed to be as long as the request, and a read one as long as the last batch's
+    /// replies.
     /// </summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal int EntryBytes(int requestBytes, int keys) => Math.Min((Math.Max(requestBytes, _replyBytes) / keys) + EntryOverhead, EntryBytesAhead);
@@ -603,7 +604,7 @@ internal sealed class CommandExecutor
         return end;
     }
 
-    // A run of short commands shares two readings of the clock, and the first of them is the time of the commands.
+    // A run of short commands shares two readings of the clock, and the first one is the time that the commands use.
     private void BeginRun(int first, long timestamp)
     {
         _runFirst = first;

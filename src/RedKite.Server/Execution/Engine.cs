@@ -18,7 +18,7 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Server.Execution;
 
 /// <summary>
-/// What all executors of one server share: the data, the command table, the clients, and what observes and measures commands.
+/// The state that all executors of one server share: the data, the command table, the clients, and the parts that observe and measure commands.
 /// Loops and callers in the process execute commands through it. No command knows it: a handler gets what it needs from its
 /// <see cref="CommandContext"/>, a family of administrative commands from its constructor.
 /// </summary>
@@ -75,20 +75,20 @@ internal sealed class Engine
     /// <summary>Everything that counts. Set together with <see cref="Commands"/>.</summary>
     internal MetricsRegistry Metrics { get; private set; } = null!;
 
-    /// <summary>How often clients have met limits.</summary>
+    /// <summary>Counts how often clients have reached limits.</summary>
     internal LimitCounts Limits { get; } = new();
 
     internal ClientRegistry Clients { get; } = new();
 
-    /// <summary>What about the server keeps commands off the fast path.</summary>
+    /// <summary>The server's reasons to keep commands off the fast path.</summary>
     internal AttentionWord Attention { get; } = new();
 
-    /// <summary>Who may log in, and what each may do.</summary>
+    /// <summary>The users, and what each may do.</summary>
     internal UserRegistry Users { get; }
 
     internal ClientPause Pause { get; }
 
-    /// <summary>Shows commands to those who watch them all.</summary>
+    /// <summary>Shows all commands to the clients that watch them.</summary>
     internal MonitorFeed Monitors { get; }
 
     /// <summary>Clients whose commands block.</summary>
@@ -103,7 +103,7 @@ internal sealed class Engine
     /// <summary>Publishes what happens to keys; it consumes changes only while notify-keyspace-events selects some.</summary>
     internal KeyspaceNotifications Notifications { get; }
 
-    /// <summary>Remembers which clients have read which keys, for those that ask.</summary>
+    /// <summary>Remembers which keys tracking clients have read.</summary>
     internal KeyTracking Tracking { get; }
 
     /// <summary>Channels and their subscribers.</summary>
@@ -121,10 +121,10 @@ internal sealed class Engine
 
     internal RequestLog LargeReplies { get; }
 
-    /// <summary>What may have delayed clients.</summary>
+    /// <summary>Events that may have delayed clients.</summary>
     internal Timeline Timeline { get; } = new();
 
-    /// <summary>What the server does by itself, within the limits that settings allow.</summary>
+    /// <summary>The server's own actions, within the limits that settings allow.</summary>
     internal ActionLog Actions { get; }
 
     internal ConnectionShedding Shedding { get; }
@@ -137,10 +137,10 @@ internal sealed class Engine
 
     internal LatencyMonitor LatencyMonitor { get; } = new();
 
-    /// <summary>Native memory of replies on their way.</summary>
+    /// <summary>The pool of native memory for replies that wait to be sent.</summary>
     internal BufferPool Buffers { get; } = new();
 
-    /// <summary>What surrounds every command; null: nothing.</summary>
+    /// <summary>Surrounds every command; null: nothing does.</summary>
     internal ICommandInterceptor? Interceptor { get; private set; }
 
     /// <summary>The largest reply: as large as the machine's memory. More could never be delivered.</summary>
@@ -152,7 +152,10 @@ internal sealed class Engine
     /// </summary>
     internal long ReplyBytesMax { get; private set; }
 
-    /// <summary>The limit of one reply to an ordinary client, from which the client is closed though it reads, as in Redis, whose own buffer comes on top.</summary>
+    /// <summary>
+    /// The limit of one reply to an ordinary client, above which the client is closed even if it reads. As in Redis, the reply
+    /// buffer is added to the configured limit.
+    /// </summary>
     internal long OneReplyBytesMax { get; private set; } = long.MaxValue;
 
     internal void UseCommands(CommandTable commands)
@@ -170,7 +173,7 @@ internal sealed class Engine
 
     internal CommandExecutor NewExecutor() => new(this);
 
-    /// <summary>A client has more output waiting than its class may have.</summary>
+    /// <summary>Closes a client that has more output waiting than its class allows.</summary>
     internal void CloseOverLimit(Session session, Connection connection)
     {
         NoteOverLimit(session, connection);
@@ -186,7 +189,7 @@ internal sealed class Engine
         Log.Warning($"Client id={session.Id} addr={connection.RemoteAddress} closed for overcoming of output buffer limits.");
     }
 
-    /// <summary>A reply is larger than its client may have waiting: nothing of it is sent, and what stands before it is the last.</summary>
+    /// <summary>Closes a client whose reply is larger than its output limit: nothing of it is sent, and only the earlier replies are.</summary>
     internal void CloseOverLimit(Session session, Connection connection, ReplyWriter reply, long start)
     {
         NoteOverLimit(session, connection);
@@ -194,21 +197,21 @@ internal sealed class Engine
         session.CloseAfterReply();
     }
 
-    /// <summary>A user is gone, and its clients with it.</summary>
+    /// <summary>Closes the clients of a user that was removed.</summary>
     internal void CloseAllOf(User user) => Clients.KillAllOf(user, session => Note(TimelineKind.UserDeleted, session));
 
-    /// <summary>What a client sent is no request: nothing more of it is read.</summary>
+    /// <summary>Notes that a client sent an invalid request: nothing more is read from it.</summary>
     internal void CloseAfterProtocolError(Session session)
     {
         session.CloseAfterReply();
         if (session.ClosesAfterReply) Note(TimelineKind.ProtocolError, session);
     }
 
-    /// <summary>Notes something that may have delayed a client, or ended it.</summary>
+    /// <summary>Notes an event that may have delayed or disconnected a client.</summary>
     internal void Note(TimelineKind kind, Session session, long durationNs = 0, string detail = "") =>
         Timeline.Add(new TimelineEvent(Clock.NowMs, kind, durationNs / 1000, session.Id, session.Address, session.Name, detail));
 
-    /// <summary>Whether a client must log in before it may do anything else. Once the default user needs no password, every client is in.</summary>
+    /// <summary>Whether a client must log in before it may do anything else. If the default user needs no password, every client is logged in.</summary>
     internal bool RequiresLogin(Session session) => !session.Authenticated && !Users.AllowsAnonymous;
 
     /// <summary>Whether a client may use a protected command, by the setting that is the command's gate.</summary>
@@ -258,7 +261,7 @@ internal sealed class Engine
         Apply("maxmemory", () =>
         {
             Memory.Apply(Metrics, reports: true);
-            if (Metrics is not null && Keyspace.Budget.IsExceeded) Log.Warning($"maxmemory {Settings.MaxMemoryBytes} is less than the memory in use: keys will be evicted, or writes refused, as maxmemory-policy says.");
+            if (Metrics is not null && Keyspace.Budget.IsExceeded) Log.Warning($"maxmemory {Settings.MaxMemoryBytes} is less than the memory in use: keys will be evicted, or writes refused, depending on maxmemory-policy.");
         });
 
         void MeasureReplies() =>

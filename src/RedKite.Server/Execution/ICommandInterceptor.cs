@@ -3,7 +3,7 @@ using RedKite.Server.Model;
 
 namespace RedKite.Server.Execution;
 
-/// <summary>What surrounds every command between the checks and the locks: the host's behaviors.</summary>
+/// <summary>Surrounds every command, between the checks and the locks: the host's behaviors.</summary>
 internal interface ICommandInterceptor
 {
     /// <summary>

@@ -44,7 +44,7 @@ internal sealed class Invoker
         _environment.PublishRecorded = PublishRecorded;
     }
 
-    /// <summary>Whether a key was changed that clients are blocked on.</summary>
+    /// <summary>Whether a key that clients are blocked on was changed.</summary>
     internal bool MayServe => _blocked.HasNoted;
 
     internal ReplyWriter Reply => _executor.Reply;
@@ -180,7 +180,7 @@ internal sealed class Invoker
         if (replies != ReplyMode.On) DropReply(cmd.Session, reply, replied);
     }
 
-    /// <summary>The stripes that a command needs which is executed inside another one.</summary>
+    /// <summary>The stripes that a command needs when it executes inside another one.</summary>
     internal StripeSet StripesOfNested(scoped in CommandContext cmd)
     {
         _environment.KeyHashes.Forget(); // those of the surrounding command, by its own arguments
@@ -293,7 +293,10 @@ internal sealed class Invoker
         return false;
     }
 
-    /// <summary>Remembers the keys that a command has read whose client tracks; of a script, those that its commands read. CLIENT CACHING stands before one command, or one transaction.</summary>
+    /// <summary>
+    /// Remembers the keys that a tracking client's command has read; for a script, those that its commands read. CLIENT CACHING
+    /// applies to one command, or one transaction.
+    /// </summary>
     internal void NoteTracked(scoped in CommandContext cmd, ClientTracking tracking)
     {
         if (cmd.Command.Is(CommandFlags.ReadOnly) && !cmd.Command.Is(CommandFlags.RunsScript) && tracking.Remembers) _engine.Tracking.Remember(cmd);
@@ -317,7 +320,7 @@ internal sealed class Invoker
         NoteChanges();
     }
 
-    /// <summary>Publishes what the store changed by itself: what it found expired. The stripe is locked.</summary>
+    /// <summary>Publishes the changes that the store made by itself: keys that it found expired. The stripe is locked.</summary>
     internal void PublishRecorded()
     {
         if ((_environment.Observers & StripeObservers.Events) != 0) PublishToConsumers();
@@ -350,7 +353,7 @@ internal sealed class Invoker
     /// <summary>Executes the request of a client whose copy is complete or stale; see <see cref="BlockedClientServer.ServeCopying"/>.</summary>
     internal void ServeCopying(ref LockScope locked, BlockedClient client) => _blocked.ServeCopying(ref locked, client);
 
-    /// <summary>Hands the clients that were served their replies. No stripe is locked.</summary>
+    /// <summary>Delivers their replies to the clients that were served. No stripe is locked.</summary>
     internal void DeliverServed() => _blocked.Deliver();
 
     /// <summary>Serves blocked clients after the background sweep. No stripe is locked.</summary>
@@ -375,7 +378,7 @@ internal sealed class Invoker
         for (int i = 1; i < cmd.Count; i++) effects.Argument(cmd[i]);
     }
 
-    /// <summary>Counts the error that was just replied, by its class, and for its command if it got as far as that.</summary>
+    /// <summary>Counts the last error reply by its class, and for its command if one was resolved.</summary>
     internal void NoteError(Command? failed, ReplyWriter reply)
     {
         if (!reply.LastErrorWasCounted) _environment.Metrics.CountError(reply.LastErrorCode);
@@ -389,7 +392,8 @@ internal sealed class Invoker
     /// <param name="cmd">The command.</param>
     /// <param name="ns">How long it executed.</param>
     /// <param name="end">The timestamp at its end.</param>
-    /// <param name="hasWaited">Whether its execution began in another turn: then it is not known how long it waited, nor how long its reply took to be sent.</param>
+    /// <param name="hasWaited">Whether its execution began in an earlier turn: then neither its waiting time nor the time to send
+    /// its reply is known.</param>
     internal void NoteSlow(scoped in CommandContext cmd, long ns, long end, bool hasWaited = false)
     {
         if (cmd.Command.Is(CommandFlags.SkipSlowLog)) return;
@@ -408,7 +412,7 @@ internal sealed class Invoker
         ServerEvents.SlowCommand(slow, DateTime.UnixEpoch.AddMicroseconds(_engine.Clock.NowMicroseconds));
     }
 
-    /// <summary>Keeps a command for COMMANDLOG whose request or reply was large.</summary>
+    /// <summary>Keeps a command whose request or reply was large for COMMANDLOG.</summary>
     internal void NoteLarge(RequestLog log, scoped in CommandContext cmd, long bytes)
     {
         if (cmd.Command.Is(CommandFlags.SkipSlowLog)) return;
@@ -462,7 +466,7 @@ internal sealed class Invoker
     }
 
     /// <summary>
-    /// Whether the client's user may execute a request, whose command is resolved; otherwise replies that it may not, and logs it.
+    /// Whether the client's user may execute a request whose command is resolved; otherwise replies the error and logs the denial.
     /// </summary>
     internal bool IsPermittedOrReply(scoped in CommandContext cmd, DenialContext context)
     {
@@ -591,7 +595,7 @@ internal sealed class Invoker
         return null;
     }
 
-    // A command was refused: EXEC will refuse all. If it is EXEC itself, the transaction is over, and nothing is watched any more.
+    // A command was refused, so EXEC will refuse the transaction. If it is EXEC itself, the transaction ends, and so do its watches.
     private void AbortTransaction(Session session, Command? refused)
     {
         session.Transaction?.Abort();
@@ -618,7 +622,7 @@ internal sealed class Invoker
             Reply.SimpleString("QUEUED"u8);
         }
 
-        // As in Redis the client is closed: what is queued counts as a part of the query buffer.
+        // As in Redis the client is closed: queued commands count as part of the query buffer.
         void CloseOrReject(Session session)
         {
             RejectInTransaction(Limit.QueuedBytes, "ERR the transaction is larger than client-query-buffer-limit");
@@ -646,7 +650,7 @@ internal sealed class Invoker
         if (session.ReplyMode == ReplyMode.SkipThis) session.ReplyMode = ReplyMode.On;
     }
 
-    // Without an allocation: a client needs no log-in to send millions of requests that end here.
+    // Allocates nothing: a client can send millions of requests that end here without logging in.
     private void RejectUnauthenticated(Command command)
     {
         if (command.RunsQueued) Reply.Error("EXECABORT Transaction discarded because of: NOAUTH Authentication required."u8);

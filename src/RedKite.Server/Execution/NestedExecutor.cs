@@ -8,7 +8,7 @@ namespace RedKite.Server.Execution;
 
 /// <summary>
 /// Executes commands inside the one that is executing, under its locks: those that EXEC has queued, and those that a script
-/// calls. Each is published, counted and timed by itself; those who consume effects see them framed by MULTI and EXEC.
+/// calls. Each is published, counted and timed by itself; consumers of effects see them framed by MULTI and EXEC.
 /// </summary>
 internal sealed class NestedExecutor : INestedExecutor
 {
@@ -34,7 +34,7 @@ internal sealed class NestedExecutor : INestedExecutor
 
     public void BeginUnit()
     {
-        // What the surrounding command has recorded so far, such as a key that it found expired, comes before the unit.
+        // The changes that the surrounding command has recorded so far, such as an expired key, come before the unit.
         if (_environment.IsObserved) _invoker.PublishRecorded();
         if (_depth++ > 0) return;
         _environment.DeniesBlocking = true;

@@ -5,8 +5,9 @@ using RedKite.Server.Model;
 namespace RedKite.Server.Execution;
 
 /// <summary>
-/// Which short commands of scripts are timed: two readings of the clock would be a good part of their time. One in eight is, by chance,
-/// and each whose last one was not short or would be logged; any other counts as long as the last one.
+/// Decides which short commands of scripts are timed, because two readings of the clock would be a good part of their time. One in
+/// eight is timed, at random, and so is each one whose last measured call was not short or would be logged. All others count with
+/// the time of the last measured call.
 /// </summary>
 internal sealed class ScriptedTimes
 {
@@ -14,9 +15,9 @@ internal sealed class ScriptedTimes
 
     private uint _random;
 
-    /// <summary>How many ticks of the stopwatch the next call counts; 0: it is to be timed.</summary>
+    /// <summary>The stopwatch ticks to count for the next call; 0: the call is to be timed.</summary>
     /// <param name="metrics">The command's.</param>
-    /// <param name="loggedNs">From when on a command is logged.</param>
+    /// <param name="loggedNs">The shortest time that is logged.</param>
     internal long Estimate(CommandMetrics metrics, long loggedNs)
     {
         _random = (_random * 1_664_525) + 1_013_904_223;

@@ -1,8 +1,8 @@
 namespace RedKite.Server.Logging;
 
 /// <summary>
-/// The last lines of the log, in a fixed number: for the page and the debug package. A line knows which part of it is the server's own:
-/// what a client or its script wrote behind it may be keys and values. From any thread.
+/// A fixed number of the log's last lines, for the dashboard and the debug package. Each line marks which part of it is the
+/// server's own: text of a client or its script that follows may contain keys and values. From any thread.
 /// </summary>
 internal sealed class LogTail
 {
@@ -13,7 +13,7 @@ internal sealed class LogTail
     private readonly (string Text, int OwnLength)[] _lines = new (string, int)[LinesMax];
     private long _count;
 
-    /// <summary>Lines that were ever added: a reader remembers it to see what is new.</summary>
+    /// <summary>The number of lines ever added: a reader remembers it to find new lines.</summary>
     internal long Count
     {
         get
@@ -25,7 +25,7 @@ internal sealed class LogTail
     /// <summary>The kept lines, oldest first.</summary>
     internal string[] Lines => After(0).Lines;
 
-    /// <summary>The same without what clients and scripts wrote.</summary>
+    /// <summary>The kept lines without the text of clients and scripts.</summary>
     internal string[] RedactedLines
     {
         get
@@ -34,7 +34,7 @@ internal sealed class LogTail
         }
     }
 
-    /// <summary>How many lines there were ever, and those of the kept ones that followed the first <paramref name="seen"/>.</summary>
+    /// <summary>The number of lines ever added, and the kept ones that followed the first <paramref name="seen"/>.</summary>
     internal (long Count, string[] Lines) After(long seen)
     {
         lock (_lock) return (_count, [.. Newest(_count - seen).Select(line => line.Text)]);

@@ -25,7 +25,7 @@ internal sealed class ServerLog(Settings settings, Action<string>? sink)
         if (sink is null && !TryAppend("", out string? reason)) throw new ConfigException($"logfile '{settings.LogFilePath}': it cannot be opened: {reason}");
     }
 
-    /// <summary>The last lines, wherever they are written to.</summary>
+    /// <summary>The last lines, regardless of where they are written.</summary>
     internal LogTail Tail { get; } = new();
 
     internal void Debug(string text) => Write(LogLevel.Debug, '.', text);
@@ -36,7 +36,7 @@ internal sealed class ServerLog(Settings settings, Action<string>? sink)
 
     internal void Warning(string text) => Write(LogLevel.Warning, '#', text);
 
-    /// <summary>Writes what a client or its script says, or a name that it gave: a debug package leaves it out.</summary>
+    /// <summary>Writes text of a client or its script, or a name that it chose: a debug package leaves it out.</summary>
     /// <param name="isWarning">Whether it is a warning, or a notice.</param>
     /// <param name="own">The server's own words before it.</param>
     /// <param name="text">The client's text.</param>
@@ -62,7 +62,7 @@ internal sealed class ServerLog(Settings settings, Action<string>? sink)
 
         lock (_writing)
         {
-            // A full disk or a folder that is gone must not end the server, which goes on without these lines.
+            // A full disk or a missing folder must not end the server, which continues without these lines.
             string lost = _lost > 0 ? Format(LogLevel.Warning, '#', $"{_lost} lines before this one could not be written") : "";
             _lost = TryAppend(lost + Format(level, mark, text), out _) ? 0 : _lost + 1;
         }

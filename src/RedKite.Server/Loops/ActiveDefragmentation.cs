@@ -22,12 +22,12 @@ internal sealed class ActiveDefragmentation(Settings settings, Keyspace keyspace
     // How often the free space is added up while there is little of it.
     private const int CheckEveryMs = 100;
 
-    // With maxmemory: parts of it that may be free between blocks before work begins, and from which on it takes its largest share.
+    // With maxmemory: parts of it that may be free between blocks before work begins, and above which it takes its largest share.
     private const long LimitPartMin = 64;
     private const long LimitPartMax = 20;
 
-    // A pass over the stripes that could move nothing takes no time, so a share of that is no rest. It may move something soon: it skips
-    // stripes that are locked.
+    // A pass that could move nothing takes no time, so a rest proportional to it would be none. The next one may move something,
+    // because locked stripes are skipped.
     private const int RestMs = 10;
 
     private static readonly long SliceTicks = SliceMicroseconds * Stopwatch.Frequency / 1_000_000;
@@ -84,7 +84,7 @@ internal sealed class ActiveDefragmentation(Settings settings, Keyspace keyspace
         return min + (int)(share * Math.Max(0, settings.DefragmentationCpuPercentMax - min));
     }
 
-    // Where a value is between two bounds: 0 below the lower one, 1 from the upper one on.
+    // The position of a value between two bounds: 0 below the lower one, 1 from the upper one on.
     private static double Share(double value, double lower, double upper) =>
         value <= lower ? 0 : value >= upper ? 1 : Math.Max(0.01, (value - lower) / (upper - lower));
 }

@@ -4,18 +4,18 @@ using RedKite.Server.Model;
 
 namespace RedKite.Server.Loops;
 
-/// <summary>One event loop's blocked clients: their deadlines, and what happens when they are blocked no more. On the loop's thread.</summary>
+/// <summary>One event loop's blocked clients: their deadlines, and what happens when they are no longer blocked. On the loop's thread.</summary>
 internal sealed class BlockedClientTimeouts(Engine engine, EventLoop loop, CommandExecutor executor)
 {
     private readonly SortedSet<BlockedClient> _deadlines = new(Comparer<BlockedClient>.Create(
         (a, b) => a.DeadlineMs != b.DeadlineMs ? a.DeadlineMs.CompareTo(b.DeadlineMs) : a.Session.Id.CompareTo(b.Session.Id)));
 
-    // Clients that have ended while other threads held stripes of their keys: they are in queues still.
+    // Clients that ended while other threads held stripes of their keys: they are still in queues.
     private readonly Queue<BlockedClient> _queued = new();
 
     private long _tickDueMs; // by the system's own clock
 
-    /// <summary>A client of the loop has blocked.</summary>
+    /// <summary>Notes that a client of the loop has blocked.</summary>
     internal void Begin(BlockedClient client)
     {
         if (!client.HasDeadline) return;
@@ -47,7 +47,7 @@ internal sealed class BlockedClientTimeouts(Engine engine, EventLoop loop, Comma
         return restMs;
     }
 
-    /// <summary>Sends the reply of a client that is blocked no more, and continues with what it sent meanwhile.</summary>
+    /// <summary>Sends the reply of a client that is no longer blocked, and continues with the input that arrived meanwhile.</summary>
     internal void Finish(BlockedClient client)
     {
         Session session = client.Session;
@@ -58,7 +58,7 @@ internal sealed class BlockedClientTimeouts(Engine engine, EventLoop loop, Comma
         client.ReleaseReply(); // also if the connection was closed meanwhile
     }
 
-    /// <summary>A connection is gone.</summary>
+    /// <summary>Called when a connection was closed.</summary>
     internal void Closed(Session session)
     {
         if (session.Blocked is not { } client) return;

@@ -6,9 +6,9 @@ using RedKite.Server.Config;
 namespace RedKite.Server.Loops;
 
 /// <summary>
-/// What the server listens on, as the settings bind, port, tls-port and unixsocket say, and the change of the first three while it
-/// runs. Changed at the start, under the configuration's lock later, and at the end: never by two threads at a time; each change
-/// is a new array, so that any thread may read.
+/// The server's listeners, according to the settings bind, port, tls-port and unixsocket, of which the first three can change at
+/// run time. They change at the start, later under the configuration's lock, and at the end, never by two threads at a time; each
+/// change is a new array, so that any thread may read.
 /// </summary>
 internal sealed class Endpoints(Settings settings, Func<ByteLayer> newTls) : IDisposable
 {
@@ -24,7 +24,7 @@ internal sealed class Endpoints(Settings settings, Func<ByteLayer> newTls) : IDi
     internal IEnumerable<ListeningSocket> Sockets => _endpoints.Select(endpoint => endpoint.Socket);
 
     /// <summary>Listens on everything that the settings name.</summary>
-    /// <exception cref="ConfigException">An address cannot be used; one line says which.</exception>
+    /// <exception cref="ConfigException">An address cannot be used; the one-line message says which.</exception>
     internal void Open()
     {
         // Port 0 lets the system choose, except next to another way in, where it means that there is none of this kind.
@@ -44,11 +44,11 @@ internal sealed class Endpoints(Settings settings, Func<ByteLayer> newTls) : IDi
     }
 
     /// <summary>
-    /// Listens on what bind and port say now, in place of what they said before. What stays the same is not touched. If that
-    /// fails, all is as it was: another port is opened before the old one is closed, which another process might take; on the
-    /// same port what goes is closed first, because an address may overlap with its successor.
+    /// Applies changed values of bind and port. Listeners that stay the same are not touched. If that fails, everything stays as it
+    /// was: another port is opened before the old one is closed, which another process might take; on the same port what goes is
+    /// closed first, because an address may overlap with its successor.
     /// </summary>
-    /// <param name="acceptor">The loop that accepts connections; it hears of the change soon.</param>
+    /// <param name="acceptor">The loop that accepts connections; it is notified of the change.</param>
     /// <param name="isTls">Whether the port for TLS is meant.</param>
     /// <returns>Null, or one line that says what failed.</returns>
     internal string? ReopenTcp(EventLoop acceptor, bool isTls)
@@ -74,7 +74,7 @@ internal sealed class Endpoints(Settings settings, Func<ByteLayer> newTls) : IDi
             foreach (Endpoint endpoint in _endpoints.Except(before).ToArray())
             {
                 Stop(endpoint);
-                endpoint.Socket.Dispose(); // no loop has heard of it
+                endpoint.Socket.Dispose(); // no loop knows of it
             }
 
             foreach (Endpoint endpoint in closed) Restore(endpoint, oldPort);
@@ -140,7 +140,7 @@ internal sealed class Endpoints(Settings settings, Func<ByteLayer> newTls) : IDi
 
     private void Add(string bind, ListeningSocket socket) => _endpoints = [.. _endpoints, new Endpoint(bind, socket)];
 
-    // Its address is free from now on; the acceptor disposes it when it has heard of this.
+    // Its address is free from now on; the acceptor disposes of it when it is notified.
     private void Stop(Endpoint endpoint)
     {
         endpoint.Socket.Stop();
@@ -156,7 +156,7 @@ internal sealed class Endpoints(Settings settings, Func<ByteLayer> newTls) : IDi
         }
         catch (SocketException)
         {
-            // Another process took the address in between: nothing listens there any more, and Describe shows what is left.
+            // Another process took the address in between: nothing listens there any more, and Describe shows the rest.
         }
     }
 

@@ -7,16 +7,16 @@ namespace RedKite.Server.Loops;
 /// 2 MiB takes 5 to 9 ms of CPU, which never pays for data that is loaded and rarely read, so lookups limit how much is replaced.
 /// </summary>
 /// <remarks>
-/// What a lookup saves depends on the machine: 50 ns, or more than a microsecond in some virtual machines, so it is measured. The CPU
-/// spent exceeds what the lookups so far would have saved by one region at most. Under a steady load it has paid for itself when as
-/// many lookups again have been made.
+/// The time that a lookup saves depends on the machine: 50 ns, or more than a microsecond in some virtual machines, so it is measured. The CPU
+/// spent exceeds what the lookups so far would have saved by one region at most. Under a steady load it has paid for itself after
+/// the same number of further lookups.
 /// </remarks>
 internal sealed class QuietHugePages(Keyspace keyspace)
 {
     /// <summary>How often the saving is measured again. A measurement takes up to 20 ms.</summary>
     internal const int MeasureEveryMs = 60_000;
 
-    // Fewer lookups than this pay for no region anywhere, nor for a measurement.
+    // Fewer lookups than this never pay for a region, nor for a measurement.
     internal const int LookupsMin = 20_000;
 
     private const int CheckEveryMs = 50;

@@ -6,8 +6,9 @@ namespace RedKite.Server.Loops;
 
 /// <summary>
 /// Serves clients while a script is busy. The loop that runs the script cannot serve any until it ends, nor can a loop that waits for its keys, and
-/// the loop that accepts connections may be one of them. So a loop in reserve accepts new connections and takes over the idle ones of the script's
-/// loop; its clients get BUSY, and may end the script. When the script has ended, the reserve's clients go to the script's loop as soon as they are idle.
+/// the loop that accepts connections may be one of them. So a reserve loop accepts new connections and takes over the idle clients
+/// of the script's loop; its clients get BUSY, and may end the script. When the script has ended, the reserve's clients go to the
+/// script's loop as soon as they are idle.
 /// </summary>
 /// <remarks>
 /// Clients that are subscribed, tracked, blocked, encrypted, or in the middle of something stay where they are, in both directions, and .NET's sockets
@@ -15,8 +16,8 @@ namespace RedKite.Server.Loops;
 /// limited, because they are better served by the other loops afterwards.
 /// </remarks>
 /// <param name="newLoop">Makes a loop that is not started.</param>
-/// <param name="current">The loop whose thread calls; null: it is another thread, such as a caller's in the process.</param>
-/// <param name="listeners">What connections arrive at.</param>
+/// <param name="current">The loop of the calling thread; null: it belongs to no loop, such as a caller in the process.</param>
+/// <param name="listeners">The listeners.</param>
 internal sealed class ReserveLoops(Func<SessionLoop> newLoop, Func<SessionLoop?> current, Func<IEnumerable<ListeningSocket>> listeners, ServerLog log)
 {
     private const int LoopsMax = 4;
@@ -31,13 +32,13 @@ internal sealed class ReserveLoops(Func<SessionLoop> newLoop, Func<SessionLoop?>
     /// <summary>The loop for new connections while a script is busy; null: the loops share them as usual.</summary>
     internal EventLoop? Accepting => _accepting is { } loop && loop.ConnectionCount - _movedCount < ConnectionsMax ? loop : null;
 
-    /// <summary>A script runs for long. On its thread.</summary>
+    /// <summary>Begins to serve clients elsewhere, because a script is busy. On its thread.</summary>
     internal void Begin(RunningScript.Run run)
     {
         SessionLoop? reserve = _loops.Find(loop => loop.Loop.ConnectionCount == 0);
         if (reserve is null && _loops.Count == LoopsMax)
         {
-            log.OfClient(isWarning: true, $"A script runs long, and all {LoopsMax} loops in reserve have clients: new connections may wait until it ends. It is ", run.Name);
+            log.OfClient(isWarning: true, $"A script runs long, and all {LoopsMax} reserve loops have clients: new connections may wait until it ends. It is ", run.Name);
             return;
         }
 
@@ -61,7 +62,7 @@ internal sealed class ReserveLoops(Func<SessionLoop> newLoop, Func<SessionLoop?>
         });
     }
 
-    /// <summary>The script has ended. On its thread.</summary>
+    /// <summary>Stops serving clients elsewhere, because the script has ended. On its thread.</summary>
     internal void End()
     {
         if (_accepting is not { } accepting) return;

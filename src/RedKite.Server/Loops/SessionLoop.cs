@@ -18,8 +18,8 @@ namespace RedKite.Server.Loops;
 internal sealed class SessionLoop : IConnectionHandler
 {
     // Background work is done in slices that a client hardly notices. While clients send, it takes at most a quarter of the
-    // core or so; else it rests only as long as looking for requests takes, because to sleep makes the next slice slower.
-    // What has begun at a slice's end still goes on, for 50 microseconds mostly.
+    // core or so; otherwise it rests only as long as polling for requests takes, because sleeping makes the next slice slower. Work
+    // in progress at a slice's end continues, mostly for 50 microseconds.
     private const long SliceMicroseconds = 100;
     private const long BusyRestMicroseconds = 300;
     private const long IdleRestMicroseconds = 0;
@@ -34,7 +34,7 @@ internal sealed class SessionLoop : IConnectionHandler
     // Before the log-in a client needs a few replies that a socket takes at once. One that reads none is closed, as in Redis.
     private const int UnauthenticatedOutputBytesMax = 1024;
 
-    // A client that ends is listed no more when it has its last reply, unless that may wait for the client to read.
+    // A client whose connection ends is no longer listed once it has its last reply, unless that has to wait for the client to read.
     private const int FarewellBytesMax = 4096;
 
     private readonly Engine _engine;
@@ -59,7 +59,7 @@ internal sealed class SessionLoop : IConnectionHandler
         engine.Metrics.Add(Metrics);
         Blocked = new BlockedClientTimeouts(engine, loop, Executor);
         Copies = new CopyQueue(engine, Executor);
-        int firstSwept = index < loops ? index : engine.Keyspace.Stripes.Length; // a loop in reserve sweeps none
+        int firstSwept = index < loops ? index : engine.Keyspace.Stripes.Length; // a reserve loop sweeps none
         _sweep = new BackgroundSweep(engine.Keyspace, firstSwept, loops)
         {
             Entered = Executor.Environment.BeginObserving,
@@ -116,8 +116,7 @@ internal sealed class SessionLoop : IConnectionHandler
     }
 
     /// <summary>
-    /// Moves clients that wait for nothing but their own next request to another loop; the others are in lists of this one, or messages for them
-    /// must stay in order. On the loop's thread.
+    /// Moves idle clients to another loop; the others are in lists of this one, or messages for them must stay in order. On the loop's thread.
     /// </summary>
     /// <returns>How many moved.</returns>
     internal int MoveIdle(SessionLoop other) => _loop.MoveIdle(other._loop, static connection => SessionOf(connection) is
@@ -137,10 +136,10 @@ internal sealed class SessionLoop : IConnectionHandler
         }
     }
 
-    // What changed while the client was on its way was told to the loops' other clients.
+    // Changes while the client moved were announced only to the loops' other clients.
     public void Moved(Connection connection) => SessionOf(connection).NoteUser();
 
-    /// <summary>A client of the loop has blocked.</summary>
+    /// <summary>Notes that a client of the loop has blocked.</summary>
     internal void Begin(BlockedClient client)
     {
         Blocked.Begin(client);
@@ -165,7 +164,7 @@ internal sealed class SessionLoop : IConnectionHandler
         if (replied) Executor.SendReplies(session, connection);
         if (session.ClosesAfterReply)
         {
-            // As Redis has it, the connection ends when a reply was sent: without replies it stays, and is listened to no more.
+            // As in Redis, the connection ends when a reply was sent: without replies it stays open, and is no longer read from.
             if (replied || session.ReplyMode != ReplyMode.Off || connection.OutputBytes > 0) connection.CloseAfterSend();
         }
         else if (session.IsPaused)
@@ -212,7 +211,7 @@ internal sealed class SessionLoop : IConnectionHandler
         if (tooLong || (limit.HardBytes > 0 && waiting > limit.HardBytes)) _engine.CloseOverLimit(session, connection);
     }
 
-    // What MONITOR shows is not the client's own doing: without a limit of its class it has that of subscribers.
+    // A client of MONITOR does not cause its output: if its class has no limit, that of subscribers applies.
     private ClientOutputBufferLimit LimitOf(Session session) => session.Type switch
     {
         ClientType.PubSub => _engine.Settings.PubSubClientLimit,
@@ -313,7 +312,7 @@ internal sealed class SessionLoop : IConnectionHandler
         return restMs;
     }
 
-    /// <summary>Lets clients that CLIENT PAUSE held go on. On the loop's thread.</summary>
+    /// <summary>Resumes clients that CLIENT PAUSE held. On the loop's thread.</summary>
     internal void ResumePaused()
     {
         _holdsClients = false;
@@ -329,7 +328,7 @@ internal sealed class SessionLoop : IConnectionHandler
     }
 
     /// <summary>
-    /// Takes notice of a change of a user's permissions, and closes subscribers to channels that it may not have any more. On the loop's
+    /// Applies a change of a user's permissions, and closes subscribers to channels that the user may no longer access. On the loop's
     /// thread.
     /// </summary>
     internal void NoteUser(User user)
@@ -426,7 +425,7 @@ internal sealed class SessionLoop : IConnectionHandler
         if (Home is { } home) MoveIdle(home);
     }
 
-    // Not listed and not counted while its farewell is on the way.
+    // Neither listed nor counted while its last reply is being sent.
     private void Refuse(Connection connection, ReadOnlySpan<byte> farewell)
     {
         Interlocked.Increment(ref _engine.Metrics.Server.ConnectionsRejected);

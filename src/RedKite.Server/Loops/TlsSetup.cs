@@ -25,14 +25,14 @@ internal sealed class TlsSetup
         Server = new TlsServer
         {
             Failed = reason => log.Verbose("A TLS handshake failed: " + reason),
-            Unexpected = failure => log.Warning("A TLS connection was ended by an unexpected error: " + failure),
+            Unexpected = failure => log.Warning("An unexpected error ended a TLS connection: " + failure),
         };
     }
 
-    /// <summary>What the connections of the TLS port share.</summary>
+    /// <summary>The state that the connections of the TLS port share.</summary>
     internal TlsServer Server { get; }
 
-    /// <summary>What metrics and findings are computed from.</summary>
+    /// <summary>The figures for metrics and findings.</summary>
     internal TlsFigures Figures()
     {
         TlsCertificate? certificate = IsUsed ? _certificate : null;
@@ -56,7 +56,7 @@ internal sealed class TlsSetup
         }
     }
 
-    /// <summary>Takes over changed settings.</summary>
+    /// <summary>Applies changed settings.</summary>
     /// <returns>Null, or the error of CONFIG SET.</returns>
     internal string? Change()
     {
@@ -95,7 +95,7 @@ internal sealed class TlsSetup
             AllowTlsResume = _settings.TlsSessionCaching,
             CipherSuitesPolicy = CipherSuites(),
         };
-        if (_settings.TlsPort != 0 && _settings.TlsAuthClients != TlsClientAuthentication.No) RequireCertificates(options); // the dashboard asks for none
+        if (_settings.TlsPort != 0 && _settings.TlsAuthClients != TlsClientAuthentication.No) RequireCertificates(options); // the dashboard requires none
         _certificate = new TlsCertificate(certificate.Subject, certificate.Issuer, certificate.NotBefore.ToUniversalTime(), certificate.NotAfter.ToUniversalTime(), chain.Count);
         return options;
     }
@@ -103,7 +103,7 @@ internal sealed class TlsSetup
     private void RequireCertificates(SslServerAuthenticationOptions options)
     {
         X509Certificate2Collection trusted = Trusted();
-        if (trusted.Count == 0) throw new ConfigException("TLS cannot be used: tls-auth-clients needs tls-ca-cert-file or tls-ca-cert-dir, with the certificates that it trusts");
+        if (trusted.Count == 0) throw new ConfigException("TLS cannot be used: tls-auth-clients needs tls-ca-cert-file or tls-ca-cert-dir with the trusted certificates");
         bool isOptional = _settings.TlsAuthClients == TlsClientAuthentication.Optional;
         options.ClientCertificateRequired = true;
         options.CertificateChainPolicy = new X509ChainPolicy
@@ -142,8 +142,8 @@ internal sealed class TlsSetup
             {
                 "TLSV1.2" => SslProtocols.Tls12,
                 "TLSV1.3" => SslProtocols.Tls13,
-                "TLSV1" or "TLSV1.1" => SslProtocols.None, // accepted as in Redis, and never spoken
-                _ => throw new ConfigException($"TLS cannot be used: tls-protocols names '{word}', but TLSv1.2 and TLSv1.3 are what there is"),
+                "TLSV1" or "TLSV1.1" => SslProtocols.None, // accepted as in Redis, but never negotiated
+                _ => throw new ConfigException($"TLS cannot be used: tls-protocols names '{word}', but only TLSv1.2 and TLSv1.3 are supported"),
             };
         }
 
@@ -158,7 +158,7 @@ internal sealed class TlsSetup
         List<TlsCipherSuite> suites = [];
         foreach (string name in _settings.TlsCipherSuites.Split(':', StringSplitOptions.RemoveEmptyEntries | StringSplitOptions.TrimEntries))
         {
-            if (!Enum.TryParse(name, ignoreCase: true, out TlsCipherSuite suite) || char.IsAsciiDigit(name[0])) throw new ConfigException($"TLS cannot be used: tls-ciphersuites names '{name}', which is no cipher suite");
+            if (!Enum.TryParse(name, ignoreCase: true, out TlsCipherSuite suite) || char.IsAsciiDigit(name[0])) throw new ConfigException($"TLS cannot be used: tls-ciphersuites names '{name}', which is not a cipher suite");
             suites.Add(suite);
         }
 

@@ -3,15 +3,15 @@ using RedKite.Server.Model;
 namespace RedKite.Server.Loops;
 
 /// <summary>
-/// Makes every loop take notice of a user that has changed. Until all have, no command takes the fast path, so that the check of the
-/// slow path, which reads the user's present permissions, decides about every command. What a loop has begun of a batch is finished.
+/// Makes every loop see a changed user. Until all have, no command takes the fast path, so that the check of the slow path, which
+/// reads the user's current permissions, decides about every command. A batch that a loop has begun is finished.
 /// </summary>
 internal sealed class UserChanges(AttentionWord attention, Func<SessionLoop[]> currentLoops)
 {
     private readonly Lock _counting = new();
-    private int _awaited; // loops that have not taken notice of a change yet
+    private int _awaited; // loops that have not seen a change yet
 
-    /// <summary>A user's permissions have changed. From any thread.</summary>
+    /// <summary>Announces that a user's permissions have changed. From any thread.</summary>
     internal void Begin(User user)
     {
         SessionLoop[] loops = currentLoops();

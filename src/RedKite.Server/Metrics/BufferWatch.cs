@@ -22,7 +22,7 @@ internal sealed class BufferWatch
     /// <summary>Bytes waiting to be sent, as of the last pass.</summary>
     internal long OutputBytes { get; private set; }
 
-    /// <summary>The largest incomplete request of the last passes.</summary>
+    /// <summary>The largest incomplete request in the last passes.</summary>
     internal long RecentInputBytesMax => _input.Max();
 
     /// <summary>The largest output that waited for one client in the last passes.</summary>

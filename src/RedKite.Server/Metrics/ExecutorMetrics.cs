@@ -13,17 +13,17 @@ internal sealed class ExecutorMetrics
     private readonly CommandMetrics?[] _commands;
 
     /// <param name="commandCount">The number of commands.</param>
-    /// <param name="limits">The server's counts of limits that were met; null: none are shared.</param>
+    /// <param name="limits">The server's counts of limits that were reached; null: none are shared.</param>
     internal ExecutorMetrics(int commandCount, LimitCounts? limits = null)
     {
         _commands = new CommandMetrics?[commandCount];
         Limits = limits ?? new LimitCounts();
     }
 
-    /// <summary>Limits that were met, of the whole server.</summary>
+    /// <summary>Counts of the limits that were reached, for the whole server.</summary>
     internal LimitCounts Limits { get; }
 
-    /// <summary>Where the executor is in a run of short commands.</summary>
+    /// <summary>The executor's position in a run of short commands.</summary>
     internal RunProgress Progress { get; } = new();
 
     internal long KeyspaceHits { get; set; }
@@ -44,12 +44,12 @@ internal sealed class ExecutorMetrics
 
     internal long Writes { get; set; }
 
-    /// <summary>Stopwatch ticks of background work, and how often its time ended before its work.</summary>
+    /// <summary>Stopwatch ticks of background work, and how often its time ran out before the work was done.</summary>
     internal long SweepTicks { get; set; }
 
     internal long SweepsCut { get; set; }
 
-    /// <summary>What active defragmentation did: blocks and keys that it moved or left, and its time.</summary>
+    /// <summary>The work of active defragmentation: blocks and keys that it moved or left, and its time.</summary>
     internal DefragmentationCounts Defragmentation { get; set; }
 
     /// <summary>The share of the loop's time that defragmentation takes now; 0: it does not run.</summary>
@@ -83,7 +83,7 @@ internal sealed class ExecutorMetrics
     /// <summary>The keys that are used most.</summary>
     internal HotKeySketch HotKeys { get; } = new();
 
-    /// <summary>Errors by class. Locked itself: errors are rare.</summary>
+    /// <summary>Errors by class. The dictionary itself is the lock, because errors are rare.</summary>
     internal Dictionary<string, long> ErrorsByClass { get; } = new(StringComparer.Ordinal);
 
     /// <summary>Counts an error reply by its class. Classes beyond a limit share one count, because scripts can invent classes.</summary>
@@ -182,7 +182,7 @@ internal sealed class CommandMetrics
 
     internal long TotalNs { get; set; }
 
-    /// <summary>How long the last call by a script took, in ticks of the stopwatch; 0: there was none.</summary>
+    /// <summary>The time of the last measured call by a script, in ticks of the stopwatch; 0: there was none.</summary>
     internal long TicksInScript { get; set; }
 
     /// <summary>Calls that were refused before they executed: wrong number of arguments, no authentication, and so on.</summary>
@@ -194,13 +194,16 @@ internal sealed class CommandMetrics
     /// <summary>How long calls executed, waiting for locks included.</summary>
     internal LatencyHistogram Latency { get; } = new();
 
-    /// <summary>How long calls waited for their turn, since the loop had begun to serve the clients that were ready with them: sampled, but long waits are all there.</summary>
+    /// <summary>
+    /// How long calls waited for their turn, since the loop had begun to serve the clients that were ready together: sampled, but
+    /// all long waits are included.
+    /// </summary>
     internal LatencyHistogram Waiting { get; } = new();
 
     /// <summary>From the end of calls until the system had taken their replies, or they were queued: sampled.</summary>
     internal LatencyHistogram Sending { get; } = new();
 
-    /// <summary>Failed and rejected calls by the first word of the error; null: none. Locked itself: errors are rare.</summary>
+    /// <summary>Failed and rejected calls by the first word of the error; null: none. The dictionary itself is the lock, because errors are rare.</summary>
     internal Dictionary<string, long>? ErrorsByClass { get; private set; }
 
     internal void CountError(string errorClass)

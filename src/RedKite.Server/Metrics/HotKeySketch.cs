@@ -29,7 +29,7 @@ internal sealed class HotKeySketch
     private const int KeyBytesMax = 128;
     private const int WindowMs = 60_000;
 
-    // Samples for each second: enough to tell the tenth key of a Zipf distribution from the eleventh within half a minute. Each takes up to
+    // Samples per second: enough to distinguish the tenth key of a Zipf distribution from the eleventh within half a minute. Each takes up to
     // a microsecond, because nothing of the sketch is in the first-level cache by then: two thousandths of a core at most.
     private const int SamplesPerSecond = 2048;
     private const int StrideMax = 4096;
@@ -52,7 +52,7 @@ internal sealed class HotKeySketch
     /// <summary>Samples no more.</summary>
     internal void SwitchOff() => Stride = Off;
 
-    /// <summary>How many requests to skip until the next sample: random, so that no pattern of requests hides from it.</summary>
+    /// <summary>How many requests to skip until the next sample: random, so that it does not follow a pattern of the requests.</summary>
     internal int NextGap()
     {
         return Stride == Off ? Off : _gap.Next(Stride);
@@ -79,7 +79,7 @@ internal sealed class HotKeySketch
     }
 
     /// <summary>Adds the counts of the last one to two minutes to a sum over executors.</summary>
-    /// <returns>The start of the time that they are from; 0: there are none.</returns>
+    /// <returns>The start of the interval that they cover; 0: there are none.</returns>
     internal long AddTo(Dictionary<KeyIdentity, (byte[] Key, double Uses)> sum, long nowMs)
     {
         lock (_lock)
@@ -116,7 +116,7 @@ internal sealed class HotKeySketch
         _startMs = nowMs;
     }
 
-    // The entries stay where they are; the heap orders their numbers, so that a swap moves no entry and looks nothing up.
+    // The entries stay where they are; the heap orders their numbers, so that a swap moves no entry and needs no lookup.
     private sealed class Window
     {
         private readonly Dictionary<KeyIdentity, int> _numbers = new(KeysMax);

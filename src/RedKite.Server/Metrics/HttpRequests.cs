@@ -1,13 +1,13 @@
 namespace RedKite.Server.Metrics;
 
 /// <summary>The requests to one address of the dashboard.</summary>
-/// <param name="Endpoint">Method and path as the table of addresses has them; never what a client sent.</param>
-/// <param name="Failures">Those that ended with a status from 400 on, or with an exception.</param>
+/// <param name="Endpoint">Method and path as in the table of endpoints; never text that a client sent.</param>
+/// <param name="Failures">Those that ended with a status of 400 or above, or with an exception.</param>
 internal sealed record HttpFigures(string Endpoint, long Requests, long Failures, long Exceptions, LatencyHistogram Durations);
 
 /// <summary>
-/// Requests to the page and the endpoints of the admin port, as ASP.NET Core reports them. A request that streams takes as long as its
-/// viewer watches. From any thread.
+/// Requests to the page and the endpoints of the admin port, as ASP.NET Core reports them. The duration of a streaming request is
+/// the time that its viewer watches. From any thread.
 /// </summary>
 internal sealed class HttpRequests
 {
@@ -29,7 +29,7 @@ internal sealed class HttpRequests
 
     internal long Exceptions { get; private set; }
 
-    /// <summary>A request has ended.</summary>
+    /// <summary>Counts a request that has ended.</summary>
     internal void NoteRequest(string endpoint, int status, TimeSpan duration)
     {
         lock (_lock)
@@ -43,7 +43,7 @@ internal sealed class HttpRequests
         }
     }
 
-    /// <summary>Nothing caught what an address threw; its request ends with status 500.</summary>
+    /// <summary>Counts an unhandled exception of an endpoint; its request ends with status 500.</summary>
     internal void NoteException(string endpoint)
     {
         lock (_lock)

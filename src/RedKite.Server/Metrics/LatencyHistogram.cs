@@ -32,7 +32,7 @@ internal sealed class LatencyHistogram
         if (MaxNs > sum.MaxNs) sum.MaxNs = MaxNs;
     }
 
-    /// <summary>Makes a histogram hold what was recorded here since an earlier copy. Its maximum is that of the highest bucket.</summary>
+    /// <summary>Stores in a histogram the values that were recorded here since an earlier copy. Its maximum is that of the highest bucket.</summary>
     internal void CopySince(LatencyHistogram earlier, LatencyHistogram difference)
     {
         difference.Clear();

@@ -66,7 +66,7 @@ internal sealed class LatencyMonitor
         lock (_lock) return _events.TryGetValue(name, out (Queue<LatencySample>, LatencySample, long) known) ? Copy(name, known) : null;
     }
 
-    /// <summary>Removes one class of events; false if there is none of that name.</summary>
+    /// <summary>Removes one class of events; false if there is no such class.</summary>
     internal bool Reset(string name)
     {
         lock (_lock) return _events.Remove(name);

@@ -31,7 +31,7 @@ internal enum Limit
     Connections,
 }
 
-/// <summary>How often each limit has refused a request, closed a client, or dropped what was oldest. From any thread: limits are rarely met.</summary>
+/// <summary>How often each limit has refused a request, closed a client, or dropped the oldest entry. From any thread: limits are rarely reached.</summary>
 internal sealed class LimitCounts
 {
     private readonly long[] _counts = new long[Enum.GetValues<Limit>().Length];

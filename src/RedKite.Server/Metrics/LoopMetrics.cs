@@ -23,7 +23,7 @@ internal sealed class LoopMetrics(EventLoop loop, ExecutorMetrics executor)
 
     internal long Writes => executor.Writes;
 
-    /// <summary>Clients that are not read from because they do not take their replies.</summary>
+    /// <summary>Clients that the server has stopped reading from because they do not read their replies.</summary>
     internal int SuspendedClients => Volatile.Read(ref _suspended);
 
     internal long Cycles => loop.Cycles;

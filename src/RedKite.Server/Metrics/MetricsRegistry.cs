@@ -21,7 +21,7 @@ internal sealed class MetricsRegistry(Keyspace keyspace, int commandCount, Limit
     /// <summary>Watches for slow commands among short ones.</summary>
     internal RunWatch Runs { get; } = new();
 
-    /// <summary>The counters of all executors, those that have ended in one. The array does not change.</summary>
+    /// <summary>The counters of all executors, with those that have ended combined into one. The array does not change.</summary>
     internal ExecutorMetrics[] Executors => _executors;
 
     /// <summary>Every event loop; a copy of the list.</summary>

@@ -1,6 +1,6 @@
 namespace RedKite.Server.Metrics;
 
-/// <summary>A request that was slow or large, as SLOWLOG GET and COMMANDLOG GET reply it.</summary>
+/// <summary>A request that was slow or large, as SLOWLOG GET and COMMANDLOG GET return it.</summary>
 /// <param name="Value">How long it executed, in microseconds, or how large it or its reply was, in bytes.</param>
 internal sealed record RequestLogEntry(long Id, long UnixSeconds, long Value, byte[][] Arguments, string ClientAddress, string ClientName)
 {
@@ -15,8 +15,8 @@ internal sealed record RequestLogEntry(long Id, long UnixSeconds, long Value, by
 }
 
 /// <summary>
-/// The requests that were slow, or large, or had large replies, newest first: one log each. All executors share it under a lock: such
-/// requests are rare.
+/// The requests that were slow, large, or had large replies, newest first: one log for each of the three. All executors share it
+/// under a lock: such requests are rare.
 /// </summary>
 internal sealed class RequestLog(LimitCounts limits)
 {
@@ -47,7 +47,7 @@ internal sealed class RequestLog(LimitCounts limits)
         lock (_lock)
         {
             var entry = new RequestLogEntry(_nextId, nowMs / 1000, value, arguments, clientAddress, clientName);
-            if (MaxLength == 0) return entry; // as in Redis, a log without capacity counts nothing and keeps what it has
+            if (MaxLength == 0) return entry; // as in Redis, a log without capacity counts nothing and keeps its entries
 
             _nextId++;
             _entries.AddFirst(entry);

@@ -1,12 +1,12 @@
 namespace RedKite.Server.Metrics;
 
 /// <summary>
-/// Which command of a run an executor is executing. Short commands share two readings of the clock, so a slow one among them cannot
-/// be told by its time; but while it executes, the diagnostics thread sees the executor at the same position twice.
+/// The command of a run that an executor is executing. Short commands share two readings of the clock, so a slow one among them
+/// cannot be identified by its time; but while it executes, the diagnostics thread sees the executor at the same position twice.
 /// </summary>
 internal sealed class RunProgress
 {
-    // More than a run has commands: each run has positions of its own.
+    // More than the commands of a run: each run has positions of its own.
     private const int PositionsOfRun = 128;
 
     private volatile SlowPosition? _slow;
@@ -15,19 +15,19 @@ internal sealed class RunProgress
     private long _seen;
     private int _looks;
 
-    /// <summary>The executor begins a run. Only the executor calls this.</summary>
+    /// <summary>Begins a run. Only the executor calls this.</summary>
     internal void Begin() => _position = _run += PositionsOfRun;
 
-    /// <summary>The executor goes on to the next command.</summary>
+    /// <summary>Moves on to the next command.</summary>
     internal void Advance() => _position++;
 
-    /// <summary>The executor has ended a run.</summary>
+    /// <summary>Ends a run.</summary>
     internal void End() => _position = 0;
 
-    /// <summary>Which command of the run that has just ended was seen executing for longest, counted from its first; -1: none was seen twice.</summary>
+    /// <summary>The command of the last run that was seen executing for longest, counted from the run's first; -1: none was seen twice.</summary>
     internal int SlowestOf(int length) => _slow is { } slow && slow.Position >= _run && slow.Position < _run + length ? (int)(slow.Position - _run) : -1;
 
-    /// <summary>Notes where the executor is. Only the diagnostics thread calls this.</summary>
+    /// <summary>Samples the executor's position. Only the diagnostics thread calls this.</summary>
     internal void Look()
     {
         long position = Volatile.Read(ref _position);

@@ -1,7 +1,7 @@
 namespace RedKite.Server.Metrics;
 
 /// <summary>
-/// Looks at the executors often while they execute anything, so that a slow command is known by its position in its run
+/// Samples the executors frequently while they execute anything, so that a slow command is known by its position in its run
 /// (<see cref="RunProgress"/>). When nothing executes it sleeps; the next executor wakes it.
 /// </summary>
 internal sealed class RunWatch : IDisposable
@@ -23,9 +23,9 @@ internal sealed class RunWatch : IDisposable
         _wake.Set();
     }
 
-    /// <summary>Waits for the next look, or less. Only the diagnostics thread calls this.</summary>
+    /// <summary>Waits until the next sample, or for less. Only the diagnostics thread calls this.</summary>
     /// <param name="milliseconds">How long at most.</param>
-    /// <param name="threshold">From how many nanoseconds a command is slow; the largest number: none is.</param>
+    /// <param name="threshold">The nanoseconds from which a command is slow; the largest number: no command is.</param>
     internal void Wait(int milliseconds, long threshold)
     {
         if (!_sleeps && threshold < long.MaxValue) milliseconds = (int)Math.Min(milliseconds, Math.Clamp(threshold / 2_000_000, LookMsMin, LookMsMax));

@@ -1,8 +1,8 @@
 namespace RedKite.Server.Metrics;
 
 /// <summary>
-/// Chooses what to sample: one of `stride` on average, at random distances, so that no pattern hides from it. Clients that a loop serves in turn are
-/// such a pattern. On one thread.
+/// Chooses what to sample: one of `stride` on average, at random distances, so that sampling does not follow a pattern, such as
+/// clients that a loop serves in turn. On one thread.
 /// </summary>
 internal struct SampleGap(uint seed)
 {

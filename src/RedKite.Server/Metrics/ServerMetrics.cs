@@ -18,7 +18,7 @@ internal sealed class ServerMetrics
     /// <summary>Requests to the dashboard.</summary>
     internal HttpRequests Http { get; } = new();
 
-    /// <summary>Limits that clients have met.</summary>
+    /// <summary>Counts of the limits that clients have reached.</summary>
     internal required LimitCounts Limits { get; init; }
 
     internal long ConnectionsReceived;
@@ -60,10 +60,10 @@ internal sealed class ServerMetrics
 
     internal long LoopMicrosecondsAtReset { get; private set; }
 
-    /// <summary>How long memory has exceeded its limit, in milliseconds: altogether, the current time included.</summary>
+    /// <summary>How long memory has exceeded its limit in total, in milliseconds, the current period included.</summary>
     internal long ExceededMs => (Volatile.Read(ref _exceededTicks) * 1000 / Stopwatch.Frequency) + CurrentExceededMs;
 
-    /// <summary>How long memory has exceeded its limit this time; 0: it does not.</summary>
+    /// <summary>How long memory has exceeded its limit in the current period; 0: it does not.</summary>
     internal long CurrentExceededMs => Volatile.Read(ref _exceededSince) is > 0 and long since ? (Stopwatch.GetTimestamp() - since) * 1000 / Stopwatch.Frequency : 0;
 
     /// <summary>Notes whether memory exceeds its limit after eviction. From any thread.</summary>
@@ -92,7 +92,7 @@ internal sealed class ServerMetrics
         NoteUsedBytes(usedBytes);
     }
 
-    /// <summary>Raises the peak if more memory than ever is in use. From any thread.</summary>
+    /// <summary>Raises the peak if memory in use exceeds it. From any thread.</summary>
     internal void NoteUsedBytes(long bytes)
     {
         long peak = PeakBytes;

@@ -61,7 +61,7 @@ internal readonly record struct ServerTotals
     /// <summary>Bytes that wait to be sent, as each loop counted them within the last second.</summary>
     internal long OutputBytes { get; private init; }
 
-    /// <summary>Clients that are not read from because they do not take their replies.</summary>
+    /// <summary>Clients that the server has stopped reading from because they do not read their replies.</summary>
     internal int SuspendedClients { get; private init; }
 
     internal long RecentInputBytesMax { get; private init; }

@@ -1,6 +1,6 @@
 namespace RedKite.Server.Metrics;
 
-/// <summary>What an event of the timeline is.</summary>
+/// <summary>The kinds of events on the timeline.</summary>
 internal enum TimelineKind
 {
     /// <summary>A command executed for long.</summary>
@@ -36,16 +36,16 @@ internal enum TimelineKind
     /// <summary>The client was closed because its user was deleted.</summary>
     UserDeleted,
 
-    /// <summary>The client was closed because its user may not have one of its channels any more.</summary>
+    /// <summary>The client was closed because its user lost access to one of its channels.</summary>
     ChannelDenied,
 
-    /// <summary>The client was closed because what it sent is no request.</summary>
+    /// <summary>The client was closed because it sent an invalid request.</summary>
     ProtocolError,
 
     /// <summary>The client was closed because its TLS handshake took too long.</summary>
     HandshakeTimeout,
 
-    /// <summary>The whole process stood still.</summary>
+    /// <summary>The whole process was stalled.</summary>
     Stall,
 
     /// <summary>A garbage collection stopped all threads.</summary>
@@ -57,7 +57,7 @@ internal enum TimelineKind
     /// <summary>The server started.</summary>
     Started,
 
-    /// <summary>The server did something by itself.</summary>
+    /// <summary>The server took an action by itself.</summary>
     Action,
 }
 
@@ -69,14 +69,14 @@ internal enum TimelineKind
 internal readonly record struct TimelineEvent(long UnixMs, TimelineKind Kind, long DurationMicroseconds, long ClientId, string Address, string Name, string Detail);
 
 /// <summary>
-/// The last events that may have delayed clients, on one line of time: it answers why a client timed out. Everybody adds under a lock:
-/// such events are rare.
+/// The last events that may have delayed clients, on one timeline: it answers why a client timed out. Any thread adds events, under
+/// a lock because they are rare.
 /// </summary>
 internal sealed class Timeline
 {
     internal const int EventsMax = 4096;
 
-    /// <summary>Waits and executions from this long are events.</summary>
+    /// <summary>Waits and executions of at least this time are events.</summary>
     internal const long NoticeableNs = 10_000_000;
 
     private readonly Lock _lock = new();

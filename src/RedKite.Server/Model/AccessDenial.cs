@@ -12,7 +12,7 @@ internal enum DenialReason
     Channel,
 }
 
-/// <summary>Where a denied request came from.</summary>
+/// <summary>The origin of a denied request.</summary>
 internal enum DenialContext
 {
     TopLevel,

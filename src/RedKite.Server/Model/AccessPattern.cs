@@ -23,7 +23,7 @@ internal readonly struct AccessPattern
         _literalBytes = _isExact ? pattern.Length : special;
     }
 
-    /// <summary>What the pattern allows for the keys that match.</summary>
+    /// <summary>The access that the pattern allows for matching keys.</summary>
     internal KeyAccess Access { get; }
 
     /// <summary>Whether it matches everything that is not empty.</summary>

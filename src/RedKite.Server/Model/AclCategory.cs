@@ -69,7 +69,7 @@ internal static class AclCategories
         if (command.Subcommands.Length == 0) categories |= Named(command.Family.Category);
         if (command.Is(CommandFlags.Write)) categories |= AclCategory.Write;
 
-        // A script that promises to read only is still a script: it does not count as a reading command.
+        // A script that is declared read-only is still a script: it does not count as a read command.
         if (command.Is(CommandFlags.ReadOnly) && !categories.HasFlag(AclCategory.Scripting)) categories |= AclCategory.Read;
         if (command.Is(CommandFlags.Admin)) categories |= AclCategory.Admin | AclCategory.Dangerous;
         if (command.Is(CommandFlags.PubSub)) categories |= AclCategory.PubSub;
@@ -77,7 +77,7 @@ internal static class AclCategories
         return categories | (command.Is(CommandFlags.Fast) ? AclCategory.Fast : AclCategory.Slow);
     }
 
-    /// <summary>A category by its name without the at-sign, in whatever case; None if there is no such category.</summary>
+    /// <summary>The category with a name, without the at-sign and in any case; None if there is no such category.</summary>
     internal static AclCategory Find(ReadOnlySpan<byte> name)
     {
         foreach ((AclCategory category, string categoryName) in Names)

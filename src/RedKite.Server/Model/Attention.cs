@@ -15,13 +15,13 @@ internal enum SessionAttention
     /// <summary>The client's commands are timed individually for a while, because one of them may have been slow.</summary>
     TimedIndividually = 1 << 2,
 
-    /// <summary>The client watches all commands (MONITOR), and may use no keys.</summary>
+    /// <summary>The client watches all commands (MONITOR) and may not use keys.</summary>
     Monitors = 1 << 3,
 
-    /// <summary>The client's user may not do everything.</summary>
+    /// <summary>The client's user is restricted.</summary>
     IsRestricted = 1 << 8,
 
-    /// <summary>The client has subscriptions over RESP2, and may only change them.</summary>
+    /// <summary>The client has subscriptions over RESP2 and may only change them.</summary>
     Subscriber = 1 << 9,
 
     /// <summary>The client's commands are queued until EXEC.</summary>
@@ -49,10 +49,10 @@ internal enum ServerAttention
     /// <summary>The log of large replies has a threshold below the size at which replies are noticed by themselves.</summary>
     MeasuresEachReply = 1 << 3,
 
-    /// <summary>MONITOR or the page shows every command.</summary>
+    /// <summary>MONITOR or the dashboard shows every command.</summary>
     Monitored = 1 << 4,
 
-    /// <summary>A user has changed, and not every loop has taken notice of it yet.</summary>
+    /// <summary>A user has changed, and not every loop has seen the change yet.</summary>
     UsersChange = 1 << 8,
 
     /// <summary>A script runs longer than busy-reply-threshold: other commands are refused.</summary>

@@ -2,7 +2,7 @@ using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Model;
 
-/// <summary>How a handler wants its client to block. The invoker carries it out once the handler has returned.</summary>
+/// <summary>A handler's request to block its client. The invoker carries it out once the handler has returned.</summary>
 internal sealed class BlockRequest
 {
     /// <summary>The deadline of a client that blocks until it is served.</summary>
@@ -14,7 +14,7 @@ internal sealed class BlockRequest
     /// <summary>The type of value that serves the client; null: it blocks on no key.</summary>
     internal DataType? Type { get; init; }
 
-    /// <summary>Whether the command is also executed anew when a key is gone or holds another type, to report that.</summary>
+    /// <summary>Whether the command is also executed again when a key is removed or gets another type, to report that.</summary>
     internal bool WakesWhenGone { get; init; }
 
     /// <summary>The reply at the deadline; null: a null reply.</summary>
@@ -23,6 +23,6 @@ internal sealed class BlockRequest
     /// <summary>The copy that the client waits for, which is made in slices; null: none.</summary>
     internal EntryCopy? Copy { get; init; }
 
-    /// <summary>Arguments that get another value in the executions to come: XREAD's $ is the last id at the time of the call.</summary>
+    /// <summary>Arguments that get another value in later executions: XREAD's $ is the last id at the time of the call.</summary>
     internal List<(int Argument, byte[] Value)> Replacements { get; } = [];
 }

@@ -21,7 +21,7 @@ internal sealed class AwaitedKey(BlockedClient client, KeyIdentity identity, int
 }
 
 /// <summary>
-/// A client whose command blocks, with the request, which is executed anew when one of its keys may serve it.
+/// A client whose command blocks, with the request, which is executed again when one of its keys may serve it.
 /// </summary>
 /// <remarks>
 /// How it ends is decided by one atomic word, not by the stripes of its keys: waiting, being served, ended. Changing it
@@ -59,7 +59,7 @@ internal sealed class BlockedClient : IDisposable
 
     internal bool HasDeadline => Block.DeadlineMs != BlockRequest.NoDeadline;
 
-    /// <summary>The keys of a stripe that it is blocked on, each once. They do not change once the client is queued.</summary>
+    /// <summary>The keys of a stripe that the client is blocked on, each once. They do not change once the client is queued.</summary>
     internal ReadOnlySpan<AwaitedKey> KeysIn(int stripe)
     {
         int first = IndexOf(stripe);
@@ -69,7 +69,7 @@ internal sealed class BlockedClient : IDisposable
     /// <summary>The stripes of all keys of the request.</summary>
     internal StripeSet Stripes { get; }
 
-    /// <summary>The stripes in whose queues it is. Changed by the thread that ends or serves it.</summary>
+    /// <summary>The stripes in whose queues the client is. Changed by the thread that ends or serves it.</summary>
     internal StripeSet QueuedIn { get; set; }
 
     /// <summary>Whether it counts as blocked.</summary>
@@ -80,7 +80,7 @@ internal sealed class BlockedClient : IDisposable
     /// <summary>The copy that it waits for; null: none. Used on the client's thread, with the request's stripes locked.</summary>
     internal EntryCopy? Copy { get; set; }
 
-    /// <summary>How often a copy had to begin again because its source had changed.</summary>
+    /// <summary>How often the copy had to start over because its source had changed.</summary>
     internal int CopyRestarts { get; set; }
 
     /// <summary>Whether its command is counted, or was refused at the end of the wait.</summary>
@@ -89,7 +89,7 @@ internal sealed class BlockedClient : IDisposable
     /// <summary>How long its command has executed so far, in <see cref="System.Diagnostics.Stopwatch"/> ticks.</summary>
     internal long ExecutedTicks { get; set; }
 
-    /// <summary>What is replied; null: what is replied at the deadline.</summary>
+    /// <summary>The reply; null: the reply at the deadline.</summary>
     internal Payload[]? Reply { get; set; }
 
     /// <summary>Whether the reply grew larger than a client may have; its connection ends.</summary>
@@ -110,7 +110,7 @@ internal sealed class BlockedClient : IDisposable
     }
 
     /// <summary>Ends the wait. From any thread; no lock is needed.</summary>
-    /// <returns>False if it had ended before. If true, the caller sees to the reply.</returns>
+    /// <returns>False if it had ended before. If true, the caller is responsible for the reply.</returns>
     internal bool TryEnd()
     {
         var spinner = default(SpinWait);
@@ -126,19 +126,19 @@ internal sealed class BlockedClient : IDisposable
     /// <summary>Whether a deadline or CLIENT UNBLOCK may end the wait: a copy that is being made ends it by itself.</summary>
     internal bool MayBeUnblocked => Block.Copy is null;
 
-    /// <summary>Begins to execute the request anew, with all of its stripes locked; false if the wait has ended.</summary>
+    /// <summary>Begins to execute the request again, with all of its stripes locked; false if the wait has ended.</summary>
     internal bool TryBeginServing() => Interlocked.CompareExchange(ref _state, Serving, Waiting) == Waiting;
 
-    /// <summary>Ends the execution: the client is served, or waits on.</summary>
+    /// <summary>Ends the execution: the client is served, or continues to wait.</summary>
     internal void EndServing(bool served) => Volatile.Write(ref _state, served ? Ended : Waiting);
 
-    /// <summary>Sleeps until the wait has ended, at most so long. For a caller in the process.</summary>
+    /// <summary>Sleeps until the wait has ended, at most for a time. For a caller in the process.</summary>
     internal bool Sleep(int milliseconds) => _ended!.Wait(milliseconds);
 
     /// <summary>Wakes the caller in the process.</summary>
     internal void Wake() => _ended!.Release();
 
-    /// <summary>Releases the reply, which was sent or is not wanted any more.</summary>
+    /// <summary>Releases the reply, which was sent or is no longer needed.</summary>
     internal void ReleaseReply()
     {
         foreach (Payload part in Reply ?? []) part.Buffer.Release();

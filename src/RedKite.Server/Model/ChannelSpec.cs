@@ -1,6 +1,6 @@
 namespace RedKite.Server.Model;
 
-/// <summary>The channels among a command's arguments, which a user needs permission for.</summary>
+/// <summary>The channels among a command's arguments, for which a user needs permission.</summary>
 /// <param name="First">The first argument that is a channel.</param>
 /// <param name="Last">The last one; negative: counted from the end.</param>
 /// <param name="IsPattern">They are patterns: each must be allowed literally.</param>
@@ -16,7 +16,7 @@ internal sealed record ChannelSpec(int First, int Last, bool IsPattern = false)
     internal static readonly ChannelSpec Patterns = new(1, -1, IsPattern: true);
 
     /// <summary>
-    /// The channels of a command whose row does not say where they are. So no row for one of these names can come into the table
+    /// The channels of a command whose row does not specify them, by name: so no row with one of these names can enter the table
     /// without its check.
     /// </summary>
     internal static ChannelSpec? Of(string name) => name switch

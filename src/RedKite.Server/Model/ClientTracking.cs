@@ -1,7 +1,7 @@
 namespace RedKite.Server.Model;
 
 /// <summary>
-/// What a client asked for with CLIENT TRACKING. It belongs to the client's loop; other threads read it when a key changes.
+/// The options of a client's CLIENT TRACKING. It belongs to the client's loop; other threads read it when a key changes.
 /// </summary>
 /// <param name="end">Ends the tracking.</param>
 internal sealed class ClientTracking(Action<Session> end)
@@ -15,7 +15,7 @@ internal sealed class ClientTracking(Action<Session> end)
     /// <summary>OPTOUT: reads behind CLIENT CACHING NO are not remembered.</summary>
     internal bool OptOut { get; set; }
 
-    /// <summary>NOLOOP: the client is not told of its own changes.</summary>
+    /// <summary>NOLOOP: the client gets no invalidations for its own changes.</summary>
     internal bool NoLoop { get; set; }
 
     /// <summary>The client that gets the invalidations; 0: the client itself.</summary>

@@ -6,7 +6,7 @@ namespace RedKite.Server.Model;
 /// <summary>Executes one command. The keys that its row names are locked. All arguments are parsed before anything changes.</summary>
 internal delegate void CommandHandler(ref CommandContext cmd);
 
-/// <summary>Answers a question about one request of a command.</summary>
+/// <summary>Answers a yes-or-no question about one request of a command.</summary>
 internal delegate bool RequestRule(scoped in CommandContext cmd);
 
 /// <summary>The stripes that one request needs beyond those of its keys.</summary>
@@ -100,7 +100,7 @@ internal sealed class Command
     /// <summary>The setting that opens a protected command; null: nothing does.</summary>
     internal Func<Settings, ProtectedAccess>? Gate { get; init; }
 
-    /// <summary>The subcommand of a protected command that is open to clients of this machine and to those that logged in; null: none.</summary>
+    /// <summary>The subcommand of a protected command that is open to clients on this machine and to clients that have logged in; null: none.</summary>
     internal byte[]? UnprotectedArgument { get; init; }
 
     /// <summary>The channels among the arguments; null: none, or none that need permission.</summary>
@@ -115,7 +115,7 @@ internal sealed class Command
     /// <summary>Whether a request uses keys that its arguments do not name, which requires every stripe; null: never.</summary>
     internal RequestRule? NeedsAllStripes { get; init; }
 
-    /// <summary>Whether a request of a command that may write says that it does not; null: none can.</summary>
+    /// <summary>Whether a request of a command that may write declares that it does not; null: none can.</summary>
     internal RequestRule? OnlyReads { get; init; }
 
     /// <summary>
@@ -144,13 +144,16 @@ internal sealed class Command
     /// <summary>Whether the command has exactly one key, at a fixed position, like nearly every request.</summary>
     internal bool HasOneKey { get; }
 
-    /// <summary>Whether the executor's fast path accepts it: fast or brief, one key, nothing to check but the number of arguments.</summary>
+    /// <summary>
+    /// Whether the executor's fast path accepts the command: it is fast or brief, and has one key and nothing to check but the
+    /// number of arguments.
+    /// </summary>
     internal bool IsShort { get; }
 
     /// <summary>The number of arguments with which a command over a range of keys has a single key and takes the fast path too; 0: none.</summary>
     internal int OneKeyCount { get; }
 
-    /// <summary>What the fast path's permission check asks for the first key: all that any request of the command may need.</summary>
+    /// <summary>The access to the first key that the fast path's permission check requires: all that any request of the command may need.</summary>
     internal KeyAccess ShortAccess { get; }
 
     /// <summary>The range of keys at fixed positions that COMMAND INFO reports to old clients.</summary>
@@ -173,7 +176,7 @@ internal sealed class Command
 /// <summary>A family of commands: the table in one file.</summary>
 internal sealed class CommandFamily
 {
-    /// <summary>Every group. Metrics have a place for each.</summary>
+    /// <summary>Every group. Each has its own metrics.</summary>
     internal static readonly string[] Groups =
     [
         "generic", "string", "bitmap", "hyperloglog", "hash", "list", "set", "sorted-set", "geo", "stream",

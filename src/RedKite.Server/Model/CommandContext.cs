@@ -9,7 +9,7 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Server.Model;
 
 /// <summary>
-/// What a handler has: its arguments, the reply, the client's session and database. Keys that the command's row names are
+/// The context of a handler: its arguments, the reply, the client's session and database. Keys that the command's row names are
 /// locked. It knows nothing of sockets and locks.
 /// </summary>
 /// <remarks>
@@ -18,14 +18,14 @@ namespace RedKite.Server.Model;
 /// </remarks>
 internal ref struct CommandContext
 {
-    // How often the copy of a large value begins again before it is made at once.
+    // How often the copy of a large value starts over before it is made at once.
     private const int CopyRestartsMax = 2;
 
     private readonly CommandEnvironment _environment;
     private readonly Span<byte> _input;
     private ReadOnlySpan<ArgumentSlice> _arguments;
     private ulong _firstKeyHash;
-    private ulong _redacted; // a bit an argument; the last one stands for all from there on
+    private ulong _redacted; // a bit per argument; the last one stands for all further ones
 
     /// <param name="environment">What the executor lends.</param>
     /// <param name="session">The client.</param>
@@ -59,7 +59,7 @@ internal ref struct CommandContext
     /// <summary>Every command of the server.</summary>
     internal readonly CommandTable Commands => _environment.Commands;
 
-    /// <summary>The executor's hold of the script mutex. A row's delegates that look at scripts before the command executes begin it.</summary>
+    /// <summary>The executor's hold on the script mutex. Delegates of a row that inspect scripts before the command executes acquire it.</summary>
     internal readonly ScriptTurn ScriptTurn => _environment.ScriptTurn;
 
     /// <summary>The server's clock. Commands use <see cref="NowMs"/>; only commands that report the time read this.</summary>
@@ -68,7 +68,7 @@ internal ref struct CommandContext
     /// <summary>The time of this command, in Unix milliseconds. It does not change while it executes.</summary>
     internal readonly long NowMs => _environment.NowMs;
 
-    /// <summary>What the command counts: keyspace hits and misses and the like.</summary>
+    /// <summary>The counters that the command increments: keyspace hits and misses and the like.</summary>
     internal readonly Metrics.ExecutorMetrics Metrics => _environment.Metrics;
 
     /// <summary>Number of arguments, the command's name included.</summary>
@@ -88,7 +88,7 @@ internal ref struct CommandContext
     /// <summary>An argument of a request in the same input, before its command begins.</summary>
     internal readonly ReadOnlySpan<byte> Input(ArgumentSlice argument) => _input.Slice(argument.Start, argument.Length);
 
-    /// <summary>Where the arguments are in <see cref="RequestBuffer"/>.</summary>
+    /// <summary>The positions of the arguments in <see cref="RequestBuffer"/>.</summary>
     internal readonly ReadOnlySpan<ArgumentSlice> Arguments => _arguments;
 
     /// <summary>The bytes that the arguments are slices of.</summary>
@@ -118,13 +118,13 @@ internal ref struct CommandContext
         return Encoding.Latin1.GetString(end < 0 ? argument : argument[..end]);
     }
 
-    /// <summary>The command's name as the client knows it, in capitals: rename-command may have changed it.</summary>
+    /// <summary>The command's name as clients know it, in capitals: rename-command may have changed it.</summary>
     internal readonly string ContainerText => ShownText(0).ToUpperInvariant();
 
-    /// <summary>Whether an argument is a word, in whatever case.</summary>
+    /// <summary>Whether an argument is a word, in any case.</summary>
     internal readonly bool Is(int index, ReadOnlySpan<byte> word) => AsciiText.EqualsIgnoreCase(this[index], word);
 
-    /// <summary>Takes the subcommand for the command, once it is found.</summary>
+    /// <summary>Replaces the command by its subcommand, once that is found.</summary>
     internal void Resolve(Command command) => Command = command;
 
     internal void Begin(Command command, ReadOnlySpan<ArgumentSlice> arguments, ulong firstKeyHash)
@@ -149,7 +149,7 @@ internal ref struct CommandContext
     /// <summary>Whether a log must not show the argument.</summary>
     internal readonly bool IsRedacted(int argument) => (_redacted & (1UL << Math.Min(argument, 63))) != 0;
 
-    /// <summary>The hash of a key, which was mostly computed before.</summary>
+    /// <summary>The hash of a key; in most cases it was computed before.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal readonly ulong HashOf(int argument) => argument == Command.FirstKey ? _firstKeyHash : HashOfLaterKey(argument);
 
@@ -172,7 +172,7 @@ internal ref struct CommandContext
         return entry;
     }
 
-    /// <summary>Looks a key up to read its value that is no argument. All stripes are locked.</summary>
+    /// <summary>Looks up a key that is not an argument, to read its value. All stripes are locked.</summary>
     internal readonly Entry FindNamed(scoped ReadOnlySpan<byte> name)
     {
         Entry entry = Database.Find(name, Keyspace.Hash(name), NowMs);
@@ -202,8 +202,8 @@ internal ref struct CommandContext
     }
 
     /// <summary>Looks a key up that is about to change: notes the access but counts no hit or miss.</summary>
-    // Never inlined: with the search inside, a handler is beyond the JIT's budget for inlining, and what it asks the entry is
-    // calls with copies of it (docs/performance-log.md, round 28).
+    // Never inlined: with the search inside, a handler exceeds the JIT's inlining budget, and its uses of the entry become calls
+    // with copies of it (docs/performance-log.md, round 28).
     [MethodImpl(MethodImplOptions.NoInlining)]
     internal readonly Entry FindToWrite(int argument)
     {
@@ -212,7 +212,7 @@ internal ref struct CommandContext
         return entry;
     }
 
-    /// <summary>Looks a key up without a trace: no hit, no miss, no access.</summary>
+    /// <summary>Looks up a key without a trace: no hit, no miss, no access.</summary>
     internal readonly Entry Peek(int argument) => Database.Find(this[argument], HashOf(argument), NowMs);
 
     /// <summary>Looks a key up in another database without a trace.</summary>
@@ -240,14 +240,14 @@ internal ref struct CommandContext
         return false;
     }
 
-    /// <summary>Makes a key hold a string; what it held is gone. Copies the value.</summary>
+    /// <summary>Stores a string at a key, replacing any value. Copies the value.</summary>
     internal readonly Entry WriteString(int argument, Entry existing, ReadOnlySpan<byte> value, long expiryMs) =>
         WriteString(argument, existing, value, StringEncoding.Of(value), expiryMs);
 
-    /// <summary>Makes a key hold a string of this encoding; what it held is gone. Copies the value.</summary>
+    /// <summary>Stores a string of an encoding at a key, replacing any value. Copies the value.</summary>
     internal readonly Entry WriteString(int argument, Entry existing, ReadOnlySpan<byte> value, ValueEncoding encoding, long expiryMs)
     {
-        // Where accesses are counted, a key that gets another value keeps its count.
+        // Under an LFU policy, a key that gets a new value keeps its access count.
         uint clock = !_environment.TouchesByClock && existing.Exists && Settings.CountsFrequency ? existing.AccessClock : _environment.NewAccessClock;
         Entry entry = Database.WriteString(this[argument], HashOf(argument), existing, value.Length, encoding, expiryMs, clock);
         value.CopyTo(entry.Value);
@@ -257,7 +257,7 @@ internal ref struct CommandContext
     /// <summary>The access clock of an entry that is written now.</summary>
     internal readonly uint NewAccessClock => _environment.NewAccessClock;
 
-    /// <summary>Reads an integer argument, or replies that it is none.</summary>
+    /// <summary>Reads an integer argument, or replies that it is not one.</summary>
     internal readonly bool TryIntegerOrReply(int argument, out long value)
     {
         if (RespNumber.TryParseInt64(this[argument], out value)) return true;
@@ -309,7 +309,7 @@ internal ref struct CommandContext
         return _environment.Effects.Begin(Database.Index, arguments, name);
     }
 
-    /// <summary>Replicas and the log get nothing in place of the request, beyond what <see cref="Effect"/> writes.</summary>
+    /// <summary>Replaces the request, for replicas and the log, by nothing beyond what <see cref="Effect"/> writes.</summary>
     internal readonly void ReplaceEffect()
     {
         if (_environment.IsObserved) _environment.Effects.ReplaceRequest();
@@ -361,7 +361,7 @@ internal ref struct CommandContext
         return true;
     }
 
-    /// <summary>Gives an argument another value in the executions to come, after <see cref="BlockOnKeys"/>.</summary>
+    /// <summary>Gives an argument another value in later executions, after <see cref="BlockOnKeys"/>.</summary>
     internal readonly void ReplaceArgument(int argument, ReadOnlySpan<byte> value) =>
         _environment.BlockRequest?.Replacements.Add((argument, value.ToArray()));
 
@@ -419,7 +419,7 @@ internal ref struct CommandContext
         return false;
     }
 
-    /// <summary>Replies that the arguments fit no form of the command.</summary>
+    /// <summary>Replies a syntax error.</summary>
     internal readonly void ReplySyntaxError() => Reply.Error("ERR syntax error"u8);
 
     /// <summary>
@@ -437,16 +437,16 @@ internal ref struct CommandContext
         Database = Keyspace.Databases[index];
     }
 
-    /// <summary>Reads the clock again, after a long command; not inside a transaction or script, for which time stands still.</summary>
+    /// <summary>Reads the clock again, after a long command; not inside a transaction or script, during which the time does not change.</summary>
     internal readonly void RefreshTime()
     {
         if (!_environment.DeniesBlocking) _environment.ReadTime();
     }
 
-    /// <summary>The time in Unix microseconds. For a transaction or script it stands still.</summary>
+    /// <summary>The time in Unix microseconds. It does not change during a transaction or script.</summary>
     internal readonly long NowMicroseconds => _environment.DeniesBlocking ? _environment.StoppedMicroseconds : Clock.NowMicroseconds;
 
-    // Few notifications are of missing keys: they are recorded only for these.
+    // Misses are recorded only if notifications of missing keys are selected.
     [MethodImpl(MethodImplOptions.NoInlining)]
     private readonly void NoteMiss(scoped ReadOnlySpan<byte> key, ulong hash)
     {

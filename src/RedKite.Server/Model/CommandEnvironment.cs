@@ -8,8 +8,8 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Server.Model;
 
 /// <summary>
-/// What an executor lends to the handlers that it runs, one at a time: the time, the locks that are held, where changes and
-/// effects are recorded, what is counted. A handler reaches it through its <see cref="CommandContext"/>.
+/// The part of an executor that its handlers use, one at a time: the time, the locks that are held, the lists of changes and
+/// effects, the counters. A handler reaches it through its <see cref="CommandContext"/>.
 /// </summary>
 internal sealed class CommandEnvironment
 {
@@ -55,16 +55,16 @@ internal sealed class CommandEnvironment
         }
     }
 
-    /// <summary>The access clock of what is touched now.</summary>
+    /// <summary>The access clock of keys that are accessed now.</summary>
     internal uint NewAccessClock { get; private set; }
 
-    /// <summary>Whether an access only sets the clock: no LFU counter, and the client did not ask for no trace.</summary>
+    /// <summary>Whether an access only sets the clock: there is no LFU counter and no CLIENT NO-TOUCH.</summary>
     internal bool TouchesByClock { get; private set; }
 
     /// <summary>The stripes that are locked for the command that executes, unless it is on the batch's fast path.</summary>
     internal StripeSet HeldStripes { get; set; }
 
-    /// <summary>The executor's hold of the script mutex.</summary>
+    /// <summary>The executor's hold on the script mutex.</summary>
     internal ScriptTurn ScriptTurn { get; }
 
     /// <summary>Hashes of the keys of a command with several.</summary>
@@ -82,27 +82,27 @@ internal sealed class CommandEnvironment
     /// <summary>Set by a handler that wants its client to block: see <see cref="CommandContext.BlockOnKeys"/>.</summary>
     internal BlockRequest? BlockRequest { get; set; }
 
-    /// <summary>Clients that the command served or unblocked. They get their replies when no stripe is locked any more.</summary>
+    /// <summary>Clients that the command served or unblocked. They get their replies once no stripe is locked.</summary>
     internal List<BlockedClient> Unblocked { get; } = [];
 
-    /// <summary>Who observes the locked stripes. While nothing does, changes are counted and nothing else.</summary>
+    /// <summary>The observers of the locked stripes. Without any, changes are only counted.</summary>
     internal StripeObservers Observers { get; private set; }
 
     internal bool IsObserved => Observers != StripeObservers.None;
 
-    /// <summary>What the command changed, as far as it is observed.</summary>
+    /// <summary>The changes of the command, as far as they are observed.</summary>
     internal ChangeList Changes { get; } = new();
 
-    /// <summary>The commands that stand for the request.</summary>
+    /// <summary>The commands that replace the request.</summary>
     internal EffectWriter Effects { get; } = new();
 
-    /// <summary>The commands that stand for keys and fields found expired; they come before the request.</summary>
+    /// <summary>The commands for keys and fields found expired; they come before the request.</summary>
     internal EffectWriter Expiries { get; } = new();
 
-    /// <summary>Receives what the store changes by itself.</summary>
+    /// <summary>Receives the changes that the store makes by itself.</summary>
     internal ChangeRecorder Recorder { get; }
 
-    /// <summary>Publishes what the store has changed by itself. Set by the invoker.</summary>
+    /// <summary>Publishes the changes that the store has made by itself. Set by the invoker.</summary>
     internal Action? PublishRecorded { get; set; }
 
     /// <summary>Executes commands inside the one that is executing. Set by the invoker.</summary>
@@ -131,14 +131,14 @@ internal sealed class CommandEnvironment
     internal void Touch(Entry entry) => entry.SetAccessClock(
         Settings.CountsFrequency ? AccessClock.TouchLfu(entry.AccessClock, NowMs, Settings.LfuDecayMinutes, Settings.LfuLogFactor) : NewAccessClock);
 
-    /// <summary>Reads who observes the stripe, the only one that is locked.</summary>
+    /// <summary>Reads the observers of the stripe, the only one that is locked.</summary>
     internal void BeginObserving(Stripe stripe)
     {
         Observers = stripe.Observers;
         if (IsObserved) BeginRecording(stripe);
     }
 
-    /// <summary>Reads who observes the locked stripes.</summary>
+    /// <summary>Reads the observers of the locked stripes.</summary>
     internal void BeginObserving(StripeSet held)
     {
         StripeObservers observers = StripeObservers.None;
@@ -155,7 +155,7 @@ internal sealed class CommandEnvironment
 
     /// <summary>
     /// Locks a stripe for a command that walks over a database without naming keys, unless it is locked for the command already.
-    /// What the walk finds expired is published before the stripe is released.
+    /// Keys that the walk finds expired are published before the stripe is released.
     /// </summary>
     internal void EnterStripe(int index)
     {
@@ -174,7 +174,7 @@ internal sealed class CommandEnvironment
         Keyspace.Stripes[index].Exit();
     }
 
-    /// <summary>Forgets what the last invocation recorded.</summary>
+    /// <summary>Clears the records of the last invocation.</summary>
     internal void BeginRecording()
     {
         Changes.Clear();

@@ -32,7 +32,7 @@ internal enum CommandFlags
     /// <summary>Open to a client with subscriptions over RESP2.</summary>
     AllowedToSubscribers = 1 << 30,
 
-    /// <summary>Executes at once although its client is in a transaction: EXEC, DISCARD and their like.</summary>
+    /// <summary>Executes at once even if its client is in a transaction: EXEC, DISCARD and the like.</summary>
     NotQueued = 1 << 23,
 
     /// <summary>Runs a script, which may use keys that the request does not name.</summary>

@@ -14,7 +14,7 @@ internal interface INestedExecutor
     /// <summary>Executes a command that was queued, unless its user has lost the permission since.</summary>
     void RunQueued(Session session, SavedRequest request, ReplyWriter reply);
 
-    /// <summary>Executes one command. Its stripes are locked, and the client may execute it.</summary>
+    /// <summary>Executes one command. Its stripes are locked, and the client's permission was checked.</summary>
     /// <param name="session">The client.</param>
     /// <param name="command">The command's row, or its subcommand's.</param>
     /// <param name="input">The bytes of all arguments.</param>
@@ -40,6 +40,6 @@ internal interface INestedExecutor
     /// </summary>
     void ClaimStripes(scoped in CommandContext cmd);
 
-    /// <summary>Ends the process with a crash report, because of an exception that cannot pass a script.</summary>
+    /// <summary>Ends the process with a crash report, because an exception must not pass through a script.</summary>
     void Stop(Exception failure);
 }

@@ -1,6 +1,6 @@
 namespace RedKite.Server.Model;
 
-/// <summary>What a request needs of a key, as far as permissions distinguish it.</summary>
+/// <summary>The access to a key that a request needs, as far as permissions distinguish it.</summary>
 [Flags]
 internal enum KeyAccess : byte
 {

@@ -1,7 +1,7 @@
 namespace RedKite.Server.Model;
 
 /// <summary>
-/// The first key, the last key (negative: counted from the end) and the step between keys: the description of commands before
+/// The first key, the last key (negative: counted from the end) and the step between keys: the description of keys from before
 /// there were key specifications. All 0 for a command without keys at fixed positions.
 /// </summary>
 internal readonly record struct KeyRange(int First, int Last, int Step)

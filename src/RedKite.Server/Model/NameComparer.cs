@@ -3,7 +3,7 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Server.Model;
 
 /// <summary>
-/// Compares names of channels and the like, which are bytes. The hash is keyed, so that no client can aim its names at one bucket.
+/// Compares names of channels and the like as bytes. The hash is keyed, so that no client can aim its names at one bucket.
 /// Tables can be searched by a span without a copy of it.
 /// </summary>
 internal sealed class NameComparer : IEqualityComparer<byte[]>, IAlternateEqualityComparer<ReadOnlySpan<byte>, byte[]>

@@ -4,8 +4,8 @@ using RedKite.Protocol;
 namespace RedKite.Server.Model;
 
 /// <summary>
-/// Bytes on their way to a client: a part of a shared buffer. All clients that get the same bytes share one buffer. It has no
-/// reference of its own: <see cref="Session.Deliver"/> takes one, and the sender releases its own afterwards.
+/// Bytes on their way to a client: a part of a shared buffer. All clients that get the same bytes share one buffer. It holds no
+/// reference: <see cref="Session.Deliver"/> takes one, and the sender releases its own afterwards.
 /// </summary>
 internal readonly record struct Payload(SharedBuffer Buffer, int Start, int Length)
 {

@@ -78,7 +78,7 @@ internal sealed class PermissionSelector
         return false;
     }
 
-    // A user without any permission may still log in.
+    // A user without any permissions may still log in.
     private bool AllowsCommand(scoped in CommandContext cmd)
     {
         if (Allows(cmd.Command) || cmd.Command.Is(CommandFlags.NoAuth)) return true;

@@ -1,8 +1,8 @@
 namespace RedKite.Server.Model;
 
 /// <summary>
-/// What a user may do, compiled from the rules: an immutable snapshot that the user's sessions read with each command. The
-/// one check for every caller, from the command's row.
+/// A user's permissions, compiled from the rules: an immutable snapshot that the user's sessions read with each command. The single
+/// permission check, for every caller, based on the command's row.
 /// </summary>
 internal sealed class Permissions
 {
@@ -14,7 +14,7 @@ internal sealed class Permissions
     /// <summary>The permissions of a user that was deleted while it was in use.</summary>
     internal static Permissions OfDeletedUser { get; } = new([]);
 
-    /// <summary>Whether there are none at all, so that not even a command for everyone is allowed.</summary>
+    /// <summary>Whether there are none at all, so that not even commands that every user may execute are allowed.</summary>
     internal bool AreGone => _selectors.Length == 0;
 
     /// <summary>Checks a request whose command is resolved.</summary>

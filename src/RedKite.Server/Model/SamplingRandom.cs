@@ -1,6 +1,6 @@
 namespace RedKite.Server.Model;
 
-/// <summary>The random numbers of commands that sample: those of the runtime, unless a test seeds those of its thread.</summary>
+/// <summary>The random numbers of commands that sample: the runtime's, unless a test seeds its thread's.</summary>
 internal static class SamplingRandom
 {
     [ThreadStatic]

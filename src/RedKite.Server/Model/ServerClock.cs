@@ -42,7 +42,7 @@ internal sealed class ServerClock
     /// <summary>Adjusts the clock: the wall clock may be set, or run at a different rate.</summary>
     internal void Anchor()
     {
-        // Both clocks at the same moment: if the thread was interrupted between the readings, they are repeated.
+        // Both clocks must be read at the same moment: if the thread was interrupted in between, the readings are repeated.
         long before, microseconds, after;
         int readings = 0;
         do

@@ -5,7 +5,7 @@ namespace RedKite.Server.Model;
 /// <summary>The identifiers of one run of a server, and the switches that only DEBUG changes.</summary>
 internal sealed class ServerRun(long startedMs)
 {
-    /// <summary>How long the peak of a client's replies counts by default, as in Redis.</summary>
+    /// <summary>How long a client's peak reply size is remembered by default, as in Redis.</summary>
     internal const long DefaultReplyPeakMs = 5000;
 
     internal long StartedMs { get; } = startedMs;
@@ -19,13 +19,13 @@ internal sealed class ServerRun(long startedMs)
     /// <summary>Whether the background sweep removes expired keys (DEBUG SET-ACTIVE-EXPIRE).</summary>
     internal bool ExpiresActively { get; set; } = true;
 
-    /// <summary>Whether RESTORE takes payloads whose checksum is wrong (DEBUG SET-SKIP-CHECKSUM-VALIDATION).</summary>
+    /// <summary>Whether RESTORE accepts payloads with a wrong checksum (DEBUG SET-SKIP-CHECKSUM-VALIDATION).</summary>
     internal bool SkipsChecksums { get; set; }
 
     /// <summary>Whether the loops do no background work (DEBUG PAUSE-CRON).</summary>
     internal bool IsBackgroundPaused { get; set; }
 
-    /// <summary>How long the peak of a client's replies counts (DEBUG REPLYBUFFER PEAK-RESET-TIME).</summary>
+    /// <summary>How long a client's peak reply size is remembered (DEBUG REPLYBUFFER PEAK-RESET-TIME).</summary>
     internal long ReplyPeakMs { get; set; } = DefaultReplyPeakMs;
 
     /// <summary>DEBUG CHANGE-REPL-ID.</summary>

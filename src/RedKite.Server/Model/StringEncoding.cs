@@ -4,7 +4,7 @@ using RedKite.Store.Values.Strings;
 
 namespace RedKite.Server.Model;
 
-/// <summary>The encoding that OBJECT ENCODING reports for a string that was set as a whole.</summary>
+/// <summary>The encoding that OBJECT ENCODING reports for a string that was written as a whole.</summary>
 internal static class StringEncoding
 {
     /// <summary>The longest string that counts as embedded, as in Redis.</summary>

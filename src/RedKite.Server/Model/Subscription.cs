@@ -1,6 +1,6 @@
 namespace RedKite.Server.Model;
 
-/// <summary>What a client can subscribe to.</summary>
+/// <summary>The kinds of subscriptions.</summary>
 internal enum SubscriptionKind
 {
     Channel,
@@ -16,8 +16,8 @@ internal sealed class Subscription(Session session, byte[] name)
     internal byte[] Name { get; } = name;
 
     /// <summary>
-    /// Whether messages are still delivered. Read and changed on the client's loop alone, so that nothing is delivered behind the
-    /// confirmation of the end.
+    /// Whether messages are still delivered. Read and changed on the client's loop alone, so that nothing is delivered after the
+    /// subscription's end was confirmed.
     /// </summary>
     internal bool IsActive { get; set; } = true;
 }
@@ -33,7 +33,7 @@ internal sealed class ClientSubscriptions(Action<Session> endAll)
         new(NameComparer.Instance),
     ];
 
-    /// <summary>All subscriptions, of whatever kind.</summary>
+    /// <summary>The number of subscriptions of all kinds.</summary>
     internal int Count => _byKind[0].Count + _byKind[1].Count + _byKind[2].Count;
 
     /// <summary>Memory of all subscriptions, roughly. Kept by <see cref="Note"/>.</summary>

@@ -18,7 +18,10 @@ internal sealed class Transaction
     /// <summary>The stripes that its commands use.</summary>
     internal StripeSet Stripes { get; private set; }
 
-    /// <summary>The flags of all of its commands together, as they were queued: those of a script or function count, though it may change until EXEC.</summary>
+    /// <summary>
+    /// The flags of all of its commands together, as they were queued: a script's or function's flags count as well, although they
+    /// may change until EXEC.
+    /// </summary>
     internal CommandFlags Flags { get; private set; }
 
     /// <summary>Whether a command was refused instead of being queued, so that EXEC refuses all.</summary>

@@ -1,8 +1,8 @@
 namespace RedKite.Server.Model;
 
 /// <summary>
-/// A user as its sessions refer to it: a name, and what it may do at present. The rules behind it are in the user registry, which
-/// publishes a new snapshot whenever they change; the next check of each session sees it.
+/// A user as its sessions refer to it: a name and its current permissions. The rules are in the user registry, which publishes a
+/// new snapshot whenever they change; the next check of each session sees it.
 /// </summary>
 internal sealed class User(string name)
 {
@@ -13,7 +13,7 @@ internal sealed class User(string name)
     /// <summary>One character a byte.</summary>
     internal string Name { get; } = name;
 
-    /// <summary>What the user may do; null: everything. Written by the registry only.</summary>
+    /// <summary>The user's permissions; null: everything is allowed. Written by the registry only.</summary>
     internal Permissions? Permissions
     {
         get => Volatile.Read(ref _permissions);

@@ -44,7 +44,7 @@ internal sealed class ClientWatch
     }
 }
 
-/// <summary>A key that a client watches, and its neighbours among those who watch the same key.</summary>
+/// <summary>A key that a client watches, and its neighbours among the watches of the same key.</summary>
 /// <param name="client">The client's side.</param>
 /// <param name="identity">The key's database and hash.</param>
 /// <param name="stripe">The key's stripe.</param>

@@ -5,7 +5,7 @@ using RedKite.Server.Model;
 namespace RedKite.Server.PubSub;
 
 /// <summary>
-/// Channels with their subscribers. The table has parts with a lock each, by the hash of the channel's name. A message is delivered
+/// Channels with their subscribers. The table has parts, selected by the hash of the channel's name, with a lock each. A message is delivered
 /// under its channel's lock, to patterns too, so that all subscribers get a channel's messages in the same order.
 /// </summary>
 internal sealed class ChannelTable
@@ -18,7 +18,7 @@ internal sealed class ChannelTable
     private int _count;
 
     /// <param name="pool">Where messages are kept.</param>
-    /// <param name="patterns">The patterns that get the table's messages too; null: none, the channels are sharded ones.</param>
+    /// <param name="patterns">The patterns that also get the table's messages; null: none, because the channels are sharded.</param>
     internal ChannelTable(BufferPool pool, PatternTable? patterns)
     {
         _patterns = patterns;
@@ -102,7 +102,7 @@ internal sealed class ChannelTable
         return names;
     }
 
-    /// <summary>Releases memory that is kept for messages that no longer come.</summary>
+    /// <summary>Releases memory that was kept for messages that did not come.</summary>
     internal void ReleaseIdle()
     {
         foreach (Part part in _parts)

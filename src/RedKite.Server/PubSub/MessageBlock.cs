@@ -5,8 +5,8 @@ using RedKite.Server.Model;
 namespace RedKite.Server.PubSub;
 
 /// <summary>
-/// Memory for messages, one behind the other: what a subscriber gets in one turn of its loop is then one piece to send. A block is
-/// filled only behind what was handed out before. Used under its owner's lock.
+/// Memory for messages, one behind the other: the messages that a subscriber gets in one turn of its loop are then one piece to
+/// send. A block is filled only behind the messages that were handed out before. Used under its owner's lock.
 /// </summary>
 /// <remarks>
 /// A block is kept while messages follow each other closely. Otherwise every message gets memory of its own, which is
@@ -24,7 +24,7 @@ internal sealed class MessageBlock(BufferPool pool)
     private long _lastTicks;
     private int _usedAtLook;
 
-    /// <summary>Where the next message is written. <see cref="Take"/> follows.</summary>
+    /// <summary>The address at which the next message is written. <see cref="Take"/> follows.</summary>
     internal Span<byte> Reserve(int bytes)
     {
         if (_block is not null && _block.Capacity - _used >= bytes) return _block.GetSpan()[_used..];
@@ -36,7 +36,7 @@ internal sealed class MessageBlock(BufferPool pool)
         return _block.GetSpan();
     }
 
-    /// <summary>The message that was written. The block keeps its own reference.</summary>
+    /// <summary>The message that was just written. The block keeps its own reference.</summary>
     internal Payload Take(int length)
     {
         var payload = new Payload(_block!, _used, length);
@@ -44,7 +44,7 @@ internal sealed class MessageBlock(BufferPool pool)
         return payload;
     }
 
-    /// <summary>The message is delivered: memory that no other message will share is released by its last receiver.</summary>
+    /// <summary>Notes that the message is delivered: memory that no other message will share is then released by its last receiver.</summary>
     internal void End()
     {
         if (_block is { Capacity: not BlockBytes }) Release();

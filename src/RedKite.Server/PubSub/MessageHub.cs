@@ -90,10 +90,10 @@ internal sealed class MessageHub
     /// <summary>Publishes a message to a sharded channel; returns the number of receivers.</summary>
     internal int PublishToShard(ReadOnlySpan<byte> channel, ReadOnlySpan<byte> message) => Count(_shardChannels.Publish(channel, message));
 
-    /// <summary>Whether a message could have a receiver at all.</summary>
+    /// <summary>Whether a message could have any receiver.</summary>
     internal bool HasSubscribers => _channels.Count + _patterns.Count > 0;
 
-    /// <summary>Releases memory that is kept for messages that no longer come. About once a second.</summary>
+    /// <summary>Releases memory that was kept for messages that did not come. About once a second.</summary>
     internal void ReleaseIdle()
     {
         _channels.ReleaseIdle();

@@ -16,7 +16,7 @@ internal sealed class SubscribedPattern(byte[] text)
 /// Finds the patterns that match a channel without trying them all. Each pattern is filed under one literal that every matching
 /// channel has: its beginning, its end, or up to eight bytes from its middle. A channel is looked up once for each
 /// length of a beginning and an end that occurs, and once for each of its own positions if there are patterns with a middle
-/// alone. Only what is found there is matched. Patterns without a literal (*, ?, classes alone) are always matched.
+/// alone. Only patterns found there are matched. Patterns without a literal (*, ?, classes alone) are always matched.
 /// </summary>
 internal sealed class PatternIndex
 {
@@ -83,7 +83,7 @@ internal sealed class PatternIndex
             int length = BitOperations.TrailingZeroCount(lengths);
             for (int at = 0; at + length <= channel.Length; at++)
             {
-                // What occurs twice is looked up once.
+                // Duplicates are looked up once.
                 ReadOnlySpan<byte> middle = channel.Slice(at, length);
                 if (_middles.Has(middle) && channel.IndexOf(middle) == at) _middles.Match(middle, channel, matches);
             }
@@ -98,7 +98,7 @@ internal sealed class PatternIndex
     };
 
     // The longest literal of the pattern: at its beginning, at its end, or between two wildcards. Escaped bytes and classes
-    // only separate literals, which is always right, because a literal that is not seen is only not used.
+    // only separate literals, which is always correct, because an overlooked literal is merely not used.
     private static Place PlaceOf(ReadOnlySpan<byte> pattern, out byte[] anchor)
     {
         ReadOnlySpan<byte> wildcards = "*?[\\"u8;

@@ -16,7 +16,7 @@ namespace RedKite.Server.PubSub;
 /// </remarks>
 internal sealed class SubscriberList
 {
-    // Less than this on its way to a loop is not compared with the limit.
+    // If fewer bytes than this are on their way to a loop, they are not compared with the limit.
     private const long LimitedBytesMin = 64 * 1024;
 
     private Group[] _groups = [];
@@ -24,7 +24,7 @@ internal sealed class SubscriberList
     /// <summary>Subscriptions that have not ended.</summary>
     internal int Count { get; private set; }
 
-    /// <summary>The protocol that the first subscriber has, in which a message is written first.</summary>
+    /// <summary>The first subscriber's protocol, in which a message is written first.</summary>
     internal bool PrefersResp3 { get; private set; }
 
     internal void Add(Subscription subscription)
@@ -57,7 +57,7 @@ internal sealed class SubscriberList
         group.Subscriptions = active.Length == 0 ? new Subscription[1] : active;
     }
 
-    /// <summary>Delivers a message to all subscribers; those of other loops get it when these handle what was posted.</summary>
+    /// <summary>Delivers a message to all subscribers; those of other loops get it when their loops handle the posted message.</summary>
     internal void Deliver(in Payload message)
     {
         foreach (ref readonly Group group in _groups.AsSpan())
@@ -73,7 +73,7 @@ internal sealed class SubscriberList
         }
     }
 
-    // What waits for the loop counts for the limit of each subscriber. Beyond it the rest is dropped, and they are closed.
+    // Bytes that wait for the loop count against each subscriber's limit. Beyond it the rest is dropped, and the subscribers are closed.
     private static void Post(in Group group, in Payload message)
     {
         Backlog backlog = group.Backlog;

@@ -6,15 +6,15 @@ using RedKite.Server.Model;
 namespace RedKite.Server.Sessions;
 
 /// <summary>
-/// Holds the memory of all clients to maxmemory-clients: when it exceeds the limit, the clients with the largest buffers and state are closed,
-/// except those with CLIENT NO-EVICT. One loop looks ten times a second while there is a limit. A client whose unfinished request alone
-/// exceeds it is closed at once.
+/// Keeps the memory of all clients within maxmemory-clients: when it exceeds the limit, the clients with the largest buffers and
+/// state are closed, except those with CLIENT NO-EVICT. One loop looks ten times a second while there is a limit. A client whose
+/// unfinished request alone exceeds it is closed at once.
 /// </summary>
 internal sealed class ClientEviction(Settings settings, ClientRegistry clients, ServerLog log)
 {
     private const int PeriodMs = 100;
 
-    // A lower limit counts as this one, as in Redis: under it even the client that wants to raise it would be closed.
+    // A lower limit counts as this one, as in Redis: otherwise even a client that wants to raise it would be closed.
     private const ulong LimitBytesMin = 128 << 10;
 
     private readonly List<(Session Session, long Bytes)> _sizes = [];
@@ -34,12 +34,12 @@ internal sealed class ClientEviction(Settings settings, ClientRegistry clients, 
         if (settings.MaxMemoryClients == 0 || session.NoEvict || session.Type is ClientType.Replica or ClientType.Master) return false;
         ulong limit = LimitBytes;
         if (limit == 0 || (ulong)requestBytes <= Math.Max(limit, LimitBytesMin)) return false;
-        log.Warning($"Evicting client id={session.Id} addr={session.Address}: its request has {requestBytes} bytes and is not complete, more than maxmemory-clients.");
+        log.Warning($"Evicting client id={session.Id} addr={session.Address}: its incomplete request of {requestBytes} bytes exceeds maxmemory-clients.");
         Evicting(session);
         return true;
     }
 
-    /// <summary>Looks whether the limit holds, if it is time to.</summary>
+    /// <summary>Checks whether the limit holds, if a check is due.</summary>
     internal void Run(long nowMs)
     {
         if (settings.MaxMemoryClients == 0 || (nowMs < _nextMs && nowMs >= _nextMs - PeriodMs)) return;
@@ -61,7 +61,7 @@ internal sealed class ClientEviction(Settings settings, ClientRegistry clients, 
         _sizes.Sort((one, other) => other.Bytes.CompareTo(one.Bytes));
         foreach ((Session session, long bytes) in _sizes)
         {
-            log.Warning($"Evicting client id={session.Id} addr={session.Address}: the clients use {all} bytes, more than maxmemory-clients; this one uses {bytes}.");
+            log.Warning($"Evicting client id={session.Id} addr={session.Address}: all clients use {all} bytes, more than maxmemory-clients; this one uses {bytes}.");
             Evicting(session);
             clients.Kill(session);
             all -= bytes;

@@ -2,7 +2,7 @@ using RedKite.Server.Model;
 
 namespace RedKite.Server.Sessions;
 
-/// <summary>Which clients CLIENT KILL means: those that pass every condition that is set.</summary>
+/// <summary>Selects the clients of CLIENT KILL: those that meet every condition that is set.</summary>
 internal struct ClientFilter
 {
     internal long? Id;
@@ -14,7 +14,7 @@ internal struct ClientFilter
     /// <summary>The minimum age of the connection, in seconds.</summary>
     internal long? AgeSecondsMin;
 
-    /// <summary>Not the client that asks.</summary>
+    /// <summary>Excludes the calling client.</summary>
     internal bool SkipsCaller;
 
     internal readonly bool Matches(Session session, Session caller, long nowMs) =>

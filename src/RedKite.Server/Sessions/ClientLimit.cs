@@ -5,7 +5,7 @@ using RedKite.Server.Logging;
 namespace RedKite.Server.Sessions;
 
 /// <summary>
-/// Holds maxclients to what the system's limit of open files allows, and raises that limit if it can. Without it, accepting
+/// Limits maxclients to what the system's limit of open files allows, and raises that limit if it can. Without it, accepting
 /// would fail at the limit, and so would everything else that needs a file: the runtime opens its libraries when they are needed.
 /// </summary>
 internal sealed class ClientLimit(Settings settings, ServerLog log)
@@ -13,12 +13,12 @@ internal sealed class ClientLimit(Settings settings, ServerLog log)
     // Files that are opened later besides the clients (Redis reserves the same number), and refused connections.
     private const int FilesKept = 32 + OpenSockets.RefusedMax;
 
-    // The dashboard's own, its connections and its libraries, which are opened when it starts behind the server.
+    // The dashboard's own, its connections and its libraries, which are opened when it starts after the server.
     private const int DashboardFiles = 120;
 
     private long _filesReserved = FilesKept;
 
-    /// <summary>Lowers maxclients to what fits. What the process has open now is its own, and no client's.</summary>
+    /// <summary>Lowers maxclients to what fits. The files that the process has open now are its own, not clients'.</summary>
     /// <exception cref="ConfigException">Not a single client fits.</exception>
     internal void ApplyAtStart(int loops)
     {

@@ -14,7 +14,7 @@ internal sealed class ClientPause(AttentionWord attention)
     private readonly Lock _changing = new();
     private volatile Interval? _current;
 
-    /// <summary>Begins a pause. One that runs never gets shorter or weaker by it.</summary>
+    /// <summary>Begins a pause. This never shortens or weakens a pause in progress.</summary>
     internal void Begin(long untilMs, bool writesOnly, long nowMs)
     {
         lock (_changing)
@@ -53,7 +53,7 @@ internal sealed class ClientPause(AttentionWord attention)
         return true;
     }
 
-    /// <summary>Whether a command that has begun must wait with what is left of it.</summary>
+    /// <summary>Whether a command that has begun must wait before it continues.</summary>
     internal bool IsHolding(Session session, Command command, long nowMs)
     {
         if (_current is not { } running || session.Connection is null || HasEnded(nowMs)) return false;
@@ -61,7 +61,7 @@ internal sealed class ClientPause(AttentionWord attention)
         return !running.WritesOnly || command.Is(Writes) || (command.RunsQueued && session.Transaction is { } transaction && (transaction.Flags & Writes) != 0);
     }
 
-    /// <summary>Surrounds a command on this thread: what one that only reads finds expired during a pause stays.</summary>
+    /// <summary>Surrounds a command on this thread: expired keys that a read-only command finds during a pause stay.</summary>
     internal Execution Begin(Command command, long nowMs)
     {
         bool keepsExpired = command.Is(CommandFlags.ReadOnly) && !HasEnded(nowMs);

@@ -37,7 +37,8 @@ internal sealed class ClientRegistry
     internal Session? Find(long id) => _sessions.GetValueOrDefault(id);
 
     /// <summary>
-    /// Ends the clients of a user that is gone. One whose command is executing on this thread gets its reply first, and its command ends it.
+    /// Ends the clients of a user that was removed. A client whose command is executing on this thread gets its reply first, and
+    /// the command ends it.
     /// </summary>
     /// <param name="ending">Called with each of them.</param>
     internal void KillAllOf(User user, Action<Session> ending)
@@ -52,7 +53,7 @@ internal sealed class ClientRegistry
         }
     }
 
-    /// <summary>Ends another client from whatever thread. From now on it is listed no more.</summary>
+    /// <summary>Ends another client, from any thread. From now on it is not listed.</summary>
     internal void Kill(Session session)
     {
         Remove(session);

@@ -6,7 +6,7 @@ using RedKite.Server.Model;
 
 namespace RedKite.Server.Sessions;
 
-/// <summary>A command as those see it who watch all commands. Secrets are redacted, long arguments shortened.</summary>
+/// <summary>A command as watchers of all commands see it. Secrets are redacted, long arguments shortened.</summary>
 internal sealed record MonitoredCommand(long UnixMicroseconds, int Database, string Address, string ClientName, string Name, byte[][] Arguments);
 
 /// <summary>
@@ -19,7 +19,7 @@ internal sealed class MonitorFeed(AttentionWord attention, ServerClock clock, Bu
     private volatile Session[] _monitors = [];
     private volatile Action<MonitoredCommand>[] _watchers = [];
 
-    /// <summary>Whether anybody watches.</summary>
+    /// <summary>Whether there are watchers.</summary>
     internal bool IsOn => _monitors.Length + _watchers.Length > 0;
 
     internal void Add(Session session)
@@ -41,7 +41,7 @@ internal sealed class MonitorFeed(AttentionWord attention, ServerClock clock, Bu
         }
     }
 
-    /// <summary>Calls a watcher for every command, on the thread that executed it: it must be quick. Until the result is disposed of.</summary>
+    /// <summary>Calls a watcher for every command, on the thread that executed it, until the result is disposed of. The watcher must be quick.</summary>
     internal IDisposable Watch(Action<MonitoredCommand> watcher)
     {
         lock (_changing)

@@ -5,8 +5,8 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Server.Sessions;
 
 /// <summary>
-/// The script or function that is running, if one is, and what is counted of all. The thread that runs it writes; any thread reads and
-/// may ask for its end.
+/// The script or function that is running, if one is, and the counters of all. The thread that runs it writes; any thread reads and
+/// may request its end.
 /// </summary>
 internal sealed class RunningScript(AttentionWord attention, ScriptMutex mutex)
 {
@@ -17,7 +17,7 @@ internal sealed class RunningScript(AttentionWord attention, ScriptMutex mutex)
     private long _longestNs;
     private volatile bool _endsForStop;
 
-    /// <summary>What runs; null: nothing.</summary>
+    /// <summary>The script in progress; null: none.</summary>
     internal Run? Current => Volatile.Read(ref _run);
 
     /// <summary>Scripts and functions that were run.</summary>
@@ -26,7 +26,7 @@ internal sealed class RunningScript(AttentionWord attention, ScriptMutex mutex)
     /// <summary>Those that SCRIPT KILL or FUNCTION KILL ended.</summary>
     internal long Killed => Volatile.Read(ref _killed);
 
-    /// <summary>The reply to other clients while a script runs longer than busy-reply-threshold; null: none does.</summary>
+    /// <summary>The reply to other clients while a script runs longer than busy-reply-threshold; null: no script does.</summary>
     internal string? BusyReply => Current is { IsBusy: true } run ? BusyText(run) : null;
 
     internal static string BusyText(Run run) =>
@@ -38,16 +38,16 @@ internal sealed class RunningScript(AttentionWord attention, ScriptMutex mutex)
     /// <summary>Called when a busy script has ended, on the thread that ran it.</summary>
     internal Action? BusyEnded { get; set; }
 
-    /// <summary>Whether the server stops: what runs ends, even if it has written.</summary>
+    /// <summary>Whether the server stops: the script ends, even if it has written.</summary>
     internal bool EndsForStop => _endsForStop;
 
-    /// <summary>What scripts and functions occupy.</summary>
+    /// <summary>The memory and number of scripts and functions.</summary>
     internal Func<ScriptFigures> Figures { get; set; } = () => default;
 
-    /// <summary>How each cached script and function was used.</summary>
+    /// <summary>The use of each cached script and function.</summary>
     internal ScriptUses Uses { get; } = new();
 
-    /// <summary>How long a script ran at most since the last call, the running one included.</summary>
+    /// <summary>The longest run of a script since the last call, the running one included.</summary>
     internal long TakeLongestNs() => Math.Max(Interlocked.Exchange(ref _longestNs, 0), Current?.ElapsedNs ?? 0);
 
     internal Run Begin(string name, bool isFunction)
@@ -58,7 +58,7 @@ internal sealed class RunningScript(AttentionWord attention, ScriptMutex mutex)
         return run;
     }
 
-    /// <summary>A run has ended.</summary>
+    /// <summary>Notes that a run has ended.</summary>
     /// <returns>How long it took, in nanoseconds.</returns>
     internal long End(Run run)
     {
@@ -76,7 +76,7 @@ internal sealed class RunningScript(AttentionWord attention, ScriptMutex mutex)
         return ns;
     }
 
-    /// <summary>The script runs longer than busy-reply-threshold: other clients get an error from now on.</summary>
+    /// <summary>Marks the script as busy, because it runs longer than busy-reply-threshold: other clients get an error from now on.</summary>
     internal void NoteBusy(Run run)
     {
         if (run.IsBusy) return;
@@ -89,7 +89,7 @@ internal sealed class RunningScript(AttentionWord attention, ScriptMutex mutex)
     /// <summary>The server stops.</summary>
     internal void EndForStop() => _endsForStop = true;
 
-    /// <summary>Asks for the end of what runs.</summary>
+    /// <summary>Requests the end of the script in progress.</summary>
     /// <returns>Null, or the error: nothing runs, or it has written, or it is of the other kind.</returns>
     internal string? Kill(bool isFunction)
     {

@@ -1,10 +1,10 @@
 namespace RedKite.Server.Sessions;
 
-/// <summary>What scripts and functions occupy.</summary>
+/// <summary>The memory and number of scripts and functions.</summary>
 /// <param name="Scripts">Cached scripts.</param>
 /// <param name="ScriptBytes">The bytes of their texts.</param>
 /// <param name="EvalBytes">The interpreter that runs them.</param>
-/// <param name="Evicted">Scripts that were dropped because EVAL had brought too many.</param>
+/// <param name="Evicted">Scripts dropped from the cache because EVAL had loaded too many.</param>
 /// <param name="Libraries">Libraries of functions.</param>
 /// <param name="Functions">Functions in them.</param>
 /// <param name="LibraryBytes">The bytes of their texts.</param>

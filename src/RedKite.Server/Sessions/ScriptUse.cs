@@ -3,7 +3,7 @@ using System.Text;
 
 namespace RedKite.Server.Sessions;
 
-/// <summary>How a cached script or a function was used. The thread that runs it writes; any thread reads.</summary>
+/// <summary>The use of a cached script or function. The thread that runs it writes; any thread reads.</summary>
 /// <param name="name">The SHA-1 of a script, or a function's name.</param>
 /// <param name="library">A function's library; null: it is a script.</param>
 /// <param name="text">The beginning of the text.</param>

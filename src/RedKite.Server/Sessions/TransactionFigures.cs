@@ -1,6 +1,6 @@
 namespace RedKite.Server.Sessions;
 
-/// <summary>What is counted of transactions. From any thread.</summary>
+/// <summary>The counters of transactions. From any thread.</summary>
 internal sealed class TransactionFigures
 {
     private long _executed;
@@ -16,11 +16,11 @@ internal sealed class TransactionFigures
     internal void NoteExecuted(int commands)
     {
         Interlocked.Increment(ref _executed);
-        if (commands > _largest) _largest = commands; // of two at once either will do
+        if (commands > _largest) _largest = commands; // if two write at once, either may win
     }
 
     internal void NoteRefused() => Interlocked.Increment(ref _refused);
 
-    /// <summary>The most commands that a transaction had since the last call.</summary>
+    /// <summary>The largest number of commands in a transaction since the last call.</summary>
     internal int TakeLargest() => Interlocked.Exchange(ref _largest, 0);
 }

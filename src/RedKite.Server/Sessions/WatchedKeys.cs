@@ -10,7 +10,7 @@ namespace RedKite.Server.Sessions;
 /// </summary>
 internal sealed class WatchedKeys(Keyspace keyspace)
 {
-    // The first of those who watch a key, by stripe.
+    // The first watcher of each key, by stripe.
     private readonly Dictionary<KeyIdentity, WatchedKey>[] _keys = [.. keyspace.Stripes.Select(_ => new Dictionary<KeyIdentity, WatchedKey>())];
     private int _clients;
     private int _count;
@@ -47,7 +47,7 @@ internal sealed class WatchedKeys(Keyspace keyspace)
         keyspace.Stripes[stripe].Observe(StripeObservers.WatchedKeys, isOn: true);
     }
 
-    /// <summary>The client watches nothing any more. The stripes of its keys are locked.</summary>
+    /// <summary>Ends all watches of a client. The stripes of its keys are locked.</summary>
     internal void Forget(ClientWatch? client)
     {
         if (client is null || client.Keys.Count == 0) return;
@@ -56,7 +56,7 @@ internal sealed class WatchedKeys(Keyspace keyspace)
         Interlocked.Decrement(ref _clients);
     }
 
-    /// <summary>A client is gone. No stripe is locked.</summary>
+    /// <summary>Ends all watches of a client that has disconnected. No stripe is locked.</summary>
     internal void Closed(Session session)
     {
         if (session.Watch is not { Keys.Count: > 0 } client) return;

@@ -39,7 +39,7 @@ internal static class InvalidationText
         return new Payload(buffer, 0, start.Length + keys.Length);
     }
 
-    /// <summary>The message that the client is gone which should get the invalidations, with one reference.</summary>
+    /// <summary>The message that the client that should get the invalidations has disconnected, with one reference.</summary>
     internal static Payload BrokenRedirect(BufferPool pool, long id)
     {
         var text = new ArrayBufferWriter<byte>();

@@ -10,7 +10,7 @@ namespace RedKite.Server.Tracking;
 
 /// <summary>
 /// Client-side caching: remembers which clients have read which keys, and invalidates a key there when it changes. The table has a part for each
-/// stripe, guarded by the stripe's lock: a key is remembered before the stripe is released that it was read from, so no change is missed.
+/// stripe, guarded by the stripe's lock: a key is remembered before the stripe from which it was read is released, so no change is missed.
 /// It consumes changes while a client tracks, and while keys are remembered; a minute after the last client stopped tracking, they are forgotten.
 /// </summary>
 internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, ChangePublisher changes, BufferPool pool, Settings settings, LimitCounts limits) : IChangeConsumer
@@ -132,7 +132,7 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
         if (isFlushed) TellOfFlush();
     }
 
-    /// <summary>Whether clients of BCAST are to be told of changes.</summary>
+    /// <summary>Whether clients of BCAST are to get invalidations.</summary>
     internal bool HasBroadcast => _broadcast.HasChanges;
 
     /// <summary>
@@ -176,7 +176,7 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
             Stripe stripe = keyspace.Stripes[index];
             stripe.Enter();
 
-            // Not one by one from the table's beginning, where ever more removed keys would be passed over.
+            // Not one by one from the table's beginning, where more and more removed keys would have to be skipped.
             foreach (ulong hash in _parts[index].Hashes)
             {
                 if (!IsOver()) break;
@@ -221,7 +221,7 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
 
     private bool IsOverBytes => settings.TrackedKeyBytesMax > 0 && Interlocked.Read(ref _bytes) > settings.TrackedKeyBytesMax;
 
-    // Forgets any key of a part but one, because a limit is reached, and invalidates it at its readers. False: there is none.
+    // Forgets some key of a part other than a given one, because a limit is reached, and invalidates it for its readers. False: there is none.
     private bool Forget(TrackedKeys part, ulong except, Limit limit)
     {
         if (part.RemoveAny(except) is not { } other) return false;

@@ -5,8 +5,8 @@ using RedKite.Server.Model;
 namespace RedKite.Server.Tracking;
 
 /// <summary>
-/// The prefixes that clients follow with BCAST, and the changed keys that they are not told of yet. Keys that one executor changes in a turn
-/// go out together, in their order; no other executor sends them, which could be in the middle of a transaction.
+/// The prefixes that clients follow with BCAST, and the changed keys whose invalidations are not sent yet. Keys that one executor
+/// changes in a turn go out together, in their order; no other executor sends them, because this one could be in the middle of a transaction.
 /// </summary>
 internal sealed class PrefixBroadcast
 {
@@ -18,7 +18,7 @@ internal sealed class PrefixBroadcast
     private readonly int[] _countOfLength = new int[PrefixBytesMax + 2];
     private readonly Dictionary<ChangeList, SortedDictionary<byte[], Changed>> _changed = []; // by the executor, which is known by its list
 
-    // Longer prefixes by their first bytes: a key is compared with those alone that share them, and most keys are too short.
+    // Longer prefixes by their first bytes: a key is compared only with those that share them, and most keys are too short.
     private readonly Dictionary<byte[], HashSet<byte[]>> _longByStart = new(NameComparer.Instance);
     private ulong _lengths;
     private int _count;
@@ -27,7 +27,7 @@ internal sealed class PrefixBroadcast
     /// <summary>Prefixes that clients follow.</summary>
     internal int Count => Volatile.Read(ref _count);
 
-    /// <summary>Whether there are changes that clients are not told of yet.</summary>
+    /// <summary>Whether there are changes whose invalidations are not sent yet.</summary>
     internal bool HasChanges => _hasChanges;
 
     internal void Add(Session session, byte[] name)

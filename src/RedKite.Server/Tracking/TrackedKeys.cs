@@ -3,8 +3,8 @@ using System.Runtime.InteropServices;
 namespace RedKite.Server.Tracking;
 
 /// <summary>
-/// The keys of one stripe that clients have read, by hash, with the clients' ids. Like in Redis keys of all databases are one. Used with the
-/// stripe locked. Clients that are gone stay until their keys change.
+/// The keys of one stripe that clients have read, by hash, with the clients' ids. As in Redis, keys of the same name in all
+/// databases are one. Used with the stripe locked. Disconnected clients stay until their keys change.
 /// </summary>
 internal sealed class TrackedKeys
 {
@@ -26,7 +26,7 @@ internal sealed class TrackedKeys
     /// <summary>Removes a key; null: no client has read it.</summary>
     internal Readers? Remove(ulong hash) => _keys.Remove(hash, out Readers readers) ? readers : null;
 
-    /// <summary>Removes any key but one; null: there is no other.</summary>
+    /// <summary>Removes some key other than a given one; null: there is no other.</summary>
     internal Readers? RemoveAny(ulong except)
     {
         foreach (ulong hash in _keys.Keys)
@@ -42,7 +42,7 @@ internal sealed class TrackedKeys
 
     internal void Clear() => _keys.Clear();
 
-    /// <summary>The clients that have read a key. Up to some number they are an array: a read of a tracked key searches it nearly always in vain.</summary>
+    /// <summary>The clients that have read a key. A small number of them are an array: a read of a tracked key searches it, nearly always without a match.</summary>
     internal struct Readers
     {
         private const int FewMax = 64;

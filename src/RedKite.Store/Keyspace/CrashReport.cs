@@ -4,7 +4,7 @@ using System.Text;
 
 namespace RedKite.Store.Keyspace;
 
-/// <summary>What is known of a failure that ends the process. It contains no keys and no values.</summary>
+/// <summary>A report on a failure that ends the process. It contains no keys and no values.</summary>
 internal sealed class CrashReport
 {
     internal CrashReport(Exception failure, StripeSet held, string? command, string text)
@@ -20,7 +20,7 @@ internal sealed class CrashReport
     /// <summary>The stripes that the failing thread had locked.</summary>
     internal StripeSet Held { get; }
 
-    /// <summary>The command that failed, or what else the thread was doing.</summary>
+    /// <summary>The command that failed, or other work of the thread.</summary>
     internal string? Command { get; }
 
     internal string Text { get; }

@@ -11,13 +11,13 @@ public enum DataType
     Stream = 6,
 }
 
-/// <summary>How a value is kept, under the name that OBJECT ENCODING gives.</summary>
+/// <summary>How a value is stored, under the name that OBJECT ENCODING returns.</summary>
 public enum ValueEncoding
 {
     /// <summary>A string whose bytes are a 64-bit integer in canonical form.</summary>
     Integer = 0,
 
-    /// <summary>A string that was set whole and is short enough to count as embedded.</summary>
+    /// <summary>A string that was written as a whole and is short enough to count as embedded.</summary>
     Embedded = 1,
 
     /// <summary>Any other string.</summary>

@@ -12,7 +12,7 @@ namespace RedKite.Store.Keyspace;
 /// to be locked; calls over all keys document their requirements.
 /// </summary>
 /// <remarks>
-/// There is one way in and one way out. Code that changes an existing entry calls <see cref="BeforeChange"/> first, through
+/// Code that changes an existing entry calls <see cref="BeforeChange"/> first, through
 /// <see cref="OpenToWrite"/> or within the call itself. Code that removes one calls <see cref="Unlink(Stripe, Table, in EntryPosition, UnlinkReason)"/>.
 /// Both report to the stripe's observer, and cost one comparison while there is none.
 /// </remarks>
@@ -34,8 +34,8 @@ internal sealed unsafe class Database
     }
 
     /// <summary>
-    /// Whether expired keys are missing for the thread's command, but stay: for one that only reads, while CLIENT PAUSE keeps the data as
-    /// they are. One that writes must remove what it finds expired, or it would add the key a second time.
+    /// Whether expired keys are hidden from the thread's command but not removed: for a command that only reads, while CLIENT PAUSE
+    /// freezes the data. A command that writes must remove an expired key, or it would add the key a second time.
     /// </summary>
     internal static bool KeepsExpired
     {
@@ -318,7 +318,7 @@ internal sealed unsafe class Database
 
     /// <summary>
     /// Renames an entry, replacing the target key's value. Both stripes are locked. The key is part of the block: a large value's block
-    /// has room for it, other blocks are written anew. A structure is handed over by pointer, whatever its size; its blocks stay in the
+    /// has room for it, other blocks are rewritten. A structure is handed over by pointer, whatever its size; its blocks stay in the
     /// arena that they came from.
     /// </summary>
     internal void Rename(Entry source, ReadOnlySpan<byte> key, ulong hash, Entry existing)

@@ -9,24 +9,25 @@ namespace RedKite.Store.Keyspace;
 /// system. It works in short slices under one stripe's lock at a time and stops at a deadline. It waits for no stripe.
 /// </summary>
 /// <remarks>
-/// It starts at the slabs, not at the keys. What a sparse slab contains is taken for an entry: if its key is found in a table of the
-/// stripe, at the block's own address, then it is one, and may move. So only what moves is touched, and the sparsest slabs come
-/// first. A walk over all keys would read every entry to find the few that are in sparse slabs.
+/// It starts at the slabs, not at the keys. Each block of a sparse slab is presumed to be an entry: if its key is found in a table
+/// of the stripe, at the block's own address, then it is one and may move. So only blocks that move are touched, and the sparsest
+/// slabs come first. A walk over all keys would read every entry to find the few that are in sparse slabs.
 ///
 /// Parts of structures cannot be found that way. Slabs that contain some, and that the other slabs of their class can take, are left
-/// to a walk over the stripe's values, as are the slabs of blocks of over 4 KiB. A large value is moved in slices; what is
-/// remembered between them is a key's hash and a position that any change of the value leaves valid.
+/// to a walk over the stripe's values, as are the slabs of blocks of over 4 KiB. A large value is moved in slices; between them
+/// only a key's hash and a position are remembered, which any change of the value leaves valid.
 ///
 /// An entry's address is in its table's slot and nowhere else while its stripe is not locked: samples for eviction, cursors, watched
 /// keys and blocked clients name keys or hashes. Copies in progress are the exception, so their stripes are left alone.
 /// </remarks>
 internal sealed unsafe class Defragmentation
 {
-    // A slice under the lock: 10 to 20 microseconds. To move a block takes four times as long as to find that it is no entry.
+    // A slice under the lock: 10 to 20 microseconds. Moving a block takes four times as long as finding that it is not an entry.
     private const int WorkPerSlice = 256;
     private const int WorkPerMove = 4;
 
-    // What a class may keep free in one stripe: two pages, because one is lost on average whatever is moved; or a part of a slab's blocks.
+    // The free space that a class may keep in one stripe: two pages, because one is lost on average regardless of moves; or a part
+    // of a slab's blocks.
     private const long FreeMin = 2 * 4096;
 
     // Evacuations of one class in one pass, in case blocks move in circles.
@@ -54,7 +55,7 @@ internal sealed unsafe class Defragmentation
         _step = step;
     }
 
-    /// <summary>What was done since the last call.</summary>
+    /// <summary>The work done since the last call.</summary>
     internal DefragmentationCounts TakeCounts()
     {
         DefragmentationCounts counts = _counts;
@@ -104,7 +105,7 @@ internal sealed unsafe class Defragmentation
             throw;
         }
 
-        // Not in a finally block: what failed halfway stays locked until the process has ended.
+        // Not in a finally block: after a failure the stripe stays locked until the process ends.
         stripe.Exit();
         if (!more) EndStripe();
         return false;
@@ -232,7 +233,7 @@ internal sealed unsafe class Defragmentation
         else _counts.KeyMisses++;
     }
 
-    // Whether there is more to move. The value may be another one by now: a position is harmless for any.
+    // Whether there is more to move. The value may have been replaced meanwhile: a position is harmless for any value.
     private bool MoveLarge(LargeValue value, ref int work)
     {
         work--;
@@ -278,7 +279,7 @@ internal sealed unsafe class Defragmentation
         Segment.Replace(position.Bucket, position.Slot, moved, Segment.Expires(Segment.Slot(position.Bucket, position.Slot)));
     }
 
-    // The block may be anything: part of a structure, or what waits to be freed. Only a slot that has its address makes it an entry.
+    // The block may be anything: part of a structure, or a block that waits to be freed. Only a slot with its address makes it an entry.
     private bool TryFindEntry(byte* block, int blockBytes, out EntryPosition position)
     {
         position = default;
@@ -298,7 +299,7 @@ internal sealed unsafe class Defragmentation
         return false;
     }
 
-    // A value of which a part has been looked at.
+    // A value that has been partly examined.
     private sealed class LargeValue(ulong hash, DataType type, MoveCursor cursor)
     {
         internal ulong Hash => hash;

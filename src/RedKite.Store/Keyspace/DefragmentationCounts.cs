@@ -1,6 +1,6 @@
 namespace RedKite.Store.Keyspace;
 
-/// <summary>What active defragmentation has done.</summary>
+/// <summary>The work of active defragmentation.</summary>
 internal record struct DefragmentationCounts
 {
     /// <summary>Blocks that were moved.</summary>
@@ -12,7 +12,7 @@ internal record struct DefragmentationCounts
     /// <summary>Keys of which a block was moved.</summary>
     internal long KeyHits { get; set; }
 
-    /// <summary>Keys that were examined, and of which nothing was moved.</summary>
+    /// <summary>Keys that were examined without moving any block.</summary>
     internal long KeyMisses { get; set; }
 
     /// <summary>Stopwatch ticks spent.</summary>

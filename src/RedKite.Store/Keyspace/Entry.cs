@@ -44,13 +44,13 @@ internal readonly unsafe ref struct Entry
     /// <summary>When the key expires, in Unix milliseconds, or <see cref="Database.NoExpiry"/>.</summary>
     internal long ExpiryMs => EntryBlock.Expires(_position.Entry) ? EntryBlock.Expiry(_position.Entry) : Database.NoExpiry;
 
-    /// <summary>The 24 bits of the access clock: what they mean is the eviction policy's.</summary>
+    /// <summary>The 24 bits of the access clock, whose meaning depends on the eviction policy.</summary>
     internal uint AccessClock => EntryBlock.AccessClock(_position.Entry);
 
     /// <summary>Bytes that the entry takes in its arena, its value's structure included.</summary>
     internal long MemoryBytes => EntryBlock.Capacity(_position.Entry) + (HasStructure ? ValueStructure.Bytes(this) : 0);
 
-    /// <summary>Where the entry's block is: for showing, never for access.</summary>
+    /// <summary>The address of the entry's block: for display, never for access.</summary>
     internal nint Address => (nint)_position.Entry;
 
     internal EntryPosition Position => _position;

@@ -25,8 +25,8 @@ namespace RedKite.Store.Keyspace;
 /// </summary>
 /// <remarks>
 /// The unused bytes before a large value's key let RENAME write another key into the same block: the value stays where it is.
-/// They are at most 0.4 percent of the block. Rejected: a block of its own for a large string, which every command that opens a
-/// string would have to tell apart.
+/// They are at most 0.4 percent of the block. Rejected: a separate block for a large string, which every command that opens a
+/// string would have to distinguish.
 /// </remarks>
 internal static unsafe class EntryBlock
 {
@@ -34,10 +34,10 @@ internal static unsafe class EntryBlock
     internal const byte LongForm = 2;
     internal const byte HasFieldExpiry = 4;
 
-    /// <summary>The least bytes of a block in the long form.</summary>
+    /// <summary>The minimum size of a block in the long form.</summary>
     internal const int LongFormMin = LongDataOffset;
 
-    /// <summary>The least length of a value whose block has room for any key of up to <see cref="KeyRoomBytes"/>.</summary>
+    /// <summary>The minimum length of a value whose block has space for any key of up to <see cref="KeyRoomBytes"/>.</summary>
     internal const int LargeValueMin = 256 << 10;
 
     /// <summary>The longest key that can replace a large value's key in its block, and the longest that can be replaced.</summary>
@@ -102,7 +102,7 @@ internal static unsafe class EntryBlock
 
     internal static bool Expires(byte* block) => (block[4] & HasExpiry) != 0;
 
-    /// <summary>Those of the flags that say that something of the entry expires: the key, fields of the hash that it is.</summary>
+    /// <summary>The flags for expiries: of the key, or of fields of its hash.</summary>
     internal static byte ExpiryFlags(byte* block) => (byte)(block[4] & (HasExpiry | HasFieldExpiry));
 
     internal static bool FieldsExpire(byte* block) => (block[4] & HasFieldExpiry) != 0;

@@ -11,17 +11,17 @@ namespace RedKite.Store.Keyspace;
 /// <remarks>
 /// <para>
 /// The copy holds addresses of the source, so the source must not change. Its stripe reports changes from
-/// <see cref="Watch"/> on: then the copy is stale, touches the source no more, and is discarded. Nothing is checked, and
+/// <see cref="Watch"/> on: then the copy is stale, does not touch the source again, and is discarded. Nothing is checked, and
 /// no other command pays anything, while there is no copy.
 /// </para>
 /// <para>
 /// Rejected: freezing the source, which every write command would have to know; a copy of the source's blocks on write,
-/// which needs a version in every block; staging the copy under a key, which SCAN, DBSIZE and the eviction would have to pass over.
+/// which needs a version in every block; staging the copy under a key, which SCAN, DBSIZE and eviction would have to skip.
 /// </para>
 /// </remarks>
 internal sealed unsafe class EntryCopy
 {
-    // A slice of a loop's background work takes as long; a step and a piece of a large block come on top.
+    // As long as a slice of a loop's background work; a step and a piece of a large block are added.
     private const int SliceMicroseconds = 100;
 
     private static readonly long SliceTicks = SliceMicroseconds * Stopwatch.Frequency / 1_000_000;
@@ -69,7 +69,7 @@ internal sealed unsafe class EntryCopy
     /// <summary>Whether the source has changed since: the copy is only good for <see cref="Discard"/>.</summary>
     internal bool IsStale { get; set; }
 
-    /// <summary>Whether the copy belongs to the database now, or is freed.</summary>
+    /// <summary>Whether the copy was attached to the database, or freed.</summary>
     internal bool HasEnded => _block == null;
 
     /// <summary>Whether copying a value may take longer than a few microseconds.</summary>
@@ -97,7 +97,7 @@ internal sealed unsafe class EntryCopy
         while (!IsComplete) Step();
     }
 
-    /// <summary>From now on the stripes may be unlocked between slices: changes of the source make the copy stale.</summary>
+    /// <summary>Watches the source, so that the stripes may be unlocked between slices: changes of the source make the copy stale.</summary>
     /// <param name="source">The source's database.</param>
     internal void Watch(Database source)
     {
@@ -112,7 +112,7 @@ internal sealed unsafe class EntryCopy
         if (key == _watchedKey) IsStale = true;
     }
 
-    /// <summary>Makes the target key hold the complete copy, in place of what it holds.</summary>
+    /// <summary>Stores the complete copy at the target key, replacing any value.</summary>
     internal void Attach(Entry existing, uint accessClock)
     {
         EndWatch();
@@ -122,7 +122,7 @@ internal sealed unsafe class EntryCopy
         _block = null;
     }
 
-    /// <summary>Frees what was copied, a large structure in slices.</summary>
+    /// <summary>Frees the copy, a large structure in slices.</summary>
     internal void Discard()
     {
         EndWatch();

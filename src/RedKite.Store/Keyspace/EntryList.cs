@@ -21,7 +21,7 @@ internal sealed unsafe class EntryList
 
     internal void Clear() => _blocks.Clear();
 
-    /// <summary>Begins to fetch the heads of all entries, which are then read one after the other.</summary>
+    /// <summary>Prefetches the heads of all entries, which are then read one after the other.</summary>
     internal void Prefetch()
     {
         if (!Sse.IsSupported) return;

@@ -1,6 +1,6 @@
 namespace RedKite.Store.Keyspace;
 
-/// <summary>Where an entry is: its block and the slot that points to it. Valid until the table changes elsewhere.</summary>
+/// <summary>The position of an entry: its block and the slot that points to it. Valid until the table changes elsewhere.</summary>
 internal readonly unsafe struct EntryPosition(byte* bucket, int slot, byte* entry, ulong hash)
 {
     internal byte* Segment => Store.Keyspace.Segment.OfBucket(bucket);

@@ -17,7 +17,7 @@ internal sealed class FailStop
 {
     private const int CallbackMillisecondsMax = 5_000;
 
-    // What an exhausted heap has left for the report.
+    // A reserve for the report in case the heap is exhausted.
     private const int ReserveBytes = 64 * 1024;
 
     private byte[]? _reserve = new byte[ReserveBytes];
@@ -30,15 +30,14 @@ internal sealed class FailStop
     internal string Version { get; set; } = "";
 
     /// <summary>
-    /// The host's last word: runs on a thread of its own while the stripes are still locked, and is waited for at most five
-    /// seconds.
+    /// The host's callback: runs on a separate thread for at most five seconds, while the stripes are still locked.
     /// </summary>
     internal Action<CrashReport>? Ending { get; set; }
 
-    /// <summary>Where the report's path is printed; null: on standard error.</summary>
+    /// <summary>Receives the report's path; null: it is printed on standard error.</summary>
     internal TextWriter? Errors { get; set; }
 
-    /// <summary>What ends the process; a test may put something else here, after which the exception goes on.</summary>
+    /// <summary>Ends the process; a test may replace it, and then the exception propagates.</summary>
     internal Action<string, Exception> Terminate { get; set; } = Environment.FailFast;
 
     /// <summary>
@@ -46,7 +45,7 @@ internal sealed class FailStop
     /// </summary>
     /// <param name="failure">The exception that escapes.</param>
     /// <param name="held">The stripes that the current thread has locked.</param>
-    /// <param name="command">The command that is being executed, or what else the thread is doing, if that is known.</param>
+    /// <param name="command">The command that is being executed, or other work of the thread, if known.</param>
     internal bool Ends(Exception failure, StripeSet held, string? command)
     {
         if (!held.IsEmpty) End(failure, held, command);
@@ -56,10 +55,10 @@ internal sealed class FailStop
     /// <summary>Ends the process, whether keys are locked or not.</summary>
     /// <param name="failure">The exception that cannot be handled.</param>
     /// <param name="held">The stripes that the current thread has locked.</param>
-    /// <param name="command">The command that is being executed, or what else the thread is doing, if that is known.</param>
+    /// <param name="command">The command that is being executed, or other work of the thread, if known.</param>
     internal void End(Exception failure, StripeSet held, string? command)
     {
-        // Another thread is already here; this one must not go on either.
+        // Another thread is already here; this one must not continue either.
         if (Interlocked.Exchange(ref _ending, 1) != 0) Thread.Sleep(Timeout.Infinite);
         string message = "RedKite: an exception escaped while keys were locked.";
         try
@@ -71,7 +70,7 @@ internal sealed class FailStop
             (Errors ?? Console.Error).WriteLine(message);
             RunCallback(report);
         }
-#pragma warning disable CA1031 // There may be no memory, no disk and no standard error: the process ends all the same.
+#pragma warning disable CA1031 // There may be no memory, no disk and no standard error: the process ends nevertheless.
         catch (Exception)
 #pragma warning restore CA1031
         {

@@ -64,8 +64,8 @@ internal sealed class KeyHasher
         return Fold(mixed ^ _second, (ulong)length ^ _third ^ (mixed >> 32));
     }
 
-    // Both halves of the product, folded. Two multiplications, where the processor can: the one that gives both halves has the
-    // JIT write one of them to memory and read it back.
+    // Folds both halves of the product. Uses two multiplications where the processor can, because for the one that returns both
+    // halves the JIT writes one of them to memory and reads it back.
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private static ulong Fold(ulong a, ulong b)
     {

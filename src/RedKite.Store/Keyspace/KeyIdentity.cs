@@ -1,7 +1,6 @@
 namespace RedKite.Store.Keyspace;
 
 /// <summary>
-/// A key by its database and hash, for those who wait for it: they look at the key itself in the end, so that two keys of
-/// one hash do no harm.
+/// A key's database and hash, for clients that wait for it. The key itself is checked in the end, so two keys with one hash do no harm.
 /// </summary>
 internal readonly record struct KeyIdentity(int Database, ulong Hash);

@@ -20,7 +20,7 @@ internal sealed class Keyspace : IDisposable
     /// <param name="stripes">A power of two, at most <see cref="StripeSet.StripesMax"/>.</param>
     /// <param name="databases">How many numbered databases there are.</param>
     /// <param name="guarded">Whether memory comes from the guarded arena of the tests.</param>
-    /// <param name="hasher">A hasher whose secret is known, for what must be repeated exactly; otherwise one of its own.</param>
+    /// <param name="hasher">A hasher with a known secret, for reproducible runs; null: the keyspace creates its own.</param>
     internal Keyspace(int stripes, int databases, bool guarded = false, KeyHasher? hasher = null)
     {
         _hasher = hasher ?? new KeyHasher();
@@ -61,8 +61,8 @@ internal sealed class Keyspace : IDisposable
     internal MemoryBudget Budget => _source.Budget;
 
     /// <summary>
-    /// Sets the limit of <see cref="UsedBytes"/>. Whatever stripes are locked: those that are busy report their exact usage when the
-    /// limit is set again, or after their next step.
+    /// Sets the limit of <see cref="UsedBytes"/>. Locked stripes are not waited for: they report their exact usage when the limit
+    /// is set again, or after their next step.
     /// </summary>
     /// <param name="bytes">The limit; null: none. A negative limit is always exceeded.</param>
     /// <param name="reports">Whether every stripe reports its exact usage.</param>
@@ -81,10 +81,10 @@ internal sealed class Keyspace : IDisposable
     /// <summary>Bytes of everything that is stored: entries, values and tables.</summary>
     internal long UsedBytes => Sum(static stripe => stripe.UsedBytes);
 
-    /// <summary>Bytes that are not used any more and wait to be freed. <see cref="UsedBytes"/> does not count them.</summary>
+    /// <summary>Bytes that are no longer used and wait to be freed. <see cref="UsedBytes"/> does not count them.</summary>
     internal long FreeingBytes => Sum(static stripe => stripe.Arena.FreeingBytes);
 
-    /// <summary>Keys and values that are gone and wait to be freed by the background sweep.</summary>
+    /// <summary>Keys and values that were removed and wait to be freed by the background sweep.</summary>
     internal long ObjectsWaiting => Sum(static stripe => stripe.ObjectsWaiting);
 
     /// <summary>Keys and values that the background sweep has freed.</summary>
@@ -102,7 +102,7 @@ internal sealed class Keyspace : IDisposable
     /// <summary>Bytes of the blocks that are too large for slabs.</summary>
     internal long LargeBytes => Sum(static stripe => stripe.Arena.LargeBytes);
 
-    /// <summary>Bytes of the tables: what finding the entries costs, without the entries.</summary>
+    /// <summary>Bytes of the tables, without the entries.</summary>
     internal long TableBytes => Sum(static stripe => stripe.Segments.UsedBytes);
 
     internal long ExpiredKeys => Sum(static stripe => stripe.ExpiredKeys);
@@ -126,26 +126,26 @@ internal sealed class Keyspace : IDisposable
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal LockScope Lock(StripeSet stripes) => new(this, stripes);
 
-    /// <summary>Locks every stripe, unless the current thread has them all and has said so (<see cref="NoteAllLocked"/>).</summary>
+    /// <summary>Locks every stripe, unless the current thread holds them all and has noted that (<see cref="NoteAllLocked"/>).</summary>
     internal LockScope LockAll() => new(this, _allLockedBy == Environment.CurrentManagedThreadId ? StripeSet.Empty : AllStripes);
 
-    /// <summary>Notes that the current thread has locked every stripe, or is about to release them: what it calls may need them all.</summary>
+    /// <summary>Notes that the current thread has locked every stripe, or is about to release them, for calls that need them all.</summary>
     internal void NoteAllLocked(bool locked) => _allLockedBy = locked ? Environment.CurrentManagedThreadId : 0;
 
     /// <summary>Locks the stripes that a script declares. The current thread's <see cref="ScriptTurn"/> has begun.</summary>
     internal LockScope LockForScript(StripeSet stripes) => LockScope.ForScript(this, stripes);
 
-    /// <summary>Gives what all stripes share and keep for reuse back to the system; each stripe's own is its segment pool's.</summary>
+    /// <summary>Returns the memory that all stripes share and keep for reuse to the system; each segment pool does so for its stripe.</summary>
     internal void ReleaseFreeMemory()
     {
         _source.ReleaseKept();
         SystemMemory.TrimHeap();
     }
 
-    /// <summary>Begins a round of giving back what all stripes keep for reuse and have not used for a while.</summary>
+    /// <summary>Begins a round of returning memory to the system that all stripes keep for reuse and have not used for a while.</summary>
     internal void BeginGivingBack() => _source.BeginGivingBack();
 
-    /// <summary>Gives a little of that back to the system; false when the round is over.</summary>
+    /// <summary>Returns a little of it; false when the round has ended.</summary>
     internal bool GiveBack() => _source.GiveBack();
 
     /// <summary>Regions of 2 MiB whose ordinary pages were replaced by a huge one after they were filled.</summary>
@@ -154,10 +154,10 @@ internal sealed class Keyspace : IDisposable
     /// <summary>Whether another thread is at it.</summary>
     internal bool IsMakingHuge => Volatile.Read(ref _makingHuge) != 0;
 
-    /// <summary>CPU that this took.</summary>
+    /// <summary>CPU time that this took.</summary>
     internal long MakingHugeCpuNs => _source.MakingHugeCpuNs;
 
-    /// <summary>What a huge page spares each read at random, as last measured; 0 before, and where there is little to make huge.</summary>
+    /// <summary>The time that a huge page saves each random read, as last measured; 0 before that, and if there is little to make huge.</summary>
     internal long TranslationNs => Volatile.Read(ref _translationNs);
 
     /// <summary>Starts replacing 2 MiB of ordinary pages by a huge one on another thread, unless that is already in progress.</summary>

@@ -1,6 +1,6 @@
 namespace RedKite.Store.Keyspace;
 
-/// <summary>Who needs to know about changes in a stripe; see <see cref="Stripe.Observers"/>.</summary>
+/// <summary>The observers of changes in a stripe; see <see cref="Stripe.Observers"/>.</summary>
 [Flags]
 internal enum StripeObservers : byte
 {
@@ -45,14 +45,14 @@ internal enum UnlinkReason : byte
 }
 
 /// <summary>
-/// Learns what changes in a stripe. The store calls it with the stripe locked, and only while <see cref="Stripe.Observers"/> is
+/// Receives the changes in a stripe. The store calls it with the stripe locked, and only while <see cref="Stripe.Observers"/> is
 /// not <see cref="StripeObservers.None"/>. It must not change the keyspace. Spans are valid during the call.
 /// </summary>
 internal abstract class KeyspaceObserver
 {
     /// <summary>
     /// An existing entry is about to change or to be removed. Called at least once before the first change of a command, and
-    /// possibly again during it: only the first call sees the value as it was.
+    /// possibly again during it: only the first call sees the old value.
     /// </summary>
     /// <param name="database">The entry's database.</param>
     /// <param name="hash">The key's hash.</param>
@@ -65,8 +65,8 @@ internal abstract class KeyspaceObserver
     internal abstract void BeforeFlush(Database database, int stripe);
 
     /// <summary>
-    /// A key is being added. The value may not be there yet. Not called for a key that gets another value in place, of which only the old
-    /// value's end is reported (<see cref="UnlinkReason.Overwritten"/>).
+    /// A key is being added. The value may not be there yet. Not called for a key that gets another value in place, for which only
+    /// the removal of the old value is reported (<see cref="UnlinkReason.Overwritten"/>).
     /// </summary>
     internal abstract void Added(Database database, ulong hash, ReadOnlySpan<byte> key);
 

@@ -30,13 +30,13 @@ internal ref struct LockScope
     /// <summary>The stripes that are locked.</summary>
     internal StripeSet Held { readonly get; private set; }
 
-    /// <summary>A scope over stripes that the current thread has entered by itself, and that the scope is to release.</summary>
+    /// <summary>Creates a scope over stripes that the current thread has already entered, and that the scope is to release.</summary>
     internal static LockScope Adopt(Keyspace keyspace, StripeSet held) => new(keyspace, StripeSet.Empty) { Held = held };
 
     /// <summary>Locks stripes for a script. The current thread's <see cref="ScriptTurn"/> has begun, before any stripe.</summary>
     internal static LockScope ForScript(Keyspace keyspace, StripeSet stripes) => new(keyspace, stripes, isScript: true);
 
-    /// <summary>Locks further stripes, all or none, lower ones than those that are held included. It does not sleep.</summary>
+    /// <summary>Locks further stripes, all or none, even lower ones than those that are held. It does not sleep.</summary>
     /// <returns>False when one of them stayed locked by another thread.</returns>
     internal bool TryGrow(StripeSet stripes)
     {
@@ -93,7 +93,7 @@ internal ref struct LockScope
     {
         while (!TryAcquire(stripes, out int busy))
         {
-            // The script holds this stripe, as a rule until it ends. It is waited for with nothing held.
+            // The script holds this stripe, usually until it ends. This thread waits for it with nothing held.
             _keyspace.Stripes[busy].Enter();
             _keyspace.Stripes[busy].Exit();
         }

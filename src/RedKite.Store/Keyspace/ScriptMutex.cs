@@ -15,7 +15,7 @@ internal sealed class ScriptMutex(Stripe[] stripes)
     private StripeLock _running = new();
     private readonly WaitFlag _busy = new();
 
-    /// <summary>Up while the running script waits for a stripe, so that threads which have executed nothing give way.</summary>
+    /// <summary>Raised while the running script waits for a stripe, so that threads that have executed nothing give way.</summary>
     internal WaitFlag Claiming { get; } = new();
 
     /// <summary>Enters if no other thread runs scripts.</summary>
@@ -27,20 +27,20 @@ internal sealed class ScriptMutex(Stripe[] stripes)
 
     internal void Exit() => _running.Exit();
 
-    /// <summary>The running script takes long: who waits for its end is turned away.</summary>
+    /// <summary>Marks the running script as busy: threads that wait for its end stop waiting.</summary>
     internal void NoteBusy()
     {
         _busy.Raise();
         _running.WakeAll();
     }
 
-    /// <summary>That script is about to end.</summary>
+    /// <summary>Ends that mark, because the script is about to end.</summary>
     internal void NoteBusyEnded() => _busy.Lower();
 
     /// <summary>Locks the stripes that the running script does not hold yet. It waits for as long as it must.</summary>
-    /// <param name="held">What the script holds.</param>
-    /// <param name="needed">What it needs.</param>
-    /// <returns>What it holds now.</returns>
+    /// <param name="held">The stripes that the script holds.</param>
+    /// <param name="needed">The stripes that it needs.</param>
+    /// <returns>The stripes that it holds now.</returns>
     internal StripeSet Claim(StripeSet held, StripeSet needed)
     {
         foreach (int stripe in needed.Without(held))
@@ -56,7 +56,7 @@ internal sealed class ScriptMutex(Stripe[] stripes)
     {
         Claiming.Raise();
 
-        // For each stripe anew: threads may have gone to sleep at one that was claimed before.
+        // For each stripe again: threads may have gone to sleep at one that was claimed before.
         foreach (int owned in held) stripes[owned].WakeAll();
         stripe.Enter();
         Claiming.Lower();

@@ -3,13 +3,13 @@ using System.Diagnostics;
 namespace RedKite.Store.Keyspace;
 
 /// <summary>
-/// A thread's hold of the script mutex. It lasts over several scripts: handing the mutex to another thread wakes that thread, which costs
+/// A thread's hold on the script mutex. It lasts over several scripts: handing the mutex to another thread wakes that thread, which costs
 /// more than a short script.
 /// </summary>
 /// <remarks>The thread that begins a turn ends it before it waits for anything but stripes, and before long commands other than scripts.</remarks>
 internal sealed class ScriptTurn(ScriptMutex mutex)
 {
-    // Another thread's script waits this long for those of a turn, and for the one that runs then.
+    // Another thread's script waits this long for the scripts of a turn, and for the last one to finish.
     private const long MicrosecondsMax = 400;
 
     private static readonly long TicksMax = MicrosecondsMax * Stopwatch.Frequency / 1_000_000;

@@ -17,7 +17,7 @@ namespace RedKite.Store.Keyspace;
 /// An entry is in its home bucket or, if that is full, in the next bucket with a free slot; a search ends at a bucket from which no
 /// entry of its eighth overflowed. Six-byte slots were measured against eight-byte ones: 9 instead of 7 entries per line, which is
 /// 3 bytes less per key with the same number of cache misses. Ten bits of the hash instead of eight, and eighths instead of one
-/// overflow count, save lookups of missing keys the wait for unrelated entries and buckets.
+/// overflow count, spare lookups of missing keys the wait for unrelated entries and buckets.
 /// </summary>
 internal static unsafe class Segment
 {
@@ -96,7 +96,7 @@ internal static unsafe class Segment
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal static byte* Entry(byte* bucket, int slot) => Entry(Slot(bucket, slot));
 
-    /// <summary>Puts another block of the same entry in its slot, or the same one after its expiry changed.</summary>
+    /// <summary>Replaces the block of an entry in its slot, or updates it after its expiry changed.</summary>
     internal static void Replace(byte* bucket, int slot, byte* entry, bool expires) =>
         WriteSlot(bucket, slot, (nuint)entry | (Slot(bucket, slot) & MoreTagBits) | (expires ? ExpiresBit : 0));
 
@@ -129,7 +129,7 @@ internal static unsafe class Segment
         WriteSlot(bucket, slot, value);
     }
 
-    /// <summary>Lets the header know when an entry or a field of it expires.</summary>
+    /// <summary>Notes in the header when an entry or one of its fields expires.</summary>
     internal static void NoteExpiry(Header* header, byte* entry)
     {
         long expiry = FieldExpiry.NextOf(entry);

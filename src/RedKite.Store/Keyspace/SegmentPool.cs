@@ -60,7 +60,7 @@ internal sealed unsafe class SegmentPool : IDisposable
         _discarded.Push((nint)segment);
     }
 
-    /// <summary>Gives the pages of every free segment back.</summary>
+    /// <summary>Releases the pages of every free segment.</summary>
     internal void ReleaseKept()
     {
         while (_kept.TryPop(out nint segment))

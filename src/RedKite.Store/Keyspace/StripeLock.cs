@@ -34,7 +34,7 @@ internal struct StripeLock
     // Parking and waking cost about this much, so spinning is cheaper if the lock is held for less.
     private const long SpinMicroseconds = 20;
 
-    // One round of spinning: about a quarter of a microsecond between two looks at a contended line.
+    // One round of spinning: about a quarter of a microsecond between two reads of a contended line.
     private const int SpinIterations = 8;
 
     // A command holds a stripe for about a microsecond. A thread that waits this long is being overtaken by others.
@@ -82,7 +82,7 @@ internal struct StripeLock
     /// <summary>How often a thread had to wait.</summary>
     internal readonly long Contended => _contended;
 
-    /// <summary>How often one waited for so long that it slept.</summary>
+    /// <summary>How often a thread waited so long that it slept.</summary>
     internal readonly long Parks => _parks;
 
     /// <summary>How long threads waited altogether.</summary>
@@ -97,7 +97,7 @@ internal struct StripeLock
         if (Interlocked.CompareExchange(ref _held, 1, 0) != 0) Wait(givesWayTo: null);
     }
 
-    /// <summary>Enters, unless the flag goes up meanwhile.</summary>
+    /// <summary>Enters, unless the flag is raised meanwhile.</summary>
     internal bool EnterOrGiveWay(WaitFlag flag) => Interlocked.CompareExchange(ref _held, 1, 0) == 0 || Wait(flag);
 
     /// <summary>Enters a lock that is held for long, unless the flag is up: a thread that finds it held does not spin, but sleeps at once.</summary>
@@ -117,7 +117,7 @@ internal struct StripeLock
         if (Volatile.Read(ref _parked) != 0) WakeOne();
     }
 
-    /// <summary>Lets every parked thread look again at the flag that it gives way to.</summary>
+    /// <summary>Wakes every parked thread, so that it checks the flag that it gives way to.</summary>
     internal void WakeAll()
     {
         bool interrupted = false;
@@ -163,8 +163,8 @@ internal struct StripeLock
         Interlocked.MemoryBarrierProcessWide();
         EnterGate(ref interrupted);
 
-        // The lock comes first: a thread that gives way must neither lose one that was handed over to it, nor have been woken
-        // in vain while others sleep and the lock is free.
+        // The lock comes first: a thread that gives way must neither lose a lock that was handed over to it, nor use up a wake-up
+        // while others sleep and the lock is free.
         while (!(entered = TryTake()) && givesWayTo is not { IsUp: true })
         {
             if (Stopwatch.GetTimestamp() - start > HandOverAfterTicks) _wantsHandOver = true;

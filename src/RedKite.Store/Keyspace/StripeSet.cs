@@ -6,7 +6,7 @@ namespace RedKite.Store.Keyspace;
 /// <summary>
 /// A set of stripes, by their indexes. It enumerates in ascending order, which is the order in which stripes are locked.
 /// </summary>
-/// <remarks>One 64-bit word, so that a set lives in a register. Only this file knows: callers see no bits.</remarks>
+/// <remarks>One 64-bit word, so that a set lives in a register. Only this file knows that: callers see no bits.</remarks>
 internal readonly struct StripeSet : IEquatable<StripeSet>
 {
     /// <summary>How many stripes a keyspace has at most.</summary>

@@ -13,9 +13,9 @@ namespace RedKite.Store.Keyspace;
 /// growth never costs more than a thousand entries at once; there is no rehash of the whole.
 /// </summary>
 /// <remarks>
-/// The directory maps the upper bits of a hash's prefix to a segment. The prefix is the hash's upper half, bent a
-/// little: x + x(1-x)/4 holds more keys at one end than at the other, so that segments fill and split at different
-/// times. Without the bend all segments are half empty together just after the number of keys passes a power of two.
+/// The directory maps the upper bits of a hash's prefix to a segment. The prefix is the hash's upper half, skewed a little: x +
+/// x(1-x)/4 holds more keys at one end than at the other, so that segments fill and split at different times. Without the skew all
+/// segments are half empty together just after the number of keys passes a power of two.
 ///
 /// Directories and segments come from the stripe's pool, whose memory stays mapped: <see cref="PrefetchBucket"/> and
 /// <see cref="PrefetchEntry"/> read both without the stripe's lock, and what they read may be out of date but must not fault.
@@ -229,9 +229,9 @@ internal sealed unsafe partial class Table
 
     /// <summary>
     /// The entries of one home bucket in hash order, for SCAN: <paramref name="cursor"/> moves to the next one.
-    /// Whatever splits and joins meanwhile, a key that stays is seen: a split leaves a key's home bucket as it was and
+    /// Despite splits and joins meanwhile, a key that stays is visited: a split leaves a key's home bucket as it was and
     /// puts both halves in prefix order, and a cursor that is deeper than its segment starts that segment again.
-    /// An empty segment is one step. Any cursor is harmless, also one that a client made up.
+    /// An empty segment is one step. Any cursor is harmless, even one that a client made up.
     /// </summary>
     /// <returns>False when the table ends after this bucket.</returns>
     internal bool NextBucket(ref TableCursor cursor, EntryList entries)
@@ -389,7 +389,7 @@ internal sealed unsafe partial class Table
         return removed;
     }
 
-    /// <summary>Looks at a few entries that expire, from the segment that holds <paramref name="prefix"/>, for INFO's estimates.</summary>
+    /// <summary>Samples a few entries that expire, from the segment that holds <paramref name="prefix"/>, for INFO's estimates.</summary>
     internal void SampleExpiries(uint prefix, long nowMs)
     {
         const int SamplesMax = 16;
@@ -453,17 +453,17 @@ internal sealed unsafe partial class Table
         return false;
     }
 
-    /// <summary>Frees an entry that is in no table any more, with all that its value holds.</summary>
+    /// <summary>Frees an entry that was removed from its table, with its whole value.</summary>
     internal void FreeEntry(byte* entry)
     {
         if (EntryBlock.HasStructure(entry)) _values.Release(entry);
         FreeBlock(entry);
     }
 
-    /// <summary>Frees the block alone of an entry that is in no table any more.</summary>
+    /// <summary>Frees only the block of an entry that was removed from its table.</summary>
     internal void FreeBlock(byte* entry) => _arena.Free(entry, EntryBlock.Bytes(entry));
 
-    // Of many entries that go at once, none may take the time that one may take.
+    // When many entries are removed at once, none may take the time that a single one may take.
     private void SetAside(byte* entry)
     {
         if (EntryBlock.HasStructure(entry)) _values.SetAside(entry);

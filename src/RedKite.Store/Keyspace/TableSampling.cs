@@ -10,10 +10,10 @@ internal sealed unsafe partial class Table
     /// Collects entries from a random bucket on, all of whole buckets, until there are enough or the table ends. A segment without an
     /// expiry costs one read of its header if only entries with one are wanted.
     /// </summary>
-    /// <param name="start">A random number, which says where to begin.</param>
-    /// <param name="wanted">How many entries are enough.</param>
+    /// <param name="start">A random number, which determines where to begin.</param>
+    /// <param name="wanted">The number of entries that is enough.</param>
     /// <param name="onlyExpiring">Whether only keys with an expiry count.</param>
-    /// <param name="entries">They are added to it.</param>
+    /// <param name="entries">The sampled entries are added to it.</param>
     internal void Sample(ulong start, int wanted, bool onlyExpiring, EntryList entries)
     {
         if ((onlyExpiring ? Expiring : Count) == 0) return;

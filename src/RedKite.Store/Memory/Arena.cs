@@ -144,7 +144,7 @@ internal sealed unsafe partial class Arena : IDisposable
         Report();
     }
 
-    /// <summary>Takes back a block of this arena that was freed through another one. Needs no lock.</summary>
+    /// <summary>Accepts a block of this arena that was freed through another one. Needs no lock.</summary>
     private void TakeBack(byte* block, long bytes, bool isRun)
     {
         Interlocked.Add(ref _returnedBytes, bytes);

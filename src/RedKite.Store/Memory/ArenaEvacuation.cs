@@ -4,8 +4,8 @@ using System.Numerics;
 namespace RedKite.Store.Memory;
 
 /// <content>
-/// The arena's part of active defragmentation: it finds sparse slabs, allocates other places for their blocks, and returns what
-/// becomes free, whole slabs or the pages at a slab's end. Who refers to a block is the caller's knowledge.
+/// The arena's part of active defragmentation: it finds sparse slabs, allocates new blocks for their contents, and returns free
+/// space, whole slabs or the pages at a slab's end. Only the caller knows the references to a block.
 /// </content>
 /// <remarks>
 /// Pages matter as much as slabs: 64 stripes with 50 size classes each have 3,200 slabs that are partly full, 100 MiB if each had
@@ -15,10 +15,10 @@ internal sealed unsafe partial class Arena
 {
     private const int PageBytes = 4096;
 
-    // A slab whose blocks cannot be moved is passed over in this number of searches.
+    // A slab whose blocks cannot be moved is skipped in this number of searches.
     private const short SearchesSkipped = 100;
 
-    /// <summary>Bytes of pages that are released although their slab is in use.</summary>
+    /// <summary>Bytes of released pages in slabs that are in use.</summary>
     internal long ReleasedBytes { get; private set; }
 
     /// <summary>Bytes of free space in the slabs. Read without the lock, it may be a moment old.</summary>
@@ -49,7 +49,7 @@ internal sealed unsafe partial class Arena
         private int _looked;    // blocks
         private bool _isSearched; // every block was looked at, or there is no better place
         private int _firstFree; // no block before it is free
-        private long _freeElsewhere; // blocks in the class's slabs, without what slabs that are left will need
+        private long _freeElsewhere; // blocks in the class's slabs, without those that the remaining slabs will need
 
         /// <summary>The bytes of each block.</summary>
         internal int BlockBytes => _slab->BlockBytes;
@@ -118,8 +118,8 @@ internal sealed unsafe partial class Arena
             return bits != 0;
         }
 
-        /// <summary>Allocates the place to which the current block moves, which the caller then does, and <see cref="Free"/>.</summary>
-        /// <returns>Null if the class has no better place.</returns>
+        /// <summary>Allocates the block to which the caller moves the current one, followed by <see cref="Free"/>.</summary>
+        /// <returns>Null if the class has no better block.</returns>
         internal byte* Allocate()
         {
             if (_arena._open[_slab->SizeClass] != null) return _arena.Allocate(_slab->BlockBytes);
@@ -171,7 +171,7 @@ internal sealed unsafe partial class Arena
             if (slab->Free != null || slab->Next != slab->End) _arena.LinkLast(slab);
         }
 
-        // What cannot be moved from here is left to the walk over values, if the class's other slabs can take it.
+        // Blocks that cannot be moved from here are left to the walk over values, if the class's other slabs can take them.
         private void Leave(Slab* slab)
         {
             long ownFree = ((slab->End - (byte*)slab - SlabHeaderBytes) / slab->BlockBytes) - slab->Used;
@@ -204,7 +204,7 @@ internal sealed unsafe partial class Arena
             }
         }
 
-        // In the order of addresses, so that a slab fills from its beginning. What is behind the last block in use is uncarved.
+        // In the order of addresses, so that a slab fills from its beginning. The space behind the last block in use counts as uncarved.
         private void RebuildFreeList()
         {
             int word = _live.Length - 1;
@@ -240,7 +240,7 @@ internal sealed unsafe partial class Arena
     /// <returns>Whether any block has to move, runs or not.</returns>
     internal bool BeginMoves() => (_runs.BeginMoves() | SlabsLeft > 0) || (_guard is not null && MovesAll);
 
-    /// <summary>Takes slabs into use again that could not be emptied.</summary>
+    /// <summary>Returns slabs that could not be emptied to normal use.</summary>
     internal void EndMoves()
     {
         _runs.EndMoves();

@@ -72,7 +72,7 @@ internal sealed unsafe class RunSlabs(SlabSource source, int owner) : IDisposabl
 
     internal void EndMoves() => _movesFrom = int.MaxValue;
 
-    /// <summary>Allocates another place for a block of a slab that is to be emptied.</summary>
+    /// <summary>Allocates a new block to replace one in a slab that is to be emptied.</summary>
     internal bool TryAllocateBefore(byte* block, int bytes, out byte* moved)
     {
         moved = null;

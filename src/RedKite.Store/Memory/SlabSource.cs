@@ -197,7 +197,7 @@ internal sealed unsafe class SlabSource : IDisposable
     /// 50 ns, or more than a microsecond in a virtual machine whose host translates addresses a second time. Takes up to 20 ms of CPU
     /// time, which counts as that of <see cref="MakeOneHuge"/>. Called by one thread at a time, in idle time.
     /// </summary>
-    /// <returns>In nanoseconds; 0 if there is little to make huge.</returns>
+    /// <returns>The time in nanoseconds; 0 if there is little to make huge.</returns>
     internal long MeasureTranslationNs()
     {
         nint[] regions;
@@ -236,7 +236,7 @@ internal sealed unsafe class SlabSource : IDisposable
         }
     }
 
-    // Each read waits for the one before. What is read is of no interest, and may change meanwhile.
+    // Each read depends on the one before. The values do not matter and may change meanwhile.
     private static long ReadPairs(nint[] regions, Random random, bool ofOnePage)
     {
         long start = SystemMemory.ThreadCpuNs();

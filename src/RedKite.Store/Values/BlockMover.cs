@@ -3,12 +3,12 @@ using RedKite.Store.Memory;
 namespace RedKite.Store.Values;
 
 /// <summary>
-/// Moves the blocks of values out of slabs that are to be emptied. The owner of a block copies it, updates whatever refers to it, and frees the
+/// Moves the blocks of values out of slabs that are to be emptied. The owner of a block copies it, updates all references to it, and frees the
 /// old one; until then both are valid.
 /// </summary>
 internal sealed unsafe class BlockMover(Arena arena)
 {
-    /// <summary>The cost of a move, in blocks that are only looked at.</summary>
+    /// <summary>The cost of a move, in blocks that are only examined.</summary>
     internal const int WorkPerMove = 4;
 
     /// <summary>Blocks that were moved.</summary>
@@ -24,7 +24,7 @@ internal sealed unsafe class BlockMover(Arena arena)
     }
 }
 
-/// <summary>How far the blocks of a large value have been looked at: valid whatever happens to the value between two slices.</summary>
+/// <summary>The progress of a walk over a large value's blocks: it stays valid whatever happens to the value between two slices.</summary>
 internal readonly record struct MoveCursor(ulong Position, ulong Position2, bool IsSecondPart)
 {
     internal bool IsAtStart => Position == 0 && !IsSecondPart;

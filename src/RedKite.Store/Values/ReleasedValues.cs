@@ -5,9 +5,9 @@ using RedKite.Store.Values.Streams;
 namespace RedKite.Store.Values;
 
 /// <summary>
-/// One stripe's values whose entries are gone. Small structures are freed at once, what is left of bigger ones waits
-/// for the background sweep, which frees a slice at a time: no command waits for a million elements.
-/// Used with the stripe's lock held.
+/// One stripe's values whose entries were removed. Small structures are freed at once; the rest of larger ones waits for the
+/// background sweep, which frees a slice at a time, so that no command waits for a million elements. Used with the stripe's lock
+/// held.
 /// </summary>
 internal sealed unsafe class ReleasedValues(Arena arena)
 {
@@ -27,10 +27,10 @@ internal sealed unsafe class ReleasedValues(Arena arena)
     /// <summary>Takes over the structure of an entry whose block is about to be freed or reused, and frees a slice of it.</summary>
     internal void Release(byte* entry) => Release(Take(entry));
 
-    /// <summary>Takes over a stream's group that the stream does not have any more, and frees a slice of it.</summary>
+    /// <summary>Takes over a group that was removed from its stream, and frees a slice of it.</summary>
     internal void Release(StreamGroupData* group)
     {
-        // A stream of its own, so that it goes as streams do.
+        // Wrapped in a stream, so that it is freed like one.
         StreamData* stream = StreamData.Create(arena);
         stream->Groups.Insert(arena, 0, (byte*)group);
         Release(new Released { Type = DataType.Stream, Encoding = ValueEncoding.Stream, Root = new ValueRoot { Structure = (byte*)stream } });

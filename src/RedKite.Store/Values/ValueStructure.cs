@@ -10,8 +10,8 @@ using RedKite.Store.Values.Streams;
 namespace RedKite.Store.Values;
 
 /// <summary>
-/// What the keyspace needs of a value's structure whatever its type: free it, report its memory. <see cref="Copying.StructureCopy"/> copies it. Each switch has
-/// a line for each structure.
+/// The operations on a value's structure that the keyspace needs, for any type: free it, report its memory.
+/// <see cref="Copying.StructureCopy"/> copies it. Each switch has a line for each structure.
 /// </summary>
 internal static unsafe class ValueStructure
 {

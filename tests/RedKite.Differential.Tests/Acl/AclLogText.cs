@@ -3,7 +3,7 @@ using RedKite.Testing;
 
 namespace RedKite.Differential.Tests.Acl;
 
-/// <summary>ACL LOG as lines without what differs between two runs: times, ages, and sizes and addresses of the client.</summary>
+/// <summary>ACL LOG as lines, without the parts that differ between runs: times, ages, and the client's sizes and addresses.</summary>
 internal static class AclLogText
 {
     private static readonly Regex ClientFields = new("(?:cmd|user|db|resp|multi)=[^ ]*");

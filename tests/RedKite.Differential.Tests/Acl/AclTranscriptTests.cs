@@ -186,7 +186,7 @@ public sealed class AclTranscriptTests(AclTranscriptTests.Servers servers) : ICl
     }
 
     [Fact]
-    public void Blocked_clients_lose_what_was_taken()
+    public void Blocked_clients_lose_revoked_permissions()
     {
         using PairedConnection admin = servers.Connect();
         admin.Run("ACL SETUSER u on nopass +@all ~q").IsOk();
@@ -202,7 +202,7 @@ public sealed class AclTranscriptTests(AclTranscriptTests.Servers servers) : ICl
     }
 
     [Fact]
-    public void Queued_commands_lose_what_was_taken()
+    public void Queued_commands_lose_revoked_permissions()
     {
         Assert.SkipWhen(AbsentCommands.Contains("multi"), "there are no transactions yet");
         using PairedConnection admin = servers.Connect();
@@ -219,7 +219,7 @@ public sealed class AclTranscriptTests(AclTranscriptTests.Servers servers) : ICl
     }
 
     [Fact]
-    public void Scripts_are_denied_what_their_user_is()
+    public void Scripts_have_their_users_permissions()
     {
         Assert.SkipWhen(AbsentCommands.Contains("eval"), "there are no scripts yet");
         using PairedConnection admin = servers.Connect();
@@ -236,7 +236,7 @@ public sealed class AclTranscriptTests(AclTranscriptTests.Servers servers) : ICl
     }
 
     [Fact]
-    public void Functions_and_scripts_in_transactions_are_denied_what_their_user_is()
+    public void Functions_and_scripts_in_transactions_have_their_users_permissions()
     {
         using PairedConnection admin = servers.Connect();
         admin.Run("FUNCTION FLUSH").IsOk();

@@ -3,7 +3,7 @@ using RedKite.Differential.Tests.Transcripts;
 
 namespace RedKite.Differential.Tests.Changes;
 
-/// <summary>What is taken for a blocked client reaches a server that replays effects.</summary>
+/// <summary>Elements popped for a blocked client reach a server that replays effects.</summary>
 public sealed class BlockedClientEffectTests(BlockedClientEffectTests.Servers servers) : IClassFixture<BlockedClientEffectTests.Servers>
 {
     private const int PatienceMs = 5_000;

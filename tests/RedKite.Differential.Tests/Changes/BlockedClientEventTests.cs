@@ -3,10 +3,10 @@ using RedKite.Testing;
 
 namespace RedKite.Differential.Tests.Changes;
 
-/// <summary>What is taken for a blocked client is reported after the change that served it.</summary>
+/// <summary>Elements popped for a blocked client are reported after the change that served it.</summary>
 public sealed class BlockedClientEventTests(WatchedServers servers) : IClassFixture<WatchedServers>
 {
-    // Redis executes a blocked command anew since 7.2: BLPOP k l fails if k holds another type when l gets an element.
+    // Redis executes a blocked command again since 7.2: BLPOP k l fails if k holds another type when l gets an element.
     private const string ServedPastAnotherType = "another type does not wake";
 
     public static TheoryData<string, string> Scripts => [.. BlockingTests.Scripts.Where(script => script.Data.Item1 != ServedPastAnotherType)];

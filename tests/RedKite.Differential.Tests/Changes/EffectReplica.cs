@@ -29,7 +29,7 @@ internal sealed class EffectReplica : IDisposable
         foreach (string command in WatchedServer.Restore) Run(_asking, CommandLine.Split(command));
     }
 
-    /// <summary>Executes a command that is no effect.</summary>
+    /// <summary>Executes a command that is not an effect.</summary>
     public void Configure(byte[][] command) => Run(_asking, command);
 
     /// <summary>Executes effects; null unless one is refused.</summary>

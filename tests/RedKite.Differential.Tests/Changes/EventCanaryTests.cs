@@ -25,7 +25,7 @@ public sealed class EventCanaryTests(EventCanaryTests.Twins twins) : IClassFixtu
         Assert.Equal(3, Run(Writes, events => [.. events.Where(text => text != "0 del b")])?.StepIndex);
 
     [Fact]
-    public void An_event_too_many_is_found() =>
+    public void An_extra_event_is_found() =>
         Assert.Equal(2, Run(Writes, events => events.Count == 0 ? ["0 expired b"] : events)?.StepIndex);
 
     [Fact]

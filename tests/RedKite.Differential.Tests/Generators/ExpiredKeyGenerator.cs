@@ -10,7 +10,7 @@ internal static class ExpiredKeyGenerator
 
     private static readonly Argument Key = "expiring";
 
-    // Each makes the key anew.
+    // Each creates the key again.
     private static readonly Argument[][] Writes =
     [
         ["SET", Key, "1"], ["RPUSH", Key, "1", "2"], ["SADD", Key, "1", "2"], ["ZADD", Key, "1", "a", "2", "b"], ["HSET", Key, "f", "1"], ["XADD", Key, "1-1", "a", "1"],

@@ -95,7 +95,7 @@ internal static class FieldExpiryGenerator
         return SoonExpired(random, key, ["f1", "f2"], "f3", look);
     }
 
-    // Commands that add no field: whether the hash goes before they do, and so comes anew, is each server's own affair.
+    // Commands that add no field: whether the hash is removed before them, and so is created again, may differ between servers.
     private static Episode ExpiredHash(RandomSource random)
     {
         Argument key = random.Key();

@@ -22,7 +22,7 @@ internal static class TransactionGenerator
         new("RENAME", 15, random => Episode.Of("RENAME", random.Key(), random.Key())),
         new("BLPOP", 15, random => Episode.Of("MULTI").Then("BLPOP", "nosuch", "0").Then("EXEC")),
         new("RESET", 4, _ => Episode.Of("RESET")),
-        new("HELLO", 8, random => Episode.Of("RESET").Then("HELLO", random.Chance(50) ? "2" : "3")), // inside, its reply tells the servers apart
+        new("HELLO", 8, random => Episode.Of("RESET").Then("HELLO", random.Chance(50) ? "2" : "3")), // inside, its reply distinguishes the servers
         new("expiry", 60, random => Expiry(random)),
         // SET and WATCH must both be executed before the key expires, on a busy machine as well.
         new("WATCH of a key that expires", 4, random => Expiring(random)),
@@ -30,7 +30,7 @@ internal static class TransactionGenerator
         new("inside", 900, random => Episode.Of(DeterminedCommands.Request(random))),
     ]);
 
-    /// <summary>The family without what depends on time that passes.</summary>
+    /// <summary>The family without commands that depend on the passing of time.</summary>
     public static readonly CommandFamily WithoutClock = Family with
     {
         Templates = [.. Family.Templates.Where(template => template.Name is not ("WATCH of a key that expires" or "time stands still"))],

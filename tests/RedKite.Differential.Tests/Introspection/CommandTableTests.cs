@@ -50,7 +50,7 @@ public sealed partial class CommandTableTests(IntrospectionServers servers) : IC
     }
 
     [Fact]
-    public void Complexities_in_other_words_name_the_same_orders()
+    public void Reworded_complexities_have_the_same_orders()
     {
         (RespConnection oracle, RespConnection subject) = servers.Connect();
         using (oracle)

@@ -3,7 +3,7 @@ using RedKite.Differential.Tests.Streams;
 namespace RedKite.Differential.Tests.Messages;
 
 /// <summary>
-/// Random steps of several clients that subscribe, publish, track and change few keys and channels, so that they meet each other. `{A}` stands for a
+/// Random steps of several clients that subscribe, publish, track and change a few keys and channels, so that they interact. `{A}` stands for a
 /// client's id. What expires or is evicted is in the handwritten transcripts, because its time is the server's.
 /// </summary>
 internal sealed class MessageStreamGenerator(int seed, IReadOnlyList<char> clients)
@@ -114,7 +114,7 @@ internal sealed class MessageStreamGenerator(int seed, IReadOnlyList<char> clien
     private static string Quoted(string command) => string.Join(',', command.Split(' ', StringSplitOptions.RemoveEmptyEntries).Select(word => $"'{word}'"));
 }
 
-/// <summary>What one client does next.</summary>
+/// <summary>The next step of one client.</summary>
 /// <param name="Client">Its name.</param>
 /// <param name="Commands">Commands that are sent at once.</param>
 /// <param name="IsOrdered">Whether the order of the messages that follow is defined.</param>

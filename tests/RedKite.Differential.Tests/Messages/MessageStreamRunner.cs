@@ -25,7 +25,7 @@ internal sealed partial class MessageStreamRunner : IDisposable
 
     internal IReadOnlyList<char> Names { get; }
 
-    /// <summary>Returns null if all messages were equal, otherwise what differed, with the steps before it.</summary>
+    /// <summary>Returns null if all messages were equal, otherwise the difference with the steps before it.</summary>
     internal string? Run(IReadOnlyList<MessageStep> steps)
     {
         for (int i = 0; i < steps.Count; i++)

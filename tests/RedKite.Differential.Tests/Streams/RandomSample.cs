@@ -6,7 +6,8 @@ namespace RedKite.Differential.Tests.Streams;
 
 /// <summary>
 /// A reply with random members, checked against the value that they were chosen from: the command before it in the same batch
-/// lists that value. After SPOP, each server also loses what the other one popped, so that the stream goes on with equal data.
+/// lists that value. After SPOP, the members that one server popped are also removed from the other, so that the stream continues
+/// with equal data.
 /// </summary>
 internal static class RandomSample
 {
@@ -33,7 +34,7 @@ internal static class RandomSample
         before is not null && Listing.TryGetValue(sample.Name, out string? listing) && before.Name == listing
         && before.Command.Length > 1 && sample.Command.Length > 1 && before.Command[1].AsSpan().SequenceEqual(sample.Command[1]);
 
-    /// <summary>What is wrong with either server's reply; null if nothing is.</summary>
+    /// <summary>The error in either server's reply; null if there is none.</summary>
     public static string? Check(Comparison listing, Comparison sample)
     {
         Checked++;
@@ -41,7 +42,7 @@ internal static class RandomSample
         return CheckOne(listing.Oracle, sample, sample.Oracle) is { } oracle ? $"oracle: {oracle}" : CheckOne(listing.Subject, sample, sample.Subject) is { } subject ? $"subject: {subject}" : null;
     }
 
-    /// <summary>The commands that remove from each server what only the other one popped.</summary>
+    /// <summary>The commands that remove from each server the members that only the other one popped.</summary>
     public static (byte[][]? OnOracle, byte[][]? OnSubject) Settle(byte[][] command, RespValue oracle, RespValue subject)
     {
         Comparison sample = new(command, oracle, subject);

@@ -28,7 +28,7 @@ public sealed class RandomSampleTests
     public void Wrong_samples_are_found(string command, string reply) => Assert.NotNull(Check(command, reply));
 
     [Fact]
-    public void What_only_one_server_popped_is_removed_from_the_other()
+    public void Members_popped_by_only_one_server_are_removed_from_the_other()
     {
         (byte[][]? onOracle, byte[][]? onSubject) = RandomSample.Settle(CommandLine.Split("SPOP k 2"), Array("a", "b"), Array("b", "c"));
         Assert.Equal("SREM k c", CommandLine.Format(onOracle!));

@@ -3,7 +3,7 @@ using RedKite.Testing;
 
 namespace RedKite.Differential.Tests.Transcripts;
 
-/// <summary>A password set at the start: what is allowed without it, and the ways to authenticate.</summary>
+/// <summary>A password set at the start: the commands allowed without it, and the ways to authenticate.</summary>
 public sealed class AuthenticationTests(AuthenticationTests.Servers servers) : IClassFixture<AuthenticationTests.Servers>
 {
     [Fact]

@@ -28,7 +28,7 @@ internal sealed class ClientScript(ServerPair pair) : IDisposable
         foreach (PairedConnection client in _clients.Values) client.Dispose();
     }
 
-    // A client whose id is used is asked for it first: later it may have no right to reply.
+    // A client whose id is used is asked for it first: later it may lack the permission for CLIENT ID.
     private void Connect(string name, bool isNamed)
     {
         if (_clients.ContainsKey(name)) return;

@@ -44,7 +44,7 @@ public sealed class ExpiryTimeTests(TranscriptServers servers) : TranscriptTests
     }
 
     [Fact]
-    public void Restored_keys_expire_at_the_distance()
+    public void Restored_keys_expire_after_the_time_to_live()
     {
         foreach (RespConnection server in (RespConnection[])[Pair.Oracle.Control, Pair.Subject.Control])
         {

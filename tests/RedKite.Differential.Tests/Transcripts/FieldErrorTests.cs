@@ -2,7 +2,7 @@ using RedKite.Testing;
 
 namespace RedKite.Differential.Tests.Transcripts;
 
-/// <summary>The errors of commands on hash fields, and which of several comes first.</summary>
+/// <summary>The errors of commands on hash fields, and their precedence.</summary>
 [Collection(TranscriptCollection.Name)]
 public sealed class FieldErrorTests(TranscriptServers servers) : TranscriptTests(servers)
 {

@@ -2,7 +2,7 @@ using RedKite.Differential.Tests.Streams;
 
 namespace RedKite.Differential.Tests.Transcripts;
 
-/// <summary>Commands and settings behind a gate: what is refused with which words while it is closed, open to this machine, or open.</summary>
+/// <summary>Protected commands and settings: the errors while they are forbidden, allowed locally, or allowed.</summary>
 public sealed class GateTests
 {
     [Theory]

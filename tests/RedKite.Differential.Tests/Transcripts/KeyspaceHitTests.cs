@@ -41,7 +41,7 @@ public sealed class KeyspaceHitTests(TranscriptServers servers) : TranscriptTest
     ];
 
     [Fact]
-    public void Hits_and_misses_are_counted_alike()
+    public void Hits_and_misses_are_counted_as_in_redis()
     {
         RespConnection oracle = Pair.Oracle.Control, subject = Pair.Subject.Control;
         foreach (RespConnection server in (RespConnection[])[oracle, subject])

@@ -141,7 +141,7 @@ public sealed class KeyspaceTests(TranscriptServers servers) : TranscriptTests(s
         connection.Run("OBJECT FREQ none");
     }
     [Fact]
-    public void Switches_of_debug_are_taken_alike()
+    public void Switches_of_debug_are_accepted_as_in_redis()
     {
         PairedConnection connection = Open();
         foreach (string name in new[] { "PAUSE-CRON", "SET-SKIP-CHECKSUM-VALIDATION", "REPLYBUFFER PEAK-RESET-TIME", "REPLYBUFFER RESIZING", "REPLYBUFFER FOO" })

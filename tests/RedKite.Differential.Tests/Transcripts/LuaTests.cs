@@ -53,7 +53,7 @@ public sealed partial class LuaTests(TranscriptServers servers) : TranscriptTest
     private const string Restore = "cjson.decode_invalid_numbers(true) cjson.decode_max_depth(1000) cjson.encode_invalid_numbers(false) cjson.encode_keep_buffer(true) cjson.encode_max_depth(1000) cjson.encode_number_precision(17) cjson.encode_sparse_array(false, 2, 10) math.randomseed(0)";
 
     [Fact]
-    public void Snippets_reply_alike()
+    public void Snippets_have_the_same_replies()
     {
         using Stream stream = typeof(LuaTests).Assembly.GetManifestResourceStream("LuaSnippets.txt")!;
         using StreamReader reader = new(stream, Encoding.UTF8);
@@ -63,16 +63,16 @@ public sealed partial class LuaTests(TranscriptServers servers) : TranscriptTest
     }
 
     [Fact]
-    public void Functions_of_a_number_reply_alike() =>
+    public void Functions_of_a_number_have_the_same_replies() =>
         AreAlike(from number in Numbers from function in OfOne select Caught(function.Replace("X", $"({number})", StringComparison.Ordinal)));
 
     [Fact]
-    public void Functions_of_two_numbers_reply_alike() =>
+    public void Functions_of_two_numbers_have_the_same_replies() =>
         AreAlike(from x in Numbers from y in Numbers select $"local x, y = {x}, {y} return {{{string.Join(", ", OfTwo.Select(function => Text(function, x, y)))}}}");
 
     // Under pcall directly, and by name in a function, with the number of results.
     [Fact]
-    public void Functions_of_wrong_arguments_reply_alike()
+    public void Functions_with_wrong_arguments_have_the_same_replies()
     {
         AreAlike(CallsOf(Functions.Where(function => !SaysNil(function))), WithoutAddresses);
         AreAlike(CallsOf(Functions.Where(SaysNil)), WithoutKnown);
@@ -85,7 +85,7 @@ public sealed partial class LuaTests(TranscriptServers servers) : TranscriptTest
     }
 
     [Fact]
-    public void Methods_of_wrong_arguments_reply_alike() =>
+    public void Methods_with_wrong_arguments_have_the_same_replies() =>
         AreAlike(
             from function in Of("string", "byte find format gmatch gsub match rep sub")
             from arguments in WrongArguments

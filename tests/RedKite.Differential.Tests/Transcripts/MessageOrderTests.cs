@@ -455,7 +455,7 @@ public sealed class MessageOrderTests(TranscriptServers servers) : TranscriptTes
 
     [Theory]
     [MemberData(nameof(Subscriptions))]
-    public void Subscriptions_are_ordered_alike(string what, string script)
+    public void Subscriptions_are_ordered_as_in_redis(string what, string script)
     {
         Assert.NotEmpty(what);
         ClientScript.Run(Pair, script);
@@ -463,7 +463,7 @@ public sealed class MessageOrderTests(TranscriptServers servers) : TranscriptTes
 
     [Theory]
     [MemberData(nameof(Invalidations))]
-    public void Invalidations_are_ordered_alike(string what, string script)
+    public void Invalidations_are_ordered_as_in_redis(string what, string script)
     {
         Assert.NotEmpty(what);
         ClientScript.Run(Pair, script);

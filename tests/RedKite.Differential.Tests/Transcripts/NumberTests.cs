@@ -2,7 +2,7 @@ using RedKite.Testing;
 
 namespace RedKite.Differential.Tests.Transcripts;
 
-/// <summary>What commands read as numbers, what they reply for those out of range, and the digits they write.</summary>
+/// <summary>The numbers that commands accept, the errors for those out of range, and the digits that they write.</summary>
 [Collection(TranscriptCollection.Name)]
 public sealed class NumberTests(TranscriptServers servers) : TranscriptTests(servers)
 {
@@ -14,7 +14,7 @@ public sealed class NumberTests(TranscriptServers servers) : TranscriptTests(ser
     ];
 
     [Fact]
-    public void Numbers_are_read_and_written_alike()
+    public void Numbers_are_read_and_written_as_in_redis()
     {
         PairedConnection client = Open();
         foreach (string protocol in (string[])["2", "3"])

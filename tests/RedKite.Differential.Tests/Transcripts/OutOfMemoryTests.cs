@@ -145,7 +145,7 @@ public sealed class OutOfMemoryTests(TranscriptServers servers) : TranscriptTest
 
     [Theory]
     [MemberData(nameof(Transactions))]
-    public void Transactions_are_refused_alike(string what, string script)
+    public void Transactions_are_refused_as_in_redis(string what, string script)
     {
         Assert.NotEmpty(what);
         foreach (string policy in (string[])["noeviction", "volatile-lru", "allkeys-lru"])
@@ -158,7 +158,7 @@ public sealed class OutOfMemoryTests(TranscriptServers servers) : TranscriptTest
     [InlineData("noeviction")]
     [InlineData("volatile-lru")]
     [InlineData("allkeys-lru")]
-    public void Scripts_and_functions_are_refused_alike(string policy)
+    public void Scripts_and_functions_are_refused_as_in_redis(string policy)
     {
         PairedConnection client = Open();
         foreach (string shebang in Shebangs)

@@ -47,7 +47,7 @@ public sealed class RenamedCommandTests
     }
 
     [Fact]
-    public void Transactions_and_scripts_know_the_new_names_alone()
+    public void Transactions_and_scripts_know_only_the_new_names()
     {
         using ServerPair pair = Start("get fetch", "set \"\"", "exec go", "multi begin", "watch look");
         using PairedConnection client = new(pair);
@@ -63,7 +63,7 @@ public sealed class RenamedCommandTests
     }
 
     [Fact]
-    public void Containers_and_messages_have_the_name_that_was_given()
+    public void Containers_and_messages_use_the_configured_name()
     {
         using ServerPair pair = Start("config cfg", "client cl", "acl rights", "debug dbg", "module mod", "slowlog sl", "pubsub ps", "function fn", "object ob", "xinfo xi");
         using PairedConnection client = new(pair);

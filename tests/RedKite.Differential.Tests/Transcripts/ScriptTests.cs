@@ -65,7 +65,7 @@ public sealed class ScriptTests(TranscriptServers servers) : TranscriptTests(ser
     ];
 
     [Fact]
-    public void Scripts_reply_alike()
+    public void Scripts_have_the_same_replies()
     {
         PairedConnection client = Open();
         foreach (string script in Scripts)
@@ -92,7 +92,7 @@ public sealed class ScriptTests(TranscriptServers servers) : TranscriptTests(ser
 
     // Once, where they arise: not once more for the script that returns them or ends with them.
     [Fact]
-    public void Errors_are_counted_alike()
+    public void Errors_are_counted_as_in_redis()
     {
         PairedConnection client = Open();
         foreach (string user in (string[])["default", "restricted"])
@@ -125,7 +125,7 @@ public sealed class ScriptTests(TranscriptServers servers) : TranscriptTests(ser
     }
 
     [Fact]
-    public void Libraries_and_functions_reply_alike()
+    public void Libraries_and_functions_have_the_same_replies()
     {
         PairedConnection client = Open();
         Run(client, "FUNCTION", "FLUSH");
@@ -194,7 +194,7 @@ public sealed class ScriptTests(TranscriptServers servers) : TranscriptTests(ser
     }
 
     [Fact]
-    public void Cached_scripts_reply_alike()
+    public void Cached_scripts_have_the_same_replies()
     {
         PairedConnection client = Open();
         Run(client, "SCRIPT", "FLUSH");
@@ -221,7 +221,7 @@ public sealed class ScriptTests(TranscriptServers servers) : TranscriptTests(ser
     }
 
     [Fact]
-    public void Scripts_in_transactions_reply_alike()
+    public void Scripts_in_transactions_have_the_same_replies()
     {
         PairedConnection client = Open();
         Run(client, "MULTI");

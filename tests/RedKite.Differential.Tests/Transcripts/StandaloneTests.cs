@@ -2,7 +2,7 @@ using RedKite.Testing;
 
 namespace RedKite.Differential.Tests.Transcripts;
 
-/// <summary>What a lone primary answers about clusters, replicas, snapshots and modules.</summary>
+/// <summary>The replies of a primary without replicas about clusters, replicas, snapshots and modules.</summary>
 [Collection(TranscriptCollection.Name)]
 public sealed class StandaloneTests(TranscriptServers servers) : TranscriptTests(servers)
 {

@@ -313,7 +313,7 @@ public sealed class TrackingTests(TranscriptServers servers) : TranscriptTests(s
 
     // The message names an id, which differs between the servers.
     [Fact]
-    public void A_client_learns_that_its_receiver_is_gone()
+    public void A_client_is_notified_when_its_redirection_target_disconnects()
     {
         Assert.Equal(Messages(Pair.Oracle.Port), Messages(Pair.Subject.Port));
 

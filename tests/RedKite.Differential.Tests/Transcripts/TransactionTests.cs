@@ -326,7 +326,7 @@ public sealed class TransactionTests(TranscriptServers servers) : TranscriptTest
 
     // On two connections for all of them: a new one takes a moment.
     [Fact]
-    public void Exec_refuses_after_the_changes_after_which_Redis_does()
+    public void Exec_refuses_after_the_same_changes_as_in_Redis()
     {
         PairedConnection watching = Open();
         PairedConnection other = Open();

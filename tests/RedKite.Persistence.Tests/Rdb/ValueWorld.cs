@@ -64,7 +64,7 @@ internal sealed class ValueWorld : IDisposable
         foreach (Stripe stripe in Store.Stripes) Assert.Equal(0, stripe.Guard!.LiveBlocks);
     }
 
-    /// <summary>Gives a key a random value of a type.</summary>
+    /// <summary>Sets a key to a random value of a type.</summary>
     internal void Make(string key, DataType type, Random random)
     {
         byte[] name = Bytes(key);

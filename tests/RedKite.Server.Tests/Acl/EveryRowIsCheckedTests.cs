@@ -29,7 +29,7 @@ public sealed class EveryRowIsCheckedTests : IAsyncLifetime
     public async ValueTask DisposeAsync() => await _server.DisposeAsync();
 
     [Fact]
-    public void Every_command_is_denied_to_a_user_who_has_all_others()
+    public void Every_command_is_denied_to_a_user_with_all_other_commands()
     {
         using InProcessClient admin = _server.CreateClient();
         using InProcessClient client = _server.CreateClient();
@@ -85,7 +85,7 @@ public sealed class EveryRowIsCheckedTests : IAsyncLifetime
 
     // All commands that Redis counts as publish/subscribe name channels, but for those that end subscriptions or report.
     [Fact]
-    public void Publish_subscribe_rows_say_where_channels_are()
+    public void Publish_subscribe_rows_declare_channel_positions()
     {
         foreach (Command command in _server.Engine.Commands.All)
         {

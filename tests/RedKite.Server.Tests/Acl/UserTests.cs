@@ -3,7 +3,7 @@ using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Acl;
 
-/// <summary>Users over sockets: what changes for open connections, the file, limits of log-ins.</summary>
+/// <summary>Users over sockets: changes for open connections, the file, limits of log-ins.</summary>
 public sealed class UserTests : NetworkTests, IDisposable
 {
     private readonly string _folder = Directory.CreateTempSubdirectory("redkite-acl-").FullName;
@@ -77,7 +77,7 @@ public sealed class UserTests : NetworkTests, IDisposable
     [InlineData("ACL SETUSER u -get", "ERR ACL failure in script: User u has no permissions to run the 'get' command")]
     [InlineData("ACL SETUSER u resetkeys", "ERR ACL failure in script: No permissions to access a key")]
     [InlineData("ACL DELUSER u", "ERR ACL failure in script: User u has no permissions to run the 'get' command")]
-    public async Task Running_script_loses_what_was_taken(string change, string denial)
+    public async Task Running_script_loses_revoked_permissions(string change, string denial)
     {
         await using RedKiteServer server = await StartAsync("auto", ("loops", "2"));
         server.Execute("ACL", "SETUSER", "u", "on", "nopass", "~*", "+@all");
@@ -148,7 +148,7 @@ public sealed class UserTests : NetworkTests, IDisposable
     }
 
     [Fact]
-    public async Task Users_of_the_configuration_file_come_back_after_a_rewrite()
+    public async Task Users_of_the_configuration_file_survive_a_rewrite()
     {
         string path = Path.Combine(_folder, "redkite.conf");
         await File.WriteAllTextAsync(path, "port 0\nloops 1\nuser a on nopass +get '~\"x'\nuser gone off\nrequirepass pw\n", TestContext.Current.CancellationToken);

@@ -3,7 +3,7 @@ using RedKite.Server.Changes;
 
 namespace RedKite.Server.Tests.Changes;
 
-/// <summary>What a consumer of changes learns of commands: their events, and the commands that stand for them.</summary>
+/// <summary>The changes that a consumer receives: events, and the commands that replace the requests.</summary>
 public sealed class ChangePublisherTests : TranscriptTests
 {
     private readonly Recorder _recorder = new();
@@ -28,7 +28,7 @@ public sealed class ChangePublisherTests : TranscriptTests
     }
 
     [Fact]
-    public void Request_stands_for_itself_unless_its_result_depends_on_more()
+    public void Request_is_its_own_effect_unless_its_result_depends_on_more()
     {
         Run("SET k v");
         Assert.Equal(["SET k v"], _recorder.TakeEffects());
@@ -80,7 +80,7 @@ public sealed class ChangePublisherTests : TranscriptTests
     }
 
     [Fact]
-    public void Hash_that_is_emptied_by_expiry_and_created_again_goes_before_it_comes()
+    public void Hash_emptied_by_expiry_and_recreated_is_reported_as_removed_first()
     {
         Run("HSET h f 1");
         Run("HPEXPIRE h 10 FIELDS 1 f");
@@ -125,7 +125,7 @@ public sealed class ChangePublisherTests : TranscriptTests
     }
 
     [Fact]
-    public async Task Served_client_is_an_invocation_of_its_own_behind_the_one_that_served_it()
+    public async Task Served_client_is_a_separate_invocation_after_the_one_that_served_it()
     {
         InProcessClient blocked = Server.CreateClient();
         Task<RedKiteReply> pop = Task.Run(() => blocked.Execute("BLPOP", "other", "l", "0"), TestContext.Current.CancellationToken);

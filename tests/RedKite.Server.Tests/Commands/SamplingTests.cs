@@ -19,7 +19,7 @@ public sealed class SamplingTests : IAsyncLifetime
     // The two-sided limit of a normal variable at an error rate of 1e-7.
     private const double DeviationsMax = 5.33;
 
-    // Of the members that are added before most are removed, every so many stay.
+    // Of the members that are added before most are removed, one in a fixed number stays.
     private const int RemovedShare = 40;
 
     private readonly CommandTranscript _transcript = new();

@@ -32,7 +32,7 @@ public class ConfigurationTests
     }
 
     [Fact]
-    public void Every_setting_works_or_says_why_not()
+    public void Every_setting_works_or_states_why_not()
     {
         foreach (Setting row in SettingTable.Rows)
         {
@@ -48,7 +48,7 @@ public class ConfigurationTests
 
     [Theory]
     [InlineData("appendonly yes", "appendonly 'yes': there is no append-only file yet, so a restart would lose all keys")]
-    [InlineData("save 60 1", "save '60' '1': there are no snapshots yet, so a restart would lose all keys; say save \"\"")]
+    [InlineData("save 60 1", "save '60' '1': there are no snapshots yet, so a restart would lose all keys; use save \"\"")]
     [InlineData("shutdown-on-sigterm save now", "shutdown-on-sigterm 'save' 'now': there are no snapshots yet, so a shutdown would lose all keys")]
     [InlineData("slaveof 10.0.0.1 6379", "slaveof '10.0.0.1' '6379': there is no replication yet, so the server would be an empty primary")]
     [InlineData("min-slaves-to-write 1", "min-slaves-to-write '1': there is no replication yet, so writes would be accepted that no replica has")]
@@ -65,7 +65,7 @@ public class ConfigurationTests
     [InlineData("appendonly yes|appendonly no")]
     [InlineData("maxmemory-policy allkeys-lfu")]
     [InlineData("shutdown-on-sigterm nosave|shutdown-on-sigterm default")]
-    public void Settings_that_ask_for_nothing_dangerous_start_silently(string lines)
+    public void Harmless_settings_start_silently(string lines)
     {
         List<string> warnings = [];
         _configuration.Warn = warnings.Add;

@@ -57,7 +57,7 @@ public class DiagnosticsServiceTests
         Assert.True(SpinWait.SpinUntil(() => diagnostics.History.Seconds(0, 0, long.MaxValue).Count >= seconds, PatienceMs), $"{seconds} seconds were observed");
 
     [Fact]
-    public async Task Setting_switches_it_off()
+    public async Task Setting_switches_diagnostics_off()
     {
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["diagnostics"] = "no" } });
         Assert.Null(server.Diagnostics);

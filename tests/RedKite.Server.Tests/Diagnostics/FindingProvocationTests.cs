@@ -9,14 +9,14 @@ using RedKite.Testing;
 namespace RedKite.Server.Tests.Diagnostics;
 
 /// <summary>
-/// Causes brought about for real, on a server that observes itself: what it finds is what is wrong. What would stop the other tests is in
+/// Causes provoked on a real server that observes itself: it finds exactly what is wrong. What would stop the other tests is in
 /// the end-to-end tests. No test provokes what takes another machine or kernel: steal, pressure of memory and disks, memory that is
 /// short, swap, pages read back from disk, huge pages, a slow disk, a clock that jumps.
 /// </summary>
 public sealed class FindingProvocationTests : NetworkTests
 {
     [Fact]
-    public async Task Work_that_is_long_and_uneven()
+    public async Task Long_and_uneven_work()
     {
         await using RedKiteServer server = await StartObservedAsync();
         List<RespConnection> clients = [.. Enumerable.Range(0, 4).Select(_ => RespConnection.Connect(server.Port))];
@@ -140,7 +140,7 @@ public sealed class FindingProvocationTests : NetworkTests
     }
 
     [Fact]
-    public async Task Values_that_are_very_large()
+    public async Task Very_large_values()
     {
         await using RedKiteServer server = await StartObservedAsync();
         server.Execute("SETRANGE", "large", (300 << 20).ToString(CultureInfo.InvariantCulture), "x");
@@ -185,7 +185,7 @@ public sealed class FindingProvocationTests : NetworkTests
     }
 
     [Fact]
-    public async Task Request_that_is_very_large()
+    public async Task Very_large_request()
     {
         await using RedKiteServer server = await StartObservedAsync();
         using RespConnection client = RespConnection.Connect(server.Port);
@@ -266,7 +266,7 @@ public sealed class FindingProvocationTests : NetworkTests
     }
 
     [Fact]
-    public async Task Doors_that_are_open()
+    public async Task Servers_open_to_others()
     {
         await using RedKiteServer server = await StartObservedAsync(("bind", "0.0.0.0"), ("protected-mode", "no"));
         server.Execute("ACL", "SETUSER", "anybody", "on", "nopass", "+ping");
@@ -274,7 +274,7 @@ public sealed class FindingProvocationTests : NetworkTests
     }
 
     [Fact]
-    public async Task Encryption_that_is_about_to_fail()
+    public async Task Expiring_certificate_and_failing_handshakes()
     {
         string folder = Directory.CreateTempSubdirectory("redkite-findings-").FullName;
         try

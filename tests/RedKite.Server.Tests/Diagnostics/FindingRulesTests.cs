@@ -103,7 +103,7 @@ public class FindingRulesTests
 
     [Theory]
     [MemberData(nameof(RuleNames))]
-    public void Rule_is_silent_where_nothing_is_known(string name)
+    public void Rule_is_silent_without_data(string name)
     {
         var values = new double[MetricTable.All.Count];
         Array.Fill(values, double.NaN);

@@ -74,7 +74,7 @@ public class KeyStatisticsTests
     }
 
     [Fact]
-    public void Sketch_forgets_what_is_two_minutes_old()
+    public void Sketch_forgets_uses_after_two_minutes()
     {
         var metrics = new ExecutorMetrics(1);
         metrics.HotKeys.Add(0, 1, "old"u8, nowMs: 1_000_000);

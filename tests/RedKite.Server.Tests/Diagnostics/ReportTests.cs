@@ -5,7 +5,7 @@ using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Diagnostics;
 
-/// <summary>What the page and the debug package show.</summary>
+/// <summary>The reports of the dashboard and the debug package.</summary>
 public class ReportTests
 {
     public static TheoryData<string> Names => [.. ReportTable.Rows.Select(report => report.Name)];
@@ -161,7 +161,7 @@ public class ReportTests
     }
 
     [Fact]
-    public async Task Headroom_is_what_maxmemory_leaves()
+    public async Task Headroom_is_the_rest_up_to_maxmemory()
     {
         const long MaxMemory = 200_000_000;
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["maxmemory"] = $"{MaxMemory}" } });

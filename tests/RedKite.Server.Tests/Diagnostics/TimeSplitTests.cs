@@ -83,7 +83,7 @@ public class TimeSplitTests
         Assert.Equal(CommandFamily.Groups.Order(), server.Server.Engine.Commands.All.Select(command => command.Family.Group).Distinct().Order());
     }
 
-    // A caller in the process waits for nobody.
+    // A caller in the process waits for no other client.
     [Fact]
     public async Task Caller_in_the_process_does_not_wait()
     {
@@ -94,7 +94,7 @@ public class TimeSplitTests
 
     // The second client's command is ready together with a slow one of the first, on the same loop.
     [Fact]
-    public async Task Wait_behind_another_clients_command_is_waiting_and_not_execution()
+    public async Task Wait_behind_another_clients_command_counts_as_waiting_not_execution()
     {
         await using LiveServer server = await LiveServer.StartAsync("loops", "1", "enable-debug-command", "yes", "slowlog-log-slower-than", "0");
         using RespConnection other = RespConnection.Connect(server.Server.Port);

@@ -3,7 +3,7 @@ using System.Text;
 
 namespace RedKite.Server.Tests;
 
-/// <summary>Clients in the server's own process: they come and go and leave nothing behind.</summary>
+/// <summary>Clients in the server's own process: they leave no state behind.</summary>
 public sealed class InProcessClientTests : IAsyncDisposable
 {
     private readonly RedKiteServer _server = Start();
@@ -11,7 +11,7 @@ public sealed class InProcessClientTests : IAsyncDisposable
     public async ValueTask DisposeAsync() => await _server.DisposeAsync();
 
     [Fact]
-    public void A_thousand_clients_come_and_go_and_what_they_counted_stays()
+    public void Counts_of_a_thousand_short_lived_clients_are_kept()
     {
         _server.Execute("SET", "k", "v");
         int executors = _server.Engine.Metrics.Executors.Length;

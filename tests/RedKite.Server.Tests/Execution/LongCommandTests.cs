@@ -61,7 +61,7 @@ public sealed class LongCommandTests : NetworkTests
         return (waitedMs, (probe.CpuNs - before) / 1e6);
     }
 
-    // ECHO tells the CPU time of the thread that executes it.
+    // ECHO replies the CPU time of the thread that executes it.
     private sealed class CpuProbe : Behavior
     {
         private long _cpuNs;

@@ -22,7 +22,7 @@ public sealed class MovingValuesTests
     [InlineData(1)]
     [InlineData(2)]
     [InlineData(3)]
-    public async Task Values_that_move_constantly_are_what_they_would_be(int seed)
+    public async Task Values_that_move_constantly_keep_their_contents(int seed)
     {
         await using RedKiteServer moving = await StartAsync(guarded: true);
         await using RedKiteServer resting = await StartAsync(guarded: false);

@@ -6,8 +6,8 @@ using RedKite.Testing;
 namespace RedKite.Server.Tests.Limits;
 
 /// <summary>
-/// Every limit of what clients can make the server keep is provoked: it holds, its error says what to do, its metric counts it, and the
-/// server goes on. A row of the table without a provocation fails.
+/// Every limit of what clients can make the server keep is provoked: it holds, its error is helpful, its metric counts it, and the
+/// server continues. A row of the table without a provocation fails.
 /// </summary>
 public sealed class LimitTests : NetworkTests
 {

@@ -4,7 +4,7 @@ using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Limits;
 
-/// <summary>How a limit is met: the settings that make it small, and what a client does.</summary>
+/// <summary>The provocation of a limit: the settings that lower it, and the client's actions.</summary>
 internal sealed record Provocation(Action<RedKiteServer> Run, params (string Name, string Value)[] Settings)
 {
     internal bool NeedsTls { get; init; }
@@ -447,7 +447,7 @@ internal static class Provocations
         client.Run("AUTH secret").IsError("ERR Too many failed log-ins from this address. Try again in a minute.");
     }
 
-    // So many addresses are not at hand.
+    // Noted directly: a test cannot connect from 10,001 addresses.
     private static void FailedAddresses(RedKiteServer server)
     {
         long nowMs = server.Engine.Clock.NowMs;

@@ -31,7 +31,7 @@ public sealed class QuietHugePagesTests : IDisposable
     public void Dispose() => _keyspace.Dispose();
 
     [Fact]
-    public void Nothing_is_measured_or_made_huge_if_it_is_off()
+    public void Nothing_is_measured_or_made_huge_if_the_setting_is_off()
     {
         PassQuietTime(new QuietHugePages(_keyspace), ManyHits);
         Assert.Equal(0, _keyspace.MakingHugeCpuNs);
@@ -52,7 +52,7 @@ public sealed class QuietHugePagesTests : IDisposable
     }
 
     [Fact]
-    public void Lookups_pay_for_a_part()
+    public void Lookups_pay_for_some_regions()
     {
         _keyspace.BeginMeasuringTranslation();
         Assert.True(SpinWait.SpinUntil(() => !_keyspace.IsMakingHuge, 30_000));

@@ -47,7 +47,7 @@ public sealed class DeliveryOrderTests
 
     // A client over RESP2 would take a message behind the confirmation for the reply to its next command.
     [Fact]
-    public async Task Nothing_is_delivered_behind_the_end_of_a_subscription_or_before_its_beginning()
+    public async Task Nothing_is_delivered_after_the_end_of_a_subscription_or_before_its_beginning()
     {
         await using RedKiteServer server = await Start();
         using var stop = new CancellationTokenSource();
@@ -160,7 +160,7 @@ public sealed class DeliveryOrderTests
         Assert.Equal(1, client.Run("SSUBSCRIBE x").Items[2].Number);
     }
 
-    // What nobody reads would accumulate.
+    // Messages that are never read would accumulate.
     [Fact]
     public async Task Callers_in_the_process_publish_but_do_not_subscribe()
     {

@@ -13,7 +13,7 @@ public sealed class PatternIndexTests
     [InlineData(1)]
     [InlineData(2)]
     [InlineData(3)]
-    public void Finds_what_trying_every_pattern_finds(int seed)
+    public void Finds_the_same_matches_as_trying_every_pattern(int seed)
     {
         var random = new Random(seed);
         var index = new PatternIndex();

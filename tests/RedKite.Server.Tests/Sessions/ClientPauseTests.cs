@@ -2,7 +2,7 @@ using RedKite.Server.Tests.Execution.Eviction;
 
 namespace RedKite.Server.Tests.Sessions;
 
-/// <summary>What does not happen to the data while CLIENT PAUSE holds: keys neither expire nor are they evicted.</summary>
+/// <summary>The data is frozen while CLIENT PAUSE holds: keys neither expire nor are they evicted.</summary>
 public sealed class ClientPauseTests : TranscriptTests
 {
     [Theory]
@@ -35,7 +35,7 @@ public sealed class ClientPauseTests : TranscriptTests
     }
 
     [Fact]
-    public async Task Sweep_goes_on_when_a_pause_times_out()
+    public async Task Sweep_continues_when_a_pause_times_out()
     {
         Run("SET k v PX 100").IsOk();
         Run("CLIENT PAUSE 1000 WRITE").IsOk();

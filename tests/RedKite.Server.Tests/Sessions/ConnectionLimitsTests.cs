@@ -98,7 +98,7 @@ public class ConnectionLimitsTests : NetworkTests
     // Even where no protected mode would refuse them.
     [Theory]
     [MemberData(nameof(Transports))]
-    public async Task Other_hosts_reach_the_server_only_where_bind_says_so(string transport)
+    public async Task Other_hosts_reach_the_server_only_on_bound_addresses(string transport)
     {
         IPAddress? own = OwnAddress();
         if (own is null) Assert.Skip("this machine has no address but loopback's");

@@ -7,12 +7,12 @@ using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Sessions;
 
-/// <summary>The one address for bytes to a client: from its own command, from other threads, in process, and to nobody.</summary>
+/// <summary>The one address for bytes to a client: from its own command, from other threads, in process, and without a receiver.</summary>
 public class DeliveryTests : NetworkTests
 {
     [Theory]
     [MemberData(nameof(Transports))]
-    public async Task What_a_command_delivers_to_its_own_client_follows_its_reply(string transport)
+    public async Task Messages_of_a_command_to_its_own_client_follow_its_reply(string transport)
     {
         await using RedKiteServer server = await StartAsync(new Delivering(), transport);
         using RespConnection client = RespConnection.Connect(server.Port);
@@ -78,7 +78,7 @@ public class DeliveryTests : NetworkTests
     }
 
     [Fact]
-    public async Task Deliveries_to_a_client_that_is_gone_are_released()
+    public async Task Deliveries_to_a_disconnected_client_are_released()
     {
         await using RedKiteServer server = await StartAsync("sockets");
         RespConnection client = RespConnection.Connect(server.Port);

@@ -124,7 +124,7 @@ public class LargeReplyTests : NetworkTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public async Task Client_that_leaves_takes_no_values_with_it_that_it_was_not_sent(string transport)
+    public async Task Values_not_sent_to_a_disconnected_client_are_not_deleted(string transport)
     {
         const int Keys = 60;
         await using RedKiteServer server = await StartAsync(transport);
@@ -160,7 +160,7 @@ public class LargeReplyTests : NetworkTests
     }
 
     [Fact]
-    public async Task Replies_that_are_not_wanted_are_dropped_however_large()
+    public async Task Suppressed_replies_are_dropped_at_any_size()
     {
         await using RedKiteServer server = await StartAsync("sockets");
         SetValue(server, "k", 8 * Megabyte);

@@ -24,7 +24,7 @@ internal sealed class ReplyDigest : IDisposable
         Bytes += bytes.Length;
     }
 
-    /// <summary>Reads so many replies; returns how many came before the connection ended.</summary>
+    /// <summary>Reads a number of replies; returns how many arrived before the connection ended.</summary>
     internal int Read(Socket socket, int replies, Action? afterEach = null)
     {
         for (int read = 0; read < replies;)

@@ -118,7 +118,7 @@ public sealed class TlsTests : IDisposable
     }
 
     [Fact]
-    public async Task Certificate_is_replaced_without_dropping_clients_and_a_bad_one_is_kept_out()
+    public async Task Certificate_is_replaced_without_dropping_clients_and_a_bad_one_is_refused()
     {
         await using RedKiteServer server = await Start(("tls-auth-clients", "no"));
         using Client before = await Connect(server);
@@ -150,7 +150,7 @@ public sealed class TlsTests : IDisposable
     }
 
     [Fact]
-    public async Task Certificate_that_was_renewed_at_its_path_is_taken()
+    public async Task Certificate_that_was_renewed_at_its_path_is_loaded()
     {
         await using RedKiteServer server = await Start(("tls-auth-clients", "no"));
         byte[] serial;
@@ -273,7 +273,7 @@ public sealed class TlsTests : IDisposable
     [InlineData("epoll", "\u0018")]
     [InlineData("epoll", "\u0017\u0003\u0003\u0048\u0001")]
     [InlineData("sockets", "\u0017\u0003\u0003\u00ff\u00ff")]
-    public async Task What_is_no_record_ends_its_connection_at_once(string transport, string bytes)
+    public async Task Bytes_that_are_not_a_record_end_the_connection_at_once(string transport, string bytes)
     {
         await using RedKiteServer server = await Start(("tls-auth-clients", "no"), ("transport", transport));
         using Client other = await Connect(server);
@@ -431,7 +431,7 @@ public sealed class TlsTests : IDisposable
         }
     }
 
-    /// <summary>Changes the last byte of what is sent.</summary>
+    /// <summary>Changes the last byte of the output.</summary>
     private sealed class DamagingStream(NetworkStream inner) : WrappedStream(inner)
     {
         internal bool Damages { get; set; }

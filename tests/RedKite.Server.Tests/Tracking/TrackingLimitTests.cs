@@ -33,7 +33,7 @@ public class TrackingLimitTests
 
     // Compared with each other, and with each key that changes, they stopped everyone for minutes.
     [Fact]
-    public async Task Very_many_long_prefixes_delay_no_one()
+    public async Task Very_many_long_prefixes_delay_no_client()
     {
         const int Prefixes = 100_000, Sets = 50_000;
         await using LiveServer server = await LiveServer.StartAsync("loops", "1", "max-tracking-prefixes-per-client", "100000");

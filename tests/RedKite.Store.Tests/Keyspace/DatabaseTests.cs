@@ -10,7 +10,7 @@ public class DatabaseTests
     private static readonly int[] Lengths = [0, 1, 7, 8, 50, 51, 120, 400, 4_000, 4_100, 65_535, 65_536, 70_000, 200_000, 262_143, 262_144];
 
     [Fact]
-    public void Replaced_entry_comes_back_or_is_freed()
+    public void Replaced_entry_is_restored_or_freed()
     {
         using var store = new KeyStore(1, 1, guarded: true);
         Database database = store.Databases[0];

@@ -5,7 +5,7 @@ using KeyStore = RedKite.Store.Keyspace.Keyspace;
 
 namespace RedKite.Store.Tests.Keyspace;
 
-/// <summary>Sparse slabs are emptied and released, and every value stays what it was.</summary>
+/// <summary>Sparse slabs are emptied and released, and every value stays unchanged.</summary>
 public class DefragmentationTests
 {
     private const long Never = long.MaxValue;

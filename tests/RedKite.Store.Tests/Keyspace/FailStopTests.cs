@@ -41,7 +41,7 @@ public sealed class FailStopTests : IDisposable
     }
 
     [Fact]
-    public void An_exception_without_a_locked_stripe_goes_on()
+    public void An_exception_without_a_locked_stripe_propagates()
     {
         Assert.Throws<InvalidOperationException>(() => Execute(StripeSet.Empty));
         Assert.Empty(_events);
@@ -49,7 +49,7 @@ public sealed class FailStopTests : IDisposable
     }
 
     [Fact]
-    public void The_crash_report_says_what_failed_where_and_under_which_locks()
+    public void The_crash_report_has_the_exception_its_stack_and_the_locks()
     {
         Assert.Throws<InvalidOperationException>(() => Execute(StripeSet.Of(3).With(5)));
         FileInfo file = Assert.Single(_folder.GetFiles());
@@ -79,7 +79,7 @@ public sealed class FailStopTests : IDisposable
     }
 
     [Fact]
-    public void The_hosts_callback_runs_first_and_is_not_in_the_way_when_it_fails()
+    public void The_hosts_callback_runs_first_and_may_fail()
     {
         _store.FailStop.Ending = report =>
         {

@@ -1,7 +1,7 @@
 namespace RedKite.Store.Tests.Keyspace;
 
 /// <summary>
-/// Threads of a model, as iterators. What stands between two yields is one atomic step; a yield says when the next step can
+/// Threads of a model, as iterators. The code between two yields is one atomic step; a yield says when the next step can
 /// be taken. The interleavings of the steps are explored by <see cref="Interleavings"/>.
 /// </summary>
 internal abstract class ThreadModel(Schedule schedule)
@@ -9,7 +9,7 @@ internal abstract class ThreadModel(Schedule schedule)
     /// <summary>The threads, each of which has to come to its end.</summary>
     internal List<IEnumerator<Step>> Threads { get; } = [];
 
-    /// <summary>What happens by itself, such as a store that becomes visible. It has no end.</summary>
+    /// <summary>Steps that happen spontaneously, such as a store that becomes visible. It never ends.</summary>
     internal List<IEnumerator<Step>> Background { get; } = [];
 
     /// <summary>What must be true when all threads have ended.</summary>
@@ -38,7 +38,7 @@ internal readonly struct Step(Func<bool>? ready)
     internal bool IsReady => ready is null || ready();
 }
 
-/// <summary>A schedule breaks what the model promises. The message has the choices that lead there.</summary>
+/// <summary>A schedule violates the model's invariant. The message has the choices that lead there.</summary>
 internal sealed class ModelViolationException(string message) : Exception(message);
 
 /// <summary>The choices of one execution: given ones first, then by chance or the first possible.</summary>
@@ -74,7 +74,7 @@ internal static class Interleavings
         }
     }
 
-    /// <summary>Runs every schedule in which no more than so many threads are interrupted where they could go on.</summary>
+    /// <summary>Runs every schedule in which at most a given number of threads are interrupted where they could continue.</summary>
     /// <returns>How many there were.</returns>
     internal static int ExploreAll(int preemptionsMax, Func<Schedule, ThreadModel> create)
     {
@@ -91,7 +91,7 @@ internal static class Interleavings
         return count;
     }
 
-    // The last choice that has an alternative left takes it; what follows is chosen anew.
+    // The last choice that has an alternative left takes it; later choices start over.
     private static int[]? NextPrefix(List<(int Choice, int Count)> choices)
     {
         for (int i = choices.Count - 1; i >= 0; i--)

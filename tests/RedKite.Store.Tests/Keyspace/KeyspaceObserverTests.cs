@@ -6,7 +6,7 @@ using KeyStore = RedKite.Store.Keyspace.Keyspace;
 
 namespace RedKite.Store.Tests.Keyspace;
 
-/// <summary>What an observed stripe reports, as transcripts.</summary>
+/// <summary>The reports of an observed stripe, as transcripts.</summary>
 public sealed class KeyspaceObserverTests : IDisposable
 {
     private static readonly HashLimits Hashes = new(128, 64);

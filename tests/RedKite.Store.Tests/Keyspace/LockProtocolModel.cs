@@ -2,7 +2,7 @@ using RedKite.Store.Keyspace;
 
 namespace RedKite.Store.Tests.Keyspace;
 
-/// <summary>What a faulty protocol would do; the checker has to find each.</summary>
+/// <summary>Faults of the protocol, each of which the checker must find.</summary>
 public enum LockProtocolFault
 {
     None,

@@ -24,7 +24,7 @@ public sealed class LockProtocolStressTests : IDisposable
     public void Dispose() => _store.Dispose();
 
     [Fact]
-    public void Threads_in_all_roles_exclude_each_other_and_all_of_them_go_on()
+    public void Threads_in_all_roles_exclude_each_other_and_all_make_progress()
     {
         var clock = Stopwatch.StartNew();
         int working = Threads;

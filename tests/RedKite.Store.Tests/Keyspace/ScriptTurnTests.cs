@@ -25,7 +25,7 @@ public class ScriptTurnTests
     }
 
     [Fact]
-    public void Turn_that_is_overdue_begins_anew()
+    public void Overdue_turn_begins_again()
     {
         var turn = new ScriptTurn(_mutex);
         long start = Stopwatch.GetTimestamp();
@@ -60,7 +60,7 @@ public class ScriptTurnTests
     [Theory]
     [InlineData(0)]
     [InlineData(50)] // it sleeps
-    public void Thread_that_waits_for_a_busy_script_gives_up(int milliseconds)
+    public void Thread_stops_waiting_for_a_busy_script(int milliseconds)
     {
         var turn = new ScriptTurn(_mutex);
         turn.Begin(Stopwatch.GetTimestamp());

@@ -2,7 +2,7 @@ using RedKite.Store.Keyspace;
 
 namespace RedKite.Store.Tests.Keyspace;
 
-/// <summary>What a faulty lock would do; the checker has to find each.</summary>
+/// <summary>Faults of a lock, each of which the checker must find.</summary>
 public enum StripeLockFault
 {
     None,
@@ -25,7 +25,7 @@ public enum StripeLockFault
     /// <summary>The lock is handed over though no thread sleeps.</summary>
     HandsOverWithoutWaiter,
 
-    /// <summary>A thread that gives way to a script does not look whether the lock was handed over to it.</summary>
+    /// <summary>A thread that gives way to a script does not check whether the lock was handed over to it.</summary>
     GivesWayBeforeLook,
 }
 

@@ -25,7 +25,7 @@ public class MemoryBudgetTests
     [Theory]
     [InlineData(false)]
     [InlineData(true)]
-    public void Budget_follows_what_is_used(bool guarded)
+    public void Budget_follows_usage(bool guarded)
     {
         const int Stripes = 4;
         Randomness.Run(random =>

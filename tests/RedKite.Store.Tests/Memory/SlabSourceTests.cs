@@ -105,7 +105,7 @@ public unsafe class SlabSourceTests
 
     // How much depends on the machine: the processor may translate while it waits for the page itself.
     [Fact]
-    public void Cost_of_translations_is_measured_where_there_are_ordinary_pages()
+    public void Cost_of_translations_is_measured_on_ordinary_pages()
     {
         using var source = new SlabSource();
         Assert.Equal(0, source.MeasureTranslationNs());

@@ -33,7 +33,7 @@ public sealed class HandOverTests
         (int Source, int Target) before = Blocks(store);
         database.Rename(Find(store, source), target, store.Hash(target), default);
 
-        // Only the entry's own block was written anew.
+        // Only the entry's own block was rewritten.
         Assert.Equal((before.Source - 1, before.Target + 1), Blocks(store));
         Assert.False(Find(store, source).Exists);
         Assert.Equal(3_000, Count(store, target));

@@ -60,7 +60,7 @@ internal sealed class TrackingCommands(ClientRegistry clients, KeyTracking keys)
             return;
         }
 
-        // A caller in the process does not read what it is told, so that would accumulate.
+        // A caller in the process does not read invalidations, so they would accumulate.
         if (session.Connection is null)
         {
             cmd.Reply.Error("ERR CLIENT TRACKING needs a connection"u8);
@@ -187,8 +187,8 @@ internal sealed class TrackingCommands(ClientRegistry clients, KeyTracking keys)
         return true;
     }
 
-    // The first of the prefixes that overlaps with another one; -1: none does. In the order of their bytes a prefix stands before all that begin
-    // with it, so that ten thousand prefixes take a sort instead of fifty million comparisons.
+    // The first of the prefixes that overlaps with another one; -1: none does. In byte order a prefix precedes all prefixes that
+    // begin with it, so ten thousand of them take a sort instead of fifty million comparisons.
     private static int FirstOverlapping(List<byte[]> added, IReadOnlyList<byte[]> existing)
     {
         (byte[] Name, int Index)[] sorted = [.. added.Select((name, index) => (name, index)), .. existing.Select(name => (name, int.MaxValue))];

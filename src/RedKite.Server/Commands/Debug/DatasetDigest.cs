@@ -15,7 +15,7 @@ namespace RedKite.Server.Commands.Debug;
 
 /// <summary>
 /// A 20-byte digest of a key's value or of all databases, independent of encodings: DEBUG DIGEST and DIGEST-VALUE. Servers with
-/// equal data reply equal digests; so does Redis, whose composition of bytes this follows.
+/// equal data reply equal digests; so does Redis, whose order of bytes this follows.
 /// </summary>
 /// <remarks>
 /// Ordered elements are mixed in one after the other; unordered elements are added by XOR. A combination of both, such as a
@@ -153,7 +153,7 @@ internal ref struct DatasetDigest
         }
     }
 
-#pragma warning disable CA5350 // Nothing is protected by it; Redis takes this one.
+#pragma warning disable CA5350 // It protects nothing; Redis uses this hash.
     private static void Hash(scoped ReadOnlySpan<byte> bytes, scoped Span<byte> hash) => SHA1.HashData(bytes, hash);
 #pragma warning restore CA5350
 }

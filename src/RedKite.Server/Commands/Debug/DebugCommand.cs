@@ -116,7 +116,7 @@ internal sealed class DebugCommand(ServerRun run, ServerLog log, PackageCommand 
         cmd.Reply.Ok();
     }
 
-    // As for a C program, what is no number is 0.
+    // As in C, text that is not a number is 0.
     private static bool IsOn(scoped in CommandContext cmd) => RespNumber.TryParseInt64(cmd[2], out long on) && on != 0;
 
     // DEBUG POPULATE count [prefix] [size]: doesn't change existing keys.
@@ -273,7 +273,7 @@ internal sealed class DebugCommand(ServerRun run, ServerLog log, PackageCommand 
         "OBJECT <key>",
         "    Return how the value of <key> is stored.",
         "PACKAGE [LOG <seconds>] [TRACE <seconds>]",
-        "    Return the debug package: a zip file. LOG watches the log for up to 15",
+        "    Return the debug package: a zip file. LOG collects the log for up to 15",
         "    seconds; TRACE samples the CPU for up to 30.",
         "PAUSE-CRON <0|1>",
         "    Stop (1) or resume (0) the background work of the event loops.",
@@ -289,13 +289,13 @@ internal sealed class DebugCommand(ServerRun run, ServerLog log, PackageCommand 
         "    Serialize every value and replace it with the deserialized one.",
         "    Options: MERGE, NOFLUSH, NOSAVE.",
         "REPLYBUFFER PEAK-RESET-TIME <NEVER|RESET|milliseconds>",
-        "    Set how long the peak of a client's replies counts.",
+        "    Set how long the peak size of a client's replies is remembered.",
         "REPLYBUFFER RESIZING <0|1>",
         "    Accepted for test programs, without effect.",
         "SET-ACTIVE-EXPIRE <0|1>",
         "    Disable (0) or enable (1) the background removal of expired keys.",
         "SET-SKIP-CHECKSUM-VALIDATION <0|1>",
-        "    Let RESTORE take payloads whose checksum is wrong (1), or not (0).",
+        "    Let RESTORE accept payloads with a wrong checksum (1), or not (0).",
         "SLEEP <seconds>",
         "    Block the event loop of this client. Decimals are allowed.");
 }

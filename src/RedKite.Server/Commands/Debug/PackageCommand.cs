@@ -8,7 +8,7 @@ using RedKite.Server.Model;
 namespace RedKite.Server.Commands.Debug;
 
 /// <summary>
-/// DEBUG PACKAGE: the debug package as a bulk string. The client blocks while the package's thread builds it; its loop goes on.
+/// DEBUG PACKAGE: the debug package as a bulk string. The client blocks while the package's thread builds it; its loop continues.
 /// Unlike other subcommands it changes nothing and shows no data, so enable-debug-command does not restrict it: clients
 /// on this machine may use it, and all others where a password is required.
 /// </summary>

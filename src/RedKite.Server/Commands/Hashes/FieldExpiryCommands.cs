@@ -250,7 +250,8 @@ internal static class FieldExpiryCommands
             if (options.KeepsExpiry) hash.SetAndKeepExpiry(cmd[i], cmd[i + 1], limits);
             else hash.Set(cmd[i], cmd[i + 1], limits);
 
-            // Each field goes before the next one comes, so that fields in the past do not fill a packed hash. The last one keeps the hash.
+            // Each expired field is removed before the next one is added, so that fields in the past do not fill a packed hash. The
+            // last one keeps the hash alive.
             if (isPast && hash.Count > 1) hash.Remove(cmd[i]);
         }
 

@@ -214,7 +214,7 @@ internal static class ScanCommands
         return true;
     }
 
-    /// <summary>Which keys KEYS and SCAN return: those that exist and match the pattern and, optionally, the type.</summary>
+    /// <summary>Selects the keys that KEYS and SCAN return: those that exist and match the pattern and, optionally, the type.</summary>
     private ref struct KeyFilter
     {
         public KeyFilter()

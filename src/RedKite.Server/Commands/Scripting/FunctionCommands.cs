@@ -284,7 +284,7 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHo
         else cmd.Reply.Ok();
     }
 
-    // The libraries before the first that cannot be read, and what is wrong with that one.
+    // The libraries before the first that cannot be read, and the error of that one.
     private static string? ReadLibraries(ReadOnlySpan<byte> payload, List<byte[]> codes)
     {
         using var scratch = new RdbScratch();
@@ -299,7 +299,7 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHo
         return null;
     }
 
-    // All libraries of the payload or none: they are loaded on their own first, then checked against those that are there. An error of an
+    // Restores all libraries of the payload or none: they are first loaded separately, then checked against the existing ones. An error of an
     // earlier library comes before the problem of a later one that cannot be read.
     private string? LoadAll(scoped in CommandContext cmd, List<byte[]> codes, string? problem, bool flushes, bool replaces)
     {

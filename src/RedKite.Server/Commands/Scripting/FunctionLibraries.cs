@@ -10,11 +10,11 @@ namespace RedKite.Server.Commands.Scripting;
 /// <summary>A loaded library.</summary>
 /// <param name="Name">Its name.</param>
 /// <param name="Code">Its text.</param>
-/// <param name="Functions">What it registered.</param>
+/// <param name="Functions">The functions that it registered.</param>
 internal sealed record FunctionLibrary(string Name, byte[] Code, List<RegisteredFunction> Functions);
 
 /// <summary>A function that may be called.</summary>
-/// <param name="Function">What its library registered.</param>
+/// <param name="Function">The function as its library registered it.</param>
 /// <param name="Use">How it was used; null: nothing is counted.</param>
 internal sealed record LoadedFunction(RegisteredFunction Function, ScriptUse? Use)
 {
@@ -30,10 +30,10 @@ internal sealed class FunctionLibraries
     private readonly ScriptUses? _uses;
     private readonly Dictionary<string, LoadedFunction> _functions = new(StringComparer.OrdinalIgnoreCase);
     private readonly Dictionary<string, LoadedFunction>.AlternateLookup<ReadOnlySpan<char>> _lookup;
-    private LoadedFunction? _last; // found last: mostly the next one
+    private LoadedFunction? _last; // found last: usually the next one too
     private LuaInterpreter? _lua;
 
-    /// <param name="uses">Where the uses of each function are counted; null: nowhere, because none is called.</param>
+    /// <param name="uses">Counts the uses of each function; null: they are not counted, because none is called.</param>
     internal FunctionLibraries(ScriptUses? uses = null)
     {
         _uses = uses;
@@ -78,7 +78,7 @@ internal sealed class FunctionLibraries
     internal FunctionLibrary? FindLibrary(string name) => _libraries.GetValueOrDefault(name);
 
     /// <summary>Runs a library's text and adds what it registers. Adds all or nothing.</summary>
-    /// <param name="host">What the text may ask of the server.</param>
+    /// <param name="host">The functions of the server that the text may use.</param>
     /// <param name="code">The text with its first line.</param>
     /// <param name="replaces">Whether a library of the same name is replaced.</param>
     /// <param name="settings">The limits.</param>

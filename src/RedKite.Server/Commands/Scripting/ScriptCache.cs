@@ -14,14 +14,14 @@ namespace RedKite.Server.Commands.Scripting;
 /// </summary>
 internal sealed class ScriptCache
 {
-    // As Redis: of the scripts that only EVAL has brought, the ones used longest ago go.
+    // As in Redis: of the scripts that only EVAL has loaded, the least recently used ones are dropped.
     private const int EvaluatedMax = 500;
 
     private readonly Dictionary<string, CachedScript> _scripts = new(StringComparer.OrdinalIgnoreCase);
     private readonly Dictionary<string, CachedScript>.AlternateLookup<ReadOnlySpan<char>> _lookup;
     private readonly LinkedList<CachedScript> _evaluated = new();
     private readonly ScriptUses _uses;
-    private CachedScript? _last; // found last: mostly the next one
+    private CachedScript? _last; // found last: usually the next one too
     private LuaInterpreter? _lua;
     private long _bytes;
 
@@ -56,7 +56,7 @@ internal sealed class ScriptCache
         return _lua;
     }
 
-    /// <summary>A script by its name in hexadecimal digits; null: there is none.</summary>
+    /// <summary>The script with a hexadecimal SHA-1; null: there is none.</summary>
     internal CachedScript? Find(ReadOnlySpan<byte> name)
     {
         if (_last is { } last && name.SequenceEqual(last.NameBytes)) return last;
@@ -105,7 +105,7 @@ internal sealed class ScriptCache
             script = new CachedScript(name, position, flags, source.ToArray(), _uses.Add(new ScriptUse(name, library: null, ScriptUse.Beginning(source)))) { OnlyReadsArguments = use.OnlyReads };
             _scripts.Add(name, script);
             Volatile.Write(ref _bytes, _bytes + source.Length);
-            _last = null; // another one is now the newest of those that EVAL has brought
+            _last = null; // another one is now the newest of those that EVAL has loaded
             if (!stays) script.Node = _evaluated.AddLast(script);
             if (_evaluated.Count > EvaluatedMax) Evict(_evaluated.First!.Value);
         }
@@ -134,7 +134,7 @@ internal sealed class ScriptCache
         _lua = null;
     }
 
-    // Scripts of EVAL make room for others. One of EVAL is refused only if it is too long by itself.
+    // Scripts of EVAL are dropped to make room for others. A script of EVAL is refused only if it is too long by itself.
     private bool MayKeepOrReply(scoped in CommandContext cmd, int bytes, bool stays, bool isNew)
     {
         if (stays && _scripts.Count - _evaluated.Count >= cmd.Settings.CachedScriptsMax)
@@ -164,8 +164,8 @@ internal sealed class ScriptCache
 
 /// <summary>A compiled script.</summary>
 /// <param name="name">The SHA-1 of its text.</param>
-/// <param name="position">Where the interpreter has it.</param>
-/// <param name="flags">What its first line says; null: it has none.</param>
+/// <param name="position">Its position in the interpreter.</param>
+/// <param name="flags">The flags of its first line; null: it has none.</param>
 /// <param name="text">Its text, for SCRIPT SHOW.</param>
 /// <param name="use">How it was used.</param>
 internal sealed class CachedScript(string name, int position, ScriptFlags? flags, byte[] text, ScriptUse use)
@@ -187,6 +187,6 @@ internal sealed class CachedScript(string name, int position, ScriptFlags? flags
     /// <summary>Whether it only reads KEYS and ARGV.</summary>
     internal bool OnlyReadsArguments { get; init; }
 
-    /// <summary>Its place among those that EVAL has brought; null: it stays.</summary>
+    /// <summary>Its position among those that only EVAL has loaded; null: it stays.</summary>
     internal LinkedListNode<CachedScript>? Node { get; set; }
 }

@@ -7,7 +7,10 @@ using RedKite.Server.Sessions;
 
 namespace RedKite.Server.Commands.Scripting;
 
-/// <summary>What a script gets of the server: commands, the log, its end. One per server, because one script runs at a time.</summary>
+/// <summary>
+/// The server's functions that a script uses: commands, the log, the check whether it must stop. One per server, because one script
+/// runs at a time.
+/// </summary>
 internal sealed class ScriptCallHost(RunningScript running, ServerLog log) : ScriptHost
 {
     private const int NsPerMs = 1_000_000;
@@ -76,7 +79,8 @@ internal sealed class ScriptCallHost(RunningScript running, ServerLog log) : Scr
                 return;
             }
 
-            // What was killed meanwhile ends at its next tick, before it has written. To publish, and what PFCOUNT keeps, is no write.
+            // A script that was killed meanwhile ends at its next check, before it has written. Publishing, and the count that
+            // PFCOUNT caches, are not writes.
             if (command.Is(CommandFlags.Write) && !running.TryWrite(_run))
             {
                 reply.Error("ERR Script killed by user with SCRIPT KILL."u8);

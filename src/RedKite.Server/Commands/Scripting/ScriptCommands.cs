@@ -9,7 +9,7 @@ using static RedKite.Server.Model.CommandFlags;
 
 namespace RedKite.Server.Commands.Scripting;
 
-/// <summary>EVAL and its like, and SCRIPT.</summary>
+/// <summary>EVAL and its variants, and SCRIPT.</summary>
 internal sealed class ScriptCommands(ScriptCache cache, ScriptCallHost host, RunningScript running)
 {
     internal const string UnknownUse = "We cannot tell how the keys will be used so we assume the worst, RW and UPDATE";
@@ -180,7 +180,7 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptCallHost host, Run
         else cmd.Reply.Ok();
     }
 
-    // SCRIPT DEBUG YES | SYNC | NO: there is no debugger, so a session of it is refused.
+    // SCRIPT DEBUG YES | SYNC | NO: there is no debugger, so a debugging session is refused.
     private static void Debug(ref CommandContext cmd)
     {
         if (cmd.Is(2, "NO"u8)) cmd.Reply.Ok();

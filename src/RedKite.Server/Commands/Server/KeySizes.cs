@@ -7,8 +7,7 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Server.Commands.Server;
 
 /// <summary>
-/// INFO's keysizes section: for each database and type the number of keys by size, in powers of two: the bytes of strings,
-/// the elements of other values.
+/// INFO's keysizes section: the number of keys by size (bytes of strings, elements of other values) in powers of two, for each database and type.
 /// </summary>
 /// <remarks>
 /// The keys are counted when INFO is called, so that commands that change them pay nothing. A database with more keys than

@@ -15,7 +15,7 @@ internal sealed class KeyStatisticsCommands(ServerParts parts)
 
     internal CommandFamily Family => new("server", "",
     [
-        new("HOTKEYS", -1, Admin | Loading | Stale, KeySpecs.None, HotKeys, new("8.0.0", "O(N log(N)) where N is the number of keys that are counted: some thousands.", "Returns the keys that were used most in the last one to two minutes, from a sample of the requests.", "[COUNT count]")) { Tips = ["nondeterministic_output"] },
+        new("HOTKEYS", -1, Admin | Loading | Stale, KeySpecs.None, HotKeys, new("8.0.0", "O(N log(N)) where N is the number of keys that are counted, some thousands.", "Returns the keys that were used most in the last one to two minutes, from a sample of the requests.", "[COUNT count]")) { Tips = ["nondeterministic_output"] },
         new("BIGKEYS", -1, Admin | Loading | Stale, KeySpecs.None, BigKeys, new("8.0.0", "O(N) where N is the number of keys returned.", "Returns the keys that took the most memory when the background survey last saw them.", "[COUNT count] [TYPE type]")) { Tips = ["nondeterministic_output"] },
     ]);
 
@@ -59,7 +59,7 @@ internal sealed class KeyStatisticsCommands(ServerParts parts)
         }
     }
 
-    // What the replies about a key begin with.
+    // The beginning of each reply about a key.
     private static void BeginKey(scoped in CommandContext cmd, ReadOnlySpan<byte> key, int database, int moreFields)
     {
         cmd.Reply.Map(2 + moreFields);

@@ -153,7 +153,7 @@ internal sealed class ServerCommands(ServerInfo info, RunningScript script, Serv
 
         if (save && !force)
         {
-            log.Warning("SHUTDOWN SAVE was refused: this version keeps data in memory only and cannot save it. SHUTDOWN NOSAVE ends the server without it.");
+            log.Warning("SHUTDOWN SAVE was refused: this version keeps data in memory only and cannot save it. SHUTDOWN NOSAVE ends the server without saving.");
             cmd.Reply.Error("ERR Errors trying to SHUTDOWN. Check logs."u8);
             return;
         }

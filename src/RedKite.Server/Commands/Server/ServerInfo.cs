@@ -96,7 +96,7 @@ internal sealed class ServerInfo
         }
     }
 
-    // RedKite's own, and shown by its name alone: tools expect Redis's sections where they ask for all.
+    // RedKite's own, and shown by its name alone: tools that request all sections expect Redis's.
     private void Findings(scoped in CommandContext cmd, InfoText text)
     {
         IReadOnlyList<Finding> findings = _parts.Findings();

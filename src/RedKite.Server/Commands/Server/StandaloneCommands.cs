@@ -5,7 +5,7 @@ using static RedKite.Server.Model.CommandFlags;
 
 namespace RedKite.Server.Commands.Server;
 
-/// <summary>What a server answers about clusters, replicas, snapshots and modules that has none of them.</summary>
+/// <summary>The replies about clusters, replicas, snapshots and modules of a server that has none of them.</summary>
 internal sealed class StandaloneCommands(ServerRun run, ServerLog log)
 {
     private const CommandFlags ModuleFlags = Admin | NoScript | NoAsyncLoading | Protected;

@@ -5,7 +5,7 @@ using RedKite.Store.Values.Sets;
 
 namespace RedKite.Server.Commands.Sets;
 
-/// <summary>How handlers open sets.</summary>
+/// <summary>Opens sets for handlers.</summary>
 internal static class SetAccess
 {
     /// <summary>Opens a key's set to read it, an empty one for a missing key; otherwise replies WRONGTYPE.</summary>

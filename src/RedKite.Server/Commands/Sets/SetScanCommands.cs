@@ -11,7 +11,7 @@ namespace RedKite.Server.Commands.Sets;
 /// <summary>Set commands that return some of the members: SSCAN in portions, SRANDMEMBER at random.</summary>
 internal static class SetScanCommands
 {
-    // SSCAN visits at most this many buckets for each member that COUNT asks for, so that a sparse table ends a call as well.
+    // SSCAN visits at most this many buckets for each member that COUNT requests, so that a sparse table ends a call as well.
     private const long BucketsForEachMember = 10;
 
     internal static readonly CommandFamily Family = new("set", "set",

@@ -8,7 +8,7 @@ using RedKite.Store.Values.SortedSets;
 
 namespace RedKite.Server.Commands.SortedSets;
 
-/// <summary>How handlers open and store sorted sets, and how they reply members and scores.</summary>
+/// <summary>Opens and stores sorted sets for handlers, and replies members and scores.</summary>
 internal static class SortedSetAccess
 {
     /// <summary>The size of a buffer for the digits of members that are stored as numbers.</summary>

@@ -5,7 +5,7 @@ using RedKite.Store.Values.SortedSets;
 
 namespace RedKite.Server.Commands.SortedSets;
 
-/// <summary>What the bounds of a range of a sorted set are.</summary>
+/// <summary>The kinds of bounds of a sorted set's range.</summary>
 internal enum SortedSetRangeKind
 {
     /// <summary>ZRANGE: the options decide.</summary>

@@ -14,7 +14,7 @@ namespace RedKite.Server.Commands.SortedSets;
 /// </summary>
 internal static class SortedSetScanCommands
 {
-    // ZSCAN visits at most this many buckets for each member that COUNT asks for, so that a sparse table ends a call as well.
+    // ZSCAN visits at most this many buckets for each member that COUNT requests, so that a sparse table ends a call as well.
     private const long BucketsForEachMember = 10;
 
     // Up to a third of a set is sampled rank by rank, more in one pass over it.

@@ -4,7 +4,7 @@ using RedKite.Server.Model;
 
 namespace RedKite.Server.Commands.Sorting;
 
-/// <summary>Copies of the elements that SORT sorts, with what each is sorted by. Their bytes are in a <see cref="SortText"/>.</summary>
+/// <summary>Copies of the elements that SORT sorts, with their sort keys. Their bytes are in a <see cref="SortText"/>.</summary>
 internal sealed class SortElements : IDisposable, IComparer<SortElements.Sortable>
 {
     /// <summary>The maximum number of elements that SORT can sort, reply or store.</summary>
@@ -49,7 +49,7 @@ internal sealed class SortElements : IDisposable, IComparer<SortElements.Sortabl
         Count++;
     }
 
-    /// <summary>Looks up what each element is sorted by. Returns false if that must be a number and is not.</summary>
+    /// <summary>Looks up the sort key of each element. Returns false if one must be a number and is not.</summary>
     internal bool TryWeigh(scoped in CommandContext cmd, in SortOptions options)
     {
         _byText = options.IsAlpha;
@@ -134,7 +134,7 @@ internal sealed class SortElements : IDisposable, IComparer<SortElements.Sortabl
         return end < 0 ? text : text[..end];
     }
 
-    /// <summary>An element and what it is sorted by.</summary>
+    /// <summary>An element and its sort key.</summary>
     internal struct Sortable
     {
         internal SortSlice Element;

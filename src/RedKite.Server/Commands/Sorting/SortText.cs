@@ -3,7 +3,7 @@ using System.Buffers;
 namespace RedKite.Server.Commands.Sorting;
 
 /// <summary>
-/// The bytes of the elements that SORT sorts, and of what they are sorted by. They are kept in chunks that never move, so that a
+/// The bytes of the elements that SORT sorts, and of their sort keys. They are kept in chunks that never move, so that a
 /// million elements are a few objects and their total size has no limit but memory.
 /// </summary>
 internal sealed class SortText : IDisposable

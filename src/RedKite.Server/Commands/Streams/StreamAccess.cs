@@ -5,7 +5,7 @@ using RedKite.Store.Values.Streams;
 
 namespace RedKite.Server.Commands.Streams;
 
-/// <summary>How handlers open streams and their groups.</summary>
+/// <summary>Opens streams and their groups for handlers.</summary>
 internal static class StreamAccess
 {
     /// <summary>Opens a key's stream to read it, one that does not exist for a missing key; otherwise replies WRONGTYPE.</summary>

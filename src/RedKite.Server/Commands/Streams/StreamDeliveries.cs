@@ -3,7 +3,7 @@ using RedKite.Store.Values.Streams;
 
 namespace RedKite.Server.Commands.Streams;
 
-/// <summary>What XREADGROUP has replied from one stream.</summary>
+/// <summary>The entries of one stream that XREADGROUP has replied.</summary>
 /// <param name="Key">The stream's argument.</param>
 /// <param name="Entries">The number of new entries.</param>
 /// <param name="LastId">The group's last id before.</param>
@@ -11,8 +11,8 @@ namespace RedKite.Server.Commands.Streams;
 internal readonly record struct StreamDelivery(int Key, int Entries, StreamId LastId, long EntriesRead);
 
 /// <summary>
-/// What XREADGROUP has replied and has still to make pending for the consumer, in rented arrays: that follows when all streams
-/// have been replied, so that a reply that cannot be delivered changes nothing.
+/// The entries that XREADGROUP has replied and has still to make pending for the consumer, in rented arrays. That follows when all
+/// streams have been replied, so that a reply that cannot be delivered changes nothing.
 /// </summary>
 internal struct StreamDeliveries
 {

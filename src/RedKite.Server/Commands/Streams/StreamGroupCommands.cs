@@ -46,7 +46,7 @@ internal static class StreamGroupCommands
         if (!stream.Exists)
         {
             stream = cmd.CreateStream(2);
-            cmd.Changed(2, KeyEvent.Silent, count: 0); // to those who watch the key, the group alone would not be a change
+            cmd.Changed(2, KeyEvent.Silent, count: 0); // for clients that watch the key, the group alone would not be a change
         }
 
         if (!stream.TryCreateGroup(cmd[3], id, entriesRead))

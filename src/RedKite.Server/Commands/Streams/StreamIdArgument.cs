@@ -3,7 +3,7 @@ using RedKite.Store.Values.Streams;
 
 namespace RedKite.Server.Commands.Streams;
 
-/// <summary>How much of an id an argument specifies.</summary>
+/// <summary>The part of an id that an argument specifies.</summary>
 internal enum StreamIdForm
 {
     /// <summary>Time and sequence, or a time alone where the sequence has a default.</summary>

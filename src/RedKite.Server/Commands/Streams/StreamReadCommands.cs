@@ -143,7 +143,7 @@ internal static class StreamReadCommands
         else cmd.Reply.NullArray();
     }
 
-    // A later execution uses the same ids: $ is the last id of now.
+    // A later execution uses the same ids: $ stands for the current last id.
     private static void Wait(scoped in CommandContext cmd, in StreamReadOptions options, long deadlineMs, scoped ReadOnlySpan<StreamId> ids)
     {
         bool isNew = !cmd.IsServed;

@@ -122,7 +122,7 @@ internal sealed class TransactionCommands(WatchedKeys watched, TransactionFigure
         return false;
     }
 
-    /// <summary>The stripes of the keys that the client watches, for commands that end that.</summary>
+    /// <summary>The stripes of the keys that the client watches, for commands that end its watches.</summary>
     internal static StripeSet WatchedStripes(scoped in CommandContext cmd) => cmd.Session.Watch?.Stripes ?? default;
 
     private static StripeSet TransactionStripes(scoped in CommandContext cmd) =>

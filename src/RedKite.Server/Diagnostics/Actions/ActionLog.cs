@@ -6,7 +6,7 @@ namespace RedKite.Server.Diagnostics.Actions;
 
 /// <summary>An action that was taken.</summary>
 /// <param name="Detail">Numbers and names of commands; no key, no value, no address.</param>
-/// <param name="Unnoted">How often it was taken before, since the last one that is noted.</param>
+/// <param name="Unnoted">How often it was taken since the last one that was noted.</param>
 /// <param name="ClientId">The client that it concerned; 0: none, or many.</param>
 internal sealed record TakenAction(ServerAction Action, long UnixMs, string Detail, long Unnoted, long ClientId, string Address, string Name);
 
@@ -38,7 +38,7 @@ internal sealed class ActionLog(Timeline timeline, ServerLog log, ServerClock cl
     /// <summary>How often an action was taken since the start.</summary>
     internal long CountOf(ServerAction action) => Volatile.Read(ref _counts[action.Index]);
 
-    /// <summary>An action was taken.</summary>
+    /// <summary>Counts an action that was taken, and notes it.</summary>
     /// <param name="detail">What the log says: numbers and names of commands; no key, no value, no address.</param>
     /// <param name="client">The client that it concerned; null: none, or many.</param>
     internal void Note(ServerAction action, string detail, Session? client = null)

@@ -4,7 +4,7 @@ namespace RedKite.Server.Diagnostics.Actions;
 
 /// <summary>
 /// Slows background work while an event loop is saturated: above `slow-background-work-above` percent for ten seconds, the survey of keys
-/// takes a tenth of its share of a core. It ends as it began, after ten seconds below. On the diagnostics thread.
+/// takes a tenth of its share of a core. It ends after ten seconds below that. On the diagnostics thread.
 /// </summary>
 internal sealed class BackgroundSlowdown(Settings settings, ActionLog actions)
 {

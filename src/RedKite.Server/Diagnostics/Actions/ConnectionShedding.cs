@@ -3,8 +3,8 @@ using RedKite.Server.Config;
 namespace RedKite.Server.Diagnostics.Actions;
 
 /// <summary>
-/// Refuses new clients in a storm of connections, so that those which are connected keep their speed: in each second of the clock, the first
-/// `shed-connections-per-second` are admitted. All loops share the count; around the turn of a second it may be a few off.
+/// Refuses new clients in a storm of connections, so that connected clients keep their speed: in each second of the clock, the first
+/// `shed-connections-per-second` are admitted. All loops share the count; at the turn of a second it may be off by a few.
 /// </summary>
 internal sealed class ConnectionShedding(Settings settings, ActionLog actions)
 {

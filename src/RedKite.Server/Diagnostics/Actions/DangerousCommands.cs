@@ -4,7 +4,7 @@ using RedKite.Server.Model;
 namespace RedKite.Server.Diagnostics.Actions;
 
 /// <summary>
-/// Refuses commands that walk over all keys or remove them all, where there are more keys than `refuse-dangerous-commands`: they stop every client
+/// Refuses commands that walk over all keys or remove them all if there are more keys than `refuse-dangerous-commands`: they stop every client
 /// for as long as they take, or they lose the data.
 /// </summary>
 internal sealed class DangerousCommands(Settings settings, ActionLog actions)

@@ -4,8 +4,9 @@ using RedKite.Server.Model;
 namespace RedKite.Server.Diagnostics.Actions;
 
 /// <summary>
-/// Closes clients whose buffers hold more than `close-hogs-above`: unsent replies and unfinished requests together. A loop looks at its clients
-/// once a second and closes those that were above at two looks in a row, so that a burst which is read at once is no reason.
+/// Closes clients whose buffers hold more than `close-hogs-above`: unsent replies and unfinished requests together. A loop checks
+/// its clients once a second and closes those that exceed it in two checks in a row, so that a burst that is read at once does not
+/// close a client.
 /// </summary>
 internal sealed class HogClosing(Settings settings, ActionLog actions)
 {

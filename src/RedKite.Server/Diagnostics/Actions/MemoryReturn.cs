@@ -44,7 +44,7 @@ internal sealed class MemoryReturn(Settings settings, ActionLog actions, BufferP
         return double.IsFinite(least) ? least : null;
     }
 
-    // A stripe that is locked keeps what it has until the next time: this thread waits for none.
+    // A stripe that is locked keeps its memory until the next time: this thread waits for no lock.
     private void Return(Keyspace keyspace)
     {
         for (int i = 0; i < keyspace.Stripes.Length; i++)

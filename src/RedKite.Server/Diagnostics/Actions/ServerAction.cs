@@ -1,6 +1,6 @@
 namespace RedKite.Server.Diagnostics.Actions;
 
-/// <summary>Something that the server does by itself, within a limit that the administrator sets: a row of <see cref="ActionTable"/>.</summary>
+/// <summary>An action that the server takes by itself, within a limit that the administrator sets: a row of <see cref="ActionTable"/>.</summary>
 /// <param name="Index">Its place in the table.</param>
 /// <param name="Name">Lower case with hyphens: its name in the log, on the timeline and in the report.</param>
 /// <param name="Setting">The setting that allows and limits it.</param>

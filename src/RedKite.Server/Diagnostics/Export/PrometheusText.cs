@@ -12,7 +12,7 @@ internal static class PrometheusText
 {
     internal const string ContentType = "text/plain; version=0.0.4; charset=utf-8";
 
-    // What a metric's own name says of its unit is replaced by the base unit.
+    // A unit in a metric's own name is replaced by the base unit.
     private static readonly string[] UnitsInNames = ["_milliseconds", "_microseconds", "_seconds", "_bytes", "_percent", "_perc", "_ratio"];
 
     private static readonly (string Label, double Percentile)[] Quantiles = [("0.5", 50), ("0.99", 99), ("0.999", 99.9), ("1", 100)];

@@ -20,9 +20,9 @@ public sealed record SettingEvent(string Name);
 public sealed record PackageEvent(long Bytes);
 
 /// <summary>
-/// What happens in a server, told to others in its process and to tools: the DiagnosticListener "RedKite" with typed payloads, the
+/// Publishes what happens in a server to its process and to tools: the DiagnosticListener "RedKite" with typed payloads, the
 /// EventSource "RedKite" (dotnet-trace), and a span of the ActivitySource "RedKite" for each command of the slow log. Names and
-/// payloads are in docs/exports.md. Nothing is made where nothing listens.
+/// payloads are in docs/exports.md. Without a listener nothing is allocated.
 /// </summary>
 internal static class ServerEvents
 {
@@ -41,7 +41,7 @@ internal static class ServerEvents
         if (ServerEventSource.Log.IsEnabled()) ServerEventSource.Log.ConnectionClosed(clientId, address);
     }
 
-    /// <summary>Whether anything listens to what happens to connections: an address is text that need not be made otherwise.</summary>
+    /// <summary>Whether anything listens to connection events: otherwise the address need not be formatted.</summary>
     internal static bool HearsConnections => Listener.IsEnabled() || ServerEventSource.Log.IsEnabled();
 
     /// <summary>Whether anything listens to slow commands.</summary>
@@ -53,7 +53,7 @@ internal static class ServerEvents
         if (item.Kind == TimelineKind.SettingChanged) SettingChanged(item.Detail);
     }
 
-    /// <summary>A command has ended that is in the slow log.</summary>
+    /// <summary>Publishes a command that was added to the slow log.</summary>
     internal static void SlowCommand(SlowCommandEvent slow, DateTime end) => Guard(() => Tell(slow, end));
 
     internal static void SettingChanged(string name)
@@ -107,14 +107,14 @@ internal static class ServerEvents
     [UnconditionalSuppressMessage("Trimming", "IL2026", Justification = "The payloads' public properties are kept by the attribute; they hold text and numbers.")]
     private static void Write<[DynamicallyAccessedMembers(DynamicallyAccessedMemberTypes.PublicProperties)] T>(string name, T payload) => Guard(() => Listener.Write(name, payload));
 
-    // Subscribers run on the thread that caused the event, mostly a loop: what they throw must not end it.
+    // Subscribers run on the thread that caused the event, mostly a loop: their exceptions must not end it.
     private static void Guard(Action tell)
     {
         try
         {
             tell();
         }
-#pragma warning disable CA1031 // A subscriber may throw anything; the server goes on.
+#pragma warning disable CA1031 // A subscriber may throw anything; the server continues.
         catch (Exception)
 #pragma warning restore CA1031
         {

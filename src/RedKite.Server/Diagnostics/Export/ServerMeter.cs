@@ -5,7 +5,7 @@ namespace RedKite.Server.Diagnostics.Export;
 /// <summary>
 /// The metrics as instruments of the meter "RedKite", for OpenTelemetry, dotnet-counters and every other MeterListener. They are
 /// observed: without a listener they cost nothing, with one they read the observation of the last second. Each server of a process
-/// has a meter of its own, told apart by the tag `redkite.run_id`.
+/// has a meter of its own, distinguished by the tag `redkite.run_id`.
 /// </summary>
 internal sealed class ServerMeter : IDisposable
 {

@@ -6,16 +6,17 @@ namespace RedKite.Server.Diagnostics.Package;
 
 /// <summary>
 /// Writes a debug package into `debug-package-dir` when a finding becomes critical: at most `debug-packages-per-day`, and the oldest are
-/// deleted so that all together stay within `debug-packages-max-bytes`. It counts the files that are there, so that a restart does not begin anew.
+/// deleted so that all together stay within `debug-packages-max-bytes`. It counts the existing files, so that a restart does not
+/// reset the limits.
 /// </summary>
 internal sealed class AutomaticPackages(ServerParts parts, PackageService packages)
 {
     private const string Pattern = "redkite-package-*.zip";
 
-    /// <summary>What is in a package.</summary>
+    /// <summary>The contents of a package.</summary>
     internal PackageOptions Options { get; init; } = PackageOptions.Default;
 
-    /// <summary>A finding has become critical. On the diagnostics thread: the package is built on another.</summary>
+    /// <summary>Begins a package for a finding that has become critical. On the diagnostics thread; the package is built on another one.</summary>
     internal void OnCritical(Finding finding)
     {
         Settings settings = parts.Configuration.Settings;
@@ -42,7 +43,7 @@ internal sealed class AutomaticPackages(ServerParts parts, PackageService packag
         var bytesMax = (long)parts.Configuration.Settings.DebugPackagesBytesMax;
         if (package is null || package.Length > bytesMax)
         {
-            parts.Log.Warning($"The debug package for finding {finding} is not written: {error ?? $"its {package!.Length} bytes are more than debug-packages-max-bytes"}");
+            parts.Log.Warning($"The debug package for finding {finding} was not written: {error ?? $"its {package!.Length} bytes are more than debug-packages-max-bytes"}");
             return;
         }
 
@@ -53,7 +54,7 @@ internal sealed class AutomaticPackages(ServerParts parts, PackageService packag
             File.WriteAllBytes(path + ".tmp", package);
             File.Move(path + ".tmp", path);
             parts.Actions.Note(ActionTable.WritePackage, $"finding {finding} is critical, and a debug package of {package.Length} bytes was written");
-            parts.Log.Warning($"Finding {finding} is critical: the debug package {path} was written.");
+            parts.Log.Warning($"Finding {finding} is critical: debug package {path} was written.");
         }
         catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
         {

@@ -7,13 +7,13 @@ namespace RedKite.Server.Diagnostics.Package;
 
 /// <summary>
 /// Writes the debug package: one zip with what is known about a server and its surroundings, without keys, values, names that
-/// clients gave, addresses and secrets. The server goes on serving; nothing here takes a lock of the data for long.
+/// clients chose, addresses and secrets. The server continues to serve clients; nothing here holds a lock of the data for long.
 /// </summary>
 /// <remarks>
 /// Each part runs on a thread of its own with a time limit. One that fails or takes too long leaves its error in the manifest and
-/// as an entry, and the next one follows. Parts run one after the other, so that a package takes at most one core. The log is the last
-/// of them: the time of the others is part of the time for which it is watched. The package is built in
-/// memory: a part that was given up cannot write into the file of another.
+/// as an entry, and the next one follows. Parts run one after the other, so that a package takes at most one core. The log comes
+/// last, so that the time of the other parts is part of the time for which it is collected. The package is built in memory: a part
+/// that was abandoned cannot write into the entry of another.
 /// </remarks>
 internal static class DebugPackage
 {
@@ -104,7 +104,7 @@ internal static class DebugPackage
 
     private sealed record PartResult(PackagePart Part, TimeSpan Took, IReadOnlyList<(string Name, byte[] Bytes)> Entries, string? Error);
 
-    // A part on its thread. Entries and error are read once the thread has ended; those of one that was given up are left alone.
+    // A part on its thread. Entries and error are read once the thread has ended; those of an abandoned part are left alone.
     private sealed class RunningPart(PackagePart part, PackageSources sources, PackageOptions options, long packageStart, byte[] redactionKey)
     {
         private string? _error;

@@ -16,32 +16,32 @@ internal sealed record PackagePart(string Name, string Meaning, Action<PackageCo
     /// <summary>Whether the part is in a package with these options.</summary>
     internal Func<PackageOptions, bool> IsWanted { get; init; } = _ => true;
 
-    /// <summary>How long the part works on purpose: it watches the server for this time.</summary>
+    /// <summary>How long the part works on purpose, because it watches the server.</summary>
     internal Func<PackageOptions, TimeSpan> Watches { get; init; } = _ => TimeSpan.Zero;
 
     /// <summary>Whether it can be written while the process ends and stripes stay locked.</summary>
     internal bool IsSafeAtCrash { get; init; }
 
-    /// <summary>The time after which the part is given up.</summary>
+    /// <summary>The time after which the part is abandoned.</summary>
     internal TimeSpan Limit(PackageOptions options) => TimeSpan.FromSeconds(SecondsMax) + Watches(options);
 }
 
-/// <summary>What a caller chooses.</summary>
-/// <param name="Log">How long the log is watched from the package's beginning; zero: only what it has.</param>
+/// <summary>The options of a package.</summary>
+/// <param name="Log">How long the log is collected, from the package's beginning; zero: only its current lines.</param>
 /// <param name="Trace">How long the CPU is sampled; zero: there is no trace.</param>
 internal sealed record PackageOptions(TimeSpan Log, TimeSpan Trace)
 {
     internal static readonly TimeSpan LogMax = TimeSpan.FromSeconds(15);
     internal static readonly TimeSpan TraceMax = TimeSpan.FromSeconds(30);
 
-    /// <summary>What a package has unless its caller chooses: the log of its own time, which shows what happens now.</summary>
+    /// <summary>The default: includes the log of the package's own time, which shows what happens now.</summary>
     internal static PackageOptions Default { get; } = new(LogMax, TimeSpan.Zero);
 
-    /// <summary>For a package that waits for nothing.</summary>
+    /// <summary>The options of a package that waits for nothing.</summary>
     internal static PackageOptions WithoutWatching { get; } = new(TimeSpan.Zero, TimeSpan.Zero);
 }
 
-/// <summary>What a part is written from and to.</summary>
+/// <summary>The source and destination of a part.</summary>
 internal sealed class PackageContext(PackageSources sources, PackageOptions options, long start, byte[] redactionKey, CancellationToken cancellation)
 {
     private readonly List<(string Name, byte[] Bytes)> _entries = [];
@@ -50,13 +50,13 @@ internal sealed class PackageContext(PackageSources sources, PackageOptions opti
 
     internal PackageOptions Options => options;
 
-    /// <summary>How old the package is.</summary>
+    /// <summary>The age of the package.</summary>
     internal TimeSpan Elapsed => Stopwatch.GetElapsedTime(start);
 
     /// <summary>Made for this package alone, and not in it.</summary>
     internal byte[] RedactionKey => redactionKey;
 
-    /// <summary>Cancelled when the part's time is over.</summary>
+    /// <summary>Cancelled when the part's time has run out.</summary>
     internal CancellationToken Cancellation => cancellation;
 
     internal IReadOnlyList<(string Name, byte[] Bytes)> Entries => _entries;
@@ -69,7 +69,7 @@ internal sealed class PackageContext(PackageSources sources, PackageOptions opti
     internal string Shown(string text) => "#" + Convert.ToHexStringLower(HMACSHA256.HashData(redactionKey, Encoding.UTF8.GetBytes(text)).AsSpan(0, 6));
 }
 
-/// <summary>Where the parts get what they write.</summary>
+/// <summary>The sources of the parts.</summary>
 /// <param name="Parts">The server.</param>
 /// <param name="Diagnostics">Its history, observations and findings.</param>
 /// <param name="Info">INFO's text, with all sections.</param>

@@ -66,7 +66,7 @@ internal sealed class PackageReader : IReportSource
 
     internal byte[]? Entry(string name) => _entries.GetValueOrDefault(name);
 
-    /// <summary>What the rules see: the package's metrics, settings and facts.</summary>
+    /// <summary>The input of the rules: the package's metrics, settings and facts.</summary>
     internal DiagnosticsView View { get; }
 
     private DiagnosticsView ReadView()

@@ -4,8 +4,8 @@ using RedKite.Server.Diagnostics.Export;
 namespace RedKite.Server.Diagnostics.Package;
 
 /// <summary>
-/// Builds debug packages on a thread of its own, one at a time, so that neither a loop nor a pool's thread waits. Who wants one
-/// reserves it first, and begins it once it can take the result.
+/// Builds debug packages on a thread of its own, one at a time, so that neither a loop nor a pool thread waits. A caller reserves a
+/// package first, and begins it once it can take the result.
 /// </summary>
 internal sealed class PackageService(PackageSources sources) : IDisposable
 {
@@ -48,7 +48,7 @@ internal sealed class PackageService(PackageSources sources) : IDisposable
             ServerEvents.PackageWritten(package.Length);
             sources.Parts.Log.Notice(string.Create(System.Globalization.CultureInfo.InvariantCulture, $"A debug package of {package.Length} bytes was built in {Stopwatch.GetElapsedTime(start).TotalMilliseconds:0} ms."));
         }
-#pragma warning disable CA1031 // Whatever fails, the server goes on and the caller gets an answer.
+#pragma warning disable CA1031 // Whatever fails, the server continues and the caller gets an answer.
         catch (Exception failure)
 #pragma warning restore CA1031
         {

@@ -3,15 +3,15 @@ using System.Text.Json;
 
 namespace RedKite.Server.Diagnostics.Package;
 
-/// <summary>What is wrong with the server of a package: every rule, evaluated on what the package has.</summary>
+/// <summary>The verdict on the server of a package: every rule, evaluated on the package's contents.</summary>
 internal sealed class PackageVerdict
 {
     private PackageVerdict(IReadOnlyList<(FindingRule Rule, Diagnosis Diagnosis)> found) => Found = found;
 
-    /// <summary>What was found, the worst first.</summary>
+    /// <summary>The findings, the worst first.</summary>
     internal IReadOnlyList<(FindingRule Rule, Diagnosis Diagnosis)> Found { get; }
 
-    /// <summary>The worst that was found; null: nothing.</summary>
+    /// <summary>The worst severity; null: there is no finding.</summary>
     internal FindingSeverity? Worst => Found.Count == 0 ? null : Found[0].Diagnosis.Severity;
 
     internal static PackageVerdict Of(PackageReader package)

@@ -165,7 +165,7 @@ internal static class RuntimeTrace
         {
             for (int read; (read = socket.Receive(buffer)) > 0;)
             {
-                // What is beyond the limit is read and dropped, because a session that is not read holds up the runtime.
+                // Bytes beyond the limit are read and dropped, because a session that is not read blocks the runtime.
                 if (trace.Length < TraceBytesMax) trace.Write(buffer, 0, read);
             }
         }

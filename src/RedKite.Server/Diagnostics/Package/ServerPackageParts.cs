@@ -13,7 +13,7 @@ internal static partial class ServerPackageParts
         context.Add("info.txt", WithoutAddresses(context, text));
     }
 
-    // The last lines that the server wrote, once the package is as old as the time for which the log is watched.
+    // The last lines of the log, once the time for which the log is collected has passed.
     internal static void Log(PackageContext context)
     {
         TimeSpan rest = context.Options.Log - context.Elapsed;

@@ -6,7 +6,7 @@ internal static class TracePackageParts
     internal const string StacksName = "stacks.nettrace";
     internal const string TraceName = "trace.nettrace";
 
-    /// <summary>Long enough for some hundred stacks of each thread; the profiler stops all threads for each.</summary>
+    /// <summary>Long enough for some hundred stacks of each thread; the profiler stops all threads for each sample.</summary>
     internal static TimeSpan StacksTime { get; } = TimeSpan.FromMilliseconds(250);
 
     internal static void Stacks(PackageContext context) => context.Add(StacksName, RuntimeTrace.Record(StacksTime, context.Cancellation));

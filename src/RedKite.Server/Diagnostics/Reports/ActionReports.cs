@@ -3,7 +3,7 @@ using RedKite.Server.Diagnostics.Actions;
 
 namespace RedKite.Server.Diagnostics.Reports;
 
-/// <summary>The report on what the server does by itself.</summary>
+/// <summary>The report on the actions that the server takes by itself.</summary>
 internal static class ActionReports
 {
     internal static void Actions(ReportContext report)

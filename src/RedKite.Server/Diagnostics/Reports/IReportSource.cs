@@ -1,6 +1,6 @@
 namespace RedKite.Server.Diagnostics.Reports;
 
-/// <summary>Where the page gets what it shows: a running server, or a debug package.</summary>
+/// <summary>The source of the dashboard's reports: a running server, or a debug package.</summary>
 internal interface IReportSource
 {
     /// <summary>Whether the reports change: a running server.</summary>
@@ -11,6 +11,6 @@ internal interface IReportSource
     /// <summary>The time up to which the source has something to show.</summary>
     long NowUnixSeconds { get; }
 
-    /// <summary>A report as JSON; null if there is none of that name.</summary>
+    /// <summary>A report as JSON; null if there is no such report.</summary>
     byte[]? Read(string name, CancellationToken cancellation);
 }

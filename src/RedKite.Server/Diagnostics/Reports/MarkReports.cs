@@ -4,7 +4,7 @@ using RedKite.Server.Metrics;
 
 namespace RedKite.Server.Diagnostics.Reports;
 
-/// <summary>The report on what charts mark: moments that explain why a curve changes.</summary>
+/// <summary>The report on chart marks: moments that explain why a curve changes.</summary>
 internal static class MarkReports
 {
     private const int MarksMax = 300;

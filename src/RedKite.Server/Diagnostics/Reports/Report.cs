@@ -6,7 +6,7 @@ using RedKite.Server.Metrics;
 namespace RedKite.Server.Diagnostics.Reports;
 
 /// <summary>
-/// One part of what the server reports about itself, as JSON: a row of <see cref="ReportTable"/>. A view of the page shows it, and the
+/// One part of the server's report about itself, as JSON: a row of <see cref="ReportTable"/>. A view of the page shows it, and the
 /// debug package has it as an entry.
 /// </summary>
 /// <param name="Name">Lower case with hyphens: the address on the page, and the entry's name.</param>
@@ -18,7 +18,7 @@ internal sealed record Report(string Name, string Meaning, Action<ReportContext>
     internal bool IsInPackage { get; init; } = true;
 }
 
-/// <summary>What a report is written from and to.</summary>
+/// <summary>The source and destination of a report.</summary>
 internal sealed class ReportContext(ServerParts parts, DiagnosticsService diagnostics, Utf8JsonWriter json, byte[]? redactionKey, CancellationToken cancellation)
 {
     internal ServerParts Parts => parts;
@@ -27,10 +27,10 @@ internal sealed class ReportContext(ServerParts parts, DiagnosticsService diagno
 
     internal Utf8JsonWriter Json => json;
 
-    /// <summary>Whether addresses are hashed, and keys, values and names given by clients are left out: in a debug package.</summary>
+    /// <summary>Whether addresses are hashed, and keys, values and names chosen by clients are left out: in a debug package.</summary>
     internal bool IsRedacted => redactionKey is not null;
 
-    /// <summary>Cancelled when the report's time is over.</summary>
+    /// <summary>Cancelled when the report's time has run out.</summary>
     internal CancellationToken Cancellation => cancellation;
 
     /// <summary>An address or name as it may be shown: in a package, a hash that is the same throughout the package.</summary>

@@ -10,14 +10,14 @@ internal static class SettingRules
 
     internal static FindingRule[] All =>
     [
-        new("open-to-network", "The server listens on addresses of the network, without a password, and protected mode is off: everybody who can reach it can read and change everything.",
+        new("open-to-network", "The server listens on addresses of the network, without a password, and protected mode is off: anyone who can reach it can read and change everything.",
             "Set requirepass, bind to loopback, or turn protected-mode on.", "configuration", OpenToNetwork),
-        new("users-without-password", "A user other than the default one needs no password, and the server listens on addresses of the network: everybody who can reach it can use that user.",
+        new("users-without-password", "A user other than the default one needs no password, and the server listens on addresses of the network: anyone who can reach it can log in as that user.",
             "Give each user a password (ACL SETUSER name >password), or switch it off.", "configuration", OpenUser),
         new("certificate-expires", "The certificate of the TLS port expires within 14 days, or has expired. Clients refuse an expired one.",
-            "Renew it and set tls-cert-file and tls-key-file anew, to the same paths too: CONFIG SET reads the files without dropping clients.", "configuration", CertificateExpires),
+            "Renew it and set tls-cert-file and tls-key-file again, even to the same paths: CONFIG SET rereads the files without dropping clients.", "configuration", CertificateExpires),
         new("handshakes-fail", "More than one TLS handshake a second failed or was refused over the last minute.",
-            "The log tells why at loglevel verbose: clients without a certificate where tls-auth-clients needs one, clients that do not trust the server's, or connections that send nothing.", "configuration",
+            "At loglevel verbose the log has the reasons: clients without a certificate although tls-auth-clients requires one, clients that do not trust the server's certificate, or connections that send nothing.", "configuration",
             view => view.Mean(MetricTable.TlsHandshakesFailed, 60) + view.Mean(MetricTable.TlsHandshakesRefused, 60) is > 1 and var failed ? new("TLS handshakes fail", Text($"{failed:0.#} a second"), Warning) : null),
         new("debug-enabled", "DEBUG or MODULE may be used by clients of other machines. DEBUG can stop the server.",
             "Set enable-debug-command to `no` or `local`.", "configuration",
@@ -25,13 +25,13 @@ internal static class SettingRules
         new("setting-without-effect", "A setting has a value other than its default, but no effect in RedKite. docs/settings.md has the reasons.",
             "Remove it from the configuration.", "configuration",
             view => view.SettingsWithoutEffect.Count > 0 ? new("Settings have no effect here", string.Join(", ", view.SettingsWithoutEffect), Notice) : null),
-        new("slow-log-off", "The slow log is off, so that slow commands leave no trace.",
+        new("slow-log-off", "The slow log is off, so slow commands leave no trace.",
             "Set slowlog-log-slower-than to 10000 (microseconds).", "configuration",
             view => view.Setting("slowlog-log-slower-than") == "-1" || view.Setting("slowlog-max-len") == "0" ? new("The slow log is off", Text($"slowlog-log-slower-than {view.Setting("slowlog-log-slower-than")}, slowlog-max-len {view.Setting("slowlog-max-len")}"), Notice) : null),
         new("slow-log-everything", "slowlog-log-slower-than is below 100 microseconds: each command is timed on its own and ordinary ones fill the log.",
             "Set slowlog-log-slower-than to 10000 (microseconds) again when done.", "configuration",
             view => int.TryParse(view.Setting("slowlog-log-slower-than"), out int microseconds) && microseconds is >= 0 and < 100 ? new("The slow log records ordinary commands", Text($"slowlog-log-slower-than {microseconds}"), Notice) : null),
-        new("backlog-capped", "tcp-backlog is larger than the system's limit for it, so that connections are dropped earlier in a storm.",
+        new("backlog-capped", "tcp-backlog is larger than the system's limit, so connections are dropped earlier in a connection storm.",
             "Raise net.core.somaxconn.", "configuration", BacklogCapped),
     ];
 
@@ -54,7 +54,7 @@ internal static class SettingRules
     // Protected mode keeps clients of other machines out while the default user needs no password.
     private static bool IsProtected(DiagnosticsView view) => view.Setting("protected-mode") == "yes" && NeedsNoPassword(view);
 
-    // Before the first observation the setting tells.
+    // Before the first observation, the setting decides.
     private static bool NeedsNoPassword(DiagnosticsView view)
     {
         double open = view[MetricTable.DefaultUserOpen];

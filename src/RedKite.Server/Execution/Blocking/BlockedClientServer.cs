@@ -11,9 +11,9 @@ namespace RedKite.Server.Execution.Blocking;
 /// its stripes: each client's request is executed again on its behalf, in the order in which the clients blocked.
 /// </summary>
 /// <remarks>
-/// A client may need stripes that are not locked. They are tried for without waiting, which cannot deadlock whatever the
-/// order; if another thread holds one for longer, all are released and locked again in ascending order. Only then can another
-/// client's command execute in between.
+/// A client may need stripes that are not locked. They are tried without waiting, which cannot deadlock in any order; if another
+/// thread holds one for longer, all are released and locked again in ascending order. Only then can another client's command
+/// execute in between.
 /// </remarks>
 internal sealed class BlockedClientServer
 {
@@ -59,7 +59,7 @@ internal sealed class BlockedClientServer
     }
 
     /// <summary>
-    /// Executes the request of a client again whose copy is complete or stale, and serves the clients that its result may serve. The
+    /// Executes a client's request again when its copy is complete or stale, and serves the clients that the result may serve. The
     /// stripes of its keys are locked.
     /// </summary>
     internal void ServeCopying(ref LockScope locked, BlockedClient client)
@@ -75,7 +75,7 @@ internal sealed class BlockedClientServer
         Serve(ref locked);
     }
 
-    /// <summary>Serves what was noted outside of commands: by the background sweep. No stripe is locked.</summary>
+    /// <summary>Serves clients of keys that were noted outside of commands: by the background sweep. No stripe is locked.</summary>
     internal void ServeNoted()
     {
         if (_changed.Count == 0) return;
@@ -97,7 +97,7 @@ internal sealed class BlockedClientServer
         Deliver();
     }
 
-    /// <summary>Hands the clients that were served or unblocked their replies. No stripe is locked.</summary>
+    /// <summary>Delivers their replies to the clients that were served or unblocked. No stripe is locked.</summary>
     internal void Deliver()
     {
         if (_environment.Unblocked.Count == 0) return;
@@ -137,7 +137,7 @@ internal sealed class BlockedClientServer
 
             if (!locked.Grow(client.Stripes))
             {
-                // Other threads were here meanwhile.
+                // Other threads may have run in between.
                 _environment.BeginObserving(locked.Held);
                 node = _engine.Blocked.FirstOf(key);
                 continue;
@@ -149,7 +149,7 @@ internal sealed class BlockedClientServer
         }
     }
 
-    // Whether the key holds what the client waits for, or does not and the client wants to know. As in Redis, only a new key
+    // Whether the key holds what the client waits for, or does not and the client is to be woken for that. As in Redis, only a new key
     // serves a client that waits for elements: not one that held another type and was overwritten, nor a push to it.
     private bool MayBeServed(AwaitedKey key, bool isNew)
     {

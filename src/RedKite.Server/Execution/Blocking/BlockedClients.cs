@@ -11,7 +11,7 @@ namespace RedKite.Server.Execution.Blocking;
 /// </summary>
 /// <remarks>
 /// A client may end its wait at any time without a lock (<see cref="BlockedClient"/>), so that queues may still hold clients
-/// that have ended. Their own threads take them out, one stripe at a time.
+/// that have ended. Their own threads remove them, one stripe at a time.
 /// </remarks>
 internal sealed class BlockedClients(Keyspace keyspace)
 {
@@ -45,7 +45,7 @@ internal sealed class BlockedClients(Keyspace keyspace)
     /// <summary>The keys of a stripe that clients are blocked on. The stripe is locked.</summary>
     internal IEnumerable<KeyIdentity> KeysIn(int stripe) => _queues[stripe].Keys;
 
-    /// <summary>Blocks a command's client, behind all others of its keys. The stripes of the command's keys are locked.</summary>
+    /// <summary>Blocks a command's client, behind all clients that already wait for its keys. The stripes of the command's keys are locked.</summary>
     internal BlockedClient Block(scoped in CommandContext cmd, BlockRequest block, StripeSet held)
     {
         SavedRequest request = SavedRequest.Of(cmd, block.Replacements);
@@ -58,14 +58,14 @@ internal sealed class BlockedClients(Keyspace keyspace)
         return client;
     }
 
-    /// <summary>A client has blocked: its loop watches the deadline. A caller in the process does so itself.</summary>
+    /// <summary>Has the client's loop watch the deadline of its wait. A caller in the process does so itself.</summary>
     internal void NoteBegun(BlockedClient client)
     {
         if (client.Session.Connection is not null) Begun(client);
     }
 
     /// <summary>
-    /// Hands a client that is blocked no more over to its own thread, which replies: its connection's loop, or the caller in the
+    /// Hands a client that is no longer blocked over to its own thread, which replies: its connection's loop, or the caller in the
     /// process. No stripe is locked.
     /// </summary>
     internal void Finish(BlockedClient client)
@@ -76,10 +76,10 @@ internal sealed class BlockedClients(Keyspace keyspace)
     }
 
     /// <summary>
-    /// Takes a client that has ended out of its queues, where no other thread holds a key's stripe. It does not wait; the caller
-    /// tries again later. No stripe is locked.
+    /// Removes a client that has ended from those queues whose stripe no other thread holds. It does not wait; the caller tries
+    /// again later. No stripe is locked.
     /// </summary>
-    /// <returns>Whether the client is in no queue any more.</returns>
+    /// <returns>Whether the client has left all queues.</returns>
     internal bool TryRemove(BlockedClient client)
     {
         NoteEnded(client);
@@ -93,7 +93,7 @@ internal sealed class BlockedClients(Keyspace keyspace)
         return client.QueuedIn.IsEmpty;
     }
 
-    /// <summary>Takes a client that has ended out of its queues, and waits for their stripes. No stripe is locked.</summary>
+    /// <summary>Removes a client that has ended from its queues, and waits for their stripes. No stripe is locked.</summary>
     internal void Remove(BlockedClient client)
     {
         NoteEnded(client);
@@ -104,7 +104,7 @@ internal sealed class BlockedClients(Keyspace keyspace)
         }
     }
 
-    /// <summary>Takes a client that was served out of its queues. Its stripes are locked.</summary>
+    /// <summary>Removes a client that was served from its queues. Its stripes are locked.</summary>
     internal void RemoveLocked(BlockedClient client)
     {
         NoteEnded(client);

@@ -2,7 +2,7 @@ using RedKite.Server.Model;
 
 namespace RedKite.Server.Execution.Copying;
 
-/// <summary>The clients of one event loop that wait for copies, in turn. On the loop's thread.</summary>
+/// <summary>The clients of one event loop that wait for copies, which take turns. On the loop's thread.</summary>
 internal sealed class CopyQueue(Engine engine, CommandExecutor executor)
 {
     private readonly Queue<BlockedClient> _clients = new();

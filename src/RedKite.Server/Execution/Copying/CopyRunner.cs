@@ -7,7 +7,7 @@ namespace RedKite.Server.Execution.Copying;
 /// <summary>
 /// Makes the copies that clients wait for (COPY of a large value), a slice at a time on the client's own thread. The stripes
 /// of both keys are locked during a slice and free between slices. A complete copy, and one whose source has changed, end
-/// the same way: the client's command executes anew, and attaches the copy, begins again, or replies what is true by then.
+/// the same way: the client's command executes again, and attaches the copy, starts over, or replies according to the data at that time.
 /// </summary>
 internal sealed class CopyRunner(Engine engine, CommandExecutor executor)
 {
@@ -25,7 +25,7 @@ internal sealed class CopyRunner(Engine engine, CommandExecutor executor)
     /// <summary>Those of them that held their stripes for more than a millisecond: the thread was interrupted.</summary>
     internal long LongSlices { get; private set; }
 
-    /// <summary>Runs a slice of a client's copy. It waits for no stripe: where one is busy it does nothing.</summary>
+    /// <summary>Runs a slice of a client's copy. It waits for no stripe: if one is busy, it does nothing.</summary>
     /// <returns>Whether the client still waits.</returns>
     internal bool RunSlice(BlockedClient client)
     {
@@ -54,7 +54,7 @@ internal sealed class CopyRunner(Engine engine, CommandExecutor executor)
         LongestSliceTicks = Math.Max(LongestSliceTicks, ticks);
         executor.Metrics.Of(client.Request.Command.Index).TotalNs += ServerClock.TicksToNs(ticks);
         client.ExecutedTicks += ticks;
-        if (!waits) executor.Invoker.NoteWaited(client, end); // before the reply: the client may ask for the log next
+        if (!waits) executor.Invoker.NoteWaited(client, end); // before the reply: the client may read the log next
         executor.Invoker.DeliverServed();
         return waits;
     }

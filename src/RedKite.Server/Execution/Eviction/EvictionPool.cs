@@ -1,12 +1,11 @@
 namespace RedKite.Server.Execution.Eviction;
 
-/// <summary>A key that may be evicted, by its hash: the key itself may be gone by the time it is its turn.</summary>
+/// <summary>A key that may be evicted, by its hash: the key itself may be gone by the time it would be evicted.</summary>
 /// <param name="Score">The higher, the sooner it goes.</param>
 internal readonly record struct EvictionCandidate(int Database, ulong Hash, long Score);
 
 /// <summary>
-/// The best candidates of the last samples, sorted by their score: keys that a sample found, but that were not the worst of it, are
-/// not forgotten.
+/// The best candidates of the last samples, sorted by score: good candidates that were not evicted are remembered for later.
 /// </summary>
 internal sealed class EvictionPool
 {
@@ -43,7 +42,7 @@ internal sealed class EvictionPool
         return true;
     }
 
-    /// <summary>Forgets all, because scores of another policy mean something else.</summary>
+    /// <summary>Forgets all candidates, because scores of another policy mean something else.</summary>
     internal void Clear() => _count = 0;
 
     private void RemoveAt(int index)

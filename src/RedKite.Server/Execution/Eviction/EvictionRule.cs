@@ -4,7 +4,7 @@ using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Execution.Eviction;
 
-/// <summary>What a maxmemory-policy says of a key: whether it may be evicted, and how soon.</summary>
+/// <summary>How a maxmemory-policy judges a key: whether it may be evicted, and how soon.</summary>
 internal readonly record struct EvictionRule(MaxMemoryPolicy Policy, int LfuDecayMinutes)
 {
     private const int CounterMax = 255;
@@ -23,7 +23,7 @@ internal readonly record struct EvictionRule(MaxMemoryPolicy Policy, int LfuDeca
         if (Policy == MaxMemoryPolicy.VolatileTtl) return -entry.ExpiryMs;
         if (!IsLfu) return AccessClock.IdleSeconds(entry.AccessClock, nowMs) - (nowMs / 1000);
 
-        // Among keys that are used equally often the one goes first that was not used for longer.
+        // Among keys that are used equally often, the one that has not been used for longest goes first.
         long unused = AccessClock.LfuMinutes(entry.AccessClock, nowMs);
         return ((CounterMax - (long)AccessClock.LfuCounter(entry.AccessClock, nowMs, LfuDecayMinutes)) << 16) | unused;
     }

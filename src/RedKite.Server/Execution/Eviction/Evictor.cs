@@ -8,26 +8,27 @@ namespace RedKite.Server.Execution.Eviction;
 
 /// <summary>
 /// One executor's part in keeping memory under maxmemory: before a command executes that finds the limit exceeded, it evicts keys
-/// until the limit holds again, no key is left that may go, or its time is over.
+/// until the limit holds again, no key is left that may be evicted, or its time is up.
 /// </summary>
 /// <remarks>
-/// It works between commands, with no stripe locked, and locks one stripe at a time: to sample it, and to remove a key. A stripe that
-/// is busy is passed over. An eviction is published like an expiry. What goes is sampled, as in Redis, from random places: an exact
-/// order of all keys would cost memory for each and a write for each access. A sample is taken from adjacent buckets, which are in hash
-/// order and so as random as any. The pool keeps the best candidates between samples; a candidate that was used meanwhile stays.
+/// It works between commands, with no stripe locked, and locks one stripe at a time: to sample it, or to remove a key. A busy
+/// stripe is skipped. An eviction is published like an expiry. Candidates are sampled at random positions, as in Redis: an exact
+/// order of all keys would cost memory for each and a write for each access. A sample is taken from adjacent buckets, which are in
+/// hash order and so as random as any. The pool keeps the best candidates between samples; a candidate that was used meanwhile
+/// stays.
 /// </remarks>
 internal sealed class Evictor
 {
     // The clock is read after this many evictions, some ten microseconds.
     private const int EvictionsPerReading = 16;
 
-    // Evictions go on until this much is free, a 4,096th of the limit, because beginning costs as much as some of them.
+    // Evictions go on until this much is free, a 4,096th of the limit, because starting costs as much as a few of them.
     private const int StepsOfRoom = 4;
 
-    // One of this number goes: of the entries of a single bucket, those with few neighbours would go sooner.
+    // One of at least this many candidates is evicted: within a single bucket, entries with few neighbours would be evicted sooner.
     private const int RandomSamples = 16;
 
-    // As redis.conf has it: 10 is the default, 100 works without regard to latency.
+    // As in redis.conf: 10 is the default, 100 disregards latency.
     private const int LinearTenacityMax = 10;
     private const int MicrosecondsPerTenacity = 50;
     private const double TenacityGrowth = 1.15;
@@ -54,7 +55,7 @@ internal sealed class Evictor
     /// <summary>
     /// Evicts keys if memory exceeds its limit. If it returns true, memory exceeds the limit and nothing may be evicted: commands that
     /// may use more of it (<see cref="CommandFlags.DenyOom"/>) are refused. If the time ended first, they are not, as in Redis. No
-    /// stripe is locked: a transaction or a script asks before it locks its stripes. During CLIENT PAUSE nothing is evicted or refused.
+    /// stripe is locked: a transaction or a script calls this before it locks its stripes. During CLIENT PAUSE nothing is evicted or refused.
     /// </summary>
     internal bool IsOutOfMemory()
     {
@@ -76,7 +77,7 @@ internal sealed class Evictor
         }
     }
 
-    // False: the limit is exceeded and nothing may go.
+    // False: the limit is exceeded and no key may be evicted.
     private bool Relieve(long deadline)
     {
         // Memory that is about to be free comes before keys that are in use.
@@ -92,7 +93,7 @@ internal sealed class Evictor
         if (_rule.Policy == MaxMemoryPolicy.NoEviction) return false;
         for (int evictions = 1; !_keyspace.Budget.HasRoom(StepsOfRoom); evictions++)
         {
-            // Of a large value that was evicted, most is freed after its key is gone. Another thread may be at it: nothing else goes meanwhile.
+            // Most of an evicted large value is freed after its key is gone, perhaps by another thread: nothing else is evicted meanwhile.
             Stripe freeing = _keyspace.Stripes[_engine.Memory.FreeingStripe];
             bool isFreeing = freeing.IsLocked || freeing.HasDropped;
             if (isFreeing && !FreeSlice(_engine.Memory.FreeingStripe)) Thread.Yield();
@@ -125,7 +126,7 @@ internal sealed class Evictor
 
     private long Evictable(Database database) => _rule.OnlyExpiring ? database.Expiring : database.Count;
 
-    // Whether keys may go after all, in stripes that are busy.
+    // Whether busy stripes hold keys that may be evicted after all.
     private bool MayEvict()
     {
         foreach (Database database in _databases)
@@ -161,7 +162,7 @@ internal sealed class Evictor
             database.Sample(index, random, wanted, _rule.OnlyExpiring, _samples);
             wanted -= _samples.Count;
 
-            // From a random one on: a new key takes the first free slot of its bucket, so the order is one of age.
+            // Starts at a random entry: a new key takes the first free slot of its bucket, so the order of entries is one of age.
             int first = _samples.Count > 0 ? (int)((random >> 40) % (uint)_samples.Count) : 0;
             for (int sample = 0; sample < (_rule.IsRandom ? Math.Min(1, _samples.Count) : _samples.Count); sample++)
             {
@@ -213,7 +214,7 @@ internal sealed class Evictor
         if (ns >= _engine.LatencyMonitor.ThresholdNs) _engine.LatencyMonitor.Add("eviction-del", Environment.NowMs, ns);
     }
 
-    // Frees a slice of what is gone from a stripe but not free yet; false: there is nothing, or the stripe is busy.
+    // Frees a slice of a stripe's removed values that wait to be freed; false: there are none, or the stripe is busy.
     private bool FreeSlice(int index)
     {
         Stripe stripe = _keyspace.Stripes[index];
@@ -231,7 +232,7 @@ internal sealed class Evictor
         return true;
     }
 
-    // Not in a finally block: what failed halfway stays locked until the process has ended.
+    // Not in a finally block: after a failure halfway, the stripe stays locked until the process has ended.
     private void Exit(int index)
     {
         _locked = StripeSet.Empty;

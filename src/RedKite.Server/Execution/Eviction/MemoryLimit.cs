@@ -5,18 +5,18 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Server.Execution.Eviction;
 
 /// <summary>
-/// Turns maxmemory into the limit of what is stored: the process's fixed share, connections and their buffers, and scripts, which
+/// Converts maxmemory into the limit of the stored data: the process's fixed share, connections and their buffers, and scripts, which
 /// used_memory counts as well, are taken off. They change slowly and are read about ten times a second.
 /// </summary>
 internal sealed class MemoryLimit(Settings settings, Keyspace keyspace)
 {
-    // What the process may grow by is counted up to this part of maxmemory. Beyond it something is wrong that evictions do not mend.
+    // The process's growth is counted up to this part of maxmemory. If it grows more, something is wrong that evictions cannot fix.
     private const int GrowthPartMax = 8;
 
     // Under a smaller limit the growth is not counted: some megabytes of compiled code would take what is left for data.
     private const ulong GrowthLimitMin = 128 << 20;
 
-    // A measurement counts this part, and those before it the rest: about two seconds of them.
+    // The weight of a new measurement; earlier ones, about two seconds of them, have the rest.
     private const int GrowthWeight = 16;
 
     private readonly Lock _changing = new();
@@ -32,7 +32,8 @@ internal sealed class MemoryLimit(Settings settings, Keyspace keyspace)
 
     /// <summary>
     /// Whether all of the process's memory is the server's. Then used_memory includes what the process had at the start and, under a limit, by how
-    /// much it has grown since apart from the store, the clients and the scripts: compiled code, the managed heap. In a host's process that is the host's affair.
+    /// much it has grown since apart from the store, the clients and the scripts: compiled code, the managed heap. In a host's
+    /// process, that memory is the host's.
     /// </summary>
     internal bool OwnsProcess { get; set; }
 

@@ -7,7 +7,7 @@ namespace RedKite.Store.Values.Copying;
 
 /// <summary>
 /// The copy of a value's structure in steps of about a microsecond, whatever its type. The source must not change between
-/// the first step and the last. What is there after any step can be freed as a value of that type.
+/// the first step and the last. After any step, the copied part can be freed as a value of that type.
 /// </summary>
 internal unsafe struct StructureCopy
 {
@@ -67,7 +67,7 @@ internal unsafe struct StructureCopy
         _ => _stream.Step(),
     };
 
-    /// <summary>Frees what is not part of the structure yet; the rest is freed as a value.</summary>
+    /// <summary>Frees the parts that do not belong to the structure yet; the rest is freed as a value.</summary>
     internal void DiscardOpenBlock()
     {
         _set.DiscardOpenBlock();

@@ -15,7 +15,7 @@ internal static unsafe class FieldExpiry
     /// <summary>Elements for each field of a packed hash with expiries.</summary>
     internal const int PackedElements = 3;
 
-    /// <summary>When something of an entry expires next, the key or a field.</summary>
+    /// <summary>The next expiry of an entry: of the key or of a field.</summary>
     internal static long NextOf(byte* entry)
     {
         long expiry = EntryBlock.Expires(entry) ? EntryBlock.Expiry(entry) : long.MaxValue;

@@ -3,7 +3,7 @@ using RedKite.Store.Values.Packed;
 
 namespace RedKite.Store.Values.Hashes;
 
-/// <summary>Goes through living fields of a hash, each with its value. Valid until the hash changes.</summary>
+/// <summary>Enumerates the live fields of a hash, each with its value. Valid until the hash changes.</summary>
 internal unsafe ref struct HashFields
 {
     private readonly byte* _list; // null: a table
@@ -20,7 +20,7 @@ internal unsafe ref struct HashFields
         _offset = start;
     }
 
-    /// <summary>The living ones of a table's blocks.</summary>
+    /// <summary>The live fields among a table's blocks.</summary>
     internal HashFields(MemberEnumerator blocks, long nowMs)
     {
         _blocks = blocks;

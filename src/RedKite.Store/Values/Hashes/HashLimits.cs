@@ -1,4 +1,4 @@
 namespace RedKite.Store.Values.Hashes;
 
-/// <summary>How large a hash may be that is packed: beyond, it becomes a table.</summary>
+/// <summary>The limits of a packed hash; a larger one becomes a table.</summary>
 internal readonly record struct HashLimits(long FieldsMax, long BytesMax);

@@ -6,7 +6,7 @@ namespace RedKite.Store.Values.Hashes;
 /// <summary>A big hash as the keyspace handles it: a table of fields, and in the root's word its earliest expiry.</summary>
 internal static unsafe class HashTable
 {
-    // As many fields as say what a field takes on average.
+    // The number of fields that are sampled for their average size.
     private const int SizeSamples = 64;
 
     internal static bool FreeSlice(Arena arena, in ValueRoot root, int blocksMax) => Table(arena, root).FreeSlice(blocksMax);

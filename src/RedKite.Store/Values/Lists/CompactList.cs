@@ -50,7 +50,7 @@ internal static unsafe class CompactList
     /// <summary>Bytes of the packed list that it represents.</summary>
     internal static int PackedBytes(byte* compact) => BinaryPrimitives.ReadUInt16LittleEndian(new(compact, 2));
 
-    /// <summary>How many bytes a packed list would take here; 0 if it cannot be compacted or it saves less than an eighth.</summary>
+    /// <summary>The size of a packed list in this format; 0 if it cannot be compacted or it saves less than an eighth.</summary>
     /// <param name="packed">The list.</param>
     /// <param name="shared">Receives the length of the prefix that each element shares with the previous one; one slot per element.</param>
     /// <param name="alphabet">The characters of the rests.</param>

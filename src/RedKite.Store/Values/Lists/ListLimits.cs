@@ -1,9 +1,9 @@
 namespace RedKite.Store.Values.Lists;
 
-/// <summary>How large a packed list of a list's elements may get, by list-max-listpack-size, and how many of them stay packed at each end.</summary>
+/// <summary>The maximum size of a list's packed lists, from list-max-listpack-size, and how many of them stay packed at each end.</summary>
 internal readonly record struct ListLimits
 {
-    // Where elements are counted, their bytes have a limit all the same.
+    // If elements are counted, their bytes are limited as well.
     private const int CountedBytesMax = 8192;
 
     // Pushes and pops at one end alternate between two nodes.

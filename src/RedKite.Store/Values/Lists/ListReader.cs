@@ -80,8 +80,8 @@ internal unsafe ref struct ListReader
         return true;
     }
 
-    /// <summary>Goes on to the next element that is equal to a value.</summary>
-    /// <returns>How many elements it went on, that one included; 0 when there is none.</returns>
+    /// <summary>Moves to the next element that is equal to a value.</summary>
+    /// <returns>The number of elements that it moved, including that one; 0 if there is none.</returns>
     internal long MoveTo(in ListNeedle value)
     {
         long passed = 0;

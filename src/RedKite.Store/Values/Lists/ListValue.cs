@@ -49,8 +49,8 @@ internal unsafe ref struct ListValue
     }
 
     /// <summary>
-    /// Says what is about to be added, as Redis reckons it: if that is too much for a packed list, the list becomes a long
-    /// one now, once for all of it.
+    /// Announces elements that are about to be added: if they are too much for a packed list by Redis's estimate, the list becomes
+    /// a long one now, once for all of them.
     /// </summary>
     /// <param name="textBytes">Bytes of the elements.</param>
     /// <param name="count">The number of elements, including those that replace others.</param>
@@ -138,7 +138,7 @@ internal unsafe ref struct ListValue
 
     /// <summary>Removes elements that are equal to a value.</summary>
     /// <param name="value">The value to remove.</param>
-    /// <param name="most">How many at most.</param>
+    /// <param name="most">The maximum number to remove.</param>
     /// <param name="backwards">Whether from the end.</param>
     /// <returns>How many were removed.</returns>
     internal long RemoveEqual(scoped ReadOnlySpan<byte> value, long most, bool backwards)

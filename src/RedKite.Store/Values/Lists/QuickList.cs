@@ -170,7 +170,7 @@ internal readonly unsafe ref partial struct QuickList
             return;
         }
 
-        // What replaces an element that is alone because of its size joins its neighbours, as in Redis.
+        // As in Redis, an element that replaces one with a node of its own joins the neighbouring nodes.
         if (added < 0 && node->Count == 1 && !_limits.Allow(node->PackedBytes, 1))
         {
             Insert(index, after: true, value);

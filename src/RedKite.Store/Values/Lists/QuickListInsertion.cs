@@ -44,7 +44,7 @@ internal readonly unsafe ref partial struct QuickList
         InsertAt(neighbour, after ? PackedList.Start : PackedList.EndOf(neighbour.Node->List), value, added);
     }
 
-    // The element joins the part that the element beside it is not in.
+    // The element joins the part that does not contain its neighbour.
     private void InsertSplitting(QuickListPlace place, bool after, ReadOnlySpan<byte> value, int added)
     {
         QuickListPlace head = Split(place);

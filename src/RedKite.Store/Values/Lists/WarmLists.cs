@@ -6,9 +6,8 @@ namespace RedKite.Store.Values.Lists;
 /// <summary>
 /// One stripe's long lists with nodes that pushes have filled and that can be compacted, in a ring through their headers. The
 /// background sweep visits each list once per round: a list that has not grown since is compacted completely, in slices; a growing
-/// list gets a single slice. A push therefore never pays for compaction, short-lived elements of queues are not compacted in vain,
-/// and slowly growing logs stay small although they never rest.
-/// Used with the stripe's lock held.
+/// list gets a single slice. A push therefore never pays for compaction, short-lived elements of queues are never compacted for
+/// nothing, and slowly growing logs stay small although they never pause. Used with the stripe's lock held.
 /// </summary>
 /// <remarks>
 /// Compaction takes about 30 ns for an element, as much as the push itself. With it on the push's path a list took its
@@ -28,14 +27,14 @@ internal sealed unsafe class WarmLists(Arena arena)
 
     private QuickListHeader* Ring => (QuickListHeader*)Unsafe.AsPointer(ref _ring[0]);
 
-    /// <summary>Takes in a list that has grown by a node or is new, if it may have nodes to make compact.</summary>
+    /// <summary>Adds a list that has grown by a node or is new, if it may have nodes to make compact.</summary>
     internal void Note(byte* list)
     {
         var header = (QuickListHeader*)list;
         if (header->NextWarm == null && Math.Max(header->WarmFirst, header->WarmLast) > header->PlainNodes) Append(header);
     }
 
-    /// <summary>Leaves out a list that is going away, if it is here.</summary>
+    /// <summary>Removes a list that is being freed, if it is here.</summary>
     internal static void Forget(QuickListHeader* list)
     {
         if (list->NextWarm == null) return;
@@ -47,7 +46,7 @@ internal sealed unsafe class WarmLists(Arena arena)
 
     /// <summary>Makes a slice of one list's nodes compact.</summary>
     /// <param name="round">A number that differs from that of the round before.</param>
-    /// <returns>Whether the round has something left here.</returns>
+    /// <returns>Whether the round has work left here.</returns>
     internal bool CoolSlice(byte round)
     {
         QuickListHeader* list = Ring->NextWarm;

@@ -3,7 +3,7 @@ using RedKite.Store.Values.Packed;
 
 namespace RedKite.Store.Values.Members;
 
-/// <summary>Where the expired fields of one hash are reported, one by one, before each is removed. The default reports nothing.</summary>
+/// <summary>Receives the expired fields of one hash, one by one, before each is removed. The default reports nothing.</summary>
 internal readonly unsafe ref struct ExpiryReport(KeyspaceObserver? observer, Database database, EntryPosition position)
 {
     internal bool IsWanted => observer is not null;

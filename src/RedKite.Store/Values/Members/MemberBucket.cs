@@ -88,7 +88,7 @@ internal static unsafe class MemberBucket
         *(ushort*)(at + 4) = (ushort)(value >> 32);
     }
 
-    /// <summary>Asks for the first line of every block in the bucket.</summary>
+    /// <summary>Prefetches the first line of every block in the bucket.</summary>
     internal static void PrefetchBlocks(byte* bucket)
     {
         if (!Sse.IsSupported) return;

@@ -53,7 +53,7 @@ internal unsafe struct MemberPairs<TLayout>
         return bitsAsked <= bitsKnown;
     }
 
-    /// <summary>Goes on to the next member.</summary>
+    /// <summary>Moves to the next member.</summary>
     /// <param name="block">The member's block.</param>
     /// <param name="other">The other table's block that may have the same member; null: it has none.</param>
     /// <param name="isClear">Whether there is no second such block.</param>

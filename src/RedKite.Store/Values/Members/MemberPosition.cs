@@ -2,7 +2,7 @@ using System.Numerics;
 
 namespace RedKite.Store.Values.Members;
 
-/// <summary>Where a member's block hangs in a <see cref="MemberTable{TLayout}"/>. Valid until the table gains or loses a member.</summary>
+/// <summary>The position of a member's block in a <see cref="MemberTable{TLayout}"/>. Valid until the table gains or loses a member.</summary>
 internal readonly unsafe struct MemberPosition(byte* bucket, int slot, ulong hash)
 {
     internal byte* Bucket => bucket;
@@ -22,8 +22,8 @@ internal readonly unsafe struct MemberPosition(byte* bucket, int slot, ulong has
 }
 
 /// <summary>
-/// Goes through the blocks of a <see cref="MemberTable{TLayout}"/> bucket by bucket; the next bucket's blocks are asked
-/// for while this one's are being used.
+/// Enumerates the blocks of a <see cref="MemberTable{TLayout}"/> bucket by bucket; the next bucket's blocks are prefetched while
+/// this one's are being used.
 /// </summary>
 internal unsafe struct MemberEnumerator
 {

@@ -142,7 +142,7 @@ internal static unsafe class PackedList
         return -1;
     }
 
-    // Text has one form only: what has another head is other text.
+    // A text has only one form: an element with another head is different.
     private static int FindShortText(byte* list, int offset, ReadOnlySpan<byte> text, int step)
     {
         int head = 0x80 | text.Length;
@@ -155,14 +155,14 @@ internal static unsafe class PackedList
         return -1;
     }
 
-    /// <summary>How many bytes an element takes that is made of these bytes.</summary>
+    /// <summary>The size of an element with these bytes.</summary>
     internal static int ElementBytes(ReadOnlySpan<byte> bytes)
     {
         int body = CanonicalInteger.TryParse(bytes, out long number) ? NumberBytes(number) : TextBytes(bytes.Length);
         return body + BackLengthBytes(body);
     }
 
-    /// <summary>How many bytes an element takes that is a number.</summary>
+    /// <summary>The size of an element that is a number.</summary>
     internal static int ElementBytes(long number)
     {
         int body = NumberBytes(number);
@@ -176,7 +176,7 @@ internal static unsafe class PackedList
         return body + BackLengthBytes(body);
     }
 
-    /// <summary>How many bytes the element at an offset takes.</summary>
+    /// <summary>The size of the element at an offset.</summary>
     internal static int ElementBytes(byte* list, int offset) => Next(list, offset) - offset;
 
     /// <summary>Inserts an element at an offset. The caller has reserved <see cref="ElementBytes(ReadOnlySpan{byte})"/> more bytes.</summary>
@@ -316,7 +316,7 @@ internal static unsafe class PackedList
         elements.CopyTo(new Span<byte>(target + offset, elements.Length));
     }
 
-    /// <summary>Whether foreign bytes are a whole and sound list, so that nothing that is done with it reads or writes beside it.</summary>
+    /// <summary>Whether untrusted bytes are a complete and valid list, so that no operation on it reads or writes outside it.</summary>
     /// <param name="bytes">All of the list's bytes.</param>
     /// <param name="count">How many elements there are.</param>
     internal static bool IsSound(ReadOnlySpan<byte> bytes, out int count)

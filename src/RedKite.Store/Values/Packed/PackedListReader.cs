@@ -1,7 +1,7 @@
 namespace RedKite.Store.Values.Packed;
 
 /// <summary>
-/// Reads the elements of a packed list that came from elsewhere and lies anywhere, from the front. The list is checked as a
+/// Reads the elements of an untrusted packed list at any address, from the front. The list is checked as a
 /// whole when it is opened, so reading cannot fail.
 /// </summary>
 internal unsafe ref struct PackedListReader : IElementReader
@@ -20,7 +20,7 @@ internal unsafe ref struct PackedListReader : IElementReader
     /// <summary>Elements of the whole list.</summary>
     internal int Count { get; }
 
-    /// <summary>Opens a list, if the bytes are a sound one.</summary>
+    /// <summary>Opens a list, if the bytes are a valid one.</summary>
     internal static bool TryOpen(ReadOnlySpan<byte> bytes, out PackedListReader reader)
     {
         bool sound = PackedList.IsSound(bytes, out int count);
@@ -48,7 +48,7 @@ internal unsafe ref struct PackedListReader : IElementReader
         }
     }
 
-    /// <summary>How long the element is as text.</summary>
+    /// <summary>The length of the element as text.</summary>
     internal readonly int TextLength
     {
         get

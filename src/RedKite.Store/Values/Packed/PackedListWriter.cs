@@ -30,7 +30,7 @@ internal unsafe struct PackedListWriter
         Advance(PackedList.Append(_target.Start, _target.Length, number));
     }
 
-    /// <summary>Ends the list, which is what the buffer holds then.</summary>
+    /// <summary>Ends the list; the buffer then holds it.</summary>
     internal readonly void Finish()
     {
         _target.Room(1);

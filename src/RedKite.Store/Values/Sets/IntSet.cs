@@ -108,7 +108,7 @@ internal static unsafe class IntSet
         WriteHeader(set, width, count - 1);
     }
 
-    /// <summary>Whether foreign bytes are a sound set, so that nothing that is done with it reads or writes beside it.</summary>
+    /// <summary>Whether untrusted bytes are a valid set, so that no operation on it reads or writes outside it.</summary>
     internal static bool IsSound(ReadOnlySpan<byte> bytes)
     {
         if (bytes.Length < EmptyBytes) return false;

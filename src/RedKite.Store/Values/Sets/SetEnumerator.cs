@@ -4,10 +4,10 @@ using RedKite.Store.Values.Packed;
 
 namespace RedKite.Store.Values.Sets;
 
-/// <summary>Goes over a set's members. The set must not change meanwhile.</summary>
+/// <summary>Enumerates a set's members. The set must not change meanwhile.</summary>
 internal unsafe ref struct SetEnumerator
 {
-    /// <summary>The room that a number's text needs.</summary>
+    /// <summary>The buffer size for a number's text.</summary>
     internal const int NumberBytesMax = CanonicalInteger.TextBytesMax;
 
     private readonly SetView _set;

@@ -1,6 +1,6 @@
 namespace RedKite.Store.Values.Sets;
 
-/// <summary>How large a set may be that is kept as integers or packed: beyond, it becomes a table.</summary>
+/// <summary>The limits of a set of integers and of a packed set; a larger one becomes a table.</summary>
 /// <param name="IntegersMax">Members of a set of integers.</param>
 /// <param name="PackedMax">Members of a packed list.</param>
 /// <param name="PackedBytesMax">Bytes of the longest member of a packed list.</param>

@@ -6,7 +6,7 @@ using RedKite.Store.Values.Members;
 namespace RedKite.Store.Values.Sets;
 
 /// <summary>
-/// The block of a big set's member.
+/// The block of a large set's member.
 /// <code>
 /// 0 u8 length, 255: it stands in the four bytes that follow   then the member
 /// </code>

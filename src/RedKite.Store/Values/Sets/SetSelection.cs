@@ -6,14 +6,14 @@ using RedKite.Store.Values.Members;
 namespace RedKite.Store.Values.Sets;
 
 /// <summary>
-/// Goes over those members of a set that are in all of several others (the intersection) or in none of them (the
-/// difference). The sets must not change meanwhile.
+/// Enumerates the members of a set that are in all of several other sets (the intersection) or in none of them (the difference).
+/// The sets must not change meanwhile.
 /// </summary>
 /// <remarks>
-/// Where the set and the first of the others are tables, members are looked for in batches: what will be compared is asked
-/// for first, and then it is compared without waiting for memory one after the other. If the other table is not many times
-/// as large, its buckets lie beside the set's and no member is hashed (see <see cref="MemberPairs{TLayout}"/>); otherwise
-/// each one is looked up. Two sets of integers are passed through side by side, a vector at a time.
+/// Where the set and the first of the others are tables, members are looked up in batches: the memory to compare is prefetched
+/// first, so that the comparisons do not wait for it one after the other. If the other table is not many times as large, its
+/// buckets correspond to the set's and no member is hashed (see <see cref="MemberPairs{TLayout}"/>); otherwise each one is looked
+/// up. Two sets of integers are traversed in parallel, a vector at a time.
 /// </remarks>
 internal unsafe ref struct SetSelection
 {
@@ -35,7 +35,7 @@ internal unsafe ref struct SetSelection
     private const ulong UnclearPair = 1;
 
     /// <param name="set">The set.</param>
-    /// <param name="others">The others; the first is best the one that turns down the most members.</param>
+    /// <param name="others">The others; ideally, the first one is the one that excludes the most members.</param>
     /// <param name="inAll">Whether members must be in all others, or in none.</param>
     /// <param name="number">Where a number's text is written: <see cref="SetEnumerator.NumberBytesMax"/> bytes.</param>
     internal SetSelection(SetView set, ReadOnlySpan<SetView> others, bool inAll, Span<byte> number)

@@ -6,7 +6,7 @@ namespace RedKite.Store.Values.Sets;
 /// <summary>A big set as the keyspace handles it: a table of members.</summary>
 internal static unsafe class SetTable
 {
-    // As many members as say what a member takes on average.
+    // The number of members that are sampled for their average size.
     private const int SizeSamples = 64;
 
     internal static bool FreeSlice(Arena arena, in ValueRoot root, int blocksMax) => Table(arena, root).FreeSlice(blocksMax);

@@ -36,14 +36,14 @@ internal unsafe ref struct SetValue
     /// <summary>The set of an entry.</summary>
     internal static SetValue Open(Database database, Entry entry, scoped in SetLimits limits) => new(database, database.ArenaOf(entry), limits) { _entry = entry };
 
-    /// <summary>Makes a key that is missing hold a set without members, in the form that suits what is about to be added.</summary>
+    /// <summary>Creates an empty set at a missing key, in the encoding that suits the members to be added.</summary>
     /// <param name="database">The database.</param>
     /// <param name="key">The key.</param>
     /// <param name="hash">Its hash.</param>
     /// <param name="accessClock">The entry's access clock.</param>
     /// <param name="first">The first member.</param>
     /// <param name="count">How many there are, repeated ones counted.</param>
-    /// <param name="limits">How large a small set may be.</param>
+    /// <param name="limits">The limits of small sets.</param>
     internal static SetValue Create(Database database, ReadOnlySpan<byte> key, ulong hash, uint accessClock, scoped ReadOnlySpan<byte> first, long count, scoped in SetLimits limits)
     {
         bool isIntegers = count <= limits.IntegersMax && CanonicalInteger.TryParse(first, out _);
@@ -60,7 +60,7 @@ internal unsafe ref struct SetValue
     /// <summary>Creates a detached set in the arena of the key's stripe.</summary>
     /// <param name="database">The database.</param>
     /// <param name="hash">The key's hash.</param>
-    /// <param name="limits">How large a small set may be.</param>
+    /// <param name="limits">The limits of small sets.</param>
     /// <param name="isIntegers">Whether it begins as a set of integers.</param>
     internal static SetValue CreateDetached(Database database, ulong hash, scoped in SetLimits limits, bool isIntegers)
     {
@@ -76,12 +76,12 @@ internal unsafe ref struct SetValue
     /// <summary>Whether the set belongs to an entry.</summary>
     internal readonly bool Exists => _entry.Exists;
 
-    /// <summary>The entry as it is now.</summary>
+    /// <summary>The current entry.</summary>
     internal readonly Entry Entry => _entry;
 
     internal readonly long Count => View.Count;
 
-    /// <summary>The set as it is now; without members once it has lost the last one.</summary>
+    /// <summary>The current set; empty once it has lost its last member.</summary>
     internal readonly SetView View => IsGone ? default : new(_arena, _database.Hasher, Encoding, Encoding == ValueEncoding.HashTable ? Structure : Run);
 
     // The set has lost its last member, and its key with it.

@@ -67,12 +67,12 @@ internal readonly unsafe struct SetView
         return IsTable ? Table.TryFind(member, hash, out _) : ContainsPacked(member);
     }
 
-    /// <summary>Goes over the members, integers ascending.</summary>
+    /// <summary>Enumerates the members, integers in ascending order.</summary>
     /// <param name="number">Where a number's text is written: <see cref="SetEnumerator.NumberBytesMax"/> bytes.</param>
     internal SetEnumerator Enumerate(Span<byte> number) => new(this, number);
 
     /// <summary>Samples a member of a non-empty set uniformly.</summary>
-    /// <param name="random">Where chance comes from.</param>
+    /// <param name="random">The source of random numbers.</param>
     /// <param name="number">Where a number's text is written: <see cref="SetEnumerator.NumberBytesMax"/> bytes.</param>
     /// <param name="place">Identifies the member within the set.</param>
     internal ReadOnlySpan<byte> Pick(Random random, Span<byte> number, out nint place)

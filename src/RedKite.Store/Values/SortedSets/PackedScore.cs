@@ -4,8 +4,7 @@ using RedKite.Store.Values.Packed;
 namespace RedKite.Store.Values.SortedSets;
 
 /// <summary>
-/// A score in a <see cref="PackedList"/>: a number where it is whole, otherwise text that C reads too, as Redis has it,
-/// so that dumps are copies.
+/// A score in a <see cref="PackedList"/>: a number if it is integral, otherwise text that C reads too, as in Redis, so that dumps are copies.
 /// </summary>
 internal static unsafe class PackedScore
 {
@@ -67,7 +66,7 @@ internal static unsafe class PackedScore
         return text[..length];
     }
 
-    // Text that this class or Redis wrote; what a foreign dump may have else counts as zero.
+    // Text that this class or Redis wrote; any other text of a foreign dump counts as zero.
     private static double ReadText(ReadOnlySpan<byte> text)
     {
         if (text.SequenceEqual("inf"u8)) return double.PositiveInfinity;

@@ -7,14 +7,12 @@ namespace RedKite.Store.Values.SortedSets;
 
 /// <summary>
 /// The order of a big sorted set: a B+ tree in an arena, by score and then by member. It points to the members' blocks
-/// (<see cref="ScoredMember"/>), which are the member table's. All of it hangs on these 16 bytes, which live where the
-/// owner keeps them; zero bytes are an empty tree.
+/// (<see cref="ScoredMember"/>), which are the member table's. These 16 bytes are its root, which the owner stores; zero bytes are an empty tree.
 /// </summary>
 /// <remarks>
 /// <para>
-/// Inner nodes know how many entries are below each child, so every question about a range becomes one about ranks:
-/// count the entries before a bound, go to a rank. A separator is exactly its child's first entry, so that it never points
-/// to a member that is gone.
+/// Inner nodes know how many entries are below each child, so every query of a range becomes one of ranks: count the entries before
+/// a bound, go to a rank. A separator is always its child's first entry, so that it never points to a removed member.
 /// </para>
 /// <para>
 /// A node that is less than half full joins a neighbour when both fit in one; entries are never moved to balance two. A
@@ -26,7 +24,7 @@ namespace RedKite.Store.Values.SortedSets;
 internal unsafe partial struct ScoreTree<TSizes>
     where TSizes : struct, IScoreTreeSizes
 {
-    // A node splits once in dozens of splits below it, so no tree in memory comes near.
+    // A node splits once in dozens of splits below it, so no tree in memory gets that deep.
     private const int HeightMax = 16;
 
     private byte* _root;     // a leaf, or an inner node
@@ -59,7 +57,7 @@ internal unsafe partial struct ScoreTree<TSizes>
         else Split(arena, path, height, leaf, index, score, member);
     }
 
-    /// <summary>Takes a member out, whose block is as it was when it was inserted. The block stays.</summary>
+    /// <summary>Removes a member, whose block has not changed since it was inserted. The block stays.</summary>
     internal void Remove(Arena arena, byte* member)
     {
         Step* path = stackalloc Step[HeightMax];
@@ -67,7 +65,7 @@ internal unsafe partial struct ScoreTree<TSizes>
         RemoveFromLeaf(arena, path, height, leaf, index, 1);
     }
 
-    /// <summary>Gives a member of the tree another score. Where it stays between the same neighbours, nothing moves.</summary>
+    /// <summary>Changes the score of a member. If it stays between the same neighbours, nothing moves.</summary>
     internal void Update(Arena arena, byte* member, double score)
     {
         Step* path = stackalloc Step[HeightMax];
@@ -81,7 +79,7 @@ internal unsafe partial struct ScoreTree<TSizes>
     }
 
     /// <summary>
-    /// Takes out <paramref name="count"/> entries from a rank on, which exist. Looks at no member's block, so they may be
+    /// Takes out <paramref name="count"/> entries from a rank on, which exist. Does not read the members' blocks, so they may be
     /// freed already. Costs a descent for each leaf.
     /// </summary>
     internal void RemoveRange(Arena arena, long rank, long count)
@@ -124,7 +122,7 @@ internal unsafe partial struct ScoreTree<TSizes>
     }
 
     /// <summary>Frees nodes, up to a number of leaves per call; the members' blocks stay. The tree must not be used otherwise afterwards.</summary>
-    /// <returns>Whether all are gone.</returns>
+    /// <returns>Whether all are freed.</returns>
     internal bool FreeSlice(Arena arena, ref int leavesLeft)
     {
         if (_root != null && !FreeNode(arena, _root, ref leavesLeft)) return false;

@@ -12,7 +12,7 @@ internal interface IScoreTreeBound
     unsafe int FirstNotBefore(double* scores, byte** members, int start, int end);
 }
 
-/// <summary>The position before or after all entries of a score.</summary>
+/// <summary>The position before or after all entries with a score.</summary>
 internal readonly struct ScoreBound(double score, bool afterEqual) : IScoreTreeBound
 {
     public bool IsAfter(double score1, scoped ReadOnlySpan<byte> member) => afterEqual ? score1 <= score : score1 < score;

@@ -23,7 +23,7 @@ internal unsafe struct ScoreTreePosition
 
     internal readonly ReadOnlySpan<byte> Member => ScoredMember.Member(Block);
 
-    /// <summary>Goes to the next entry in order, or to none.</summary>
+    /// <summary>Moves to the next entry in order, or to none.</summary>
     internal void MoveNext()
     {
         if (++_index < _leaf->Count) return;
@@ -31,7 +31,7 @@ internal unsafe struct ScoreTreePosition
         _index = 0;
     }
 
-    /// <summary>Goes to the entry before, or to none.</summary>
+    /// <summary>Moves to the previous entry, or to none.</summary>
     internal void MovePrevious()
     {
         if (--_index >= 0) return;

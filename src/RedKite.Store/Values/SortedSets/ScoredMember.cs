@@ -4,7 +4,7 @@ using RedKite.Store.Values.Members;
 namespace RedKite.Store.Values.SortedSets;
 
 /// <summary>
-/// The block of one member of a big sorted set. The member table owns it, and <see cref="ScoreTree{TSizes}"/> points to it.
+/// The block of one member of a large sorted set. The member table owns it, and <see cref="ScoreTree{TSizes}"/> points to it.
 /// <code>
 /// 0  f64     score, never NaN
 /// 8  varint  length of the member: seven bits a byte, the lowest first; the top bit says that more follow

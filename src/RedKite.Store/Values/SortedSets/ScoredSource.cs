@@ -6,7 +6,7 @@ namespace RedKite.Store.Values.SortedSets;
 
 /// <summary>
 /// A key's members with scores, as an input of unions, intersections and differences; a missing key has none, and a set's
-/// members all have the score 1. Holds while the key is not written: looking other keys up does no harm.
+/// members all have the score 1. Valid until the key is written; looking up other keys does no harm.
 /// </summary>
 internal readonly unsafe struct ScoredSource
 {

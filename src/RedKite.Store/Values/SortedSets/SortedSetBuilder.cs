@@ -4,7 +4,7 @@ using RedKite.Store.Values.Packed;
 
 namespace RedKite.Store.Values.SortedSets;
 
-/// <summary>How the scores of one member in several inputs become one.</summary>
+/// <summary>The ways to combine a member's scores from several inputs.</summary>
 internal enum ScoreAggregate
 {
     Sum,
@@ -31,7 +31,7 @@ internal unsafe ref struct SortedSetBuilder
         _structure = SortedSetStructure.Create(_arena, database.Hasher);
     }
 
-    /// <summary>How many members there are, once they are all there.</summary>
+    /// <summary>The number of members, once all are added.</summary>
     internal readonly long Count => _structure.Count;
 
     /// <summary>Adds a member that is not there yet.</summary>
@@ -57,7 +57,7 @@ internal unsafe ref struct SortedSetBuilder
         _structure.AddUnordered(member, hash, score);
     }
 
-    /// <summary>Puts the combined members in order.</summary>
+    /// <summary>Sorts the combined members.</summary>
     internal void Order()
     {
         if (_unordered) _structure.Order();
@@ -82,7 +82,7 @@ internal unsafe ref struct SortedSetBuilder
         entry.Root = _structure.Root;
     }
 
-    /// <summary>Frees what is not stored.</summary>
+    /// <summary>Frees the set if it is not stored.</summary>
     internal readonly void Free()
     {
         ValueRoot root = _structure.Root;

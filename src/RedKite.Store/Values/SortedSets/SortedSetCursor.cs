@@ -24,7 +24,7 @@ internal unsafe ref struct SortedSetCursor
 
     internal readonly double Score => _list == null ? _position.Score : PackedScore.Read(_list, PackedList.Next(_list, _offset));
 
-    /// <summary>The member's bytes, which may be in the buffer that was given for digits.</summary>
+    /// <summary>The member's bytes, which may be in the buffer for digits.</summary>
     internal readonly ReadOnlySpan<byte> Member => _list == null ? _position.Member : PackedList.Read(_list, _offset).Bytes(_digits);
 
     internal void MoveNext()

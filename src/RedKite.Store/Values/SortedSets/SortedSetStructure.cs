@@ -5,8 +5,8 @@ using RedKite.Store.Values.Members;
 namespace RedKite.Store.Values.SortedSets;
 
 /// <summary>
-/// A big sorted set in an arena: a table that finds members, a tree that orders them, and a block for each member with its
-/// score, which both point to. What holds them together is a block of 32 bytes, to which the value's root points.
+/// A large sorted set in an arena: a table that finds members, a tree that orders them, and a block for each member with its score,
+/// to which both point. A block of 32 bytes, to which the value's root points, holds table and tree.
 /// </summary>
 internal readonly unsafe struct SortedSetStructure
 {
@@ -42,7 +42,7 @@ internal readonly unsafe struct SortedSetStructure
     /// <summary>Adds a member that is not in the set.</summary>
     internal void Add(ReadOnlySpan<byte> member, ulong hash, double score) => _anchor->Tree.Insert(_arena, AddUnordered(member, hash, score));
 
-    /// <summary>Adds a block whose member is not in the set. It is the set's then.</summary>
+    /// <summary>Adds a block whose member is not in the set. The set takes ownership.</summary>
     internal void Add(byte* block)
     {
         _anchor->BlockBytes += BlockSize.RoundUp(ScoredMember.Bytes(block));
@@ -67,7 +67,7 @@ internal readonly unsafe struct SortedSetStructure
         foreach (nint block in Table) _anchor->Tree.Insert(_arena, (byte*)block);
     }
 
-    /// <summary>Gives a member another score.</summary>
+    /// <summary>Changes the score of a member.</summary>
     internal void Update(byte* block, double score) => _anchor->Tree.Update(_arena, block, score);
 
     internal bool Remove(ReadOnlySpan<byte> member)
@@ -108,7 +108,7 @@ internal readonly unsafe struct SortedSetStructure
     /// <returns>Whether something is left.</returns>
     internal static bool FreeSlice(Arena arena, ref ValueRoot root, int blocksMax)
     {
-        // The tree does not own what it points to, so it goes first.
+        // The tree does not own the blocks that it points to, so it is freed first.
         var anchor = (Anchor*)root.Structure;
         int leavesLeft = blocksMax;
         if (!anchor->Tree.FreeSlice(arena, ref leavesLeft)) return true;

@@ -4,7 +4,7 @@ using RedKite.Store.Values.Packed;
 
 namespace RedKite.Store.Values.SortedSets;
 
-/// <summary>Up to which size a sorted set stays packed in its entry's block.</summary>
+/// <summary>The size up to which a sorted set stays packed in its entry's block.</summary>
 internal readonly record struct SortedSetLimits(long MembersMax, long MemberBytesMax)
 {
     // The format's bytes are counted in 32 bits, and Redis stops here too.
@@ -14,7 +14,7 @@ internal readonly record struct SortedSetLimits(long MembersMax, long MemberByte
         members <= MembersMax && memberBytes <= MemberBytesMax && listBytes <= ListBytesMax;
 }
 
-/// <summary>Under which conditions a member gets a score, as ZADD's options say.</summary>
+/// <summary>The conditions under which a member gets a score, from ZADD's options.</summary>
 [Flags]
 internal enum SortedSetRule
 {
@@ -76,7 +76,7 @@ internal unsafe ref struct SortedSetValue
 
     private readonly SortedSetStructure Structure => new(_database.ArenaOf(Entry), _database.Hasher, Entry.Root);
 
-    /// <summary>Makes a key hold an empty sorted set, which gets members before the key is let go.</summary>
+    /// <summary>Creates an empty sorted set at a key. The caller adds members at once.</summary>
     /// <param name="existing">The key's entry just returned by <see cref="Database.Find"/>; its value is replaced.</param>
     /// <param name="packed">Whether it starts packed; it becomes a structure as soon as its members require it.</param>
     internal static SortedSetValue Create(Database database, ReadOnlySpan<byte> key, ulong hash, Entry existing, bool packed, uint accessClock)
@@ -137,7 +137,7 @@ internal unsafe ref struct SortedSetValue
     internal readonly SortedSetCursor At(long rank, Span<byte> digits) =>
         IsPacked ? new SortedSetCursor(List, PackedSortedSet.At(List, rank), digits) : new SortedSetCursor(Structure.At(rank));
 
-    /// <summary>Gives a member a score, if the rule lets it.</summary>
+    /// <summary>Sets a member's score, if the rule allows it.</summary>
     /// <param name="result">The member's score afterwards; undefined where it gets none.</param>
     internal SortedSetOutcome Set(scoped ReadOnlySpan<byte> member, double score, SortedSetRule rule, SortedSetLimits limits, out double result)
     {

@@ -185,7 +185,7 @@ internal unsafe struct IdTree
         RemoveRecords(arena, path, leaf, 0, count);
     }
 
-    // Notes the way to the leaf where an id is or would be; the index of a step is the child's, or the leaf's record at or below the id.
+    // Records the path to the leaf where an id is or would be; the index of a step is the child's, or the leaf's record at or below the id.
     private readonly int Descend(in StreamId id, Span<Step> path)
     {
         byte* node = _root;
@@ -215,7 +215,7 @@ internal unsafe struct IdTree
             return Place(node, index, count, recordBytes, id);
         }
 
-        // Both halves are as they will be before the parent hears of it, because that may move the parent's records.
+        // Both halves are complete before the parent is updated, because that may move the parent's records.
         int kept = index == count ? count : count / 2;
         bool goesRight = index > kept || kept == count;
         byte* right = Allocate(arena, count - kept + (goesRight ? 1 : 0), recordBytes);
@@ -308,7 +308,7 @@ internal unsafe struct IdTree
         int firstCount = CountOf(first);
         int secondCount = CountOf(second);
 
-        // An inner node's first id says nothing while it is the first; from now on it separates.
+        // An inner node's first id is meaningless while it is the first; from now on it is a separator.
         if (parentDepth + 2 < _levels) *(StreamId*)Record(second, recordBytes, 0) = *(StreamId*)Record(parent, InnerRecordBytes, left + 1);
         first = Resize(arena, first, firstCount, firstCount + secondCount, recordBytes);
         Move(Record(second, recordBytes, 0), Record(first, recordBytes, firstCount), (long)secondCount * recordBytes);

@@ -193,7 +193,7 @@ internal unsafe ref struct StreamAppender
         return nodeBytesMax > 0 && StreamNode.WholeListPackBytes(tail) + textBytes >= nodeBytesMax;
     }
 
-    // A node that is read may have entries as long as its names, so that these are never repeated for nothing.
+    // A node read from a dump may have entries as long as its names, so that names are never repeated without need.
     private static long BytesToRead(StreamData* data, long nameBytes, long valueBytes, bool beginsNode, bool hasNodeNames, out bool isNewNode)
     {
         byte* tail = StreamData.FindTail(data);

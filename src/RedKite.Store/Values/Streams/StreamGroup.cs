@@ -48,7 +48,7 @@ internal readonly unsafe ref struct StreamGroup
     /// <summary>A consumer by its name; one that does not exist if there is none.</summary>
     internal StreamConsumer FindConsumer(ReadOnlySpan<byte> name) => new((StreamConsumerData*)_group->Consumers.Find(name));
 
-    /// <summary>A consumer by its name, which is made if there is none.</summary>
+    /// <summary>A consumer by its name, created if there is none.</summary>
     internal StreamConsumer FindOrCreateConsumer(ReadOnlySpan<byte> name, long nowMs, out bool isNew)
     {
         isNew = !_group->Consumers.TryFind(name, out int index);
@@ -70,7 +70,7 @@ internal readonly unsafe ref struct StreamGroup
     /// <summary>A pending entry; one that does not exist if the id is not pending.</summary>
     internal PendingEntry FindPending(in StreamId id) => new((StreamPending*)_group->Pending.Find(id));
 
-    /// <summary>Makes an id that is not pending pending for a consumer.</summary>
+    /// <summary>Adds a pending entry for a consumer; the id is not pending yet.</summary>
     internal void AddPending(in StreamId id, StreamConsumer consumer, long deliveredMs, long deliveries) =>
         StreamGroupData.AddPending(_group, _arena, id, consumer.Data, deliveredMs, deliveries);
 
@@ -80,7 +80,7 @@ internal readonly unsafe ref struct StreamGroup
     /// <summary>Assigns a pending id without a consumer to a consumer; false if there is no such id.</summary>
     internal bool TryAssignPending(in StreamId id, StreamConsumer consumer) => StreamGroupData.TryAssignPending(_group, _arena, id, consumer.Data);
 
-    /// <summary>Gives a pending entry to a consumer, with another history.</summary>
+    /// <summary>Assigns a pending entry to a consumer, with a new delivery history.</summary>
     internal void GivePending(in StreamId id, PendingEntry pending, StreamConsumer consumer, long deliveredMs, long deliveries)
     {
         StreamGroupData.MovePending(_arena, id, pending.Data, consumer.Data);
@@ -88,7 +88,7 @@ internal readonly unsafe ref struct StreamGroup
         pending.Data->Deliveries = deliveries;
     }
 
-    /// <summary>Forgets a pending entry; false if the id is not pending.</summary>
+    /// <summary>Removes a pending entry; false if the id is not pending.</summary>
     internal bool RemovePending(in StreamId id) => StreamGroupData.RemovePending(_group, _arena, id);
 
     /// <summary>The group's pending entries from an id on.</summary>
@@ -115,7 +115,7 @@ internal readonly unsafe ref struct StreamConsumer
     /// <summary>When it last tried to read or claim, in Unix milliseconds.</summary>
     internal long SeenMs => Data->SeenMs;
 
-    /// <summary>When it last got something; -1: never.</summary>
+    /// <summary>When it last received an entry; -1: never.</summary>
     internal long ActiveMs => Data->ActiveMs;
 
     internal long PendingCount => Data->Pending.Count;
@@ -125,7 +125,7 @@ internal readonly unsafe ref struct StreamConsumer
     internal void GotSomething(long nowMs) => Data->ActiveMs = nowMs;
 }
 
-/// <summary>An entry that was delivered and not acknowledged, as handlers see it. True until something else becomes pending or ceases to be.</summary>
+/// <summary>An entry that was delivered and not acknowledged, as handlers see it. Valid until another entry becomes pending or is no longer pending.</summary>
 internal readonly unsafe ref struct PendingEntry
 {
     internal PendingEntry(StreamPending* data) => Data = data;

@@ -10,7 +10,7 @@ namespace RedKite.Store.Values.Streams;
 [StructLayout(LayoutKind.Sequential)]
 internal unsafe struct StreamGroupData
 {
-    internal int NameBytes;  // what a NamedTable wants of its things
+    internal int NameBytes;  // required by NamedTable
     internal int NameOffset;
     internal StreamId LastId;
 
@@ -167,7 +167,7 @@ internal unsafe struct StreamConsumerData
     /// <summary>When it last tried to read or claim, in Unix milliseconds.</summary>
     internal long SeenMs;
 
-    /// <summary>When it last got something; -1: never.</summary>
+    /// <summary>When it last received an entry; -1: never.</summary>
     internal long ActiveMs;
 
     internal IdTree Pending; // no values

@@ -1,9 +1,9 @@
 namespace RedKite.Store.Values.Streams;
 
 /// <summary>
-/// How far a group has read its stream, counted in entries. The counter is exact as long as nothing was deleted from what
-/// the group has still to read; otherwise the distance follows from the stream's own counters where its entries have no
-/// gaps, and is unknown where they may have.
+/// How far a group has read its stream, counted in entries. The counter is exact as long as no entry that the group has still to
+/// read was deleted; otherwise the distance follows from the stream's own counters where its entries have no gaps, and is unknown
+/// where they may have.
 /// </summary>
 internal static unsafe class StreamProgress
 {
@@ -18,7 +18,7 @@ internal static unsafe class StreamProgress
     {
         if (stream->Length == 0) return 0;
 
-        // All that was deleted and all that was read is before the first entry: everything there is, is still to be read.
+        // All deleted and all read entries are before the first one: every existing entry is still to be read.
         if (group->LastId < stream->FirstId && stream->MaxDeletedId < stream->FirstId) return stream->Length;
 
         long read = group->EntriesRead;

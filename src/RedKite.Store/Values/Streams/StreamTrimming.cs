@@ -4,7 +4,7 @@ using RedKite.Store.Memory;
 namespace RedKite.Store.Values.Streams;
 
 /// <summary>
-/// Takes the oldest entries of a stream away: all beyond a length, or all below an id. Whole nodes where that is enough;
+/// Removes the oldest entries of a stream: all beyond a length, or all below an id. Whole nodes where that is enough;
 /// in the one node that is left in part its entries are marked as deleted, unless the trimming need not be exact.
 /// </summary>
 internal readonly record struct StreamTrimming

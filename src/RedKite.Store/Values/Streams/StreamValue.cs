@@ -24,7 +24,7 @@ internal readonly unsafe ref struct StreamValue
     internal static StreamValue Of(Database database, Entry entry) =>
         entry.Exists ? new(database, entry, (StreamData*)entry.Root.Structure) : default;
 
-    /// <summary>Gives an empty stream to an entry that was just written for one.</summary>
+    /// <summary>Creates an empty stream in an entry that was just written for it.</summary>
     internal static StreamValue Create(Database database, Entry entry)
     {
         StreamData* data = StreamData.Create(database.ArenaOf(entry));
@@ -39,7 +39,7 @@ internal readonly unsafe ref struct StreamValue
     /// <summary>Entries.</summary>
     internal long Length => _data == null ? 0 : _data->Length;
 
-    /// <summary>The highest id ever added, or what XSETID made of it.</summary>
+    /// <summary>The highest id ever added, or the one that XSETID has set.</summary>
     internal StreamId LastId => _data == null ? default : _data->LastId;
 
     /// <summary>The first entry's id; 0-0 while there is none.</summary>
@@ -116,7 +116,7 @@ internal readonly unsafe ref struct StreamValue
         return true;
     }
 
-    /// <summary>Removes a group with its consumers and all that is pending; false if there is none.</summary>
+    /// <summary>Removes a group with its consumers and pending entries; false if there is none.</summary>
     internal bool RemoveGroup(ReadOnlySpan<byte> name)
     {
         if (!_data->Groups.TryFind(name, out int index)) return false;

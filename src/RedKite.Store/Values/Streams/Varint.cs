@@ -3,7 +3,7 @@ namespace RedKite.Store.Values.Streams;
 /// <summary>Numbers of seven bits a byte, the lowest first; the top bit says that another byte follows.</summary>
 internal static unsafe class Varint
 {
-    /// <summary>The most bytes that a number takes.</summary>
+    /// <summary>The maximum length of a number.</summary>
     internal const int BytesMax = 10;
 
     internal static int BytesOf(ulong value)

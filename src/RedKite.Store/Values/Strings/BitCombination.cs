@@ -14,8 +14,8 @@ internal enum BitOperation
 }
 
 /// <summary>
-/// Combines strings bit by bit into a third, a vector at a time. A string that is shorter than the others counts as
-/// filled up with zero bytes. The destination may be the very memory of the first operand, but not lie across one.
+/// Combines strings bit by bit into a third, a vector at a time. Shorter strings count as padded with zero bytes. The destination
+/// may be the memory of the first operand, but must not overlap one partly.
 /// </summary>
 internal static class BitCombination
 {
@@ -44,7 +44,7 @@ internal static class BitCombination
         destination[longer.Length..].Clear();
     }
 
-    /// <summary>Writes a string with each bit turned over; the destination has the same length.</summary>
+    /// <summary>Writes a string with each bit inverted; the destination has the same length.</summary>
     internal static void Invert(ReadOnlySpan<byte> source, Span<byte> destination) => Apply<NotOperator>(source, source, destination);
 
     private static void Apply<TOperator>(ReadOnlySpan<byte> a, ReadOnlySpan<byte> b, Span<byte> destination)

@@ -18,8 +18,8 @@ internal static class BitString
 
     /// <summary>How many bits are set.</summary>
     /// <remarks>
-    /// A tree of carry-save adders (Harley and Seal): sixteen vectors are added up bit by bit, so that only every
-    /// sixteenth needs its bits counted, and what is left are three logical operations a vector.
+    /// A tree of carry-save adders (Harley and Seal): sixteen vectors are added up bit by bit, so that only every sixteenth needs
+    /// its bits counted, plus three logical operations per vector.
     /// </remarks>
     internal static long Count(ReadOnlySpan<byte> bytes)
     {

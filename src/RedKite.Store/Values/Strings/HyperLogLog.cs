@@ -87,7 +87,7 @@ internal static class HyperLogLog
         sum += registers * Sigma(histogram[0] / registers);
         double estimate = Math.Round(Alpha * registers * registers / sum, MidpointRounding.AwayFromZero);
 
-        // Only registers that no hash makes lead there; Redis replies the lowest number too.
+        // Only registers that no hash can produce lead here; Redis replies the lowest number too.
         return estimate < 9.2e18 ? (long)estimate : long.MinValue;
     }
 

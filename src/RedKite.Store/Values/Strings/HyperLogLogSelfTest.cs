@@ -17,7 +17,7 @@ internal static class HyperLogLogSelfTest
     // Four standard errors of 1.04 / sqrt(16,384), which no estimate of these elements leaves.
     private const double ErrorMax = 4 * 1.04 / 128;
 
-    /// <summary>Null if all is well, otherwise what is not.</summary>
+    /// <summary>Null if all checks pass, otherwise the failure.</summary>
     internal static string? Run() => TestRegisters() ?? TestEstimates();
 
     private static string? TestRegisters()

@@ -99,7 +99,7 @@ internal ref struct HyperLogLogValue
     /// <summary>Raises each of the spread registers (a byte each) to this value's; false if the value is corrupt.</summary>
     /// <param name="value">The value's bytes.</param>
     /// <param name="spread">The registers.</param>
-    /// <param name="isFirst">Whether nothing was merged before: what the registers hold is overwritten.</param>
+    /// <param name="isFirst">Whether nothing was merged before: the registers' contents are overwritten.</param>
     internal static bool TryMergeInto(ReadOnlySpan<byte> value, Span<byte> spread, bool isFirst)
     {
         ReadOnlySpan<byte> registers = value[HyperLogLog.HeaderBytes..];

@@ -20,7 +20,7 @@ internal static class SparseRegisters
     /// <summary>The highest rank that a run can have.</summary>
     internal const int RankMax = 32;
 
-    /// <summary>The most bytes that one run is replaced by.</summary>
+    /// <summary>The maximum size of a run's replacement.</summary>
     internal const int ReplacementBytesMax = 5;
 
     private const int ShortZerosMax = 64;

@@ -70,7 +70,7 @@ public sealed class DatasetDigestTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Sampling_that_may_not_modify_finds_the_one_living_field_among_many_expired_ones()
+    public void Sampling_that_may_not_modify_finds_the_one_live_field_among_many_expired_ones()
     {
         const int Expired = 200_000;
         Run("HSET h living 1");

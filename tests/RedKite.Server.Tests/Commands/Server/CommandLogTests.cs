@@ -26,7 +26,7 @@ public class CommandLogTests
     }
 
     [Fact]
-    public async Task Log_of_slow_commands_is_that_of_slowlog()
+    public async Task Log_of_slow_commands_is_shared_with_slowlog()
     {
         await using LiveServer server = await LiveServer.StartAsync("slowlog-log-slower-than", "0");
         server.Run("SET key value").IsOk();

@@ -13,7 +13,7 @@ public sealed class MeasuresTheHeap;
 public sealed class ConnectionMemoryTests
 {
     [Fact]
-    public async Task Connections_count_about_what_they_take()
+    public async Task Connections_count_roughly_their_actual_memory()
     {
         const int Connections = 2000;
         await using LiveServer server = await LiveServer.StartAsync("transport", "epoll", "maxclients", "3000");

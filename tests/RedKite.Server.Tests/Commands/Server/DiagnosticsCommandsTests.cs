@@ -107,7 +107,7 @@ public class DiagnosticsCommandsTests
 
     // Of short commands that a script calls, one in eight is timed; all are counted, and the sum is about what timing all would give.
     [Fact]
-    public async Task Commands_of_scripts_are_all_counted_and_their_time_is_near()
+    public async Task Commands_of_scripts_are_all_counted_with_roughly_their_time()
     {
         const int Calls = 20_000;
         await using LiveServer server = await LiveServer.StartAsync("loops", "1");

@@ -32,7 +32,7 @@ public sealed class InfoOracleTests
         // How a server reads and writes, and where it keeps replies.
         "io_thread_", "total_reads_processed", "total_writes_processed", "reply_buffer_",
 
-        // The oracle checks payloads only if it is told to.
+        // The oracle checks payloads only if configured to.
         "dump_payload_sanitizations",
 
         // Averages of the time to live depend on samples. (And 8.0.2 counts strings of 0 bytes below zero when SETRANGE creates

@@ -3,7 +3,7 @@ using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Commands.Server;
 
-/// <summary>What INFO memory and CLIENT LIST say about memory is near the truth.</summary>
+/// <summary>The memory figures of INFO memory and CLIENT LIST are close to the actual memory.</summary>
 public sealed class MemoryFiguresTests
 {
     // What the buffers of the test's own connection may change by.
@@ -72,7 +72,7 @@ public sealed class MemoryFiguresTests
     }
 
     [Fact]
-    public async Task Memory_of_scripts_is_taken_off_what_may_be_stored()
+    public async Task Memory_of_scripts_reduces_the_space_for_data()
     {
         await using LiveServer server = await LiveServer.StartAsync("maxmemory", "20mb");
         server.Run("SET k v").IsOk();

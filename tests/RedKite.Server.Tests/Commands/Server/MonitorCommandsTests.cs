@@ -2,7 +2,7 @@ namespace RedKite.Server.Tests.Commands;
 
 public class MonitorCommandsTests
 {
-    // Lines that nobody takes would pile up.
+    // Lines that are never read would pile up.
     [Fact]
     public async Task Caller_in_the_process_cannot_monitor()
     {

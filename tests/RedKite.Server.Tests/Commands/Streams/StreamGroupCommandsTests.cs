@@ -235,7 +235,7 @@ public class StreamGroupCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void Stream_named_twice_is_read_on_where_the_first_read_ended()
+    public void Stream_named_twice_continues_where_the_first_read_ended()
     {
         for (int i = 1; i <= 3; i++) Run($"XADD s {i}-1 a {i}");
         Run("XGROUP CREATE s g 0").IsOk();

@@ -10,7 +10,7 @@ using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Diagnostics.Actions;
 
-/// <summary>What the server does by itself: each action is provoked, and is then counted, on the timeline and in the report.</summary>
+/// <summary>The server's own actions: each one is provoked, and is then counted, on the timeline and in the report.</summary>
 public class ActionTests
 {
     private const int PatienceMs = 60_000;
@@ -56,7 +56,7 @@ public class ActionTests
     }
 
     [Fact]
-    public async Task Commands_on_all_keys_are_refused_where_there_are_many()
+    public async Task Commands_on_all_keys_are_refused_if_there_are_many_keys()
     {
         await using LiveServer server = await LiveServer.StartAsync("refuse-dangerous-commands", "3");
         for (int i = 0; i < 3; i++) server.Run($"SET key:{i} value").IsOk();
@@ -75,7 +75,7 @@ public class ActionTests
 
     // A machine never has all of its memory available, so the limit of 100 % is always reached.
     [Fact]
-    public async Task Memory_that_is_held_and_not_used_is_returned_when_it_is_short()
+    public async Task Unused_memory_is_returned_when_memory_is_short()
     {
         Assert.SkipUnless(OperatingSystem.IsLinux(), "how much memory is available is known on Linux alone");
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["return-memory-below"] = "100" } });
@@ -117,7 +117,7 @@ public class ActionTests
     }
 
     [Fact]
-    public void Actions_that_come_fast_are_counted_and_noted_once_a_second()
+    public void Frequent_actions_are_counted_and_noted_once_a_second()
     {
         var lines = new List<string>();
         var timeline = new Timeline();

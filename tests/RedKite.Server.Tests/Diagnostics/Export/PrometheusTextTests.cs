@@ -8,7 +8,7 @@ using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Diagnostics.Export;
 
-/// <summary>What Prometheus gets, read by Prometheus itself and its promtool where they are installed.</summary>
+/// <summary>The text for Prometheus, read by Prometheus itself and its promtool where they are installed.</summary>
 public partial class PrometheusTextTests
 {
     private const int PatienceMs = 60_000;

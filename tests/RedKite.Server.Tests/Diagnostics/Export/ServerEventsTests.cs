@@ -9,7 +9,7 @@ using RedKite.Server.Metrics;
 
 namespace RedKite.Server.Tests.Diagnostics.Export;
 
-/// <summary>What listeners in the process hear of a server: by DiagnosticListener, EventListener, ActivityListener and MeterListener.</summary>
+/// <summary>The events that listeners in the process receive: by DiagnosticListener, EventListener, ActivityListener and MeterListener.</summary>
 public class ServerEventsTests
 {
     private const int PatienceMs = 60_000;

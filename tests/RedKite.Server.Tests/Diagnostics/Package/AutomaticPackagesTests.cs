@@ -91,7 +91,7 @@ public sealed class AutomaticPackagesTests : IDisposable
     }
 
     [Fact]
-    public async Task Crash_leaves_a_package_beside_its_report()
+    public async Task Crash_writes_a_package_next_to_its_report()
     {
         var called = new TaskCompletionSource<RedKiteCrash>(TaskCreationOptions.RunContinuationsAsynchronously);
         RedKiteOptions options = Options();

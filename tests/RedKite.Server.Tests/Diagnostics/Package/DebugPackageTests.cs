@@ -9,13 +9,13 @@ using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Diagnostics.Package;
 
-/// <summary>What is in the debug package of a running server, and what must not be.</summary>
+/// <summary>The contents of the debug package of a running server, and what must not be in it.</summary>
 public class DebugPackageTests
 {
     private const string Planted = "planted"; // in everything that must not be in a package
 
     [Fact]
-    public async Task Every_part_is_there_and_has_no_error()
+    public async Task Every_part_exists_without_an_error()
     {
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
         server.Engine.Log.Notice("A line of the log");
@@ -218,7 +218,7 @@ public class DebugPackageTests
     }
 
     [Fact]
-    public async Task Log_is_watched_for_the_requested_time()
+    public async Task Log_is_collected_for_the_requested_time()
     {
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
         PackagePart log = PackageTable.Rows.Single(part => part.Name == "log.txt");
@@ -229,7 +229,7 @@ public class DebugPackageTests
 
     // The time of the other parts is part of it: with all of them, and the longest time for the log, a package is ready within 30 seconds.
     [Fact]
-    public async Task Log_is_watched_from_the_beginning_of_the_package()
+    public async Task Log_is_collected_from_the_beginning_of_the_package()
     {
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
         PackagePart[] parts = [new("slow.txt", "Takes two seconds.", context => Thread.Sleep(2000)), PackageTable.Rows.Single(part => part.Name == "log.txt")];

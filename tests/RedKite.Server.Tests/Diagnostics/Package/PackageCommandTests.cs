@@ -31,7 +31,7 @@ public class PackageCommandTests
     }
 
     [Fact]
-    public async Task Caller_in_the_process_gets_it_too()
+    public async Task Caller_in_the_process_gets_the_package_too()
     {
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
         RedKiteReply reply = server.Execute("DEBUG", "PACKAGE", "LOG", "0");
@@ -50,7 +50,7 @@ public class PackageCommandTests
     }
 
     [Fact]
-    public async Task Other_subcommands_stay_protected_and_without_diagnostics_there_is_none()
+    public async Task Other_subcommands_stay_protected_and_package_needs_diagnostics()
     {
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["diagnostics"] = "no" } });
         Assert.StartsWith("ERR DEBUG command not allowed.", server.Execute("DEBUG", "SLEEP", "0").Text, StringComparison.Ordinal);

@@ -3,13 +3,13 @@ using RedKite.Server.Diagnostics.Package;
 
 namespace RedKite.Server.Tests.Diagnostics.Package;
 
-/// <summary>Packages that are opened again, and what the rules say of them.</summary>
+/// <summary>Packages that are opened again, and the verdicts of the rules.</summary>
 public class PackageReaderTests
 {
     private const int PatienceMs = 30_000;
 
     [Fact]
-    public async Task Rules_find_in_the_package_what_they_find_in_the_server()
+    public async Task Rules_find_the_same_in_the_package_as_in_the_server()
     {
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["slowlog-log-slower-than"] = "-1" } });
         Assert.True(SpinWait.SpinUntil(() => server.Diagnostics!.Findings.Current.Any(finding => finding.Rule.Name == "slow-log-off"), PatienceMs), "the server finds it");

@@ -47,7 +47,7 @@ public sealed class BlockedClientsTests : IAsyncLifetime
     [Theory]
     [InlineData("RPUSH queue a", "BLPOP queue 0", "RPUSH queue b", new[] { "queue", "b" })]
     [InlineData("ZADD queue 1 a", "BZPOPMIN queue 0", "ZADD queue 2 b", new[] { "queue", "b", "2" })]
-    public async Task Key_that_expires_before_its_transaction_ends_serves_nobody(string expiring, string blocking, string staying, string[] reply)
+    public async Task Key_that_expires_before_its_transaction_ends_serves_no_client(string expiring, string blocking, string staying, string[] reply)
     {
         await using LiveServer live = await LiveServer.StartAsync("enable-debug-command", "yes");
         using RespConnection client = RespConnection.Connect(live.Server.Port, PatienceMs);

@@ -7,7 +7,7 @@ using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Execution.Copying;
 
-/// <summary>COPY of large values, slice by slice: what other clients do in between is a step of the test.</summary>
+/// <summary>COPY of large values, slice by slice: commands of other clients in between are steps of the test.</summary>
 public sealed class CopyRunnerTests : IAsyncDisposable
 {
     // No machine copies them in one slice. Nodes of a list are copied as a whole.
@@ -93,7 +93,7 @@ public sealed class CopyRunnerTests : IAsyncDisposable
     [InlineData("SWAPDB 0 1", ":0")]
     [InlineData("SET a text", ":1")]
     [InlineData("PEXPIREAT a 1", ":0")]
-    public void Source_that_changes_meanwhile_is_copied_as_it_is_at_the_end(string change, string reply)
+    public void Source_that_changes_meanwhile_is_copied_in_its_final_state(string change, string reply)
     {
         Fill("a", "set");
         using Copying copy = Begin("COPY", "a", "b");
@@ -114,7 +114,7 @@ public sealed class CopyRunnerTests : IAsyncDisposable
     }
 
     [Fact]
-    public void Source_that_keeps_changing_is_copied_at_once_in_the_end()
+    public void Source_that_keeps_changing_is_finally_copied_at_once()
     {
         Fill("a", "set");
         using Copying copy = Begin("COPY", "a", "b");
@@ -176,7 +176,7 @@ public sealed class CopyRunnerTests : IAsyncDisposable
     }
 
     [Fact]
-    public void Client_that_is_gone_leaves_nothing()
+    public void Disconnected_client_leaves_no_state()
     {
         Fill("a", "members of 300 KB");
         long used = _server.Engine.Keyspace.UsedBytes;

@@ -114,7 +114,7 @@ public class LargeCopyTests
     }
 
     [Fact]
-    public async Task Pipeline_goes_on_behind_the_copy()
+    public async Task Pipeline_continues_after_the_copy()
     {
         await using LiveServer server = await LiveServer.StartAsync();
         Fill(server.Server, "SADD a m{0}");

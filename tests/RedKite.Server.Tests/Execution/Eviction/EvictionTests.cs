@@ -4,7 +4,7 @@ using RedKite.Server.Changes;
 
 namespace RedKite.Server.Tests.Execution.Eviction;
 
-/// <summary>What each policy evicts, and what follows from an eviction.</summary>
+/// <summary>The keys that each policy evicts, and the consequences of an eviction.</summary>
 public sealed class EvictionTests : TranscriptTests
 {
     private const string Error = "OOM command not allowed when used memory > 'maxmemory'.";
@@ -15,7 +15,7 @@ public sealed class EvictionTests : TranscriptTests
     [InlineData("allkeys-lru")]
     [InlineData("allkeys-lfu")]
     [InlineData("allkeys-random")]
-    public void All_keys_may_go_and_the_limit_holds(string policy)
+    public void Limit_holds_if_all_keys_may_be_evicted(string policy)
     {
         Run($"CONFIG SET maxmemory-policy {policy}").IsOk();
         Run("SET k v").IsOk(); // a database's empty tables take half a megabyte
@@ -103,7 +103,7 @@ public sealed class EvictionTests : TranscriptTests
     }
 
     [Fact]
-    public void Under_volatile_ttl_those_go_first_that_expire_first()
+    public void Under_volatile_ttl_keys_that_expire_first_are_evicted_first()
     {
         Run("CONFIG SET maxmemory-policy volatile-ttl").IsOk();
         Run("CONFIG SET maxmemory-samples 10").IsOk();
@@ -137,7 +137,7 @@ public sealed class EvictionTests : TranscriptTests
     }
 
     [Fact]
-    public void Keys_of_all_databases_may_go()
+    public void Keys_of_all_databases_may_be_evicted()
     {
         Run("CONFIG SET maxmemory-policy allkeys-lru").IsOk();
         Server.LimitMemory(2_000_000);
@@ -198,7 +198,7 @@ public sealed class EvictionTests : TranscriptTests
     }
 
     [Fact]
-    public async Task Client_that_is_blocked_on_an_evicted_stream_learns_of_it()
+    public async Task Client_that_is_blocked_on_an_evicted_stream_gets_an_error()
     {
         Run("XGROUP CREATE s g $ MKSTREAM").IsOk();
         using InProcessClient client = Server.CreateClient();

@@ -67,7 +67,7 @@ public sealed class HitRateTests : NetworkTests
         return trace;
     }
 
-    /// <summary>A server that holds a tenth of the keys: what a read misses is written.</summary>
+    /// <summary>A server with room for a tenth of the keys: a key that a read misses is written.</summary>
     private sealed class Cache : IDisposable
     {
         private readonly RespConnection _connection;

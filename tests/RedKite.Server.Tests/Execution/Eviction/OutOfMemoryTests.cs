@@ -2,7 +2,7 @@ using RedKite.Server.Model;
 
 namespace RedKite.Server.Tests.Execution.Eviction;
 
-/// <summary>What is refused when memory exceeds maxmemory and nothing may be evicted.</summary>
+/// <summary>The commands that are refused when memory exceeds maxmemory and no key may be evicted.</summary>
 public sealed class OutOfMemoryTests : TranscriptTests
 {
     private const string Error = "OOM command not allowed when used memory > 'maxmemory'.";
@@ -34,7 +34,7 @@ public sealed class OutOfMemoryTests : TranscriptTests
     }
 
     [Fact]
-    public void Syntax_comes_first_and_types_do_not()
+    public void Syntax_precedes_WRONGTYPE()
     {
         Run("CONFIG SET maxmemory 1").IsOk();
         Run("SET k").IsError("ERR wrong number of arguments for 'set' command");
@@ -44,7 +44,7 @@ public sealed class OutOfMemoryTests : TranscriptTests
     }
 
     [Fact]
-    public void Memory_that_becomes_free_lets_writes_in_again()
+    public void Writes_are_accepted_again_when_memory_becomes_free()
     {
         var value = new string('v', 1000);
         for (int i = 0; i < 2000; i++) Run($"SET k{i} {value}").IsOk();
@@ -85,7 +85,7 @@ public sealed class OutOfMemoryTests : TranscriptTests
     public async Task Same_commands_are_refused_as_in_Redis()
     {
         using var oracle = new Oracle();
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }); // whose clock goes on: some commands block
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }); // whose clock advances: some commands block
         Assert.Equal("OK", oracle.Run("CONFIG", "SET", "maxmemory", "1"));
         server.Set("maxmemory", "1");
         List<string> different = [];

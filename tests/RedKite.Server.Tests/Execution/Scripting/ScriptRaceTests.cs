@@ -5,7 +5,7 @@ using RedKite.Testing;
 
 namespace RedKite.Server.Tests;
 
-/// <summary>Scripts and commands of many threads at once: what a script does is seen whole or not at all, and nothing hangs.</summary>
+/// <summary>Scripts and commands of many threads at once: the changes of a script are visible completely or not at all, and nothing hangs.</summary>
 public class ScriptRaceTests
 {
     private const int Accounts = 40;
@@ -133,7 +133,7 @@ public class ScriptRaceTests
         Assert.True(queue.Run("EXEC").IsError);
     }
 
-    // Whether EVALSHA is held depends on its script, which nobody but the running one may look at.
+    // Whether EVALSHA is held depends on its script, which only the thread of the running script may read.
     [Fact]
     public async Task Pause_of_writes_does_not_stop_a_loop_while_a_script_runs()
     {

@@ -104,7 +104,7 @@ public class HyperLogLogValueTests
     });
 
     [Fact]
-    public void Corrupt_runs_are_refused_and_harmless() => Randomness.Run(random =>
+    public void Corrupt_runs_are_refused_without_harm() => Randomness.Run(random =>
     {
         Span<byte> spread = stackalloc byte[HyperLogLog.Registers];
         Span<int> histogram = stackalloc int[HyperLogLog.Ranks];
