@@ -1,24 +1,28 @@
 using System.Text.Json;
 using Microsoft.AspNetCore.Http;
 using RedKite.Server.Diagnostics;
+using RedKite.Server.Diagnostics.Reports;
 
 namespace RedKite.Dashboard;
 
-/// <summary>Metrics over time: the mean and the maximum of as many steps as a chart can show.</summary>
+/// <summary>
+/// Metrics over time, and series of single commands and loops: the mean and the maximum of as many steps as a chart can show. A metric is asked
+/// for by its name, a series by its name and the command or loop: command_calls:get, loop_busy_percent:0.
+/// </summary>
 internal static class HistoryAnswer
 {
-    private const int MetricsMax = 64; // the view of commands has 40
+    private const int MetricsMax = 64; // the view of commands has 45
     private const int PointsMax = 2000;
     private const int Minute = 60;
 
     internal static Task SendAsync(AdminSite site, HttpContext http)
     {
         MetricHistory history = site.Source.History;
-        Metric?[] metrics = [.. http.Request.Query["metrics"].ToString().Split(',', StringSplitOptions.RemoveEmptyEntries).Distinct().Select(MetricTable.Find)];
+        Series?[] wanted = [.. http.Request.Query["metrics"].ToString().Split(',', StringSplitOptions.RemoveEmptyEntries).Distinct().Select(name => Find(site.Source, name))];
         long to = Math.Clamp(AdminEndpoints.Number(http, "to", site.Source.NowUnixSeconds), 1, site.Source.NowUnixSeconds);
         long from = Math.Clamp(AdminEndpoints.Number(http, "from", to - 600), Math.Max(0, to - (MetricHistory.MinutesKept * Minute)), to);
         long points = Math.Clamp(AdminEndpoints.Number(http, "points", 300), 1, PointsMax);
-        if (metrics.Length is 0 or > MetricsMax || metrics.Contains(null))
+        if (wanted.Length is 0 or > MetricsMax || wanted.Contains(null))
         {
             http.Response.StatusCode = StatusCodes.Status400BadRequest;
             return Task.CompletedTask;
@@ -37,15 +41,15 @@ internal static class HistoryAnswer
             json.WriteNumber("from", from);
             json.WriteNumber("to", to);
             json.WriteStartObject("series");
-            foreach (Metric? metric in metrics)
+            foreach (Series? each in wanted)
             {
                 var sums = new double[steps];
                 var weights = new double[steps];
                 var maxima = new double[steps];
                 Array.Fill(maxima, double.NegativeInfinity);
-                if (unit == Minute) Add(history.Minutes(metric!.Index, first, Math.Min(to, seconds - 1)), Minute);
-                Add(history.Seconds(metric!.Index, Math.Max(first, seconds), to), 1);
-                json.WriteStartObject(metric.Name);
+                if (unit == Minute) Add(each!.Minutes(first, Math.Min(to, seconds - 1)), Minute);
+                Add(each!.Seconds(Math.Max(first, seconds), to), 1);
+                json.WriteStartObject(each.Name);
                 Write(json, "mean", steps, i => weights[i] == 0 ? double.NaN : sums[i] / weights[i]);
                 Write(json, "max", steps, i => maxima[i]);
                 json.WriteEndObject();
@@ -69,6 +73,23 @@ internal static class HistoryAnswer
         });
     }
 
+    // Null: there is no such series. Of a command or a loop that has no history, as in a package of an earlier version, nothing was observed.
+    private static Series? Find(IReportSource source, string name)
+    {
+        if (MetricTable.Find(name) is { } metric) return new Series(name, (from, to) => source.History.Seconds(metric.Index, from, to), (from, to) => source.History.Minutes(metric.Index, from, to));
+        int colon = name.IndexOf(':', StringComparison.Ordinal);
+        if (colon < 0) return null;
+        foreach (RankedHistory history in source.RankedHistories)
+        {
+            int series = history.Kind.Find(name[..colon]);
+            if (series < 0) continue;
+            int id = history.Find(name[(colon + 1)..]);
+            return id < 0 ? new Series(name, (_, _) => [], (_, _) => []) : new Series(name, (from, to) => history.Seconds(id, series, from, to), (from, to) => history.Minutes(id, series, from, to));
+        }
+
+        return null;
+    }
+
     // Null: nothing was observed.
     private static void Write(Utf8JsonWriter json, string name, int count, Func<int, double> value)
     {
@@ -81,4 +102,7 @@ internal static class HistoryAnswer
 
         json.WriteEndArray();
     }
+
+    /// <param name="Seconds">The points of a range of time, from and to a Unix time.</param>
+    private sealed record Series(string Name, Func<long, long, List<HistoryPoint>> Seconds, Func<long, long, List<HistoryPoint>> Minutes);
 }

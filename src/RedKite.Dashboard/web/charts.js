@@ -22,21 +22,40 @@ function colour(name) {
 // Ticks of bytes are powers of two, so that they are round in KiB, MiB and GiB.
 const powersOfTwo = Array.from({ length: 50 }, (_, i) => 2 ** i);
 
+/** The values between two gaps, which are no lines: they are drawn as points. For a rare command, these are all. */
+export const alone = (plot, index, areAllPoints) => areAllPoints ? null : plot.data[index].flatMap((value, i, all) =>
+  value !== null && (all[i - 1] ?? null) === null && (all[i + 1] ?? null) === null ? [i] : []);
+
 /** series: [{ metric, label, key?, peak? }] of one unit. With peak, a step of a long range shows its largest value instead of its mean. */
 export function chart({ title, unit, series, zoom }) {
   const now = h('span', { class: 'now' });
-  const figures = series.map(() => h('b'));
   const plot = h('div', { class: 'plot', tabindex: 0, role: 'group', 'aria-label': `${title}: arrows move the time range, plus and minus change its length`, onkeydown: move });
-  const legend = h('p', { class: 'legend' }, series.map((one, i) => h('span', {}, series.length < 2 ? null : h('span', { class: `key ${one.key ?? `s${i}`}` }), series.length < 2 ? null : `${one.label} `, figures[i])));
-  const element = h('figure', { class: 'chart', 'data-metrics': series.map(one => one.metric).join(' ') }, h('div', { class: 'title' }, h('h3', {}, title), now), legend, plot);
+  const legend = h('p', { class: 'legend' });
+  const element = h('figure', { class: 'chart' }, h('div', { class: 'title' }, h('h3', {}, title), now), legend, plot);
   const show = format.byUnit(unit);
   let drawn = null;
   let width = 0;
-  let columns = series.map(() => []);
+  let figures = [];
+  let columns = [];
   let marks = [];
   let last = null;
+  follow(series);
+
+  // Shows other series from the next update on, of another command for instance.
+  function follow(next) {
+    const metrics = next.map(one => one.metric).join(' ');
+    if (metrics === element.dataset.metrics) return;
+    element.dataset.metrics = metrics;
+    series = next;
+    figures = series.map(() => h('b'));
+    columns = series.map(() => []);
+    legend.replaceChildren(...series.map((one, i) => h('span', {}, series.length < 2 ? null : h('span', { class: `key ${one.key ?? `s${i}`}` }), series.length < 2 ? null : `${one.label} `, figures[i])));
+    drawn?.destroy();
+    drawn = null;
+  }
 
   function update(history, events) {
+    if (series.length === 0) return;
     last = history;
     marks = events;
     if (drawn?.select.width > 0) return; // a selection is in progress
@@ -117,7 +136,10 @@ export function chart({ title, unit, series, zoom }) {
         { ...axis, size: 22, gap: 4, space: 52, values: (_, ticks, __, ___, step) => timeTicks(ticks, step) },
         { ...axis, size: 66, gap: 6, space: 32, ...unit === 'bytes' ? { incrs: powersOfTwo } : {}, values: (_, ticks) => ticks.map(tick => format.text(show(tick))) },
       ],
-      series: [{}, ...series.map((one, i) => ({ label: one.label, stroke: colour(one.key ? `--${one.key}` : colours[i]), width: 1.5, spanGaps: false }))],
+      series: [{}, ...series.map((one, i) => {
+        const stroke = colour(one.key ? `--${one.key}` : colours[i]);
+        return { label: one.label, stroke, width: 1.5, spanGaps: false, points: { size: 4, fill: stroke, filter: alone } };
+      })],
       hooks: {
         setSelect: [u => {
           if (u.select.width < 5) return;
@@ -150,7 +172,7 @@ export function chart({ title, unit, series, zoom }) {
     };
   }
 
-  return { element, metrics: series.map(one => one.metric), measure, update, redraw() {
+  return { element, get metrics() { return series.map(one => one.metric); }, follow, measure, update, redraw() {
     drawn?.destroy();
     drawn = null;
     measure();

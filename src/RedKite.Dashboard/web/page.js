@@ -143,12 +143,14 @@ async function update() {
   const signal = updates.signal;
   const current = shown;
   try {
+    await current.view.prepare?.(signal, address().parameters);
+    if (signal.aborted || current !== shown) return;
     const { from, to } = range();
     const charts = current.view.charts ?? [];
     const metrics = [...new Set(charts.flatMap(chart => chart.metrics))];
     // The past does not change: a range that has ended is read once.
     const isPast = !source.live || to < Date.now() / 1000 - 2;
-    const wanted = isPast ? `${from} ${to}` : null;
+    const wanted = isPast ? `${from} ${to} ${metrics}` : null;
     const known = wanted !== null && current.past?.wanted === wanted ? current.past : null;
     const [, happened, history, findings] = await Promise.all([
       current.view.update?.(signal),

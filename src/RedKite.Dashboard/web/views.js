@@ -1,5 +1,6 @@
-// Every view: one row each. open(page) returns its elements, its charts, update(signal) for every second, and optionally look(what), which shows
-// what a link is to find, visible(isVisible) when the page is hidden or shown again, and close().
+// Every view: one row each. open(page) returns its elements, its charts, update(signal) for every second, and where it is needed prepare(signal, what), which
+// chooses what the charts show before it is read, look(what), which shows what a link looks for, visible(isVisible) when the page is hidden or shown again,
+// and close().
 import { overview } from './overview.js';
 import { commands, loops, slow } from './work.js';
 import { keys, memory } from './data.js';

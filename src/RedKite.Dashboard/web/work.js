@@ -42,7 +42,49 @@ export function rates(source) {
   };
 }
 
-export function commands({ source, zoom }) {
+// A list of which one is chosen, whose charts follow it. The address has it, so that rows of tables lead to it.
+function choice({ label, choose }) {
+  let offered = '';
+  const select = h('select', { id: `one-${label}`, onchange: () => choose(select.value) });
+  const element = h('div', { class: 'tools' }, h('label', { for: select.id }, label), select);
+  return { element, offer(names, chosen) {
+    const all = names.includes(chosen) ? names : [chosen, ...names];
+    if (all.join('\n') !== offered) select.replaceChildren(...all.map(name => h('option', { value: name }, name)));
+    offered = all.join('\n');
+    select.value = chosen;
+  }, reveal() {
+    if (document.activeElement === select) return; // who chooses there stays there
+    element.scrollIntoView({ block: 'center' });
+    select.focus({ preventScroll: true });
+  } };
+}
+
+// The charts of one command, at first of the one that took the most time.
+function oneCommand({ zoom, go }) {
+  const charts = [
+    chart({ title: 'Calls per second', unit: 'count', series: [], zoom }),
+    chart({ title: 'Time of a call', unit: 'microseconds', series: [], zoom }),
+    chart({ title: 'Time executed in a second', unit: 'microseconds', series: [], zoom }),
+  ];
+  const list = choice({ label: 'Command', choose: name => go('commands', { command: name, find: null }) });
+  const section = h('section', { hidden: true }, h('h2', {}, 'One command'), list.element, h('div', { class: 'charts' }, charts.map(each => each.element)));
+  let chosen = null;
+  return { element: section, charts, reveal: list.reveal,
+    async prepare(signal, what) {
+      chosen = what.get('command') ?? chosen ?? (await api.report('commands', signal)).toSorted((a, b) => b.total_microseconds - a.total_microseconds)[0]?.name ?? null;
+      if (chosen === null) return; // no command was called yet
+      section.hidden = false;
+      charts[0].follow([{ metric: `command_calls:${chosen}`, label: 'calls' }, { metric: `command_failures:${chosen}`, label: 'failed' }]);
+      charts[1].follow([{ metric: `command_p99:${chosen}`, label: 'p99', peak: true }, { metric: `command_max:${chosen}`, label: 'max', peak: true }]);
+      charts[2].follow([{ metric: `command_microseconds:${chosen}`, label: 'executing' }]);
+    },
+    update(rows) {
+      if (chosen !== null) list.offer(rows.map(row => row.name).sort(), chosen);
+    } };
+}
+
+export function commands({ source, zoom, go }) {
+  const one = oneCommand({ zoom, go });
   const charts = [
     chart({ title: 'Commands per second', unit: 'count', series: [{ metric: 'total_commands_processed', label: 'commands' }], zoom }),
     chart({ title: 'Errors per second', unit: 'count', series: [{ metric: 'total_error_replies', label: 'errors' }], zoom }),
@@ -54,8 +96,8 @@ export function commands({ source, zoom }) {
     chart({ title: 'Sending', unit: 'microseconds', series: lines('command_sending'), zoom }),
     chart({ title: 'Network', unit: 'bytes', series: [{ metric: 'total_net_input_bytes', label: 'in' }, { metric: 'total_net_output_bytes', label: 'out' }], zoom }),
   ];
-  const quantiles = part => [['p50', 'p50_us'], ['p99', 'p99_us'], ['p99.9', 'p999_us'], ['max', 'max_us']].map(([title, key]) =>
-    ({ title: `${part} ${title}`, number: true, get: row => row[part][key], show: row => us(row[part][key]) }));
+  const quantiles = (part, leads = {}) => [['p50', 'p50_us'], ['p99', 'p99_us'], ['p99.9', 'p999_us'], ['max', 'max_us']].map(([title, key]) =>
+    ({ title: `${part} ${title}`, number: true, get: row => row[part][key], show: row => us(row[part][key]), link: leads[key] }));
   const counts = [
     { title: 'Calls', number: true, get: row => row.calls, show: row => format.text(format.count(row.calls)) },
     { title: 'Per second', number: true, get: row => row.rate ?? 0, show: row => row.rate === undefined ? '' : format.text(format.count(row.rate)) },
@@ -63,13 +105,13 @@ export function commands({ source, zoom }) {
     { title: 'Total time', number: true, get: row => row.total_microseconds, show: row => us(row.total_microseconds) },
     { title: 'p99 split', get: row => row.executing.p99_us, show: row => split(parts.map(part => row[part].p99_us)) },
   ];
-  const times = [...quantiles('executing'), ...quantiles('waiting').slice(1), ...quantiles('sending').slice(1),
+  const times = leads => [...quantiles('executing', leads), ...quantiles('waiting').slice(1), ...quantiles('sending').slice(1),
     { title: 'Errors', get: row => Object.entries(row.errors).map(([name, times]) => `${name} ${times}`).join(', ') }];
   const familyTable = table({ caption: 'Families of commands', key: row => row.family, sort: 1, descending: true, emptyText: 'No command was called yet.', columns: [
-    { title: 'Family', get: row => row.family, link: row => here('commands', { find: row.family }) }, ...counts, ...times ] });
+    { title: 'Family', get: row => row.family, link: row => here('commands', { find: row.family }) }, ...counts, ...times() ] });
   const list = table({ caption: 'Commands', key: row => row.name, sort: 1, descending: true, filter: true, emptyText: 'No command was called yet.', columns: [
-    { title: 'Command', get: row => row.name, link: row => slowRequests(row.name) },
-    { title: 'Family', get: row => row.family }, ...counts, ...times ] });
+    { title: 'Command', get: row => row.name, link: row => here('commands', { command: row.name }) },
+    { title: 'Family', get: row => row.family }, ...counts, ...times({ max_us: row => slowRequests(row.name) }) ] });
   const errors = table({ caption: 'Errors by class', sort: 1, descending: true, emptyText: 'No error was replied.', columns: [
     { title: 'Class', get: row => row.class, link: row => here('commands', { find: row.class }) }, { title: 'Replies', number: true, get: row => row.count }] });
   const http = table({ caption: 'Requests to this page and the endpoints', sort: 1, descending: true, emptyText: 'There was none.', key: row => row.endpoint, columns: [
@@ -84,25 +126,60 @@ export function commands({ source, zoom }) {
     { title: 'Text', get: row => row.text_start ?? 'not in the package', wrap: true } ] });
   const [rate, familyRate] = [rates(source), rates(source)];
   return {
-    elements: [h('div', { class: 'charts' }, charts.map(each => each.element)), h('h2', {}, 'Families'), legend(), familyTable.element, h('h2', {}, 'Every command'), list.element, h('h2', {}, 'Errors by class'), errors.element,
+    elements: [h('div', { class: 'charts' }, charts.map(each => each.element)), one.element, h('h2', {}, 'Families'), legend(), familyTable.element, h('h2', {}, 'Every command'), list.element, h('h2', {}, 'Errors by class'), errors.element,
       h('h2', {}, 'Scripts and functions'), scripts.element, h('h2', {}, 'Requests to this page and the endpoints'), http.element],
-    charts,
+    charts: [...charts, ...one.charts],
+    prepare: one.prepare,
     async update(signal) {
       const [rows, groups, classes, requests, programs] = await Promise.all(['commands', 'families', 'errors', 'http', 'scripts'].map(name => api.report(name, signal)));
       list.update(rate(rows, row => row.name));
+      one.update(rows);
       familyTable.update(familyRate(groups ?? [], row => row.family));
       http.update(requests);
       errors.update(classes);
       scripts.update(programs?.by_total_time);
     },
     look(what) {
+      if (what.has('command') && !what.has('find')) {
+        one.reveal(); // the user's filter stays
+        return;
+      }
       list.filterBy(what.get('find') ?? '');
       if (what.has('find')) list.reveal();
     },
   };
 }
 
-export function loops({ zoom }) {
+const loopsInChart = 8; // as many as there are colours
+
+// The charts of each loop: of all of them if they are few, otherwise of the one that is chosen.
+function eachLoop({ zoom, go }) {
+  const charts = [
+    chart({ title: 'Busy', unit: 'percent', series: [], zoom }),
+    chart({ title: 'Longest turn of each loop', unit: 'microseconds', series: [], zoom }),
+    chart({ title: 'Messages that wait for each loop', unit: 'count', series: [], zoom }),
+  ];
+  const list = choice({ label: 'Loop', choose: loop => go('loops', { loop }) });
+  const section = h('section', {}, h('h2', {}, 'Each loop'), list.element, h('div', { class: 'charts' }, charts.map(each => each.element)));
+  let count = 0;
+  let chosen = '0';
+  return { element: section, charts, reveal: list.reveal,
+    async prepare(signal, what) {
+      chosen = what.get('loop') ?? chosen;
+      if (count === 0) count = (await api.report('loops', signal)).length;
+      const all = Array.from({ length: count }, (_, loop) => String(loop));
+      const isOne = count > loopsInChart;
+      list.element.hidden = !isOne;
+      if (isOne) list.offer(all, chosen);
+      const ofLoops = (metric, peak) => (isOne ? [chosen] : all).map(loop => ({ metric: `${metric}:${loop}`, label: `loop ${loop}`, peak }));
+      charts[0].follow(ofLoops('loop_busy_percent'));
+      charts[1].follow(ofLoops('loop_longest_turn', true));
+      charts[2].follow(ofLoops('loop_messages_waiting', true));
+    } };
+}
+
+export function loops({ zoom, go }) {
+  const ofEach = eachLoop({ zoom, go });
   const charts = [
     chart({ title: 'Busiest and least busy loop', unit: 'percent', series: [{ metric: 'eventloop_busiest_percent', label: 'busiest' }, { metric: 'eventloop_least_busy_percent', label: 'least busy' }], zoom }),
     chart({ title: 'Longest turn', unit: 'microseconds', series: [{ metric: 'eventloop_longest_turn', label: 'longest', peak: true }], zoom }),
@@ -115,7 +192,7 @@ export function loops({ zoom }) {
     chart({ title: 'Stalls of the whole process', unit: 'milliseconds', series: [{ metric: 'process_stall_milliseconds', label: 'worst', peak: true }], zoom }),
   ];
   const list = table({ caption: 'Loops', columns: [
-    { title: 'Loop', number: true, get: row => row.index },
+    { title: 'Loop', number: true, get: row => row.index, link: row => row.isOneOfMany ? here('loops', { loop: row.index }) : null },
     { title: 'Busy', number: true, get: row => row.utilization_percent, show: row => format.text(format.percent(row.utilization_percent)) },
     { title: 'Longest turn', number: true, get: row => row.longest_turn_microseconds, show: row => us(row.longest_turn_microseconds) },
     { title: 'Messages waiting', number: true, get: row => row.messages_waiting, show: row => format.orNone(row.messages_waiting) },
@@ -133,10 +210,14 @@ export function loops({ zoom }) {
     { title: 'Slept', number: true, get: row => row.lock_parks, show: row => format.orNone(row.lock_parks) },
     { title: 'Waited', number: true, get: row => row.lock_waited_microseconds, show: row => us(row.lock_waited_microseconds) },
   ] });
-  const numbered = rows => rows.map((row, index) => ({ ...row, index }));
+  const numbered = rows => rows.map((row, index) => ({ ...row, index, isOneOfMany: rows.length > loopsInChart }));
   return {
-    elements: [h('div', { class: 'charts' }, charts.map(each => each.element)), h('h2', {}, 'Event loops'), list.element, h('h2', {}, 'Stripes of the keyspace'), stripes.element],
-    charts,
+    elements: [h('div', { class: 'charts' }, charts.map(each => each.element)), ofEach.element, h('h2', {}, 'Event loops'), list.element, h('h2', {}, 'Stripes of the keyspace'), stripes.element],
+    charts: [...charts, ...ofEach.charts],
+    prepare: ofEach.prepare,
+    look(what) {
+      if (what.has('loop')) ofEach.reveal();
+    },
     async update(signal) {
       const [rows, locks] = await Promise.all([api.report('loops', signal), api.report('stripes', signal)]);
       list.update(numbered(rows));

@@ -1,4 +1,5 @@
 using System.Diagnostics;
+using System.Globalization;
 using RedKite.Server.Config;
 using RedKite.Server.Diagnostics.Actions;
 using RedKite.Server.Metrics;
@@ -36,11 +37,21 @@ internal sealed class DiagnosticsService : IDisposable
         _memoryReturn = new MemoryReturn(parts.Configuration.Settings, parts.Actions, parts.Buffers);
         _slowdown = new BackgroundSlowdown(parts.Configuration.Settings, parts.Actions);
         Survey = new KeySurvey(parts, _slowdown);
+        CommandHistory = new RankedHistory(RankedTable.Commands, parts.Commands().All.Select(command => command.FullName));
+        LoopHistory = new RankedHistory(RankedTable.Loops, Enumerable.Range(0, parts.LoopCount).Select(loop => loop.ToString(CultureInfo.InvariantCulture)));
         Findings = new FindingTracker(FindingTable.Rules, parts.Log);
         _thread = new Thread(Run) { Name = "diagnostics", IsBackground = true, Priority = ThreadPriority.BelowNormal };
     }
 
     internal MetricHistory History { get; } = new(MetricTable.All.Count);
+
+    /// <summary>The history of each command, by <see cref="Model.Command.Index"/>.</summary>
+    internal RankedHistory CommandHistory { get; }
+
+    /// <summary>The history of each event loop, by its position in the report of loops.</summary>
+    internal RankedHistory LoopHistory { get; }
+
+    internal IReadOnlyList<RankedHistory> RankedHistories => [CommandHistory, LoopHistory];
 
     internal FindingTracker Findings { get; }
 
@@ -51,7 +62,7 @@ internal sealed class DiagnosticsService : IDisposable
 
     internal void Start()
     {
-        if (HistoryPath is { } path && HistoryFile.Load(path, History, MetricTable.All) is { } problem) _parts.Log.Warning(problem);
+        if (HistoryPath is { } path && HistoryFile.Load(path, History, MetricTable.All, RankedHistories) is { } problem) _parts.Log.Warning(problem);
         _parts.Timeline.Add(TimelineKind.Started, _parts.Clock.NowMs, 0, "");
         _thread.Start();
         Survey.Start();
@@ -160,6 +171,8 @@ internal sealed class DiagnosticsService : IDisposable
 
         _latest = observation;
         History.Add(second, values);
+        CommandHistory.Add(second, observation.EachCommand);
+        LoopHistory.Add(second, observation.EachLoop);
         _slowdown.Look(observation.Loops.BusiestPercent);
         _memoryReturn.Look(observation, _parts.Metrics().Keyspace);
         Findings.Evaluate(View(second), observation.UnixMs);
@@ -170,7 +183,7 @@ internal sealed class DiagnosticsService : IDisposable
         if (HistoryPath is not { } path) return;
         try
         {
-            HistoryFile.Save(path, History, MetricTable.All);
+            HistoryFile.Save(path, History, MetricTable.All, RankedHistories);
         }
         catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
         {

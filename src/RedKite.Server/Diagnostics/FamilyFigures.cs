@@ -12,13 +12,16 @@ internal readonly record struct FamilyFigures(long Calls, long Errors, double Mi
 /// <summary>Reads the figures of each of <see cref="CommandFamily.Groups"/>. On one thread.</summary>
 internal sealed class FamilyReader(IReadOnlyList<Command> commands)
 {
-    private readonly Family[] _families = [.. CommandFamily.Groups.Select(group => new Family([.. commands.Where(command => command.Family.Group == group).Select(command => command.Index)]))];
+    private readonly Family[] _families = FamiliesOf(commands, new LatencyInterval.Scratch());
 
     internal FamilyFigures[] Read(ExecutorMetrics[] executors) => [.. _families.Select(family => family.Read(executors))];
 
-    private sealed class Family(int[] commands)
+    private static Family[] FamiliesOf(IReadOnlyList<Command> commands, LatencyInterval.Scratch scratch) =>
+        [.. CommandFamily.Groups.Select(group => new Family([.. commands.Where(command => command.Family.Group == group).Select(command => command.Index)], scratch))];
+
+    private sealed class Family(int[] commands, LatencyInterval.Scratch scratch)
     {
-        private readonly LatencyInterval _latency = new();
+        private readonly LatencyInterval _latency = new(scratch);
         private long _calls;
 
         internal FamilyFigures Read(ExecutorMetrics[] executors)

@@ -34,6 +34,12 @@ internal sealed record Observation
     /// <summary>By the index in <see cref="Model.CommandFamily.Groups"/>.</summary>
     internal required FamilyFigures[] Families { get; init; }
 
+    /// <summary>The commands that were called since the observation before: <see cref="RankedTable.Commands"/>.</summary>
+    internal required IReadOnlyList<RankedRecord> EachCommand { get; init; }
+
+    /// <summary>Every event loop: <see cref="RankedTable.Loops"/>.</summary>
+    internal required IReadOnlyList<RankedRecord> EachLoop { get; init; }
+
     internal required LoopFigures Loops { get; init; }
 
     internal required StripeFigures Stripes { get; init; }

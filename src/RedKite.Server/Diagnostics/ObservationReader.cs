@@ -12,10 +12,11 @@ internal sealed class ObservationReader : IDisposable
     private readonly MachineReader _machine;
     private const int HotKeyEverySeconds = 10;
 
-    private readonly LatencyInterval _waiting = new();
-    private readonly LatencyInterval _executing = new();
-    private readonly LatencyInterval _sending = new();
-    private FamilyReader? _families;
+    private readonly LatencyInterval _waiting;
+    private readonly LatencyInterval _executing;
+    private readonly LatencyInterval _sending;
+    private readonly CommandReader _commands;
+    private readonly FamilyReader _families;
     private int _observations;
     private long _commandsBefore;
     private double _hottestKeyPercent;
@@ -28,6 +29,12 @@ internal sealed class ObservationReader : IDisposable
     internal ObservationReader(ServerParts parts)
     {
         _parts = parts;
+        var scratch = new LatencyInterval.Scratch();
+        _waiting = new LatencyInterval(scratch);
+        _executing = new LatencyInterval(scratch);
+        _sending = new LatencyInterval(scratch);
+        _commands = new CommandReader(parts.Commands().All.Count);
+        _families = new FamilyReader(parts.Commands().All);
         _machine = new MachineReader(parts.Configuration.Settings.DirectoryPath);
         _heldSamples = new int[parts.Metrics().Keyspace.Stripes.Length];
         _lastTimestamp = Stopwatch.GetTimestamp();
@@ -79,8 +86,10 @@ internal sealed class ObservationReader : IDisposable
             Waiting = ReadLatency(_waiting, registry, metrics => metrics.Waiting),
             Latency = ReadLatency(_executing, registry, metrics => metrics.Latency),
             Sending = ReadLatency(_sending, registry, metrics => metrics.Sending),
-            Families = (_families ??= new FamilyReader(_parts.Commands().All)).Read(registry.Executors),
-            Loops = ReadLoops(registry, seconds),
+            Families = _families.Read(registry.Executors),
+            EachCommand = _commands.Read(registry.Executors, seconds),
+            Loops = ReadLoops(registry, seconds, out RankedRecord[] eachLoop),
+            EachLoop = eachLoop,
             Stripes = ReadStripes(keyspace),
             ConnectedClients = _parts.Clients.Count,
             Messages = new MessageFigures(_parts.Messages, _parts.Tracking),
@@ -136,20 +145,24 @@ internal sealed class ObservationReader : IDisposable
         return calls;
     }
 
-    private LoopFigures ReadLoops(MetricsRegistry registry, double seconds)
+    private LoopFigures ReadLoops(MetricsRegistry registry, double seconds, out RankedRecord[] each)
     {
         double busiest = 0, least = 100, longest = 0;
         int waiting = 0;
         LoopMetrics[] loops = registry.Loops;
-        foreach (LoopMetrics loop in loops)
+        each = new RankedRecord[loops.Length];
+        for (int i = 0; i < loops.Length; i++)
         {
+            LoopMetrics loop = loops[i];
             long worked = loop.WorkMicroseconds;
             double percent = Math.Clamp((worked - _workedBefore.GetValueOrDefault(loop, worked)) / (seconds * 10_000), 0, 100);
             _workedBefore[loop] = worked;
             loop.UtilizationPercent = percent;
             loop.LongestTurnMicroseconds = loop.TakeLongestTurn().TotalMicroseconds;
             longest = Math.Max(longest, loop.LongestTurnMicroseconds);
-            waiting += loop.MessagesWaiting;
+            int messages = loop.MessagesWaiting;
+            each[i] = new RankedRecord(i, [(float)percent, (float)loop.LongestTurnMicroseconds, messages]);
+            waiting += messages;
             busiest = Math.Max(busiest, percent);
             least = Math.Min(least, percent);
         }

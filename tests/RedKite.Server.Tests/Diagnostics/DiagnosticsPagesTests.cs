@@ -69,6 +69,11 @@ public partial class DiagnosticsPagesTests
         page.Append("alone: the values of the last second, as totals and in the units of this table; `nan` is unknown.\n\n");
         page.Append("| Metric | Kind | Unit | |\n|---|---|---|---|\n");
         foreach (Metric metric in MetricTable.All) page.Append($"| {metric.Name} | {Lower(metric.Kind)} | {Lower(metric.Unit)} | {metric.Help} |\n");
+        page.Append("\n## Each command and each event loop\n\n");
+        page.Append("These series have the same history and are on the page and in the debug package alone. A second and a minute keep the\n");
+        page.Append($"{RankedTable.Commands.RecordsMax} commands that executed longest and the {RankedTable.Loops.RecordsMax} busiest loops. A minute has the mean of its seconds, or the largest value.\n\n");
+        page.Append("| Series | Of a minute | Unit | |\n|---|---|---|---|\n");
+        foreach (RankedSeries series in (RankedSeries[])[.. RankedTable.Commands.Series, .. RankedTable.Loops.Series]) page.Append($"| {series.Name} | {(series.IsPeak ? "largest" : "mean")} | {Lower(series.Unit)} | {series.Help} |\n");
         return page.ToString();
     }
 

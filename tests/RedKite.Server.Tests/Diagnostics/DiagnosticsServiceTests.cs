@@ -27,6 +27,42 @@ public class DiagnosticsServiceTests
     }
 
     [Fact]
+    public async Task Each_command_in_use_and_each_loop_has_its_history()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["loops"] = "2" } });
+        for (int i = 0; i < 1000; i++) server.Execute("SET", "key", "value");
+        for (int i = 0; i < 20; i++) server.Execute("LPUSH", "key", "value"); // an error
+        server.Execute("CLIENT", "ID");
+        DiagnosticsService diagnostics = server.Diagnostics!;
+        Assert.True(SpinWait.SpinUntil(() => Sum("set", "command_calls") > 0 && Sum("lpush", "command_failures") > 0 && Sum("client|id", "command_calls") > 0, PatienceMs), "the calls are observed");
+        WaitForSeconds(diagnostics, 3);
+        Assert.InRange(Sum("set", "command_calls"), 500, 1500); // seconds are not exactly as long
+        Assert.True(Sum("set", "command_microseconds") > 0);
+        Assert.Equal(0, Sum("get", "command_calls"));
+        Assert.Equal(0, Sum("set", "command_failures"));
+        HistoryPoint[] p99 = Known("set", "command_p99"), max = Known("set", "command_max");
+        Assert.NotEmpty(p99);
+        Assert.All(p99.Zip(max), pair => Assert.True(pair.First.Value > 0 && pair.First.Value <= pair.Second.Value));
+
+        RankedHistory loops = diagnostics.LoopHistory;
+        Assert.Equal(["0", "1"], loops.Names);
+        for (int loop = 0; loop < 2; loop++)
+        {
+            Assert.Equal(diagnostics.History.Seconds(0, 0, diagnostics.History.LatestSecond).Count, loops.Seconds(loop, 0, 0, diagnostics.History.LatestSecond).Count);
+            Assert.All(loops.Seconds(loop, loops.Kind.Find("loop_busy_percent"), 0, long.MaxValue), point => Assert.InRange(point.Value, 0, 100));
+            Assert.All(loops.Seconds(loop, loops.Kind.Find("loop_messages_waiting"), 0, long.MaxValue), point => Assert.True(point.Value >= 0));
+        }
+
+        HistoryPoint[] Known(string command, string series)
+        {
+            RankedHistory commands = diagnostics.CommandHistory;
+            return [.. commands.Seconds(commands.Find(command), commands.Kind.Find(series), 0, long.MaxValue).Where(point => !float.IsNaN(point.Value))];
+        }
+
+        float Sum(string command, string series) => Known(command, series).Sum(point => point.Value);
+    }
+
+    [Fact]
     public async Task Findings_are_in_the_log_and_in_info()
     {
         var log = new System.Collections.Concurrent.ConcurrentQueue<string>();
@@ -95,15 +131,27 @@ public class DiagnosticsServiceTests
                 Array.Fill(values, 7);
                 first.Diagnostics!.History.Add(minute - 120, values);
                 first.Diagnostics.History.Add(minute - 60, values); // ends the minute before
+                int get = first.Diagnostics.CommandHistory.Find("get");
+                for (long time = minute - 120; time <= minute - 60; time++)
+                {
+                    first.Diagnostics.CommandHistory.Add(time, [new RankedRecord(get, [5, 6, 7, 8, 9])]);
+                    first.Diagnostics.LoopHistory.Add(time, [new RankedRecord(0, [5, 6, 7])]);
+                }
             }
 
             await using RedKiteServer second = await RedKiteServer.StartAsync(options);
             Assert.Equal(7, second.Diagnostics!.History.Minutes(MetricTable.Keys.Index, minute - 120, minute - 120)[0].Value);
+            AssertMinute(6, second.Diagnostics.CommandHistory, "get", "command_calls", minute - 120);
+            AssertMinute(9, second.Diagnostics.CommandHistory, "get", "command_max", minute - 120);
+            AssertMinute(5, second.Diagnostics.LoopHistory, "0", "loop_busy_percent", minute - 120);
         }
         finally
         {
             Directory.Delete(folder, recursive: true);
         }
+
+        static void AssertMinute(float expected, RankedHistory history, string name, string series, long minute) =>
+            Assert.Equal(expected, Assert.Single(history.Minutes(history.Find(name), history.Kind.Find(series), minute, minute)).Value);
     }
 
     [Fact]

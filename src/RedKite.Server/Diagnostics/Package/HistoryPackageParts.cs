@@ -3,7 +3,7 @@ using System.Text;
 
 namespace RedKite.Server.Diagnostics.Package;
 
-/// <summary>The metrics' history: a table of seconds that every program reads, and the minutes in the form of the history's file.</summary>
+/// <summary>The histories of metrics, commands and loops: tables of seconds that every program reads, and the minutes in the form of the history's file.</summary>
 internal static class HistoryPackageParts
 {
     internal const string SecondsName = "history/seconds.csv";
@@ -13,8 +13,13 @@ internal static class HistoryPackageParts
     {
         MetricHistory history = context.Sources.Diagnostics.History;
         context.Add(SecondsName, Seconds(history, context.Cancellation));
-        context.Add(MinutesName, HistoryFile.Write(history, MetricTable.All));
+        IReadOnlyList<RankedHistory> ranked = context.Sources.Diagnostics.RankedHistories;
+        foreach (RankedHistory each in ranked) context.Add(NameOf(each), RankedHistoryTable.Write(each, context.Cancellation));
+        context.Add(MinutesName, HistoryFile.Write(history, MetricTable.All, ranked));
     }
+
+    /// <summary>The table of seconds of a ranked history: history/commands.csv, history/loops.csv.</summary>
+    internal static string NameOf(RankedHistory history) => $"history/{history.Kind.Name}.csv";
 
     /// <summary>One line a second: its Unix time, then each metric; an unknown value is empty.</summary>
     internal static string Seconds(MetricHistory history, CancellationToken cancellation)
@@ -54,6 +59,10 @@ internal static class HistoryPackageParts
         return text.ToString();
     }
 
+    /// <summary>Reads the first cell of a line.</summary>
+    internal static bool TryReadSecond(string cell, out long second) =>
+        long.TryParse(cell, NumberStyles.None, CultureInfo.InvariantCulture, out second) && second <= HistoryFile.SecondMax;
+
     /// <summary>Reads what <see cref="Seconds"/> wrote into an empty history. Metrics are found by name.</summary>
     /// <exception cref="InvalidDataException">It is not such a table.</exception>
     internal static void ReadSeconds(string text, MetricHistory history)
@@ -65,7 +74,7 @@ internal static class HistoryPackageParts
         foreach (string line in lines.Skip(1))
         {
             string[] cells = line.Split(',');
-            if (cells.Length != columns.Length + 1 || !long.TryParse(cells[0], CultureInfo.InvariantCulture, out long second)) throw new InvalidDataException($"{SecondsName} has a line that cannot be read");
+            if (cells.Length != columns.Length + 1 || !TryReadSecond(cells[0], out long second)) throw new InvalidDataException($"{SecondsName} has a line that cannot be read");
             Array.Fill(values, double.NaN);
             for (int i = 0; i < columns.Length; i++)
             {

@@ -25,13 +25,20 @@ internal sealed class PackageReader : IReportSource
             .Select(part => $"{part.GetProperty("name").GetString()}: {part.GetProperty("error").GetString()}")];
         History = new MetricHistory(MetricTable.All.Count);
         if (Entry(HistoryPackageParts.SecondsName) is { } seconds) HistoryPackageParts.ReadSeconds(Encoding.UTF8.GetString(seconds), History);
-        if (Entry(HistoryPackageParts.MinutesName) is { } minutes) HistoryFile.Read(minutes, History, MetricTable.All);
+        foreach (RankedHistory ranked in RankedHistories)
+        {
+            if (Entry(HistoryPackageParts.NameOf(ranked)) is { } table) RankedHistoryTable.Read(Encoding.UTF8.GetString(table), ranked);
+        }
+
+        if (Entry(HistoryPackageParts.MinutesName) is { } minutes) HistoryFile.Read(minutes, History, MetricTable.All, RankedHistories);
         View = ReadView();
     }
 
     public bool IsLive => false;
 
     public MetricHistory History { get; }
+
+    public IReadOnlyList<RankedHistory> RankedHistories { get; } = [new(RankedTable.Commands, names: null), new(RankedTable.Loops, names: null)];
 
     public long NowUnixSeconds => History.LatestSecond > 0 ? History.LatestSecond : WrittenUnixSeconds;
 

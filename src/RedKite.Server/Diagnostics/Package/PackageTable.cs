@@ -10,7 +10,7 @@ internal static class PackageTable
     [
         .. ReportTable.Rows.Where(report => report.IsInPackage).Select(OfReport),
         new("info.txt", "INFO with all sections; addresses are hashed.", ServerPackageParts.Info),
-        new("history", "Metrics: every second of the last hour as CSV, every minute of two weeks in the format of metrics-history-file.", HistoryPackageParts.Write) { IsSafeAtCrash = true },
+        new("history", "Metrics, commands and event loops: every second of the last hour as CSV, every minute of two weeks in the format of metrics-history-file.", HistoryPackageParts.Write) { IsSafeAtCrash = true },
         new("runtime.json", "The .NET runtime: garbage collections, settings, thread pool, some environment variables.", RuntimePackageParts.Write) { IsSafeAtCrash = true },
         new("system", "The machine: memory, limits, pressure, the container, the data folder's file system.", SystemPackageParts.Files),
         new("threads.csv", "Every thread: name, state, CPU time, where it waits in the kernel.", SystemPackageParts.Threads),

@@ -8,6 +8,9 @@ internal interface IReportSource
 
     MetricHistory History { get; }
 
+    /// <summary>The histories of each command and each event loop.</summary>
+    IReadOnlyList<RankedHistory> RankedHistories { get; }
+
     /// <summary>The time up to which the source has something to show.</summary>
     long NowUnixSeconds { get; }
 

@@ -10,6 +10,8 @@ internal sealed class LiveReports(ServerParts parts, DiagnosticsService diagnost
 
     public MetricHistory History => diagnostics.History;
 
+    public IReadOnlyList<RankedHistory> RankedHistories => diagnostics.RankedHistories;
+
     public long NowUnixSeconds => DateTimeOffset.UtcNow.ToUnixTimeSeconds();
 
     public byte[]? Read(string name, CancellationToken cancellation) =>

@@ -53,6 +53,71 @@ public class PackageReaderTests
         Assert.Throws<InvalidDataException>(() => HistoryFile.Read([1, 2, 3], read, MetricTable.All));
         Assert.Throws<InvalidDataException>(() => HistoryPackageParts.ReadSeconds("nonsense", read));
         Assert.Throws<InvalidDataException>(() => HistoryPackageParts.ReadSeconds("unix_seconds,keys\n1\n", read));
+        Assert.Throws<InvalidDataException>(() => HistoryPackageParts.ReadSeconds("unix_seconds,keys\n-9000,1\n", read));
+        Assert.Throws<InvalidDataException>(() => HistoryPackageParts.ReadSeconds($"unix_seconds,keys\n{long.MaxValue},1\n", read));
+    }
+
+    [Fact]
+    public void Table_of_commands_is_read_as_it_was_written()
+    {
+        var history = new RankedHistory(RankedTable.Commands, ["get", "client|list", "idle"]);
+        history.Add(6000, [new RankedRecord(0, [512, 6, 1, 8, 9]), new RankedRecord(1, [1, 1, 0, float.NaN, float.NaN])]);
+        history.Add(6001, []);
+        history.Add(6003, [new RankedRecord(1, [2, 2, 0, 1, 1])]);
+        string text = RankedHistoryTable.Write(history, TestContext.Current.CancellationToken);
+        Assert.Equal("""
+            unix_seconds,name,command_microseconds,command_calls,command_failures,command_p99,command_max
+            6000,get,512,6,1,8,9
+            6000,client|list,1,1,0,,
+            6001,,,,,,
+            6003,client|list,2,2,0,1,1
+
+            """, text);
+        var read = new RankedHistory(RankedTable.Commands, names: null);
+        RankedHistoryTable.Read(text, read);
+        Assert.Equal(["get", "client|list"], read.Names);
+        for (int id = 0; id < 2; id++)
+        {
+            for (int series = 0; series < RankedTable.Commands.Series.Length; series++) Assert.Equal(history.Seconds(id, series, 0, long.MaxValue), read.Seconds(id, series, 0, long.MaxValue));
+        }
+
+        RankedHistoryTable.Read("unix_seconds,name,command_calls,command_of_tomorrow\n6060,get,7,8\n", read); // of another version
+        Assert.Equal(7, read.Seconds(0, RankedTable.Commands.Find("command_calls"), 6060, 6060)[0].Value);
+        Assert.Throws<InvalidDataException>(() => RankedHistoryTable.Read("", read));
+        Assert.Throws<InvalidDataException>(() => RankedHistoryTable.Read("unix_seconds,get\n", read));
+        Assert.Throws<InvalidDataException>(() => RankedHistoryTable.Read("unix_seconds,name,command_calls\n6120,get\n", read));
+        Assert.Throws<InvalidDataException>(() => RankedHistoryTable.Read("unix_seconds,name,command_calls\n-9000,get,1\n", read));
+        Assert.Throws<InvalidDataException>(() => RankedHistoryTable.Read($"unix_seconds,name,command_calls\n{long.MaxValue},get,1\n", read));
+    }
+
+    [Fact]
+    public async Task Package_has_the_history_of_each_command_and_each_loop()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        RankedHistory commands = server.Diagnostics!.CommandHistory;
+        int set = commands.Find("set"), calls = commands.Kind.Find("command_calls");
+        long minute = (DateTimeOffset.UtcNow.ToUnixTimeSeconds() / 60) - 10;
+        commands.RestoreMinute(minute, [(ushort)set], [1, 2, 3, 4, 5]);
+        for (int i = 0; i < 100; i++) server.Execute("SET", $"key:{i}", "value");
+        Assert.True(SpinWait.SpinUntil(() => commands.Seconds(set, calls, 0, long.MaxValue).Any(point => point.Value > 0), PatienceMs), "the calls are observed");
+        PackageReader package = PackageReader.Open(new MemoryStream(DebugPackageTests.Build(server, PackageOptions.WithoutWatching)));
+        RankedHistory read = package.RankedHistories.Single(history => history.Kind == RankedTable.Commands);
+        List<HistoryPoint> seconds = read.Seconds(read.Find("set"), calls, 0, long.MaxValue);
+        Assert.Contains(seconds, point => point.Value > 0);
+        Assert.Equal(2, Assert.Single(read.Minutes(read.Find("set"), calls, minute * 60, minute * 60)).Value);
+        Assert.Equal(commands.Seconds(set, calls, 0, seconds[^1].UnixSeconds), seconds);
+        RankedHistory loops = package.RankedHistories.Single(history => history.Kind == RankedTable.Loops);
+        Assert.Contains(loops.Seconds(loops.Find("0"), 0, 0, long.MaxValue), point => !float.IsNaN(point.Value));
+    }
+
+    // Of the version before.
+    [Fact]
+    public async Task Package_without_the_histories_of_commands_is_read()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        PackagePart[] parts = [.. PackageTable.Rows.Where(part => part.Name == "reports/commands.json")];
+        PackageReader package = PackageReader.Open(new MemoryStream(DebugPackage.Build(parts, DebugPackageTests.Sources(server), PackageOptions.WithoutWatching, TestContext.Current.CancellationToken)));
+        Assert.All(package.RankedHistories, history => Assert.Empty(history.Names));
     }
 
     [Fact]
