@@ -46,7 +46,7 @@ internal sealed class BehaviorPipeline : ICommandInterceptor
 
         // What the handler itself throws is a bug with stripes locked: no behavior may hide it.
         if (call.Fault is { } fault) ExceptionDispatchInfo.Throw(fault);
-        if (call.IsRejected) invoker.NoteRejected(command);
+        if (call.IsRejected) invoker.Account.NoteRejected(command);
         return call.WasExecuted;
     }
 

@@ -166,7 +166,7 @@ public sealed class InProcessClient : IDisposable
         _session.Blocked = null;
         _engine.Blocked.Remove(blocked);
         blocked.Dispose();
-        if (!_ended && !blocked.IsCallCounted) _executor.Invoker.CountWaited(blocked);
+        if (!_ended && !blocked.IsCallCounted) _executor.Account.CountWaited(blocked);
         if (!_ended && !blocked.DropsReply) WriteReplyOf(blocked);
         blocked.ReleaseReply();
         if (_ended) _executor.Reply.Clear();

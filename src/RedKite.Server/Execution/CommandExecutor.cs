@@ -86,6 +86,7 @@ internal sealed class CommandExecutor
         Environment = new CommandEnvironment(engine.Keyspace, engine.Settings, engine.Clock, engine.Commands, engine.Buffers, engine.Metrics.NewExecutor());
         _progress = Metrics.Progress;
         _runs = engine.Metrics.Runs;
+        Account = new CommandAccount(this);
         Invoker = new Invoker(this);
         Evictor = new Evictor(this);
         if (!_diagnoses) Metrics.HotKeys.SwitchOff();
@@ -98,6 +99,8 @@ internal sealed class CommandExecutor
     internal CommandEnvironment Environment { get; }
 
     internal Invoker Invoker { get; }
+
+    internal CommandAccount Account { get; }
 
     /// <summary>Keeps memory under its limit.</summary>
     internal Evictor Evictor { get; }
@@ -159,7 +162,7 @@ internal sealed class CommandExecutor
                 long length = Reply.Length;
                 Reply.Error(_parser.ErrorText);
                 if (session.ReplyMode != ReplyMode.On) Reply.Truncate(length);
-                Invoker.NoteError(null, Reply);
+                Account.NoteError(null, Reply);
                 NoteBrokenLimit(_parser.BrokenLimit);
                 Engine.CloseAfterProtocolError(session);
                 return position;
@@ -485,7 +488,7 @@ internal sealed class CommandExecutor
     private int NoteEvents(Command? failed, Session session, int index, int count)
     {
         ReplyEvents events = Reply.TakeEvents();
-        if ((events & ReplyEvents.Error) != 0 && failed is not null) Invoker.NoteError(failed, Reply);
+        if ((events & ReplyEvents.Error) != 0 && failed is not null) Account.NoteError(failed, Reply);
         if ((events & ReplyEvents.Delivery) != 0) session.WriteHeldBack(Reply);
         return (events & ReplyEvents.Large) != 0 ? index + 1 : count;
     }
@@ -494,7 +497,7 @@ internal sealed class CommandExecutor
     [MethodImpl(MethodImplOptions.NoInlining)]
     private void NoteLargeReply(scoped in CommandContext cmd, int index)
     {
-        if (index == _runFirst) Invoker.NoteLarge(Engine.LargeReplies, cmd, Reply.Length - _replied);
+        if (index == _runFirst) Account.NoteLarge(Engine.LargeReplies, cmd, Reply.Length - _replied);
         else cmd.Session.CommandsToTime = CommandsToTime;
     }
 
@@ -668,7 +671,7 @@ internal sealed class CommandExecutor
 
     private void NoteLong(scoped in CommandContext cmd, long ns, long end)
     {
-        if (ns >= Engine.SlowLog.Threshold) Invoker.NoteSlow(cmd, ns, end);
+        if (ns >= Engine.SlowLog.Threshold) Account.NoteSlow(cmd, ns, end);
         if (ns >= Engine.LatencyMonitor.ThresholdNs) Engine.LatencyMonitor.AddCommand(cmd.Command.Is(CommandFlags.Fast), Environment.NowMs, ns);
     }
 

@@ -3,7 +3,6 @@ using System.Text;
 using RedKite.Protocol;
 using RedKite.Server.Acl;
 using RedKite.Server.Changes;
-using RedKite.Server.Diagnostics.Export;
 using RedKite.Server.Execution.Blocking;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
@@ -48,6 +47,8 @@ internal sealed class Invoker
     internal bool MayServe => _blocked.HasNoted;
 
     internal ReplyWriter Reply => _executor.Reply;
+
+    internal CommandAccount Account => _executor.Account;
 
     /// <inheritdoc cref="CommandExecutor.BeginTimingBehaviors"/>
     internal TimeSpan BeginTimingBehaviors() => _executor.BeginTimingBehaviors();
@@ -151,7 +152,7 @@ internal sealed class Invoker
 
         long end = Stopwatch.GetTimestamp();
         if (blocked is not null) blocked.ExecutedTicks = end - start;
-        Account(cmd, end - start, end, requestBytes, Reply.Length - replied, failed: Reply.Errors - _nested.Errors != errors, waits: blocked is not null);
+        Account.Count(cmd, end - start, end, requestBytes, Reply.Length - replied, failed: Reply.Errors - _nested.Errors != errors, waits: blocked is not null);
         if (_engine.Settings.LatencyTracking) _executor.NoteEnded(command, _environment.Metrics.Of(command.Index), start, end);
         if (Reply.Length - replied > _engine.OneReplyBytesMax && cmd.Session is { Connection: { } connection, Type: ClientType.Normal }) _engine.CloseOverLimit(cmd.Session, connection, Reply, replied);
         return end;
@@ -176,7 +177,7 @@ internal sealed class Invoker
         long end = estimate > 0 ? 0 : Stopwatch.GetTimestamp();
         long ticks = estimate > 0 ? estimate : end - start;
         if (estimated is not null) estimated.TicksInScript = ticks;
-        Account(cmd, ticks, end, isOfScript ? 0 : cmd.FramedRequestBytes, reply.Length - replied, failed: reply.Errors != errors);
+        Account.Count(cmd, ticks, end, isOfScript ? 0 : cmd.FramedRequestBytes, reply.Length - replied, failed: reply.Errors != errors);
         if (replies != ReplyMode.On) DropReply(cmd.Session, reply, replied);
     }
 
@@ -185,51 +186,6 @@ internal sealed class Invoker
     {
         _environment.KeyHashes.Forget(); // those of the surrounding command, by its own arguments
         return cmd.Command.Is(CommandFlags.WalksStripes) ? _keyspace.AllStripes : StripesOf(cmd, cmd.Command, cmd.RequestBytes);
-    }
-
-    // Counts a command that was executed, and adds it to the logs. One that waits is counted when its wait ends, as in Redis.
-    private void Account(scoped in CommandContext cmd, long ticks, long end, long requestBytes, long replyBytes, bool failed, bool waits = false)
-    {
-        long ns = ServerClock.TicksToNs(ticks);
-        CommandMetrics metrics = _environment.Metrics.Of(cmd.Command.Index);
-        metrics.TotalNs += ns;
-        if (failed) NoteError(cmd.Command, cmd.Reply);
-        if (!waits)
-        {
-            metrics.Calls++;
-            _environment.Metrics.CommandsProcessed++;
-            NoteTime(cmd, ns, end, hasWaited: false);
-        }
-
-        if (requestBytes >= _engine.LargeRequests.Threshold) NoteLarge(_engine.LargeRequests, cmd, requestBytes);
-        if (replyBytes >= _engine.LargeReplies.Threshold) NoteLarge(_engine.LargeReplies, cmd, replyBytes);
-    }
-
-    /// <summary>Counts a command whose wait has ended.</summary>
-    internal void CountWaited(BlockedClient client)
-    {
-        client.IsCallCounted = true;
-        _environment.Metrics.Of(client.Request.Command.Index).Calls++;
-        _environment.Metrics.CommandsProcessed++;
-        if (client.Block.Copy is null) NoteWaited(client, Stopwatch.GetTimestamp());
-    }
-
-    /// <summary>Logs the time of a command that has waited: of its execution, and of all slices if there were several.</summary>
-    /// <param name="client">The client, whose command has ended.</param>
-    /// <param name="end">The timestamp at its end.</param>
-    internal void NoteWaited(BlockedClient client, long end)
-    {
-        SavedRequest request = client.Request;
-        var cmd = new CommandContext(_environment, client.Session, request.Input, Reply, request.DatabaseIndex);
-        cmd.Begin(request.Command, request.Arguments, request.FirstKeyHash);
-        NoteTime(cmd, ServerClock.TicksToNs(client.ExecutedTicks), end, hasWaited: true);
-    }
-
-    private void NoteTime(scoped in CommandContext cmd, long ns, long end, bool hasWaited)
-    {
-        if (_engine.Settings.LatencyTracking) _environment.Metrics.Of(cmd.Command.Index).Latency.Record(ns, 1);
-        if (ns >= _engine.SlowLog.Threshold) NoteSlow(cmd, ns, end, hasWaited);
-        if (ns >= _engine.LatencyMonitor.ThresholdNs) _engine.LatencyMonitor.AddCommand(cmd.Command.Is(CommandFlags.Fast), _environment.NowMs, ns);
     }
 
     /// <summary>
@@ -261,7 +217,7 @@ internal sealed class Invoker
 
         if (serves) ServeAndExit(index, cmd.Session);
         else stripe.Exit();
-        if (Reply.Errors != errors) NoteError(cmd.Command, Reply);
+        if (Reply.Errors != errors) Account.NoteError(cmd.Command, Reply);
     }
 
     /// <summary>Executes a handler and publishes what it changed. The stripes that it needs are locked.</summary>
@@ -376,61 +332,6 @@ internal sealed class Invoker
     {
         effects.Begin(cmd.Database.Index, cmd.Count, cmd[0]);
         for (int i = 1; i < cmd.Count; i++) effects.Argument(cmd[i]);
-    }
-
-    /// <summary>Counts the last error reply by its class, and for its command if one was resolved.</summary>
-    internal void NoteError(Command? failed, ReplyWriter reply)
-    {
-        if (!reply.LastErrorWasCounted) _environment.Metrics.CountError(reply.LastErrorCode);
-        if (failed is null) return;
-        CommandMetrics metrics = _environment.Metrics.Of(failed.Index);
-        metrics.Failed++;
-        metrics.CountError(reply.LastErrorCode);
-    }
-
-    /// <summary>Keeps a slow command for SLOWLOG.</summary>
-    /// <param name="cmd">The command.</param>
-    /// <param name="ns">How long it executed.</param>
-    /// <param name="end">The timestamp at its end.</param>
-    /// <param name="hasWaited">Whether its execution began in an earlier turn: then neither its waiting time nor the time to send
-    /// its reply is known.</param>
-    internal void NoteSlow(scoped in CommandContext cmd, long ns, long end, bool hasWaited = false)
-    {
-        if (cmd.Command.Is(CommandFlags.SkipSlowLog)) return;
-        if (ns >= Timeline.NoticeableNs) _engine.Note(TimelineKind.SlowCommand, cmd.Session, ns, cmd.Command.FullName);
-        string address = cmd.Session.Connection?.RemoteAddress.ToString() ?? "";
-        RequestLogEntry entry = _engine.SlowLog.Add(LoggedRequest.ArgumentsOf(cmd), address, cmd.Session.Name, _environment.NowMs, ns / 1000);
-        if (!hasWaited)
-        {
-            entry.EndedTicks = end;
-            entry.WaitingMicroseconds = Math.Max(0, (_executor.WaitedNs(end) - ns) / 1000);
-            _executor.NoteUnsent(entry);
-        }
-
-        if (!ServerEvents.HearsSlowCommands) return;
-        var slow = new SlowCommandEvent(cmd.Command.FullName, ns / 1000, cmd.Session.Id, address);
-        ServerEvents.SlowCommand(slow, DateTime.UnixEpoch.AddMicroseconds(_engine.Clock.NowMicroseconds));
-    }
-
-    /// <summary>Keeps a command whose request or reply was large for COMMANDLOG.</summary>
-    internal void NoteLarge(RequestLog log, scoped in CommandContext cmd, long bytes)
-    {
-        if (cmd.Command.Is(CommandFlags.SkipSlowLog)) return;
-        string address = cmd.Session.Connection?.RemoteAddress.ToString() ?? "";
-        log.Add(LoggedRequest.ArgumentsOf(cmd), address, cmd.Session.Name, _environment.NowMs, bytes);
-    }
-
-    /// <summary>Counts an error that was replied instead of executing the command.</summary>
-    internal void NoteRejected(Command? command) => NoteRejected(command, Reply);
-
-    /// <inheritdoc cref="NoteRejected(Command?)"/>
-    internal void NoteRejected(Command? command, ReplyWriter reply)
-    {
-        NoteError(null, reply);
-        if (command is null) return;
-        CommandMetrics metrics = _environment.Metrics.Of(command.Index);
-        metrics.Rejected++;
-        metrics.CountError(reply.LastErrorCode);
     }
 
     // Finds the subcommand and checks the number of arguments, or replies what is wrong.
@@ -655,14 +556,14 @@ internal sealed class Invoker
     {
         if (command.RunsQueued) Reply.Error("EXECABORT Transaction discarded because of: NOAUTH Authentication required."u8);
         else Reply.Error("NOAUTH Authentication required."u8);
-        NoteRejected(command);
+        Account.NoteRejected(command);
     }
 
     private void Reject(Command? command, string error)
     {
         if (command?.RunsQueued == true) error = "EXECABORT Transaction discarded because of: " + (error.StartsWith("ERR ", StringComparison.Ordinal) ? error[4..] : error);
         Reply.Error(error);
-        NoteRejected(command);
+        Account.NoteRejected(command);
     }
 
     // A web page can make a browser send HTTP here; its first words end the connection before its body is executed.

@@ -68,7 +68,7 @@ internal sealed class NestedExecutor : INestedExecutor
                 _engine.Users.NoteDenied(cmd, denial, DenialContext.Transaction);
                 reply.Error(DenialText.InTransaction(denial));
                 Errors++;
-                _invoker.NoteRejected(request.Command);
+                _invoker.Account.NoteRejected(request.Command);
                 return;
             }
         }
@@ -101,7 +101,7 @@ internal sealed class NestedExecutor : INestedExecutor
         _invoker.RunNested(ref cmd);
     }
 
-    public void NoteRejected(Command? command, ReplyWriter reply) => _invoker.NoteRejected(command, reply);
+    public void NoteRejected(Command? command, ReplyWriter reply) => _invoker.Account.NoteRejected(command, reply);
 
     public bool MayExecute(Session session, Command command, Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments) =>
         session.User.Permissions is not { } permissions || !permissions.Check(ContextOf(session, command, input, arguments, _invoker.Reply)).IsDenied;

@@ -83,7 +83,7 @@ internal sealed class BlockedClientTimeouts(Engine engine, EventLoop loop, Comma
         client.Dispose();
         if (connection.IsClosing) return;
         executor.Environment.ReadTime();
-        if (!client.IsCallCounted) executor.Invoker.CountWaited(client);
+        if (!client.IsCallCounted) executor.Account.CountWaited(client);
         session.LastInteractionMs = executor.Environment.NowMs;
         if (client.Overflowed)
         {

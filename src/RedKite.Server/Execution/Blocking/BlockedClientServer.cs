@@ -184,8 +184,8 @@ internal sealed class BlockedClientServer
         bool isPermitted = IsPermittedOrReply(cmd);
         session.BeginServing();
         if (isPermitted) _invoker.Run(ref cmd, held);
-        if (!isPermitted) _invoker.NoteRejected(request.Command, _reply);
-        else if (_reply.Errors != errors) _invoker.NoteError(request.Command, _reply);
+        if (!isPermitted) _invoker.Account.NoteRejected(request.Command, _reply);
+        else if (_reply.Errors != errors) _invoker.Account.NoteError(request.Command, _reply);
         _environment.BeginRecording(); // what it recorded is published: MayBeServed publishes what is found expired, and only that
         _environment.IsServing = false;
         if (_environment.BlockRequest?.Copy is { } copy) client.Copy = copy; // begun again
@@ -194,7 +194,7 @@ internal sealed class BlockedClientServer
         bool served = _reply.Length > 0 || _reply.Overflowed;
         if (served)
         {
-            if (isPermitted) _invoker.CountWaited(client);
+            if (isPermitted) _invoker.Account.CountWaited(client);
             else client.IsCallCounted = true; // as one that was rejected
             client.Reply = Payload.Of(_engine.Buffers, _reply);
             _engine.Blocked.RemoveLocked(client);

@@ -54,7 +54,7 @@ internal sealed class CopyRunner(Engine engine, CommandExecutor executor)
         LongestSliceTicks = Math.Max(LongestSliceTicks, ticks);
         executor.Metrics.Of(client.Request.Command.Index).TotalNs += ServerClock.TicksToNs(ticks);
         client.ExecutedTicks += ticks;
-        if (!waits) executor.Invoker.NoteWaited(client, end); // before the reply: the client may read the log next
+        if (!waits) executor.Account.NoteWaited(client, end); // before the reply: the client may read the log next
         executor.Invoker.DeliverServed();
         return waits;
     }

@@ -1,0 +1,117 @@
+using System.Diagnostics;
+using RedKite.Protocol;
+using RedKite.Server.Diagnostics.Export;
+using RedKite.Server.Metrics;
+using RedKite.Server.Model;
+
+namespace RedKite.Server.Execution;
+
+/// <summary>
+/// Counts what one executor executes and refuses, and adds slow and large commands to the logs. The batch's fast path counts its
+/// commands by runs itself (<see cref="CommandExecutor"/>).
+/// </summary>
+internal sealed class CommandAccount(CommandExecutor executor)
+{
+    private readonly CommandEnvironment _environment = executor.Environment;
+    private readonly Engine _engine = executor.Engine;
+
+    /// <summary>Counts a command that was executed, and adds it to the logs. One that waits is counted when its wait ends, as in Redis.</summary>
+    internal void Count(scoped in CommandContext cmd, long ticks, long end, long requestBytes, long replyBytes, bool failed, bool waits = false)
+    {
+        long ns = ServerClock.TicksToNs(ticks);
+        CommandMetrics metrics = _environment.Metrics.Of(cmd.Command.Index);
+        metrics.TotalNs += ns;
+        if (failed) NoteError(cmd.Command, cmd.Reply);
+        if (!waits)
+        {
+            metrics.Calls++;
+            _environment.Metrics.CommandsProcessed++;
+            NoteTime(cmd, ns, end, hasWaited: false);
+        }
+
+        if (requestBytes >= _engine.LargeRequests.Threshold) NoteLarge(_engine.LargeRequests, cmd, requestBytes);
+        if (replyBytes >= _engine.LargeReplies.Threshold) NoteLarge(_engine.LargeReplies, cmd, replyBytes);
+    }
+
+    /// <summary>Counts a command whose wait has ended.</summary>
+    internal void CountWaited(BlockedClient client)
+    {
+        client.IsCallCounted = true;
+        _environment.Metrics.Of(client.Request.Command.Index).Calls++;
+        _environment.Metrics.CommandsProcessed++;
+        if (client.Block.Copy is null) NoteWaited(client, Stopwatch.GetTimestamp());
+    }
+
+    /// <summary>Logs the time of a command that has waited: of its execution, and of all slices if there were several.</summary>
+    /// <param name="client">The client, whose command has ended.</param>
+    /// <param name="end">The timestamp at its end.</param>
+    internal void NoteWaited(BlockedClient client, long end)
+    {
+        SavedRequest request = client.Request;
+        var cmd = new CommandContext(_environment, client.Session, request.Input, executor.Reply, request.DatabaseIndex);
+        cmd.Begin(request.Command, request.Arguments, request.FirstKeyHash);
+        NoteTime(cmd, ServerClock.TicksToNs(client.ExecutedTicks), end, hasWaited: true);
+    }
+
+    private void NoteTime(scoped in CommandContext cmd, long ns, long end, bool hasWaited)
+    {
+        if (_engine.Settings.LatencyTracking) _environment.Metrics.Of(cmd.Command.Index).Latency.Record(ns, 1);
+        if (ns >= _engine.SlowLog.Threshold) NoteSlow(cmd, ns, end, hasWaited);
+        if (ns >= _engine.LatencyMonitor.ThresholdNs) _engine.LatencyMonitor.AddCommand(cmd.Command.Is(CommandFlags.Fast), _environment.NowMs, ns);
+    }
+
+    /// <summary>Counts the last error reply by its class, and for its command if one was resolved.</summary>
+    internal void NoteError(Command? failed, ReplyWriter reply)
+    {
+        if (!reply.LastErrorWasCounted) _environment.Metrics.CountError(reply.LastErrorCode);
+        if (failed is null) return;
+        CommandMetrics metrics = _environment.Metrics.Of(failed.Index);
+        metrics.Failed++;
+        metrics.CountError(reply.LastErrorCode);
+    }
+
+    /// <summary>Keeps a slow command for SLOWLOG.</summary>
+    /// <param name="cmd">The command.</param>
+    /// <param name="ns">How long it executed.</param>
+    /// <param name="end">The timestamp at its end.</param>
+    /// <param name="hasWaited">Whether its execution began in an earlier turn: then neither its waiting time nor the time to send
+    /// its reply is known.</param>
+    internal void NoteSlow(scoped in CommandContext cmd, long ns, long end, bool hasWaited = false)
+    {
+        if (cmd.Command.Is(CommandFlags.SkipSlowLog)) return;
+        if (ns >= Timeline.NoticeableNs) _engine.Note(TimelineKind.SlowCommand, cmd.Session, ns, cmd.Command.FullName);
+        string address = cmd.Session.Connection?.RemoteAddress.ToString() ?? "";
+        RequestLogEntry entry = _engine.SlowLog.Add(LoggedRequest.ArgumentsOf(cmd), address, cmd.Session.Name, _environment.NowMs, ns / 1000);
+        if (!hasWaited)
+        {
+            entry.EndedTicks = end;
+            entry.WaitingMicroseconds = Math.Max(0, (executor.WaitedNs(end) - ns) / 1000);
+            executor.NoteUnsent(entry);
+        }
+
+        if (!ServerEvents.HearsSlowCommands) return;
+        var slow = new SlowCommandEvent(cmd.Command.FullName, ns / 1000, cmd.Session.Id, address);
+        ServerEvents.SlowCommand(slow, DateTime.UnixEpoch.AddMicroseconds(_engine.Clock.NowMicroseconds));
+    }
+
+    /// <summary>Keeps a command whose request or reply was large for COMMANDLOG.</summary>
+    internal void NoteLarge(RequestLog log, scoped in CommandContext cmd, long bytes)
+    {
+        if (cmd.Command.Is(CommandFlags.SkipSlowLog)) return;
+        string address = cmd.Session.Connection?.RemoteAddress.ToString() ?? "";
+        log.Add(LoggedRequest.ArgumentsOf(cmd), address, cmd.Session.Name, _environment.NowMs, bytes);
+    }
+
+    /// <summary>Counts an error that was replied instead of executing the command.</summary>
+    internal void NoteRejected(Command? command) => NoteRejected(command, executor.Reply);
+
+    /// <inheritdoc cref="NoteRejected(Command?)"/>
+    internal void NoteRejected(Command? command, ReplyWriter reply)
+    {
+        NoteError(null, reply);
+        if (command is null) return;
+        CommandMetrics metrics = _environment.Metrics.Of(command.Index);
+        metrics.Rejected++;
+        metrics.CountError(reply.LastErrorCode);
+    }
+}
