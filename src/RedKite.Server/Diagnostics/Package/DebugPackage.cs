@@ -112,7 +112,7 @@ internal static class DebugPackage
         internal PartResult Run(TimeSpan limit, CancellationToken cancellation)
         {
             long start = Stopwatch.GetTimestamp();
-            if (limit <= TimeSpan.Zero) return new(part, TimeSpan.Zero, [], "The package's time was over before this part.");
+            if (limit.TotalMilliseconds < 1) return new(part, TimeSpan.Zero, [], "The package's time was over before this part."); // Join waits whole milliseconds
             var stop = CancellationTokenSource.CreateLinkedTokenSource(cancellation);
             var context = new PackageContext(sources, options, packageStart, redactionKey, stop.Token);
             var thread = new Thread(() => Write(context)) { Name = "debug-package", IsBackground = true, Priority = ThreadPriority.BelowNormal };
