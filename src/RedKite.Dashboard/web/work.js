@@ -53,7 +53,7 @@ function choice({ label, choose }) {
     offered = all.join('\n');
     select.value = chosen;
   }, reveal() {
-    if (document.activeElement === select) return; // who chooses there stays there
+    if (document.activeElement === select) return; // the user is choosing there
     element.scrollIntoView({ block: 'center' });
     select.focus({ preventScroll: true });
   } };
