@@ -54,8 +54,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         var serverLog = new ServerLog(settings, log);
         _loopCount = settings.Loops == 0 ? Environment.ProcessorCount : settings.Loops;
         var keyspace = new Keyspace(StripesOf(settings, _loopCount, ownsProcess), settings.Databases, guardsMemory);
-        keyspace.FailStop.Version = ServerVersion.Text;
-        keyspace.FailStop.Folder = serverLog.Folder;
+        keyspace.FailStop.Prepare(serverLog.Folder, ServerVersion.Text);
         Engine = new Engine(configuration, keyspace, new ServerClock(timeProvider), serverLog)
         {
             Blocked = new BlockedClients(keyspace)

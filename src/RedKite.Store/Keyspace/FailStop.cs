@@ -21,13 +21,14 @@ internal sealed class FailStop
     private const int ReserveBytes = 64 * 1024;
 
     private byte[]? _reserve = new byte[ReserveBytes];
+    private PreparedReport[] _prepared = [];
     private int _ending;
 
     /// <summary>The folder of the crash report.</summary>
-    internal string Folder { get; set; } = Path.GetTempPath();
+    internal string Folder { get; private set; } = Path.GetTempPath();
 
     /// <summary>The product's version, for the report.</summary>
-    internal string Version { get; set; } = "";
+    internal string Version { get; private set; } = "";
 
     /// <summary>
     /// The host's callback: runs on a separate thread for at most five seconds, while the stripes are still locked.
@@ -39,6 +40,14 @@ internal sealed class FailStop
 
     /// <summary>Ends the process; a test may replace it, and then the exception propagates.</summary>
     internal Action<string, Exception> Terminate { get; set; } = Environment.FailFast;
+
+    /// <summary>Sets what the report says and where, and makes the report that is written when the heap is exhausted.</summary>
+    internal void Prepare(string folder, string version)
+    {
+        Folder = folder;
+        Version = version;
+        _prepared = [new PreparedReport(folder, version), new PreparedReport(Path.GetTempPath(), version)];
+    }
 
     /// <summary>
     /// Ends the process, unless no stripe is locked. An exception filter: it is never true.
@@ -60,7 +69,7 @@ internal sealed class FailStop
     {
         // Another thread is already here; this one must not continue either.
         if (Interlocked.Exchange(ref _ending, 1) != 0) Thread.Sleep(Timeout.Infinite);
-        string message = "RedKite: an exception escaped while keys were locked.";
+        string? message = null;
         try
         {
             Volatile.Write(ref _reserve, null);
@@ -77,10 +86,21 @@ internal sealed class FailStop
         }
         finally
         {
-            Terminate(message, failure);
+            Terminate(message ?? WritePrepared(command), failure);
         }
 
         Volatile.Write(ref _ending, 0);
+    }
+
+    // The report could not be made: it allocates nothing from here on.
+    private string WritePrepared(string? command)
+    {
+        foreach (PreparedReport report in _prepared)
+        {
+            if (report.TryWrite(command)) return report.Message;
+        }
+
+        return "RedKite: an exception escaped while keys were locked.";
     }
 
     // Not on this thread: a callback that uses the server would wait for the stripes that this one holds.

@@ -20,8 +20,7 @@ public sealed class FailStopTests : IDisposable
 
     public FailStopTests()
     {
-        _store.FailStop.Folder = _folder.FullName;
-        _store.FailStop.Version = "1.2.3";
+        _store.FailStop.Prepare(_folder.FullName, "1.2.3");
         _store.FailStop.Errors = _errors;
         _store.FailStop.Terminate = (message, failure) => _events.Add($"terminate {_store.Stripes[3].IsLocked} {failure.Message}");
     }
@@ -70,7 +69,7 @@ public sealed class FailStopTests : IDisposable
     public void A_report_that_cannot_be_written_to_its_folder_goes_to_the_systems_temporary_folder()
     {
         CrashReport? seen = null;
-        _store.FailStop.Folder = Path.Combine(_folder.FullName, "missing");
+        _store.FailStop.Prepare(Path.Combine(_folder.FullName, "missing"), "1.2.3");
         _store.FailStop.Ending = report => seen = report;
         Assert.Throws<InvalidOperationException>(() => Execute(StripeSet.Of(3)));
         Assert.Equal(Path.GetTempPath().TrimEnd('/'), Path.GetDirectoryName(seen!.Path));
@@ -91,9 +90,50 @@ public sealed class FailStopTests : IDisposable
     }
 
     [Fact]
+    public void Without_memory_to_describe_the_failure_a_report_made_in_advance_is_written()
+    {
+        _store.FailStop.Terminate = (message, _) => _events.Add(message);
+        Assert.ThrowsAny<Exception>(() => Execute(StripeSet.Of(3), new IndescribableException()));
+        FileInfo file = Assert.Single(_folder.GetFiles());
+        Assert.Matches(@"^redkite-crash-\d{8}-\d{6}-\d+-memory\.txt$", file.Name);
+        Assert.Equal([$"RedKite: an exception escaped while keys were locked. Crash report: {file.FullName}"], _events);
+        string report = File.ReadAllText(file.FullName);
+        Assert.StartsWith("RedKite 1.2.3 has stopped", report, StringComparison.Ordinal);
+        Assert.EndsWith("command:    lpush\n", report, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void A_report_made_in_advance_goes_to_the_systems_temporary_folder_if_its_own_is_gone()
+    {
+        string message = "";
+        _store.FailStop.Prepare(Path.Combine(_folder.FullName, "missing"), "1.2.3");
+        _store.FailStop.Terminate = (last, _) => message = last;
+        Assert.ThrowsAny<Exception>(() => Execute(StripeSet.Of(3), new IndescribableException()));
+        string path = message[(message.IndexOf("Crash report: ", StringComparison.Ordinal) + "Crash report: ".Length)..];
+        Assert.Equal(Path.GetTempPath().TrimEnd('/'), Path.GetDirectoryName(path));
+        Assert.Contains("lpush", File.ReadAllText(path), StringComparison.Ordinal);
+        File.Delete(path);
+    }
+
+    [Fact]
+    public void Writing_a_report_made_in_advance_allocates_nothing()
+    {
+        if (!OperatingSystem.IsLinux()) return;
+        var report = new PreparedReport(_folder.FullName, "1.2.3");
+        string longCommand = new('x', 100); // cut, not refused
+        long before = GC.GetAllocatedBytesForCurrentThread();
+        bool isWritten = report.TryWrite(longCommand);
+        long allocated = GC.GetAllocatedBytesForCurrentThread() - before;
+        Assert.True(isWritten);
+        Assert.Equal(0, allocated);
+        Assert.EndsWith(new string('x', 64) + "\n", File.ReadAllText(Assert.Single(_folder.GetFiles()).FullName), StringComparison.Ordinal);
+    }
+
+    [Fact]
     public void A_failing_sweep_ends_the_process()
     {
-        var broken = new KeyStore(8, 1) { FailStop = { Folder = _folder.FullName, Errors = TextWriter.Null } }; // never freed
+        var broken = new KeyStore(8, 1) { FailStop = { Errors = TextWriter.Null } }; // never freed
+        broken.FailStop.Prepare(_folder.FullName, "1.2.3");
         broken.FailStop.Terminate = (message, failure) => _events.Add($"terminate {broken.Stripes[3].IsLocked} {failure.Message}");
         broken.Stripes[3].Drop(null!, keys: 0);
         Assert.Throws<NullReferenceException>(() => new BackgroundSweep(broken, 0, 1).Run(0, long.MaxValue, expire: true));
@@ -104,7 +144,8 @@ public sealed class FailStopTests : IDisposable
     [Fact]
     public void A_sweep_without_memory_ends_the_process()
     {
-        var starved = new KeyStore(1, 1, guarded: true) { FailStop = { Folder = _folder.FullName, Errors = TextWriter.Null } }; // never freed
+        var starved = new KeyStore(1, 1, guarded: true) { FailStop = { Errors = TextWriter.Null } }; // never freed
+        starved.FailStop.Prepare(_folder.FullName, "1.2.3");
         starved.FailStop.Terminate = (message, failure) => _events.Add($"terminate {starved.Stripes[0].IsLocked} {failure is OutOfMemoryException}");
         ListValue list = ListValue.Create(starved.Databases[0], "list"u8, starved.Hash("list"u8), new ListLimits(128, 0), 0);
         for (int i = 0; i < 20_000; i++)
@@ -154,11 +195,11 @@ public sealed class FailStopTests : IDisposable
     {
         if (Environment.GetEnvironmentVariable(CrashVariable) is not { } folder) return;
         var store = new KeyStore(8, 1);
-        store.FailStop.Folder = folder;
+        store.FailStop.Prepare(folder, "1.2.3");
         using LockScope locked = store.LockAll();
         try
         {
-            Fail();
+            Fail(new InvalidOperationException("a bug"));
         }
         catch (Exception failure) when (store.FailStop.Ends(failure, locked.Held, command: null))
         {
@@ -170,12 +211,14 @@ public sealed class FailStopTests : IDisposable
         }
     }
 
-    private void Execute(StripeSet stripes)
+    private void Execute(StripeSet stripes) => Execute(stripes, new InvalidOperationException("a bug"));
+
+    private void Execute(StripeSet stripes, Exception thrown)
     {
         using LockScope locked = _store.Lock(stripes);
         try
         {
-            Fail();
+            Fail(thrown);
         }
         catch (Exception failure) when (_store.FailStop.Ends(failure, locked.Held, "lpush"))
         {
@@ -183,5 +226,10 @@ public sealed class FailStopTests : IDisposable
         }
     }
 
-    private static void Fail() => throw new InvalidOperationException("a bug");
+    private static void Fail(Exception thrown) => throw thrown;
+
+    private sealed class IndescribableException : Exception
+    {
+        public override string ToString() => throw new InsufficientMemoryException();
+    }
 }
