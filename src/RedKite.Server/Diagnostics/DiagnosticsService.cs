@@ -111,7 +111,7 @@ internal sealed class DiagnosticsService : IDisposable
             double waitMs = Math.Ceiling((due - Stopwatch.GetTimestamp()) * 1000.0 / Stopwatch.Frequency); // rounded down, the last millisecond would be spent spinning
             runs.Wait((int)Math.Max(0, waitMs), Math.Min(_parts.SlowLog.Threshold, _parts.LatencyMonitor.ThresholdNs));
             if (_stopping) break;
-            RunWatch.Look(_parts.Metrics().Executors);
+            runs.Look(_parts.Metrics().Executors);
             if (Stopwatch.GetTimestamp() < due) continue;
             double lateMs = Stopwatch.GetElapsedTime(due).TotalMilliseconds;
             due = Math.Max(due + period, Stopwatch.GetTimestamp());

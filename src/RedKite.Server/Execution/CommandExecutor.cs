@@ -380,13 +380,13 @@ internal sealed class CommandExecutor
         {
             PrefetchBuckets(_keyspace.Databases[session.DatabaseIndex], count);
             prefetched = 0;
+            if (_runs.Sleeps) _runs.Wake();
         }
 
         if ((Reply.TakeEvents() & ReplyEvents.Delivery) != 0) session.WriteHeldBack(Reply); // invalidations of evicted keys
         long replied = _replied = Reply.Length;
         long start = Stopwatch.GetTimestamp();
         if (_turn != _currentTurn || _currentTurn == 0) (_turn, _turnStart) = (_currentTurn, start); // a caller in the process has no turns
-        if (_runs.Sleeps) _runs.Wake();
         Environment.ScriptTurn.EndIfOverdue(start);
         if (start - _turnStart >= NoticeableTicks) Engine.Note(TimelineKind.LongWait, session, ServerClock.TicksToNs(start - _turnStart));
         BeginRun(first: 0, start);
@@ -620,7 +620,7 @@ internal sealed class CommandExecutor
     private long EndRun(scoped in CommandContext cmd, int end)
     {
         int length = end - _runFirst;
-        _progress.End();
+        _progress.End(length);
         if (length == 0) return _runStart; // just now
         long now = Stopwatch.GetTimestamp();
         long ns = ServerClock.TicksToNs(now - _runStart);

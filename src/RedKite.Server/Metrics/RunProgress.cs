@@ -1,3 +1,5 @@
+using System.Diagnostics;
+
 namespace RedKite.Server.Metrics;
 
 /// <summary>
@@ -8,6 +10,8 @@ internal sealed class RunProgress
 {
     // More than the commands of a run: each run has positions of its own.
     private const int PositionsOfRun = 128;
+
+    private static readonly TimeSpan Lingering = TimeSpan.FromMicroseconds(20); // a fast command takes one or two
 
     private volatile SlowPosition? _slow;
     private long _run;
@@ -22,24 +26,46 @@ internal sealed class RunProgress
     internal void Advance() => _position++;
 
     /// <summary>Ends a run.</summary>
-    internal void End() => _position = 0;
+    /// <param name="length">The number of its commands.</param>
+    internal void End(int length)
+    {
+        _position = 0;
+        if (length > 1) SharedRuns++;
+    }
+
+    /// <summary>The number of runs of several commands. Only in these a command has no time of its own.</summary>
+    internal long SharedRuns { get; private set; }
 
     /// <summary>The command of the last run that was seen executing for longest, counted from the run's first; -1: none was seen twice.</summary>
     internal int SlowestOf(int length) => _slow is { } slow && slow.Position >= _run && slow.Position < _run + length ? (int)(slow.Position - _run) : -1;
 
     /// <summary>Samples the executor's position. Only the diagnostics thread calls this.</summary>
-    internal void Look()
+    /// <returns>True: the executor lingers at a position that was not seen before. To look again soon may show a slow command.</returns>
+    internal bool Look()
     {
         long position = Volatile.Read(ref _position);
         if (position != _seen || position == 0)
         {
             _seen = position;
             _looks = 0;
-            return;
+            return position != 0 && Lingers(position);
         }
 
         _looks++;
         if (_slow is not { } slow || slow.Position / PositionsOfRun != position / PositionsOfRun || _looks >= slow.Looks) _slow = new SlowPosition(position, _looks);
+        return false;
+    }
+
+    private bool Lingers(long position)
+    {
+        long start = Stopwatch.GetTimestamp();
+        do
+        {
+            Thread.SpinWait(10);
+            if (Volatile.Read(ref _position) != position) return false;
+        }
+        while (Stopwatch.GetElapsedTime(start) < Lingering);
+        return true;
     }
 
     private sealed record SlowPosition(long Position, int Looks);

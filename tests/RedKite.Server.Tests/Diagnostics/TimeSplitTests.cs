@@ -169,7 +169,47 @@ public class TimeSplitTests
                 progress.Advance();
             }
 
-            progress.End();
+            progress.End(length);
+        }
+    }
+
+    [Fact]
+    public void Executor_that_lingers_is_looked_at_again_soon()
+    {
+        var progress = new RunProgress();
+        Assert.False(progress.Look()); // between runs
+        progress.Begin();
+        Assert.True(progress.Look());
+        Assert.False(progress.Look()); // seen twice: known
+        progress.Advance();
+        Assert.True(progress.Look());
+        progress.End(2);
+        Assert.False(progress.Look());
+    }
+
+    // A command that is alone in its run has its own time, and no look is needed.
+    [Fact]
+    public async Task Executors_are_watched_while_they_execute_pipelines_only()
+    {
+        await using LiveServer server = await LiveServer.StartAsync("loops", "1");
+        RunWatch runs = server.Server.Engine.Metrics.Runs;
+        Assert.True(SpinWait.SpinUntil(() => { server.Run("GET key"); return runs.Sleeps; }, PatienceMs));
+        for (int i = 0; i < 300; i++)
+        {
+            server.Run("GET key");
+            Assert.True(runs.Sleeps);
+        }
+
+        string get = "*2\r\n$3\r\nGET\r\n$3\r\nkey\r\n";
+        Assert.True(SpinWait.SpinUntil(IsWatchedAfterPipeline, PatienceMs));
+        Assert.True(SpinWait.SpinUntil(() => runs.Sleeps, PatienceMs), "the pipelines have ended");
+
+        bool IsWatchedAfterPipeline()
+        {
+            server.Client.Send(get + get);
+            server.Client.Read();
+            server.Client.Read();
+            return !runs.Sleeps;
         }
     }
 
