@@ -67,6 +67,12 @@ internal static class NotCopied
             "the reply would depend on when the sweep passed",
             _ => false),
         new(
+            "subexpiry in INFO keyspace, when the last field with an expiry in a hash has lost it by HPERSIST, HGETEX PERSIST, HSET or HSETEX",
+            "counts the hash until the field would have expired",
+            "does not count it",
+            "it counts hashes that have fields with an expiry",
+            _ => false),
+        new(
             "FLUSHALL and FLUSHDB of a client that tracks keys itself",
             "the invalidation precedes the reply",
             "it follows the reply",

@@ -35,6 +35,7 @@ public sealed class NotCopiedTests
         Thread.Sleep(20);
         client.Run("HLEN h").IsInteger(1);
         client.Run("HDEL h a").IsInteger(0);
+        Assert.Equal(["0", "0", "0", "0"], SubexpiryWithoutExpiries(client));
 
         client.Run($"SET {new string('a', 2_000)} 1").IsOk();
         Assert.Single(client.Run("KEYS " + string.Concat(Enumerable.Repeat("*?", 1_001))).Items);
@@ -55,6 +56,23 @@ public sealed class NotCopiedTests
         Assert.StartsWith("ERR unknown command", OriginalNameBehindTheNewOne(ServerProgram.UnderTest).Text, StringComparison.Ordinal);
     }
 
+    private static string[] SubexpiryWithoutExpiries(RespConnection client)
+    {
+        return [.. new[] { "HPERSIST fields FIELDS 1 a", "HGETEX fields PERSIST FIELDS 1 a", "HSET fields a 2", "HSETEX fields FIELDS 1 a 2" }.Select(SubexpiryAfter)];
+
+        string SubexpiryAfter(string line)
+        {
+            client.Run("DEL fields");
+            client.Run("HSET fields a 1 b 2").IsInteger(2);
+            client.Run("HEXPIRE fields 100 FIELDS 1 a").IsIntegers(1);
+            client.Run(line);
+            client.Run("HTTL fields FIELDS 1 a").IsIntegers(-1);
+            string keyspace = client.Run("INFO keyspace").Text;
+            client.Run("DEL fields").IsInteger(1);
+            return keyspace.Split("subexpiry=")[1].TrimEnd();
+        }
+    }
+
     [Fact]
     public void Redis_behaves_as_in_the_table()
     {
@@ -64,6 +82,7 @@ public sealed class NotCopiedTests
         client.Run($"SET {new string('a', 2_000)} 1").IsOk();
         Assert.Single(client.Run("KEYS " + string.Concat(Enumerable.Repeat("*?", 1_000))).Items);
         Assert.Empty(client.Run("KEYS " + string.Concat(Enumerable.Repeat("*?", 1_001))).Items);
+        Assert.Equal(["1", "1", "1", "1"], SubexpiryWithoutExpiries(client));
         client.Run("COMMAND GETKEYS ZUNION +1 a").IsArray("a");
         Assert.Single(client.Run("HELLO")["modules"]!.Items);
         Assert.Contains("name=vectorset", client.Run("INFO modules").Text, StringComparison.Ordinal);

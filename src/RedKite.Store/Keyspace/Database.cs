@@ -205,13 +205,13 @@ internal sealed unsafe class Database
     }
 
     /// <summary>
-    /// Records whether fields of a hash expire, after any of their expiries changed, so that the sweep finds them.
+    /// Records whether fields of a hash expire, after any of their expiries changed, so that the sweep finds them. Observers know of the
+    /// change already.
     /// </summary>
     internal void NoteFieldExpiry(Entry entry, bool expire)
     {
         EntryPosition position = entry.Position;
         int stripe = _keyspace.StripeOf(position.Hash);
-        BeforeChange(_keyspace.Stripes[stripe], position);
         byte expiryFlags = EntryBlock.ExpiryFlags(position.Entry);
         EntryBlock.MarkFieldsExpire(position.Entry, expire);
         _tables[stripe]!.Replace(ref position, position.Entry, expiryFlags);

@@ -75,6 +75,7 @@ internal sealed unsafe class MemberTableWorld : IDisposable
         {
             byte* old = position.Block;
             position.Replace(block);
+            Table.NoteExpiry(hash, Layout.Expiry(old), Layout.Expiry(block));
             _arena.Free(old, Layout.Bytes(old));
         }
         else
@@ -82,7 +83,6 @@ internal sealed unsafe class MemberTableWorld : IDisposable
             Table.Add(hash, block);
         }
 
-        if (expiryMs is { } expiry) Table.NoteExpiry(hash, expiry);
         _model[member] = (value, expiryMs);
     }
 
@@ -134,6 +134,7 @@ internal sealed unsafe class MemberTableWorld : IDisposable
     internal void AssertAll()
     {
         Assert.Equal(_model.Count, Table.Count);
+        Assert.Equal(_model.Values.LongCount(entry => entry.Expiry is not null), Table.Expiring);
         foreach (int member in _model.Keys) AssertFind(member);
         var members = new List<KeyValuePair<int, int>>();
         foreach (nint block in Table) members.Add(new(MemberOf(block), ValueOf(block)));

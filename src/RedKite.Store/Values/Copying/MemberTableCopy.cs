@@ -26,6 +26,7 @@ internal unsafe struct MemberTableCopy<TLayout>
         _source = (MemberBuckets.Header*)source;
         _copy = (MemberBuckets.Header*)MemberBuckets.Create(arena);
         _copy->LongestChain = _source->LongestChain;
+        _copy->Expiring = _source->Expiring;
         EnterBucket(0, Buckets.Bucket(0));
     }
 

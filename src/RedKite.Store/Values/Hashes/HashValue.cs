@@ -165,6 +165,7 @@ internal unsafe ref struct HashValue
             byte* block = table.Remove(position);
             Arena.Free(block, HashField.Bytes(block));
             if (table.Count == 0) RemoveKey();
+            else NoteTableExpiry();
             return alive;
         }
 
@@ -188,6 +189,7 @@ internal unsafe ref struct HashValue
         _database.NoteExpiredField(_entry, field);
         byte* block = table.Remove(position);
         Arena.Free(block, HashField.Bytes(block));
+        NoteTableExpiry();
     }
 
     /// <summary>Removes the key of a hash without fields: none were added, or the last one had expired.</summary>
@@ -254,9 +256,11 @@ internal unsafe ref struct HashValue
             ulong hash = table.Hash(field);
             if (!table.TryFind(field, hash, out MemberPosition position)) throw new InvalidOperationException("The field is not there.");
             byte* block = position.Block;
-            if (HashField.Expiry(block) == expiryMs) return;
+            long oldMs = HashField.Expiry(block);
+            if (oldMs == expiryMs) return;
             ReplaceBlock(position, HashField.Create(Arena, field, HashField.Value(block).Bytes(default), expiryMs));
-            NoteTableExpiry(hash, expiryMs);
+            table.NoteExpiry(hash, oldMs, expiryMs);
+            NoteTableExpiry(expiryMs);
             return;
         }
 
@@ -456,10 +460,16 @@ internal unsafe ref struct HashValue
         }
 
         byte* block = position.Block;
-        long expiryMs = HashField.Expiry(block);
-        bool expired = expiryMs <= _nowMs;
-        if (expired || !keepExpiry) expiryMs = long.MaxValue;
+        long oldMs = HashField.Expiry(block);
+        bool expired = oldMs <= _nowMs;
+        long expiryMs = expired || !keepExpiry ? long.MaxValue : oldMs;
         if (!HashField.TryRewrite(block, value, expiryMs)) ReplaceBlock(position, HashField.Create(Arena, field, value, expiryMs));
+        if (expiryMs != oldMs)
+        {
+            table.NoteExpiry(hash, oldMs, expiryMs);
+            NoteTableExpiry();
+        }
+
         return expired;
     }
 
@@ -470,14 +480,14 @@ internal unsafe ref struct HashValue
         Arena.Free(old, HashField.Bytes(old));
     }
 
-    private readonly void NoteTableExpiry(ulong hash, long expiryMs)
+    // The earliest expiry is a lower bound, but whether any field expires is exact.
+    private readonly void NoteTableExpiry(long addedMs = long.MaxValue)
     {
-        if (expiryMs == long.MaxValue) return;
-        Table.NoteExpiry(hash, expiryMs);
         ref ValueRoot root = ref _entry.Root;
-        if (expiryMs >= (long)root.Word) return;
-        root.Word = (ulong)expiryMs;
-        _database.NoteFieldExpiry(_entry, expire: true);
+        long earliestMs = Table.Expiring == 0 ? long.MaxValue : Math.Min((long)root.Word, addedMs);
+        if (earliestMs == (long)root.Word) return;
+        root.Word = (ulong)earliestMs;
+        _database.NoteFieldExpiry(_entry, expire: earliestMs != long.MaxValue);
     }
 
     private void BecomeTable()
@@ -497,7 +507,6 @@ internal unsafe ref struct HashValue
             if (HasPackedExpiries) offset = PackedList.Next(list, offset);
             ulong hash = table.Hash(field);
             table.Add(hash, HashField.Create(Arena, field, value, expiryMs));
-            if (expiryMs != long.MaxValue) table.NoteExpiry(hash, expiryMs);
         }
 
         _entry = _database.ResizeValue(_entry, ValueRoot.Bytes);

@@ -46,7 +46,8 @@ internal readonly unsafe struct MemberBuckets
         public long Count;           // members
         public long Buckets;         // without chained buckets
         public long Capacity;        // the chunks' capacity in buckets
-        public long ChainedBuckets;  // the second and further buckets of chains
+        public uint ChainedBuckets;  // the second and further buckets of chains
+        public uint Expiring;        // members that have an expiry; at its maximum, that many or more
         public int DirectoryLength;
         public int LongestChain;     // in buckets; the maximum since the table was created
     }

@@ -57,6 +57,9 @@ internal readonly unsafe partial struct MemberTable<TLayout>
 
     internal long Count => _header->Count;
 
+    /// <summary>The number of members that have an expiry, up to 2^32 - 1.</summary>
+    internal uint Expiring => _header->Expiring;
+
     internal nint Root => (nint)_header;
 
     /// <summary>The size of the table without its members, in bytes.</summary>
@@ -122,6 +125,7 @@ internal readonly unsafe partial struct MemberTable<TLayout>
         if (++_header->Count > _header->Buckets * FillMax) Split();
         long index = buckets.IndexOf(hash);
         buckets.Append(buckets.Bucket(index), MemberBucket.Tag(hash), (ulong)block | Hint(hash, buckets.LevelOf(index)));
+        if (TLayout.Expiry(block) != long.MaxValue) NoteExpiry(hash, long.MaxValue, TLayout.Expiry(block));
     }
 
     /// <summary>Removes a block, which the caller owns from then on. Invalidates all positions.</summary>
@@ -130,13 +134,17 @@ internal readonly unsafe partial struct MemberTable<TLayout>
         byte* block = position.Block;
         MemberBuckets buckets = Buckets;
         buckets.Unlink(buckets.Bucket(buckets.IndexOf(position.Hash)), position.Bucket, position.Slot);
+        if (TLayout.Expiry(block) != long.MaxValue) CountExpiring(-1);
         if (--_header->Count < _header->Buckets * FillMin && _header->Buckets > 1) Join();
         return block;
     }
 
-    /// <summary>Records the expiry of a member of the table.</summary>
-    internal void NoteExpiry(ulong hash, long expiryMs)
+    /// <summary>Records that a member of the table has another expiry; long.MaxValue is none.</summary>
+    internal void NoteExpiry(ulong hash, long oldMs, long expiryMs)
     {
+        if (oldMs != long.MaxValue) CountExpiring(-1);
+        if (expiryMs == long.MaxValue) return;
+        CountExpiring(1);
         ref long earliest = ref Buckets.EarliestExpiryAt(Buckets.IndexOf(hash));
         if (expiryMs < earliest) earliest = expiryMs;
     }
@@ -164,7 +172,7 @@ internal readonly unsafe partial struct MemberTable<TLayout>
         long freed = before - _header->Count;
         while (_header->Count < _header->Buckets * FillMin && _header->Buckets > 1) Join();
         earliestMs = long.MaxValue;
-        for (long chunk = buckets.Chunks - 1; chunk >= 0; chunk--)
+        for (long chunk = buckets.Chunks - 1; chunk >= 0 && _header->Expiring > 0; chunk--)
         {
             earliestMs = Math.Min(earliestMs, buckets.EarliestExpiryAt(chunk * MemberBuckets.BucketsPerChunk));
         }
@@ -308,6 +316,12 @@ internal readonly unsafe partial struct MemberTable<TLayout>
         return TableBytes + (seen == Count ? bytes : (long)((double)bytes / seen * Count));
     }
 
+    // Beyond its maximum it stays there: some member may expire.
+    private void CountExpiring(int change)
+    {
+        if (_header->Expiring != uint.MaxValue) _header->Expiring = (uint)(_header->Expiring + change);
+    }
+
     // Frees the expired members of a chunk; returns the earliest expiry of the others.
     private long FreeExpiredInChunk(long first, long nowMs, ref int workMax, scoped in ExpiryReport report)
     {
@@ -340,6 +354,7 @@ internal readonly unsafe partial struct MemberTable<TLayout>
                     buckets.Unlink(home, bucket, slot);
                     _arena.Free(block, TLayout.Bytes(block));
                     _header->Count--;
+                    CountExpiring(-1);
                     workMax--;
                     if (isLast) break; // the bucket was freed
                 }

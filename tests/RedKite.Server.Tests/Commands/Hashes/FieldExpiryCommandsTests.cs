@@ -232,6 +232,31 @@ public abstract class FieldExpiryCommandsTests : IAsyncLifetime
         Assert.Contains("expired_subkeys:2\r\n", Run("INFO stats").Text, StringComparison.Ordinal);
     }
 
+    [Theory]
+    [InlineData("HDEL h a")]
+    [InlineData("HGETDEL h FIELDS 1 a")]
+    [InlineData("HPERSIST h FIELDS 1 a")]
+    [InlineData("HGETEX h PERSIST FIELDS 1 a")]
+    [InlineData("HSET h a x")]
+    [InlineData("HSETEX h FIELDS 1 a x")]
+    [InlineData("HEXPIRE h 0 FIELDS 1 a")]
+    [InlineData("HGETEX h PX 0 FIELDS 1 a")]
+    public void Info_counts_a_hash_until_its_last_field_with_an_expiry_has_lost_it(string line)
+    {
+        Run("HEXPIRE h 100 FIELDS 2 a b").IsIntegers(1, 1);
+        Run(line);
+        Assert.Contains("subexpiry=1", Run("INFO keyspace").Text, StringComparison.Ordinal);
+        Run("HDEL h b").IsInteger(1);
+        Assert.Contains("subexpiry=0", Run("INFO keyspace").Text, StringComparison.Ordinal);
+        Run("COPY h g").IsInteger(1);
+        Run("RENAME g h").IsOk();
+        Assert.Contains("subexpiry=0", Run("INFO keyspace").Text, StringComparison.Ordinal);
+        Run("HEXPIRE h 200 FIELDS 1 c").IsIntegers(1);
+        Assert.Contains("subexpiry=1", Run("INFO keyspace").Text, StringComparison.Ordinal);
+        _transcript.Advance(200_000);
+        Run("HTTL h FIELDS 1 c").IsIntegers(-2);
+    }
+
     protected RespValue Run(string line) => _transcript.Run(line);
 
     protected ValueEncoding? EncodingOf(string key) => _transcript.EncodingOf(key);
