@@ -12,7 +12,7 @@ namespace RedKite.Dashboard;
 /// <param name="Path">The address; with a trailing slash, everything below it.</param>
 internal sealed record AdminEndpoint(string Method, string Path, Func<AdminSite, HttpContext, Task> AnswerAsync)
 {
-    /// <summary>Whether it can be used without a log-in.</summary>
+    /// <summary>Whether it can be used without a login.</summary>
     internal bool IsOpen { get; init; }
 
     /// <summary>Whether it needs a running server.</summary>
@@ -26,7 +26,7 @@ internal static class AdminEndpoints
     [
         new("GET", "/", (_, http) => WebFiles.SendAsync(http, "index.html")) { IsOpen = true },
         new("GET", "/app/", (_, http) => WebFiles.SendAsync(http, Rest(http, "/app/"))) { IsOpen = true },
-        new("POST", "/login", (site, http) => site.LogIns.LogInAsync(http)) { IsOpen = true },
+        new("POST", "/login", (site, http) => site.Logins.LogInAsync(http)) { IsOpen = true },
         new("POST", "/logout", LogOutAsync),
         new("GET", "/healthz", (_, http) => http.Response.WriteAsync("ok\n")) { IsOpen = true },
         new("GET", "/metrics", MetricsAsync) { NeedsServer = true },
@@ -63,7 +63,7 @@ internal static class AdminEndpoints
 
     private static Task LogOutAsync(AdminSite site, HttpContext http)
     {
-        site.LogIns.LogOut(http);
+        site.Logins.LogOut(http);
         return Task.CompletedTask;
     }
 
@@ -79,8 +79,8 @@ internal static class AdminEndpoints
         json.WriteBoolean("live", site.Source.IsLive);
         json.WriteString("version", ServerVersion.Text);
         json.WriteNumber("now", site.Source.NowUnixSeconds);
-        json.WriteBoolean("needs_login", !site.LogIns.Allows(http));
-        json.WriteBoolean("has_login", site.LogIns.IsNeeded);
+        json.WriteBoolean("needs_login", !site.Logins.Allows(http));
+        json.WriteBoolean("has_login", site.Logins.IsNeeded);
         json.WriteEndObject();
     });
 

@@ -19,7 +19,7 @@ internal sealed class AdminSite(IReportSource source, RedKiteServer? server, Can
     /// <summary>Cancelled when the dashboard ends.</summary>
     internal CancellationToken Stopping => stopping;
 
-    internal LogIns LogIns { get; } = new(server);
+    internal Logins Logins { get; } = new(server);
 
     internal async Task AnswerAsync(HttpContext http)
     {
@@ -34,7 +34,7 @@ internal sealed class AdminSite(IReportSource source, RedKiteServer? server, Can
         else if (endpoint is null) http.Response.StatusCode = StatusCodes.Status404NotFound;
         else if (http.Request.Method != endpoint.Method) http.Response.StatusCode = StatusCodes.Status405MethodNotAllowed;
         else if (endpoint.Method == "POST" && http.Request.Headers["X-RedKite"] != "1") http.Response.StatusCode = StatusCodes.Status403Forbidden;
-        else if (!endpoint.IsOpen && !LogIns.Allows(http)) http.Response.StatusCode = StatusCodes.Status401Unauthorized;
+        else if (!endpoint.IsOpen && !Logins.Allows(http)) http.Response.StatusCode = StatusCodes.Status401Unauthorized;
         else if (endpoint.NeedsServer && server is null) http.Response.StatusCode = StatusCodes.Status404NotFound;
         else await endpoint.AnswerAsync(this, http).ConfigureAwait(false);
     }
@@ -50,5 +50,5 @@ internal sealed class AdminSite(IReportSource source, RedKiteServer? server, Can
     }
 
     // The password may have been removed since the start.
-    private bool MayComeFrom(IPAddress? address) => LogIns.IsNeeded || (address is not null && IPAddress.IsLoopback(address.IsIPv4MappedToIPv6 ? address.MapToIPv4() : address));
+    private bool MayComeFrom(IPAddress? address) => Logins.IsNeeded || (address is not null && IPAddress.IsLoopback(address.IsIPv4MappedToIPv6 ? address.MapToIPv4() : address));
 }

@@ -57,7 +57,7 @@ public sealed class RedKiteDashboard : IAsyncDisposable
             return null;
         }
 
-        List<IPAddress>? addresses = UsableAddresses(settings, port, new LogIns(server).IsNeeded, log);
+        List<IPAddress>? addresses = UsableAddresses(settings, port, new Logins(server).IsNeeded, log);
         if (addresses is null or []) return null;
 
         try
@@ -147,7 +147,7 @@ public sealed class RedKiteDashboard : IAsyncDisposable
     }
 
     // Null: an address that must work does not.
-    private static List<IPAddress>? UsableAddresses(Settings settings, int port, bool needsLogIn, ServerLog log)
+    private static List<IPAddress>? UsableAddresses(Settings settings, int port, bool needsLogin, ServerLog log)
     {
         var usable = new List<IPAddress>();
         foreach (string word in settings.AdminBind)
@@ -162,7 +162,7 @@ public sealed class RedKiteDashboard : IAsyncDisposable
                 _ => IPAddress.TryParse(name, out IPAddress? parsed) ? parsed : null,
             };
             string? obstacle = address is null ? "it is not an address"
-                : !IPAddress.IsLoopback(address) && !needsLogIn ? "addresses other than loopback need a log-in: set 'requirepass', or create a user that may do everything and switch the user 'default' off"
+                : !IPAddress.IsLoopback(address) && !needsLogin ? "addresses other than loopback need a login: set 'requirepass', or create a user that may do everything and switch the user 'default' off"
                 : WhyNot(address, port);
             if (obstacle is null)
             {

@@ -68,7 +68,7 @@ internal static class TrafficStream
             Volatile.Write(ref room, PerSecond);
             await http.Response.Body.WriteAsync(text.WrittenMemory, end.Token).ConfigureAwait(false);
             await http.Response.Body.FlushAsync(end.Token).ConfigureAwait(false);
-            if (!site.LogIns.Allows(http)) return; // logged out
+            if (!site.Logins.Allows(http)) return; // logged out
         }
     }
 

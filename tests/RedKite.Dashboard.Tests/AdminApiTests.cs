@@ -64,7 +64,7 @@ public sealed class AdminApiTests : IAsyncDisposable
         Assert.Equal("OK", _server.Execute("CONFIG", "SET", "tls-cert-file", certificates.PathOf("server.crt")).Text);
         Assert.NotEqual(first, await Serve());
 
-        // Returns the certificate's serial number; the log-in's cookie is for HTTPS only.
+        // Returns the certificate's serial number; the login's cookie is for HTTPS only.
         async Task<string> Serve()
         {
             string serial = "";
@@ -261,7 +261,7 @@ public sealed class AdminApiTests : IAsyncDisposable
         Assert.Equal(HttpStatusCode.OK, await Status("/api/keys"));
         Assert.Equal(HttpStatusCode.NoContent, await Post("/logout", ""));
         Assert.Equal(HttpStatusCode.Unauthorized, await Status("/api/reports/server"));
-        for (int i = 0; i < LogIns.TriesPerMinute; i++) Assert.Equal(HttpStatusCode.Unauthorized, await Post("/login", "{}"));
+        for (int i = 0; i < Logins.TriesPerMinute; i++) Assert.Equal(HttpStatusCode.Unauthorized, await Post("/login", "{}"));
         Assert.Equal((HttpStatusCode)429, await Post("/login", """{"user":"","password":"secret"}"""));
     }
 

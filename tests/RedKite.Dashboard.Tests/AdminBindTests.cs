@@ -9,7 +9,7 @@ using RedKite.Testing;
 
 namespace RedKite.Dashboard.Tests;
 
-/// <summary>On other addresses than loopback the dashboard listens only where a log-in is needed.</summary>
+/// <summary>On other addresses than loopback the dashboard listens only where a login is needed.</summary>
 public sealed class AdminBindTests : IAsyncDisposable
 {
     private readonly List<string> _log = [];
@@ -30,21 +30,21 @@ public sealed class AdminBindTests : IAsyncDisposable
     {
         await StartAsync(bind == "*" ? bind : Own());
         Assert.Null(_dashboard);
-        Assert.Single(_log, line => line.EndsWith("addresses other than loopback need a log-in: set 'requirepass', or create a user that may do everything and switch the user 'default' off", StringComparison.Ordinal));
+        Assert.Single(_log, line => line.EndsWith("addresses other than loopback need a login: set 'requirepass', or create a user that may do everything and switch the user 'default' off", StringComparison.Ordinal));
     }
 
     [Fact]
     public async Task With_a_password_other_addresses_can_be_bound_and_require_a_log_in()
     {
         await StartAsync(Own(), ["CONFIG", "SET", "requirepass", "secret"]);
-        await AssertNeedsLogInAsync("default", "secret");
+        await AssertNeedsLoginAsync("default", "secret");
     }
 
     [Fact]
     public async Task With_users_alone_other_addresses_can_be_bound_and_require_a_log_in()
     {
         await StartAsync(Own(), ["ACL", "SETUSER", "boss", "on", ">secret", "~*", "&*", "+@all"], ["ACL", "SETUSER", "default", "off"]);
-        await AssertNeedsLogInAsync("boss", "secret");
+        await AssertNeedsLoginAsync("boss", "secret");
     }
 
     public async ValueTask DisposeAsync()
@@ -72,7 +72,7 @@ public sealed class AdminBindTests : IAsyncDisposable
         _dashboard = await RedKiteDashboard.StartAsync(_server);
     }
 
-    private async Task AssertNeedsLogInAsync(string user, string password)
+    private async Task AssertNeedsLoginAsync(string user, string password)
     {
         Assert.NotNull(_dashboard);
         using var http = new HttpClient { BaseAddress = new Uri($"http://{OwnAddress}:{_dashboard.Port}") };

@@ -6,7 +6,7 @@ using RedKite.Testing;
 
 namespace RedKite.Dashboard.Tests;
 
-/// <summary>The page in a real browser: its frame, charts, range of time, findings and log-in.</summary>
+/// <summary>The page in a real browser: its frame, charts, range of time, findings and login.</summary>
 public sealed class PageTests(Browser browser, LoadedServer loaded)
 {
     private const string ChartsHaveData = "[...document.querySelectorAll('.chart')].length >= 6 && [...document.querySelectorAll('.chart')].every(chart => chart.dataset.points >= 2)";

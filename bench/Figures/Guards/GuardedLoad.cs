@@ -10,7 +10,7 @@ internal sealed record GuardedLoad(string Name, ServerUnderTest Server, LoadGene
 
     /// <summary>
     /// Server CPU per GET in each round, in interleaved rounds. A round is the difference of a long and a short run with as many
-    /// connections, so that handshakes and log-ins cancel out.
+    /// connections, so that handshakes and logins cancel out.
     /// </summary>
     internal static Dictionary<GuardedLoad, double[]> MeasureGets(
         IReadOnlyList<GuardedLoad> loads, int keys, int pipeline, Options options, Report report)

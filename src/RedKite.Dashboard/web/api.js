@@ -1,4 +1,4 @@
-// The admin port's addresses. A response that requires a log-in is a separate exception.
+// The admin port's addresses. A response that requires a login is a separate exception.
 export class LoginNeeded extends Error {}
 
 export async function get(path, signal) {

@@ -21,18 +21,18 @@ function tlsFacts(tls) {
 
 export function security({ zoom }) {
   const charts = [
-    chart({ title: 'Denied per second', unit: 'count', series: [{ metric: 'acl_access_denied_auth', label: 'log-ins' }, { metric: 'acl_access_denied_cmd', label: 'commands' }, { metric: 'acl_access_denied_key', label: 'keys' }, { metric: 'acl_access_denied_channel', label: 'channels' }], zoom }),
+    chart({ title: 'Denied per second', unit: 'count', series: [{ metric: 'acl_access_denied_auth', label: 'logins' }, { metric: 'acl_access_denied_cmd', label: 'commands' }, { metric: 'acl_access_denied_key', label: 'keys' }, { metric: 'acl_access_denied_channel', label: 'channels' }], zoom }),
     chart({ title: 'TLS handshakes per second', unit: 'count', series: [{ metric: 'tls_handshakes', label: 'succeeded' }, { metric: 'tls_handshakes_failed', label: 'failed' }, { metric: 'tls_handshakes_refused', label: 'refused' }], zoom }),
   ];
   const users = table({ caption: 'Users', key: row => row.name, columns: [
     { title: 'User', get: row => row.name }, { title: 'State', get: row => row.on ? 'on' : 'off' },
-    { title: 'Log-in', get: row => row.needs_password ? `${row.passwords} password${row.passwords === 1 ? '' : 's'}` : 'without a password' },
+    { title: 'Login', get: row => row.needs_password ? `${row.passwords} password${row.passwords === 1 ? '' : 's'}` : 'without a password' },
     { title: 'Connections', number: true, get: row => row.connections },
     { title: 'Commands', get: row => row.selectors.map(rules => rules.commands).join(' | '), wrap: true },
     { title: 'Keys', get: row => row.selectors.map(rules => rules.keys || 'none').join(' | '), wrap: true },
     { title: 'Channels', get: row => row.selectors.map(rules => rules.channels || 'none').join(' | '), wrap: true },
   ] });
-  const failed = table({ caption: 'Addresses with failed log-ins', sort: 1, descending: true, key: row => row.address, emptyText: 'No log-in has failed in the last minute.', columns: [
+  const failed = table({ caption: 'Addresses with failed logins', sort: 1, descending: true, key: row => row.address, emptyText: 'No login has failed in the last minute.', columns: [
     { title: 'Address', get: row => row.address, link: row => here('clients', { find: row.address }) }, { title: 'Failed', number: true, get: row => row.count }] });
   const denied = table({ caption: 'What users were denied', sort: 0, descending: true, emptyText: 'Nothing was denied.', columns: [
     moments('Last', row => row.updated_unix_ms, row => around('clients', row.updated_unix_ms, { at: 'timeline' })), { title: 'Times', number: true, get: row => row.count },
@@ -40,13 +40,13 @@ export function security({ zoom }) {
   ] });
   const encryption = h('dl', { class: 'facts panel' });
   return {
-    elements: [h('div', { class: 'charts' }, charts.map(each => each.element)), h('h2', {}, 'Users'), users.element, h('h2', {}, 'Failed log-ins'), failed.element,
+    elements: [h('div', { class: 'charts' }, charts.map(each => each.element)), h('h2', {}, 'Users'), users.element, h('h2', {}, 'Failed logins'), failed.element,
       h('h2', {}, 'Denied'), denied.element, h('h2', {}, 'Encryption'), encryption],
     charts,
     async update(signal) {
       const [people, entries, tls] = await Promise.all([api.report('users', signal), api.report('access-log', signal), api.report('tls', signal)]);
       users.update(people?.users);
-      failed.update(people?.failed_log_ins);
+      failed.update(people?.failed_logins);
       denied.update(entries);
       encryption.replaceChildren(...facts(tlsFacts(tls)));
     },

@@ -4,7 +4,7 @@ using RedKite.Server.Model;
 
 namespace RedKite.Server.Acl;
 
-/// <summary>One line of ACL LOG: a denied command, key or channel or a failed log-in, with how often it has happened.</summary>
+/// <summary>One line of ACL LOG: a denied command, key or channel or a failed login, with how often it has happened.</summary>
 internal sealed class AclLogEntry
 {
     internal required long Id { get; init; }
@@ -13,7 +13,7 @@ internal sealed class AclLogEntry
 
     internal required DenialContext Context { get; init; }
 
-    /// <summary>The command, key or channel; for a log-in the command's name as it was written.</summary>
+    /// <summary>The command, key or channel; for a login the command's name as it was written.</summary>
     internal required byte[] Object { get; init; }
 
     internal required string UserName { get; init; }

@@ -24,7 +24,7 @@ internal sealed class UserRegistry
         _settings = settings;
         _limits = limits;
         Log = new AclLog(settings, limits);
-        FailedLogIns = new FailedLogIns(settings, limits);
+        FailedLogins = new FailedLogins(settings, limits);
     }
 
     /// <summary>The user of clients that have not logged in, and of AUTH without a name. It cannot be removed.</summary>
@@ -35,7 +35,7 @@ internal sealed class UserRegistry
 
     internal AclLog Log { get; }
 
-    internal FailedLogIns FailedLogIns { get; }
+    internal FailedLogins FailedLogins { get; }
 
     /// <summary>Whether clients need not log in: the default user is on and needs no password.</summary>
     internal bool AllowsAnonymous => _allowsAnonymous;
@@ -62,7 +62,7 @@ internal sealed class UserRegistry
     {
         get
         {
-            lock (_changing) return new UserFigures(_users.Count, _users.Values.Count(entry => entry.User != Default && entry.Rules is { IsOn: true, NeedsNoPassword: true }), AllowsAnonymous, FailedLogIns.Refused);
+            lock (_changing) return new UserFigures(_users.Count, _users.Values.Count(entry => entry.User != Default && entry.Rules is { IsOn: true, NeedsNoPassword: true }), AllowsAnonymous, FailedLogins.Refused);
         }
     }
 

@@ -94,7 +94,7 @@ internal static class SettingTable
 
         // Clients
         Text("requirepass", "", s => s.RequirePass, (s, v) => s.RequirePass = v, flags: Sensitive, parse: SettingParsers.AnyBytes),
-        Integer("failed-logins-per-minute", 0, 1_000_000, 0, s => s.FailedLogInsPerMinute, (s, v) => s.FailedLogInsPerMinute = (int)v).WithRemark("RedKite's own: how many log-ins from one address may fail within a minute before further ones are refused for the rest of it; 0: any number"),
+        Integer("failed-logins-per-minute", 0, 1_000_000, 0, s => s.FailedLoginsPerMinute, (s, v) => s.FailedLoginsPerMinute = (int)v).WithRemark("RedKite's own: how many logins from one address may fail within a minute before further ones are refused for the rest of it; 0: any number"),
         Integer("maxclients", 1, uint.MaxValue, 10000, s => s.MaxClients, (s, v) => s.MaxClients = v),
         Integer("timeout", 0, int.MaxValue, 0, s => s.TimeoutSeconds, (s, v) => s.TimeoutSeconds = (int)v),
         Memory("proto-max-bulk-len", Megabyte, LongMax, 512 * Megabyte, s => (ulong)s.ProtoMaxBulkLength, (s, v) => s.ProtoMaxBulkLength = (long)v),

@@ -116,8 +116,8 @@ public sealed class Settings
     /// <summary>The password of the default user, one character per byte; empty: clients need none.</summary>
     public string RequirePass { get; set; } = "";
 
-    /// <summary>How many log-ins from one address may fail within a minute; 0: any number.</summary>
-    public int FailedLogInsPerMinute { get; set; }
+    /// <summary>How many logins from one address may fail within a minute; 0: any number.</summary>
+    public int FailedLoginsPerMinute { get; set; }
 
     /// <summary>The file of users; empty: there is none.</summary>
     public string AclFilePath { get; set; } = "";

@@ -99,7 +99,7 @@ internal static class MetricTable
     internal static readonly Metric KeysDenied = Row("acl_access_denied_key", Counter, Count, "Commands with keys that their users may not access.", o => o.Totals.KeysDenied);
     internal static readonly Metric ChannelsDenied = Row("acl_access_denied_channel", Counter, Count, "Commands with channels that their users may not access.", o => o.Totals.ChannelsDenied);
 
-    internal static readonly Metric LogInsRefused = Row("logins_refused", Counter, Count, "Log-ins refused because too many from the address had failed.", o => o.Users.LogInsRefused);
+    internal static readonly Metric LoginsRefused = Row("logins_refused", Counter, Count, "Logins refused because too many from the address had failed.", o => o.Users.LoginsRefused);
     internal static readonly Metric Users = Row("acl_users", Gauge, Count, "Users, the default one included.", o => o.Users.All);
     internal static readonly Metric OpenUsers = Row("acl_users_without_password", Gauge, Count, "Users, except the default one, that are on and need no password.", o => o.Users.Open);
     internal static readonly Metric DefaultUserOpen = Row("acl_default_user_open", Gauge, Count, "Whether clients need not log in: 1, or 0.", o => o.Users.IsDefaultOpen ? 1 : 0);

@@ -31,7 +31,7 @@ internal sealed class SessionLoop : IConnectionHandler
     private const long SuspendedOutputBytes = 4 * 1024 * 1024;
     private const long ResumedOutputBytes = 1024 * 1024;
 
-    // Before the log-in a client needs a few replies that a socket takes at once. One that reads none is closed, as in Redis.
+    // Before the login a client needs a few replies that a socket takes at once. One that reads none is closed, as in Redis.
     private const int UnauthenticatedOutputBytesMax = 1024;
 
     // A client whose connection ends is no longer listed once it has its last reply, unless that has to wait for the client to read.

@@ -27,7 +27,7 @@ internal enum Limit
     RuleBytesPerUser,
     AclLogEntries,
     RequestLogEntries,
-    LogInAddresses,
+    LoginAddresses,
     Connections,
 }
 

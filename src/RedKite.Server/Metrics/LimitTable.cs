@@ -22,11 +22,11 @@ internal static class LimitTable
         new("Requests that are incomplete or queued", "client-query-buffer-limit", "", "the client is closed", "client_query_buffer_limit_disconnections"),
         new("Arguments of a request", "max-request-arguments", "", "error, closed", "limit_request_arguments", Limit.RequestArguments, "Clients closed because a request had more arguments than max-request-arguments."),
         new("One argument", "proto-max-bulk-len", "", "error, closed", "limit_argument_bytes", Limit.ArgumentBytes, "Clients closed because an argument was longer than proto-max-bulk-len."),
-        new("A request before the log-in", null, "10 arguments of 16 KiB", "error, closed", "limit_unauthenticated_request", Limit.UnauthenticatedRequest, "Clients closed because a request before the log-in was too large."),
+        new("A request before the login", null, "10 arguments of 16 KiB", "error, closed", "limit_unauthenticated_request", Limit.UnauthenticatedRequest, "Clients closed because a request before the login was too large."),
 
         // Output
         new("Replies that are not read", "client-output-buffer-limit", "class `normal`", "the client is closed", "client_output_buffer_limit_disconnections"),
-        new("Replies before the log-in that are not read", null, "1 KiB, as in Redis", "the client is closed", "client_output_buffer_limit_disconnections"),
+        new("Replies before the login that are not read", null, "1 KiB, as in Redis", "the client is closed", "client_output_buffer_limit_disconnections"),
         new("Messages that are not read", "client-output-buffer-limit", "class `pubsub`", "the client is closed", "pubsub_output_limit_disconnections"),
         new("Lines of MONITOR that are not read", "client-output-buffer-limit", "class `normal`; `pubsub` where that has no limit", "the client is closed", "limit_monitor_output", Limit.MonitorOutput, "Clients of MONITOR closed at their output limit."),
         new("All buffers and state of all clients", "maxmemory-clients", "", "the largest clients are closed", "evicted_clients"),
@@ -62,7 +62,7 @@ internal static class LimitTable
         new("Connections", "maxclients", "", "error, closed", "limit_connections", Limit.Connections, "Connections refused because of maxclients."),
         new("TLS handshakes in progress", "tls-handshakes-max", "", "closed", "tls_handshakes_refused"),
         new("Time of a TLS handshake", "tls-handshake-timeout", "", "closed", "tls_handshakes_failed"),
-        new("Failed log-ins of an address in a minute", "failed-logins-per-minute", "", "further ones are refused", "logins_refused"),
-        new("Addresses with failed log-ins", null, "10,000", "the oldest is forgotten", "limit_login_addresses", Limit.LogInAddresses, "Addresses with failed log-ins that were forgotten because there were too many."),
+        new("Failed logins of an address in a minute", "failed-logins-per-minute", "", "further ones are refused", "logins_refused"),
+        new("Addresses with failed logins", null, "10,000", "the oldest is forgotten", "limit_login_addresses", Limit.LoginAddresses, "Addresses with failed logins that were forgotten because there were too many."),
     ];
 }

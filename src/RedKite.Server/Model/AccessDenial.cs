@@ -7,7 +7,7 @@ internal enum DenialReason
     Command,
     Key,
 
-    /// <summary>A failed log-in.</summary>
+    /// <summary>A failed login.</summary>
     Authentication,
     Channel,
 }

@@ -4,7 +4,7 @@ using RedKite.Testing;
 
 namespace RedKite.Differential.Tests.Acl;
 
-/// <summary>Users and their rules, each reply compared with Redis 8: grammar, descriptions, errors, log-ins and denials.</summary>
+/// <summary>Users and their rules, each reply compared with Redis 8: grammar, descriptions, errors, logins and denials.</summary>
 public sealed class AclTranscriptTests(AclTranscriptTests.Servers servers) : IClassFixture<AclTranscriptTests.Servers>
 {
     private const string Hash = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";

@@ -3,7 +3,7 @@ using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Acl;
 
-/// <summary>Users over sockets: changes for open connections, the file, limits of log-ins.</summary>
+/// <summary>Users over sockets: changes for open connections, the file, limits of logins.</summary>
 public sealed class UserTests : NetworkTests, IDisposable
 {
     private readonly string _folder = Directory.CreateTempSubdirectory("redkite-acl-").FullName;
@@ -178,9 +178,9 @@ public sealed class UserTests : NetworkTests, IDisposable
         }
 
         using RespConnection limited = RespConnection.Connect(server.Port);
-        limited.Run("AUTH right").IsError("ERR Too many failed log-ins from this address. Try again in a minute.");
-        limited.Run("HELLO 3 AUTH default right").IsError("ERR Too many failed log-ins from this address. Try again in a minute.");
-        Assert.Equal(2, server.Engine.Users.FailedLogIns.Refused);
+        limited.Run("AUTH right").IsError("ERR Too many failed logins from this address. Try again in a minute.");
+        limited.Run("HELLO 3 AUTH default right").IsError("ERR Too many failed logins from this address. Try again in a minute.");
+        Assert.Equal(2, server.Engine.Users.FailedLogins.Refused);
         clock.Advance(60_000);
         WaitFor(() => limited.Run("AUTH right").Marker == '+', "the minute to end");
     }

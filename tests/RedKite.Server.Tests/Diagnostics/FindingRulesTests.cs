@@ -68,7 +68,7 @@ public class FindingRulesTests
         ["query-limit"] = new(Warning, (QueryDisconnections, 0.1)),
         ["large-request"] = new(Notice, (LargestInput, 300 * MiB)),
         ["logins-fail"] = new(Warning, (AuthenticationsDenied, 2)),
-        ["logins-refused"] = new(Warning, (LogInsRefused, 0.1)),
+        ["logins-refused"] = new(Warning, (LoginsRefused, 0.1)),
         ["access-denied"] = new(Notice, (KeysDenied, 2)),
         ["users-without-password"] = new(Warning, (OpenUsers, 2)) { Settings = { ["bind"] = "* -::*" } },
         ["open-to-network"] = new(Critical, (DefaultUserOpen, 1)) { Settings = { ["bind"] = "* -::*", ["protected-mode"] = "no" } },

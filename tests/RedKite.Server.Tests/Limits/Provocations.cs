@@ -23,9 +23,9 @@ internal static class Provocations
         ["Requests that are incomplete or queued"] = new(IncompleteRequest, ("client-query-buffer-limit", "1mb")),
         ["Arguments of a request"] = new(ManyArguments, ("max-request-arguments", "1024")),
         ["One argument"] = new(server => Refused(server, "*2\r\n$4\r\nECHO\r\n$1048577\r\n", "ERR Protocol error: invalid bulk length"), ("proto-max-bulk-len", "1mb")),
-        ["A request before the log-in"] = new(BeforeTheLogIn, ("requirepass", "secret")),
+        ["A request before the login"] = new(BeforeTheLogin, ("requirepass", "secret")),
         ["Replies that are not read"] = new(UnreadReplies, ("client-output-buffer-limit", "normal 1000000 0 0")),
-        ["Replies before the log-in that are not read"] = new(UnreadErrors, ("requirepass", "secret")),
+        ["Replies before the login that are not read"] = new(UnreadErrors, ("requirepass", "secret")),
         ["Messages that are not read"] = new(UnreadMessages, ("client-output-buffer-limit", "pubsub 1000000 0 0")),
         ["Lines of MONITOR that are not read"] = new(UnreadLines, ("client-output-buffer-limit", "pubsub 1000000 0 0")),
         ["All buffers and state of all clients"] = new(LargeState, ("maxmemory-clients", "4mb")),
@@ -55,8 +55,8 @@ internal static class Provocations
         ["Connections"] = new(Connections, ("maxclients", "2")),
         ["TLS handshakes in progress"] = new(Handshakes, ("tls-handshakes-max", "2")) { NeedsTls = true },
         ["Time of a TLS handshake"] = new(SlowHandshake, ("tls-handshake-timeout", "1")) { NeedsTls = true },
-        ["Failed log-ins of an address in a minute"] = new(FailedLogIns, ("failed-logins-per-minute", "2"), ("requirepass", "secret")),
-        ["Addresses with failed log-ins"] = new(FailedAddresses),
+        ["Failed logins of an address in a minute"] = new(FailedLogins, ("failed-logins-per-minute", "2"), ("requirepass", "secret")),
+        ["Addresses with failed logins"] = new(FailedAddresses),
     };
 
     internal static (string Name, string Value)[] Tls(TestCertificates certificates)
@@ -102,7 +102,7 @@ internal static class Provocations
         static string Request(int count) => string.Create(CultureInfo.InvariantCulture, $"*{count}\r\n$3\r\nDEL\r\n") + string.Concat(Enumerable.Repeat("$1\r\na\r\n", count - 1));
     }
 
-    private static void BeforeTheLogIn(RedKiteServer server)
+    private static void BeforeTheLogin(RedKiteServer server)
     {
         Refused(server, "*11\r\n", "ERR Protocol error: unauthenticated multibulk length");
         Refused(server, "*1\r\n$16385\r\n", "ERR Protocol error: unauthenticated bulk length");
@@ -440,19 +440,19 @@ internal static class Provocations
         Assert.Equal(0, half.GetStream().Read(new byte[1]));
     }
 
-    private static void FailedLogIns(RedKiteServer server)
+    private static void FailedLogins(RedKiteServer server)
     {
         using RespConnection client = RespConnection.Connect(server.Port);
         for (int i = 0; i < 2; i++) client.Run("AUTH wrong").IsError("WRONGPASS invalid username-password pair or user is disabled.");
-        client.Run("AUTH secret").IsError("ERR Too many failed log-ins from this address. Try again in a minute.");
+        client.Run("AUTH secret").IsError("ERR Too many failed logins from this address. Try again in a minute.");
     }
 
     // Noted directly: a test cannot connect from 10,001 addresses.
     private static void FailedAddresses(RedKiteServer server)
     {
         long nowMs = server.Engine.Clock.NowMs;
-        for (int i = 0; i < 10_001; i++) server.Engine.Users.FailedLogIns.Note(i.ToString(CultureInfo.InvariantCulture), nowMs);
-        Assert.Equal(10_000, server.Engine.Users.FailedLogIns.Recent(nowMs, int.MaxValue).Count);
+        for (int i = 0; i < 10_001; i++) server.Engine.Users.FailedLogins.Note(i.ToString(CultureInfo.InvariantCulture), nowMs);
+        Assert.Equal(10_000, server.Engine.Users.FailedLogins.Recent(nowMs, int.MaxValue).Count);
     }
 
     private static void Refused(RedKiteServer server, string request, string error)

@@ -27,7 +27,7 @@ internal static class ReportTable
         new("marks", "The marks on charts: findings, starts, changed settings and actions, the newest first.", MarkReports.Marks),
         new("actions", "The actions that the server may take by itself, how often it took them, and the last times.", ActionReports.Actions),
         new("http", "Requests to the dashboard's page and endpoints, by address: failures, exceptions, durations.", HttpReports.Requests),
-        new("users", "Users: state, number of passwords, rules, connections; addresses with failed log-ins. No secret and no hash.", UserReports.Users),
+        new("users", "Users: state, number of passwords, rules, connections; addresses with failed logins. No secret and no hash.", UserReports.Users),
         new("access-log", "Denied accesses, as in ACL LOG.", UserReports.Log),
         new("tls", "TLS: port, rules, connections, handshakes, and the certificate with its dates. No key.", TlsReports.Tls),
         new("messages", "Pub/sub, client-side caching and transactions: totals, and the clients that take part.", MessageReports.Messages),

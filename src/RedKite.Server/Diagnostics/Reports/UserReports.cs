@@ -42,8 +42,8 @@ internal static class UserReports
         }
 
         json.WriteEndArray();
-        json.WriteStartArray("failed_log_ins");
-        foreach ((string address, int count) in report.Parts.Users.FailedLogIns.Recent(report.Parts.Clock.NowMs, AddressesMax))
+        json.WriteStartArray("failed_logins");
+        foreach ((string address, int count) in report.Parts.Users.FailedLogins.Recent(report.Parts.Clock.NowMs, AddressesMax))
         {
             json.WriteStartObject();
             json.WriteString("address", report.Shown(address));

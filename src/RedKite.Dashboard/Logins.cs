@@ -10,10 +10,10 @@ namespace RedKite.Dashboard;
 
 /// <summary>
 /// Decides who may use the dashboard: a user that may do everything. Keeps sessions, and limits attempts. If the default user is one and needs no
-/// password, no log-in is needed. Any change of a user's rules ends the user's sessions.
+/// password, no login is needed. Any change of a user's rules ends the user's sessions.
 /// </summary>
 /// <param name="server">Null: there are no users.</param>
-internal sealed class LogIns(RedKiteServer? server)
+internal sealed class Logins(RedKiteServer? server)
 {
     internal const int TriesPerMinute = 5;
 
@@ -34,7 +34,7 @@ internal sealed class LogIns(RedKiteServer? server)
     // Cookies do not know ports: two servers on one machine must not end each other's sessions.
     private static string CookieName(HttpContext http) => CookiePrefix + http.Connection.LocalPort;
 
-    /// <summary>Whether the request may be answered: no log-in is needed, or there is a session of a user whose rules have not changed.</summary>
+    /// <summary>Whether the request may be answered: no login is needed, or there is a session of a user whose rules have not changed.</summary>
     internal bool Allows(HttpContext http)
     {
         if (!IsNeeded) return true;

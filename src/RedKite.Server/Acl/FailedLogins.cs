@@ -4,10 +4,10 @@ using RedKite.Server.Metrics;
 namespace RedKite.Server.Acl;
 
 /// <summary>
-/// Counts failed log-ins by address, and refuses further ones from an address that has reached failed-logins-per-minute. At most
+/// Counts failed logins by address, and refuses further ones from an address that has reached failed-logins-per-minute. At most
 /// a bounded number of addresses is kept; the oldest is forgotten first.
 /// </summary>
-internal sealed class FailedLogIns(Settings settings, LimitCounts limits)
+internal sealed class FailedLogins(Settings settings, LimitCounts limits)
 {
     private const int AddressesMax = 10_000;
     private const long PeriodMs = 60_000;
@@ -16,24 +16,24 @@ internal sealed class FailedLogIns(Settings settings, LimitCounts limits)
     private readonly Dictionary<string, (long BegunMs, int Count)> _byAddress = [];
     private long _refused;
 
-    /// <summary>How many log-ins were refused without looking at the password.</summary>
+    /// <summary>How many logins were refused without looking at the password.</summary>
     internal long Refused => Interlocked.Read(ref _refused);
 
-    /// <summary>Whether a log-in from an address may be tried.</summary>
+    /// <summary>Whether a login from an address may be tried.</summary>
     internal bool MayTry(string address, long nowMs)
     {
-        if (settings.FailedLogInsPerMinute == 0) return true;
+        if (settings.FailedLoginsPerMinute == 0) return true;
         lock (_lock)
         {
             if (!_byAddress.TryGetValue(address, out (long BegunMs, int Count) failed)) return true;
-            if (nowMs - failed.BegunMs >= PeriodMs || nowMs < failed.BegunMs || failed.Count < settings.FailedLogInsPerMinute) return true;
+            if (nowMs - failed.BegunMs >= PeriodMs || nowMs < failed.BegunMs || failed.Count < settings.FailedLoginsPerMinute) return true;
         }
 
         Interlocked.Increment(ref _refused);
         return false;
     }
 
-    /// <summary>Counts a log-in that has failed.</summary>
+    /// <summary>Counts a login that has failed.</summary>
     internal void Note(string address, long nowMs)
     {
         lock (_lock)
@@ -45,7 +45,7 @@ internal sealed class FailedLogIns(Settings settings, LimitCounts limits)
         }
     }
 
-    /// <summary>The addresses with failed log-ins in the last minute, those with the most first.</summary>
+    /// <summary>The addresses with failed logins in the last minute, those with the most first.</summary>
     internal IReadOnlyList<(string Address, int Count)> Recent(long nowMs, int countMax)
     {
         lock (_lock)
@@ -66,6 +66,6 @@ internal sealed class FailedLogIns(Settings settings, LimitCounts limits)
         foreach (string old in _byAddress.Where(entry => nowMs - entry.Value.BegunMs >= PeriodMs).Select(entry => entry.Key).ToArray()) _byAddress.Remove(old);
         if (_byAddress.Count < AddressesMax) return;
         _byAddress.Remove(_byAddress.MinBy(entry => entry.Value.BegunMs).Key);
-        limits.Note(Limit.LogInAddresses);
+        limits.Note(Limit.LoginAddresses);
     }
 }
