@@ -380,6 +380,7 @@ internal sealed class CommandExecutor
         {
             PrefetchBuckets(_keyspace.Databases[session.DatabaseIndex], count);
             prefetched = 0;
+            _progress.BeginPipeline();
             if (_runs.Sleeps) _runs.Wake();
         }
 
@@ -620,7 +621,7 @@ internal sealed class CommandExecutor
     private long EndRun(scoped in CommandContext cmd, int end)
     {
         int length = end - _runFirst;
-        _progress.End(length);
+        _progress.End();
         if (length == 0) return _runStart; // just now
         long now = Stopwatch.GetTimestamp();
         long ns = ServerClock.TicksToNs(now - _runStart);

@@ -26,15 +26,13 @@ internal sealed class RunProgress
     internal void Advance() => _position++;
 
     /// <summary>Ends a run.</summary>
-    /// <param name="length">The number of its commands.</param>
-    internal void End(int length)
-    {
-        _position = 0;
-        if (length > 1) SharedRuns++;
-    }
+    internal void End() => _position = 0;
 
-    /// <summary>The number of runs of several commands. Only in these a command has no time of its own.</summary>
-    internal long SharedRuns { get; private set; }
+    /// <summary>The number of batches of several commands that were begun. Only in these may a command have no time of its own.</summary>
+    internal long Pipelines { get; private set; }
+
+    /// <summary>Counts a batch of several commands. Only the executor calls this.</summary>
+    internal void BeginPipeline() => Pipelines++;
 
     /// <summary>The command of the last run that was seen executing for longest, counted from the run's first; -1: none was seen twice.</summary>
     internal int SlowestOf(int length) => _slow is { } slow && slow.Position >= _run && slow.Position < _run + length ? (int)(slow.Position - _run) : -1;

@@ -1,13 +1,13 @@
 namespace RedKite.Server.Metrics;
 
 /// <summary>
-/// Samples the executors frequently while they execute runs of several commands, so that a slow one is known by its position in its run
-/// (<see cref="RunProgress"/>). Otherwise it sleeps; the next executor that begins such a run wakes it.
+/// Samples the executors frequently while they execute pipelines, so that a slow command is known by its position in its run
+/// (<see cref="RunProgress"/>). Otherwise it sleeps; the next executor that begins a pipeline wakes it.
 /// </summary>
 internal sealed class RunWatch : IDisposable
 {
-    // Each look costs a wake-up of the thread, 25 to 50 microseconds of CPU. Together these are less than a threshold: a command that
-    // is slow is certainly seen twice.
+    // Each look costs a wake-up of the thread, 25 to 50 microseconds of CPU. From a threshold of 4 ms on, both times together are less
+    // than it, so that a slow command is certainly seen twice.
     private const int LookPercentOfThreshold = 70;
     private const int LookAgainPercentOfThreshold = 20;
     private const int LookMsMin = 2;
@@ -16,9 +16,9 @@ internal sealed class RunWatch : IDisposable
     private readonly AutoResetEvent _wake = new(initialState: false);
     private volatile bool _sleeps;
     private bool _lookAgain;
-    private long _sharedRuns;
+    private long _pipelines;
 
-    /// <summary>Whether an executor that begins a run of several commands must wake it.</summary>
+    /// <summary>Whether an executor that begins a pipeline must wake it.</summary>
     internal bool Sleeps => _sleeps;
 
     internal void Wake()
@@ -50,13 +50,13 @@ internal sealed class RunWatch : IDisposable
         foreach (ExecutorMetrics executor in executors) _lookAgain |= executor.Progress.Look();
     }
 
-    /// <summary>Sleeps if there was no run of several commands since the last call.</summary>
+    /// <summary>Sleeps if no pipeline was begun since the last call.</summary>
     internal void SleepIfIdle(ExecutorMetrics[] executors)
     {
-        long sharedRuns = 0;
-        foreach (ExecutorMetrics executor in executors) sharedRuns += executor.Progress.SharedRuns;
-        _sleeps = sharedRuns == _sharedRuns;
-        _sharedRuns = sharedRuns;
+        long pipelines = 0;
+        foreach (ExecutorMetrics executor in executors) pipelines += executor.Progress.Pipelines;
+        _sleeps = pipelines == _pipelines;
+        _pipelines = pipelines;
     }
 
     public void Dispose() => _wake.Dispose();

@@ -92,12 +92,20 @@ internal sealed class FailStop
         Volatile.Write(ref _ending, 0);
     }
 
-    // The report could not be made: it allocates nothing from here on.
+    // The report could not be made, so from here on nothing is allocated.
     private string WritePrepared(string? command)
     {
-        foreach (PreparedReport report in _prepared)
+        try
         {
-            if (report.TryWrite(command)) return report.Message;
+            foreach (PreparedReport report in _prepared)
+            {
+                if (report.TryWrite(command)) return report.Message;
+            }
+        }
+#pragma warning disable CA1031 // Not on Linux, where writing allocates nothing: the process ends nevertheless.
+        catch (Exception)
+#pragma warning restore CA1031
+        {
         }
 
         return "RedKite: an exception escaped while keys were locked.";

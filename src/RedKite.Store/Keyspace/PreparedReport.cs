@@ -33,7 +33,7 @@ internal sealed unsafe partial class PreparedReport
         Message = $"RedKite: an exception escaped while keys were locked. Crash report: {_path}";
         byte[] prefix = Encoding.UTF8.GetBytes(string.Create(CultureInfo.InvariantCulture, $"""
             RedKite {version} has stopped: an exception escaped while keys were locked, so they may be half changed.
-            There was not enough managed memory to describe it here; the process's last words on standard error have its stack.
+            It could not be described here, most likely because the managed heap is exhausted; standard error has its stack.
 
             process:    {Environment.ProcessId}
             runtime:    {RuntimeInformation.FrameworkDescription}, {RuntimeInformation.RuntimeIdentifier}

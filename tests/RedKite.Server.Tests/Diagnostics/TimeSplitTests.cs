@@ -169,7 +169,7 @@ public class TimeSplitTests
                 progress.Advance();
             }
 
-            progress.End(length);
+            progress.End();
         }
     }
 
@@ -183,7 +183,7 @@ public class TimeSplitTests
         Assert.False(progress.Look()); // seen twice: known
         progress.Advance();
         Assert.True(progress.Look());
-        progress.End(2);
+        progress.End();
         Assert.False(progress.Look());
     }
 
