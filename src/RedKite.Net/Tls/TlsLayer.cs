@@ -9,6 +9,10 @@ namespace RedKite.Net.Tls;
 /// TLS between a connection and the wire. The handshake's work is done on the thread pool; afterwards the loop encrypts and decrypts
 /// whole records by itself.
 /// </summary>
+/// <remarks>
+/// SslStream's shutdown takes no lock: beside a read or a write on another thread it damages the heap of the process. Here nothing
+/// else runs then: it is called on the loop, after the handshake.
+/// </remarks>
 internal sealed class TlsLayer : ByteLayer
 {
     private const int RecordBytesMax = 16 * 1024; // of plain text

@@ -12,6 +12,9 @@ namespace RedKite.Server.Commands.Sets;
 /// </summary>
 internal static class SetPopCommands
 {
+    // Redis moves what remains to a new set where it is at most this share of what is taken: OBJECT ENCODING shows it.
+    private const int RemainingShare = 5;
+
     internal static readonly CommandFamily Family = new("set", "set",
     [
         new("SPOP", -2, Write | Fast, KeySpecs.One(1, ReadWrite | Access | Delete), SPop,
@@ -89,6 +92,7 @@ internal static class SetPopCommands
                 set.Remove(member);
             }
 
+            if (set.Count <= count / RemainingShare) set.EncodeAnew();
             cmd.Changed(1, KeyEvent.SPop, count);
         }
 

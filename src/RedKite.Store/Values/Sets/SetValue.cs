@@ -131,6 +131,17 @@ internal unsafe ref struct SetValue
         _entry = default;
     }
 
+    /// <summary>
+    /// Changes the encoding to the one that the members would have if they were added to a new set: of integers if this is one,
+    /// otherwise packed.
+    /// </summary>
+    internal void EncodeAnew()
+    {
+        bool fits = Encoding == ValueEncoding.IntSet ? Count <= _limits.IntegersMax : FitsPacked();
+        if (!fits && Encoding != ValueEncoding.HashTable) MakeTable();
+        else if (fits && Encoding == ValueEncoding.HashTable) PackTable();
+    }
+
     private bool RemoveMember(scoped ReadOnlySpan<byte> member)
     {
         switch (Encoding)
@@ -252,6 +263,34 @@ internal unsafe ref struct SetValue
         Buffer.MemoryCopy(list, Run, bytes, bytes);
         _arena.Free(list, bytes);
         SetEncoding(ValueEncoding.ListPack);
+    }
+
+    private readonly bool FitsPacked()
+    {
+        if (Count > _limits.PackedMax) return false;
+        long bytes = PackedList.EmptyBytes;
+        SetEnumerator members = View.Enumerate(stackalloc byte[SetEnumerator.NumberBytesMax]);
+        while (members.MoveNext())
+        {
+            if (members.Current.Length > _limits.PackedBytesMax) return false;
+            bytes += PackedList.ElementBytes(members.Current);
+        }
+
+        return bytes <= RunBytesMax;
+    }
+
+    private void PackTable()
+    {
+        SetValue packed = CreateDetached(_database, _entry.Position.Hash, _limits, isIntegers: false);
+        SetEnumerator members = View.Enumerate(stackalloc byte[SetEnumerator.NumberBytesMax]);
+        while (members.MoveNext()) packed.AddNew(members.Current);
+
+        MemberTable<SetMember> table = Table;
+        Resize(packed._runBytes);
+        SetEncoding(ValueEncoding.ListPack);
+        Buffer.MemoryCopy(packed._run, Run, packed._runBytes, packed._runBytes);
+        packed.Free();
+        while (table.FreeSlice(int.MaxValue)) { }
     }
 
     private void MakeTable()

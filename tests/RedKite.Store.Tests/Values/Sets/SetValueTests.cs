@@ -33,6 +33,34 @@ public class SetValueTests
     });
 
     [Fact]
+    public void Encoding_anew_keeps_the_members_and_obeys_the_limits() => Randomness.Run(random =>
+    {
+        HashSet<(ValueEncoding, ValueEncoding)> changes = [];
+        for (int round = 0; round < 300; round++)
+        {
+            using var store = new KeyStore(1, 1, guarded: true);
+            bool integers = random.Next(3) == 0;
+            var limits = new SetLimits(random.Next(12), random.Next(12), random.Next(16));
+            var set = new TestSet(store, "key", limits: new SetLimits(random.Next(12), random.Next(12), random.Next(16)));
+            for (int i = random.Next(1, 30); i > 0; i--) set.Add(Member(random, 40, integers));
+            ValueEncoding before = set.View.Encoding;
+            set.EncodeAnew(limits);
+            set.AssertSame();
+            ValueEncoding small = before == ValueEncoding.IntSet ? ValueEncoding.IntSet : ValueEncoding.ListPack;
+            bool fits = before == ValueEncoding.IntSet
+                ? set.Model.Count <= limits.IntegersMax
+                : set.Model.Count <= limits.PackedMax && set.Model.All(member => member.Length <= limits.PackedBytesMax);
+            Assert.Equal(fits ? small : ValueEncoding.HashTable, set.View.Encoding);
+            changes.Add((before, set.View.Encoding));
+            store.CheckGuards();
+        }
+
+        Assert.Contains((ValueEncoding.HashTable, ValueEncoding.ListPack), changes);
+        Assert.Contains((ValueEncoding.ListPack, ValueEncoding.HashTable), changes);
+        Assert.Contains((ValueEncoding.IntSet, ValueEncoding.HashTable), changes);
+    });
+
+    [Fact]
     public void Copied_and_renamed_sets_have_the_same_members() => Randomness.Run(random =>
     {
         for (int round = 0; round < 60; round++)
@@ -186,6 +214,8 @@ public class SetValueTests
             Assert.Equal(Model.Remove(member), set.Remove(Encoding.ASCII.GetBytes(member)));
             Assert.Equal(set.Count > 0, Entry.Exists);
         }
+
+        internal void EncodeAnew(SetLimits limits) => SetValue.Open(_store.Databases[0], Entry, limits).EncodeAnew();
 
         internal TestSet CopyTo(string key)
         {
