@@ -19,6 +19,9 @@ internal static class RandomSample
         ["ZRANDMEMBER"] = "ZRANGE",
     };
 
+    // Of Redis.
+    private const int RemainingShare = 5;
+
     /// <summary>How many replies were checked by all runners, for the report of a run.</summary>
     public static long Checked { get; private set; }
 
@@ -55,6 +58,13 @@ internal static class RandomSample
             return rest.Length == 0 ? null : ["SREM"u8.ToArray(), command[1], .. rest];
         }
     }
+
+    /// <summary>Whether a SPOP took so many members that the rest, if it is small, is moved to a new set, whose encoding depends on which members remain.</summary>
+    public static bool MayEncodeAnew(byte[][] command, RespValue oracle) =>
+        new Comparison(command, oracle, oracle).Name == "SPOP" && Elements(oracle).Count >= RemainingShare;
+
+    /// <summary>Whether that rest is small enough.</summary>
+    public static bool EncodesAnew(RespValue oracle, long remaining) => remaining > 0 && remaining * RemainingShare <= Elements(oracle).Count;
 
     private static string? CheckOne(RespValue listing, Comparison sample, RespValue reply)
     {

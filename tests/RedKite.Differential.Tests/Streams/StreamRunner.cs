@@ -111,6 +111,21 @@ internal sealed class StreamRunner(ServerPair pair, int chunkSeed, int chunksMax
     // The state after a SPOP must be the same for what follows, so a SPOP ends its batch.
     private static void Settle(Comparison last, RespConnection oracle, RespConnection subject)
     {
+        if (RandomSample.MayEncodeAnew(last.Command, last.Oracle))
+        {
+            // Which members remain decides about the encoding, and each server has others: both begin without the set again.
+            byte[][] count = ["SCARD"u8.ToArray(), last.Command[1]];
+            long remaining = oracle.Run(count).Number;
+            subject.Run(count);
+            if (RandomSample.EncodesAnew(last.Oracle, remaining))
+            {
+                byte[][] delete = ["DEL"u8.ToArray(), last.Command[1]];
+                oracle.Run(delete);
+                subject.Run(delete);
+                return;
+            }
+        }
+
         (byte[][]? onOracle, byte[][]? onSubject) = RandomSample.Settle(last.Command, last.Oracle, last.Subject);
         if (onOracle is not null) oracle.Run(onOracle);
         if (onSubject is not null) subject.Run(onSubject);
