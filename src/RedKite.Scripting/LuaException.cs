@@ -5,6 +5,9 @@ namespace RedKite.Scripting;
 internal sealed class LuaException(string message) : Exception(message)
 #pragma warning restore CA1032, CA1064
 {
+    /// <summary>Whether the message is raised without the position in the script.</summary>
+    internal bool HasNoPosition { get; init; }
+
     /// <summary>An argument is of the wrong type or value, in Lua's words.</summary>
     internal static LuaException Argument(int number, string function, string problem) => new($"bad argument #{number} to '{function}' ({problem})");
 }

@@ -317,7 +317,12 @@ internal sealed class LuaInterpreter : IDisposable
             case LuaType.Table:
                 Lua.Push(_state, "err"u8);
                 Lua.RawGet(_state, -2);
-                string text = Lua.TypeOf(_state, -1) == LuaType.String ? Encoding.Latin1.GetString(Lua.ToSpan(_state, -1)) : "ERR unknown error";
+                string text = Lua.TypeOf(_state, -1) switch
+                {
+                    LuaType.String => Encoding.Latin1.GetString(Lua.ToSpan(_state, -1)),
+                    LuaType.Number => NumberText.Format(Lua.ToNumber(_state, -1)),
+                    _ => "ERR unknown error",
+                };
                 Lua.Pop(_state);
                 return text;
             case LuaType.Boolean:
@@ -345,7 +350,10 @@ internal sealed class LuaInterpreter : IDisposable
         }
         catch (LuaException failure)
         {
-            return Fail(state, failure.Message);
+            int results = Fail(state, failure.Message);
+            if (!failure.HasNoPosition) return results;
+            Lua.Push(state, true);
+            return results + 1;
         }
         catch (Exception failure)
         {

@@ -23,8 +23,11 @@ internal static class Prelude
 
         -- Errors of managed functions.
         local function check(...)
-          local first, message = ...
-          if first == FAILED then error(message) end
+          local first, message, hasNoPosition = ...
+          if first == FAILED then
+            if hasNoPosition then error(message, 0) end
+            error(message)
+          end
           return ...
         end
         local function managed(f) return function(...) return check(f(...)) end end
@@ -212,7 +215,8 @@ internal static class Prelude
           local e = ...
           if type(e) == 'table' then
             local text = rawget(e, 'err')
-            if type(text) == 'string' then return false, text end
+            if isText(text) then return false, text end
+            return false, e, text -- as Redis's own pcall leaves its stack
           end
           return false, e
         end
@@ -247,6 +251,7 @@ internal static class Prelude
         end
         -- Lua reads short texts as Lua 5.1 does, but not -0, inf and nan; of longer integers it keeps more digits.
         local function tonumberOfOne(v)
+          if envmeta.__index ~= G then return env.tonumber(v) end -- a library is loaded: it has none
           if type(v) == 'string' and len(v) < 16 then
             local n = number(v)
             if n and n ~= 0 then return n + 0.0 end
@@ -606,9 +611,11 @@ internal static class Prelude
           t.err = text
           return t
         end
-        function R.replicate_commands() return true end
-        function R.breakpoint() return false end
-        function R.debug() end
+        if not raw['redis.register_function'] then -- functions do not have these
+          function R.replicate_commands() return true end
+          function R.breakpoint() return false end
+          function R.debug() end
+        end
         for _, name in ipairs({'sha1hex', 'log', 'setresp', 'set_repl', 'acl_check_cmd'}) do R[name] = managedReply(raw['redis.' .. name]) end
 
         -- What a library sees while it is loaded.

@@ -106,14 +106,9 @@ internal static class ReplyFromLua
 
     private static void WriteBigNumber(ReplyWriter reply, ReadOnlySpan<byte> digits)
     {
-        if (!reply.Resp3)
-        {
-            reply.Bulk(digits);
-            return;
-        }
-
         string line = Encoding.Latin1.GetString(digits).Replace('\r', ' ').Replace('\n', ' ');
-        reply.Raw(Encoding.Latin1.GetBytes($"({line}\r\n"));
+        if (reply.Resp3) reply.Raw(Encoding.Latin1.GetBytes($"({line}\r\n"));
+        else reply.Bulk(Encoding.Latin1.GetBytes(line));
     }
 
     private static bool TryVerbatim(nint state, int index, ReplyWriter reply)

@@ -11,8 +11,8 @@ internal abstract class ScriptHost
     /// <param name="reply">Receives exactly one reply. Its protocol is the one that the script chose.</param>
     internal abstract void Call(Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments, ReplyWriter reply);
 
-    /// <summary>Whether the script's user may execute a command; null: there is no such command.</summary>
-    internal abstract bool? MayExecute(Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments);
+    /// <summary>Whether the script's user may execute a command.</summary>
+    internal abstract CommandPermission MayExecute(Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments);
 
     /// <summary>Counts an error in the script's own reply.</summary>
     /// <param name="code">Its first word.</param>

@@ -104,7 +104,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         configuration.OnChange("port", () => ReopenTcp(isTls: false, "Unable to listen on this port. Check server logs."));
         configuration.OnChange("bind", () => ReopenTcp(isTls: false, "Failed to bind to specified addresses.") ?? ReopenTcp(isTls: true, "Failed to bind to specified addresses."));
         configuration.OnChange("tls-port", () => _tls.Change() ?? ReopenTcp(isTls: true, "Unable to listen on this port. Check server logs."));
-        foreach (string name in (string[])["tls-cert-file", "tls-key-file", "tls-key-file-pass", "tls-ca-cert-file", "tls-ca-cert-dir", "tls-auth-clients", "tls-protocols", "tls-ciphersuites", "tls-session-caching", "tls-handshakes-max"])
+        foreach (string name in (string[])["tls-cert-file", "tls-key-file", "tls-key-file-pass", "tls-ca-cert-file", "tls-ca-cert-dir", "tls-auth-clients", "tls-protocols", "tls-ciphersuites", "tls-session-caching", "tls-handshakes-max", .. TlsSetup.UsersWithoutEffect])
         {
             configuration.OnChange(name, _tls.Change);
         }

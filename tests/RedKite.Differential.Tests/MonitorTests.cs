@@ -50,6 +50,9 @@ public sealed class MonitorTests
             replies.Add(monitor.Run("RESET").ToString());
             other.Run("GET b");
             replies.Add(monitor.Run("PING").ToString());
+            monitor.Run("MONITOR").IsOk();
+            replies.Add(monitor.Run("QUIT").ToString());
+            replies.Add(monitor.Read().ToString());
             return [.. replies];
         }
     }

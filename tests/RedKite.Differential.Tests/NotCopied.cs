@@ -37,6 +37,24 @@ internal static class NotCopied
             "rename-command takes a name away",
             _ => false),
         new(
+            "A blocking command with a timeout that CLIENT PAUSE ALL postpones",
+            "waits without a timeout",
+            "its timeout runs from the end of the pause",
+            "a client that asked for a timeout counts on it",
+            _ => false),
+        new(
+            "CONFIG SET bind with only optional addresses (-ADDRESS) of which none can be used",
+            "OK, and the server listens nowhere any more",
+            "the error of an address that cannot be used, and the listeners stay",
+            "nobody could reach the server to undo it",
+            _ => false),
+        new(
+            "Commands that several clients pipelined behind blocking ones, once one command serves these clients",
+            "are executed in the order in which the clients were served",
+            "each client's own in their order; those of clients of different loops at the same time (all as in Redis with `loops 1`)",
+            "loops do not wait for each other",
+            _ => false),
+        new(
             "LSET with an index that does not fit 32 bits",
             "the index is cut to 32 bits, so that 4294967296 is the first element",
             "ERR index out of range",

@@ -54,6 +54,10 @@ public sealed class NotCopiedTests
         Assert.Empty(client.Run("MODULE LIST").Items);
         Assert.Matches(@"^(>\*|\*>)$", MarkersOfABlockedSubscriber(server));
         Assert.StartsWith("ERR unknown command", OriginalNameBehindTheNewOne(ServerProgram.UnderTest).Text, StringComparison.Ordinal);
+        BlockedBehindAPause(server).IsNull();
+        client.Run("CONFIG SET bind -192.0.2.1").IsError("ERR CONFIG SET failed (possibly related to argument 'bind') - Failed to bind to specified addresses.");
+        using RespConnection another = server.Connect();
+        another.Run("PING").IsSimple("PONG");
     }
 
     private static string[] SubexpiryWithoutExpiries(RespConnection client)
@@ -112,6 +116,9 @@ public sealed class NotCopiedTests
         Assert.Equal("*>", MarkersOfABlockedSubscriber(server));
         OriginalNameBehindTheNewOne(OracleProgram.Redis8!).IsNull();
         Assert.Equal("3600 1 300 100 60 10000", SaveWithoutAFile(OracleProgram.Redis8!));
+        Assert.True(BlockedBehindAPause(server).IsTimeout);
+        client.Run("CONFIG SET bind -192.0.2.1").IsOk();
+        Assert.ThrowsAny<System.Net.Sockets.SocketException>(() => server.Connect().Dispose());
     }
 
     private static (string AfterAChangedLimit, string AfterALongElement) EncodingsOfShrunkenLists(RespConnection client)
@@ -129,6 +136,15 @@ public sealed class NotCopiedTests
         client.Run("LSET lengthened 1 b").IsOk();
         client.Run("LTRIM lengthened 0 3").IsOk();
         return (client.Run("OBJECT ENCODING grown").Text, client.Run("OBJECT ENCODING lengthened").Text);
+    }
+
+    private static RespValue BlockedBehindAPause(ServerProcess server)
+    {
+        using RespConnection admin = server.Connect();
+        using RespConnection client = RespConnection.Connect(server.Port, timeoutMs: 1_500);
+        admin.Run("CLIENT PAUSE 200 ALL").IsOk();
+        client.SendCommand("BLPOP nosuch 0.05");
+        return client.Read();
     }
 
     // An array for the reply of BLPOP and a push for the event of its LPOP.

@@ -63,7 +63,7 @@ internal sealed class ScriptBench : IDisposable
             reply.Raw(Encoding.Latin1.GetBytes(Reply));
         }
 
-        internal override bool? MayExecute(Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments) => Text(input, arguments) == "unknown" ? null : true;
+        internal override CommandPermission MayExecute(Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments) => Text(input, arguments) == "unknown" ? CommandPermission.NoCommand : CommandPermission.Allowed;
 
         internal override void NoteError(string code, bool wasCounted) => Errors.Add((code, wasCounted));
 

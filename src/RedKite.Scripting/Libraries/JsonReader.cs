@@ -282,6 +282,7 @@ internal sealed class JsonReader(nint state, byte[] text, JsonSettings settings)
         while (_at < text.Length && text[_at] != '"')
         {
             byte c = text[_at];
+            if (c == 0) return Error(_at, "unexpected end of string"); // which ends at a zero in C
             if (c != '\\')
             {
                 value.WriteByte(c);

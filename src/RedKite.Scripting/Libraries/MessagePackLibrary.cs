@@ -213,7 +213,7 @@ internal static class MessagePackLibrary
                 Lua.Push(state, BinaryPrimitives.ReadDoubleBigEndian(Take(input, ref at, 8)));
                 break;
             case >= 0xCC and <= 0xCF:
-                Lua.Push(state, (double)Unsigned(input, ref at, 1 << (head - 0xCC)));
+                Lua.Push(state, (double)(long)Unsigned(input, ref at, 1 << (head - 0xCC))); // the largest become negative, as in Redis
                 break;
             case >= 0xD0 and <= 0xD3:
                 int size = 1 << (head - 0xD0);
@@ -259,8 +259,9 @@ internal static class MessagePackLibrary
         {
             Read(state, input, ref at, depth + 1);
             Read(state, input, ref at, depth + 1);
-            bool isKey = Lua.TypeOf(state, -2) != LuaType.Nil && !(Lua.TypeOf(state, -2) == LuaType.Number && double.IsNaN(Lua.ToNumber(state, -2)));
-            if (!isKey) throw new LuaException("Bad data format in input.");
+            LuaType key = Lua.TypeOf(state, -2);
+            if (key == LuaType.Nil) throw new LuaException("table index is nil") { HasNoPosition = true };
+            if (key == LuaType.Number && double.IsNaN(Lua.ToNumber(state, -2))) throw new LuaException("table index is NaN") { HasNoPosition = true };
             Lua.RawSet(state, -3);
         }
     }

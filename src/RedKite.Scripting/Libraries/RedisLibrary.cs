@@ -53,7 +53,8 @@ internal static class RedisLibrary
     private static int SetProtocol(LuaCall call)
     {
         if (call.Count != 1) throw new LuaException("redis.setresp() requires one argument.");
-        if (!call.TryNumber(1, out double version) || version is not (2 or 3)) throw new LuaException("RESP version must be 2 or 3.");
+        long version = call.TryNumber(1, out double given) ? LuaCall.ToInt64(given) : 0;
+        if (version is not (2 or 3)) throw new LuaException("RESP version must be 2 or 3.");
         call.Owner.Resp3 = version == 3;
         return 0;
     }
@@ -71,9 +72,10 @@ internal static class RedisLibrary
         int count = call.Count;
         if (count == 0) throw new LuaException("Please specify at least one argument for this redis lib call");
         if (!call.Owner.TryReadArguments(call.State, count)) throw new LuaException("Lua redis lib command arguments must be strings or integers");
-        bool? allowed = call.Owner.Host.MayExecute(call.Owner.Input, call.Owner.Arguments(count));
-        if (allowed is null) throw new LuaException("Invalid command passed to redis.acl_check_cmd()");
-        Lua.Push(call.State, allowed.Value);
+        CommandPermission permission = call.Owner.Host.MayExecute(call.Owner.Input, call.Owner.Arguments(count));
+        if (permission == CommandPermission.NoCommand) throw new LuaException("Invalid command passed to redis.acl_check_cmd()");
+        if (permission == CommandPermission.WrongArguments) throw new LuaException("Wrong number of args for redis.acl_check_cmd()");
+        Lua.Push(call.State, permission == CommandPermission.Allowed);
         return 1;
     }
 }

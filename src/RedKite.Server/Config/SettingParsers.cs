@@ -1,6 +1,8 @@
 using System.Buffers;
 using System.Globalization;
+using System.Text;
 using System.Text.RegularExpressions;
+using RedKite.Protocol;
 
 namespace RedKite.Server.Config;
 
@@ -139,17 +141,7 @@ internal static partial class SettingParsers
         List<string> percentiles = [];
         foreach (string word in words)
         {
-            double percentile;
-            if (word.TrimStart('+', '-').Equals("inf", StringComparison.OrdinalIgnoreCase))
-            {
-                percentile = double.PositiveInfinity;
-            }
-            else if (!double.TryParse(word, NumberStyles.AllowLeadingSign | NumberStyles.AllowDecimalPoint | NumberStyles.AllowExponent, CultureInfo.InvariantCulture, out percentile)
-                || double.IsNaN(percentile))
-            {
-                return "Invalid latency-tracking-info-percentiles parameters";
-            }
-
+            if (!FloatText.TryParse(Encoding.Latin1.GetBytes(word), out double percentile)) return "Invalid latency-tracking-info-percentiles parameters";
             if (percentile is < 0 or > 100)
                 return "latency-tracking-info-percentiles parameters should sit between [0.0,100.0]";
             percentiles.Add(percentile.ToString("0.######", CultureInfo.InvariantCulture));

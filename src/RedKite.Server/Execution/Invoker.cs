@@ -167,7 +167,6 @@ internal sealed class Invoker
         long estimate = estimated is null ? 0 : _scriptedTimes.Estimate(estimated, Math.Min(_engine.SlowLog.Threshold, _engine.LatencyMonitor.ThresholdNs));
         long start = estimate > 0 ? 0 : Stopwatch.GetTimestamp();
         ReplyMode replies = isOfScript ? ReplyMode.On : cmd.Session.ReplyMode;
-        if (replies == ReplyMode.SkipNext) cmd.Session.ReplyMode = ReplyMode.SkipThis;
         long errors = reply.Errors;
         long replied = reply.Length;
         Run(ref cmd, _environment.HeldStripes);
@@ -178,7 +177,9 @@ internal sealed class Invoker
         long ticks = estimate > 0 ? estimate : end - start;
         if (estimated is not null) estimated.TicksInScript = ticks;
         Account.Count(cmd, ticks, end, isOfScript ? 0 : cmd.FramedRequestBytes, reply.Length - replied, failed: reply.Errors != errors);
-        if (replies != ReplyMode.On) DropReply(cmd.Session, reply, replied);
+
+        // CLIENT REPLY SKIP in a transaction skips the reply of the command after EXEC.
+        if (replies is ReplyMode.Off or ReplyMode.SkipThis && cmd.Session.ReplyMode == replies) reply.Truncate(replied);
     }
 
     /// <summary>The stripes that a command needs when it executes inside another one.</summary>

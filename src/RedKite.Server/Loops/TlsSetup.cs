@@ -18,6 +18,9 @@ internal sealed class TlsSetup
     private readonly ServerLog _log;
     private volatile TlsCertificate? _certificate;
 
+    /// <summary>Settings that need a certificate and have no effect: there are no replicas and no cluster yet.</summary>
+    internal static readonly string[] UsersWithoutEffect = ["tls-replication", "tls-cluster"];
+
     internal TlsSetup(Settings settings, ServerLog log)
     {
         _settings = settings;
@@ -72,9 +75,10 @@ internal sealed class TlsSetup
         }
     }
 
-    private bool IsUsed => _settings.TlsPort != 0 || _settings.AdminTls;
+    private bool IsUsed => User is not null;
 
-    private string User => _settings.TlsPort != 0 ? "tls-port" : "admin-tls";
+    // The setting that needs a certificate. Those for replicas and nodes of a cluster have no other effect, but need one as in Redis.
+    private string? User => _settings.TlsPort != 0 ? "tls-port" : _settings.AdminTls ? "admin-tls" : UsersWithoutEffect.FirstOrDefault(name => _settings.Remembered[name] == "yes");
 
     private SslServerAuthenticationOptions Load()
     {

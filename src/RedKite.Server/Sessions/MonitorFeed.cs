@@ -96,7 +96,7 @@ internal sealed class MonitorFeed(AttentionWord attention, ServerClock clock, Bu
         foreach (Session monitor in monitors)
         {
             if (!monitor.IsMonitor) Remove(monitor); // by RESET
-            else if (monitor.ReplyMode == ReplyMode.On) monitor.Deliver(payload);
+            else if (monitor.ReplyMode == ReplyMode.On && !monitor.ClosesAfterReply) monitor.Deliver(payload);
         }
 
         payload.Buffer.Release();

@@ -19,6 +19,18 @@ public sealed class ClientTests(TranscriptServers servers) : TranscriptTests(ser
     [InlineData("CLIENT REPLY OFF\r\nQUIT\r\n")]
     [InlineData("CLIENT REPLY OFF\r\nEVAL \"redis.call('SET',KEYS[1],'v') return redis.call('GET',KEYS[1])\" 1 k\r\nCLIENT REPLY ON\r\nGET k\r\n")]
     [InlineData("CLIENT REPLY SKIP\r\nEVAL \"return redis.call('APPEND',KEYS[1],redis.call('INCR','n'))\" 1 k\r\nGET k\r\n")]
+    [InlineData("MULTI\r\nCLIENT REPLY SKIP\r\nPING\r\nEXEC\r\nPING 1\r\nPING 2\r\n")]
+    [InlineData("MULTI\r\nPING\r\nCLIENT REPLY SKIP\r\nCLIENT REPLY SKIP\r\nEXEC\r\nGET k\r\nPING 2\r\n")]
+    [InlineData("MULTI\r\nCLIENT REPLY SKIP\r\nPING\r\nCLIENT REPLY SKIP\r\nEXEC\r\nPING 1\r\nPING 2\r\n")]
+    [InlineData("MULTI\r\nPING\r\nCLIENT REPLY OFF\r\nPING 1\r\nEXEC\r\nPING 2\r\nCLIENT REPLY ON\r\nPING 3\r\n")]
+    [InlineData("MULTI\r\nCLIENT REPLY OFF\r\nPING 1\r\nCLIENT REPLY ON\r\nPING 2\r\nEXEC\r\nPING 3\r\n")]
+    [InlineData("MULTI\r\nPING\r\nCLIENT REPLY SKIP\r\nCLIENT REPLY ON\r\nPING 1\r\nEXEC\r\nPING 2\r\nPING 3\r\n")]
+    [InlineData("CLIENT REPLY SKIP\r\nCLIENT REPLY ON\r\nPING 1\r\nPING 2\r\n")]
+    [InlineData("CLIENT REPLY SKIP\r\nCLIENT REPLY OFF\r\nPING 1\r\nCLIENT REPLY ON\r\nPING 2\r\n")]
+    [InlineData("CLIENT REPLY SKIP\r\nMULTI\r\nCLIENT REPLY SKIP\r\nCLIENT REPLY ON\r\nEXEC\r\nPING 1\r\nPING 2\r\n")]
+    [InlineData("MULTI\r\nPING\r\nCLIENT REPLY SKIP\r\nEXEC\r\nMULTI\r\nPING\r\nEXEC\r\nPING 2\r\n")]
+    [InlineData("MULTI\r\nPING\r\nCLIENT REPLY SKIP\r\nEVAL \"return redis.call('PING')\" 0\r\nEXEC\r\nPING 1\r\nPING 2\r\n")]
+    [InlineData("CLIENT REPLY OFF\r\nHELLO 3\r\nCLIENT REPLY ON\r\nDEBUG PROTOCOL push\r\n")]
     public void Replies_can_be_turned_off(string bytes) => Open().Raw(bytes);
 
     [Fact]

@@ -32,13 +32,15 @@ public sealed class ScriptTests(TranscriptServers servers) : TranscriptTests(ser
         "#!lua name=none\nredis.register_function{function_name='none',callback=function() return 1 end,flags={}}", "#!lua name=number\nredis.register_function{function_name='number',callback=function() end,flags={1}}",
         "#!lua name=i\nredis.register_function{function_name='reads',callback=function(k,a) return redis.call(unpack(a)) end,flags={'no-writes'},description='d'}",
         "#!lua name=j\nredis.register_function('runs',function(k,a) return redis.call(unpack(a)) end)", "#!lua name=h\nredis.register_function('other',function() end)",
-        "#!lua name=k\nredis.register_function('echo',function() end)",
+        "#!lua name=k\nredis.register_function('echo',function() end)", "#!lua name=l\nlocal x=tonumber('5')", "#!lua name=l\nlocal function f(x) return tonumber(x) end f('5')", "#!lua name=l\nlocal x=tonumber('5',10)",
+        "#!lua name=l\nredis.register_function('later',function() return {tonumber('7'),type(redis.replicate_commands),type(redis.breakpoint),type(redis.debug)} end)",
+        "#!lua name=m\nredis.register_function('members',function() local t={} for k in pairs(redis) do t[#t+1]=k end table.sort(t) return t end)",
     ];
 
     private static readonly string[] Calls =
     [
         "version 0", "undefined 0", "fails 0", "arity 0", "global 0", "late 0", "keys 0", "echo 1 a b c", "ECHO 0", "nosuch 0", "echo -1", "echo x", "echo 5 a", "reads 0 GET k", "reads 0 SET k v",
-        "runs 0 SET k v", "runs 1 k INCR k", "runs 0 LPUSH k x", "runs 0 MONITOR", "runs 0 NOSUCH",
+        "runs 0 SET k v", "runs 1 k INCR k", "runs 0 LPUSH k x", "runs 0 MONITOR", "runs 0 NOSUCH", "later 0", "members 0",
     ];
 
     // Each with one function: of several, Redis lists them in the order of a hash table.

@@ -32,10 +32,8 @@ public class ConfigurationOracleTests
         ["tls-cluster"] = "it has no certificate",
     };
 
-    // Hexadecimal fractions are an accident of the C library.
     private static readonly (string Name, string Value)[] NotCompared =
     [
-        ("latency-tracking-info-percentiles", "0x10"),
         ("activedefrag", "yes"), ("activedefrag", "yes\0x"), // needs another allocator in Redis
     ];
 

@@ -281,7 +281,7 @@ internal sealed class ClientCommands(ClientRegistry clients, UserRegistry users,
         Session session = cmd.Session;
         if (cmd.Is(2, "ON"u8))
         {
-            session.ReplyMode = ReplyMode.On;
+            if (session.ReplyMode != ReplyMode.SkipNext) session.ReplyMode = ReplyMode.On; // SkipNext: it is behind SKIP in a transaction
             cmd.Reply.Ok();
         }
         else if (cmd.Is(2, "OFF"u8))

@@ -245,10 +245,10 @@ internal sealed class DebugCommand(ServerRun run, ServerLog log, PackageCommand 
             return;
         }
 
+        reply.Bulk("Some real reply following the push reply"u8); // the push waits for it
         reply.Push(2);
         reply.Bulk("server-cpu-usage"u8);
         reply.Integer(42);
-        reply.Bulk("Some real reply following the push reply"u8);
     }
 
     private static void BigNumber(ReplyWriter reply)

@@ -97,10 +97,11 @@ internal sealed class ScriptCallHost(RunningScript running, ServerLog log) : Scr
         _nested.NoteRejected(command, reply);
     }
 
-    internal override bool? MayExecute(Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments)
+    internal override CommandPermission MayExecute(Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments)
     {
-        Command? command = Find(input, arguments);
-        return command is null ? null : _nested.MayExecute(_session, command, input, arguments);
+        if (Find(input, arguments) is not { } command) return CommandPermission.NoCommand;
+        if (!command.Accepts(arguments.Length)) return CommandPermission.WrongArguments;
+        return _nested.MayExecute(_session, command, input, arguments) ? CommandPermission.Allowed : CommandPermission.Denied;
     }
 
     // As in Redis, each error of a command that the script returns makes it fail once more; all others together make it fail once.
