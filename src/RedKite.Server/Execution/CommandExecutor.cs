@@ -39,9 +39,6 @@ internal sealed class CommandExecutor
     // a millisecond of it.
     private const int CommandsToTime = 1000;
 
-    // Of the coarse clock, between two commands that behaviors surround.
-    private const int ClockLooksSkippedMax = 3;
-
     // Inputs per second for which waiting and sending are recorded. Recording every input cost a GET at pipeline 16 some 3 % of the server's CPU.
     private const int SplitsPerSecond = 1000;
     private const int SplitStrideMax = 4096;
@@ -75,7 +72,6 @@ internal sealed class CommandExecutor
     private long _requestsAdapted;
     private int _replyBytes; // of one request of the last batch, on average
     private long _interceptedMs; // the coarse clock at the last command that behaviors surrounded
-    private int _clockLooksSkipped; // until the next look
     private bool _timesBehaviors; // a behavior has asked for the time since its command's turn came
     private byte[] _inlineLine = []; // the batch's inline request as it came, if it has quotes
 
@@ -548,17 +544,12 @@ internal sealed class CommandExecutor
         // A precise reading takes a tenth of a pipelined GET.
         long now = _timesBehaviors ? Stopwatch.GetTimestamp() : 0;
 
-        // Behaviors may take long, and the time that commands use must not fall behind. While the clock stands still, every fourth
-        // command looks at it, which takes some 3 % of a pipelined GET.
-        if (--_clockLooksSkipped < 0)
+        // Behaviors may take long, and the time that commands use must not fall behind.
+        long coarseMs = System.Environment.TickCount64;
+        if (coarseMs != _interceptedMs)
         {
-            long coarseMs = System.Environment.TickCount64;
-            _clockLooksSkipped = coarseMs == _interceptedMs ? ClockLooksSkippedMax : 0;
-            if (coarseMs != _interceptedMs)
-            {
-                _interceptedMs = coarseMs;
-                BeginRun(index, EndRun(cmd, index));
-            }
+            _interceptedMs = coarseMs;
+            BeginRun(index, EndRun(cmd, index));
         }
 
         ReadOnlySpan<ArgumentSlice> arguments = _parser.Arguments(request.First, request.Count);
