@@ -41,7 +41,7 @@ internal static class RdbHashReader
             }
 
             if (!input.TryString(scratch.First, out ReadOnlySpan<byte> field) || !input.TryString(scratch.Second, out ReadOnlySpan<byte> value)) return false;
-            if (!TryAdd(ref hash, field, value, expiryMs, target)) return false;
+            if (!TryAdd(ref hash, field, value, expiryMs, target, target.Limits.Hash)) return false;
         }
 
         return true;
@@ -50,18 +50,19 @@ internal static class RdbHashReader
     private static bool TryPacked(RdbType type, ReadOnlySpan<byte> bytes, ref HashValue hash, in RdbTarget target)
     {
         bool expiries = type is RdbType.HashListPackWithExpiries or RdbType.HashListPackWithExpiriesDraft;
+        HashLimits packedAlready = target.Limits.Hash with { BytesMax = long.MaxValue }; // as in Redis, what is packed stays packed
         switch (type)
         {
             case RdbType.HashZipMap:
-                return ZipMapReader.TryOpen(bytes, out ZipMapReader map) && TryAddAll(ref hash, map, map.Count, expiries, target);
+                return ZipMapReader.TryOpen(bytes, out ZipMapReader map) && TryAddAll(ref hash, map, map.Count, expiries, target, target.Limits.Hash);
             case RdbType.HashZipList:
-                return ZipListReader.TryOpen(bytes, out ZipListReader zipped) && TryAddAll(ref hash, zipped, zipped.Count, expiries, target);
+                return ZipListReader.TryOpen(bytes, out ZipListReader zipped) && TryAddAll(ref hash, zipped, zipped.Count, expiries, target, packedAlready);
             default:
-                return PackedListReader.TryOpen(bytes, out PackedListReader packed) && TryAddAll(ref hash, packed, packed.Count, expiries, target);
+                return PackedListReader.TryOpen(bytes, out PackedListReader packed) && TryAddAll(ref hash, packed, packed.Count, expiries, target, packedAlready);
         }
     }
 
-    private static bool TryAddAll<TReader>(ref HashValue hash, scoped TReader elements, int count, bool expiries, in RdbTarget target)
+    private static bool TryAddAll<TReader>(ref HashValue hash, scoped TReader elements, int count, bool expiries, in RdbTarget target, HashLimits limits)
         where TReader : struct, IElementReader, allows ref struct
     {
         if (count == 0 || count % (expiries ? 3 : 2) != 0) return false;
@@ -75,18 +76,18 @@ internal static class RdbHashReader
             ReadOnlySpan<byte> value = elements.Bytes(valueDigits);
             long expiryMs = 0;
             if (expiries && (!elements.MoveNext() || !CanonicalInteger.TryParse(elements.Bytes(expiryDigits), out expiryMs))) return false;
-            if (!TryAdd(ref hash, field, value, expiryMs, target)) return false;
+            if (!TryAdd(ref hash, field, value, expiryMs, target, limits)) return false;
         }
 
         return true;
     }
 
     // An expiry of 0 means none.
-    private static bool TryAdd(ref HashValue hash, scoped ReadOnlySpan<byte> field, scoped ReadOnlySpan<byte> value, long expiryMs, in RdbTarget target)
+    private static bool TryAdd(ref HashValue hash, scoped ReadOnlySpan<byte> field, scoped ReadOnlySpan<byte> value, long expiryMs, in RdbTarget target, HashLimits limits)
     {
         if (expiryMs is < 0 or > ExpiryMaxMs) return false;
         if (expiryMs > 0 && expiryMs <= target.NowMs) return true;
-        if (!hash.Set(field, value, target.Limits.Hash)) return false;
+        if (!hash.Set(field, value, limits)) return false;
         if (expiryMs > 0) hash.WriteExpiry(field, expiryMs);
         return true;
     }

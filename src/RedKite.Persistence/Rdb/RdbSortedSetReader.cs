@@ -61,11 +61,12 @@ internal static class RdbSortedSetReader
         Span<byte> memberDigits = stackalloc byte[CanonicalInteger.TextBytesMax];
         Span<byte> scoreDigits = stackalloc byte[CanonicalInteger.TextBytesMax];
         SortedSetValue set = Create(target, count / 2);
+        SortedSetLimits limits = target.Limits.SortedSet with { MemberBytesMax = long.MaxValue }; // as in Redis, what is packed stays packed
         while (elements.MoveNext())
         {
             ReadOnlySpan<byte> member = elements.Bytes(memberDigits);
             elements.MoveNext();
-            if (!TryScore(elements.Bytes(scoreDigits), out double score) || !TryAdd(ref set, member, score, target.Limits.SortedSet)) return false;
+            if (!TryScore(elements.Bytes(scoreDigits), out double score) || !TryAdd(ref set, member, score, limits)) return false;
         }
 
         return true;

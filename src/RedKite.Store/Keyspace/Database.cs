@@ -242,6 +242,9 @@ internal sealed unsafe class Database
         new ExpiryReport(stripe.Observer, this, entry.Position).Expired(field);
     }
 
+    /// <summary>Counts fields of a hash that a command removed because the expiry that it gave them had passed.</summary>
+    internal void CountExpiredFields(ulong hash, long fields) => StripeOf(hash, out _).ExpiredFields += fields;
+
     /// <summary>Removes a hash whose fields have all expired. A large one is freed in slices.</summary>
     internal void UnlinkExpiredHash(Entry entry, long fields)
     {

@@ -72,6 +72,30 @@ public sealed class DumpTests(TranscriptServers servers) : TranscriptTests(serve
         client.Run("GET k").IsBulk("b");
     }
 
+    // What is packed stays packed, however long its elements are.
+    [Theory]
+    [InlineData("hash", "HSET k a abcdef b 2")]
+    [InlineData("hash", "HSET k a abcdef b 2;HPEXPIREAT k 32503680000000 FIELDS 1 a")]
+    [InlineData("zset", "ZADD k 1 abcdef 2 b")]
+    [InlineData("set", "SADD k abcdef b")]
+    public void Restored_value_has_the_encoding_that_the_limits_of_the_moment_give(string type, string commands)
+    {
+        PairedConnection client = Open();
+        client.Run("DEL k");
+        foreach (string command in commands.Split(';')) client.Run(command);
+        string payload = CommandLine.Format(client.Run("DUMP k").Payload!);
+        (string Name, string Usual)[] limits = [($"{type}-max-listpack-value", "64"), ($"{type}-max-listpack-entries", "128")];
+        foreach ((string name, string usual) in limits)
+        {
+            client.Run($"CONFIG SET {name} 1").IsOk();
+            client.Run($"RESTORE k 0 {payload} REPLACE").IsOk();
+            client.Run("OBJECT ENCODING k");
+            client.Run($"CONFIG SET {name} {usual}").IsOk();
+            client.Run("OBJECT ENCODING k");
+            client.Run("DEBUG DIGEST-VALUE k");
+        }
+    }
+
     [Fact]
     public void Restored_list_serves_blocked_clients()
     {

@@ -7,7 +7,7 @@ namespace RedKite.Differential.Tests.Transcripts;
 [Collection(TranscriptCollection.Name)]
 public sealed class KeyspaceHitTests(TranscriptServers servers) : TranscriptTests(servers)
 {
-    private static readonly string[] Setup = ["SET s v", "HSET h f v g w", "RPUSH l a b c", "SADD t a b", "SADD t2 b c", "ZADD z 1 a 2 b", "ZADD z2 1 b", "XADD x 1-1 f v", "XGROUP create x g 0", "PFADD p a", "GEOADD g 1 1 a", "SETBIT bits 3 1", "SET n 5"];
+    private static readonly string[] Setup = ["SET s v", "HSET h f v g w", "RPUSH l a b c", "SADD t a b", "SADD t2 b c", "ZADD z 1 a 2 b", "ZADD z2 1 b", "XADD x 1-1 f v", "XGROUP create x g 0", "PFADD p a", "GEOADD g 1 1 a", "SETBIT bits 3 1", "SET n 5", "MSET wa x wb 1"];
 
     private static readonly string[] Commands =
     [
@@ -38,7 +38,32 @@ public sealed class KeyspaceHitTests(TranscriptServers servers) : TranscriptTest
         "PEXPIREAT s 99999999999999", "MSETNX n 1", "MSET n 1", "PSETEX n 10000 1", "SET n 2 keepttl", "SISMEMBER s a", "GET l", "LLEN s", "HGET s f", "ZSCORE s a", "XLEN s",
         "XREADGROUP group g c block 10 streams x >", "XREADGROUP group g c streams x x > 0", "XREADGROUP group g c noack streams x x > >", "XREADGROUP group g c streams x no > >",
         "XREADGROUP group nosuch c streams x >", "XREADGROUP group g c streams s >", "XREAD block 10 streams x $", "SPOP t 1", "SPOP t 100", "SPOP t 100",
+        "SCAN 0 count 1000", "SCAN 0 count 1000 type zset", "SCAN 0 count 1000 match s type zset", "SCAN 0 count 1000 type nosuch", "XAUTOCLAIM x g c 0 2-2 bad", "XAUTOCLAIM no g c abc 0",
+        "XAUTOCLAIM z g c 0 3-5 count 0", "XAUTOCLAIM x g c 0 zz", "SORT l by w*", "SORT l by w* get w* get #",
     ];
+
+    // Fields with an expiry that has passed already.
+    private static readonly string[] ExpiredAtOnce =
+    [
+        "HSET h1 a 1 b 2", "HPEXPIREAT h1 2 fields 1 a", "HEXPIRE h1 0 fields 2 a b", "HSET h1 a 1 b 2 c 3 d 4", "HEXPIRE h1 0 xx fields 1 a", "HSETEX h1 exat 1 fields 2 e 1 f 2", "HSETEX h1 exat 1 fields 2 e 1 e 2",
+        "HSETEX h2 exat 1 fields 2 a 1 a 2", "HSETEX h1 fxx exat 1 fields 1 a 3", "HGETEX h1 pxat 9 fields 2 b z", "HGETDEL h1 fields 1 c", "HDEL h1 d", "HSET h1 a 1", "HGETEX h1 exat 1 fields 1 a",
+    ];
+
+    [Fact]
+    public void Fields_that_expire_at_once_are_counted_as_in_redis()
+    {
+        foreach (string command in ExpiredAtOnce)
+        {
+            long[] counts = [.. new[] { Pair.Oracle.Control, Pair.Subject.Control }.Select(server =>
+            {
+                long before = ServerPair.Info(server, "stats", "expired_subkeys");
+                server.Run(command);
+                return ServerPair.Info(server, "stats", "expired_subkeys") - before;
+            })];
+            Assert.True(counts[0] == counts[1], $"{command}: {counts[0]} and {counts[1]}");
+        }
+    }
+
 
     [Fact]
     public void Hits_and_misses_are_counted_as_in_redis()

@@ -87,6 +87,7 @@ internal static class FieldExpiryCommands
     {
         bool isRemoved = expiryMs <= cmd.NowMs;
         cmd.Changed(1, isRemoved ? KeyEvent.HDel : KeyEvent.HExpire, changed.Count);
+        if (isRemoved) cmd.Database.CountExpiredFields(cmd.HashOf(1), changed.Count);
         if (isRemoved) changed.WriteHDel(cmd);
         else changed.WriteHPExpireAt(cmd, expiryMs);
     }
@@ -271,6 +272,7 @@ internal static class FieldExpiryCommands
             else hash.WriteExpiry(cmd[i], expiryMs);
         }
 
+        if (isRemoved) cmd.Database.CountExpiredFields(cmd.HashOf(1), pairs.Count); // as in Redis, a field that occurs twice counts twice
         cmd.Changed(1, isRemoved ? KeyEvent.HDel : KeyEvent.HExpire, count: 0);
         if (!cmd.IsObserved) return;
         EffectWriter effect = isRemoved

@@ -1,5 +1,6 @@
 using RedKite.Protocol;
 using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 using static RedKite.Server.Model.CommandFlags;
@@ -80,7 +81,7 @@ internal static class ScanCommands
             int stripe = cursor.Stripe;
             cmd.EnterStripe(stripe);
             CollectSlice(cmd.Database, ref cursor, entries, countMin - seen, ref bucketsLeft);
-            count += ReplyMatching(reply, entries, filter, expired);
+            count += ReplyMatching(reply, entries, filter, expired, cmd.Metrics);
             RemoveExpired(cmd, expired);
             cmd.ExitStripe(stripe);
             seen += entries.Count;
@@ -149,11 +150,12 @@ internal static class ScanCommands
         if (!more) cursor = new DatabaseCursor(cursor.Stripe + 1, default);
     }
 
-    private static int ReplyMatching(ReplyWriter reply, EntryList entries, in KeyFilter filter, List<byte[]>? expired = null)
+    private static int ReplyMatching(ReplyWriter reply, EntryList entries, in KeyFilter filter, List<byte[]>? expired = null, ExecutorMetrics? metrics = null)
     {
         int count = 0;
         foreach (Entry entry in entries)
         {
+            filter.CountLookup(entry, metrics);
             if (filter.Accepts(entry))
             {
                 reply.Bulk(entry.Key);
@@ -231,6 +233,14 @@ internal static class ScanCommands
             if (HasExpired(entry)) return false;
             if (HasType && !AsciiText.EqualsIgnoreCase(Type, TypeNames.Of(entry.Type))) return false;
             return Matches(entry);
+        }
+
+        // As in Redis, SCAN with TYPE looks up each key that matches the pattern.
+        internal readonly void CountLookup(Entry entry, ExecutorMetrics? metrics)
+        {
+            if (!HasType || metrics is null || !Matches(entry)) return;
+            if (HasExpired(entry)) metrics.KeyspaceMisses++;
+            else metrics.KeyspaceHits++;
         }
 
         // As in Redis, SCAN removes expired keys that match the pattern, whatever their type; KEYS removes none.

@@ -153,10 +153,24 @@ internal static class StreamPendingCommands
     // XAUTOCLAIM key group consumer min-idle-time start [COUNT count] [JUSTID]
     private static void XAutoClaim(ref CommandContext cmd)
     {
-        if (!TryMinIdleOrReply(cmd, "XAUTOCLAIM", out long minIdleMs)) return;
-        if (!StreamIdArgument.TryReadLowOrReply(cmd, 5, out StreamId low)) return;
-        long countMax = AutoClaimCountUsual;
-        bool justId = false;
+        if (!TryReadAutoClaimOrReply(cmd, out long minIdleMs, out StreamId low, out long countMax, out bool justId))
+        {
+            cmd.Find(1); // counts: Redis looks it up first
+            return;
+        }
+
+        if (!TryOpenGroupToWriteOrReply(cmd, out StreamValue stream, out StreamGroup group)) return;
+        cmd.ReplaceEffect();
+        AutoClaim(cmd, stream, group, low, countMax, minIdleMs, justId);
+    }
+
+    private static bool TryReadAutoClaimOrReply(scoped in CommandContext cmd, out long minIdleMs, out StreamId low, out long countMax, out bool justId)
+    {
+        countMax = AutoClaimCountUsual;
+        justId = false;
+        low = default;
+        if (!TryMinIdleOrReply(cmd, "XAUTOCLAIM", out minIdleMs)) return false;
+        if (!StreamIdArgument.TryReadLowOrReply(cmd, 5, out low)) return false;
         var options = new OptionReader(cmd, first: 6);
         while (options.More)
         {
@@ -164,21 +178,19 @@ internal static class StreamPendingCommands
             {
                 if (RespNumber.TryParseInt64(cmd[argument], out countMax) && countMax is > 0 and <= AutoClaimCountMax) continue;
                 cmd.Reply.Error("ERR COUNT must be > 0"u8);
-                return;
+                return false;
             }
 
             if (!options.Take("JUSTID"u8))
             {
                 cmd.ReplySyntaxError();
-                return;
+                return false;
             }
 
             justId = true;
         }
 
-        if (!TryOpenGroupToWriteOrReply(cmd, out StreamValue stream, out StreamGroup group)) return;
-        cmd.ReplaceEffect();
-        AutoClaim(cmd, stream, group, low, countMax, minIdleMs, justId);
+        return true;
     }
 
     // The ids of deleted entries are an array of their own after the claimed ones. The head is written last, because it holds the
