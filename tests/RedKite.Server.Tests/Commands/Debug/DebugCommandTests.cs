@@ -98,7 +98,7 @@ public class DebugCommandTests
         Expect("verbatim", "=29\r\ntxt:This is a verbatim\nstring\r\n");
         Expect("bignum", "(1234567999999999999999999999999999999\r\n");
         Expect("attrib", "|1\r\n$14\r\nkey-popularity\r\n*2\r\n$7\r\nkey:123\r\n:90\r\n$39\r\nSome real reply following the attribute\r\n");
-        Expect("push", ">2\r\n$16\r\nserver-cpu-usage\r\n:42\r\n$40\r\nSome real reply following the push reply\r\n");
+        Expect("push", "$40\r\nSome real reply following the push reply\r\n>2\r\n$16\r\nserver-cpu-usage\r\n:42\r\n");
 
         void Expect(string type, string bytes)
         {
