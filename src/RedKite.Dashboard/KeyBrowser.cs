@@ -13,7 +13,8 @@ internal static class KeyBrowser
 
     internal static Task ListAsync(AdminSite site, HttpContext http)
     {
-        using InProcessClient client = Client(site, http, out string database);
+        using InProcessClient? client = Client(site, http, out string database);
+        if (client is null) return RefuseAsync(http);
         string pattern = http.Request.Query["pattern"].ToString() is { Length: > 0 } given ? given : "*";
         string cursor = http.Request.Query["cursor"].ToString() is { Length: > 0 } last ? last : "0";
         string count = Text(Math.Clamp(AdminEndpoints.Number(http, "count", 100), 1, 1000));
@@ -44,7 +45,8 @@ internal static class KeyBrowser
 
     internal static Task ValueAsync(AdminSite site, HttpContext http)
     {
-        using InProcessClient client = Client(site, http, out _);
+        using InProcessClient? client = Client(site, http, out _);
+        if (client is null) return RefuseAsync(http);
         string key = http.Request.Query["key"].ToString();
         string type = client.Execute("TYPE", key).Text!;
         RedKiteReply? value = type switch
@@ -76,12 +78,15 @@ internal static class KeyBrowser
         });
     }
 
-    private static InProcessClient Client(AdminSite site, HttpContext http, out string database)
+    // Null: there is no such database.
+    private static InProcessClient? Client(AdminSite site, HttpContext http, out string database)
     {
         InProcessClient client = site.Server!.CreateObserver();
-        database = Text(Math.Max(0, AdminEndpoints.Number(http, "database", 0)));
-        if (client.Execute("SELECT", database).IsError) database = "0";
-        return client;
+        database = http.Request.Query["database"].ToString();
+        if (database.Length == 0) database = "0";
+        if (!client.Execute("SELECT", database).IsError) return client;
+        client.Dispose();
+        return null;
     }
 
     private static long Size(InProcessClient client, string type, string key)

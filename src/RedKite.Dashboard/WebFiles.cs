@@ -16,7 +16,7 @@ internal static class WebFiles
 
     internal static async Task SendAsync(HttpContext http, string name)
     {
-        using Stream? file = typeof(WebFiles).Assembly.GetManifestResourceStream(name);
+        using Stream? file = name.Length == 0 ? null : typeof(WebFiles).Assembly.GetManifestResourceStream(name);
         if (file is null || !Types.TryGetValue(Path.GetExtension(name), out string? type))
         {
             http.Response.StatusCode = StatusCodes.Status404NotFound;

@@ -63,6 +63,10 @@ internal static class Program
         var asked = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         using PosixSignalRegistration terminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, End);
         using PosixSignalRegistration interrupt = PosixSignalRegistration.Create(PosixSignal.SIGINT, End);
+        using PosixSignalRegistration quit = PosixSignalRegistration.Create(PosixSignal.SIGQUIT, End);
+
+        // As in Redis, the end of the terminal is not the end of the server. On Windows it cannot be survived.
+        using PosixSignalRegistration hangUp = PosixSignalRegistration.Create(PosixSignal.SIGHUP, OperatingSystem.IsWindows() ? End : signal => signal.Cancel = true);
         server.Start();
         _ = asked.Task.ContinueWith(_ => server.StopAsync(), TaskScheduler.Default);
         foreach (string line in server.Banner()) server.Engine.Log.Notice(line);

@@ -243,8 +243,14 @@ public sealed class RedKiteServer : IAsyncDisposable
         }
         catch
         {
+            _meter?.Dispose();
+            Packages?.Dispose();
+            Diagnostics?.Dispose();
             _endpoints.Dispose();
             Engine.Keyspace.Dispose();
+            Engine.Messages.Release();
+            Engine.Metrics.Runs.Dispose();
+            Engine.Buffers.Dispose();
             throw;
         }
 

@@ -100,6 +100,20 @@ public sealed class AdminApiTests : IAsyncDisposable
     }
 
     [Fact]
+    public async Task Database_or_file_that_does_not_exist_is_refused()
+    {
+        await Start();
+        Assert.Equal(HttpStatusCode.OK, await Status("/api/keys?database=15"));
+        foreach (string database in (string[])["16", "-1", "abc", "4294967299"])
+        {
+            Assert.Equal(HttpStatusCode.BadRequest, await Status("/api/keys?database=" + database));
+            Assert.Equal(HttpStatusCode.BadRequest, await Status($"/api/keys/value?key=k&database={database}"));
+        }
+
+        Assert.Equal(HttpStatusCode.NotFound, await Status("/app/"));
+    }
+
+    [Fact]
     public async Task Programs_send_the_password_with_every_request_and_have_five_tries()
     {
         await Start(password: "secret");

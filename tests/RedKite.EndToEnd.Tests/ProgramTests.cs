@@ -78,6 +78,16 @@ public sealed class ProgramTests
     }
 
     [Fact]
+    public void Unix_socket_with_too_long_a_path_is_one_line_of_error()
+    {
+        Assert.SkipUnless(ServerProgram.UnderTest.IsRedKite, "the line is RedKite's");
+        string path = "/tmp/" + new string('x', 150);
+        using ServerProcess server = ServerProcess.StartUnchecked(ServerProgram.UnderTest, LoopbackPort.Next(), "--unixsocket", path);
+        Assert.Equal(1, server.WaitForExit(ExitTimeoutMs));
+        Assert.Equal($"cannot listen on the Unix socket {path}: the path is too long", Assert.Single(server.Output));
+    }
+
+    [Fact]
     public void Port_in_use_stops_the_start()
     {
         using TcpListener taken = new(IPAddress.Any, 0);
@@ -92,6 +102,18 @@ public sealed class ProgramTests
     [Theory]
     [MemberData(nameof(Transports))]
     public void Sigterm_closes_connections_and_exits_with_0(string transport) => EndsWith(transport, server => server.Signal("TERM"));
+
+    // As in Redis: the server outlives its terminal.
+    [Fact]
+    public void Sighup_changes_nothing()
+    {
+        using ServerProcess server = ServerProcess.Start(ServerProgram.UnderTest);
+        using RespConnection client = server.Connect();
+        client.Run("SET k v").IsOk();
+        server.Signal("HUP");
+        Assert.Null(server.WaitForExit(500));
+        client.Run("GET k").IsBulk("v");
+    }
 
     [Theory]
     [MemberData(nameof(Transports))]
@@ -191,7 +213,7 @@ public sealed class ProgramTests
     [MemberData(nameof(Transports))]
     public void Full_log_file_does_not_stop_the_server(string transport)
     {
-        using ServerProcess server = Start(transport, "--logfile", "{folder}/server.log");
+        using ServerProcess server = Start(transport, ["--logfile", "{folder}/server.log", .. ServerProgram.UnderTest.IsRedKite ? (string[])["--diagnostics", "no"] : []]); // findings about a busy machine are lines, too
         string path = Path.Combine(server.Folder, "server.log");
         Assert.True(SpinWait.SpinUntil(() => File.ReadAllText(path).Contains("Ready to accept connections", StringComparison.Ordinal), ExitTimeoutMs));
 

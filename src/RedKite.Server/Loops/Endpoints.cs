@@ -37,9 +37,9 @@ internal sealed class Endpoints(Settings settings, Func<ByteLayer> newTls) : IDi
         {
             Add("", ListeningSocket.Unix(path, settings.UnixSocketMode, settings.TcpBacklog));
         }
-        catch (Exception failure) when (failure is SocketException or IOException or UnauthorizedAccessException)
+        catch (Exception failure) when (failure is SocketException or IOException or UnauthorizedAccessException or ArgumentException)
         {
-            throw new ConfigException($"cannot listen on the Unix socket {path}: {failure.Message}", failure);
+            throw new ConfigException($"cannot listen on the Unix socket {path}: {(failure is ArgumentException ? "the path is too long" : failure.Message)}", failure);
         }
     }
 

@@ -57,16 +57,25 @@ internal sealed class PackageVerdict
     private static void WriteEnded(TextWriter output, PackageReader package)
     {
         if (package.Read("findings", CancellationToken.None) is not { } bytes) return;
-        using JsonDocument json = JsonDocument.Parse(bytes);
-        JsonElement ended = json.RootElement.GetProperty("ended");
-        if (ended.GetArrayLength() == 0) return;
+        List<string> lines = [];
+        try
+        {
+            using JsonDocument json = JsonDocument.Parse(bytes);
+            foreach (JsonElement finding in json.RootElement.GetProperty("ended").EnumerateArray())
+            {
+                string time = DateTimeOffset.FromUnixTimeMilliseconds(finding.GetProperty("ended_unix_ms").GetInt64()).ToString("yyyy-MM-dd HH:mm:ss", CultureInfo.InvariantCulture);
+                lines.Add($"  {time} [{finding.GetProperty("severity").GetString()}] {finding.GetProperty("title").GetString()}");
+            }
+        }
+        catch (Exception failure) when (failure is JsonException or InvalidOperationException or KeyNotFoundException or FormatException or ArgumentOutOfRangeException)
+        {
+            throw new InvalidDataException($"the part findings is damaged: {failure.Message}", failure);
+        }
+
+        if (lines.Count == 0) return;
         output.WriteLine();
         output.WriteLine("Ended before:");
-        foreach (JsonElement finding in ended.EnumerateArray())
-        {
-            string time = DateTimeOffset.FromUnixTimeMilliseconds(finding.GetProperty("ended_unix_ms").GetInt64()).ToString("yyyy-MM-dd HH:mm:ss", CultureInfo.InvariantCulture);
-            output.WriteLine($"  {time} [{finding.GetProperty("severity").GetString()}] {finding.GetProperty("title").GetString()}");
-        }
+        foreach (string line in lines) output.WriteLine(line);
     }
 
     private static string Word(FindingSeverity severity) => severity switch

@@ -3,6 +3,7 @@ using System.Diagnostics;
 using System.Diagnostics.Metrics;
 using System.Diagnostics.Tracing;
 using System.Net.Sockets;
+using RedKite.Server.Config;
 using RedKite.Server.Diagnostics;
 using RedKite.Server.Diagnostics.Export;
 using RedKite.Server.Metrics;
@@ -145,6 +146,33 @@ public class ServerEventsTests
         Assert.Equal(100, values["keys"]);
         Assert.True(values["used_memory"] > 0);
         Assert.Equal("By", instruments.Single(instrument => instrument.Name == "used_memory").Unit);
+    }
+
+    [Fact]
+    public async Task Failed_start_leaves_no_meter()
+    {
+        using var taken = new System.Net.Sockets.TcpListener(System.Net.IPAddress.Loopback, 0);
+        taken.Start();
+        int port = ((System.Net.IPEndPoint)taken.LocalEndpoint).Port;
+        int thread = 0; // other tests' servers start beside this one
+        var published = new ConcurrentBag<Instrument>();
+        var completed = new ConcurrentBag<Instrument>();
+        using var listener = new MeterListener
+        {
+            InstrumentPublished = (instrument, listening) =>
+            {
+                if (instrument.Meter.Name != "RedKite" || Environment.CurrentManagedThreadId != thread) return;
+                published.Add(instrument);
+                listening.EnableMeasurementEvents(instrument);
+            },
+            MeasurementsCompleted = (instrument, _) => completed.Add(instrument),
+        };
+        listener.Start();
+        thread = Environment.CurrentManagedThreadId;
+        await Assert.ThrowsAsync<ConfigException>(() => RedKiteServer.StartAsync(new RedKiteOptions { Port = port }));
+        thread = 0;
+        Assert.NotEmpty(published);
+        Assert.Empty(published.Except(completed));
     }
 
     [Fact]
