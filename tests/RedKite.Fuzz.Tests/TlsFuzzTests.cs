@@ -93,7 +93,7 @@ public class TlsFuzzTests
 
         if (!isSound && random.Next(2) == 0)
         {
-            // SslStream's shutdown beside a read damages the heap of this process, so it is done between two.
+            // SslStream's shutdown beside a read damages the heap of this process, so the read ends first and another one follows.
             await enough.CancelAsync();
             await reading;
             await ssl.ShutdownAsync();

@@ -19,7 +19,7 @@ internal static class RandomSample
         ["ZRANDMEMBER"] = "ZRANGE",
     };
 
-    // Of Redis.
+    // Redis moves the rest to a new set where it is at most this share of what SPOP removes.
     private const int RemainingShare = 5;
 
     /// <summary>How many replies were checked by all runners, for the report of a run.</summary>
