@@ -65,7 +65,7 @@ public class TableBenchmarks
         int found = 0;
         for (int i = 0; i < Batch; i++)
         {
-            if (Database.Find(_keys[_at + i], hashes[i], 0).Exists) found++;
+            if (Database.Find(_keys[_at + i], hashes[i], ExpiryClock.Never).Exists) found++;
         }
 
         _at += Batch;
@@ -78,11 +78,11 @@ public class TableBenchmarks
         return keys[_at];
     }
 
-    private bool Find(byte[] key) => Database.Find(key, _keyspace.Hash(key), 0).Exists;
+    private bool Find(byte[] key) => Database.Find(key, _keyspace.Hash(key), ExpiryClock.Never).Exists;
 
     private Entry Write(byte[] key)
     {
         ulong hash = _keyspace.Hash(key);
-        return Database.WriteString(key, hash, Database.Find(key, hash, 0), 32, ValueEncoding.Raw, Database.NoExpiry, 0);
+        return Database.WriteString(key, hash, Database.Find(key, hash, ExpiryClock.Never), 32, ValueEncoding.Raw, Database.NoExpiry, 0);
     }
 }

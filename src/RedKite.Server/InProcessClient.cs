@@ -6,6 +6,7 @@ using RedKite.Server.Execution;
 using RedKite.Server.Execution.Copying;
 using RedKite.Server.Loops;
 using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
 
 namespace RedKite.Server;
 
@@ -39,6 +40,13 @@ public sealed class InProcessClient : IDisposable
         if (onlyLooks) _engine.Metrics.Forget(_executor.Metrics);
         _copies = new CopyRunner(_engine, _executor);
         _session = NewSession();
+    }
+
+    /// <summary>What becomes of keys and fields that the client's commands find expired. Set while no call is in progress.</summary>
+    internal ExpiryPolicy Expiry
+    {
+        get => _executor.Environment.CallersExpiry;
+        set => _executor.Environment.CallersExpiry = value;
     }
 
     /// <summary>Executes one command, given as strings that are sent as UTF-8.</summary>

@@ -72,7 +72,7 @@ internal static class GrowthScenario
         stripe.Enter();
         try
         {
-            Entry existing = database.Find(key, hash, NowMs);
+            Entry existing = database.Find(key, hash, ExpiryClock.RemovingAt(NowMs));
             Entry written = database.WriteString(key, hash, existing, value.Length, ValueEncoding.Embedded, Database.NoExpiry, accessClock: 0);
             value.CopyTo(written.Value);
         }

@@ -17,7 +17,7 @@ internal static class RdbHashReader
         // In the final form (not in its drafts), single expiries are relative to the earliest one.
         long earliestMs = 0;
         if (type is RdbType.HashWithExpiries or RdbType.HashListPackWithExpiries && (!input.TryInt64(out earliestMs) || earliestMs < 0)) return false;
-        HashValue hash = HashValue.Create(target.Database, target.Key, target.Hash, target.AccessClock, target.NowMs);
+        HashValue hash = HashValue.Create(target.Database, target.Key, target.Hash, target.AccessClock, target.Expiry);
         bool read = type switch
         {
             RdbType.Hash or RdbType.HashWithExpiries or RdbType.HashWithExpiriesDraft => TryFields(type, ref input, ref hash, earliestMs, target, scratch),
@@ -86,7 +86,7 @@ internal static class RdbHashReader
     private static bool TryAdd(ref HashValue hash, scoped ReadOnlySpan<byte> field, scoped ReadOnlySpan<byte> value, long expiryMs, in RdbTarget target, HashLimits limits)
     {
         if (expiryMs is < 0 or > ExpiryMaxMs) return false;
-        if (expiryMs > 0 && expiryMs <= target.NowMs) return true;
+        if (expiryMs > 0 && target.Expiry.HasPassed(expiryMs)) return true;
         if (!hash.Set(field, value, limits)) return false;
         if (expiryMs > 0) hash.WriteExpiry(field, expiryMs);
         return true;

@@ -25,7 +25,7 @@ internal enum RdbOutcome
 internal readonly record struct RdbLimits(HashLimits Hash, SetLimits Set, SortedSetLimits SortedSet, ListLimits List);
 
 /// <summary>The destination of a value: a missing key whose stripe is locked.</summary>
-internal readonly ref struct RdbTarget(Database database, ReadOnlySpan<byte> key, ulong hash, uint accessClock, long nowMs, RdbLimits limits)
+internal readonly ref struct RdbTarget(Database database, ReadOnlySpan<byte> key, ulong hash, uint accessClock, long nowMs, ExpiryClock expiry, RdbLimits limits)
 {
     internal Database Database { get; } = database;
 
@@ -35,8 +35,11 @@ internal readonly ref struct RdbTarget(Database database, ReadOnlySpan<byte> key
 
     internal uint AccessClock { get; } = accessClock;
 
-    /// <summary>The current time: fields that have expired are skipped.</summary>
+    /// <summary>The current time.</summary>
     internal long NowMs { get; } = nowMs;
+
+    /// <summary>When fields count as expired: those are skipped.</summary>
+    internal ExpiryClock Expiry { get; } = expiry;
 
     internal RdbLimits Limits { get; } = limits;
 }
@@ -64,7 +67,7 @@ internal static class RdbValueReader
             _ => false,
         };
         scratch.Clear();
-        Entry entry = target.Database.Find(target.Key, target.Hash, target.NowMs);
+        Entry entry = target.Database.Find(target.Key, target.Hash, target.Expiry);
         if (read) return entry.Exists ? RdbOutcome.Loaded : RdbOutcome.NothingLeft;
         if (entry.Exists) target.Database.Unlink(entry, UnlinkReason.Deleted);
         return RdbOutcome.Corrupt;

@@ -18,14 +18,14 @@ internal readonly ref struct RdbValueWriter
 {
     private readonly Database _database;
     private readonly Entry _entry;
-    private readonly long _nowMs;
+    private readonly ExpiryClock _expiry;
     private readonly long _earliestExpiryMs; // among a hash's fields
 
-    private RdbValueWriter(Database database, Entry entry, long nowMs, long earliestExpiryMs)
+    private RdbValueWriter(Database database, Entry entry, ExpiryClock expiry, long earliestExpiryMs)
     {
         _database = database;
         _entry = entry;
-        _nowMs = nowMs;
+        _expiry = expiry;
         _earliestExpiryMs = earliestExpiryMs;
         Type = entry.Type switch
         {
@@ -46,14 +46,14 @@ internal readonly ref struct RdbValueWriter
     /// <summary>Prepares to write a value; false if it is a hash whose last fields have expired. In that case its key is removed.</summary>
     /// <param name="database">The database.</param>
     /// <param name="entry">The key's entry.</param>
-    /// <param name="nowMs">The current time: expired fields are not written.</param>
+    /// <param name="expiry">When fields count as expired: those are not written, and removed if reads may modify.</param>
     /// <param name="writer">The writer, valid until the key changes.</param>
-    internal static bool TryOpen(Database database, Entry entry, long nowMs, out RdbValueWriter writer)
+    internal static bool TryOpen(Database database, Entry entry, ExpiryClock expiry, out RdbValueWriter writer)
     {
         long earliestExpiryMs = long.MaxValue;
         if (entry.Type == DataType.Hash)
         {
-            var hash = HashValue.OpenToRead(database, entry, nowMs);
+            var hash = HashValue.OpenToRead(database, entry, expiry);
             hash.RemoveExpired();
             writer = default;
             if (!hash.Exists || hash.LivingCount == 0) return false;
@@ -61,7 +61,7 @@ internal readonly ref struct RdbValueWriter
             earliestExpiryMs = hash.EarliestExpiryMs;
         }
 
-        writer = new RdbValueWriter(database, entry, nowMs, earliestExpiryMs);
+        writer = new RdbValueWriter(database, entry, expiry, earliestExpiryMs);
         return true;
     }
 
@@ -127,7 +127,7 @@ internal readonly ref struct RdbValueWriter
 
     private void WriteHash(RdbOutput output)
     {
-        HashValue hash = HashValue.Peek(_database, _entry, _nowMs);
+        HashValue hash = HashValue.Peek(_database, _entry, _expiry);
         bool expiries = Type == RdbType.HashWithExpiries;
         if (expiries) output.Int64(_earliestExpiryMs);
         output.Length(hash.LivingCount);

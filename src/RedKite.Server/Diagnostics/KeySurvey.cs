@@ -104,7 +104,7 @@ internal sealed class KeySurvey : IDisposable
         DataType.Set => SetView.Of(database, entry).Count,
         DataType.SortedSet => new SortedSetValue(database, entry).Count,
         DataType.Stream => StreamValue.Of(database, entry).Length,
-        _ => HashValue.Peek(database, entry, nowMs: 0).Count,
+        _ => HashValue.Peek(database, entry, ExpiryClock.Never).Count,
     };
 
     private void Run()

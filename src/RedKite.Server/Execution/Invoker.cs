@@ -228,7 +228,9 @@ internal sealed class Invoker
         _environment.BeginObserving(held);
         long changes = _environment.Metrics.Changes;
         if (_engine.Monitors.IsOn) _engine.Monitors.ShowScript(cmd);
-        using (_engine.Pause.Begin(cmd.Command, _environment.NowMs)) cmd.Command.Handler(ref cmd);
+        ExpiryPolicy outer = _environment.BeginExpiry(cmd.Command, isFrozen: !_engine.Pause.HasEnded(_environment.NowMs));
+        cmd.Command.Handler(ref cmd);
+        _environment.EndExpiry(outer);
         if (cmd.Session.Tracking is { } tracking) NoteTracked(cmd, tracking);
         _environment.KeyHashes.Forget();
         if (_environment.BlockRequest is { } block && !_environment.IsServing)
@@ -325,7 +327,7 @@ internal sealed class Invoker
 
     private void NoteChanges()
     {
-        if ((_environment.Observers & StripeObservers.WatchedKeys) != 0) _engine.Watched.Note(_environment.Changes, _keyspace.Databases, _environment.NowMs);
+        if ((_environment.Observers & StripeObservers.WatchedKeys) != 0) _engine.Watched.Note(_environment.Changes, _keyspace.Databases, _environment.Expiry);
         _blocked.Note(_environment.Changes);
     }
 

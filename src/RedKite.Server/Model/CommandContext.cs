@@ -68,6 +68,9 @@ internal ref struct CommandContext
     /// <summary>The time of this command, in Unix milliseconds. It does not change while it executes.</summary>
     internal readonly long NowMs => _environment.NowMs;
 
+    /// <summary>When keys and fields count as expired, and what becomes of those that the command finds.</summary>
+    internal readonly ExpiryClock Expiry => _environment.Expiry;
+
     /// <summary>The counters that the command increments: keyspace hits and misses and the like.</summary>
     internal readonly Metrics.ExecutorMetrics Metrics => _environment.Metrics;
 
@@ -160,7 +163,7 @@ internal ref struct CommandContext
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal readonly Entry Find(int argument)
     {
-        Entry entry = Database.Find(this[argument], HashOf(argument), NowMs);
+        Entry entry = Database.Find(this[argument], HashOf(argument), Expiry);
         if (!entry.Exists)
         {
             NoteMiss(this[argument], HashOf(argument));
@@ -175,7 +178,7 @@ internal ref struct CommandContext
     /// <summary>Looks up a key that is not an argument, to read its value. All stripes are locked.</summary>
     internal readonly Entry FindNamed(scoped ReadOnlySpan<byte> name)
     {
-        Entry entry = Database.Find(name, Keyspace.Hash(name), NowMs);
+        Entry entry = Database.Find(name, Keyspace.Hash(name), Expiry);
         if (entry.Exists)
         {
             Metrics.KeyspaceHits++;
@@ -194,7 +197,7 @@ internal ref struct CommandContext
     /// <param name="notifies">Whether a miss is notified.</param>
     internal readonly Entry Inspect(int argument, bool notifies = true)
     {
-        Entry entry = Database.Find(this[argument], HashOf(argument), NowMs);
+        Entry entry = Database.Find(this[argument], HashOf(argument), Expiry);
         if (entry.Exists) Metrics.KeyspaceHits++;
         else if (notifies) NoteMiss(this[argument], HashOf(argument));
         else Metrics.KeyspaceMisses++;
@@ -207,16 +210,16 @@ internal ref struct CommandContext
     [MethodImpl(MethodImplOptions.NoInlining)]
     internal readonly Entry FindToWrite(int argument)
     {
-        Entry entry = Database.OpenToWrite(this[argument], HashOf(argument), NowMs);
+        Entry entry = Database.OpenToWrite(this[argument], HashOf(argument), Expiry);
         if (entry.Exists) Touch(entry);
         return entry;
     }
 
     /// <summary>Looks up a key without a trace: no hit, no miss, no access.</summary>
-    internal readonly Entry Peek(int argument) => Database.Find(this[argument], HashOf(argument), NowMs);
+    internal readonly Entry Peek(int argument) => Database.Find(this[argument], HashOf(argument), Expiry);
 
     /// <summary>Looks a key up in another database without a trace.</summary>
-    internal readonly Entry PeekIn(Database database, int argument) => database.Find(this[argument], HashOf(argument), NowMs);
+    internal readonly Entry PeekIn(Database database, int argument) => database.Find(this[argument], HashOf(argument), Expiry);
 
     /// <summary>Finds the first key's string, or replies null or WRONGTYPE.</summary>
     internal readonly bool FindStringOrReplyNull(int argument, out Entry entry)
@@ -400,7 +403,7 @@ internal ref struct CommandContext
     internal readonly INestedExecutor Nested => _environment.Nested;
 
     /// <summary>Whether a key exists, without a trace. Its stripe is locked.</summary>
-    internal readonly bool Exists(KeyIdentity identity, ReadOnlySpan<byte> name) => Keyspace.Databases[identity.Database].Find(name, identity.Hash, NowMs).Exists;
+    internal readonly bool Exists(KeyIdentity identity, ReadOnlySpan<byte> name) => Keyspace.Databases[identity.Database].Find(name, identity.Hash, Expiry).Exists;
 
     /// <summary>Replies that a limit of what clients can make the server keep is reached, and counts that.</summary>
     internal readonly void ReplyOverLimit(Metrics.Limit limit, string error)

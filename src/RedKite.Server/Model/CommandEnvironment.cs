@@ -16,6 +16,7 @@ internal sealed class CommandEnvironment
     private long _timestamp; // of NowMs
     private long _stoppedAt;
     private long _stoppedMicroseconds;
+    private ExpiryPolicy _callersExpiry;
 
     internal CommandEnvironment(Keyspace keyspace, Settings settings, ServerClock clock, CommandTable commands, BufferPool buffers, ExecutorMetrics metrics)
     {
@@ -44,6 +45,20 @@ internal sealed class CommandEnvironment
 
     /// <summary>The time of the commands that execute now, in Unix milliseconds.</summary>
     internal long NowMs { get; private set; }
+
+    /// <summary>When keys and fields count as expired, and what becomes of those that the command finds.</summary>
+    internal ExpiryClock Expiry { get; private set; }
+
+    /// <summary>The policy of the executor's caller, from which each command's follows (<see cref="BeginExpiry"/>).</summary>
+    internal ExpiryPolicy CallersExpiry
+    {
+        get => _callersExpiry;
+        set
+        {
+            _callersExpiry = value;
+            Expiry = new ExpiryClock(NowMs, value);
+        }
+    }
 
     /// <summary>This time in microseconds: the same value on each read, even if the clock is adjusted meanwhile.</summary>
     internal long StoppedMicroseconds
@@ -115,7 +130,26 @@ internal sealed class CommandEnvironment
     {
         _timestamp = timestamp;
         NowMs = Clock.MsAt(timestamp);
+        Expiry = new ExpiryClock(NowMs, Expiry.Policy);
         NewAccessClock = Settings.CountsFrequency ? AccessClock.NewLfu(NowMs) : AccessClock.Lru(NowMs);
+    }
+
+    /// <summary>
+    /// Chooses a command's policy, until <see cref="EndExpiry"/>. Expired keys are hidden only from one that does not write: on a
+    /// replica, or while a pause freezes the data.
+    /// </summary>
+    /// <returns>The policy of the surrounding command.</returns>
+    internal ExpiryPolicy BeginExpiry(Command command, bool isFrozen)
+    {
+        ExpiryPolicy outer = Expiry.Policy;
+        bool hides = _callersExpiry == ExpiryPolicy.Hide || (_callersExpiry == ExpiryPolicy.Remove && isFrozen);
+        if (hides || outer != _callersExpiry) Expiry = new ExpiryClock(NowMs, !hides ? _callersExpiry : command.Is(CommandFlags.Write) ? ExpiryPolicy.Remove : ExpiryPolicy.Hide);
+        return outer;
+    }
+
+    internal void EndExpiry(ExpiryPolicy outer)
+    {
+        if (Expiry.Policy != outer) Expiry = new ExpiryClock(NowMs, outer);
     }
 
     /// <summary>After a command that may have changed how accesses are noted.</summary>

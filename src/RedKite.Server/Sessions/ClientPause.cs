@@ -1,5 +1,4 @@
 using RedKite.Server.Model;
-using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Sessions;
 
@@ -61,14 +60,6 @@ internal sealed class ClientPause(AttentionWord attention)
         return !running.WritesOnly || command.Is(Writes) || (command.RunsQueued && session.Transaction is { } transaction && (transaction.Flags & Writes) != 0);
     }
 
-    /// <summary>Surrounds a command on this thread: expired keys that a read-only command finds during a pause stay.</summary>
-    internal Execution Begin(Command command, long nowMs)
-    {
-        bool keepsExpired = command.Is(CommandFlags.ReadOnly) && !HasEnded(nowMs);
-        if (keepsExpired) Database.KeepsExpired = true;
-        return new Execution(keepsExpired);
-    }
-
     /// <summary>How many clients wait for the end of the pause.</summary>
     internal int Held(ClientRegistry clients) => _current is null ? 0 : clients.All.Count(session => session.IsPaused);
 
@@ -76,15 +67,6 @@ internal sealed class ClientPause(AttentionWord attention)
     {
         _current = interval;
         attention.Set(ServerAttention.Paused, interval is not null);
-    }
-
-    /// <summary>A command in execution, perhaps during a pause.</summary>
-    internal readonly ref struct Execution(bool keepsExpired)
-    {
-        public void Dispose()
-        {
-            if (keepsExpired) Database.KeepsExpired = false;
-        }
     }
 
     private sealed record Interval(long UntilMs, bool WritesOnly);

@@ -65,12 +65,12 @@ internal sealed class WatchedKeys(Keyspace keyspace)
     }
 
     /// <summary>Marks the clients that watch keys which a command has changed. The keys' stripes are locked.</summary>
-    internal void Note(ChangeList changes, ReadOnlySpan<Database> databases, long nowMs)
+    internal void Note(ChangeList changes, ReadOnlySpan<Database> databases, ExpiryClock expiry)
     {
         for (int i = 0; i < changes.Count; i++)
         {
             Change change = changes[i];
-            if (change.Event == KeyEvent.Flush) NoteFlush(databases[change.Database], nowMs);
+            if (change.Event == KeyEvent.Flush) NoteFlush(databases[change.Database], expiry);
             else if (KeyEvents.IsModification(change.Event)) Note(change.Identity, change.Event);
         }
     }
@@ -83,14 +83,14 @@ internal sealed class WatchedKeys(Keyspace keyspace)
     }
 
     // A key that is missing before and after has not changed.
-    private void NoteFlush(Database database, long nowMs)
+    private void NoteFlush(Database database, ExpiryClock expiry)
     {
         foreach (Dictionary<KeyIdentity, WatchedKey> keys in _keys)
         {
             foreach ((KeyIdentity identity, WatchedKey first) in keys)
             {
                 if (identity.Database != database.Index) continue;
-                bool exists = database.Find(first.Name, identity.Hash, nowMs).Exists;
+                bool exists = database.Find(first.Name, identity.Hash, expiry).Exists;
                 for (WatchedKey? key = first; key is not null; key = key.Next) key.Client.IsDirty |= key.Existed || exists;
             }
         }

@@ -89,7 +89,7 @@ internal sealed class BackgroundSweep
 
         if (_phase == Phase.Cooling)
         {
-            if (_keyspace.ReadsMayModify && CoolLists(deadline)) return true;
+            if (CoolLists(deadline)) return true;
             _phase = Phase.GivingBack;
             if (_firstStripe == 0) _keyspace.BeginGivingBack();
         }

@@ -20,9 +20,6 @@ internal sealed unsafe class Database
 {
     internal const long NoExpiry = -1;
 
-    [ThreadStatic]
-    private static bool _keepsExpired;
-
     private readonly Keyspace _keyspace;
     private Table?[] _tables;
 
@@ -31,16 +28,6 @@ internal sealed unsafe class Database
         _keyspace = keyspace;
         Index = index;
         _tables = new Table?[keyspace.Stripes.Length];
-    }
-
-    /// <summary>
-    /// Whether expired keys are hidden from the thread's command but not removed: for a command that only reads, while CLIENT PAUSE
-    /// freezes the data. A command that writes must remove an expired key, or it would add the key a second time.
-    /// </summary>
-    internal static bool KeepsExpired
-    {
-        get => _keepsExpired;
-        set => _keepsExpired = value;
     }
 
     internal int Index { get; }
@@ -97,16 +84,16 @@ internal sealed unsafe class Database
         return sum;
     }
 
-    /// <summary>Finds a key that has not expired. An expired one is removed here, so that no caller sees it; see <see cref="KeepsExpired"/>.</summary>
+    /// <summary>Finds a key that has not expired. An expired one is removed or hidden here, by the caller's policy, so that no caller sees it.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    internal Entry Find(scoped ReadOnlySpan<byte> key, ulong hash, long nowMs)
+    internal Entry Find(scoped ReadOnlySpan<byte> key, ulong hash, ExpiryClock expiry)
     {
         Table? table = _tables[_keyspace.StripeOf(hash)];
         if (table is null) return default;
         if (!table.TryFind(key, hash, out EntryPosition position)) return default;
-        if (EntryBlock.Expires(position.Entry) && EntryBlock.Expiry(position.Entry) <= nowMs)
+        if (EntryBlock.Expires(position.Entry) && expiry.HasPassed(EntryBlock.Expiry(position.Entry)))
         {
-            Expire(table, position);
+            Expire(table, position, expiry.Policy);
             return default;
         }
 
@@ -115,9 +102,9 @@ internal sealed unsafe class Database
 
     /// <summary>Finds a key that is about to change, and reports the change if the stripe is observed.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    internal Entry OpenToWrite(scoped ReadOnlySpan<byte> key, ulong hash, long nowMs)
+    internal Entry OpenToWrite(scoped ReadOnlySpan<byte> key, ulong hash, ExpiryClock expiry)
     {
-        Entry entry = Find(key, hash, nowMs);
+        Entry entry = Find(key, hash, expiry);
         if (entry.Exists) BeforeChange(_keyspace.Stripes[_keyspace.StripeOf(hash)], entry.Position);
         return entry;
     }
@@ -180,13 +167,10 @@ internal sealed unsafe class Database
     /// <summary>The hasher of keys, fields and members.</summary>
     internal KeyHasher Hasher => _keyspace.Hasher;
 
-    /// <summary>See <see cref="Keyspace.ReadsMayModify"/>.</summary>
-    internal bool ReadsMayModify => _keyspace.ReadsMayModify;
-
-    /// <summary>Announces that a read is about to modify an entry; false if it must not.</summary>
-    internal bool MayModifyOnRead(Entry entry)
+    /// <summary>Announces that a read is about to modify an entry; false if it must not (<see cref="ExpiryClock.ReadsMayModify"/>).</summary>
+    internal bool TryOpenToModify(Entry entry, ExpiryClock expiry)
     {
-        if (!ReadsMayModify) return false;
+        if (!expiry.ReadsMayModify) return false;
         BeforeChange(StripeOf(entry.Position.Hash, out _), entry.Position);
         return true;
     }
@@ -439,20 +423,20 @@ internal sealed unsafe class Database
 
     /// <summary>
     /// Samples an entry of a stripe; none if the stripe is empty or the sampled entry has expired. In the latter case all expired
-    /// entries of its segment are removed, so that few samples miss. The stripe is locked.
+    /// entries of its segment are removed, if the policy says so, and few samples miss. The stripe is locked.
     /// </summary>
-    internal Entry Pick(int stripe, Random random, long nowMs)
+    internal Entry Pick(int stripe, Random random, ExpiryClock expiry)
     {
         Table? table = _tables[stripe];
         if (table is null) return default;
         byte* block = table.Pick(random);
         if (block == null) return default;
-        if (!EntryBlock.Expires(block) || EntryBlock.Expiry(block) > nowMs) return Entry.FromBlock((nint)block);
-        if (KeepsExpired) return default;
+        if (!EntryBlock.Expires(block) || !expiry.HasPassed(EntryBlock.Expiry(block))) return Entry.FromBlock((nint)block);
+        if (expiry.Policy != ExpiryPolicy.Remove) return default;
 
         ExpiryResult result = default;
         uint prefix = table.PrefixOf(_keyspace.Hash(EntryBlock.Key(block)));
-        table.ExpireSegment(ref prefix, nowMs, this, _keyspace.Stripes[stripe], ref result);
+        table.ExpireSegment(ref prefix, expiry.PassedMs, this, _keyspace.Stripes[stripe], ref result);
         _keyspace.Stripes[stripe].NoteExpired(result);
         return default;
     }
@@ -465,13 +449,14 @@ internal sealed unsafe class Database
     internal Entry FindByHash(ulong hash) =>
         _tables[_keyspace.StripeOf(hash)] is { } table && table.TryFind(hash, out EntryPosition position) ? new Entry(position) : default;
 
-    /// <summary>Removes all expired entries of a stripe. The stripe is locked.</summary>
-    internal void ExpireStripe(int stripe, long nowMs)
+    /// <summary>Removes all expired entries of a stripe, if the policy says so. The stripe is locked.</summary>
+    internal void ExpireStripe(int stripe, ExpiryClock expiry)
     {
+        if (expiry.Policy != ExpiryPolicy.Remove) return;
         if (_tables[stripe] is not { } table || table.Expiring + table.FieldsExpiring == 0) return;
         ExpiryResult result = default;
         uint prefix = 0;
-        while (table.ExpireSegment(ref prefix, nowMs, this, _keyspace.Stripes[stripe], ref result))
+        while (table.ExpireSegment(ref prefix, expiry.PassedMs, this, _keyspace.Stripes[stripe], ref result))
         {
         }
 
@@ -652,9 +637,9 @@ internal sealed unsafe class Database
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
-    private void Expire(Table table, in EntryPosition position)
+    private void Expire(Table table, in EntryPosition position, ExpiryPolicy policy)
     {
-        if (KeepsExpired) return;
+        if (policy != ExpiryPolicy.Remove) return;
 
         // In place: a Find never moves other entries, so a command may hold several at a time.
         Stripe stripe = StripeOf(position.Hash, out _);

@@ -50,13 +50,6 @@ internal sealed class Keyspace : IDisposable
     /// <summary>Ends the process when something fails while stripes are locked.</summary>
     internal FailStop FailStop { get; } = new();
 
-    /// <summary>
-    /// Whether reads may modify what they read, in ways that no client sees: removing expired fields of hashes, making lists
-    /// compact, noting PFCOUNT's result in the value. Not on a replica, whose data is its master's. Changes only while all
-    /// stripes are locked. Keys that have expired are removed in any case: a command that sees none may write one.
-    /// </summary>
-    internal bool ReadsMayModify { get; set; } = true;
-
     /// <summary>The limit of <see cref="UsedBytes"/>, and whether it is exceeded.</summary>
     internal MemoryBudget Budget => _source.Budget;
 

@@ -7,6 +7,7 @@ namespace RedKite.Differential.Tests.Changes;
 public sealed class BlockedClientEffectTests(BlockedClientEffectTests.Servers servers) : IClassFixture<BlockedClientEffectTests.Servers>
 {
     private const int PatienceMs = 5_000;
+    private const long DelayMs = 24 * 60 * 60 * 1000; // of the replay
 
     public static TheoryData<string, string> Scripts => BlockingTests.Scripts;
 
@@ -22,7 +23,7 @@ public sealed class BlockedClientEffectTests(BlockedClientEffectTests.Servers se
     {
         long now = DateTimeOffset.UtcNow.ToUnixTimeMilliseconds();
         servers.Primary.TakeEffects();
-        servers.Replica.Reset(now);
+        servers.Replica.Reset(now + DelayMs);
         ChangeScript.Run(servers.Primary, script, line => Follow(line, now));
     }
 
@@ -36,7 +37,7 @@ public sealed class BlockedClientEffectTests(BlockedClientEffectTests.Servers se
         {
             List<RecordedEffect> effects = servers.Primary.TakeEffects();
             replayed.AddRange(effects);
-            Assert.Null(servers.Replica.Replay(effects, now));
+            Assert.Null(servers.Replica.Replay(effects));
             (expected, actual) = (servers.Primary.Control.Run("DEBUG DIGEST").Text, servers.Replica.DigestAt(now));
         }
         while (expected != actual && clock.ElapsedMilliseconds < PatienceMs);

@@ -1,10 +1,11 @@
 using System.Buffers;
 using RedKite.Server;
+using RedKite.Store.Keyspace;
 using RedKite.Testing;
 
 namespace RedKite.Differential.Tests.Changes;
 
-/// <summary>A RedKite in this process that executes effects and nothing else.</summary>
+/// <summary>A RedKite in this process that executes effects and nothing else, as a log's replay or a replica does: nothing expires but by an effect.</summary>
 internal sealed class EffectReplica : IDisposable
 {
     private readonly HeldClock _clock = new();
@@ -18,7 +19,9 @@ internal sealed class EffectReplica : IDisposable
     {
         _server = RedKiteServer.StartAsync(WatchedServer.RedKiteOptions(_clock)).GetAwaiter().GetResult();
         _replaying = _server.CreateClient();
+        _replaying.Expiry = ExpiryPolicy.Keep;
         _asking = _server.CreateClient();
+        _asking.Expiry = ExpiryPolicy.Hide;
     }
 
     /// <summary>Empties the server and sets the time at which effects are replayed.</summary>
@@ -33,8 +36,7 @@ internal sealed class EffectReplica : IDisposable
     public void Configure(byte[][] command) => Run(_asking, command);
 
     /// <summary>Executes effects; null unless one is refused.</summary>
-    /// <param name="nowMs">The time of XCLAIM, which does not accept a delivery in the future.</param>
-    public string? Replay(List<RecordedEffect> effects, long nowMs)
+    public string? Replay(List<RecordedEffect> effects)
     {
         foreach (RecordedEffect effect in effects)
         {
@@ -44,17 +46,16 @@ internal sealed class EffectReplica : IDisposable
                 _database = effect.Database;
             }
 
-            RespValue reply = effect.Is("XCLAIM"u8) ? At(nowMs, () => Run(_replaying, effect.Command)) : Run(_replaying, effect.Command);
-            if (reply is { IsError: true } error) return $"{effect} is refused: {error}";
+            if (Run(_replaying, effect.Command) is { IsError: true } error) return $"{effect} is refused: {error}";
         }
 
         return null;
     }
 
-    /// <summary>DEBUG DIGEST as of a later time.</summary>
+    /// <summary>DEBUG DIGEST as of a time.</summary>
     public string DigestAt(long nowMs) => At(nowMs, () => Run(_asking, CommandLine.Split("DEBUG DIGEST")).Text);
 
-    /// <summary>All data as of a later time, as <see cref="DatasetText"/> has it.</summary>
+    /// <summary>All data as of a time, as <see cref="DatasetText"/> has it.</summary>
     public string[] StateAt(long nowMs) => At(nowMs, () => DatasetText.Of(command => Run(_asking, command)));
 
     public void Dispose() => _server.DisposeAsync().AsTask().GetAwaiter().GetResult();

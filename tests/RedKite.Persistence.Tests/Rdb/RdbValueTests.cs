@@ -73,9 +73,9 @@ public sealed class RdbValueTests
             largest = Math.Max(largest, piece.Length);
             sunk.AddRange(piece);
         });
-        HashValue hash = HashValue.Create(world.Database, "source"u8, world.Store.Hash("source"u8), 0, ValueWorld.NowMs);
+        HashValue hash = HashValue.Create(world.Database, "source"u8, world.Store.Hash("source"u8), 0, ExpiryClock.RemovingAt(ValueWorld.NowMs));
         for (int i = 0; i < 50_000; i++) hash.Set(ValueWorld.Bytes($"field:{i}"), ValueWorld.Bytes($"{i * 7L}"), ValueWorld.Limits.Hash);
-        Assert.True(RdbValueWriter.TryOpen(world.Database, world.Find("source"), ValueWorld.NowMs, out RdbValueWriter writer));
+        Assert.True(RdbValueWriter.TryOpen(world.Database, world.Find("source"), ExpiryClock.RemovingAt(ValueWorld.NowMs), out RdbValueWriter writer));
         writer.Write(output, scratch);
         output.Flush();
         Assert.InRange(largest, 64 * 1024, 65 * 1024);
@@ -88,7 +88,7 @@ public sealed class RdbValueTests
         foreach (int count in (int[])[3, 40])
         {
             using var world = new ValueWorld();
-            HashValue hash = HashValue.Create(world.Database, "source"u8, world.Store.Hash("source"u8), 0, ValueWorld.NowMs);
+            HashValue hash = HashValue.Create(world.Database, "source"u8, world.Store.Hash("source"u8), 0, ExpiryClock.RemovingAt(ValueWorld.NowMs));
             for (int i = 0; i < count; i++)
             {
                 hash.Set(ValueWorld.Bytes($"{i}"), "v"u8, ValueWorld.Limits.Hash);
@@ -98,7 +98,7 @@ public sealed class RdbValueTests
             (RdbType form, byte[] value) = world.Write("source");
             Assert.Equal(count == 3 ? RdbType.HashListPackWithExpiries : RdbType.HashWithExpiries, form);
             Assert.Equal(RdbOutcome.Loaded, world.Read("copy", form, value, ValueWorld.NowMs + 10));
-            Assert.Equal(count - 1, HashValue.Open(world.Database, world.Find("copy"), ValueWorld.NowMs).Count);
+            Assert.Equal(count - 1, HashValue.Open(world.Database, world.Find("copy"), ExpiryClock.RemovingAt(ValueWorld.NowMs)).Count);
             world.Remove("copy");
             Assert.Equal(RdbOutcome.NothingLeft, world.Read("copy", form, value, ValueWorld.NowMs + 10 + count));
             Assert.False(world.Find("copy").Exists);

@@ -31,12 +31,12 @@ internal sealed class ValueWorld : IDisposable
 
     internal Database Database => Store.Databases[0];
 
-    internal Entry Find(string key) => Database.Find(Bytes(key), Store.Hash(Bytes(key)), NowMs);
+    internal Entry Find(string key) => Database.Find(Bytes(key), Store.Hash(Bytes(key)), ExpiryClock.RemovingAt(NowMs));
 
     /// <summary>Serializes a key's value: its type and its bytes.</summary>
     internal (RdbType Type, byte[] Value) Write(string key)
     {
-        Assert.True(RdbValueWriter.TryOpen(Database, Find(key), NowMs, out RdbValueWriter writer));
+        Assert.True(RdbValueWriter.TryOpen(Database, Find(key), ExpiryClock.RemovingAt(NowMs), out RdbValueWriter writer));
         _output.Clear();
         writer.Write(_output, _scratch);
         return (writer.Type, _output.Written.ToArray());
@@ -46,7 +46,7 @@ internal sealed class ValueWorld : IDisposable
     internal RdbOutcome Read(string key, RdbType type, byte[] value, long nowMs = NowMs)
     {
         var input = new RdbInput(value);
-        return RdbValueReader.Read(type, ref input, new RdbTarget(Database, Bytes(key), Store.Hash(Bytes(key)), 0, nowMs, Limits), _scratch);
+        return RdbValueReader.Read(type, ref input, new RdbTarget(Database, Bytes(key), Store.Hash(Bytes(key)), 0, nowMs, ExpiryClock.RemovingAt(nowMs), Limits), _scratch);
     }
 
     internal void Remove(string key)
@@ -99,7 +99,7 @@ internal sealed class ValueWorld : IDisposable
                 for (int i = 0; i < count; i++) sorted.Set(Element(random, i), Score(random), SortedSetRule.Always, Limits.SortedSet, out _);
                 break;
             case DataType.Hash:
-                HashValue fields = HashValue.Create(Database, name, hash, 0, NowMs);
+                HashValue fields = HashValue.Create(Database, name, hash, 0, ExpiryClock.RemovingAt(NowMs));
                 bool expiries = random.Next(2) == 0;
                 for (int i = 0; i < count; i++)
                 {
@@ -142,7 +142,7 @@ internal sealed class ValueWorld : IDisposable
                 Assert.Equal(sorted.Count, parts.Count);
                 break;
             case DataType.Hash:
-                HashFields fields = HashValue.Open(Database, entry, NowMs).Fields();
+                HashFields fields = HashValue.Open(Database, entry, ExpiryClock.RemovingAt(NowMs)).Fields();
                 while (fields.MoveNext()) parts.Add($"{Shown(fields.Field.Bytes(digits))}={Shown(fields.Value.Bytes(digits[32..]))} until {fields.ExpiryMs}");
                 parts.Sort(StringComparer.Ordinal);
                 break;

@@ -114,7 +114,7 @@ public sealed class CommandTranscript : IAsyncLifetime
         byte[] bytes = Encoding.Latin1.GetBytes(key);
         ulong hash = _server.Engine.Keyspace.Hash(bytes);
         using LockScope locked = _server.Engine.Keyspace.LockAll();
-        Entry entry = _server.Engine.Keyspace.Databases[0].Find(bytes, hash, NowMs);
+        Entry entry = _server.Engine.Keyspace.Databases[0].Find(bytes, hash, ExpiryClock.RemovingAt(NowMs));
         return entry.Exists ? look(entry) : default;
     }
 

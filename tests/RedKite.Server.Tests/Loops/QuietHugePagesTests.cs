@@ -23,7 +23,7 @@ public sealed class QuietHugePagesTests : IDisposable
             Database database = _keyspace.Databases[0];
             ulong hash = _keyspace.Hash(key);
             _keyspace.Stripes[0].Enter();
-            database.WriteString(key, hash, database.Find(key, hash, nowMs: 0), ValueBytes, ValueEncoding.Embedded, Database.NoExpiry, accessClock: 0);
+            database.WriteString(key, hash, database.Find(key, hash, ExpiryClock.Never), ValueBytes, ValueEncoding.Embedded, Database.NoExpiry, accessClock: 0);
             _keyspace.Stripes[0].Exit();
         }
     }

@@ -144,6 +144,6 @@ public class BackgroundSweepTests
     private static bool Exists(KeyStore store, Database database, int number)
     {
         byte[] key = Encoding.ASCII.GetBytes($"key:{number}");
-        return database.Find(key, store.Hash(key), 0).Exists;
+        return database.Find(key, store.Hash(key), ExpiryClock.Never).Exists;
     }
 }

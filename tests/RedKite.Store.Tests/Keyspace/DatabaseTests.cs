@@ -17,17 +17,17 @@ public class DatabaseTests
         ulong hash = store.Hash("key"u8);
         foreach (bool comesBack in (bool[])[true, false])
         {
-            Entry old = database.WriteString("key"u8, hash, database.Find("key"u8, hash, 0), 3, ValueEncoding.Raw, 9_000, 1);
+            Entry old = database.WriteString("key"u8, hash, database.Find("key"u8, hash, ExpiryClock.Never), 3, ValueEncoding.Raw, 9_000, 1);
             "old"u8.CopyTo(old.Value);
             nint kept = database.BeginReplacing(hash, old);
-            Assert.False(database.Find("key"u8, hash, 0).Exists);
+            Assert.False(database.Find("key"u8, hash, ExpiryClock.Never).Exists);
             Assert.Equal((0, 0), (database.Count, database.Expiring));
             Entry other = database.WriteString("key"u8, hash, default, 5, ValueEncoding.Raw, Database.NoExpiry, 1);
             if (comesBack)
             {
                 database.Unlink(other, UnlinkReason.Deleted);
                 database.EndReplacing(kept, "key"u8, hash, isReplaced: false);
-                Entry found = database.Find("key"u8, hash, 0);
+                Entry found = database.Find("key"u8, hash, ExpiryClock.Never);
                 Assert.True(found.Value.SequenceEqual("old"u8));
                 Assert.Equal((9_000, 1, 1), (found.ExpiryMs, database.Count, database.Expiring));
             }
@@ -38,7 +38,7 @@ public class DatabaseTests
             }
         }
 
-        database.Unlink(database.Find("key"u8, hash, 0), UnlinkReason.Deleted);
+        database.Unlink(database.Find("key"u8, hash, ExpiryClock.Never), UnlinkReason.Deleted);
         store.CheckGuards();
         Assert.Equal(0, store.Stripes[0].Guard!.LiveBlocks);
     }
@@ -59,11 +59,11 @@ public class DatabaseTests
                 {
                     foreach ((long expiryBefore, long expiryAfter) in new[] { (-1L, -1L), (-1L, 9_000L), (8_000L, -1L), (8_000L, 9_000L) })
                     {
-                        Entry first = database.WriteString(key, hash, database.Find(key, hash, 0), from, ValueEncoding.Raw, expiryBefore, 1);
+                        Entry first = database.WriteString(key, hash, database.Find(key, hash, ExpiryClock.Never), from, ValueEncoding.Raw, expiryBefore, 1);
                         first.Value.Fill(1);
                         Entry second = database.WriteString(key, hash, first, to, ValueEncoding.Embedded, expiryAfter, 2);
                         second.Value.Fill(2);
-                        Entry found = database.Find(key, hash, 0);
+                        Entry found = database.Find(key, hash, ExpiryClock.Never);
                         Assert.True(found.Exists && found.Key.SequenceEqual(key));
                         Assert.Equal(to, found.Value.Length);
                         Assert.False(found.Value.ContainsAnyExcept((byte)2));
@@ -92,13 +92,13 @@ public class DatabaseTests
                 foreach (long expiry in new[] { Database.NoExpiry, 5_000 })
                 {
                     byte[] content = new Random(from).Bytes(from);
-                    Entry entry = database.WriteString(key, hash, database.Find(key, hash, 0), from, ValueEncoding.Raw, expiry, 77);
+                    Entry entry = database.WriteString(key, hash, database.Find(key, hash, ExpiryClock.Never), from, ValueEncoding.Raw, expiry, 77);
                     content.CopyTo(entry.Value);
                     entry = database.ResizeValue(entry, to);
                     Assert.Equal(to, entry.Value.Length);
                     Assert.True(entry.Value[..Math.Min(from, to)].SequenceEqual(content.AsSpan(0, Math.Min(from, to))));
                     entry.Value.Fill(3);
-                    Entry found = database.Find(key, hash, 0);
+                    Entry found = database.Find(key, hash, ExpiryClock.Never);
                     Assert.True(found.Key.SequenceEqual(key));
                     Assert.Equal((to, expiry, 77u, ValueEncoding.Raw), (found.Value.Length, found.ExpiryMs, found.AccessClock, found.Encoding));
                 }
@@ -122,9 +122,9 @@ public class DatabaseTests
             content.CopyTo(entry.Value);
             foreach (long expiry in new[] { Database.NoExpiry, 5_000, 6_000, 4_000, Database.NoExpiry, 7_000, 7_000, Database.NoExpiry })
             {
-                entry = database.WriteExpiry(database.Find(key, hash, 0), expiry);
+                entry = database.WriteExpiry(database.Find(key, hash, ExpiryClock.Never), expiry);
                 Assert.Equal(expiry, entry.ExpiryMs);
-                Entry found = database.Find(key, hash, 3_999);
+                Entry found = database.Find(key, hash, ExpiryClock.RemovingAt(3_999));
                 Assert.True(found.Key.SequenceEqual(key) && found.Value.SequenceEqual(content));
                 Assert.Equal((expiry, 9u), (found.ExpiryMs, found.AccessClock));
                 Assert.Equal(expiry == Database.NoExpiry ? 0 : 1, database.Expiring);
@@ -143,11 +143,11 @@ public class DatabaseTests
         byte[] key = "key"u8.ToArray();
         ulong hash = store.Hash(key);
         database.WriteString(key, hash, default, 10, ValueEncoding.Raw, 1_000, 0).Value.Clear();
-        Assert.True(database.Find(key, hash, 999).Exists);
+        Assert.True(database.Find(key, hash, ExpiryClock.RemovingAt(999)).Exists);
         Assert.Equal(0, store.ExpiredKeys);
-        Assert.False(database.Find(key, hash, 1_000).Exists);
+        Assert.False(database.Find(key, hash, ExpiryClock.RemovingAt(1_000)).Exists);
         Assert.Equal((0, 0, 1), (database.Count, database.Expiring, store.ExpiredKeys));
-        Assert.False(database.Find(key, hash, 0).Exists);
+        Assert.False(database.Find(key, hash, ExpiryClock.Never).Exists);
     }
 
     [Fact]
@@ -167,8 +167,8 @@ public class DatabaseTests
             if (i % 3 == 0) existing = target.WriteString(copied, store.Hash(copied), default, 12, ValueEncoding.Raw, 6_000, 1);
             Database.Copy(entry, target, copied, store.Hash(copied), existing, accessClock: 3);
             entry.Value.Clear();
-            source.Unlink(source.Find(key, store.Hash(key), 0), UnlinkReason.Deleted);
-            Entry found = target.Find(copied, store.Hash(copied), 0);
+            source.Unlink(source.Find(key, store.Hash(key), ExpiryClock.Never), UnlinkReason.Deleted);
+            Entry found = target.Find(copied, store.Hash(copied), ExpiryClock.Never);
             Assert.True(found.Value.SequenceEqual(content));
             Assert.Equal((i % 2 == 0 ? 5_000 : -1, ValueEncoding.Embedded, 3u), (found.ExpiryMs, found.Encoding, found.AccessClock));
         }
@@ -254,7 +254,7 @@ public class DatabaseTests
         if (random.Next(30) == 0) name = name.PadRight(300);
         AssertSame(store, database, model, name, nowMs);
         byte[] key = Encoding.ASCII.GetBytes(name);
-        Entry entry = database.Find(key, store.Hash(key), nowMs);
+        Entry entry = database.Find(key, store.Hash(key), ExpiryClock.RemovingAt(nowMs));
         byte[] content = random.Bytes(random.Next(40) == 0 ? random.Pick<int>(Lengths) : random.Next(100));
         switch (random.Next(8))
         {
@@ -283,7 +283,7 @@ public class DatabaseTests
     {
         byte[] key = Encoding.ASCII.GetBytes(name);
         if (model.TryGetValue(name, out (byte[] Value, long Expiry) expected) && expected.Expiry != Database.NoExpiry && expected.Expiry <= nowMs) model.Remove(name);
-        Entry entry = database.Find(key, store.Hash(key), nowMs);
+        Entry entry = database.Find(key, store.Hash(key), ExpiryClock.RemovingAt(nowMs));
         Assert.Equal(model.ContainsKey(name), entry.Exists);
         if (!entry.Exists) return;
         Assert.True(entry.Key.SequenceEqual(key));
@@ -294,12 +294,12 @@ public class DatabaseTests
     private static void Write(KeyStore store, Database database, string name, long expiryMs)
     {
         byte[] key = Encoding.ASCII.GetBytes(name);
-        database.WriteString(key, store.Hash(key), database.Find(key, store.Hash(key), 0), 20, ValueEncoding.Raw, expiryMs, 0).Value.Clear();
+        database.WriteString(key, store.Hash(key), database.Find(key, store.Hash(key), ExpiryClock.Never), 20, ValueEncoding.Raw, expiryMs, 0).Value.Clear();
     }
 
     private static bool Find(KeyStore store, Database database, string name)
     {
         byte[] key = Encoding.ASCII.GetBytes(name);
-        return database.Find(key, store.Hash(key), 0).Exists;
+        return database.Find(key, store.Hash(key), ExpiryClock.Never).Exists;
     }
 }

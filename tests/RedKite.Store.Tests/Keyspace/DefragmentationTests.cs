@@ -149,7 +149,7 @@ public class DefragmentationTests
 
     private static byte[] Key(int number) => Encoding.ASCII.GetBytes($"key:{number}");
 
-    private static Entry Find(KeyStore store, int number) => store.Databases[number % store.Databases.Length].Find(Key(number), store.Hash(Key(number)), 0);
+    private static Entry Find(KeyStore store, int number) => store.Databases[number % store.Databases.Length].Find(Key(number), store.Hash(Key(number)), ExpiryClock.Never);
 
     private static void Write(KeyStore store, int number, int bytes)
     {

@@ -138,7 +138,7 @@ public class KeyspaceConcurrencyTests
             byte[] key = Key(numbers[i]);
             using LockScope locked = store.Lock(StripesOf(store, key));
             long nowMs = clock.ElapsedMilliseconds;
-            Entry entry = database.Find(key, hashes[i], nowMs);
+            Entry entry = database.Find(key, hashes[i], ExpiryClock.RemovingAt(nowMs));
             if (entry.Exists) AssertWhole(entry, numbers[i]);
             switch (random.Next(6))
             {
@@ -169,7 +169,7 @@ public class KeyspaceConcurrencyTests
     private static bool Check(KeyStore store, Database database, int number)
     {
         byte[] key = Key(number);
-        Entry entry = database.Find(key, store.Hash(key), 1_000_000);
+        Entry entry = database.Find(key, store.Hash(key), ExpiryClock.RemovingAt(1_000_000));
         if (entry.Exists) AssertWhole(entry, number);
         return entry.Exists;
     }
@@ -187,8 +187,8 @@ public class KeyspaceConcurrencyTests
     private static byte[] Key(int number) => Encoding.ASCII.GetBytes($"key:{number}");
 
     private static long ReadNumber(KeyStore store, Database database, byte[] key) =>
-        BitConverter.ToInt64(database.Find(key, store.Hash(key), 0).Value);
+        BitConverter.ToInt64(database.Find(key, store.Hash(key), ExpiryClock.Never).Value);
 
     private static void WriteNumber(KeyStore store, Database database, byte[] key, long value) =>
-        BitConverter.TryWriteBytes(database.WriteString(key, store.Hash(key), database.Find(key, store.Hash(key), 0), 8, ValueEncoding.Raw, Database.NoExpiry, 0).Value, value);
+        BitConverter.TryWriteBytes(database.WriteString(key, store.Hash(key), database.Find(key, store.Hash(key), ExpiryClock.Never), 8, ValueEncoding.Raw, Database.NoExpiry, 0).Value, value);
 }

@@ -47,9 +47,9 @@ public sealed class KeyspaceObserverTests : IDisposable
     {
         Write("a", Database.NoExpiry);
         AssertReported("0 +a");
-        Assert.True(First.OpenToWrite("a"u8, _store.Hash("a"u8), 0).Exists);
+        Assert.True(First.OpenToWrite("a"u8, _store.Hash("a"u8), ExpiryClock.Never).Exists);
         AssertReported("0 ?a");
-        Assert.False(First.OpenToWrite("b"u8, _store.Hash("b"u8), 0).Exists);
+        Assert.False(First.OpenToWrite("b"u8, _store.Hash("b"u8), ExpiryClock.Never).Exists);
         AssertReported();
         First.ResizeValue(Find("a"), 50);
         AssertReported("0 ?a");
@@ -63,7 +63,7 @@ public sealed class KeyspaceObserverTests : IDisposable
         Write("a", 1_000);
         Write("b", 1_000);
         _recorder.Reports.Clear();
-        Assert.False(First.Find("a"u8, _store.Hash("a"u8), 1_000).Exists);
+        Assert.False(First.Find("a"u8, _store.Hash("a"u8), ExpiryClock.RemovingAt(1_000)).Exists);
         AssertReported("0 ?a", "0 -a Expired");
         new BackgroundSweep(_store, 0, 1).Run(1_000, Stopwatch.GetTimestamp() + Stopwatch.Frequency, expire: true);
         AssertReported("0 ?b", "0 -b Expired");
@@ -128,7 +128,7 @@ public sealed class KeyspaceObserverTests : IDisposable
             Database database = store.Databases[0];
             ulong hash = store.Hash("a"u8);
             database.WriteString("a"u8, hash, default, 3, ValueEncoding.Raw, Database.NoExpiry, 0);
-            database.Unlink(database.Find("a"u8, hash, 0), UnlinkReason.Deleted);
+            database.Unlink(database.Find("a"u8, hash, ExpiryClock.Never), UnlinkReason.Deleted);
         }
     }
 
@@ -148,7 +148,7 @@ public sealed class KeyspaceObserverTests : IDisposable
     public void Expired_fields_are_reported_one_by_one(int fields)
     {
         ulong hash = _store.Hash("h"u8);
-        HashValue value = HashValue.Create(First, "h"u8, hash, 0, 0);
+        HashValue value = HashValue.Create(First, "h"u8, hash, 0, ExpiryClock.Never);
         for (int i = 0; i < fields; i++)
         {
             value.Set(Encoding.ASCII.GetBytes($"f{i}"), "v"u8, Hashes);
@@ -165,13 +165,13 @@ public sealed class KeyspaceObserverTests : IDisposable
     [Fact]
     public void Expired_field_of_a_table_is_reported_when_it_is_removed_by_name()
     {
-        HashValue value = HashValue.Create(First, "h"u8, _store.Hash("h"u8), 0, 0);
+        HashValue value = HashValue.Create(First, "h"u8, _store.Hash("h"u8), 0, ExpiryClock.Never);
         for (int i = 0; i < 600; i++) value.Set(Encoding.ASCII.GetBytes($"f{i}"), "v"u8, Hashes);
         value.WriteExpiry("f1"u8, 1_000);
         _recorder.Reports.Clear();
         value.RemoveIfExpired("f1"u8);
         AssertReported();
-        value = HashValue.Open(First, Find("h"), 1_000);
+        value = HashValue.Open(First, Find("h"), ExpiryClock.RemovingAt(1_000));
         value.RemoveIfExpired("f0"u8);
         AssertReported();
         value.RemoveIfExpired("f1"u8);
@@ -183,7 +183,7 @@ public sealed class KeyspaceObserverTests : IDisposable
     public void Hash_whose_last_field_expires_is_emptied()
     {
         ulong hash = _store.Hash("h"u8);
-        HashValue value = HashValue.Create(First, "h"u8, hash, 0, 0);
+        HashValue value = HashValue.Create(First, "h"u8, hash, 0, ExpiryClock.Never);
         value.Set("1"u8, "v"u8, Hashes);
         value.WriteExpiry("1"u8, 1_000);
         _recorder.Reports.Clear();
@@ -208,7 +208,7 @@ public sealed class KeyspaceObserverTests : IDisposable
     private Entry Find(string name)
     {
         byte[] key = Encoding.ASCII.GetBytes(name);
-        return First.Find(key, _store.Hash(key), 0);
+        return First.Find(key, _store.Hash(key), ExpiryClock.Never);
     }
 
     private void AssertReported(params string[] expected)

@@ -33,10 +33,10 @@ public class RefusedMemoryTests
             }
 
             Assert.Equal((2, used), (database.Count, store.UsedBytes));
-            Entry entry = database.Find("key"u8, store.Hash("key"u8), 0);
+            Entry entry = database.Find("key"u8, store.Hash("key"u8), ExpiryClock.Never);
             Assert.Equal(length, entry.Value.Length);
             Assert.False(entry.Value.ContainsAnyExcept((byte)7));
-            Assert.False(database.Find("new"u8, store.Hash("new"u8), 0).Exists);
+            Assert.False(database.Find("new"u8, store.Hash("new"u8), ExpiryClock.Never).Exists);
             store.CheckGuards();
         }
     }
@@ -45,7 +45,7 @@ public class RefusedMemoryTests
     {
         Database database = store.Databases[0];
         ulong hash = store.Hash("key"u8);
-        Entry entry = database.Find("key"u8, hash, 0);
+        Entry entry = database.Find("key"u8, hash, ExpiryClock.Never);
         ulong newHash = store.Hash("new"u8);
         switch (change)
         {

@@ -37,7 +37,7 @@ public class MemoryBudgetTests
             {
                 byte[] key = BitConverter.GetBytes(random.Next(3_000));
                 ulong hash = store.Hash(key);
-                Entry entry = database.Find(key, hash, 0);
+                Entry entry = database.Find(key, hash, ExpiryClock.Never);
                 if (random.Next(step / 5_000 % 2 == 0 ? 4 : 2) == 0 && entry.Exists) database.Unlink(entry, UnlinkReason.Deleted);
                 else database.WriteString(key, hash, entry, random.Next(random.Next(20) == 0 ? 40_000 : 900), ValueEncoding.Raw, Database.NoExpiry, 0);
                 long used = store.UsedBytes;

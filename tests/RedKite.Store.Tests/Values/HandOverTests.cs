@@ -118,7 +118,7 @@ public sealed class HandOverTests
             store.CheckGuards();
         }
 
-        Assert.False(database.Find(source, store.Hash(source), 5_000).Exists);
+        Assert.False(database.Find(source, store.Hash(source), ExpiryClock.RemovingAt(5_000)).Exists);
         FreeAll(store);
         Assert.Equal((0, 0), Blocks(store));
         Assert.Equal((0L, 0L, 0L), (database.Count, database.Expiring, ArenaBytes(store)));
@@ -155,7 +155,7 @@ public sealed class HandOverTests
         switch (type)
         {
             case DataType.Hash:
-                HashValue fields = entry.Exists ? HashValue.Open(database, entry, 0) : HashValue.Create(database, key, hash, 0, 0);
+                HashValue fields = entry.Exists ? HashValue.Open(database, entry, ExpiryClock.Never) : HashValue.Create(database, key, hash, 0, ExpiryClock.Never);
                 fields.Set(text, "value"u8, new HashLimits(4, 8));
                 break;
             case DataType.Set:
@@ -200,7 +200,7 @@ public sealed class HandOverTests
 
         for (int i = 0; i < next; i += 3)
         {
-            if (type == DataType.Hash) HashValue.Open(database, entry, 0).Remove(Text(i));
+            if (type == DataType.Hash) HashValue.Open(database, entry, ExpiryClock.Never).Remove(Text(i));
             else if (type == DataType.Set) SetValue.Open(database, entry, new SetLimits(4, 4, 8)).Remove(Text(i));
             else new SortedSetValue(database, entry).Remove(Text(i));
         }
@@ -212,7 +212,7 @@ public sealed class HandOverTests
         Entry entry = Find(store, key);
         return entry.Type switch
         {
-            DataType.Hash => HashValue.Open(database, entry, 0).Count,
+            DataType.Hash => HashValue.Open(database, entry, ExpiryClock.Never).Count,
             DataType.Set => SetView.Of(database, entry).Count,
             DataType.SortedSet => new SortedSetValue(database, entry).Count,
             DataType.List => new ListValue(database, entry, Lists).Count,
@@ -243,5 +243,5 @@ public sealed class HandOverTests
         }
     }
 
-    private static Entry Find(KeyStore store, byte[] key) => store.Databases[0].Find(key, store.Hash(key), 0);
+    private static Entry Find(KeyStore store, byte[] key) => store.Databases[0].Find(key, store.Hash(key), ExpiryClock.Never);
 }

@@ -191,7 +191,7 @@ public sealed class ReleasedValuesTests
 
         private Database Database => Store.Databases[0];
 
-        private Entry Entry => Database.Find(Key, _hash, 0);
+        private Entry Entry => Database.Find(Key, _hash, ExpiryClock.Never);
 
         internal void Write(string value, int elements = Elements)
         {
@@ -263,7 +263,7 @@ public sealed class ReleasedValuesTests
                 case "clear": Database.Clear(); break;
                 case "rename":
                     Database.WriteString(other, Store.Hash(other), default, 5, ValueEncoding.Raw, Database.NoExpiry, 0).Value.Clear();
-                    Database.Rename(Database.Find(other, Store.Hash(other), 0), Key, _hash, Entry);
+                    Database.Rename(Database.Find(other, Store.Hash(other), ExpiryClock.Never), Key, _hash, Entry);
                     break;
                 default:
                     Database.WriteExpiry(Entry, 1_000);
@@ -276,7 +276,7 @@ public sealed class ReleasedValuesTests
 
         private void AddField(byte[] field)
         {
-            HashValue hash = Entry.Exists ? HashValue.Open(Database, Entry, 0) : HashValue.Create(Database, Key, _hash, 0, 0);
+            HashValue hash = Entry.Exists ? HashValue.Open(Database, Entry, ExpiryClock.Never) : HashValue.Create(Database, Key, _hash, 0, ExpiryClock.Never);
             hash.Set(field, "value"u8, new HashLimits(4, 8));
         }
 

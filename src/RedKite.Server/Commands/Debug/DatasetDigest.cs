@@ -54,7 +54,7 @@ internal ref struct DatasetDigest
     }
 
     /// <summary>Mixes in a key's value, its type and whether it expires, but not the time of its expiry.</summary>
-    internal readonly void MixValue(Database database, Entry entry, long nowMs)
+    internal readonly void MixValue(Database database, Entry entry, ExpiryClock expiry)
     {
         MixNumber(TypeNumber(entry.Type));
         switch (entry.Type)
@@ -72,7 +72,7 @@ internal ref struct DatasetDigest
                 AddSortedSet(database, entry);
                 break;
             case DataType.Hash:
-                AddHash(database, entry, nowMs);
+                AddHash(database, entry, expiry);
                 break;
             case DataType.Stream:
                 MixStream(database, entry);
@@ -120,12 +120,12 @@ internal ref struct DatasetDigest
         }
     }
 
-    private readonly void AddHash(Database database, Entry entry, long nowMs)
+    private readonly void AddHash(Database database, Entry entry, ExpiryClock expiry)
     {
         Span<byte> element = stackalloc byte[Bytes];
         Span<byte> digits = stackalloc byte[CanonicalInteger.TextBytesMax];
         var digest = new DatasetDigest(element);
-        HashValue hash = HashValue.Peek(database, entry, nowMs);
+        HashValue hash = HashValue.Peek(database, entry, expiry);
         HashFields fields = hash.Fields();
         while (fields.MoveNext())
         {

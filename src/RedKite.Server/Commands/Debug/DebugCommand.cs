@@ -63,7 +63,7 @@ internal sealed class DebugCommand(ServerRun run, ServerLog log, PackageCommand 
         ulong hash = cmd.Keyspace.Hash(cmd[2]);
         int stripe = cmd.Keyspace.StripeOf(hash);
         cmd.EnterStripe(stripe);
-        Entry entry = cmd.Database.Find(cmd[2], hash, cmd.NowMs);
+        Entry entry = cmd.Database.Find(cmd[2], hash, cmd.Expiry);
         string? line = entry.Exists ? Describe(cmd, entry) : null;
         cmd.ExitStripe(stripe);
         if (line is null) cmd.Reply.Error("ERR no such key"u8);
@@ -151,7 +151,7 @@ internal sealed class DebugCommand(ServerRun run, ServerLog log, PackageCommand 
         ulong hash = cmd.Keyspace.Hash(key);
         int stripe = cmd.Keyspace.StripeOf(hash);
         cmd.EnterStripe(stripe);
-        Entry entry = cmd.Database.Find(key, hash, cmd.NowMs);
+        Entry entry = cmd.Database.Find(key, hash, cmd.Expiry.ToWrite);
         if (!entry.Exists)
         {
             ValueEncoding encoding = size <= StringEncoding.EmbeddedBytesMax ? ValueEncoding.Embedded : ValueEncoding.Raw;

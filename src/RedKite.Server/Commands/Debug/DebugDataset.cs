@@ -32,12 +32,12 @@ internal static class DebugDataset
                 cmd.EnterStripe(stripe);
                 foreach (Entry entry in EntriesOf(database, stripe))
                 {
-                    if (!IsAlive(database, entry, cmd.NowMs)) continue;
+                    if (!IsAlive(database, entry, cmd.Expiry)) continue;
                     if (!hasKeys) digest.MixNumber(index);
                     hasKeys = true;
                     keyBytes.Clear();
                     keyDigest.Mix(entry.Key);
-                    keyDigest.MixValue(database, entry, cmd.NowMs);
+                    keyDigest.MixValue(database, entry, cmd.Expiry);
                     digest.Add(keyBytes);
                 }
 
@@ -59,8 +59,8 @@ internal static class DebugDataset
             ulong hash = cmd.Keyspace.Hash(cmd[i]);
             int stripe = cmd.Keyspace.StripeOf(hash);
             cmd.EnterStripe(stripe);
-            Entry entry = cmd.Database.Find(cmd[i], hash, cmd.NowMs);
-            if (entry.Exists && IsAlive(cmd.Database, entry, cmd.NowMs)) new DatasetDigest(bytes).MixValue(cmd.Database, entry, cmd.NowMs);
+            Entry entry = cmd.Database.Find(cmd[i], hash, cmd.Expiry);
+            if (entry.Exists && IsAlive(cmd.Database, entry, cmd.Expiry)) new DatasetDigest(bytes).MixValue(cmd.Database, entry, cmd.Expiry);
             cmd.ExitStripe(stripe);
             Reply(cmd, bytes);
         }
@@ -111,27 +111,27 @@ internal static class DebugDataset
     }
 
     // A hash whose fields have all expired counts as removed.
-    private static bool IsAlive(Database database, Entry entry, long nowMs)
+    private static bool IsAlive(Database database, Entry entry, ExpiryClock expiry)
     {
-        if (entry.Expires && entry.ExpiryMs <= nowMs) return false;
+        if (entry.Expires && expiry.HasPassed(entry.ExpiryMs)) return false;
         if (!entry.FieldsExpire) return true;
-        HashValue hash = HashValue.Peek(database, entry, nowMs);
+        HashValue hash = HashValue.Peek(database, entry, expiry);
         return hash.Exists && hash.LivingCount > 0;
     }
 
     private static bool TryReload(scoped in CommandContext cmd, Database database, byte[] key)
     {
         ulong hash = cmd.Keyspace.Hash(key);
-        Entry entry = database.Find(key, hash, cmd.NowMs);
+        Entry entry = database.Find(key, hash, cmd.Expiry.ToWrite);
         if (!entry.Exists) return true;
         long expiryMs = entry.ExpiryMs;
         if (!DumpCommands.TryWrite(cmd, database, entry, out RdbOutput payload)) return true;
-        entry = database.Find(key, hash, cmd.NowMs);
+        entry = database.Find(key, hash, cmd.Expiry.ToWrite);
         bool read = !payload.Overflowed && DumpPayload.IsIntact(payload.Written)
             && DumpCommands.TryReplace(cmd, entry, payload.Written, database, key, hash, entry.AccessClock);
         payload.Clear();
         if (!read) return false;
-        if (expiryMs != Database.NoExpiry) database.WriteExpiry(database.Find(key, hash, cmd.NowMs), expiryMs);
+        if (expiryMs != Database.NoExpiry) database.WriteExpiry(database.Find(key, hash, cmd.Expiry.ToWrite), expiryMs);
         return true;
     }
 

@@ -85,7 +85,7 @@ internal static class FieldExpiryCommands
     // Fields that got an expiry, or that were removed because it has passed.
     private static void ReportExpiry(scoped in CommandContext cmd, in FieldChanges changed, long expiryMs)
     {
-        bool isRemoved = expiryMs <= cmd.NowMs;
+        bool isRemoved = cmd.Expiry.HasPassed(expiryMs);
         cmd.Changed(1, isRemoved ? KeyEvent.HDel : KeyEvent.HExpire, changed.Count);
         if (isRemoved) cmd.Database.CountExpiredFields(cmd.HashOf(1), changed.Count);
         if (isRemoved) changed.WriteHDel(cmd);
@@ -97,7 +97,7 @@ internal static class FieldExpiryCommands
         long oldMs = hash.Exists ? hash.ExpiryOf(field) : HashValue.NoField;
         if (oldMs == HashValue.NoField) return NotThere;
         if (!Holds(condition, oldMs, expiryMs)) return ConditionFailed;
-        if (expiryMs <= cmd.NowMs)
+        if (cmd.Expiry.HasPassed(expiryMs))
         {
             hash.Remove(field);
             return Removed;
@@ -210,7 +210,7 @@ internal static class FieldExpiryCommands
             if (!options.HasExpiry && !options.Persists) continue;
             long oldMs = hash.Exists ? hash.ExpiryOf(cmd[i]) : HashValue.NoField;
             if (oldMs == HashValue.NoField || (options.Persists && oldMs == Database.NoExpiry)) continue;
-            if (options.HasExpiry && expiryMs <= cmd.NowMs) hash.Remove(cmd[i]);
+            if (options.HasExpiry && cmd.Expiry.HasPassed(expiryMs)) hash.Remove(cmd[i]);
             else hash.WriteExpiry(cmd[i], expiryMs);
             changed.Add(i);
         }
@@ -245,7 +245,7 @@ internal static class FieldExpiryCommands
         if (!hash.Exists) hash = cmd.CreateHash(1);
         HashLimits limits = cmd.HashLimits();
         hash.Expect(pairs.Count, limits);
-        bool isPast = options.HasExpiry && options.ExpiryMs <= cmd.NowMs;
+        bool isPast = options.HasExpiry && cmd.Expiry.HasPassed(options.ExpiryMs);
         for (int i = pairs.First; i < cmd.Count; i += 2)
         {
             if (options.KeepsExpiry) hash.SetAndKeepExpiry(cmd[i], cmd[i + 1], limits);
@@ -264,7 +264,7 @@ internal static class FieldExpiryCommands
     // After all values are set, so that a field that occurs twice gets the expiry too.
     private static void SetExpiries(scoped in CommandContext cmd, ref HashValue hash, FieldArguments pairs, long expiryMs)
     {
-        bool isRemoved = expiryMs <= cmd.NowMs;
+        bool isRemoved = cmd.Expiry.HasPassed(expiryMs);
         hash.ReserveExpiries();
         for (int i = pairs.First; i < cmd.Count; i += 2)
         {

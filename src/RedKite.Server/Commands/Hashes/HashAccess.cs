@@ -26,7 +26,7 @@ internal static class HashAccess
 
     /// <summary>Creates an empty hash for a missing key. The caller adds fields at once.</summary>
     internal static HashValue CreateHash(this scoped in CommandContext cmd, int argument) =>
-        HashValue.Create(cmd.Database, cmd[argument], cmd.HashOf(argument), cmd.NewAccessClock, cmd.NowMs);
+        HashValue.Create(cmd.Database, cmd[argument], cmd.HashOf(argument), cmd.NewAccessClock, cmd.Expiry);
 
     /// <summary>The settings that decide when a hash becomes a table.</summary>
     internal static HashLimits HashLimits(this scoped in CommandContext cmd)
@@ -39,7 +39,7 @@ internal static class HashAccess
     {
         hash = default;
         if (!cmd.IsTypeOrReply(entry, DataType.Hash)) return false;
-        hash = forReading ? HashValue.OpenToRead(cmd.Database, entry, cmd.NowMs) : HashValue.Open(cmd.Database, entry, cmd.NowMs);
+        hash = forReading ? HashValue.OpenToRead(cmd.Database, entry, cmd.Expiry) : HashValue.Open(cmd.Database, entry, cmd.Expiry);
         return true;
     }
 }

@@ -65,7 +65,7 @@ internal sealed class DumpCommands(ServerRun run)
         if (!RestoreOptions.TryReadOrReply(cmd, first: 4, out RestoreOptions options)) return;
 
         // As in Redis, a key that is to be replaced is not reported as expired.
-        Entry existing = options.Replaces ? cmd.Database.OpenToWrite(cmd[1], cmd.HashOf(1), nowMs: 0) : cmd.FindToWrite(1);
+        Entry existing = options.Replaces ? cmd.Database.OpenToWrite(cmd[1], cmd.HashOf(1), ExpiryClock.Never) : cmd.FindToWrite(1);
         if (existing.Exists && !options.Replaces)
         {
             cmd.Reply.Error("BUSYKEY Target key name already exists."u8);
@@ -124,7 +124,7 @@ internal sealed class DumpCommands(ServerRun run)
     internal static bool TryReplace(scoped in CommandContext cmd, Entry existing, scoped ReadOnlySpan<byte> payload, Database database, scoped ReadOnlySpan<byte> key, ulong hash, uint accessClock)
     {
         nint kept = database.BeginReplacing(hash, existing);
-        var target = new RdbTarget(database, key, hash, accessClock, cmd.NowMs, Limits(cmd.Settings));
+        var target = new RdbTarget(database, key, hash, accessClock, cmd.NowMs, cmd.Expiry, Limits(cmd.Settings));
         RdbOutcome outcome = DumpPayload.Read(payload, target, _scratch ??= new RdbScratch());
         bool isReplaced = outcome != RdbOutcome.Corrupt;
         database.EndReplacing(kept, key, hash, isReplaced);
@@ -138,7 +138,7 @@ internal sealed class DumpCommands(ServerRun run)
     internal static bool TryWrite(scoped in CommandContext cmd, Database database, Entry entry, out RdbOutput payload)
     {
         payload = _output ??= new RdbOutput();
-        if (!RdbValueWriter.TryOpen(database, entry, cmd.NowMs, out RdbValueWriter writer)) return false;
+        if (!RdbValueWriter.TryOpen(database, entry, cmd.Expiry, out RdbValueWriter writer)) return false;
         RdbScratch scratch = _scratch ??= new RdbScratch();
         payload.Compresses = cmd.Settings.RdbCompression;
         DumpPayload.Write(payload, writer, scratch);
@@ -156,7 +156,7 @@ internal sealed class DumpCommands(ServerRun run)
         {
             // As in Redis, a time that overflows has passed.
             expiryMs = options.IsAbsolute ? ttlMs : unchecked(ttlMs + cmd.NowMs);
-            if (expiryMs <= cmd.NowMs)
+            if (cmd.Expiry.HasPassed(expiryMs))
             {
                 cmd.Database.Unlink(entry, UnlinkReason.Deleted);
                 return false;

@@ -100,7 +100,7 @@ internal static class ExpiryCommands
             return;
         }
 
-        if (expiryMs <= cmd.NowMs)
+        if (cmd.Expiry.HasPassed(expiryMs))
         {
             cmd.Database.Unlink(entry, UnlinkReason.Deleted);
             cmd.Changed(1, KeyEvent.Del);

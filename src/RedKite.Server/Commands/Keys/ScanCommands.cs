@@ -35,7 +35,7 @@ internal static class ScanCommands
     // KEYS pattern
     private static void KeysOf(ref CommandContext cmd)
     {
-        var filter = new KeyFilter { NowMs = cmd.NowMs, Pattern = cmd[1] };
+        var filter = new KeyFilter { Expiry = cmd.Expiry, Pattern = cmd[1] };
         ReplyWriter reply = cmd.Reply;
         var entries = new EntryList();
         long start = reply.Length;
@@ -101,7 +101,7 @@ internal static class ScanCommands
         {
             int stripe = cmd.Database.DrawStripe(SamplingRandom.Current);
             if (stripe < 0) break;
-            if (TryReplySample(ref cmd, stripe, cmd.NowMs)) return;
+            if (TryReplySample(ref cmd, stripe, cmd.Expiry)) return;
         }
 
         // Nearly all keys have expired but are not removed yet. Each is removed only once, so the commands that set them have paid for it.
@@ -112,25 +112,25 @@ internal static class ScanCommands
         for (int i = 0; i < stripes; i++)
         {
             int stripe = (first + i) & (stripes - 1);
-            if (Database.KeepsExpired)
+            if (cmd.Expiry.Policy == ExpiryPolicy.Hide)
             {
-                if (TryReplySample(ref cmd, stripe, nowMs: 0)) return; // as in Redis, one that has expired
+                if (TryReplySample(ref cmd, stripe, ExpiryClock.Never)) return; // as in Redis, one that has expired
                 continue;
             }
 
             cmd.EnterStripe(stripe);
-            cmd.Database.ExpireStripe(stripe, cmd.NowMs);
+            cmd.Database.ExpireStripe(stripe, cmd.Expiry);
             cmd.ExitStripe(stripe);
-            if (TryReplySample(ref cmd, stripe, cmd.NowMs)) return;
+            if (TryReplySample(ref cmd, stripe, cmd.Expiry)) return;
         }
 
         cmd.Reply.Null();
     }
 
-    private static bool TryReplySample(ref CommandContext cmd, int stripe, long nowMs)
+    private static bool TryReplySample(ref CommandContext cmd, int stripe, ExpiryClock expiry)
     {
         cmd.EnterStripe(stripe);
-        Entry entry = cmd.Database.Pick(stripe, SamplingRandom.Current, nowMs);
+        Entry entry = cmd.Database.Pick(stripe, SamplingRandom.Current, expiry);
         bool exists = entry.Exists;
         if (exists) cmd.Reply.Bulk(entry.Key);
         cmd.ExitStripe(stripe);
@@ -172,13 +172,13 @@ internal static class ScanCommands
 
     private static void RemoveExpired(scoped in CommandContext cmd, List<byte[]> keys)
     {
-        foreach (byte[] key in keys) cmd.Database.Find(key, cmd.Keyspace.Hash(key), cmd.NowMs);
+        foreach (byte[] key in keys) cmd.Database.Find(key, cmd.Keyspace.Hash(key), cmd.Expiry);
         keys.Clear();
     }
 
     private static bool TryScanOptionsOrReply(scoped in CommandContext cmd, out KeyFilter filter, out long count)
     {
-        filter = new KeyFilter { NowMs = cmd.NowMs };
+        filter = new KeyFilter { Expiry = cmd.Expiry };
         count = CountDefault;
         var options = new OptionReader(cmd, first: 2);
         while (options.More)
@@ -223,7 +223,7 @@ internal static class ScanCommands
         {
         }
 
-        internal long NowMs = 0;
+        internal ExpiryClock Expiry = ExpiryClock.Never;
         internal ReadOnlySpan<byte> Pattern = "*"u8;
         internal bool HasType = false;
         internal ReadOnlySpan<byte> Type = default;
@@ -246,7 +246,7 @@ internal static class ScanCommands
         // As in Redis, SCAN removes expired keys that match the pattern, whatever their type; KEYS removes none.
         internal readonly bool FindsExpired(Entry entry) => HasExpired(entry) && Matches(entry);
 
-        private readonly bool HasExpired(Entry entry) => entry.Expires && entry.ExpiryMs <= NowMs;
+        private readonly bool HasExpired(Entry entry) => entry.Expires && Expiry.HasPassed(entry.ExpiryMs);
 
         private readonly bool Matches(Entry entry) => Pattern is [(byte)'*'] || GlobPattern.IsMatch(Pattern, entry.Key);
     }

@@ -41,7 +41,7 @@ internal static class SortPattern
 
         Entry entry = cmd.FindNamed(name);
         if (!entry.Exists || entry.Type != (isField ? DataType.Hash : DataType.String)) return false;
-        if (isField) return TryField(HashValue.OpenToRead(cmd.Database, entry, cmd.NowMs), behind[(arrow + 2)..], out value);
+        if (isField) return TryField(HashValue.OpenToRead(cmd.Database, entry, cmd.Expiry), behind[(arrow + 2)..], out value);
         value = entry.Value;
         return true;
     }

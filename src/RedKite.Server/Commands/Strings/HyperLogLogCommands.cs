@@ -91,7 +91,7 @@ internal static class HyperLogLogCommands
         }
 
         if (!IsHyperLogLogOrReply(cmd, entry)) return;
-        bool mayNote = cmd.Database.MayModifyOnRead(entry);
+        bool mayNote = cmd.Database.TryOpenToModify(entry, cmd.Expiry);
         if (!HyperLogLogValue.TryCount(entry.Value, out long cardinality, out bool counted, mayNote))
         {
             ReplyCorrupt(cmd);

@@ -171,7 +171,7 @@ internal static class StringCommands
         if (!options.TryExpiryOrReply(cmd, out long expiryMs)) return;
 
         cmd.Reply.Bulk(entry.Value);
-        if (options.IsAbsolute && options.HasExpiry && expiryMs <= cmd.NowMs)
+        if (options.IsAbsolute && options.HasExpiry && cmd.Expiry.HasPassed(expiryMs))
         {
             cmd.Database.Unlink(entry, UnlinkReason.Deleted);
             cmd.Changed(1, KeyEvent.Del);

@@ -156,7 +156,7 @@ internal sealed class BlockedClientServer
         BlockedClient client = key.Client;
         if (!isNew && client.Block.Type is (DataType.List or DataType.SortedSet)) return false;
         if (client.Block.WakesWhenGone) return true;
-        Entry entry = _keyspace.Databases[key.Identity.Database].Find(client.Request[key.Argument], key.Identity.Hash, _environment.NowMs);
+        Entry entry = _keyspace.Databases[key.Identity.Database].Find(client.Request[key.Argument], key.Identity.Hash, _environment.Expiry);
         if (_environment.Changes.Count > 0) _invoker.PublishRecorded(); // it was there, and had expired
         return entry.Exists && entry.Type == client.Block.Type;
     }

@@ -198,7 +198,7 @@ internal sealed class Evictor
         Environment.BeginObserving(stripe);
         if (entry.Expires && entry.ExpiryMs <= Environment.NowMs)
         {
-            database.Find(entry.Key, hash, Environment.NowMs); // removes it
+            database.Find(entry.Key, hash, ExpiryClock.RemovingAt(Environment.NowMs));
         }
         else
         {

@@ -20,15 +20,15 @@ internal unsafe ref struct HashValue
     private const long PackedBytesMax = 1 << 30;
 
     private readonly Database _database;
-    private readonly long _nowMs;
+    private readonly ExpiryClock _expiry;
     private readonly int _start; // of a packed hash: the offset behind the expired fields
     private readonly int _skipped; // the number of expired fields
     private Entry _entry;
 
-    private HashValue(Database database, Entry entry, long nowMs, int start = PackedList.Start, int skipped = 0)
+    private HashValue(Database database, Entry entry, ExpiryClock expiry, int start = PackedList.Start, int skipped = 0)
     {
         _database = database;
-        _nowMs = nowMs;
+        _expiry = expiry;
         _entry = entry;
         _start = start;
         _skipped = skipped;
@@ -61,7 +61,7 @@ internal unsafe ref struct HashValue
     internal readonly bool IsTable => _entry.Encoding == ValueEncoding.HashTable;
 
     /// <summary>Whether the hash, which must exist, may have expired fields that still count.</summary>
-    internal readonly bool HasExpired => IsTable && FieldExpiry.EarliestOf(_entry.Position.Entry) <= _nowMs;
+    internal readonly bool HasExpired => IsTable && _expiry.HasPassed(FieldExpiry.EarliestOf(_entry.Position.Entry));
 
     private readonly bool HasPackedExpiries => _entry.Encoding == ValueEncoding.ListPackEx;
 
@@ -75,41 +75,41 @@ internal unsafe ref struct HashValue
     private readonly MemberTable<HashField> Table => new(Arena, _database.Hasher, (nint)_entry.Root.Structure);
 
     /// <summary>Opens the hash of an entry, which may be missing, to modify it. Expired fields of a packed hash are removed.</summary>
-    internal static HashValue Open(Database database, Entry entry, long nowMs)
+    internal static HashValue Open(Database database, Entry entry, ExpiryClock expiry)
     {
         Debug.Assert(!entry.Exists || entry.Type == DataType.Hash, "The caller has looked at the type.");
-        if (HasPackedExpired(entry, nowMs)) entry = database.ExpireFields(entry, nowMs, int.MaxValue);
-        return new HashValue(database, entry, nowMs);
+        if (HasPackedExpired(entry, expiry)) entry = database.ExpireFields(entry, expiry.PassedMs, int.MaxValue);
+        return new HashValue(database, entry, expiry);
     }
 
     /// <summary>Opens the hash of an entry, which may be missing, to read it. Expired fields are removed as in <see cref="Open"/>, if reads may modify.</summary>
-    internal static HashValue OpenToRead(Database database, Entry entry, long nowMs) =>
-        database.ReadsMayModify ? Open(database, entry, nowMs) : Peek(database, entry, nowMs);
+    internal static HashValue OpenToRead(Database database, Entry entry, ExpiryClock expiry) =>
+        expiry.ReadsMayModify ? Open(database, entry, expiry) : Peek(database, entry, expiry);
 
     /// <summary>
     /// Opens the hash of an entry, which may be missing, to inspect it without any modification. For callers that enumerate entries
     /// and may have only their blocks. A packed hash without live fields does not exist here. The caller must not modify the hash.
     /// </summary>
-    internal static HashValue Peek(Database database, Entry entry, long nowMs)
+    internal static HashValue Peek(Database database, Entry entry, ExpiryClock expiry)
     {
-        if (!HasPackedExpired(entry, nowMs)) return new HashValue(database, entry, nowMs);
+        if (!HasPackedExpired(entry, expiry)) return new HashValue(database, entry, expiry);
         byte* list = EntryBlock.ValueStart(entry.Position.Entry);
         int start = PackedList.Start;
         int skipped = 0;
-        for (; !PackedList.IsEnd(list, start) && FieldExpiry.ExpiryAt(list, start) <= nowMs; skipped++)
+        for (; !PackedList.IsEnd(list, start) && expiry.HasPassed(FieldExpiry.ExpiryAt(list, start)); skipped++)
         {
             for (int i = 0; i < FieldExpiry.PackedElements; i++) start = PackedList.Next(list, start);
         }
 
-        return PackedList.IsEnd(list, start) ? default : new HashValue(database, entry, nowMs, start, skipped);
+        return PackedList.IsEnd(list, start) ? default : new HashValue(database, entry, expiry, start, skipped);
     }
 
     /// <summary>Creates an empty hash at a missing key. The caller must add fields.</summary>
-    internal static HashValue Create(Database database, ReadOnlySpan<byte> key, ulong hash, uint accessClock, long nowMs)
+    internal static HashValue Create(Database database, ReadOnlySpan<byte> key, ulong hash, uint accessClock, ExpiryClock expiry)
     {
         Entry entry = database.WriteValue(key, hash, default, DataType.Hash, ValueEncoding.ListPack, PackedList.EmptyBytes, Database.NoExpiry, accessClock);
         PackedList.Initialize(EntryBlock.ValueStart(entry.Position.Entry));
-        return new HashValue(database, entry, nowMs);
+        return new HashValue(database, entry, expiry);
     }
 
     /// <summary>Finds a field's value, which is valid until the hash changes.</summary>
@@ -119,7 +119,7 @@ internal unsafe ref struct HashValue
         {
             MemberTable<HashField> table = Table;
             byte* block = table.Find(field, table.Hash(field));
-            bool found = block != null && HashField.Expiry(block) > _nowMs;
+            bool found = block != null && !_expiry.HasPassed(HashField.Expiry(block));
             value = found ? HashField.Value(block) : default;
             return found;
         }
@@ -139,7 +139,7 @@ internal unsafe ref struct HashValue
     internal readonly bool TryGetLive(ReadOnlySpan<byte> field, out PackedElement value)
     {
         if (TryGet(field, out value)) return true;
-        if (HasExpired && _database.ReadsMayModify) RemoveIfExpired(field);
+        if (HasExpired && _expiry.ReadsMayModify) RemoveIfExpired(field);
         return false;
     }
 
@@ -160,7 +160,7 @@ internal unsafe ref struct HashValue
         {
             MemberTable<HashField> table = Table;
             if (!table.TryFind(field, table.Hash(field), out MemberPosition position)) return false;
-            bool alive = HashField.Expiry(position.Block) > _nowMs;
+            bool alive = !_expiry.HasPassed(HashField.Expiry(position.Block));
             if (!alive) _database.NoteExpiredField(_entry, field);
             byte* block = table.Remove(position);
             Arena.Free(block, HashField.Bytes(block));
@@ -185,7 +185,7 @@ internal unsafe ref struct HashValue
     {
         if (!Exists || !IsTable) return;
         MemberTable<HashField> table = Table;
-        if (!table.TryFind(field, table.Hash(field), out MemberPosition position) || HashField.Expiry(position.Block) > _nowMs) return;
+        if (!table.TryFind(field, table.Hash(field), out MemberPosition position) || !_expiry.HasPassed(HashField.Expiry(position.Block))) return;
         _database.NoteExpiredField(_entry, field);
         byte* block = table.Remove(position);
         Arena.Free(block, HashField.Bytes(block));
@@ -204,16 +204,16 @@ internal unsafe ref struct HashValue
     /// </summary>
     internal void RemoveExpired()
     {
-        while (Exists && HasExpired && _database.ReadsMayModify)
+        while (Exists && HasExpired && _expiry.ReadsMayModify)
         {
-            _entry = _database.ExpireFields(_entry, _nowMs, int.MaxValue);
+            _entry = _database.ExpireFields(_entry, _expiry.PassedMs, int.MaxValue);
         }
     }
 
     /// <summary>Removes the key of a table whose fields have all expired.</summary>
     internal void RemoveWithExpiredFields()
     {
-        if (!_database.ReadsMayModify) return;
+        if (!_expiry.ReadsMayModify) return;
         _database.UnlinkExpiredHash(_entry, Count);
         _entry = default;
     }
@@ -234,7 +234,7 @@ internal unsafe ref struct HashValue
             byte* block = table.Find(field, table.Hash(field));
             if (block == null) return NoField;
             expiryMs = HashField.Expiry(block);
-            if (expiryMs <= _nowMs) return NoField;
+            if (_expiry.HasPassed(expiryMs)) return NoField;
         }
         else
         {
@@ -285,11 +285,11 @@ internal unsafe ref struct HashValue
 
     /// <summary>Enumerates all live fields with their values. Valid until the hash changes.</summary>
     internal readonly HashFields Fields() => IsTable
-        ? new HashFields(Table.GetEnumerator(), _nowMs)
+        ? new HashFields(Table.GetEnumerator(), _expiry.PassedMs)
         : new HashFields(List, Elements, _start);
 
     /// <summary>Enumerates the live fields of one bucket of a table. The cursor advances to the next bucket and is 0 after the last one.</summary>
-    internal readonly HashFields ScanBucket(ref ulong cursor) => new(Table.ScanBucket(ref cursor), _nowMs);
+    internal readonly HashFields ScanBucket(ref ulong cursor) => new(Table.ScanBucket(ref cursor), _expiry.PassedMs);
 
     /// <summary>Returns a random field of a table without expired fields.</summary>
     internal readonly HashFields Pick(Random random) => HashFields.OfBlock(Table.Pick(random));
@@ -300,7 +300,7 @@ internal unsafe ref struct HashValue
         int count = 0;
         foreach (nint block in Table)
         {
-            if (HashField.Expiry((byte*)block) > _nowMs) living[count++] = block;
+            if (!_expiry.HasPassed(HashField.Expiry((byte*)block))) living[count++] = block;
         }
     }
 
@@ -326,8 +326,8 @@ internal unsafe ref struct HashValue
     /// <summary>Returns the field at an index of a packed hash.</summary>
     internal readonly HashFields At(int index) => HashFields.OfElement(List, PackedList.At(List, (index + _skipped) * Elements));
 
-    private static bool HasPackedExpired(scoped in Entry entry, long nowMs) =>
-        entry.Exists && entry.Encoding == ValueEncoding.ListPackEx && FieldExpiry.EarliestOf(entry.Position.Entry) <= nowMs;
+    private static bool HasPackedExpired(scoped in Entry entry, ExpiryClock expiry) =>
+        entry.Exists && entry.Encoding == ValueEncoding.ListPackEx && expiry.HasPassed(FieldExpiry.EarliestOf(entry.Position.Entry));
 
     private bool Set(scoped ReadOnlySpan<byte> field, scoped ReadOnlySpan<byte> value, in HashLimits limits, bool keepExpiry)
     {
@@ -461,7 +461,7 @@ internal unsafe ref struct HashValue
 
         byte* block = position.Block;
         long oldMs = HashField.Expiry(block);
-        bool expired = oldMs <= _nowMs;
+        bool expired = _expiry.HasPassed(oldMs);
         long expiryMs = expired || !keepExpiry ? long.MaxValue : oldMs;
         if (!HashField.TryRewrite(block, value, expiryMs)) ReplaceBlock(position, HashField.Create(Arena, field, value, expiryMs));
         if (expiryMs != oldMs)

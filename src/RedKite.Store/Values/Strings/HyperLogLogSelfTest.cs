@@ -57,8 +57,8 @@ internal static class HyperLogLogSelfTest
         Database database = keyspace.Databases[0];
         ulong sparseHash = Write(keyspace, database, "sparse"u8);
         ulong denseHash = Write(keyspace, database, "dense"u8);
-        var sparse = new HyperLogLogValue(database, database.Find("sparse"u8, sparseHash, 0), SparseBytesMax);
-        var dense = new HyperLogLogValue(database, database.Find("dense"u8, denseHash, 0), SparseBytesMax);
+        var sparse = new HyperLogLogValue(database, database.Find("sparse"u8, sparseHash, ExpiryClock.Never), SparseBytesMax);
+        var dense = new HyperLogLogValue(database, database.Find("dense"u8, denseHash, ExpiryClock.Never), SparseBytesMax);
         dense.TryMakeDense();
         Span<byte> element = stackalloc byte[8];
         int checkAt = 1;

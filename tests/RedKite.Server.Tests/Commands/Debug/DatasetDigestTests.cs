@@ -1,3 +1,4 @@
+using RedKite.Store.Keyspace;
 using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Commands;
@@ -81,7 +82,7 @@ public sealed class DatasetDigestTests : IAsyncLifetime
 
         _transcript.StopSweeping();
         _transcript.Advance(100);
-        _transcript.Keyspace.ReadsMayModify = false;
+        _transcript.Client.Expiry = ExpiryPolicy.Hide;
         Run("HRANDFIELD h").IsBulk("living");
         RespValue sample = Run("HRANDFIELD h -200000 WITHVALUES"); // as many searches for it took minutes
         Assert.Equal(400_000, sample.Items.Count);
@@ -94,7 +95,7 @@ public sealed class DatasetDigestTests : IAsyncLifetime
         Run("HSET h a 1 b 2 c 3").IsInteger(3);
         Run("HPEXPIRE h 100 FIELDS 2 a b").IsIntegers(1, 1);
         _transcript.Advance(100);
-        _transcript.Keyspace.ReadsMayModify = false;
+        _transcript.Client.Expiry = ExpiryPolicy.Hide;
         long used = _transcript.UsedBytes;
         Run("HLEN h").IsInteger(1);
         Run("HGETALL h").IsArray("c", "3");

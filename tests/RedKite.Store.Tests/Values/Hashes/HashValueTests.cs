@@ -148,7 +148,7 @@ public sealed class HashValueTests
         internal ValueEncoding Encoding => Find().Encoding;
 
         /// <summary>Fields, including expired ones that were not removed.</summary>
-        internal long RawCount => HashValue.Open(Database, Find(), 0).Count;
+        internal long RawCount => HashValue.Open(Database, Find(), ExpiryClock.Never).Count;
 
         private Database Database => Store.Databases[0];
 
@@ -156,8 +156,8 @@ public sealed class HashValueTests
         {
             Expire();
             Entry entry = Find();
-            HashValue hash = entry.Exists ? HashValue.Open(Database, entry, NowMs) : default;
-            if (!hash.Exists) hash = HashValue.Create(Database, _key, Store.Hash(_key), 0, NowMs);
+            HashValue hash = entry.Exists ? HashValue.Open(Database, entry, ExpiryClock.RemovingAt(NowMs)) : default;
+            if (!hash.Exists) hash = HashValue.Create(Database, _key, Store.Hash(_key), 0, ExpiryClock.RemovingAt(NowMs));
             bool isNew = keep ? hash.SetAndKeepExpiry(Bytes(field), Bytes(value), limits) : hash.Set(Bytes(field), Bytes(value), limits);
             Assert.Equal(!_model.ContainsKey(field), isNew);
             _model[field] = (value, keep && !isNew ? _model[field].Expiry : Never);
@@ -275,9 +275,9 @@ public sealed class HashValueTests
             }
         }
 
-        private HashValue Open() => HashValue.Open(Database, Find(), NowMs);
+        private HashValue Open() => HashValue.Open(Database, Find(), ExpiryClock.RemovingAt(NowMs));
 
-        private Entry Find() => Database.Find(_key, Store.Hash(_key), NowMs);
+        private Entry Find() => Database.Find(_key, Store.Hash(_key), ExpiryClock.RemovingAt(NowMs));
 
         private static string TextOf(PackedElement element) =>
             element.IsNumber ? element.Number.ToString(CultureInfo.InvariantCulture) : System.Text.Encoding.ASCII.GetString(element.Bytes(default));

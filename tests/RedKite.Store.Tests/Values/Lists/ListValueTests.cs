@@ -146,7 +146,7 @@ public sealed class ListValueTests
         Database.Copy(world.Find(), world.Database, other, hash, default, 0);
         world.Sweep();
         world.Sweep();
-        Assert.Equal(world.MemoryBytes, world.Database.Find(other, hash, 0).MemoryBytes, tolerance: 4096);
+        Assert.Equal(world.MemoryBytes, world.Database.Find(other, hash, ExpiryClock.Never).MemoryBytes, tolerance: 4096);
         Assert.InRange(world.MemoryBytes / 50_000.0, 1, 5);
     }
 
@@ -159,7 +159,7 @@ public sealed class ListValueTests
         ulong hash = world.Store.Hash(other);
         Database.Copy(world.Find(), world.Database, other, hash, default, 0);
         world.Remove(0, world.Model.Count);
-        var copy = new ListValue(world.Database, world.Database.Find(other, hash, 0), world.Limits);
+        var copy = new ListValue(world.Database, world.Database.Find(other, hash, ExpiryClock.Never), world.Limits);
         Assert.Equal(500, copy.Count);
         ListReader elements = copy.Read(0, 500);
         for (int i = 0; i < 500; i++) Assert.True(elements.MoveNext() && elements.Current.SequenceEqual(Text($"member:{i:d6}")));
@@ -226,7 +226,7 @@ public sealed class ListValueTests
 
         internal void Sweep() => Assert.False(_sweep.Run(0, long.MaxValue, expire: true));
 
-        internal Entry Find() => Database.Find(Key, _hash, 0);
+        internal Entry Find() => Database.Find(Key, _hash, ExpiryClock.Never);
 
         internal void Push(bool last, byte[] value)
         {

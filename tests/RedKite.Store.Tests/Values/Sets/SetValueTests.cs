@@ -127,7 +127,7 @@ public class SetValueTests
 
             if (model.Count > 0 && random.Next(4) > 0)
             {
-                built.AttachTo("key"u8, hash, database.Find("key"u8, hash, 0), 0);
+                built.AttachTo("key"u8, hash, database.Find("key"u8, hash, ExpiryClock.Never), 0);
                 new TestSet(store, "key", model).AssertSame();
             }
             else
@@ -137,7 +137,7 @@ public class SetValueTests
             }
 
             store.CheckGuards();
-            Entry entry = database.Find("key"u8, hash, 0);
+            Entry entry = database.Find("key"u8, hash, ExpiryClock.Never);
             if (entry.Exists) database.Unlink(entry, UnlinkReason.Deleted);
             Assert.Equal(0, database.Count);
         }
@@ -195,7 +195,7 @@ public class SetValueTests
 
         internal SetView View => SetView.Of(_store.Databases[0], Entry);
 
-        private Entry Entry => _store.Databases[0].Find(_key, _hash, 0);
+        private Entry Entry => _store.Databases[0].Find(_key, _hash, ExpiryClock.Never);
 
         internal void Add(string member)
         {

@@ -100,9 +100,9 @@ public sealed class SortedSetValueTests(ITestOutputHelper output)
         for (int i = 0; i < 30; i++) builder.Combine(Encoding.ASCII.GetBytes($"{i % 20}"), i, ScoreAggregate.Sum);
         builder.Order();
         Assert.Equal(20, builder.Count);
-        builder.Store(database, key, hash, database.Find(key, hash, 0), new SortedSetLimits(membersMax, 64), 0);
+        builder.Store(database, key, hash, database.Find(key, hash, ExpiryClock.Never), new SortedSetLimits(membersMax, 64), 0);
 
-        var value = new SortedSetValue(database, database.Find(key, hash, 0));
+        var value = new SortedSetValue(database, database.Find(key, hash, ExpiryClock.Never));
         Assert.Equal(membersMax < 20 ? ValueEncoding.SkipList : ValueEncoding.ListPack, value.Entry.Encoding);
         Assert.Equal(20, value.Count);
         Assert.True(value.TryScore("3"u8, out double sum));
@@ -158,7 +158,7 @@ public sealed class SortedSetValueTests(ITestOutputHelper output)
             string name = Name(member);
             byte[] bytes = Encoding.ASCII.GetBytes(name);
             ulong hash = _keyspace.Hash(_key);
-            Entry entry = Database.Find(_key, hash, 0);
+            Entry entry = Database.Find(_key, hash, ExpiryClock.Never);
             if (!entry.Exists && rule.HasFlag(SortedSetRule.OnlyExisting)) return;
             SortedSetValue value = entry.Exists
                 ? new SortedSetValue(Database, entry)
@@ -196,11 +196,11 @@ public sealed class SortedSetValueTests(ITestOutputHelper output)
             byte[] copy = Encoding.ASCII.GetBytes(name);
             byte[] renamed = Encoding.ASCII.GetBytes(name + "'");
             ulong hash = _keyspace.Hash(copy);
-            Database.Copy(Find(), Database, copy, hash, Database.Find(copy, hash, 0), 0);
+            Database.Copy(Find(), Database, copy, hash, Database.Find(copy, hash, ExpiryClock.Never), 0);
             AssertAll();
             Database.Unlink(Find(), UnlinkReason.Deleted);
             ulong renamedHash = _keyspace.Hash(renamed);
-            Database.Rename(Database.Find(copy, hash, 0), renamed, renamedHash, Database.Find(renamed, renamedHash, 0));
+            Database.Rename(Database.Find(copy, hash, ExpiryClock.Never), renamed, renamedHash, Database.Find(renamed, renamedHash, ExpiryClock.Never));
             _key = renamed;
         }
 
@@ -282,6 +282,6 @@ public sealed class SortedSetValueTests(ITestOutputHelper output)
             return result == current ? SortedSetOutcome.Unchanged : SortedSetOutcome.Updated;
         }
 
-        private Entry Find() => Database.Find(_key, _keyspace.Hash(_key), 0);
+        private Entry Find() => Database.Find(_key, _keyspace.Hash(_key), ExpiryClock.Never);
     }
 }

@@ -202,7 +202,7 @@ public class HyperLogLogValueTests
 
         internal Database Database => Store.Databases[0];
 
-        internal Entry Find() => Database.Find("key"u8, _hash, 0);
+        internal Entry Find() => Database.Find("key"u8, _hash, ExpiryClock.Never);
 
         internal HyperLogLogValue Open(long sparseBytesMax) => new(Database, Find(), sparseBytesMax);
 
