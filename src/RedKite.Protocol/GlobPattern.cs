@@ -8,10 +8,13 @@ namespace RedKite.Protocol;
 /// Bounded: every element but <c>*</c> takes exactly one byte, so on a mismatch only the latest <c>*</c> needs to
 /// take one byte more. The time is at most pattern length times text length; the recursion that tries every
 /// <c>*</c> again, which is exponential for <c>a*a*a*a*b</c>, is not needed.
+/// As in Redis, a pattern that needs more than <see cref="StarsMax"/> asterisks before its last element matches nothing.
 /// Ranges compare bytes as signed numbers, as Redis does where a C char is signed: <c>[a-\xff]</c> runs from -1 to 97.
 /// </remarks>
 public static class GlobPattern
 {
+    private const int StarsMax = 1000; // groups of them; those at the pattern's end do not count
+
     /// <summary>Whether <paramref name="text"/> as a whole matches <paramref name="pattern"/>.</summary>
     /// <param name="pattern">The pattern, any bytes.</param>
     /// <param name="text">The text, any bytes.</param>
@@ -25,6 +28,7 @@ public static class GlobPattern
         int textIndex = 0;
         int retryPatternIndex = -1;
         int retryTextIndex = 0;
+        int stars = 0;
 
         while (true)
         {
@@ -36,6 +40,7 @@ public static class GlobPattern
                 }
 
                 if (patternIndex == pattern.Length) return true;
+                if (++stars > StarsMax) return false; // a retry begins behind its asterisk, so none counts twice
                 retryPatternIndex = patternIndex;
                 retryTextIndex = textIndex;
                 continue;

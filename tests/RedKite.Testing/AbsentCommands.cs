@@ -9,7 +9,6 @@ public static class AbsentCommands
 {
     private static readonly SortedDictionary<string, string[]> Groups = new(StringComparer.Ordinal)
     {
-        ["cluster"] = ["cluster"],
         ["generic"] = ["migrate"],
         ["module"] = ["VADD", "VCARD", "VDIM", "VEMB", "VGETATTR", "VINFO", "VISMEMBER", "VLINKS", "VRANDMEMBER", "VREM", "VSETATTR", "VSIM"],
         ["server"] =

@@ -144,19 +144,22 @@ internal sealed class CommandRules
     }
 }
 
-/// <summary>The commands by the names that rules use: Redis's own, regardless of rename-command.</summary>
+/// <summary>The commands by the names that rules use: Redis's own, regardless of rename-command, and whether they are built or not.</summary>
 internal sealed class RuleCommands
 {
     private readonly Dictionary<string, Command> _byName = new(StringComparer.OrdinalIgnoreCase);
 
-    internal RuleCommands(IReadOnlyList<Command> all)
+    internal RuleCommands(IReadOnlyList<Command> built)
     {
-        All = all;
-        foreach (Command command in all) _byName.Add(command.FullName, command);
+        All = [.. built, .. UnbuiltCommands.Create(built.Count)];
+        foreach (Command command in All) _byName.Add(command.FullName, command);
     }
 
     /// <summary>Commands and subcommands, by <see cref="Command.Index"/>.</summary>
     internal IReadOnlyList<Command> All { get; }
 
     internal Command? Find(string fullName) => _byName.GetValueOrDefault(fullName);
+
+    /// <summary>A command that is not built; null: there is no such one.</summary>
+    internal Command? FindUnbuilt(string name, CommandTable built) => Find(name) is { } command && command.Index >= built.All.Count ? command : null;
 }

@@ -66,6 +66,9 @@ internal sealed class UserRegistry
         }
     }
 
+    /// <summary>The commands that rules know.</summary>
+    internal RuleCommands Commands => _commands;
+
     /// <summary>Creates the default user. Once, when the commands are known.</summary>
     internal void UseCommands(CommandTable commands)
     {

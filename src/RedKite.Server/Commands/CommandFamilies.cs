@@ -72,6 +72,7 @@ internal static class CommandFamilies
         IntrospectionCommands.Family,
         new DiagnosticsCommands(parts.SlowLog, parts.LatencyMonitor, parts.Metrics, parts.Findings, new DebugCommand(parts.Run, parts.Log, new PackageCommand(parts))).Family,
         StandaloneCommands.ClusterFamily,
+        ClusterCommands.Family,
         new StandaloneCommands(parts.Run, parts.Log).Family,
         new MonitorCommands(parts.Monitors).Family,
         new SubscriptionCommands(parts.Messages, parts.Buffers).Family,

@@ -144,6 +144,7 @@ internal sealed class Invoker
         }
 
         if (_engine.Changes.HasRequests) _engine.Changes.Apply();
+        if (_engine.Tracking.IsOver) _engine.Tracking.Trim();
         if (_engine.Monitors.IsOn) _engine.Monitors.Show(cmd);
         _blocked.Deliver();
         BlockedClient? blocked = cmd.Session.Blocked;

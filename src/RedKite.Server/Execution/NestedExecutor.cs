@@ -98,7 +98,9 @@ internal sealed class NestedExecutor : INestedExecutor
         }
 
         ClaimStripes(cmd);
+        _environment.IsInScript = true;
         _invoker.RunNested(ref cmd);
+        _environment.IsInScript = false;
     }
 
     public void NoteRejected(Command? command, ReplyWriter reply) => _invoker.Account.NoteRejected(command, reply);

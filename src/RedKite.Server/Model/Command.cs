@@ -109,6 +109,9 @@ internal sealed class Command
     /// <summary>Access categories beyond those that the family and the flags imply.</summary>
     internal AclCategory Categories { get; init; }
 
+    /// <summary>Whether the command is in no access category, whatever its flags: one of a module.</summary>
+    internal bool HasNoCategories { get; init; }
+
     /// <summary>All access categories.</summary>
     internal AclCategory AllCategories => AclCategories.Of(this);
 

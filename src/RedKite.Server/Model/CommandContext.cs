@@ -321,6 +321,9 @@ internal ref struct CommandContext
     /// <summary>Whether nothing may block here: in a transaction or script.</summary>
     internal readonly bool DeniesBlocking => _environment.DeniesBlocking;
 
+    /// <summary>Whether a script calls the command.</summary>
+    internal readonly bool IsInScript => _environment.IsInScript;
+
     /// <summary>Whether the client was blocked, and this is the execution of its command because a key may serve it.</summary>
     internal readonly bool IsServed => _environment.IsServing;
 

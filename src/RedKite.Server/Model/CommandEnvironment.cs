@@ -88,6 +88,9 @@ internal sealed class CommandEnvironment
     /// <summary>Whether commands execute where none may block: in a transaction or script.</summary>
     internal bool DeniesBlocking { get; set; }
 
+    /// <summary>Whether a script's command is executing.</summary>
+    internal bool IsInScript { get; set; }
+
     /// <summary>Whether a blocked client's command is executing again.</summary>
     internal bool IsServing { get; set; }
 

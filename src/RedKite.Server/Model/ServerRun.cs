@@ -22,6 +22,9 @@ internal sealed class ServerRun(long startedMs)
     /// <summary>Whether RESTORE accepts payloads with a wrong checksum (DEBUG SET-SKIP-CHECKSUM-VALIDATION).</summary>
     internal bool SkipsChecksums { get; set; }
 
+    /// <summary>Whether scripts may call commands that are not allowed in scripts (DEBUG SET-DISABLE-DENY-SCRIPTS).</summary>
+    internal bool AllowsAnyCommandInScripts { get; set; }
+
     /// <summary>Whether the loops do no background work (DEBUG PAUSE-CRON).</summary>
     internal bool IsBackgroundPaused { get; set; }
 

@@ -39,7 +39,9 @@ internal sealed class Transaction
         Bytes += request.Input.Length;
         KeptBytes += request.KeptBytes;
         Stripes = Stripes.With(stripes);
-        Flags |= request.Command.Flags;
+        CommandFlags flags = request.Command.Flags;
+        if (request.Command.OnlyReads?.Invoke(cmd) == true) flags &= ~CommandFlags.PausedAsWrite;
+        Flags |= flags;
         if (cmd.Command.NeedsMemory?.Invoke(cmd) == true) Flags |= CommandFlags.DenyOom;
     }
 }

@@ -10,12 +10,18 @@ namespace RedKite.Server.Sessions;
 /// </summary>
 internal sealed class RunningScript(AttentionWord attention, ScriptMutex mutex)
 {
+    /// <summary>The maximum size of a function's arguments that FUNCTION STATS shows.</summary>
+    private const int RequestBytesMax = 1024 * 1024;
+
     private readonly Lock _changing = new();
     private Run? _run;
     private long _executed;
     private long _killed;
     private long _longestNs;
     private volatile bool _endsForStop;
+    private byte[] _request = new byte[256]; // of the function in progress, its arguments one after the other; with the lock
+    private int[] _argumentEnds = new int[16];
+    private int _argumentCount;
 
     /// <summary>The script in progress; null: none.</summary>
     internal Run? Current => Volatile.Read(ref _run);
@@ -49,6 +55,36 @@ internal sealed class RunningScript(AttentionWord attention, ScriptMutex mutex)
 
     /// <summary>The longest run of a script since the last call, the running one included.</summary>
     internal long TakeLongestNs() => Math.Max(Interlocked.Exchange(ref _longestNs, 0), Current?.ElapsedNs ?? 0);
+
+    /// <summary>Keeps a copy of the function's request, as far as its arguments fit, for <see cref="RequestOf"/>. Without an allocation in the steady state.</summary>
+    internal void KeepRequest(scoped in CommandContext cmd)
+    {
+        lock (_changing)
+        {
+            int end = 0;
+            _argumentCount = 0;
+            for (int i = 0; i < cmd.Count && end + cmd[i].Length <= RequestBytesMax; i++)
+            {
+                if (_request.Length < end + cmd[i].Length) Array.Resize(ref _request, Math.Min(RequestBytesMax, Math.Max(2 * _request.Length, end + cmd[i].Length)));
+                if (_argumentEnds.Length == i) Array.Resize(ref _argumentEnds, 2 * i);
+                cmd[i].CopyTo(_request.AsSpan(end));
+                _argumentEnds[i] = end += cmd[i].Length;
+                _argumentCount++;
+            }
+        }
+    }
+
+    /// <summary>A copy of the request of a run in progress; empty if it has ended.</summary>
+    internal byte[][] RequestOf(Run run)
+    {
+        lock (_changing)
+        {
+            if (Current != run) return [];
+            var arguments = new byte[_argumentCount][];
+            for (int i = 0; i < arguments.Length; i++) arguments[i] = _request[(i == 0 ? 0 : _argumentEnds[i - 1]).._argumentEnds[i]];
+            return arguments;
+        }
+    }
 
     internal Run Begin(string name, bool isFunction)
     {
@@ -142,8 +178,5 @@ internal sealed class RunningScript(AttentionWord attention, ScriptMutex mutex)
         }
 
         internal long ElapsedNs => ServerClock.TicksToNs(Stopwatch.GetTimestamp() - started);
-
-        /// <summary>The command that runs it.</summary>
-        internal Command? Command { get; set; }
     }
 }

@@ -103,7 +103,7 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
         if (!isNew) return;
         Interlocked.Increment(ref _keys);
         Interlocked.Add(ref _bytes, key.Length + Session.NameOverhead);
-        if (settings.TrackedKeysMax > 0 && Keys > settings.TrackedKeysMax) Forget(part, hash, Limit.KeysTracked);
+        if (IsOverKeys) Forget(part, hash, Limit.KeysTracked); // or some of another part: see Trim
         while (IsOverBytes && Forget(part, hash, Limit.TrackedNameBytes))
         {
         }
@@ -166,20 +166,19 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
         changes.Apply();
     }
 
-    /// <summary>Forgets keys beyond the limits, after these were made smaller. No stripe is locked.</summary>
+    /// <summary>Forgets keys beyond the limits, of any stripe. No stripe is locked.</summary>
     internal void Trim()
     {
-        long max = settings.TrackedKeysMax;
-        for (int i = 0; i < _parts.Length && IsOver(); i++)
+        for (int i = 0; i < _parts.Length && IsOver; i++)
         {
-            int index = _nextTrimmed++ % _parts.Length;
+            int index = (int)((uint)Interlocked.Increment(ref _nextTrimmed) % (uint)_parts.Length);
             Stripe stripe = keyspace.Stripes[index];
             stripe.Enter();
 
             // Not one by one from the table's beginning, where more and more removed keys would have to be skipped.
             foreach (ulong hash in _parts[index].Hashes)
             {
-                if (!IsOver()) break;
+                if (!IsOver) break;
                 if (_parts[index].Remove(hash) is not { } readers) continue;
                 limits.Note(IsOverBytes ? Limit.TrackedNameBytes : Limit.KeysTracked);
                 Tell(readers, changedBy: 0);
@@ -187,8 +186,6 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
 
             stripe.Exit();
         }
-
-        bool IsOver() => (max > 0 && Keys > max) || IsOverBytes;
     }
 
     // All stripes are locked.
@@ -218,6 +215,11 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
         Interlocked.Exchange(ref _items, 0);
         Interlocked.Exchange(ref _bytes, 0);
     }
+
+    /// <summary>Whether more is remembered than the limits allow.</summary>
+    internal bool IsOver => IsOverKeys || IsOverBytes;
+
+    private bool IsOverKeys => settings.TrackedKeysMax > 0 && Keys > settings.TrackedKeysMax;
 
     private bool IsOverBytes => settings.TrackedKeyBytesMax > 0 && Interlocked.Read(ref _bytes) > settings.TrackedKeyBytesMax;
 

@@ -16,6 +16,13 @@ public sealed class StandaloneTests(TranscriptServers servers) : TranscriptTests
             client.Run("HELLO " + version);
         }
 
+        foreach (string subcommand in (string[])["ADDSLOTS", "ADDSLOTSRANGE", "BUMPEPOCH", "COUNT-FAILURE-REPORTS", "COUNTKEYSINSLOT", "DELSLOTS", "DELSLOTSRANGE", "FAILOVER", "FLUSHSLOTS", "FORGET", "GETKEYSINSLOT", "HELP", "INFO", "KEYSLOT", "LINKS", "MEET", "MYID", "MYSHARDID", "NODES", "REPLICAS", "REPLICATE", "RESET", "SAVECONFIG", "SET-CONFIG-EPOCH", "SETSLOT", "SHARDS", "SLAVES", "SLOTS", "nosuch"])
+        {
+            foreach (string arguments in (string[])["", " a", " a b", " a b c", " a b c d"]) client.Run($"CLUSTER {subcommand}{arguments}");
+        }
+
+        client.Run("CLUSTER");
+
         // The offset counts what was written since the start when a log of writes has been on, and the servers are shared.
         Assert.Equal("*[$master :0 *[]]", Pair.Subject.Control.Run("ROLE").ToString());
         Assert.Matches(@"^\*\[\$master :\d+ \*\[\]\]$", Pair.Oracle.Control.Run("ROLE").ToString());

@@ -53,7 +53,7 @@ internal sealed class AclCommands
     private static void WithoutSubcommand(ref CommandContext cmd) => cmd.ReplySyntaxError();
 
     // ACL CAT [category]
-    private static void ListCategory(ref CommandContext cmd)
+    private void ListCategory(ref CommandContext cmd)
     {
         if (cmd.Count == 2)
         {
@@ -75,7 +75,7 @@ internal sealed class AclCommands
             return;
         }
 
-        Command[] found = [.. cmd.Commands.All.Where(command => (command.AllCategories & category) != 0)];
+        Command[] found = [.. _users.Commands.All.Where(command => (command.AllCategories & category) != 0)];
         cmd.Reply.Array(found.Length);
         foreach (Command command in found) cmd.Reply.Bulk(command.FullName);
     }
@@ -112,7 +112,7 @@ internal sealed class AclCommands
             return;
         }
 
-        Command? command = cmd.Commands.Find(cmd[Start]);
+        Command? command = cmd.Commands.Find(cmd[Start]) ?? _users.Commands.FindUnbuilt(cmd.Text(Start), cmd.Commands);
         if (command is { Subcommands.Length: > 0 } && cmd.Count > Start + 1) command = CommandTable.FindSubcommand(command, cmd[Start + 1]);
         if (command is null)
         {

@@ -30,6 +30,7 @@ internal sealed class DebugCommand(ServerRun run, ServerLog log, PackageCommand 
         else if (cmd.Is(1, "SET-ACTIVE-EXPIRE"u8) && cmd.Count == 3) SetActiveExpire(cmd);
         else if (cmd.Is(1, "PAUSE-CRON"u8) && cmd.Count == 3) PauseBackground(cmd);
         else if (cmd.Is(1, "SET-SKIP-CHECKSUM-VALIDATION"u8) && cmd.Count == 3) SkipChecksums(cmd);
+        else if (cmd.Is(1, "SET-DISABLE-DENY-SCRIPTS"u8) && cmd.Count == 3) AllowInScripts(cmd);
         else if (cmd.Is(1, "REPLYBUFFER"u8) && cmd.Count == 4 && cmd.Is(2, "PEAK-RESET-TIME"u8)) SetReplyPeakTime(cmd);
         else if (cmd.Is(1, "REPLYBUFFER"u8) && cmd.Count == 4 && cmd.Is(2, "RESIZING"u8)) cmd.Reply.Ok();
         else if (cmd.Is(1, "POPULATE"u8) && cmd.Count is >= 3 and <= 5) Populate(cmd);
@@ -63,7 +64,7 @@ internal sealed class DebugCommand(ServerRun run, ServerLog log, PackageCommand 
         ulong hash = cmd.Keyspace.Hash(cmd[2]);
         int stripe = cmd.Keyspace.StripeOf(hash);
         cmd.EnterStripe(stripe);
-        Entry entry = cmd.Database.Find(cmd[2], hash, cmd.Expiry);
+        Entry entry = cmd.Database.FindByHash(hash); // as in Redis, expired or not
         string? line = entry.Exists ? Describe(cmd, entry) : null;
         cmd.ExitStripe(stripe);
         if (line is null) cmd.Reply.Error("ERR no such key"u8);
@@ -104,6 +105,13 @@ internal sealed class DebugCommand(ServerRun run, ServerLog log, PackageCommand 
     private void SkipChecksums(scoped in CommandContext cmd)
     {
         run.SkipsChecksums = IsOn(cmd);
+        cmd.Reply.Ok();
+    }
+
+    // DEBUG SET-DISABLE-DENY-SCRIPTS 0|1
+    private void AllowInScripts(scoped in CommandContext cmd)
+    {
+        run.AllowsAnyCommandInScripts = IsOn(cmd);
         cmd.Reply.Ok();
     }
 
@@ -294,6 +302,8 @@ internal sealed class DebugCommand(ServerRun run, ServerLog log, PackageCommand 
         "    Accepted for test programs, without effect.",
         "SET-ACTIVE-EXPIRE <0|1>",
         "    Disable (0) or enable (1) the background removal of expired keys.",
+        "SET-DISABLE-DENY-SCRIPTS <0|1>",
+        "    Let scripts call commands that are not allowed in scripts (1), or not (0).",
         "SET-SKIP-CHECKSUM-VALIDATION <0|1>",
         "    Let RESTORE accept payloads with a wrong checksum (1), or not (0).",
         "SLEEP <seconds>",

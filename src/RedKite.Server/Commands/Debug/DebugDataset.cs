@@ -59,8 +59,8 @@ internal static class DebugDataset
             ulong hash = cmd.Keyspace.Hash(cmd[i]);
             int stripe = cmd.Keyspace.StripeOf(hash);
             cmd.EnterStripe(stripe);
-            Entry entry = cmd.Database.Find(cmd[i], hash, cmd.Expiry);
-            if (entry.Exists && IsAlive(cmd.Database, entry, cmd.Expiry)) new DatasetDigest(bytes).MixValue(cmd.Database, entry, cmd.Expiry);
+            Entry entry = cmd.Database.FindByHash(hash); // as in Redis, expired or not
+            if (entry.Exists && HasValue(cmd.Database, entry, cmd.Expiry)) new DatasetDigest(bytes).MixValue(cmd.Database, entry, cmd.Expiry);
             cmd.ExitStripe(stripe);
             Reply(cmd, bytes);
         }
@@ -113,7 +113,11 @@ internal static class DebugDataset
     // A hash whose fields have all expired counts as removed.
     private static bool IsAlive(Database database, Entry entry, ExpiryClock expiry)
     {
-        if (entry.Expires && expiry.HasPassed(entry.ExpiryMs)) return false;
+        return !(entry.Expires && expiry.HasPassed(entry.ExpiryMs)) && HasValue(database, entry, expiry);
+    }
+
+    private static bool HasValue(Database database, Entry entry, ExpiryClock expiry)
+    {
         if (!entry.FieldsExpire) return true;
         HashValue hash = HashValue.Peek(database, entry, expiry);
         return hash.Exists && hash.LivingCount > 0;

@@ -99,6 +99,13 @@ internal struct FieldOptions
             if (!result.TrySetOptionOrReply(ref options, cmd)) return false;
         }
 
+        // As in Redis, FIELDS without a pair behind its number comes before a wrong number.
+        if (options.Left < 2)
+        {
+            cmd.Reply.Error($"ERR wrong number of arguments for '{cmd.Command.FullName}' command");
+            return false;
+        }
+
         return result.TryPairsOrReply(options, cmd);
     }
 

@@ -51,7 +51,7 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHo
         if (!ScriptCommands.IsAllowedOrReply(cmd, function.Flags, readOnly)) return;
         LuaInterpreter lua = libraries.Interpreter(cmd.Settings.ScriptMemoryBytesMax);
         RunningScript.Run run = running.Begin(function.Name, isFunction: true);
-        run.Command = cmd.Command;
+        running.KeepRequest(cmd);
         int database = cmd.Session.DatabaseIndex;
         host.Begin(cmd, run, (function.Flags & ScriptFlags.NoWrites) != 0, (function.Flags & ScriptFlags.AllowOom) != 0);
         cmd.Nested.BeginUnit();
@@ -214,8 +214,9 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHo
             reply.Bulk("name"u8);
             reply.Bulk(run.Name);
             reply.Bulk("command"u8);
-            reply.Array(1);
-            reply.Bulk(run.Command?.Name ?? "");
+            byte[][] request = running.RequestOf(run);
+            reply.Array(request.Length);
+            foreach (byte[] argument in request) reply.Bulk(argument);
             reply.Bulk("duration_ms"u8);
             reply.Integer(run.ElapsedNs / 1_000_000);
         }

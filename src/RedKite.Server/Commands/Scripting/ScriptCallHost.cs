@@ -11,9 +11,10 @@ namespace RedKite.Server.Commands.Scripting;
 /// The server's functions that a script uses: commands, the log, the check whether it must stop. One per server, because one script
 /// runs at a time.
 /// </summary>
-internal sealed class ScriptCallHost(RunningScript running, ServerLog log) : ScriptHost
+internal sealed class ScriptCallHost(RunningScript running, ServerLog log, ServerRun serverRun) : ScriptHost
 {
     private const int NsPerMs = 1_000_000;
+    private const string KilledText = "ERR Script killed by user with SCRIPT KILL..."; // as in Redis, a function's, too
 
     private INestedExecutor _nested = null!;
     private Session _session = null!;
@@ -59,7 +60,7 @@ internal sealed class ScriptCallHost(RunningScript running, ServerLog log) : Scr
             return;
         }
 
-        if (command.Is(CommandFlags.NoScript))
+        if (command.Is(CommandFlags.NoScript) && !MayCallAnyway(command))
         {
             Refuse(command, "ERR This Redis command is not allowed from script"u8, reply);
             return;
@@ -83,13 +84,18 @@ internal sealed class ScriptCallHost(RunningScript running, ServerLog log) : Scr
             // PFCOUNT caches, are not writes.
             if (command.Is(CommandFlags.Write) && !running.TryWrite(_run))
             {
-                reply.Error("ERR Script killed by user with SCRIPT KILL."u8);
+                reply.Error(KilledText);
                 return;
             }
         }
 
         _nested.Call(_session, command, input, arguments, reply);
+        if (reply.Length == 0) reply.Null(); // CLIENT REPLY OFF, by DEBUG SET-DISABLE-DENY-SCRIPTS
     }
+
+    // DEBUG SET-DISABLE-DENY-SCRIPTS: every command but those that need the script's turn, belong to transactions or don't reply once.
+    private bool MayCallAnyway(Command command) =>
+        serverRun.AllowsAnyCommandInScripts && !command.Is(CommandFlags.RunsScript | CommandFlags.NotQueued | CommandFlags.NoMulti | CommandFlags.PubSub);
 
     private void Refuse(Command? command, ReadOnlySpan<byte> error, ReplyWriter reply)
     {
@@ -118,7 +124,7 @@ internal sealed class ScriptCallHost(RunningScript running, ServerLog log) : Scr
 
     internal override string? Tick()
     {
-        if (_run.IsKilled) return _run.IsFunction ? "ERR Script killed by user with FUNCTION KILL." : "ERR Script killed by user with SCRIPT KILL.";
+        if (_run.IsKilled) return KilledText;
         if (running.EndsForStop) return "ERR Script ended because the server stops.";
         if (_busyNs > 0 && !_run.IsBusy && _run.ElapsedNs > _busyNs) running.NoteBusy(_run);
         return null;

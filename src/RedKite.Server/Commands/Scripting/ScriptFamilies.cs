@@ -11,7 +11,7 @@ internal static class ScriptFamilies
     {
         var scripts = new ScriptCache(parts.Script.Uses);
         var libraries = new FunctionLibraries(parts.Script.Uses);
-        var host = new ScriptCallHost(parts.Script, parts.Log);
+        var host = new ScriptCallHost(parts.Script, parts.Log, parts.Run);
         parts.Script.Figures = () => new ScriptFigures(
             scripts.Count, scripts.TextBytes, scripts.InterpreterBytes, scripts.Evicted, libraries.LibraryCount, libraries.FunctionCount, libraries.TextBytes, libraries.InterpreterBytes,
             scripts.Compilations + libraries.Compilations);

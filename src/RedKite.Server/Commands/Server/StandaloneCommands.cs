@@ -13,9 +13,9 @@ internal sealed class StandaloneCommands(ServerRun run, ServerLog log)
 
     internal static readonly CommandFamily ClusterFamily = new("cluster", "connection",
     [
-        new("ASKING", 1, Fast, KeySpecs.None, ReplyNoCluster, new("3.0.0", "O(1)", "Lets the next command use a slot that is being migrated to this node.")),
-        new("READONLY", 1, ClusterFlags, KeySpecs.None, ReplyNoCluster, new("3.0.0", "O(1)", "Allows reads from a replica in a cluster.")),
-        new("READWRITE", 1, ClusterFlags, KeySpecs.None, ReplyNoCluster, new("3.0.0", "O(1)", "Ends what READONLY has allowed.")),
+        new("ASKING", 1, Fast, KeySpecs.None, ClusterCommands.ReplyNoCluster, new("3.0.0", "O(1)", "Lets the next command use a slot that is being migrated to this node.")),
+        new("READONLY", 1, ClusterFlags, KeySpecs.None, ClusterCommands.ReplyNoCluster, new("3.0.0", "O(1)", "Allows reads from a replica in a cluster.")),
+        new("READWRITE", 1, ClusterFlags, KeySpecs.None, ClusterCommands.ReplyNoCluster, new("3.0.0", "O(1)", "Ends what READONLY has allowed.")),
     ]);
 
     internal CommandFamily Family => new("server", "",
@@ -31,9 +31,6 @@ internal sealed class StandaloneCommands(ServerRun run, ServerLog log)
             new("UNLOAD", 3, ModuleFlags, KeySpecs.None, ModuleUnload, new("4.0.0", "O(1)", "Fails: there are no modules.", "name")) { Gate = settings => settings.EnableModuleCommand },
         ]),
     ]);
-
-    // ASKING, READONLY, READWRITE
-    private static void ReplyNoCluster(ref CommandContext cmd) => cmd.Reply.Error("ERR This instance has cluster support disabled"u8);
 
     // LASTSAVE
     private void LastSave(ref CommandContext cmd) => cmd.Reply.Integer(run.StartedMs / 1000);

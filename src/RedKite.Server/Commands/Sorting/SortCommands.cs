@@ -52,8 +52,8 @@ internal static class SortCommands
             return;
         }
 
-        // A stored result must not depend on the internal order of a set.
-        if (options.KeepsOrder && options.Store > 0 && SortSource.IsUnordered(entry)) options.OrderByText();
+        // A stored result, and a script's, must not depend on the internal order of a set.
+        if (options.KeepsOrder && (options.Store > 0 || cmd.IsInScript) && SortSource.IsUnordered(entry)) options.OrderByText();
         using var text = new SortText();
         using var elements = new SortElements(text);
         using SortElements? values = options.Store > 0 && options.Gets > 0 ? new SortElements(text) : null;

@@ -69,7 +69,7 @@ internal static class HyperLogLogCommands
     // What precedes a corrupt run may have changed. As in Redis, that does not count as a change.
     private static void NoteElementsBefore(scoped in CommandContext cmd, int end)
     {
-        cmd.Changed(1, KeyEvent.Silent, count: 0);
+        cmd.Changed(1, KeyEvent.Bookkeeping, count: 0);
         EffectWriter effect = cmd.Effect("PFADD"u8, end).Argument(cmd[1]);
         for (int i = 2; i < end; i++) effect.Argument(cmd[i]);
     }

@@ -104,7 +104,7 @@ public class ScriptRaceTests
         Assert.Equal("BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.", server.Execute("FUNCTION", "KILL").Text);
         Assert.Equal("OK", server.Execute("SCRIPT", "KILL").Text);
         RedKiteReply killed = await script.WaitAsync(TimeSpan.FromSeconds(20), TestContext.Current.CancellationToken);
-        Assert.StartsWith("ERR Script killed by user with SCRIPT KILL. script: ", killed.Text, StringComparison.Ordinal);
+        Assert.StartsWith("ERR Script killed by user with SCRIPT KILL... script: ", killed.Text, StringComparison.Ordinal);
         Assert.False(server.Execute("GET", "x").IsError);
         Assert.Equal("NOTBUSY No scripts in execution right now.", server.Execute("SCRIPT", "KILL").Text);
     }
@@ -175,7 +175,7 @@ public class ScriptRaceTests
                 admin.Run("GET x").IsError("BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.");
                 admin.Run("SHUTDOWN").IsError("BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.");
                 admin.Run("SCRIPT KILL").IsOk();
-                Assert.StartsWith("ERR Script killed by user with SCRIPT KILL. script: ", runs.Read().Text, StringComparison.Ordinal);
+                Assert.StartsWith("ERR Script killed by user with SCRIPT KILL... script: ", runs.Read().Text, StringComparison.Ordinal);
                 Assert.True(admin.Run("GET x").IsNull);
             }
 
@@ -211,7 +211,7 @@ public class ScriptRaceTests
             foreach (RespConnection client in clients.Skip(2)) client.Run("GET x").IsError(Busy);
             clients[1].Run("EXEC").IsError("EXECABORT Transaction discarded because of: " + Busy);
             clients[2 + round].Run("SCRIPT KILL").IsOk();
-            Assert.StartsWith("ERR Script killed by user with SCRIPT KILL. script: ", clients[0].Read().Text, StringComparison.Ordinal);
+            Assert.StartsWith("ERR Script killed by user with SCRIPT KILL... script: ", clients[0].Read().Text, StringComparison.Ordinal);
             foreach (RespConnection client in clients) Assert.Equal("$(null)", client.Run("GET x").ToString());
         }
 
@@ -232,14 +232,15 @@ public class ScriptRaceTests
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "50", ["loops"] = "1" } });
         using var runs = RespConnection.Connect(server.Port);
         runs.Run("FUNCTION LOAD \"#!lua name=lib\\nredis.register_function('endless', function() while true do end end)\"").IsBulk("lib");
-        runs.SendCommand("FCALL endless 0");
+        runs.SendCommand("fcall endless 1 k{t} arg");
         Assert.True(SpinWait.SpinUntil(() => server.Engine.Script.BusyReply is not null, TimeSpan.FromSeconds(20)));
         using var admin = RespConnection.Connect(server.Port);
         admin.Run("SCRIPT KILL").IsError("BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE.");
         RedKiteReply running = server.Execute("FUNCTION", "STATS").Items[1];
         Assert.Equal("endless", running.Items[1].Text);
+        Assert.Equal(["fcall", "endless", "1", "k{t}", "arg"], running.Items[3].Items.Select(argument => argument.Text));
         admin.Run("FUNCTION KILL").IsOk();
-        Assert.StartsWith("ERR Script killed by user with FUNCTION KILL. script: endless", runs.Read().Text, StringComparison.Ordinal);
+        Assert.StartsWith("ERR Script killed by user with SCRIPT KILL... script: endless", runs.Read().Text, StringComparison.Ordinal);
     }
 
     [Fact]

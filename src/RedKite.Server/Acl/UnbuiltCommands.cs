@@ -1,0 +1,52 @@
+using RedKite.Server.Model;
+using static RedKite.Server.Model.CommandFlags;
+using static RedKite.Server.Model.KeyFlags;
+
+namespace RedKite.Server.Acl;
+
+/// <summary>
+/// The commands of Redis 8.0.2 that RedKite has no row for. Users' rules know them, so that rules and files that were written for Redis load.
+/// A command that gets a row is removed here.
+/// </summary>
+internal static class UnbuiltCommands
+{
+    private const CommandFlags Saves = Admin | NoScript | NoAsyncLoading;
+
+    /// <summary>Rows of these commands, for rules only. Their indexes follow those of the built ones.</summary>
+    /// <param name="first">The first index.</param>
+    internal static IReadOnlyList<Command> Create(int first)
+    {
+        CommandFamily[] families =
+        [
+            new("generic", "keyspace",
+            [
+                Row("MIGRATE", -6, Write, [new(3, 3, 1, ReadWrite | Access | KeyFlags.Delete), new(1, -1, 1, ReadWrite | Access | KeyFlags.Delete | Incomplete) { Keyword = "KEYS", StartFrom = -2 }], AclCategory.Dangerous),
+            ]),
+            new("server", "",
+            [
+                Row("BGREWRITEAOF", 1, Saves),
+                Row("BGSAVE", -1, Saves),
+                Row("FAILOVER", -1, Admin | NoScript | Stale),
+                Row("PSYNC", -3, Saves | NoMulti),
+                Row("REPLCONF", -1, Admin | NoScript | Loading | Stale | AllowBusy),
+                Row("REPLICAOF", 3, Saves | Stale),
+                Row("SAVE", 1, Saves | NoMulti),
+                Row("SLAVEOF", 3, Saves | Stale),
+                Row("SYNC", 1, Saves | NoMulti),
+            ]),
+
+            // The vector sets of Redis are a module, whose commands are in no category.
+            new("module", "",
+            [
+                .. ((string[])["VADD", "VCARD", "VDIM", "VEMB", "VGETATTR", "VINFO", "VISMEMBER", "VLINKS", "VRANDMEMBER", "VREM", "VSETATTR", "VSIM"])
+                    .Select(name => Row(name, -1, CommandFlags.None, KeySpecs.One(1, ReadWrite | Access | Update), hasNoCategories: true)),
+            ]),
+        ];
+        Command[] rows = [.. families.SelectMany(family => family.Commands)];
+        for (int i = 0; i < rows.Length; i++) rows[i].Index = first + i;
+        return rows;
+    }
+
+    private static Command Row(string name, int arity, CommandFlags flags, KeySpec[]? keys = null, AclCategory categories = AclCategory.None, bool hasNoCategories = false) =>
+        new(name, arity, flags, keys ?? KeySpecs.None, (ref _) => { }, new("", "", "")) { Categories = categories, HasNoCategories = hasNoCategories };
+}
