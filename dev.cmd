@@ -31,7 +31,7 @@ echo usage: dev ^<verb^> [arguments]
 echo.
 echo   run [arguments]    build in Release and run the server with these arguments
 echo   test [suite...]    build, check the formatting, run the suites (default: all; 'dev test Store Repo' runs two)
-echo   bench [arguments]  measure: 'dev bench all --write-figures' updates docs/figures.md
+echo   bench [arguments]  measure: 'dev bench all --write-figures' updates docs/reference/figures.md
 echo                      'dev bench micro --filter *NameLookup*' runs microbenchmarks
 echo                      'dev bench profile get-p64' profiles a loaded server ^(Linux^)
 echo                      'dev bench ladder' measures a series of server designs, stage by stage

@@ -4,7 +4,7 @@ using System.Text;
 namespace RedKite.Figures;
 
 /// <summary>
-/// The part of docs/figures.md that this program writes: everything between its two markers. It has a section per scenario,
+/// The part of docs/reference/figures.md that this program writes: everything between its two markers. It has a section per scenario,
 /// each with its date and machine, and first a table of all targets. A run replaces the sections of the scenarios that it
 /// measured and keeps the others.
 /// </summary>

@@ -8,7 +8,7 @@ internal static class Repository
 
     internal static string HostProgram => HostProgramOf(Root);
 
-    internal static string FiguresPage => Path.Combine(Root, "docs", "figures.md");
+    internal static string FiguresPage => Path.Combine(Root, "docs", "reference", "figures.md");
 
     /// <summary>The server's path in a worktree of the repository, once built.</summary>
     internal static string HostProgramOf(string root) => Path.Combine(root, "artifacts", "bin", "RedKite.Host", "release", "redkite");

@@ -4,7 +4,7 @@ using RedKite.Protocol;
 namespace RedKite.Differential.Tests;
 
 /// <summary>
-/// What Redis 8.0.2 does and RedKite deliberately does not: one row for each behavior, which docs/differences.md shows. Streams
+/// What Redis 8.0.2 does and RedKite deliberately does not: one row for each behavior, which docs/reference/differences.md shows. Streams
 /// leave out the commands after which the two servers would hold different data; differing replies alone are rows of
 /// <see cref="AllowedDifferences"/>.
 /// </summary>

@@ -46,7 +46,7 @@ public class EntryPointTests
     [Fact]
     public void Figures_page_has_one_generated_section()
     {
-        string page = Repository.Read("docs/figures.md");
+        string page = Repository.Read("docs/reference/figures.md");
         Assert.Single(Regex.Matches(page, "^<!-- figures:begin -->$", RegexOptions.Multiline));
         Assert.Single(Regex.Matches(page, "^<!-- figures:end -->$", RegexOptions.Multiline));
     }

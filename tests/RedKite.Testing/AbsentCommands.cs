@@ -2,7 +2,7 @@ namespace RedKite.Testing;
 
 /// <summary>
 /// The commands of Redis 8.0.2 that RedKite lacks, by the group that COMMAND DOCS gives them. This is the only list of them:
-/// a differential test compares it with both servers, and docs/commands.md is generated from it. A group without an entry is
+/// a differential test compares it with both servers, and docs/reference/commands.md is generated from it. A group without an entry is
 /// complete. A container that is absent as a whole stands for its subcommands.
 /// </summary>
 public static class AbsentCommands

@@ -15,7 +15,7 @@ internal static class HandshakeTail
     private const int Handshakes = 1000;
     private const int AtATime = 20;
     private const int RequestsPerSecond = 10_000;
-    private const int SecondsMin = 10; // of 424 handshakes per second (docs/figures.md), which may halve beside other work, all fall into the load
+    private const int SecondsMin = 10; // of 424 handshakes per second (docs/reference/figures.md), which may halve beside other work, all fall into the load
     private const int BeginMs = 1000; // after the steady load's start
     private const double WithByWithoutMax = 2;
 

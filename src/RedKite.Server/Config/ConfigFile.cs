@@ -134,7 +134,7 @@ internal sealed class ConfigFile
                 Expect(words.Count == 1, name, where, "one value");
                 break;
             default:
-                throw new ConfigException($"{where}: {ConfigLine.Show(name)[1..^1]}: unknown directive; docs/settings.md lists them all");
+                throw new ConfigException($"{where}: {ConfigLine.Show(name)[1..^1]}: unknown directive; docs/reference/settings.md lists them all");
         }
     }
 

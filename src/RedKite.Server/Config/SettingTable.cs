@@ -9,7 +9,7 @@ namespace RedKite.Server.Config;
 /// <summary>
 /// Every directive of Redis 8.0 and RedKite's own, one row each: name, range or words, default, alias, flags, and what it
 /// does here. A row with accessors works: code reads its property of <see cref="Settings"/>. Any other row says why it has
-/// no effect or which values are refused. docs/settings.md is generated from this table.
+/// no effect or which values are refused. docs/reference/settings.md is generated from this table.
 /// </summary>
 internal static class SettingTable
 {
@@ -51,7 +51,7 @@ internal static class SettingTable
         Memory("debug-packages-max-bytes", 0, LongMax, 100 * Megabyte, s => s.DebugPackagesBytesMax, (s, v) => s.DebugPackagesBytesMax = v).WithRemark("RedKite's own: the size of all packages in `debug-package-dir`; the oldest are deleted first"),
         Text("otlp-endpoint", "", s => s.OtlpEndpoint, (s, v) => s.OtlpEndpoint = v, flags: Immutable).WithRemark("RedKite's own: the address of an OpenTelemetry collector (http://host:4318) to which the program sends metrics and spans by OTLP over HTTP; empty: none"),
         Integer("otlp-interval-seconds", 1, 3600, 10, s => s.OtlpIntervalSeconds, (s, v) => s.OtlpIntervalSeconds = (int)v, flags: Immutable).WithRemark("RedKite's own: how often metrics are sent to `otlp-endpoint`"),
-        Flag("defrag-under-maxmemory", true, s => s.LimitDefragmentation, (s, v) => s.LimitDefragmentation = v).WithRemark("RedKite's own: whether active defragmentation runs, with maxmemory, when free space between blocks exceeds a 64th of it: [memory.md](memory.md)"),
+        Flag("defrag-under-maxmemory", true, s => s.LimitDefragmentation, (s, v) => s.LimitDefragmentation = v).WithRemark("RedKite's own: whether active defragmentation runs, with maxmemory, when free space between blocks exceeds a 64th of it: [memory.md](../memory.md)"),
         Integer("max-transaction-commands", 1, int.MaxValue, 1000000, s => s.TransactionCommandsMax, (s, v) => s.TransactionCommandsMax = (int)v).WithRemark("RedKite's own: how many commands a client may queue between MULTI and EXEC; their bytes are limited by client-query-buffer-limit"),
         Integer("max-watched-keys", 1, int.MaxValue, 100000, s => s.WatchedKeysMax, (s, v) => s.WatchedKeysMax = (int)v).WithRemark("RedKite's own: how many keys a client may watch"),
         Integer("max-request-arguments", 1024, int.MaxValue, 16_777_216, s => s.RequestArgumentsMax, (s, v) => s.RequestArgumentsMax = (int)v).WithRemark("RedKite's own: how many arguments a request may have; a client that sends more is closed"),
@@ -143,7 +143,7 @@ internal static class SettingTable
         Integer("hz", 0, int.MaxValue, 10, s => s.Hz, (s, v) => s.Hz = (int)Math.Clamp(v, 1, 500)),
         Flag("dynamic-hz", true).WithoutEffect("the work of a timer tick does not grow with the number of clients"),
         Integer("active-expire-effort", 1, 10, 1, s => s.ActiveExpireEffort, (s, v) => s.ActiveExpireEffort = (int)v),
-        Memory("maxmemory", 0, ulong.MaxValue, 0, s => s.MaxMemoryBytes, (s, v) => s.MaxMemoryBytes = v).WithRemark("the limit of `used_memory`, which includes the process itself: [memory.md](memory.md)"),
+        Memory("maxmemory", 0, ulong.MaxValue, 0, s => s.MaxMemoryBytes, (s, v) => s.MaxMemoryBytes = v).WithRemark("the limit of `used_memory`, which includes the process itself: [memory.md](../memory.md)"),
         Choice("maxmemory-policy", ["volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl", "allkeys-lru", "allkeys-lfu", "allkeys-random", "noeviction"], "noeviction", s => (int)s.MaxMemoryPolicy, (s, v) => s.MaxMemoryPolicy = (MaxMemoryPolicy)v)
             .WithRemark("without maxmemory: OBJECT FREQ counts accesses under the LFU policies"),
         Integer("maxmemory-samples", 1, 64, 5, s => s.EvictionSamples, (s, v) => s.EvictionSamples = (int)v),

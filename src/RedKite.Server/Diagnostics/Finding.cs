@@ -24,7 +24,7 @@ internal sealed record Diagnosis(string Title, string Evidence, FindingSeverity 
 /// A rule that turns numbers into a sentence: a row of <see cref="FindingTable"/>.
 /// </summary>
 /// <param name="Name">The name under which the finding is documented: lower case with hyphens.</param>
-/// <param name="Meaning">What the rule looks for, and its thresholds: one or two sentences for docs/findings.md.</param>
+/// <param name="Meaning">What the rule looks for, and its thresholds: one or two sentences for docs/reference/findings.md.</param>
 /// <param name="Remedy">What to do.</param>
 /// <param name="View">The view of the dashboard that shows it: overview, commands, loops, memory, clients, slow, keys,
 /// configuration, log.</param>

@@ -8,7 +8,7 @@ namespace RedKite.Server.Diagnostics;
 
 /// <summary>
 /// Every metric, one row each: name, kind, unit, meaning, and how it is read. Everything that shows or exports metrics
-/// enumerates <see cref="All"/>; findings name the row. docs/metrics.md is generated from this table.
+/// enumerates <see cref="All"/>; findings name the row. docs/reference/metrics.md is generated from this table.
 /// </summary>
 internal static class MetricTable
 {

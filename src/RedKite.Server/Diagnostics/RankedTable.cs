@@ -17,7 +17,7 @@ internal sealed record RankedKind(string Name, int RecordsMax, bool IsIdleWhenAb
     internal int Find(string series) => Array.FindIndex(Series, row => row.Name == series);
 }
 
-/// <summary>What <see cref="RankedHistory"/> keeps, one row each. docs/metrics.md has it.</summary>
+/// <summary>What <see cref="RankedHistory"/> keeps, one row each. docs/reference/metrics.md has it.</summary>
 internal static class RankedTable
 {
     /// <summary>

@@ -5,12 +5,12 @@ using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Commands;
 
-/// <summary>Keeps docs/commands.md complete. Run with REDKITE_WRITE_DOCS=1 to regenerate it.</summary>
+/// <summary>Keeps docs/reference/commands.md complete. Run with REDKITE_WRITE_DOCS=1 to regenerate it.</summary>
 public class CommandsPageTests
 {
     private const string WriteVariable = "REDKITE_WRITE_DOCS";
 
-    private static readonly string PagePath = Path.Combine(RepositoryRoot.Path, "docs", "commands.md");
+    private static readonly string PagePath = Path.Combine(RepositoryRoot.Path, "docs", "reference", "commands.md");
 
     [Fact]
     public void Page_lists_every_command()

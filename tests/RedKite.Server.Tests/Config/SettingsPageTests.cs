@@ -4,12 +4,12 @@ using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Config;
 
-/// <summary>Keeps docs/settings.md complete. Run with REDKITE_WRITE_DOCS=1 to regenerate it.</summary>
+/// <summary>Keeps docs/reference/settings.md complete. Run with REDKITE_WRITE_DOCS=1 to regenerate it.</summary>
 public class SettingsPageTests
 {
     private const string WriteVariable = "REDKITE_WRITE_DOCS";
 
-    private static readonly string PagePath = Path.Combine(RepositoryRoot.Path, "docs", "settings.md");
+    private static readonly string PagePath = Path.Combine(RepositoryRoot.Path, "docs", "reference", "settings.md");
 
     [Fact]
     public void Page_lists_every_setting_with_its_effect()

@@ -9,7 +9,7 @@ using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Diagnostics;
 
-/// <summary>Keeps docs/metrics.md, docs/findings.md, docs/actions.md and the events of docs/exports.md complete. Run with REDKITE_WRITE_DOCS=1 to regenerate them.</summary>
+/// <summary>Keeps the metrics, findings and actions in docs/reference, and the events of docs/exports.md, complete. Run with REDKITE_WRITE_DOCS=1 to regenerate them.</summary>
 public partial class DiagnosticsPagesTests
 {
     private const string WriteVariable = "REDKITE_WRITE_DOCS";
@@ -54,7 +54,7 @@ public partial class DiagnosticsPagesTests
 
     private static void AssertPage(string name, string page)
     {
-        string path = Path.Combine(RepositoryRoot.Path, "docs", name);
+        string path = Path.Combine(RepositoryRoot.Path, "docs", "reference", name);
         if (Environment.GetEnvironmentVariable(WriteVariable) == "1") File.WriteAllText(path, page);
         Assert.Equal(page, File.ReadAllText(path));
     }

@@ -22,7 +22,7 @@ internal static class SettingRules
         new("debug-enabled", "DEBUG or MODULE may be used by clients of other machines. DEBUG can stop the server.",
             "Set enable-debug-command to `no` or `local`.", "configuration",
             view => view.Setting("enable-debug-command") == "yes" || view.Setting("enable-module-command") == "yes" ? new("DEBUG commands are open to the network", "enable-debug-command or enable-module-command is yes", Notice) : null),
-        new("setting-without-effect", "A setting has a value other than its default, but no effect in RedKite. docs/settings.md has the reasons.",
+        new("setting-without-effect", "A setting has a value other than its default, but no effect in RedKite. docs/reference/settings.md has the reasons.",
             "Remove it from the configuration.", "configuration",
             view => view.SettingsWithoutEffect.Count > 0 ? new("Settings have no effect here", string.Join(", ", view.SettingsWithoutEffect), Notice) : null),
         new("slow-log-off", "The slow log is off, so slow commands leave no trace.",
